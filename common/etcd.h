@@ -1,0 +1,122 @@
+/* The etcd v3 client: typed calls over gRPC (common/grpc.h), one endpoint after another,
+ * reconnecting by itself. One libev loop, one thread; every callback runs on it, never from inside
+ * the call that started it. Nothing blocks and no failure ends the process: a call ends in its
+ * callback, once, with a reply or an error.
+ *
+ * Field meanings: etcd API reference v3 (rpc.proto, kv.proto); trimmed copies are in proto/.
+ *
+ * Two connections are kept apart: one for watches, one for everything else, opened on demand
+ * and closed after 30 s idle (big reads would starve watches on a shared one). */
+#ifndef COMMON_ETCD_H
+#define COMMON_ETCD_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/attributes.h"
+#include "common/err.h"
+#include "common/slice.h"
+
+struct etcd;
+struct etcd_call;
+
+struct etcd_config {
+    struct ev_loop *loop;
+    const char *endpoints;    /* comma-separated URLs, "http://127.0.0.1:2379,..."; copied */
+    uint32_t call_timeout_ms; /* deadline of each unary call, from start to last byte */
+    /* TLS material and credentials join here. */
+};
+
+/* A bad URL is ERR_USAGE with a message that names it. No connection is made yet. */
+int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct err *err) MUST_CHECK;
+
+/* Calls in flight end without their callbacks; watches must be stopped before. NULL is fine. */
+void etcd_free(struct etcd *etcd);
+
+/* Key and value are borrowed from the reply that carries them. */
+struct etcd_kv {
+    struct slice key;
+    struct slice value;
+    int64_t create_revision;
+    int64_t mod_revision;
+    int64_t version;
+    int64_t lease; /* 0 = none */
+};
+
+/* ---- Range ---- */
+
+struct etcd_range {
+    struct slice key;
+    struct slice range_end; /* empty = the one key; see etcd_prefix_end */
+    int64_t limit;          /* 0 = no limit */
+    int64_t revision;       /* 0 = newest */
+    bool keys_only;
+};
+
+struct etcd_range_reply {
+    int64_t revision; /* of the store when it was read (header.revision) */
+    const struct etcd_kv *kvs;
+    size_t count;
+    bool more; /* the limit cut it */
+};
+
+/* reply is NULL when err is set, and the other way round. Both are borrowed during the call.
+ * ERR_COMPACTED: the revision asked for is gone. ERR_UNAVAILABLE, ERR_TIMEOUT: try again. */
+typedef void (*etcd_range_cb)(void *data, const struct etcd_range_reply *reply,
+                              const struct err *err);
+
+struct etcd_call *etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_cb cb,
+                             void *data);
+
+/* ---- Txn ---- */
+
+enum etcd_op_kind { ETCD_OP_PUT, ETCD_OP_DELETE };
+
+struct etcd_op {
+    enum etcd_op_kind kind;
+    struct slice key;
+    struct slice value; /* puts only */
+};
+
+enum etcd_compare_target { ETCD_COMPARE_CREATE_REVISION, ETCD_COMPARE_MOD_REVISION };
+
+struct etcd_compare { /* target of key == revision; revision 0 = the key does not exist */
+    enum etcd_compare_target target;
+    struct slice key;
+    int64_t revision;
+};
+
+struct etcd_txn {
+    const struct etcd_compare *compares;
+    size_t compare_count;
+    const struct etcd_op *ops; /* done when all compares hold */
+    size_t op_count;           /* at most ETCD_TXN_OPS_MAX, each key once (etcd refuses more) */
+};
+
+/* etcd's --max-txn-ops default. */
+enum { ETCD_TXN_OPS_MAX = 128 };
+
+struct etcd_txn_reply {
+    int64_t revision;
+    bool succeeded; /* the compares held */
+};
+
+typedef void (*etcd_txn_cb)(void *data, const struct etcd_txn_reply *reply, const struct err *err);
+
+/* ERR_UNAVAILABLE and ERR_TIMEOUT leave open whether the transaction happened. Everything passed
+ * in is copied before the function returns. */
+struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
+                           void *data);
+
+/* Ends the call without its callback. */
+void etcd_call_cancel(struct etcd_call *call);
+
+/* ---- Helpers ---- */
+
+/* The key just behind all keys with this prefix ("/skydns/" -> "/skydns0"), written to out, which
+ * must have room for prefix.len bytes. Returns its slice; empty only for a prefix of 0xff bytes. */
+struct slice etcd_prefix_end(struct slice prefix, char *out);
+
+#endif

@@ -1,0 +1,67 @@
+/* Go-style command lines from one table: `-flag`, `--flag`, `=value` or the next argument, booleans
+ * only as `-flag` or `-flag=false`; no abbreviations; `-help` printed from the table. Environment
+ * fallbacks are applied first, so a flag overrides its variable. Used by main() before any thread.
+ *
+ *     static const struct flag table[] = {
+ *         {"ttl", FLAG_INT, &o->ttl_s, .min = 1, .max = 3600, .help = "seconds"}, ...
+ *
+ * The defaults are what the value pointers hold before flags_parse. */
+#ifndef COMMON_FLAGS_H
+#define COMMON_FLAGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/attributes.h"
+#include "common/err.h"
+
+enum flag_kind {
+    FLAG_BOOL,           /* bool *: 1 t true 0 f false, any case Go takes */
+    FLAG_STRING,         /* const char **: points into argv or the environment, borrowed for good */
+    FLAG_STRING_LIST,    /* struct flag_strings *: the flag may be repeated */
+    FLAG_INT,            /* int64_t *: decimal, min..max */
+    FLAG_DURATION_MS,    /* int64_t *: Go durations, "1h2m3.5s", "300ms", "0"; min..max in ms */
+    FLAG_IGNORED_BOOL,   /* accepted for compatibility, changes nothing; value unused */
+    FLAG_IGNORED_STRING, /* the same, with an argument */
+};
+
+/* As many repetitions as one flag may have; 64 is far above any pod's use. */
+enum { FLAG_STRINGS_MAX = 64 };
+
+struct flag_strings {
+    const char *items[FLAG_STRINGS_MAX];
+    size_t count;
+};
+
+struct flag {
+    const char *name; /* canonical spelling, without dashes */
+    enum flag_kind kind;
+    void *value;
+    const char *env;  /* or NULL; an empty variable counts as unset, as in the old programs */
+    int64_t min, max; /* for FLAG_INT and FLAG_DURATION_MS; both 0 = 0..INT64_MAX */
+    const char *help; /* one line; NULL hides the flag from -help */
+};
+
+struct flags {
+    const char *program;
+    const char *summary; /* first line of -help */
+    const struct flag *table;
+    size_t count;
+    bool underscore_is_dash; /* kube2sky: --etcd_server is --etcd-server */
+};
+
+enum { FLAGS_HELP = 1 };
+
+/* 0; FLAGS_HELP when -h, -help or --help was given (nothing printed yet); ERR_USAGE with a message
+ * that names the flag, what was given and what was expected. Arguments that are no flags are an
+ * error. */
+int flags_parse(const struct flags *flags, int argc, char *const *argv, struct err *err) MUST_CHECK;
+
+/* The help text, to stdout. */
+void flags_print_help(const struct flags *flags);
+
+/* A Go duration alone, for values that are no flags. */
+bool flags_parse_duration_ms(const char *text, int64_t *ret_ms);
+
+#endif

@@ -1,0 +1,51 @@
+/* A small HTTP/1.1 server on a libev loop, for probes and metrics: libmicrohttpd embedded by its
+ * epoll descriptor. Runs on the loop's thread only; handlers answer at once and never block.
+ *
+ * Limits: 64 connections (a kubelet, a Prometheus and a few people), 10 s idle, request bodies
+ * refused. A path without a handler is 404 `not found`. */
+#ifndef COMMON_HTTP_SERVER_H
+#define COMMON_HTTP_SERVER_H
+
+#include <ev.h>
+
+#include "common/addr.h"
+#include "common/attributes.h"
+#include "common/buf.h"
+#include "common/err.h"
+
+struct http_server;
+
+struct http_request {
+    const char *method; /* "GET", "HEAD", ... */
+    const char *path;   /* decoded, without the query */
+    void *connection;   /* for http_request_arg */
+};
+
+struct http_reply {
+    int status;               /* 200 unless set */
+    const char *content_type; /* "text/plain; charset=utf-8" unless set; constant */
+    struct buf body;          /* initialised, empty, limit 16 MiB */
+};
+
+typedef void (*http_handler)(void *data, const struct http_request *request,
+                             struct http_reply *reply);
+
+struct http_route {
+    const char *path; /* exact, "/readiness"; "*" as the last one matches every other path */
+    http_handler handler;
+    void *data;
+};
+
+/* routes are borrowed until http_server_free. Port in use and the like: an error that names the
+ * address. */
+int http_server_new(struct ev_loop *loop, const struct addr *address,
+                    const struct http_route *routes, size_t count, struct http_server **ret_server,
+                    struct err *err) MUST_CHECK;
+
+/* Stops listening and drops open connections. NULL is fine. */
+void http_server_free(struct http_server *server);
+
+/* The value of ?name=..., "" for ?name, NULL when absent. Borrowed during the handler. */
+const char *http_request_arg(const struct http_request *request, const char *name);
+
+#endif

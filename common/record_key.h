@@ -1,0 +1,23 @@
+/* DNS name <-> etcd key: `/<prefix>/` and the labels reversed, joined with `/`.
+ *     web.default.svc.cluster.local.  <->  /skydns/local/cluster/svc/default/web
+ * Pure; any thread. */
+#ifndef COMMON_RECORD_KEY_H
+#define COMMON_RECORD_KEY_H
+
+#include <stdbool.h>
+
+#include "common/attributes.h"
+#include "common/buf.h"
+#include "common/dname.h"
+#include "common/slice.h"
+
+/* Appends the key of a name (text, trailing dot optional) below "/<prefix>". Labels are lower-cased
+ * and taken as they are; there is no escaping, since names come from Kubernetes objects. */
+void record_key_from_name(struct slice prefix, struct slice name, struct buf *out);
+
+/* The name of a key. `prefix` is "/skydns/" with both slashes. False when the key is not below it,
+ * has an empty label, a label over 63 bytes or a name over 255: no DNS name can ask for it. Case is
+ * kept: a key with upper-case letters is a name that no (folded) query matches. */
+bool record_key_to_name(struct slice prefix, struct slice key, struct dname *ret_name) MUST_CHECK;
+
+#endif

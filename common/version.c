@@ -1,0 +1,3 @@
+#include "common/version.h"
+
+const char version_string[] = PROJECT_VERSION;

@@ -1,0 +1,57 @@
+/* Requests to the Kubernetes API over HTTP/1.1 (common/http_client.h): URLs, credentials, list
+ * pages and watch streams, Status errors made readable. Where to and as whom comes from
+ * kube_auth.h. Single-threaded, on the main loop. */
+#ifndef KUBE2SKY_KUBE_CLIENT_H
+#define KUBE2SKY_KUBE_CLIENT_H
+
+#include <ev.h>
+
+#include "common/attributes.h"
+#include "common/err.h"
+#include "kube2sky/kube_object.h"
+
+struct kube_client;
+
+/* How to reach the API, as the flags say. All strings borrowed until kube_client_new returns. */
+struct kube_client_config {
+    struct ev_loop *loop;
+    const char *kubecfg_file; /* "" = none */
+    const char
+        *kube_master_url; /* "" = none; $VARS are expanded; overrides the kubeconfig's server */
+    /* neither: the service account, from these (tests point them elsewhere) */
+    const char *service_account_dir; /* /var/run/secrets/kubernetes.io/serviceaccount */
+};
+
+/* Reads kubeconfig or service account. Unreadable or malformed: an error that names the file and
+ * what was expected; a URL without scheme or host, a missing KUBERNETES_SERVICE_HOST: ERR_USAGE. */
+int kube_client_new(const struct kube_client_config *config, struct kube_client **ret_client,
+                    struct err *err) MUST_CHECK;
+void kube_client_free(struct kube_client *client); /* after its requests; NULL is fine */
+
+/* The server's URL, for log lines. */
+const char *kube_client_server(const struct kube_client *client);
+
+/* ---- For reflector.c ---- */
+
+struct kube_request;
+
+/* One page of a list. cb is called once: body of a 200, or err (code ERR_COMPACTED for 410,
+ * ERR_REFUSED for 401, 403, 404, ERR_UNAVAILABLE and ERR_TIMEOUT for what is worth retrying). */
+typedef void (*kube_page_cb)(void *data, struct slice body, const struct err *err);
+struct kube_request *kube_client_list(struct kube_client *client, enum kube_kind kind,
+                                      const char *continue_token, kube_page_cb cb, void *data);
+
+/* A watch: on_line for each line as it comes, on_end once when the stream ends (err NULL: the
+ * server closed it at its timeout, normally). timeout_s is sent as timeoutSeconds. */
+struct kube_watch_callbacks {
+    void (*on_line)(void *data, struct slice line);
+    void (*on_end)(void *data, const struct err *err);
+};
+struct kube_request *kube_client_watch(struct kube_client *client, enum kube_kind kind,
+                                       const char *resource_version, int timeout_s,
+                                       const struct kube_watch_callbacks *callbacks, void *data);
+
+/* No callback after it; not needed once cb or on_end was called. May be called inside on_line. */
+void kube_request_cancel(struct kube_request *request);
+
+#endif

@@ -1,0 +1,124 @@
+/* The seam between sockets and records: query bytes in, reply bytes out. It knows no socket, and
+ * the sockets know no record. UDP workers, the TCP server and the resolver all call engine_answer;
+ * each thread has an engine of its own (scratch memory, counters), made before the thread starts.
+ *
+ * REPLY: the reply is written. DROP: say nothing (RFC 1035: a response, a message shorter than a
+ * header). DEFER: cannot be answered without waiting; the caller hands a copy of the query and the
+ * deferral to the resolver thread, which fetches the externals and calls engine_answer again on the
+ * store of that moment with them in hand; the second call never defers for LOOKUP or WALK again
+ * (what is still unknown then counts as unanswered).
+ *
+ * Steady state: nothing is allocated, no lock, no system call. */
+#ifndef SKYDNS_ENGINE_H
+#define SKYDNS_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/addr.h"
+#include "common/dname.h"
+#include "skydns/store.h"
+
+/* A reply is never longer than the transport's limit; over TCP 65,535 (RFC 1035 4.2.2). */
+enum { ENGINE_REPLY_MAX = 65535 };
+
+/* The records one answer may visit on a worker; beyond, the walk is deferred. */
+enum { ENGINE_WALK_MAX = 4096 };
+
+/* External questions one answer may need (targets outside the domain); further targets stay without
+ * addresses. */
+enum { ENGINE_EXTERNAL_MAX = 16 };
+
+/* Fixed while the process runs; shared by all engines, read only. */
+struct engine_config {
+    struct dname domain;     /* lower case */
+    struct dname hostmaster; /* SOA RNAME */
+    uint32_t ttl_s;          /* of records that say none, and of the SOA: 3600 */
+    uint32_t min_ttl_s;      /* SOA minimum and TTL of negative answers: 60 */
+    uint16_t priority;       /* of records that say none: 10 */
+    uint16_t max_udp_size;   /* reply cap whatever the client offers: 1232 */
+    bool round_robin;        /* shuffle addresses */
+    bool no_rec;             /* clients' foreign names: SERVFAIL instead of forwarding */
+    bool has_nameservers;    /* there is somewhere to forward to */
+    unsigned ndots;          /* fewer labels than this are not forwarded: 2 */
+};
+
+enum engine_transport { ENGINE_UDP, ENGINE_TCP };
+
+struct engine_query {
+    const uint8_t *wire;
+    size_t len;
+    const struct addr *client;
+    const struct addr *local; /* where it was sent to; family AF_UNSPEC when not known */
+    enum engine_transport transport;
+    int64_t now_s;   /* wall clock */
+    uint32_t random; /* for rotation */
+    bool may_walk;   /* on the resolver thread: no ENGINE_WALK_MAX */
+};
+
+enum engine_verdict { ENGINE_REPLY, ENGINE_DROP, ENGINE_DEFER };
+
+enum engine_deferral_kind {
+    ENGINE_DEFER_FORWARD, /* not our name: send the query on, pass the reply back */
+    ENGINE_DEFER_LOOKUP,  /* the questions below have to be asked upstream first */
+    ENGINE_DEFER_WALK,    /* too many records for a worker */
+};
+
+struct external_question {
+    struct dname name;
+    uint16_t type; /* A or AAAA */
+};
+
+struct engine_deferral {
+    enum engine_deferral_kind kind;
+    size_t question_count; /* LOOKUP only */
+    struct external_question questions[ENGINE_EXTERNAL_MAX];
+};
+
+/* What upstream said to one external question: the CNAMEs in order, then the addresses. */
+struct external_rr {
+    struct dname owner;
+    uint16_t type; /* CNAME, A, AAAA */
+    uint32_t ttl_s;
+    struct dname target; /* CNAME */
+    struct ip ip;        /* A, AAAA */
+};
+
+/* 32: a chain of 8 CNAMEs and two dozen addresses; further ones are left out. */
+enum { EXTERNAL_RRS_MAX = 32 };
+
+struct external_answer {
+    struct external_question question;
+    size_t count; /* 0: no such name, no data, or upstream failed */
+    struct external_rr rrs[EXTERNAL_RRS_MAX];
+};
+
+struct external_answers {
+    size_t count;
+    const struct external_answer *items;
+};
+
+struct engine;
+
+struct engine *engine_new(const struct engine_config *config); /* config is borrowed */
+void engine_free(struct engine *engine);
+
+/* store NULL: not synced yet; names of ours are SERVFAIL, foreign ones still forwarded.
+ * externals NULL: first call. reply has ENGINE_REPLY_MAX bytes over TCP, at least max_udp_size
+ * (and 512) over UDP; *ret_len is set for REPLY, *ret_deferral for DEFER. */
+enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
+                                  const struct engine_query *query,
+                                  const struct external_answers *externals, uint8_t *reply,
+                                  size_t *ret_len, struct engine_deferral *ret_deferral);
+
+/* A SERVFAIL to a query that was deferred and cannot be served (queue full, upstream dead). Never
+ * longer than 512 bytes. */
+size_t engine_servfail(struct engine *engine, const struct engine_query *query, uint8_t *reply);
+
+/* Fits an upstream's reply to a deferred FORWARD query: the client's id, its size limit (cut to the
+ * question with TC when it exceeds it). 0 when the reply is no valid reply to this query. */
+size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
+                        const uint8_t *upstream, size_t upstream_len, uint8_t *reply);
+
+#endif
