@@ -6,7 +6,8 @@ ifeq ($(filter $(VARIANT),$(VARIANTS)),)
 $(error VARIANT=$(VARIANT): expected one of $(VARIANTS))
 endif
 
-B       := build/$(VARIANT)
+BUILD   ?= build
+B       := $(BUILD)/$(VARIANT)
 PREFIX  ?= /usr/local
 PYTHON  ?= /usr/bin/python3
 CLANG_FORMAT ?= clang-format
@@ -155,7 +156,7 @@ check-integration: all
 FUZZ_S ?= 60
 fuzz:
 	@$(MAKE) --no-print-directory VARIANT=fuzz tests
-	@$(PYTHON) tests/support/fuzz.py --build build/fuzz --seconds $(FUZZ_S)
+	@$(PYTHON) tests/support/fuzz.py --build $(BUILD)/fuzz --seconds $(FUZZ_S)
 
 lint: deps
 	@tests/support/lint
@@ -169,7 +170,7 @@ install: all
 	install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man8
 
 clean:
-	rm -rf build
+	rm -rf $(BUILD)
 
 help:
 	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|fuzz|lint|format|install|deps|clean'
