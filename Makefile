@@ -158,6 +158,11 @@ fuzz:
 	@$(MAKE) --no-print-directory VARIANT=fuzz tests
 	@$(PYTHON) tests/support/fuzz.py --build $(BUILD)/fuzz --seconds $(FUZZ_S)
 
+# What an answer costs next to a bare responder; BENCH_TOOLS names the measuring tools' folder.
+BENCH_FLAGS ?=
+bench: all
+	@$(PYTHON) tests/bench/udp_ratio.py --bin $(B)/bin $(BENCH_FLAGS)
+
 lint: deps
 	@tests/support/lint
 
@@ -173,6 +178,6 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|fuzz|lint|format|install|deps|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|fuzz|bench|lint|format|install|deps|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)
