@@ -11,13 +11,15 @@
 #include "common/dname.h"
 #include "common/slice.h"
 
-/* Appends the key of a name (text, trailing dot optional) below "/<prefix>". Labels are lower-cased
- * and taken as they are; there is no escaping, since names come from Kubernetes objects. */
+/* In both calls `prefix` is "/skydns/", with both slashes. */
+
+/* Appends the key of a name (text, trailing dot optional). Labels are lower-cased and taken as they
+ * are; there is no escaping, since names come from flags and Kubernetes objects. */
 void record_key_from_name(struct slice prefix, struct slice name, struct buf *out);
 
-/* The name of a key. `prefix` is "/skydns/" with both slashes. False when the key is not below it,
- * has an empty label, a label over 63 bytes or a name over 255: no DNS name can ask for it. Case is
- * kept: a key with upper-case letters is a name that no (folded) query matches. */
+/* The name of a key. False when the key is not below the prefix, has an empty label, a label over
+ * 63 bytes or a name over 255: no DNS name can ask for it. Case is kept: a key with upper-case
+ * letters is a name that no (folded) query matches. */
 bool record_key_to_name(struct slice prefix, struct slice key, struct dname *ret_name) MUST_CHECK;
 
 #endif
