@@ -17,24 +17,56 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/attributes.h"
+#include "common/addr.h"
 #include "common/dname.h"
-#include "common/err.h"
 #include "common/record.h"
 #include "common/slice.h"
 
 struct store;      /* one version */
 struct store_node; /* one name in it */
 
-/* A key's value, shared by all versions in which it did not change. */
-struct store_record {
-    struct record record;
-    struct dname name; /* of the key, the full name */
-    int64_t mod_revision;
-    bool host_is_name; /* host is set and is no address */
-    struct dname
-        host_name; /* then: the host as a name, case kept; len 0 when it is no valid name */
+enum store_host {
+    STORE_HOST_NONE, /* no host */
+    STORE_HOST_IP,   /* store_record_ip */
+    STORE_HOST_NAME, /* store_record_host_name */
+    STORE_HOST_BAD,  /* neither an address nor a valid name: nothing can be answered from it */
 };
+
+/* A key's value, shared by all versions in which it did not change. One block of memory: these
+ * fields, behind them the host, the key's name and the texts, which the functions below return. */
+struct store_record {
+    int64_t mod_revision;
+    uint32_t ttl_s;      /* 0 = not set */
+    uint32_t generation; /* the writer's own mark; readers never look */
+    uint16_t port;
+    uint16_t priority;    /* 0 = not set */
+    uint16_t weight;      /* 0 = not set */
+    uint16_t targetstrip; /* labels to remove from the left of the target */
+    uint16_t host_text_len;
+    uint16_t text_len;
+    uint16_t group_len;
+    uint8_t host_len; /* 4 or 16 for an address */
+    uint8_t name_len;
+    uint8_t host; /* enum store_host */
+    bool mail;
+    uint8_t bytes[]; /* host, name, host text, text, group */
+};
+
+/* The host as an address; family_bytes 0 when it is none. */
+struct ip store_record_ip(const struct store_record *record);
+
+/* The host as a name, case kept. False, and *ret_name untouched, when it is none. */
+bool store_record_host_name(const struct store_record *record, struct dname *ret_name);
+
+/* The full name of the key. */
+void store_record_name(const struct store_record *record, struct dname *ret_name);
+
+/* Empty when not set; borrowed from the record. */
+struct slice store_record_text(const struct store_record *record);
+struct slice store_record_group(const struct store_record *record);
+
+/* Equal for SkyDNS's de-duplication: host (as written), port, priority, weight and text. */
+bool store_record_same_data(const struct store_record *a, const struct store_record *b);
 
 /* ---- Reading ---- */
 
@@ -79,7 +111,7 @@ struct store_writer;
 struct store_writer *store_writer_new(void);
 void store_writer_free(struct store_writer *writer); /* and the version it holds */
 
-/* Sets the record of a name. Takes ownership of the record's strings. */
+/* Sets the record of a name. Takes the record: its strings are the store's to free. */
 void store_writer_put(struct store_writer *writer, const struct dname *name, struct record *record,
                       int64_t mod_revision);
 void store_writer_del(struct store_writer *writer, const struct dname *name);
