@@ -1,8 +1,10 @@
 /* A small HTTP/1.1 server on a libev loop, for probes and metrics: libmicrohttpd embedded by its
  * epoll descriptor. Runs on the loop's thread only; handlers answer at once and never block.
  *
- * Limits: 64 connections (a kubelet, a Prometheus and a few people), 10 s idle, request bodies
- * refused. A path without a handler is 404 `not found`. */
+ * Limits: 64 connections (a kubelet, a Prometheus and a few people), 10 s idle. Request bodies are
+ * read and thrown away; over 64 KiB the connection is closed. Any method calls the handler; a HEAD
+ * request gets the headers alone. A path without a handler is 404 `not found`, a reply over its
+ * limit 500. */
 #ifndef COMMON_HTTP_SERVER_H
 #define COMMON_HTTP_SERVER_H
 
@@ -42,7 +44,7 @@ int http_server_new(struct ev_loop *loop, const struct addr *address,
                     const struct http_route *routes, size_t count, struct http_server **ret_server,
                     struct err *err) MUST_CHECK;
 
-/* Stops listening and drops open connections. NULL is fine. */
+/* Stops listening and drops open connections. Not from a handler. NULL is fine. */
 void http_server_free(struct http_server *server);
 
 /* The value of ?name=..., "" for ?name, NULL when absent. Borrowed during the handler. */
