@@ -5,8 +5,9 @@
  * REPLY: the reply is written. DROP: say nothing (RFC 1035: a response, a message shorter than a
  * header). DEFER: cannot be answered without waiting; the caller hands a copy of the query and the
  * deferral to the resolver thread, which fetches the externals and calls engine_answer again on the
- * store of that moment with them in hand; the second call never defers for LOOKUP or WALK again
- * (what is still unknown then counts as unanswered).
+ * store of that moment with them in hand. A call with externals never defers for LOOKUP again (what
+ * is still unknown then counts as unanswered), one with may_walk never for WALK; a WALK repeated
+ * with may_walk may still ask for a LOOKUP.
  *
  * Steady state: nothing is allocated, no lock, no system call. */
 #ifndef SKYDNS_ENGINE_H
@@ -54,7 +55,7 @@ struct engine_query {
     enum engine_transport transport;
     int64_t now_s;   /* wall clock */
     uint32_t random; /* for rotation */
-    bool may_walk;   /* on the resolver thread: no ENGINE_WALK_MAX */
+    bool may_walk;   /* on the resolver thread, in every call: no ENGINE_WALK_MAX */
 };
 
 enum engine_verdict { ENGINE_REPLY, ENGINE_DROP, ENGINE_DEFER };
