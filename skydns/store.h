@@ -116,9 +116,13 @@ void store_writer_put(struct store_writer *writer, const struct dname *name, str
                       int64_t mod_revision);
 void store_writer_del(struct store_writer *writer, const struct dname *name);
 
-/* Everything is gone; puts that follow make the new content. Unchanged records need not be kept
- * apart: readers go on with the old version until the commit. */
+/* Everything is gone; the puts that follow make the new content. Readers go on with the old version
+ * until the commit, and a record put again as it was is kept: only what differs is replaced. Called
+ * again before the commit, it starts over. */
 void store_writer_clear(struct store_writer *writer);
+
+/* The records in the version being built (after a clear: at most). */
+size_t store_writer_count(const struct store_writer *writer);
 
 /* What the commit replaced, to be freed when no reader can hold it any more. Opaque; NULL when
  * nothing was. */
@@ -126,7 +130,8 @@ struct store_garbage;
 void store_garbage_free(struct store_garbage *garbage);
 
 /* Ends the build: the version to publish (owned by the writer, valid until its garbage is freed)
- * and what it replaced. */
+ * and what it replaced. When nothing differs from the last version, it is that one again, with the
+ * revision it had, and no garbage. */
 const struct store *store_writer_commit(struct store_writer *writer, int64_t revision,
                                         struct store_garbage **ret_garbage);
 

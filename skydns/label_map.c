@@ -1,0 +1,341 @@
+#include "skydns/label_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "common/xalloc.h"
+#include "skydns/store_node.h"
+
+/* Six bits of a 32-bit hash a level; the sixth has the two that are left. Branches at LIST_LEVEL
+ * are lists: there the hash has no more to say. */
+enum { LEVEL_BITS = 6, LIST_LEVEL = 6 };
+
+struct label_branch {
+    uint64_t stamp;
+    uint64_t used; /* which of the 64 values have a slot; in a list the number of slots */
+    uintptr_t slots[];
+};
+
+/* ---- Hash ---- */
+
+static uint64_t seeds[2];
+
+void label_hash_init(void)
+{
+    if (seeds[1] != 0) {
+        return;
+    }
+    if (getrandom(seeds, sizeof(seeds), 0) != (ssize_t)sizeof(seeds)) {
+        seeds[0] = (uint64_t)(uintptr_t)seeds; /* the address is random, too */
+    }
+    seeds[1] |= 1;
+}
+
+static uint64_t load64(const char *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+static uint64_t load32(const char *p)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+/* Both halves of the product: each bit of the result depends on all of both factors. */
+static uint64_t multiply_fold(uint64_t a, uint64_t b)
+{
+    unsigned __int128 product = (unsigned __int128)a * b;
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+uint32_t label_hash(struct slice label)
+{
+    const char *p = label.ptr;
+    size_t left = label.len;
+    uint64_t h = seeds[0] ^ label.len, tail = 0;
+    for (; left > 8; left -= 8, p += 8) {
+        h = multiply_fold(h ^ load64(p), seeds[1]);
+    }
+    if (left >= 4) { /* 4 to 8 bytes as two overlapping halves */
+        tail = load32(p) << 32 | load32(p + left - 4);
+    } else if (left > 0) { /* 1 to 3 */
+        tail = (uint64_t)(uint8_t)p[0] << 16 | (uint64_t)(uint8_t)p[left / 2] << 8 |
+               (uint8_t)p[left - 1];
+    }
+    h = multiply_fold(h ^ tail, seeds[1]);
+    return (uint32_t)(h ^ h >> 32);
+}
+
+/* ---- Slots and branches ---- */
+
+static bool is_branch(uintptr_t slot)
+{
+    return slot & 1;
+}
+
+static struct label_branch *as_branch(uintptr_t slot)
+{
+    return (struct label_branch *)(slot - 1);
+}
+
+static struct store_node *as_node(uintptr_t slot)
+{
+    return (struct store_node *)slot;
+}
+
+static uintptr_t slot_of_branch(struct label_branch *branch)
+{
+    return (uintptr_t)branch | 1;
+}
+
+static unsigned slot_count(const struct label_branch *branch, unsigned level)
+{
+    return level == LIST_LEVEL ? (unsigned)branch->used
+                               : (unsigned)__builtin_popcountll(branch->used);
+}
+
+static uint64_t hash_bit(uint32_t hash, unsigned level)
+{
+    return UINT64_C(1) << (hash >> (LEVEL_BITS * level) & 63);
+}
+
+static unsigned index_of_bit(const struct label_branch *branch, uint64_t bit)
+{
+    return (unsigned)__builtin_popcountll(branch->used & (bit - 1));
+}
+
+static bool has_label(const struct store_node *node, uint32_t hash, struct slice label)
+{
+    return node->hash == hash && node->label_len == label.len &&
+           memcmp(node->label, label.ptr, label.len) == 0;
+}
+
+/* The position in a list; the list's length when it is not there. */
+static unsigned index_in_list(const struct label_branch *list, struct slice label)
+{
+    unsigned at = 0;
+    while (at < list->used &&
+           !slice_equal(store_node_label_slice(as_node(list->slots[at])), label)) {
+        at++;
+    }
+    return at;
+}
+
+static struct label_branch *branch_alloc(unsigned count, const struct store_build *build)
+{
+    struct label_branch *branch = xmalloc(sizeof(*branch) + count * sizeof(branch->slots[0]));
+    branch->stamp = build->stamp;
+    return branch;
+}
+
+/* The branch itself when the build made it, else a copy. */
+static struct label_branch *branch_writable(struct label_branch *branch, unsigned level,
+                                            struct store_build *build)
+{
+    if (branch->stamp == build->stamp) {
+        return branch;
+    }
+    unsigned count = slot_count(branch, level);
+    struct label_branch *copy = branch_alloc(count, build);
+    copy->used = branch->used;
+    memcpy(copy->slots, branch->slots, count * sizeof(copy->slots[0]));
+    store_build_retire(build, branch->stamp, branch);
+    return copy;
+}
+
+/* One slot more, free at `at`. The caller fills it and sets `used`. */
+static struct label_branch *branch_open(struct label_branch *branch, unsigned level, unsigned at,
+                                        struct store_build *build)
+{
+    unsigned count = slot_count(branch, level);
+    struct label_branch *wider;
+    if (branch->stamp == build->stamp) {
+        wider = xrealloc(branch, sizeof(*wider) + (count + 1) * sizeof(wider->slots[0]));
+        memmove(wider->slots + at + 1, wider->slots + at, (count - at) * sizeof(wider->slots[0]));
+        return wider;
+    }
+    wider = branch_alloc(count + 1, build);
+    wider->used = branch->used;
+    memcpy(wider->slots, branch->slots, at * sizeof(wider->slots[0]));
+    memcpy(wider->slots + at + 1, branch->slots + at, (count - at) * sizeof(wider->slots[0]));
+    store_build_retire(build, branch->stamp, branch);
+    return wider;
+}
+
+/* One slot less. The caller sets `used`. */
+static struct label_branch *branch_close(struct label_branch *branch, unsigned level, unsigned at,
+                                         struct store_build *build)
+{
+    unsigned count = slot_count(branch, level);
+    struct label_branch *narrower = branch;
+    if (branch->stamp != build->stamp) {
+        narrower = branch_alloc(count - 1, build);
+        narrower->used = branch->used;
+        memcpy(narrower->slots, branch->slots, at * sizeof(narrower->slots[0]));
+        store_build_retire(build, branch->stamp, branch);
+    }
+    memmove(narrower->slots + at, branch->slots + at + 1,
+            (count - at - 1) * sizeof(narrower->slots[0]));
+    return narrower;
+}
+
+/* ---- Operations ---- */
+
+struct store_node *label_map_find(struct label_map map, uint32_t hash, struct slice label)
+{
+    uintptr_t slot = map.slot;
+    for (unsigned level = 0; is_branch(slot); level++) {
+        const struct label_branch *branch = as_branch(slot);
+        if (level == LIST_LEVEL) {
+            unsigned at = index_in_list(branch, label);
+            return at < branch->used ? as_node(branch->slots[at]) : NULL;
+        }
+        uint64_t bit = hash_bit(hash, level);
+        if (!(branch->used & bit)) {
+            return NULL;
+        }
+        slot = branch->slots[index_of_bit(branch, bit)];
+    }
+    struct store_node *node = as_node(slot);
+    return node && has_label(node, hash, label) ? node : NULL;
+}
+
+/* A branch for this level that holds just this node. */
+static struct label_branch *branch_around(struct store_node *node, unsigned level,
+                                          const struct store_build *build)
+{
+    struct label_branch *branch = branch_alloc(1, build);
+    branch->used = level == LIST_LEVEL ? 1 : hash_bit(node->hash, level);
+    branch->slots[0] = (uintptr_t)node;
+    return branch;
+}
+
+/* The slot to stand in place of `slot`, with the node in it. Seven calls deep at most. */
+static uintptr_t put_below(uintptr_t slot, unsigned level, struct store_node *node,
+                           struct store_build *build)
+{
+    struct slice label = store_node_label_slice(node);
+    struct label_branch *branch;
+    if (slot == 0 || (!is_branch(slot) && has_label(as_node(slot), node->hash, label))) {
+        return (uintptr_t)node;
+    }
+    branch = is_branch(slot) ? as_branch(slot) : branch_around(as_node(slot), level, build);
+
+    uint64_t used, bit = level == LIST_LEVEL ? 0 : hash_bit(node->hash, level);
+    unsigned at;
+    bool there;
+    if (level == LIST_LEVEL) {
+        at = index_in_list(branch, label);
+        there = at < branch->used;
+        used = branch->used + 1;
+    } else {
+        at = index_of_bit(branch, bit);
+        there = branch->used & bit;
+        used = branch->used | bit;
+    }
+    if (!there) {
+        branch = branch_open(branch, level, at, build);
+        branch->used = used;
+        branch->slots[at] = (uintptr_t)node;
+        return slot_of_branch(branch);
+    }
+    uintptr_t below = level == LIST_LEVEL ? (uintptr_t)node
+                                          : put_below(branch->slots[at], level + 1, node, build);
+    if (below != branch->slots[at]) {
+        branch = branch_writable(branch, level, build);
+        branch->slots[at] = below;
+    }
+    return slot_of_branch(branch);
+}
+
+void label_map_put(struct label_map *map, struct store_node *node, struct store_build *build)
+{
+    map->slot = put_below(map->slot, 0, node, build);
+}
+
+/* The slot to stand in place of `slot`, without the node. A branch left with one node, or none,
+ * gives way to it: a map has one shape for one content. */
+static uintptr_t remove_below(uintptr_t slot, unsigned level, const struct store_node *node,
+                              struct store_build *build)
+{
+    if (!is_branch(slot)) {
+        return 0;
+    }
+    struct label_branch *branch = as_branch(slot);
+    uint64_t bit = level == LIST_LEVEL ? 0 : hash_bit(node->hash, level);
+    unsigned at, count = slot_count(branch, level);
+    uintptr_t below = 0;
+    if (level == LIST_LEVEL) {
+        at = index_in_list(branch, store_node_label_slice(node));
+    } else {
+        at = index_of_bit(branch, bit);
+        below = remove_below(branch->slots[at], level + 1, node, build);
+    }
+    if (below == 0 && count == 2 && !is_branch(branch->slots[1 - at])) {
+        below = branch->slots[1 - at];
+        store_build_retire(build, branch->stamp, branch);
+        return below;
+    }
+    if (below != 0 && !is_branch(below) && count == 1) {
+        store_build_retire(build, branch->stamp, branch);
+        return below;
+    }
+    if (below != 0) {
+        branch = branch_writable(branch, level, build);
+        branch->slots[at] = below;
+        return slot_of_branch(branch);
+    }
+    uint64_t used = level == LIST_LEVEL ? branch->used - 1 : branch->used & ~bit;
+    branch = branch_close(branch, level, at, build);
+    branch->used = used;
+    return slot_of_branch(branch);
+}
+
+void label_map_remove(struct label_map *map, const struct store_node *node,
+                      struct store_build *build)
+{
+    map->slot = remove_below(map->slot, 0, node, build);
+}
+
+static bool each_below(uintptr_t slot, unsigned level, label_map_fn fn, void *data)
+{
+    if (!is_branch(slot)) {
+        return slot == 0 || fn(data, as_node(slot));
+    }
+    const struct label_branch *branch = as_branch(slot);
+    unsigned count = slot_count(branch, level);
+    for (unsigned i = 0; i < count; i++) {
+        if (!each_below(branch->slots[i], level + 1, fn, data)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool label_map_each(struct label_map map, label_map_fn fn, void *data)
+{
+    return each_below(map.slot, 0, fn, data);
+}
+
+static void free_below(uintptr_t slot, unsigned level)
+{
+    if (!is_branch(slot)) {
+        return;
+    }
+    struct label_branch *branch = as_branch(slot);
+    unsigned count = slot_count(branch, level);
+    for (unsigned i = 0; i < count; i++) {
+        free_below(branch->slots[i], level + 1);
+    }
+    free(branch);
+}
+
+void label_map_free(struct label_map map)
+{
+    free_below(map.slot, 0);
+}

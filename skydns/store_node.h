@@ -1,0 +1,45 @@
+/* The inside of the store, known to store*.c and label_map.c alone: what a node is, and what a
+ * build may do to it.
+ *
+ * A build makes one version out of the one before. A block that the build itself made carries the
+ * build's stamp: no reader knows it yet, so it is changed in place. Any other block belongs to
+ * published versions: it is copied, and the old one becomes garbage. A block of the build is only
+ * reachable through blocks of the build. */
+#ifndef SKYDNS_STORE_NODE_H
+#define SKYDNS_STORE_NODE_H
+
+#include "skydns/label_map.h"
+#include "skydns/store.h"
+
+/* Kept small: a service has five or six of them. With a label of 8 bytes malloc gives 48. */
+struct store_node {
+    uint64_t stamp : 56; /* at 10,000 builds a second, good for 200,000 years */
+    uint64_t label_len : 8;
+    struct store_record *record; /* or NULL */
+    struct label_map children;
+    uint32_t visible; /* records at or below that a listing from here shows */
+    uint32_t hash;    /* of the label */
+    char label[];
+};
+
+struct store_build {
+    uint64_t stamp;
+    struct store_garbage *garbage;
+};
+
+/* Frees a block at once when the build made it, else when no reader can hold it any more. */
+void store_build_retire(struct store_build *build, uint64_t stamp, void *block);
+
+static inline struct slice store_node_label_slice(const struct store_node *node)
+{
+    return slice_of(node->label, node->label_len);
+}
+
+/* The block of a record: a copy of everything in `record`. */
+struct store_record *store_record_new(const struct dname *name, const struct record *record,
+                                      int64_t mod_revision);
+
+/* The two say the same, generation apart. */
+bool store_record_equal(const struct store_record *a, const struct store_record *b);
+
+#endif

@@ -1,0 +1,152 @@
+/* A record as one block of memory: the fixed fields, then host, name, host text, text, group. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/xalloc.h"
+#include "skydns/store_node.h"
+
+/* What the host says, and its text where the printed form of the address or name would not give it
+ * back ("FD00::1", a name without its trailing dot): de-duplication compares what was written. */
+struct host {
+    enum store_host kind;
+    const uint8_t *bytes;
+    uint8_t len;
+    struct slice text;
+};
+
+static struct host host_of(const struct record *record, struct dname *name)
+{
+    struct slice written = slice_str(record->host);
+    if (written.len == 0) {
+        return (struct host){.kind = STORE_HOST_NONE};
+    }
+    if (record->ip.family_bytes != 0) {
+        char printed[INET6_ADDRSTRLEN];
+        bool same = slice_equal(slice_str(ip_format(&record->ip, printed)), written);
+        return (struct host){.kind = STORE_HOST_IP,
+                             .bytes = record->ip.bytes,
+                             .len = record->ip.family_bytes,
+                             .text = same ? slice_of(NULL, 0) : written};
+    }
+    if (dname_from_text(written, name)) {
+        char printed[DNAME_TEXT_MAX];
+        bool same = slice_equal(slice_str(dname_to_text(name, printed)), written);
+        return (struct host){.kind = STORE_HOST_NAME,
+                             .bytes = name->wire,
+                             .len = name->len,
+                             .text = same ? slice_of(NULL, 0) : written};
+    }
+    return (struct host){.kind = STORE_HOST_BAD, .text = written};
+}
+
+static uint8_t *append(uint8_t *at, const void *bytes, size_t len)
+{
+    if (len > 0) {
+        memcpy(at, bytes, len);
+    }
+    return at + len;
+}
+
+struct store_record *store_record_new(const struct dname *name, const struct record *record,
+                                      int64_t mod_revision)
+{
+    struct dname host_name;
+    struct host host = host_of(record, &host_name);
+    struct slice text = slice_str(record->text), group = slice_str(record->group);
+    /* A value has at most RECORD_JSON_MAX bytes with its quotes. */
+    assert(host.text.len <= UINT16_MAX && text.len <= UINT16_MAX && group.len <= UINT16_MAX);
+
+    size_t tail = host.len + (size_t)name->len + host.text.len + text.len + group.len;
+    struct store_record *r = xmalloc(sizeof(*r) + tail);
+    *r = (struct store_record){
+        .mod_revision = mod_revision,
+        .ttl_s = record->ttl_s,
+        .port = record->port,
+        .priority = record->priority,
+        .weight = record->weight,
+        .targetstrip = record->targetstrip,
+        .host_text_len = (uint16_t)host.text.len,
+        .text_len = (uint16_t)text.len,
+        .group_len = (uint16_t)group.len,
+        .host_len = host.len,
+        .name_len = name->len,
+        .host = (uint8_t)host.kind,
+        .mail = record->mail,
+    };
+    uint8_t *at = append(r->bytes, host.bytes, host.len);
+    at = append(at, name->wire, name->len);
+    at = append(at, host.text.ptr, host.text.len);
+    at = append(at, text.ptr, text.len);
+    append(at, group.ptr, group.len);
+    return r;
+}
+
+static size_t tail_len(const struct store_record *r)
+{
+    return (size_t)r->host_len + r->name_len + r->host_text_len + r->text_len + r->group_len;
+}
+
+bool store_record_equal(const struct store_record *a, const struct store_record *b)
+{
+    return a->mod_revision == b->mod_revision && a->ttl_s == b->ttl_s && a->port == b->port &&
+           a->priority == b->priority && a->weight == b->weight &&
+           a->targetstrip == b->targetstrip && a->host_text_len == b->host_text_len &&
+           a->text_len == b->text_len && a->group_len == b->group_len &&
+           a->host_len == b->host_len && a->name_len == b->name_len && a->host == b->host &&
+           a->mail == b->mail && memcmp(a->bytes, b->bytes, tail_len(a)) == 0;
+}
+
+struct ip store_record_ip(const struct store_record *record)
+{
+    struct ip ip = {0};
+    if (record->host == STORE_HOST_IP) {
+        ip.family_bytes = record->host_len;
+        memcpy(ip.bytes, record->bytes, record->host_len);
+    }
+    return ip;
+}
+
+bool store_record_host_name(const struct store_record *record, struct dname *ret_name)
+{
+    if (record->host != STORE_HOST_NAME) {
+        return false;
+    }
+    ret_name->len = record->host_len;
+    memcpy(ret_name->wire, record->bytes, record->host_len);
+    return true;
+}
+
+void store_record_name(const struct store_record *record, struct dname *ret_name)
+{
+    ret_name->len = record->name_len;
+    memcpy(ret_name->wire, record->bytes + record->host_len, record->name_len);
+}
+
+static const uint8_t *texts(const struct store_record *r)
+{
+    return r->bytes + r->host_len + r->name_len;
+}
+
+struct slice store_record_text(const struct store_record *record)
+{
+    return slice_of(texts(record) + record->host_text_len, record->text_len);
+}
+
+struct slice store_record_group(const struct store_record *record)
+{
+    return slice_of(texts(record) + record->host_text_len + record->text_len, record->group_len);
+}
+
+static bool same_host(const struct store_record *a, const struct store_record *b)
+{
+    return a->host == b->host && a->host_len == b->host_len &&
+           memcmp(a->bytes, b->bytes, a->host_len) == 0 &&
+           slice_equal(slice_of(texts(a), a->host_text_len), slice_of(texts(b), b->host_text_len));
+}
+
+bool store_record_same_data(const struct store_record *a, const struct store_record *b)
+{
+    return a->port == b->port && a->priority == b->priority && a->weight == b->weight &&
+           same_host(a, b) && slice_equal(store_record_text(a), store_record_text(b));
+}
