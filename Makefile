@@ -72,10 +72,11 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all deps run check check-unit check-integration fuzz bench lint format install clean help tests FORCE
+.PHONY: all objects deps run check check-unit check-integration fuzz bench lint format install clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 tests: all $(UNIT) $(FUZZ)
+objects: $(patsubst %.c,$(B)/%.o,$(filter %.c,$(C_FILES))) $(PROTO_O)
 
 # A change of compiler or flags rebuilds: the stamp's time only moves when its content does.
 $(B)/.flags: FORCE

@@ -1,0 +1,211 @@
+"""Runs the built tests: unit programs, fuzz corpora, integration tests (`make check`).
+
+    check.py --build build/release [--only unit|integration]
+
+What is to run is read from the sources, so that a program that failed to build counts as failed. Unit
+programs and corpora run two at a time; pytest runs tests/integration with BIN_DIR naming the programs'
+folder. Ends with `N passed, N failed`, and `, N skipped` when some were; exit status 1 when a test failed
+or none ran.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+# Far above what the slowest program takes under a sanitizer on a busy machine: they only end a hang.
+UNIT_TIMEOUT_S = 300
+INTEGRATION_TIMEOUT_S = 1800
+
+# Unit programs that start an etcd are mostly waiting for it.
+AT_ONCE = 2
+
+
+class Totals:
+    def __init__(self):
+        self.passed = 0
+        self.failed = 0
+        self.skipped = []  # (name, reason)
+
+    def add(self, other):
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+
+    def line(self):
+        text = f"{self.passed} passed, {self.failed} failed"
+        return text + (f", {len(self.skipped)} skipped" if self.skipped else "")
+
+
+def run(command, timeout_s, **options):
+    """Exit status (negative for a signal, None for a timeout) and the output, if it is captured. The
+    command gets a process group of its own, which is ended with it."""
+    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, **options)
+    try:
+        output, _ = process.communicate(timeout=timeout_s)
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+        return None, output
+    except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+        raise
+
+
+def run_captured(command, environment):
+    status, output = run(command, UNIT_TIMEOUT_S, env=environment, stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return status, output.decode(errors="backslashreplace")
+
+
+def status_text(status, timeout_s):
+    if status is None:
+        return f"no end after {timeout_s} s"
+    if status < 0:
+        return f"ended by {signal.Signals(-status).name}"
+    return f"exit status {status}"
+
+
+def read_junit(path):
+    """The totals of one XML report, cmocka's or pytest's."""
+    totals = Totals()
+    for case in xml.etree.ElementTree.parse(path).iter("testcase"):
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            totals.failed += 1
+        elif skipped is not None:
+            name = ".".join(filter(None, [case.get("classname"), case.get("name")]))
+            totals.skipped.append((name, skipped.get("message") or "no reason given"))
+        else:
+            totals.passed += 1
+    return totals
+
+
+class Report:
+    """One line for each program, its whole output behind it when it failed."""
+
+    def __init__(self):
+        self.totals = Totals()
+
+    def add(self, name, totals, seconds, problem="", output=""):
+        self.totals.add(totals)
+        failed = totals.failed > 0
+        print(f"{'FAIL' if failed else 'ok':4} {name}: {totals.line()} ({seconds:.1f} s)"
+              + (f": {problem}" if problem else ""))
+        if failed:
+            print("".join(f"     | {line}\n" for line in output.splitlines()), end="")
+        sys.stdout.flush()
+
+
+def failed_once():
+    totals = Totals()
+    totals.failed = 1
+    return totals
+
+
+def run_unit(program, report_folder):
+    """A cmocka program: (totals, problem, output)."""
+    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="XML",
+                       CMOCKA_XML_FILE=str(report_folder / "%g.xml"))
+    status, output = run_captured([program], environment)
+    totals = Totals()
+    problem = "" if status == 0 else status_text(status, UNIT_TIMEOUT_S)
+    try:
+        for path in report_folder.glob("*.xml"):
+            totals.add(read_junit(path))
+    except xml.etree.ElementTree.ParseError as e:
+        problem = f"unreadable report: {e}"
+    if not problem and totals.passed + totals.failed + len(totals.skipped) == 0:
+        problem = "no test in it"
+    if problem and totals.failed == 0:
+        totals.failed = 1  # a crash, a sanitizer's report at exit, a group's set-up
+    return totals, problem, output
+
+
+def run_corpus(program, corpus):
+    """A fuzz target over its corpus, one test: (totals, problem, output)."""
+    if not corpus.is_dir():
+        return failed_once(), f"no corpus {corpus.relative_to(ROOT)}", ""
+    status, output = run_captured([program, str(corpus)], os.environ)
+    if status != 0:
+        return failed_once(), status_text(status, UNIT_TIMEOUT_S), output
+    totals = Totals()
+    totals.passed = 1
+    return totals, "", output
+
+
+def run_program(source, build):
+    """(name, totals, seconds, problem, output) of one unit test or fuzz target."""
+    relative = source.relative_to(ROOT / "tests").with_suffix("")
+    program = build / "tests" / relative
+    start = time.monotonic()
+    if not program.is_file():
+        result = failed_once(), "not built", ""
+    elif relative.parts[0] == "fuzz":
+        parser = relative.name.removeprefix("fuzz_")
+        result = run_corpus(str(program), ROOT / "tests/fuzz/corpus" / parser)
+    else:
+        with tempfile.TemporaryDirectory(prefix="check-") as folder:
+            result = run_unit(str(program), pathlib.Path(folder))
+    totals, problem, output = result
+    return str(relative), totals, time.monotonic() - start, problem, output
+
+
+def check_unit(build, report):
+    sources = sorted((ROOT / "tests/unit").glob("*/test_*.c"))
+    sources += sorted((ROOT / "tests/fuzz").glob("*/fuzz_*.c"))
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for result in pool.map(lambda source: run_program(source, build), sources):
+            report.add(*result)
+
+
+def check_integration(build, report):
+    if not any((ROOT / "tests/integration").glob("**/test_*.py")):
+        return
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="check-") as folder:
+        junit = pathlib.Path(folder) / "junit.xml"
+        # pytest's own output goes through as it comes: it names the failures and shows their logs.
+        status, _ = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                         f"--junit-xml={junit}", "tests/integration"], INTEGRATION_TIMEOUT_S,
+                        env=dict(os.environ, BIN_DIR=str(build / "bin"),
+                                 PYTHONDONTWRITEBYTECODE="1"))
+        totals = read_junit(junit) if junit.is_file() else Totals()
+    if status != 0 and totals.failed == 0:
+        totals.failed = 1
+    problem = "" if status == 0 else status_text(status, INTEGRATION_TIMEOUT_S)
+    report.add("integration", totals, time.monotonic() - start, problem)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", default="build/release", type=pathlib.Path,
+                        help="folder of the variant to test (default %(default)s)")
+    parser.add_argument("--only", choices=["unit", "integration"])
+    options = parser.parse_args()
+    build = options.build.resolve()
+    os.environ.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+
+    report = Report()
+    if options.only != "integration":
+        check_unit(build, report)
+    if options.only != "unit":
+        check_integration(build, report)
+    totals = report.totals
+    for name, reason in totals.skipped:
+        print(f"skipped {name}: {reason}")
+    print(totals.line())
+    return 1 if totals.failed or not totals.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
