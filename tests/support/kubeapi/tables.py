@@ -1,0 +1,85 @@
+"""Tables, which kubectl asks for to print `kubectl get`: columns and cells for each resource."""
+
+import calendar
+import time
+
+from kubeapi.resources import Resource
+from kubeapi.store import Object, encode
+
+
+def wants_table(accept: str) -> bool:
+    return "as=Table" in accept and "v=v1;" in accept + ";"
+
+
+def table(resource: Resource, objects: list[Object], meta: dict) -> bytes:
+    names, cells = _COLUMNS[resource.plural]
+    columns = [
+        {"name": n.rstrip("+"), "type": "string", "format": "name" if n == "Name" else "", "description": "",
+         "priority": 1 if n.endswith("+") else 0}
+        for n in ("Name", *names, "Age")
+    ]
+    rows = []
+    for obj in objects:
+        value = obj.value()
+        partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"]}
+        rows.append({"cells": [obj.name, *cells(value), _age(value)], "object": partial})
+    return encode({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "columnDefinitions": columns, "rows": rows})
+
+
+def _age(value: dict) -> str:
+    created = value["metadata"].get("creationTimestamp")
+    if not created:
+        return "<unknown>"
+    seconds = max(0, int(time.time() - calendar.timegm(time.strptime(created, "%Y-%m-%dT%H:%M:%SZ"))))
+    for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds // length}{unit}"
+    return f"{seconds}s"
+
+
+def _join(items: list[str], limit: int = 3) -> str:
+    if not items:
+        return "<none>"
+    return ",".join(items[:limit]) + (f" + {len(items) - limit} more..." if len(items) > limit else "")
+
+
+def _service(value: dict) -> list[str]:
+    spec = value.get("spec", {})
+    ports = []
+    for p in spec.get("ports") or []:
+        node_port = f":{p['nodePort']}" if p.get("nodePort") else ""
+        ports.append(f"{p['port']}{node_port}/{p.get('protocol', 'TCP')}")
+    selector = [f"{k}={v}" for k, v in (spec.get("selector") or {}).items()]
+    return [spec.get("type", ""), spec.get("clusterIP") or "<none>", spec.get("externalName") or "<none>",
+            _join(ports, len(ports)), _join(selector, len(selector))]
+
+
+def _endpoints(value: dict) -> list[str]:
+    pairs = []
+    for subset in value.get("subsets") or []:
+        for address in subset.get("addresses") or []:
+            ip = f"[{address['ip']}]" if ":" in address["ip"] else address["ip"]
+            pairs += [f"{ip}:{port['port']}" for port in subset.get("ports") or []] or [address["ip"]]
+    return [_join(pairs)]
+
+
+def _pod(value: dict) -> list[str]:
+    status = value.get("status", {})
+    states = status.get("containerStatuses") or []
+    count = len(value.get("spec", {}).get("containers") or [])
+    return [f"{sum(bool(s.get('ready')) for s in states)}/{count}", status.get("phase", ""), "0", status.get("podIP", "<none>")]
+
+
+def _slice(value: dict) -> list[str]:
+    ports = [str(p.get("port", "")) for p in value.get("ports") or []]
+    addresses = [a for e in value.get("endpoints") or [] for a in e.get("addresses") or []]
+    return [value.get("addressType", ""), _join(ports), _join(addresses)]
+
+
+_COLUMNS = {
+    "services": (("Type", "Cluster-IP", "External-IP", "Port(s)", "Selector+"), _service),
+    "endpoints": (("Endpoints",), _endpoints),
+    "pods": (("Ready", "Status", "Restarts", "IP+"), _pod),
+    "namespaces": (("Status",), lambda value: [value.get("status", {}).get("phase", "")]),
+    "endpointslices": (("AddressType", "Ports", "Endpoints"), _slice),
+}

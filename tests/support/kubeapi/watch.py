@@ -1,0 +1,156 @@
+"""One open watch: a place in a resource's history, moved along as fast as the connection takes it.
+
+Replay and live events are the same thing: the watch sends what lies between its place and the end of the history. A reader
+that is slower than the history is long gets the ERROR event 410, like one that comes back too late.
+"""
+
+import asyncio
+
+from kubeapi.http1 import Connection, chunk
+from kubeapi.selectors import Predicate
+from kubeapi.store import Event, encode, event_chunk
+
+# Events written per turn before looking whether the connection still takes more.
+_BATCH = 256
+
+
+def status_document(code: int, reason: str, message: str, **extra) -> dict:
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
+            "reason": reason, "code": code} | extra
+
+
+class Watch:
+    def __init__(self, app, connection: Connection, collection, namespace: str, predicate: Predicate | None, to_text):
+        """to_text: None, or a function that gives what is sent for an object instead of its own text."""
+        self._app = app
+        self._connection = connection
+        self._collection = collection
+        self._namespace = namespace
+        self._predicate = predicate
+        self._to_text = to_text
+        self._next_index = 0
+        self._start_revision = 0
+        self._is_scheduled = False
+        self._is_closed = False
+        self._timers: list[asyncio.TimerHandle] = []
+        self._loop = asyncio.get_running_loop()
+
+    def start(self, revision: str, has_bookmarks: bool, timeout_s: float) -> None:
+        self._connection.open_stream(self)
+        if revision in ("", "0"):
+            self._start_revision = self._app.store.revision
+            objects = [o for o in self._collection.sorted_objects(self._namespace) if not self._predicate or self._predicate(o)]
+            self._connection.write_chunks(b"".join(event_chunk("ADDED", self._text(o)) for o in objects))
+        else:
+            self._start_revision = int(revision)
+            if self._start_revision < self._collection.expired_revision:
+                self._send_expired()
+                return
+        self._next_index = self._collection.index_after(self._start_revision)
+        self._collection.watches.add(self)
+        self._timers.append(self._loop.call_later(timeout_s, self._finish))
+        if has_bookmarks:
+            self._timers.append(self._loop.call_later(self._app.options.bookmark_interval_s, self._bookmark))
+        self.schedule()
+
+    def schedule(self) -> None:
+        """Sends what there is in the next turn of the loop, so that a burst goes out in one write."""
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._send)
+
+    # ---- For Connection ----
+
+    def resume(self) -> None:
+        self.schedule()
+
+    def connection_lost(self) -> None:
+        self._close()
+
+    # ---- For faults ----
+
+    def drop(self) -> None:
+        self._close()
+        self._connection.cut()
+
+    def inject(self, chunks: bytes) -> None:
+        """Puts these chunks after what has been sent so far."""
+        self._send()
+        if not self._is_closed:
+            self._connection.write_chunks(chunks)
+
+    # ---- Inside ----
+
+    def _send(self) -> None:
+        self._is_scheduled = False
+        collection = self._collection
+        while not (self._is_closed or self._connection.is_paused or self._app.faults.is_silent):
+            first = self._next_index - collection.first_index
+            if first < 0:
+                self._send_expired()
+                return
+            batch = collection.events[first : first + _BATCH]
+            if not batch:
+                return
+            self._next_index += len(batch)
+            chunks = self._select(batch)
+            if chunks and self._app.faults.take_cut(collection.resource.plural):
+                self._close()
+                self._connection.cut(b"".join(chunks[:-1]) + chunks[-1][: len(chunks[-1]) // 2])
+                return
+            self._connection.write_chunks(b"".join(chunks))
+
+    def _select(self, batch: list[Event]) -> list[bytes]:
+        if batch[0].revision <= self._start_revision:  # a start in the future: silence until then
+            batch = [e for e in batch if e.revision > self._start_revision]
+        if self._namespace:
+            batch = [e for e in batch if e.object.namespace == self._namespace]
+        if self._predicate is None and self._to_text is None:
+            return [e.chunk for e in batch]
+        chunks = []
+        for event in batch:
+            kind = self._kind_seen(event)
+            if kind:
+                chunks.append(event_chunk(kind, self._text(event.object)))
+        return chunks
+
+    def _kind_seen(self, event: Event) -> str | None:
+        """Through a selector, an object that comes to match is added and one that ceases to is deleted."""
+        if self._predicate is None:
+            return event.kind
+        was_seen = event.previous is not None and self._predicate(event.previous)
+        is_seen = event.kind != "DELETED" and self._predicate(event.object)
+        if is_seen:
+            return "MODIFIED" if was_seen else "ADDED"
+        return "DELETED" if was_seen else None
+
+    def _text(self, obj) -> bytes:
+        return self._to_text(obj) if self._to_text else obj.full_text
+
+    def _send_expired(self) -> None:
+        message = f"too old resource version: {self._start_revision} ({self._collection.expired_revision})"
+        event = {"type": "ERROR", "object": status_document(410, "Expired", message)}
+        self._connection.write_chunks(chunk(encode(event) + b"\n"))
+        self._finish()
+
+    def _bookmark(self) -> None:
+        self._timers[-1] = self._loop.call_later(self._app.options.bookmark_interval_s, self._bookmark)
+        self._send()
+        revision = self._app.store.revision
+        is_all_sent = self._next_index == self._collection.first_index + len(self._collection.events)
+        if self._is_closed or self._app.faults.is_silent or not is_all_sent or revision < self._start_revision:
+            return
+        meta = {"metadata": {"resourceVersion": str(revision), "creationTimestamp": None}}
+        text = self._collection.resource.type_prefix + encode(meta)[1:]
+        self._connection.write_chunks(event_chunk("BOOKMARK", text))
+
+    def _finish(self) -> None:
+        if not self._is_closed:
+            self._close()
+            self._connection.close_stream()
+
+    def _close(self) -> None:
+        self._is_closed = True
+        self._collection.watches.discard(self)
+        for timer in self._timers:
+            timer.cancel()

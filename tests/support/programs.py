@@ -1,0 +1,246 @@
+"""Programs run as child processes, for the integration tests and for run.py. Python's standard library only.
+
+Ports are reserved, children die with this process, their output is collected line by line, and whoever waits for something
+asks for it until a deadline (wait_until): there is no other waiting here or in what uses this.
+"""
+
+import ctypes
+import fcntl
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Callable, NoReturn
+
+# Below the range that the kernel takes for outgoing connections, which no listener could count on.
+_PORTS = range(20000, 32000)
+_PR_SET_PDEATHSIG = 1
+_POLL_S = 0.01
+# Lines kept of each program's output. The tests look at the last few hundred; an endless run must not grow.
+_LINES_MAX = 20_000
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_reserved: dict[int, int] = {}  # port -> descriptor of its lock, held while this process lives
+SANITIZER_REPORT = re.compile(r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:")
+
+
+class TimeUp(AssertionError):
+    """What was waited for did not come about in time."""
+
+
+def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 20.0):
+    """Asks condition() until it is true, and returns what it gave. An exception of it that is an OSError counts as not yet."""
+    pause = threading.Event()
+    deadline = time.monotonic() + timeout_s
+    last = ""
+    while True:
+        try:
+            value = condition()
+            if value:
+                return value
+            last = repr(value)
+        except OSError as error:
+            last = repr(error)
+        if time.monotonic() >= deadline:
+            raise TimeUp(f"not within {timeout_s:g} s: {what} (last: {last})")
+        pause.wait(_POLL_S)
+
+
+# ---- Ports ----
+
+
+def is_port_free(port: int) -> bool:
+    """For TCP and UDP on 127.0.0.1."""
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+        with socket.socket(socket.AF_INET, kind) as probe:
+            if kind == socket.SOCK_STREAM:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                return False
+    return True
+
+
+def reserve_port(first: int | None = None) -> int:
+    """A free port that no other process using this function will be given: the first one free from `first` on."""
+    folder = Path(tempfile.gettempdir()) / f"dns-pod-ports-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    start = first if first is not None else _PORTS.start + os.getpid() * 16 % len(_PORTS)
+    stop = first + 1000 if first is not None else start + len(_PORTS)
+    for number in range(start, stop):
+        port = number if first is not None else _PORTS.start + (number - _PORTS.start) % len(_PORTS)
+        if port in _reserved:
+            continue
+        lock = os.open(folder / str(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(lock)
+            continue
+        if is_port_free(port):
+            _reserved[port] = lock
+            return port
+        os.close(lock)
+    raise RuntimeError(f"no free port from {start} on")
+
+
+# ---- Asking ----
+
+
+def http_get(url: str, timeout_s: float = 2.0) -> tuple[int, str]:
+    """Status and body. OSError when there is no answer."""
+    try:
+        with urllib.request.urlopen(url, timeout=timeout_s) as reply:
+            return reply.status, reply.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+# ---- Programs ----
+
+
+class Program:
+    """One program, which may be started and ended several times. Start it from a thread that lives on: the child dies with it."""
+
+    def __init__(self, name: str, argv: list[str], env: dict[str, str] | None = None, on_line: Callable[[str], None] | None = None):
+        self.name = name
+        self.argv = argv
+        self.env = env
+        self.lines: list[str] = []
+        self._on_line = on_line
+        self._process: subprocess.Popen | None = None
+        self._reader: threading.Thread | None = None
+
+    def start(self) -> "Program":
+        assert not self.is_running(), f"{self.name} runs already"
+        parent = os.getpid()
+
+        def die_with_parent() -> None:
+            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(1)
+
+        self._process = subprocess.Popen(
+            self.argv,
+            env=None if self.env is None else {**os.environ, **self.env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+        self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
+        self._reader.start()
+        return self
+
+    def _read(self, stream) -> None:
+        for raw in stream:
+            line = raw.decode(errors="replace").rstrip("\n")
+            self.lines.append(line)
+            if len(self.lines) > _LINES_MAX:
+                del self.lines[: _LINES_MAX // 2]
+            if self._on_line:
+                self._on_line(line)
+        stream.close()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def exit_status(self) -> int | None:
+        return None if self._process is None else self._process.poll()
+
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def wait(self, timeout_s: float = 20.0) -> int:
+        """The exit status; negative for a signal. All its output is in `lines` then."""
+        try:
+            status = self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise TimeUp(f"{self.name} has not ended within {timeout_s:g} s") from None
+        self._reader.join(timeout_s)
+        return status
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self.wait()
+
+    def stop(self, expected: tuple[int, ...] = (0,)) -> None:
+        """SIGTERM; an AssertionError unless it ends as it should."""
+        if not self.is_running():
+            self.fail(f"has ended by itself with status {self.exit_status()}")
+        self.signal(signal.SIGTERM)
+        try:
+            status = self.wait()
+        except TimeUp:
+            self.kill()
+            raise
+        if status not in expected:
+            self.fail(f"ended with status {status} at SIGTERM")
+        self.check_output()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def check_output(self) -> None:
+        if SANITIZER_REPORT.search("\n".join(self.lines)):
+            self.fail("has a sanitizer report")
+
+    def fail(self, what: str) -> NoReturn:
+        raise AssertionError(f"{self.name} {what}\n{self.log_text()}")
+
+    def log_text(self, count: int = 60) -> str:
+        return "\n".join(f"  {self.name}: {line}" for line in self.lines[-count:])
+
+    def wait_ready(self, condition: Callable[[], object], what: str, timeout_s: float = 20.0):
+        """wait_until that gives up at once when the program ends, and shows its log."""
+
+        def ask():
+            if not self.is_running():
+                self.wait()
+                self.fail(f"ended with status {self.exit_status()} before: {what}")
+            return condition()
+
+        try:
+            return wait_until(ask, f"{self.name}: {what}", timeout_s)
+        except TimeUp as error:
+            self.fail(str(error))
+
+    def wait_line(self, pattern: str, since: int = 0, timeout_s: float = 20.0) -> str:
+        """The first line from number `since` on in which the regular expression occurs."""
+        expression = re.compile(pattern)
+        return self.wait_ready(
+            lambda: next((line for line in self.lines[since:] if expression.search(line)), None), f"line {pattern!r}", timeout_s
+        )
+
+
+def etcd(data_dir: str, client_port: int, peer_port: int, on_line=None) -> Program:
+    client, peer = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
+    argv = ["etcd", "--name", "dns", "--data-dir", data_dir, "--logger", "zap", "--log-level", "warn"]
+    argv += ["--listen-client-urls", client, "--advertise-client-urls", client]
+    argv += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"dns={peer}"]
+    return Program("etcd", argv, on_line=on_line)
+
+
+def is_etcd_healthy(port: int) -> bool:
+    status, body = http_get(f"http://127.0.0.1:{port}/health")
+    return status == 200 and '"true"' in body
+
+
+def apiserver(port: int, *flags: str, on_line=None) -> Program:
+    script = Path(__file__).with_name("apiserver.py")
+    return Program("apiserver", ["/usr/bin/python3", str(script), "--port", str(port), *flags], on_line=on_line)
