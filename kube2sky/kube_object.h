@@ -62,15 +62,19 @@ struct kube_object {
     };
 };
 
+/* ---- kube_object.c ---- */
+
 void kube_object_free(struct kube_object *object); /* NULL is fine */
 
-/* ---- Decoding ---- */
+/* ---- Decoding: kube_object_json.c. Another encoding brings the same functions over its own bytes,
+ * chosen by the answer's Content-Type. ---- */
 
 /* A page of a list: {"metadata":{"resourceVersion","continue"},"items":[...]}. fn takes ownership
  * of each object; an item that cannot be understood goes to bad(), which gets its name as far as it
- * is known ("default/web", "" at worst), and the others go on. Failure: the body is no list. */
+ * is known ("default/web", "" at worst), and the others go on. Failure: the body is no list or ends
+ * too early; objects before that point were handed over. */
 struct kube_list_meta {
-    char *resource_version; /* owned */
+    char *resource_version; /* owned, not empty */
     char *continue_token;   /* owned, "" = last page */
 };
 typedef void (*kube_object_fn)(void *data, struct kube_object *object);
@@ -83,7 +87,7 @@ void kube_list_meta_fini(struct kube_list_meta *meta);
 /* One line of a watch: {"type":"ADDED","object":{...}}. */
 enum kube_event_kind {
     KUBE_EVENT_UPSERT,   /* ADDED, MODIFIED: object set */
-    KUBE_EVENT_DELETE,   /* object set (its last state) */
+    KUBE_EVENT_DELETE,   /* object set, its metadata only: what it said last no longer matters */
     KUBE_EVENT_BOOKMARK, /* resource_version set */
     KUBE_EVENT_ERROR,    /* status_code set, 410 = list again; err has the server's message */
     KUBE_EVENT_BAD, /* an object that cannot be understood; bad_name and err say which and why */
@@ -92,12 +96,21 @@ struct kube_event {
     enum kube_event_kind kind;
     struct kube_object *object; /* owned by the event until taken */
     char *resource_version;     /* owned; of the object or bookmark; NULL when not known */
-    char *bad_name;             /* owned */
+    char *bad_name;             /* owned; "default/web", "" at worst */
     int status_code;
 };
 /* Failure: the line is no watch event at all. */
 int kube_decode_event(enum kube_kind kind, struct slice line, struct kube_event *ret_event,
                       struct err *err) MUST_CHECK;
 void kube_event_fini(struct kube_event *event);
+
+/* A Status, what the API sends with every error: {"kind":"Status","message":"...","code":403}.
+ * False: it is none. */
+struct kube_status {
+    int code;      /* 0 = not said */
+    char *message; /* owned, "" = not said */
+};
+bool kube_decode_status(struct slice body, struct kube_status *ret_status) MUST_CHECK;
+void kube_status_fini(struct kube_status *status);
 
 #endif

@@ -1,0 +1,34 @@
+/* One line of a watch, and a Status: kube_object.h's decoders over arbitrary bytes. */
+#include <stdlib.h>
+
+#include "kube2sky/kube_object.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What the header promises of each kind of event. */
+static void check_event(const struct kube_event *event)
+{
+    bool has_object = event->kind == KUBE_EVENT_UPSERT || event->kind == KUBE_EVENT_DELETE;
+    if (has_object != (event->object != NULL) ||
+        (event->kind == KUBE_EVENT_BOOKMARK && !event->resource_version) ||
+        (event->kind == KUBE_EVENT_BAD && !event->bad_name)) {
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    for (int kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        struct kube_event event;
+        struct err err;
+        if (kube_decode_event((enum kube_kind)kind, slice_of(data, size), &event, &err) == 0) {
+            check_event(&event);
+            kube_event_fini(&event);
+        }
+    }
+    struct kube_status status;
+    if (kube_decode_status(slice_of(data, size), &status)) {
+        kube_status_fini(&status);
+    }
+    return 0;
+}
