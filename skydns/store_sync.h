@@ -1,0 +1,57 @@
+/* Keeps the store saying what etcd says: mirrors the keys below `/<prefix>/`, turns each into a
+ * name and a record, and publishes one version for each whole revision (or batch of them) that the
+ * mirror commits. Main thread; lives on its loop.
+ *
+ *     etcd_mirror --put, del, commit--> store_writer --version, garbage--> snapshot --> readers
+ *
+ * While etcd is away the last version goes on being served. After a compaction everything is read
+ * again over the old version, which readers keep until the new one is complete; what did not change
+ * is not replaced.
+ *
+ * A key or value that cannot be understood is skipped alone: logged with its key and the reason,
+ * counted. A record it had before goes (the store says what etcd says); a good value brings it
+ * back.
+ * `/<prefix>/config` is SkyDNS's configuration, no record. */
+#ifndef SKYDNS_STORE_SYNC_H
+#define SKYDNS_STORE_SYNC_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/etcd.h"
+#include "skydns/snapshot.h"
+
+struct store_sync;
+
+struct store_sync_config {
+    struct ev_loop *loop;
+    struct etcd *etcd;         /* borrowed, on the same loop */
+    struct snapshot *snapshot; /* borrowed */
+    const char *path_prefix;   /* "skydns"; slashes around it do not matter; copied */
+
+    /* Once, when the first full content has been published. May be NULL. */
+    void (*on_ready)(void *data);
+    void *data;
+};
+
+struct store_sync *store_sync_start(const struct store_sync_config *config);
+
+/* When no reader will enter the snapshot any more: the published version goes, too. Before
+ * etcd_free. NULL is fine. */
+void store_sync_stop(struct store_sync *sync);
+
+/* The first full content has been published. Stays true. */
+bool store_sync_is_ready(const struct store_sync *sync);
+
+struct store_sync_counts {
+    size_t keys;        /* records held */
+    uint64_t skipped;   /* keys and values that could not be understood, since the start */
+    uint64_t published; /* versions */
+    int64_t revision;   /* of etcd, up to which everything is in; 0 before the first full content */
+};
+
+struct store_sync_counts store_sync_counts(const struct store_sync *sync);
+
+#endif

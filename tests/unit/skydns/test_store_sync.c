@@ -1,0 +1,407 @@
+/* store_sync with the mirror played by the test: this file defines etcd_mirror_start and _stop, so
+ * that any sequence of publications can be had. With a real etcd: test_store_sync_etcd.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/etcd_mirror.h"
+#include "skydns/store_sync.h"
+
+/* ---- The mirror ---- */
+
+static struct etcd_mirror_config mirror;
+static char mirror_prefix[64];
+static int mirrors;
+
+struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
+{
+    assert_null(etcd);
+    mirrors++;
+    mirror = *config;
+    (void)snprintf(mirror_prefix, sizeof(mirror_prefix), "%.*s", (int)config->prefix.len,
+                   config->prefix.ptr); /* short */
+    return NULL;
+}
+
+void etcd_mirror_stop(struct etcd_mirror *stopped)
+{
+    assert_null(stopped);
+    mirrors--;
+}
+
+static void put(const char *key, const char *value, int64_t revision)
+{
+    struct etcd_kv kv = {
+        .key = slice_str(key), .value = slice_str(value), .mod_revision = revision};
+    mirror.put(mirror.data, &kv);
+}
+
+static void del(const char *key, int64_t revision)
+{
+    mirror.del(mirror.data, slice_str(key), revision);
+}
+
+static void full_begin(void)
+{
+    mirror.full_begin(mirror.data);
+}
+
+static void commit(int64_t revision, bool full)
+{
+    mirror.commit(mirror.data, revision, full);
+}
+
+/* ---- What is seen of it ---- */
+
+struct fixture {
+    struct ev_loop *loop;
+    struct snapshot *snapshot;
+    struct snapshot_reader *reader;
+    struct store_sync *sync;
+    int ready_calls;
+};
+
+static void on_ready(void *data)
+{
+    ++*(int *)data;
+}
+
+static struct fixture *setup(const char *path_prefix)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    f->loop = ev_loop_new(0);
+    f->snapshot = snapshot_new();
+    f->reader = snapshot_reader_new(f->snapshot);
+    struct store_sync_config config = {.loop = f->loop,
+                                       .snapshot = f->snapshot,
+                                       .path_prefix = path_prefix,
+                                       .on_ready = on_ready,
+                                       .data = &f->ready_calls};
+    f->sync = store_sync_start(&config);
+    assert_int_equal(mirrors, 1);
+    return f;
+}
+
+static void teardown(struct fixture *f)
+{
+    store_sync_stop(f->sync);
+    assert_int_equal(mirrors, 0);
+    snapshot_free(f->snapshot);
+    ev_loop_destroy(f->loop);
+    free(f);
+}
+
+/* The mod_revision of the record a reader finds now; 0 = no such record, -1 = no store yet. */
+static int64_t seen(const struct fixture *f, const char *text)
+{
+    struct dname name;
+    int64_t revision = -1;
+    assert_true(dname_from_text(slice_str(text), &name));
+    const struct store *store = snapshot_enter(f->reader);
+    if (store) {
+        const struct store_node *node = store_find(store, &name, NULL);
+        const struct store_record *record = node ? store_node_record(node) : NULL;
+        revision = record ? record->mod_revision : 0;
+    }
+    snapshot_leave(f->reader);
+    return revision;
+}
+
+static const char good[] = "{\"host\":\"10.0.0.1\"}";
+
+static void test_ready_with_the_first_full_content(void **state)
+{
+    (void)state;
+    struct fixture *f = setup("skydns");
+    full_begin();
+    put("/skydns/local/a", good, 2);
+    assert_false(store_sync_is_ready(f->sync));
+    assert_int_equal(seen(f, "a.local"), -1);
+    commit(3, true);
+    assert_true(store_sync_is_ready(f->sync));
+    assert_int_equal(seen(f, "a.local"), 2);
+    assert_int_equal(store_sync_counts(f->sync).revision, 3);
+
+    put("/skydns/local/b", good, 4);
+    assert_int_equal(seen(f, "b.local"), 0);
+    commit(4, false);
+    assert_int_equal(seen(f, "b.local"), 4);
+    del("/skydns/local/a", 5);
+    commit(5, false);
+    assert_int_equal(seen(f, "a.local"), 0);
+    full_begin();
+    commit(6, true);
+    assert_int_equal(f->ready_calls, 1);
+    assert_int_equal(store_sync_counts(f->sync).keys, 0);
+    assert_int_equal(store_sync_counts(f->sync).revision, 6);
+    teardown(f);
+}
+
+static void test_empty_etcd_is_ready(void **state)
+{
+    (void)state;
+    struct fixture *f = setup("skydns");
+    full_begin();
+    commit(1, true);
+    assert_int_equal(f->ready_calls, 1);
+    assert_int_equal(seen(f, "a.local"), 0);
+    teardown(f);
+}
+
+static void test_prefixes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *prefix, *key;
+    } cases[] = {
+        {"skydns", "/skydns/", "/skydns/local/a"},
+        {"/skydns/", "/skydns/", "/skydns/local/a"},
+        {"//dns/blue//", "/dns/blue/", "/dns/blue/local/a"},
+        {"", "/", "/local/a"},
+        {"/", "/", "/local/a"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture *f = setup(cases[i].path);
+        assert_string_equal(mirror_prefix, cases[i].prefix);
+        full_begin();
+        put(cases[i].key, good, 2);
+        commit(2, true);
+        assert_int_equal(seen(f, "a.local"), 2);
+        teardown(f);
+    }
+}
+
+static void test_broken_value_is_skipped_alone(void **state)
+{
+    (void)state;
+    static const char *const broken[] = {"", "{", "[]", "{\"host\":\"x\",\"port\":\"80\"}",
+                                         "{\"port\":70000}"};
+    struct fixture *f = setup("skydns");
+    full_begin();
+    put("/skydns/local/a", good, 2);
+    put("/skydns/local/b", broken[1], 3);
+    put("/skydns/local/c", good, 4);
+    commit(4, true);
+    assert_int_equal(seen(f, "a.local"), 2);
+    assert_int_equal(seen(f, "b.local"), 0);
+    assert_int_equal(seen(f, "c.local"), 4);
+    assert_int_equal(store_sync_counts(f->sync).skipped, 1);
+    assert_int_equal(store_sync_counts(f->sync).keys, 2);
+
+    int64_t revision = 5;
+    for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+        print_message("value `%s`\n", broken[i]);
+        put("/skydns/local/a", broken[i], revision);
+        commit(revision++, false);
+        assert_int_equal(seen(f, "a.local"), 0);
+        assert_int_equal(store_sync_counts(f->sync).skipped, i + 2);
+        put("/skydns/local/a", good, revision);
+        commit(revision, false);
+        assert_int_equal(seen(f, "a.local"), revision++);
+    }
+    teardown(f);
+}
+
+static void test_keys_that_are_no_records(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        bool is_skipped;
+    } cases[] = {
+        {"/skydns/local//a", true},
+        {"/skydns/local/a/", true},
+        {"/skydns/", true},
+        {"/skydns/local/label-of-more-than-63-bytes-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", true},
+        {"/skydns/config", false},
+    };
+    struct fixture *f = setup("skydns");
+    uint64_t skipped = 0;
+    full_begin();
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("key %s\n", cases[i].key);
+        put(cases[i].key, good, 2);
+        skipped += cases[i].is_skipped;
+        assert_int_equal(store_sync_counts(f->sync).skipped, skipped);
+    }
+    commit(2, true);
+    assert_int_equal(store_sync_counts(f->sync).keys, 0);
+    assert_int_equal(seen(f, "config"), 0);
+
+    put("/skydns/local/config", good, 3); /* a record like any other */
+    commit(3, false);
+    assert_int_equal(seen(f, "config.local"), 3);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        del(cases[i].key, 4);
+    }
+    commit(4, false);
+    assert_int_equal(store_sync_counts(f->sync).keys, 1);
+    assert_int_equal(store_sync_counts(f->sync).skipped, skipped);
+    teardown(f);
+}
+
+/* Compaction while away: the old content is served until the new one is whole. */
+static void test_reading_again(void **state)
+{
+    (void)state;
+    struct fixture *f = setup("skydns");
+    full_begin();
+    put("/skydns/local/stays", good, 2);
+    put("/skydns/local/goes", good, 3);
+    commit(3, true);
+
+    full_begin();
+    put("/skydns/local/stays", good, 2);
+    put("/skydns/local/void", good, 8);
+    full_begin(); /* the connection was lost in between */
+    assert_int_equal(seen(f, "goes.local"), 3);
+    put("/skydns/local/comes", good, 9);
+    put("/skydns/local/stays", good, 2);
+    assert_int_equal(seen(f, "stays.local"), 2);
+    assert_int_equal(seen(f, "comes.local"), 0);
+    commit(9, true);
+    assert_int_equal(seen(f, "stays.local"), 2);
+    assert_int_equal(seen(f, "comes.local"), 9);
+    assert_int_equal(seen(f, "goes.local"), 0);
+    assert_int_equal(seen(f, "void.local"), 0);
+    assert_int_equal(store_sync_counts(f->sync).published, 2);
+
+    full_begin(); /* nothing changed: nothing to publish */
+    put("/skydns/local/stays", good, 2);
+    put("/skydns/local/comes", good, 9);
+    commit(12, true);
+    assert_int_equal(store_sync_counts(f->sync).published, 2);
+    assert_int_equal(store_sync_counts(f->sync).revision, 12);
+    teardown(f);
+}
+
+/* The loop has nothing but the timer: ev_run ends when it has stopped itself. */
+static void test_garbage_is_fetched_later(void **state)
+{
+    (void)state;
+    struct fixture *f = setup("skydns");
+    full_begin();
+    commit(1, true);
+    ev_run(f->loop, 0); /* no garbage, no timer: returns at once */
+
+    (void)snapshot_enter(f->reader);
+    put("/skydns/local/a", good, 2);
+    commit(2, false);
+    ev_run(f->loop, EVRUN_ONCE);
+    assert_true(snapshot_reclaim(f->snapshot));
+    snapshot_leave(f->reader);
+    ev_run(f->loop, 0);
+    assert_false(snapshot_reclaim(f->snapshot));
+    teardown(f);
+}
+
+/* ---- Log lines ---- */
+
+struct capture {
+    int stderr_copy;
+    int file;
+    char text[8192];
+};
+
+static void capture_begin(struct capture *c)
+{
+    c->stderr_copy = dup(STDERR_FILENO);
+    c->file = memfd_create("log", 0);
+    assert_true(c->stderr_copy >= 0 && c->file >= 0);
+    assert_true(dup2(c->file, STDERR_FILENO) >= 0);
+}
+
+static void capture_end(struct capture *c)
+{
+    assert_true(dup2(c->stderr_copy, STDERR_FILENO) >= 0);
+    ssize_t n = pread(c->file, c->text, sizeof(c->text) - 1, 0);
+    assert_true(n >= 0);
+    c->text[n] = '\0';
+    close(c->stderr_copy);
+    close(c->file);
+}
+
+static int occurrences(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *p = strstr(text, part); p; p = strstr(p + 1, part)) {
+        n++;
+    }
+    return n;
+}
+
+static void test_lines_about_etcd(void **state)
+{
+    (void)state;
+    struct capture c;
+    struct err refused, timeout;
+    err_set(&refused, ERR_UNAVAILABLE, "connect 127.0.0.1:2379: refused");
+    err_set(&timeout, ERR_TIMEOUT, "no answer");
+    struct fixture *f = setup("skydns");
+    capture_begin(&c);
+    mirror.state(mirror.data, &refused);
+    mirror.state(mirror.data, NULL);
+    full_begin();
+    put("/skydns/local/a", "{", 2);
+    commit(7, true);
+    mirror.state(mirror.data, NULL);
+    mirror.state(mirror.data, &timeout);
+    mirror.state(mirror.data, &refused);
+    mirror.state(mirror.data, NULL);
+    full_begin();
+    commit(9, true);
+    capture_end(&c);
+    print_message("%s", c.text);
+    assert_int_equal(occurrences(c.text, "\n"), 7);
+    assert_int_equal(occurrences(c.text, "etcd away, no records yet "
+                                         "reason=\"connect 127.0.0.1:2379: refused\"\n"),
+                     1);
+    assert_int_equal(occurrences(c.text, "etcd away, answering from memory reason=\"no answer\"\n"),
+                     1);
+    assert_int_equal(occurrences(c.text, "etcd back\n"), 2);
+    assert_int_equal(occurrences(c.text, "key skipped key=/skydns/local/a reason="), 1);
+    assert_int_equal(occurrences(c.text, "records read keys=0 skipped=1 revision=7\n"), 1);
+    assert_int_equal(occurrences(c.text, "records read again keys=0 skipped=0 revision=9\n"), 1);
+    teardown(f);
+}
+
+static void test_lines_about_broken_values_are_few(void **state)
+{
+    (void)state;
+    struct capture c;
+    struct fixture *f = setup("skydns");
+    capture_begin(&c);
+    full_begin();
+    for (int i = 0; i < 1000; i++) {
+        put("/skydns/local/a", "{", 2);
+    }
+    capture_end(&c);
+    assert_true(occurrences(c.text, "\n") <= 20); /* ten a minute, and a minute may begin */
+    assert_int_equal(store_sync_counts(f->sync).skipped, 1000);
+    teardown(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines_about_etcd), /* first: the limit of lines is still untouched */
+        cmocka_unit_test(test_ready_with_the_first_full_content),
+        cmocka_unit_test(test_empty_etcd_is_ready),
+        cmocka_unit_test(test_prefixes),
+        cmocka_unit_test(test_broken_value_is_skipped_alone),
+        cmocka_unit_test(test_keys_that_are_no_records),
+        cmocka_unit_test(test_reading_again),
+        cmocka_unit_test(test_garbage_is_fetched_later),
+        cmocka_unit_test(test_lines_about_broken_values_are_few),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
