@@ -1,0 +1,364 @@
+#include "exechealthz/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/attributes.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/err.h"
+#include "common/log.h"
+#include "common/xalloc.h"
+
+enum {
+    /* Enough for any message a person reads in a probe's reply; also what a pipe holds. The rest is
+     * read, so that the command does not block, and dropped. */
+    OUTPUT_MAX = 64 * 1024,
+    ERROR_MAX =
+        128, /* "start sh: " and the system's text, the longest of which has 50 characters */
+};
+
+/* What is kept of a finished run. */
+struct outcome {
+    uint64_t run;
+    struct buf output;
+    char error[ERROR_MAX]; /* empty: success */
+    int64_t at_ms;         /* monotonic, for its age */
+    struct timespec at;    /* wall clock, for its text */
+};
+
+struct probe {
+    struct ev_loop *loop;
+    struct reaper *reaper;
+    struct probe_config config;
+    ev_timer tick;
+    bool tick_missed; /* one came while a command ran */
+
+    /* The running command; child.pid 0 when there is none. */
+    struct reaper_child child;
+    int output_fd;
+    ev_io output_ready;
+    ev_timer timeout;
+    struct buf output;
+    int64_t started_ms;
+
+    struct outcome last;
+};
+
+static struct probe *probe_of(struct reaper_child *child)
+{
+    return (struct probe *)(void *)((char *)child - offsetof(struct probe, child));
+}
+
+/* ---- Results ---- */
+
+static void log_result(const struct probe *probe, bool had_failed)
+{
+    const struct outcome *last = &probe->last;
+    bool has_failed = last->error[0] != '\0';
+    if (has_failed && !had_failed) {
+        log_warn("command failed, reporting unhealthy", LOG_STR("error", last->error),
+                 LOG_SLICE("output", buf_slice(&last->output)));
+    } else if (!has_failed && had_failed) {
+        log_info("command succeeded, reporting healthy");
+    }
+    if (!probe->config.is_quiet) {
+        log_info("command run", LOG_STR("cmd", probe->config.command),
+                 LOG_STR("error", has_failed ? last->error : "None"),
+                 LOG_INT("duration_ms", last->at_ms - probe->started_ms));
+    }
+}
+
+/* The run's output becomes the last result's, whose memory serves the next run. */
+static void record(struct probe *probe, const char *error)
+{
+    struct outcome *last = &probe->last;
+    struct buf old = last->output;
+    bool had_failed = last->error[0] != '\0';
+    last->run++;
+    last->output = probe->output;
+    probe->output = old;
+    buf_clear(&probe->output);
+    (void)snprintf(last->error, sizeof(last->error), "%s", error); /* ERROR_MAX is enough */
+    last->at_ms = clock_monotonic_ms();
+    clock_gettime(CLOCK_REALTIME, &last->at);
+    log_result(probe, had_failed);
+}
+
+/* How a child ended, in the words of the old program, which people's alerts match. */
+static void describe_end(const siginfo_t *info, char out[ERROR_MAX])
+{
+    static const char *const signals[] = {
+        [SIGHUP] = "hangup",
+        [SIGINT] = "interrupt",
+        [SIGQUIT] = "quit",
+        [SIGILL] = "illegal instruction",
+        [SIGTRAP] = "trace/breakpoint trap",
+        [SIGABRT] = "aborted",
+        [SIGBUS] = "bus error",
+        [SIGFPE] = "floating point exception",
+        [SIGKILL] = "killed",
+        [SIGUSR1] = "user defined signal 1",
+        [SIGSEGV] = "segmentation fault",
+        [SIGUSR2] = "user defined signal 2",
+        [SIGPIPE] = "broken pipe",
+        [SIGALRM] = "alarm clock",
+        [SIGTERM] = "terminated",
+    };
+    unsigned number = (unsigned)info->si_status;
+    const char *core = info->si_code == CLD_DUMPED ? " (core dumped)" : "";
+    out[0] = '\0';
+    if (info->si_code == CLD_EXITED) {
+        if (number != 0) {
+            (void)snprintf(out, ERROR_MAX, "exit status %u", number); /* fits */
+        }
+    } else if (number < ARRAY_LEN(signals) && signals[number]) {
+        (void)snprintf(out, ERROR_MAX, "signal: %s%s", signals[number], core); /* fits */
+    } else {
+        (void)snprintf(out, ERROR_MAX, "signal: signal %u%s", number, core); /* fits */
+    }
+}
+
+/* ---- The running command ---- */
+
+/* Reads what there is, `limit` bytes at most. False: nothing more will come. */
+static bool read_output(struct probe *probe, size_t limit)
+{
+    char bytes[4096];
+    while (limit > 0) {
+        ssize_t n = read(probe->output_fd, bytes, limit < sizeof(bytes) ? limit : sizeof(bytes));
+        if (n <= 0) {
+            return n < 0 && (errno == EAGAIN || errno == EINTR);
+        }
+        size_t room = OUTPUT_MAX - probe->output.len;
+        buf_append(&probe->output, bytes, (size_t)n < room ? (size_t)n : room);
+        limit -= (size_t)n;
+    }
+    return true;
+}
+
+static void on_output(struct ev_loop *loop, ev_io *w, int events UNUSED)
+{
+    if (!read_output(w->data, OUTPUT_MAX)) {
+        ev_io_stop(loop, w);
+    }
+}
+
+static void on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+{
+    struct probe *probe = w->data;
+    (void)kill(-probe->child.pid, SIGKILL); /* the shell is not collected yet: the group exists */
+}
+
+static void start_command(struct probe *probe);
+
+static void on_exit_of_shell(struct reaper_child *child, const siginfo_t *info)
+{
+    struct probe *probe = probe_of(child);
+    char error[ERROR_MAX];
+    (void)kill(-child->pid, SIGKILL); /* what the shell left behind, if anything */
+    /* A process that left the group may hold the pipe and write for ever: one pipe full, no more */
+    (void)read_output(probe, OUTPUT_MAX);
+    ev_io_stop(probe->loop, &probe->output_ready);
+    ev_timer_stop(probe->loop, &probe->timeout);
+    (void)close(probe->output_fd); /* read side only */
+    child->pid = 0;
+    describe_end(info, error);
+    record(probe, error);
+    if (probe->tick_missed) {
+        probe->tick_missed = false;
+        start_command(probe);
+    }
+}
+
+/* A shell with no input, its output to the pipe, no other descriptor of ours, no signal ignored or
+ * blocked, leading a process group. Returns 0 or an errno. */
+static int spawn_shell(const char *command, int output_fd, pid_t *ret_pid)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t all, none;
+    char shell[] = "sh", option[] = "-c";
+    CLEANUP_FREE char *text = xstrdup(command);
+    char *const argv[] = {shell, option, text, NULL};
+    sigfillset(&all);
+    sigemptyset(&none);
+    /* These fail for lack of memory or wrong arguments: neither happens. */
+    (void)posix_spawn_file_actions_init(&files);
+    (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    (void)posix_spawn_file_actions_adddup2(&files, output_fd, STDOUT_FILENO);
+    (void)posix_spawn_file_actions_adddup2(&files, output_fd, STDERR_FILENO);
+    (void)posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+                                                    POSIX_SPAWN_SETSIGMASK);
+    (void)posix_spawnattr_setpgroup(&attributes, 0);
+    (void)posix_spawnattr_setsigdefault(&attributes, &all);
+    (void)posix_spawnattr_setsigmask(&attributes, &none);
+    int r = posix_spawnp(ret_pid, shell, &files, &attributes, argv, environ);
+    (void)posix_spawnattr_destroy(&attributes);
+    (void)posix_spawn_file_actions_destroy(&files);
+    return r;
+}
+
+/* Returns 0 or an errno. */
+static int spawn_with_pipe(const char *command, pid_t *ret_pid, int *ret_output_fd)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        return errno;
+    }
+    int r = spawn_shell(command, ends[1], ret_pid);
+    (void)close(ends[1]); /* the shell has its own */
+    if (r != 0) {
+        (void)close(ends[0]); /* nothing in it */
+        return r;
+    }
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK); /* this end alone */
+    *ret_output_fd = ends[0];
+    return 0;
+}
+
+static void start_command(struct probe *probe)
+{
+    pid_t pid;
+    probe->started_ms = clock_monotonic_ms();
+    int r = spawn_with_pipe(probe->config.command, &pid, &probe->output_fd);
+    if (r != 0) {
+        char error[ERROR_MAX];
+        (void)snprintf(error, sizeof(error), "start sh: %s", err_code_text(-r)); /* fits */
+        record(probe, error);
+        return;
+    }
+    probe->child.pid = pid;
+    reaper_watch(probe->reaper, &probe->child);
+    ev_io_set(&probe->output_ready, probe->output_fd, EV_READ);
+    ev_io_start(probe->loop, &probe->output_ready);
+    ev_now_update(probe->loop);
+    ev_timer_set(&probe->timeout, (double)probe->config.timeout_ms / 1000, 0.);
+    ev_timer_start(probe->loop, &probe->timeout);
+}
+
+static void on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+{
+    struct probe *probe = w->data;
+    if (probe->child.pid != 0) {
+        probe->tick_missed = true;
+    } else {
+        start_command(probe);
+    }
+}
+
+/* ---- Lifetime ---- */
+
+struct probe *probe_new(struct ev_loop *loop, struct reaper *reaper,
+                        const struct probe_config *config)
+{
+    double period_s = (double)config->period_ms / 1000;
+    struct probe *probe = xcalloc(1, sizeof(*probe));
+    probe->loop = loop;
+    probe->reaper = reaper;
+    probe->config = *config;
+    probe->child.on_exit = on_exit_of_shell;
+    buf_init(&probe->output, OUTPUT_MAX);
+    buf_init(&probe->last.output, OUTPUT_MAX);
+    ev_timer_init(&probe->tick, on_tick, period_s, period_s);
+    ev_init(&probe->timeout, on_timeout);
+    ev_init(&probe->output_ready, on_output);
+    probe->tick.data = probe->timeout.data = probe->output_ready.data = probe;
+    return probe;
+}
+
+void probe_start(struct probe *probe)
+{
+    probe->last.at_ms = clock_monotonic_ms();
+    clock_gettime(CLOCK_REALTIME, &probe->last.at);
+    ev_now_update(probe->loop);
+    ev_timer_start(probe->loop, &probe->tick);
+}
+
+void probe_free(struct probe *probe)
+{
+    if (!probe) {
+        return;
+    }
+    ev_timer_stop(probe->loop, &probe->tick);
+    ev_timer_stop(probe->loop, &probe->timeout);
+    ev_io_stop(probe->loop, &probe->output_ready);
+    if (probe->child.pid != 0) {
+        (void)kill(-probe->child.pid, SIGKILL); /* not collected yet: the group exists */
+        reaper_forget(probe->reaper, &probe->child);
+        (void)close(probe->output_fd); /* read side only */
+    }
+    buf_fini(&probe->output);
+    buf_fini(&probe->last.output);
+    free(probe);
+}
+
+/* ---- What the HTTP handler asks ---- */
+
+struct probe_result probe_last(const struct probe *probe)
+{
+    const struct outcome *last = &probe->last;
+    return (struct probe_result){
+        .run = last->run,
+        .output = buf_slice(&last->output),
+        .error = last->error[0] ? last->error : NULL,
+    };
+}
+
+/* "2016-04-07 12:34:56.789 +0000 UTC": fractions without trailing zeros. */
+static void append_time(struct buf *reply, struct timespec time)
+{
+    char text[64];
+    struct tm utc;
+    gmtime_r(&time.tv_sec, &utc);
+    size_t n = strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &utc);
+    (void)snprintf(text + n, sizeof(text) - n, ".%09ld", time.tv_nsec); /* 29 bytes */
+    n = strlen(text);
+    while (text[n - 1] == '0') {
+        n--;
+    }
+    buf_append(reply, text, text[n - 1] == '.' ? n - 1 : n);
+    buf_append_str(reply, " +0000 UTC");
+}
+
+static void append_result(struct buf *reply, const struct outcome *last)
+{
+    buf_append_str(reply, "Result of last exec: ");
+    buf_append_slice(reply, buf_slice(&last->output));
+    buf_append_str(reply, ", at ");
+    append_time(reply, last->at);
+    buf_append_str(reply, ", error ");
+    buf_append_str(reply, last->error[0] ? last->error : "None");
+}
+
+bool probe_report(const struct probe *probe, int64_t now_ms, struct buf *reply)
+{
+    const struct outcome *last = &probe->last;
+    if (last->error[0]) {
+        buf_printf(reply, "Healthz probe on %s error: ", probe->config.path);
+        append_result(reply, last);
+        buf_append_str(reply, "\n");
+        return false;
+    }
+    if (now_ms - last->at_ms > probe->config.latency_ms) {
+        buf_append_str(reply, "Latest result too old to be useful: ");
+        append_result(reply, last);
+        buf_append_str(reply, ".\n");
+        return false;
+    }
+    if (probe->config.want_output) {
+        buf_append_slice(reply, buf_slice(&last->output));
+    } else {
+        buf_append_str(reply, "ok");
+    }
+    return true;
+}

@@ -1,0 +1,364 @@
+/* probe and reaper with real commands. The test process is a subreaper, so that what a command
+ * leaves behind becomes its child, as it does to PID 1 of a container. */
+#include "exechealthz/probe.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <regex.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+
+enum {
+    LONG_MS = 3600 * 1000, /* never passes in a test */
+    PATIENCE_S = 120,      /* only ends a test that hangs */
+    OUTPUT_MAX = 64 * 1024,
+};
+
+struct fixture {
+    struct ev_loop *loop;
+    struct reaper reaper;
+    ev_timer patience;
+    struct probe *probe;
+};
+
+static void give_up(struct ev_loop *loop, ev_timer *w, int events)
+{
+    (void)loop;
+    (void)w;
+    (void)events;
+    fail_msg("nothing for %d s", PATIENCE_S);
+}
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
+    reaper_start(&f.reaper, f.loop);
+    ev_timer_init(&f.patience, give_up, PATIENCE_S, 0.);
+    ev_timer_start(f.loop, &f.patience);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    probe_free(f->probe);
+    reaper_stop(&f->reaper);
+    ev_loop_destroy(f->loop);
+    return 0;
+}
+
+static struct probe_config config_of(const char *command)
+{
+    return (struct probe_config){.path = "/healthz",
+                                 .command = command,
+                                 .period_ms = 1,
+                                 .latency_ms = LONG_MS,
+                                 .timeout_ms = LONG_MS,
+                                 .is_quiet = true};
+}
+
+static void start(struct fixture *f, const struct probe_config *config)
+{
+    probe_free(f->probe);
+    f->probe = probe_new(f->loop, &f->reaper, config);
+    probe_start(f->probe);
+}
+
+static void await_run(struct fixture *f, uint64_t run)
+{
+    while (probe_last(f->probe).run < run) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+}
+
+/* The report at a time this long after now, and whether it is a healthy one. */
+static const char *report(struct fixture *f, int64_t later_ms, bool *ret_healthy)
+{
+    static struct buf reply;
+    buf_fini(&reply);
+    buf_init(&reply, 1024 * 1024);
+    *ret_healthy = probe_report(f->probe, clock_monotonic_ms() + later_ms, &reply);
+    return buf_cstr(&reply);
+}
+
+static void assert_matches(const char *name, const char *text, const char *pattern)
+{
+    regex_t regex;
+    assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
+    int r = regexec(&regex, text, 0, NULL, 0);
+    regfree(&regex);
+    if (r != 0) {
+        fail_msg("%s: `%s` does not match `%s`", name, text, pattern);
+    }
+}
+
+#define TIME "[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]*[1-9])? \\+0000 UTC"
+
+static void test_results(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *name, *command, *output, *error, *report;
+    } cases[] = {
+        {"success", "echo fine", "fine\n", NULL, "^ok$"},
+        {"both streams in order", "echo one; echo two >&2; echo three", "one\ntwo\nthree\n", NULL,
+         "^ok$"},
+        {"no input", "cat", "", NULL, "^ok$"},
+        {"exit status", "exit 1", "", "exit status 1",
+         "^Healthz probe on /healthz error: Result of last exec: , at " TIME
+         ", error exit status 1\n$"},
+        {"output before failure", "echo gone; exit 255", "gone\n", "exit status 255",
+         "^Healthz probe on /healthz error: Result of last exec: gone\n, at " TIME
+         ", error exit status 255\n$"},
+        {"percent signs", "printf '100%%s %%n'; false", "100%s %n", "exit status 1",
+         "exec: 100%s %n, at "},
+        {"no such command", "/does/not/exist 2>/dev/null", "", "exit status 127", "status 127\n$"},
+        {"killed", "kill -9 $$", "", "signal: killed", "error signal: killed\n$"},
+        {"terminated", "kill -15 $$", "", "signal: terminated", "error signal: terminated\n$"},
+        {"a signal without a name", "kill -16 $$", "", "signal: signal 16",
+         "error signal: signal 16\n$"},
+        {"SIGPIPE is as usual", "kill -s PIPE $$", "", "signal: broken pipe", "broken pipe\n$"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct probe_config config = config_of(cases[i].command);
+        bool healthy;
+        start(f, &config);
+        await_run(f, 1);
+        struct probe_result got = probe_last(f->probe);
+        if (!slice_equal(got.output, slice_str(cases[i].output)) ||
+            strcmp(got.error ? got.error : "", cases[i].error ? cases[i].error : "") != 0) {
+            fail_msg("%s: got `%.*s`, `%s`", cases[i].name, (int)got.output.len, got.output.ptr,
+                     got.error ? got.error : "(success)");
+        }
+        assert_matches(cases[i].name, report(f, 0, &healthy), cases[i].report);
+        assert_int_equal(healthy, cases[i].error == NULL);
+    }
+}
+
+static void test_healthy_until_the_first_result(void **state)
+{
+    struct fixture *f = *state;
+    struct probe_config config = config_of("false");
+    bool healthy;
+    config.period_ms = config.latency_ms = LONG_MS;
+    start(f, &config);
+    assert_string_equal(report(f, 0, &healthy), "ok");
+    assert_true(healthy);
+    assert_matches("old", report(f, LONG_MS + 1, &healthy),
+                   "^Latest result too old to be useful: Result of last exec: , at " TIME
+                   ", error None\\.\n$");
+    assert_false(healthy);
+}
+
+static void test_old_success_counts_no_more(void **state)
+{
+    struct fixture *f = *state;
+    const struct probe_config config = config_of("echo fine");
+    bool healthy;
+    start(f, &config);
+    await_run(f, 1);
+    assert_string_equal(report(f, 0, &healthy), "ok");
+    assert_matches("old", report(f, LONG_MS + 1, &healthy),
+                   "^Latest result too old to be useful: Result of last exec: fine\n, at " TIME
+                   ", error None\\.\n$");
+    assert_false(healthy);
+}
+
+static void test_output_is_the_reply(void **state)
+{
+    struct fixture *f = *state;
+    struct probe_config config = config_of("echo '100%s'");
+    bool healthy;
+    config.want_output = true;
+    start(f, &config);
+    await_run(f, 1);
+    assert_string_equal(report(f, 0, &healthy), "100%s\n");
+    assert_true(healthy);
+}
+
+static void test_output_has_a_limit(void **state)
+{
+    struct fixture *f = *state;
+    const struct probe_config config = config_of("head -c 1000000 /dev/zero");
+    start(f, &config);
+    await_run(f, 1);
+    assert_int_equal(probe_last(f->probe).output.len, OUTPUT_MAX);
+    assert_null(probe_last(f->probe).error);
+}
+
+static void await_health(struct fixture *f, bool want)
+{
+    bool healthy = !want;
+    while (healthy != want) {
+        await_run(f, probe_last(f->probe).run + 1);
+        (void)report(f, 0, &healthy);
+    }
+}
+
+static void test_follows_the_command(void **state)
+{
+    struct fixture *f = *state;
+    char path[] = "/tmp/test_probe.XXXXXX", command[128];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    (void)snprintf(command, sizeof(command), "test -e %s", path);
+    const struct probe_config config = config_of(command);
+    start(f, &config);
+    await_health(f, true);
+    assert_int_equal(unlink(path), 0);
+    await_health(f, false);
+    assert_int_equal(mkdir(path, 0700), 0);
+    await_health(f, true);
+    assert_int_equal(rmdir(path), 0);
+    close(fd);
+}
+
+static void test_runs_do_not_overlap(void **state)
+{
+    struct fixture *f = *state;
+    char folder[] = "/tmp/test_probe.XXXXXX", command[128];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(command, sizeof(command), "rmdir %s && sleep 0.01 && mkdir %s", folder, folder);
+    const struct probe_config config = config_of(command);
+    start(f, &config);
+    for (uint64_t run = 1; run <= 20; run++) {
+        await_run(f, run);
+        assert_null(probe_last(f->probe).error);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void await_gone(struct fixture *f, pid_t pid)
+{
+    while (kill(pid, 0) == 0) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    assert_int_equal(errno, ESRCH);
+}
+
+/* The pid that the command wrote, or 0. */
+static pid_t pid_written(const struct fixture *f)
+{
+    struct slice output = probe_last(f->probe).output;
+    char text[32] = "";
+    memcpy(text, output.ptr, output.len < sizeof(text) ? output.len : sizeof(text) - 1);
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+static void test_hanging_command_is_killed_whole(void **state)
+{
+    struct fixture *f = *state;
+    struct probe_config config =
+        config_of("trap '' TERM; (trap '' TERM; sleep 1000; :) & echo $!; wait; sleep 1000; :");
+    pid_t grandchild = 0;
+    /* However slow the machine, at some timeout the shell gets as far as to say what it started. */
+    for (config.timeout_ms = 250; grandchild == 0; config.timeout_ms *= 2) {
+        config.period_ms = 50;
+        start(f, &config);
+        await_run(f, 1);
+        assert_string_equal(probe_last(f->probe).error, "signal: killed");
+        grandchild = pid_written(f);
+    }
+    await_gone(f, grandchild);
+}
+
+static void test_nothing_is_left_behind_by_a_success(void **state)
+{
+    struct fixture *f = *state;
+    struct probe_config config = config_of("sleep 1000 & echo $!");
+    config.period_ms = 50;
+    start(f, &config);
+    await_run(f, 1);
+    assert_null(probe_last(f->probe).error);
+    pid_t background = pid_written(f);
+    assert_true(background > 0);
+    await_gone(f, background);
+}
+
+static void test_free_kills_the_running_command(void **state)
+{
+    struct fixture *f = *state;
+    char path[] = "/tmp/test_probe.XXXXXX", command[128];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    (void)snprintf(command, sizeof(command), "echo $$ >%s; sleep 1000; :", path);
+    const struct probe_config config = config_of(command);
+    char text[32] = "";
+    start(f, &config);
+    while (strchr(text, '\n') == NULL) {
+        ev_run(f->loop, EVRUN_NOWAIT);
+        assert_true(pread(fd, text, sizeof(text) - 1, 0) >= 0);
+    }
+    probe_free(f->probe);
+    f->probe = NULL;
+    await_gone(f, (pid_t)strtol(text, NULL, 10));
+    close(fd);
+    unlink(path);
+}
+
+static unsigned entries_of(const char *path)
+{
+    DIR *dir = opendir(path);
+    unsigned count = 0;
+    assert_non_null(dir);
+    while (readdir(dir)) {
+        count++;
+    }
+    closedir(dir);
+    return count;
+}
+
+static void test_no_descriptor_leaks_either_way(void **state)
+{
+    struct fixture *f = *state;
+    const struct probe_config config = config_of("ls /proc/self/fd; sleep 0 &");
+    unsigned before = entries_of("/proc/self/fd");
+    start(f, &config);
+    await_run(f, 1);
+    /* Standard input, output, error, and the one that reads the folder. */
+    assert_true(slice_equal(probe_last(f->probe).output, slice_str("0\n1\n2\n3\n")));
+    await_run(f, 200);
+    probe_free(f->probe);
+    f->probe = NULL;
+    assert_int_equal(entries_of("/proc/self/fd"), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_results, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_healthy_until_the_first_result, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_old_success_counts_no_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_output_is_the_reply, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_output_has_a_limit, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_follows_the_command, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_runs_do_not_overlap, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hanging_command_is_killed_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_is_left_behind_by_a_success, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_free_kills_the_running_command, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_descriptor_leaks_either_way, setup, teardown),
+    };
+    log_set_level(LOG_LEVEL_ERROR);
+    (void)signal(SIGPIPE, SIG_IGN); /* as main() does */
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
+        perror("prctl");
+        return 1;
+    }
+    return cmocka_run_group_tests_name("exechealthz probe", tests, NULL, NULL);
+}
