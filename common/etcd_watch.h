@@ -5,8 +5,9 @@
  *     start -> connecting -> watching -> (connection lost) -> connecting -> ...
  *                              |-> compacted (stopped; the owner reads everything again)
  *
- * header.revision is taken only from responses with events: in progress and cancel responses it can
- * be 0 or run ahead (etcd issue 15220). */
+ * Where to resume is known from the events alone. header.revision is of no use for it: it is 0 in
+ * cancel responses, can run ahead of undelivered events in progress responses (etcd issue 15220),
+ * and does in every batch of events but the last while the server catches up with an old start. */
 #ifndef COMMON_ETCD_WATCH_H
 #define COMMON_ETCD_WATCH_H
 
@@ -22,17 +23,19 @@ struct etcd_event {
 };
 
 struct etcd_watch_config {
-    struct slice key; /* copied */
+    struct slice key; /* copied, as is range_end */
     struct slice range_end;
-    int64_t start_revision; /* the first one wanted */
+    int64_t start_revision; /* the first one wanted, at least 1 */
 
     /* All events up to and including `revision`, in order; borrowed during the call. */
     void (*on_events)(void *data, const struct etcd_event *events, size_t count, int64_t revision);
-    /* start_revision or the resume point is gone. The watch has ended; call etcd_watch_stop. */
+    /* start_revision or the resume point is gone, or (compact_revision 0) one revision has more
+     * changes than are held in memory. The watch has ended; call etcd_watch_stop. */
     void (*on_compacted)(void *data, int64_t compact_revision);
     /* The server has confirmed the watch, first or again. */
     void (*on_up)(void *data);
-    /* Once per loss, and again when the reason changes; it goes on trying by itself. */
+    /* Once per loss, and again when the kind of reason (err->code) changes; it goes on trying by
+     * itself. */
     void (*on_down)(void *data, const struct err *err);
     void *data;
 };

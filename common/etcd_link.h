@@ -1,0 +1,55 @@
+/* One line to the cluster: the calls waiting or under way, and at most one connection, opened when
+ * a call needs it, to the next endpoint after each failure, with back-off; closed after 30 s
+ * without a call. The inside of etcd.c and etcd_watch.c; same loop and thread.
+ *
+ *     idle --call--> connecting --> open --(no call for 30 s)--> idle
+ *                      ^   `-- failed --.      `-- lost --.
+ *                      `--- back-off <--+-----------------'
+ *
+ * A call waits for a connection until every endpoint has been tried once since it came, or its
+ * deadline; one that was sent ends with its connection. */
+#ifndef COMMON_ETCD_LINK_H
+#define COMMON_ETCD_LINK_H
+
+#include <ev.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/err.h"
+#include "common/etcd.h"
+#include "common/etcd_endpoint.h"
+
+/* Calls waiting or under way. The writer keeps 8 transactions in flight and the mirror one page;
+ * what is above that is a caller that does not look at its errors. */
+enum { ETCD_CALLS_MAX = 1024 };
+
+struct etcd_link;
+
+struct etcd_link *etcd_link_new(struct ev_loop *loop, const struct etcd_endpoints *endpoints);
+
+/* Calls end without on_end, but with `release`. Not from inside a callback of this link. */
+void etcd_link_free(struct etcd_link *link);
+
+struct etcd_call_config {
+    const char *path;    /* "/etcdserverpb.KV/Range"; constant */
+    uint32_t timeout_ms; /* 0: a stream that stays open, sending side too */
+
+    void (*on_message)(void *data, struct slice message);
+    /* Once, unless canceled; the call is gone. status: the grpc-status, or -1 when there was none;
+     * err is NULL exactly when it is 0. The message begins with the endpoint. */
+    void (*on_end)(void *data, int status, const struct err *err);
+    /* The last use of data, after on_end and also when canceled. May be NULL. */
+    void (*release)(void *data);
+    void *data;
+};
+
+/* Takes over the request's bytes. A request that did not fit its buf (GRPC_SEND_MAX) ends in on_end
+ * with ERR_TOO_LARGE, as does one call too many. */
+struct etcd_call *etcd_link_call(struct etcd_link *link, const struct etcd_call_config *config,
+                                 struct buf *request);
+
+/* The watch line of a client and its loop, for etcd_watch.c and etcd_mirror.c. */
+struct etcd_link *etcd_watch_link(struct etcd *etcd);
+struct ev_loop *etcd_loop(const struct etcd *etcd);
+
+#endif

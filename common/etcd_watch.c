@@ -1,0 +1,324 @@
+#include "common/etcd_watch.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/arena.h"
+#include "common/backoff.h"
+#include "common/etcd_codec.h"
+#include "common/etcd_link.h"
+#include "common/grpc.h"
+#include "common/xalloc.h"
+
+/* Beside the link's own back-off, which covers connections: for a watch that the server refuses. */
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000 };
+
+struct etcd_watch {
+    struct etcd *etcd;
+    struct etcd_watch_config config; /* key and range_end point to `key` and `range_end` */
+    char *key;
+    char *range_end;
+    int64_t next_revision; /* the first one not delivered */
+
+    struct etcd_call *call; /* NULL between attempts */
+    bool is_up;
+    int down_code; /* of the last on_down; 0 = none since on_up */
+    struct backoff backoff;
+    ev_timer retry;
+
+    /* Events received and not yet delivered, in `arena` and listed in `events`. They outlive a
+     * message only when a fragment ended inside a revision. */
+    struct arena arena;
+    struct arena spare; /* where the rest moves, so that `arena` can be cleared */
+    struct etcd_event *events;
+    size_t count;
+    size_t capacity;
+
+    unsigned depth; /* of our callbacks on the stack */
+    bool is_stopped;
+};
+
+static void watch_free(struct etcd_watch *watch)
+{
+    arena_fini(&watch->arena);
+    arena_fini(&watch->spare);
+    free(watch->events);
+    free(watch->key);
+    free(watch->range_end);
+    free(watch);
+}
+
+static void enter(struct etcd_watch *watch)
+{
+    watch->depth++;
+}
+
+static void leave(struct etcd_watch *watch)
+{
+    watch->depth--;
+    if (watch->is_stopped && watch->depth == 0) {
+        watch_free(watch);
+    }
+}
+
+/* ---- Going down and up ---- */
+
+static void drop_events(struct etcd_watch *watch)
+{
+    watch->count = 0;
+    arena_clear(&watch->arena);
+}
+
+static void end_call(struct etcd_watch *watch)
+{
+    if (watch->call) {
+        etcd_call_cancel(watch->call);
+        watch->call = NULL;
+    }
+    drop_events(watch);
+}
+
+static void go_down(struct etcd_watch *watch, const struct err *err)
+{
+    struct ev_loop *loop = etcd_loop(watch->etcd);
+    uint32_t delay_ms = backoff_next_ms(&watch->backoff, backoff_random());
+    bool is_news = watch->down_code != err->code;
+    drop_events(watch);
+    watch->is_up = false;
+    watch->down_code = err->code;
+    ev_timer_set(&watch->retry, delay_ms / 1000.0, 0.0);
+    ev_timer_start(loop, &watch->retry);
+    if (is_news) {
+        watch->config.on_down(watch->config.data, err);
+    }
+}
+
+/* The stream is of no more use, for a reason that its messages gave. */
+static void give_up(struct etcd_watch *watch, const struct err *err)
+{
+    end_call(watch);
+    go_down(watch, err);
+}
+
+static void go_up(struct etcd_watch *watch)
+{
+    watch->is_up = true;
+    watch->down_code = 0;
+    backoff_reset(&watch->backoff);
+    watch->config.on_up(watch->config.data);
+}
+
+static void compacted(struct etcd_watch *watch, int64_t compact_revision)
+{
+    end_call(watch);
+    watch->config.on_compacted(watch->config.data, compact_revision);
+}
+
+/* ---- Events ---- */
+
+static struct slice move_bytes(struct arena *arena, struct slice s)
+{
+    char *p = arena_alloc(arena, s.len);
+    if (p && s.len) {
+        memcpy(p, s.ptr, s.len);
+    }
+    return slice_of(p, p ? s.len : 0);
+}
+
+/* Frees what was delivered: the first `delivered` events. */
+static void keep_rest(struct etcd_watch *watch, size_t delivered)
+{
+    watch->count -= delivered;
+    memmove(watch->events, watch->events + delivered, watch->count * sizeof(*watch->events));
+    for (size_t i = 0; i < watch->count; i++) {
+        struct etcd_kv *kv = &watch->events[i].kv;
+        kv->key = move_bytes(&watch->spare, kv->key);
+        kv->value = move_bytes(&watch->spare, kv->value);
+    }
+    struct arena emptied = watch->arena;
+    watch->arena = watch->spare;
+    watch->spare = emptied;
+    arena_clear(&watch->spare);
+}
+
+/* After a fragment the last revision may go on in the next; those before it are whole. */
+static size_t whole_count(const struct etcd_watch *watch, bool is_fragment)
+{
+    size_t n = watch->count;
+    if (is_fragment) {
+        int64_t last = watch->events[n - 1].kv.mod_revision;
+        while (n > 0 && watch->events[n - 1].kv.mod_revision == last) {
+            n--;
+        }
+    }
+    return n;
+}
+
+static void append(struct etcd_watch *watch, const struct etcd_event *events, size_t count)
+{
+    size_t total = watch->count + count;
+    if (total > watch->capacity) {
+        watch->capacity = total > watch->capacity * 2 ? total : watch->capacity * 2;
+        watch->events = xrealloc_array(watch->events, watch->capacity, sizeof(*events));
+    }
+    memcpy(watch->events + watch->count, events, count * sizeof(*events));
+    watch->count = total;
+}
+
+static bool are_in_order(const struct etcd_watch *watch, const struct etcd_event *first)
+{
+    int64_t least =
+        watch->count ? watch->events[watch->count - 1].kv.mod_revision : watch->next_revision;
+    return first->kv.mod_revision >= least;
+}
+
+static void take_events(struct etcd_watch *watch, const struct etcd_watch_response *response)
+{
+    if (response->count == 0) {
+        return; /* progress, or a confirmation */
+    }
+    if (!are_in_order(watch, &response->events[0])) {
+        struct err err;
+        err_set(&err, ERR_PROTOCOL, "etcd: watch event of revision %lld after %lld",
+                (long long)response->events[0].kv.mod_revision,
+                (long long)watch->next_revision - 1);
+        give_up(watch, &err);
+        return;
+    }
+    append(watch, response->events, response->count);
+    size_t whole = whole_count(watch, response->fragment);
+    if (whole > 0) {
+        int64_t revision = watch->events[whole - 1].kv.mod_revision;
+        watch->next_revision = revision + 1;
+        watch->config.on_events(watch->config.data, watch->events, whole, revision);
+        if (!watch->is_stopped) {
+            keep_rest(watch, whole);
+        }
+    }
+}
+
+/* ---- The stream ---- */
+
+static void refused(struct etcd_watch *watch, const struct etcd_watch_response *response)
+{
+    struct err err;
+    const char *reason = response->cancel_reason[0] ? response->cancel_reason
+                                                    : "no reason given; is a permission missing?";
+    err_set(&err, ERR_REFUSED, "etcd: watch canceled: %s", reason);
+    give_up(watch, &err);
+}
+
+static void on_message(void *data, struct slice message)
+{
+    struct etcd_watch *watch = data;
+    struct etcd_watch_response response;
+    struct err err;
+    enter(watch);
+    int rc = etcd_decode_watch(message, &watch->arena, &response, &err);
+    if (rc == ERR_TOO_LARGE) {
+        compacted(watch, 0);
+    } else if (rc != 0) {
+        err_wrap(&err, err.code, "etcd");
+        give_up(watch, &err);
+    } else if (response.canceled && response.compact_revision > 0) {
+        compacted(watch, response.compact_revision);
+    } else if (response.canceled) {
+        /* Also what a watch without permission gets, with created set as well. */
+        refused(watch, &response);
+    } else {
+        if (response.created && !watch->is_up) {
+            go_up(watch);
+        }
+        if (!watch->is_stopped) {
+            take_events(watch, &response);
+        }
+    }
+    if (!watch->is_stopped && watch->count == 0) {
+        arena_clear(&watch->arena);
+    }
+    leave(watch);
+}
+
+static void on_end(void *data, int status, const struct err *err)
+{
+    struct etcd_watch *watch = data;
+    struct err ended;
+    (void)status;
+    if (!err) {
+        err_set(&ended, ERR_UNAVAILABLE, "etcd: watch ended by the server");
+        err = &ended;
+    }
+    watch->call = NULL;
+    enter(watch);
+    if (err->code == ERR_TOO_LARGE) {
+        drop_events(watch);
+        watch->config.on_compacted(watch->config.data, 0);
+    } else {
+        go_down(watch, err);
+    }
+    leave(watch);
+}
+
+static void begin(struct etcd_watch *watch)
+{
+    const struct etcd_call_config config = {
+        .path = "/etcdserverpb.Watch/Watch",
+        .timeout_ms = 0,
+        .on_message = on_message,
+        .on_end = on_end,
+        .data = watch,
+    };
+    const struct etcd_watch_request create = {
+        .key = watch->config.key,
+        .range_end = watch->config.range_end,
+        .start_revision = watch->next_revision,
+    };
+    struct buf request;
+    buf_init(&request, GRPC_SEND_MAX);
+    etcd_encode_watch(&create, &request);
+    watch->call = etcd_link_call(etcd_watch_link(watch->etcd), &config, &request);
+}
+
+static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
+{
+    (void)loop;
+    (void)events;
+    begin(w->data);
+}
+
+struct etcd_watch *etcd_watch_start(struct etcd *etcd, const struct etcd_watch_config *config)
+{
+    struct etcd_watch *watch = xcalloc(1, sizeof(*watch));
+    assert(config->start_revision >= 1);
+    watch->etcd = etcd;
+    watch->config = *config;
+    watch->key = xstrndup(config->key.ptr, config->key.len);
+    watch->range_end = xstrndup(config->range_end.ptr, config->range_end.len);
+    watch->config.key.ptr = watch->key;
+    watch->config.range_end.ptr = watch->range_end;
+    watch->next_revision = config->start_revision;
+    backoff_init(&watch->backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
+    arena_init(&watch->arena, ETCD_DECODED_MAX);
+    arena_init(&watch->spare, ETCD_DECODED_MAX);
+    ev_timer_init(&watch->retry, on_retry, 0.0, 0.0);
+    watch->retry.data = watch;
+    begin(watch);
+    return watch;
+}
+
+void etcd_watch_stop(struct etcd_watch *watch)
+{
+    if (!watch || watch->is_stopped) {
+        return;
+    }
+    watch->is_stopped = true;
+    ev_timer_stop(etcd_loop(watch->etcd), &watch->retry);
+    if (watch->call) {
+        etcd_call_cancel(watch->call);
+        watch->call = NULL;
+    }
+    if (watch->depth == 0) {
+        watch_free(watch);
+    }
+}

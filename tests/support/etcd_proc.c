@@ -1,0 +1,295 @@
+#include "tests/support/etcd_proc.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/backoff.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/xalloc.h"
+
+/* How long a start may take on a busy machine, and how often it is asked meanwhile. */
+enum { START_LIMIT_MS = 60000, ASK_INTERVAL_MS = 20 };
+
+/* Another program may take a port between our finding it free and etcd's listening there. */
+enum { START_ATTEMPTS = 5 };
+
+/* Loopback ports for tests: above the well-known ones, below Linux's ephemeral range. */
+enum { PORT_MIN = 10240, PORT_MAX = 32767 };
+
+struct etcd_proc {
+    pid_t pid; /* 0 when it does not run */
+    int pidfd;
+    unsigned client_port;
+    unsigned peer_port;
+    char *folder;
+    char *url;
+};
+
+static const char *program(void)
+{
+    const char *name = getenv("ETCD");
+    return name && name[0] ? name : "etcd";
+}
+
+const char *etcd_proc_missing(void)
+{
+    const char *name = program();
+    const char *path = getenv("PATH");
+    if (strchr(name, '/')) {
+        return access(name, X_OK) == 0 ? NULL : "$ETCD names no program";
+    }
+    CLEANUP_FREE char *folders = xstrdup(path ? path : "/usr/bin:/bin");
+    char *rest = folders;
+    for (char *folder = strsep(&rest, ":"); folder; folder = strsep(&rest, ":")) {
+        CLEANUP_FREE char *file = xasprintf("%s/%s", folder, name);
+        if (access(file, X_OK) == 0) {
+            return NULL;
+        }
+    }
+    return "no etcd on PATH (Debian package etcd-server), and $ETCD is not set";
+}
+
+static struct sockaddr_in loopback(unsigned port)
+{
+    return (struct sockaddr_in){.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)port),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+static unsigned free_port(void)
+{
+    for (int i = 0; i < 1000; i++) {
+        unsigned port = PORT_MIN + backoff_random() % (PORT_MAX - PORT_MIN + 1);
+        struct sockaddr_in address = loopback(port);
+        CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
+            return port;
+        }
+    }
+    fail_msg("no free loopback port");
+    return 0;
+}
+
+/* ---- Asking it over HTTP/1.0 ---- */
+
+/* The reply as text, or an empty one when there is none. */
+static void ask(unsigned port, const char *request, char *reply, size_t size)
+{
+    struct sockaddr_in address = loopback(port);
+    CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    size_t used = 0;
+    reply[0] = '\0';
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request)) {
+        return;
+    }
+    while (used < size - 1) {
+        struct pollfd ready = {.fd = fd, .events = POLLIN};
+        ssize_t n =
+            poll(&ready, 1, START_LIMIT_MS) == 1 ? recv(fd, reply + used, size - 1 - used, 0) : 0;
+        if (n <= 0) {
+            break;
+        }
+        used += (size_t)n;
+    }
+    reply[used] = '\0';
+}
+
+static bool is_serving(const struct etcd_proc *proc)
+{
+    char reply[4096];
+    ask(proc->client_port, "GET /health HTTP/1.0\r\n\r\n", reply, sizeof(reply));
+    return strstr(reply, "\"health\":\"true\"") != NULL;
+}
+
+void etcd_proc_compact(struct etcd_proc *proc, int64_t revision)
+{
+    char reply[4096];
+    CLEANUP_FREE char *body =
+        xasprintf("{\"revision\":\"%lld\",\"physical\":true}", (long long)revision);
+    CLEANUP_FREE char *request = xasprintf("POST /v3/kv/compaction HTTP/1.0\r\n"
+                                           "Content-Length: %zu\r\n\r\n%s",
+                                           strlen(body), body);
+    ask(proc->client_port, request, reply, sizeof(reply));
+    if (!strstr(reply, " 200 ")) {
+        fail_msg("compaction to %lld refused: %s", (long long)revision, reply);
+    }
+}
+
+/* ---- The process ---- */
+
+static void print_log(const struct etcd_proc *proc)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/log", proc->folder);
+    CLEANUP_FILE FILE *f = fopen(path, "re");
+    char line[1024];
+    if (f && fseek(f, -4000, SEEK_END) != 0) {
+        rewind(f); /* shorter than that */
+    }
+    while (f && fgets(line, sizeof(line), f)) {
+        print_error("etcd: %s", line);
+    }
+}
+
+static void run_child(const struct etcd_proc *proc)
+{
+    CLEANUP_FREE char *data = xasprintf("--data-dir=%s/data", proc->folder);
+    CLEANUP_FREE char *client = xasprintf("--listen-client-urls=%s", proc->url);
+    CLEANUP_FREE char *advertise = xasprintf("--advertise-client-urls=%s", proc->url);
+    CLEANUP_FREE char *peer = xasprintf("--listen-peer-urls=http://127.0.0.1:%u", proc->peer_port);
+    CLEANUP_FREE char *advertise_peer =
+        xasprintf("--initial-advertise-peer-urls=http://127.0.0.1:%u", proc->peer_port);
+    CLEANUP_FREE char *cluster =
+        xasprintf("--initial-cluster=default=http://127.0.0.1:%u", proc->peer_port);
+    CLEANUP_FREE char *log_path = xasprintf("%s/log", proc->folder);
+    int log = open(log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that crashes leaves nothing behind */
+    if (log >= 0) {
+        (void)dup2(log, STDOUT_FILENO); /* without it etcd's log goes to ours */
+        (void)dup2(log, STDERR_FILENO);
+    }
+    execlp(program(), "etcd", data, client, advertise, peer, advertise_peer, cluster, (char *)NULL);
+    _exit(127);
+}
+
+static void reap(struct etcd_proc *proc)
+{
+    int status;
+    while (waitpid(proc->pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    close(proc->pidfd);
+    proc->pid = 0;
+    proc->pidfd = -1;
+}
+
+/* False when it ended instead. */
+static bool run(struct etcd_proc *proc)
+{
+    proc->pid = fork();
+    if (proc->pid == 0) {
+        run_child(proc);
+    }
+    if (proc->pid < 0) {
+        fail_msg("fork: %s", strerror(errno));
+    }
+    proc->pidfd = (int)syscall(SYS_pidfd_open, proc->pid, 0);
+    int64_t limit_ms = clock_monotonic_ms() + START_LIMIT_MS;
+    while (!is_serving(proc)) {
+        struct pollfd ended = {.fd = proc->pidfd, .events = POLLIN};
+        if (poll(&ended, 1, ASK_INTERVAL_MS) == 1) {
+            reap(proc);
+            return false;
+        }
+        if (clock_monotonic_ms() > limit_ms) {
+            print_log(proc);
+            fail_msg("etcd does not serve within %d ms", START_LIMIT_MS);
+        }
+    }
+    return true;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+struct etcd_proc *etcd_proc_start(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    struct etcd_proc *proc = xcalloc(1, sizeof(*proc));
+    proc->pidfd = -1;
+    proc->folder = xasprintf("%s/etcd-test-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+    if (!mkdtemp(proc->folder)) {
+        fail_msg("mkdtemp %s: %s", proc->folder, strerror(errno));
+    }
+    for (int attempt = 0; attempt < START_ATTEMPTS; attempt++) {
+        proc->client_port = free_port();
+        do {
+            proc->peer_port = free_port();
+        } while (proc->peer_port == proc->client_port);
+        free(proc->url);
+        proc->url = xasprintf("http://127.0.0.1:%u", proc->client_port);
+        if (run(proc)) {
+            return proc;
+        }
+    }
+    print_log(proc);
+    fail_msg("etcd does not start");
+    return NULL;
+}
+
+void etcd_proc_free(struct etcd_proc *proc)
+{
+    if (!proc) {
+        return;
+    }
+    etcd_proc_kill(proc);
+    (void)nftw(proc->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* what is left is in tmp */
+    free(proc->folder);
+    free(proc->url);
+    free(proc);
+}
+
+const char *etcd_proc_url(const struct etcd_proc *proc)
+{
+    return proc->url;
+}
+
+static void end_with(struct etcd_proc *proc, int signal)
+{
+    if (proc->pid > 0) {
+        (void)kill(proc->pid, signal); /* it is our child and not reaped */
+        reap(proc);
+    }
+}
+
+void etcd_proc_kill(struct etcd_proc *proc)
+{
+    end_with(proc, SIGKILL);
+}
+
+void etcd_proc_terminate(struct etcd_proc *proc)
+{
+    end_with(proc, SIGTERM);
+}
+
+void etcd_proc_pause(struct etcd_proc *proc)
+{
+    assert_int_equal(kill(proc->pid, SIGSTOP), 0);
+}
+
+void etcd_proc_resume(struct etcd_proc *proc)
+{
+    assert_int_equal(kill(proc->pid, SIGCONT), 0);
+}
+
+void etcd_proc_restart(struct etcd_proc *proc)
+{
+    assert_int_equal(proc->pid, 0);
+    if (!run(proc)) {
+        print_log(proc);
+        fail_msg("etcd does not start again");
+    }
+}

@@ -1,0 +1,36 @@
+/* A real etcd for tests: one member in a temporary folder on free loopback ports below 32768 (so
+ * that no outgoing connection takes them in between), the program named by $ETCD, else `etcd` on
+ * PATH. Blocking; for the test's own thread. It dies with the test program.
+ *
+ * What goes wrong with it fails the running cmocka test, with the end of etcd's own log. */
+#ifndef TESTS_SUPPORT_ETCD_PROC_H
+#define TESTS_SUPPORT_ETCD_PROC_H
+
+#include <stdint.h>
+
+struct etcd_proc;
+
+/* NULL when there is an etcd to run, else why not, for the line that says the test is skipped. */
+const char *etcd_proc_missing(void);
+
+/* Started and serving: it has said so when asked. */
+struct etcd_proc *etcd_proc_start(void);
+
+/* Killed if it runs; its folder is removed. NULL is fine. */
+void etcd_proc_free(struct etcd_proc *proc);
+
+/* "http://127.0.0.1:PORT"; the same after a restart. */
+const char *etcd_proc_url(const struct etcd_proc *proc);
+
+void etcd_proc_kill(struct etcd_proc *proc);      /* SIGKILL, and gone */
+void etcd_proc_terminate(struct etcd_proc *proc); /* SIGTERM, and gone */
+void etcd_proc_pause(struct etcd_proc *proc);     /* SIGSTOP */
+void etcd_proc_resume(struct etcd_proc *proc);    /* SIGCONT */
+
+/* Again on its data and ports; serving when it returns. After a kill or terminate. */
+void etcd_proc_restart(struct etcd_proc *proc);
+
+/* Drops the history before the revision (etcd's own JSON gateway, not our client). */
+void etcd_proc_compact(struct etcd_proc *proc, int64_t revision);
+
+#endif

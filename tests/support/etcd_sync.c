@@ -1,0 +1,114 @@
+#include "tests/support/etcd_sync.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+static const ev_tstamp limit_s = 60.0;
+
+static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
+{
+    (void)events;
+    *(bool *)w->data = true;
+    ev_break(loop, EVBREAK_ALL);
+}
+
+void loop_until(struct ev_loop *loop, bool (*done)(const void *data), const void *data)
+{
+    ev_timer limit;
+    bool is_late = false;
+    ev_now_update(loop);
+    ev_timer_init(&limit, on_limit, limit_s, 0.0);
+    limit.data = &is_late;
+    ev_timer_start(loop, &limit);
+    while (!is_late && !done(data)) {
+        ev_run(loop, EVRUN_ONCE);
+    }
+    ev_timer_stop(loop, &limit);
+    if (is_late) {
+        fail_msg("waited %.0f s in vain", limit_s);
+    }
+}
+
+struct txn_result {
+    bool is_done;
+    struct etcd_txn_reply reply;
+    struct err err;
+};
+
+static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+{
+    struct txn_result *result = data;
+    result->is_done = true;
+    if (err) {
+        result->err = *err;
+    } else {
+        result->reply = *reply;
+    }
+}
+
+static bool is_txn_done(const void *data)
+{
+    return ((const struct txn_result *)data)->is_done;
+}
+
+int sync_txn(struct ev_loop *loop, struct etcd *etcd, const struct etcd_txn *txn,
+             struct etcd_txn_reply *ret_reply, struct err *err)
+{
+    struct txn_result result = {.is_done = false};
+    etcd_txn(etcd, txn, on_txn, &result);
+    assert_false(result.is_done); /* never from inside the call */
+    loop_until(loop, is_txn_done, &result);
+    if (err) {
+        *err = result.err;
+    }
+    if (ret_reply) {
+        *ret_reply = result.reply;
+    }
+    return result.err.code;
+}
+
+static int64_t one(struct ev_loop *loop, struct etcd *etcd, const struct etcd_op *ops, size_t count)
+{
+    const struct etcd_txn txn = {.ops = ops, .op_count = count};
+    struct etcd_txn_reply reply;
+    struct err err;
+    if (sync_txn(loop, etcd, &txn, &reply, &err) != 0) {
+        fail_msg("txn: %s", err.msg);
+    }
+    return reply.revision;
+}
+
+int64_t sync_put(struct ev_loop *loop, struct etcd *etcd, const char *key, struct slice value)
+{
+    const struct etcd_op op = {.kind = ETCD_OP_PUT, .key = slice_str(key), .value = value};
+    return one(loop, etcd, &op, 1);
+}
+
+int64_t sync_del(struct ev_loop *loop, struct etcd *etcd, const char *key)
+{
+    const struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = slice_str(key)};
+    return one(loop, etcd, &op, 1);
+}
+
+int64_t sync_put_many(struct ev_loop *loop, struct etcd *etcd, const char *prefix, unsigned count,
+                      struct slice value)
+{
+    int64_t revision = 0;
+    for (unsigned next = 0; next < count;) {
+        struct etcd_op ops[ETCD_TXN_OPS_MAX];
+        char keys[ETCD_TXN_OPS_MAX][64];
+        size_t n = 0;
+        for (; n < ETCD_TXN_OPS_MAX && next < count; n++, next++) {
+            int len = snprintf(keys[n], sizeof(keys[n]), "%s%06u", prefix, next);
+            assert_in_range(len, 1, sizeof(keys[n]) - 1);
+            ops[n] =
+                (struct etcd_op){.kind = ETCD_OP_PUT, .key = slice_str(keys[n]), .value = value};
+        }
+        revision = one(loop, etcd, ops, n);
+    }
+    return revision;
+}

@@ -1,0 +1,27 @@
+/* The asynchronous etcd client used step by step, as tests read best: each call runs the loop until
+ * its callback was called. Whatever else is on the loop runs meanwhile. */
+#ifndef TESTS_SUPPORT_ETCD_SYNC_H
+#define TESTS_SUPPORT_ETCD_SYNC_H
+
+#include <ev.h>
+#include <stdbool.h>
+
+#include "common/etcd.h"
+
+/* Runs the loop until done(data); fails the test when that takes a minute. */
+void loop_until(struct ev_loop *loop, bool (*done)(const void *data), const void *data);
+
+/* The code of the call, with the message in err (which may be NULL). */
+int sync_txn(struct ev_loop *loop, struct etcd *etcd, const struct etcd_txn *txn,
+             struct etcd_txn_reply *ret_reply, struct err *err);
+
+/* These fail the test when etcd refuses; they return the revision. */
+int64_t sync_put(struct ev_loop *loop, struct etcd *etcd, const char *key, struct slice value);
+int64_t sync_del(struct ev_loop *loop, struct etcd *etcd, const char *key);
+
+/* Puts PREFIX000000, PREFIX000001 and so on, all with this value, in transactions of 128. Returns
+ * the last revision. */
+int64_t sync_put_many(struct ev_loop *loop, struct etcd *etcd, const char *prefix, unsigned count,
+                      struct slice value);
+
+#endif
