@@ -35,6 +35,7 @@ enum { ENGINE_EXTERNAL_MAX = 16 };
 struct engine_config {
     struct dname domain;     /* lower case */
     struct dname hostmaster; /* SOA RNAME */
+    struct dname local;      /* lower case; what local.dns.<domain> stands for; len 0: nothing */
     uint32_t ttl_s;          /* of records that say none, and of the SOA: 3600 */
     uint32_t min_ttl_s;      /* SOA minimum and TTL of negative answers: 60 */
     uint16_t priority;       /* of records that say none: 10 */

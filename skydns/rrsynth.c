@@ -1,0 +1,145 @@
+#include "skydns/rrsynth.h"
+
+#include <stdlib.h>
+
+#include "common/dns.h"
+#include "common/xalloc.h"
+
+/* What a weight that is not set counts. */
+enum { WEIGHT_UNSET = 100 };
+
+struct slice rrsynth_key_name(const struct store_record *record)
+{
+    return slice_of(record->bytes + record->host_len, record->name_len);
+}
+
+struct slice rrsynth_host_name(const struct store_record *record)
+{
+    return record->host == STORE_HOST_NAME ? slice_of(record->bytes, record->host_len)
+                                           : slice_of(NULL, 0);
+}
+
+bool rrsynth_has_target(const struct store_record *record)
+{
+    return record->host == STORE_HOST_IP || record->host == STORE_HOST_NAME;
+}
+
+static struct slice strip_labels(struct slice name, unsigned labels)
+{
+    size_t at = 0;
+    for (unsigned i = 0; i < labels && name.ptr[at] != 0; i++) {
+        at += (uint8_t)name.ptr[at] + 1u;
+    }
+    return name.ptr[at] == 0 ? name : slice_of(name.ptr + at, name.len - at);
+}
+
+struct slice rrsynth_target(const struct store_record *record)
+{
+    struct slice name =
+        record->host == STORE_HOST_NAME ? rrsynth_host_name(record) : rrsynth_key_name(record);
+    return strip_labels(name, record->targetstrip);
+}
+
+static uint16_t priority_of(const struct engine_config *config, const struct store_record *record)
+{
+    return record->priority ? record->priority : config->priority;
+}
+
+static struct rr start_rr(const struct engine_config *config, const struct store_record *record,
+                          struct slice owner, uint16_t type)
+{
+    return (struct rr){
+        .owner = owner,
+        .ttl_s = record->ttl_s ? record->ttl_s : config->ttl_s,
+        .type = type,
+    };
+}
+
+struct rr rrsynth_address(const struct engine_config *config, const struct store_record *record,
+                          struct slice owner)
+{
+    uint16_t type = record->host_len == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA;
+    struct rr rr = start_rr(config, record, owner, type);
+    rr.data = slice_of(record->bytes, record->host_len);
+    return rr;
+}
+
+struct rr rrsynth_pointer(const struct engine_config *config, const struct store_record *record,
+                          struct slice owner, uint16_t type)
+{
+    struct rr rr = start_rr(config, record, owner, type);
+    rr.data = rrsynth_host_name(record);
+    return rr;
+}
+
+struct rr rrsynth_srv(const struct engine_config *config, const struct store_record *record,
+                      struct slice owner, uint16_t weight)
+{
+    struct rr rr = start_rr(config, record, owner, DNS_TYPE_SRV);
+    rr.priority = priority_of(config, record);
+    rr.weight = weight;
+    rr.port = record->port;
+    rr.data = rrsynth_target(record);
+    return rr;
+}
+
+struct rr rrsynth_mx(const struct engine_config *config, const struct store_record *record,
+                     struct slice owner)
+{
+    struct rr rr = start_rr(config, record, owner, DNS_TYPE_MX);
+    rr.priority = priority_of(config, record);
+    rr.data = rrsynth_target(record);
+    return rr;
+}
+
+struct rr rrsynth_txt(const struct engine_config *config, const struct store_record *record,
+                      struct slice owner)
+{
+    struct rr rr = start_rr(config, record, owner, DNS_TYPE_TXT);
+    rr.data = store_record_text(record);
+    return rr;
+}
+
+struct rr rrsynth_ns(const struct engine_config *config, const struct store_record *record,
+                     struct slice owner)
+{
+    struct rr rr = start_rr(config, record, owner, DNS_TYPE_NS);
+    rr.data = rrsynth_key_name(record);
+    return rr;
+}
+
+/* One sum for each priority there is: 512 KiB of address space, of which only the pages of
+ * priorities in use are ever touched. */
+void weights_init(struct weights *weights)
+{
+    weights->sums = xcalloc(UINT16_MAX + 1, sizeof(*weights->sums));
+}
+
+void weights_fini(struct weights *weights)
+{
+    free(weights->sums);
+    weights->sums = NULL;
+}
+
+static uint64_t weight_of(const struct store_record *record)
+{
+    return record->weight ? record->weight : WEIGHT_UNSET;
+}
+
+void weights_add(struct weights *weights, const struct engine_config *config,
+                 const struct store_record *record)
+{
+    weights->sums[priority_of(config, record)] += weight_of(record);
+}
+
+uint16_t weights_share(const struct weights *weights, const struct engine_config *config,
+                       const struct store_record *record)
+{
+    return (uint16_t)(100 * weight_of(record) / weights->sums[priority_of(config, record)]);
+}
+
+void weights_forget(struct weights *weights, const struct engine_config *config,
+                    const struct store_record *record)
+{
+    weights->sums[priority_of(config, record)] = 0;
+}
