@@ -1,0 +1,61 @@
+/* Objects for tests of kube2sky, written as the API's JSON with ' for ". */
+#ifndef TESTS_UNIT_KUBE2SKY_OBJECTS_H
+#define TESTS_UNIT_KUBE2SKY_OBJECTS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/xalloc.h"
+#include "kube2sky/kube_object.h"
+
+/* The whole object, '{'metadata':{...},'spec':{...}}'. Owned by the caller; fails the test when the
+ * text cannot be understood. */
+static inline struct kube_object *object_from(enum kube_kind kind, const char *text)
+{
+    struct kube_event event;
+    struct err err = {0};
+    char *line = xasprintf("{\"type\":\"ADDED\",\"object\":%s}", text);
+    for (char *c = line; *c; c++) {
+        *c = *c == '\'' ? '"' : *c;
+    }
+    int r = kube_decode_event(kind, slice_str(line), &event, &err);
+    if (r < 0 || event.kind != KUBE_EVENT_UPSERT) {
+        fail_msg("%s: %s", line, err.msg);
+    }
+    struct kube_object *object = event.object;
+    event.object = NULL;
+    kube_event_fini(&event);
+    free(line);
+    return object;
+}
+
+/* ns and name, then what belongs into spec: "'clusterIP':'10.0.0.1'". */
+static inline struct kube_object *service_from(const char *ns, const char *name, const char *spec)
+{
+    char *text = xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1'},"
+                           "'spec':{%s}}",
+                           ns, name, spec);
+    struct kube_object *object = object_from(KUBE_SERVICE, text);
+    free(text);
+    return object;
+}
+
+/* ns and name, then the subsets: "{'addresses':[{'ip':'10.1.0.1'}]}". */
+static inline struct kube_object *endpoints_from(const char *ns, const char *name,
+                                                 const char *subsets)
+{
+    char *text = xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1'},"
+                           "'subsets':[%s]}",
+                           ns, name, subsets);
+    struct kube_object *object = object_from(KUBE_ENDPOINTS, text);
+    free(text);
+    return object;
+}
+
+#endif
