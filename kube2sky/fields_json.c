@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/xalloc.h"
+#include "kube2sky/kube_object.h"
 
 json_t *fields_parse(struct slice text, struct err *err)
 {
@@ -87,6 +88,21 @@ int fields_get_string(const json_t *object, const char *key, char **ret_text, st
         rc = copy_string(value, key, ret_text, err);
     } else if (rc == 0) {
         *ret_text = xstrdup("");
+    }
+    return rc;
+}
+
+int fields_get_version(const json_t *metadata, char **ret_version, struct err *err)
+{
+    char *version = NULL;
+    int rc = fields_get_string(metadata, "resourceVersion", &version, err);
+    if (rc == 0 && strlen(version) > KUBE_VERSION_MAX) {
+        free(version);
+        return err_set(err, ERR_TOO_LARGE, "resourceVersion: longer than %d bytes",
+                       KUBE_VERSION_MAX);
+    }
+    if (rc == 0) {
+        *ret_version = version;
     }
     return rc;
 }

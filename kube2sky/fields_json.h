@@ -1,7 +1,8 @@
 /* Typed access to the members of a JSON object, with errors a person can act on
  * (`port: expected a number from 0 to 65535, found a string`). For the files that decode the
  * Kubernetes API's JSON; jansson's own header stays in those. Absent and null are the same, as in
- * the API's own decoder. Each getter: 0, or ERR_SYNTAX and nothing returned. Main thread only. */
+ * the API's own decoder. Each getter: 0, or a negative code (ERR_SYNTAX unless said) and
+ * nothing returned. Main thread only. */
 #ifndef KUBE2SKY_FIELDS_JSON_H
 #define KUBE2SKY_FIELDS_JSON_H
 
@@ -27,6 +28,9 @@ int fields_get_array(const json_t *object, const char *key, json_t **ret_value,
 /* Owned by the caller; "" when absent. One that holds a NUL is refused rather than cut. */
 int fields_get_string(const json_t *object, const char *key, char **ret_text,
                       struct err *err) MUST_CHECK;
+
+/* resourceVersion; "" when absent. Longer than KUBE_VERSION_MAX: ERR_TOO_LARGE. */
+int fields_get_version(const json_t *metadata, char **ret_version, struct err *err) MUST_CHECK;
 
 /* false when absent; 0 when absent. */
 int fields_get_bool(const json_t *object, const char *key, bool *ret_value,

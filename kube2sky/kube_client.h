@@ -31,27 +31,44 @@ void kube_client_free(struct kube_client *client); /* after its requests; NULL i
 /* The server's URL, for log lines. */
 const char *kube_client_server(const struct kube_client *client);
 
-/* ---- For reflector.c ---- */
+/* "services", "endpoints": a kind's name in URLs, for log lines. Constant. */
+const char *kube_kind_name(enum kube_kind kind);
+
+/* ---- For reflector.c. No callback comes from inside the call that starts a request. ---- */
 
 struct kube_request;
 
-/* One page of a list. cb is called once: body of a 200, or err (code ERR_COMPACTED for 410,
- * ERR_REFUSED for 401, 403, 404, ERR_UNAVAILABLE and ERR_TIMEOUT for what is worth retrying). */
+/* Codes of the errors below; each message begins with `GET <URL>`:
+ *     ERR_COMPACTED    410: list again from the start
+ *     ERR_REFUSED      401, 403, 404, TLS: needs a change somewhere; worth trying at leisure
+ *     ERR_UNAVAILABLE  no connection, connection lost, 429, 5xx
+ *     ERR_TIMEOUT      no connection in time, or silence
+ *     ERR_TOO_LARGE    a page or a line over its limit
+ *     ERR_PROTOCOL     anything else the server should not answer */
+
+/* One page of a list, KUBE_PAGE_OBJECTS objects, continue_token "" for the first. cb is called
+ * once: with the body of a 200, borrowed, or with err. */
+enum { KUBE_PAGE_OBJECTS = 500 };
 typedef void (*kube_page_cb)(void *data, struct slice body, const struct err *err);
 struct kube_request *kube_client_list(struct kube_client *client, enum kube_kind kind,
-                                      const char *continue_token, kube_page_cb cb, void *data);
+                                      const char *continue_token, kube_page_cb cb,
+                                      void *data) MUST_CHECK;
 
-/* A watch: on_line for each line as it comes, on_end once when the stream ends (err NULL: the
- * server closed it at its timeout, normally). timeout_s is sent as timeoutSeconds. */
+/* A watch: on_open once the server has answered 200, on_line for each line as it comes, on_end once
+ * when the stream ends (err NULL: the server closed it at its timeout, normally). timeout_s is sent
+ * as timeoutSeconds. */
 struct kube_watch_callbacks {
+    void (*on_open)(void *data);
     void (*on_line)(void *data, struct slice line);
     void (*on_end)(void *data, const struct err *err);
 };
 struct kube_request *kube_client_watch(struct kube_client *client, enum kube_kind kind,
                                        const char *resource_version, int timeout_s,
-                                       const struct kube_watch_callbacks *callbacks, void *data);
+                                       const struct kube_watch_callbacks *callbacks,
+                                       void *data) MUST_CHECK;
 
-/* No callback after it; not needed once cb or on_end was called. May be called inside on_line. */
+/* No callback after it; not after cb or on_end was called. May be called inside on_open and
+ * on_line. */
 void kube_request_cancel(struct kube_request *request);
 
 #endif

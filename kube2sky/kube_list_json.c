@@ -14,10 +14,6 @@
 #include "kube2sky/json_scan.h"
 #include "kube2sky/kube_object_json.h"
 
-/* A server's continue token is some 200 bytes. It goes into a URL, for which Go's HTTP server takes
- * 1 MiB with all headers. */
-enum { CONTINUE_TOKEN_MAX = 64 * 1024 };
-
 static void free_json(json_t **json)
 {
     json_decref(*json);
@@ -110,12 +106,12 @@ static int decode_list_meta(struct slice text, struct kube_list_meta *meta, stru
     if (!json) {
         return err_wrap(err, ERR_SYNTAX, "metadata");
     }
-    int rc = fields_get_string(json, "resourceVersion", &meta->resource_version, err);
+    int rc = fields_get_version(json, &meta->resource_version, err);
     if (rc == 0) {
         rc = fields_get_string(json, "continue", &meta->continue_token, err);
     }
-    if (rc == 0 && strlen(meta->continue_token) > CONTINUE_TOKEN_MAX) {
-        rc = err_set(err, ERR_TOO_LARGE, "continue: longer than %d bytes", CONTINUE_TOKEN_MAX);
+    if (rc == 0 && strlen(meta->continue_token) > KUBE_CONTINUE_MAX) {
+        rc = err_set(err, ERR_TOO_LARGE, "continue: longer than %d bytes", KUBE_CONTINUE_MAX);
     }
     return rc < 0 ? err_wrap(err, rc, "metadata") : 0;
 }
@@ -190,7 +186,7 @@ static int decode_bookmark(struct slice text, struct kube_event *event, struct e
     event->kind = KUBE_EVENT_BOOKMARK;
     int rc = json ? fields_get_object(json, "metadata", &metadata, err) : ERR_SYNTAX;
     if (rc == 0) {
-        rc = fields_get_string(metadata, "resourceVersion", &event->resource_version, err);
+        rc = fields_get_version(metadata, &event->resource_version, err);
     }
     if (rc == 0 && !*event->resource_version) {
         rc = err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");

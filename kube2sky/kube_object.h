@@ -12,6 +12,11 @@
 #include "common/err.h"
 #include "common/slice.h"
 
+/* Both come from the server and go back to it in a URL. A version is opaque, in practice a decimal
+ * number of 64 bits; a continue token is some 200 bytes, and Go's HTTP server takes 1 MiB with all
+ * headers. Longer ones are refused. */
+enum { KUBE_VERSION_MAX = 256, KUBE_CONTINUE_MAX = 64 * 1024 };
+
 enum kube_kind { KUBE_SERVICE, KUBE_ENDPOINTS };
 enum { KUBE_KIND_COUNT = 2 };
 

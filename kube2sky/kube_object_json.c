@@ -21,8 +21,7 @@ static int decode_metadata(const json_t *json, struct kube_object *object, json_
     int rc = fields_get_object(json, "metadata", &metadata, err);
     if (rc == 0 && ((rc = fields_get_string(metadata, "namespace", &object->ns, err)) < 0 ||
                     (rc = fields_get_string(metadata, "name", &object->name, err)) < 0 ||
-                    (rc = fields_get_string(metadata, "resourceVersion", &object->resource_version,
-                                            err)) < 0 ||
+                    (rc = fields_get_version(metadata, &object->resource_version, err)) < 0 ||
                     (rc = fields_get_string(metadata, "uid", &object->uid, err)) < 0 ||
                     (rc = fields_get_object(metadata, "annotations", ret_annotations, err)) < 0)) {
         return err_wrap(err, rc, "metadata");

@@ -6,11 +6,22 @@
  *     upsert / remove                     changes, in order
  *
  * A list that fails in the middle is begun again: list_begin may follow upserts without a list_end.
- * Until the first list_end nothing is known to be absent. */
+ * Until the first list_end nothing is known to be absent. The same state of an object may be
+ * upserted again, and an object removed that was never upserted or is gone already: after a watch
+ * was resumed, or between a list and its watch.
+ *
+ *              page              last page             200
+ *     LISTING ------> LISTING ------------> WATCHING --------> open
+ *        ^  \                               ^  |  ^             |
+ *        |   failed                failed   |  |  +-- its end --+ (resumed where it was)
+ *        |    v                             |  v
+ *        +- WAITING <-----------------------+--+ 410, another ERROR, an unreadable or too long
+ * event, two timeouts with nothing heard -> LISTING */
 #ifndef KUBE2SKY_REFLECTOR_H
 #define KUBE2SKY_REFLECTOR_H
 
 #include <ev.h>
+#include <stdint.h>
 
 #include "common/err.h"
 #include "kube2sky/kube_object.h"
@@ -18,24 +29,46 @@
 struct kube_client;
 struct reflector;
 
+struct reflector_timing {
+    /* timeoutSeconds of a watch is random between these, so that the watches of many clients do not
+     * all end at once; a server sends a bookmark about once a minute. */
+    int watch_min_s;
+    int watch_max_s;
+    /* A watch that has not ended this long after its timeout, and was silent for as long, is dead:
+     * the server's own clock would have closed it. */
+    uint32_t overdue_ms;
+    /* Between attempts. At most 5 s: a list of everything every 5 s is no load to speak of, and a
+     * server that is back should not be waited for longer. */
+    uint32_t retry_first_ms;
+    uint32_t retry_max_ms;
+};
+
+/* 60-120 s, 30 s, 0.1-5 s. Tests give others. */
+extern const struct reflector_timing reflector_default_timing;
+
 struct reflector_config {
     struct ev_loop *loop;
     struct kube_client *client; /* outlives the reflector */
     enum kube_kind kind;
+    const struct reflector_timing *timing; /* NULL: the default; borrowed during start */
 
     void (*list_begin)(void *data, enum kube_kind kind);
     void (*upsert)(void *data, struct kube_object *object); /* takes ownership */
     void (*remove)(void *data, enum kube_kind kind, const char *ns, const char *name);
     void (*list_end)(void *data, enum kube_kind kind);
     /* An object that cannot be understood: logged and counted by the owner. During a list the
-     * object, if known from before, must be kept as it was. */
+     * object, if known from before, must be kept as it was. name is "default/web", or "" when not
+     * even that could be told: then no object of this kind is known to be absent from this list. */
     void (*bad)(void *data, enum kube_kind kind, const char *name, const struct err *err);
     /* NULL: the watch runs. Else what is wrong; it goes on trying. Not repeated while unchanged. */
     void (*state)(void *data, enum kube_kind kind, const struct err *err);
     void *data;
 };
 
+/* No callback comes from inside it. */
 struct reflector *reflector_start(const struct reflector_config *config);
-void reflector_stop(struct reflector *reflector); /* no callback after it; NULL is fine */
+
+/* No callback after it; not from inside one. NULL is fine. */
+void reflector_stop(struct reflector *reflector);
 
 #endif
