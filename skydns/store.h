@@ -61,6 +61,11 @@ bool store_record_host_name(const struct store_record *record, struct dname *ret
 /* The full name of the key. */
 void store_record_name(const struct store_record *record, struct dname *ret_name);
 
+/* The same two in place: wire bytes with the root label, borrowed from the record. The host is
+ * empty when it is no name. */
+struct slice store_record_host_wire(const struct store_record *record);
+struct slice store_record_name_wire(const struct store_record *record);
+
 /* Empty when not set; borrowed from the record. */
 struct slice store_record_text(const struct store_record *record);
 struct slice store_record_group(const struct store_record *record);

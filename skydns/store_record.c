@@ -107,20 +107,34 @@ struct ip store_record_ip(const struct store_record *record)
     return ip;
 }
 
+struct slice store_record_host_wire(const struct store_record *record)
+{
+    return slice_of(record->bytes, record->host == STORE_HOST_NAME ? record->host_len : 0);
+}
+
+struct slice store_record_name_wire(const struct store_record *record)
+{
+    return slice_of(record->bytes + record->host_len, record->name_len);
+}
+
+static void copy_name(struct slice wire, struct dname *ret_name)
+{
+    ret_name->len = (uint8_t)wire.len;
+    memcpy(ret_name->wire, wire.ptr, wire.len);
+}
+
 bool store_record_host_name(const struct store_record *record, struct dname *ret_name)
 {
     if (record->host != STORE_HOST_NAME) {
         return false;
     }
-    ret_name->len = record->host_len;
-    memcpy(ret_name->wire, record->bytes, record->host_len);
+    copy_name(store_record_host_wire(record), ret_name);
     return true;
 }
 
 void store_record_name(const struct store_record *record, struct dname *ret_name)
 {
-    ret_name->len = record->name_len;
-    memcpy(ret_name->wire, record->bytes + record->host_len, record->name_len);
+    copy_name(store_record_name_wire(record), ret_name);
 }
 
 static const uint8_t *texts(const struct store_record *r)

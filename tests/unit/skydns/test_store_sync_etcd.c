@@ -12,16 +12,16 @@
 
 #include "skydns/store_sync.h"
 #include "tests/support/etcd_proc.h"
+#include "tests/support/etcd_sync.h"
 
-/* Nothing here takes long; past this something hangs. */
-enum { PATIENCE_S = 60, CALL_TIMEOUT_MS = 5000 };
+enum { CALL_TIMEOUT_MS = 5000 };
 
 struct fixture {
     struct etcd_proc *proc;
 
     struct ev_loop *writer_loop;
     struct etcd *writer;
-    int64_t written; /* the newest revision; 0 while a transaction runs */
+    int64_t written; /* the newest revision */
 
     struct ev_loop *loop;
     struct etcd *etcd;
@@ -31,42 +31,16 @@ struct fixture {
     bool is_ready;
 };
 
-static void on_hang(struct ev_loop *loop, ev_timer *timer, int events)
-{
-    (void)loop;
-    (void)timer;
-    (void)events;
-    fail_msg("nothing came for %d s", PATIENCE_S);
-}
-
-static void run_once(struct ev_loop *loop)
-{
-    ev_timer hang;
-    ev_timer_init(&hang, on_hang, PATIENCE_S, 0.);
-    ev_timer_start(loop, &hang);
-    ev_run(loop, EVRUN_ONCE);
-    ev_timer_stop(loop, &hang);
-}
-
 /* ---- The writer ---- */
-
-static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
-{
-    struct fixture *f = data;
-    f->written = err ? -1 : reply->revision;
-}
 
 /* Until etcd has taken it: after a restart the first attempt may find the old connection. */
 static void write_ops(struct fixture *f, const struct etcd_op *ops, size_t count)
 {
     struct etcd_txn txn = {.ops = ops, .op_count = count};
-    do {
-        f->written = 0;
-        assert_non_null(etcd_txn(f->writer, &txn, on_txn, f));
-        while (f->written == 0) {
-            run_once(f->writer_loop);
-        }
-    } while (f->written < 0);
+    struct etcd_txn_reply reply;
+    while (sync_txn(f->writer_loop, f->writer, &txn, &reply, NULL) < 0) {
+    }
+    f->written = reply.revision;
 }
 
 static void put(struct fixture *f, const char *key, const char *value)
@@ -121,22 +95,32 @@ static const char *address(const struct fixture *f, const char *text)
     return result;
 }
 
+/* The predicates look at the records as well, once in each turn of the loop. */
+static bool is_ready(const void *data)
+{
+    const struct fixture *f = data;
+    if (!f->is_ready) {
+        assert_null(address(f, "stays.test"));
+    }
+    return f->is_ready;
+}
+
 static void until_ready(struct fixture *f)
 {
-    while (!f->is_ready) {
-        assert_null(address(f, "stays.test"));
-        run_once(f->loop);
-    }
+    loop_until(f->loop, is_ready, f);
+}
+
+static bool is_caught_up(const void *data)
+{
+    const struct fixture *f = data;
+    assert_string_equal(address(f, "stays.test"), "10.0.0.1");
+    return store_sync_counts(f->sync).revision >= f->written;
 }
 
 /* Until everything written has come; `stays.test` must be answered all the time. */
 static void catch_up(struct fixture *f)
 {
-    while (store_sync_counts(f->sync).revision < f->written) {
-        assert_string_equal(address(f, "stays.test"), "10.0.0.1");
-        run_once(f->loop);
-    }
-    assert_string_equal(address(f, "stays.test"), "10.0.0.1");
+    loop_until(f->loop, is_caught_up, f);
 }
 
 static int setup(void **state)
@@ -273,7 +257,7 @@ static void test_kill_and_restart(void **state)
     until_ready(f);
     etcd_proc_kill(f->proc);
     for (int turns = 0; turns < 5; turns++) { /* attempts to connect fail meanwhile */
-        run_once(f->loop);
+        ev_run(f->loop, EVRUN_ONCE);
         assert_string_equal(address(f, "stays.test"), "10.0.0.1");
     }
     etcd_proc_restart(f->proc);
