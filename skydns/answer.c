@@ -221,7 +221,7 @@ static void answer_mx(struct answer *a)
         if (record->mail && rrsynth_has_target(record)) {
             struct rr rr = rrsynth_mx(a->config, record, a->owner);
             rr_list_add(&a->plan.answers, &rr);
-            add_target(a, record, rrsynth_key_name(record));
+            add_target(a, record, store_record_name_wire(record));
         }
     }
 }

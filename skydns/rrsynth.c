@@ -8,17 +8,6 @@
 /* What a weight that is not set counts. */
 enum { WEIGHT_UNSET = 100 };
 
-struct slice rrsynth_key_name(const struct store_record *record)
-{
-    return slice_of(record->bytes + record->host_len, record->name_len);
-}
-
-struct slice rrsynth_host_name(const struct store_record *record)
-{
-    return record->host == STORE_HOST_NAME ? slice_of(record->bytes, record->host_len)
-                                           : slice_of(NULL, 0);
-}
-
 bool rrsynth_has_target(const struct store_record *record)
 {
     return record->host == STORE_HOST_IP || record->host == STORE_HOST_NAME;
@@ -35,8 +24,8 @@ static struct slice strip_labels(struct slice name, unsigned labels)
 
 struct slice rrsynth_target(const struct store_record *record)
 {
-    struct slice name =
-        record->host == STORE_HOST_NAME ? rrsynth_host_name(record) : rrsynth_key_name(record);
+    struct slice name = record->host == STORE_HOST_NAME ? store_record_host_wire(record)
+                                                        : store_record_name_wire(record);
     return strip_labels(name, record->targetstrip);
 }
 
@@ -68,7 +57,7 @@ struct rr rrsynth_pointer(const struct engine_config *config, const struct store
                           struct slice owner, uint16_t type)
 {
     struct rr rr = start_rr(config, record, owner, type);
-    rr.data = rrsynth_host_name(record);
+    rr.data = store_record_host_wire(record);
     return rr;
 }
 
@@ -104,7 +93,7 @@ struct rr rrsynth_ns(const struct engine_config *config, const struct store_reco
                      struct slice owner)
 {
     struct rr rr = start_rr(config, record, owner, DNS_TYPE_NS);
-    rr.data = rrsynth_key_name(record);
+    rr.data = store_record_name_wire(record);
     return rr;
 }
 

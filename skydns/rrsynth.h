@@ -7,10 +7,6 @@
 #include "skydns/rr.h"
 #include "skydns/store.h"
 
-/* The key's name, and the host when it is a name; borrowed from the record. */
-struct slice rrsynth_key_name(const struct store_record *record);
-struct slice rrsynth_host_name(const struct store_record *record);
-
 /* What an SRV or MX record points to: the host when it is a name, the key's own name when it is an
  * address; without the `targetstrip` leftmost labels, unless nothing would be left. */
 struct slice rrsynth_target(const struct store_record *record);
