@@ -1,4 +1,6 @@
-"""A client of the Kubernetes API for the tests: what they write, and the faults of the project's own server."""
+"""A client of the Kubernetes API for the tests: what they write, and the faults of the project's own
+server.
+"""
 
 import http.client
 import json
@@ -45,7 +47,9 @@ class Kube:
         return value
 
     def path(self, resource: str, namespace: str = "default", name: str = "") -> str:
-        return f"{BASES.get(resource, '/api/v1')}/namespaces/{namespace}/{resource}" + (f"/{name}" if name else "")
+        return f"{BASES.get(resource, '/api/v1')}/namespaces/{namespace}/{resource}" + (
+            f"/{name}" if name else ""
+        )
 
     def create(self, resource: str, value: dict) -> dict:
         return self.request("POST", self.path(resource, value["metadata"].get("namespace", "default")), value)
@@ -97,14 +101,21 @@ def port(number: int, name: str = "", protocol: str = "TCP") -> dict:
 def service(name: str, *ports: dict, namespace: str = "default", **spec) -> dict:
     """Ports default to one without a name, 80/TCP."""
     spec.setdefault("ports", list(ports) or [port(80)])
-    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }
 
 
 def headless(name: str, *ports: dict, namespace: str = "default", **spec) -> dict:
     return service(name, *ports, namespace=namespace, clusterIP="None", **spec)
 
 
-def endpoints(name: str, addresses: list, *ports: dict, not_ready: list = (), namespace: str = "default") -> dict:
+def endpoints(
+    name: str, addresses: list, *ports: dict, not_ready: list = (), namespace: str = "default"
+) -> dict:
     """Addresses as text, or (text, hostname)."""
 
     def address(entry) -> dict:

@@ -1,4 +1,6 @@
-"""The project's own API server: that it behaves as the real one does where the other tests count on it, and how fast it is."""
+"""The project's own API server: that it behaves as the real one does where the other tests count on it,
+and how fast it is.
+"""
 
 import http.client
 import json
@@ -43,7 +45,9 @@ def test_create_fills_in_what_the_real_server_does(kube):
 
 
 def test_cluster_ips_given_none_and_of_both_families(kube):
-    assert kube.create("services", service("given", clusterIP="10.96.0.77"))["spec"]["clusterIPs"] == ["10.96.0.77"]
+    assert kube.create("services", service("given", clusterIP="10.96.0.77"))["spec"]["clusterIPs"] == [
+        "10.96.0.77"
+    ]
     assert kube.create("services", headless("none"))["spec"]["clusterIPs"] == ["None"]
     six = kube.create("services", service("six", ipFamilies=["IPv6"]))["spec"]
     assert six["clusterIP"].startswith("fd00:10:96::")
@@ -76,7 +80,9 @@ def test_replace_of_an_old_version_conflicts(kube):
 
 def test_replace_that_changes_nothing_uses_no_revision(kube):
     made = kube.create("services", service("web"))
-    assert kube.replace("services", made)["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    assert (
+        kube.replace("services", made)["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    )
     assert revision_of(kube) == made["metadata"]["resourceVersion"]
 
 
@@ -85,14 +91,25 @@ def test_merge_and_strategic_merge_patch(kube):
     path = kube.path("services", name="web")
     merged = kube.request("PATCH", path, {"metadata": {"labels": {"a": "b"}}}, "application/merge-patch+json")
     assert merged["metadata"]["labels"] == {"a": "b"} and len(merged["spec"]["ports"]) == 2
-    patch = {"spec": {"ports": [{"port": 8080, "name": "alt"}, {"port": 80, "$patch": "delete"}],
-                      "$setElementOrder/ports": [{"port": 8080}, {"port": 443}]}}
+    patch = {
+        "spec": {
+            "ports": [{"port": 8080, "name": "alt"}, {"port": 80, "$patch": "delete"}],
+            "$setElementOrder/ports": [{"port": 8080}, {"port": 443}],
+        }
+    }
     merged = kube.request("PATCH", path, patch, "application/strategic-merge-patch+json")
     assert [p["port"] for p in merged["spec"]["ports"]] == [8080, 443]
 
 
 def test_pod_status_is_a_subresource(kube):
-    kube.create("pods", {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}, "status": {"podIP": "1.2.3.4"}})
+    kube.create(
+        "pods",
+        {
+            "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+            "status": {"podIP": "1.2.3.4"},
+        },
+    )
     assert kube.get("pods", "p")["status"] == {"phase": "Pending"}
     patch = {"status": {"podIP": "10.1.2.3", "phase": "Running"}, "spec": {"nodeName": "ignored"}}
     kube.request("PATCH", kube.path("pods", name="p") + "/status", patch, "application/merge-patch+json")
@@ -119,7 +136,11 @@ def test_pages_are_of_one_revision(kube):
     kube.control("bulk", count=10)
     first = kube.request("GET", f"{SERVICES}?limit=4")
     kube.control("bulk", verb="delete", count=10)
-    token, names, revisions = first["metadata"]["continue"], [i["metadata"]["name"] for i in first["items"]], []
+    token, names, revisions = (
+        first["metadata"]["continue"],
+        [i["metadata"]["name"] for i in first["items"]],
+        [],
+    )
     while token:
         page = kube.request("GET", f"{SERVICES}?limit=4&continue={token}")
         names += [i["metadata"]["name"] for i in page["items"]]
@@ -146,11 +167,18 @@ def test_watch_replays_and_goes_on(kube):
     made = kube.create("services", service("a"))
     with kube.watch(watch_path(start)) as next_event:
         assert next_event() == {"type": "ADDED", "object": made}
-        kube.request("PATCH", kube.path("services", name="a"), {"metadata": {"labels": {"x": "y"}}}, "application/merge-patch+json")
+        kube.request(
+            "PATCH",
+            kube.path("services", name="a"),
+            {"metadata": {"labels": {"x": "y"}}},
+            "application/merge-patch+json",
+        )
         assert next_event()["type"] == "MODIFIED"
         kube.delete("services", "a")
         last = next_event()
-        assert last["type"] == "DELETED" and int(last["object"]["metadata"]["resourceVersion"]) == int(start) + 3
+        assert (
+            last["type"] == "DELETED" and int(last["object"]["metadata"]["resourceVersion"]) == int(start) + 3
+        )
 
 
 def test_watch_without_a_revision_begins_with_what_there_is(kube):
@@ -167,7 +195,12 @@ def test_watch_with_a_selector_sees_objects_enter_and_leave(kube):
     start = revision_of(kube)
     kube.create("services", service("a"))
     for labels in ({"in": "yes"}, {"in": "no"}):
-        kube.request("PATCH", kube.path("services", name="a"), {"metadata": {"labels": labels}}, "application/merge-patch+json")
+        kube.request(
+            "PATCH",
+            kube.path("services", name="a"),
+            {"metadata": {"labels": labels}},
+            "application/merge-patch+json",
+        )
     with kube.watch(watch_path(start, labelSelector="in%3Dyes")) as next_event:
         assert [next_event()["type"] for _ in range(2)] == ["ADDED", "DELETED"]
     with kube.watch(watch_path(start, fieldSelector="metadata.name%3Da")) as next_event:
@@ -264,7 +297,9 @@ def test_token(start_apiserver):
     kube.get("services", "kubernetes")
 
 
-@pytest.mark.parametrize("text", [b"GARBAGE\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"A" * 70000])
+@pytest.mark.parametrize(
+    "text", [b"GARBAGE\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n", b"A" * 70000]
+)
 def test_malformed_http_ends_the_connection_only(kube, text):
     with socket.create_connection(("127.0.0.1", int(kube.url.rsplit(":", 1)[1])), timeout=20) as client:
         client.sendall(text)
@@ -273,7 +308,9 @@ def test_malformed_http_ends_the_connection_only(kube, text):
 
 
 def test_watch_speed(kube, capsys):
-    """20,000 events to one watcher: each once and in order. The speed is printed, for whoever relies on 10,000 a second."""
+    """20,000 events to one watcher: each once and in order. The speed is printed, for whoever relies on
+    10,000 a second.
+    """
     count = 20_000
     start = revision_of(kube)
     number = int(kube.url.rsplit(":", 1)[1])
@@ -292,7 +329,9 @@ def test_watch_speed(kube, capsys):
         end_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         bulk.join()
     lines = [line for line in bytes(received).split(b"\n") if line.startswith(mark)]
-    names = [json.loads(line)["object"]["metadata"]["name"] for line in lines[:-1]]  # the last may not be complete
+    names = [
+        json.loads(line)["object"]["metadata"]["name"] for line in lines[:-1]
+    ]  # the last may not be complete
     assert names == [f"bulk-{n}" for n in range(count - 1)]
     rate = count / ((end_ns - answer[0]["first_ns"]) / 1e9)
     with capsys.disabled():

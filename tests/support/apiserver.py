@@ -1,34 +1,47 @@
 #!/usr/bin/python3
-"""A small Kubernetes API server, for the tests, the benchmarks and `make run`. Python's standard library only.
+"""A small Kubernetes API server, for the tests, the benchmarks and `make run`. Python's standard library
+only.
 
     apiserver.py --port 8001
     kubectl --server http://127.0.0.1:8001 create service clusterip web --tcp=80:80
 
-It serves Namespaces, Services, Endpoints, Pods and EndpointSlices (discovery.k8s.io/v1) from memory: list (pages consistent
-at one revision), watch (history, bookmarks, 410, selectors), get, create, replace, merge and strategic merge patch, the status
-subresource, delete; tables and discovery for kubectl. Cluster IPs are handed out and defaults filled in. No controllers run:
-Endpoints, slices and pod addresses are what the client writes. Deleting a Service deletes its Endpoints, as in the real one.
+It serves Namespaces, Services, Endpoints, Pods and EndpointSlices (discovery.k8s.io/v1) from memory: list
+(pages consistent at one revision), watch (history, bookmarks, 410, selectors), get, create, replace,
+merge and strategic merge patch, the status subresource, delete; tables and discovery for kubectl. Cluster
+IPs are handed out and defaults filled in. No controllers run: Endpoints, slices and pod addresses are
+what the client writes. Deleting a Service deletes its Endpoints, as in the real one.
 
 What can be made to happen, by POST with a JSON object (the defaults are in brackets); the answer is JSON:
 
-  /_test/state            GET or POST: revision, number of objects and open watches by resource, requests so far by verb
+  /_test/state            GET or POST: revision, number of objects and open watches by resource, requests
+                          so far by verb
   /_test/drop-watches     {resource [all]}  end the connections of open watches
-  /_test/cut-watch        {resource, count [1]}  the next watch that has an event to send gets half of it, then the connection ends
-  /_test/expire-history   {resource [all]}  a watch from any revision seen so far gets 410 inside a 200; open ones go on
-  /_test/expire-continue  {count [1]}  the next list requests with a continue token get 410 and a fresh, inconsistent token
-  /_test/fail             {status, count [1], match [""], message, body}  answer the next requests whose URL contains match so
+  /_test/cut-watch        {resource, count [1]}  the next watch that has an event to send gets half of it,
+                          then the connection ends
+  /_test/expire-history   {resource [all]}  a watch from any revision seen so far gets 410 inside a 200;
+                          open ones go on
+  /_test/expire-continue  {count [1]}  the next list requests with a continue token get 410 and a fresh,
+                          inconsistent token
+  /_test/fail             {status, count [1], match [""], message, body}  answer the next requests whose
+                          URL contains match so
   /_test/delay            {seconds, count [1], match [""]}  answer them late
   /_test/hang-up          {count [1], match [""]}  end their connections without an answer
-  /_test/silence          {on [true]}  watches send nothing, not even bookmarks, until {"on": false}; then what was missed
-  /_test/refuse           {}  stop listening and end every connection but the one this came by, which may later ask for
+  /_test/silence          {on [true]}  watches send nothing, not even bookmarks, until {"on": false}; then
+                          what was missed
+  /_test/refuse           {}  stop listening and end every connection but the one this came by, which may
+                          later ask for
   /_test/accept           {}  listen again
-  /_test/malformed        {resource, line [an object with fields of wrong types]}  send this line on open watches
-  /_test/put              {resource, object}  store an object as it is, however wrong: lists and watches have it
+  /_test/malformed        {resource, line [an object with fields of wrong types]}  send this line on open
+                          watches
+  /_test/put              {resource, object}  store an object as it is, however wrong: lists and watches
+                          have it
   /_test/duplicate        {resource, count [1]}  send the last events again on open watches
-  /_test/bulk             {verb ["create"] | "replace" | "delete", count, namespace ["default"], prefix ["bulk-"], start [0],
-                          net [172], salt [0], stamps [false]}  change that many Services <prefix><number> as fast as possible;
-                          their address is <net>.x.y.z by number + salt, their port http/TCP 80. Answers first_ns and last_ns
-                          (CLOCK_MONOTONIC, when the event was handed to the watches), and each with stamps.
+  /_test/bulk             {verb ["create"] | "replace" | "delete", count, namespace ["default"], prefix
+                          ["bulk-"], start [0], net [172], salt [0], stamps [false]}  change that many
+                          Services <prefix><number> as fast as possible; their address is <net>.x.y.z by
+                          number + salt, their port http/TCP 80. Answers first_ns and last_ns
+                          (CLOCK_MONOTONIC, when the event was handed to the watches), and each with
+                          stamps.
 """
 
 import argparse
@@ -53,7 +66,12 @@ class Listener:
         if self._server is None:
             loop = asyncio.get_running_loop()
             self._server = await loop.create_server(
-                lambda: Connection(self._app), self._host, self._port, ssl=self._tls, reuse_address=True, backlog=512
+                lambda: Connection(self._app),
+                self._host,
+                self._port,
+                ssl=self._tls,
+                reuse_address=True,
+                backlog=512,
             )
 
     async def stop(self) -> None:
@@ -63,17 +81,27 @@ class Listener:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     defaults = Options()
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8001)
     parser.add_argument("--tls-cert", help="serve HTTPS with this certificate (PEM)")
     parser.add_argument("--tls-key", help="and its key (PEM)")
     parser.add_argument("--token", default="", help="ask for this bearer token, 401 otherwise")
-    parser.add_argument("--service-cidr", default=",".join(defaults.service_cidrs), help="one range, or one of each family")
-    parser.add_argument("--history", type=int, default=defaults.history_max, help="events kept for each resource")
-    parser.add_argument("--page-max", type=int, default=0, help="give no longer pages than this, whatever limit is asked for")
-    parser.add_argument("--bookmark-interval", type=float, default=defaults.bookmark_interval_s, help="seconds")
+    parser.add_argument(
+        "--service-cidr", default=",".join(defaults.service_cidrs), help="one range, or one of each family"
+    )
+    parser.add_argument(
+        "--history", type=int, default=defaults.history_max, help="events kept for each resource"
+    )
+    parser.add_argument(
+        "--page-max", type=int, default=0, help="give no longer pages than this, whatever limit is asked for"
+    )
+    parser.add_argument(
+        "--bookmark-interval", type=float, default=defaults.bookmark_interval_s, help="seconds"
+    )
     parser.add_argument("--verbose", action="store_true", help="log each request")
     return parser.parse_args()
 

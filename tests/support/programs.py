@@ -1,7 +1,9 @@
-"""Programs run as child processes, for the integration tests and for run.py. Python's standard library only.
+"""Programs run as child processes, for the integration tests and for run.py. Python's standard library
+only.
 
-Ports are reserved, children die with this process, their output is collected line by line, and whoever waits for something
-asks for it until a deadline (wait_until): there is no other waiting here or in what uses this.
+Ports are reserved, children die with this process, their output is collected line by line, and whoever
+waits for something asks for it until a deadline (wait_until): there is no other waiting here or in what
+uses this.
 """
 
 import ctypes
@@ -36,7 +38,9 @@ class TimeUp(AssertionError):
 
 
 def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 20.0):
-    """Asks condition() until it is true, and returns what it gave. An exception of it that is an OSError counts as not yet."""
+    """Asks condition() until it is true, and returns what it gave. An exception of it that is an OSError
+    counts as not yet.
+    """
     pause = threading.Event()
     deadline = time.monotonic() + timeout_s
     last = ""
@@ -70,7 +74,9 @@ def is_port_free(port: int) -> bool:
 
 
 def reserve_port(first: int | None = None) -> int:
-    """A free port that no other process using this function will be given: the first one free from `first` on."""
+    """A free port that no other process using this function will be given: the first one free from
+    `first` on.
+    """
     folder = Path(tempfile.gettempdir()) / f"dns-pod-ports-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     start = first if first is not None else _PORTS.start + os.getpid() * 16 % len(_PORTS)
@@ -108,14 +114,22 @@ def http_get(url: str, timeout_s: float = 2.0) -> tuple[int, str]:
 
 
 class Program:
-    """One program, which may be started and ended several times. Start it from a thread that lives on: the child dies with it."""
+    """One program, which may be started and ended several times. Start it from a thread that lives on:
+    the child dies with it.
+    """
 
-    def __init__(self, name: str, argv: list[str], env: dict[str, str] | None = None, on_line: Callable[[str], None] | None = None):
+    def __init__(
+        self,
+        name: str,
+        argv: list[str],
+        env: dict[str, str] | None = None,
+        on_line: Callable[[str], None] | None = None,
+    ):
         self.name = name
         self.argv = argv
         self.env = env
         self.lines: list[str] = []
-        self._on_line = on_line
+        self.on_line = on_line
         self._process: subprocess.Popen | None = None
         self._reader: threading.Thread | None = None
 
@@ -147,8 +161,8 @@ class Program:
             self.lines.append(line)
             if len(self.lines) > _LINES_MAX:
                 del self.lines[: _LINES_MAX // 2]
-            if self._on_line:
-                self._on_line(line)
+            if self.on_line:
+                self.on_line(line)
         stream.close()
 
     @property
@@ -224,7 +238,9 @@ class Program:
         """The first line from number `since` on in which the regular expression occurs."""
         expression = re.compile(pattern)
         return self.wait_ready(
-            lambda: next((line for line in self.lines[since:] if expression.search(line)), None), f"line {pattern!r}", timeout_s
+            lambda: next((line for line in self.lines[since:] if expression.search(line)), None),
+            f"line {pattern!r}",
+            timeout_s,
         )
 
 
@@ -232,7 +248,14 @@ def etcd(data_dir: str, client_port: int, peer_port: int, on_line=None) -> Progr
     client, peer = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
     argv = ["etcd", "--name", "dns", "--data-dir", data_dir, "--logger", "zap", "--log-level", "warn"]
     argv += ["--listen-client-urls", client, "--advertise-client-urls", client]
-    argv += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"dns={peer}"]
+    argv += [
+        "--listen-peer-urls",
+        peer,
+        "--initial-advertise-peer-urls",
+        peer,
+        "--initial-cluster",
+        f"dns={peer}",
+    ]
     return Program("etcd", argv, on_line=on_line)
 
 
@@ -243,4 +266,6 @@ def is_etcd_healthy(port: int) -> bool:
 
 def apiserver(port: int, *flags: str, on_line=None) -> Program:
     script = Path(__file__).with_name("apiserver.py")
-    return Program("apiserver", ["/usr/bin/python3", str(script), "--port", str(port), *flags], on_line=on_line)
+    return Program(
+        "apiserver", ["/usr/bin/python3", str(script), "--port", str(port), *flags], on_line=on_line
+    )

@@ -25,9 +25,14 @@ class AddressPool:
 
     def claim(self, text: str, owner: Key) -> None:
         if ipaddress.ip_address(text) not in self.network:
-            raise Invalid("spec.clusterIPs", f"failed to allocate IP {text}: the provided IP is not in the valid range {self.network}")
+            raise Invalid(
+                "spec.clusterIPs",
+                f"failed to allocate IP {text}: the provided IP is not in the valid range {self.network}",
+            )
         if self._owners.get(text, owner) != owner:
-            raise Invalid("spec.clusterIPs", f"failed to allocate IP {text}: provided IP is already allocated")
+            raise Invalid(
+                "spec.clusterIPs", f"failed to allocate IP {text}: provided IP is already allocated"
+            )
         self._owners[text] = owner
 
     def allocate(self, owner: Key) -> str:
@@ -63,7 +68,9 @@ class Admission:
         elif resource is PODS and old is None:
             value["status"] = {"phase": "Pending"}  # only the status subresource says otherwise
         elif resource is NAMESPACES:
-            value["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = value["metadata"]["name"]
+            value["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = value["metadata"][
+                "name"
+            ]
             value.setdefault("spec", {"finalizers": ["kubernetes"]})
             value["status"] = {"phase": "Active"}
 
@@ -103,7 +110,10 @@ class Admission:
         spec |= {"clusterIP": wanted[0], "clusterIPs": wanted, "ipFamilies": families}
 
     def _families_of(self, spec: dict, wanted: list[str]) -> list[str]:
-        families = list(spec.get("ipFamilies") or [f"IPv{ipaddress.ip_address(ip).version}" for ip in wanted if ip != "None"])
+        families = list(
+            spec.get("ipFamilies")
+            or [f"IPv{ipaddress.ip_address(ip).version}" for ip in wanted if ip != "None"]
+        )
         policy = spec.setdefault("ipFamilyPolicy", "RequireDualStack" if len(families) > 1 else "SingleStack")
         families = families or self._families[:1]
         if policy != "SingleStack":

@@ -153,7 +153,9 @@ class ApiServer:
             self._count(method.lower(), target)
             connection.reply(200, handlers[method](request, target))
         else:
-            raise ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+            raise ApiError(
+                405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
+            )
 
     def _count(self, verb: str, target: Target) -> None:
         key = f"{verb} {target.resource.plural}"
@@ -184,7 +186,9 @@ class ApiServer:
             raise ApiError(400, "BadRequest", f"invalid resource version {revision!r}")
         timeout_s = float(query.get("timeoutSeconds") or _WATCH_TIMEOUT_S)
         has_bookmarks = query.get("allowWatchBookmarks") in ("1", "true")
-        watch = Watch(self, connection, self.store.collections[resource], target.namespace, predicate, to_text)
+        watch = Watch(
+            self, connection, self.store.collections[resource], target.namespace, predicate, to_text
+        )
         watch.start(revision, has_bookmarks, timeout_s)
 
     def _list(self, request: Request, target: Target) -> bytes:
@@ -211,12 +215,17 @@ class ApiServer:
             objects = objects[:limit]
         if wants_table(request.headers.get("accept", "")):
             return table(resource, objects, meta)
-        head = {"kind": resource.kind + "List" if resource.kind != "Endpoints" else "EndpointsList",
-                "apiVersion": resource.group_version, "metadata": meta}
+        head = {
+            "kind": resource.kind + "List" if resource.kind != "Endpoints" else "EndpointsList",
+            "apiVersion": resource.group_version,
+            "metadata": meta,
+        }
         return encode(head)[:-1] + b',"items":[' + b",".join([o.text for o in objects]) + b"]}\n"
 
     def _keep_snapshot(self, revision: int, rest: list[Object]) -> str:
-        """The token for the rest of a list. Objects do not change, so the list stays what it was at its revision."""
+        """The token for the rest of a list. Objects do not change, so the list stays what it was at its
+        revision.
+        """
         name = secrets.token_hex(8)
         self._snapshots[name] = (revision, rest)
         while len(self._snapshots) > _SNAPSHOTS_MAX:
@@ -235,7 +244,9 @@ class ApiServer:
         snapshot = self._snapshots.get(value["snapshot"])
         if snapshot is None or self.faults.take_expired_continue():
             message = "The provided continue parameter is too old to display a consistent list result."
-            raise ApiError(410, "Expired", message, metadata={"continue": _encode_token({"rv": -1, "start": start})})
+            raise ApiError(
+                410, "Expired", message, metadata={"continue": _encode_token({"rv": -1, "start": start})}
+            )
         return snapshot
 
     # ---- Writing ----
@@ -253,7 +264,9 @@ class ApiServer:
                 raise not_found(NAMESPACES, namespace)
         if self.store.get(resource, namespace, meta["name"]) is not None:
             details = {"name": meta["name"], "kind": resource.plural}
-            raise ApiError(409, "AlreadyExists", f'{resource.plural} "{meta["name"]}" already exists', details=details)
+            raise ApiError(
+                409, "AlreadyExists", f'{resource.plural} "{meta["name"]}" already exists', details=details
+            )
         self.admission.admit(resource, value, None)
         return self.store.create(resource, value)
 
@@ -267,7 +280,11 @@ class ApiServer:
             "application/strategic-merge-patch+json": strategic_merge,
         }
         if content_type not in functions:
-            raise ApiError(415, "UnsupportedMediaType", f"the body of the request was in an unknown format: {content_type}")
+            raise ApiError(
+                415,
+                "UnsupportedMediaType",
+                f"the body of the request was in an unknown format: {content_type}",
+            )
         return self._update(target, functions[content_type](self._existing(target).value(), request.json()))
 
     def _update(self, target: Target, value: dict) -> bytes:
@@ -277,9 +294,13 @@ class ApiServer:
         _check_address(target.resource, target.namespace, value)
         wanted = meta.get("resourceVersion")
         if wanted and wanted != str(old_object.revision):
-            message = (f'Operation cannot be fulfilled on {target.resource.plural} "{target.name}": the object has been '
-                       "modified; please apply your changes to the latest version and try again")
-            raise ApiError(409, "Conflict", message, details={"name": target.name, "kind": target.resource.plural})
+            message = (
+                f'Operation cannot be fulfilled on {target.resource.plural} "{target.name}": '
+                "the object has been modified; please apply your changes to the latest version and try again"
+            )
+            raise ApiError(
+                409, "Conflict", message, details={"name": target.name, "kind": target.resource.plural}
+            )
         if target.subresource == "status":
             value = old | {"status": value.get("status", {})}
         else:
@@ -304,8 +325,15 @@ class ApiServer:
         if preconditions.get("uid", obj.uid) != obj.uid:
             raise ApiError(409, "Conflict", "Precondition failed: UID in precondition differs")
         self.store.delete(obj)
-        details = {"name": obj.name, "group": target.resource.group, "kind": target.resource.plural, "uid": obj.uid}
-        return encode({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+        details = {
+            "name": obj.name,
+            "group": target.resource.group,
+            "kind": target.resource.plural,
+            "uid": obj.uid,
+        }
+        return encode(
+            {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        )
 
     def _on_change(self, obj: Object, kind: str) -> None:
         if kind != "DELETED":
@@ -324,8 +352,15 @@ class ApiServer:
     def _create_kubernetes_service(self) -> None:
         labels = {"component": "apiserver", "provider": "kubernetes"}
         port = {"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}
-        self.create(SERVICES, "default", {"metadata": {"name": "kubernetes", "labels": labels}, "spec": {"ports": [port]}})
-        subset = {"addresses": [{"ip": "192.0.2.1"}], "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}]}
+        self.create(
+            SERVICES,
+            "default",
+            {"metadata": {"name": "kubernetes", "labels": labels}, "spec": {"ports": [port]}},
+        )
+        subset = {
+            "addresses": [{"ip": "192.0.2.1"}],
+            "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}],
+        }
         self.create(res.ENDPOINTS, "default", {"metadata": {"name": "kubernetes"}, "subsets": [subset]})
 
 
@@ -344,7 +379,9 @@ def _check_address(resource: Resource, namespace: str, value: dict) -> None:
     if value.get("kind", resource.kind) != resource.kind:
         raise ApiError(400, "BadRequest", f"{value['kind']} in the body, {resource.kind} in the URL")
     if value["metadata"].get("namespace", namespace) != namespace:
-        raise ApiError(400, "BadRequest", "the namespace of the object does not match the namespace on the request")
+        raise ApiError(
+            400, "BadRequest", "the namespace of the object does not match the namespace on the request"
+        )
 
 
 def parse_target(path: str) -> Target | None:

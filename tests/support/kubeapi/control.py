@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+import types
 from dataclasses import dataclass
 from typing import Callable
 
@@ -31,7 +32,9 @@ class Faults:
         self._expired_continues = 0
 
     def take(self, target: str):
-        """What to do instead of answering this request: a function of the connection and the answer; None: nothing."""
+        """What to do instead of answering this request: a function of the connection and the answer;
+        None: nothing.
+        """
         for rule in self._rules:
             if rule.match in target:
                 rule.count -= 1
@@ -126,17 +129,34 @@ class Control:
 
     def do_fail(self, connection, body):
         status, message = int(body["status"]), body.get("message", "injected")
-        reason = {401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 410: "Expired", 429: "TooManyRequests"}
-        document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
-                    "reason": reason.get(status, "InternalError"), "code": status}
+        reason = {
+            401: "Unauthorized",
+            403: "Forbidden",
+            404: "NotFound",
+            410: "Expired",
+            429: "TooManyRequests",
+        }
+        document = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": message,
+            "reason": reason.get(status, "InternalError"),
+            "code": status,
+        }
         text = body["body"].encode() if "body" in body else encode(document)
         headers = "Retry-After: 1\r\n" if status == 429 else ""
-        self._app.faults.add_rule(body.get("match", ""), _count(body), lambda c, answer: c.reply(status, text, headers=headers))
+        self._app.faults.add_rule(
+            body.get("match", ""), _count(body), lambda c, answer: c.reply(status, text, headers=headers)
+        )
 
     def do_delay(self, connection, body):
         delay_s = float(body["seconds"])
         loop = asyncio.get_running_loop()
-        self._app.faults.add_rule(body.get("match", ""), _count(body), lambda c, answer: loop.call_later(delay_s, answer))
+        self._app.faults.add_rule(
+            body.get("match", ""), _count(body), lambda c, answer: loop.call_later(delay_s, answer)
+        )
 
     def do_hang_up(self, connection, body):
         self._app.faults.add_rule(body.get("match", ""), _count(body), lambda c, answer: c.cut())
@@ -158,8 +178,15 @@ class Control:
 
     def do_malformed(self, connection, body):
         resource = _resource(body)
-        wrong = {"metadata": {"name": "malformed", "namespace": "default", "resourceVersion": str(self._app.store.revision)},
-                 "spec": 17, "subsets": 17}
+        wrong = {
+            "metadata": {
+                "name": "malformed",
+                "namespace": "default",
+                "resourceVersion": str(self._app.store.revision),
+            },
+            "spec": 17,
+            "subsets": 17,
+        }
         chunks = event_chunk("ADDED", resource.type_prefix + encode(wrong)[1:])
         if "line" in body:
             chunks = chunk(body["line"].encode() + b"\n")
@@ -181,9 +208,15 @@ class Control:
         return {"events": len(events), "watches": len(watches)}
 
     async def do_bulk(self, connection, body):
-        """See the paths' description. Written straight to the store, so that its speed is the store's and the watches'."""
+        """See the paths' description. Written straight to the store, so that its speed is the store's and
+        the watches'.
+        """
         verb, count = body.get("verb", "create"), _count(body, _BULK_MAX)
-        namespace, prefix, start = body.get("namespace", "default"), body.get("prefix", "bulk-"), int(body.get("start", 0))
+        namespace, prefix, start = (
+            body.get("namespace", "default"),
+            body.get("prefix", "bulk-"),
+            int(body.get("start", 0)),
+        )
         make = {"create": self._bulk_put, "replace": self._bulk_put, "delete": self._bulk_delete}[verb]
         if self._app.store.get(NAMESPACES, "", namespace) is None:
             self._app.create(NAMESPACES, "", {"metadata": {"name": namespace}})
@@ -192,8 +225,13 @@ class Control:
             make(namespace, f"{prefix}{number}", number, body)
             stamps.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
             if len(stamps) % _BULK_SLICE == 0:
-                await asyncio.sleep(0)
-        answer = {"count": count, "first_ns": stamps[0], "last_ns": stamps[-1], "revision": self._app.store.revision}
+                await _loop_turn()
+        answer = {
+            "count": count,
+            "first_ns": stamps[0],
+            "last_ns": stamps[-1],
+            "revision": self._app.store.revision,
+        }
         return answer | ({"stamps_ns": stamps} if body.get("stamps") else {})
 
     def _bulk_put(self, namespace: str, name: str, number: int, body: dict) -> None:
@@ -201,10 +239,20 @@ class Control:
         host = (number + salt) % (1 << 24)
         ip = f"{int(body.get('net', 172))}.{host >> 16}.{host >> 8 & 255}.{host & 255}"
         value = {
-            "metadata": {"name": name, "namespace": namespace, "uid": f"{number:08x}-0000-4000-8000-{salt:012x}",
-                         "creationTimestamp": "2020-01-01T00:00:00Z", "labels": {"app": name}},
-            "spec": {"type": "ClusterIP", "clusterIP": ip, "clusterIPs": [ip], "selector": {"app": name},
-                     "ports": [{"name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080}]},
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "uid": f"{number:08x}-0000-4000-8000-{salt:012x}",
+                "creationTimestamp": "2020-01-01T00:00:00Z",
+                "labels": {"app": name},
+            },
+            "spec": {
+                "type": "ClusterIP",
+                "clusterIP": ip,
+                "clusterIPs": [ip],
+                "selector": {"app": name},
+                "ports": [{"name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080}],
+            },
             "status": {"loadBalancer": {}},
         }
         self._app.store.put(SERVICES, value)
@@ -213,6 +261,12 @@ class Control:
         obj = self._app.store.get(SERVICES, namespace, name)
         if obj is not None:
             self._app.store.delete(obj)
+
+
+@types.coroutine
+def _loop_turn():
+    """Lets everything else that is ready run once."""
+    yield
 
 
 def _resource(body: dict) -> Resource:

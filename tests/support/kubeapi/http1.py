@@ -1,7 +1,9 @@
-"""HTTP/1.1 for the API server: an asyncio Protocol that parses requests and writes replies or chunked streams.
+"""HTTP/1.1 for the API server: an asyncio Protocol that parses requests and writes replies or chunked
+streams.
 
-One request is in hand at a time on a connection; further bytes wait in the buffer until it has been answered.
-The application gets (connection, request) and calls reply() or open_stream() on the connection, at once or later.
+One request is in hand at a time on a connection; further bytes wait in the buffer until it has been
+answered. The application gets (connection, request) and calls reply() or open_stream() on the connection,
+at once or later.
 """
 
 import asyncio
@@ -96,7 +98,9 @@ class Connection(asyncio.Protocol):
 
     # ---- For the application ----
 
-    def reply(self, status: int, body: bytes, content_type: str = "application/json", headers: str = "") -> None:
+    def reply(
+        self, status: int, body: bytes, content_type: str = "application/json", headers: str = ""
+    ) -> None:
         if self.transport.is_closing():
             return
         self.transport.write(
@@ -107,7 +111,9 @@ class Connection(asyncio.Protocol):
         self._next_request()
 
     def open_stream(self, stream, content_type: str = "application/json") -> None:
-        """Answers 200 and goes on in chunks: stream.resume() when it may write again, stream.connection_lost() at the end."""
+        """Answers 200 and goes on in chunks: stream.resume() when it may write again,
+        stream.connection_lost() at the end.
+        """
         self._stream = stream
         self.transport.write(
             f"HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
@@ -144,7 +150,9 @@ class Connection(asyncio.Protocol):
                 self._app.handle(self, request)
         except (BadRequest, ValueError) as error:
             self._is_busy = True
-            self.transport.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+            self.transport.write(
+                b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+            )
             self.transport.close()
             self._app.log(f"bad request: {error}")
         finally:

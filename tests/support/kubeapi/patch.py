@@ -1,7 +1,12 @@
 """JSON merge patch (RFC 7386), and of strategic merge patches what kubectl sends for the resources served."""
 
 # List field -> the field that tells its elements apart. Lists that are not here are replaced whole.
-_MERGE_KEYS = {"ports": ("port", "containerPort"), "containers": ("name",), "conditions": ("type",), "podIPs": ("ip",)}
+_MERGE_KEYS = {
+    "ports": ("port", "containerPort"),
+    "containers": ("name",),
+    "conditions": ("type",),
+    "podIPs": ("ip",),
+}
 
 
 def merge(target, patch):

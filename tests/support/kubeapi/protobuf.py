@@ -1,7 +1,8 @@
-"""Kubernetes' protobuf encoding of what `kubectl create` sends so: newer ones write no JSON for types they know.
+"""Kubernetes' protobuf encoding of what `kubectl create` sends so: newer ones write no JSON for types
+they know.
 
-Only decoding, only the fields these commands set (numbers as in k8s.io/api/core/v1/generated.proto); others are skipped. Answers
-stay JSON, which every client takes.
+Only decoding, only the fields these commands set (numbers as in k8s.io/api/core/v1/generated.proto);
+others are skipped. Answers stay JSON, which every client takes.
 """
 
 from typing import Iterator
@@ -11,17 +12,40 @@ CONTENT_TYPE = "application/vnd.kubernetes.protobuf"
 _MAGIC = b"k8s\0"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
-# Message = {number: (JSON name, kind)}; kind is str, int, bool, a message, [kind] when repeated, "map" or "int or string".
+# Message = {number: (JSON name, kind)}; kind is str, int, bool, a message, [kind] when repeated, "map" or
+# "int or string".
 _INT_OR_STRING = {1: ("type", int), 2: ("int", int), 3: ("string", str)}
 _ENTRY = {1: ("key", str), 2: ("value", str)}
-_OBJECT_META = {1: ("name", str), 2: ("generateName", str), 3: ("namespace", str), 6: ("resourceVersion", str),
-                11: ("labels", "map"), 12: ("annotations", "map")}
-_SERVICE_PORT = {1: ("name", str), 2: ("protocol", str), 3: ("port", int), 4: ("targetPort", "int or string"),
-                 5: ("nodePort", int), 6: ("appProtocol", str)}
-_SERVICE_SPEC = {1: ("ports", [_SERVICE_PORT]), 2: ("selector", "map"), 3: ("clusterIP", str), 4: ("type", str),
-                 5: ("externalIPs", [str]), 7: ("sessionAffinity", str), 10: ("externalName", str),
-                 13: ("publishNotReadyAddresses", bool), 17: ("ipFamilyPolicy", str), 18: ("clusterIPs", [str]),
-                 19: ("ipFamilies", [str]), 22: ("internalTrafficPolicy", str)}
+_OBJECT_META = {
+    1: ("name", str),
+    2: ("generateName", str),
+    3: ("namespace", str),
+    6: ("resourceVersion", str),
+    11: ("labels", "map"),
+    12: ("annotations", "map"),
+}
+_SERVICE_PORT = {
+    1: ("name", str),
+    2: ("protocol", str),
+    3: ("port", int),
+    4: ("targetPort", "int or string"),
+    5: ("nodePort", int),
+    6: ("appProtocol", str),
+}
+_SERVICE_SPEC = {
+    1: ("ports", [_SERVICE_PORT]),
+    2: ("selector", "map"),
+    3: ("clusterIP", str),
+    4: ("type", str),
+    5: ("externalIPs", [str]),
+    7: ("sessionAffinity", str),
+    10: ("externalName", str),
+    13: ("publishNotReadyAddresses", bool),
+    17: ("ipFamilyPolicy", str),
+    18: ("clusterIPs", [str]),
+    19: ("ipFamilies", [str]),
+    22: ("internalTrafficPolicy", str),
+}
 _NAMESPACE_SPEC = {1: ("finalizers", [str])}
 _KINDS = {
     "Service": {1: ("metadata", _OBJECT_META), 2: ("spec", _SERVICE_SPEC)},

@@ -58,23 +58,41 @@ def _resource_list(group_version: str) -> dict:
         if r.group_version != group_version:
             continue
         verbs = ["create", "delete", "get", "list", "patch", "update", "watch"]
-        entry = {"name": r.plural, "singularName": r.singular, "namespaced": r.is_namespaced, "kind": r.kind, "verbs": verbs}
+        entry = {
+            "name": r.plural,
+            "singularName": r.singular,
+            "namespaced": r.is_namespaced,
+            "kind": r.kind,
+            "verbs": verbs,
+        }
         if r.short_names:
             entry["shortNames"] = list(r.short_names)
         entries.append(entry)
         if r.has_status:
             entries.append(
-                {"name": r.plural + "/status", "singularName": "", "namespaced": r.is_namespaced, "kind": r.kind,
-                 "verbs": ["get", "patch", "update"]}
+                {
+                    "name": r.plural + "/status",
+                    "singularName": "",
+                    "namespaced": r.is_namespaced,
+                    "kind": r.kind,
+                    "verbs": ["get", "patch", "update"],
+                }
             )
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version, "resources": entries}
+    return {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": group_version,
+        "resources": entries,
+    }
 
 
 def _group_list() -> dict:
     groups = []
     for group_version in sorted({r.group_version for r in RESOURCES if r.group}):
         version = {"groupVersion": group_version, "version": group_version.split("/")[1]}
-        groups.append({"name": group_version.split("/")[0], "versions": [version], "preferredVersion": version})
+        groups.append(
+            {"name": group_version.split("/")[0], "versions": [version], "preferredVersion": version}
+        )
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
@@ -87,12 +105,19 @@ def _openapi_v3(base_path: str) -> dict:
         scope = "/namespaces/{namespace}" if r.is_namespaced else ""
         operation = {
             "operationId": f"patch{r.kind}",
-            "parameters": [{"name": "fieldValidation", "in": "query", "schema": {"type": "string", "uniqueItems": True}}],
+            "parameters": [
+                {"name": "fieldValidation", "in": "query", "schema": {"type": "string", "uniqueItems": True}}
+            ],
             "responses": {"200": {"description": "OK"}},
             "x-kubernetes-group-version-kind": {"group": r.group, "version": r.version, "kind": r.kind},
         }
         paths[f"{base_path}{scope}/{r.plural}/{{name}}"] = {"patch": operation}
-    return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.32.0"}, "paths": paths, "components": {}}
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "v1.32.0"},
+        "paths": paths,
+        "components": {},
+    }
 
 
 def discovery_documents() -> dict[str, dict]:
@@ -114,8 +139,13 @@ def discovery_documents() -> dict[str, dict]:
     return documents
 
 
-# Older kubectl validates against /openapi/v2 in protobuf. This is gnostic's Document with its required parts alone
-# (swagger = "2.0", info = {title, version}); a kind without a definition is not validated by the client.
+# Older kubectl validates against /openapi/v2 in protobuf. This is gnostic's Document with its required
+# parts alone (swagger = "2.0", info = {title, version}): what has no definition, the client does not check.
 OPENAPI_V2_PROTOBUF = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.32.0"
 OPENAPI_V2_TYPE = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-OPENAPI_V2_JSON = {"swagger": "2.0", "info": {"title": "Kubernetes", "version": "v1.32.0"}, "paths": {}, "definitions": {}}
+OPENAPI_V2_JSON = {
+    "swagger": "2.0",
+    "info": {"title": "Kubernetes", "version": "v1.32.0"},
+    "paths": {},
+    "definitions": {},
+}

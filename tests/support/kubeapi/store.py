@@ -1,8 +1,9 @@
 """The objects, their revisions and the bounded history that watches are served from.
 
-An object is kept as the JSON text that lists and watches send, encoded once; it is decoded again only where a
-patch or a table needs its fields. Objects are immutable: a change is a new one with a new revision, so a page of
-an old list and an event in the history keep saying what they said. One revision counter for all resources, as in etcd.
+An object is kept as the JSON text that lists and watches send, encoded once; it is decoded again only
+where a patch or a table needs its fields. Objects are immutable: a change is a new one with a new
+revision, so a page of an old list and an event in the history keep saying what they said. One revision
+counter for all resources, as in etcd.
 """
 
 import bisect
@@ -53,7 +54,9 @@ class Object:
 
 
 class Event:
-    """One step of the history. `previous` is the version before, for selectors that an object may enter or leave."""
+    """One step of the history. `previous` is the version before, for selectors that an object may enter
+    or leave.
+    """
 
     __slots__ = ("revision", "kind", "object", "previous", "chunk")
 
@@ -104,8 +107,12 @@ class Collection:
 
 
 class Store:
-    def __init__(self, resources: tuple[Resource, ...], history_max: int, on_change: Callable[[Object, str], None]):
-        """on_change(object, kind) is called after each change, for what one object's change does to others."""
+    def __init__(
+        self, resources: tuple[Resource, ...], history_max: int, on_change: Callable[[Object, str], None]
+    ):
+        """on_change(object, kind) is called after each change, for what one object's change does to
+        others.
+        """
         self.revision = 1
         self.collections = {r: Collection(r, history_max) for r in resources}
         self._on_change = on_change
@@ -145,7 +152,9 @@ class Store:
         return last
 
     def expire_history(self, resource: Resource) -> None:
-        """As after a compaction: whoever asks to go on from a revision seen so far is too late. Open watches go on."""
+        """As after a compaction: whoever asks to go on from a revision seen so far is too late. Open
+        watches go on.
+        """
         self.revision += 1
         collection = self.collections[resource]
         collection.drop_events(len(collection.events))

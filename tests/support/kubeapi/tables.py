@@ -14,16 +14,33 @@ def wants_table(accept: str) -> bool:
 def table(resource: Resource, objects: list[Object], meta: dict) -> bytes:
     names, cells = _COLUMNS[resource.plural]
     columns = [
-        {"name": n.rstrip("+"), "type": "string", "format": "name" if n == "Name" else "", "description": "",
-         "priority": 1 if n.endswith("+") else 0}
+        {
+            "name": n.rstrip("+"),
+            "type": "string",
+            "format": "name" if n == "Name" else "",
+            "description": "",
+            "priority": 1 if n.endswith("+") else 0,
+        }
         for n in ("Name", *names, "Age")
     ]
     rows = []
     for obj in objects:
         value = obj.value()
-        partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": value["metadata"]}
+        partial = {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": value["metadata"],
+        }
         rows.append({"cells": [obj.name, *cells(value), _age(value)], "object": partial})
-    return encode({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": meta, "columnDefinitions": columns, "rows": rows})
+    return encode(
+        {
+            "kind": "Table",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": meta,
+            "columnDefinitions": columns,
+            "rows": rows,
+        }
+    )
 
 
 def _age(value: dict) -> str:
@@ -50,8 +67,13 @@ def _service(value: dict) -> list[str]:
         node_port = f":{p['nodePort']}" if p.get("nodePort") else ""
         ports.append(f"{p['port']}{node_port}/{p.get('protocol', 'TCP')}")
     selector = [f"{k}={v}" for k, v in (spec.get("selector") or {}).items()]
-    return [spec.get("type", ""), spec.get("clusterIP") or "<none>", spec.get("externalName") or "<none>",
-            _join(ports, len(ports)), _join(selector, len(selector))]
+    return [
+        spec.get("type", ""),
+        spec.get("clusterIP") or "<none>",
+        spec.get("externalName") or "<none>",
+        _join(ports, len(ports)),
+        _join(selector, len(selector)),
+    ]
 
 
 def _endpoints(value: dict) -> list[str]:
@@ -67,7 +89,12 @@ def _pod(value: dict) -> list[str]:
     status = value.get("status", {})
     states = status.get("containerStatuses") or []
     count = len(value.get("spec", {}).get("containers") or [])
-    return [f"{sum(bool(s.get('ready')) for s in states)}/{count}", status.get("phase", ""), "0", status.get("podIP", "<none>")]
+    return [
+        f"{sum(bool(s.get('ready')) for s in states)}/{count}",
+        status.get("phase", ""),
+        "0",
+        status.get("podIP", "<none>"),
+    ]
 
 
 def _slice(value: dict) -> list[str]:

@@ -1,7 +1,8 @@
 """One open watch: a place in a resource's history, moved along as fast as the connection takes it.
 
-Replay and live events are the same thing: the watch sends what lies between its place and the end of the history. A reader
-that is slower than the history is long gets the ERROR event 410, like one that comes back too late.
+Replay and live events are the same thing: the watch sends what lies between its place and the end of the
+history. A reader that is slower than the history is long gets the ERROR event 410, like one that comes
+back too late.
 """
 
 import asyncio
@@ -15,12 +16,21 @@ _BATCH = 256
 
 
 def status_document(code: int, reason: str, message: str, **extra) -> dict:
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message,
-            "reason": reason, "code": code} | extra
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "code": code,
+    } | extra
 
 
 class Watch:
-    def __init__(self, app, connection: Connection, collection, namespace: str, predicate: Predicate | None, to_text):
+    def __init__(
+        self, app, connection: Connection, collection, namespace: str, predicate: Predicate | None, to_text
+    ):
         """to_text: None, or a function that gives what is sent for an object instead of its own text."""
         self._app = app
         self._connection = connection
@@ -39,7 +49,11 @@ class Watch:
         self._connection.open_stream(self)
         if revision in ("", "0"):
             self._start_revision = self._app.store.revision
-            objects = [o for o in self._collection.sorted_objects(self._namespace) if not self._predicate or self._predicate(o)]
+            objects = [
+                o
+                for o in self._collection.sorted_objects(self._namespace)
+                if not self._predicate or self._predicate(o)
+            ]
             self._connection.write_chunks(b"".join(event_chunk("ADDED", self._text(o)) for o in objects))
         else:
             self._start_revision = int(revision)
@@ -138,7 +152,12 @@ class Watch:
         self._send()
         revision = self._app.store.revision
         is_all_sent = self._next_index == self._collection.first_index + len(self._collection.events)
-        if self._is_closed or self._app.faults.is_silent or not is_all_sent or revision < self._start_revision:
+        if (
+            self._is_closed
+            or self._app.faults.is_silent
+            or not is_all_sent
+            or revision < self._start_revision
+        ):
             return
         meta = {"metadata": {"resourceVersion": str(revision), "creationTimestamp": None}}
         text = self._collection.resource.type_prefix + encode(meta)[1:]

@@ -1,0 +1,172 @@
+"""The test bed: an etcd, and the programs under test around it, each on ports of its own in one temporary
+folder.
+"""
+
+import os
+from pathlib import Path
+
+from dns_client import Dns
+from etcd_client import EtcdClient
+from kube import Kube
+from programs import Program, apiserver, etcd, http_get, is_etcd_healthy, reserve_port, wait_until
+
+BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).resolve().parents[2] / "build/release/bin"))
+
+# The programs fall back to these: what the machine has set must not matter.
+_CLEAN_PREFIXES = ("ETCD", "SKYDNS_", "KUBERNETES_", "PROMETHEUS_")
+
+
+def clean_environment() -> None:
+    for name in list(os.environ):
+        if name.startswith(_CLEAN_PREFIXES):
+            del os.environ[name]
+
+
+class Bed:
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.programs: list[Program] = []
+        self.kube: Kube | None = None
+        self.kube_flags: list[str] = []  # by which kube2sky reaches it
+        self.etcd_port = reserve_port()
+        self.etcd_program = self._add(etcd(str(folder / "etcd"), self.etcd_port, reserve_port()))
+        self.etcd = EtcdClient(self.etcd_port)
+        self.apiserver: Program | None = None
+        self.kube2sky: Program | None = None
+        self.skydns: Program | None = None
+        self.exechealthz: Program | None = None
+        self.readiness_port = reserve_port()
+        self.dns = Dns(reserve_port())
+        self.healthz_port = reserve_port()
+
+    def _add(self, program: Program) -> Program:
+        self.programs.append(program)
+        return program
+
+    def command(self, name: str, *arguments: str) -> Program:
+        """One of the programs under test, not started."""
+        return self._add(Program(name, [str(BIN_DIR / name), *arguments]))
+
+    # ---- etcd ----
+
+    def start_etcd(self) -> None:
+        self.etcd_program.start()
+        self.etcd_program.wait_ready(lambda: is_etcd_healthy(self.etcd_port), "healthy")
+
+    # ---- Kubernetes ----
+
+    def start_apiserver(self, *flags: str) -> Kube:
+        port = reserve_port()
+        self.apiserver = self._add(apiserver(port, *flags)).start()
+        url = f"http://127.0.0.1:{port}"
+        self.apiserver.wait_ready(lambda: http_get(url + "/readyz")[0] == 200, "readyz")
+        self.use_kube(Kube(url), [f"--kube-master-url={url}"])
+        return self.kube
+
+    def restart_apiserver_empty(self) -> None:
+        """Another one at the same address, with a history of its own that begins anew."""
+        self.apiserver.kill()
+        self.apiserver.start()
+        self.apiserver.wait_ready(lambda: http_get(self.kube.url + "/readyz")[0] == 200, "readyz")
+        self.kube = Kube(self.kube.url)
+
+    def use_kube(self, kube: Kube, flags: list[str]) -> None:
+        self.kube, self.kube_flags = kube, flags
+
+    # ---- The programs under test ----
+
+    def start_kube2sky(self, *flags: str, is_waiting: bool = True) -> None:
+        if self.kube2sky is None:
+            self.kube2sky = self.command(
+                "kube2sky",
+                "--domain=cluster.local",
+                f"--etcd-server=http://127.0.0.1:{self.etcd_port}",
+                f"--healthz-port={self.readiness_port}",
+                *self.kube_flags,
+                *flags,
+            )
+        self.kube2sky.start()
+        if is_waiting:
+            self.kube2sky.wait_ready(lambda: self.readiness()[0] == 200, "ready")
+
+    def readiness(self) -> tuple[int, str]:
+        return http_get(f"http://127.0.0.1:{self.readiness_port}/readiness")
+
+    def start_skydns(self, *flags: str, is_waiting: bool = True) -> None:
+        if self.skydns is None:
+            self.skydns = self.command(
+                "skydns",
+                f"-machines=http://127.0.0.1:{self.etcd_port}",
+                f"-addr=127.0.0.1:{self.dns.port}",
+                "-domain=cluster.local.",
+                "-ns-rotate=false",
+                *(flags or ("-no-rec",)),
+            )
+        since = len(self.skydns.lines)
+        self.skydns.start()
+        if is_waiting:
+            self.skydns.wait_line(r"ready for queries on cluster\.local\. for udp://", since)
+
+    def start_exechealthz(self, *flags: str) -> None:
+        self.exechealthz = self.command("exechealthz", f"--port={self.healthz_port}", *flags).start()
+        self.exechealthz.wait_ready(lambda: self.healthz()[0] in (200, 503), "answers")
+
+    def healthz(self) -> tuple[int, str]:
+        return http_get(f"http://127.0.0.1:{self.healthz_port}/healthz")
+
+    def start_all(self) -> None:
+        self.start_etcd()
+        self.start_kube2sky()
+        self.start_skydns()
+
+    # ---- Asking ----
+
+    def wait_answers(self, name: str, rdtype: str, right: list[str]) -> None:
+        last: list[str] = []
+
+        def is_right() -> bool:
+            last[:] = self.dns.answers(name, rdtype)
+            return last == right
+
+        try:
+            wait_until(is_right, f"{name} {rdtype} -> {right}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; got {last}") from None
+
+    def wait_records(self, prefix: str, right: dict[str, str]) -> None:
+        """Until etcd holds exactly these under the prefix."""
+        last: dict[str, str] = {}
+
+        def is_right() -> bool:
+            last.clear()
+            last.update(self.etcd.values(prefix))
+            return last == right
+
+        try:
+            wait_until(is_right, f"records under {prefix}")
+        except AssertionError:
+            assert last == right  # pytest shows the difference
+
+    # ---- The end ----
+
+    def close(self) -> None:
+        """Ends what still runs, programs under test first; each must end as it should."""
+        problems = []
+        for program in reversed(self.programs):
+            if not program.is_running():
+                continue
+            try:
+                # etcd ends by the signal it got, once it is done.
+                program.stop(expected=(0, -15) if program is self.etcd_program else (0,))
+            except AssertionError as error:
+                problems.append(str(error))
+                program.kill()
+        for program in self.programs:
+            try:
+                program.check_output()
+            except AssertionError as error:
+                problems.append(str(error))
+        assert not problems, "\n".join(problems)
+
+    def log_text(self) -> str:
+        return "\n".join(p.log_text() for p in self.programs if p.lines)

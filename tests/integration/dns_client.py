@@ -1,0 +1,73 @@
+"""Questions to skydns with dnspython, so that answers are read by other code than ours."""
+
+import threading
+import time
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.query
+import dns.rcode
+import dns.rdatatype
+
+# Nobody waits this long but for a program that hangs; asan on a busy machine takes a tenth of it.
+TIMEOUT_S = 5.0
+
+
+class Dns:
+    def __init__(self, port: int, timeout_s: float = TIMEOUT_S):
+        self.port = port
+        self.timeout_s = timeout_s
+
+    def query(self, name: str, rdtype: str = "A", tcp: bool = False, **options) -> dns.message.Message:
+        """options as dns.message.make_query takes them (use_edns, payload, …)."""
+        return self.send(dns.message.make_query(name, rdtype, **options), tcp)
+
+    def send(self, question: dns.message.Message, tcp: bool = False) -> dns.message.Message:
+        ask = dns.query.tcp if tcp else dns.query.udp
+        return ask(question, "127.0.0.1", timeout=self.timeout_s, port=self.port)
+
+    def answers(self, name: str, rdtype: str = "A") -> list[str]:
+        """The answer section's data as sorted text, or [the rcode] when it is not NOERROR."""
+        try:
+            reply = self.query(name, rdtype)
+        except dns.exception.Timeout:
+            return ["no answer"]
+        if reply.rcode() != dns.rcode.NOERROR:
+            return [dns.rcode.to_text(reply.rcode())]
+        return sorted(rdata.to_text() for rrset in reply.answer for rdata in rrset)
+
+
+class QueryLoad:
+    """Asks one thing again and again on a thread of its own; whatever is not the one right answer is kept."""
+
+    _PAUSE_S = 0.005
+
+    def __init__(self, client: Dns, name: str, right: list[str]):
+        self._client, self._name, self._right = client, name, right
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.count = 0
+        self.wrong: list[tuple[float, list[str]]] = []
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                got = self._client.answers(self._name)
+            except OSError as error:
+                got = [repr(error)]
+            if got != self._right:
+                self.wrong.append((time.monotonic(), got))
+            self.count += 1
+            self._stop.wait(self._PAUSE_S)
+
+    def __enter__(self) -> "QueryLoad":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self._stop.set()
+        self._thread.join()
+        if exc[0] is None:
+            assert self.wrong == [], f"{len(self.wrong)} of {self.count} answers wrong"
+            assert self.count > 0

@@ -1,0 +1,312 @@
+#!/usr/bin/python3
+"""The whole system in the foreground, on loopback ports nobody else has (`make run`). Python's standard
+library only.
+
+    run.py --bin build/release/bin
+
+Starts etcd, kube2sky, skydns and exechealthz, and the project's Kubernetes API server with some Services
+unless KUBECONFIG names a cluster to follow. Waits until all of it works, shows that it does with the
+commands people use, and says how to go on. Ctrl-C or SIGTERM ends everything within two seconds, with
+status 0; a program that ends by itself ends the rest, with status 1.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+from programs import Program, TimeUp, apiserver, etcd, http_get, is_etcd_healthy, reserve_port, wait_until
+
+READY_TIMEOUT_S = 60
+# The end: the programs have a second, then etcd has half of one, then whoever is left is killed.
+STOP_S, STOP_ETCD_S = 1.0, 0.5
+
+DOMAIN = "cluster.local"
+KUBERNETES = f"kubernetes.default.svc.{DOMAIN}"
+
+_print_lock = threading.Lock()
+_stop = threading.Event()
+
+
+class Stopped(Exception):
+    """Ctrl-C while something was waited for."""
+
+
+class Failed(Exception):
+    """Something does not work; the message says what."""
+
+
+def say(text: str = "") -> None:
+    try:
+        with _print_lock:
+            print(text, flush=True)
+    except BrokenPipeError:
+        _stop.set()
+
+
+# ---- Example objects ----
+
+
+def _service(name: str, spec: dict) -> dict:
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+
+
+def _port(name: str, number: int) -> dict:
+    return {"name": name, "port": number, "protocol": "TCP"}
+
+
+EXAMPLES = {
+    "services": [
+        _service("frontend", {"ports": [{"port": 80, "protocol": "TCP"}]}),
+        _service("api", {"ports": [_port("http", 8080), _port("metrics", 9090)]}),
+        _service("six", {"ports": [_port("http", 80)], "ipFamilies": ["IPv6"]}),
+        _service("db", {"clusterIP": "None", "ports": [_port("postgres", 5432)]}),
+    ],
+    "endpoints": [
+        {
+            "apiVersion": "v1",
+            "kind": "Endpoints",
+            "metadata": {"name": "db"},
+            "subsets": [
+                {
+                    "addresses": [
+                        {"ip": "10.1.0.1", "hostname": "db-0"},
+                        {"ip": "10.1.0.2", "hostname": "db-1"},
+                    ],
+                    "ports": [_port("postgres", 5432)],
+                }
+            ],
+        }
+    ],
+}
+
+
+def create_examples(url: str) -> None:
+    for resource, objects in EXAMPLES.items():
+        for value in objects:
+            request = urllib.request.Request(
+                f"{url}/api/v1/namespaces/default/{resource}",
+                json.dumps(value).encode(),
+                {"Content-Type": "application/json"},
+            )
+            urllib.request.urlopen(request, timeout=5).close()
+
+
+# ---- Asking ----
+
+
+def has_address(port: int, name: str) -> bool:
+    """Whether a server on 127.0.0.1 answers an A question with something."""
+    labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
+    query = struct.pack("!6H", 0x2B2B, 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack("!2H", 1, 1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(0.5)
+        client.connect(("127.0.0.1", port))
+        client.send(query)
+        reply = client.recv(4096)
+    return len(reply) > 12 and reply[:2] == query[:2] and reply[3] & 15 == 0 and reply[6:8] != b"\0\0"
+
+
+class System:
+    """The programs and their ports."""
+
+    def __init__(self, bin_dir: Path, folder: str, kubeconfig: str):
+        self._bin_dir = bin_dir
+        self._folder = folder
+        self.kubeconfig = kubeconfig
+        self.programs: list[Program] = []
+        self.etcd_port = reserve_port(12379)
+        self.api_url = "" if kubeconfig else f"http://127.0.0.1:{reserve_port(18001)}"
+        self.readiness_port = reserve_port(18081)
+        self.dns_port = reserve_port(10053)
+        self.healthz_port = reserve_port(10080)
+
+    def start(self) -> None:
+        self._run(
+            etcd(os.path.join(self._folder, "etcd"), self.etcd_port, reserve_port(self.etcd_port + 1)),
+            lambda: is_etcd_healthy(self.etcd_port),
+        )
+        if self.api_url:
+            port = int(self.api_url.rsplit(":", 1)[1])
+            self._run(apiserver(port), lambda: http_get(self.api_url + "/readyz")[0] == 200)
+            create_examples(self.api_url)
+            cluster = f"--kube-master-url={self.api_url}"
+        else:
+            cluster = f"--kubecfg-file={self.kubeconfig}"
+        etcd_url = f"http://127.0.0.1:{self.etcd_port}"
+        self._run(
+            self._ours(
+                "kube2sky",
+                f"--domain={DOMAIN}",
+                f"--etcd-server={etcd_url}",
+                cluster,
+                f"--healthz-port={self.readiness_port}",
+            ),
+            lambda: http_get(f"http://127.0.0.1:{self.readiness_port}/readiness")[0] == 200,
+        )
+        self._run(
+            self._ours(
+                "skydns",
+                f"-machines={etcd_url}",
+                f"-addr=127.0.0.1:{self.dns_port}",
+                "-ns-rotate=false",
+                f"-domain={DOMAIN}.",
+            ),
+            lambda: has_address(self.dns_port, KUBERNETES),
+        )
+        probe = f"nslookup -port={self.dns_port} {KUBERNETES} 127.0.0.1 >/dev/null"
+        self._run(
+            self._ours("exechealthz", f"--cmd={probe}", f"--port={self.healthz_port}", "--quiet"),
+            lambda: http_get(f"http://127.0.0.1:{self.healthz_port}/healthz")[0] == 200,
+        )
+
+    def _ours(self, name: str, *arguments: str) -> Program:
+        return Program(name, [str(self._bin_dir / name), *arguments])
+
+    def _run(self, program: Program, is_ready) -> None:
+        program.on_line = lambda line: say(f"{program.name:11} | {line}")
+        say(f"{'run':11} | {shlex.join(program.argv)}")
+        try:
+            program.start()
+        except OSError as error:
+            raise Failed(f"{program.argv[0]} cannot be started: {error.strerror}") from None
+        self.programs.append(program)
+
+        def ask() -> bool:
+            if _stop.is_set():
+                raise Stopped
+            self.check()
+            return is_ready()
+
+        try:
+            wait_until(ask, f"{program.name} is ready", READY_TIMEOUT_S)
+        except TimeUp as error:
+            raise Failed(str(error)) from None
+
+    def check(self) -> None:
+        for program in self.programs:
+            if not program.is_running():
+                raise Failed(f"{program.name} has ended with status {program.wait()}")
+
+    def stop(self) -> None:
+        """etcd last, so that the others do not end with complaints about it."""
+        etcd_programs = [p for p in self.programs if p.name == "etcd"]
+        for group, limit_s in (
+            ([p for p in self.programs if p.name != "etcd"], STOP_S),
+            (etcd_programs, STOP_ETCD_S),
+        ):
+            running = [p for p in reversed(group) if p.is_running()]
+            for program in running:
+                program.signal(signal.SIGTERM)
+            deadline = time.monotonic() + limit_s
+            for program in running:
+                try:
+                    program.wait(max(0.0, deadline - time.monotonic()))
+                except TimeUp:
+                    say(f"{'run':11} | {program.name} does not end, killed")
+                    program.kill()
+
+
+# ---- The summary ----
+
+
+def show(command: str) -> None:
+    """A command as people type it, and what it prints."""
+    say(f"$ {command}")
+    words = shlex.split(command)
+    if shutil.which(words[0]) is None:
+        say(f"({words[0]} is not installed)\n")
+        return
+    try:
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=15,
+            start_new_session=True,
+        )
+        say(done.stdout.decode(errors="replace").rstrip())
+    except subprocess.TimeoutExpired:
+        say("(no answer within 15 s)")
+    say()
+
+
+def summarise(system: System) -> None:
+    dns = f"@127.0.0.1 -p {system.dns_port}"
+    limit = " --limit=20" if system.kubeconfig else ""
+    say("\n==== What is in etcd, and what is answered\n")
+    show(f"etcdctl --endpoints=127.0.0.1:{system.etcd_port} get --prefix /skydns{limit}")
+    show(f"nslookup -port={system.dns_port} {KUBERNETES} 127.0.0.1")
+    srv = f"_https._tcp.{KUBERNETES}" if system.kubeconfig else f"_http._tcp.api.default.svc.{DOMAIN}"
+    show(f"dig {dns} {srv} SRV")
+    show(f"curl -si http://127.0.0.1:{system.healthz_port}/healthz")
+
+    server = f" --server {system.api_url}" if system.api_url else ""
+    say("==== Add a Service, ask for it, take it away\n")
+    say(f"kubectl{server} create service clusterip web --tcp=80:80")
+    say(f"dig {dns} +short web.default.svc.{DOMAIN}")
+    say(f"kubectl{server} delete service web")
+    if system.api_url and shutil.which("kubectl") is None:
+        services = f"{system.api_url}/api/v1/namespaces/default/services"
+        body = json.dumps({"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}})
+        say(
+            f"\nWithout kubectl:  curl -H 'Content-Type: application/json' -d '{body}' {services}\n"
+            f"                  curl -X DELETE {services}/web"
+        )
+    say(
+        f"\n==== Ready: DNS on 127.0.0.1:{system.dns_port}, "
+        f"health on http://127.0.0.1:{system.healthz_port}/healthz. "
+        "Ctrl-C ends everything.\n"
+    )
+
+
+def watch_over(system: System) -> None:
+    """Until Ctrl-C, or until a program ends by itself."""
+    while not _stop.wait(0.1):
+        system.check()
+
+
+def run(bin_dir: Path) -> int:
+    kubeconfig = os.environ.get("KUBECONFIG", "")
+    if os.pathsep in kubeconfig:
+        raise Failed("KUBECONFIG names several files; name one")
+    with tempfile.TemporaryDirectory(prefix="dns-run-") as folder:
+        system = System(bin_dir, folder, kubeconfig)
+        try:
+            system.start()
+            summarise(system)
+            watch_over(system)
+        finally:
+            system.stop()
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bin", type=Path, required=True, help="folder of kube2sky, skydns and exechealthz")
+    arguments = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: _stop.set())
+    try:
+        return run(arguments.bin.resolve())
+    except Stopped:
+        return 0
+    except Failed as error:
+        print(f"run: {error}", file=sys.stderr, flush=True)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
