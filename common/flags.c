@@ -44,14 +44,16 @@ static bool parse_int(const char *text, int64_t *ret)
     return true;
 }
 
-/* The unit's length in microseconds, and the text behind it. */
+/* The unit's length in microseconds, and the text behind it. As in Go, a microsecond may be written
+ * with the micro sign (U+00B5) or with the Greek letter (U+03BC). */
 static const char *duration_unit(const char *text, double *ret_us)
 {
     static const struct {
         const char *name;
         double us;
     } units[] = {
-        {"ns", 0.001}, {"us", 1}, {"µs", 1}, {"ms", 1e3}, {"s", 1e6}, {"m", 60e6}, {"h", 3600e6},
+        {"ns", 0.001}, {"us", 1},  {"µs", 1},   {"μs", 1},
+        {"ms", 1e3},   {"s", 1e6}, {"m", 60e6}, {"h", 3600e6},
     };
     for (size_t i = 0; i < ARRAY_LEN(units); i++) {
         size_t n = strlen(units[i].name);

@@ -19,7 +19,7 @@
 enum flag_kind {
     FLAG_BOOL,           /* bool *: 1 t true 0 f false, any case Go takes */
     FLAG_STRING,         /* const char **: points into argv or the environment, borrowed for good */
-    FLAG_STRING_LIST,    /* struct flag_strings *: the flag may be repeated */
+    FLAG_STRING_LIST,    /* struct flag_strings *: the flag may be repeated; no env */
     FLAG_INT,            /* int64_t *: decimal, min..max */
     FLAG_DURATION_MS,    /* int64_t *: Go durations, "1h2m3.5s", "300ms", "0"; min..max in ms */
     FLAG_IGNORED_BOOL,   /* accepted for compatibility, changes nothing; value unused */
