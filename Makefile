@@ -117,12 +117,14 @@ $(B)/bin/$(1): $(B)/$(1)/main.o $(B)/lib$(1).a $(B)/libcommon.a
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
-# tests/unit/<component>/test_x.c and tests/fuzz/<component>/fuzz_x.c link that component and common.
+# tests/unit/<component>/test_x.c and tests/fuzz/<component>/fuzz_x.c link that component and common,
+# and what tests/support/<component>/ has for them.
+support_o   = $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/$(1)/*.c))
 define component_tests
-$(B)/tests/unit/$(1)/%: $(B)/tests/unit/$(1)/%.o $(SUPPORT_O) $(2) $(B)/libcommon.a
+$(B)/tests/unit/$(1)/%: $(B)/tests/unit/$(1)/%.o $(SUPPORT_O) $(call support_o,$(1)) $(2) $(B)/libcommon.a
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$^ -lcmocka $$(LIBS_$(1)) -o $$@
-$(B)/tests/fuzz/$(1)/%: $(B)/tests/fuzz/$(1)/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/replay.o) $(2) $(B)/libcommon.a
+$(B)/tests/fuzz/$(1)/%: $(B)/tests/fuzz/$(1)/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/replay.o) $(call support_o,$(1)) $(2) $(B)/libcommon.a
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer) $$^ $$(LIBS_$(1)) -o $$@
 endef

@@ -1,0 +1,177 @@
+#include "tests/support/skydns/fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cursor.h"
+#include "common/record_json.h"
+#include "common/record_key.h"
+#include "common/xalloc.h"
+
+static _Noreturn void die(const char *what, const char *which)
+{
+    (void)fprintf(stderr, "fixture: %s: %s\n", what, which);
+    abort();
+}
+
+struct dname fixture_name(const char *text)
+{
+    struct dname name;
+    if (!dname_from_text(slice_str(text), &name)) {
+        die("no name", text);
+    }
+    return name;
+}
+
+static void put_key(struct fixture *fixture, const struct fixture_key *key)
+{
+    struct dname name;
+    struct record record;
+    struct err err;
+    char *json = xstrdup(key->value);
+    for (char *p = json; *p; p++) {
+        *p = *p == '\'' ? '"' : *p;
+    }
+    if (!record_key_to_name(slice_str(""), slice_str(key->key), &name)) {
+        die("no key", key->key);
+    }
+    if (record_from_json(slice_str(json), &record, &err) != 0) {
+        die(err.msg, key->value);
+    }
+    store_writer_put(fixture->writer, &name, &record, 1);
+    free(json);
+}
+
+void fixture_put(struct fixture *fixture, const struct fixture_key *keys, size_t count)
+{
+    struct store_garbage *garbage;
+    for (size_t i = 0; i < count; i++) {
+        put_key(fixture, &keys[i]);
+    }
+    fixture->store = store_writer_commit(fixture->writer, 1, &garbage);
+    store_garbage_free(garbage);
+}
+
+struct fixture *fixture_new(const struct fixture_key *keys, size_t count)
+{
+    struct fixture *fixture = xcalloc(1, sizeof(*fixture));
+    fixture->config = (struct engine_config){
+        .domain = fixture_name("cluster.local."),
+        .hostmaster = fixture_name("hostmaster.cluster.local."),
+        .ttl_s = 3600,
+        .min_ttl_s = 60,
+        .priority = 10,
+        .max_udp_size = 1232,
+        .ndots = 2,
+    };
+    fixture->writer = store_writer_new();
+    fixture_put(fixture, keys, count);
+    fixture->engine = engine_new(&fixture->config);
+    return fixture;
+}
+
+void fixture_free(struct fixture *fixture)
+{
+    engine_free(fixture->engine);
+    store_writer_free(fixture->writer);
+    free(fixture);
+}
+
+static void write_opt(struct writer *w, unsigned udp_size, bool dnssec_ok)
+{
+    writer_u8(w, 0);
+    writer_u16(w, 41);
+    writer_u16(w, (uint16_t)udp_size);
+    writer_u32(w, dnssec_ok ? 0x8000 : 0);
+    writer_u16(w, 0);
+}
+
+enum engine_transport fixture_query(struct fixture *fixture, const char *question)
+{
+    char *text = xstrdup(question), *rest = NULL;
+    struct dname name = fixture_name(strtok_r(text, " ", &rest));
+    uint16_t type = dns_text_type(strtok_r(NULL, " ", &rest)), qclass = 1, flags = 0x0100;
+    unsigned udp_size = 0;
+    bool dnssec_ok = false;
+    enum engine_transport transport = ENGINE_UDP;
+    for (const char *word; (word = strtok_r(NULL, " ", &rest));) {
+        if (strcmp(word, "ch") == 0) {
+            qclass = 3;
+        } else if (strcmp(word, "nord") == 0) {
+            flags = 0;
+        } else if (strcmp(word, "tcp") == 0) {
+            transport = ENGINE_TCP;
+        } else if (strcmp(word, "do") == 0) {
+            dnssec_ok = true;
+        } else if (sscanf(word, "edns=%u", &udp_size) != 1) {
+            die("no option", word);
+        }
+    }
+    struct writer w = writer_of(fixture->query, sizeof(fixture->query));
+    writer_u16(&w, 0x1234);
+    writer_u16(&w, flags);
+    writer_u16(&w, 1);
+    writer_u32(&w, 0);
+    writer_u16(&w, udp_size ? 1 : 0);
+    writer_bytes(&w, name.wire, name.len);
+    writer_u16(&w, type);
+    writer_u16(&w, qclass);
+    if (udp_size) {
+        write_opt(&w, udp_size, dnssec_ok);
+    }
+    fixture->query_len = w.pos;
+    free(text);
+    return transport;
+}
+
+static const char *deferral_text(struct fixture *fixture)
+{
+    const struct engine_deferral *d = &fixture->deferral;
+    if (d->kind != ENGINE_DEFER_LOOKUP) {
+        return d->kind == ENGINE_DEFER_FORWARD ? "forward" : "walk";
+    }
+    size_t used = (size_t)snprintf(fixture->text, sizeof(fixture->text), "lookup");
+    for (size_t i = 0; i < d->question_count; i++) {
+        char name[DNAME_TEXT_MAX];
+        used += (size_t)snprintf(fixture->text + used, sizeof(fixture->text) - used, " %s/%s",
+                                 dname_to_text(&d->questions[i].name, name),
+                                 d->questions[i].type == 1 ? "A" : "AAAA");
+    }
+    return fixture->text;
+}
+
+const char *fixture_answer(struct fixture *fixture, enum engine_transport transport)
+{
+    struct engine_query query = {
+        .wire = fixture->query,
+        .len = fixture->query_len,
+        .client = &fixture->local,
+        .local = &fixture->local,
+        .transport = transport,
+        .now_s = FIXTURE_NOW_S,
+        .random = fixture->random,
+        .may_walk = fixture->may_walk,
+    };
+    fixture->reply_len = 0;
+    fixture->verdict = engine_answer(fixture->engine, fixture->store, &query,
+                                     fixture->has_externals ? &fixture->externals : NULL,
+                                     fixture->reply, &fixture->reply_len, &fixture->deferral);
+    switch (fixture->verdict) {
+    case ENGINE_DROP:
+        return "drop";
+    case ENGINE_DEFER:
+        return deferral_text(fixture);
+    case ENGINE_REPLY:
+        break;
+    }
+    if (transport == ENGINE_UDP && fixture->reply_len > fixture->config.max_udp_size) {
+        die("reply too long", "UDP");
+    }
+    return dns_text(fixture->reply, fixture->reply_len, fixture->text, sizeof(fixture->text));
+}
+
+const char *fixture_ask(struct fixture *fixture, const char *question)
+{
+    return fixture_answer(fixture, fixture_query(fixture, question));
+}

@@ -1,0 +1,59 @@
+/* An engine over a store made from (key, value) pairs, asked in text: for tests of answers without
+ * sockets or etcd. */
+#ifndef TESTS_SUPPORT_SKYDNS_FIXTURE_H
+#define TESTS_SUPPORT_SKYDNS_FIXTURE_H
+
+#include "skydns/engine.h"
+#include "tests/support/skydns/dns_text.h"
+
+/* A key below /skydns/ and its JSON value, in which ' stands for ". */
+struct fixture_key {
+    const char *key;
+    const char *value;
+};
+
+/* 17 October 2025, 12:34:56 UTC; the hour began at ..._HOUR. */
+enum { FIXTURE_NOW_S = 1760704496, FIXTURE_NOW_HOUR = 1760702400 };
+
+struct fixture {
+    struct engine_config config; /* may be changed between questions */
+    struct store_writer *writer;
+    const struct store *store; /* NULL: as before the first sync */
+    struct engine *engine;
+    struct addr local;
+    struct external_answers externals; /* given with the second call when has_externals */
+    bool has_externals;
+    bool may_walk;
+    uint32_t random;
+
+    enum engine_verdict verdict;
+    struct engine_deferral deferral;
+    uint8_t query[ENGINE_REPLY_MAX];
+    size_t query_len;
+    uint8_t reply[ENGINE_REPLY_MAX];
+    size_t reply_len;
+    char text[DNS_TEXT_MAX];
+};
+
+/* The domain is cluster.local., the hostmaster hostmaster.cluster.local., the rest as the flags'
+ * defaults, but without nameservers and rotation. Aborts on a key or value that does not parse. */
+struct fixture *fixture_new(const struct fixture_key *keys, size_t count);
+void fixture_free(struct fixture *fixture);
+
+/* Puts more keys into the store; the ones before stay. */
+void fixture_put(struct fixture *fixture, const struct fixture_key *keys, size_t count);
+
+struct dname fixture_name(const char *text);
+
+/* Builds the query: "NAME TYPE" and, in any order, `ch`, `nord`, `edns=SIZE`, `do`, `tcp`. Returns
+ * the transport asked for. */
+enum engine_transport fixture_query(struct fixture *fixture, const char *question);
+
+/* Gives query[0..query_len) to the engine. The reply as dns_text, or `drop`, `forward`, `walk`, or
+ * `lookup` and its questions. Aborts when the reply is longer than it may be. */
+const char *fixture_answer(struct fixture *fixture, enum engine_transport transport);
+
+/* Both steps. */
+const char *fixture_ask(struct fixture *fixture, const char *question);
+
+#endif
