@@ -37,7 +37,8 @@ struct kind_state {
     size_t count;
     bool is_listing;
     bool is_listed;
-    bool wants_first; /* the list has ended without default/kubernetes */
+    bool wants_first;  /* the list has ended without default/kubernetes */
+    bool has_nameless; /* the list has an object that nobody can name */
 };
 
 struct inventory {
@@ -156,6 +157,7 @@ void inventory_list_begin(struct inventory *inventory, enum kube_kind kind)
     struct kind_state *state = &inventory->kinds[kind];
     state->generation++;
     state->is_listing = true;
+    state->has_nameless = false;
 }
 
 static struct pair *mark(struct inventory *inventory, enum kube_kind kind, struct slice id)
@@ -201,6 +203,8 @@ void inventory_bad(struct inventory *inventory, enum kube_kind kind, const char 
     append_lower(&id, name);
     if (id.len) {
         tell(inventory, mark(inventory, kind, buf_slice(&id)));
+    } else {
+        inventory->kinds[kind].has_nameless = true;
     }
     buf_fini(&id);
     sweep_if_first_came(inventory);
@@ -225,6 +229,9 @@ void inventory_list_end(struct inventory *inventory, enum kube_kind kind)
 {
     struct kind_state *state = &inventory->kinds[kind];
     state->is_listing = false;
+    if (state->has_nameless) {
+        return;
+    }
     if (kind == KUBE_SERVICE && !has_first_service(inventory)) {
         state->wants_first = true;
         return;
@@ -236,14 +243,21 @@ void inventory_list_end(struct inventory *inventory, enum kube_kind kind)
 
 const char *inventory_missing(const struct inventory *inventory)
 {
+    static const struct {
+        const char *unlisted;
+        const char *nameless;
+    } texts[KUBE_KIND_COUNT] = {
+        [KUBE_SERVICE] = {"services are not listed yet", "a service without a name was listed"},
+        [KUBE_ENDPOINTS] = {"endpoints are not listed yet", "endpoints without a name were listed"},
+    };
     if (inventory->kinds[KUBE_SERVICE].wants_first) {
         return "service default/kubernetes does not exist yet";
     }
-    if (!inventory->kinds[KUBE_SERVICE].is_listed) {
-        return "services are not listed yet";
-    }
-    if (!inventory->kinds[KUBE_ENDPOINTS].is_listed) {
-        return "endpoints are not listed yet";
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        const struct kind_state *state = &inventory->kinds[kind];
+        if (!state->is_listed) {
+            return state->has_nameless ? texts[kind].nameless : texts[kind].unlisted;
+        }
     }
     return NULL;
 }

@@ -35,7 +35,8 @@ void inventory_remove(struct inventory *inventory, enum kube_kind kind, const ch
 void inventory_list_end(struct inventory *inventory, enum kube_kind kind);
 
 /* An object that cannot be understood, "<namespace>/<name>": it keeps its last state, and without
- * one its owner is not known until it is understood or gone. */
+ * one its owner is not known until it is understood or gone. With the name "" it could be any
+ * object, so the list it was in removes nothing. */
 void inventory_bad(struct inventory *inventory, enum kube_kind kind, const char *name);
 
 /* ---- The reconciler's side ---- */

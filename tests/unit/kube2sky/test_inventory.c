@@ -217,6 +217,26 @@ static void test_bad_object_never_understood(void **state)
     assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 1);
 }
 
+static void test_list_with_a_nameless_object_removes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    inventory_bad(f->inventory, KUBE_ENDPOINTS, "");
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    list_services(f, (const char *const[]){"kubernetes", "a", NULL});
+    assert_string_equal(inventory_missing(f->inventory), "endpoints without a name were listed");
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    assert_true(inventory_is_complete(f->inventory));
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "default", "kubernetes");
+    inventory_bad(f->inventory, KUBE_SERVICE, "");
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    assert_pair(f, "default/a", "S");
+    list_services(f, (const char *const[]){"kubernetes", NULL});
+    assert_pair(f, "default/a", "");
+}
+
 static void test_bad_endpoints_matter_to_headless_services(void **state)
 {
     struct fixture *f = *state;
@@ -241,6 +261,7 @@ int main(void)
         TEST(test_later_list_without_kubernetes),
         TEST(test_bad_object_keeps_its_last_state),
         TEST(test_bad_object_never_understood),
+        TEST(test_list_with_a_nameless_object_removes_nothing),
         TEST(test_bad_endpoints_matter_to_headless_services),
 #undef TEST
     };
