@@ -1,0 +1,69 @@
+/* Makes etcd hold what the inventory says it should: what is desired (naming) against what is there
+ * (an etcd_mirror of our keys), owner by owner, in transactions. On the main loop; nothing blocks,
+ * no failure ends anything.
+ *
+ *     inventory changed ─┐                                      ┌─▶ nothing to do: settled
+ *     mirror changed ────┴─▶ queue ─▶ desired ─ actual = plan ──┤
+ *            ▲                                                  └─▶ transaction, up to 4 in flight
+ *            └───────────────────────── its events ◀───────────────────────┘
+ *
+ * The mirror is the only source of truth: a transaction has landed when it is acknowledged and the
+ * mirror has reached its revision; until then its owners are not planned again. What somebody else
+ * deletes or spoils comes back the same way. A transaction that fails, or whose fate is not known,
+ * puts its owners back into the queue.
+ *
+ * Nothing is written before the mirror has read everything once. An owner's change that deletes
+ * something waits, as a whole, until the inventory is complete. */
+#ifndef KUBE2SKY_RECONCILER_H
+#define KUBE2SKY_RECONCILER_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/slice.h"
+
+struct etcd;
+struct inventory;
+struct reconciler;
+
+struct reconciler_config {
+    struct ev_loop *loop;
+    struct etcd *etcd; /* outlives the reconciler, like the inventory */
+    const struct inventory *inventory;
+    const char *domain;       /* "cluster.local.", lower case, with the dot; borrowed for good */
+    uint32_t ttl_s;           /* of the records */
+    int64_t etcd_patience_ms; /* etcd failing for this long is reported as an error, once */
+};
+
+struct reconciler *reconciler_start(const struct reconciler_config *config);
+
+/* Transactions in flight are forgotten, not undone. NULL is fine. */
+void reconciler_stop(struct reconciler *reconciler);
+
+/* The owner's objects changed: inventory's callback. */
+void reconciler_owner_changed(struct reconciler *reconciler, struct slice owner);
+
+/* True from the moment when everything complete was in etcd for the first time. */
+bool reconciler_has_synced(const struct reconciler *reconciler);
+
+/* What it waits for before that, one line; appended. */
+void reconciler_explain(const struct reconciler *reconciler, struct buf *out);
+
+/* Calls done(data), once and not from inside this call, when no transaction is in flight and none
+ * can be made: the queue is empty or etcd is away. For an orderly end. */
+void reconciler_drain(struct reconciler *reconciler, void (*done)(void *data), void *data);
+
+/* Since the start. */
+struct reconciler_stats {
+    uint64_t keys_written;
+    uint64_t keys_deleted;
+    uint64_t transactions;
+    uint64_t failures; /* of transactions */
+    uint64_t desired;  /* keys now */
+    uint64_t dropped;  /* parts of objects that cannot be in a key, each time they are met */
+};
+struct reconciler_stats reconciler_get_stats(const struct reconciler *reconciler);
+
+#endif
