@@ -23,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Far above what the slowest program takes under a sanitizer on a busy machine: they only end a hang.
 UNIT_TIMEOUT_S = 300
 INTEGRATION_TIMEOUT_S = 1800
+GRACE_S = 20
 
 # Unit programs that start an etcd are mostly waiting for it.
 AT_ONCE = 2
@@ -46,19 +47,27 @@ class Totals:
 
 def run(command, timeout_s, **options):
     """Exit status (negative for a signal, None for a timeout) and the output, if it is captured. The
-    command gets a process group of its own, which is ended with it."""
+    command gets a process group of its own; it is interrupted first, so that it can end its own
+    children, then killed."""
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, **options)
     try:
         output, _ = process.communicate(timeout=timeout_s)
         return process.returncode, output
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        output, _ = process.communicate()
-        return None, output
+        return None, end(process)
     except KeyboardInterrupt:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
+        end(process)
         raise
+
+
+def end(process):
+    """The rest of its output."""
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        return process.communicate(timeout=GRACE_S)[0]
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.communicate()[0]
 
 
 def run_captured(command, environment):
@@ -75,19 +84,22 @@ def status_text(status, timeout_s):
     return f"exit status {status}"
 
 
-def read_junit(path):
-    """The totals of one XML report, cmocka's or pytest's."""
+def read_junit(text):
+    """The totals of one XML report, cmocka's or pytest's, and the failures in words."""
     totals = Totals()
-    for case in xml.etree.ElementTree.parse(path).iter("testcase"):
+    failures = ""
+    for case in xml.etree.ElementTree.fromstring(text).iter("testcase"):
+        name = ".".join(filter(None, [case.get("classname"), case.get("name")]))
+        failure = case.find("failure") if case.find("failure") is not None else case.find("error")
         skipped = case.find("skipped")
-        if case.find("failure") is not None or case.find("error") is not None:
+        if failure is not None:
             totals.failed += 1
+            failures += f"{name}: {failure.text or ''}\n"
         elif skipped is not None:
-            name = ".".join(filter(None, [case.get("classname"), case.get("name")]))
             totals.skipped.append((name, skipped.get("message") or "no reason given"))
         else:
             totals.passed += 1
-    return totals
+    return totals, failures
 
 
 class Report:
@@ -118,16 +130,21 @@ def run_unit(program, report_folder):
                        CMOCKA_XML_FILE=str(report_folder / "%g.xml"))
     status, output = run_captured([program], environment)
     totals = Totals()
-    problem = "" if status == 0 else status_text(status, UNIT_TIMEOUT_S)
-    try:
-        for path in report_folder.glob("*.xml"):
-            totals.add(read_junit(path))
-    except xml.etree.ElementTree.ParseError as e:
-        problem = f"unreadable report: {e}"
-    if not problem and totals.passed + totals.failed + len(totals.skipped) == 0:
+    for path in report_folder.glob("*.xml"):
+        text = path.read_text(errors="backslashreplace")
+        try:
+            part, failures = read_junit(text)
+            totals.add(part)
+            output += failures
+        except xml.etree.ElementTree.ParseError:
+            output += text  # a message with bytes that no XML may have
+    problem = ""
+    if totals.failed == 0 and status != 0:  # a crash, a sanitizer's report at exit, a group's set-up
+        problem = status_text(status, UNIT_TIMEOUT_S)
+    elif totals.failed + totals.passed + len(totals.skipped) == 0:
         problem = "no test in it"
-    if problem and totals.failed == 0:
-        totals.failed = 1  # a crash, a sanitizer's report at exit, a group's set-up
+    if problem:
+        totals.failed += 1
     return totals, problem, output
 
 
@@ -179,10 +196,11 @@ def check_integration(build, report):
                          f"--junit-xml={junit}", "tests/integration"], INTEGRATION_TIMEOUT_S,
                         env=dict(os.environ, BIN_DIR=str(build / "bin"),
                                  PYTHONDONTWRITEBYTECODE="1"))
-        totals = read_junit(junit) if junit.is_file() else Totals()
+        totals = read_junit(junit.read_text())[0] if junit.is_file() else Totals()
+    problem = ""
     if status != 0 and totals.failed == 0:
         totals.failed = 1
-    problem = "" if status == 0 else status_text(status, INTEGRATION_TIMEOUT_S)
+        problem = status_text(status, INTEGRATION_TIMEOUT_S)
     report.add("integration", totals, time.monotonic() - start, problem)
 
 
