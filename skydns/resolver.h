@@ -1,0 +1,69 @@
+/* The thread that waits: TCP, and every query that cannot be answered from memory at once (another
+ * domain's name, a record that points to one, a walk over thousands of records). It calls the same
+ * engine_answer as the workers, on the store of that moment:
+ *
+ *     worker -- ring --> resolver: engine_answer --> reply
+ *                          |  FORWARD: forwarder, then engine_forwarded --> reply
+ *                          `  LOOKUP: forwarder for each name, then engine_answer again --> reply
+ *
+ * Whatever fails ends in SERVFAIL; every query taken is answered once. Made, started, stopped and
+ * freed on the main thread; the loop is its own. */
+#ifndef SKYDNS_RESOLVER_H
+#define SKYDNS_RESOLVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/addr.h"
+#include "common/attributes.h"
+#include "common/err.h"
+
+struct deferred_origin;
+struct engine;
+struct engine_query;
+struct resolver;
+struct snapshot_reader;
+
+enum {
+    /* Queries in hand, from all workers and connections; 0.2-1.7 KB each. */
+    RESOLVER_IN_HAND_MAX = 10000,
+    /* Of these, the ones that look up external names, which keep up to 16 replies of 1.2 KB. */
+    RESOLVER_LOOKUPS_MAX = 1000,
+    /* How long resolver_stop lets what is in hand be finished. */
+    RESOLVER_DRAIN_MS = 1000,
+};
+
+/* All borrowed until resolver_free; engine and reader are the resolver's alone. */
+struct resolver_config {
+    const struct addr *address; /* for TCP */
+    size_t connections_max;     /* at most TCP_CONNECTIONS_MAX; descriptors decide */
+    const struct addr *nameservers;
+    size_t nameserver_count;
+    bool rotate;
+    uint32_t timeout_ms;    /* of one try at one nameserver */
+    size_t outstanding_max; /* at most FORWARDER_OUTSTANDING_MAX; descriptors decide */
+    struct engine *engine;
+    struct snapshot_reader *reader;
+    unsigned workers; /* they are producers 0 to workers - 1 of resolver_defer */
+    bool verbose;
+};
+
+/* Opens the TCP socket; an error names the address. */
+int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
+                 struct err *err) MUST_CHECK;
+
+int resolver_start(struct resolver *resolver, struct err *err) MUST_CHECK;
+
+/* Worker threads, each with its own number. Copies the query. False when there is no room: the
+ * caller answers SERVFAIL. */
+bool resolver_defer(struct resolver *resolver, unsigned producer, const struct engine_query *query,
+                    const struct deferred_origin *origin) MUST_CHECK;
+
+/* When no worker runs any more: takes no more connections, finishes what is in hand or the time
+ * allows, ends the thread. Nothing happens when it never started. */
+void resolver_stop(struct resolver *resolver);
+
+void resolver_free(struct resolver *resolver); /* stopped; NULL is fine */
+
+#endif

@@ -1,0 +1,512 @@
+#include "skydns/tcp_server.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/xalloc.h"
+#include "skydns/listen_error.h"
+
+enum {
+    PREFIX = 2,
+    FRAME_MAX = PREFIX + 65535,
+    READ_MAX = 65536, /* one read: hundreds of queries */
+    /* A frame begun by earlier reads, and one more read. */
+    INPUT_MAX = FRAME_MAX + READ_MAX,
+    /* Answers collected for one send: room for several of the largest. */
+    OUTPUT_MAX = 256 * 1024,
+    BACKLOG = 1024,     /* somaxconn cuts it */
+    ACCEPTS_A_TURN = 64 /* then others get their turn */
+};
+
+/* When descriptors run out, accepting again is tried at this pace. */
+static const double accept_pause_s = 0.1;
+
+struct connection {
+    ev_io io;
+    struct tcp_server *server;
+    struct tcp_ref ref;
+    uint32_t waiting;  /* deferred queries that are not answered yet */
+    bool ending;       /* no more input is wanted; closed when everything is answered */
+    int64_t active_ms; /* monotonic */
+    TAILQ_ENTRY(connection) idle;
+    struct addr client;
+    struct addr local;
+    struct buf in;  /* the beginning of a frame; whole ones while out is not empty */
+    struct buf out; /* what the socket did not take yet */
+};
+
+TAILQ_HEAD(connection_queue, connection);
+
+struct tcp_server {
+    struct tcp_server_config config;
+    struct addr address;
+    bool wildcard;
+    bool draining;
+    ev_io listener;
+    ev_timer accept_pause;
+    ev_timer idle_timer;           /* for the head of the queue; the others are later */
+    struct connection_queue queue; /* by last activity, the longest idle first */
+    size_t count;
+    struct connection **slots; /* connections_max of them */
+    uint32_t *generations;
+    uint32_t *free_slots; /* a stack; connections_max - count of them */
+    size_t out_len;
+    uint8_t in[INPUT_MAX];
+    uint8_t out[OUTPUT_MAX];
+};
+
+/* ---- Connections ---- */
+
+static void close_connection(struct connection *c)
+{
+    struct tcp_server *s = c->server;
+    ev_io_stop(s->config.loop, &c->io);
+    (void)close(c->io.fd); /* what could not be sent is lost with it */
+    TAILQ_REMOVE(&s->queue, c, idle);
+    s->slots[c->ref.slot] = NULL;
+    s->generations[c->ref.slot]++;
+    s->count--;
+    s->free_slots[s->config.connections_max - s->count - 1] = c->ref.slot;
+    buf_fini(&c->in);
+    buf_fini(&c->out);
+    free(c);
+}
+
+static void start_idle_timer(struct tcp_server *s)
+{
+    struct connection *head = TAILQ_FIRST(&s->queue);
+    if (head && !ev_is_active(&s->idle_timer)) {
+        int64_t left_ms = head->active_ms + s->config.idle_ms - clock_monotonic_ms();
+        ev_timer_set(&s->idle_timer, left_ms > 0 ? (double)left_ms / 1000 : 0., 0.);
+        ev_timer_start(s->config.loop, &s->idle_timer);
+    }
+}
+
+/* A whole query came or an answer went: merely dripping bytes keeps nothing open. */
+static void touch(struct connection *c)
+{
+    struct tcp_server *s = c->server;
+    c->active_ms = clock_monotonic_ms();
+    TAILQ_REMOVE(&s->queue, c, idle);
+    TAILQ_INSERT_TAIL(&s->queue, c, idle);
+}
+
+static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct tcp_server *s = timer->data;
+    int64_t limit_ms = clock_monotonic_ms() - s->config.idle_ms;
+    struct connection *c;
+    (void)loop;
+    (void)revents;
+    while ((c = TAILQ_FIRST(&s->queue)) && c->active_ms <= limit_ms) {
+        if (c->waiting && c->out.len == 0) {
+            touch(c); /* the answer is ours to give (RFC 7766 6.2.3) */
+        } else {
+            close_connection(c);
+        }
+    }
+    start_idle_timer(s);
+}
+
+static void set_events(struct connection *c, int events)
+{
+    struct ev_loop *loop = c->server->config.loop;
+    if (c->io.events != events || !ev_is_active(&c->io)) {
+        ev_io_stop(loop, &c->io);
+        ev_io_set(&c->io, c->io.fd, events);
+        if (events) {
+            ev_io_start(loop, &c->io);
+        }
+    }
+}
+
+/* What the connection waits for now; closes it when that is nothing. The last act of whoever
+ * changed it. */
+static void settle(struct connection *c)
+{
+    if (c->out.len) {
+        set_events(c, EV_WRITE);
+    } else if (!c->ending) {
+        set_events(c, EV_READ);
+    } else if (c->waiting) {
+        set_events(c, 0);
+    } else {
+        close_connection(c);
+    }
+}
+
+/* ---- Sending ---- */
+
+/* Sends what it can and keeps the rest. False: the connection is broken, or its client so slow that
+ * the limit is reached; the caller closes it. */
+static bool send_bytes(struct connection *c, const uint8_t *bytes, size_t len)
+{
+    size_t sent = 0;
+    if (c->out.len == 0) {
+        ssize_t n = send(c->io.fd, bytes, len, MSG_NOSIGNAL);
+        if (n < 0 && errno != EAGAIN && errno != EINTR) {
+            return false;
+        }
+        sent = n > 0 ? (size_t)n : 0;
+    }
+    if (sent < len) {
+        buf_append(&c->out, bytes + sent, len - sent);
+    }
+    return !c->out.failed;
+}
+
+static bool send_collected(struct connection *c)
+{
+    struct tcp_server *s = c->server;
+    size_t len = s->out_len;
+    s->out_len = 0;
+    return len == 0 || send_bytes(c, s->out, len);
+}
+
+/* Sends what is kept. False: broken. */
+static bool send_kept(struct connection *c)
+{
+    ssize_t n = send(c->io.fd, c->out.data, c->out.len, MSG_NOSIGNAL);
+    if (n < 0) {
+        return errno == EAGAIN || errno == EINTR;
+    }
+    touch(c);
+    if ((size_t)n == c->out.len) {
+        buf_fini(&c->out); /* few clients are slow; none keeps memory for having been */
+        buf_init(&c->out, TCP_OUTPUT_MAX);
+    } else {
+        buf_consume(&c->out, (size_t)n);
+    }
+    return true;
+}
+
+/* Puts an answer behind those collected. */
+static void put_frame(struct tcp_server *s, const uint8_t *reply, size_t len)
+{
+    uint8_t *frame = s->out + s->out_len;
+    frame[0] = (uint8_t)(len >> 8);
+    frame[1] = (uint8_t)len;
+    if (reply != frame + PREFIX) {
+        memcpy(frame + PREFIX, reply, len);
+    }
+    s->out_len += PREFIX + len;
+}
+
+/* ---- Receiving ---- */
+
+static void answer_one(struct connection *c, const uint8_t *wire, size_t len)
+{
+    struct tcp_server *s = c->server;
+    struct tcp_query query = {
+        .wire = wire, .len = len, .client = &c->client, .local = &c->local, .connection = c->ref};
+    uint8_t *reply = s->out + s->out_len + PREFIX;
+    size_t reply_len = 0;
+    switch (s->config.answer(s->config.data, &query, reply, &reply_len)) {
+    case ENGINE_REPLY:
+        put_frame(s, reply, reply_len);
+        break;
+    case ENGINE_DEFER:
+        c->waiting++;
+        break;
+    case ENGINE_DROP:
+        break;
+    }
+}
+
+/* Answers the whole frames at the server's input until they end or the client stops taking answers;
+ * keeps what is left. False: broken. */
+static bool answer_frames(struct connection *c, size_t len)
+{
+    struct tcp_server *s = c->server;
+    size_t pos = 0;
+    bool any = false;
+    while (len - pos >= PREFIX && c->out.len == 0) {
+        size_t query_len = (size_t)(s->in[pos] << 8 | s->in[pos + 1]);
+        if (len - pos - PREFIX < query_len) {
+            break;
+        }
+        if (OUTPUT_MAX - s->out_len < FRAME_MAX) {
+            if (!send_collected(c)) {
+                return false;
+            }
+            continue; /* on, if all of it went */
+        }
+        answer_one(c, s->in + pos + PREFIX, query_len);
+        pos += PREFIX + query_len;
+        any = true;
+    }
+    buf_clear(&c->in);
+    if (pos < len) {
+        buf_append(&c->in, s->in + pos, len - pos);
+    } else if (c->in.cap) {
+        buf_fini(&c->in);
+        buf_init(&c->in, INPUT_MAX);
+    }
+    if (any) {
+        touch(c);
+    }
+    return send_collected(c);
+}
+
+/* Moves what is kept to the server's input; its length. */
+static size_t load_input(struct connection *c)
+{
+    if (c->in.len) {
+        memcpy(c->server->in, c->in.data, c->in.len);
+    }
+    return c->in.len;
+}
+
+/* False: broken. */
+static bool read_and_answer(struct connection *c)
+{
+    struct tcp_server *s = c->server;
+    size_t held = load_input(c);
+    ssize_t n = recv(c->io.fd, s->in + held, READ_MAX, 0);
+    if (n < 0) {
+        return errno == EAGAIN || errno == EINTR;
+    }
+    if (n == 0) {
+        c->ending = true; /* it may still be waiting for answers */
+        return true;
+    }
+    return answer_frames(c, held + (size_t)n);
+}
+
+static bool write_and_go_on(struct connection *c)
+{
+    if (!send_kept(c)) {
+        return false;
+    }
+    return c->out.len || c->in.len == 0 || answer_frames(c, load_input(c));
+}
+
+static void on_io(struct ev_loop *loop, ev_io *io, int revents)
+{
+    struct connection *c = io->data;
+    (void)loop;
+    if (revents & EV_WRITE ? write_and_go_on(c) : read_and_answer(c)) {
+        settle(c);
+    } else {
+        close_connection(c);
+    }
+}
+
+bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, const uint8_t *reply,
+                      size_t len)
+{
+    struct connection *c =
+        connection.slot < server->config.connections_max ? server->slots[connection.slot] : NULL;
+    if (!c || c->ref.generation != connection.generation) {
+        return false;
+    }
+    c->waiting--;
+    if (len) {
+        put_frame(server, reply, len);
+        if (!send_collected(c)) {
+            close_connection(c);
+            return false;
+        }
+        touch(c);
+    }
+    settle(c);
+    return true;
+}
+
+/* ---- Accepting ---- */
+
+/* Makes room by closing the longest idle connection, if any is idle. */
+static bool evict_one(struct tcp_server *s)
+{
+    struct connection *c;
+    TAILQ_FOREACH(c, &s->queue, idle)
+    {
+        if (c->waiting == 0 && c->out.len == 0) {
+            close_connection(c);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_connection(struct tcp_server *s, int fd, const struct addr *client)
+{
+    struct connection *c = xcalloc(1, sizeof(*c));
+    uint32_t slot = s->free_slots[s->config.connections_max - s->count - 1];
+    c->server = s;
+    c->ref = (struct tcp_ref){.slot = slot, .generation = s->generations[slot]};
+    c->client = *client;
+    c->local = s->address;
+    if (s->wildcard) {
+        c->local.len = sizeof(c->local.v6);
+        if (getsockname(fd, &c->local.sa, &c->local.len) < 0) {
+            c->local = (struct addr){.len = 0};
+        }
+    }
+    buf_init(&c->in, INPUT_MAX);
+    buf_init(&c->out, TCP_OUTPUT_MAX);
+    ev_io_init(&c->io, on_io, fd, EV_READ);
+    c->io.data = c;
+    s->slots[slot] = c;
+    s->count++;
+    c->active_ms = clock_monotonic_ms();
+    TAILQ_INSERT_TAIL(&s->queue, c, idle);
+    ev_io_start(s->config.loop, &c->io);
+    start_idle_timer(s);
+}
+
+/* Out of descriptors or memory: the listener would be ready again at once, for nothing. */
+static void pause_accepting(struct tcp_server *s, int error)
+{
+    static struct log_limit limit = {.burst = 1};
+    if (log_limit_pass(&limit)) {
+        log_warn("accepting a connection failed, pausing", LOG_STR("reason", err_code_text(-error)),
+                 LOG_INT("connections", (int64_t)s->count));
+    }
+    ev_io_stop(s->config.loop, &s->listener);
+    ev_timer_set(&s->accept_pause, accept_pause_s, 0.);
+    ev_timer_start(s->config.loop, &s->accept_pause);
+}
+
+static void on_accept_pause(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct tcp_server *s = timer->data;
+    (void)revents;
+    if (!s->draining) {
+        ev_io_start(loop, &s->listener);
+    }
+}
+
+static bool is_out_of_resources(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
+{
+    struct tcp_server *s = io->data;
+    (void)loop;
+    (void)revents;
+    for (unsigned i = 0; i < ACCEPTS_A_TURN; i++) {
+        struct addr client = {.len = sizeof(client.v6)};
+        int fd = accept4(s->listener.fd, &client.sa, &client.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0) {
+            int error = errno;
+            if (is_out_of_resources(error) && !evict_one(s)) {
+                pause_accepting(s, error);
+            }
+            if (error == ECONNABORTED || error == EINTR) {
+                continue;
+            }
+            return;
+        }
+        if (s->count == s->config.connections_max && !evict_one(s)) {
+            (void)close(fd); /* every connection there is has work in hand */
+            continue;
+        }
+        add_connection(s, fd, &client);
+    }
+}
+
+/* ---- Life ---- */
+
+/* TCP_NODELAY is inherited by what is accepted: answers never wait for an acknowledgement. */
+static int listen_on(const struct addr *address, struct err *err)
+{
+    int on = 1, off = 0;
+    CLEANUP_CLOSE int fd =
+        socket(address->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool dual = address->sa.sa_family == AF_INET6 && addr_is_wildcard(address);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
+        (dual && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) < 0) ||
+        bind(fd, &address->sa, address->len) < 0 || listen(fd, BACKLOG) < 0) {
+        return listen_error("tcp", address, -errno, err);
+    }
+    return STEAL_FD(fd);
+}
+
+int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **ret_server,
+                   struct err *err)
+{
+    int fd = listen_on(config->address, err);
+    if (fd < 0) {
+        return fd;
+    }
+    struct tcp_server *s = xcalloc(1, sizeof(*s));
+    s->config = *config;
+    s->address = *config->address;
+    s->config.address = &s->address;
+    s->wildcard = addr_is_wildcard(&s->address);
+    TAILQ_INIT(&s->queue);
+    s->slots = xcalloc(config->connections_max, sizeof(*s->slots));
+    s->generations = xcalloc(config->connections_max, sizeof(*s->generations));
+    s->free_slots = xcalloc(config->connections_max, sizeof(*s->free_slots));
+    for (size_t i = 0; i < config->connections_max; i++) {
+        s->free_slots[i] = (uint32_t)(config->connections_max - 1 - i);
+    }
+    ev_init(&s->idle_timer, on_idle);
+    s->idle_timer.data = s;
+    ev_init(&s->accept_pause, on_accept_pause);
+    s->accept_pause.data = s;
+    ev_io_init(&s->listener, on_accept, fd, EV_READ);
+    s->listener.data = s;
+    ev_io_start(config->loop, &s->listener);
+    *ret_server = s;
+    return 0;
+}
+
+static void stop_accepting(struct tcp_server *s)
+{
+    if (s->listener.fd >= 0) {
+        ev_io_stop(s->config.loop, &s->listener);
+        ev_timer_stop(s->config.loop, &s->accept_pause);
+        (void)close(s->listener.fd); /* nothing buffered */
+        s->listener.fd = -1;
+    }
+}
+
+void tcp_server_free(struct tcp_server *server)
+{
+    if (!server) {
+        return;
+    }
+    stop_accepting(server);
+    while (!TAILQ_EMPTY(&server->queue)) {
+        close_connection(TAILQ_FIRST(&server->queue));
+    }
+    ev_timer_stop(server->config.loop, &server->idle_timer);
+    free(server->slots);
+    free(server->generations);
+    free(server->free_slots);
+    free(server);
+}
+
+void tcp_server_drain(struct tcp_server *server)
+{
+    server->draining = true;
+    stop_accepting(server);
+    for (size_t i = 0; i < server->config.connections_max; i++) {
+        struct connection *c = server->slots[i];
+        if (!c) {
+            continue;
+        }
+        c->ending = true;
+        if (c->out.len == 0 && !read_and_answer(c)) {
+            close_connection(c);
+        } else {
+            settle(c);
+        }
+    }
+}
+
+size_t tcp_server_connections(const struct tcp_server *server)
+{
+    return server->count;
+}

@@ -1,0 +1,229 @@
+/* The command line of skydns: values, defaults, environment, messages of refusal, resolv.conf. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "skydns/options.h"
+
+enum { ARGS_MAX = 6 };
+
+static const char *const variables[] = {"ETCD_MACHINES",      "SKYDNS_ADDR",  "SKYDNS_DOMAIN",
+                                        "SKYDNS_PATH_PREFIX", "SKYDNS_NDOTS", "SKYDNS_NAMESERVERS",
+                                        "PROMETHEUS_PORT"};
+
+/* The strings live as long as the program: options borrow them. */
+static int parse(const char *const args[ARGS_MAX], struct options *options, struct err *err)
+{
+    static char strings[ARGS_MAX + 1][128] = {"skydns"};
+    char *argv[ARGS_MAX + 2] = {strings[0]};
+    int argc = 1;
+    for (size_t i = 0; i < ARGS_MAX && args[i]; i++, argc++) {
+        assert_true(strlen(args[i]) < sizeof(strings[0]));
+        memcpy(strings[argc], args[i], strlen(args[i]) + 1);
+        argv[argc] = strings[argc];
+    }
+    return options_parse(argc, argv, options, err);
+}
+
+static int clear_environment(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
+        unsetenv(variables[i]);
+    }
+    return 0;
+}
+
+static void assert_name(const struct dname *name, const char *want)
+{
+    char text[DNAME_TEXT_MAX];
+    assert_string_equal(dname_to_text(name, text), want);
+}
+
+static void assert_address(const struct addr *address, const char *want)
+{
+    char text[ADDR_TEXT_MAX];
+    assert_string_equal(addr_format(address, text), want);
+}
+
+static void test_defaults(void **state)
+{
+    struct options o;
+    (void)state;
+    assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
+    assert_string_equal(o.machines, "http://127.0.0.1:2379,http://127.0.0.1:4001");
+    assert_address(&o.address, "127.0.0.1:53");
+    assert_name(&o.domain, "skydns.local.");
+    assert_name(&o.hostmaster, "hostmaster.skydns.local.");
+    assert_string_equal(o.path_prefix, "skydns");
+    assert_int_equal(o.nameserver_count, 0);
+    assert_true(o.ns_rotate && o.round_robin);
+    assert_false(o.no_rec || o.verbose || o.version || o.has_http);
+    assert_int_equal(o.ndots, 2);
+    assert_int_equal(o.rtimeout_ms, 2000);
+    assert_int_equal(o.max_udp_size, 1232);
+    assert_in_range(o.workers, 1, OPTIONS_WORKERS_DEFAULT);
+}
+
+static void test_the_pod(void **state)
+{
+    struct options o;
+    (void)state;
+    setenv("PROMETHEUS_PORT", "tcp://10.0.0.1:9090", 1);
+    const char *args[ARGS_MAX] = {"-machines=http://127.0.0.1:4001", "-addr=0.0.0.0:53",
+                                  "-ns-rotate=false", "-domain=Cluster.LOCAL", "-etcd3"};
+    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_string_equal(o.machines, "http://127.0.0.1:4001");
+    assert_address(&o.address, "0.0.0.0:53");
+    assert_name(&o.domain, "cluster.local.");
+    assert_false(o.ns_rotate);
+    assert_name(&o.hostmaster, "hostmaster.skydns.local."); /* it does not follow the domain */
+}
+
+static void test_nameservers(void **state)
+{
+    struct options o;
+    (void)state;
+    const char *args[ARGS_MAX] = {"-nameservers", "192.0.2.1:53,[2001:db8::1]:5353,"};
+    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_int_equal(o.nameserver_count, 2);
+    assert_address(&o.nameservers[0], "192.0.2.1:53");
+    assert_address(&o.nameservers[1], "[2001:db8::1]:5353");
+}
+
+static void test_environment_is_overridden_by_flags(void **state)
+{
+    struct options o;
+    (void)state;
+    setenv("SKYDNS_ADDR", "127.0.0.1:1053", 1);
+    setenv("SKYDNS_DOMAIN", "env.test", 1);
+    setenv("SKYDNS_NDOTS", "3", 1);
+    setenv("ETCD_MACHINES", "http://192.0.2.9:2379", 1);
+    const char *args[ARGS_MAX] = {"--domain=flag.test."};
+    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_address(&o.address, "127.0.0.1:1053");
+    assert_name(&o.domain, "flag.test.");
+    assert_int_equal(o.ndots, 3);
+    assert_string_equal(o.machines, "http://192.0.2.9:2379");
+}
+
+static void test_other_values(void **state)
+{
+    struct options o;
+    (void)state;
+    const char *args[ARGS_MAX] = {"-hostmaster=dns@ops.example", "-rtimeout=250ms", "-workers=3",
+                                  "-max-udp-size=512", "-http-addr=127.0.0.1:8080"};
+    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_name(&o.hostmaster, "dns.ops.example.");
+    assert_int_equal(o.rtimeout_ms, 250);
+    assert_int_equal(o.workers, 3);
+    assert_int_equal(o.max_udp_size, 512);
+    assert_true(o.has_http);
+    assert_address(&o.http_address, "127.0.0.1:8080");
+}
+
+/* Each is refused with a message that names the flag (or variable) and what was given. */
+static void test_refused(void **state)
+{
+    static const struct {
+        const char *arg;
+        const char *says[2];
+    } rows[] = {
+        {"-addr=localhost:53", {"-addr", "`localhost:53`"}},
+        {"-addr=127.0.0.1", {"-addr", "expected IP:port"}},
+        {"-addr=127.0.0.1:0", {"-addr", "1-65535"}},
+        {"-nameservers=192.0.2.1", {"-nameservers", "`192.0.2.1`"}},
+        {"-nameservers=192.0.2.1:53,x:1", {"-nameservers", "`x:1`"}},
+        {"-domain=", {"-domain", "expected a domain"}},
+        {"-domain=.", {"-domain", "`.`"}},
+        {"-domain=a..b", {"-domain", "`a..b`"}},
+        {"-hostmaster=", {"-hostmaster", "expected a mail address"}},
+        {"-path-prefix=a/b", {"-path-prefix", "`a/b`"}},
+        {"-path-prefix=", {"-path-prefix", "one path component"}},
+        {"-max-udp-size=100", {"-max-udp-size", "512"}},
+        {"-workers=0", {"-workers", "1"}},
+        {"-rtimeout=2", {"-rtimeout", "duration"}},
+        {"-http-addr=:8080", {"-http-addr", "`:8080`"}},
+        {"-no-such-flag", {"unknown flag", "-no-such-flag"}},
+        {"stray", {"unexpected argument", "`stray`"}},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct options o;
+        struct err err = {0};
+        const char *args[ARGS_MAX] = {rows[i].arg};
+        assert_int_equal(parse(args, &o, &err), ERR_USAGE);
+        for (size_t k = 0; k < ARRAY_LEN(rows[i].says); k++) {
+            if (!strstr(err.msg, rows[i].says[k])) {
+                fail_msg("%s: `%s` does not say `%s`", rows[i].arg, err.msg, rows[i].says[k]);
+            }
+        }
+    }
+}
+
+static void test_version_needs_no_other_value(void **state)
+{
+    struct options o;
+    (void)state;
+    const char *args[ARGS_MAX] = {"-version", "-addr=nonsense"};
+    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_true(o.version);
+}
+
+static void test_resolv_conf(void **state)
+{
+    static const char text[] = "# a comment\n"
+                               "search a.test b.test\n"
+                               "nameserver 192.0.2.53\n"
+                               "  nameserver\t2001:db8::53  \n"
+                               "nameserver fe80::1%eth0\n"
+                               "nameserverx 192.0.2.54\n"
+                               "nameserver\n"
+                               "options ndots:5\n"
+                               "nameserver 192.0.2.55";
+    char path[] = "/tmp/resolv-XXXXXX";
+    struct options o = {.nameserver_count = 0};
+    struct err err = {0};
+    (void)state;
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    close(fd);
+    int r = options_read_resolv_conf(&o, path, &err);
+    unlink(path);
+    assert_int_equal(r, 0);
+    assert_int_equal(o.nameserver_count, 3);
+    assert_address(&o.nameservers[0], "192.0.2.53:53");
+    assert_address(&o.nameservers[1], "[2001:db8::53]:53");
+    assert_address(&o.nameservers[2], "192.0.2.55:53");
+
+    o.nameserver_count = 0;
+    assert_int_equal(options_read_resolv_conf(&o, path, &err), 0); /* gone: fine */
+    assert_int_equal(o.nameserver_count, 0);
+    assert_int_equal(options_read_resolv_conf(&o, "/", &err), -EIO); /* there, but unreadable */
+    assert_non_null(strstr(err.msg, "-nameservers"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_defaults, clear_environment),
+        cmocka_unit_test_setup(test_the_pod, clear_environment),
+        cmocka_unit_test_setup(test_nameservers, clear_environment),
+        cmocka_unit_test_setup(test_environment_is_overridden_by_flags, clear_environment),
+        cmocka_unit_test_setup(test_other_values, clear_environment),
+        cmocka_unit_test_setup(test_refused, clear_environment),
+        cmocka_unit_test_setup(test_version_needs_no_other_value, clear_environment),
+        cmocka_unit_test_setup(test_resolv_conf, clear_environment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,459 @@
+/* The TCP server with a scripted answer function: framing split anywhere, pipelining, late and
+ * out-of-order answers, slow clients, limits. Client and server share one loop and one thread. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "skydns/tcp_server.h"
+
+enum { FIRST_PORT = 23000, LAST_PORT = 32000, PATIENCE_S = 20, IDLE_MS = 60000 };
+
+static uint16_t next_port = FIRST_PORT;
+
+/* A query's first byte says what becomes of it; the rest is echoed. */
+enum { ECHO = 'e', LATE = 'l', SILENT = 's', HUGE_REPLY = 'h' };
+
+struct fixture {
+    struct ev_loop *loop;
+    struct tcp_server *server;
+    struct addr address;
+    ev_timer guard;
+    unsigned queries;
+    size_t late_count;
+    struct tcp_ref late[8];
+    uint8_t late_tag[8]; /* the second byte of each */
+};
+
+static enum engine_verdict answer(void *data, const struct tcp_query *query, uint8_t *reply,
+                                  size_t *ret_len)
+{
+    struct fixture *f = data;
+    f->queries++;
+    switch (query->len ? query->wire[0] : SILENT) {
+    case ECHO:
+        memcpy(reply, query->wire, query->len);
+        *ret_len = query->len;
+        return ENGINE_REPLY;
+    case HUGE_REPLY:
+        memset(reply, 'H', ENGINE_REPLY_MAX);
+        *ret_len = ENGINE_REPLY_MAX;
+        return ENGINE_REPLY;
+    case LATE:
+        assert_true(f->late_count < 8);
+        f->late_tag[f->late_count] = query->wire[1];
+        f->late[f->late_count++] = query->connection;
+        return ENGINE_DEFER;
+    default:
+        return ENGINE_DROP;
+    }
+}
+
+static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)timer;
+    (void)revents;
+    fail_msg("nothing happened for %d s", PATIENCE_S);
+}
+
+static struct fixture *setup(size_t connections_max, uint32_t idle_ms)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct err err = {0};
+    int r = -EADDRINUSE;
+    f->loop = ev_loop_new(EVFLAG_AUTO);
+    while (r == -EADDRINUSE && next_port < LAST_PORT) {
+        f->address = (struct addr){.v4 = {.sin_family = AF_INET, .sin_port = htons(next_port++)},
+                                   .len = sizeof(f->address.v4)};
+        f->address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        const struct tcp_server_config config = {.loop = f->loop,
+                                                 .address = &f->address,
+                                                 .connections_max = connections_max,
+                                                 .idle_ms = idle_ms,
+                                                 .answer = answer,
+                                                 .data = f};
+        r = tcp_server_new(&config, &f->server, &err);
+    }
+    if (r < 0) {
+        fail_msg("no server: %s", err.msg);
+    }
+    ev_timer_init(&f->guard, on_guard, PATIENCE_S, PATIENCE_S);
+    ev_timer_start(f->loop, &f->guard);
+    return f;
+}
+
+static void teardown(struct fixture *f)
+{
+    tcp_server_free(f->server);
+    ev_timer_stop(f->loop, &f->guard);
+    ev_loop_destroy(f->loop);
+    free(f);
+}
+
+static int connect_client(struct fixture *f)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, &f->address.sa, f->address.len), 0);
+    return fd;
+}
+
+/* Lets the loop run until the server has this many connections. */
+static void wait_for_connections(struct fixture *f, size_t count)
+{
+    while (tcp_server_connections(f->server) != count) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+}
+
+static void wait_for_queries(struct fixture *f, unsigned count)
+{
+    while (f->queries < count) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+}
+
+static void send_all(int fd, const void *bytes, size_t len)
+{
+    assert_int_equal(send(fd, bytes, len, MSG_NOSIGNAL), len);
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
+{
+    (void)io;
+    (void)revents;
+    ev_break(loop, EVBREAK_ONE);
+}
+
+/* Reads exactly len bytes; the loop runs meanwhile. False at the end of the stream. */
+static bool receive(struct fixture *f, int fd, void *bytes, size_t len)
+{
+    ev_io io;
+    size_t got = 0;
+    ev_io_init(&io, on_readable, fd, EV_READ);
+    ev_io_start(f->loop, &io);
+    while (got < len) {
+        ssize_t n = recv(fd, (uint8_t *)bytes + got, len - got, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN)) {
+            break;
+        }
+        got += n > 0 ? (size_t)n : 0;
+        if (n < 0) {
+            ev_run(f->loop, 0);
+        }
+    }
+    ev_io_stop(f->loop, &io);
+    return got == len;
+}
+
+static void assert_frame(struct fixture *f, int fd, const char *want)
+{
+    uint8_t prefix[2];
+    char body[256] = "";
+    assert_true(receive(f, fd, prefix, 2));
+    size_t len = (size_t)(prefix[0] << 8 | prefix[1]);
+    assert_true(len < sizeof(body));
+    assert_true(receive(f, fd, body, len));
+    assert_string_equal(body, want);
+}
+
+static void assert_closed(struct fixture *f, int fd)
+{
+    uint8_t byte;
+    assert_false(receive(f, fd, &byte, 1));
+    close(fd);
+}
+
+/* Three queries, cut in two at every place. */
+static void test_split_anywhere(void **state)
+{
+    static const char bytes[] = "\0\3e-1\0\5e-two\0\7e-three";
+    const size_t len = sizeof(bytes) - 1;
+    struct fixture *f = setup(4, IDLE_MS);
+    (void)state;
+    for (size_t cut = 1; cut < len; cut++) {
+        int fd = connect_client(f);
+        send_all(fd, bytes, cut);
+        wait_for_connections(f, 1);
+        ev_run(f->loop, EVRUN_NOWAIT); /* the first part is usually read alone */
+        send_all(fd, bytes + cut, len - cut);
+        assert_frame(f, fd, "e-1");
+        assert_frame(f, fd, "e-two");
+        assert_frame(f, fd, "e-three");
+        close(fd);
+        wait_for_connections(f, 0);
+    }
+    teardown(f);
+}
+
+static void test_byte_by_byte(void **state)
+{
+    static const char bytes[] = "\0\3e-1\0\5e-two";
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f);
+    (void)state;
+    for (size_t i = 0; i < sizeof(bytes) - 1; i++) {
+        send_all(fd, bytes + i, 1);
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    assert_frame(f, fd, "e-1");
+    assert_frame(f, fd, "e-two");
+    close(fd);
+    teardown(f);
+}
+
+static void test_empty_and_unanswered_frames(void **state)
+{
+    static const char bytes[] = "\0\0\0\2s!\0\2e!";
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f);
+    (void)state;
+    send_all(fd, bytes, sizeof(bytes) - 1);
+    assert_frame(f, fd, "e!");
+    assert_int_equal(f->queries, 3);
+    close(fd);
+    teardown(f);
+}
+
+/* The largest frame, sent in whatever pieces the socket takes. */
+static void test_largest_query(void **state)
+{
+    enum { LARGEST = 65535 };
+    struct fixture *f = setup(4, IDLE_MS);
+    uint8_t *frame = malloc(2 + LARGEST), *back = malloc(2 + LARGEST);
+    int fd = connect_client(f);
+    (void)state;
+    memset(frame, ECHO, 2 + LARGEST);
+    memset(frame, 0xff, 2);
+    send_all(fd, frame, 2 + LARGEST); /* socket buffers hold it, or the kernel reads on */
+    assert_true(receive(f, fd, back, 2 + LARGEST));
+    assert_memory_equal(back, frame, 2 + LARGEST);
+    close(fd);
+    free(frame);
+    free(back);
+    teardown(f);
+}
+
+/* Late answers overtake each other; those that need not wait overtake them all. */
+static void test_late_answers_in_any_order(void **state)
+{
+    static const char bytes[] = "\0\2l1\0\2l2\0\2e3";
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f);
+    (void)state;
+    send_all(fd, bytes, sizeof(bytes) - 1);
+    assert_frame(f, fd, "e3");
+    assert_int_equal(f->late_count, 2);
+    assert_int_equal(f->late_tag[0], '1');
+    assert_true(tcp_server_reply(f->server, f->late[1], (const uint8_t *)"two", 3));
+    assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"one", 3));
+    assert_frame(f, fd, "two");
+    assert_frame(f, fd, "one");
+    close(fd);
+    teardown(f);
+}
+
+/* A slot is used again; the answer to its former connection goes to nobody. */
+static void test_a_late_answer_never_reaches_another_client(void **state)
+{
+    struct fixture *f = setup(1, IDLE_MS);
+    int first = connect_client(f);
+    (void)state;
+    send_all(first, "\0\2l1", 4);
+    wait_for_queries(f, 1);
+    close(first);
+    wait_for_connections(f, 1); /* its answer is awaited... */
+    tcp_server_reply(f->server, f->late[0], NULL, 0);
+    wait_for_connections(f, 0);
+
+    int second = connect_client(f);
+    send_all(second, "\0\2l2", 4);
+    wait_for_queries(f, 2);
+    assert_int_equal(f->late[1].slot, f->late[0].slot);
+    assert_false(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"stale", 5));
+    assert_true(tcp_server_reply(f->server, f->late[1], (const uint8_t *)"fresh", 5));
+    assert_frame(f, second, "fresh");
+    close(second);
+    assert_false(tcp_server_reply(f->server, (struct tcp_ref){.slot = 9}, NULL, 0));
+    teardown(f);
+}
+
+/* The client has said all it had to say, yet gets its answers; then the connection ends. */
+static void test_half_closed_clients_are_answered(void **state)
+{
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f);
+    (void)state;
+    send_all(fd, "\0\2l1\0\2e2\0\7part", 14);
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    assert_frame(f, fd, "e2");
+    assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"late", 4));
+    assert_frame(f, fd, "late");
+    assert_closed(f, fd);
+    wait_for_connections(f, 0);
+    teardown(f);
+}
+
+/* 64 answers of 64 KB to one read: far more than sockets hold. None is computed before the client
+ * takes those before it, and all arrive. */
+static void test_a_slow_client_is_read_from_no_more(void **state)
+{
+    enum { ANSWERS = 64, FRAME = 2 + ENGINE_REPLY_MAX };
+    struct fixture *f = setup(4, IDLE_MS);
+    uint8_t *frame = malloc(FRAME);
+    int fd = connect_client(f);
+    (void)state;
+    for (int i = 0; i < ANSWERS; i++) {
+        send_all(fd, "\0\1h", 3);
+    }
+    wait_for_queries(f, 1);
+    for (int i = 0; i < ANSWERS; i++) {
+        ev_run(f->loop, EVRUN_NOWAIT);
+    }
+    assert_true(f->queries < ANSWERS);
+    for (int i = 0; i < ANSWERS; i++) {
+        assert_true(receive(f, fd, frame, FRAME));
+        assert_int_equal(frame[0], 0xff);
+        assert_int_equal(frame[FRAME - 1], 'H');
+    }
+    assert_int_equal(f->queries, ANSWERS);
+    send_all(fd, "\0\2e!", 4);
+    assert_frame(f, fd, "e!");
+    close(fd);
+    free(frame);
+    teardown(f);
+}
+
+/* Late answers are kept for a client that takes none up to the limit; then it has to go. */
+static void test_output_limit(void **state)
+{
+    static uint8_t reply[ENGINE_REPLY_MAX];
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f);
+    bool there = true;
+    size_t given = 0;
+    (void)state;
+    send_all(fd, "\0\2l1", 4);
+    wait_for_queries(f, 1);
+    while (there && given < 64u << 20) {
+        there = tcp_server_reply(f->server, f->late[0], reply, sizeof(reply));
+        given += sizeof(reply);
+    }
+    assert_false(there);
+    assert_true(given > TCP_OUTPUT_MAX);
+    assert_int_equal(tcp_server_connections(f->server), 0);
+    close(fd);
+    teardown(f);
+}
+
+static void test_connection_limit(void **state)
+{
+    struct fixture *f = setup(2, IDLE_MS);
+    int a = connect_client(f), b, c, d;
+    (void)state;
+    wait_for_connections(f, 1);
+    b = connect_client(f);
+    wait_for_connections(f, 2);
+    send_all(a, "\0\2e1", 4);
+    assert_frame(f, a, "e1"); /* now b is the longest idle */
+    c = connect_client(f);
+    assert_closed(f, b);
+    send_all(c, "\0\2l1", 4);
+    wait_for_queries(f, 2);
+    send_all(a, "\0\2l2", 4);
+    wait_for_queries(f, 3);
+    d = connect_client(f); /* both have work in hand */
+    assert_closed(f, d);
+    assert_int_equal(tcp_server_connections(f->server), 2);
+    assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"c", 1));
+    assert_frame(f, c, "c");
+    close(a);
+    close(c);
+    teardown(f);
+}
+
+/* Idle connections are closed; dripping bytes is idle, an awaited answer is not. */
+static void test_idle_connections_are_closed(void **state)
+{
+    struct fixture *f = setup(4, 400);
+    int idle = connect_client(f), dripping = connect_client(f), waiting = connect_client(f);
+    (void)state;
+    send_all(dripping, "\0", 1);
+    send_all(waiting, "\0\2l1", 4);
+    wait_for_queries(f, 1);
+    assert_closed(f, idle);
+    assert_closed(f, dripping);
+    wait_for_connections(f, 1);
+    assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"x", 1));
+    assert_frame(f, waiting, "x");
+    assert_closed(f, waiting);
+    teardown(f);
+}
+
+/* What has arrived is answered, what is awaited is waited for, nothing new is taken. */
+static void test_drain(void **state)
+{
+    struct fixture *f = setup(4, IDLE_MS);
+    int idle = connect_client(f), unread = connect_client(f), waiting = connect_client(f);
+    (void)state;
+    wait_for_connections(f, 3);
+    send_all(waiting, "\0\2l1", 4);
+    wait_for_queries(f, 1);
+    send_all(unread, "\0\2e2", 4);
+    tcp_server_drain(f->server);
+    assert_int_equal(tcp_server_connections(f->server), 1);
+    assert_frame(f, unread, "e2");
+    assert_closed(f, unread);
+    assert_closed(f, idle);
+    int late = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(late, &f->address.sa, f->address.len), -1);
+    close(late);
+    assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"x", 1));
+    assert_int_equal(tcp_server_connections(f->server), 0);
+    assert_frame(f, waiting, "x");
+    assert_closed(f, waiting);
+    teardown(f);
+}
+
+static void test_a_used_port_is_an_error(void **state)
+{
+    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_server *other = NULL;
+    struct err err = {0};
+    const struct tcp_server_config config = {
+        .loop = f->loop, .address = &f->address, .connections_max = 1, .idle_ms = 1, .data = f};
+    (void)state;
+    assert_int_equal(tcp_server_new(&config, &other, &err), -EADDRINUSE);
+    assert_null(other);
+    assert_non_null(strstr(err.msg, "tcp://127.0.0.1:"));
+    assert_non_null(strstr(err.msg, "stop the program that has the port"));
+    tcp_server_free(NULL);
+    teardown(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_split_anywhere),
+        cmocka_unit_test(test_byte_by_byte),
+        cmocka_unit_test(test_empty_and_unanswered_frames),
+        cmocka_unit_test(test_largest_query),
+        cmocka_unit_test(test_late_answers_in_any_order),
+        cmocka_unit_test(test_a_late_answer_never_reaches_another_client),
+        cmocka_unit_test(test_half_closed_clients_are_answered),
+        cmocka_unit_test(test_a_slow_client_is_read_from_no_more),
+        cmocka_unit_test(test_output_limit),
+        cmocka_unit_test(test_connection_limit),
+        cmocka_unit_test(test_idle_connections_are_closed),
+        cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_a_used_port_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
