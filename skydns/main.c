@@ -323,6 +323,7 @@ int main(int argc, char **argv)
     p->engine_config = (struct engine_config){
         .domain = p->options.domain,
         .hostmaster = p->options.hostmaster,
+        .local = p->options.local,
         .ttl_s = DEFAULT_TTL_S,
         .min_ttl_s = DEFAULT_MIN_TTL_S,
         .priority = DEFAULT_PRIORITY,

@@ -17,7 +17,8 @@ enum { NDOTS_MAX = DNAME_LABELS_MAX + 1 };
 
 /* The flags as typed; what is text here is checked one by one afterwards. */
 struct raw {
-    const char *machines, *address, *domain, *hostmaster, *path_prefix, *nameservers, *http_address;
+    const char *machines, *address, *domain, *hostmaster, *local, *path_prefix, *nameservers,
+        *http_address;
     int64_t ndots, rtimeout_ms, workers, max_udp_size;
 };
 
@@ -45,6 +46,8 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"path-prefix", FLAG_STRING, &raw->path_prefix, .env = "SKYDNS_PATH_PREFIX",
          .help = "first component of the keys in etcd"},
         {"hostmaster", FLAG_STRING, &raw->hostmaster, .help = "mail address in the SOA record"},
+        {"local", FLAG_STRING, &raw->local,
+         .help = "the name that local.dns.<domain> is answered for; none: off"},
         {"nameservers", FLAG_STRING, &raw->nameservers, .env = "SKYDNS_NAMESERVERS",
          .help = "comma-separated IP:port that other names are forwarded to; none: those of "
                  "/etc/resolv.conf"},
@@ -112,6 +115,19 @@ static int check_hostmaster(struct options *o, const char *text, struct err *err
     return 0;
 }
 
+static int check_local(struct options *o, const char *text, struct err *err)
+{
+    if (*text == '\0') {
+        return 0;
+    }
+    if (!dname_from_text(slice_str(text), &o->local)) {
+        return err_set(err, ERR_USAGE, "flag -local: `%s`: expected a name like a.skydns.local.",
+                       text);
+    }
+    dname_lower(&o->local);
+    return 0;
+}
+
 static int check_path_prefix(struct options *o, const char *text, struct err *err)
 {
     if (*text == '\0' || strchr(text, '/')) {
@@ -171,6 +187,9 @@ static int check(struct options *o, const struct raw *raw, struct err *err)
         r = check_hostmaster(o, raw->hostmaster, err);
     }
     if (r == 0) {
+        r = check_local(o, raw->local, err);
+    }
+    if (r == 0) {
         r = check_path_prefix(o, raw->path_prefix, err);
     }
     if (r == 0) {
@@ -197,6 +216,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .address = "127.0.0.1:53",
         .domain = "skydns.local.",
         .hostmaster = "hostmaster@skydns.local.",
+        .local = "",
         .path_prefix = "skydns",
         .nameservers = "",
         .http_address = "",

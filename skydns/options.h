@@ -23,6 +23,7 @@ struct options {
     struct addr address;
     struct dname domain;     /* lower case */
     struct dname hostmaster; /* of the SOA */
+    struct dname local;      /* lower case; what local.dns.<domain> stands for; len 0: nothing */
     const char *path_prefix; /* one component, without slashes */
 
     struct addr nameservers[OPTIONS_NAMESERVERS_MAX];

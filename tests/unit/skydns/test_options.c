@@ -66,6 +66,7 @@ static void test_defaults(void **state)
     assert_name(&o.hostmaster, "hostmaster.skydns.local.");
     assert_string_equal(o.path_prefix, "skydns");
     assert_int_equal(o.nameserver_count, 0);
+    assert_int_equal(o.local.len, 0);
     assert_true(o.ns_rotate && o.round_robin);
     assert_false(o.no_rec || o.verbose || o.version || o.has_http);
     assert_int_equal(o.ndots, 2);
@@ -120,12 +121,14 @@ static void test_other_values(void **state)
 {
     struct options o;
     (void)state;
-    const char *args[ARGS_MAX] = {"-hostmaster=dns@ops.example", "-rtimeout=250ms", "-workers=3",
-                                  "-max-udp-size=512", "-http-addr=127.0.0.1:8080"};
+    const char *args[ARGS_MAX] = {
+        "-hostmaster=dns@ops.example", "-rtimeout=250ms",           "-workers=3",
+        "-max-udp-size=512",           "-http-addr=127.0.0.1:8080", "-local=A.Skydns.Local"};
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_name(&o.hostmaster, "dns.ops.example.");
     assert_int_equal(o.rtimeout_ms, 250);
     assert_int_equal(o.workers, 3);
+    assert_name(&o.local, "a.skydns.local.");
     assert_int_equal(o.max_udp_size, 512);
     assert_true(o.has_http);
     assert_address(&o.http_address, "127.0.0.1:8080");
@@ -147,6 +150,7 @@ static void test_refused(void **state)
         {"-domain=.", {"-domain", "`.`"}},
         {"-domain=a..b", {"-domain", "`a..b`"}},
         {"-hostmaster=", {"-hostmaster", "expected a mail address"}},
+        {"-local=a..b", {"-local", "`a..b`"}},
         {"-path-prefix=a/b", {"-path-prefix", "`a/b`"}},
         {"-path-prefix=", {"-path-prefix", "one path component"}},
         {"-max-udp-size=100", {"-max-udp-size", "512"}},
