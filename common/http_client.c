@@ -568,7 +568,9 @@ int http_url_base(const char *text, char **ret_url, struct err *err)
     char *host = url_part(text, CURLUPART_HOST);
     char *user = url_part(text, CURLUPART_USER);
     char *query = url_part(text, CURLUPART_QUERY);
-    bool ok = scheme && host && *host && !user && !query &&
+    const char *authority = strstr(text, "://");
+    /* libcurl takes a third slash for a slip; here it is a host that was left out. */
+    bool ok = scheme && host && *host && !user && !query && authority && authority[3] != '/' &&
               (strcmp(scheme, "http") == 0 || strcmp(scheme, "https") == 0);
     free(scheme);
     free(host);

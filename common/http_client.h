@@ -45,7 +45,7 @@ struct http_result {
 };
 
 struct http_call_config {
-    const char *url; /* all strings and slices are copied */
+    const char *url;            /* all strings and slices are copied */
     const char *accept;         /* NULL = anything */
     const char *user_agent;     /* NULL = none */
     const char *bearer_token;   /* NULL = none */
@@ -79,7 +79,7 @@ enum { HTTP_ERROR_BODY_MAX = 64 * 1024 };
  * (TLS: the certificate of either side is not accepted; needs a change), ERR_TOO_LARGE,
  * ERR_PROTOCOL. Their messages say what happened, not where: the caller knows the URL. */
 struct http_call *http_call_start(struct http_client *client,
-                                  const struct http_call_config *config) MUST_CHECK;
+                                  const struct http_call_config *config);
 
 /* No callback after it; may be called inside any of them but on_end. */
 void http_call_cancel(struct http_call *call);

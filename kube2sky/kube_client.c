@@ -134,6 +134,17 @@ static int status_code(int status)
     }
 }
 
+/* The first line of an answer that is no Status (a proxy's, say), as far as it is worth showing. */
+static struct slice first_line(struct slice body)
+{
+    enum { SHOWN_BYTES = 160 };
+    size_t len = 0;
+    while (len < body.len && len < SHOWN_BYTES && body.ptr[len] >= ' ' && body.ptr[len] < 0x7f) {
+        len++;
+    }
+    return slice_of(len ? body.ptr : "", len);
+}
+
 /* True, and *ret_err set, when the answer is not what was asked for. */
 static bool is_error(const struct kube_request *request, const struct http_result *result,
                      struct err *ret_err)
@@ -144,10 +155,12 @@ static bool is_error(const struct kube_request *request, const struct http_resul
     *ret_err = result->err;
     if (result->err.code == 0) {
         struct kube_status status = {0};
-        bool has_message = kube_decode_status(result->body, &status) && *status.message;
-        err_set(ret_err, status_code(result->status), "%d %s%s%s", result->status,
-                status_text(result->status), has_message ? ": " : "",
-                has_message ? status.message : "");
+        struct slice said = first_line(result->body);
+        if (kube_decode_status(result->body, &status)) {
+            said = slice_str(status.message);
+        }
+        err_set(ret_err, status_code(result->status), "%d %s%s%.*s", result->status,
+                status_text(result->status), said.len ? ": " : "", (int)said.len, said.ptr);
         kube_status_fini(&status);
     }
     err_wrap(ret_err, ret_err->code, "%s", request->what);

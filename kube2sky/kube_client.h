@@ -51,8 +51,7 @@ struct kube_request;
 enum { KUBE_PAGE_OBJECTS = 500 };
 typedef void (*kube_page_cb)(void *data, struct slice body, const struct err *err);
 struct kube_request *kube_client_list(struct kube_client *client, enum kube_kind kind,
-                                      const char *continue_token, kube_page_cb cb,
-                                      void *data) MUST_CHECK;
+                                      const char *continue_token, kube_page_cb cb, void *data);
 
 /* A watch: on_open once the server has answered 200, on_line for each line as it comes, on_end once
  * when the stream ends (err NULL: the server closed it at its timeout, normally). timeout_s is sent
@@ -64,8 +63,7 @@ struct kube_watch_callbacks {
 };
 struct kube_request *kube_client_watch(struct kube_client *client, enum kube_kind kind,
                                        const char *resource_version, int timeout_s,
-                                       const struct kube_watch_callbacks *callbacks,
-                                       void *data) MUST_CHECK;
+                                       const struct kube_watch_callbacks *callbacks, void *data);
 
 /* No callback after it; not after cb or on_end was called. May be called inside on_open and
  * on_line. */

@@ -41,6 +41,7 @@ struct reflector {
     int watch_timeout_s;
     int64_t watch_start_ms;
     int64_t last_line_ms;
+    bool is_relisting;       /* history was gone, and nothing was heard since */
     bool has_heard;          /* an event or bookmark came on this watch */
     unsigned silent_watches; /* in a row that ended at their timeout without one */
     bool has_state;          /* state was called */
@@ -99,16 +100,22 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
     begin(w->data);
 }
 
-/* History that is gone is an ordinary event for whoever was away: nothing to report, but the pause
- * is kept, since a server could answer so each time. */
+/* History that is gone is an ordinary event for whoever was away: nothing to report, and listed
+ * again at once, unless nothing was heard since the last time: a server could answer so each time.
+ */
 static void fail(struct reflector *reflector, const struct err *err)
 {
     log_debug("list or watch ended", LOG_STR("kind", kube_kind_name(reflector->config.kind)),
               LOG_STR("reason", err->msg));
     if (err->code != ERR_COMPACTED) {
         report(reflector, err);
+        wait(reflector);
+    } else if (reflector->is_relisting) {
+        wait(reflector);
+    } else {
+        reflector->is_relisting = true;
+        begin(reflector);
     }
-    wait(reflector);
 }
 
 /* ---- Listing ---- */
@@ -174,6 +181,7 @@ static void hear(struct reflector *reflector)
 {
     reflector->has_heard = true;
     reflector->silent_watches = 0;
+    reflector->is_relisting = false;
     backoff_reset(&reflector->backoff);
 }
 
