@@ -97,8 +97,7 @@ enum question_verdict question_parse(const uint8_t *wire, size_t len, struct que
         return QUESTION_NOTIMP;
     }
     uint8_t version = 0;
-    if (counts.questions != 1 || !read_question(&r, q) ||
-        !read_records(&r, &counts, q, &version)) {
+    if (counts.questions != 1 || !read_question(&r, q) || !read_records(&r, &counts, q, &version)) {
         return QUESTION_FORMERR;
     }
     return version == 0 ? QUESTION_OK : QUESTION_BADVERS;

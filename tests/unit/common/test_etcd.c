@@ -97,7 +97,9 @@ struct range_result {
 static void copy_text(char out[64], struct slice s)
 {
     size_t n = s.len < 63 ? s.len : 63;
-    memcpy(out, s.ptr, n);
+    if (n) {
+        memcpy(out, s.ptr, n);
+    }
     out[n] = '\0';
 }
 
