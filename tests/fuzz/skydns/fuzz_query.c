@@ -1,0 +1,127 @@
+/* A query through the whole engine, over a fixed store: whatever comes, a reply is no longer than
+ * it may be and is a whole message. The first byte chooses the circumstances, the rest is the
+ * query; with CASE_UPSTREAM the rest is what an upstream replied to a fixed query. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/dns.h"
+#include "tests/support/skydns/fixture.h"
+
+enum {
+    CASE_TCP = 0x01,
+    CASE_UNSYNCED = 0x02,
+    CASE_NAMESERVERS = 0x04,
+    CASE_EXTERNALS = 0x08,
+    CASE_ROTATE = 0x10,
+    CASE_MAY_WALK = 0x20,
+    CASE_UPSTREAM = 0x40,
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Names short enough to be guessed, values of every kind, links in rings. */
+static const struct fixture_key keys[] = {
+    {"local/cluster/a/1", "{'host':'10.0.0.1','ttl':30}"},
+    {"local/cluster/a/2", "{'host':'fd00::2','group':'g'}"},
+    {"local/cluster/a/_t/_u/1", "{'host':'a.cluster.local','port':80,'weight':3}"},
+    {"local/cluster/a/_t/_u/2", "{'host':'x.y','port':81,'targetstrip':1}"},
+    {"local/cluster/b", "{'host':'c.cluster.local','mail':true}"},
+    {"local/cluster/c", "{'host':'B.cluster.local','text':'text'}"},
+    {"local/cluster/d/x", "{'host':'a.cluster.local','mail':true,'priority':1}"},
+    {"local/cluster/d/y", "{'host':'www.example.com','mail':true}"},
+    {"local/cluster/d/z", "{'host':'10.0.0.3','mail':true,'targetstrip':1,'text':'t'}"},
+    {"local/cluster/dns/ns/n", "{'host':'10.0.0.4'}"},
+    {"arpa/in-addr/1", "{'host':'a.cluster.local'}"},
+};
+
+static struct fixture *fixture;
+static const struct store *store;
+static struct external_answer external;
+
+/* Once for the process: libFuzzer has no place to take it down. */
+static void start(void)
+{
+    fixture = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
+    store = fixture->store;
+    external = (struct external_answer){
+        .question = {.name = fixture_name("www.example.com."), .type = DNS_TYPE_A},
+        .count = 2,
+        .rrs = {{.owner = fixture_name("www.example.com."),
+                 .type = DNS_TYPE_CNAME,
+                 .target = fixture_name("a.cluster.local.")},
+                {.owner = fixture_name("a.cluster.local."),
+                 .type = DNS_TYPE_A,
+                 .ip = {.family_bytes = 4}}},
+    };
+    fixture->externals = (struct external_answers){.count = 1, .items = &external};
+    /* More than fits a datagram. */
+    for (unsigned i = 0; i < 100; i++) {
+        char key[64], value[64];
+        (void)snprintf(key, sizeof(key), "local/cluster/m/%u", i);
+        (void)snprintf(value, sizeof(value), "{'host':'10.1.0.%u','port':%u}", i, i);
+        fixture_put(fixture, &(struct fixture_key){key, value}, 1);
+    }
+    store = fixture->store;
+}
+
+static void check(bool holds, const char *what)
+{
+    if (!holds) {
+        (void)fprintf(stderr, "%s: %s\n", what, fixture->text);
+        abort();
+    }
+}
+
+static void ask(enum engine_transport transport)
+{
+    const char *text = fixture_answer(fixture, transport);
+    check(strncmp(text, "malformed", 9) != 0, "reply");
+    check(fixture->verdict != ENGINE_DEFER || fixture->deferral.kind != ENGINE_DEFER_LOOKUP ||
+              !fixture->has_externals,
+          "asks for externals twice");
+    check(fixture->verdict != ENGINE_DEFER || fixture->deferral.kind != ENGINE_DEFER_WALK ||
+              !fixture->may_walk,
+          "defers a walk twice");
+    struct engine_query query = {
+        .wire = fixture->query, .len = fixture->query_len, .transport = transport};
+    size_t len = engine_servfail(fixture->engine, &query, fixture->reply);
+    check(len <= DNS_UDP_SIZE, "SERVFAIL too long");
+    dns_text(fixture->reply, len, fixture->text, sizeof(fixture->text));
+    check(len == 0 || strncmp(fixture->text, "SERVFAIL", 8) == 0, "SERVFAIL");
+}
+
+static void forward(enum engine_transport transport, const uint8_t *upstream, size_t size)
+{
+    struct engine_query query = {.wire = fixture->query, .transport = transport};
+    (void)fixture_query(fixture, "www.example.com. A edns=512");
+    query.len = fixture->query_len;
+    size_t len = engine_forwarded(fixture->engine, &query, upstream, size, fixture->reply);
+    check(len <= (transport == ENGINE_TCP ? ENGINE_REPLY_MAX : 512), "forwarded too long");
+    check(len == 0 || memcmp(fixture->reply, fixture->query, 2) == 0, "forwarded with another id");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (!fixture) {
+        start();
+    }
+    if (size < 1 || size - 1 > sizeof(fixture->query)) {
+        return 0;
+    }
+    enum engine_transport transport = data[0] & CASE_TCP ? ENGINE_TCP : ENGINE_UDP;
+    fixture->store = data[0] & CASE_UNSYNCED ? NULL : store;
+    fixture->config.has_nameservers = (data[0] & CASE_NAMESERVERS) != 0;
+    fixture->has_externals = (data[0] & CASE_EXTERNALS) != 0;
+    fixture->config.round_robin = (data[0] & CASE_ROTATE) != 0;
+    fixture->may_walk = (data[0] & CASE_MAY_WALK) != 0;
+    if (data[0] & CASE_UPSTREAM) {
+        forward(transport, data + 1, size - 1);
+        return 0;
+    }
+    memcpy(fixture->query, data + 1, size - 1);
+    fixture->query_len = size - 1;
+    ask(transport);
+    return 0;
+}
