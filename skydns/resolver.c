@@ -17,9 +17,9 @@
 #include "skydns/tcp_server.h"
 #include "skydns/udp_server.h"
 
-/* Queries taken from one ring before the loop turns: a walk can take milliseconds, and TCP and
+/* Queries taken from each ring before the loop turns: a walk can take milliseconds, and TCP and
  * timers want their turn. */
-enum { TAKES_A_TURN = 16 };
+enum { TAKES_A_TURN = 4 };
 
 /* The external questions of one query, and what came back so far. */
 struct lookup {
@@ -50,6 +50,7 @@ struct resolver {
     struct tcp_server *tcp;
     struct forwarder *forwarder;
     struct deferred_ring **rings; /* the workers', then the TCP server's */
+    bool rings_pending;           /* the last turn may have left something in one */
 
     bool entered;              /* from check to prepare: while callbacks run */
     const struct store *store; /* then: the version of this turn */
@@ -226,33 +227,34 @@ static void take(struct resolver *r, struct deferred *d)
 {
     d->resolver = r;
     TAILQ_INSERT_TAIL(&r->in_hand, d, entry);
-    if (r->in_hand_count++ >= RESOLVER_IN_HAND_MAX) {
+    r->in_hand_count++;
+}
+
+static void begin_or_refuse(struct resolver *r, struct deferred *d)
+{
+    take(r, d);
+    if (r->in_hand_count > RESOLVER_IN_HAND_MAX) {
         refuse(r, d);
     } else {
         begin(r, d);
     }
 }
 
-/* Takes up to `limit` queries from each ring. True when a ring may hold more. */
-static bool take_from_rings(struct resolver *r, size_t limit)
-{
-    bool more = false;
-    for (unsigned i = 0; i <= r->config.workers; i++) {
-        size_t taken = 0;
-        struct deferred *d;
-        while (taken < limit && (d = deferred_ring_pop(r->rings[i]))) {
-            take(r, d);
-            taken++;
-        }
-        more = more || taken == limit;
-    }
-    return more;
-}
-
 static void on_wake(struct ev_loop *loop, ev_async *wake, int revents)
 {
+    struct resolver *r = wake->data;
     (void)revents;
-    if (take_from_rings(wake->data, TAKES_A_TURN)) {
+    r->rings_pending = false;
+    for (unsigned i = 0; i <= r->config.workers; i++) {
+        unsigned taken = 0;
+        struct deferred *d;
+        while (taken < TAKES_A_TURN && (d = deferred_ring_pop(r->rings[i]))) {
+            begin_or_refuse(r, d);
+            taken++;
+        }
+        r->rings_pending = r->rings_pending || taken == TAKES_A_TURN;
+    }
+    if (r->rings_pending) {
         ev_async_send(loop, wake);
     }
 }
@@ -320,31 +322,40 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
         r->store = NULL;
         snapshot_leave(r->config.reader);
     }
-    if (r->draining && r->in_hand_count == 0 && tcp_server_connections(r->tcp) == 0) {
+    if (r->draining && !r->rings_pending && r->in_hand_count == 0 &&
+        tcp_server_connections(r->tcp) == 0) {
         ev_break(loop, EVBREAK_ALL);
     }
 }
 
-/* What still waits for a nameserver hears SERVFAIL, so that its client asks another server now. */
+/* What still waits hears SERVFAIL, so that its client asks another server now. */
 static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct resolver *r = timer->data;
     (void)revents;
+    for (unsigned i = 0; i <= r->config.workers; i++) {
+        struct deferred *d;
+        while ((d = deferred_ring_pop(r->rings[i]))) {
+            take(r, d);
+        }
+    }
     while (!TAILQ_EMPTY(&r->in_hand)) {
         refuse(r, TAILQ_FIRST(&r->in_hand));
     }
     ev_break(loop, EVBREAK_ALL);
 }
 
+/* No worker runs any more, so the rings only get what TCP connections still have. */
 static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
 {
     struct resolver *r = stop->data;
     (void)revents;
     r->draining = true;
+    r->rings_pending = true;
+    ev_async_send(loop, &r->wake);
     ev_timer_set(&r->drain_timer, RESOLVER_DRAIN_MS / 1000.0, 0.);
     ev_timer_start(loop, &r->drain_timer);
     tcp_server_drain(r->tcp);
-    (void)take_from_rings(r, SIZE_MAX); /* no worker adds any more */
 }
 
 static void start_watchers(struct resolver *r)
