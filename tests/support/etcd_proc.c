@@ -277,7 +277,10 @@ void etcd_proc_terminate(struct etcd_proc *proc)
 
 void etcd_proc_pause(struct etcd_proc *proc)
 {
+    siginfo_t stopped;
     assert_int_equal(kill(proc->pid, SIGSTOP), 0);
+    /* Until its last thread has stopped it may still answer. */
+    assert_int_equal(waitid(P_PID, (id_t)proc->pid, &stopped, WSTOPPED), 0);
 }
 
 void etcd_proc_resume(struct etcd_proc *proc)
