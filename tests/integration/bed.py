@@ -3,6 +3,7 @@ folder.
 """
 
 import os
+import subprocess
 from pathlib import Path
 
 from dns_client import Dns
@@ -20,6 +21,25 @@ def clean_environment() -> None:
     for name in list(os.environ):
         if name.startswith(_CLEAN_PREFIXES):
             del os.environ[name]
+
+
+def make_certificate(folder: Path, name: str = "tls") -> tuple[str, str]:
+    """A self-signed certificate for 127.0.0.1, and its key."""
+    certificate, key = str(folder / f"{name}.crt"), str(folder / f"{name}.key")
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+    ]
+    command += ["-keyout", key, "-out", certificate, "-days", "2", "-subj", f"/CN={name}"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    return certificate, key
 
 
 class Bed:
@@ -62,6 +82,17 @@ class Bed:
         self.apiserver.wait_ready(lambda: http_get(url + "/readyz")[0] == 200, "readyz")
         self.use_kube(Kube(url), [f"--kube-master-url={url}"])
         return self.kube
+
+    def start_tls_apiserver(self, token: str) -> Kube:
+        """With a certificate of its own that nobody knows, and a token. kube2sky must be told both."""
+        certificate, key = make_certificate(self.folder)
+        port = reserve_port()
+        tls_flags = ["--tls-cert", certificate, "--tls-key", key, "--token", token]
+        self.apiserver = self._add(apiserver(port, *tls_flags)).start()
+        kube = Kube(f"https://127.0.0.1:{port}", token, certificate)
+        self.apiserver.wait_ready(lambda: kube.request("GET", "/version"), "answers")
+        self.use_kube(kube, [])
+        return kube
 
     def restart_apiserver_empty(self) -> None:
         """Another one at the same address, with a history of its own that begins anew."""
@@ -114,8 +145,7 @@ class Bed:
     def healthz(self) -> tuple[int, str]:
         return http_get(f"http://127.0.0.1:{self.healthz_port}/healthz")
 
-    def start_all(self) -> None:
-        self.start_etcd()
+    def start_writer_and_reader(self) -> None:
         self.start_kube2sky()
         self.start_skydns()
 
@@ -123,9 +153,10 @@ class Bed:
 
     def wait_answers(self, name: str, rdtype: str, right: list[str]) -> None:
         last: list[str] = []
+        impatient = Dns(self.dns.port, timeout_s=0.5)  # it may not listen yet
 
         def is_right() -> bool:
-            last[:] = self.dns.answers(name, rdtype)
+            last[:] = impatient.answers(name, rdtype)
             return last == right
 
         try:

@@ -256,6 +256,8 @@ def etcd(data_dir: str, client_port: int, peer_port: int, on_line=None) -> Progr
         "--initial-cluster",
         f"dns={peer}",
     ]
+    # Alone it need not wait for others before it elects itself.
+    argv += ["--heartbeat-interval", "10", "--election-timeout", "100"]
     return Program("etcd", argv, on_line=on_line)
 
 

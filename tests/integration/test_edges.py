@@ -1,0 +1,148 @@
+"""Command lines that are wrong, ports that are taken, peers that are away, and the end by SIGTERM."""
+
+import socket
+import subprocess
+
+import pytest
+from bed import BIN_DIR
+from programs import reserve_port
+
+ETCD = "--etcd-server=http://127.0.0.1:1"
+CONTEXT = "contexts: [{name: c, context: {cluster: a}}]\n"
+PROGRAMS = ("kube2sky", "skydns", "exechealthz")
+
+
+def run(program: str, *arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [str(BIN_DIR / program), *arguments],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def assert_one_line(result: subprocess.CompletedProcess, status: int, *words: str) -> None:
+    lines = result.stderr.splitlines()
+    assert result.returncode == status, result
+    assert len(lines) == 1, result.stderr
+    assert result.stdout == ""
+    for word in words:
+        assert word in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "words"),
+    [
+        ("kube2sky", ["--nonsense"], ["nonsense"]),
+        ("kube2sky", ["stray"], ["stray"]),
+        ("kube2sky", ["--healthz-port=http"], ["healthz-port", "http"]),
+        ("kube2sky", ["--healthz-port=70000"], ["healthz-port", "70000"]),
+        ("kube2sky", ["--etcd-mutation-timeout=soon"], ["etcd-mutation-timeout", "soon"]),
+        ("kube2sky", ["--etcd-server=ftp://x"], ["ftp://x"]),
+        ("kube2sky", ["--etcd-server"], ["etcd-server"]),
+        ("kube2sky", ["--domain=bad..name"], ["bad..name"]),
+        ("kube2sky", [ETCD, "--kube-master-url=nonsense"], ["nonsense"]),
+        ("skydns", ["-nonsense"], ["nonsense"]),
+        ("skydns", ["-addr=localhost:53"], ["addr", "localhost:53"]),
+        ("skydns", ["-addr=127.0.0.1"], ["addr", "127.0.0.1"]),
+        ("skydns", ["-nameservers=127.0.0.1"], ["nameservers", "127.0.0.1"]),
+        ("skydns", ["-machines=nonsense"], ["nonsense"]),
+        ("skydns", ["-domain=bad..name"], ["bad..name"]),
+        ("skydns", ["-round-robin=perhaps"], ["round-robin", "perhaps"]),
+        ("exechealthz", ["--nonsense"], ["nonsense"]),
+        ("exechealthz", ["--port=x"], ["port", "x"]),
+        ("exechealthz", ["--period=2"], ["period", "2"]),
+    ],
+)
+def test_wrong_command_lines(program, arguments, words):
+    assert_one_line(run(program, *arguments), 2, *words)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_and_version(program):
+    shown = run(program, "--help")
+    assert shown.returncode == 0 and shown.stderr == "" and len(shown.stdout.splitlines()) > 4
+    version = run(program, "--version")
+    assert version.returncode == 0 and any(c.isdigit() for c in version.stdout)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, ["kubeconfig"]),
+        ("", ["kubeconfig"]),
+        ("{[", ["kubeconfig"]),
+        ("apiVersion: v1\nkind: Config\n", ["kubeconfig"]),
+        ("clusters: [{name: a, cluster: {}}]\n" + CONTEXT + "current-context: c\n", ["server"]),
+        ("clusters: [{name: a, cluster: {server: 'http://x'}}]\n" + CONTEXT + "current-context: d\n", ["d"]),
+    ],
+    ids=["absent", "empty", "no yaml", "no clusters", "no server", "no such context"],
+)
+def test_unreadable_kubeconfig(tmp_path, text, words):
+    path = tmp_path / "kubeconfig"
+    if text is not None:
+        path.write_text(text)
+    result = run("kube2sky", ETCD, f"--kubecfg-file={path}", f"--healthz-port={reserve_port()}")
+    assert result.returncode in (1, 2) and len(result.stderr.splitlines()) == 1
+    for word in [str(path), *words]:
+        assert word in result.stderr
+
+
+def test_no_service_account_and_no_server_said():
+    result = run("kube2sky", ETCD, f"--healthz-port={reserve_port()}")
+    assert result.returncode in (1, 2) and len(result.stderr.splitlines()) == 1
+    assert "KUBERNETES_SERVICE_HOST" in result.stderr or "serviceaccount" in result.stderr
+
+
+@pytest.fixture
+def taken_port():
+    number = reserve_port()
+    with socket.create_server(("0.0.0.0", number)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.bind(("127.0.0.1", number))
+        yield number
+
+
+def test_kube2sky_port_in_use(taken_port):
+    result = run("kube2sky", ETCD, "--kube-master-url=http://127.0.0.1:1", f"--healthz-port={taken_port}")
+    assert_one_line(result, 1, str(taken_port))
+
+
+def test_skydns_port_in_use(taken_port):
+    assert_one_line(
+        run("skydns", "-machines=http://127.0.0.1:1", f"-addr=127.0.0.1:{taken_port}", "-no-rec"),
+        1,
+        str(taken_port),
+    )
+
+
+def test_exechealthz_port_in_use(taken_port):
+    assert_one_line(run("exechealthz", f"--port={taken_port}"), 1, str(taken_port))
+
+
+def test_sigterm_while_every_peer_is_away(bare_bed):
+    """Waiting for what is not there must not keep a program from ending with status 0."""
+    bed = bare_bed
+    bed.use_kube(None, ["--kube-master-url=http://127.0.0.1:1"])
+    bed.start_kube2sky(is_waiting=False)
+    bed.start_skydns(is_waiting=False)
+    bed.kube2sky.wait_ready(lambda: bed.readiness()[0] == 503, "answers 503")
+    bed.skydns.wait_ready(lambda: bed.dns.answers("x.cluster.local") == ["SERVFAIL"], "answers SERVFAIL")
+    bed.skydns.stop()
+    bed.kube2sky.stop()
+
+
+def test_prometheus_port_of_a_service_is_no_port(bare_bed):
+    """Kubernetes sets PROMETHEUS_PORT=tcp://… when a Service is named so; it must not stop skydns."""
+    bed = bare_bed
+    bed.start_etcd()
+    bed.skydns = bed.command(
+        "skydns",
+        f"-machines=http://127.0.0.1:{bed.etcd_port}",
+        f"-addr=127.0.0.1:{bed.dns.port}",
+        "-domain=cluster.local.",
+        "-no-rec",
+    )
+    bed.skydns.env = {"PROMETHEUS_PORT": "tcp://10.0.0.3:9090"}
+    bed.start_skydns()
+    assert bed.dns.answers("x.cluster.local") == ["NXDOMAIN"]

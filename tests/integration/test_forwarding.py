@@ -1,0 +1,170 @@
+"""Names outside the domain: passed to a nameserver that the test plays itself."""
+
+import socket
+import struct
+import threading
+
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rrset
+import pytest
+from programs import reserve_port
+from records import value
+
+
+class Upstream:
+    """A nameserver on UDP and TCP that answers by a function of the query and remembers what came:
+    (transport, message).
+    """
+
+    def __init__(self, answer):
+        self.port = reserve_port()
+        self.seen: list[tuple[str, dns.message.Message]] = []
+        self._answer = answer
+        self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._udp.bind(("127.0.0.1", self.port))
+        self._tcp = socket.create_server(("127.0.0.1", self.port))
+        for target in (self._serve_udp, self._serve_tcp):
+            threading.Thread(target=target, daemon=True).start()
+
+    def _reply(self, transport: str, wire: bytes) -> bytes | None:
+        query = dns.message.from_wire(wire)
+        self.seen.append((transport, query))
+        reply = self._answer(query)
+        return reply.to_wire() if reply else None
+
+    def _serve_udp(self) -> None:
+        try:
+            while True:
+                wire, client = self._udp.recvfrom(65535)
+                if not wire:
+                    return  # shut down
+                reply = self._reply("udp", wire)
+                if reply:
+                    self._udp.sendto(reply, client)
+        except OSError:
+            pass  # closed
+
+    def _serve_tcp(self) -> None:
+        try:
+            while True:
+                client, _ = self._tcp.accept()
+                threading.Thread(target=self._serve_connection, args=(client,), daemon=True).start()
+        except OSError:
+            pass  # closed
+
+    def _serve_connection(self, client: socket.socket) -> None:
+        with client, client.makefile("rb") as stream:
+            while len(head := stream.read(2)) == 2:
+                reply = self._reply("tcp", stream.read(struct.unpack("!H", head)[0]))
+                if reply:
+                    client.sendall(struct.pack("!H", len(reply)) + reply)
+
+    def close(self) -> None:
+        for server in (self._udp, self._tcp):
+            try:
+                server.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # a UDP socket has no peer; the call still wakes who receives
+            server.close()
+
+
+def address(query: dns.message.Message) -> dns.message.Message:
+    """192.0.2.7 for any A, NXDOMAIN for names beginning with nx., nothing for those beginning with silent."""
+    name, rdtype = query.question[0].name, query.question[0].rdtype
+    if name.labels[0] == b"silent":
+        return None
+    reply = dns.message.make_response(query, recursion_available=True)
+    if name.labels[0] == b"nx":
+        reply.set_rcode(dns.rcode.NXDOMAIN)
+    elif rdtype == dns.rdatatype.A:
+        reply.answer.append(dns.rrset.from_text(name, 77, "IN", "A", "192.0.2.7"))
+    return reply
+
+
+@pytest.fixture
+def upstream():
+    server = Upstream(address)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def bed(bare_bed, upstream):
+    bare_bed.start_etcd()
+    bare_bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", "-rtimeout=300ms")
+    return bare_bed
+
+
+@pytest.mark.parametrize("tcp", [False, True], ids=["udp", "tcp"])
+def test_passed_on_and_back(bed, upstream, tcp):
+    question = dns.message.make_query("WwW.Example.COM", "A", use_edns=0, payload=1232)
+    reply = bed.dns.send(question, tcp)
+    assert reply.answer[0][0].to_text() == "192.0.2.7" and reply.answer[0].ttl == 77
+    assert str(reply.question[0].name) == "WwW.Example.COM." and not reply.flags & dns.flags.AA
+    assert [query.question for _, query in upstream.seen] == [question.question]
+
+
+def test_negative_answers_are_passed_back(bed):
+    assert bed.dns.answers("nx.example.com") == ["NXDOMAIN"]
+    assert bed.dns.answers("www.example.com", "AAAA") == []
+
+
+def test_own_names_are_not_asked_elsewhere(bed, upstream):
+    assert bed.dns.answers("absent.cluster.local") == ["NXDOMAIN"]
+    assert bed.dns.answers("foocluster.local") == ["192.0.2.7"]  # ends like the domain, but is not in it
+    assert len(upstream.seen) == 1
+
+
+def test_upstream_that_does_not_answer_is_servfail(bed):
+    assert bed.dns.answers("silent.example.com") == ["SERVFAIL"]
+    assert bed.dns.answers("www.example.com") == ["192.0.2.7"]
+
+
+def test_upstream_dead_is_servfail(bed, upstream):
+    upstream.close()
+    assert bed.dns.answers("www.example.com") == ["SERVFAIL"]
+    assert bed.dns.query("www.example.com", tcp=True).rcode() == dns.rcode.SERVFAIL
+
+
+def test_second_nameserver_when_the_first_is_dead(bare_bed, upstream):
+    bed = bare_bed
+    bed.start_etcd()
+    bed.start_skydns(f"-nameservers=127.0.0.1:{reserve_port()},127.0.0.1:{upstream.port}", "-rtimeout=300ms")
+    assert bed.dns.answers("www.example.com") == ["192.0.2.7"]
+
+
+def test_no_rec_is_servfail(bare_bed, upstream):
+    bed = bare_bed
+    bed.start_etcd()
+    bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", "-no-rec")
+    assert bed.dns.answers("www.example.com") == ["SERVFAIL"]
+    assert upstream.seen == []
+
+
+def test_forwards_before_etcd_is_there(bare_bed, upstream):
+    bed = bare_bed
+    bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", is_waiting=False)
+    bed.wait_answers("www.example.com", "A", ["192.0.2.7"])
+    assert bed.dns.answers("x.cluster.local") == ["SERVFAIL"]
+
+
+def test_targets_outside_the_domain_are_looked_up(bed):
+    bed.etcd.put("/skydns/local/cluster/ext", value("www.example.com."))
+    bed.wait_answers("ext.cluster.local", "A", ["192.0.2.7", "www.example.com."])
+
+
+def test_many_forwarded_at_once(bed):
+    """From one socket, each with an answer of its own."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(10)
+        client.connect(("127.0.0.1", bed.dns.port))
+        questions = {n: dns.message.make_query(f"host-{n}.example.com", "A") for n in range(50)}
+        for number, question in questions.items():
+            question.id = number
+            client.send(question.to_wire())
+        replies = [dns.message.from_wire(client.recv(65535)) for _ in questions]
+    assert {reply.id for reply in replies} == set(questions)
+    for reply in replies:
+        assert questions[reply.id].is_response(reply) and len(reply.answer) == 1

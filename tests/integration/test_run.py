@@ -1,0 +1,179 @@
+"""`make run`: the whole system by one command, what it shows, and that nothing of it is left."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from bed import BIN_DIR
+from dns_client import Dns
+from kube import Kube, service
+from programs import Program, http_get, wait_until
+from records import label, value
+
+SCRIPT = Path(__file__).resolve().parents[1] / "support/run.py"
+READY = r"==== Ready: DNS on 127\.0\.0\.1:(\d+), health on (http://[\d.:]+/healthz)"
+
+
+class Run:
+    def __init__(self, program: Program):
+        self.program = program.start()
+        ready = re.search(READY, program.wait_line(READY, timeout_s=60))
+        self.dns = Dns(int(ready[1]))
+        self.health_url = ready[2]
+        self.text = "\n".join(program.lines)
+        self.children = children_of(program.pid)
+
+
+def children_of(pid: int) -> set[str]:
+    """Processes, as pid and start time, so that another process with the same number is another one."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue  # it has just ended
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found.add(f"{stat.parent.name} {fields[19]}")
+    return found
+
+
+def is_alive(child: str) -> bool:
+    pid, started = child.split()
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return False
+    return fields[19] == started and fields[0] != "Z"
+
+
+def nothing_left(run: Run) -> None:
+    wait_until(lambda: not any(is_alive(child) for child in run.children), "every child has ended")
+
+
+@pytest.fixture
+def start_run():
+    started = []
+
+    def start(**env: str) -> Run:
+        program = Program(
+            "run", ["/usr/bin/python3", str(SCRIPT), "--bin", str(BIN_DIR)], env={"KUBECONFIG": ""} | env
+        )
+        started.append(program)
+        return Run(program)
+
+    yield start
+    for program in started:
+        program.kill()
+
+
+def test_shows_the_system_and_ends_without_a_trace(start_run):
+    run = start_run()
+    assert len(run.children) == 5
+    # The commands, and their real output.
+    assert re.search(r"^\$ etcdctl .*get --prefix /skydns$", run.text, re.M)
+    assert (
+        f"/skydns/local/cluster/svc/default/kubernetes/{label('10.96.0.1')}\n{value('10.96.0.1')}" in run.text
+    )
+    assert "/skydns/local/cluster/svc/default/db/db-0\n" + value("10.1.0.1") in run.text
+    assert re.search(
+        r"^\$ nslookup -port=\d+ kubernetes\.default\.svc\.cluster\.local 127\.0\.0\.1$", run.text, re.M
+    )
+    assert re.search(r"^Address: 10\.96\.0\.1$", run.text, re.M)
+    assert re.search(r"^\$ dig @127\.0\.0\.1 .* SRV$", run.text, re.M)
+    assert re.search(r"IN\s+SRV\s+10 100 8080 api\.default\.svc\.cluster\.local\.", run.text)
+    assert re.search(r"^\$ curl .*/healthz$", run.text, re.M) and "HTTP/1.1 200 OK" in run.text
+    # Every line of the programs has its name.
+    names = {line.split("|")[0].strip() for line in run.program.lines if re.match(r"\S+ +\| ", line)}
+    assert {"etcd", "kube2sky", "skydns"} <= names
+    assert http_get(run.health_url) == (200, "ok")
+    assert run.dns.answers("db.default.svc.cluster.local") == ["10.1.0.1", "10.1.0.2"]
+
+    run.program.signal(signal.SIGINT)
+    assert run.program.wait() == 0
+    nothing_left(run)
+    run.program.check_output()
+    assert "killed" not in "\n".join(run.program.lines)
+
+
+def test_a_service_added_as_it_says(start_run):
+    run = start_run()
+    create, ask, delete = (
+        next(line for line in run.program.lines if re.match(start, line))
+        for start in ("kubectl.* create ", "dig .* web", "kubectl.* delete ")
+    )
+    if shutil.which("kubectl"):
+        subprocess.run(create, shell=True, check=True, capture_output=True, timeout=60)
+    else:
+        Kube(re.search(r"http://\S+", create)[0]).create("services", service("web"))
+    name = "web.default.svc.cluster.local"
+    wait_until(lambda: run.dns.answers(name)[0].startswith("10.96."), "the new Service is answered")
+    shown = subprocess.run(ask, shell=True, check=True, capture_output=True, text=True, timeout=60).stdout
+    assert shown.split() == run.dns.answers(name)
+    if shutil.which("kubectl"):
+        subprocess.run(delete, shell=True, check=True, capture_output=True, timeout=60)
+    else:
+        Kube(re.search(r"http://\S+", create)[0]).delete("services", "web")
+    wait_until(lambda: run.dns.answers(name) == ["NXDOMAIN"], "the deleted Service is not answered")
+    run.program.stop()
+    nothing_left(run)
+
+
+def test_a_second_one_beside_the_first_takes_other_ports(start_run):
+    first = start_run()
+    second = start_run()
+    assert first.dns.port != second.dns.port
+    assert second.dns.answers("kubernetes.default.svc.cluster.local") == ["10.96.0.1"]
+    second.program.stop()
+    assert first.dns.answers("kubernetes.default.svc.cluster.local") == ["10.96.0.1"]
+    first.program.stop()
+
+
+def test_nothing_survives_its_kill(start_run):
+    run = start_run()
+    run.program.kill()
+    nothing_left(run)
+
+
+def test_a_program_that_dies_ends_the_rest(start_run):
+    run = start_run()
+    victim = next(
+        c for c in run.children if os.path.basename(os.readlink(f"/proc/{c.split()[0]}/exe")) == "skydns"
+    )
+    os.kill(int(victim.split()[0]), signal.SIGKILL)
+    assert run.program.wait() == 1
+    assert any("skydns has ended with status -9" in line for line in run.program.lines)
+    nothing_left(run)
+
+
+def test_follows_the_cluster_of_a_kubeconfig(start_run, kube, tmp_path):
+    made = kube.create("services", service("from-outside"))
+    config = tmp_path / "kubeconfig"
+    config.write_text(
+        f"""apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "{kube.url}"}}}}]
+users: [{{name: u, user: {{}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+"""
+    )
+    run = start_run(KUBECONFIG=str(config))
+    assert len(run.children) == 4, "no API server of its own"
+    wait_until(
+        lambda: run.dns.answers("from-outside.default.svc.cluster.local") == [made["spec"]["clusterIP"]],
+        "its Service",
+    )
+    run.program.stop()
+    nothing_left(run)
+
+
+def test_programs_that_are_not_built_are_one_line(tmp_path):
+    program = Program(
+        "run", ["/usr/bin/python3", str(SCRIPT), "--bin", str(tmp_path)], env={"KUBECONFIG": ""}
+    ).start()
+    assert program.wait() == 1
+    assert any(line.startswith("run: ") and "kube2sky cannot be started" in line for line in program.lines)
