@@ -86,7 +86,7 @@ static void forget_list(struct reflector *reflector)
     reflector->continue_token = NULL;
 }
 
-static void wait(struct reflector *reflector)
+static void retry_later(struct reflector *reflector)
 {
     uint32_t delay_ms = backoff_next_ms(&reflector->backoff, backoff_random());
     ev_timer_set(&reflector->retry, (double)delay_ms / 1000, 0);
@@ -109,9 +109,9 @@ static void fail(struct reflector *reflector, const struct err *err)
               LOG_STR("reason", err->msg));
     if (err->code != ERR_COMPACTED) {
         report(reflector, err);
-        wait(reflector);
+        retry_later(reflector);
     } else if (reflector->is_relisting) {
-        wait(reflector);
+        retry_later(reflector);
     } else {
         reflector->is_relisting = true;
         begin(reflector);
@@ -269,7 +269,7 @@ static void on_watch_end(void *data, const struct err *err)
         backoff_reset(&reflector->backoff);
         begin(reflector);
     } else {
-        wait(reflector);
+        retry_later(reflector);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "tests/support/http_script.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -104,7 +105,9 @@ static void on_write(struct ev_loop *loop, ev_io *w, int revents)
     ssize_t n = send(connection->fd, step->reply + connection->sent, len, MSG_NOSIGNAL);
     (void)revents;
     if (n < 0) {
-        close_connection(connection);
+        if (errno != EAGAIN) {
+            close_connection(connection);
+        }
         return;
     }
     connection->sent += (size_t)n;
@@ -138,7 +141,7 @@ static void on_read(struct ev_loop *loop, ev_io *w, int revents)
 static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
 {
     struct http_script *script = w->data;
-    int fd = accept(script->fd, NULL, NULL);
+    int fd = accept4(script->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     const int on = 1;
     (void)revents;
     if (fd < 0) {

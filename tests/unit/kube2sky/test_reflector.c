@@ -1,0 +1,541 @@
+/* The reflector over a real kube_client, against a scripted API server on the same loop. */
+#include "kube2sky/reflector.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/buf.h"
+#include "common/xalloc.h"
+#include "kube2sky/kube_client.h"
+#include "kube2sky/kube_lines.h"
+#include "tests/support/http_script.h"
+
+/* Far above what anything here takes: it only ends a hang. */
+enum { GUARD_S = 60 };
+
+/* A watch with timeoutSeconds=0 counts as having run its time however soon it ends. */
+static const struct reflector_timing quick = {
+    .overdue_ms = 60000, .retry_first_ms = 1, .retry_max_ms = 4};
+
+struct fixture {
+    struct ev_loop *loop;
+    struct http_script *script;
+    struct kube_client *client;
+    struct reflector *reflector;
+    ev_timer guard;
+    struct buf log; /* a line for each callback */
+    const char *want;
+    char *token_path; /* written with `new` when a 401 is reported */
+};
+
+/* ---- What the owner sees, as lines ---- */
+
+static void note(struct fixture *f, const char *format, ...) PRINTF_LIKE(2, 3);
+static void note(struct fixture *f, const char *format, ...)
+{
+    char line[600];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args); /* cut ones differ from what is wanted */
+    va_end(args);
+    buf_append_str(&f->log, line);
+    buf_append_char(&f->log, '\n');
+    if (f->log.len >= strlen(f->want)) {
+        ev_break(f->loop, EVBREAK_ALL);
+    }
+}
+
+static void on_list_begin(void *data, enum kube_kind kind)
+{
+    note(data, "begin %s", kube_kind_name(kind));
+}
+
+static void on_upsert(void *data, struct kube_object *object)
+{
+    note(data, "upsert %s/%s", object->ns, object->name);
+    kube_object_free(object);
+}
+
+static void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
+{
+    (void)kind;
+    note(data, "remove %s/%s", ns, name);
+}
+
+static void on_list_end(void *data, enum kube_kind kind)
+{
+    note(data, "end %s", kube_kind_name(kind));
+}
+
+static void on_bad(void *data, enum kube_kind kind, const char *name, const struct err *err)
+{
+    (void)kind;
+    note(data, "bad %s: %s", name, err->msg);
+}
+
+static void put_token(const char *path, const char *token)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(token, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The URL has a port of its own each time: it is left out. */
+static void on_state(void *data, enum kube_kind kind, const struct err *err)
+{
+    struct fixture *f = data;
+    (void)kind;
+    if (!err) {
+        note(f, "state ok");
+        return;
+    }
+    const char *url = http_script_url(f->script);
+    const char *at = strstr(err->msg, url);
+    note(f, "state %.*s%s", (int)(at ? at - err->msg : 0), err->msg,
+         at ? at + strlen(url) : err->msg);
+    if (f->token_path && strstr(err->msg, "401")) {
+        put_token(f->token_path, "new");
+    }
+}
+
+/* ---- Running ---- */
+
+static void on_guard(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct fixture *f = w->data;
+    const char *problem = http_script_problem(f->script);
+    (void)loop;
+    (void)revents;
+    fail_msg("stuck after:\n%s\nrequests taken: %zu\n%s", buf_cstr(&f->log),
+             http_script_taken(f->script), problem ? problem : "");
+}
+
+static void start(struct fixture *f, const struct http_step *steps, size_t count,
+                  const struct reflector_timing *timing)
+{
+    f->loop = ev_loop_new(0);
+    f->script = http_script_new(f->loop, steps, count);
+    ev_timer_init(&f->guard, on_guard, GUARD_S, 0);
+    f->guard.data = f;
+    ev_timer_start(f->loop, &f->guard);
+    buf_init(&f->log, 1 << 20);
+
+    struct err err = {0};
+    char *config = NULL;
+    struct kube_client_config client_config = {.loop = f->loop,
+                                               .kube_master_url = http_script_url(f->script)};
+    if (f->token_path) {
+        config = xasprintf("%s.config", f->token_path);
+        char *text =
+            xasprintf("{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],"
+                      " clusters: [{name: k, cluster: {server: '%s'}}],"
+                      " users: [{name: u, user: {tokenFile: '%s'}}]}",
+                      http_script_url(f->script), f->token_path);
+        put_token(config, text);
+        free(text);
+        client_config.kubecfg_file = config;
+    }
+    if (kube_client_new(&client_config, &f->client, &err) < 0) {
+        fail_msg("%s", err.msg);
+    }
+    if (config) {
+        assert_int_equal(unlink(config), 0);
+        free(config);
+    }
+    const struct reflector_config reflector_config = {
+        .loop = f->loop,
+        .client = f->client,
+        .kind = KUBE_SERVICE,
+        .timing = timing,
+        .list_begin = on_list_begin,
+        .upsert = on_upsert,
+        .remove = on_remove,
+        .list_end = on_list_end,
+        .bad = on_bad,
+        .state = on_state,
+        .data = f,
+    };
+    f->reflector = reflector_start(&reflector_config);
+    assert_int_equal(f->log.len, 0); /* nothing from inside */
+}
+
+static void finish(struct fixture *f)
+{
+    reflector_stop(f->reflector);
+    kube_client_free(f->client);
+    http_script_free(f->script);
+    ev_timer_stop(f->loop, &f->guard);
+    ev_loop_destroy(f->loop);
+    buf_fini(&f->log);
+}
+
+/* Runs until as much was noted as is wanted and every step was taken; both must be as wanted. */
+static void run_with(struct fixture *f, const struct http_step *steps, size_t count,
+                     const struct reflector_timing *timing)
+{
+    start(f, steps, count, timing);
+    do {
+        ev_run(f->loop, EVRUN_ONCE);
+    } while (!http_script_problem(f->script) &&
+             (f->log.len < strlen(f->want) || http_script_taken(f->script) < count));
+    if (http_script_problem(f->script)) {
+        fail_msg("%s\nafter:\n%s", http_script_problem(f->script), buf_cstr(&f->log));
+    }
+    if (strcmp(buf_cstr(&f->log), f->want) != 0) {
+        fail_msg("got:\n%swant:\n%s", buf_cstr(&f->log), f->want);
+    }
+    finish(f);
+}
+
+static void run(const struct http_step *steps, size_t count, const char *want)
+{
+    struct fixture f = {.want = want};
+    run_with(&f, steps, count, &quick);
+}
+
+/* ---- Steps ---- */
+
+#define LIST    "GET /api/v1/services?limit=500 "
+#define PAGE(t) "GET /api/v1/services?limit=500&continue=" t " "
+#define WATCH(v)                                                                                   \
+    "GET /api/v1/services?watch=true&allowWatchBookmarks=true&timeoutSeconds=0&resourceVersion=" v \
+    " "
+
+#define OBJECT(name, version)                                                                 \
+    "{\"metadata\":{\"namespace\":\"d\",\"name\":\"" name "\",\"resourceVersion\":\"" version \
+    "\"},\"spec\":{}}"
+#define BROKEN(name, version)                                                                 \
+    "{\"metadata\":{\"namespace\":\"d\",\"name\":\"" name "\",\"resourceVersion\":\"" version \
+    "\"},\"spec\":7}"
+#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
+#define BOOKMARK(version) \
+    EVENT("BOOKMARK", "{\"kind\":\"Service\",\"metadata\":{\"resourceVersion\":\"" version "\"}}")
+#define STATUS(code, message) \
+    "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"" message "\",\"code\":" code "}"
+
+static struct http_step list_step(const char *request, const char *version, const char *token,
+                                  const char *items)
+{
+    char *body = xasprintf("{\"kind\":\"ServiceList\",\"metadata\":{\"resourceVersion\":\"%s\","
+                           "\"continue\":\"%s\"},\"items\":[%s]}\n",
+                           version, token, items);
+    struct http_step step = {.request = request, .reply = http_reply_body("200 OK", body)};
+    free(body);
+    return step;
+}
+
+static struct http_step error_step(const char *request, const char *status, const char *body)
+{
+    return (struct http_step){.request = request, .reply = http_reply_body(status, body)};
+}
+
+/* lines end with NULL. */
+#define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static struct http_step watch_step(const char *request, enum http_stream stream,
+                                   const char *const *lines)
+{
+    return (struct http_step){.request = request, .reply = http_reply_stream(stream, lines)};
+}
+
+static struct http_step held_watch(const char *request)
+{
+    return watch_step(request, HTTP_STREAM_GOES_ON, (const char *const[]){NULL});
+}
+
+/* ---- Tests ---- */
+
+/* The watch begins at the first page's version. */
+static void test_two_pages_then_events(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "t/1+", OBJECT("a", "1") "," OBJECT("b", "2")),
+        list_step(PAGE("t%2F1%2B"), "11", "", OBJECT("c", "3")),
+        watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ADDED", OBJECT("d", "12")), EVENT("MODIFIED", OBJECT("a", "13")),
+                         EVENT("DELETED", OBJECT("b", "14")),
+                         EVENT("DELETED", OBJECT("never-seen", "15")),
+                         EVENT("MODIFIED", OBJECT("a", "13")))),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nupsert d/a\nupsert d/b\nupsert d/c\nend services\nstate ok\n"
+        "upsert d/d\nupsert d/a\nremove d/b\nremove d/never-seen\nupsert d/a\n");
+}
+
+/* A watch that ended is resumed at the last event's or bookmark's version. */
+static void test_resume(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_ENDS, LINES(EVENT("ADDED", OBJECT("a", "12")))),
+        watch_step(WATCH("12"), HTTP_STREAM_ENDS,
+                   LINES(EVENT("ADDED", OBJECT("b", "13")), BOOKMARK("20"))),
+        watch_step(WATCH("20"), HTTP_STREAM_GOES_ON, LINES(EVENT("ADDED", OBJECT("c", "21")))),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\nupsert d/a\nupsert d/b\nupsert d/c\n");
+}
+
+static void test_continue_expired(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "t1", OBJECT("a", "1")),
+        error_step(PAGE("t1"), "410 Gone",
+                   "{\"kind\":\"Status\",\"code\":410,\"metadata\":{\"continue\":\"t2\"}}"),
+        list_step(LIST, "15", "", OBJECT("a", "1")),
+        held_watch(WATCH("15")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nupsert d/a\nbegin services\nupsert d/a\nend services\nstate ok\n");
+}
+
+/* History gone: as an event, and as a status. Neither is worth a report. */
+static void test_watch_gone(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ERROR", STATUS("410", "too old resource version")),
+                         EVENT("ADDED", OBJECT("not-to-be-seen", "11")))),
+        list_step(LIST, "20", "", OBJECT("a", "19")),
+        error_step(WATCH("20"), "410 Gone", STATUS("410", "gone")),
+        list_step(LIST, "30", "", ""),
+        held_watch(WATCH("30")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\n"
+        "begin services\nupsert d/a\nend services\n"
+        "begin services\nend services\n");
+}
+
+static void test_other_error_event(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ERROR", STATUS("500", "etcd is away")))),
+        list_step(LIST, "20", "", ""),
+        held_watch(WATCH("20")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\n"
+        "state watch of services: 500 etcd is away\n"
+        "begin services\nend services\nstate ok\n");
+}
+
+/* The half line is dropped, and comes again whole. */
+static void test_cut_in_a_line(void **state)
+{
+    static const char line[] = EVENT("ADDED", OBJECT("b", "12"));
+    (void)state;
+    for (size_t cut = 0; cut < strlen(line); cut += 7) {
+        char *half = xstrndup(line, cut);
+        struct http_step steps[] = {
+            list_step(LIST, "10", "", ""),
+            watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
+                       cut ? LINES(EVENT("ADDED", OBJECT("a", "11")), half)
+                           : LINES(EVENT("ADDED", OBJECT("a", "11")))),
+            watch_step(WATCH("11"), HTTP_STREAM_GOES_ON, LINES(line)),
+        };
+        steps[1].is_closed = true;
+        run(steps, ARRAY_LEN(steps),
+            "begin services\nend services\nstate ok\nupsert d/a\n"
+            "state GET /api/v1/services: the connection was closed in the middle of the answer\n"
+            "state ok\nupsert d/b\n");
+        free(half);
+    }
+}
+
+/* However the network cuts the bytes. */
+static void test_in_pieces(void **state)
+{
+    (void)state;
+    for (size_t piece = 1; piece < 40; piece += 13) {
+        struct http_step steps[] = {
+            list_step(LIST, "10", "", OBJECT("a", "1")),
+            watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
+                       LINES(EVENT("ADDED", OBJECT("b", "11")), EVENT("ADDED", OBJECT("c", "12")))),
+        };
+        steps[0].piece_bytes = piece;
+        steps[1].piece_bytes = piece;
+        run(steps, ARRAY_LEN(steps),
+            "begin services\nupsert d/a\nend services\nstate ok\nupsert d/b\nupsert d/c\n");
+    }
+}
+
+/* A broken object takes no other with it, and the watch goes on behind it. */
+static void test_broken_objects(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", OBJECT("a", "1") "," BROKEN("b", "2") "," OBJECT("c", "3")),
+        watch_step(WATCH("10"), HTTP_STREAM_ENDS,
+                   LINES(EVENT("ADDED", OBJECT("d", "11")), EVENT("MODIFIED", BROKEN("d", "12")))),
+        watch_step(WATCH("12"), HTTP_STREAM_GOES_ON, LINES(EVENT("DELETED", BROKEN("d", "13")))),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nupsert d/a\nbad d/b: spec: expected an object, found a number\n"
+        "upsert d/c\nend services\nstate ok\nupsert d/d\n"
+        "bad d/d: spec: expected an object, found a number\nremove d/d\n");
+}
+
+/* A line that is no event: it is not known what was missed. */
+static void test_unreadable_line(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_GOES_ON, LINES("oops\n")),
+        list_step(LIST, "20", "", ""),
+        held_watch(WATCH("20")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\n"
+        "state watch of services: watch event: no JSON object with type and object\n"
+        "begin services\nend services\nstate ok\n");
+}
+
+static void test_line_too_long(void **state)
+{
+    char *line = xmalloc(KUBE_LINE_MAX + 2);
+    (void)state;
+    memset(line, 'x', KUBE_LINE_MAX + 1);
+    line[KUBE_LINE_MAX + 1] = '\0';
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_GOES_ON, LINES(line)),
+        list_step(LIST, "20", "", ""),
+        held_watch(WATCH("20")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\n"
+        "state GET /api/v1/services: an event is longer than 8388608 bytes\n"
+        "begin services\nend services\nstate ok\n");
+    free(line);
+}
+
+/* What the server says is in the report; the same is not reported twice. */
+static void test_refusals(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        error_step(LIST, "403 Forbidden", STATUS("403", "services is forbidden")),
+        error_step(LIST, "403 Forbidden", STATUS("403", "services is forbidden")),
+        error_step(LIST, "503 Service Unavailable", "not yet\nmore"),
+        error_step(LIST, "200 OK", "<html>"),
+        list_step(LIST, "10", "", ""),
+        error_step(WATCH("10"), "429 Too Many Requests", STATUS("429", "slow down")),
+        error_step(WATCH("10"), "400 Bad Request", STATUS("400", "invalid version")),
+        list_step(LIST, "20", "", ""),
+        held_watch(WATCH("20")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "state GET /api/v1/services: 403 Forbidden: services is forbidden\n"
+        "state GET /api/v1/services: 503 Service Unavailable: not yet\n"
+        "begin services\n"
+        "state services: list: no JSON object, or cut short\n"
+        "begin services\nend services\n"
+        "state GET /api/v1/services: 429 Too Many Requests: slow down\n"
+        "state GET /api/v1/services: 400 Bad Request: invalid version\n"
+        "begin services\nend services\nstate ok\n");
+}
+
+/* A version the server has not reached: two watches that end without a word. */
+static void test_silent_watches(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("900"))),
+        watch_step(WATCH("900"), HTTP_STREAM_ENDS, (const char *const[]){NULL}),
+        watch_step(WATCH("900"), HTTP_STREAM_ENDS, (const char *const[]){NULL}),
+        list_step(LIST, "11", "", OBJECT("a", "11")),
+        held_watch(WATCH("11")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\nbegin services\nupsert d/a\nend services\n");
+}
+
+/* A watch the server neither ends nor feeds is left; after the second, the list. A second is far
+ * more than the answer that opens one takes. */
+static void test_overdue_watches(void **state)
+{
+    const struct reflector_timing timing = {
+        .overdue_ms = 1000, .retry_first_ms = 1, .retry_max_ms = 4};
+    struct fixture f = {.want = "begin services\nend services\nstate ok\n"
+                                "state watch of services: the server did not end it at its "
+                                "timeout and is silent\n"
+                                "state ok\n"
+                                "state watch of services: the server did not end it at its "
+                                "timeout and is silent\n"
+                                "begin services\nend services\n"};
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        held_watch(WATCH("10")),
+        held_watch(WATCH("10")),
+        list_step(LIST, "20", "", ""),
+    };
+    run_with(&f, steps, ARRAY_LEN(steps), &timing);
+}
+
+/* A 401 makes the token file be read again. */
+static void test_token_renewed(void **state)
+{
+    char path[] = "/tmp/test_reflector.XXXXXX";
+    int fd = mkstemp(path);
+    struct fixture f = {
+        .want = "state GET /api/v1/services: 401 Unauthorized: the credentials are missing, wrong "
+                "or expired: Unauthorized\n"
+                "begin services\nend services\nstate ok\n",
+        .token_path = path,
+    };
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(close(fd), 0);
+    put_token(path, "old");
+    struct http_step steps[] = {
+        error_step(LIST, "401 Unauthorized", STATUS("401", "Unauthorized")),
+        list_step(LIST, "10", "", ""),
+        held_watch(WATCH("10")),
+    };
+    steps[0].header = "Authorization: Bearer old";
+    steps[1].header = "Authorization: Bearer new";
+    steps[2].header = "Authorization: Bearer new";
+    run_with(&f, steps, ARRAY_LEN(steps), &quick);
+    assert_int_equal(unlink(path), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_pages_then_events),
+        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_continue_expired),
+        cmocka_unit_test(test_watch_gone),
+        cmocka_unit_test(test_other_error_event),
+        cmocka_unit_test(test_cut_in_a_line),
+        cmocka_unit_test(test_in_pieces),
+        cmocka_unit_test(test_broken_objects),
+        cmocka_unit_test(test_unreadable_line),
+        cmocka_unit_test(test_line_too_long),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_silent_watches),
+        cmocka_unit_test(test_overdue_watches),
+        cmocka_unit_test(test_token_renewed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
