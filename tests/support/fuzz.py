@@ -59,8 +59,8 @@ def main():
         for name, executions, problem in pool.map(
                 lambda source: fuzz(source, build, options.seconds), sources):
             broken += bool(problem)
-            print(f"{'FAIL' if problem else 'ok':4} {name}: {executions} executions "
-                  f"{problem.rstrip()}", flush=True)
+            print(f"{'FAIL' if problem else 'ok':4} {name}: {executions} executions"
+                  + (f": {problem.rstrip()}" if problem else ""), flush=True)
     print(f"{len(sources)} fuzz targets, {broken} with a finding")
     return 1 if broken or not sources else 0
 
