@@ -3,9 +3,9 @@
  * streams without an end. Runs on the loop's thread only; nothing blocks (names are looked up in a
  * thread of libcurl's). Redirects are not followed.
  *
- * A call that has the connection to itself while it runs; a finished one leaves it to the next call
- * to the same place with the same TLS settings. A dead peer is noticed after 30 s at the latest by
- * TCP keepalive, a silent one by silence_ms.
+ * A call has its connection to itself while it runs, and leaves it to the next call to the same
+ * place with the same TLS settings. TCP keepalive notices a dead peer within 30 s, silence_ms one
+ * that is alive and says nothing.
  *
  * Proxies: https_proxy, http_proxy and no_proxy of the environment, unless the call names one; none
  * for loopback addresses. */
