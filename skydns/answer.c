@@ -104,15 +104,16 @@ static void deny_data(struct answer *a)
     deny(a, DNS_RCODE_NOERROR);
 }
 
-/* The apex exists whatever the store holds: it has a SOA. */
 static bool is_apex(const struct answer *a)
 {
     return dname_equal(&a->name, &a->config->domain);
 }
 
+/* The apex and the name server's name, with what lies between, exist whatever the store holds. */
 static void deny_name(struct answer *a)
 {
-    deny(a, is_apex(a) ? DNS_RCODE_NOERROR : DNS_RCODE_NXDOMAIN);
+    bool exists = dname_is_within(&a->ns_domain, &a->name);
+    deny(a, exists ? DNS_RCODE_NOERROR : DNS_RCODE_NXDOMAIN);
 }
 
 static void forward(struct answer *a)
@@ -160,15 +161,6 @@ static const struct store_record *nth(const struct answer *a, const struct looku
     return lookup_record(a->follow.lookup, span, i);
 }
 
-static void answer_address(struct answer *a, enum follow_families families)
-{
-    struct lookup_span span;
-    if (find_records(a, &a->name, &span)) {
-        lookup_keep_group(a->follow.lookup, &span);
-        follow_records(&a->follow, &span, a->owner, families, &a->plan.answers);
-    }
-}
-
 /* The addresses of what an SRV, MX or NS record points to; those of an IP host are its own. */
 static void add_target(struct answer *a, const struct store_record *record, struct slice owner)
 {
@@ -193,12 +185,11 @@ static void answer_srv(struct answer *a)
             weights_add(&a->weights, a->config, record);
         }
     }
-    struct slice owner = a->owner;
     for (size_t i = 0; i < span.count && !follow_is_walk_deferred(&a->follow); i++) {
         const struct store_record *record = nth(a, &span, i);
         if (rrsynth_has_target(record)) {
             uint16_t weight = weights_share(&a->weights, a->config, record);
-            struct rr rr = rrsynth_srv(a->config, record, owner, weight);
+            struct rr rr = rrsynth_srv(a->config, record, a->owner, weight);
             rr_list_add(&a->plan.answers, &rr);
             add_target(a, record, rr.data);
         }
@@ -227,20 +218,42 @@ static void answer_mx(struct answer *a)
 }
 
 /* Without keys for name servers this server says it is the one, at the address it was reached. */
+static bool has_ns_keys(const struct answer *a)
+{
+    return store_find(a->follow.store, &a->ns_domain, NULL) != NULL;
+}
+
+static void add_own_address(struct answer *a, struct slice owner, enum follow_families families,
+                            struct rr_list *out)
+{
+    const struct ip *ip = &a->in.local;
+    enum follow_families family = ip->family_bytes == 4 ? FOLLOW_A : FOLLOW_AAAA;
+    if (ip->family_bytes > 0 && (families & family)) {
+        struct rr rr = {.owner = owner,
+                        .ttl_s = a->config->ttl_s,
+                        .type = family == FOLLOW_A ? DNS_TYPE_A : DNS_TYPE_AAAA,
+                        .data = slice_of(ip->bytes, ip->family_bytes)};
+        rr_list_add(out, &rr);
+    }
+}
+
 static void answer_own_ns(struct answer *a)
 {
     struct slice name = rr_name(&a->ns_domain);
-    struct rr ns = {
-        .owner = a->owner, .ttl_s = a->config->ttl_s, .type = DNS_TYPE_NS, .data = name};
-    rr_list_add(&a->plan.answers, &ns);
-    if (a->in.local.family_bytes) {
-        struct rr address = {
-            .owner = name,
-            .ttl_s = a->config->ttl_s,
-            .type = a->in.local.family_bytes == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA,
-            .data = slice_of(a->in.local.bytes, a->in.local.family_bytes),
-        };
-        rr_list_add(&a->plan.additionals, &address);
+    add_answer(
+        a, (struct rr){
+               .owner = a->owner, .ttl_s = a->config->ttl_s, .type = DNS_TYPE_NS, .data = name});
+    add_own_address(a, name, FOLLOW_BOTH, &a->plan.additionals);
+}
+
+static void answer_address(struct answer *a, enum follow_families families)
+{
+    struct lookup_span span;
+    if (dname_equal(&a->name, &a->ns_domain) && !has_ns_keys(a)) {
+        add_own_address(a, a->owner, families, &a->plan.answers);
+    } else if (find_records(a, &a->name, &span)) {
+        lookup_keep_group(a->follow.lookup, &span);
+        follow_records(&a->follow, &span, a->owner, families, &a->plan.answers);
     }
 }
 
@@ -261,7 +274,7 @@ static void answer_ns(struct answer *a)
     if (!is_apex(a)) {
         return;
     }
-    if (!store_find(a->follow.store, &a->ns_domain, NULL)) {
+    if (!has_ns_keys(a)) {
         answer_own_ns(a);
         return;
     }
@@ -297,12 +310,6 @@ static void answer_txt(struct answer *a)
     }
 }
 
-static const struct store_record *find_exact(const struct answer *a)
-{
-    const struct store_node *node = store_find(a->follow.store, &a->name, NULL);
-    return node ? store_node_record(node) : NULL;
-}
-
 /* A type of which there is no data. */
 static void answer_nothing(struct answer *a)
 {
@@ -314,7 +321,7 @@ static void answer_nothing(struct answer *a)
 /* Only the key of exactly this name: what is below it has names of its own. */
 static void answer_cname(struct answer *a)
 {
-    const struct store_record *record = find_exact(a);
+    const struct store_record *record = lookup_exact(a->follow.store, &a->name);
     if (!record || record->host != STORE_HOST_NAME) {
         answer_nothing(a);
         return;
@@ -328,8 +335,7 @@ static void answer_soa(struct answer *a)
         answer_nothing(a);
         return;
     }
-    struct rr rr = soa_rr(a, a->owner, a->config->ttl_s);
-    rr_list_add(&a->plan.answers, &rr);
+    add_answer(a, soa_rr(a, a->owner, a->config->ttl_s));
 }
 
 static void answer_in_domain(struct answer *a)
@@ -378,7 +384,7 @@ static bool is_reverse(const struct answer *a)
 /* A reverse name that a key says; others belong to somebody else. */
 static bool answer_reverse(struct answer *a)
 {
-    const struct store_record *record = find_exact(a);
+    const struct store_record *record = lookup_exact(a->follow.store, &a->name);
     if (!record || record->host != STORE_HOST_NAME) {
         return false;
     }
@@ -412,55 +418,12 @@ static void answer_chaos(struct answer *a)
     }
     a->plan.rr_class = DNS_CLASS_CH;
     for (; *texts; texts++) {
-        struct rr rr = {.owner = a->owner, .type = DNS_TYPE_TXT, .data = slice_str(*texts)};
-        rr_list_add(&a->plan.answers, &rr);
+        add_answer(a,
+                   (struct rr){.owner = a->owner, .type = DNS_TYPE_TXT, .data = slice_str(*texts)});
     }
 }
 
 /* ---- The whole ---- */
-
-/* Marsaglia's xorshift; 0 would stay 0. */
-static uint32_t next_random(uint32_t *state)
-{
-    uint32_t x = *state ? *state : 1;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return *state = x;
-}
-
-static bool is_rotated_with(const struct rr *a, const struct rr *b)
-{
-    return (a->type == DNS_TYPE_A || a->type == DNS_TYPE_AAAA) && a->type == b->type &&
-           rr_same_name(a->owner, b->owner);
-}
-
-/* The addresses of each name among themselves; CNAMEs stay before what they point to. */
-static void shuffle_addresses(struct rr_list *list, uint32_t *random)
-{
-    for (size_t first = 0, end; first < list->count; first = end) {
-        for (end = first + 1;
-             end < list->count && is_rotated_with(&list->items[first], &list->items[end]); end++) {
-            size_t other = first + next_random(random) % (end - first + 1);
-            struct rr rr = list->items[end];
-            list->items[end] = list->items[other];
-            list->items[other] = rr;
-        }
-    }
-}
-
-/* Several answers share their smallest TTL, and at most the configured one; one keeps its own. */
-static void level_ttls(struct answer *a)
-{
-    struct rr_list *answers = &a->plan.answers;
-    uint32_t ttl_s = a->config->ttl_s;
-    for (size_t i = 0; i < answers->count; i++) {
-        ttl_s = answers->items[i].ttl_s < ttl_s ? answers->items[i].ttl_s : ttl_s;
-    }
-    for (size_t i = 0; i < answers->count && answers->count > 1; i++) {
-        answers->items[i].ttl_s = ttl_s;
-    }
-}
 
 static void start(struct answer *a, const struct answer_input *input)
 {
@@ -512,9 +475,11 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
     }
     if (answer->config->round_robin) {
         uint32_t random = input->random;
-        shuffle_addresses(&answer->plan.answers, &random);
-        shuffle_addresses(&answer->plan.additionals, &random);
+        rr_list_shuffle_addresses(&answer->plan.answers, &random);
+        rr_list_shuffle_addresses(&answer->plan.additionals, &random);
     }
-    level_ttls(answer);
+    if (answer->plan.answers.count > 1) { /* a single one keeps its own */
+        rr_list_level_ttls(&answer->plan.answers, answer->config->ttl_s);
+    }
     return ENGINE_REPLY;
 }

@@ -30,6 +30,7 @@ struct pattern {
     const struct dname *name;
     struct dname_labels labels;
     int wildcard; /* the label with the first wildcard seen from the root; -1: none */
+    bool has_dotted_label;
 };
 
 struct lookup *lookup_new(size_t capacity)
@@ -181,16 +182,21 @@ static struct pattern pattern_of(const struct dname *name, unsigned fixed_labels
 {
     struct pattern p = {.name = name, .wildcard = -1};
     dname_labels(name, &p.labels);
-    for (int i = p.labels.count - (int)fixed_labels - 1; i >= 0 && p.wildcard < 0; i--) {
-        if (is_wildcard(dname_label(name, p.labels.offsets[i]))) {
+    for (int i = p.labels.count - (int)fixed_labels - 1; i >= 0; i--) {
+        struct slice label = dname_label(name, p.labels.offsets[i]);
+        if (p.wildcard < 0 && is_wildcard(label)) {
             p.wildcard = i;
         }
+        p.has_dotted_label = p.has_dotted_label || memchr(label.ptr, '.', label.len);
     }
     return p;
 }
 
 static const struct store_node *find_listed(const struct store *store, const struct pattern *p)
 {
+    if (p->has_dotted_label) {
+        return NULL;
+    }
     if (p->wildcard < 0) {
         return store_find(store, p->name, NULL);
     }
@@ -285,6 +291,13 @@ bool lookup_exists(const struct store *store, const struct dname *name, unsigned
 {
     struct pattern p = pattern_of(name, fixed_labels);
     return find_listed(store, &p) != NULL;
+}
+
+const struct store_record *lookup_exact(const struct store *store, const struct dname *name)
+{
+    struct pattern p = pattern_of(name, 0);
+    const struct store_node *node = p.has_dotted_label ? NULL : store_find(store, name, NULL);
+    return node ? store_node_record(node) : NULL;
 }
 
 static unsigned depth(const struct store_record *record)

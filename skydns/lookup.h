@@ -8,6 +8,8 @@
  * A label `*` or `any` stands for any one label. The labels right of the first wildcard name what
  * is listed, the rest picks from the listing: below it, a label `_tcp` is hidden even when named.
  *
+ * A label with a dot in it matches no key, though a key may have one: it would be two labels.
+ *
  * Records come in the order of their keys, label by label from the root, and one whose data equals
  * an earlier one's is left out; so the same store gives the same answer every time.
  *
@@ -59,6 +61,9 @@ enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
 
 /* Whether lookup_find would find the name. */
 bool lookup_exists(const struct store *store, const struct dname *name, unsigned fixed_labels);
+
+/* The record of exactly this name, or NULL; a wildcard is a label like any other. */
+const struct store_record *lookup_exact(const struct store *store, const struct dname *name);
 
 /* Keeps the records of one group, as SkyDNS did: that of the record closest to the root, with those
  * that have no group; all records, if that one has none or if the closest ones disagree. */

@@ -144,3 +144,43 @@ void rr_list_add(struct rr_list *list, const struct rr *rr)
         *find_slot(list, rr) = (uint16_t)list->count;
     }
 }
+
+/* Marsaglia's xorshift; 0 would stay 0. */
+static uint32_t next_random(uint32_t *state)
+{
+    uint32_t x = *state ? *state : 1;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return *state = x;
+}
+
+static bool are_addresses_of_one_name(const struct rr *a, const struct rr *b)
+{
+    return (a->type == DNS_TYPE_A || a->type == DNS_TYPE_AAAA) && a->type == b->type &&
+           rr_same_name(a->owner, b->owner);
+}
+
+void rr_list_shuffle_addresses(struct rr_list *list, uint32_t *random)
+{
+    struct rr *items = list->items;
+    for (size_t first = 0, end; first < list->count; first = end) {
+        end = first + 1;
+        while (end < list->count && are_addresses_of_one_name(&items[first], &items[end])) {
+            size_t other = first + next_random(random) % (end - first + 1);
+            struct rr rr = items[end];
+            items[end++] = items[other];
+            items[other] = rr;
+        }
+    }
+}
+
+void rr_list_level_ttls(struct rr_list *list, uint32_t ttl_s)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        ttl_s = list->items[i].ttl_s < ttl_s ? list->items[i].ttl_s : ttl_s;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        list->items[i].ttl_s = ttl_s;
+    }
+}

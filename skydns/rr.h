@@ -51,4 +51,11 @@ void rr_list_clear(struct rr_list *list);
  * the place of the earlier: a name has one (RFC 2181 10.1). */
 void rr_list_add(struct rr_list *list, const struct rr *rr);
 
+/* Shuffles the addresses of each name among themselves; CNAMEs stay before what they point to. No
+ * more records may be added then. */
+void rr_list_shuffle_addresses(struct rr_list *list, uint32_t *random);
+
+/* Gives all records the smallest TTL among them, and at most ttl_s. */
+void rr_list_level_ttls(struct rr_list *list, uint32_t ttl_s);
+
 #endif

@@ -99,11 +99,20 @@ static const struct fixture_key keys[] = {
     {"local/cluster/g2/b", "{'host':'10.9.1.2','group':'y'}"},
     {"local/cluster/g3/a", "{'host':'10.9.2.1'}"},
     {"local/cluster/g3/sub/b", "{'host':'10.9.2.2','group':'y'}"},
+    {"local/cluster/g4/a/deep", "{'host':'10.9.3.1','group':'y'}"},
+    {"local/cluster/g4/b", "{'host':'10.9.3.2','group':'x'}"},
+    {"local/cluster/g5/a/deep", "{'host':'10.9.4.1','group':'y'}"},
+    {"local/cluster/g5/b", "{'host':'10.9.4.2'}"},
+    {"local/cluster/g5/c", "{'host':'10.9.4.3','group':'x'}"},
 
     /* mail */
     {"local/cluster/mail/a", "{'host':'10.10.0.1','mail':true,'targetstrip':1}"},
     {"local/cluster/mail/b", "{'host':'db.default.svc.cluster.local','mail':true,'priority':5}"},
     {"local/cluster/mail/c", "{'host':'10.10.0.3'}"},
+    {"local/cluster/mail/d", "{'text':'no host','mail':true}"},
+
+    {"local/cluster/dotted/a.b", "{'host':'10.12.0.1'}"},
+    {"arpa/in-addr/a.b", "{'host':'web.default.svc.cluster.local'}"},
 };
 
 static struct fixture *setup(void)
@@ -165,6 +174,12 @@ static void addresses(void **state)
             "= ttl.cluster.local. 3600 A 10.3.0.2"},
         {"long.ttl.cluster.local. A",
          OK "\n? long.ttl.cluster.local. IN A\n= long.ttl.cluster.local. 7200 A 10.3.0.1"},
+        {"dotted.cluster.local. A",
+         OK "\n? dotted.cluster.local. IN A\n= dotted.cluster.local. 3600 A 10.12.0.1"},
+        {"a\\.b.dotted.cluster.local. A",
+         "NXDOMAIN qr aa rd ra\n? a\\.b.dotted.cluster.local. IN A" SOA},
+        {"a\\.b.dotted.cluster.local. CNAME",
+         "NXDOMAIN qr aa rd ra\n? a\\.b.dotted.cluster.local. IN CNAME" SOA},
         {"dup.cluster.local. A",
          OK "\n? dup.cluster.local. IN A\n= dup.cluster.local. 3600 A 10.4.0.1"},
     };
@@ -367,6 +382,11 @@ static void other_types(void **state)
         {"g2.cluster.local. A",
          OK "\n? g2.cluster.local. IN A\n= g2.cluster.local. 3600 A 10.9.1.1\n"
             "= g2.cluster.local. 3600 A 10.9.1.2"},
+        {"g4.cluster.local. A",
+         OK "\n? g4.cluster.local. IN A\n= g4.cluster.local. 3600 A 10.9.3.2"},
+        {"g5.cluster.local. A",
+         OK "\n? g5.cluster.local. IN A\n= g5.cluster.local. 3600 A 10.9.4.1\n"
+            "= g5.cluster.local. 3600 A 10.9.4.2"},
         {"g3.cluster.local. A",
          OK "\n? g3.cluster.local. IN A\n= g3.cluster.local. 3600 A 10.9.2.1\n"
             "= g3.cluster.local. 3600 A 10.9.2.2"},
@@ -391,6 +411,7 @@ static void reverse_names(void **state)
         {"*.0.0.10.in-addr.arpa. PTR", "forward"},
         {"9.9.9.9.in-addr.arpa. PTR", "forward"},
         {"1.0.0.10.in-addr.arpa. A", "forward"},
+        {"a\\.b.in-addr.arpa. PTR", "forward"},
         {"d.f.ip6.arpa. TXT", "forward"},
     };
     (void)state;
@@ -406,10 +427,24 @@ static void name_servers(void **state)
         {"cluster.local. NS",
          OK "\n? cluster.local. IN NS\n= cluster.local. 3600 NS ns.dns.cluster.local.\n"
             "+ ns.dns.cluster.local. 3600 A 10.0.0.10"},
+        {"NS.dns.cluster.local. A",
+         OK "\n? NS.dns.cluster.local. IN A\n= NS.dns.cluster.local. 3600 A 10.0.0.10"},
+        {"ns.dns.cluster.local. AAAA", OK "\n? ns.dns.cluster.local. IN AAAA" SOA},
+        {"ns.dns.cluster.local. TXT", OK "\n? ns.dns.cluster.local. IN TXT" SOA},
+        {"dns.cluster.local. A", OK "\n? dns.cluster.local. IN A" SOA},
+        {"x.dns.cluster.local. A", "NXDOMAIN qr aa rd ra\n? x.dns.cluster.local. IN A" SOA},
+    };
+    static const struct answer_case own_v6[] = {
+        {"cluster.local. NS",
+         OK "\n? cluster.local. IN NS\n= cluster.local. 3600 NS ns.dns.cluster.local.\n"
+            "+ ns.dns.cluster.local. 3600 AAAA fd00::a"},
+        {"ns.dns.cluster.local. AAAA",
+         OK "\n? ns.dns.cluster.local. IN AAAA\n= ns.dns.cluster.local. 3600 AAAA fd00::a"},
     };
     static const struct answer_case unknown[] = {
         {"cluster.local. NS",
          OK "\n? cluster.local. IN NS\n= cluster.local. 3600 NS ns.dns.cluster.local."},
+        {"ns.dns.cluster.local. A", OK "\n? ns.dns.cluster.local. IN A" SOA},
     };
     static const struct fixture_key ns_keys[] = {
         {"local/cluster/dns/ns/a", "{'host':'10.11.0.1'}"},
@@ -421,6 +456,8 @@ static void name_servers(void **state)
             "= cluster.LOCAL. 3600 NS b.ns.dns.cluster.local.\n"
             "+ a.ns.dns.cluster.local. 3600 A 10.11.0.1\n"
             "+ b.ns.dns.cluster.local. 3600 AAAA fd00::b"},
+        {"ns.dns.cluster.local. A",
+         OK "\n? ns.dns.cluster.local. IN A\n= ns.dns.cluster.local. 3600 A 10.11.0.1"},
     };
     static const struct fixture_key named_ns[] = {
         {"local/cluster/dns/ns/c", "{'host':'ns.example.com'}"}};
@@ -433,6 +470,8 @@ static void name_servers(void **state)
     check(fixture, unknown, COUNT(unknown));
     assert_int_equal(addr_parse("10.0.0.10:53", &fixture->local, NULL), 0);
     check(fixture, own, COUNT(own));
+    assert_int_equal(addr_parse("[fd00::a]:53", &fixture->local, NULL), 0);
+    check(fixture, own_v6, COUNT(own_v6));
     fixture_put(fixture, ns_keys, COUNT(ns_keys));
     check(fixture, stored, COUNT(stored));
     fixture_put(fixture, named_ns, COUNT(named_ns));

@@ -259,6 +259,7 @@ static void external_targets(void **state)
     (void)state;
     f->config.has_nameservers = true;
     want(f, "_s.cluster.local. SRV", "lookup www.example.com./A www.example.com./AAAA");
+    want(f, "_s.cluster.local. AAAA", "lookup www.example.com./AAAA");
     for (unsigned i = 0; i < 2; i++) {
         answers[i].question.name = fixture_name("www.example.com.");
         answers[i].question.type = i ? DNS_TYPE_AAAA : DNS_TYPE_A;
