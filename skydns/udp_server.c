@@ -9,6 +9,10 @@
 #include "common/xalloc.h"
 #include "skydns/listen_error.h"
 
+/* After a stop: full batches that can have been waiting in the socket (the kernel accounts at least
+ * 768 bytes a packet, and twice the buffer asked for). More arrives while they are answered. */
+enum { DRAIN_BATCHES = 2 * UDP_RECEIVE_BUFFER / 768 / UDP_BATCH + 1 };
+
 /* Room for one IP_PKTINFO or IPV6_PKTINFO message. */
 enum { CONTROL_MAX = CMSG_SPACE(sizeof(struct in6_pktinfo)) };
 
@@ -27,9 +31,11 @@ struct udp_server {
     int fd;
     bool wildcard; /* the local address is told, and set, packet by packet */
     _Atomic bool stopping;
+    unsigned drain_batches; /* that may still be received, once stopping */
     struct addr address;
     size_t receive_buffer;
-    size_t received;      /* packets in the batch */
+    size_t filled;        /* slots the kernel wrote to, to be made ready again */
+    size_t received;      /* of them, packets of the batch */
     uint8_t *reply_bytes; /* UDP_BATCH buffers */
     struct udp_packet packets[UDP_BATCH];
     struct mmsghdr in[UDP_BATCH];
@@ -116,6 +122,7 @@ int udp_server_new(const struct udp_server_config *config, struct udp_server **r
     struct udp_server *s = xcalloc(1, sizeof(*s));
     s->address = *config->address;
     s->wildcard = addr_is_wildcard(config->address);
+    s->drain_batches = DRAIN_BATCHES;
     s->fd = socket(s->address.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (s->fd < 0 || set_options(s) < 0 || bind(s->fd, &s->address.sa, s->address.len) < 0) {
         int code = -errno;
@@ -172,13 +179,13 @@ static void take_local(const struct udp_server *s, struct slot *slot, struct msg
 /* Makes the slots of the last batch ready to be received into again. */
 static void rearm(struct udp_server *s)
 {
-    for (size_t i = 0; i < s->received; i++) {
+    for (size_t i = 0; i < s->filled; i++) {
         s->in[i].msg_hdr.msg_namelen = sizeof(s->slots[i].client.v6);
         if (s->wildcard) {
             s->in[i].msg_hdr.msg_controllen = sizeof(s->slots[i].control);
         }
     }
-    s->received = 0;
+    s->filled = s->received = 0;
 }
 
 static size_t receive(struct udp_server *s)
@@ -195,20 +202,41 @@ static size_t receive(struct udp_server *s)
     }
 }
 
+static bool is_stopping(struct udp_server *s)
+{
+    return atomic_load_explicit(&s->stopping, memory_order_acquire);
+}
+
+/* The packets of a batch during the stop. One received wholly after it that is not full had all
+ * that was waiting. A socket that was shut down then gives empty messages from nobody. */
+static size_t drain(struct udp_server *s, size_t received, bool wholly_after)
+{
+    if (wholly_after) {
+        s->drain_batches = received < UDP_BATCH ? 0 : s->drain_batches - 1;
+    }
+    for (size_t i = 0; i < received; i++) {
+        if (s->in[i].msg_hdr.msg_namelen == 0) {
+            s->drain_batches = 0;
+            return i;
+        }
+    }
+    return received;
+}
+
 size_t udp_server_receive(struct udp_server *server, struct udp_packet **ret_packets)
 {
     rearm(server);
-    size_t n = receive(server);
+    if (server->drain_batches == 0) {
+        return 0;
+    }
+    bool was_stopping = is_stopping(server);
+    size_t n = server->filled = receive(server);
+    if (is_stopping(server)) {
+        n = drain(server, n, was_stopping);
+    }
     for (size_t i = 0; i < n; i++) {
         struct msghdr *in = &server->in[i].msg_hdr;
         struct slot *slot = &server->slots[i];
-        /* A socket that was shut down first gives what it has, then empty messages from nobody. */
-        if (in->msg_namelen == 0 && atomic_load_explicit(&server->stopping, memory_order_acquire)) {
-            server->received = n;
-            rearm(server);
-            n = i;
-            break;
-        }
         slot->client.len = in->msg_namelen;
         if (server->wildcard) {
             take_local(server, slot, in);

@@ -10,6 +10,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -261,6 +263,51 @@ static void test_stop_first_gives_what_has_arrived(void **state)
     udp_server_free(receiver.server);
 }
 
+struct flood {
+    struct addr address;
+    _Atomic size_t sent;
+    _Atomic bool enough;
+};
+
+static void *send_without_end(void *data)
+{
+    struct flood *flood = data;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    while (!flood->enough) {
+        (void)sendto(fd, "x", 1, 0, &flood->address.sa, flood->address.len); /* lost is fine */
+        flood->sent++;
+    }
+    close(fd);
+    return NULL;
+}
+
+static void wait_until_sent(const struct flood *flood, size_t more)
+{
+    size_t target = flood->sent + more;
+    while (flood->sent < target) {
+        sched_yield();
+    }
+}
+
+/* Before each batch is done with, another one has arrived: the end comes all the same. */
+static void test_stop_ends_a_flood(void **state)
+{
+    struct flood flood = {.sent = 0};
+    struct udp_server *server = server_new("127.0.0.1", &flood.address);
+    struct udp_packet *packets;
+    pthread_t sender;
+    (void)state;
+    assert_int_equal(pthread_create(&sender, NULL, send_without_end, &flood), 0);
+    wait_until_sent(&flood, 3 * UDP_BATCH);
+    udp_server_stop(server);
+    while (udp_server_receive(server, &packets)) {
+        wait_until_sent(&flood, 2 * UDP_BATCH);
+    }
+    flood.enough = true;
+    assert_int_equal(pthread_join(sender, NULL), 0);
+    udp_server_free(server);
+}
+
 static void test_errors_say_what_to_do(void **state)
 {
     struct addr taken;
@@ -299,6 +346,7 @@ int main(void)
         cmocka_unit_test(test_replies_come_from_the_address_asked),
         cmocka_unit_test(test_stop_wakes_a_blocked_thread),
         cmocka_unit_test(test_stop_first_gives_what_has_arrived),
+        cmocka_unit_test(test_stop_ends_a_flood),
         cmocka_unit_test(test_errors_say_what_to_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
