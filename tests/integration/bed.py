@@ -94,13 +94,6 @@ class Bed:
         self.use_kube(kube, [])
         return kube
 
-    def restart_apiserver_empty(self) -> None:
-        """Another one at the same address, with a history of its own that begins anew."""
-        self.apiserver.kill()
-        self.apiserver.start()
-        self.apiserver.wait_ready(lambda: http_get(self.kube.url + "/readyz")[0] == 200, "readyz")
-        self.kube = Kube(self.kube.url)
-
     def use_kube(self, kube: Kube, flags: list[str]) -> None:
         self.kube, self.kube_flags = kube, flags
 

@@ -4,7 +4,10 @@ and how fast it is.
 
 import http.client
 import json
+import os
+import shutil
 import socket
+import subprocess
 import threading
 import time
 
@@ -288,6 +291,45 @@ def test_refuse_and_accept(kube):
         socket.create_connection(("127.0.0.1", number))
     kube.control("accept")
     socket.create_connection(("127.0.0.1", number)).close()
+
+
+def test_bulk_changes(kube):
+    made = kube.control("bulk", count=250, start=10, net=198, salt=5, stamps=True)
+    stamps = made["stamps_ns"]
+    assert len(stamps) == 250 and stamps == sorted(stamps)
+    assert (made["first_ns"], made["last_ns"]) == (stamps[0], stamps[-1])
+    assert kube.get("services", "bulk-259")["spec"]["clusterIP"] == "198.0.1.8"
+    kube.control("bulk", verb="replace", count=1, start=10, net=198, salt=6)
+    assert kube.get("services", "bulk-10")["spec"]["clusterIP"] == "198.0.0.16"
+    kube.control("bulk", verb="delete", count=250, start=10)
+    assert [i["metadata"]["name"] for i in kube.request("GET", SERVICES)["items"]] == ["kubernetes"]
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
+def test_kubectl(kube, tmp_path):
+    """What a person does with it, without any flag but the server's address."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+
+    def kubectl(*arguments: str) -> str:
+        command = ["kubectl", "--server", kube.url, *arguments]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert kubectl("create", "service", "clusterip", "web", "--tcp=80:80") == "service/web created\n"
+    lines = [line.split()[:6] for line in kubectl("get", "svc", "-A").splitlines()]
+    assert lines[0] == ["NAMESPACE", "NAME", "TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORT(S)"]
+    assert lines[2] == ["default", "web", "ClusterIP", "10.96.0.2", "<none>", "80/TCP"]
+    manifest = tmp_path / "db.json"
+    for number, word in ((5432, "created"), (5432, "unchanged"), (5433, "configured")):
+        manifest.write_text(json.dumps(headless("db", port(number, "pg"))))
+        assert kubectl("apply", "-f", str(manifest)) == f"service/db {word}\n"
+    assert [p["port"] for p in kube.get("services", "db")["spec"]["ports"]] == [5433]
+    kubectl("create", "namespace", "team")
+    kubectl("-n", "team", "create", "service", "clusterip", "none", "--clusterip=None")
+    assert kube.get("services", "none", "team")["spec"]["clusterIP"] == "None"
+    kubectl("delete", "service", "web", "db")
+    assert status_of(kube.get, "services", "web") == 404
 
 
 def test_token(start_apiserver):

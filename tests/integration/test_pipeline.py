@@ -144,7 +144,8 @@ def test_readiness_of_kube2sky(bare_bed):
     assert bed.etcd.values(SVC) == kubernetes_records(bed.kube)
     bed.etcd_program.kill()
     bed.apiserver.kill()
-    assert bed.readiness() == (200, "ok\n") or bed.readiness() == (200, "ok")
+    status, body = bed.readiness()
+    assert status == 200 and body.strip() == "ok", "once ready, ready for good"
 
 
 def test_ten_thousand_services(bed):

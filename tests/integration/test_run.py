@@ -68,6 +68,7 @@ def start_run():
     yield start
     for program in started:
         program.kill()
+        program.check_output()
 
 
 def test_shows_the_system_and_ends_without_a_trace(start_run):
@@ -95,7 +96,6 @@ def test_shows_the_system_and_ends_without_a_trace(start_run):
     run.program.signal(signal.SIGINT)
     assert run.program.wait() == 0
     nothing_left(run)
-    run.program.check_output()
     assert "killed" not in "\n".join(run.program.lines)
 
 

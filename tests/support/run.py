@@ -29,8 +29,8 @@ from pathlib import Path
 from programs import Program, TimeUp, apiserver, etcd, http_get, is_etcd_healthy, reserve_port, wait_until
 
 READY_TIMEOUT_S = 60
-# The end: the programs have a second, then etcd has half of one, then whoever is left is killed.
-STOP_S, STOP_ETCD_S = 1.0, 0.5
+# The end: the programs have a second, then etcd and the API server half of one; who is left is killed.
+STOP_S, STOP_SERVED_S = 1.0, 0.5
 
 DOMAIN = "cluster.local"
 KUBERNETES = f"kubernetes.default.svc.{DOMAIN}"
@@ -200,12 +200,10 @@ class System:
                 raise Failed(f"{program.name} has ended with status {program.wait()}")
 
     def stop(self) -> None:
-        """etcd last, so that the others do not end with complaints about it."""
-        etcd_programs = [p for p in self.programs if p.name == "etcd"]
-        for group, limit_s in (
-            ([p for p in self.programs if p.name != "etcd"], STOP_S),
-            (etcd_programs, STOP_ETCD_S),
-        ):
+        """First those that follow others, so that they do not end with complaints about them."""
+        served = [p for p in self.programs if p.name in ("etcd", "apiserver")]
+        following = [p for p in self.programs if p not in served]
+        for group, limit_s in ((following, STOP_S), (served, STOP_SERVED_S)):
             running = [p for p in reversed(group) if p.is_running()]
             for program in running:
                 program.signal(signal.SIGTERM)
