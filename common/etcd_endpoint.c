@@ -51,7 +51,7 @@ static bool split_authority(struct slice authority, struct slice *ret_host, stru
         return false;
     }
     *ret_host = host;
-    *ret_port = rest.len ? slice_of(rest.ptr + 1, rest.len - 1) : rest;
+    *ret_port = rest.len ? slice_of(rest.ptr + 1, rest.len - 1) : slice_of(NULL, 0);
     return true;
 }
 
@@ -129,7 +129,7 @@ static int parse_url(struct slice url, struct etcd_endpoints *list, struct err *
         }
     }
     if (!split_authority(authority, &host, &port_text)) {
-        return usage(err, url, "no host");
+        return usage(err, url, "no valid host");
     }
     if (port_text.ptr && !parse_port(port_text, &port)) {
         return usage(err, url, "the port must be 1-65535");

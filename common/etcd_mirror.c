@@ -108,14 +108,15 @@ static void follow(struct etcd_mirror *mirror)
 
 static void page_failed(struct etcd_mirror *mirror, const struct err *err)
 {
-    uint32_t delay_ms = backoff_next_ms(&mirror->backoff, backoff_random());
     if (err->code == ERR_TOO_LARGE && mirror->page_size > 1) {
         mirror->page_size /= 2;
+        read_all(mirror);
+        return;
     }
+    uint32_t delay_ms = backoff_next_ms(&mirror->backoff, backoff_random());
     ev_timer_set(&mirror->retry, delay_ms / 1000.0, 0.0);
     ev_timer_start(etcd_loop(mirror->etcd), &mirror->retry);
-    /* Compacted between two pages, or a page too large: the next attempt may well succeed. */
-    if (err->code != ERR_COMPACTED && err->code != ERR_TOO_LARGE) {
+    if (err->code != ERR_COMPACTED) { /* between two pages: no trouble with etcd */
         tell_down(mirror, err);
     }
 }

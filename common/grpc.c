@@ -27,6 +27,9 @@ enum { READS_PER_TURN = 16 };
 
 static const ev_tstamp ping_limit_s = 3.0;
 
+/* Behind everything else of a turn, which may have output; EV_MINPRI is left to others. */
+enum { FLUSH_PRIORITY = EV_MINPRI + 1 };
+
 struct grpc_stream {
     TAILQ_ENTRY(grpc_stream) link;
     struct grpc *grpc;
@@ -621,7 +624,7 @@ struct grpc *grpc_new(const struct grpc_config *config)
     ev_io_init(&g->readable, on_readable, g->transport.fd, EV_READ);
     ev_io_init(&g->writable, on_writable, g->transport.fd, EV_WRITE);
     ev_prepare_init(&g->flush, on_flush);
-    ev_set_priority(&g->flush, EV_MINPRI); /* behind everything else that is pending */
+    ev_set_priority(&g->flush, FLUSH_PRIORITY);
     ev_timer_init(&g->open_limit, on_open_limit, rc ? 0.0 : config->open_timeout_ms / 1000.0, 0.0);
     double interval_s = config->ping_interval_ms / 1000.0;
     ev_timer_init(&g->ping, on_ping, interval_s, interval_s);

@@ -1,6 +1,5 @@
 #include "tests/support/etcd_proc.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -21,19 +20,16 @@
 
 #include <cmocka.h>
 
-#include "common/backoff.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/xalloc.h"
+#include "tests/support/loopback.h"
 
 /* How long a start may take on a busy machine, and how often it is asked meanwhile. */
 enum { START_LIMIT_MS = 60000, ASK_INTERVAL_MS = 20 };
 
 /* Another program may take a port between our finding it free and etcd's listening there. */
 enum { START_ATTEMPTS = 5 };
-
-/* Loopback ports for tests: above the well-known ones, below Linux's ephemeral range. */
-enum { PORT_MIN = 10240, PORT_MAX = 32767 };
 
 struct etcd_proc {
     pid_t pid; /* 0 when it does not run */
@@ -68,37 +64,16 @@ const char *etcd_proc_missing(void)
     return "no etcd on PATH (Debian package etcd-server), and $ETCD is not set";
 }
 
-static struct sockaddr_in loopback(unsigned port)
-{
-    return (struct sockaddr_in){.sin_family = AF_INET,
-                                .sin_port = htons((uint16_t)port),
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-}
-
-static unsigned free_port(void)
-{
-    for (int i = 0; i < 1000; i++) {
-        unsigned port = PORT_MIN + backoff_random() % (PORT_MAX - PORT_MIN + 1);
-        struct sockaddr_in address = loopback(port);
-        CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
-            return port;
-        }
-    }
-    fail_msg("no free loopback port");
-    return 0;
-}
-
 /* ---- Asking it over HTTP/1.0 ---- */
 
 /* The reply as text, or an empty one when there is none. */
 static void ask(unsigned port, const char *request, char *reply, size_t size)
 {
-    struct sockaddr_in address = loopback(port);
+    const struct addr address = loopback_addr(port);
     CLEANUP_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     size_t used = 0;
     reply[0] = '\0';
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+    if (fd < 0 || connect(fd, &address.sa, address.len) != 0 ||
         send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request)) {
         return;
     }
@@ -225,9 +200,9 @@ struct etcd_proc *etcd_proc_start(void)
         fail_msg("mkdtemp %s: %s", proc->folder, strerror(errno));
     }
     for (int attempt = 0; attempt < START_ATTEMPTS; attempt++) {
-        proc->client_port = free_port();
+        proc->client_port = loopback_free_port();
         do {
-            proc->peer_port = free_port();
+            proc->peer_port = loopback_free_port();
         } while (proc->peer_port == proc->client_port);
         free(proc->url);
         proc->url = xasprintf("http://127.0.0.1:%u", proc->client_port);

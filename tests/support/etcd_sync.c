@@ -9,26 +9,48 @@
 
 static const ev_tstamp limit_s = 60.0;
 
+struct wait {
+    bool (*done)(const void *data);
+    const void *data;
+    bool is_late;
+};
+
 static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
 {
     (void)events;
-    *(bool *)w->data = true;
+    ((struct wait *)w->data)->is_late = true;
     ev_break(loop, EVBREAK_ALL);
+}
+
+/* Before the loop sleeps, and behind the client's own work at that moment. */
+static void on_prepare(struct ev_loop *loop, ev_prepare *w, int events)
+{
+    const struct wait *wait = w->data;
+    (void)events;
+    if (wait->done(wait->data)) {
+        ev_break(loop, EVBREAK_ALL);
+    }
 }
 
 void loop_until(struct ev_loop *loop, bool (*done)(const void *data), const void *data)
 {
+    struct wait wait = {.done = done, .data = data};
     ev_timer limit;
-    bool is_late = false;
+    ev_prepare prepare;
+    if (done(data)) {
+        return;
+    }
     ev_now_update(loop);
     ev_timer_init(&limit, on_limit, limit_s, 0.0);
-    limit.data = &is_late;
+    ev_prepare_init(&prepare, on_prepare);
+    ev_set_priority(&prepare, EV_MINPRI);
+    limit.data = prepare.data = &wait;
     ev_timer_start(loop, &limit);
-    while (!is_late && !done(data)) {
-        ev_run(loop, EVRUN_ONCE);
-    }
+    ev_prepare_start(loop, &prepare);
+    ev_run(loop, 0);
     ev_timer_stop(loop, &limit);
-    if (is_late) {
+    ev_prepare_stop(loop, &prepare);
+    if (wait.is_late) {
         fail_msg("waited %.0f s in vain", limit_s);
     }
 }
@@ -76,7 +98,11 @@ static int64_t one(struct ev_loop *loop, struct etcd *etcd, const struct etcd_op
     const struct etcd_txn txn = {.ops = ops, .op_count = count};
     struct etcd_txn_reply reply;
     struct err err;
-    if (sync_txn(loop, etcd, &txn, &reply, &err) != 0) {
+    int rc = sync_txn(loop, etcd, &txn, &reply, &err);
+    if (rc == ERR_UNAVAILABLE) { /* the connection had died with an earlier etcd, unnoticed */
+        rc = sync_txn(loop, etcd, &txn, &reply, &err);
+    }
+    if (rc != 0) {
         fail_msg("txn: %s", err.msg);
     }
     return reply.revision;

@@ -1,0 +1,57 @@
+#include "tests/support/loopback.h"
+
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/backoff.h"
+
+enum { PORT_MIN = 10240, PORT_MAX = 32767 };
+
+/* A few thousand ports may be taken, never a thousand in a row of random ones. */
+enum { ATTEMPTS = 1000 };
+
+struct addr loopback_addr(unsigned port)
+{
+    struct addr a = {.len = sizeof(a.v4)};
+    a.v4.sin_family = AF_INET;
+    a.v4.sin_port = htons((uint16_t)port);
+    a.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return a;
+}
+
+/* A TCP socket bound to a port that was free. */
+static int bind_some(struct addr *ret_addr)
+{
+    for (int i = 0; i < ATTEMPTS; i++) {
+        *ret_addr = loopback_addr(PORT_MIN + backoff_random() % (PORT_MAX - PORT_MIN + 1));
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && bind(fd, &ret_addr->sa, ret_addr->len) == 0) {
+            return fd;
+        }
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    fail_msg("no free loopback port");
+    return -1;
+}
+
+unsigned loopback_free_port(void)
+{
+    struct addr a;
+    close(bind_some(&a));
+    return addr_port(&a);
+}
+
+int loopback_listen(struct addr *ret_addr)
+{
+    int fd = bind_some(ret_addr);
+    assert_int_equal(listen(fd, 8), 0);
+    return fd;
+}

@@ -1,0 +1,18 @@
+/* Ports of the loopback interface for tests: above the well-known ones and below 32768, where Linux
+ * takes ports for outgoing connections. */
+#ifndef TESTS_SUPPORT_LOOPBACK_H
+#define TESTS_SUPPORT_LOOPBACK_H
+
+#include "common/addr.h"
+
+/* 127.0.0.1 and the port. */
+struct addr loopback_addr(unsigned port);
+
+/* A port on which nobody listens just now. Fails the running cmocka test when there is none. */
+unsigned loopback_free_port(void);
+
+/* A listening TCP socket; its address in *ret_addr. Fails the running test when it cannot be had.
+ */
+int loopback_listen(struct addr *ret_addr);
+
+#endif
