@@ -1,0 +1,83 @@
+/* The decoding of what etcd replies: the same bytes as a WatchResponse, a RangeResponse and a
+ * TxnResponse. A decoded message keeps what etcd_codec.h promises, and stays below its limit. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/etcd_codec.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { DECODED_MAX = 1 << 20 };
+
+static volatile unsigned char sink; /* so that every byte is read */
+
+static void read_all(struct slice s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        sink ^= (unsigned char)s.ptr[i];
+    }
+}
+
+static void read_kv(const struct etcd_kv *kv)
+{
+    if (kv->key.len == 0) {
+        abort();
+    }
+    read_all(kv->key);
+    read_all(kv->value);
+}
+
+static void watch(struct slice message, struct arena *arena)
+{
+    struct etcd_watch_response response;
+    struct err err;
+    int64_t revision = 1;
+    if (etcd_decode_watch(message, arena, &response, &err) != 0) {
+        return;
+    }
+    read_all(slice_str(response.cancel_reason));
+    for (size_t i = 0; i < response.count; i++) {
+        if (response.events[i].kv.mod_revision < revision) {
+            abort();
+        }
+        revision = response.events[i].kv.mod_revision;
+        read_kv(&response.events[i].kv);
+    }
+}
+
+static void range(struct slice message, struct arena *arena)
+{
+    struct etcd_range_reply reply;
+    struct err err;
+    if (etcd_decode_range(message, arena, &reply, &err) != 0) {
+        return;
+    }
+    if (reply.revision <= 0) {
+        abort();
+    }
+    for (size_t i = 0; i < reply.count; i++) {
+        read_kv(&reply.kvs[i]);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct slice message = slice_of(data, size);
+    struct etcd_txn_reply txn;
+    struct err err;
+    struct arena arena;
+    arena_init(&arena, DECODED_MAX);
+    watch(message, &arena);
+    arena_clear(&arena);
+    range(message, &arena);
+    arena_clear(&arena);
+    if (etcd_decode_txn(message, &arena, &txn, &err) == 0 && txn.revision <= 0) {
+        abort();
+    }
+    if (arena.reserved > DECODED_MAX) {
+        abort();
+    }
+    arena_fini(&arena);
+    return 0;
+}

@@ -1,0 +1,63 @@
+/* The reassembly of gRPC messages from DATA chunks, and the text of grpc-message. The first byte
+ * says how large the chunks are; the same bytes in one chunk must give the same messages. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/grpc_frame.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MESSAGE_MAX = 4096 };
+
+struct outcome {
+    int rc;
+    size_t messages;
+    size_t bytes;
+    unsigned char sum; /* of every byte of every message, so that all of it is read */
+};
+
+static struct outcome feed(struct slice wire, size_t piece)
+{
+    struct outcome o = {.rc = 0};
+    struct grpc_frames frames;
+    grpc_frames_init(&frames, MESSAGE_MAX);
+    for (size_t at = 0; at < wire.len && o.rc == 0; at += piece) {
+        size_t left = wire.len - at;
+        struct slice message;
+        struct err err;
+        grpc_frames_push(&frames, slice_of(wire.ptr + at, left < piece ? left : piece));
+        while ((o.rc = grpc_frames_next(&frames, &message, &err)) > 0) {
+            o.messages++;
+            o.bytes += message.len;
+            for (size_t i = 0; i < message.len; i++) {
+                o.sum = (unsigned char)(o.sum * 31 + (unsigned char)message.ptr[i]);
+            }
+        }
+    }
+    grpc_frames_fini(&frames);
+    return o;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0) {
+        return 0;
+    }
+    struct slice wire = slice_of(data + 1, size - 1);
+    struct outcome pieces = feed(wire, (size_t)data[0] + 1);
+    struct outcome whole = feed(wire, SIZE_MAX / 2);
+    if (pieces.rc != whole.rc || pieces.messages != whole.messages || pieces.bytes != whole.bytes ||
+        pieces.sum != whole.sum) {
+        abort();
+    }
+    if (whole.bytes + whole.messages * GRPC_FRAME_HEADER > wire.len) {
+        abort();
+    }
+    char text[64];
+    if (strlen(grpc_percent_decode(wire, text, sizeof(text))) >= sizeof(text)) {
+        abort();
+    }
+    (void)grpc_status_text(grpc_status_parse(wire)); /* any text will do */
+    return 0;
+}
