@@ -64,6 +64,13 @@ static const struct fixture_key keys[] = {
     {"local/cluster/c/c", "{'host':'B.c.cluster.local'}"},
     {"local/cluster/c/d", "{'host':'D.C.cluster.local'}"},
     {"local/cluster/c/dangling", "{'host':'nope.c.cluster.local'}"},
+    /* names that lead to themselves and to an address */
+    {"local/cluster/ring/x", "{'host':'RING.cluster.local'}"},
+    {"local/cluster/ring/y", "{'host':'10.2.1.1'}"},
+    {"local/cluster/r1/x", "{'host':'r2.cluster.local'}"},
+    {"local/cluster/r1/y", "{'host':'10.2.1.2'}"},
+    {"local/cluster/r2/x", "{'host':'R1.cluster.local'}"},
+    {"local/cluster/r2/y", "{'host':'10.2.1.3'}"},
     {"local/cluster/two/x", "{'host':'a10.c.cluster.local','ttl':50}"},
     {"local/cluster/two/y", "{'host':'db-0.db.default.svc.cluster.local','ttl':40}"},
 
@@ -322,6 +329,11 @@ static void aliases(void **state)
         {"a1.c.cluster.local. A", OK "\n? a1.c.cluster.local. IN A" SOA},
         {"b.c.cluster.local. A", OK "\n? b.c.cluster.local. IN A" SOA},
         {"d.c.cluster.local. A", OK "\n? d.c.cluster.local. IN A" SOA},
+        {"ring.cluster.local. A",
+         OK "\n? ring.cluster.local. IN A\n= ring.cluster.local. 3600 A 10.2.1.1"},
+        {"r1.cluster.local. A",
+         OK "\n? r1.cluster.local. IN A\n= r1.cluster.local. 3600 CNAME r2.cluster.local.\n"
+            "= r2.cluster.local. 3600 A 10.2.1.3\n= r1.cluster.local. 3600 A 10.2.1.2"},
         {"dangling.c.cluster.local. A", OK "\n? dangling.c.cluster.local. IN A" SOA},
         {"dangling.c.cluster.local. CNAME",
          OK "\n? dangling.c.cluster.local. IN CNAME\n"

@@ -266,21 +266,49 @@ static void large_messages(void **state)
     bench_free(b);
 }
 
-/* What the encoder remembers of one message is nothing to the next, however many there were. */
+/* Targets past the reach of a pointer come again as owners. */
+static void owners_past_the_pointers(void **state)
+{
+    enum { HOSTS = 800 };
+    static uint32_t addresses[HOSTS];
+    struct bench *b = bench_new("s.test.", DNS_TYPE_SRV);
+    char name[64], line[128];
+    (void)state;
+    for (unsigned i = 0; i < HOSTS; i++) {
+        (void)snprintf(name, sizeof(name), "host-%u.pool.example.org.", i);
+        add_pointer(b, question_name(b), DNS_TYPE_SRV, name);
+        add_addresses(&b->plan.additionals, b->plan.answers.items[i].data, &addresses[i], 1);
+    }
+    assert_true(encode(b, ENGINE_REPLY_MAX) > 2 * DNS_POINTER_MAX);
+    assert_int_equal(count_lines(b->text, "\n= "), HOSTS);
+    for (unsigned i = 0; i < HOSTS; i++) {
+        (void)snprintf(line, sizeof(line), "\n+ host-%u.pool.example.org. 30 A 0.0.0.0\n", i);
+        assert_true(strstr(b->text, line) || i == HOSTS - 1);
+    }
+    bench_free(b);
+}
+
+/* What the encoder remembers of one message is nothing to the next, even when 65,535 others that
+ * have no names to remember came between. */
 static void messages_do_not_mix(void **state)
 {
     struct bench *b = bench_new("www.example.com.", DNS_TYPE_CNAME);
+    const struct answer_plan empty = {.rr_class = DNS_CLASS_IN};
     (void)state;
     add_pointer(b, question_name(b), DNS_TYPE_CNAME, "a.b.test.");
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(encode(b, 512), 33 + 12 + 10);
     }
-    struct question other = {.name = fixture_name("other.")};
-    for (unsigned i = 0; i < 65540; i++) {
-        (void)encode_plan(b->encoder, &other, &b->plan, 512, b->reply);
-        if (i > 65530) {
-            assert_int_equal(encode(b, 512), 33 + 12 + 10);
-        }
+    uint8_t other[512];
+    for (unsigned i = 0; i < UINT16_MAX; i++) {
+        (void)encode_plan(b->encoder, &b->question, &empty, sizeof(other), other);
+    }
+    for (unsigned i = 0; i < 3; i++) { /* over what the buffer still holds */
+        size_t len = encode_plan(b->encoder, &b->question, &b->plan, 512, b->reply);
+        assert_int_equal(len, 33 + 12 + 10);
+        assert_string_equal(dns_text(b->reply, len, b->text, sizeof(b->text)),
+                            "NOERROR qr\n? www.example.com. IN CNAME\n"
+                            "= www.example.com. 30 CNAME a.b.test.");
     }
     bench_free(b);
 }
@@ -335,6 +363,7 @@ int main(void)
         cmocka_unit_test(compression),
         cmocka_unit_test(pointer_into_srv),
         cmocka_unit_test(large_messages),
+        cmocka_unit_test(owners_past_the_pointers),
         cmocka_unit_test(messages_do_not_mix),
         cmocka_unit_test(texts),
         cmocka_unit_test(bare_replies),
