@@ -37,6 +37,7 @@ struct reconciler_config {
     int64_t etcd_patience_ms; /* etcd failing for this long is reported as an error, once */
 };
 
+/* Before the inventory gets its first object: it learns of objects by reconciler_owner_changed. */
 struct reconciler *reconciler_start(const struct reconciler_config *config);
 
 /* Transactions in flight are forgotten, not undone. NULL is fine. */

@@ -1,0 +1,640 @@
+/* reconciler, with a real etcd: what it writes, what it leaves alone, what it waits for. Each test
+ * has a domain of its own in one etcd. */
+#include "tests/unit/kube2sky/objects.h"
+
+#include <ev.h>
+
+#include "common/attributes.h"
+#include "common/buf.h"
+#include "common/etcd.h"
+#include "common/record_json.h"
+#include "kube2sky/inventory.h"
+#include "kube2sky/naming.h"
+#include "kube2sky/reconciler.h"
+#include "tests/support/etcd_proc.h"
+#include "tests/support/etcd_sync.h"
+
+/* Shared by all tests. */
+static struct etcd_proc *proc;
+static unsigned domains_used;
+
+struct fixture {
+    struct ev_loop *loop;
+    ev_timer tick;
+    struct etcd *etcd;
+    struct inventory *inventory;
+    struct reconciler *reconciler;
+    char *domain;  /* "t7." */
+    char *tree;    /* "/skydns/t7/" */
+    uint64_t want; /* for the conditions below */
+    bool is_drained;
+};
+
+static void on_owner_changed(void *data, struct slice owner)
+{
+    struct fixture *f = data;
+    if (f->reconciler) {
+        reconciler_owner_changed(f->reconciler, owner);
+    }
+}
+
+/* The reconciler works before the loop sleeps; what it has done then is seen at the next tick. */
+static void on_tick(struct ev_loop *loop UNUSED, ev_timer *timer UNUSED, int revents UNUSED)
+{
+}
+
+static void start_reconciler(struct fixture *f)
+{
+    f->reconciler = reconciler_start(&(struct reconciler_config){
+        .loop = f->loop,
+        .etcd = f->etcd,
+        .inventory = f->inventory,
+        .domain = f->domain,
+        .ttl_s = 30,
+        .etcd_patience_ms = 10000,
+    });
+}
+
+static int start_etcd(void **state)
+{
+    (void)state;
+    proc = etcd_proc_start();
+    return 0;
+}
+
+static int end_etcd(void **state)
+{
+    (void)state;
+    etcd_proc_free(proc);
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    struct err err = {.code = 0};
+    f->loop = ev_loop_new(EVFLAG_AUTO);
+    ev_timer_init(&f->tick, on_tick, 0.001, 0.001);
+    ev_timer_start(f->loop, &f->tick);
+    f->domain = xasprintf("t%u.", ++domains_used);
+    f->tree = xasprintf("/skydns/t%u/", domains_used);
+    const struct etcd_config config = {
+        .loop = f->loop,
+        .endpoints = etcd_proc_url(proc),
+        .call_timeout_ms = 10000,
+    };
+    assert_int_equal(etcd_new(&config, &f->etcd, &err), 0);
+    f->inventory = inventory_new(&(struct inventory_config){
+        .changed = on_owner_changed,
+        .data = f,
+    });
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    reconciler_stop(f->reconciler);
+    inventory_free(f->inventory);
+    etcd_free(f->etcd);
+    ev_timer_stop(f->loop, &f->tick);
+    ev_loop_destroy(f->loop);
+    free(f->domain);
+    free(f->tree);
+    free(f);
+    return 0;
+}
+
+/* ---- What is in etcd ---- */
+
+struct tree {
+    struct buf text; /* "key value\n", keys below the tree */
+    size_t count;
+    int64_t revision;      /* of the store */
+    int64_t last_modified; /* the newest mod_revision in it */
+    const struct fixture *of;
+    bool is_read;
+};
+
+static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct tree *tree = data;
+    assert_null(err);
+    for (size_t i = 0; i < reply->count; i++) {
+        const struct etcd_kv *kv = &reply->kvs[i];
+        size_t n = strlen(tree->of->tree);
+        buf_append(&tree->text, kv->key.ptr + n, kv->key.len - n);
+        buf_append_char(&tree->text, ' ');
+        buf_append_slice(&tree->text, kv->value);
+        buf_append_char(&tree->text, '\n');
+        tree->last_modified =
+            kv->mod_revision > tree->last_modified ? kv->mod_revision : tree->last_modified;
+    }
+    tree->count = reply->count;
+    tree->revision = reply->revision;
+    tree->is_read = true;
+}
+
+static bool is_tree_read(const void *data)
+{
+    return ((const struct tree *)data)->is_read;
+}
+
+/* At a revision, 0 = now. */
+static void read_tree(struct fixture *f, int64_t revision, struct tree *ret_tree)
+{
+    char end[64];
+    struct etcd_range range = {.key = slice_str(f->tree), .revision = revision};
+    *ret_tree = (struct tree){.of = f};
+    buf_init(&ret_tree->text, 1 << 24);
+    range.range_end = etcd_prefix_end(range.key, end);
+    etcd_range(f->etcd, &range, on_range, ret_tree);
+    loop_until(f->loop, is_tree_read, ret_tree);
+}
+
+static void assert_tree(struct fixture *f, const char *want)
+{
+    struct tree tree;
+    read_tree(f, 0, &tree);
+    assert_string_equal(buf_cstr(&tree.text), want);
+    buf_fini(&tree.text);
+}
+
+static int64_t put(struct fixture *f, const char *below, const char *value)
+{
+    char *key = xasprintf("%s%s", f->tree, below);
+    int64_t revision = sync_put(f->loop, f->etcd, key, slice_str(value));
+    free(key);
+    return revision;
+}
+
+static void del(struct fixture *f, const char *below)
+{
+    char *key = xasprintf("%s%s", f->tree, below);
+    sync_del(f->loop, f->etcd, key);
+    free(key);
+}
+
+#define TAIL  ",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}"
+#define IP(a) "{\"host\":\"" a "\"" TAIL
+
+/* ---- What there is to write ---- */
+
+static void put_service(struct fixture *f, const char *name, const char *ip)
+{
+    char *spec = xasprintf("'clusterIP':'%s'", ip);
+    inventory_upsert(f->inventory, service_from("default", name, spec));
+    free(spec);
+}
+
+static void put_service_with_port(struct fixture *f, const char *name, const char *ip, int port)
+{
+    char *spec = xasprintf("'clusterIP':'%s','ports':[{'name':'http','port':%d,'protocol':'TCP'}]",
+                           ip, port);
+    inventory_upsert(f->inventory, service_from("default", name, spec));
+    free(spec);
+}
+
+/* default/kubernetes with 10.0.0.1 alone. */
+static void list_nothing_else(struct fixture *f)
+{
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "kubernetes", "10.0.0.1");
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+}
+
+#define KUBERNETES "svc/default/kubernetes/c88f1059 " IP("10.0.0.1") "\n"
+
+/* ---- Waiting ---- */
+
+static bool has_synced(const void *data)
+{
+    return reconciler_has_synced(((const struct fixture *)data)->reconciler);
+}
+
+static bool has_written(const void *data)
+{
+    const struct fixture *f = data;
+    return reconciler_get_stats(f->reconciler).keys_written >= f->want;
+}
+
+static bool has_deleted(const void *data)
+{
+    const struct fixture *f = data;
+    return reconciler_get_stats(f->reconciler).keys_deleted >= f->want;
+}
+
+static bool has_failed(const void *data)
+{
+    const struct fixture *f = data;
+    return reconciler_get_stats(f->reconciler).failures >= f->want;
+}
+
+static bool is_drained(const void *data)
+{
+    return ((const struct fixture *)data)->is_drained;
+}
+
+static void on_drained(void *data)
+{
+    ((struct fixture *)data)->is_drained = true;
+}
+
+static void wait_synced(struct fixture *f)
+{
+    loop_until(f->loop, has_synced, f);
+}
+
+static void wait_drained(struct fixture *f)
+{
+    f->is_drained = false;
+    reconciler_drain(f->reconciler, on_drained, f);
+    loop_until(f->loop, is_drained, f);
+}
+
+static void assert_counts(const struct fixture *f, uint64_t written, uint64_t deleted)
+{
+    struct reconciler_stats stats = reconciler_get_stats(f->reconciler);
+    assert_int_equal(stats.keys_written, written);
+    assert_int_equal(stats.keys_deleted, deleted);
+}
+
+static void synced_with_kubernetes(struct fixture *f)
+{
+    start_reconciler(f);
+    list_nothing_else(f);
+    wait_synced(f);
+}
+
+/* ---- Tests ---- */
+
+static void test_writes_what_is_missing_and_removes_orphans(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "svc/default/gone/abc", "{}");
+    put(f, "svc/loose", "{}");
+    put(f, "svc//x//y/", "{}");
+    put(f, "svc/default/web/19ccb11", IP("10.0.0.9")); /* right already */
+    put(f, "svc", "{}");                               /* this and the next four are not ours */
+    put(f, "svcx/default/web", "{}");
+    put(f, "pod/default/10-0-0-1/c88f1059", "{}");
+    put(f, "dns/ns/a", "{}");
+    put(f, "x", "{}");
+    start_reconciler(f);
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "kubernetes", "10.0.0.1");
+    put_service_with_port(f, "web", "10.0.0.9", 80);
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    wait_synced(f);
+    char *want = xasprintf("dns/ns/a {}\n"
+                           "pod/default/10-0-0-1/c88f1059 {}\n"
+                           "svc {}\n" KUBERNETES "svc/default/web/19ccb11 " IP(
+                               "10.0.0.9") "\nsvc/default/web/_tcp/_http/19ccb11 "
+                                           "{\"host\":\"web.default.svc.%s\",\"port\":80" TAIL "\n"
+                                           "svcx/default/web {}\n"
+                                           "x {}\n",
+                           f->domain);
+    assert_tree(f, want);
+    free(want);
+    assert_counts(f, 2, 3);
+    assert_int_equal(reconciler_get_stats(f->reconciler).desired, 3);
+}
+
+static void test_deletes_nothing_before_everything_is_listed(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "svc/default/gone/abc", "{}");
+    put(f, "svc/default/moved/19ccb11", IP("10.0.0.9"));
+    start_reconciler(f);
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "moved", "10.0.0.10");
+    put_service(f, "kubernetes", "10.0.0.1");
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    f->want = 1;
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    assert_false(reconciler_has_synced(f->reconciler));
+    assert_counts(f, 1, 0); /* a change that deletes waits as a whole */
+    assert_tree(f, "svc/default/gone/abc {}\n" KUBERNETES
+                   "svc/default/moved/19ccb11 " IP("10.0.0.9") "\n");
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    wait_synced(f);
+    assert_tree(f, KUBERNETES "svc/default/moved/21172049 " IP("10.0.0.10") "\n");
+    assert_counts(f, 2, 2);
+}
+
+/* kubernetes and web with one port. */
+static void list_web(struct fixture *f)
+{
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "kubernetes", "10.0.0.1");
+    put_service_with_port(f, "web", "10.0.0.9", 80);
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+}
+
+static void test_restart_writes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct tree before, after;
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    assert_counts(f, 3, 0);
+    read_tree(f, 0, &before);
+    reconciler_stop(f->reconciler);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    assert_counts(f, 0, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).desired, 3);
+    list_web(f); /* as after a 410 */
+    wait_drained(f);
+    assert_counts(f, 0, 0);
+    read_tree(f, 0, &after);
+    assert_int_equal(before.revision, after.revision);
+    buf_fini(&before.text);
+    buf_fini(&after.text);
+}
+
+static void test_what_others_do_is_undone(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    assert_counts(f, 1, 0);
+    del(f, "svc/default/kubernetes/c88f1059");
+    f->want = 2;
+    loop_until(f->loop, has_written, f);
+    put(f, "svc/default/kubernetes/c88f1059", "spoiled");
+    f->want = 3;
+    loop_until(f->loop, has_written, f);
+    put(f, "svc/default/kubernetes/foreign", "{}");
+    f->want = 1;
+    loop_until(f->loop, has_deleted, f);
+    put(f, "svc/foreign", "{}");
+    f->want = 2;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_tree(f, KUBERNETES);
+    assert_counts(f, 3, 2);
+}
+
+static void test_a_change_is_one_transaction(void **state)
+{
+    struct fixture *f = *state;
+    struct tree now, before;
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    read_tree(f, 0, &before);
+    put_service_with_port(f, "web", "10.0.0.10", 81);
+    wait_drained(f);
+    read_tree(f, 0, &now);
+    assert_int_equal(now.count, 3);
+    assert_non_null(strstr(buf_cstr(&now.text), "svc/default/web/21172049 "));
+    assert_null(strstr(buf_cstr(&now.text), "19ccb11"));
+    assert_int_equal(now.last_modified, before.last_modified + 1);
+    buf_fini(&now.text);
+    buf_fini(&before.text);
+}
+
+/* Addresses 10.<net>.0.0 and up. */
+static void put_endpoints(struct fixture *f, int net, int count)
+{
+    struct buf subset;
+    buf_init(&subset, 1 << 20);
+    buf_append_str(&subset, "{'addresses':[");
+    for (int i = 0; i < count; i++) {
+        buf_printf(&subset, "%s{'ip':'10.%d.%d.%d'}", i ? "," : "", net, i / 256, i % 256);
+    }
+    buf_append_str(&subset, "]}");
+    inventory_upsert(f->inventory, endpoints_from("default", "db", buf_cstr(&subset)));
+    buf_fini(&subset);
+}
+
+static void test_a_change_larger_than_a_transaction_adds_first(void **state)
+{
+    struct fixture *f = *state;
+    struct tree tree;
+    synced_with_kubernetes(f);
+    put_endpoints(f, 1, 300);
+    inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
+    wait_drained(f);
+    read_tree(f, 0, &tree);
+    assert_int_equal(tree.count, 301);
+    int64_t before = tree.last_modified;
+    buf_fini(&tree.text);
+    put_endpoints(f, 2, 300);
+    wait_drained(f);
+    assert_counts(f, 601, 300);
+    read_tree(f, 0, &tree);
+    assert_int_equal(tree.count, 301);
+    assert_null(strstr(buf_cstr(&tree.text), "\"10.1."));
+    int64_t after = tree.revision;
+    buf_fini(&tree.text);
+    assert_in_range(after - before, 5, 6); /* 600 operations */
+    for (int64_t revision = before; revision <= after; revision++) {
+        read_tree(f, revision, &tree);
+        assert_in_range(tree.count, 301, 601);
+        buf_fini(&tree.text);
+    }
+}
+
+static void test_an_object_that_changes_while_its_transaction_is_away(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    put_service(f, "web", "10.0.0.9");
+    ev_run(f->loop, EVRUN_NOWAIT); /* sent, not answered */
+    put_service(f, "web", "10.0.0.10");
+    ev_run(f->loop, EVRUN_NOWAIT);
+    put_service(f, "web", "10.0.0.26");
+    wait_drained(f);
+    assert_tree(f, KUBERNETES "svc/default/web/734242 " IP("10.0.0.26") "\n");
+}
+
+static void test_an_object_that_goes_while_its_transaction_is_away(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    put_service(f, "web", "10.0.0.9");
+    ev_run(f->loop, EVRUN_NOWAIT);
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    wait_drained(f);
+    assert_tree(f, KUBERNETES);
+    assert_int_equal(reconciler_get_stats(f->reconciler).desired, 1);
+}
+
+/* Somebody deletes the key, then writes one that is not ours. Our own delete, planned before that
+ * is known (the other's loop runs alone meanwhile), finds nothing, makes no revision, and is
+ * acknowledged with one that our mirror never sees. */
+static void test_deletes_of_what_is_gone_already(void **state)
+{
+    struct fixture *f = *state, other = {.tree = f->tree, .loop = ev_loop_new(EVFLAG_AUTO)};
+    const struct etcd_config config = {
+        .loop = other.loop,
+        .endpoints = etcd_proc_url(proc),
+        .call_timeout_ms = 10000,
+    };
+    assert_int_equal(etcd_new(&config, &other.etcd, NULL), 0);
+    synced_with_kubernetes(f);
+    put_service(f, "web", "10.0.0.9");
+    wait_drained(f);
+    del(&other, "svc/default/web/19ccb11");
+    put(&other, "x", "{}");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    wait_drained(f);
+    assert_counts(f, 2, 1);
+    put_service(f, "web", "10.0.0.9");
+    wait_drained(f);
+    assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\nx {}\n");
+    etcd_free(other.etcd);
+    ev_loop_destroy(other.loop);
+}
+
+static void test_an_object_not_understood_keeps_its_keys(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "svc/default/odd/19ccb11", IP("10.0.0.9"));
+    start_reconciler(f);
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "kubernetes", "10.0.0.1");
+    inventory_bad(f->inventory, KUBE_SERVICE, "default/odd");
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    wait_synced(f);
+    assert_tree(f, KUBERNETES "svc/default/odd/19ccb11 " IP("10.0.0.9") "\n");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "odd");
+    wait_drained(f);
+    assert_tree(f, KUBERNETES);
+}
+
+static void test_etcd_killed_and_restarted(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    etcd_proc_kill(proc);
+    put_service(f, "web", "10.0.0.9");
+    f->want = 1;
+    loop_until(f->loop, has_failed, f);
+    inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'10.0.0.10'"));
+    etcd_proc_restart(proc);
+    f->want = 3;
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    assert_tree(f, "svc/default/db/21172049 " IP(
+                       "10.0.0.10") "\n" KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
+}
+
+static void test_explains_what_it_waits_for(void **state)
+{
+    struct fixture *f = *state;
+    struct buf text;
+    buf_init(&text, 4096);
+    start_reconciler(f);
+    reconciler_explain(f->reconciler, &text);
+    assert_string_equal(buf_cstr(&text), "etcd is not read yet");
+    buf_fini(&text);
+}
+
+/* ---- Many changes, none waited for ---- */
+
+enum { SERVICES = 40, CHANGES = 3000 };
+
+/* xorshift32: the same sequence every time. */
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 17;
+    *seed ^= *seed << 5;
+    return *seed;
+}
+
+/* Adds the tree's line for the service to the text. */
+static void append_expected(struct fixture *f, int number, uint32_t host, struct buf *out)
+{
+    struct buf value;
+    char label[9];
+    char *spoken = xasprintf("10.9.%u.%u", host / 256, host % 256);
+    struct record record = {.host = spoken, .priority = 10, .weight = 10, .ttl_s = 30};
+    (void)f;
+    buf_init(&value, 1024);
+    record_to_json(&record, &value);
+    buf_printf(out, "svc/default/s%02d/%s ", number, record_label(buf_slice(&value), label));
+    buf_append_slice(out, buf_slice(&value));
+    buf_append_char(out, '\n');
+    buf_fini(&value);
+    free(spoken);
+}
+
+static void test_many_changes_without_waiting(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t seed = 20240607, hosts[SERVICES] = {0}; /* 0 = there is none */
+    synced_with_kubernetes(f);
+    for (int i = 0; i < CHANGES; i++) {
+        int number = (int)(next_random(&seed) % SERVICES);
+        char *name = xasprintf("s%02d", number);
+        if (hosts[number] && next_random(&seed) % 3 == 0) {
+            hosts[number] = 0;
+            inventory_remove(f->inventory, KUBE_SERVICE, "default", name);
+        } else {
+            hosts[number] = 1 + next_random(&seed) % 60000;
+            char *ip = xasprintf("10.9.%u.%u", hosts[number] / 256, hosts[number] % 256);
+            put_service(f, name, ip);
+            free(ip);
+        }
+        free(name);
+        if (next_random(&seed) % 2) {
+            ev_run(f->loop, EVRUN_NOWAIT);
+        }
+    }
+    wait_drained(f);
+    struct buf want;
+    buf_init(&want, 1 << 20);
+    buf_append_str(&want, KUBERNETES);
+    for (int i = 0; i < SERVICES; i++) {
+        if (hosts[i]) {
+            append_expected(f, i, hosts[i], &want);
+        }
+    }
+    assert_tree(f, buf_cstr(&want));
+    buf_fini(&want);
+    assert_int_equal(reconciler_get_stats(f->reconciler).failures, 0);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_writes_what_is_missing_and_removes_orphans),
+        TEST(test_deletes_nothing_before_everything_is_listed),
+        TEST(test_restart_writes_nothing),
+        TEST(test_what_others_do_is_undone),
+        TEST(test_a_change_is_one_transaction),
+        TEST(test_a_change_larger_than_a_transaction_adds_first),
+        TEST(test_an_object_that_changes_while_its_transaction_is_away),
+        TEST(test_an_object_that_goes_while_its_transaction_is_away),
+        TEST(test_deletes_of_what_is_gone_already),
+        TEST(test_an_object_not_understood_keeps_its_keys),
+        TEST(test_etcd_killed_and_restarted),
+        TEST(test_explains_what_it_waits_for),
+        TEST(test_many_changes_without_waiting),
+#undef TEST
+    };
+    const char *missing = etcd_proc_missing();
+    if (missing) {
+        print_message("skipped: %s\n", missing);
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, start_etcd, end_etcd);
+}
