@@ -27,14 +27,14 @@ static const char *type_text(uint16_t type, char out[SHORT_TEXT_MAX])
     return out;
 }
 
-static const char *rcode_text(unsigned rcode, char out[SHORT_TEXT_MAX])
+static const char *rcode_text(uint8_t rcode, char out[SHORT_TEXT_MAX])
 {
     static const char *const names[] = {"NOERROR",  "FORMERR", "SERVFAIL",
                                         "NXDOMAIN", "NOTIMP",  "REFUSED"};
     if (rcode < ARRAY_LEN(names)) {
         return names[rcode];
     }
-    (void)snprintf(out, SHORT_TEXT_MAX, "RCODE%u", rcode); /* four bits; always fits */
+    (void)snprintf(out, SHORT_TEXT_MAX, "RCODE%u", rcode); /* always fits */
     return out;
 }
 
