@@ -15,6 +15,7 @@ from programs import Program, http_get, wait_until
 from records import label, value
 
 SCRIPT = Path(__file__).resolve().parents[1] / "support/run.py"
+COMMAND = ["/usr/bin/python3", str(SCRIPT), "--bin", str(BIN_DIR)]
 READY = r"==== Ready: DNS on 127\.0\.0\.1:(\d+), health on (http://[\d.:]+/healthz)"
 
 
@@ -50,6 +51,11 @@ def is_alive(child: str) -> bool:
     return fields[19] == started and fields[0] != "Z"
 
 
+def child_pid(run: Run, name: str) -> int:
+    pids = [int(child.split()[0]) for child in run.children]
+    return next(pid for pid in pids if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == name)
+
+
 def nothing_left(run: Run) -> None:
     wait_until(lambda: not any(is_alive(child) for child in run.children), "every child has ended")
 
@@ -59,9 +65,7 @@ def start_run():
     started = []
 
     def start(**env: str) -> Run:
-        program = Program(
-            "run", ["/usr/bin/python3", str(SCRIPT), "--bin", str(BIN_DIR)], env={"KUBECONFIG": ""} | env
-        )
+        program = Program("run", COMMAND, env={"KUBECONFIG": ""} | env)
         started.append(program)
         return Run(program)
 
@@ -140,13 +144,29 @@ def test_nothing_survives_its_kill(start_run):
 
 def test_a_program_that_dies_ends_the_rest(start_run):
     run = start_run()
-    victim = next(
-        c for c in run.children if os.path.basename(os.readlink(f"/proc/{c.split()[0]}/exe")) == "skydns"
-    )
-    os.kill(int(victim.split()[0]), signal.SIGKILL)
+    os.kill(child_pid(run, "skydns"), signal.SIGKILL)
     assert run.program.wait() == 1
     assert any("skydns has ended with status -9" in line for line in run.program.lines)
     nothing_left(run)
+
+
+def test_a_program_that_hangs_does_not_keep_it(start_run):
+    run = start_run()
+    os.kill(child_pid(run, "skydns"), signal.SIGSTOP)
+    run.program.signal(signal.SIGINT)
+    assert run.program.wait() == 0
+    assert any("skydns does not end, killed" in line for line in run.program.lines)
+    nothing_left(run)
+
+
+def test_ctrl_c_while_it_starts():
+    program = Program("run", COMMAND, env={"KUBECONFIG": ""}).start()
+    program.wait_line(r"^run +\| etcd ")
+    children = wait_until(lambda: children_of(program.pid), "its first child")
+    program.signal(signal.SIGINT)
+    assert program.wait() == 0
+    wait_until(lambda: not any(is_alive(child) for child in children), "every child has ended")
+    assert not any(re.search(READY, line) for line in program.lines)
 
 
 def test_follows_the_cluster_of_a_kubeconfig(start_run, kube, tmp_path):

@@ -157,7 +157,7 @@ class Program:
 
     def _read(self, stream) -> None:
         for raw in stream:
-            line = raw.decode(errors="replace").rstrip("\n")
+            line = raw.decode(errors="replace").rstrip("\r\n")
             self.lines.append(line)
             if len(self.lines) > _LINES_MAX:
                 del self.lines[: _LINES_MAX // 2]

@@ -18,7 +18,6 @@ import shutil
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
@@ -29,6 +28,9 @@ from pathlib import Path
 from programs import Program, TimeUp, apiserver, etcd, http_get, is_etcd_healthy, reserve_port, wait_until
 
 READY_TIMEOUT_S = 60
+SHOW_TIMEOUT_S = 15
+# One question while waiting: short, since Ctrl-C is looked at between them.
+ASK_TIMEOUT_S = 0.5
 # The end: the programs have a second, then etcd and the API server half of one; who is left is killed.
 STOP_S, STOP_SERVED_S = 1.0, 0.5
 
@@ -111,11 +113,15 @@ def has_address(port: int, name: str) -> bool:
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
     query = struct.pack("!6H", 0x2B2B, 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack("!2H", 1, 1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-        client.settimeout(0.5)
+        client.settimeout(ASK_TIMEOUT_S)
         client.connect(("127.0.0.1", port))
         client.send(query)
         reply = client.recv(4096)
     return len(reply) > 12 and reply[:2] == query[:2] and reply[3] & 15 == 0 and reply[6:8] != b"\0\0"
+
+
+def is_http_ok(url: str) -> bool:
+    return http_get(url, ASK_TIMEOUT_S)[0] == 200
 
 
 class System:
@@ -139,8 +145,11 @@ class System:
         )
         if self.api_url:
             port = int(self.api_url.rsplit(":", 1)[1])
-            self._run(apiserver(port), lambda: http_get(self.api_url + "/readyz")[0] == 200)
-            create_examples(self.api_url)
+            self._run(apiserver(port), lambda: is_http_ok(self.api_url + "/readyz"))
+            try:
+                create_examples(self.api_url)
+            except OSError as error:
+                raise Failed(f"the example objects cannot be created: {error}") from None
             cluster = f"--kube-master-url={self.api_url}"
         else:
             cluster = f"--kubecfg-file={self.kubeconfig}"
@@ -153,7 +162,7 @@ class System:
                 cluster,
                 f"--healthz-port={self.readiness_port}",
             ),
-            lambda: http_get(f"http://127.0.0.1:{self.readiness_port}/readiness")[0] == 200,
+            lambda: is_http_ok(f"http://127.0.0.1:{self.readiness_port}/readiness"),
         )
         self._run(
             self._ours(
@@ -168,7 +177,7 @@ class System:
         probe = f"nslookup -port={self.dns_port} {KUBERNETES} 127.0.0.1 >/dev/null"
         self._run(
             self._ours("exechealthz", f"--cmd={probe}", f"--port={self.healthz_port}", "--quiet"),
-            lambda: http_get(f"http://127.0.0.1:{self.healthz_port}/healthz")[0] == 200,
+            lambda: is_http_ok(f"http://127.0.0.1:{self.healthz_port}/healthz"),
         )
 
     def _ours(self, name: str, *arguments: str) -> Program:
@@ -226,19 +235,15 @@ def show(command: str) -> None:
     if shutil.which(words[0]) is None:
         say(f"({words[0]} is not installed)\n")
         return
+    program = Program(words[0], words).start()
     try:
-        done = subprocess.run(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=15,
-            start_new_session=True,
-        )
-        say(done.stdout.decode(errors="replace").rstrip())
-    except subprocess.TimeoutExpired:
-        say("(no answer within 15 s)")
-    say()
+        wait_until(lambda: _stop.is_set() or not program.is_running(), command, SHOW_TIMEOUT_S)
+    except TimeUp:
+        say(f"(no end within {SHOW_TIMEOUT_S} s)")
+    program.kill()
+    if _stop.is_set():
+        raise Stopped
+    say("\n".join(program.lines) + "\n")
 
 
 def summarise(system: System) -> None:
