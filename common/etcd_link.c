@@ -156,8 +156,8 @@ static void on_grpc_open(void *data)
     struct etcd_link *link = data;
     struct etcd_call *call;
     link->was_opened = true;
-    TAILQ_FOREACH(call, &link->calls, entry)
-    {
+    link->last_failure.code = 0;
+    TAILQ_FOREACH (call, &link->calls, entry) {
         if (!call->stream && !call->doom.code && grpc_is_open(link->grpc)) {
             submit(call);
         }
@@ -184,8 +184,7 @@ static void on_grpc_close(void *data, const struct err *err)
     link->grpc = NULL;
     link->endpoint = (link->endpoint + 1) % link->endpoints->count;
     link->not_before_ms = clock_monotonic_ms() + backoff_next_ms(&link->backoff, backoff_random());
-    TAILQ_FOREACH(call, &link->calls, entry)
-    {
+    TAILQ_FOREACH (call, &link->calls, entry) {
         if (!was_opened && --call->tries_left == 0) {
             call->doom = link->last_failure;
         }
@@ -282,8 +281,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int events)
     if (link->grpc) {
         grpc_read_pending(link->grpc);
     }
-    TAILQ_FOREACH(call, &link->calls, entry)
-    {
+    TAILQ_FOREACH (call, &link->calls, entry) {
         if (!call->doom.code && call->deadline_ms <= now_ms) {
             doom_overdue(call);
         } else if (call->deadline_ms < next_ms) {

@@ -325,8 +325,7 @@ bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, cons
 static bool evict_one(struct tcp_server *s)
 {
     struct connection *c;
-    TAILQ_FOREACH(c, &s->queue, idle)
-    {
+    TAILQ_FOREACH (c, &s->queue, idle) {
         if (c->waiting == 0 && c->out.len == 0) {
             close_connection(c);
             return true;

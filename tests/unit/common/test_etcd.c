@@ -14,7 +14,7 @@
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
 
-enum { CALL_TIMEOUT_MS = 10000 };
+enum { CALL_TIMEOUT_MS = 60000 };
 
 struct fixture {
     struct ev_loop *loop;

@@ -52,7 +52,7 @@ static struct etcd *client(void)
     struct etcd *etcd;
     struct err err;
     const struct etcd_config config = {
-        .loop = f.loop, .endpoints = etcd_proc_url(f.proc), .call_timeout_ms = 10000};
+        .loop = f.loop, .endpoints = etcd_proc_url(f.proc), .call_timeout_ms = 60000};
     if (etcd_new(&config, &etcd, &err) != 0) {
         fail_msg("%s", err.msg);
     }
@@ -376,7 +376,7 @@ static void test_compacted_while_away(void **state)
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct etcd *writer;
     const struct etcd_config config = {
-        .loop = loop, .endpoints = etcd_proc_url(f.proc), .call_timeout_ms = 10000};
+        .loop = loop, .endpoints = etcd_proc_url(f.proc), .call_timeout_ms = 60000};
     assert_int_equal(etcd_new(&config, &writer, NULL), 0);
     sync_del(loop, writer, "/m3/000007");
     int64_t last = sync_put(loop, writer, "/m3/new", slice_str("v"));

