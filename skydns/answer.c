@@ -257,6 +257,14 @@ static void answer_address(struct answer *a, enum follow_families families)
     }
 }
 
+/* A type of which there is no data. */
+static void answer_nothing(struct answer *a)
+{
+    if (!lookup_exists(a->follow.store, &a->name, a->follow.domain_labels)) {
+        deny_name(a);
+    }
+}
+
 static bool all_hosts_are_addresses(const struct answer *a, const struct lookup_span *span)
 {
     for (size_t i = 0; i < span->count; i++) {
@@ -272,6 +280,7 @@ static void answer_ns(struct answer *a)
 {
     struct lookup_span span;
     if (!is_apex(a)) {
+        answer_nothing(a);
         return;
     }
     if (!has_ns_keys(a)) {
@@ -307,14 +316,6 @@ static void answer_txt(struct answer *a)
         if (record->text_len > 0) {
             add_answer(a, rrsynth_txt(a->config, record, a->owner));
         }
-    }
-}
-
-/* A type of which there is no data. */
-static void answer_nothing(struct answer *a)
-{
-    if (!lookup_exists(a->follow.store, &a->name, a->follow.domain_labels)) {
-        deny_name(a);
     }
 }
 

@@ -388,6 +388,7 @@ static void other_types(void **state)
             "+ db.default.svc.cluster.local. 20 AAAA fd00::1"},
         {"c.mail.cluster.local. MX", OK "\n? c.mail.cluster.local. IN MX" SOA},
         {"web.default.svc.cluster.local. NS", OK "\n? web.default.svc.cluster.local. IN NS" SOA},
+        {"nope.cluster.local. NS", "NXDOMAIN qr aa rd ra\n? nope.cluster.local. IN NS" SOA},
         {"g1.cluster.local. A",
          OK "\n? g1.cluster.local. IN A\n= g1.cluster.local. 3600 A 10.9.0.1\n"
             "= g1.cluster.local. 3600 A 10.9.0.3\n= g1.cluster.local. 3600 A 10.9.0.4"},
