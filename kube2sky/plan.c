@@ -95,7 +95,7 @@ static void plan_deletes(const struct desired *desired, struct slice base,
     buf_append_slice(&key, base);
     for (size_t at = 0; at < actual->count; at++) {
         struct slice suffix = actual_suffix(&actual->keys[at]);
-        int d = 1; /* of the first desired key not before this one, compared with it */
+        int d = 1; /* 0: the first desired key not before this one is this one */
         for (; next < desired->count; next++) {
             struct desired_record record = desired_get(desired, next);
             d = slice_compare(suffix_of(&record, base), suffix);
@@ -103,7 +103,7 @@ static void plan_deletes(const struct desired *desired, struct slice base,
                 break;
             }
         }
-        if (next == desired->count || d != 0) {
+        if (d != 0) {
             key.len = base.len;
             buf_append_slice(&key, suffix);
             add_op(plan, &(struct etcd_op){.kind = ETCD_OP_DELETE, .key = buf_slice(&key)});

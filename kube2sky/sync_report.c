@@ -41,6 +41,9 @@ void sync_report_init(struct sync_report *report, struct ev_loop *loop)
 
 void sync_report_fini(struct sync_report *report)
 {
+    if (ev_is_active(&report->timer) && report->is_in_sync && has_news(report)) {
+        tell(report);
+    }
     ev_timer_stop(report->loop, &report->timer);
 }
 

@@ -25,6 +25,7 @@ struct sync_report {
 };
 
 void sync_report_init(struct sync_report *report, struct ev_loop *loop);
+/* Writes the line that is due. */
 void sync_report_fini(struct sync_report *report);
 
 /* After each turn: is there nothing left to do? */
