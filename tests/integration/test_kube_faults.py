@@ -60,6 +60,17 @@ def test_history_expired_means_a_new_list(bed):
     assert lists(bed) > before
 
 
+def test_a_watch_refused_as_too_old_means_a_new_list(bed):
+    """As the status of the reply this time, not inside the stream."""
+    bed.start_kube2sky()
+    watches_open(bed)
+    before = lists(bed)
+    bed.kube.control("fail", status=410, match="/services?watch")
+    bed.kube.control("drop-watches", resource="services")
+    appears(bed, "web")
+    assert lists(bed) == before + 1
+
+
 def test_bookmarks_move_the_watch_on(bare_bed):
     """A kind without events of its own resumes from a bookmark when its history is short: no 410, no new
     list.
