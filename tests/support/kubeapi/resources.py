@@ -142,7 +142,8 @@ def discovery_documents() -> dict[str, dict]:
 # Older kubectl validates against /openapi/v2 in protobuf. This is gnostic's Document with its required
 # parts alone (swagger = "2.0", info = {title, version}): what has no definition, the client does not check.
 OPENAPI_V2_PROTOBUF = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.32.0"
-OPENAPI_V2_TYPE = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+# The type asked for ends in "@v1.0+protobuf", which Go's parser refuses in a reply: real servers of that time said this.
+OPENAPI_V2_TYPE = "application/octet-stream"
 OPENAPI_V2_JSON = {
     "swagger": "2.0",
     "info": {"title": "Kubernetes", "version": "v1.32.0"},
