@@ -31,8 +31,13 @@ int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct er
     }
     etcd->loop = config->loop;
     etcd->call_timeout_ms = config->call_timeout_ms;
-    etcd->calls = etcd_link_new(config->loop, &etcd->endpoints);
-    etcd->watches = etcd_link_new(config->loop, &etcd->endpoints);
+    const struct etcd_link_config link = {
+        .loop = config->loop,
+        .endpoints = &etcd->endpoints,
+        .look_up = config->look_up,
+    };
+    etcd->calls = etcd_link_new(&link);
+    etcd->watches = etcd_link_new(&link);
     *ret_etcd = etcd;
     return 0;
 }

@@ -17,6 +17,7 @@
 
 #include "common/attributes.h"
 #include "common/err.h"
+#include "common/name_lookup.h"
 #include "common/slice.h"
 
 struct etcd;
@@ -26,10 +27,12 @@ struct etcd_config {
     struct ev_loop *loop;
     const char *endpoints;    /* comma-separated URLs, "http://127.0.0.1:2379,..."; copied */
     uint32_t call_timeout_ms; /* deadline of each unary call, from start to last byte */
+    name_lookup_fn look_up;   /* of the endpoints' names, in a helper thread; NULL: the C library */
     /* TLS material and credentials join here. */
 };
 
-/* A bad URL is ERR_USAGE with a message that names it. No connection is made yet. */
+/* A bad URL is ERR_USAGE with a message that names it. No connection is made and no name looked up
+ * yet. */
 int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct err *err) MUST_CHECK;
 
 /* Calls in flight end without their callbacks; watches must be stopped before. NULL is fine. */

@@ -1,7 +1,5 @@
 #include "common/etcd_endpoint.h"
 
-#include <netdb.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +8,7 @@
 #include "common/xalloc.h"
 
 static const char scheme[] = "http://";
+static const char tls_scheme[] = "https://";
 
 static int usage(struct err *err, struct slice url, const char *problem)
 {
@@ -71,40 +70,38 @@ static bool parse_port(struct slice text, uint16_t *ret_port)
     return true;
 }
 
+static void set_address(struct etcd_endpoint *e, const struct ip *ip)
+{
+    if (ip->family_bytes == 4) {
+        e->address.v4.sin_family = AF_INET;
+        e->address.v4.sin_port = htons(e->port);
+        memcpy(&e->address.v4.sin_addr, ip->bytes, 4);
+        e->address.len = sizeof(e->address.v4);
+    } else {
+        e->address.v6.sin6_family = AF_INET6;
+        e->address.v6.sin6_port = htons(e->port);
+        memcpy(&e->address.v6.sin6_addr, ip->bytes, 16);
+        e->address.len = sizeof(e->address.v6);
+    }
+}
+
 static void add(struct etcd_endpoints *list, struct slice url, struct slice host, uint16_t port,
-                const struct addrinfo *found)
+                bool is_tls)
 {
     struct etcd_endpoint *e = &list->items[list->count++];
+    struct ip ip;
     bool is_v6_literal = memchr(host.ptr, ':', host.len);
+    memset(e, 0, sizeof(*e));
     e->url = xstrndup(url.ptr, url.len);
     e->authority =
         xasprintf(is_v6_literal ? "[%.*s]:%u" : "%.*s:%u", (int)host.len, host.ptr, port);
-    memset(&e->address, 0, sizeof(e->address));
-    memcpy(&e->address, found->ai_addr, found->ai_addrlen);
-    e->address.len = found->ai_addrlen;
-}
-
-static int resolve(struct slice url, struct slice host, uint16_t port, struct etcd_endpoints *list,
-                   struct err *err)
-{
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    CLEANUP_FREE char *name = xstrndup(host.ptr, host.len);
-    struct addrinfo *found = NULL;
-    char service[sizeof("65535")];
-    (void)snprintf(service, sizeof(service), "%u", port); /* fits */
-
-    int rc = getaddrinfo(name, service, &hints, &found);
-    if (rc != 0) {
-        return err_set(err, ERR_UNAVAILABLE, "etcd endpoint `%.*s`: look up `%s`: %s", (int)url.len,
-                       url.ptr, name, gai_strerror(rc));
+    e->host = xstrndup(host.ptr, host.len);
+    e->port = port;
+    e->is_tls = is_tls;
+    e->is_literal = ip_parse(host, &ip);
+    if (e->is_literal) {
+        set_address(e, &ip);
     }
-    for (const struct addrinfo *i = found; i && list->count < ETCD_ENDPOINTS_MAX; i = i->ai_next) {
-        if (i->ai_family == AF_INET || i->ai_family == AF_INET6) {
-            add(list, url, host, port, i);
-        }
-    }
-    freeaddrinfo(found);
-    return 0;
 }
 
 static int parse_url(struct slice url, struct etcd_endpoints *list, struct err *err)
@@ -112,13 +109,15 @@ static int parse_url(struct slice url, struct etcd_endpoints *list, struct err *
     struct slice host;
     struct slice port_text;
     uint16_t port = ETCD_DEFAULT_PORT;
-    if (slice_has_prefix(url, slice_str("https://"))) {
-        return usage(err, url, "https is not supported");
-    }
-    if (!slice_has_prefix(url, slice_str(scheme))) {
+    bool is_tls = slice_has_prefix(url, slice_str(tls_scheme));
+    if (!is_tls && !slice_has_prefix(url, slice_str(scheme))) {
         return usage(err, url, "not an http:// URL");
     }
-    struct slice authority = slice_of(url.ptr + strlen(scheme), url.len - strlen(scheme));
+    if (is_tls) {
+        return usage(err, url, "https is not supported");
+    }
+    size_t scheme_len = strlen(is_tls ? tls_scheme : scheme);
+    struct slice authority = slice_of(url.ptr + scheme_len, url.len - scheme_len);
     if (authority.len > 0 && authority.ptr[authority.len - 1] == '/') {
         authority.len--;
     }
@@ -137,7 +136,8 @@ static int parse_url(struct slice url, struct etcd_endpoints *list, struct err *
     if (list->count == ETCD_ENDPOINTS_MAX) {
         return usage(err, url, "one endpoint too many, at most 16 are taken");
     }
-    return resolve(url, host, port, list, err);
+    add(list, url, host, port, is_tls);
+    return 0;
 }
 
 int etcd_endpoints_parse(const char *urls, struct etcd_endpoints *ret, struct err *err)
@@ -165,6 +165,7 @@ void etcd_endpoints_fini(struct etcd_endpoints *endpoints)
     for (size_t i = 0; i < endpoints->count; i++) {
         free(endpoints->items[i].url);
         free(endpoints->items[i].authority);
+        free(endpoints->items[i].host);
     }
     endpoints->count = 0;
 }

@@ -1,16 +1,17 @@
-/* The endpoints of an etcd cluster, from a comma-separated list of URLs. Pure, except that a host
- * name is looked up once with getaddrinfo, which blocks: for use before the loop runs. A name with
- * several addresses makes several endpoints. */
+/* The endpoints of an etcd cluster, from a comma-separated list of URLs. Pure: names are looked up
+ * by etcd_dialer.c, at each connection. */
 #ifndef COMMON_ETCD_ENDPOINT_H
 #define COMMON_ETCD_ENDPOINT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/addr.h"
 #include "common/attributes.h"
 #include "common/err.h"
 
-/* A cluster has 5 or 7 members, perhaps each with an IPv4 and an IPv6 address. */
+/* A cluster has 5 or 7 members, perhaps each with an IPv4 and an IPv6 URL. */
 enum { ETCD_ENDPOINTS_MAX = 16 };
 
 /* etcd's own default, for URLs without a port. */
@@ -19,7 +20,11 @@ enum { ETCD_DEFAULT_PORT = 2379 };
 struct etcd_endpoint {
     char *url;       /* as given, for messages */
     char *authority; /* "127.0.0.1:2379", "[::1]:2379", "localhost:2379" */
-    struct addr address;
+    char *host;      /* without brackets: what is looked up, and what its certificate must name */
+    uint16_t port;
+    bool is_tls;         /* https */
+    bool is_literal;     /* host is an IP address: */
+    struct addr address; /* with the port; only then */
 };
 
 struct etcd_endpoints {
@@ -27,8 +32,8 @@ struct etcd_endpoints {
     size_t count; /* at least 1 after a successful parse */
 };
 
-/* "http://127.0.0.1:2379, http://localhost:4001/". ERR_USAGE: a message that names the URL and what
- * was expected; ERR_UNAVAILABLE: the name could not be looked up. *ret is untouched on failure. */
+/* "http://127.0.0.1:2379, https://etcd-0.etcd:2379/". ERR_USAGE: a message that names the URL and
+ * what was expected. *ret is untouched on failure. */
 int etcd_endpoints_parse(const char *urls, struct etcd_endpoints *ret, struct err *err) MUST_CHECK;
 
 void etcd_endpoints_fini(struct etcd_endpoints *endpoints);

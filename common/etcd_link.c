@@ -5,6 +5,7 @@
 
 #include "common/backoff.h"
 #include "common/clock.h"
+#include "common/etcd_dialer.h"
 #include "common/grpc.h"
 #include "common/xalloc.h"
 
@@ -34,8 +35,9 @@ struct etcd_call {
 
 struct etcd_link {
     struct ev_loop *loop;
-    const struct etcd_endpoints *endpoints;
-    size_t endpoint; /* in use, or the next to be tried */
+    size_t endpoint_count;
+    struct etcd_dialer *dialer; /* its endpoint: in use, or the next to be tried */
+    bool is_dialing;            /* waiting for an address */
     struct grpc *grpc;
     bool was_opened;         /* this connection */
     bool has_good_message;   /* on this connection */
@@ -70,6 +72,10 @@ static void call_free(struct etcd_call *call)
     free(call);
     if (link->call_count == 0) {
         ev_timer_stop(link->loop, &link->retry);
+        if (!link->grpc) {
+            link->is_dialing = false;
+            etcd_dialer_cancel(link->dialer);
+        }
         ev_timer_set(&link->idle, idle_limit_s, 0.0);
         ev_timer_start(link->loop, &link->idle);
     }
@@ -106,7 +112,7 @@ static void sweep(struct etcd_link *link)
 
 static const char *endpoint_url(const struct etcd_link *link)
 {
-    return link->endpoints->items[link->endpoint].url;
+    return etcd_dialer_endpoint(link->dialer)->url;
 }
 
 /* ---- Streams ---- */
@@ -166,23 +172,10 @@ static void on_grpc_open(void *data)
 
 static void connect_when_due(struct etcd_link *link);
 
-/* Every call that was sent has ended already. */
-static void on_grpc_close(void *data, const struct err *err)
+/* An endpoint's turn is over: the next one's comes after a while. */
+static void turn_failed(struct etcd_link *link, bool was_opened)
 {
-    struct etcd_link *link = data;
     struct etcd_call *call;
-    bool was_opened = link->was_opened;
-    link->last_failure = *err;
-    err_wrap(&link->last_failure, err->code, "etcd at %s", endpoint_url(link));
-
-    if (grpc_was_closed_for_pings(link->grpc)) {
-        link->ping_interval_ms = link->ping_interval_ms > PING_INTERVAL_MAX_MS / 2
-                                     ? PING_INTERVAL_MAX_MS
-                                     : link->ping_interval_ms * 2;
-    }
-    grpc_free(link->grpc);
-    link->grpc = NULL;
-    link->endpoint = (link->endpoint + 1) % link->endpoints->count;
     link->not_before_ms = clock_monotonic_ms() + backoff_next_ms(&link->backoff, backoff_random());
     TAILQ_FOREACH (call, &link->calls, entry) {
         if (!was_opened && --call->tries_left == 0) {
@@ -193,27 +186,66 @@ static void on_grpc_close(void *data, const struct err *err)
     connect_when_due(link);
 }
 
-static void connect_now(struct etcd_link *link)
+/* Every call that was sent has ended already. */
+static void on_grpc_close(void *data, const struct err *err)
 {
-    const struct etcd_endpoint *endpoint = &link->endpoints->items[link->endpoint];
+    struct etcd_link *link = data;
+    link->last_failure = *err;
+    err_wrap(&link->last_failure, err->code, "etcd at %s", endpoint_url(link));
+
+    if (grpc_was_closed_for_pings(link->grpc)) {
+        link->ping_interval_ms = link->ping_interval_ms > PING_INTERVAL_MAX_MS / 2
+                                     ? PING_INTERVAL_MAX_MS
+                                     : link->ping_interval_ms * 2;
+    }
+    grpc_free(link->grpc);
+    link->grpc = NULL;
+    if (link->was_opened || link->call_count == 0) {
+        etcd_dialer_next_endpoint(link->dialer);
+    } else if (etcd_dialer_next_address(link->dialer)) {
+        connect_when_due(link);
+        return;
+    }
+    turn_failed(link, link->was_opened);
+}
+
+static void on_address(void *data, const struct addr *address)
+{
+    struct etcd_link *link = data;
     const struct grpc_config config = {
         .loop = link->loop,
-        .address = endpoint->address,
-        .authority = endpoint->authority,
+        .address = *address,
+        .authority = etcd_dialer_endpoint(link->dialer)->authority,
         .open_timeout_ms = OPEN_TIMEOUT_MS,
         .ping_interval_ms = link->ping_interval_ms,
         .on_open = on_grpc_open,
         .on_close = on_grpc_close,
         .data = link,
     };
+    link->is_dialing = false;
     link->was_opened = false;
     link->has_good_message = false;
     link->grpc = grpc_new(&config);
 }
 
+static void on_no_address(void *data, const struct etcd_endpoint *endpoint, const struct err *err)
+{
+    struct etcd_link *link = data;
+    link->is_dialing = false;
+    link->last_failure = *err;
+    err_wrap(&link->last_failure, err->code, "etcd at %s", endpoint->url);
+    turn_failed(link, false);
+}
+
+static void connect_now(struct etcd_link *link)
+{
+    link->is_dialing = true;
+    etcd_dialer_find(link->dialer);
+}
+
 static void connect_when_due(struct etcd_link *link)
 {
-    if (link->grpc || link->call_count == 0 || ev_is_active(&link->retry)) {
+    if (link->grpc || link->is_dialing || link->call_count == 0 || ev_is_active(&link->retry)) {
         return;
     }
     int64_t wait_ms = link->not_before_ms - clock_monotonic_ms();
@@ -239,6 +271,7 @@ static void on_idle(struct ev_loop *loop, ev_timer *w, int events)
     (void)events;
     grpc_free(link->grpc);
     link->grpc = NULL;
+    etcd_dialer_cancel(link->dialer);
 }
 
 /* ---- Deadlines ---- */
@@ -304,7 +337,7 @@ struct etcd_call *etcd_link_call(struct etcd_link *link, const struct etcd_call_
     call->request = *request;
     buf_init(request, request->limit); /* its bytes are the call's now */
     call->deadline_ms = config->timeout_ms ? now_ms + config->timeout_ms : INT64_MAX;
-    call->tries_left = link->endpoints->count;
+    call->tries_left = link->endpoint_count;
     TAILQ_INSERT_TAIL(&link->calls, call, entry);
     link->call_count++;
     ev_timer_stop(link->loop, &link->idle);
@@ -326,11 +359,19 @@ struct etcd_call *etcd_link_call(struct etcd_link *link, const struct etcd_call_
     return call;
 }
 
-struct etcd_link *etcd_link_new(struct ev_loop *loop, const struct etcd_endpoints *endpoints)
+struct etcd_link *etcd_link_new(const struct etcd_link_config *config)
 {
     struct etcd_link *link = xcalloc(1, sizeof(*link));
-    link->loop = loop;
-    link->endpoints = endpoints;
+    link->loop = config->loop;
+    link->endpoint_count = config->endpoints->count;
+    link->dialer = etcd_dialer_new(&(struct etcd_dialer_config){
+        .loop = config->loop,
+        .endpoints = config->endpoints,
+        .look_up = config->look_up,
+        .on_address = on_address,
+        .on_no_address = on_no_address,
+        .data = link,
+    });
     link->ping_interval_ms = PING_INTERVAL_MS;
     link->next_deadline_ms = INT64_MAX;
     backoff_init(&link->backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
@@ -351,5 +392,6 @@ void etcd_link_free(struct etcd_link *link)
     ev_timer_stop(link->loop, &link->deadline);
     ev_timer_stop(link->loop, &link->idle);
     grpc_free(link->grpc);
+    etcd_dialer_free(link->dialer);
     free(link);
 }

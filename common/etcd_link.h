@@ -2,9 +2,11 @@
  * a call needs it, to the next endpoint after each failure, with back-off; closed after 30 s
  * without a call. The inside of etcd.c and etcd_watch.c; same loop and thread.
  *
- *     idle --call--> connecting --> open --(no call for 30 s)--> idle
- *                      ^   `-- failed --.      `-- lost --.
- *                      `--- back-off <--+-----------------'
+ *     idle --call--> looking up, connecting --> open --(no call for 30 s)--> idle
+ *                      ^           `-- failed --.  `-- lost --.
+ *                      `------- back-off <------+-------------'
+ *
+ * The addresses of one endpoint's name are tried at once, one after the other (etcd_dialer.h).
  *
  * A call waits for a connection until every endpoint has been tried once since it came, or its
  * deadline; one that was sent ends with its connection. */
@@ -18,6 +20,7 @@
 #include "common/err.h"
 #include "common/etcd.h"
 #include "common/etcd_endpoint.h"
+#include "common/name_lookup.h"
 
 /* Calls waiting or under way. The writer keeps 8 transactions in flight and the mirror one page;
  * what is above that is a caller that does not look at its errors. */
@@ -25,7 +28,13 @@ enum { ETCD_CALLS_MAX = 1024 };
 
 struct etcd_link;
 
-struct etcd_link *etcd_link_new(struct ev_loop *loop, const struct etcd_endpoints *endpoints);
+struct etcd_link_config {
+    struct ev_loop *loop;
+    const struct etcd_endpoints *endpoints; /* borrowed */
+    name_lookup_fn look_up;                 /* NULL: the C library */
+};
+
+struct etcd_link *etcd_link_new(const struct etcd_link_config *config);
 
 /* Calls end without on_end, but with `release`. Not from inside a callback of this link. */
 void etcd_link_free(struct etcd_link *link);
