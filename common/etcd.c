@@ -3,15 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/arena.h"
 #include "common/etcd_codec.h"
 #include "common/etcd_endpoint.h"
 #include "common/etcd_link.h"
-#include "common/grpc.h"
+#include "common/etcd_unary.h"
 #include "common/xalloc.h"
-
-/* The grpc-status of revisions that are compacted or in the future. */
-enum { STATUS_OUT_OF_RANGE = 11 };
 
 struct etcd {
     struct ev_loop *loop;
@@ -63,131 +59,164 @@ struct ev_loop *etcd_loop(const struct etcd *etcd)
     return etcd->loop;
 }
 
-/* ---- Calls with one reply ---- */
-
-struct unary {
-    struct arena arena;
-    unsigned messages;
-    struct err err; /* of decoding */
-    void *data;
-    union {
-        struct {
-            etcd_range_cb cb;
-            struct etcd_range_reply reply;
-        } range;
-        struct {
-            etcd_txn_cb cb;
-            struct etcd_txn_reply reply;
-        } txn;
-    };
-};
-
-static struct unary *unary_new(void *data)
+uint32_t etcd_call_timeout_ms(const struct etcd *etcd)
 {
-    struct unary *u = xcalloc(1, sizeof(*u));
-    arena_init(&u->arena, ETCD_DECODED_MAX);
-    u->data = data;
-    return u;
+    return etcd->call_timeout_ms;
 }
 
-static void unary_release(void *data)
+struct etcd_link *etcd_call_link(struct etcd *etcd)
 {
-    struct unary *u = data;
-    arena_fini(&u->arena);
-    free(u);
+    return etcd->calls;
 }
 
-/* NULL when the reply can be handed out. *scratch is for a message of our own. */
-static const struct err *unary_failure(const struct unary *u, int status, const struct err *err,
-                                       struct err *scratch)
+/* ---- Range ---- */
+
+static int decode_range(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
+                        struct err *err)
 {
-    if (status == STATUS_OUT_OF_RANGE && strstr(err->msg, "compacted")) {
-        *scratch = *err;
-        scratch->code = ERR_COMPACTED;
-        return scratch;
-    }
-    if (err) {
-        return err;
-    }
-    if (u->err.code) {
-        return &u->err;
-    }
-    if (u->messages != 1) {
-        err_set(scratch, ERR_PROTOCOL, "etcd: %u replies to one call", u->messages);
-        return scratch;
-    }
-    return NULL;
+    return etcd_decode_range(message, arena, &ret_reply->range, err);
 }
 
-static void range_message(void *data, struct slice message)
+static void deliver_range(const struct etcd_unary *u, const struct err *err)
 {
-    struct unary *u = data;
-    if (u->messages++ == 0 &&
-        etcd_decode_range(message, &u->arena, &u->range.reply, &u->err) != 0) {
-        err_wrap(&u->err, u->err.code, "etcd");
-    }
-}
-
-static void range_end(void *data, int status, const struct err *err)
-{
-    struct unary *u = data;
-    struct err scratch;
-    const struct err *failure = unary_failure(u, status, err, &scratch);
-    u->range.cb(u->data, failure ? NULL : &u->range.reply, failure);
+    ((etcd_range_cb)u->cb)(u->data, err ? NULL : &u->reply.range, err);
 }
 
 struct etcd_call *etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_cb cb,
                              void *data)
 {
-    struct unary *u = unary_new(data);
-    const struct etcd_call_config config = {
-        .path = "/etcdserverpb.KV/Range",
-        .timeout_ms = etcd->call_timeout_ms,
-        .on_message = range_message,
-        .on_end = range_end,
-        .release = unary_release,
-        .data = u,
-    };
-    struct buf request;
-    buf_init(&request, GRPC_SEND_MAX);
-    u->range.cb = cb;
-    etcd_encode_range(range, &request);
-    return etcd_link_call(etcd->calls, &config, &request);
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Range");
+    u->decode = decode_range;
+    u->deliver = deliver_range;
+    u->cb = (void (*)(void))cb;
+    u->data = data;
+    etcd_unary_touches(u, "read", range->key, range->range_end);
+    etcd_encode_range(range, &u->request);
+    return etcd_unary_start(u);
 }
 
-static void txn_message(void *data, struct slice message)
+/* ---- Put, DeleteRange, Compact ---- */
+
+static void deliver_write(const struct etcd_unary *u, const struct err *err)
 {
-    struct unary *u = data;
-    if (u->messages++ == 0 && etcd_decode_txn(message, &u->arena, &u->txn.reply, &u->err) != 0) {
-        err_wrap(&u->err, u->err.code, "etcd");
+    ((etcd_write_cb)u->cb)(u->data, err ? NULL : &u->reply.write, err);
+}
+
+static struct etcd_call *start_write(struct etcd_unary *u, etcd_write_cb cb, void *data)
+{
+    u->deliver = deliver_write;
+    u->cb = (void (*)(void))cb;
+    u->data = data;
+    return etcd_unary_start(u);
+}
+
+static int decode_put(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
+                      struct err *err)
+{
+    return etcd_decode_put(message, arena, &ret_reply->write, err);
+}
+
+struct etcd_call *etcd_put(struct etcd *etcd, const struct etcd_put *put, etcd_write_cb cb,
+                           void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Put");
+    u->decode = decode_put;
+    etcd_unary_touches(u, "write", put->key, slice_of(NULL, 0));
+    etcd_encode_put(put, &u->request);
+    return start_write(u, cb, data);
+}
+
+static int decode_delete(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
+                         struct err *err)
+{
+    return etcd_decode_delete(message, arena, &ret_reply->write, err);
+}
+
+struct etcd_call *etcd_delete(struct etcd *etcd, const struct etcd_delete *del, etcd_write_cb cb,
+                              void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/DeleteRange");
+    u->decode = decode_delete;
+    etcd_unary_touches(u, "delete", del->key, del->range_end);
+    etcd_encode_delete(del, &u->request);
+    return start_write(u, cb, data);
+}
+
+static int decode_compact(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
+                          struct err *err)
+{
+    return etcd_decode_compact(message, arena, &ret_reply->write, err);
+}
+
+struct etcd_call *etcd_compact(struct etcd *etcd, int64_t revision, etcd_write_cb cb, void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Compact");
+    u->decode = decode_compact;
+    etcd_encode_compact(revision, &u->request);
+    return start_write(u, cb, data);
+}
+
+/* ---- Txn ---- */
+
+static int decode_txn(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
+                      struct err *err)
+{
+    return etcd_decode_txn(message, arena, &ret_reply->txn, err);
+}
+
+static void deliver_txn(const struct etcd_unary *u, const struct err *err)
+{
+    ((etcd_txn_cb)u->cb)(u->data, err ? NULL : &u->reply.txn, err);
+}
+
+static void txn_touches(struct etcd_unary *u, const struct etcd_txn *txn)
+{
+    struct slice first = slice_of(NULL, 0);
+    struct slice last = first;
+    for (size_t i = 0; i < txn->op_count; i++) {
+        struct slice key = txn->ops[i].key;
+        first = i == 0 || slice_compare(key, first) < 0 ? key : first;
+        last = i == 0 || slice_compare(key, last) > 0 ? key : last;
     }
-}
-
-static void txn_end(void *data, int status, const struct err *err)
-{
-    struct unary *u = data;
-    struct err scratch;
-    const struct err *failure = unary_failure(u, status, err, &scratch);
-    u->txn.cb(u->data, failure ? NULL : &u->txn.reply, failure);
+    u->key_count = txn->op_count;
+    etcd_unary_touches(u, "write", first, txn->op_count > 1 ? last : slice_of(NULL, 0));
 }
 
 struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
                            void *data)
 {
-    struct unary *u = unary_new(data);
-    const struct etcd_call_config config = {
-        .path = "/etcdserverpb.KV/Txn",
-        .timeout_ms = etcd->call_timeout_ms,
-        .on_message = txn_message,
-        .on_end = txn_end,
-        .release = unary_release,
-        .data = u,
-    };
-    struct buf request;
-    buf_init(&request, GRPC_SEND_MAX);
-    u->txn.cb = cb;
-    etcd_encode_txn(txn, &request);
-    return etcd_link_call(etcd->calls, &config, &request);
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Txn");
+    u->decode = decode_txn;
+    u->deliver = deliver_txn;
+    u->cb = (void (*)(void))cb;
+    u->data = data;
+    txn_touches(u, txn);
+    etcd_encode_txn(txn, &u->request);
+    return etcd_unary_start(u);
+}
+
+/* ---- Status ---- */
+
+static int decode_status(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
+                         struct err *err)
+{
+    return etcd_decode_status(message, arena, &ret_reply->status, err);
+}
+
+static void deliver_status(const struct etcd_unary *u, const struct err *err)
+{
+    ((etcd_status_cb)u->cb)(u->data, err ? NULL : &u->reply.status, err);
+}
+
+struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.Maintenance/Status");
+    u->is_leaderless = true;
+    u->decode = decode_status;
+    u->deliver = deliver_status;
+    u->cb = (void (*)(void))cb;
+    u->data = data;
+    return etcd_unary_start(u);
 }
 
 struct slice etcd_prefix_end(struct slice prefix, char *out)

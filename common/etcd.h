@@ -5,6 +5,9 @@
  *
  * Field meanings: etcd API reference v3 (rpc.proto, kv.proto); trimmed copies are in proto/.
  *
+ * Every call but Status asks for a leader (metadata `hasleader`): a member that has none refuses it
+ * within some three seconds, and the next attempt goes to another endpoint.
+ *
  * Two connections are kept apart: one for watches, one for everything else, opened on demand
  * and closed after 30 s idle (big reads would starve watches on a shared one). */
 #ifndef COMMON_ETCD_H
@@ -73,6 +76,37 @@ typedef void (*etcd_range_cb)(void *data, const struct etcd_range_reply *reply,
 struct etcd_call *etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_cb cb,
                              void *data);
 
+/* ---- Put, DeleteRange, Compact ---- */
+
+struct etcd_write_reply {
+    int64_t revision; /* of the store behind the change */
+    int64_t deleted;  /* keys; 0 but for etcd_delete */
+};
+
+/* As with etcd_txn, ERR_UNAVAILABLE and ERR_TIMEOUT leave open whether it happened. */
+typedef void (*etcd_write_cb)(void *data, const struct etcd_write_reply *reply,
+                              const struct err *err);
+
+struct etcd_put {
+    struct slice key;
+    struct slice value;
+    int64_t lease; /* 0 = none; ERR_NOT_FOUND when it is gone */
+};
+
+struct etcd_call *etcd_put(struct etcd *etcd, const struct etcd_put *put, etcd_write_cb cb,
+                           void *data);
+
+struct etcd_delete {
+    struct slice key;
+    struct slice range_end; /* as in struct etcd_range */
+};
+
+struct etcd_call *etcd_delete(struct etcd *etcd, const struct etcd_delete *del, etcd_write_cb cb,
+                              void *data);
+
+/* Drops the history before the revision. ERR_COMPACTED: it is gone already. */
+struct etcd_call *etcd_compact(struct etcd *etcd, int64_t revision, etcd_write_cb cb, void *data);
+
 /* ---- Txn ---- */
 
 enum etcd_op_kind { ETCD_OP_PUT, ETCD_OP_DELETE };
@@ -80,7 +114,8 @@ enum etcd_op_kind { ETCD_OP_PUT, ETCD_OP_DELETE };
 struct etcd_op {
     enum etcd_op_kind kind;
     struct slice key;
-    struct slice value; /* puts only */
+    struct slice value; /* puts only, as the lease */
+    int64_t lease;      /* 0 = none */
 };
 
 enum etcd_compare_target { ETCD_COMPARE_CREATE_REVISION, ETCD_COMPARE_MOD_REVISION };
@@ -112,6 +147,25 @@ typedef void (*etcd_txn_cb)(void *data, const struct etcd_txn_reply *reply, cons
  * in is copied before the function returns. */
 struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
                            void *data);
+
+/* ---- Status ---- */
+
+/* What the member that was asked says of itself; texts are borrowed. */
+struct etcd_status_reply {
+    uint64_t cluster_id;
+    uint64_t member_id;
+    uint64_t leader_id; /* 0: it knows of none */
+    uint64_t raft_term;
+    int64_t revision;
+    const char *version; /* "3.4.23" */
+    int64_t db_size;     /* bytes on disk */
+};
+
+typedef void (*etcd_status_cb)(void *data, const struct etcd_status_reply *reply,
+                               const struct err *err);
+
+/* Needs no leader. */
+struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data);
 
 /* Ends the call without its callback. */
 void etcd_call_cancel(struct etcd_call *call);

@@ -70,6 +70,7 @@ static void fill_op(const struct etcd_op *op, struct op_message *m)
         etcdserverpb__put_request__init(&m->put);
         m->put.key = bytes_of(op->key);
         m->put.value = bytes_of(op->value);
+        m->put.lease = op->lease;
         m->op.request_case = ETCDSERVERPB__REQUEST_OP__REQUEST_REQUEST_PUT;
         m->op.request_put = &m->put;
         break;
@@ -105,6 +106,31 @@ void etcd_encode_txn(const struct etcd_txn *txn, struct buf *out)
     pack(&m.base, out);
 }
 
+void etcd_encode_put(const struct etcd_put *put, struct buf *out)
+{
+    Etcdserverpb__PutRequest m = ETCDSERVERPB__PUT_REQUEST__INIT;
+    m.key = bytes_of(put->key);
+    m.value = bytes_of(put->value);
+    m.lease = put->lease;
+    pack(&m.base, out);
+}
+
+void etcd_encode_delete(const struct etcd_delete *del, struct buf *out)
+{
+    Etcdserverpb__DeleteRangeRequest m = ETCDSERVERPB__DELETE_RANGE_REQUEST__INIT;
+    m.key = bytes_of(del->key);
+    m.range_end = bytes_of(del->range_end);
+    pack(&m.base, out);
+}
+
+void etcd_encode_compact(int64_t revision, struct buf *out)
+{
+    Etcdserverpb__CompactionRequest m = ETCDSERVERPB__COMPACTION_REQUEST__INIT;
+    m.revision = revision;
+    m.physical = true;
+    pack(&m.base, out);
+}
+
 void etcd_encode_watch(const struct etcd_watch_request *request, struct buf *out)
 {
     Etcdserverpb__WatchCreateRequest create = ETCDSERVERPB__WATCH_CREATE_REQUEST__INIT;
@@ -115,6 +141,45 @@ void etcd_encode_watch(const struct etcd_watch_request *request, struct buf *out
     create.fragment = true;
     m.request_union_case = ETCDSERVERPB__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST;
     m.create_request = &create;
+    pack(&m.base, out);
+}
+
+void etcd_encode_lease_grant(int64_t id, int64_t ttl_s, struct buf *out)
+{
+    Etcdserverpb__LeaseGrantRequest m = ETCDSERVERPB__LEASE_GRANT_REQUEST__INIT;
+    m.id = id;
+    m.ttl = ttl_s;
+    pack(&m.base, out);
+}
+
+void etcd_encode_lease_keep_alive(int64_t id, struct buf *out)
+{
+    Etcdserverpb__LeaseKeepAliveRequest m = ETCDSERVERPB__LEASE_KEEP_ALIVE_REQUEST__INIT;
+    m.id = id;
+    pack(&m.base, out);
+}
+
+void etcd_encode_lease_time_to_live(int64_t id, struct buf *out)
+{
+    Etcdserverpb__LeaseTimeToLiveRequest m = ETCDSERVERPB__LEASE_TIME_TO_LIVE_REQUEST__INIT;
+    m.id = id;
+    pack(&m.base, out);
+}
+
+void etcd_encode_lease_revoke(int64_t id, struct buf *out)
+{
+    Etcdserverpb__LeaseRevokeRequest m = ETCDSERVERPB__LEASE_REVOKE_REQUEST__INIT;
+    m.id = id;
+    pack(&m.base, out);
+}
+
+void etcd_encode_authenticate(const char *name, const char *password, struct buf *out)
+{
+    Etcdserverpb__AuthenticateRequest m;
+    etcdserverpb__authenticate_request__init(&m);
+    /* protobuf-c only reads them when packing; its struct is not const. */
+    m.name = (char *)(uintptr_t)name;
+    m.password = (char *)(uintptr_t)password;
     pack(&m.base, out);
 }
 
@@ -259,5 +324,139 @@ int etcd_decode_watch(struct slice message, struct arena *arena,
         .events = events,
         .count = m->n_events,
     };
+    return 0;
+}
+
+/* ---- Replies of one value ---- */
+
+static int64_t revision_of(const Etcdserverpb__ResponseHeader *header)
+{
+    return header ? header->revision : 0;
+}
+
+int etcd_decode_put(struct slice message, struct arena *arena, struct etcd_write_reply *ret_reply,
+                    struct err *err)
+{
+    const Etcdserverpb__PutResponse *m =
+        unpack(&etcdserverpb__put_response__descriptor, message, arena);
+    if (!m) {
+        return unpack_error("PutResponse", message, arena, err);
+    }
+    *ret_reply = (struct etcd_write_reply){.revision = revision_of(m->header)};
+    return 0;
+}
+
+int etcd_decode_delete(struct slice message, struct arena *arena,
+                       struct etcd_write_reply *ret_reply, struct err *err)
+{
+    const Etcdserverpb__DeleteRangeResponse *m =
+        unpack(&etcdserverpb__delete_range_response__descriptor, message, arena);
+    if (!m) {
+        return unpack_error("DeleteRangeResponse", message, arena, err);
+    }
+    *ret_reply =
+        (struct etcd_write_reply){.revision = revision_of(m->header), .deleted = m->deleted};
+    return 0;
+}
+
+int etcd_decode_compact(struct slice message, struct arena *arena,
+                        struct etcd_write_reply *ret_reply, struct err *err)
+{
+    const Etcdserverpb__CompactionResponse *m =
+        unpack(&etcdserverpb__compaction_response__descriptor, message, arena);
+    if (!m) {
+        return unpack_error("CompactionResponse", message, arena, err);
+    }
+    *ret_reply = (struct etcd_write_reply){.revision = revision_of(m->header)};
+    return 0;
+}
+
+int etcd_decode_lease_grant(struct slice message, struct arena *arena,
+                            struct etcd_lease_reply *ret_reply, struct err *err)
+{
+    const Etcdserverpb__LeaseGrantResponse *m =
+        unpack(&etcdserverpb__lease_grant_response__descriptor, message, arena);
+    if (!m) {
+        return unpack_error("LeaseGrantResponse", message, arena, err);
+    }
+    if (m->error[0]) {
+        return err_set(err, ERR_REFUSED, "lease refused: %s", m->error);
+    }
+    *ret_reply = (struct etcd_lease_reply){.id = m->id, .ttl_s = m->ttl, .granted_s = m->ttl};
+    return 0;
+}
+
+int etcd_decode_lease_keep_alive(struct slice message, struct arena *arena,
+                                 struct etcd_lease_reply *ret_reply, struct err *err)
+{
+    const Etcdserverpb__LeaseKeepAliveResponse *m =
+        unpack(&etcdserverpb__lease_keep_alive_response__descriptor, message, arena);
+    if (!m) {
+        return unpack_error("LeaseKeepAliveResponse", message, arena, err);
+    }
+    *ret_reply = (struct etcd_lease_reply){.id = m->id, .ttl_s = m->ttl};
+    return 0;
+}
+
+int etcd_decode_lease_time_to_live(struct slice message, struct arena *arena,
+                                   struct etcd_lease_reply *ret_reply, struct err *err)
+{
+    const Etcdserverpb__LeaseTimeToLiveResponse *m =
+        unpack(&etcdserverpb__lease_time_to_live_response__descriptor, message, arena);
+    if (!m) {
+        return unpack_error("LeaseTimeToLiveResponse", message, arena, err);
+    }
+    *ret_reply =
+        (struct etcd_lease_reply){.id = m->id, .ttl_s = m->ttl, .granted_s = m->grantedttl};
+    return 0;
+}
+
+int etcd_decode_lease_revoke(struct slice message, struct arena *arena,
+                             struct etcd_write_reply *ret_reply, struct err *err)
+{
+    const Etcdserverpb__LeaseRevokeResponse *m =
+        unpack(&etcdserverpb__lease_revoke_response__descriptor, message, arena);
+    if (!m) {
+        return unpack_error("LeaseRevokeResponse", message, arena, err);
+    }
+    *ret_reply = (struct etcd_write_reply){.revision = revision_of(m->header)};
+    return 0;
+}
+
+int etcd_decode_status(struct slice message, struct arena *arena,
+                       struct etcd_status_reply *ret_reply, struct err *err)
+{
+    const Etcdserverpb__StatusResponse *m =
+        unpack(&etcdserverpb__status_response__descriptor, message, arena);
+    if (!m) {
+        return unpack_error("StatusResponse", message, arena, err);
+    }
+    if (!m->header) {
+        return err_set(err, ERR_PROTOCOL, "StatusResponse without a header");
+    }
+    *ret_reply = (struct etcd_status_reply){
+        .cluster_id = m->header->cluster_id,
+        .member_id = m->header->member_id,
+        .leader_id = m->leader,
+        .raft_term = m->raftterm,
+        .revision = m->header->revision,
+        .version = m->version,
+        .db_size = m->dbsize,
+    };
+    return 0;
+}
+
+int etcd_decode_authenticate(struct slice message, struct arena *arena, const char **ret_token,
+                             struct err *err)
+{
+    const Etcdserverpb__AuthenticateResponse *m =
+        unpack(&etcdserverpb__authenticate_response__descriptor, message, arena);
+    if (!m) {
+        return unpack_error("AuthenticateResponse", message, arena, err);
+    }
+    if (!m->token[0]) {
+        return err_set(err, ERR_PROTOCOL, "AuthenticateResponse without a token");
+    }
+    *ret_token = m->token;
     return 0;
 }

@@ -20,6 +20,9 @@ enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000 };
  * higher than our first interval makes it double, up to an hour. */
 enum { PING_INTERVAL_MS = 6000, PING_INTERVAL_MAX_MS = 3600 * 1000 };
 
+/* The grpc-status of a member that cannot do anything now: no leader, stopping, cut off. */
+enum { STATUS_UNAVAILABLE = 14 };
+
 static const ev_tstamp idle_limit_s = 30.0;
 
 struct etcd_call {
@@ -29,8 +32,9 @@ struct etcd_call {
     struct buf request;
     struct grpc_stream *stream; /* NULL until there is a connection */
     int64_t deadline_ms;        /* INT64_MAX = none */
-    size_t tries_left;          /* endpoints to be tried before giving up */
-    struct err doom;            /* code not 0: to be ended with it by the next sweep */
+    int64_t sent_ms;
+    size_t tries_left; /* endpoints to be tried before giving up */
+    struct err doom;   /* code not 0: to be ended with it by the next sweep */
 };
 
 struct etcd_link {
@@ -128,30 +132,46 @@ static void on_stream_message(void *data, struct slice message)
     call->config.on_message(call->config.data, message);
 }
 
+static void leave_endpoint(struct etcd_link *link, const struct err *reason);
+
 static void on_stream_end(void *data, int status, const struct err *err)
 {
     struct etcd_call *call = data;
+    struct etcd_link *link = call->link;
     call->stream = NULL;
     if (!err) {
         call_end(call, status, NULL);
         return;
     }
     struct err wrapped = *err;
-    err_wrap(&wrapped, err->code, "etcd at %s", endpoint_url(call->link));
-    call_end(call, status, &wrapped);
+    err_wrap(&wrapped, err->code, "etcd at %s", endpoint_url(link));
+    if (status == STATUS_UNAVAILABLE && link->endpoint_count > 1) {
+        call->doom = wrapped;
+        leave_endpoint(link, &wrapped);
+    } else {
+        call_end(call, status, &wrapped);
+    }
 }
 
 static void submit(struct etcd_call *call)
 {
+    struct grpc_metadata metadata[GRPC_METADATA_MAX];
+    size_t metadata_count = 0;
+    if (!call->config.is_leaderless) {
+        metadata[metadata_count++] = (struct grpc_metadata){"hasleader", "true"};
+    }
     const struct grpc_stream_config config = {
         .path = call->config.path,
         .is_long = call->config.timeout_ms == 0,
+        .metadata = metadata,
+        .metadata_count = metadata_count,
         .on_message = on_stream_message,
         .on_end = on_stream_end,
         .data = call,
     };
     call->stream = grpc_stream_open(call->link->grpc, &config);
     grpc_stream_send(call->stream, buf_slice(&call->request), !config.is_long);
+    call->sent_ms = clock_monotonic_ms();
     buf_fini(&call->request);
 }
 
@@ -184,6 +204,25 @@ static void turn_failed(struct etcd_link *link, bool was_opened)
     }
     sweep(link);
     connect_when_due(link);
+}
+
+/* The connection stands, but this member is of no use: it has no leader, or answers nothing. The
+ * calls that it has end with the reason. */
+static void leave_endpoint(struct etcd_link *link, const struct err *reason)
+{
+    struct etcd_call *call;
+    TAILQ_FOREACH (call, &link->calls, entry) {
+        if (call->stream && !call->doom.code) {
+            call->doom = *reason;
+            call->doom.code = ERR_UNAVAILABLE;
+        }
+        call->stream = NULL; /* goes with the connection */
+    }
+    link->last_failure = *reason;
+    grpc_free(link->grpc);
+    link->grpc = NULL;
+    etcd_dialer_next_endpoint(link->dialer);
+    turn_failed(link, true);
 }
 
 /* Every call that was sent has ended already. */
@@ -288,6 +327,12 @@ static void arm_deadline(struct etcd_link *link, int64_t deadline_ms)
     ev_timer_start(link->loop, &link->deadline);
 }
 
+/* Nothing at all came since the call was sent: the member or the way to it hangs. */
+static bool is_silent(const struct etcd_call *call)
+{
+    return call->stream && grpc_last_heard_ms(call->link->grpc) < call->sent_ms;
+}
+
 static void doom_overdue(struct etcd_call *call)
 {
     struct etcd_link *link = call->link;
@@ -308,6 +353,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int events)
     struct etcd_call *call;
     int64_t now_ms = clock_monotonic_ms();
     int64_t next_ms = INT64_MAX;
+    struct err silence = {.code = 0};
     (void)loop;
     (void)events;
     link->next_deadline_ms = INT64_MAX;
@@ -317,12 +363,19 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int events)
     TAILQ_FOREACH (call, &link->calls, entry) {
         if (!call->doom.code && call->deadline_ms <= now_ms) {
             doom_overdue(call);
+            if (is_silent(call)) {
+                silence = call->doom;
+            }
         } else if (call->deadline_ms < next_ms) {
             next_ms = call->deadline_ms;
         }
     }
     arm_deadline(link, next_ms);
-    sweep(link);
+    if (silence.code) {
+        leave_endpoint(link, &silence);
+    } else {
+        sweep(link);
+    }
 }
 
 /* ---- Calls ---- */

@@ -8,12 +8,16 @@
  *
  * The addresses of one endpoint's name are tried at once, one after the other (etcd_dialer.h).
  *
+ * A member that answers "unavailable" (it has no leader, it is stopping), or nothing until a call's
+ * deadline, is left for the next one.
+ *
  * A call waits for a connection until every endpoint has been tried once since it came, or its
  * deadline; one that was sent ends with its connection. */
 #ifndef COMMON_ETCD_LINK_H
 #define COMMON_ETCD_LINK_H
 
 #include <ev.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/buf.h"
@@ -42,6 +46,7 @@ void etcd_link_free(struct etcd_link *link);
 struct etcd_call_config {
     const char *path;    /* "/etcdserverpb.KV/Range"; constant */
     uint32_t timeout_ms; /* 0: a stream that stays open, sending side too */
+    bool is_leaderless;  /* a member without a leader may answer it */
 
     void (*on_message)(void *data, struct slice message);
     /* Once, unless canceled; the call is gone. status: the grpc-status, or -1 when there was none;
@@ -57,7 +62,9 @@ struct etcd_call_config {
 struct etcd_call *etcd_link_call(struct etcd_link *link, const struct etcd_call_config *config,
                                  struct buf *request);
 
-/* The watch line of a client and its loop, for etcd_watch.c and etcd_mirror.c. */
+/* The lines of a client, its loop and the deadline of its calls, for etcd_*.c. */
+struct etcd_link *etcd_call_link(struct etcd *etcd);
+uint32_t etcd_call_timeout_ms(const struct etcd *etcd);
 struct etcd_link *etcd_watch_link(struct etcd *etcd);
 struct ev_loop *etcd_loop(const struct etcd *etcd);
 

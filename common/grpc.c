@@ -3,6 +3,7 @@
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "common/grpc_internal.h"
 #include "common/xalloc.h"
 
@@ -99,6 +100,7 @@ static bool read_once(struct grpc *g)
         connection_close(g, g->failure.code ? &g->failure : &err);
         return false;
     }
+    g->last_heard_ms = n > 0 ? clock_monotonic_ms() : g->last_heard_ms;
     /* A broken peer makes nghttp2 queue GOAWAY and want nothing more: seen in on_flush. */
     ssize_t used = nghttp2_session_mem_recv(g->session, bytes, (size_t)n);
     if (used < 0 && !g->is_freed) {
@@ -329,4 +331,9 @@ bool grpc_is_open(const struct grpc *g)
 bool grpc_was_closed_for_pings(const struct grpc *g)
 {
     return g->is_pinged_too_often;
+}
+
+int64_t grpc_last_heard_ms(const struct grpc *g)
+{
+    return g->last_heard_ms;
 }

@@ -57,6 +57,9 @@ void grpc_free(struct grpc *grpc);
 /* Streams can be opened: true from on_open to GOAWAY or the end. */
 bool grpc_is_open(const struct grpc *grpc);
 
+/* When the peer was last heard of, by clock_monotonic_ms; 0 = never. */
+int64_t grpc_last_heard_ms(const struct grpc *grpc);
+
 /* Handles what the peer has sent already. For whoever is about to give a call up for its deadline:
  * after a pause of this process the reply may be waiting in the socket. Callbacks run inside. */
 void grpc_read_pending(struct grpc *grpc);
@@ -64,9 +67,20 @@ void grpc_read_pending(struct grpc *grpc);
 /* The peer closed the connection for too many pings; the next one should ping half as often. */
 bool grpc_was_closed_for_pings(const struct grpc *grpc);
 
+/* A field sent with a call; name in lower case. The value must be one of a header (RFC 9110 5.5:
+ * visible bytes); nghttp2 makes the call fail otherwise. */
+struct grpc_metadata {
+    const char *name;
+    const char *value;
+};
+
+enum { GRPC_METADATA_MAX = 4 }; /* the etcd client sends two: a token and hasleader */
+
 struct grpc_stream_config {
     const char *path; /* "/etcdserverpb.KV/Range"; constant */
     bool is_long;     /* waits for the peer without end, like a watch: pinged, ended by GOAWAY */
+    const struct grpc_metadata *metadata; /* read before grpc_stream_open returns */
+    size_t metadata_count;
 
     /* A message, borrowed during the call. */
     void (*on_message)(void *data, struct slice message);

@@ -56,6 +56,7 @@ struct grpc {
     ev_timer ping;       /* repeating */
     ev_timer ping_limit; /* runs while a PING is unanswered */
 
+    int64_t last_heard_ms;
     struct err failure; /* code 0 = none; delivered from the loop */
     unsigned depth;     /* of loop callbacks on the stack */
     bool is_connected;

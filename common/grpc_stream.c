@@ -314,8 +314,8 @@ struct grpc_stream *grpc_stream_open(struct grpc *g, const struct grpc_stream_co
     buf_init(&s->out, SIZE_MAX / 2); /* the caller bounds messages and calls */
     grpc_frames_init(&s->in, GRPC_RECEIVE_MAX);
 
-    /* Metadata of the call (an auth token, hasleader) goes here. */
-    const nghttp2_nv headers[] = {
+    assert(config->metadata_count <= GRPC_METADATA_MAX);
+    nghttp2_nv headers[6 + GRPC_METADATA_MAX] = {
         header(":method", "POST"),
         header(":scheme", "http"),
         header(":path", config->path),
@@ -324,7 +324,11 @@ struct grpc_stream *grpc_stream_open(struct grpc *g, const struct grpc_stream_co
         header("te", "trailers"),
     };
     nghttp2_data_provider provider = {.source.ptr = s, .read_callback = on_want_data};
-    s->id = nghttp2_submit_request(g->session, NULL, headers, ARRAY_LEN(headers), &provider, s);
+    for (size_t i = 0; i < config->metadata_count; i++) {
+        headers[6 + i] = header(config->metadata[i].name, config->metadata[i].value);
+    }
+    s->id =
+        nghttp2_submit_request(g->session, NULL, headers, 6 + config->metadata_count, &provider, s);
     if (s->id < 0) { /* 2^30 calls were made on this connection: time for another */
         g->is_draining = true;
         g->is_open = false;

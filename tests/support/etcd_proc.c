@@ -36,6 +36,7 @@ struct etcd_proc {
     int pidfd;
     unsigned client_port;
     unsigned peer_port;
+    const char *argument; /* or NULL */
     char *folder;
     char *url;
 };
@@ -142,7 +143,8 @@ static void run_child(const struct etcd_proc *proc)
         (void)dup2(log, STDOUT_FILENO); /* without it etcd's log goes to ours */
         (void)dup2(log, STDERR_FILENO);
     }
-    execlp(program(), "etcd", data, client, advertise, peer, advertise_peer, cluster, (char *)NULL);
+    execlp(program(), "etcd", data, client, advertise, peer, advertise_peer, cluster,
+           proc->argument, (char *)NULL);
     _exit(127);
 }
 
@@ -192,8 +194,14 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 
 struct etcd_proc *etcd_proc_start(void)
 {
+    return etcd_proc_start_with(NULL);
+}
+
+struct etcd_proc *etcd_proc_start_with(const char *argument)
+{
     const char *tmp = getenv("TMPDIR");
     struct etcd_proc *proc = xcalloc(1, sizeof(*proc));
+    proc->argument = argument;
     proc->pidfd = -1;
     proc->folder = xasprintf("%s/etcd-test-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
     if (!mkdtemp(proc->folder)) {

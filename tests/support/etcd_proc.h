@@ -16,6 +16,9 @@ const char *etcd_proc_missing(void);
 /* Started and serving: it has said so when asked. */
 struct etcd_proc *etcd_proc_start(void);
 
+/* The same with one more argument, "--auth-token-ttl=2"; borrowed for good. */
+struct etcd_proc *etcd_proc_start_with(const char *argument);
+
 /* Killed if it runs; its folder is removed. NULL is fine. */
 void etcd_proc_free(struct etcd_proc *proc);
 

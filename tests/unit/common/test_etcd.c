@@ -396,6 +396,37 @@ static void test_deadline(void **state)
     assert_non_null(strstr(r.err.msg, "no reply within 200 ms"));
 }
 
+/* Two etcds that know nothing of each other: the value tells which one has answered. */
+static void test_hung_member_is_left(void **state)
+{
+    (void)state;
+    need_etcd();
+    struct etcd_proc *other = etcd_proc_start();
+    const struct etcd_range range = {.key = slice_str("/who")};
+    char endpoints[128];
+    connect_to(etcd_proc_url(other), CALL_TIMEOUT_MS);
+    sync_put(f.loop, f.etcd, "/who", slice_str("other"));
+    connect_to(etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
+    sync_put(f.loop, f.etcd, "/who", slice_str("first"));
+
+    snprintf(endpoints, sizeof(endpoints), "%s,%s", etcd_proc_url(f.proc), etcd_proc_url(other));
+    connect_to(endpoints, 200);
+    struct range_result r;
+    do { /* slow machines: until one has answered in time */
+        r = get(&range);
+    } while (r.err.code);
+    bool is_other = strcmp(r.value, "other") == 0;
+    struct etcd_proc *hung = is_other ? other : f.proc;
+    etcd_proc_pause(hung);
+    assert_int_equal(get(&range).err.code, ERR_TIMEOUT);
+    do {
+        r = get(&range);
+    } while (r.err.code);
+    assert_string_equal(r.value, is_other ? "first" : "other");
+    etcd_proc_resume(hung);
+    etcd_proc_free(other);
+}
+
 static void test_free_with_calls_under_way(void **state)
 {
     (void)state;
@@ -446,6 +477,7 @@ int main(void)
         WITH_CLIENT(test_killed_in_between),
         WITH_CLIENT(test_next_endpoint),
         WITH_CLIENT(test_deadline),
+        WITH_CLIENT(test_hung_member_is_left),
         WITH_CLIENT(test_free_with_calls_under_way),
     };
     return cmocka_run_group_tests(tests, start, stop);
