@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/etcd_codec.h"
 #include "common/etcd_endpoint.h"
 #include "common/etcd_link.h"
@@ -47,6 +48,13 @@ void etcd_free(struct etcd *etcd)
     etcd_link_free(etcd->watches);
     etcd_endpoints_fini(&etcd->endpoints);
     free(etcd);
+}
+
+int64_t etcd_silence_ms(const struct etcd *etcd)
+{
+    int64_t calls_ms = etcd_link_heard_ms(etcd->calls);
+    int64_t watches_ms = etcd_link_heard_ms(etcd->watches);
+    return clock_monotonic_ms() - (calls_ms > watches_ms ? calls_ms : watches_ms);
 }
 
 struct etcd_link *etcd_watch_link(struct etcd *etcd)

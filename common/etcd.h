@@ -41,6 +41,10 @@ int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct er
 /* Calls in flight end without their callbacks; watches must be stopped before. NULL is fine. */
 void etcd_free(struct etcd *etcd);
 
+/* Since the last byte from any endpoint; since etcd_new when there was none. A connected and idle
+ * etcd is heard every 6 s, when it answers the watch's ping. */
+int64_t etcd_silence_ms(const struct etcd *etcd);
+
 /* Key and value are borrowed from the reply that carries them. */
 struct etcd_kv {
     struct slice key;

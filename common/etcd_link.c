@@ -49,6 +49,7 @@ struct etcd_link {
     struct backoff backoff;
     int64_t not_before_ms; /* no new connection before */
     uint32_t ping_interval_ms;
+    int64_t heard_ms; /* of earlier connections */
 
     TAILQ_HEAD(, etcd_call) calls;
     size_t call_count;
@@ -206,6 +207,13 @@ static void turn_failed(struct etcd_link *link, bool was_opened)
     connect_when_due(link);
 }
 
+static void close_grpc(struct etcd_link *link)
+{
+    link->heard_ms = etcd_link_heard_ms(link);
+    grpc_free(link->grpc);
+    link->grpc = NULL;
+}
+
 /* The connection stands, but this member is of no use: it has no leader, or answers nothing. The
  * calls that it has end with the reason. */
 static void leave_endpoint(struct etcd_link *link, const struct err *reason)
@@ -219,8 +227,7 @@ static void leave_endpoint(struct etcd_link *link, const struct err *reason)
         call->stream = NULL; /* goes with the connection */
     }
     link->last_failure = *reason;
-    grpc_free(link->grpc);
-    link->grpc = NULL;
+    close_grpc(link);
     etcd_dialer_next_endpoint(link->dialer);
     turn_failed(link, true);
 }
@@ -237,8 +244,7 @@ static void on_grpc_close(void *data, const struct err *err)
                                      ? PING_INTERVAL_MAX_MS
                                      : link->ping_interval_ms * 2;
     }
-    grpc_free(link->grpc);
-    link->grpc = NULL;
+    close_grpc(link);
     if (link->was_opened || link->call_count == 0) {
         etcd_dialer_next_endpoint(link->dialer);
     } else if (etcd_dialer_next_address(link->dialer)) {
@@ -308,8 +314,7 @@ static void on_idle(struct ev_loop *loop, ev_timer *w, int events)
     struct etcd_link *link = w->data;
     (void)loop;
     (void)events;
-    grpc_free(link->grpc);
-    link->grpc = NULL;
+    close_grpc(link);
     etcd_dialer_cancel(link->dialer);
 }
 
@@ -426,6 +431,7 @@ struct etcd_link *etcd_link_new(const struct etcd_link_config *config)
         .data = link,
     });
     link->ping_interval_ms = PING_INTERVAL_MS;
+    link->heard_ms = clock_monotonic_ms();
     link->next_deadline_ms = INT64_MAX;
     backoff_init(&link->backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
     TAILQ_INIT(&link->calls);
@@ -434,6 +440,12 @@ struct etcd_link *etcd_link_new(const struct etcd_link_config *config)
     ev_init(&link->idle, on_idle);
     link->retry.data = link->deadline.data = link->idle.data = link;
     return link;
+}
+
+int64_t etcd_link_heard_ms(const struct etcd_link *link)
+{
+    int64_t heard_ms = link->grpc ? grpc_last_heard_ms(link->grpc) : 0;
+    return heard_ms > link->heard_ms ? heard_ms : link->heard_ms;
 }
 
 void etcd_link_free(struct etcd_link *link)

@@ -40,6 +40,9 @@ struct etcd_link_config {
 
 struct etcd_link *etcd_link_new(const struct etcd_link_config *config);
 
+/* Monotonic, when bytes last came from any peer, or when the link was made. */
+int64_t etcd_link_heard_ms(const struct etcd_link *link);
+
 /* Calls end without on_end, but with `release`. Not from inside a callback of this link. */
 void etcd_link_free(struct etcd_link *link);
 

@@ -7,14 +7,17 @@
 #include <string.h>
 
 #include "common/attributes.h"
+#include "common/clock.h"
 #include "common/etcd.h"
 #include "common/flags.h"
 #include "common/http_server.h"
 #include "common/log.h"
+#include "common/outage.h"
 #include "common/version.h"
 #include "common/xalloc.h"
 #include "kube2sky/inventory.h"
 #include "kube2sky/kube_client.h"
+#include "kube2sky/metrics_table.h"
 #include "kube2sky/options.h"
 #include "kube2sky/readiness.h"
 #include "kube2sky/reconciler.h"
@@ -34,12 +37,18 @@ static const char service_account_dir[] = "/var/run/secrets/kubernetes.io/servic
 
 struct app {
     struct ev_loop *loop;
+    int64_t start_s;
     struct kube_client *kube;
     struct etcd *etcd;
     struct inventory *inventory;
     struct reconciler *reconciler;
     struct reflector *reflectors[KUBE_KIND_COUNT];
+    struct outage etcd_outage;
+    struct outage api_outage;
+    struct outage_source followed[KUBE_KIND_COUNT]; /* of the API, by kind */
+    uint64_t skipped[KUBE_KIND_COUNT];
     struct readiness readiness;
+    struct metrics_sources metrics;
     struct http_server *http;
     ev_timer grace;
 };
@@ -81,18 +90,17 @@ static void on_bad(void *data, enum kube_kind kind, const char *name, const stru
                  LOG_STR("kind", kube_kind_name(kind)), LOG_STR("name", name),
                  LOG_STR("error", err->msg));
     }
+    app->skipped[kind]++;
     inventory_bad(app->inventory, kind, name);
 }
 
 static void on_api_state(void *data, enum kube_kind kind, const struct err *err)
 {
     struct app *app = data;
-    readiness_api_state(&app->readiness, kind, err);
     if (err) {
-        log_warn("API cannot be followed, trying again", LOG_STR("kind", kube_kind_name(kind)),
-                 LOG_STR("error", err->msg));
+        outage_away(&app->followed[kind], err);
     } else {
-        log_info("API is followed", LOG_STR("kind", kube_kind_name(kind)));
+        outage_back(&app->followed[kind]);
     }
 }
 
@@ -126,6 +134,22 @@ static void stop_reflectors(struct app *app)
         reflector_stop(app->reflectors[kind]);
         app->reflectors[kind] = NULL;
     }
+}
+
+/* ---- HTTP ---- */
+
+/* That the loop turns is what it says. */
+static void on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
+                       struct http_reply *reply)
+{
+    buf_append_str(&reply->body, "ok\n");
+}
+
+static void on_metrics(void *data, const struct http_request *request UNUSED,
+                       struct http_reply *reply)
+{
+    reply->content_type = metrics_content_type;
+    metrics_table_write(data, &reply->body);
 }
 
 /* ---- Start ---- */
@@ -167,8 +191,25 @@ static int open_clients(struct app *app, const struct options *o, struct err *er
     return r < 0 ? r : kube_client_new(&kube, &app->kube, err);
 }
 
+static void start_outages(struct app *app, int64_t patience_ms)
+{
+    outage_init(&app->etcd_outage, app->loop, "etcd", patience_ms,
+                "etcd has been failing for longer than etcd-mutation-timeout, trying on");
+    outage_init(&app->api_outage, app->loop, "the Kubernetes API", patience_ms,
+                "the API has been failing for longer than etcd-mutation-timeout, trying on");
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        app->followed[kind] = (struct outage_source){
+            .away_line = "API cannot be followed, trying again",
+            .back_line = "API is followed",
+            .kind = kube_kind_name((enum kube_kind)kind),
+        };
+        outage_join(&app->api_outage, &app->followed[kind], true);
+    }
+}
+
 static void start_middle(struct app *app, const struct options *o)
 {
+    start_outages(app, o->etcd_mutation_timeout_ms);
     app->inventory = inventory_new(&(struct inventory_config){
         .changed = on_owner_changed,
         .data = app,
@@ -177,12 +218,27 @@ static void start_middle(struct app *app, const struct options *o)
         .loop = app->loop,
         .etcd = app->etcd,
         .inventory = app->inventory,
+        .outage = &app->etcd_outage,
         .domain = o->domain,
         .ttl_s = RECORD_TTL_S,
-        .etcd_patience_ms = o->etcd_mutation_timeout_ms,
     });
-    app->readiness.inventory = app->inventory;
-    app->readiness.reconciler = app->reconciler;
+    app->readiness = (struct readiness){
+        .inventory = app->inventory,
+        .reconciler = app->reconciler,
+        .etcd = &app->etcd_outage,
+        .api = &app->api_outage,
+    };
+    app->metrics = (struct metrics_sources){
+        .start_s = app->start_s,
+        .etcd = app->etcd,
+        .etcd_outage = &app->etcd_outage,
+        .api_outage = &app->api_outage,
+        .followed = app->followed,
+        .skipped = app->skipped,
+        .reflectors = app->reflectors,
+        .inventory = app->inventory,
+        .reconciler = app->reconciler,
+    };
 }
 
 /* ---- End ---- */
@@ -243,6 +299,10 @@ static void stop_all(struct app *app)
     http_server_free(app->http);
     reconciler_stop(app->reconciler);
     inventory_free(app->inventory);
+    if (app->reconciler) {
+        outage_fini(&app->api_outage);
+        outage_fini(&app->etcd_outage);
+    }
     kube_client_free(app->kube);
     etcd_free(app->etcd);
     ev_loop_destroy(app->loop);
@@ -251,8 +311,12 @@ static void stop_all(struct app *app)
 /* Returns the exit status. */
 static int serve(const struct options *o)
 {
-    struct app app = {.loop = ev_loop_new(EVFLAG_AUTO)};
-    const struct http_route routes[] = {{"/readiness", readiness_handle, &app.readiness}};
+    struct app app = {.loop = ev_loop_new(EVFLAG_AUTO), .start_s = clock_wall_s()};
+    const struct http_route routes[] = {
+        {"/healthz", on_healthz, NULL},
+        {"/readiness", readiness_handle, &app.readiness},
+        {"/metrics", on_metrics, &app.metrics},
+    };
     struct err err = {.code = 0};
     if (!app.loop) {
         xalloc_out_of_memory(); /* of memory or descriptors, and none is in use yet */

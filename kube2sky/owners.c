@@ -24,6 +24,7 @@ struct owners {
     struct owner *last;
     size_t queued;
     size_t held;
+    size_t key_count;
 };
 
 struct owners *owners_new(struct slice prefix)
@@ -107,14 +108,21 @@ struct owner *owners_key_put(struct owners *owners, struct slice key, struct sli
 {
     struct parted_key parted = part(owners, key);
     struct owner *owner = owners_get(owners, parted.id);
-    return actual_put(&owner->actual, parted.suffix, value, generation) ? owner : NULL;
+    size_t before = owner->actual.count;
+    bool has_changed = actual_put(&owner->actual, parted.suffix, value, generation);
+    owners->key_count += owner->actual.count - before;
+    return has_changed ? owner : NULL;
 }
 
 struct owner *owners_key_delete(struct owners *owners, struct slice key)
 {
     struct parted_key parted = part(owners, key);
     struct owner *owner = owners_find(owners, parted.id);
-    return owner && actual_delete(&owner->actual, parted.suffix) ? owner : NULL;
+    if (!owner || !actual_delete(&owner->actual, parted.suffix)) {
+        return NULL;
+    }
+    owners->key_count--;
+    return owner;
 }
 
 bool owners_has_key(const struct owners *owners, struct slice key)
@@ -122,6 +130,18 @@ bool owners_has_key(const struct owners *owners, struct slice key)
     struct parted_key parted = part(owners, key);
     const struct owner *owner = owners_find(owners, parted.id);
     return owner && actual_find(&owner->actual, parted.suffix);
+}
+
+bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generation)
+{
+    size_t swept = actual_sweep(&owner->actual, generation);
+    owners->key_count -= swept;
+    return swept > 0;
+}
+
+size_t owners_key_count(const struct owners *owners)
+{
+    return owners->key_count;
 }
 
 /* ---- The table ---- */

@@ -52,6 +52,11 @@ struct owner *owners_key_put(struct owners *owners, struct slice key, struct sli
 struct owner *owners_key_delete(struct owners *owners, struct slice key);
 bool owners_has_key(const struct owners *owners, struct slice key);
 
+/* After a full read: forgets the owner's keys of other generations. True when there were some. */
+bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generation);
+
+size_t owners_key_count(const struct owners *owners); /* of all owners */
+
 /* ---- The table ---- */
 
 /* Frees a settled owner that has no keys and wants none; others stay. */

@@ -4,12 +4,12 @@
 
 #include "common/attributes.h"
 #include "common/backoff.h"
+#include "common/clock.h"
 #include "common/etcd.h"
 #include "common/etcd_mirror.h"
-#include "common/log.h"
+#include "common/outage.h"
 #include "common/record_key.h"
 #include "common/xalloc.h"
-#include "kube2sky/etcd_health.h"
 #include "kube2sky/inventory.h"
 #include "kube2sky/owners.h"
 #include "kube2sky/plan.h"
@@ -34,6 +34,7 @@ struct flight {
     struct reconciler *reconciler;
     bool is_used;
     struct etcd_call *call; /* NULL: acknowledged */
+    int64_t sent_us;        /* monotonic */
     int64_t revision;       /* once acknowledged */
     struct plan_batch batch;
     struct owner *owners[ETCD_TXN_OPS_MAX]; /* each has at least one operation in it */
@@ -56,7 +57,9 @@ struct reconciler {
     uint32_t generation; /* of its full reads */
     bool is_mirrored;    /* it has read everything once */
     bool is_mid_publication;
-    struct etcd_health health;
+    uint64_t reads;
+    struct outage_source followed; /* away while the mirror's watch is not up */
+    struct outage_source written;  /* away from a failed transaction to the next good one */
     struct backoff backoff;
     ev_timer retry; /* active: no transaction before it fires */
 
@@ -70,6 +73,7 @@ struct reconciler {
     struct sync_report report;
     uint64_t transactions; /* acknowledged */
     uint64_t failures;
+    struct histogram transaction_time;
 
     void (*drained)(void *data);
     void *drained_data;
@@ -196,15 +200,17 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
     struct reconciler *r = flight->reconciler;
     const struct plan *plan = &flight->batch.plan;
     flight->call = NULL;
-    etcd_health_written(&r->health, err);
     if (err) {
+        outage_away(&r->written, err);
         r->failures++;
         wait_before_retry(r);
         abandon(r, flight);
         return;
     }
+    outage_back(&r->written);
     backoff_reset(&r->backoff);
     r->transactions++;
+    histogram_observe_us(&r->transaction_time, clock_monotonic_us() - flight->sent_us);
     r->report.keys_written += plan->put_count;
     r->report.keys_deleted += plan->op_count - plan->put_count;
     flight->revision = reply->revision;
@@ -217,6 +223,7 @@ static void send_flight(struct reconciler *r, struct flight *flight)
 {
     struct etcd_op ops[ETCD_TXN_OPS_MAX];
     struct etcd_txn txn = {.ops = ops, .op_count = plan_batch_ops(&flight->batch, ops)};
+    flight->sent_us = clock_monotonic_us();
     flight->call = etcd_txn(r->config.etcd, &txn, on_txn, flight);
 }
 
@@ -349,7 +356,11 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     } else {
         ev_idle_stop(loop, &r->stay_awake);
     }
-    sync_report_update(&r->report, is_in_sync(r));
+    bool has_no_work = is_in_sync(r);
+    if (has_no_work) {
+        outage_back(&r->written); /* what failed was done after all, or is not wanted any more */
+    }
+    sync_report_update(&r->report, has_no_work);
     finish_drain(r);
 }
 
@@ -385,7 +396,7 @@ static void on_del(void *data, struct slice key, int64_t revision)
 static void sweep_owner(void *data, struct owner *owner)
 {
     struct reconciler *r = data;
-    if (actual_sweep(&owner->actual, r->generation)) {
+    if (owners_sweep(r->owners, owner, r->generation)) {
         owner_touched(r, owner, r->revision);
     }
 }
@@ -398,6 +409,7 @@ static void on_commit(void *data, int64_t revision, bool full)
     if (full) {
         owners_each(r->owners, sweep_owner, r);
         r->is_mirrored = true;
+        r->reads++;
     }
     for (size_t i = 0; i < FLIGHTS_MAX; i++) {
         struct flight *flight = &r->flights[i];
@@ -411,7 +423,11 @@ static void on_commit(void *data, int64_t revision, bool full)
 static void on_state(void *data, const struct err *err)
 {
     struct reconciler *r = data;
-    etcd_health_followed(&r->health, err);
+    if (err) {
+        outage_away(&r->followed, err);
+    } else {
+        outage_back(&r->followed);
+    }
 }
 
 /* ---- Lifetime ---- */
@@ -436,6 +452,16 @@ static void init_watchers(struct reconciler *r)
     ev_prepare_start(r->config.loop, &r->turn);
 }
 
+static void join_outage(struct reconciler *r)
+{
+    r->followed.away_line = "etcd cannot be followed, trying again";
+    r->followed.back_line = "etcd is followed";
+    outage_join(r->config.outage, &r->followed, true);
+    r->written.away_line = "etcd transaction failed, trying again";
+    r->written.back_line = "no etcd transaction fails any more";
+    outage_join(r->config.outage, &r->written, false);
+}
+
 struct reconciler *reconciler_start(const struct reconciler_config *config)
 {
     struct reconciler *r = xcalloc(1, sizeof(*r));
@@ -445,7 +471,7 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     buf_init(&prefix, PREFIX_MAX);
     append_prefix(config->domain, &prefix);
     r->owners = owners_new(buf_slice(&prefix));
-    etcd_health_init(&r->health, config->loop, config->etcd_patience_ms);
+    join_outage(r);
     sync_report_init(&r->report, config->loop);
     backoff_init(&r->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
     plan_init(&r->plan);
@@ -474,8 +500,9 @@ void reconciler_stop(struct reconciler *r)
         return;
     }
     etcd_mirror_stop(r->mirror);
+    outage_leave(&r->followed);
+    outage_leave(&r->written);
     ev_timer_stop(r->config.loop, &r->retry);
-    etcd_health_fini(&r->health);
     sync_report_fini(&r->report);
     ev_prepare_stop(r->config.loop, &r->turn);
     ev_idle_stop(r->config.loop, &r->stay_awake);
@@ -499,19 +526,24 @@ bool reconciler_has_synced(const struct reconciler *r)
     return r->report.has_synced;
 }
 
+static void append_why(const struct outage_source *source, struct buf *out)
+{
+    if (source->is_away && source->err.msg[0]) {
+        buf_printf(out, ": %s", source->err.msg);
+    }
+}
+
 void reconciler_explain(const struct reconciler *r, struct buf *out)
 {
     if (!r->is_mirrored) {
-        buf_printf(out, "etcd is not read yet%s%s", r->health.last.msg[0] ? ": " : "",
-                   r->health.last.msg);
+        buf_append_str(out, "etcd is not read yet");
+        append_why(&r->followed, out);
         return;
     }
     size_t waiting = owners_queued(r->owners) + owners_held(r->owners);
     buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
                waiting, r->flights_used);
-    if (r->health.is_refusing) {
-        buf_printf(out, ": %s", r->health.last.msg);
-    }
+    append_why(&r->written, out);
 }
 
 void reconciler_drain(struct reconciler *r, void (*done)(void *data), void *data)
@@ -522,12 +554,27 @@ void reconciler_drain(struct reconciler *r, void (*done)(void *data), void *data
 
 struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
 {
-    return (struct reconciler_stats){
+    struct reconciler_stats stats = {
+        .reads = r->reads,
         .keys_written = r->report.keys_written,
         .keys_deleted = r->report.keys_deleted,
         .transactions = r->transactions,
         .failures = r->failures,
-        .desired = r->report.desired,
         .dropped = r->planner.dropped,
+        .transaction_time = &r->transaction_time,
+        .revision = r->revision,
+        .desired = r->report.desired,
+        .actual = owners_key_count(r->owners),
+        .waiting = owners_queued(r->owners) + owners_held(r->owners),
+        .flights = r->flights_used,
     };
+    for (size_t i = 0; i < FLIGHTS_MAX; i++) {
+        stats.in_flight += r->flights[i].is_used ? r->flights[i].owner_count : 0;
+    }
+    return stats;
+}
+
+const struct outage_source *reconciler_followed(const struct reconciler *r)
+{
+    return &r->followed;
 }

@@ -22,19 +22,22 @@
 #include <stdint.h>
 
 #include "common/buf.h"
+#include "common/metrics.h"
 #include "common/slice.h"
 
 struct etcd;
 struct inventory;
+struct outage;
+struct outage_source;
 struct reconciler;
 
 struct reconciler_config {
     struct ev_loop *loop;
-    struct etcd *etcd; /* outlives the reconciler, like the inventory */
+    struct etcd *etcd; /* outlives the reconciler, like the inventory and the outage */
     const struct inventory *inventory;
-    const char *domain;       /* "cluster.local.", lower case, with the dot; borrowed for good */
-    uint32_t ttl_s;           /* of the records */
-    int64_t etcd_patience_ms; /* etcd failing for this long is reported as an error, once */
+    struct outage *outage; /* etcd's; it is told whether etcd is followed and takes transactions */
+    const char *domain;    /* "cluster.local.", lower case, with the dot; borrowed for good */
+    uint32_t ttl_s;        /* of the records */
 };
 
 /* Before the inventory gets its first object: it learns of objects by reconciler_owner_changed. */
@@ -56,15 +59,27 @@ void reconciler_explain(const struct reconciler *reconciler, struct buf *out);
  * can be made: the queue is empty or etcd is away. For an orderly end. */
 void reconciler_drain(struct reconciler *reconciler, void (*done)(void *data), void *data);
 
-/* Since the start. */
 struct reconciler_stats {
+    /* Since the start */
+    uint64_t reads; /* full ones of the mirror */
     uint64_t keys_written;
     uint64_t keys_deleted;
-    uint64_t transactions;
-    uint64_t failures; /* of transactions */
-    uint64_t desired;  /* keys now */
-    uint64_t dropped;  /* parts of objects that cannot be in a key, each time they are met */
+    uint64_t transactions; /* acknowledged */
+    uint64_t failures;     /* of transactions */
+    uint64_t dropped;      /* parts of objects that cannot be in a key, each time they are met */
+    const struct histogram *transaction_time; /* of the acknowledged ones, since sent; borrowed */
+
+    /* Now */
+    int64_t revision; /* the mirror's */
+    uint64_t desired; /* keys */
+    uint64_t actual;  /* keys */
+    size_t waiting;   /* owners in the queue, or held until the inventory is complete */
+    size_t in_flight; /* owners in transactions */
+    size_t flights;   /* transactions */
 };
 struct reconciler_stats reconciler_get_stats(const struct reconciler *reconciler);
+
+/* Whether etcd is followed: the source told to the outage. Borrowed. */
+const struct outage_source *reconciler_followed(const struct reconciler *reconciler);
 
 #endif

@@ -46,6 +46,7 @@ struct reflector {
     unsigned silent_watches; /* in a row that ended at their timeout without one */
     bool has_state;          /* state was called */
     struct err state;        /* with this; code 0 = NULL */
+    struct reflector_counts counts;
 };
 
 static void begin(struct reflector *reflector);
@@ -139,6 +140,7 @@ static void finish_list(struct reflector *reflector)
     set_version(reflector, reflector->list_version);
     reflector->silent_watches = 0;
     forget_list(reflector);
+    reflector->counts.lists++;
     reflector->config.list_end(reflector->config.data, reflector->config.kind);
 }
 
@@ -218,7 +220,9 @@ static void take_event(struct reflector *reflector, struct kube_event *event, co
 
 static void on_watch_open(void *data)
 {
-    report(data, NULL);
+    struct reflector *reflector = data;
+    reflector->counts.watches++;
+    report(reflector, NULL);
 }
 
 /* After an ERROR event, and after a line that is no event, it is not known what was missed. */
@@ -357,4 +361,9 @@ void reflector_stop(struct reflector *reflector)
     free(reflector->version);
     forget_list(reflector);
     free(reflector);
+}
+
+struct reflector_counts reflector_counts(const struct reflector *reflector)
+{
+    return reflector->counts;
 }

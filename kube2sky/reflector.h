@@ -71,4 +71,11 @@ struct reflector *reflector_start(const struct reflector_config *config);
 /* No callback after it; not from inside one. NULL is fine. */
 void reflector_stop(struct reflector *reflector);
 
+/* Since the start. */
+struct reflector_counts {
+    uint64_t lists;   /* read to their end */
+    uint64_t watches; /* opened by the server */
+};
+struct reflector_counts reflector_counts(const struct reflector *reflector);
+
 #endif

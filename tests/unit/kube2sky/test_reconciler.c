@@ -7,6 +7,7 @@
 #include "common/attributes.h"
 #include "common/buf.h"
 #include "common/etcd.h"
+#include "common/outage.h"
 #include "common/record_json.h"
 #include "kube2sky/inventory.h"
 #include "kube2sky/naming.h"
@@ -23,6 +24,7 @@ struct fixture {
     ev_timer tick;
     struct etcd *etcd;
     struct inventory *inventory;
+    struct outage outage;
     struct reconciler *reconciler;
     char *domain;  /* "t7." */
     char *tree;    /* "/skydns/t7/" */
@@ -49,9 +51,9 @@ static void start_reconciler(struct fixture *f)
         .loop = f->loop,
         .etcd = f->etcd,
         .inventory = f->inventory,
+        .outage = &f->outage,
         .domain = f->domain,
         .ttl_s = 30,
-        .etcd_patience_ms = 10000,
     });
 }
 
@@ -76,6 +78,7 @@ static int set_up(void **state)
     f->loop = ev_loop_new(EVFLAG_AUTO);
     ev_timer_init(&f->tick, on_tick, 0.001, 0.001);
     ev_timer_start(f->loop, &f->tick);
+    outage_init(&f->outage, f->loop, "etcd", 10000, "etcd is overdue");
     f->domain = xasprintf("t%u.", ++domains_used);
     f->tree = xasprintf("/skydns/t%u/", domains_used);
     const struct etcd_config config = {
@@ -96,6 +99,7 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
     reconciler_stop(f->reconciler);
+    outage_fini(&f->outage);
     inventory_free(f->inventory);
     etcd_free(f->etcd);
     ev_timer_stop(f->loop, &f->tick);
@@ -526,6 +530,7 @@ static void test_etcd_killed_and_restarted(void **state)
     put_service(f, "web", "10.0.0.9");
     f->want = 1;
     loop_until(f->loop, has_failed, f);
+    assert_true(outage_is_away(&f->outage));
     inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'10.0.0.10'"));
     etcd_proc_restart(proc);
     f->want = 3;
@@ -533,6 +538,9 @@ static void test_etcd_killed_and_restarted(void **state)
     wait_drained(f);
     assert_tree(f, "svc/default/db/21172049 " IP(
                        "10.0.0.10") "\n" KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
+    assert_false(outage_is_away(&f->outage));
+    assert_int_equal(reconciler_followed(f->reconciler)->returns[OUTAGE_UNAVAILABLE], 1);
+    assert_int_equal(reconciler_get_stats(f->reconciler).actual, 3);
 }
 
 static void test_explains_what_it_waits_for(void **state)
