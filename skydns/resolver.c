@@ -328,11 +328,13 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
     }
 }
 
-/* What still waits hears SERVFAIL, so that its client asks another server now. */
+/* What still waits hears SERVFAIL, so that its client asks another server now. The nameservers'
+ * replies and silences of this turn of the loop would find their queries gone. */
 static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct resolver *r = timer->data;
     (void)revents;
+    forwarder_drop_all(r->forwarder);
     for (unsigned i = 0; i <= r->config.workers; i++) {
         struct deferred *d;
         while ((d = deferred_ring_pop(r->rings[i]))) {
