@@ -331,6 +331,32 @@ static void test_a_slow_client_is_read_from_no_more(void **state)
     teardown(f);
 }
 
+/* Of many queries in one segment only some are answered before another client has its turn; none is
+ * lost, though the client sends no more. */
+static void test_others_get_their_turn(void **state)
+{
+    enum { MANY = 2000 };
+    static const uint8_t query[] = {0, 1, ECHO};
+    uint8_t queries[MANY * sizeof(query)], answers[sizeof(queries)];
+    struct fixture *f = setup(4, IDLE_MS);
+    int busy = connect_client(f), other = connect_client(f);
+    (void)state;
+    wait_for_connections(f, 2);
+    for (size_t i = 0; i < MANY; i++) {
+        memcpy(queries + i * sizeof(query), query, sizeof(query));
+    }
+    send_all(busy, queries, sizeof(queries));
+    send_all(other, query, sizeof(query));
+    assert_frame(f, other, "e");
+    assert_in_range(f->queries, 1, MANY / 2);
+    assert_int_equal(shutdown(busy, SHUT_WR), 0);
+    assert_true(receive(f, busy, answers, sizeof(answers)));
+    assert_memory_equal(answers, queries, sizeof(answers));
+    assert_closed(f, busy);
+    close(other);
+    teardown(f);
+}
+
 /* Late answers are kept for a client that takes none up to the limit; then it has to go. */
 static void test_output_limit(void **state)
 {
@@ -449,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_a_late_answer_never_reaches_another_client),
         cmocka_unit_test(test_half_closed_clients_are_answered),
         cmocka_unit_test(test_a_slow_client_is_read_from_no_more),
+        cmocka_unit_test(test_others_get_their_turn),
         cmocka_unit_test(test_output_limit),
         cmocka_unit_test(test_connection_limit),
         cmocka_unit_test(test_idle_connections_are_closed),
