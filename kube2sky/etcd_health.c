@@ -61,3 +61,14 @@ void etcd_health_written(struct etcd_health *health, const struct err *err)
     health->is_refusing = err != NULL;
     update(health);
 }
+
+void etcd_health_refused_again(struct etcd_health *health, struct slice service,
+                               const struct err *err)
+{
+    static struct log_limit limit = {.burst = 10};
+    health->last = *err;
+    if (log_limit_pass(&limit)) {
+        log_warn("etcd refuses the service's keys, trying again", LOG_SLICE("service", service),
+                 LOG_STR("error", err->msg));
+    }
+}

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/slice.h"
 
 struct etcd_health {
     struct ev_loop *loop;
@@ -27,5 +28,9 @@ void etcd_health_fini(struct etcd_health *health);
 /* The outcome of following, and of a transaction; err NULL: well. */
 void etcd_health_followed(struct etcd_health *health, const struct err *err);
 void etcd_health_written(struct etcd_health *health, const struct err *err);
+
+/* A transaction of this service alone was refused again: no news about etcd. */
+void etcd_health_refused_again(struct etcd_health *health, struct slice service,
+                               const struct err *err);
 
 #endif

@@ -190,20 +190,45 @@ static bool send_rest(struct reconciler *r, struct flight *flight)
     return true;
 }
 
+/* Which of a refused transaction's owners etcd would not take is not said: each goes alone from now
+ * on, so that one does not hold up the others. */
+static void set_suspect(struct flight *flight, bool is_suspect)
+{
+    for (size_t i = 0; i < flight->owner_count; i++) {
+        flight->owners[i]->is_suspect = is_suspect;
+    }
+}
+
+static void on_failed_txn(struct reconciler *r, struct flight *flight, const struct err *err)
+{
+    bool is_refused = err->code != ERR_UNAVAILABLE && err->code != ERR_TIMEOUT;
+    const struct owner *first = flight->owners[0];
+    if (is_refused && first->is_suspect) {
+        etcd_health_refused_again(&r->health, first->id, err);
+    } else {
+        etcd_health_written(&r->health, err);
+    }
+    if (is_refused) {
+        set_suspect(flight, true);
+    }
+    r->failures++;
+    wait_before_retry(r);
+    abandon(r, flight);
+}
+
 static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
 {
     struct flight *flight = data;
     struct reconciler *r = flight->reconciler;
     const struct plan *plan = &flight->batch.plan;
     flight->call = NULL;
-    etcd_health_written(&r->health, err);
     if (err) {
-        r->failures++;
-        wait_before_retry(r);
-        abandon(r, flight);
+        on_failed_txn(r, flight, err);
         return;
     }
+    etcd_health_written(&r->health, NULL);
     backoff_reset(&r->backoff);
+    set_suspect(flight, false);
     r->transactions++;
     r->report.keys_written += plan->put_count;
     r->report.keys_deleted += plan->op_count - plan->put_count;
@@ -250,7 +275,8 @@ static size_t plan_first(struct reconciler *r)
     return work;
 }
 
-/* The queue's first owner, with its plan. False: it waits for the next flight. */
+/* The queue's first owner, with its plan. False: the flight is full, it may have to wait for the
+ * next one. */
 static bool take_first(struct reconciler *r, struct flight *flight)
 {
     struct owner *owner = owners_first(r->owners);
@@ -264,10 +290,13 @@ static bool take_first(struct reconciler *r, struct flight *flight)
         owners_dequeue(r->owners, OWNER_HELD);
         return true;
     }
+    if (owner->is_suspect && flight->owner_count) {
+        return false;
+    }
     switch (plan_batch_add(&flight->batch, &r->plan, &from)) {
     case PLAN_FITS_WHOLE:
         board(r, flight, owner);
-        return true;
+        return !owner->is_suspect;
     case PLAN_FITS_PARTLY: {
         struct plan larger = r->plan;
         r->plan = flight->rest;
@@ -386,7 +415,8 @@ static void sweep_owner(void *data, struct owner *owner)
 {
     struct reconciler *r = data;
     if (actual_sweep(&owner->actual, r->generation)) {
-        owner_touched(r, owner, r->revision);
+        owner->has_changed = true; /* which revision deleted it is not known */
+        want_look(r, owner);
     }
 }
 
@@ -509,8 +539,8 @@ void reconciler_explain(const struct reconciler *r, struct buf *out)
     size_t waiting = owners_queued(r->owners) + owners_held(r->owners);
     buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
                waiting, r->flights_used);
-    if (r->health.is_refusing) {
-        buf_printf(out, ": %s", r->health.last.msg);
+    if (r->health.last.msg[0]) {
+        buf_printf(out, "; the last error was: %s", r->health.last.msg);
     }
 }
 

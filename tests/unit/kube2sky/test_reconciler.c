@@ -535,6 +535,50 @@ static void test_etcd_killed_and_restarted(void **state)
                        "10.0.0.10") "\n" KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
 }
 
+/* Seven keys where etcd takes four operations: nothing this owner wants is ever done. */
+static void put_poison(struct fixture *f)
+{
+    struct buf spec;
+    buf_init(&spec, 4096);
+    buf_append_str(&spec, "'clusterIP':'10.0.0.10','ports':[");
+    for (int i = 1; i <= 6; i++) {
+        buf_printf(&spec, "%s{'name':'p%d','port':%d,'protocol':'TCP'}", i > 1 ? "," : "", i, i);
+    }
+    buf_append_char(&spec, ']');
+    inventory_upsert(f->inventory, service_from("default", "poison", buf_cstr(&spec)));
+    buf_fini(&spec);
+}
+
+static void test_a_change_that_etcd_refuses_holds_up_no_other(void **state)
+{
+    struct fixture *f = *state;
+    etcd_proc_terminate(proc);
+    assert_int_equal(setenv("ETCD_MAX_TXN_OPS", "4", 1), 0);
+    etcd_proc_restart(proc);
+    synced_with_kubernetes(f);
+    put_poison(f);
+    put_service(f, "web", "10.0.0.9");
+    f->want = 2;
+    loop_until(f->loop, has_written, f);
+    assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
+    for (f->want = 3; f->want < 6; f->want++) { /* and goes on like this */
+        put_service(f, "web", f->want % 2 ? "10.0.0.26" : "10.0.0.9");
+        loop_until(f->loop, has_written, f);
+    }
+    assert_true(reconciler_get_stats(f->reconciler).failures > 1);
+
+    etcd_proc_terminate(proc);
+    assert_int_equal(unsetenv("ETCD_MAX_TXN_OPS"), 0);
+    etcd_proc_restart(proc);
+    f->want = 5 + 7;
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    struct tree tree;
+    read_tree(f, 0, &tree);
+    assert_int_equal(tree.count, 9);
+    buf_fini(&tree.text);
+}
+
 static void test_explains_what_it_waits_for(void **state)
 {
     struct fixture *f = *state;
@@ -627,6 +671,7 @@ int main(void)
         TEST(test_deletes_of_what_is_gone_already),
         TEST(test_an_object_not_understood_keeps_its_keys),
         TEST(test_etcd_killed_and_restarted),
+        TEST(test_a_change_that_etcd_refuses_holds_up_no_other),
         TEST(test_explains_what_it_waits_for),
         TEST(test_many_changes_without_waiting),
 #undef TEST
