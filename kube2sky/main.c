@@ -11,6 +11,7 @@
 #include "common/flags.h"
 #include "common/http_server.h"
 #include "common/log.h"
+#include "common/record_json.h"
 #include "common/version.h"
 #include "common/xalloc.h"
 #include "kube2sky/inventory.h"
@@ -303,6 +304,7 @@ int main(int argc, char **argv)
         log_set_level(options.verbosity >= OPTIONS_DEBUG_VERBOSITY ? LOG_LEVEL_DEBUG
                                                                    : LOG_LEVEL_INFO);
         ev_set_allocator(allocate);
+        record_json_use_xalloc();
         (void)signal(SIGPIPE, SIG_IGN); /* a connection that breaks is an error code, not the end */
         r = serve(&options);
     }
