@@ -448,6 +448,18 @@ static void test_a_change_larger_than_a_transaction_adds_first(void **state)
     }
 }
 
+static void test_a_large_change_overtaken_by_a_small_one_is_given_up(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    put_endpoints(f, 1, 300);
+    inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
+    ev_run(f->loop, EVRUN_NOWAIT); /* the first part is sent */
+    put_endpoints(f, 2, 1);
+    wait_drained(f);
+    assert_counts(f, 1 + ETCD_TXN_OPS_MAX + 1, ETCD_TXN_OPS_MAX);
+}
+
 static void test_an_object_that_changes_while_its_transaction_is_away(void **state)
 {
     struct fixture *f = *state;
@@ -473,18 +485,32 @@ static void test_an_object_that_goes_while_its_transaction_is_away(void **state)
     assert_int_equal(reconciler_get_stats(f->reconciler).desired, 1);
 }
 
+/* Somebody else at the same keys, on a loop that runs alone: what it does, ours learns later. */
+static void start_other(const struct fixture *f, struct fixture *ret_other)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    const struct etcd_config config = {
+        .loop = loop,
+        .endpoints = etcd_proc_url(proc),
+        .call_timeout_ms = 10000,
+    };
+    *ret_other = (struct fixture){.tree = f->tree, .loop = loop};
+    assert_int_equal(etcd_new(&config, &ret_other->etcd, NULL), 0);
+}
+
+static void end_other(struct fixture *other)
+{
+    etcd_free(other->etcd);
+    ev_loop_destroy(other->loop);
+}
+
 /* Somebody deletes the key, then writes one that is not ours. Our own delete, planned before that
  * is known (the other's loop runs alone meanwhile), finds nothing, makes no revision, and is
  * acknowledged with one that our mirror never sees. */
 static void test_deletes_of_what_is_gone_already(void **state)
 {
-    struct fixture *f = *state, other = {.tree = f->tree, .loop = ev_loop_new(EVFLAG_AUTO)};
-    const struct etcd_config config = {
-        .loop = other.loop,
-        .endpoints = etcd_proc_url(proc),
-        .call_timeout_ms = 10000,
-    };
-    assert_int_equal(etcd_new(&config, &other.etcd, NULL), 0);
+    struct fixture *f = *state, other;
+    start_other(f, &other);
     synced_with_kubernetes(f);
     put_service(f, "web", "10.0.0.9");
     wait_drained(f);
@@ -496,8 +522,52 @@ static void test_deletes_of_what_is_gone_already(void **state)
     put_service(f, "web", "10.0.0.9");
     wait_drained(f);
     assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\nx {}\n");
-    etcd_free(other.etcd);
-    ev_loop_destroy(other.loop);
+    end_other(&other);
+}
+
+/* One before our transaction, one behind it; we hear of both while it is away. */
+static void test_keys_that_others_add_while_a_transaction_is_away(void **state)
+{
+    struct fixture *f = *state, other;
+    start_other(f, &other);
+    synced_with_kubernetes(f);
+    put(&other, "svc/default/web/before", "{}");
+    put_service(f, "web", "10.0.0.9");
+    ev_run(f->loop, EVRUN_NOWAIT);
+    put(&other, "svc/default/web/behind", "{}");
+    f->want = 2;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
+    assert_counts(f, 2, 2);
+    end_other(&other);
+}
+
+static void test_what_others_did_before_the_history_was_dropped(void **state)
+{
+    struct fixture *f = *state, other;
+    start_other(f, &other);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    etcd_proc_terminate(proc);
+    etcd_proc_restart(proc);
+    del(&other, "svc/default/kubernetes/c88f1059");
+    put(&other, "svc/default/web/19ccb11", "spoiled");
+    etcd_proc_compact(proc, put(&other, "svc/default/web/foreign", "{}"));
+    f->want = 5;
+    loop_until(f->loop, has_written, f);
+    f->want = 1;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_counts(f, 5, 1);
+    struct tree tree;
+    read_tree(f, 0, &tree);
+    assert_int_equal(tree.count, 3);
+    assert_non_null(strstr(buf_cstr(&tree.text), KUBERNETES));
+    assert_non_null(strstr(buf_cstr(&tree.text), "svc/default/web/19ccb11 " IP("10.0.0.9") "\n"));
+    buf_fini(&tree.text);
+    end_other(&other);
 }
 
 static void test_an_object_not_understood_keeps_its_keys(void **state)
@@ -577,6 +647,12 @@ static void test_a_change_that_etcd_refuses_holds_up_no_other(void **state)
     read_tree(f, 0, &tree);
     assert_int_equal(tree.count, 9);
     buf_fini(&tree.text);
+
+    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    put_service(f, "poison", "10.0.0.1"); /* together again */
+    put_service(f, "web", "10.0.0.1");
+    wait_drained(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, transactions + 1);
 }
 
 static void test_explains_what_it_waits_for(void **state)
@@ -666,9 +742,12 @@ int main(void)
         TEST(test_what_others_do_is_undone),
         TEST(test_a_change_is_one_transaction),
         TEST(test_a_change_larger_than_a_transaction_adds_first),
+        TEST(test_a_large_change_overtaken_by_a_small_one_is_given_up),
         TEST(test_an_object_that_changes_while_its_transaction_is_away),
         TEST(test_an_object_that_goes_while_its_transaction_is_away),
         TEST(test_deletes_of_what_is_gone_already),
+        TEST(test_keys_that_others_add_while_a_transaction_is_away),
+        TEST(test_what_others_did_before_the_history_was_dropped),
         TEST(test_an_object_not_understood_keeps_its_keys),
         TEST(test_etcd_killed_and_restarted),
         TEST(test_a_change_that_etcd_refuses_holds_up_no_other),
