@@ -18,10 +18,11 @@ enum {
     READ_MAX = 65536, /* one read: hundreds of queries */
     /* A frame begun by earlier reads, and one more read. */
     INPUT_MAX = FRAME_MAX + READ_MAX,
-    /* Answers collected for one send: room for several of the largest. As much, or so many queries,
-     * is one turn of a connection; then the others have theirs. */
-    OUTPUT_MAX = 256 * 1024,
+    /* What a connection may have in one turn of the loop; then the others have theirs. The answers
+     * are collected for one send; the last may be of the largest, which take a millisecond. */
     QUERIES_A_TURN = 256,
+    OUTPUT_A_TURN = 32 * 1024,
+    OUTPUT_MAX = OUTPUT_A_TURN + FRAME_MAX,
     BACKLOG = 1024,     /* somaxconn cuts it */
     ACCEPTS_A_TURN = 64 /* then others get their turn */
 };
@@ -131,13 +132,13 @@ static void set_events(struct connection *c, int events)
 
 /* What the connection waits for now; closes it when that is nothing. The last act of whoever
  * changed it. Frames that are there wait for the next turn of the loop, or until their answers can
- * be sent. */
+ * be sent. When drained, the next turn looks whether more has arrived. */
 static void settle(struct connection *c)
 {
     if (c->out.len || c->has_frames) {
         set_events(c, EV_WRITE);
     } else if (!c->ending) {
-        set_events(c, EV_READ);
+        set_events(c, c->server->draining ? EV_READ | EV_WRITE : EV_READ);
     } else if (c->waiting) {
         set_events(c, 0);
     } else {
@@ -240,7 +241,7 @@ static bool answer_frames(struct connection *c, size_t len)
     size_t pos = 0, frame_len;
     unsigned answered = 0;
     while ((frame_len = whole_frame(s->in + pos, len - pos)) > 0 && answered < QUERIES_A_TURN &&
-           OUTPUT_MAX - s->out_len >= FRAME_MAX) {
+           s->out_len < OUTPUT_A_TURN) {
         answer_one(c, s->in + pos + PREFIX, frame_len - PREFIX);
         pos += frame_len;
         answered++;
@@ -274,8 +275,12 @@ static bool read_and_answer(struct connection *c)
     struct tcp_server *s = c->server;
     size_t held = load_input(c);
     ssize_t n = recv(c->io.fd, s->in + held, READ_MAX, 0);
+    if (n < 0 && errno == EAGAIN) {
+        c->ending = s->draining; /* all that has arrived has been read */
+        return true;
+    }
     if (n < 0) {
-        return errno == EAGAIN || errno == EINTR;
+        return errno == EINTR;
     }
     if (n == 0) {
         c->ending = true; /* it may still be waiting for answers */
@@ -284,19 +289,26 @@ static bool read_and_answer(struct connection *c)
     return answer_frames(c, held + (size_t)n);
 }
 
-static bool write_and_go_on(struct connection *c)
+/* Sends, answers, and when drained reads on until nothing more has arrived. False: broken. */
+static bool go_on(struct connection *c)
 {
     if (c->out.len && !send_kept(c)) {
         return false;
     }
-    return c->out.len || !c->has_frames || answer_frames(c, load_input(c));
+    if (c->out.len) {
+        return true;
+    }
+    if (c->has_frames) {
+        return answer_frames(c, load_input(c));
+    }
+    return !c->server->draining || c->ending || read_and_answer(c);
 }
 
 static void on_io(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct connection *c = io->data;
     (void)loop;
-    if (revents & EV_WRITE ? write_and_go_on(c) : read_and_answer(c)) {
+    if (revents & EV_WRITE ? go_on(c) : read_and_answer(c)) {
         settle(c);
     } else {
         close_connection(c);
@@ -501,11 +513,10 @@ void tcp_server_drain(struct tcp_server *server)
         if (!c) {
             continue;
         }
-        c->ending = true;
-        if (c->out.len == 0 && !c->has_frames && !read_and_answer(c)) {
-            close_connection(c);
-        } else {
+        if (go_on(c)) {
             settle(c);
+        } else {
+            close_connection(c);
         }
     }
 }

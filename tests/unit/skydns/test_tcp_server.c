@@ -8,8 +8,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "skydns/tcp_server.h"
@@ -434,7 +436,7 @@ static void test_drain(void **state)
     wait_for_queries(f, 1);
     send_all(unread, "\0\2e2", 4);
     tcp_server_drain(f->server);
-    assert_int_equal(tcp_server_connections(f->server), 1);
+    wait_for_connections(f, 1);
     assert_frame(f, unread, "e2");
     assert_closed(f, unread);
     assert_closed(f, idle);
@@ -445,6 +447,32 @@ static void test_drain(void **state)
     assert_int_equal(tcp_server_connections(f->server), 0);
     assert_frame(f, waiting, "x");
     assert_closed(f, waiting);
+    teardown(f);
+}
+
+/* More than one read takes in. What the kernel here has acknowledged has arrived. */
+static void test_drain_answers_all_that_has_arrived(void **state)
+{
+    static const uint8_t query[] = {0, 1, ECHO};
+    static uint8_t queries[100000 * sizeof(query)];
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f), unacknowledged;
+    uint8_t answer_frame[sizeof(query)];
+    (void)state;
+    wait_for_connections(f, 1);
+    for (size_t i = 0; i < sizeof(queries); i += sizeof(query)) {
+        memcpy(queries + i, query, sizeof(query));
+    }
+    ssize_t sent = send(fd, queries, sizeof(queries), MSG_DONTWAIT | MSG_NOSIGNAL);
+    assert_true(sent > 0);
+    assert_int_equal(ioctl(fd, SIOCOUTQ, &unacknowledged), 0);
+    tcp_server_drain(f->server);
+    for (size_t i = 0; i < ((size_t)sent - (size_t)unacknowledged) / sizeof(query); i++) {
+        assert_true(receive(f, fd, answer_frame, sizeof(answer_frame)));
+        assert_memory_equal(answer_frame, query, sizeof(query));
+    }
+    wait_for_connections(f, 0);
+    close(fd);
     teardown(f);
 }
 
@@ -480,6 +508,7 @@ int main(void)
         cmocka_unit_test(test_connection_limit),
         cmocka_unit_test(test_idle_connections_are_closed),
         cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_drain_answers_all_that_has_arrived),
         cmocka_unit_test(test_a_used_port_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
