@@ -101,6 +101,12 @@ static void touch(struct connection *c)
     TAILQ_INSERT_TAIL(&s->queue, c, idle);
 }
 
+/* It waits for room in its socket: it has answers to send, or to make. */
+static bool wants_to_send(const struct connection *c)
+{
+    return c->out.len || c->has_frames;
+}
+
 static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct tcp_server *s = timer->data;
@@ -109,7 +115,7 @@ static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
     (void)loop;
     (void)revents;
     while ((c = TAILQ_FIRST(&s->queue)) && c->active_ms <= limit_ms) {
-        if (c->waiting && c->out.len == 0) {
+        if (c->waiting && !wants_to_send(c)) {
             touch(c); /* the answer is ours to give (RFC 7766 6.2.3) */
         } else {
             close_connection(c);
@@ -135,7 +141,7 @@ static void set_events(struct connection *c, int events)
  * be sent. When drained, the next turn looks whether more has arrived. */
 static void settle(struct connection *c)
 {
-    if (c->out.len || c->has_frames) {
+    if (wants_to_send(c)) {
         set_events(c, EV_WRITE);
     } else if (!c->ending) {
         set_events(c, c->server->draining ? EV_READ | EV_WRITE : EV_READ);
@@ -343,7 +349,7 @@ static bool evict_one(struct tcp_server *s)
 {
     struct connection *c;
     TAILQ_FOREACH (c, &s->queue, idle) {
-        if (c->waiting == 0 && c->out.len == 0 && !c->has_frames) {
+        if (c->waiting == 0 && !wants_to_send(c)) {
             close_connection(c);
             return true;
         }

@@ -426,6 +426,28 @@ static void test_idle_connections_are_closed(void **state)
 }
 
 /* What has arrived is answered, what is awaited is waited for, nothing new is taken. */
+/* An answer that is still owed keeps no connection whose client takes none. */
+static void test_an_idle_client_with_unread_answers_is_closed(void **state)
+{
+    enum { HUGE_ANSWERS = 512 }; /* 32 MB: more than sockets hold */
+    static const uint8_t query[] = {0, 1, HUGE_REPLY};
+    uint8_t queries[HUGE_ANSWERS * sizeof(query)];
+    struct fixture *f = setup(4, 400);
+    int fd = connect_client(f);
+    (void)state;
+    for (size_t i = 0; i < HUGE_ANSWERS; i++) {
+        memcpy(queries + i * sizeof(query), query, sizeof(query));
+    }
+    send_all(fd, "\0\2l1", 4);
+    send_all(fd, queries, sizeof(queries));
+    wait_for_queries(f, 2);
+    wait_for_connections(f, 0);
+    assert_in_range(f->queries, 2, HUGE_ANSWERS);
+    assert_false(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"x", 1));
+    close(fd);
+    teardown(f);
+}
+
 static void test_drain(void **state)
 {
     struct fixture *f = setup(4, IDLE_MS);
@@ -507,6 +529,7 @@ int main(void)
         cmocka_unit_test(test_output_limit),
         cmocka_unit_test(test_connection_limit),
         cmocka_unit_test(test_idle_connections_are_closed),
+        cmocka_unit_test(test_an_idle_client_with_unread_answers_is_closed),
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_drain_answers_all_that_has_arrived),
         cmocka_unit_test(test_a_used_port_is_an_error),
