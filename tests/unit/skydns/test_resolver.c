@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #include "common/cursor.h"
 #include "common/record.h"
+#include "skydns/deferred.h"
 #include "skydns/engine.h"
 #include "skydns/resolver.h"
 #include "skydns/snapshot.h"
@@ -217,10 +219,15 @@ static void close_servers(struct fixture *f)
     }
 }
 
-static void start_threads(struct fixture *f)
+static void start_resolver(struct fixture *f)
 {
     struct err err;
     assert_int_equal(resolver_start(f->resolver, &err), 0);
+}
+
+static void start_workers(struct fixture *f)
+{
+    struct err err;
     for (unsigned i = 0; i < WORKERS; i++) {
         f->engines[i] = engine_new(&f->config);
         const struct worker_config config = {.index = i,
@@ -232,7 +239,8 @@ static void start_threads(struct fixture *f)
     }
 }
 
-static struct fixture *setup(uint32_t timeout_ms)
+/* All but the threads. */
+static struct fixture *setup_still(uint32_t timeout_ms)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     f->config = (struct engine_config){.domain = name_of("cluster.local."),
@@ -253,7 +261,14 @@ static struct fixture *setup(uint32_t timeout_ms)
         f->address = f->upstream_address;
         f->address.v4.sin_port = htons(next_port++);
     } while (open_servers(f, timeout_ms) < 0);
-    start_threads(f);
+    return f;
+}
+
+static struct fixture *setup(uint32_t timeout_ms)
+{
+    struct fixture *f = setup_still(timeout_ms);
+    start_resolver(f);
+    start_workers(f);
     return f;
 }
 
@@ -544,6 +559,31 @@ static void test_tcp_answers_overtake(void **state)
     teardown(f);
 }
 
+/* The resolver stands still: its ring fills, and the worker says SERVFAIL itself from then on. */
+static void test_a_full_ring_is_servfail(void **state)
+{
+    struct fixture *f = setup_still(PATIENCE_S * 1000);
+    int udp = client(f, SOCK_DGRAM);
+    struct message q = question(11, "www.test.");
+    (void)state;
+    publish(f);
+    start_workers(f);
+    for (unsigned sent = 1; sent <= DEFERRED_RING_SIZE + 1; sent++) {
+        send_udp(udp, &q);
+        while (counts(f).queries < sent) { /* the socket's buffer is small on some machines */
+            (void)sched_yield();
+        }
+    }
+    struct message m = receive_udp(udp);
+    assert_int_equal(id_of(&m), 11);
+    assert_int_equal(rcode_of(&m), SERVFAIL);
+    stop(f);
+    assert_int_equal(counts(f).deferred, DEFERRED_RING_SIZE);
+    assert_int_equal(counts(f).refused, 1);
+    close(udp);
+    teardown(f);
+}
+
 /* At the end, what waits for a nameserver is answered SERVFAIL, over both transports. */
 static void test_stop_answers_what_waits(void **state)
 {
@@ -580,6 +620,7 @@ int main(void)
         cmocka_unit_test(test_foreign_names_do_not_wait_for_walks),
         cmocka_unit_test(test_too_many_walks_are_refused),
         cmocka_unit_test(test_tcp_answers_overtake),
+        cmocka_unit_test(test_a_full_ring_is_servfail),
         cmocka_unit_test(test_stop_answers_what_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
