@@ -13,6 +13,7 @@
 #include "common/http_server.h"
 #include "common/log.h"
 #include "common/outage.h"
+#include "common/record_json.h"
 #include "common/version.h"
 #include "common/xalloc.h"
 #include "kube2sky/inventory.h"
@@ -367,6 +368,7 @@ int main(int argc, char **argv)
         log_set_level(options.verbosity >= OPTIONS_DEBUG_VERBOSITY ? LOG_LEVEL_DEBUG
                                                                    : LOG_LEVEL_INFO);
         ev_set_allocator(allocate);
+        record_json_use_xalloc();
         (void)signal(SIGPIPE, SIG_IGN); /* a connection that breaks is an error code, not the end */
         r = serve(&options);
     }

@@ -24,6 +24,7 @@ struct owner {
     struct actual_keys actual;
     size_t desired_count; /* when last planned */
     enum owner_state state;
+    bool is_suspect; /* was in a transaction that etcd refused: goes alone until one is taken */
 
     /* In flight only: is another look needed when it has landed? */
     bool has_changed;    /* its objects did */

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/etcd.h"
 #include "common/etcd_mirror.h"
+#include "common/log.h"
 #include "common/outage.h"
 #include "common/record_key.h"
 #include "common/xalloc.h"
@@ -60,6 +61,7 @@ struct reconciler {
     uint64_t reads;
     struct outage_source followed; /* away while the mirror's watch is not up */
     struct outage_source written;  /* away from a failed transaction to the next good one */
+    struct err refused;            /* why a service alone was refused last; msg "": none waits */
     struct backoff backoff;
     ev_timer retry; /* active: no transaction before it fires */
 
@@ -194,6 +196,43 @@ static bool send_rest(struct reconciler *r, struct flight *flight)
     return true;
 }
 
+/* Which of a refused transaction's owners etcd would not take is not said: each goes alone from now
+ * on, so that one does not hold up the others. */
+static void set_suspect(struct flight *flight, bool is_suspect)
+{
+    for (size_t i = 0; i < flight->owner_count; i++) {
+        flight->owners[i]->is_suspect = is_suspect;
+    }
+}
+
+/* One service that etcd will not take alone either: etcd itself is not away for that. */
+static void refuse_again(struct reconciler *r, struct slice service, const struct err *err)
+{
+    static struct log_limit limit = {.burst = 10};
+    r->refused = *err;
+    if (log_limit_pass(&limit)) {
+        log_warn("etcd refuses the service's keys, trying again", LOG_SLICE("service", service),
+                 LOG_STR("reason", err->msg));
+    }
+}
+
+static void on_failed_txn(struct reconciler *r, struct flight *flight, const struct err *err)
+{
+    bool is_refused = err->code != ERR_UNAVAILABLE && err->code != ERR_TIMEOUT;
+    const struct owner *first = flight->owners[0];
+    if (is_refused && first->is_suspect) {
+        refuse_again(r, first->id, err);
+    } else {
+        outage_away(&r->written, err);
+    }
+    if (is_refused) {
+        set_suspect(flight, true);
+    }
+    r->failures++;
+    wait_before_retry(r);
+    abandon(r, flight);
+}
+
 static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
 {
     struct flight *flight = data;
@@ -201,14 +240,12 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
     const struct plan *plan = &flight->batch.plan;
     flight->call = NULL;
     if (err) {
-        outage_away(&r->written, err);
-        r->failures++;
-        wait_before_retry(r);
-        abandon(r, flight);
+        on_failed_txn(r, flight, err);
         return;
     }
     outage_back(&r->written);
     backoff_reset(&r->backoff);
+    set_suspect(flight, false);
     r->transactions++;
     histogram_observe_us(&r->transaction_time, clock_monotonic_us() - flight->sent_us);
     r->report.keys_written += plan->put_count;
@@ -257,7 +294,8 @@ static size_t plan_first(struct reconciler *r)
     return work;
 }
 
-/* The queue's first owner, with its plan. False: it waits for the next flight. */
+/* The queue's first owner, with its plan. False: the flight is full, it may have to wait for the
+ * next one. */
 static bool take_first(struct reconciler *r, struct flight *flight)
 {
     struct owner *owner = owners_first(r->owners);
@@ -271,10 +309,13 @@ static bool take_first(struct reconciler *r, struct flight *flight)
         owners_dequeue(r->owners, OWNER_HELD);
         return true;
     }
+    if (owner->is_suspect && flight->owner_count) {
+        return false;
+    }
     switch (plan_batch_add(&flight->batch, &r->plan, &from)) {
     case PLAN_FITS_WHOLE:
         board(r, flight, owner);
-        return true;
+        return !owner->is_suspect;
     case PLAN_FITS_PARTLY: {
         struct plan larger = r->plan;
         r->plan = flight->rest;
@@ -359,6 +400,7 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     bool has_no_work = is_in_sync(r);
     if (has_no_work) {
         outage_back(&r->written); /* what failed was done after all, or is not wanted any more */
+        r->refused.msg[0] = '\0';
     }
     sync_report_update(&r->report, has_no_work);
     finish_drain(r);
@@ -397,7 +439,8 @@ static void sweep_owner(void *data, struct owner *owner)
 {
     struct reconciler *r = data;
     if (owners_sweep(r->owners, owner, r->generation)) {
-        owner_touched(r, owner, r->revision);
+        owner->has_changed = true; /* which revision deleted it is not known */
+        want_look(r, owner);
     }
 }
 
@@ -544,6 +587,9 @@ void reconciler_explain(const struct reconciler *r, struct buf *out)
     buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
                waiting, r->flights_used);
     append_why(&r->written, out);
+    if (!r->written.is_away && r->refused.msg[0]) {
+        buf_printf(out, "; the last refusal was: %s", r->refused.msg);
+    }
 }
 
 void reconciler_drain(struct reconciler *r, void (*done)(void *data), void *data)

@@ -13,12 +13,15 @@ struct deferred_ring {
     struct deferred *slots[DEFERRED_RING_SIZE];
 };
 
-struct deferred *deferred_new(const struct engine_query *query,
+struct deferred *deferred_new(const struct engine_query *query, enum engine_deferral_kind kind,
                               const struct deferred_origin *origin)
 {
     struct deferred *d = xmalloc(sizeof(*d) + query->len);
-    *d = (struct deferred){
-        .origin = *origin, .client = *query->client, .local = *query->local, .len = query->len};
+    *d = (struct deferred){.kind = kind,
+                           .origin = *origin,
+                           .client = *query->client,
+                           .local = *query->local,
+                           .len = query->len};
     memcpy(d->wire, query->wire, query->len);
     return d;
 }

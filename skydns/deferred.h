@@ -36,6 +36,7 @@ struct deferred {
     struct lookup *lookup;
 
     /* Fixed when it is made. */
+    enum engine_deferral_kind kind; /* why the thread that met it could not answer */
     struct deferred_origin origin;
     struct addr client;
     struct addr local;
@@ -43,7 +44,7 @@ struct deferred {
     uint8_t wire[];
 };
 
-struct deferred *deferred_new(const struct engine_query *query,
+struct deferred *deferred_new(const struct engine_query *query, enum engine_deferral_kind kind,
                               const struct deferred_origin *origin);
 void deferred_free(struct deferred *deferred); /* NULL is fine */
 

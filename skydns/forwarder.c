@@ -238,12 +238,17 @@ struct forwarder *forwarder_new(const struct forwarder_config *config)
     return forwarder;
 }
 
+void forwarder_drop_all(struct forwarder *forwarder)
+{
+    while (!LIST_EMPTY(&forwarder->forwards)) {
+        free_forward(LIST_FIRST(&forwarder->forwards));
+    }
+}
+
 void forwarder_free(struct forwarder *forwarder)
 {
     if (forwarder) {
-        while (!LIST_EMPTY(&forwarder->forwards)) {
-            free_forward(LIST_FIRST(&forwarder->forwards));
-        }
+        forwarder_drop_all(forwarder);
         free(forwarder);
     }
 }

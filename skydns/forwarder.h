@@ -31,7 +31,11 @@ enum { FORWARDER_OUTSTANDING_MAX = 10000 };
 
 struct forwarder *forwarder_new(const struct forwarder_config *config);
 
-/* Queries under way end without their callbacks. NULL is fine. */
+/* Queries under way end without their callbacks, those included whose end is already waiting in the
+ * loop. Not from inside a callback. */
+void forwarder_drop_all(struct forwarder *forwarder);
+
+/* The same; NULL is fine. */
 void forwarder_free(struct forwarder *forwarder);
 
 /* The reply with the server's id, borrowed during the call; NULL when every try failed. Called

@@ -13,6 +13,7 @@
 #include "common/flags.h"
 #include "common/http_server.h"
 #include "common/log.h"
+#include "common/record_json.h"
 #include "common/version.h"
 #include "skydns/engine.h"
 #include "skydns/forwarder.h"
@@ -320,6 +321,7 @@ int main(int argc, char **argv)
         printf("skydns server version: %s\n", version_string);
         return 0;
     }
+    record_json_use_xalloc();
     p->engine_config = (struct engine_config){
         .domain = p->options.domain,
         .hostmaster = p->options.hostmaster,

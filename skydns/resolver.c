@@ -17,9 +17,8 @@
 #include "skydns/tcp_server.h"
 #include "skydns/udp_server.h"
 
-/* Queries taken from each ring before the loop turns: a walk can take milliseconds, and TCP and
- * timers want their turn. */
-enum { TAKES_A_TURN = 4 };
+/* Queries taken from each ring before the loop turns: TCP and timers want their turn, too. */
+enum { TAKES_A_TURN = 64 };
 
 /* The external questions of one query, and what came back so far. */
 struct lookup {
@@ -55,6 +54,9 @@ struct resolver {
     bool entered;              /* from check to prepare: while callbacks run */
     const struct store *store; /* then: the version of this turn */
     struct deferred_list in_hand;
+    struct deferred *walks[RESOLVER_WALKS_MAX]; /* of them; a ring, the oldest at walk_first */
+    size_t walk_first;
+    size_t walk_count;
     size_t in_hand_count;
     size_t lookup_count;
     struct rng rng;
@@ -232,10 +234,24 @@ static void take(struct resolver *r, struct deferred *d)
 
 static void begin_or_refuse(struct resolver *r, struct deferred *d)
 {
+    bool is_walk = d->kind == ENGINE_DEFER_WALK;
     take(r, d);
-    if (r->in_hand_count > RESOLVER_IN_HAND_MAX) {
+    if (r->in_hand_count > RESOLVER_IN_HAND_MAX ||
+        (is_walk && r->walk_count == RESOLVER_WALKS_MAX)) {
         refuse(r, d);
+    } else if (is_walk) {
+        r->walks[(r->walk_first + r->walk_count++) % RESOLVER_WALKS_MAX] = d;
     } else {
+        begin(r, d);
+    }
+}
+
+static void walk_one(struct resolver *r)
+{
+    if (r->walk_count > 0) {
+        struct deferred *d = r->walks[r->walk_first];
+        r->walk_first = (r->walk_first + 1) % RESOLVER_WALKS_MAX;
+        r->walk_count--;
         begin(r, d);
     }
 }
@@ -254,15 +270,16 @@ static void on_wake(struct ev_loop *loop, ev_async *wake, int revents)
         }
         r->rings_pending = r->rings_pending || taken == TAKES_A_TURN;
     }
-    if (r->rings_pending) {
+    walk_one(r);
+    if (r->rings_pending || r->walk_count > 0) {
         ev_async_send(loop, wake);
     }
 }
 
 bool resolver_defer(struct resolver *resolver, unsigned producer, const struct engine_query *query,
-                    const struct deferred_origin *origin)
+                    enum engine_deferral_kind kind, const struct deferred_origin *origin)
 {
-    struct deferred *d = deferred_new(query, origin);
+    struct deferred *d = deferred_new(query, kind, origin);
     if (!deferred_ring_push(resolver->rings[producer], d)) {
         deferred_free(d);
         return false;
@@ -288,7 +305,7 @@ static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp,
     enum engine_verdict verdict =
         engine_answer(r->config.engine, r->store, &query, NULL, reply, ret_len, &r->deferral);
     if (verdict == ENGINE_DEFER) {
-        if (resolver_defer(r, r->config.workers, &query, &origin)) {
+        if (resolver_defer(r, r->config.workers, &query, r->deferral.kind, &origin)) {
             return ENGINE_DEFER;
         }
         *ret_len = engine_servfail(r->config.engine, &query, reply);
@@ -328,11 +345,14 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
     }
 }
 
-/* What still waits hears SERVFAIL, so that its client asks another server now. */
+/* What still waits hears SERVFAIL, so that its client asks another server now. The nameservers'
+ * replies and silences of this turn of the loop would find their queries gone. */
 static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct resolver *r = timer->data;
     (void)revents;
+    forwarder_drop_all(r->forwarder);
+    r->walk_count = 0;
     for (unsigned i = 0; i <= r->config.workers; i++) {
         struct deferred *d;
         while ((d = deferred_ring_pop(r->rings[i]))) {

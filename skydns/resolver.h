@@ -6,6 +6,9 @@
  *                          |  FORWARD: forwarder, then engine_forwarded --> reply
  *                          `  LOOKUP: forwarder for each name, then engine_answer again --> reply
  *
+ * Walks take milliseconds each, all of this thread's time: they wait in a queue of their own, and
+ * between two of them everything else gets its turn.
+ *
  * Whatever fails ends in SERVFAIL; every query taken is answered once. Made, started, stopped and
  * freed on the main thread; the loop is its own. */
 #ifndef SKYDNS_RESOLVER_H
@@ -18,10 +21,9 @@
 #include "common/addr.h"
 #include "common/attributes.h"
 #include "common/err.h"
+#include "skydns/engine.h"
 
 struct deferred_origin;
-struct engine;
-struct engine_query;
 struct resolver;
 struct snapshot_reader;
 
@@ -30,6 +32,9 @@ enum {
     RESOLVER_IN_HAND_MAX = 10000,
     /* Of these, the ones that look up external names, which keep up to 16 replies of 1.2 KB. */
     RESOLVER_LOOKUPS_MAX = 1000,
+    /* And the ones that wait for a walk over thousands of records: half a second's worth of a
+     * headless service with 5,000 addresses. */
+    RESOLVER_WALKS_MAX = 256,
     /* How long resolver_stop lets what is in hand be finished. */
     RESOLVER_DRAIN_MS = 1000,
 };
@@ -58,6 +63,7 @@ int resolver_start(struct resolver *resolver, struct err *err) MUST_CHECK;
 /* Worker threads, each with its own number. Copies the query. False when there is no room: the
  * caller answers SERVFAIL. */
 bool resolver_defer(struct resolver *resolver, unsigned producer, const struct engine_query *query,
+                    enum engine_deferral_kind kind,
                     const struct deferred_origin *origin) MUST_CHECK;
 
 /* When no worker runs any more: takes no more connections, finishes what is in hand or the time

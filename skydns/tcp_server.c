@@ -18,8 +18,11 @@ enum {
     READ_MAX = 65536, /* one read: hundreds of queries */
     /* A frame begun by earlier reads, and one more read. */
     INPUT_MAX = FRAME_MAX + READ_MAX,
-    /* Answers collected for one send: room for several of the largest. */
-    OUTPUT_MAX = 256 * 1024,
+    /* What a connection may have in one turn of the loop; then the others have theirs. The answers
+     * are collected for one send; the last may be of the largest, which take a millisecond. */
+    QUERIES_A_TURN = 256,
+    OUTPUT_A_TURN = 32 * 1024,
+    OUTPUT_MAX = OUTPUT_A_TURN + FRAME_MAX,
     BACKLOG = 1024,     /* somaxconn cuts it */
     ACCEPTS_A_TURN = 64 /* then others get their turn */
 };
@@ -33,11 +36,12 @@ struct connection {
     struct tcp_ref ref;
     uint32_t waiting;  /* deferred queries that are not answered yet */
     bool ending;       /* no more input is wanted; closed when everything is answered */
+    bool has_frames;   /* there are whole ones in `in` */
     int64_t active_ms; /* monotonic */
     TAILQ_ENTRY(connection) idle;
     struct addr client;
     struct addr local;
-    struct buf in;  /* the beginning of a frame; whole ones while out is not empty */
+    struct buf in;  /* the beginning of a frame; before it those that another turn will answer */
     struct buf out; /* what the socket did not take yet */
 };
 
@@ -97,6 +101,12 @@ static void touch(struct connection *c)
     TAILQ_INSERT_TAIL(&s->queue, c, idle);
 }
 
+/* It waits for room in its socket: it has answers to send, or to make. */
+static bool wants_to_send(const struct connection *c)
+{
+    return c->out.len || c->has_frames;
+}
+
 static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct tcp_server *s = timer->data;
@@ -105,7 +115,7 @@ static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
     (void)loop;
     (void)revents;
     while ((c = TAILQ_FIRST(&s->queue)) && c->active_ms <= limit_ms) {
-        if (c->waiting && c->out.len == 0) {
+        if (c->waiting && !wants_to_send(c)) {
             touch(c); /* the answer is ours to give (RFC 7766 6.2.3) */
         } else {
             close_connection(c);
@@ -127,13 +137,14 @@ static void set_events(struct connection *c, int events)
 }
 
 /* What the connection waits for now; closes it when that is nothing. The last act of whoever
- * changed it. */
+ * changed it. Frames that are there wait for the next turn of the loop, or until their answers can
+ * be sent. When drained, the next turn looks whether more has arrived. */
 static void settle(struct connection *c)
 {
-    if (c->out.len) {
+    if (wants_to_send(c)) {
         set_events(c, EV_WRITE);
     } else if (!c->ending) {
-        set_events(c, EV_READ);
+        set_events(c, c->server->draining ? EV_READ | EV_WRITE : EV_READ);
     } else if (c->waiting) {
         set_events(c, 0);
     } else {
@@ -219,28 +230,29 @@ static void answer_one(struct connection *c, const uint8_t *wire, size_t len)
     }
 }
 
-/* Answers the whole frames at the server's input until they end or the client stops taking answers;
- * keeps what is left. False: broken. */
+/* The length of the whole frame at the beginning of the bytes; 0: there is none. */
+static size_t whole_frame(const uint8_t *bytes, size_t len)
+{
+    if (len < PREFIX) {
+        return 0;
+    }
+    size_t frame_len = PREFIX + (size_t)(bytes[0] << 8 | bytes[1]);
+    return frame_len <= len ? frame_len : 0;
+}
+
+/* One turn: answers whole frames at the server's input, keeps what is left. False: broken. */
 static bool answer_frames(struct connection *c, size_t len)
 {
     struct tcp_server *s = c->server;
-    size_t pos = 0;
-    bool any = false;
-    while (len - pos >= PREFIX && c->out.len == 0) {
-        size_t query_len = (size_t)(s->in[pos] << 8 | s->in[pos + 1]);
-        if (len - pos - PREFIX < query_len) {
-            break;
-        }
-        if (OUTPUT_MAX - s->out_len < FRAME_MAX) {
-            if (!send_collected(c)) {
-                return false;
-            }
-            continue; /* on, if all of it went */
-        }
-        answer_one(c, s->in + pos + PREFIX, query_len);
-        pos += PREFIX + query_len;
-        any = true;
+    size_t pos = 0, frame_len;
+    unsigned answered = 0;
+    while ((frame_len = whole_frame(s->in + pos, len - pos)) > 0 && answered < QUERIES_A_TURN &&
+           s->out_len < OUTPUT_A_TURN) {
+        answer_one(c, s->in + pos + PREFIX, frame_len - PREFIX);
+        pos += frame_len;
+        answered++;
     }
+    c->has_frames = frame_len > 0;
     buf_clear(&c->in);
     if (pos < len) {
         buf_append(&c->in, s->in + pos, len - pos);
@@ -248,7 +260,7 @@ static bool answer_frames(struct connection *c, size_t len)
         buf_fini(&c->in);
         buf_init(&c->in, INPUT_MAX);
     }
-    if (any) {
+    if (answered) {
         touch(c);
     }
     return send_collected(c);
@@ -269,8 +281,12 @@ static bool read_and_answer(struct connection *c)
     struct tcp_server *s = c->server;
     size_t held = load_input(c);
     ssize_t n = recv(c->io.fd, s->in + held, READ_MAX, 0);
+    if (n < 0 && errno == EAGAIN) {
+        c->ending = s->draining; /* all that has arrived has been read */
+        return true;
+    }
     if (n < 0) {
-        return errno == EAGAIN || errno == EINTR;
+        return errno == EINTR;
     }
     if (n == 0) {
         c->ending = true; /* it may still be waiting for answers */
@@ -279,19 +295,26 @@ static bool read_and_answer(struct connection *c)
     return answer_frames(c, held + (size_t)n);
 }
 
-static bool write_and_go_on(struct connection *c)
+/* Sends, answers, and when drained reads on until nothing more has arrived. False: broken. */
+static bool go_on(struct connection *c)
 {
-    if (!send_kept(c)) {
+    if (c->out.len && !send_kept(c)) {
         return false;
     }
-    return c->out.len || c->in.len == 0 || answer_frames(c, load_input(c));
+    if (c->out.len) {
+        return true;
+    }
+    if (c->has_frames) {
+        return answer_frames(c, load_input(c));
+    }
+    return !c->server->draining || c->ending || read_and_answer(c);
 }
 
 static void on_io(struct ev_loop *loop, ev_io *io, int revents)
 {
     struct connection *c = io->data;
     (void)loop;
-    if (revents & EV_WRITE ? write_and_go_on(c) : read_and_answer(c)) {
+    if (revents & EV_WRITE ? go_on(c) : read_and_answer(c)) {
         settle(c);
     } else {
         close_connection(c);
@@ -326,7 +349,7 @@ static bool evict_one(struct tcp_server *s)
 {
     struct connection *c;
     TAILQ_FOREACH (c, &s->queue, idle) {
-        if (c->waiting == 0 && c->out.len == 0) {
+        if (c->waiting == 0 && !wants_to_send(c)) {
             close_connection(c);
             return true;
         }
@@ -496,11 +519,10 @@ void tcp_server_drain(struct tcp_server *server)
         if (!c) {
             continue;
         }
-        c->ending = true;
-        if (c->out.len == 0 && !read_and_answer(c)) {
-            close_connection(c);
-        } else {
+        if (go_on(c)) {
             settle(c);
+        } else {
+            close_connection(c);
         }
     }
 }

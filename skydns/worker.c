@@ -52,7 +52,7 @@ static void answer(struct worker *w, const struct store *store, int64_t now_s,
         return;
     case ENGINE_DEFER:
         packet->reply_len = 0;
-        if (resolver_defer(config->resolver, config->index, &query, &origin)) {
+        if (resolver_defer(config->resolver, config->index, &query, w->deferral.kind, &origin)) {
             w->batch.deferred++;
             return;
         }

@@ -1,15 +1,17 @@
 """Names outside the domain: passed to a nameserver that the test plays itself."""
 
+import signal
 import socket
 import struct
 import threading
+import time
 
 import dns.flags
 import dns.message
 import dns.rcode
 import dns.rrset
 import pytest
-from programs import reserve_port
+from programs import reserve_port, wait_until
 from records import value
 
 
@@ -168,3 +170,28 @@ def test_many_forwarded_at_once(bed):
     assert {reply.id for reply in replies} == set(questions)
     for reply in replies:
         assert questions[reply.id].is_response(reply) and len(reply.answer) == 1
+
+
+def test_ended_in_the_moment_the_nameservers_time_is_over(bare_bed, upstream):
+    """The second (last) try ends after the second that the stop takes; a program that stood still sees the ends
+    of both at once.
+    """
+    bed = bare_bed
+    bed.start_etcd()
+    bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", "-rtimeout=600ms")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.connect(("127.0.0.1", bed.dns.port))
+        for number in range(10):
+            client.send(dns.message.make_query(f"silent.{number}.example.com", "A").to_wire())
+        wait_until(lambda: len(upstream.seen) == 10, "first tries")
+        bed.skydns.signal(signal.SIGTERM)
+        wait_until(lambda: len(upstream.seen) == 20, "second tries")
+        bed.skydns.signal(signal.SIGSTOP)
+        both_over = time.monotonic() + 1
+        wait_until(lambda: time.monotonic() > both_over, "ends of the stop and of the second tries")
+        bed.skydns.signal(signal.SIGCONT)
+        assert bed.skydns.wait() == 0
+        bed.skydns.check_output()
+        client.settimeout(10)
+        replies = [dns.message.from_wire(client.recv(65535)) for _ in range(10)]
+    assert {reply.rcode() for reply in replies} == {dns.rcode.SERVFAIL}

@@ -452,6 +452,18 @@ static void test_a_change_larger_than_a_transaction_adds_first(void **state)
     }
 }
 
+static void test_a_large_change_overtaken_by_a_small_one_is_given_up(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    put_endpoints(f, 1, 300);
+    inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
+    ev_run(f->loop, EVRUN_NOWAIT); /* the first part is sent */
+    put_endpoints(f, 2, 1);
+    wait_drained(f);
+    assert_counts(f, 1 + ETCD_TXN_OPS_MAX + 1, ETCD_TXN_OPS_MAX);
+}
+
 static void test_an_object_that_changes_while_its_transaction_is_away(void **state)
 {
     struct fixture *f = *state;
@@ -477,18 +489,32 @@ static void test_an_object_that_goes_while_its_transaction_is_away(void **state)
     assert_int_equal(reconciler_get_stats(f->reconciler).desired, 1);
 }
 
+/* Somebody else at the same keys, on a loop that runs alone: what it does, ours learns later. */
+static void start_other(const struct fixture *f, struct fixture *ret_other)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    const struct etcd_config config = {
+        .loop = loop,
+        .endpoints = etcd_proc_url(proc),
+        .call_timeout_ms = 10000,
+    };
+    *ret_other = (struct fixture){.tree = f->tree, .loop = loop};
+    assert_int_equal(etcd_new(&config, &ret_other->etcd, NULL), 0);
+}
+
+static void end_other(struct fixture *other)
+{
+    etcd_free(other->etcd);
+    ev_loop_destroy(other->loop);
+}
+
 /* Somebody deletes the key, then writes one that is not ours. Our own delete, planned before that
  * is known (the other's loop runs alone meanwhile), finds nothing, makes no revision, and is
  * acknowledged with one that our mirror never sees. */
 static void test_deletes_of_what_is_gone_already(void **state)
 {
-    struct fixture *f = *state, other = {.tree = f->tree, .loop = ev_loop_new(EVFLAG_AUTO)};
-    const struct etcd_config config = {
-        .loop = other.loop,
-        .endpoints = etcd_proc_url(proc),
-        .call_timeout_ms = 10000,
-    };
-    assert_int_equal(etcd_new(&config, &other.etcd, NULL), 0);
+    struct fixture *f = *state, other;
+    start_other(f, &other);
     synced_with_kubernetes(f);
     put_service(f, "web", "10.0.0.9");
     wait_drained(f);
@@ -500,8 +526,52 @@ static void test_deletes_of_what_is_gone_already(void **state)
     put_service(f, "web", "10.0.0.9");
     wait_drained(f);
     assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\nx {}\n");
-    etcd_free(other.etcd);
-    ev_loop_destroy(other.loop);
+    end_other(&other);
+}
+
+/* One before our transaction, one behind it; we hear of both while it is away. */
+static void test_keys_that_others_add_while_a_transaction_is_away(void **state)
+{
+    struct fixture *f = *state, other;
+    start_other(f, &other);
+    synced_with_kubernetes(f);
+    put(&other, "svc/default/web/before", "{}");
+    put_service(f, "web", "10.0.0.9");
+    ev_run(f->loop, EVRUN_NOWAIT);
+    put(&other, "svc/default/web/behind", "{}");
+    f->want = 2;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
+    assert_counts(f, 2, 2);
+    end_other(&other);
+}
+
+static void test_what_others_did_before_the_history_was_dropped(void **state)
+{
+    struct fixture *f = *state, other;
+    start_other(f, &other);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    etcd_proc_terminate(proc);
+    etcd_proc_restart(proc);
+    del(&other, "svc/default/kubernetes/c88f1059");
+    put(&other, "svc/default/web/19ccb11", "spoiled");
+    etcd_proc_compact(proc, put(&other, "svc/default/web/foreign", "{}"));
+    f->want = 5;
+    loop_until(f->loop, has_written, f);
+    f->want = 1;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_counts(f, 5, 1);
+    struct tree tree;
+    read_tree(f, 0, &tree);
+    assert_int_equal(tree.count, 3);
+    assert_non_null(strstr(buf_cstr(&tree.text), KUBERNETES));
+    assert_non_null(strstr(buf_cstr(&tree.text), "svc/default/web/19ccb11 " IP("10.0.0.9") "\n"));
+    buf_fini(&tree.text);
+    end_other(&other);
 }
 
 static void test_an_object_not_understood_keeps_its_keys(void **state)
@@ -541,6 +611,56 @@ static void test_etcd_killed_and_restarted(void **state)
     assert_false(outage_is_away(&f->outage));
     assert_int_equal(reconciler_followed(f->reconciler)->returns[OUTAGE_UNAVAILABLE], 1);
     assert_int_equal(reconciler_get_stats(f->reconciler).actual, 3);
+}
+
+/* Seven keys where etcd takes four operations: nothing this owner wants is ever done. */
+static void put_poison(struct fixture *f)
+{
+    struct buf spec;
+    buf_init(&spec, 4096);
+    buf_append_str(&spec, "'clusterIP':'10.0.0.10','ports':[");
+    for (int i = 1; i <= 6; i++) {
+        buf_printf(&spec, "%s{'name':'p%d','port':%d,'protocol':'TCP'}", i > 1 ? "," : "", i, i);
+    }
+    buf_append_char(&spec, ']');
+    inventory_upsert(f->inventory, service_from("default", "poison", buf_cstr(&spec)));
+    buf_fini(&spec);
+}
+
+static void test_a_change_that_etcd_refuses_holds_up_no_other(void **state)
+{
+    struct fixture *f = *state;
+    etcd_proc_terminate(proc);
+    assert_int_equal(setenv("ETCD_MAX_TXN_OPS", "4", 1), 0);
+    etcd_proc_restart(proc);
+    synced_with_kubernetes(f);
+    put_poison(f);
+    put_service(f, "web", "10.0.0.9");
+    f->want = 2;
+    loop_until(f->loop, has_written, f);
+    assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
+    for (f->want = 3; f->want < 6; f->want++) { /* and goes on like this */
+        put_service(f, "web", f->want % 2 ? "10.0.0.26" : "10.0.0.9");
+        loop_until(f->loop, has_written, f);
+    }
+    assert_true(reconciler_get_stats(f->reconciler).failures > 1);
+
+    etcd_proc_terminate(proc);
+    assert_int_equal(unsetenv("ETCD_MAX_TXN_OPS"), 0);
+    etcd_proc_restart(proc);
+    f->want = 5 + 7;
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    struct tree tree;
+    read_tree(f, 0, &tree);
+    assert_int_equal(tree.count, 9);
+    buf_fini(&tree.text);
+
+    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    put_service(f, "poison", "10.0.0.1"); /* together again */
+    put_service(f, "web", "10.0.0.1");
+    wait_drained(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, transactions + 1);
 }
 
 static void test_explains_what_it_waits_for(void **state)
@@ -630,11 +750,15 @@ int main(void)
         TEST(test_what_others_do_is_undone),
         TEST(test_a_change_is_one_transaction),
         TEST(test_a_change_larger_than_a_transaction_adds_first),
+        TEST(test_a_large_change_overtaken_by_a_small_one_is_given_up),
         TEST(test_an_object_that_changes_while_its_transaction_is_away),
         TEST(test_an_object_that_goes_while_its_transaction_is_away),
         TEST(test_deletes_of_what_is_gone_already),
+        TEST(test_keys_that_others_add_while_a_transaction_is_away),
+        TEST(test_what_others_did_before_the_history_was_dropped),
         TEST(test_an_object_not_understood_keeps_its_keys),
         TEST(test_etcd_killed_and_restarted),
+        TEST(test_a_change_that_etcd_refuses_holds_up_no_other),
         TEST(test_explains_what_it_waits_for),
         TEST(test_many_changes_without_waiting),
 #undef TEST

@@ -111,6 +111,8 @@ static const struct fixture_key keys[] = {
     {"local/cluster/g5/a/deep", "{'host':'10.9.4.1','group':'y'}"},
     {"local/cluster/g5/b", "{'host':'10.9.4.2'}"},
     {"local/cluster/g5/c", "{'host':'10.9.4.3','group':'x'}"},
+    {"local/cluster/g6/a", "{'text':'of the group','group':'x'}"},
+    {"local/cluster/g6/sub/b", "{'text':'of another','group':'y'}"},
 
     /* mail */
     {"local/cluster/mail/a", "{'host':'10.10.0.1','mail':true,'targetstrip':1}"},
@@ -371,6 +373,8 @@ static void other_types(void **state)
         {"text.cluster.local. TXT",
          OK "\n? text.cluster.local. IN TXT\n= text.cluster.local. 3600 TXT \"a text\"\n"
             "= text.cluster.local. 3600 TXT \"hello\""},
+        {"g6.cluster.local. TXT",
+         OK "\n? g6.cluster.local. IN TXT\n= g6.cluster.local. 3600 TXT \"of the group\""},
         {"web.default.svc.cluster.local. TXT", OK "\n? web.default.svc.cluster.local. IN TXT" SOA},
         {"web.default.svc.cluster.local. TYPE65",
          OK "\n? web.default.svc.cluster.local. IN TYPE65" SOA},

@@ -20,7 +20,7 @@ static struct deferred *numbered(uint32_t number)
                                        .client = &nobody,
                                        .local = &nobody};
     const struct deferred_origin origin = {.udp = NULL};
-    return deferred_new(&query, &origin);
+    return deferred_new(&query, ENGINE_DEFER_FORWARD, &origin);
 }
 
 static uint32_t number_of(const struct deferred *d)
@@ -39,7 +39,8 @@ static void test_everything_is_copied(void **state)
     struct engine_query query = {.wire = wire, .len = 3, .client = &client, .local = &local};
     struct deferred_origin origin = {.tcp = {.slot = 4, .generation = 5}};
     (void)state;
-    struct deferred *d = deferred_new(&query, &origin);
+    struct deferred *d = deferred_new(&query, ENGINE_DEFER_WALK, &origin);
+    assert_int_equal(d->kind, ENGINE_DEFER_WALK);
     memset(wire, 0, sizeof(wire));
     memset(&client, 0, sizeof(client));
     memset(&local, 0, sizeof(local));

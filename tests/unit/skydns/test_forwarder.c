@@ -431,6 +431,35 @@ static void test_limits(void **state)
     ev_loop_destroy(loop);
 }
 
+static void on_drop(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)revents;
+    forwarder_drop_all(timer->data);
+}
+
+/* The owner ends in the same turn of the loop in which a query's time is over. */
+static void test_no_callback_after_all_were_dropped(void **state)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct result r = {.loop = loop};
+    struct addr nowhere = {.len = sizeof(nowhere.v4)}; /* no family: every try fails at once */
+    ev_timer drop;
+    (void)state;
+    struct forwarder *f = forwarder_of(loop, &nowhere, 1, PATIENCE_MS);
+    assert_true(send_query(f, ENGINE_UDP, &r));
+    assert_true(send_query(f, ENGINE_UDP, &r));
+    ev_timer_init(&drop, on_drop, 0., 0.);
+    ev_set_priority(&drop, EV_MAXPRI);
+    drop.data = f;
+    ev_timer_start(loop, &drop);
+    ev_run(loop, 0); /* until nothing is under way */
+    assert_int_equal(r.calls, 0);
+    assert_int_equal(forwarder_outstanding(f), 0);
+    forwarder_free(f);
+    ev_loop_destroy(loop);
+}
+
 /* A nameserver over TCP, one connection a script step. */
 struct tcp_upstream {
     ev_io listener;
@@ -521,6 +550,7 @@ int main(void)
         cmocka_unit_test(test_all_refusing),
         cmocka_unit_test(test_the_id_chooses_the_server),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_no_callback_after_all_were_dropped),
         cmocka_unit_test(test_over_tcp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

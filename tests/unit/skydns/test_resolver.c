@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #include "common/cursor.h"
 #include "common/record.h"
+#include "skydns/deferred.h"
 #include "skydns/engine.h"
 #include "skydns/resolver.h"
 #include "skydns/snapshot.h"
@@ -217,10 +219,15 @@ static void close_servers(struct fixture *f)
     }
 }
 
-static void start_threads(struct fixture *f)
+static void start_resolver(struct fixture *f)
 {
     struct err err;
     assert_int_equal(resolver_start(f->resolver, &err), 0);
+}
+
+static void start_workers(struct fixture *f)
+{
+    struct err err;
     for (unsigned i = 0; i < WORKERS; i++) {
         f->engines[i] = engine_new(&f->config);
         const struct worker_config config = {.index = i,
@@ -232,7 +239,8 @@ static void start_threads(struct fixture *f)
     }
 }
 
-static struct fixture *setup(uint32_t timeout_ms)
+/* All but the threads. */
+static struct fixture *setup_still(uint32_t timeout_ms)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     f->config = (struct engine_config){.domain = name_of("cluster.local."),
@@ -253,7 +261,14 @@ static struct fixture *setup(uint32_t timeout_ms)
         f->address = f->upstream_address;
         f->address.v4.sin_port = htons(next_port++);
     } while (open_servers(f, timeout_ms) < 0);
-    start_threads(f);
+    return f;
+}
+
+static struct fixture *setup(uint32_t timeout_ms)
+{
+    struct fixture *f = setup_still(timeout_ms);
+    start_resolver(f);
+    start_workers(f);
     return f;
 }
 
@@ -422,20 +437,26 @@ static void test_a_dead_nameserver_is_servfail(void **state)
     teardown(f);
 }
 
-/* More records below the name than a worker may visit: the resolver's thread does. */
+/* More records below many.cluster.local than a worker may visit. */
+static void put_many(struct fixture *f, bool is_v6)
+{
+    for (unsigned i = 0; i <= ENGINE_WALK_MAX; i++) {
+        char name[64], host[32];
+        (void)snprintf(name, sizeof(name), "r%u.many.cluster.local.", i);
+        (void)snprintf(host, sizeof(host), is_v6 ? "fd00::%x:%x" : "10.1.%u.%u", i / 256, i % 256);
+        put_host(f, name, host);
+    }
+    publish(f);
+}
+
+/* The resolver's thread makes them. */
 static void test_long_walks_are_deferred(void **state)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
     int udp = client(f, SOCK_DGRAM);
     struct message q = question(3, "many.cluster.local.");
     (void)state;
-    for (unsigned i = 0; i <= ENGINE_WALK_MAX; i++) {
-        char name[64], host[32];
-        (void)snprintf(name, sizeof(name), "r%u.many.cluster.local.", i);
-        (void)snprintf(host, sizeof(host), "10.1.%u.%u", i / 256, i % 256);
-        put_host(f, name, host);
-    }
-    publish(f);
+    put_many(f, false);
     send_udp(udp, &q);
     struct message m = receive_udp(udp);
     assert_int_equal(rcode_of(&m), NOERROR);
@@ -445,6 +466,73 @@ static void test_long_walks_are_deferred(void **state)
     stop(f);
     assert_int_equal(counts(f).deferred, 1);
     assert_int_equal(counts(f).refused, 0);
+    teardown(f);
+}
+
+/* Walks first, and a foreign name behind them, all in one segment. Its nameserver is dead, so that
+ * its reply takes some turns of the loop, but nobody else's time. */
+static void test_foreign_names_do_not_wait_for_walks(void **state)
+{
+    enum { WALKS = 200 };
+    struct fixture *f = setup(PATIENCE_S * 1000);
+    int tcp = client(f, SOCK_STREAM);
+    struct message walk = question(1, "many.cluster.local."), foreign = question(2, "www.test.");
+    uint8_t frames[(WALKS + 1) * 64];
+    struct writer w = writer_of(frames, sizeof(frames));
+    (void)state;
+    put_many(f, true); /* asked for A: a short answer after a long walk */
+    close(f->upstream_tcp);
+    f->upstream_tcp = -1;
+    for (unsigned i = 0; i <= WALKS; i++) {
+        const struct message *m = i < WALKS ? &walk : &foreign;
+        writer_u16(&w, (uint16_t)m->len);
+        writer_bytes(&w, m->wire, m->len);
+    }
+    assert_false(w.failed);
+    assert_int_equal(send(tcp, frames, w.pos, MSG_NOSIGNAL), w.pos);
+    unsigned walks_before = 0, walks_after = 0;
+    bool is_foreign_there = false;
+    for (unsigned i = 0; i <= WALKS; i++) {
+        struct message m = receive_tcp(tcp);
+        if (id_of(&m) == 2) {
+            is_foreign_there = true;
+        } else {
+            is_foreign_there ? walks_after++ : walks_before++;
+        }
+    }
+    assert_true(is_foreign_there);
+    assert_int_equal(walks_before + walks_after, WALKS);
+    assert_in_range(walks_before, 0, WALKS / 2);
+    close(tcp);
+    stop(f);
+    teardown(f);
+}
+
+/* More than may wait: the rest hears so at once, and everything is answered. */
+static void test_too_many_walks_are_refused(void **state)
+{
+    enum { MORE = 32 };
+    struct fixture *f = setup(PATIENCE_S * 1000);
+    int tcp = client(f, SOCK_STREAM);
+    struct message walk = question(1, "many.cluster.local.");
+    unsigned refused = 0;
+    (void)state;
+    put_many(f, true);
+    uint8_t frames[(RESOLVER_WALKS_MAX + MORE) * 64];
+    struct writer w = writer_of(frames, sizeof(frames));
+    for (unsigned i = 0; i < RESOLVER_WALKS_MAX + MORE; i++) {
+        writer_u16(&w, (uint16_t)walk.len);
+        writer_bytes(&w, walk.wire, walk.len);
+    }
+    assert_false(w.failed);
+    assert_int_equal(send(tcp, frames, w.pos, MSG_NOSIGNAL), w.pos);
+    for (unsigned i = 0; i < RESOLVER_WALKS_MAX + MORE; i++) {
+        struct message m = receive_tcp(tcp);
+        refused += rcode_of(&m) == SERVFAIL;
+    }
+    assert_in_range(refused, 1, MORE);
+    close(tcp);
+    stop(f);
     teardown(f);
 }
 
@@ -468,6 +556,31 @@ static void test_tcp_answers_overtake(void **state)
     assert_int_equal(id_of(&m), 1);
     close(tcp);
     stop(f);
+    teardown(f);
+}
+
+/* The resolver stands still: its ring fills, and the worker says SERVFAIL itself from then on. */
+static void test_a_full_ring_is_servfail(void **state)
+{
+    struct fixture *f = setup_still(PATIENCE_S * 1000);
+    int udp = client(f, SOCK_DGRAM);
+    struct message q = question(11, "www.test.");
+    (void)state;
+    publish(f);
+    start_workers(f);
+    for (unsigned sent = 1; sent <= DEFERRED_RING_SIZE + 1; sent++) {
+        send_udp(udp, &q);
+        while (counts(f).queries < sent) { /* the socket's buffer is small on some machines */
+            (void)sched_yield();
+        }
+    }
+    struct message m = receive_udp(udp);
+    assert_int_equal(id_of(&m), 11);
+    assert_int_equal(rcode_of(&m), SERVFAIL);
+    stop(f);
+    assert_int_equal(counts(f).deferred, DEFERRED_RING_SIZE);
+    assert_int_equal(counts(f).refused, 1);
+    close(udp);
     teardown(f);
 }
 
@@ -504,7 +617,10 @@ int main(void)
         cmocka_unit_test(test_targets_are_looked_up),
         cmocka_unit_test(test_a_dead_nameserver_is_servfail),
         cmocka_unit_test(test_long_walks_are_deferred),
+        cmocka_unit_test(test_foreign_names_do_not_wait_for_walks),
+        cmocka_unit_test(test_too_many_walks_are_refused),
         cmocka_unit_test(test_tcp_answers_overtake),
+        cmocka_unit_test(test_a_full_ring_is_servfail),
         cmocka_unit_test(test_stop_answers_what_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,6 +90,8 @@ static void check_pairs(size_t fillers)
         if (pairs[i].is_duplicate) {
             assert_int_equal(list.items[fillers].ttl_s, 5);
             assert_true(slice_equal(list.items[fillers].data, pairs[i].second.data));
+            rr_list_add(&list, &pairs[i].first); /* whose TTL is longer */
+            assert_int_equal(list.items[fillers].ttl_s, 5);
         }
         add_fillers(&list, addresses, fillers);
         assert_int_equal(list.count, want);

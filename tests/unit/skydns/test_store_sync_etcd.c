@@ -240,8 +240,12 @@ static void test_a_revision_comes_whole(void **state)
     until_ready(f);
     uint64_t published = store_sync_counts(f->sync).published;
     const struct etcd_op ops[] = {
-        {ETCD_OP_PUT, slice_str("/skydns/test/a"), slice_str("{\"host\":\"10.0.0.2\"}")},
-        {ETCD_OP_PUT, slice_str("/skydns/test/b"), slice_str("{\"host\":\"10.0.0.3\"}")},
+        {.kind = ETCD_OP_PUT,
+         .key = slice_str("/skydns/test/a"),
+         .value = slice_str("{\"host\":\"10.0.0.2\"}")},
+        {.kind = ETCD_OP_PUT,
+         .key = slice_str("/skydns/test/b"),
+         .value = slice_str("{\"host\":\"10.0.0.3\"}")},
     };
     write_ops(f, ops, ARRAY_LEN(ops));
     catch_up(f);

@@ -8,8 +8,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "skydns/tcp_server.h"
@@ -331,6 +333,32 @@ static void test_a_slow_client_is_read_from_no_more(void **state)
     teardown(f);
 }
 
+/* Of many queries in one segment only some are answered before another client has its turn; none is
+ * lost, though the client sends no more. */
+static void test_others_get_their_turn(void **state)
+{
+    enum { MANY = 2000 };
+    static const uint8_t query[] = {0, 1, ECHO};
+    uint8_t queries[MANY * sizeof(query)], answers[sizeof(queries)];
+    struct fixture *f = setup(4, IDLE_MS);
+    int busy = connect_client(f), other = connect_client(f);
+    (void)state;
+    wait_for_connections(f, 2);
+    for (size_t i = 0; i < MANY; i++) {
+        memcpy(queries + i * sizeof(query), query, sizeof(query));
+    }
+    send_all(busy, queries, sizeof(queries));
+    send_all(other, query, sizeof(query));
+    assert_frame(f, other, "e");
+    assert_in_range(f->queries, 1, MANY / 2);
+    assert_int_equal(shutdown(busy, SHUT_WR), 0);
+    assert_true(receive(f, busy, answers, sizeof(answers)));
+    assert_memory_equal(answers, queries, sizeof(answers));
+    assert_closed(f, busy);
+    close(other);
+    teardown(f);
+}
+
 /* Late answers are kept for a client that takes none up to the limit; then it has to go. */
 static void test_output_limit(void **state)
 {
@@ -398,6 +426,28 @@ static void test_idle_connections_are_closed(void **state)
 }
 
 /* What has arrived is answered, what is awaited is waited for, nothing new is taken. */
+/* An answer that is still owed keeps no connection whose client takes none. */
+static void test_an_idle_client_with_unread_answers_is_closed(void **state)
+{
+    enum { HUGE_ANSWERS = 512 }; /* 32 MB: more than sockets hold */
+    static const uint8_t query[] = {0, 1, HUGE_REPLY};
+    uint8_t queries[HUGE_ANSWERS * sizeof(query)];
+    struct fixture *f = setup(4, 400);
+    int fd = connect_client(f);
+    (void)state;
+    for (size_t i = 0; i < HUGE_ANSWERS; i++) {
+        memcpy(queries + i * sizeof(query), query, sizeof(query));
+    }
+    send_all(fd, "\0\2l1", 4);
+    send_all(fd, queries, sizeof(queries));
+    wait_for_queries(f, 2);
+    wait_for_connections(f, 0);
+    assert_in_range(f->queries, 2, HUGE_ANSWERS);
+    assert_false(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"x", 1));
+    close(fd);
+    teardown(f);
+}
+
 static void test_drain(void **state)
 {
     struct fixture *f = setup(4, IDLE_MS);
@@ -408,7 +458,7 @@ static void test_drain(void **state)
     wait_for_queries(f, 1);
     send_all(unread, "\0\2e2", 4);
     tcp_server_drain(f->server);
-    assert_int_equal(tcp_server_connections(f->server), 1);
+    wait_for_connections(f, 1);
     assert_frame(f, unread, "e2");
     assert_closed(f, unread);
     assert_closed(f, idle);
@@ -419,6 +469,32 @@ static void test_drain(void **state)
     assert_int_equal(tcp_server_connections(f->server), 0);
     assert_frame(f, waiting, "x");
     assert_closed(f, waiting);
+    teardown(f);
+}
+
+/* More than one read takes in. What the kernel here has acknowledged has arrived. */
+static void test_drain_answers_all_that_has_arrived(void **state)
+{
+    static const uint8_t query[] = {0, 1, ECHO};
+    static uint8_t queries[100000 * sizeof(query)];
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f), unacknowledged;
+    uint8_t answer_frame[sizeof(query)];
+    (void)state;
+    wait_for_connections(f, 1);
+    for (size_t i = 0; i < sizeof(queries); i += sizeof(query)) {
+        memcpy(queries + i, query, sizeof(query));
+    }
+    ssize_t sent = send(fd, queries, sizeof(queries), MSG_DONTWAIT | MSG_NOSIGNAL);
+    assert_true(sent > 0);
+    assert_int_equal(ioctl(fd, SIOCOUTQ, &unacknowledged), 0);
+    tcp_server_drain(f->server);
+    for (size_t i = 0; i < ((size_t)sent - (size_t)unacknowledged) / sizeof(query); i++) {
+        assert_true(receive(f, fd, answer_frame, sizeof(answer_frame)));
+        assert_memory_equal(answer_frame, query, sizeof(query));
+    }
+    wait_for_connections(f, 0);
+    close(fd);
     teardown(f);
 }
 
@@ -449,10 +525,13 @@ int main(void)
         cmocka_unit_test(test_a_late_answer_never_reaches_another_client),
         cmocka_unit_test(test_half_closed_clients_are_answered),
         cmocka_unit_test(test_a_slow_client_is_read_from_no_more),
+        cmocka_unit_test(test_others_get_their_turn),
         cmocka_unit_test(test_output_limit),
         cmocka_unit_test(test_connection_limit),
         cmocka_unit_test(test_idle_connections_are_closed),
+        cmocka_unit_test(test_an_idle_client_with_unread_answers_is_closed),
         cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_drain_answers_all_that_has_arrived),
         cmocka_unit_test(test_a_used_port_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
