@@ -51,6 +51,7 @@ struct app {
     struct readiness readiness;
     struct metrics_sources metrics;
     struct http_server *http;
+    ev_signal stop_signals[2];
     ev_timer grace;
 };
 
@@ -277,21 +278,16 @@ static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int revents UNUSE
     ev_timer_start(loop, &app->grace);
 }
 
-static void run(struct app *app)
+/* From the very start, and heard once the loop runs: PID 1 of a container never gets a signal that
+ * it does not handle. */
+static void watch_signals(struct app *app)
 {
-    ev_signal stop[2];
-    ev_signal_init(&stop[0], on_stop_signal, SIGTERM);
-    ev_signal_init(&stop[1], on_stop_signal, SIGINT);
-    for (size_t i = 0; i < ARRAY_LEN(stop); i++) {
-        stop[i].data = app;
-        ev_signal_start(app->loop, &stop[i]);
+    static const int numbers[] = {SIGTERM, SIGINT};
+    for (size_t i = 0; i < ARRAY_LEN(app->stop_signals); i++) {
+        ev_signal_init(&app->stop_signals[i], on_stop_signal, numbers[i]);
+        app->stop_signals[i].data = app;
+        ev_signal_start(app->loop, &app->stop_signals[i]);
     }
-    start_reflectors(app);
-    ev_run(app->loop, 0);
-    for (size_t i = 0; i < ARRAY_LEN(stop); i++) {
-        ev_signal_stop(app->loop, &stop[i]);
-    }
-    ev_timer_stop(app->loop, &app->grace);
 }
 
 static void stop_all(struct app *app)
@@ -306,6 +302,10 @@ static void stop_all(struct app *app)
     }
     kube_client_free(app->kube);
     etcd_free(app->etcd);
+    ev_timer_stop(app->loop, &app->grace);
+    for (size_t i = 0; i < ARRAY_LEN(app->stop_signals); i++) {
+        ev_signal_stop(app->loop, &app->stop_signals[i]);
+    }
     ev_loop_destroy(app->loop);
 }
 
@@ -322,6 +322,7 @@ static int serve(const struct options *o)
     if (!app.loop) {
         xalloc_out_of_memory(); /* of memory or descriptors, and none is in use yet */
     }
+    watch_signals(&app);
     int r = open_clients(&app, o, &err);
     if (r == 0) {
         r = listen_http(&app, (uint16_t)o->healthz_port, routes, ARRAY_LEN(routes), &err);
@@ -331,7 +332,8 @@ static int serve(const struct options *o)
                  LOG_STR("etcd", o->etcd_server), LOG_STR("api", kube_client_server(app.kube)),
                  LOG_INT("healthz_port", o->healthz_port));
         start_middle(&app, o);
-        run(&app);
+        start_reflectors(&app);
+        ev_run(app.loop, 0);
     } else {
         fprintf(stderr, "kube2sky: %s\n", err.msg);
     }

@@ -10,8 +10,8 @@
  * The mirror is the only source of truth: a transaction has landed when it is acknowledged and the
  * mirror has reached its revision; until then its owners are not planned again. What somebody else
  * deletes or spoils comes back the same way. A transaction that fails, or whose fate is not known,
- * puts its owners back into the queue; those of a transaction that etcd refused are sent one by one,
- * so that one which it never takes does not hold up the others.
+ * puts its owners back into the queue; those of one that etcd refused are sent one by one, so that
+ * an owner which it never takes does not hold up the others.
  *
  * Nothing is written before the mirror has read everything once. An owner's change that deletes
  * something waits, as a whole, until the inventory is complete. */

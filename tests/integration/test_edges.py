@@ -132,6 +132,15 @@ def test_sigterm_while_every_peer_is_away(bare_bed):
     bed.kube2sky.stop()
 
 
+def test_sigterm_as_soon_as_kube2sky_has_started(bed):
+    """Whatever it is doing then."""
+    for _ in range(10):
+        since = len(bed.kube2sky.lines) if bed.kube2sky else 0
+        bed.start_kube2sky(is_waiting=False)
+        bed.kube2sky.wait_line(r"\bstarted\b", since)
+        bed.kube2sky.stop()
+
+
 def test_prometheus_port_of_a_service_is_no_port(bare_bed):
     """Kubernetes sets PROMETHEUS_PORT=tcp://… when a Service is named so; it must not stop skydns."""
     bed = bare_bed

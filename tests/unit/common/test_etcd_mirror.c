@@ -31,6 +31,8 @@ struct owner {
     unsigned downs;
     struct err down;
     size_t value_bytes;
+    int64_t newest_put;          /* the largest mod_revision of the full read under way */
+    void (*between_pages)(void); /* called once, at the first put */
 
     int64_t want_revision; /* for the waits below */
     unsigned want_fulls;
@@ -126,6 +128,7 @@ static void on_full_begin(void *data)
     }
     o.is_full_read = true;
     o.full_from = o.count;
+    o.newest_put = 0;
     o.full_begins++;
 }
 
@@ -134,6 +137,11 @@ static void on_put(void *data, const struct etcd_kv *kv)
     size_t from = o.is_full_read ? o.full_from : 0;
     (void)data;
     o.value_bytes += kv->value.len;
+    o.newest_put = kv->mod_revision > o.newest_put ? kv->mod_revision : o.newest_put;
+    if (o.between_pages) {
+        o.between_pages();
+        o.between_pages = NULL;
+    }
     if (find(from, o.count, kv->key) < o.count) {
         assert_false(o.is_full_read); /* a key comes once in a full read */
         return;
@@ -161,6 +169,7 @@ static void on_commit(void *data, int64_t revision, bool full)
     assert_true(full == o.is_full_read);
     assert_true(full ? revision >= o.revision : revision > o.revision);
     if (full) {
+        assert_true(o.newest_put <= revision);
         memmove(o.keys, o.keys[o.full_from], (o.count - o.full_from) * sizeof(o.keys[0]));
         o.count -= o.full_from;
         o.fulls++;
@@ -322,6 +331,38 @@ static void test_pages_and_changes(void **state)
     etcd_mirror_stop(m);
 }
 
+/* On a loop of its own, while the mirror's waits. */
+static void change_pages_to_come(void)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    const struct etcd_config config = {
+        .loop = loop, .endpoints = etcd_proc_url(f.proc), .call_timeout_ms = 60000};
+    struct etcd *etcd;
+    assert_int_equal(etcd_new(&config, &etcd, NULL), 0);
+    sync_del(loop, etcd, "/m9/000003");
+    sync_put(loop, etcd, "/m9/000004", slice_str("new"));
+    o.want_revision = sync_put(loop, etcd, "/m9/000009", slice_str("new"));
+    etcd_free(etcd);
+    ev_loop_destroy(loop);
+}
+
+/* The pages are of one revision; what happens between them comes as changes. */
+static void test_changes_between_pages(void **state)
+{
+    (void)state;
+    need_etcd();
+    int64_t before = sync_put_many(f.loop, f.writer, "/m9/", 8, slice_str("v"));
+    o.between_pages = change_pages_to_come;
+    struct etcd_mirror *m = mirror("/m9/", 2);
+    wait_fulls(1);
+    assert_int_equal(o.revision, before);
+    assert_int_equal(o.count, 8);
+    wait_revision(o.want_revision);
+    assert_int_equal(o.count, 8);
+    expect_same_as_etcd("/m9/");
+    etcd_mirror_stop(m);
+}
+
 /* Every key there is: no prefix at all. */
 static void test_empty_prefix(void **state)
 {
@@ -448,10 +489,11 @@ static void test_stop_under_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WITH_CLIENT(test_nothing_there),        WITH_CLIENT(test_pages_and_changes),
-        WITH_CLIENT(test_empty_prefix),         WITH_CLIENT(test_killed_and_restarted),
-        WITH_CLIENT(test_compacted_while_away), WITH_CLIENT(test_nobody_there_at_first),
-        WITH_CLIENT(test_page_too_large),       WITH_CLIENT(test_stop_under_way),
+        WITH_CLIENT(test_nothing_there),         WITH_CLIENT(test_pages_and_changes),
+        WITH_CLIENT(test_changes_between_pages), WITH_CLIENT(test_empty_prefix),
+        WITH_CLIENT(test_killed_and_restarted),  WITH_CLIENT(test_compacted_while_away),
+        WITH_CLIENT(test_nobody_there_at_first), WITH_CLIENT(test_page_too_large),
+        WITH_CLIENT(test_stop_under_way),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "common/buf.h"
+#include "common/clock.h"
 #include "common/xalloc.h"
 #include "kube2sky/kube_client.h"
 #include "kube2sky/kube_lines.h"
@@ -320,6 +321,26 @@ static void test_watch_gone(void **state)
         "begin services\nend services\n");
 }
 
+/* A server whose history is always gone is not asked as fast as it answers: the first new list is
+ * at once, the second waits. */
+static void test_watch_gone_again_and_again(void **state)
+{
+    (void)state;
+    static const struct reflector_timing slow = {
+        .overdue_ms = 60000, .retry_first_ms = 300, .retry_max_ms = 300};
+    struct fixture f = {.want = "begin services\nend services\n"
+                                "begin services\nend services\n"
+                                "begin services\nend services\nstate ok\n"};
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""), error_step(WATCH("10"), "410 Gone", STATUS("410", "gone")),
+        list_step(LIST, "20", "", ""), error_step(WATCH("20"), "410 Gone", STATUS("410", "gone")),
+        list_step(LIST, "30", "", ""), held_watch(WATCH("30")),
+    };
+    int64_t start_ms = clock_monotonic_ms();
+    run_with(&f, steps, ARRAY_LEN(steps), &slow);
+    assert_true(clock_monotonic_ms() - start_ms >= 140); /* half of it, less rounding */
+}
+
 static void test_other_error_event(void **state)
 {
     (void)state;
@@ -526,6 +547,7 @@ int main(void)
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_continue_expired),
         cmocka_unit_test(test_watch_gone),
+        cmocka_unit_test(test_watch_gone_again_and_again),
         cmocka_unit_test(test_other_error_event),
         cmocka_unit_test(test_cut_in_a_line),
         cmocka_unit_test(test_in_pieces),
