@@ -456,10 +456,12 @@ static void test_a_large_change_overtaken_by_a_small_one_is_given_up(void **stat
 {
     struct fixture *f = *state;
     synced_with_kubernetes(f);
+    etcd_proc_pause(proc); /* so that the first part is not answered before the second change */
     put_endpoints(f, 1, 300);
     inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
     ev_run(f->loop, EVRUN_NOWAIT); /* the first part is sent */
     put_endpoints(f, 2, 1);
+    etcd_proc_resume(proc);
     wait_drained(f);
     assert_counts(f, 1 + ETCD_TXN_OPS_MAX + 1, ETCD_TXN_OPS_MAX);
 }
