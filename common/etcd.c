@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/etcd_auth.h"
 #include "common/etcd_codec.h"
 #include "common/etcd_endpoint.h"
 #include "common/etcd_link.h"
@@ -14,9 +15,32 @@ struct etcd {
     struct ev_loop *loop;
     uint32_t call_timeout_ms;
     struct etcd_endpoints endpoints;
+    struct etcd_auth *auth; /* or NULL */
     struct etcd_link *calls;
     struct etcd_link *watches;
 };
+
+static void on_auth_settled(void *data, const struct err *err)
+{
+    const struct etcd *etcd = data;
+    etcd_link_auth_settled(etcd->calls, err);
+    etcd_link_auth_settled(etcd->watches, err);
+}
+
+static struct etcd_auth *auth_of(struct etcd *etcd, const struct etcd_config *config)
+{
+    if (!config->username || !config->username[0]) {
+        return NULL;
+    }
+    return etcd_auth_new(&(struct etcd_auth_config){
+        .etcd = etcd,
+        .username = config->username,
+        .password = config->password,
+        .password_file = config->password_file,
+        .on_settled = on_auth_settled,
+        .data = etcd,
+    });
+}
 
 int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct err *err)
 {
@@ -28,10 +52,12 @@ int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct er
     }
     etcd->loop = config->loop;
     etcd->call_timeout_ms = config->call_timeout_ms;
+    etcd->auth = auth_of(etcd, config);
     const struct etcd_link_config link = {
         .loop = config->loop,
         .endpoints = &etcd->endpoints,
         .look_up = config->look_up,
+        .auth = etcd->auth,
     };
     etcd->calls = etcd_link_new(&link);
     etcd->watches = etcd_link_new(&link);
@@ -46,6 +72,7 @@ void etcd_free(struct etcd *etcd)
     }
     etcd_link_free(etcd->calls);
     etcd_link_free(etcd->watches);
+    etcd_auth_free(etcd->auth);
     etcd_endpoints_fini(&etcd->endpoints);
     free(etcd);
 }

@@ -31,7 +31,14 @@ struct etcd_config {
     const char *endpoints;    /* comma-separated URLs, "http://127.0.0.1:2379,..."; copied */
     uint32_t call_timeout_ms; /* deadline of each unary call, from start to last byte */
     name_lookup_fn look_up;   /* of the endpoints' names, in a helper thread; NULL: the C library */
-    /* TLS material and credentials join here. */
+    /* TLS material joins here. */
+
+    /* For an etcd with authentication; NULL or empty: none. Copied. A password file (its first line
+     * counts, not `password`) is read whenever etcd is asked for a token, so that a new password is
+     * taken up by itself; one that cannot be read fails the calls until it can. */
+    const char *username;
+    const char *password;
+    const char *password_file;
 };
 
 /* A bad URL is ERR_USAGE with a message that names it. No connection is made and no name looked up

@@ -33,12 +33,17 @@ struct etcd_call {
     struct grpc_stream *stream; /* NULL until there is a connection */
     int64_t deadline_ms;        /* INT64_MAX = none */
     int64_t sent_ms;
+    bool is_waiting_for_token;
+    bool is_sent_again; /* for a refused token */
+    bool has_message;
+    uint64_t token_generation;
     size_t tries_left; /* endpoints to be tried before giving up */
     struct err doom;   /* code not 0: to be ended with it by the next sweep */
 };
 
 struct etcd_link {
     struct ev_loop *loop;
+    struct etcd_auth *auth; /* or NULL */
     size_t endpoint_count;
     struct etcd_dialer *dialer; /* its endpoint: in use, or the next to be tried */
     bool is_dialing;            /* waiting for an address */
@@ -130,10 +135,31 @@ static void on_stream_message(void *data, struct slice message)
         link->has_good_message = true;
         backoff_reset(&link->backoff);
     }
+    call->has_message = true;
     call->config.on_message(call->config.data, message);
 }
 
 static void leave_endpoint(struct etcd_link *link, const struct err *reason);
+
+static void submit(struct etcd_call *call);
+
+/* True when the call goes on: etcd has done nothing but refuse its token, so it is sent again. */
+static bool is_sent_again(struct etcd_call *call, int status, const struct err *err)
+{
+    struct etcd_link *link = call->link;
+    if (!link->auth || call->config.is_tokenless || !etcd_auth_is_refusal(status, err->msg)) {
+        return false;
+    }
+    etcd_auth_refused(link->auth, call->token_generation);
+    if (call->is_sent_again || call->has_message) {
+        return false;
+    }
+    call->is_sent_again = true;
+    if (grpc_is_open(link->grpc)) {
+        submit(call);
+    }
+    return true;
+}
 
 static void on_stream_end(void *data, int status, const struct err *err)
 {
@@ -144,8 +170,14 @@ static void on_stream_end(void *data, int status, const struct err *err)
         call_end(call, status, NULL);
         return;
     }
+    if (is_sent_again(call, status, err)) {
+        return;
+    }
     struct err wrapped = *err;
     err_wrap(&wrapped, err->code, "etcd at %s", endpoint_url(link));
+    if (!link->auth && etcd_auth_is_refusal(status, err->msg)) {
+        err_wrap(&wrapped, err->code, "etcd wants a user name and a password");
+    }
     if (status == STATUS_UNAVAILABLE && link->endpoint_count > 1) {
         call->doom = wrapped;
         leave_endpoint(link, &wrapped);
@@ -154,10 +186,36 @@ static void on_stream_end(void *data, int status, const struct err *err)
     }
 }
 
+static void arm_deadline(struct etcd_link *link, int64_t deadline_ms);
+
+/* False when the call cannot be sent now: it waits for the token, or is doomed. */
+static bool take_token(struct etcd_call *call, const char **ret_token)
+{
+    struct etcd_link *link = call->link;
+    *ret_token = NULL;
+    if (!link->auth || call->config.is_tokenless) {
+        return true;
+    }
+    enum etcd_auth_state state =
+        etcd_auth_get(link->auth, ret_token, &call->token_generation, &call->doom);
+    call->is_waiting_for_token = state == ETCD_AUTH_WAIT;
+    if (state == ETCD_AUTH_FAILED) {
+        arm_deadline(link, clock_monotonic_ms());
+    }
+    return state == ETCD_AUTH_READY;
+}
+
 static void submit(struct etcd_call *call)
 {
     struct grpc_metadata metadata[GRPC_METADATA_MAX];
     size_t metadata_count = 0;
+    const char *token;
+    if (!take_token(call, &token)) {
+        return;
+    }
+    if (token) {
+        metadata[metadata_count++] = (struct grpc_metadata){"token", token};
+    }
     if (!call->config.is_leaderless) {
         metadata[metadata_count++] = (struct grpc_metadata){"hasleader", "true"};
     }
@@ -173,7 +231,26 @@ static void submit(struct etcd_call *call)
     call->stream = grpc_stream_open(call->link->grpc, &config);
     grpc_stream_send(call->stream, buf_slice(&call->request), !config.is_long);
     call->sent_ms = clock_monotonic_ms();
-    buf_fini(&call->request);
+    if (!call->link->auth || call->is_sent_again) {
+        buf_fini(&call->request);
+    }
+}
+
+void etcd_link_auth_settled(struct etcd_link *link, const struct err *err)
+{
+    struct etcd_call *call;
+    TAILQ_FOREACH (call, &link->calls, entry) {
+        if (!call->is_waiting_for_token || call->doom.code) {
+            continue;
+        }
+        call->is_waiting_for_token = false;
+        if (err) {
+            call->doom = *err;
+            arm_deadline(link, clock_monotonic_ms());
+        } else if (link->grpc && grpc_is_open(link->grpc)) {
+            submit(call);
+        }
+    }
 }
 
 /* ---- Connection ---- */
@@ -341,7 +418,10 @@ static bool is_silent(const struct etcd_call *call)
 static void doom_overdue(struct etcd_call *call)
 {
     struct etcd_link *link = call->link;
-    if (call->stream) {
+    if (call->is_waiting_for_token) {
+        err_set(&call->doom, ERR_TIMEOUT, "etcd at %s: not authenticated within %u ms",
+                endpoint_url(link), call->config.timeout_ms);
+    } else if (call->stream) {
         err_set(&call->doom, ERR_TIMEOUT, "etcd at %s: no reply within %u ms", endpoint_url(link),
                 call->config.timeout_ms);
     } else if (link->last_failure.code) {
@@ -421,6 +501,7 @@ struct etcd_link *etcd_link_new(const struct etcd_link_config *config)
 {
     struct etcd_link *link = xcalloc(1, sizeof(*link));
     link->loop = config->loop;
+    link->auth = config->auth;
     link->endpoint_count = config->endpoints->count;
     link->dialer = etcd_dialer_new(&(struct etcd_dialer_config){
         .loop = config->loop,

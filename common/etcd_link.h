@@ -11,6 +11,9 @@
  * A member that answers "unavailable" (it has no leader, it is stopping), or nothing until a call's
  * deadline, is left for the next one.
  *
+ * With an auth, a call that has a connection waits for the token; one whose token is refused is
+ * sent again, once, with a new one.
+ *
  * A call waits for a connection until every endpoint has been tried once since it came, or its
  * deadline; one that was sent ends with its connection. */
 #ifndef COMMON_ETCD_LINK_H
@@ -23,6 +26,7 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/etcd.h"
+#include "common/etcd_auth.h"
 #include "common/etcd_endpoint.h"
 #include "common/name_lookup.h"
 
@@ -36,6 +40,7 @@ struct etcd_link_config {
     struct ev_loop *loop;
     const struct etcd_endpoints *endpoints; /* borrowed */
     name_lookup_fn look_up;                 /* NULL: the C library */
+    struct etcd_auth *auth;                 /* borrowed; NULL: calls go without a token */
 };
 
 struct etcd_link *etcd_link_new(const struct etcd_link_config *config);
@@ -50,6 +55,7 @@ struct etcd_call_config {
     const char *path;    /* "/etcdserverpb.KV/Range"; constant */
     uint32_t timeout_ms; /* 0: a stream that stays open, sending side too */
     bool is_leaderless;  /* a member without a leader may answer it */
+    bool is_tokenless;   /* goes without a token though there is an auth */
 
     void (*on_message)(void *data, struct slice message);
     /* Once, unless canceled; the call is gone. status: the grpc-status, or -1 when there was none;
@@ -64,6 +70,9 @@ struct etcd_call_config {
  * with ERR_TOO_LARGE, as does one call too many. */
 struct etcd_call *etcd_link_call(struct etcd_link *link, const struct etcd_call_config *config,
                                  struct buf *request);
+
+/* For the calls that wait for a token: err NULL = there is one, else they end with it. */
+void etcd_link_auth_settled(struct etcd_link *link, const struct err *err);
 
 /* The lines of a client, its loop and the deadline of its calls, for etcd_*.c. */
 struct etcd_link *etcd_call_link(struct etcd *etcd);

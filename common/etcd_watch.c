@@ -21,7 +21,10 @@ struct etcd_watch {
     char *range_end;
     int64_t next_revision; /* the first one not delivered */
 
-    struct etcd_call *call; /* NULL between attempts */
+    struct etcd_call *call;  /* NULL between attempts */
+    struct etcd_call *probe; /* a read that tells why a watch was refused */
+    struct err refusal;      /* while it is under way */
+    bool was_probed;         /* since on_up */
     bool is_up;
     int down_code; /* of the last on_down; 0 = none since on_up */
     struct backoff backoff;
@@ -104,6 +107,7 @@ static void give_up(struct etcd_watch *watch, const struct err *err)
 static void go_up(struct etcd_watch *watch)
 {
     watch->is_up = true;
+    watch->was_probed = false;
     watch->down_code = 0;
     backoff_reset(&watch->backoff);
     watch->config.on_up(watch->config.data);
@@ -200,13 +204,37 @@ static void take_events(struct etcd_watch *watch, const struct etcd_watch_respon
 
 /* ---- The stream ---- */
 
+static void begin(struct etcd_watch *watch);
+
+static void on_probe(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct etcd_watch *watch = data;
+    watch->probe = NULL;
+    enter(watch);
+    if (reply && !watch->was_probed) {
+        watch->was_probed = true;
+        begin(watch); /* it was the token, which the read has renewed */
+    } else {
+        go_down(watch, err ? err : &watch->refusal);
+    }
+    leave(watch);
+}
+
+/* Without a permission or with an old token a watch is created and canceled at once, often without
+ * a reason. A read of the same range is refused in so many words. */
 static void refused(struct etcd_watch *watch, const struct etcd_watch_response *response)
 {
-    struct err err;
+    const struct etcd_range range = {
+        .key = watch->config.key,
+        .range_end = watch->config.range_end,
+        .limit = 1,
+        .keys_only = true,
+    };
     const char *reason = response->cancel_reason[0] ? response->cancel_reason
                                                     : "no reason given; is a permission missing?";
-    err_set(&err, ERR_REFUSED, "etcd: watch canceled: %s", reason);
-    give_up(watch, &err);
+    err_set(&watch->refusal, ERR_REFUSED, "etcd: watch canceled: %s", reason);
+    end_call(watch);
+    watch->probe = etcd_range(watch->etcd, &range, on_probe, watch);
 }
 
 static void on_message(void *data, struct slice message)
@@ -314,6 +342,9 @@ void etcd_watch_stop(struct etcd_watch *watch)
     }
     watch->is_stopped = true;
     ev_timer_stop(etcd_loop(watch->etcd), &watch->retry);
+    if (watch->probe) {
+        etcd_call_cancel(watch->probe);
+    }
     if (watch->call) {
         etcd_call_cancel(watch->call);
         watch->call = NULL;

@@ -188,6 +188,8 @@ static int open_clients(struct app *app, const struct options *o, struct err *er
         .loop = app->loop,
         .endpoints = o->etcd_server,
         .call_timeout_ms = ETCD_CALL_TIMEOUT_MS,
+        .username = o->etcd_username,
+        .password_file = o->etcd_password_file,
     };
     int r = etcd_new(&etcd, &app->etcd, err);
     return r < 0 ? r : kube_client_new(&kube, &app->kube, err);

@@ -17,6 +17,10 @@ static int parse_flags(int argc, char *const *argv, struct options *o, const cha
     const struct flag table[] = {
         {"domain", FLAG_STRING, domain, .help = "DNS domain of the cluster"},
         {"etcd-server", FLAG_STRING, &o->etcd_server, .help = "URL of etcd"},
+        {"etcd-username", FLAG_STRING, &o->etcd_username,
+         .help = "user of an etcd with authentication"},
+        {"etcd-password-file", FLAG_STRING, &o->etcd_password_file,
+         .help = "file with its password, read again when etcd refuses the old one"},
         {"etcd-mutation-timeout", FLAG_DURATION_MS, &o->etcd_mutation_timeout_ms, .min = 1,
          .max = TIMEOUT_MAX_MS,
          .help = "etcd or the API failing for longer is logged as an error and shows in "
@@ -82,17 +86,32 @@ static int take_domain(const char *text, char **ret_domain, struct err *err)
     return 0;
 }
 
+static int check_credentials(const struct options *o, struct err *err)
+{
+    if (!*o->etcd_username != !*o->etcd_password_file) {
+        return err_set(err, ERR_USAGE, "flag -%s: expected -%s with it",
+                       *o->etcd_username ? "etcd-username" : "etcd-password-file",
+                       *o->etcd_username ? "etcd-password-file" : "etcd-username");
+    }
+    return 0;
+}
+
 int options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
 {
     const char *domain = "cluster.local";
     struct options o = {
         .etcd_server = "http://127.0.0.1:4001",
+        .etcd_username = "",
+        .etcd_password_file = "",
         .kubecfg_file = "",
         .kube_master_url = "",
         .etcd_mutation_timeout_ms = 10000,
         .healthz_port = 8081,
     };
     int r = parse_flags(argc, argv, &o, &domain, err);
+    if (r == 0) {
+        r = check_credentials(&o, err);
+    }
     if (r == 0) {
         r = take_domain(domain, &o.domain, err);
     }

@@ -12,6 +12,8 @@ struct options {
     char *domain; /* lower case, with the trailing dot; owned */
     /* From argv, borrowed for good; "" = not given. URLs are checked by who uses them. */
     const char *etcd_server;
+    const char *etcd_username;
+    const char *etcd_password_file;
     const char *kubecfg_file;
     const char *kube_master_url;
     int64_t etcd_mutation_timeout_ms;

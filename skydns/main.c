@@ -32,8 +32,9 @@ enum { DEFAULT_TTL_S = 3600, DEFAULT_MIN_TTL_S = 60, DEFAULT_PRIORITY = 10 };
  */
 enum { DESCRIPTORS_RESERVED = 256 };
 
-/* Of one etcd call: a page of 5,000 keys takes 10 ms, a busy etcd a hundred times that. */
-enum { ETCD_CALL_TIMEOUT_MS = 10000 };
+/* Of one etcd call: a page of 5,000 keys takes 10 ms, a busy etcd a hundred times that. After this
+ * long without a word from it, another endpoint is tried. */
+enum { ETCD_CALL_TIMEOUT_MS = 5000 };
 
 struct udp_lane {
     struct udp_server *udp;
@@ -172,7 +173,13 @@ static int open_http(struct program *p, struct err *err)
 static int open_etcd(struct program *p, struct err *err)
 {
     const struct etcd_config config = {
-        .loop = p->loop, .endpoints = p->options.machines, .call_timeout_ms = ETCD_CALL_TIMEOUT_MS};
+        .loop = p->loop,
+        .endpoints = p->options.machines,
+        .call_timeout_ms = ETCD_CALL_TIMEOUT_MS,
+        .username = p->options.username,
+        .password = p->options.password,
+        .password_file = p->options.password_file,
+    };
     int r = etcd_new(&config, &p->etcd, err);
     return r < 0 ? err_wrap(err, r, "flag -machines") : 0;
 }

@@ -39,6 +39,12 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
     const struct flag table[] = {
         {"machines", FLAG_STRING, &raw->machines, .env = "ETCD_MACHINES",
          .help = "comma-separated URLs of etcd"},
+        {"username", FLAG_STRING, &o->username, .env = "ETCD_USERNAME",
+         .help = "user of an etcd with authentication"},
+        {"password", FLAG_STRING, &o->password, .env = "ETCD_PASSWORD",
+         .help = "its password; visible to others on the command line"},
+        {"password-file", FLAG_STRING, &o->password_file,
+         .help = "file with its password, read again when etcd refuses the old one"},
         {"addr", FLAG_STRING, &raw->address, .env = "SKYDNS_ADDR",
          .help = "IP:port to answer on, UDP and TCP"},
         {"domain", FLAG_STRING, &raw->domain, .env = "SKYDNS_DOMAIN",
@@ -177,9 +183,25 @@ static int check_address(const char *flag, const char *text, struct addr *ret, s
     return 0;
 }
 
+static int check_credentials(const struct options *o, struct err *err)
+{
+    if (*o->password_file && !*o->username) {
+        return err_set(err, ERR_USAGE, "flag -password-file: expected -username with it");
+    }
+    if (*o->username && !*o->password && !*o->password_file) {
+        return err_set(err, ERR_USAGE,
+                       "flag -username: `%s`: expected -password-file or -password with it",
+                       o->username);
+    }
+    return 0;
+}
+
 static int check(struct options *o, const struct raw *raw, struct err *err)
 {
-    int r = check_address("addr", raw->address, &o->address, err);
+    int r = check_credentials(o, err);
+    if (r == 0) {
+        r = check_address("addr", raw->address, &o->address, err);
+    }
     if (r == 0) {
         r = check_domain(o, raw->domain, err);
     }
@@ -210,7 +232,13 @@ static int check(struct options *o, const struct raw *raw, struct err *err)
 int options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
 {
     static const char default_machines[] = "http://127.0.0.1:2379,http://127.0.0.1:4001";
-    struct options o = {.ns_rotate = true, .round_robin = true};
+    struct options o = {
+        .username = "",
+        .password = "",
+        .password_file = "",
+        .ns_rotate = true,
+        .round_robin = true,
+    };
     struct raw raw = {
         .machines = default_machines,
         .address = "127.0.0.1:53",

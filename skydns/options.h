@@ -20,6 +20,9 @@ enum {
 
 struct options {
     const char *machines; /* comma-separated etcd URLs, checked by the etcd client */
+    const char *username; /* empty: etcd is asked without one */
+    const char *password;
+    const char *password_file; /* empty: `password` counts */
     struct addr address;
     struct dname domain;     /* lower case */
     struct dname hostmaster; /* of the SOA */

@@ -36,7 +36,8 @@ struct etcd_proc {
     int pidfd;
     unsigned client_port;
     unsigned peer_port;
-    const char *argument; /* or NULL */
+    const char *const *arguments; /* or NULL */
+    bool has_auth;
     char *folder;
     char *url;
 };
@@ -97,18 +98,56 @@ static bool is_serving(const struct etcd_proc *proc)
     return strstr(reply, "\"health\":\"true\"") != NULL;
 }
 
+static void post(const struct etcd_proc *proc, const char *token, const char *path,
+                 const char *body, char *reply, size_t size)
+{
+    CLEANUP_FREE char *request = xasprintf("POST /v3/%s HTTP/1.0\r\n%s%s%s"
+                                           "Content-Length: %zu\r\n\r\n%s",
+                                           path, token[0] ? "Authorization: " : "", token,
+                                           token[0] ? "\r\n" : "", strlen(body), body);
+    ask(proc->client_port, request, reply, size);
+    if (!strstr(reply, " 200 ")) {
+        fail_msg("%s %s refused: %s", path, body, reply);
+    }
+}
+
+/* For one request: by the next one it may have expired. */
+static void root_token(const struct etcd_proc *proc, char *out, size_t size)
+{
+    static const char field[] = "\"token\":\"";
+    char reply[4096];
+    post(proc, "", "auth/authenticate", "{\"name\":\"root\",\"password\":\"root\"}", reply,
+         sizeof(reply));
+    const char *token = strstr(reply, field);
+    assert_non_null(token);
+    token += strlen(field);
+    (void)snprintf(out, size, "%.*s", (int)strcspn(token, "\""), token); /* 20 bytes */
+}
+
+void etcd_proc_post(struct etcd_proc *proc, const char *path, const char *body)
+{
+    char token[128] = "";
+    char reply[4096];
+    if (proc->has_auth) {
+        root_token(proc, token, sizeof(token));
+    }
+    post(proc, token, path, body, reply, sizeof(reply));
+}
+
+void etcd_proc_enable_auth(struct etcd_proc *proc)
+{
+    etcd_proc_post(proc, "auth/user/add", "{\"name\":\"root\",\"password\":\"root\"}");
+    etcd_proc_post(proc, "auth/role/add", "{\"name\":\"root\"}");
+    etcd_proc_post(proc, "auth/user/grant", "{\"user\":\"root\",\"role\":\"root\"}");
+    etcd_proc_post(proc, "auth/enable", "{}");
+    proc->has_auth = true;
+}
+
 void etcd_proc_compact(struct etcd_proc *proc, int64_t revision)
 {
-    char reply[4096];
     CLEANUP_FREE char *body =
         xasprintf("{\"revision\":\"%lld\",\"physical\":true}", (long long)revision);
-    CLEANUP_FREE char *request = xasprintf("POST /v3/kv/compaction HTTP/1.0\r\n"
-                                           "Content-Length: %zu\r\n\r\n%s",
-                                           strlen(body), body);
-    ask(proc->client_port, request, reply, sizeof(reply));
-    if (!strstr(reply, " 200 ")) {
-        fail_msg("compaction to %lld refused: %s", (long long)revision, reply);
-    }
+    etcd_proc_post(proc, "kv/compaction", body);
 }
 
 /* ---- The process ---- */
@@ -123,6 +162,31 @@ static void print_log(const struct etcd_proc *proc)
     }
     while (f && fgets(line, sizeof(line), f)) {
         print_error("etcd: %s", line);
+    }
+}
+
+static bool is_in_log(const struct etcd_proc *proc, const char *text)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/log", proc->folder);
+    CLEANUP_FILE FILE *f = fopen(path, "re");
+    char line[1024];
+    while (f && fgets(line, sizeof(line), f)) {
+        if (strstr(line, text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void etcd_proc_wait_for_log(struct etcd_proc *proc, const char *text)
+{
+    int64_t limit_ms = clock_monotonic_ms() + START_LIMIT_MS;
+    while (!is_in_log(proc, text)) {
+        struct pollfd ended = {.fd = proc->pidfd, .events = POLLIN};
+        if (poll(&ended, 1, ASK_INTERVAL_MS) != 0 || clock_monotonic_ms() > limit_ms) {
+            print_log(proc);
+            fail_msg("etcd's log does not get `%s`", text);
+        }
     }
 }
 
@@ -143,8 +207,12 @@ static void run_child(const struct etcd_proc *proc)
         (void)dup2(log, STDOUT_FILENO); /* without it etcd's log goes to ours */
         (void)dup2(log, STDERR_FILENO);
     }
-    execlp(program(), "etcd", data, client, advertise, peer, advertise_peer, cluster,
-           proc->argument, (char *)NULL);
+    const char *argv[8 + ETCD_PROC_ARGUMENTS_MAX] = {"etcd", data,           client, advertise,
+                                                     peer,   advertise_peer, cluster};
+    for (size_t i = 0; proc->arguments && i < ETCD_PROC_ARGUMENTS_MAX && proc->arguments[i]; i++) {
+        argv[7 + i] = proc->arguments[i];
+    }
+    execvp(program(), (char *const *)(uintptr_t)argv); /* which only reads them */
     _exit(127);
 }
 
@@ -197,11 +265,11 @@ struct etcd_proc *etcd_proc_start(void)
     return etcd_proc_start_with(NULL);
 }
 
-struct etcd_proc *etcd_proc_start_with(const char *argument)
+struct etcd_proc *etcd_proc_start_with(const char *const *arguments)
 {
     const char *tmp = getenv("TMPDIR");
     struct etcd_proc *proc = xcalloc(1, sizeof(*proc));
-    proc->argument = argument;
+    proc->arguments = arguments;
     proc->pidfd = -1;
     proc->folder = xasprintf("%s/etcd-test-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
     if (!mkdtemp(proc->folder)) {

@@ -16,8 +16,9 @@ const char *etcd_proc_missing(void);
 /* Started and serving: it has said so when asked. */
 struct etcd_proc *etcd_proc_start(void);
 
-/* The same with one more argument, "--auth-token-ttl=2"; borrowed for good. */
-struct etcd_proc *etcd_proc_start_with(const char *argument);
+/* The same with more arguments: at most ETCD_PROC_ARGUMENTS_MAX and a NULL; borrowed for good. */
+enum { ETCD_PROC_ARGUMENTS_MAX = 4 };
+struct etcd_proc *etcd_proc_start_with(const char *const *arguments);
 
 /* Killed if it runs; its folder is removed. NULL is fine. */
 void etcd_proc_free(struct etcd_proc *proc);
@@ -32,6 +33,16 @@ void etcd_proc_resume(struct etcd_proc *proc);    /* SIGCONT */
 
 /* Again on its data and ports; serving when it returns. After a kill or terminate. */
 void etcd_proc_restart(struct etcd_proc *proc);
+
+/* Asks etcd's own JSON gateway, not our client; body in JSON, bytes in it as base64. As root once
+ * etcd_proc_enable_auth was called. */
+void etcd_proc_post(struct etcd_proc *proc, const char *path, const char *body);
+
+/* A user root with the role root, and authentication on. */
+void etcd_proc_enable_auth(struct etcd_proc *proc);
+
+/* Until etcd's log has the text. */
+void etcd_proc_wait_for_log(struct etcd_proc *proc, const char *text);
 
 /* Drops the history before the revision (etcd's own JSON gateway, not our client). */
 void etcd_proc_compact(struct etcd_proc *proc, int64_t revision);

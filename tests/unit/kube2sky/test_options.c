@@ -123,6 +123,8 @@ static void test_refused(void **state)
         {"--etcd-mutation-timeout=0s", "expected a duration like 10s"},
         {"--v=high", "flag -v: `high`"},
         {"--etcd-server", "flag -etcd-server: value missing"},
+        {"--etcd-username=dns", "flag -etcd-username: expected -etcd-password-file with it"},
+        {"--etcd-password-file=/x", "flag -etcd-password-file: expected -etcd-username with it"},
         {"--version=maybe", "expected true or false"},
     };
     (void)state;

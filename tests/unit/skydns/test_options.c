@@ -16,9 +16,9 @@
 
 enum { ARGS_MAX = 6 };
 
-static const char *const variables[] = {"ETCD_MACHINES",      "SKYDNS_ADDR",  "SKYDNS_DOMAIN",
-                                        "SKYDNS_PATH_PREFIX", "SKYDNS_NDOTS", "SKYDNS_NAMESERVERS",
-                                        "PROMETHEUS_PORT"};
+static const char *const variables[] = {"ETCD_MACHINES",      "SKYDNS_ADDR",   "SKYDNS_DOMAIN",
+                                        "SKYDNS_PATH_PREFIX", "SKYDNS_NDOTS",  "SKYDNS_NAMESERVERS",
+                                        "PROMETHEUS_PORT",    "ETCD_USERNAME", "ETCD_PASSWORD"};
 
 /* The strings live as long as the program: options borrow them. */
 static int parse(const char *const args[ARGS_MAX], struct options *options, struct err *err)
@@ -109,12 +109,16 @@ static void test_environment_is_overridden_by_flags(void **state)
     setenv("SKYDNS_DOMAIN", "env.test", 1);
     setenv("SKYDNS_NDOTS", "3", 1);
     setenv("ETCD_MACHINES", "http://192.0.2.9:2379", 1);
+    setenv("ETCD_USERNAME", "dns", 1);
+    setenv("ETCD_PASSWORD", "secret", 1);
     const char *args[ARGS_MAX] = {"--domain=flag.test."};
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_address(&o.address, "127.0.0.1:1053");
     assert_name(&o.domain, "flag.test.");
     assert_int_equal(o.ndots, 3);
     assert_string_equal(o.machines, "http://192.0.2.9:2379");
+    assert_string_equal(o.username, "dns");
+    assert_string_equal(o.password, "secret");
 }
 
 static void test_other_values(void **state)
@@ -142,6 +146,8 @@ static void test_refused(void **state)
         const char *says[2];
     } rows[] = {
         {"-addr=localhost:53", {"-addr", "`localhost:53`"}},
+        {"-username=dns", {"-username", "expected -password-file or -password"}},
+        {"-password-file=/x", {"-password-file", "expected -username"}},
         {"-addr=127.0.0.1", {"-addr", "expected IP:port"}},
         {"-addr=127.0.0.1:0", {"-addr", "1-65535"}},
         {"-nameservers=192.0.2.1", {"-nameservers", "`192.0.2.1`"}},
