@@ -72,7 +72,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all objects deps run check check-unit check-integration fuzz bench lint format install clean help tests FORCE
+.PHONY: all objects deps run check check-unit check-integration check-faults fuzz bench lint format install clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 tests: all $(UNIT) $(FUZZ)
@@ -155,6 +155,10 @@ check-unit: tests
 check-integration: all
 	@$(PYTHON) tests/support/check.py --build $(B) --only integration
 
+# Faults of etcd and of the network to it that take long, or need root for namespaces.
+check-faults: all
+	@$(PYTHON) tests/support/check.py --build $(B) --only faults
+
 # Every fuzz target for FUZZ_S seconds each, from its corpus.
 FUZZ_S ?= 60
 fuzz:
@@ -181,6 +185,6 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|fuzz|bench|lint|format|install|deps|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|lint|format|install|deps|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)

@@ -51,6 +51,7 @@ class Bed:
         self.etcd_port = reserve_port()
         self.etcd_program = self._add(etcd(str(folder / "etcd"), self.etcd_port, reserve_port()))
         self.etcd = EtcdClient(self.etcd_port)
+        self.etcd_urls = [f"http://127.0.0.1:{self.etcd_port}"]  # as the programs are told
         self.apiserver: Program | None = None
         self.kube2sky: Program | None = None
         self.skydns: Program | None = None
@@ -104,7 +105,7 @@ class Bed:
             self.kube2sky = self.command(
                 "kube2sky",
                 "--domain=cluster.local",
-                f"--etcd-server=http://127.0.0.1:{self.etcd_port}",
+                f"--etcd-server={','.join(self.etcd_urls)}",
                 f"--healthz-port={self.readiness_port}",
                 *self.kube_flags,
                 *flags,
@@ -120,7 +121,7 @@ class Bed:
         if self.skydns is None:
             self.skydns = self.command(
                 "skydns",
-                f"-machines=http://127.0.0.1:{self.etcd_port}",
+                f"-machines={','.join(self.etcd_urls)}",
                 f"-addr=127.0.0.1:{self.dns.port}",
                 "-domain=cluster.local.",
                 "-ns-rotate=false",
@@ -181,7 +182,7 @@ class Bed:
                 continue
             try:
                 # etcd ends by the signal it got, once it is done.
-                program.stop(expected=(0, -15) if program is self.etcd_program else (0,))
+                program.stop(expected=(0, -15) if program.name.startswith("etcd") else (0,))
             except AssertionError as error:
                 problems.append(str(error))
                 program.kill()

@@ -22,11 +22,12 @@ def _prefix_end(prefix: str) -> str:
 
 
 class EtcdClient:
-    def __init__(self, port: int):
+    def __init__(self, port: int, host: str = "127.0.0.1"):
         self.port = port
+        self.host = host
 
     def _call(self, method: str, body: dict) -> dict:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=20)
         try:
             connection.request("POST", f"/v3/kv/{method}", json.dumps(body))
             reply = connection.getresponse()

@@ -1,10 +1,11 @@
-"""Runs the built tests: unit programs, fuzz corpora, integration tests (`make check`).
+"""Runs the built tests: unit programs, fuzz corpora, integration tests (`make check`), and those of the
+integration tests that take long or need root (`make check-faults`).
 
-    check.py --build build/release [--only unit|integration]
+    check.py --build build/release [--only unit|integration|faults]
 
 What is to run is read from the sources, so that a program that failed to build counts as failed. Unit
 programs and corpora run two at a time; pytest runs tests/integration with BIN_DIR naming the programs'
-folder. Ends with `N passed, N failed`, and `, N skipped` when some were; exit status 1 when a test failed
+folder, where faults.txt beside it gets the fault tests' figures. Ends with `N passed, N failed`, and `, N skipped` when some were; exit status 1 when a test failed
 or none ran.
 """
 import argparse
@@ -185,15 +186,14 @@ def check_unit(build, report):
             report.add(*result)
 
 
-def check_integration(build, report):
-    if not any((ROOT / "tests/integration").glob("**/test_*.py")):
-        return
+def check_integration(build, report, name, folder_name, marker):
+    """Tests under the folder that pytest's marker expression selects."""
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="check-") as folder:
         junit = pathlib.Path(folder) / "junit.xml"
         # pytest's own output goes through as it comes: it names the failures and shows their logs.
-        status, _ = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                         f"--junit-xml={junit}", "tests/integration"], INTEGRATION_TIMEOUT_S,
+        status, _ = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marker,
+                         f"--junit-xml={junit}", folder_name], INTEGRATION_TIMEOUT_S,
                         env=dict(os.environ, BIN_DIR=str(build / "bin"),
                                  PYTHONDONTWRITEBYTECODE="1"))
         totals = read_junit(junit.read_text())[0] if junit.is_file() else Totals()
@@ -201,23 +201,32 @@ def check_integration(build, report):
     if status != 0 and totals.failed == 0:
         totals.failed = 1
         problem = status_text(status, INTEGRATION_TIMEOUT_S)
-    report.add("integration", totals, time.monotonic() - start, problem)
+    report.add(name, totals, time.monotonic() - start, problem)
+
+
+def print_figures(build):
+    figures = build / "faults.txt"
+    if figures.is_file():
+        print(figures.read_text(), end="")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default="build/release", type=pathlib.Path,
                         help="folder of the variant to test (default %(default)s)")
-    parser.add_argument("--only", choices=["unit", "integration"])
+    parser.add_argument("--only", choices=["unit", "integration", "faults"])
     options = parser.parse_args()
     build = options.build.resolve()
     os.environ.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
 
     report = Report()
-    if options.only != "integration":
+    if options.only in (None, "unit"):
         check_unit(build, report)
-    if options.only != "unit":
-        check_integration(build, report)
+    if options.only in (None, "integration"):
+        check_integration(build, report, "integration", "tests/integration", "not faults")
+    if options.only == "faults":
+        check_integration(build, report, "faults", "tests/integration/faults", "faults")
+        print_figures(build)
     totals = report.totals
     for name, reason in totals.skipped:
         print(f"skipped {name}: {reason}")

@@ -261,8 +261,8 @@ def etcd(data_dir: str, client_port: int, peer_port: int, on_line=None) -> Progr
     return Program("etcd", argv, on_line=on_line)
 
 
-def is_etcd_healthy(port: int) -> bool:
-    status, body = http_get(f"http://127.0.0.1:{port}/health")
+def is_etcd_healthy(port: int, host: str = "127.0.0.1") -> bool:
+    status, body = http_get(f"http://{host}:{port}/health")
     return status == 200 and '"true"' in body
 
 

@@ -1,0 +1,231 @@
+"""The bed of the fault tests: a cluster's worth of Services that never change, under a query load; a writer that
+changes others; and what every fault must leave behind.
+
+    with bed.under_load() as load: the fault happens and goes
+    # here: no wrong answer, no SERVFAIL, no unanswered query, and every record is right again
+"""
+
+import json
+import re
+import signal
+import subprocess
+import time
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from bed import BIN_DIR, Bed
+from churn import STEADY, Churn
+from dns_client import Dns
+from etcd_client import EtcdClient
+from kube import port, service
+from programs import wait_until
+from query_load import Question, QueryLoad
+from records import SVC, service_records
+
+SERVICES = 200
+
+# Ends a test that hangs. What the issue wants in seconds is in the figures; a slow machine must not fail a test.
+PATIENCE_S = 60.0
+# Goals on time are asserted this many times over.
+SLACK = 10
+
+_SUMMARY = BIN_DIR.parent / "faults.txt"
+
+
+def missing_flags(*flags: str) -> str:
+    """Why a test that needs these flags of skydns or kube2sky cannot run; empty when it can."""
+    missing = [flag for flag in flags if not re.search(rf"^ +{flag}\b", _help_text(), re.M)]
+    return f"no flag {', '.join(missing)}" if missing else ""
+
+
+@cache
+def _help_text() -> str:
+    """Of both programs."""
+    commands = ([str(BIN_DIR / name), "-help"] for name in ("skydns", "kube2sky"))
+    return "".join(subprocess.run(c, capture_output=True, text=True, timeout=60).stdout for c in commands)
+
+
+def full(name: str) -> str:
+    return f"{name}.default.svc.cluster.local"
+
+
+class FaultBed(Bed):
+    def __init__(self, folder: Path, name: str):
+        super().__init__(folder)
+        self.name = name  # of the test, in the summary
+        self.figures: list[str] = []
+        self._markers = 0
+
+    # ---- Start ----
+
+    def start(self) -> None:
+        """API server and both programs, everything in sync. etcd must serve already."""
+        self.start_apiserver()
+        self.kube.control("bulk", count=SERVICES, prefix="stable-")
+        self.start_writer_and_reader()
+
+    def use_cluster(self, cluster) -> None:
+        """Instead of the bed's own etcd."""
+        self.etcd_urls = cluster.urls()
+        self.programs = [member.program for member in cluster.members]
+        self.use_store_of(cluster.members[0])
+
+    def use_store_of(self, member) -> None:
+        """The member that this test itself asks."""
+        self.etcd = EtcdClient(member.client_port, member.address)
+
+    def questions(self, churn: Churn) -> list[Question]:
+        """Of each kind: addresses, a name without such records, one that does not exist, SRV."""
+        questions = [Question(full(STEADY), "A", [churn.steady_ip])]
+        for item in self.kube.request("GET", "/api/v1/services")["items"]:
+            name, ip = item["metadata"]["name"], item["spec"]["clusterIP"]
+            if name.startswith("stable-"):
+                questions += [
+                    Question(full(name), "A", [ip]),
+                    Question(full(name), "AAAA", []),
+                    Question(full(f"no-{name}"), "A", ["NXDOMAIN"]),
+                    Question(f"_http._tcp.{full(name)}", "SRV", [f"10 100 80 {full(name)}."]),
+                ]
+        assert len(questions) == 1 + 4 * SERVICES
+        return questions
+
+    @contextmanager
+    def under_load(self):
+        """Queries and changes while the body runs; at its end everything must be right."""
+        with Churn(self.kube.url) as churn:
+            self.wait_right({full(STEADY): [churn.steady_ip]})
+            load = QueryLoad(self.dns.port, self.questions(churn))
+            with load:
+                yield load
+                before = churn.changes
+                wait_until(lambda: churn.changes >= before + 20, "changes after the fault", PATIENCE_S)
+                churn.stop()
+                self.wait_right(churn.right_answers())
+        self.wait_store()
+        self.note(load.result.text() + f"; {churn.changes} changes")
+
+    def close(self) -> None:
+        """Members of etcd are killed: without a quorum they take long to end, and nobody minds."""
+        members = [program for program in self.programs if program.name.startswith("etcd")]
+        self.programs = [program for program in self.programs if program not in members]
+        for program in self.programs:
+            if program.is_running():
+                program.signal(signal.SIGCONT)  # a test that failed may have left it stopped
+        try:
+            super().close()
+        finally:
+            for program in members:
+                program.kill()
+
+    # ---- What must be right ----
+
+    def wait_right(self, right: dict[str, list[str]]) -> None:
+        impatient = Dns(self.dns.port, timeout_s=2.0)
+        wrong = dict(right)
+
+        def is_right() -> bool:
+            for name in list(wrong):
+                if impatient.answers(name) == wrong[name]:
+                    del wrong[name]
+            return not wrong
+
+        try:
+            wait_until(is_right, "the records", PATIENCE_S)
+        except AssertionError:
+            got = {name: impatient.answers(name) for name in wrong}
+            raise AssertionError(f"wanted {wrong}, got {got}\n{self.log_text()}") from None
+
+    def wait_store(self) -> None:
+        """etcd holds what the API's Services say, nothing else."""
+        right = {}
+        for item in self.kube.request("GET", "/api/v1/services")["items"]:
+            ports = [(p["protocol"].lower(), p["name"], p["port"]) for p in item["spec"]["ports"]]
+            right |= service_records(item["metadata"]["name"], item["spec"]["clusterIP"], *ports)
+        self.wait_records(SVC + "/", right)
+
+    # ---- Many Services at once, of the API server's bulk ----
+
+    def _bulk_ip(self, number: int, salt: int) -> str:
+        value = number + salt
+        return f"172.{value >> 16 & 255}.{value >> 8 & 255}.{value & 255}"
+
+    def wait_bulk(self, count: int, salt: int) -> None:
+        """Until etcd has them all."""
+        right = {}
+        for number in range(count):
+            right |= service_records(f"bulk-{number}", self._bulk_ip(number, salt), ("tcp", "http", 80))
+
+        def is_written() -> bool:
+            values = self.etcd.values(f"{SVC}/default/bulk-")
+            return values == right
+
+        wait_until(is_written, f"{len(right)} keys", PATIENCE_S)
+
+    def newest_bulk(self) -> dict[str, list[str]]:
+        """The one that was changed last."""
+        entries = self.etcd.get_prefix(f"{SVC}/default/bulk-")
+        newest = max(
+            (key for key in entries if "/_tcp/" not in key), key=lambda key: entries[key].mod_revision
+        )
+        name = newest.split("/")[-2]
+        return {full(name): [json.loads(entries[newest].value)["host"]]}
+
+    def check_bulk(self, count: int, salt: int) -> None:
+        for number in range(count):
+            assert self.dns.answers(full(f"bulk-{number}")) == [self._bulk_ip(number, salt)]
+
+    # ---- Times ----
+
+    def change(self) -> dict[str, list[str]]:
+        """A new Service: what must be answered once it has come through."""
+        self._markers += 1
+        made = self.kube.create("services", service(f"marker-{self._markers}", port(80, "http")))
+        return {full(made["metadata"]["name"]): [made["spec"]["clusterIP"]]}
+
+    def wait_visible(self, right: dict[str, list[str]], since_s: float, what: str, goal_s: float) -> None:
+        self.wait_right(right)
+        self.note_time(what, time.monotonic() - since_s, goal_s)
+
+    def note_time(self, what: str, seconds: float, goal_s: float) -> None:
+        self.note(f"{what} {seconds:.2f} s (goal {goal_s:g})")
+        assert seconds <= goal_s * SLACK, f"{what}: {seconds:.2f} s, wanted {goal_s:g}"
+
+    # ---- Summary ----
+
+    def note(self, figure: str) -> None:
+        self.figures.append(figure)
+
+    def write_summary(self) -> None:
+        """One line for each test, replaced when it runs again."""
+        lines = _SUMMARY.read_text().splitlines() if _SUMMARY.is_file() else []
+        lines = [line for line in lines if not line.startswith(self.name + ": ")]
+        if self.figures:
+            lines.append(f"{self.name}: " + "; ".join(self.figures))
+        _SUMMARY.write_text("".join(line + "\n" for line in sorted(lines)))
+
+    # ---- The programs ----
+
+    def resident_kib(self, program) -> int:
+        for line in Path(f"/proc/{program.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1])
+        raise AssertionError(f"{program.name} has no VmRSS")
+
+
+def remote_ports(pid: int) -> set[int]:
+    """The ports that the process has established TCP connections to."""
+    inodes = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            target = entry.readlink().name
+        except OSError:
+            continue  # closed meanwhile
+        if target.startswith("socket:["):
+            inodes.add(target[len("socket:[") : -1])
+    ports = set()
+    for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[3] == "01" and fields[9] in inodes:
+            ports.add(int(fields[2].rsplit(":", 1)[1], 16))
+    return ports

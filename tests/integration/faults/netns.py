@@ -1,0 +1,122 @@
+"""Network namespaces joined by a bridge, whose links can be cut without a trace. Needs root.
+
+Names carry this process's id: what a killed run has left is removed by the next one. Addresses are from
+198.18.0.0/15 (RFC 2544, for benchmarks), each run with eight of its own.
+"""
+
+import ipaddress
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from programs import reserve_port
+
+_BLOCK = ipaddress.ip_network("198.18.0.0/15")
+_FIRST_PORT = 20000  # of what reserve_port gives: a number nobody else has is an address block, too
+_PREFIX = "dp"
+_NAME = re.compile(rf"^{_PREFIX}(\d+)[nbv]")
+
+
+def _ip(*arguments: str, check: bool = True) -> str:
+    result = subprocess.run(["ip", *arguments], capture_output=True, text=True, timeout=30)
+    if check and result.returncode != 0:
+        raise OSError(f"ip {' '.join(arguments)}: {result.stderr.strip()}")
+    return result.stdout
+
+
+def network_missing() -> str:
+    """Why there can be no namespaces here; empty when there can."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    if not shutil.which("ip"):
+        return "no ip program (Debian package iproute2)"
+    try:
+        with Network(count=1):
+            return ""
+    except OSError as error:
+        return f"no network namespaces here: {error}"
+
+
+class Network:
+    """`count` namespaces; the host reaches each at addresses[i], they reach each other."""
+
+    def __init__(self, count: int):
+        self._count = count
+        self._bridge = f"{_PREFIX}{os.getpid()}b"
+        start = int(_BLOCK.network_address) + (reserve_port() - _FIRST_PORT) * 8
+        hosts = list(ipaddress.ip_network((start, 29)).hosts())
+        self._host = str(hosts[0])
+        self.addresses = [str(address) for address in hosts[1 : 1 + count]]
+
+    def _namespace(self, number: int) -> str:
+        return f"{_PREFIX}{os.getpid()}n{number}"
+
+    def _link(self, number: int) -> str:
+        return f"{_PREFIX}{os.getpid()}v{number}"
+
+    def __enter__(self) -> "Network":
+        _remove_leftovers()
+        try:
+            _ip("link", "add", self._bridge, "type", "bridge")
+            _ip("addr", "add", f"{self._host}/29", "dev", self._bridge)
+            _ip("link", "set", self._bridge, "up")
+            for number, address in enumerate(self.addresses):
+                self._add(number, address)
+        except OSError:
+            self.__exit__()
+            raise
+        return self
+
+    def _add(self, number: int, address: str) -> None:
+        namespace, link = self._namespace(number), self._link(number)
+        _ip("netns", "add", namespace)
+        _ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", namespace)
+        _ip("link", "set", link, "master", self._bridge, "up")
+        _ip("-n", namespace, "addr", "add", f"{address}/29", "dev", "eth0")
+        _ip("-n", namespace, "link", "set", "eth0", "up")
+        _ip("-n", namespace, "link", "set", "lo", "up")
+
+    def __exit__(self, *exc) -> None:
+        for number in range(self._count):
+            _ip("link", "del", self._link(number), check=False)
+            _ip("netns", "del", self._namespace(number), check=False)
+        _ip("link", "del", self._bridge, check=False)
+
+    def command(self, number: int) -> list[str]:
+        """What a command begins with to run in the namespace."""
+        return ["ip", "netns", "exec", self._namespace(number)]
+
+    def cut(self, number: int) -> None:
+        """Both directions, silently: its port of the bridge goes down."""
+        _ip("link", "set", self._link(number), "down")
+
+    def mend(self, number: int) -> None:
+        _ip("link", "set", self._link(number), "up")
+
+    def mute(self, number: int) -> None:
+        """What it sends vanishes, what is sent to it arrives."""
+        for address in [self._host, *self.addresses]:
+            if address != self.addresses[number]:
+                _ip("-n", self._namespace(number), "route", "add", "blackhole", f"{address}/32")
+
+    def unmute(self, number: int) -> None:
+        for address in [self._host, *self.addresses]:
+            if address != self.addresses[number]:
+                _ip("-n", self._namespace(number), "route", "del", "blackhole", f"{address}/32")
+
+
+def _remove_leftovers() -> None:
+    """Of runs that are no more."""
+
+    def is_left(name: str) -> bool:
+        match = _NAME.match(name)
+        return bool(match) and not Path(f"/proc/{match[1]}").exists()
+
+    for line in _ip("netns", "list").splitlines():
+        if line and is_left(line.split()[0]):
+            _ip("netns", "del", line.split()[0], check=False)
+    for entry in Path("/sys/class/net").iterdir():
+        if is_left(entry.name):
+            _ip("link", "del", entry.name, check=False)

@@ -1,0 +1,254 @@
+"""A steady load of DNS queries from a process of its own, so that nothing a test does disturbs it.
+
+    with QueryLoad(port, questions, rate=1000) as load: ...
+    load.result   # at the end: sent, wrong, servfail, unanswered, the slowest answer, examples
+
+One UDP socket, a few queries every few milliseconds, at most OUTSTANDING_MAX of them without a reply: fewer than
+the smallest receive buffer of a server holds, so that a machine with no time for the server makes the load slower
+and not lossy. A query counts as unanswered only after DEADLINE_S.
+
+A reply is compared byte for byte with replies seen before that were right; only one not seen before is read, by
+dnspython.
+"""
+
+import json
+import select
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import dns.message
+import dns.rcode
+
+OUTSTANDING_MAX = 128
+DEADLINE_S = 10.0
+_TICK_S = 0.005
+_BURST_MAX = 32
+_EXAMPLES_MAX = 20
+_RECEIVE_BUFFER = 4 << 20
+
+
+@dataclass
+class Question:
+    name: str
+    rdtype: str
+    right: list[str]  # sorted data of the answer section, or [the rcode]
+
+
+@dataclass
+class Result:
+    sent: int
+    wrong: int  # other than right and not SERVFAIL
+    servfail: int
+    unanswered: int
+    slowest_ms: float
+    rate: float  # queries sent per second, pauses left out
+    examples: list[str]
+
+    def check(self) -> None:
+        assert self.sent > 0
+        assert (self.wrong, self.servfail, self.unanswered) == (0, 0, 0), self
+
+    def text(self) -> str:
+        return (
+            f"{self.sent} queries at {self.rate:.0f}/s: {self.wrong} wrong, {self.servfail} SERVFAIL, "
+            f"{self.unanswered} unanswered, slowest {self.slowest_ms:.0f} ms"
+        )
+
+
+def answers_of(reply: dns.message.Message) -> list[str]:
+    if reply.rcode() != dns.rcode.NOERROR:
+        return [dns.rcode.to_text(reply.rcode())]
+    return sorted(rdata.to_text() for rrset in reply.answer for rdata in rrset)
+
+
+# ---- The test's side ----
+
+
+class QueryLoad:
+    def __init__(self, port: int, questions: list[Question], rate: int = 1000):
+        self.result: Result | None = None
+        self._settings = {"port": port, "rate": rate, "questions": [vars(q) for q in questions]}
+        self._process: subprocess.Popen | None = None
+
+    def __enter__(self) -> "QueryLoad":
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).resolve())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._ask(json.dumps(self._settings))
+        return self
+
+    def _ask(self, line: str) -> dict:
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        reply = self._process.stdout.readline()
+        assert reply, "the load's process has ended"
+        return json.loads(reply)
+
+    def pause(self) -> None:
+        """No query is on its way when it returns."""
+        self._ask("pause")
+
+    def resume(self) -> None:
+        self._ask("resume")
+
+    def count(self) -> int:
+        return self._ask("count")["sent"]
+
+    def __exit__(self, kind, *exc) -> None:
+        """Everything must have been right, unless the test has failed already."""
+        try:
+            self.result = Result(**self._ask("finish"))
+            self._process.wait(DEADLINE_S)
+        finally:
+            self._process.kill()
+            self._process.communicate()
+        if kind is None:
+            self.result.check()
+
+
+# ---- The process's side ----
+
+
+class _Load:
+    def __init__(self, port: int, rate: int, questions: list[dict]):
+        self._questions = [Question(**q) for q in questions]
+        self._wire = [dns.message.make_query(q.name, q.rdtype, id=0).to_wire()[2:] for q in self._questions]
+        self._seen: list[set[bytes]] = [set() for _ in self._questions]
+        self._rate = rate
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+        self._socket.setblocking(False)
+        self._socket.connect(("127.0.0.1", port))
+        self._waiting: dict[int, tuple[int, float]] = {}  # id -> number of the question, when it was sent
+        self._next_id = 0
+        self._next_question = 0
+        self._due_s = time.monotonic()
+        self._active_s = 0.0
+        self._last_tick_s = time.monotonic()
+        self.is_paused = False
+        self.sent = self.wrong = self.servfail = self.unanswered = 0
+        self.slowest_s = 0.0
+        self.examples: list[str] = []
+
+    def tick(self) -> None:
+        self._receive()
+        now = time.monotonic()
+        self._give_up(now)
+        if not self.is_paused:
+            self._active_s += now - self._last_tick_s
+            self._send(now)
+        self._last_tick_s = now
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def is_idle(self) -> bool:
+        return not self._waiting
+
+    def result(self) -> Result:
+        rate = self.sent / self._active_s if self._active_s else 0.0
+        slowest_ms = self.slowest_s * 1000
+        counts = (self.sent, self.wrong, self.servfail, self.unanswered)
+        return Result(*counts, slowest_ms, rate, self.examples)
+
+    def _send(self, now: float) -> None:
+        # What could not be sent in time is not made up for: a burst would be another load.
+        self._due_s = max(self._due_s, now - _BURST_MAX / self._rate)
+        while self._due_s <= now and len(self._waiting) < OUTSTANDING_MAX:
+            while self._next_id in self._waiting:
+                self._next_id = (self._next_id + 1) & 0xFFFF
+            query_id, number = self._next_id, self._next_question
+            try:
+                self._socket.send(query_id.to_bytes(2, "big") + self._wire[number])
+            except (BlockingIOError, ConnectionRefusedError):
+                return  # full, or the notice of an earlier query that nobody took: it is unanswered
+            self._waiting[query_id] = (number, now)
+            self._next_id = (query_id + 1) & 0xFFFF
+            self._next_question = (number + 1) % len(self._questions)
+            self._due_s += 1 / self._rate
+            self.sent += 1
+
+    def _receive(self) -> None:
+        while True:
+            try:
+                reply = self._socket.recv(4096)
+            except BlockingIOError:
+                return
+            except ConnectionRefusedError:
+                continue
+            waiting = self._waiting.pop(int.from_bytes(reply[:2], "big"), None)
+            if waiting is None:
+                continue  # after its deadline: counted already
+            number, sent_s = waiting
+            self.slowest_s = max(self.slowest_s, time.monotonic() - sent_s)
+            if reply[2:] not in self._seen[number]:
+                self._judge(number, reply)
+
+    def _judge(self, number: int, reply: bytes) -> None:
+        question = self._questions[number]
+        try:
+            message = dns.message.from_wire(reply)
+            echoed = message.question[0].to_text().lower() if message.question else ""
+            got = answers_of(message)
+            if not echoed.startswith(question.name.lower() + ". "):
+                got = [f"an answer to {echoed}"]
+        except Exception as error:  # whatever dnspython finds wrong with it
+            got = [repr(error)]
+        if got == question.right:
+            self._seen[number].add(reply[2:])
+        elif got == ["SERVFAIL"]:
+            self.servfail += 1
+            self._note(question, got)
+        else:
+            self.wrong += 1
+            self._note(question, got)
+
+    def _give_up(self, now: float) -> None:
+        # In the order of sending, so only the first can be too old.
+        while self._waiting:
+            query_id, (number, sent_s) = next(iter(self._waiting.items()))
+            if now - sent_s < DEADLINE_S:
+                return
+            del self._waiting[query_id]
+            self.unanswered += 1
+            self._note(self._questions[number], ["unanswered"])
+
+    def _note(self, question: Question, got: list[str]) -> None:
+        if len(self.examples) < _EXAMPLES_MAX:
+            self.examples.append(f"{time.monotonic():.3f} {question.name} {question.rdtype}: {got}")
+
+
+def _until_idle(load: _Load) -> None:
+    load.is_paused = True
+    while not load.is_idle():
+        select.select([load], [], [], _TICK_S)
+        load.tick()
+
+
+def _main() -> None:
+    load = _Load(**json.loads(sys.stdin.readline()))
+    print("{}", flush=True)
+    while True:
+        readable, _, _ = select.select([sys.stdin, load], [], [], _TICK_S)
+        load.tick()
+        if sys.stdin not in readable:
+            continue
+        command = sys.stdin.readline().strip()  # the other side waits for each answer: never two lines
+        if command in ("pause", "finish", ""):
+            _until_idle(load)
+        elif command == "resume":
+            load.is_paused = False
+        print(json.dumps(vars(load.result())), flush=True)
+        if command in ("finish", ""):
+            return
+
+
+if __name__ == "__main__":
+    _main()

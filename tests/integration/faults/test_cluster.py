@@ -1,0 +1,92 @@
+"""Three members, of which some die, stop or cannot be reached."""
+
+import signal
+import time
+
+import pytest
+from fault_bed import PATIENCE_S, remote_ports
+from programs import wait_until
+
+
+def used_member(bed, cluster, name):
+    """Of which the program has news."""
+    program = getattr(bed, name)
+    ports = remote_ports(program.pid)
+    return next(member for member in cluster.members if member.client_port in ports)
+
+
+def wait_left(bed, cluster, member, since_s) -> None:
+    """Until both programs use other members."""
+
+    def is_elsewhere(program) -> bool:
+        others = {other.client_port for other in cluster.others(member)}
+        return bool(remote_ports(program.pid) & others)
+
+    for program in (bed.skydns, bed.kube2sky):
+        wait_until(lambda program=program: is_elsewhere(program), "another member", PATIENCE_S)
+    bed.note_time("another member used after", time.monotonic() - since_s, 10)
+
+
+def test_leader_killed(cluster):
+    bed, members = cluster
+    with bed.under_load():
+        leader = members.leader()
+        leader.program.kill()
+        made = bed.change()
+        killed_s = time.monotonic()
+        bed.use_store_of(members.others(leader)[0])
+        bed.wait_visible(made, killed_s, "changes visible after the kill", 3)
+        leader.program.start()
+        members.wait_healthy([leader])
+
+
+@pytest.mark.faults
+def test_two_of_three_killed_and_restarted(cluster):
+    bed, members = cluster
+    with bed.under_load() as load:
+        leader = members.leader()
+        second = members.others(leader)[0]
+        for member in (leader, second):
+            member.program.kill()
+        made = bed.change()
+        before = load.count()
+        wait_until(lambda: load.count() >= before + 5000, "queries without a quorum", PATIENCE_S)
+        for member in (leader, second):
+            member.program.start()
+        members.wait_healthy(members.members)
+        bed.wait_visible(made, time.monotonic(), "changes visible after the quorum", 3)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("user", ["skydns", "kube2sky"])
+def test_member_stopped(cluster, user):
+    bed, members = cluster
+    with bed.under_load():
+        member = used_member(bed, members, user)
+        bed.use_store_of(members.others(member)[0])
+        member.program.signal(signal.SIGSTOP)
+        stopped_s = time.monotonic()
+        made = bed.change()
+        bed.wait_visible(made, stopped_s, "changes visible after the stop", 10)
+        wait_left(bed, members, member, stopped_s)
+        member.program.signal(signal.SIGCONT)
+        members.wait_healthy([member])
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("way", ["cut", "mute"])
+@pytest.mark.parametrize("user", ["skydns", "kube2sky"])
+def test_link_cut(network_cluster, user, way):
+    """No packet comes from the member, and none that says so: `mute` lets what is sent to it arrive."""
+    bed, members, network = network_cluster
+    with bed.under_load():
+        member = used_member(bed, members, user)
+        number = members.members.index(member)
+        bed.use_store_of(members.others(member)[0])
+        {"cut": network.cut, "mute": network.mute}[way](number)
+        cut_s = time.monotonic()
+        made = bed.change()
+        bed.wait_visible(made, cut_s, "changes visible after the cut", 10)
+        wait_left(bed, members, member, cut_s)
+        {"cut": network.mend, "mute": network.unmute}[way](number)
+        members.wait_healthy([member])

@@ -1,0 +1,69 @@
+"""etcd ends and comes back: on its data, compacted, empty."""
+
+import shutil
+import signal
+import time
+
+import pytest
+from fault_bed import PATIENCE_S, missing_flags
+from programs import wait_until
+
+
+def test_killed_and_restarted_on_its_data(single):
+    bed = single
+    with bed.under_load() as load:
+        bed.etcd_program.kill()
+        made = bed.change()
+        before = load.count()
+        wait_until(lambda: load.count() >= before + 2000, "queries while etcd is away", PATIENCE_S)
+        bed.start_etcd()
+        bed.wait_visible(made, time.monotonic(), "changes visible after", 2)
+
+
+def test_compacted_past_the_watch_while_disconnected(behind_peer):
+    """The programs are cut off from an etcd that goes on changing and forgets its history."""
+    bed, peer = behind_peer
+    with bed.under_load() as load:
+        peer.refuse()
+        made = bed.change()
+        for number in range(50):
+            bed.etcd.put("/skydns/local/cluster/other/x", f'{{"host":"10.9.0.{number}"}}')
+        bed.etcd.compact()
+        before = load.count()
+        wait_until(lambda: load.count() >= before + 1000, "queries while etcd is away", PATIENCE_S)
+        peer.accept()
+        bed.wait_visible(made, time.monotonic(), "resync after", 2)
+    assert bed.dns.answers("x.other.cluster.local") == ["10.9.0.49"]
+
+
+@pytest.mark.skipif(bool(missing_flags("-stale-max")), reason=missing_flags("-stale-max"))
+def test_restarted_with_an_empty_data_folder(single):
+    """The writer fills it again; until then the old records are answered."""
+    bed = single
+    with bed.under_load():
+        bed.etcd_program.kill()
+        shutil.rmtree(bed.folder / "etcd")
+        made = bed.change()
+        bed.start_etcd()
+        bed.wait_visible(made, time.monotonic(), "everything written again after", 2)
+
+
+@pytest.mark.faults
+def test_50000_changes_while_skydns_is_stopped(single):
+    """Those of 12,500 Services whose address changes: two keys go, two come."""
+    bed, count = single, 12_500
+    bed.kube.control("bulk", count=count)
+    bed.wait_bulk(count, salt=0)
+    with bed.under_load() as load:
+        load.pause()
+        bed.skydns.signal(signal.SIGSTOP)
+        started_s = time.monotonic()
+        bed.kube.control("bulk", verb="replace", count=count, salt=1 << 16)
+        bed.wait_bulk(count, salt=1 << 16)
+        bed.note(f"{4 * count} changes in {time.monotonic() - started_s:.1f} s")
+        newest = bed.newest_bulk()
+        bed.skydns.signal(signal.SIGCONT)
+        continued_s = time.monotonic()
+        load.resume()
+        bed.wait_visible(newest, continued_s, "caught up after", 3)
+        bed.check_bulk(count, salt=1 << 16)
