@@ -2,7 +2,6 @@
 `make check-faults`; the others are part of `make check`.
 """
 
-import os
 import re
 
 import pytest
@@ -19,15 +18,11 @@ def _short(name: str) -> str:
 @pytest.fixture
 def fault_bed(tmp_path, request):
     """Nothing runs yet; ends what the test started."""
-    # What a sanitizer keeps of freed memory must not look like a leak.
-    options = os.environ.get("ASAN_OPTIONS", "")
-    os.environ["ASAN_OPTIONS"] = f"{options}:quarantine_size_mb=8".lstrip(":")
     bed = FaultBed(tmp_path, _short(request.node.name))
     request.node.fault_bed = bed
     try:
         yield bed
     finally:
-        os.environ["ASAN_OPTIONS"] = options
         bed.write_summary()
         bed.close()
 

@@ -6,6 +6,7 @@ changes others; and what every fault must leave behind.
 """
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -58,6 +59,13 @@ class FaultBed(Bed):
         self._markers = 0
 
     # ---- Start ----
+
+    def command(self, name: str, *arguments: str):
+        """What a sanitizer keeps of freed memory must not look like growth."""
+        program = super().command(name, *arguments)
+        options = os.environ.get("ASAN_OPTIONS", "")
+        program.env = {"ASAN_OPTIONS": f"{options}:quarantine_size_mb=8".lstrip(":")}
+        return program
 
     def start(self) -> None:
         """API server and both programs, everything in sync. etcd must serve already."""
@@ -183,6 +191,11 @@ class FaultBed(Bed):
         made = self.kube.create("services", service(f"marker-{self._markers}", port(80, "http")))
         return {full(made["metadata"]["name"]): [made["spec"]["clusterIP"]]}
 
+    def seconds_until_right(self, right: dict[str, list[str]]) -> float:
+        since_s = time.monotonic()
+        self.wait_right(right)
+        return time.monotonic() - since_s
+
     def wait_visible(self, right: dict[str, list[str]], since_s: float, what: str, goal_s: float) -> None:
         self.wait_right(right)
         self.note_time(what, time.monotonic() - since_s, goal_s)
@@ -204,13 +217,24 @@ class FaultBed(Bed):
             lines.append(f"{self.name}: " + "; ".join(self.figures))
         _SUMMARY.write_text("".join(line + "\n" for line in sorted(lines)))
 
-    # ---- The programs ----
 
-    def resident_kib(self, program) -> int:
-        for line in Path(f"/proc/{program.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1])
-        raise AssertionError(f"{program.name} has no VmRSS")
+class PeakMemory:
+    """How much more a program held at most, while the body ran, than at its begin."""
+
+    def __init__(self, program):
+        self._folder = Path(f"/proc/{program.pid}")
+
+    def __enter__(self) -> "PeakMemory":
+        (self._folder / "clear_refs").write_text("5")  # the peak becomes what is held now
+        self._before_kib = self._peak_kib()
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self.growth_kib = self._peak_kib() - self._before_kib
+
+    def _peak_kib(self) -> int:
+        status = (self._folder / "status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+)", status)[1])
 
 
 def remote_ports(pid: int) -> set[int]:

@@ -16,11 +16,12 @@ def used_member(bed, cluster, name):
 
 
 def wait_left(bed, cluster, member, since_s) -> None:
-    """Until both programs use other members."""
+    """Until both programs use other members and this one no more."""
 
     def is_elsewhere(program) -> bool:
+        ports = remote_ports(program.pid)
         others = {other.client_port for other in cluster.others(member)}
-        return bool(remote_ports(program.pid) & others)
+        return member.client_port not in ports and bool(ports & others)
 
     for program in (bed.skydns, bed.kube2sky):
         wait_until(lambda program=program: is_elsewhere(program), "another member", PATIENCE_S)
