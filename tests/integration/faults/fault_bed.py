@@ -191,6 +191,11 @@ class FaultBed(Bed):
         made = self.kube.create("services", service(f"marker-{self._markers}", port(80, "http")))
         return {full(made["metadata"]["name"]): [made["spec"]["clusterIP"]]}
 
+    def undo(self, made: dict[str, list[str]]) -> dict[str, list[str]]:
+        for name in made:
+            self.kube.delete("services", name.split(".")[0])
+        return {name: ["NXDOMAIN"] for name in made}
+
     def seconds_until_right(self, right: dict[str, list[str]]) -> float:
         since_s = time.monotonic()
         self.wait_right(right)
