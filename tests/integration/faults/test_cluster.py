@@ -4,15 +4,15 @@ import signal
 import time
 
 import pytest
-from fault_bed import PATIENCE_S, remote_ports
+from fault_bed import PATIENCE_S, news_port
 from programs import wait_until
 
 
 def used_member(bed, cluster, name):
-    """Of which the program has news."""
+    """From which the program has its news."""
     program = getattr(bed, name)
-    ports = remote_ports(program.pid)
-    return next(member for member in cluster.members if member.client_port in ports)
+    members = {member.client_port: member for member in cluster.members}
+    return wait_until(lambda: members.get(news_port(program.pid)), "news of etcd", PATIENCE_S)
 
 
 def check_both_left(bed, made, since_s) -> None:
