@@ -33,6 +33,15 @@ void *xcalloc(size_t count, size_t size)
     return p;
 }
 
+void *xcalloc_aligned(size_t alignment, size_t size)
+{
+    void *p = aligned_alloc(alignment, size);
+    if (!p) {
+        xalloc_out_of_memory();
+    }
+    return memset(p, 0, size);
+}
+
 void *xrealloc(void *ptr, size_t size)
 {
     void *p = realloc(ptr, size ? size : 1);

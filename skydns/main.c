@@ -9,17 +9,21 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "common/clock.h"
 #include "common/etcd.h"
 #include "common/flags.h"
 #include "common/http_server.h"
 #include "common/log.h"
+#include "common/outage.h"
 #include "common/record_json.h"
 #include "common/version.h"
 #include "skydns/engine.h"
 #include "skydns/forwarder.h"
 #include "skydns/options.h"
+#include "skydns/query_counts.h"
 #include "skydns/resolver.h"
 #include "skydns/snapshot.h"
+#include "skydns/status.h"
 #include "skydns/store_sync.h"
 #include "skydns/tcp_server.h"
 #include "skydns/udp_server.h"
@@ -39,10 +43,10 @@ enum { ETCD_CALL_TIMEOUT_MS = 5000 };
 struct udp_lane {
     struct udp_server *udp;
     struct engine *engine;
-    struct worker *worker;
 };
 
 struct program {
+    int64_t start_s; /* Unix time */
     struct options options;
     struct engine_config engine_config;
     struct ev_loop *loop;
@@ -50,11 +54,15 @@ struct program {
     ev_signal on_int;
     struct snapshot *snapshot;
     struct etcd *etcd;
+    struct outage outage; /* etcd's */
+    struct outage_source followed;
     struct store_sync *sync;
     struct http_server *http;
+    struct metrics_sources status;
     struct engine *resolver_engine;
     struct resolver *resolver;
     struct udp_lane lanes[OPTIONS_WORKERS_MAX];
+    struct worker *workers[OPTIONS_WORKERS_MAX];
 };
 
 /* ---- Readiness ---- */
@@ -71,27 +79,10 @@ static void log_ready(const struct program *p, const char *transport)
 
 static void on_ready(void *data)
 {
-    log_ready(data, "tcp");
-    log_ready(data, "udp");
-}
-
-static void on_healthz(void *data, const struct http_request *request, struct http_reply *reply)
-{
-    (void)data;
-    (void)request;
-    buf_append_str(&reply->body, "ok");
-}
-
-static void on_readiness(void *data, const struct http_request *request, struct http_reply *reply)
-{
-    const struct program *p = data;
-    (void)request;
-    if (p->sync && store_sync_is_ready(p->sync)) {
-        buf_append_str(&reply->body, "ok");
-    } else {
-        reply->status = 503;
-        buf_append_str(&reply->body, "the records have not been read from etcd yet\n");
-    }
+    struct program *p = data;
+    p->followed.away_line = "etcd away, answering from memory";
+    log_ready(p, "tcp");
+    log_ready(p, "udp");
 }
 
 /* ---- Opening ---- */
@@ -160,9 +151,8 @@ static int open_udp(struct program *p, struct err *err)
 
 static int open_http(struct program *p, struct err *err)
 {
-    static struct http_route routes[2];
-    routes[0] = (struct http_route){"/healthz", on_healthz, p};
-    routes[1] = (struct http_route){"/readiness", on_readiness, p};
+    static struct http_route routes[STATUS_ROUTES];
+    status_routes(&p->status, routes);
     if (!p->options.has_http) {
         return 0;
     }
@@ -218,7 +208,7 @@ static int start_threads(struct program *p, struct err *err)
             .resolver = p->resolver,
             .verbose = p->options.verbose,
         };
-        r = worker_start(&config, &p->lanes[i].worker, err);
+        r = worker_start(&config, &p->workers[i], err);
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* the same */
     return r;
@@ -228,21 +218,25 @@ static int start_threads(struct program *p, struct err *err)
  * hand queries to. */
 static void stop_threads(struct program *p)
 {
-    struct worker_counts counts = {0};
+    struct resolver_sums late;
+    struct query_sums counts = {0};
     for (unsigned i = 0; i < p->options.workers; i++) {
         udp_server_stop(p->lanes[i].udp);
     }
     for (unsigned i = 0; i < p->options.workers; i++) {
-        if (p->lanes[i].worker) {
-            worker_join(p->lanes[i].worker);
-            worker_counts_add(p->lanes[i].worker, &counts);
+        if (p->workers[i]) {
+            worker_join(p->workers[i]);
+            worker_sums_add(p->workers[i], &counts);
         }
     }
     resolver_stop(p->resolver);
-    log_info(
-        "stopped", LOG_INT("udp_queries", (int64_t)counts.queries),
-        LOG_INT("answered", (int64_t)counts.replies), LOG_INT("deferred", (int64_t)counts.deferred),
-        LOG_INT("refused", (int64_t)counts.refused), LOG_INT("unsent", (int64_t)counts.unsent));
+    resolver_sums(p->resolver, &late);
+    log_info("stopped", LOG_INT("udp_queries", (int64_t)counts.queries),
+             LOG_INT("answered", (int64_t)counts.answered),
+             LOG_INT("deferred", (int64_t)counts.deferred),
+             LOG_INT("refused", (int64_t)counts.refused),
+             LOG_INT("unsent", (int64_t)(counts.unsent + late.udp.unsent)),
+             LOG_INT("tcp_queries", (int64_t)late.tcp.queries));
 }
 
 static void on_signal(struct ev_loop *loop, ev_signal *watcher, int revents)
@@ -261,12 +255,22 @@ static void watch_signals(struct program *p)
     ev_signal_start(p->loop, &p->on_int);
 }
 
+static void watch_etcd(struct program *p)
+{
+    outage_init(&p->outage, p->loop, "etcd", p->options.etcd_timeout_ms,
+                "etcd has been away for longer than etcd-timeout, trying on");
+    p->followed.away_line = "etcd away, no records yet";
+    p->followed.back_line = "etcd is followed";
+    outage_join(&p->outage, &p->followed, true);
+}
+
 static int run(struct program *p, struct err *err)
 {
     const struct store_sync_config config = {.loop = p->loop,
                                              .etcd = p->etcd,
                                              .snapshot = p->snapshot,
                                              .path_prefix = p->options.path_prefix,
+                                             .followed = &p->followed,
                                              .on_ready = on_ready,
                                              .data = p};
     watch_signals(p);
@@ -274,7 +278,18 @@ static int run(struct program *p, struct err *err)
     if (r == 0) {
         log_info("skydns started", LOG_STR("version", version_string),
                  LOG_INT("workers", p->options.workers), LOG_STR("machines", p->options.machines));
+        watch_etcd(p);
         p->sync = store_sync_start(&config);
+        p->status = (struct metrics_sources){
+            .start_s = p->start_s,
+            .etcd = p->etcd,
+            .outage = &p->outage,
+            .followed = &p->followed,
+            .sync = p->sync,
+            .resolver = p->resolver,
+            .workers = p->workers,
+            .worker_count = p->options.workers,
+        };
         ev_run(p->loop, 0);
     }
     /* A second signal ends the program at once. */
@@ -288,11 +303,14 @@ static void close_all(struct program *p)
 {
     http_server_free(p->http);
     store_sync_stop(p->sync);
+    if (p->sync) {
+        outage_fini(&p->outage);
+    }
     etcd_free(p->etcd);
     resolver_free(p->resolver);
     engine_free(p->resolver_engine);
     for (unsigned i = 0; i < p->options.workers; i++) {
-        worker_free(p->lanes[i].worker);
+        worker_free(p->workers[i]);
         udp_server_free(p->lanes[i].udp);
         engine_free(p->lanes[i].engine);
     }
@@ -342,6 +360,7 @@ int main(int argc, char **argv)
         .has_nameservers = p->options.nameserver_count > 0,
         .ndots = p->options.ndots,
     };
+    p->start_s = clock_wall_s();
     p->loop = ev_default_loop(EVFLAG_AUTO);
     p->snapshot = snapshot_new();
     r = open_all(p, &err);

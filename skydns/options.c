@@ -15,11 +15,14 @@ enum { UDP_SIZE_MIN = 512, UDP_SIZE_MAX = 4096 };
 /* More labels than a name can have, so that "forward nothing" can be said. */
 enum { NDOTS_MAX = DNAME_LABELS_MAX + 1 };
 
+/* Longer than a day is never: whoever gives more means something else. */
+enum { ETCD_TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
+
 /* The flags as typed; what is text here is checked one by one afterwards. */
 struct raw {
     const char *machines, *address, *domain, *hostmaster, *local, *path_prefix, *nameservers,
         *http_address;
-    int64_t ndots, rtimeout_ms, workers, max_udp_size;
+    int64_t ndots, rtimeout_ms, etcd_timeout_ms, workers, max_udp_size;
 };
 
 static int64_t default_workers(void)
@@ -70,7 +73,10 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"workers", FLAG_INT, &raw->workers, .min = 1, .max = OPTIONS_WORKERS_MAX,
          .help = "threads that answer UDP"},
         {"http-addr", FLAG_STRING, &raw->http_address,
-         .help = "IP:port for /healthz and /readiness; none: off"},
+         .help = "IP:port for /healthz, /readiness and /metrics; none: off"},
+        {"etcd-timeout", FLAG_DURATION_MS, &raw->etcd_timeout_ms, .min = 1,
+         .max = ETCD_TIMEOUT_MAX_MS,
+         .help = "etcd away for longer is logged as an error and shows in /readiness?strict"},
         {"etcd3", FLAG_IGNORED_BOOL, .help = "accepted; the v3 API is always used"},
         {"verbose", FLAG_BOOL, &o->verbose, .help = "log each query"},
         {"version", FLAG_BOOL, &o->version, .help = "print the version and exit"},
@@ -224,6 +230,7 @@ static int check(struct options *o, const struct raw *raw, struct err *err)
     o->machines = raw->machines;
     o->ndots = (unsigned)raw->ndots;
     o->rtimeout_ms = (uint32_t)raw->rtimeout_ms;
+    o->etcd_timeout_ms = raw->etcd_timeout_ms;
     o->workers = (unsigned)raw->workers;
     o->max_udp_size = (uint16_t)raw->max_udp_size;
     return r;
@@ -250,6 +257,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .http_address = "",
         .ndots = 2,
         .rtimeout_ms = 2000,
+        .etcd_timeout_ms = 10000,
         .workers = default_workers(),
         .max_udp_size = 1232,
     };

@@ -42,6 +42,7 @@ struct options {
 
     bool has_http;
     struct addr http_address;
+    int64_t etcd_timeout_ms; /* etcd away for longer is an error; it is waited for all the same */
     bool verbose;
     bool version;
 };

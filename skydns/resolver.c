@@ -35,7 +35,20 @@ struct lookup {
 
 TAILQ_HEAD(deferred_list, deferred);
 
+/* Written by the resolver's thread, read by others. */
+struct resolver_counts {
+    struct query_counts udp;
+    struct query_counts tcp;
+    struct counter forwarded;
+    struct counter lookups;
+    struct counter failures;
+    struct counter waiting;
+    struct counter in_hand;
+    struct counter connections;
+};
+
 struct resolver {
+    struct resolver_counts counts;
     struct resolver_config config;
     struct ev_loop *loop;
     pthread_t thread;
@@ -109,11 +122,11 @@ static void finish(struct resolver *r, struct deferred *d, size_t len)
         struct engine_query query = query_of(r, d);
         query_log(&query, r->reply, len);
     }
+    query_counts_reply(d->origin.udp ? &r->counts.udp : &r->counts.tcp, r->reply, len);
     if (!d->origin.udp) {
         (void)tcp_server_reply(r->tcp, d->origin.tcp, r->reply, len); /* gone: nobody to tell */
-    } else if (len) {
-        (void)udp_server_send_one(d->origin.udp, &d->client, &d->local, r->reply,
-                                  len); /* lost, as on any link: the client asks again */
+    } else if (len && !udp_server_send_one(d->origin.udp, &d->client, &d->local, r->reply, len)) {
+        counter_add(&r->counts.udp.unsent, 1); /* as on any link: the client asks again */
     }
     release(r, d);
 }
@@ -151,7 +164,9 @@ static void on_external(void *data, const uint8_t *reply, size_t len)
 {
     struct lookup_item *item = data;
     struct deferred *d = item->lookup->deferred;
-    if (reply && len <= EXTERNAL_UDP_SIZE) {
+    if (!reply) {
+        counter_add(&d->resolver->counts.failures, 1);
+    } else if (len <= EXTERNAL_UDP_SIZE) {
         item->reply = xmalloc(len);
         item->len = len;
         memcpy(item->reply, reply, len);
@@ -179,7 +194,9 @@ static void look_up(struct resolver *r, struct deferred *d)
         item->lookup = lookup;
         item->question = r->deferral.questions[i];
         size_t len = external_query(&item->question, (uint16_t)rng_next(&r->rng), wire);
-        lookup->waiting += forwarder_send(r->forwarder, wire, len, ENGINE_UDP, on_external, item);
+        bool is_sent = forwarder_send(r->forwarder, wire, len, ENGINE_UDP, on_external, item);
+        counter_add(is_sent ? &r->counts.lookups : &r->counts.failures, 1);
+        lookup->waiting += is_sent;
     }
     if (lookup->waiting == 0) { /* none could be sent */
         answer_with_externals(r, d);
@@ -197,6 +214,18 @@ static void on_forwarded(void *data, const uint8_t *reply, size_t len)
     if (reply_len) {
         finish(r, d, reply_len);
     } else {
+        counter_add(&r->counts.failures, 1);
+        refuse(r, d);
+    }
+}
+
+static void forward(struct resolver *r, struct deferred *d)
+{
+    enum engine_transport transport = d->origin.udp ? ENGINE_UDP : ENGINE_TCP;
+    if (forwarder_send(r->forwarder, d->wire, d->len, transport, on_forwarded, d)) {
+        counter_add(&r->counts.forwarded, 1);
+    } else {
+        counter_add(&r->counts.failures, 1);
         refuse(r, d);
     }
 }
@@ -219,8 +248,9 @@ static void begin(struct resolver *r, struct deferred *d)
     }
     if (r->deferral.kind == ENGINE_DEFER_LOOKUP) {
         look_up(r, d);
-    } else if (r->deferral.kind != ENGINE_DEFER_FORWARD ||
-               !forwarder_send(r->forwarder, d->wire, d->len, query.transport, on_forwarded, d)) {
+    } else if (r->deferral.kind == ENGINE_DEFER_FORWARD) {
+        forward(r, d);
+    } else {
         refuse(r, d);
     }
 }
@@ -304,12 +334,20 @@ static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp,
     struct deferred_origin origin = {.tcp = tcp->connection};
     enum engine_verdict verdict =
         engine_answer(r->config.engine, r->store, &query, NULL, reply, ret_len, &r->deferral);
+    struct query_counts *counts = &r->counts.tcp;
     if (verdict == ENGINE_DEFER) {
         if (resolver_defer(r, r->config.workers, &query, r->deferral.kind, &origin)) {
+            counter_add(&counts->deferred, 1);
             return ENGINE_DEFER;
         }
         *ret_len = engine_servfail(r->config.engine, &query, reply);
+        counter_add(&counts->refused, 1);
         verdict = ENGINE_REPLY;
+    } else {
+        counter_add(verdict == ENGINE_REPLY ? &counts->answered : &counts->dropped, 1);
+    }
+    if (verdict == ENGINE_REPLY) {
+        query_counts_reply(counts, reply, *ret_len);
     }
     if (r->config.verbose && verdict == ENGINE_REPLY) {
         query_log(&query, reply, *ret_len);
@@ -339,6 +377,9 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
         r->store = NULL;
         snapshot_leave(r->config.reader);
     }
+    counter_set(&r->counts.waiting, forwarder_outstanding(r->forwarder));
+    counter_set(&r->counts.in_hand, r->in_hand_count);
+    counter_set(&r->counts.connections, tcp_server_connections(r->tcp));
     if (r->draining && !r->rings_pending && r->in_hand_count == 0 &&
         tcp_server_connections(r->tcp) == 0) {
         ev_break(loop, EVBREAK_ALL);
@@ -413,7 +454,7 @@ static int open_tcp(struct resolver *r, struct err *err)
 int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
                  struct err *err)
 {
-    struct resolver *r = xcalloc(1, sizeof(*r));
+    struct resolver *r = xcalloc_aligned(alignof(struct resolver), sizeof(*r));
     r->config = *config;
     TAILQ_INIT(&r->in_hand);
     rng_seed(&r->rng);
@@ -493,4 +534,19 @@ void resolver_free(struct resolver *resolver)
     free(resolver->rings);
     ev_loop_destroy(resolver->loop);
     free(resolver);
+}
+
+void resolver_sums(const struct resolver *resolver, struct resolver_sums *ret_sums)
+{
+    const struct resolver_counts *counts = &resolver->counts;
+    *ret_sums = (struct resolver_sums){
+        .forwarded = counter_get(&counts->forwarded),
+        .lookups = counter_get(&counts->lookups),
+        .failures = counter_get(&counts->failures),
+        .waiting = counter_get(&counts->waiting),
+        .in_hand = counter_get(&counts->in_hand),
+        .connections = counter_get(&counts->connections),
+    };
+    query_sums_add(&ret_sums->udp, &counts->udp);
+    query_sums_add(&ret_sums->tcp, &counts->tcp);
 }

@@ -22,6 +22,7 @@
 #include "common/attributes.h"
 #include "common/err.h"
 #include "skydns/engine.h"
+#include "skydns/query_counts.h"
 
 struct deferred_origin;
 struct resolver;
@@ -71,5 +72,22 @@ bool resolver_defer(struct resolver *resolver, unsigned producer, const struct e
 void resolver_stop(struct resolver *resolver);
 
 void resolver_free(struct resolver *resolver); /* stopped; NULL is fine */
+
+struct resolver_sums {
+    /* Since the start */
+    struct query_sums udp; /* the late replies; the queries are the workers' */
+    struct query_sums tcp;
+    uint64_t forwarded; /* clients' queries sent on */
+    uint64_t lookups;   /* questions of our own sent */
+    uint64_t failures;  /* of both: not answered usefully, or not sent */
+
+    /* When the thread last went to sleep */
+    uint64_t waiting;     /* questions that nameservers have not answered */
+    uint64_t in_hand;     /* deferred queries */
+    uint64_t connections; /* TCP */
+};
+
+/* Any thread. */
+void resolver_sums(const struct resolver *resolver, struct resolver_sums *ret_sums);
 
 #endif

@@ -6,6 +6,7 @@
 #include "common/err.h"
 #include "common/etcd_mirror.h"
 #include "common/log.h"
+#include "common/outage.h"
 #include "common/record_json.h"
 #include "common/record_key.h"
 #include "common/xalloc.h"
@@ -22,6 +23,7 @@ struct store_sync {
     struct snapshot *snapshot;
     void (*on_ready)(void *data);
     void *data;
+    struct outage_source *followed; /* NULL: nobody asks */
 
     struct etcd_mirror *mirror;
     struct store_writer *writer;
@@ -31,7 +33,6 @@ struct store_sync {
 
     const struct store *published; /* the newest version; NULL before the first */
     bool is_ready;
-    bool is_away;
     uint64_t skipped_before_read; /* `skipped` when the running full read began */
     struct store_sync_counts counts;
 };
@@ -109,6 +110,7 @@ static void publish(struct store_sync *sync, const struct store *store,
     snapshot_publish(sync->snapshot, store, garbage);
     sync->published = store;
     sync->counts.published++;
+    sync->counts.published_revision = store_revision(store);
     if (snapshot_reclaim(sync->snapshot)) {
         ev_timer_again(sync->loop, &sync->reclaim);
     }
@@ -125,6 +127,7 @@ static void on_commit(void *data, int64_t revision, bool full)
     sync->counts.keys = store_writer_count(sync->writer);
     sync->counts.revision = revision;
     if (full) {
+        sync->counts.reads++;
         log_info(sync->is_ready ? "records read again" : "records read",
                  LOG_INT("keys", (int64_t)sync->counts.keys),
                  LOG_INT("skipped", (int64_t)(sync->counts.skipped - sync->skipped_before_read)),
@@ -141,13 +144,11 @@ static void on_commit(void *data, int64_t revision, bool full)
 static void on_state(void *data, const struct err *err)
 {
     struct store_sync *sync = data;
-    if (err && !sync->is_away) {
-        log_warn(sync->is_ready ? "etcd away, answering from memory" : "etcd away, no records yet",
-                 LOG_STR("reason", err->msg));
-    } else if (!err && sync->is_away) {
-        log_info("etcd back");
+    if (sync->followed && err) {
+        outage_away(sync->followed, err);
+    } else if (sync->followed) {
+        outage_back(sync->followed);
     }
-    sync->is_away = err != NULL;
 }
 
 /* ---- Life ---- */
@@ -172,6 +173,7 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     sync->snapshot = config->snapshot;
     sync->on_ready = config->on_ready;
     sync->data = config->data;
+    sync->followed = config->followed;
     sync->prefix = key_prefix(config->path_prefix);
     sync->config_key = xasprintf("%sconfig", sync->prefix);
     sync->writer = store_writer_new();

@@ -23,6 +23,7 @@
 #include "common/etcd.h"
 #include "skydns/snapshot.h"
 
+struct outage_source;
 struct store_sync;
 
 struct store_sync_config {
@@ -30,6 +31,9 @@ struct store_sync_config {
     struct etcd *etcd;         /* borrowed, on the same loop */
     struct snapshot *snapshot; /* borrowed */
     const char *path_prefix;   /* "skydns"; slashes around it do not matter; copied */
+
+    /* Told whether etcd is followed; joined already; borrowed. NULL: nobody asks. */
+    struct outage_source *followed;
 
     /* Once, when the first full content has been published. May be NULL. */
     void (*on_ready)(void *data);
@@ -49,7 +53,10 @@ struct store_sync_counts {
     size_t keys;        /* records held */
     uint64_t skipped;   /* keys and values that could not be understood, since the start */
     uint64_t published; /* versions */
+    uint64_t reads;     /* full ones */
     int64_t revision;   /* of etcd, up to which everything is in; 0 before the first full content */
+    int64_t
+        published_revision; /* of the newest version; revisions that change no record make none */
 };
 
 struct store_sync_counts store_sync_counts(const struct store_sync *sync);

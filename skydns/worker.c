@@ -1,7 +1,6 @@
 #include "skydns/worker.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +8,7 @@
 #include "common/xalloc.h"
 #include "skydns/deferred.h"
 #include "skydns/engine.h"
+#include "skydns/query_counts.h"
 #include "skydns/query_log.h"
 #include "skydns/resolver.h"
 #include "skydns/rng.h"
@@ -16,16 +16,11 @@
 #include "skydns/udp_server.h"
 
 struct worker {
+    struct query_counts counts;
     struct worker_config config;
     pthread_t thread;
     struct rng rng;
-    struct worker_counts batch; /* of the batch in hand */
     struct engine_deferral deferral;
-    _Atomic uint64_t queries;
-    _Atomic uint64_t replies;
-    _Atomic uint64_t deferred;
-    _Atomic uint64_t refused;
-    _Atomic uint64_t unsent;
 };
 
 static void answer(struct worker *w, const struct store *store, int64_t now_s,
@@ -45,41 +40,26 @@ static void answer(struct worker *w, const struct store *store, int64_t now_s,
     switch (engine_answer(config->engine, store, &query, NULL, packet->reply, &packet->reply_len,
                           &w->deferral)) {
     case ENGINE_REPLY:
-        w->batch.replies++;
+        counter_add(&w->counts.answered, 1);
         break;
     case ENGINE_DROP:
+        counter_add(&w->counts.dropped, 1);
         packet->reply_len = 0;
         return;
     case ENGINE_DEFER:
         packet->reply_len = 0;
         if (resolver_defer(config->resolver, config->index, &query, w->deferral.kind, &origin)) {
-            w->batch.deferred++;
+            counter_add(&w->counts.deferred, 1);
             return;
         }
         packet->reply_len = engine_servfail(config->engine, &query, packet->reply);
-        w->batch.refused++;
+        counter_add(&w->counts.refused, 1);
         break;
     }
+    query_counts_reply(&w->counts, packet->reply, packet->reply_len);
     if (config->verbose) {
         query_log(&query, packet->reply, packet->reply_len);
     }
-}
-
-/* The only writer, so reading and writing need not be one step. */
-static void add(_Atomic uint64_t *counter, uint64_t n)
-{
-    uint64_t now = atomic_load_explicit(counter, memory_order_relaxed);
-    atomic_store_explicit(counter, now + n, memory_order_relaxed);
-}
-
-static void count_batch(struct worker *w)
-{
-    add(&w->queries, w->batch.queries);
-    add(&w->replies, w->batch.replies);
-    add(&w->deferred, w->batch.deferred);
-    add(&w->refused, w->batch.refused);
-    add(&w->unsent, w->batch.unsent);
-    w->batch = (struct worker_counts){0};
 }
 
 static void *run(void *data)
@@ -94,9 +74,10 @@ static void *run(void *data)
             answer(w, store, now_s, &packets[i]);
         }
         snapshot_leave(w->config.reader);
-        w->batch.queries = count;
-        w->batch.unsent = udp_server_send(w->config.udp);
-        count_batch(w);
+        size_t unsent = udp_server_send(w->config.udp);
+        if (unsent) {
+            counter_add(&w->counts.unsent, unsent);
+        }
     }
     return NULL;
 }
@@ -104,7 +85,7 @@ static void *run(void *data)
 int worker_start(const struct worker_config *config, struct worker **ret_worker, struct err *err)
 {
     char name[16]; /* the kernel's limit */
-    struct worker *w = xcalloc(1, sizeof(*w));
+    struct worker *w = xcalloc_aligned(alignof(struct worker), sizeof(*w));
     w->config = *config;
     rng_seed(&w->rng);
     int r = -pthread_create(&w->thread, NULL, run, w);
@@ -128,11 +109,7 @@ void worker_free(struct worker *worker)
     free(worker);
 }
 
-void worker_counts_add(const struct worker *worker, struct worker_counts *sum)
+void worker_sums_add(const struct worker *worker, struct query_sums *sums)
 {
-    sum->queries += atomic_load_explicit(&worker->queries, memory_order_relaxed);
-    sum->replies += atomic_load_explicit(&worker->replies, memory_order_relaxed);
-    sum->deferred += atomic_load_explicit(&worker->deferred, memory_order_relaxed);
-    sum->refused += atomic_load_explicit(&worker->refused, memory_order_relaxed);
-    sum->unsent += atomic_load_explicit(&worker->unsent, memory_order_relaxed);
+    query_sums_add(sums, &worker->counts);
 }

@@ -11,6 +11,7 @@
 #include "common/err.h"
 
 struct engine;
+struct query_sums;
 struct resolver;
 struct snapshot_reader;
 struct udp_server;
@@ -26,15 +27,6 @@ struct worker_config {
     bool verbose;
 };
 
-/* Since the thread started. Written by the worker, once a batch; any thread may read. */
-struct worker_counts {
-    uint64_t queries;  /* packets received */
-    uint64_t replies;  /* answered by the worker */
-    uint64_t deferred; /* handed to the resolver */
-    uint64_t refused;  /* SERVFAIL because the resolver had no room */
-    uint64_t unsent;   /* replies the kernel did not take */
-};
-
 /* Main thread. */
 int worker_start(const struct worker_config *config, struct worker **ret_worker,
                  struct err *err) MUST_CHECK;
@@ -44,7 +36,7 @@ void worker_join(struct worker *worker);
 
 void worker_free(struct worker *worker); /* joined; NULL is fine */
 
-/* Any thread: adds the worker's counts to the sum. */
-void worker_counts_add(const struct worker *worker, struct worker_counts *sum);
+/* Any thread: adds what the worker has counted since it started (query_counts.h). */
+void worker_sums_add(const struct worker *worker, struct query_sums *sums);
 
 #endif

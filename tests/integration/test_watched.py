@@ -2,12 +2,19 @@
 
 import re
 import signal
+import socket
 from pathlib import Path
 
+import dns.flags
+import dns.message
+import dns.query
+import dns.rcode
 import pytest
+from dns_client import TIMEOUT_S, QueryLoad
 from kube import service
-from programs import http_get, wait_until
+from programs import http_get, reserve_port, wait_until
 from prometheus import Page, parse
+from records import SVC, value
 from test_pipeline import WEB
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,14 +126,14 @@ def check_an_etcd_outage(bed, watched: Watched, take_away, bring_back, reason: s
     assert page.get("etcd_silence_seconds") >= 1
     assert page.total("etcd_reconnects_total") == before
     bring_back()
-    assert watched.wait_strict(200) == "ok\n"
+    assert watched.wait_strict(200).strip() == "ok"
     watched.wait_metric(1, "etcd_up")
     page = watched.metrics()
     assert page.get("etcd_overdue") == 0
     assert page.total("etcd_reconnects_total") == before + 1
     assert page.get("etcd_reconnects_total", reason=reason) >= 1
-    errors = watched.lines("etcd has been failing for longer than", since)
-    assert len(errors) == 1 and errors[0].startswith("error "), errors
+    errors = [line for line in watched.program.lines[since:] if line.startswith("error ")]
+    assert len(errors) == 1 and "-timeout, trying on timeout_ms=1000 reason=" in errors[0], errors
     assert len(watched.lines(" after_ms=", since)) >= 1
 
 
@@ -175,6 +182,114 @@ def test_kube2sky_without_the_api(bed):
         assert away and len(set(line.split(" ", 2)[2] for line in away)) == len(away), "no line twice"
         assert len(watched.lines(f"API is followed kind={kind} after_ms=", since)) == 1
     assert len(watched.lines("the API has been failing for longer than", since)) == 1
+
+
+def watched_skydns(bed, *flags: str) -> Watched:
+    port = reserve_port()
+    bed.start_skydns(f"-http-addr=127.0.0.1:{port}", "-etcd-timeout=1s", *(flags or ("-no-rec",)))
+    watched = Watched(bed.skydns, port, "skydns_")
+    assert watched.wait_strict(200) == "ok"
+    return watched
+
+
+def test_skydns_counts_what_it_does(bare_bed):
+    bed = bare_bed
+    bed.start_etcd()
+    bed.etcd.put(f"{SVC}/default/web/a", value("10.0.0.1"))
+    bed.etcd.put(f"{SVC}/default/bad/a", "no JSON")
+    for number in range(100):
+        bed.etcd.put(f"{SVC}/default/many/{number}", value(f"10.0.1.{number}"))
+    nobody = reserve_port()
+    watched = watched_skydns(bed, f"-nameservers=127.0.0.1:{nobody}", "-rtimeout=100ms")
+    before = watched.metrics()
+    assert before.names() == documented("skydns/skydns.8.scd")
+    assert before.get("store_records") == 101
+    assert before.get("keys_skipped_total") == 1
+    assert before.get("store_versions_total") == before.get("etcd_reads_total") == before.get("etcd_up") == 1
+    assert before.get("store_revision") == before.get("etcd_revision") == bed.etcd.revision()
+    assert before.total("queries_total") == before.total("replies_total") == 0
+
+    assert bed.dns.answers(WEB) == ["10.0.0.1"]
+    assert bed.dns.answers("no.svc.cluster.local") == ["NXDOMAIN"]
+    assert bed.dns.answers("www.example.org") == ["SERVFAIL"]
+    assert bed.dns.query("many.default.svc.cluster.local").flags & dns.flags.TC
+    from_the_future = dns.message.make_query(WEB, "A")
+    from_the_future.use_edns(1)
+    assert bed.dns.send(from_the_future).rcode() == dns.rcode.BADVERS
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.sendto(b"no query", ("127.0.0.1", bed.dns.port))
+    with socket.create_connection(("127.0.0.1", bed.dns.port), TIMEOUT_S) as tcp:
+        for name, rcode in ((WEB, dns.rcode.NOERROR), ("www.example.org", dns.rcode.SERVFAIL)):
+            dns.query.send_tcp(tcp, dns.message.make_query(name, "A"))
+            assert dns.query.receive_tcp(tcp)[0].rcode() == rcode
+        watched.wait_metric(1, "tcp_connections")
+    watched.wait_metric(0, "tcp_connections")
+    watched.wait_metric(1, "queries_total", transport="udp", verdict="dropped")
+
+    after = watched.metrics()
+    assert after.get("queries_total", transport="udp", verdict="answered") == 4
+    assert after.get("queries_total", transport="udp", verdict="deferred") == 1
+    assert after.get("queries_total", transport="tcp", verdict="answered") == 1
+    assert after.get("queries_total", transport="tcp", verdict="deferred") == 1
+    assert after.total("queries_total") == 8
+    for rcode, count in {"NOERROR": 2, "NXDOMAIN": 1, "SERVFAIL": 1, "BADVERS": 1}.items():
+        assert after.get("replies_total", transport="udp", rcode=rcode) == count, rcode
+    assert after.get("replies_total", transport="tcp", rcode="NOERROR") == 1
+    assert after.get("replies_total", transport="tcp", rcode="SERVFAIL") == 1
+    assert after.total("replies_total") == 7
+    assert after.get("truncated_total", transport="udp") == 1
+    assert after.get("truncated_total", transport="tcp") == 0
+    assert after.get("forwarded_total") == after.get("forward_failures_total") == 2
+    assert after.get("udp_unsent_total") == 0
+    assert watched.ask("/healthz")[0] == 200
+
+    bed.etcd.put("/skydns/com/other", "no JSON")
+    watched.wait_metric(bed.etcd.revision(), "etcd_revision")
+    assert watched.metrics().get("store_revision") == before.get("store_revision")
+    bed.etcd.put(f"{SVC}/default/web/b", value("10.0.0.2"))
+    watched.wait_metric(bed.etcd.revision(), "store_revision")
+    assert watched.metrics().get("store_versions_total") == 2
+
+
+@pytest.mark.parametrize("way", ["killed", "stopped"])
+def test_skydns_without_etcd(bare_bed, way):
+    bed = bare_bed
+    bed.start_etcd()
+    bed.etcd.put(f"{SVC}/default/web/a", value("10.0.0.1"))
+    watched = watched_skydns(bed)
+    since = len(bed.skydns.lines)
+    with QueryLoad(bed.dns, WEB, ["10.0.0.1"]):
+        if way == "killed":
+            check_an_etcd_outage(bed, watched, bed.etcd_program.kill, bed.start_etcd, "unavailable")
+        else:
+            stop, go = signal.SIGSTOP, signal.SIGCONT
+            check_an_etcd_outage(
+                bed,
+                watched,
+                lambda: bed.etcd_program.signal(stop),
+                lambda: bed.etcd_program.signal(go),
+                "unavailable",
+            )
+    away = watched.lines("etcd away, answering from memory", since)
+    assert away and len(set(line.split(" ", 2)[2] for line in away)) == len(away), "no line twice"
+    assert len(watched.lines("etcd is followed after_ms=", since)) == 1
+
+
+def test_skydns_before_its_first_sync(bare_bed):
+    bed = bare_bed
+    port = reserve_port()
+    bed.start_skydns("-no-rec", f"-http-addr=127.0.0.1:{port}", "-etcd-timeout=1s", is_waiting=False)
+    watched = Watched(bed.skydns, port, "skydns_")
+    bed.skydns.wait_line("etcd has been away for longer than etcd-timeout")
+    for path in ("/readiness", "/readiness?strict"):
+        status, why = watched.ask(path)
+        assert status == 503 and "the records have not been read from etcd yet: etcd at http" in why, why
+    page = watched.metrics()
+    assert page.get("ready") == page.get("etcd_up") == page.get("store_records") == 0
+    assert page.get("etcd_overdue") == 1
+    bed.start_etcd()
+    wait_until(lambda: watched.ask("/readiness?strict") == (200, "ok"), "ready")
+    assert watched.metrics().total("etcd_reconnects_total") == 0
 
 
 def test_kube2sky_before_its_first_sync(bare_bed):

@@ -14,7 +14,7 @@
 
 #include "skydns/options.h"
 
-enum { ARGS_MAX = 6 };
+enum { ARGS_MAX = 7 };
 
 static const char *const variables[] = {"ETCD_MACHINES",      "SKYDNS_ADDR",   "SKYDNS_DOMAIN",
                                         "SKYDNS_PATH_PREFIX", "SKYDNS_NDOTS",  "SKYDNS_NAMESERVERS",
@@ -71,6 +71,7 @@ static void test_defaults(void **state)
     assert_false(o.no_rec || o.verbose || o.version || o.has_http);
     assert_int_equal(o.ndots, 2);
     assert_int_equal(o.rtimeout_ms, 2000);
+    assert_int_equal(o.etcd_timeout_ms, 10000);
     assert_int_equal(o.max_udp_size, 1232);
     assert_in_range(o.workers, 1, OPTIONS_WORKERS_DEFAULT);
 }
@@ -125,12 +126,17 @@ static void test_other_values(void **state)
 {
     struct options o;
     (void)state;
-    const char *args[ARGS_MAX] = {
-        "-hostmaster=dns@ops.example", "-rtimeout=250ms",           "-workers=3",
-        "-max-udp-size=512",           "-http-addr=127.0.0.1:8080", "-local=A.Skydns.Local"};
+    const char *args[ARGS_MAX] = {"-hostmaster=dns@ops.example",
+                                  "-rtimeout=250ms",
+                                  "-workers=3",
+                                  "-max-udp-size=512",
+                                  "-http-addr=127.0.0.1:8080",
+                                  "-local=A.Skydns.Local",
+                                  "-etcd-timeout=3s"};
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_name(&o.hostmaster, "dns.ops.example.");
     assert_int_equal(o.rtimeout_ms, 250);
+    assert_int_equal(o.etcd_timeout_ms, 3000);
     assert_int_equal(o.workers, 3);
     assert_name(&o.local, "a.skydns.local.");
     assert_int_equal(o.max_udp_size, 512);
@@ -162,6 +168,7 @@ static void test_refused(void **state)
         {"-max-udp-size=100", {"-max-udp-size", "512"}},
         {"-workers=0", {"-workers", "1"}},
         {"-rtimeout=2", {"-rtimeout", "duration"}},
+        {"-etcd-timeout=0s", {"-etcd-timeout", "1"}},
         {"-http-addr=:8080", {"-http-addr", "`:8080`"}},
         {"-no-such-flag", {"unknown flag", "-no-such-flag"}},
         {"stray", {"unexpected argument", "`stray`"}},

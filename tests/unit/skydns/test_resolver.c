@@ -283,11 +283,11 @@ static void stop(struct fixture *f)
     resolver_stop(f->resolver);
 }
 
-static struct worker_counts counts(const struct fixture *f)
+static struct query_sums counts(const struct fixture *f)
 {
-    struct worker_counts sum = {0};
+    struct query_sums sum = {0};
     for (unsigned i = 0; i < WORKERS; i++) {
-        worker_counts_add(f->workers[i], &sum);
+        worker_sums_add(f->workers[i], &sum);
     }
     return sum;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/etcd_mirror.h"
+#include "common/outage.h"
 #include "skydns/store_sync.h"
 
 /* ---- The mirror ---- */
@@ -65,6 +66,8 @@ struct fixture {
     struct ev_loop *loop;
     struct snapshot *snapshot;
     struct snapshot_reader *reader;
+    struct outage outage;
+    struct outage_source followed;
     struct store_sync *sync;
     int ready_calls;
 };
@@ -81,7 +84,12 @@ static struct fixture *setup(const char *path_prefix)
     f->loop = ev_loop_new(0);
     f->snapshot = snapshot_new();
     f->reader = snapshot_reader_new(f->snapshot);
+    outage_init(&f->outage, f->loop, "etcd", 60000, "etcd is overdue");
+    f->followed.away_line = "etcd away";
+    f->followed.back_line = "etcd back";
+    outage_join(&f->outage, &f->followed, true);
     struct store_sync_config config = {.loop = f->loop,
+                                       .followed = &f->followed,
                                        .snapshot = f->snapshot,
                                        .path_prefix = path_prefix,
                                        .on_ready = on_ready,
@@ -94,6 +102,7 @@ static struct fixture *setup(const char *path_prefix)
 static void teardown(struct fixture *f)
 {
     store_sync_stop(f->sync);
+    outage_fini(&f->outage);
     assert_int_equal(mirrors, 0);
     snapshot_free(f->snapshot);
     ev_loop_destroy(f->loop);
@@ -354,23 +363,24 @@ static void test_lines_about_etcd(void **state)
     put("/skydns/local/a", "{", 2);
     commit(7, true);
     mirror.state(mirror.data, NULL);
+    assert_false(outage_is_away(&f->outage));
     mirror.state(mirror.data, &timeout);
-    mirror.state(mirror.data, &refused);
+    assert_true(outage_is_away(&f->outage));
     mirror.state(mirror.data, NULL);
+    assert_int_equal(f->followed.returns[OUTAGE_TIMEOUT], 1);
     full_begin();
     commit(9, true);
     capture_end(&c);
     print_message("%s", c.text);
     assert_int_equal(occurrences(c.text, "\n"), 7);
-    assert_int_equal(occurrences(c.text, "etcd away, no records yet "
-                                         "reason=\"connect 127.0.0.1:2379: refused\"\n"),
+    assert_int_equal(occurrences(c.text, "etcd away reason=\"connect 127.0.0.1:2379: refused\"\n"),
                      1);
-    assert_int_equal(occurrences(c.text, "etcd away, answering from memory reason=\"no answer\"\n"),
-                     1);
-    assert_int_equal(occurrences(c.text, "etcd back\n"), 2);
+    assert_int_equal(occurrences(c.text, "etcd away reason=\"no answer\"\n"), 1);
+    assert_int_equal(occurrences(c.text, "etcd back after_ms="), 2);
     assert_int_equal(occurrences(c.text, "key skipped key=/skydns/local/a reason="), 1);
     assert_int_equal(occurrences(c.text, "records read keys=0 skipped=1 revision=7\n"), 1);
     assert_int_equal(occurrences(c.text, "records read again keys=0 skipped=0 revision=9\n"), 1);
+    assert_int_equal(store_sync_counts(f->sync).reads, 2);
     teardown(f);
 }
 

@@ -1,0 +1,124 @@
+#include "skydns/metrics_table.h"
+
+#include "common/etcd_metrics.h"
+#include "skydns/query_counts.h"
+#include "skydns/resolver.h"
+#include "skydns/store_sync.h"
+#include "skydns/worker.h"
+
+/* UDP from all threads, and TCP. */
+struct transport_sums {
+    const char *name;
+    struct query_sums sums;
+};
+
+/* ---- Queries ---- */
+
+static void write_verdicts(struct metrics_page *page, const struct transport_sums *transport)
+{
+    const struct query_sums *sums = &transport->sums;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } verdicts[] = {
+        {"answered", sums->answered},
+        {"deferred", sums->deferred},
+        {"dropped", sums->dropped},
+        {"refused", sums->refused},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(verdicts); i++) {
+        metrics_sample(page,
+                       METRIC_LABELS({"transport", transport->name}, {"verdict", verdicts[i].name}),
+                       verdicts[i].value);
+    }
+}
+
+static void write_rcodes(struct metrics_page *page, const struct transport_sums *transport)
+{
+    for (size_t i = 0; i < QUERY_RCODES; i++) {
+        metrics_sample(
+            page, METRIC_LABELS({"transport", transport->name}, {"rcode", query_rcode_name(i)}),
+            transport->sums.rcodes[i]);
+    }
+}
+
+static void write_queries(struct metrics_page *page, const struct transport_sums transports[2])
+{
+    metrics_family(page, METRIC_COUNTER, "queries_total",
+                   "Queries received, by what became of them at once: answered; deferred to the "
+                   "resolver, which waits; dropped, being none; refused, the resolver having no "
+                   "room.");
+    write_verdicts(page, &transports[0]);
+    write_verdicts(page, &transports[1]);
+    metrics_family(page, METRIC_COUNTER, "replies_total",
+                   "Replies, to deferred queries too, by what they say.");
+    write_rcodes(page, &transports[0]);
+    write_rcodes(page, &transports[1]);
+    metrics_family(page, METRIC_COUNTER, "truncated_total", "Replies with TC set.");
+    for (size_t i = 0; i < 2; i++) {
+        metrics_sample(page, METRIC_LABELS({"transport", transports[i].name}),
+                       transports[i].sums.truncated);
+    }
+    metrics_counter(page, "udp_unsent_total", "Replies that the kernel did not take.",
+                    transports[0].sums.unsent);
+}
+
+static void write_resolver(struct metrics_page *page, const struct resolver_sums *sums)
+{
+    metrics_counter(page, "forwarded_total", "Queries sent on to nameservers.", sums->forwarded);
+    metrics_counter(page, "lookups_total",
+                    "Questions asked of nameservers for targets outside the domain.",
+                    sums->lookups);
+    metrics_counter(page, "forward_failures_total",
+                    "Of these two, the ones that no nameserver answered, or that could not be "
+                    "sent.",
+                    sums->failures);
+    metrics_gauge(page, "forwards_waiting", "Questions that nameservers have not answered yet.",
+                  (double)sums->waiting);
+    metrics_gauge(page, "deferred_in_hand", "Deferred queries that wait for their answer.",
+                  (double)sums->in_hand);
+    metrics_gauge(page, "tcp_connections", "Open TCP connections.", (double)sums->connections);
+}
+
+/* ---- Records ---- */
+
+static void write_store(struct metrics_page *page, const struct store_sync_counts *counts)
+{
+    metrics_gauge(page, "store_records", "Records held.", (double)counts->keys);
+    metrics_gauge(page, "store_revision",
+                  "etcd's revision of the version that is answered from; changes that change no "
+                  "record make no version.",
+                  (double)counts->published_revision);
+    metrics_counter(page, "store_versions_total", "Versions published.", counts->published);
+    metrics_counter(page, "keys_skipped_total",
+                    "Keys and values that could not be understood, each time one came.",
+                    counts->skipped);
+}
+
+void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
+{
+    struct metrics_page page = metrics_page_begin(out, "skydns_");
+    struct transport_sums transports[2] = {{.name = "udp"}, {.name = "tcp"}};
+    struct resolver_sums resolver;
+    const struct store_sync_counts store = store_sync_counts(sources->sync);
+    const struct etcd_metrics etcd = {
+        .etcd = sources->etcd,
+        .outage = sources->outage,
+        .followed = sources->followed,
+        .reads = store.reads,
+        .revision = store.revision,
+    };
+    resolver_sums(sources->resolver, &resolver);
+    transports[0].sums = resolver.udp;
+    transports[1].sums = resolver.tcp;
+    for (size_t i = 0; i < sources->worker_count; i++) {
+        worker_sums_add(sources->workers[i], &transports[0].sums);
+    }
+    metrics_process(&page, sources->start_s);
+    metrics_gauge(&page, "ready", "1 once everything has been read from etcd, as in /readiness.",
+                  store_sync_is_ready(sources->sync));
+    etcd_metrics_write(&page, &etcd);
+    write_store(&page, &store);
+    write_queries(&page, transports);
+    write_resolver(&page, &resolver);
+}
