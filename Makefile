@@ -72,7 +72,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all objects deps run check check-unit check-integration check-faults fuzz bench lint format install clean help tests FORCE
+.PHONY: all objects deps run check check-unit check-integration check-faults fuzz bench bench-etcd lint format install clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 tests: all $(UNIT) $(FUZZ)
@@ -131,6 +131,10 @@ endef
 $(eval $(call component_tests,common,))
 $(foreach p,$(PROGRAMS),$(eval $(call component_tests,$(p),$(B)/lib$(p).a)))
 
+$(B)/tests/bench/etcd/%: $(B)/tests/bench/etcd/%.o $(B)/libkube2sky.a $(B)/libcommon.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_kube2sky) -o $@
+
 $(B)/man/%: $(wildcard $(PROGRAMS:%=%/*.scd))
 	$(call say,MAN,$@)
 	@mkdir -p $(@D)
@@ -170,6 +174,10 @@ BENCH_FLAGS ?=
 bench: all
 	@$(PYTHON) tests/bench/udp_ratio.py --bin $(B)/bin $(BENCH_FLAGS)
 
+# What the etcd client costs: CPU per put, key and event, keys/s.
+bench-etcd: $(B)/tests/bench/etcd/bench_etcd
+	@$(PYTHON) tests/bench/etcd_client.py --bench $< $(BENCH_FLAGS)
+
 lint: deps
 	@tests/support/lint
 
@@ -185,6 +193,6 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|lint|format|install|deps|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-etcd|lint|format|install|deps|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)

@@ -1,0 +1,399 @@
+/* What the etcd client costs, one figure or two for each run: tests/bench/etcd_client.py starts an
+ * etcd, runs this again and again, and shows the table. CPU is this process's own, in microseconds.
+ *
+ *     bench_etcd URL puts         single puts, 64 outstanding
+ *     bench_etcd URL txns         every key once, in transactions of 128 operations, 8 in flight
+ *     bench_etcd URL mirror       read all those keys
+ *     bench_etcd URL events       the same, say `ready`, then follow until each was changed once
+ *     bench_etcd URL idle         the same, then ten seconds of nothing
+ *     bench_etcd URL reconciler   kube2sky's way of writing as many keys into an empty etcd */
+#include <ev.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/etcd.h"
+#include "common/etcd_mirror.h"
+#include "common/outage.h"
+#include "common/xalloc.h"
+#include "kube2sky/inventory.h"
+#include "kube2sky/reconciler.h"
+
+enum {
+    KEYS = 100000,
+    PUTS = 20000,
+    PUTS_OUTSTANDING = 64,
+    TXNS_IN_FLIGHT = 8,
+    CALL_TIMEOUT_MS = 30000,
+    IDLE_S = 10,
+};
+
+/* The longest key and value that are made here. */
+enum { TEXT_MAX = 160 };
+
+static const char key_prefix[] = "/skydns/bench/";
+
+struct bench {
+    struct ev_loop *loop;
+    struct etcd *etcd;
+    int next;    /* key */
+    int pending; /* calls */
+    int64_t start_us;
+    int64_t start_cpu_us;
+
+    struct etcd_mirror *mirror;
+    bool is_following;
+    int keys;   /* of the first read */
+    int events; /* since then */
+    int events_wanted;
+
+    struct inventory *inventory;
+    struct reconciler *reconciler;
+    ev_timer timer;
+};
+
+static int64_t cpu_us(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+static void fail(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "bench_etcd: %s: %s\n", what, why);
+    exit(1);
+}
+
+static void start_clock(struct bench *b)
+{
+    b->start_us = clock_monotonic_us();
+    b->start_cpu_us = cpu_us();
+}
+
+static double elapsed_s(const struct bench *b)
+{
+    return (double)(clock_monotonic_us() - b->start_us) / 1e6;
+}
+
+static double used_cpu_us(const struct bench *b)
+{
+    return (double)(cpu_us() - b->start_cpu_us);
+}
+
+static struct slice key_of(int number, char *text)
+{
+    int len = snprintf(text, TEXT_MAX, "%ssvc-%06d/c88f1059", key_prefix, number);
+    return slice_of(text, (size_t)len);
+}
+
+static struct slice value_of(int number, char *text)
+{
+    int len = snprintf(
+        text, TEXT_MAX,
+        "{\"host\":\"10.%d.%d.%d\",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}",
+        number >> 16 & 255, number >> 8 & 255, number & 255);
+    return slice_of(text, (size_t)len);
+}
+
+/* ---- Writing, bare ---- */
+
+static void send_puts(struct bench *b);
+
+static void on_put(void *data, const struct etcd_write_reply *reply, const struct err *err)
+{
+    struct bench *b = data;
+    (void)reply;
+    if (err) {
+        fail("put", err->msg);
+    }
+    b->pending--;
+    send_puts(b);
+}
+
+static void send_puts(struct bench *b)
+{
+    char key[TEXT_MAX], value[TEXT_MAX];
+    while (b->next < PUTS && b->pending < PUTS_OUTSTANDING) {
+        const struct etcd_put put = {.key = key_of(b->next, key),
+                                     .value = value_of(b->next, value)};
+        b->next++;
+        b->pending++;
+        (void)etcd_put(b->etcd, &put, on_put, b);
+    }
+    if (b->pending == 0) {
+        ev_break(b->loop, EVBREAK_ALL);
+    }
+}
+
+static void bench_puts(struct bench *b)
+{
+    start_clock(b);
+    send_puts(b);
+    ev_run(b->loop, 0);
+    printf("cpu_us_per_put %.3f\nputs_per_s %.0f\n", used_cpu_us(b) / PUTS, PUTS / elapsed_s(b));
+}
+
+static void send_txns(struct bench *b);
+
+static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+{
+    struct bench *b = data;
+    (void)reply;
+    if (err) {
+        fail("transaction", err->msg);
+    }
+    b->pending--;
+    send_txns(b);
+}
+
+static void send_txns(struct bench *b)
+{
+    static char keys[ETCD_TXN_OPS_MAX][TEXT_MAX], values[ETCD_TXN_OPS_MAX][TEXT_MAX];
+    struct etcd_op ops[ETCD_TXN_OPS_MAX];
+    while (b->next < KEYS && b->pending < TXNS_IN_FLIGHT) {
+        size_t count = 0;
+        for (; count < ETCD_TXN_OPS_MAX && b->next < KEYS; count++, b->next++) {
+            ops[count] = (struct etcd_op){.kind = ETCD_OP_PUT,
+                                          .key = key_of(b->next, keys[count]),
+                                          .value = value_of(b->next, values[count])};
+        }
+        b->pending++;
+        (void)etcd_txn(b->etcd, &(struct etcd_txn){.ops = ops, .op_count = count}, on_txn, b);
+    }
+    if (b->pending == 0) {
+        ev_break(b->loop, EVBREAK_ALL);
+    }
+}
+
+static void bench_txns(struct bench *b)
+{
+    start_clock(b);
+    send_txns(b);
+    ev_run(b->loop, 0);
+    printf("cpu_us_per_key %.3f\nkeys_per_s %.0f\n", used_cpu_us(b) / KEYS, KEYS / elapsed_s(b));
+}
+
+/* ---- Reading ---- */
+
+static void on_full_begin(void *data)
+{
+    ((struct bench *)data)->keys = 0;
+}
+
+static void on_mirror_put(void *data, const struct etcd_kv *kv)
+{
+    struct bench *b = data;
+    (void)kv;
+    if (b->is_following) {
+        b->events++;
+    } else {
+        b->keys++;
+    }
+}
+
+static void on_mirror_del(void *data, struct slice key, int64_t revision)
+{
+    (void)data;
+    (void)key;
+    (void)revision;
+}
+
+static void on_commit(void *data, int64_t revision, bool full)
+{
+    struct bench *b = data;
+    (void)revision;
+    if (full && b->is_following) {
+        fail("mirror", "read everything again");
+    }
+    if (full ? b->events_wanted == 0 : b->events >= b->events_wanted) {
+        ev_break(b->loop, EVBREAK_ALL);
+    }
+}
+
+/* Once the watch stands, what was read is complete and what comes is an event. */
+static void on_state(void *data, const struct err *err)
+{
+    struct bench *b = data;
+    if (err) {
+        fail("mirror", err->msg);
+    }
+    if (b->events_wanted > 0) {
+        b->is_following = true;
+        start_clock(b);
+        printf("ready\n");
+        (void)fflush(stdout);
+    }
+}
+
+static void start_mirror(struct bench *b)
+{
+    b->mirror = etcd_mirror_start(b->etcd, &(struct etcd_mirror_config){
+                                               .prefix = slice_str(key_prefix),
+                                               .full_begin = on_full_begin,
+                                               .put = on_mirror_put,
+                                               .del = on_mirror_del,
+                                               .commit = on_commit,
+                                               .state = on_state,
+                                               .data = b,
+                                           });
+}
+
+static void check_keys(const struct bench *b)
+{
+    if (b->keys != KEYS) {
+        fail("mirror", "not as many keys as were written");
+    }
+}
+
+static void bench_mirror(struct bench *b)
+{
+    start_clock(b);
+    start_mirror(b);
+    ev_run(b->loop, 0);
+    printf("mirrored_s %.3f\ncpu_us_per_key_mirrored %.3f\n", elapsed_s(b), used_cpu_us(b) / KEYS);
+    check_keys(b);
+}
+
+static void bench_events(struct bench *b)
+{
+    b->events_wanted = KEYS;
+    start_mirror(b);
+    ev_run(b->loop, 0);
+    printf("cpu_us_per_event %.3f\nevents_per_s %.0f\n", used_cpu_us(b) / b->events,
+           b->events / elapsed_s(b));
+    check_keys(b);
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *w, int events)
+{
+    (void)w;
+    (void)events;
+    ev_break(loop, EVBREAK_ALL);
+}
+
+static void bench_idle(struct bench *b)
+{
+    start_mirror(b);
+    ev_run(b->loop, 0);
+    check_keys(b);
+    ev_timer_init(&b->timer, on_timer, IDLE_S, 0.0);
+    ev_timer_start(b->loop, &b->timer);
+    start_clock(b);
+    ev_run(b->loop, 0);
+    printf("idle_percent %.4f\n", used_cpu_us(b) / 1e4 / elapsed_s(b));
+}
+
+/* ---- Writing, as kube2sky does ---- */
+
+/* Each has two keys: its address and its port. */
+static void add_service(struct bench *b, const char *name, int number)
+{
+    struct kube_event event;
+    struct err err;
+    char line[512];
+    int len =
+        snprintf(line, sizeof(line),
+                 "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"namespace\":\"default\","
+                 "\"name\":\"%s\",\"resourceVersion\":\"1\"},\"spec\":{\"clusterIP\":"
+                 "\"10.%d.%d.%d\",\"ports\":[{\"name\":\"http\",\"port\":80,\"protocol\":\"TCP\"}]}"
+                 "}}",
+                 name, number >> 16 & 255, number >> 8 & 255, number & 255);
+    if (kube_decode_event(KUBE_SERVICE, slice_of(line, (size_t)len), &event, &err) < 0) {
+        fail("service", err.msg);
+    }
+    inventory_upsert(b->inventory, event.object);
+    event.object = NULL;
+    kube_event_fini(&event);
+}
+
+static void on_owner_changed(void *data, struct slice owner)
+{
+    reconciler_owner_changed(((struct bench *)data)->reconciler, owner);
+}
+
+static void on_check(struct ev_loop *loop, ev_timer *w, int events)
+{
+    const struct bench *b = w->data;
+    (void)events;
+    if (reconciler_has_synced(b->reconciler)) {
+        ev_break(loop, EVBREAK_ALL);
+    }
+}
+
+static void bench_reconciler(struct bench *b)
+{
+    struct outage outage;
+    outage_init(&outage, b->loop, "etcd", CALL_TIMEOUT_MS, "etcd is overdue");
+    b->inventory =
+        inventory_new(&(struct inventory_config){.changed = on_owner_changed, .data = b});
+    b->reconciler = reconciler_start(&(struct reconciler_config){
+        .loop = b->loop,
+        .etcd = b->etcd,
+        .inventory = b->inventory,
+        .outage = &outage,
+        .domain = "cluster.local.",
+        .ttl_s = 30,
+    });
+    inventory_list_begin(b->inventory, KUBE_ENDPOINTS);
+    inventory_list_end(b->inventory, KUBE_ENDPOINTS);
+    inventory_list_begin(b->inventory, KUBE_SERVICE);
+    add_service(b, "kubernetes", 1);
+    for (int number = 1; number < KEYS / 2; number++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "svc-%06d", number);
+        add_service(b, name, number + 1);
+    }
+    inventory_list_end(b->inventory, KUBE_SERVICE);
+
+    ev_timer_init(&b->timer, on_check, 0.001, 0.001);
+    b->timer.data = b;
+    ev_timer_start(b->loop, &b->timer);
+    start_clock(b);
+    ev_run(b->loop, 0);
+    double seconds = elapsed_s(b);
+    if (reconciler_get_stats(b->reconciler).keys_written != KEYS) {
+        fail("reconciler", "not as many keys written as wanted");
+    }
+    printf("reconciler_cpu_us_per_key %.3f\nreconciler_keys_per_s %.0f\n", used_cpu_us(b) / KEYS,
+           KEYS / seconds);
+    reconciler_stop(b->reconciler);
+    inventory_free(b->inventory);
+    outage_fini(&outage);
+}
+
+static void run(struct bench *b, const char *mode)
+{
+    static const struct {
+        const char *name;
+        void (*run)(struct bench *b);
+    } modes[] = {{"puts", bench_puts},     {"txns", bench_txns}, {"mirror", bench_mirror},
+                 {"events", bench_events}, {"idle", bench_idle}, {"reconciler", bench_reconciler}};
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strcmp(mode, modes[i].name) == 0) {
+            modes[i].run(b);
+            return;
+        }
+    }
+    fail(mode, "no such mode");
+}
+
+int main(int argc, char **argv)
+{
+    struct bench b = {.loop = ev_default_loop(0)};
+    struct err err;
+    if (argc != 3) {
+        fail("usage", "bench_etcd URL puts|txns|mirror|events|idle|reconciler");
+    }
+    const struct etcd_config config = {
+        .loop = b.loop, .endpoints = argv[1], .call_timeout_ms = CALL_TIMEOUT_MS};
+    if (etcd_new(&config, &b.etcd, &err) < 0) {
+        fail(argv[1], err.msg);
+    }
+    run(&b, argv[2]);
+    etcd_mirror_stop(b.mirror);
+    etcd_free(b.etcd);
+    return 0;
+}
