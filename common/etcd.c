@@ -15,6 +15,7 @@ struct etcd {
     struct ev_loop *loop;
     uint32_t call_timeout_ms;
     struct etcd_endpoints endpoints;
+    struct tls_client *tls;
     struct etcd_auth *auth; /* or NULL */
     struct etcd_link *calls;
     struct etcd_link *watches;
@@ -42,11 +43,25 @@ static struct etcd_auth *auth_of(struct etcd *etcd, const struct etcd_config *co
     });
 }
 
+/* The roots of the system are not read for nothing. */
+static bool needs_tls(const struct etcd_endpoints *endpoints, const struct tls_files *files)
+{
+    bool is_https = false;
+    for (size_t i = 0; i < endpoints->count; i++) {
+        is_https |= endpoints->items[i].is_tls;
+    }
+    return is_https || tls_files_any(files);
+}
+
 int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct err *err)
 {
     struct etcd *etcd = xcalloc(1, sizeof(*etcd));
     int rc = etcd_endpoints_parse(config->endpoints, &etcd->endpoints, err);
+    if (rc == 0 && needs_tls(&etcd->endpoints, &config->tls)) {
+        rc = tls_client_new(&config->tls, &etcd->tls, err);
+    }
     if (rc != 0) {
+        etcd_endpoints_fini(&etcd->endpoints);
         free(etcd);
         return rc;
     }
@@ -58,6 +73,9 @@ int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct er
         .endpoints = &etcd->endpoints,
         .look_up = config->look_up,
         .auth = etcd->auth,
+        .tls = etcd->tls,
+        .on_credentials = config->on_credentials,
+        .data = config->data,
     };
     etcd->calls = etcd_link_new(&link);
     etcd->watches = etcd_link_new(&link);
@@ -74,6 +92,7 @@ void etcd_free(struct etcd *etcd)
     etcd_link_free(etcd->watches);
     etcd_auth_free(etcd->auth);
     etcd_endpoints_fini(&etcd->endpoints);
+    tls_client_free(etcd->tls);
     free(etcd);
 }
 

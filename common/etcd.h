@@ -22,16 +22,16 @@
 #include "common/err.h"
 #include "common/name_lookup.h"
 #include "common/slice.h"
+#include "common/tls_client.h"
 
 struct etcd;
 struct etcd_call;
 
 struct etcd_config {
     struct ev_loop *loop;
-    const char *endpoints;    /* comma-separated URLs, "http://127.0.0.1:2379,..."; copied */
+    const char *endpoints;    /* comma-separated URLs, "https://10.0.0.1:2379,..."; copied */
     uint32_t call_timeout_ms; /* deadline of each unary call, from start to last byte */
     name_lookup_fn look_up;   /* of the endpoints' names, in a helper thread; NULL: the C library */
-    /* TLS material joins here. */
 
     /* For an etcd with authentication; NULL or empty: none. Copied. A password file (its first line
      * counts, not `password`) is read whenever etcd is asked for a token, so that a new password is
@@ -39,9 +39,16 @@ struct etcd_config {
     const char *username;
     const char *password;
     const char *password_file;
+
+    struct tls_files tls; /* for https endpoints, read at once in any case; copied */
+    /* Files of `tls` changed on disk: NULL when they are in use from the next connection on, else
+     * why the old ones stay in use; once for each change. Must not free the client. May be NULL. */
+    void (*on_credentials)(void *data, const struct err *err);
+    void *data; /* of on_credentials */
 };
 
-/* A bad URL is ERR_USAGE with a message that names it. No connection is made and no name looked up
+/* A bad URL is ERR_USAGE with a message that names it; a TLS file that cannot be used is another
+ * code, with a message that names the file. No connection is made and no name looked up
  * yet. */
 int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct err *err) MUST_CHECK;
 

@@ -12,7 +12,7 @@ static const char tls_scheme[] = "https://";
 
 static int usage(struct err *err, struct slice url, const char *problem)
 {
-    return err_set(err, ERR_USAGE, "etcd endpoint `%.*s`: %s; expected http://HOST:PORT",
+    return err_set(err, ERR_USAGE, "etcd endpoint `%.*s`: %s; expected http[s]://HOST:PORT",
                    (int)(url.len > 200 ? 200 : url.len), url.ptr, problem);
 }
 
@@ -111,10 +111,7 @@ static int parse_url(struct slice url, struct etcd_endpoints *list, struct err *
     uint16_t port = ETCD_DEFAULT_PORT;
     bool is_tls = slice_has_prefix(url, slice_str(tls_scheme));
     if (!is_tls && !slice_has_prefix(url, slice_str(scheme))) {
-        return usage(err, url, "not an http:// URL");
-    }
-    if (is_tls) {
-        return usage(err, url, "https is not supported");
+        return usage(err, url, "not an http:// or https:// URL");
     }
     size_t scheme_len = strlen(is_tls ? tls_scheme : scheme);
     struct slice authority = slice_of(url.ptr + scheme_len, url.len - scheme_len);

@@ -10,11 +10,15 @@
 #include "common/xalloc.h"
 
 /* A peer that accepts and says nothing (stopped, or no etcd) is left for the next one after 2 s:
- * a healthy etcd answers in a millisecond, a distant one in some hundred. */
-enum { OPEN_TIMEOUT_MS = 2000 };
+ * a healthy etcd answers in a millisecond, a distant one in some hundred. With TLS after 3 s: there
+ * are more round trips, and a member that comes back has a thousand handshakes to compute. */
+enum { OPEN_TIMEOUT_MS = 2000, OPEN_TLS_TIMEOUT_MS = 3000 };
 
 /* A lone etcd that restarts is back within a second or two. */
 enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000 };
+
+/* Where TLS was refused, somebody has to change something first. */
+enum { BACKOFF_REFUSED_MAX_MS = 5000 };
 
 /* etcd's --grpc-keepalive-min-time is 5 s; below it GOAWAY too_many_pings follows. A server set
  * higher than our first interval makes it double, up to an hour. */
@@ -42,9 +46,8 @@ struct etcd_call {
 };
 
 struct etcd_link {
+    struct etcd_link_config config;
     struct ev_loop *loop;
-    struct etcd_auth *auth; /* or NULL */
-    size_t endpoint_count;
     struct etcd_dialer *dialer; /* its endpoint: in use, or the next to be tried */
     bool is_dialing;            /* waiting for an address */
     struct grpc *grpc;
@@ -147,10 +150,11 @@ static void submit(struct etcd_call *call);
 static bool is_sent_again(struct etcd_call *call, int status, const struct err *err)
 {
     struct etcd_link *link = call->link;
-    if (!link->auth || call->config.is_tokenless || !etcd_auth_is_refusal(status, err->msg)) {
+    if (!link->config.auth || call->config.is_tokenless ||
+        !etcd_auth_is_refusal(status, err->msg)) {
         return false;
     }
-    etcd_auth_refused(link->auth, call->token_generation);
+    etcd_auth_refused(link->config.auth, call->token_generation);
     if (call->is_sent_again || call->has_message) {
         return false;
     }
@@ -175,10 +179,10 @@ static void on_stream_end(void *data, int status, const struct err *err)
     }
     struct err wrapped = *err;
     err_wrap(&wrapped, err->code, "etcd at %s", endpoint_url(link));
-    if (!link->auth && etcd_auth_is_refusal(status, err->msg)) {
+    if (!link->config.auth && etcd_auth_is_refusal(status, err->msg)) {
         err_wrap(&wrapped, err->code, "etcd wants a user name and a password");
     }
-    if (status == STATUS_UNAVAILABLE && link->endpoint_count > 1) {
+    if (status == STATUS_UNAVAILABLE && link->config.endpoints->count > 1) {
         call->doom = wrapped;
         leave_endpoint(link, &wrapped);
     } else {
@@ -193,11 +197,11 @@ static bool take_token(struct etcd_call *call, const char **ret_token)
 {
     struct etcd_link *link = call->link;
     *ret_token = NULL;
-    if (!link->auth || call->config.is_tokenless) {
+    if (!link->config.auth || call->config.is_tokenless) {
         return true;
     }
     enum etcd_auth_state state =
-        etcd_auth_get(link->auth, ret_token, &call->token_generation, &call->doom);
+        etcd_auth_get(link->config.auth, ret_token, &call->token_generation, &call->doom);
     call->is_waiting_for_token = state == ETCD_AUTH_WAIT;
     if (state == ETCD_AUTH_FAILED) {
         arm_deadline(link, clock_monotonic_ms());
@@ -231,7 +235,7 @@ static void submit(struct etcd_call *call)
     call->stream = grpc_stream_open(call->link->grpc, &config);
     grpc_stream_send(call->stream, buf_slice(&call->request), !config.is_long);
     call->sent_ms = clock_monotonic_ms();
-    if (!call->link->auth || call->is_sent_again) {
+    if (!call->link->config.auth || call->is_sent_again) {
         buf_fini(&call->request);
     }
 }
@@ -274,6 +278,8 @@ static void connect_when_due(struct etcd_link *link);
 static void turn_failed(struct etcd_link *link, bool was_opened)
 {
     struct etcd_call *call;
+    bool is_refused = !was_opened && link->last_failure.code == ERR_REFUSED;
+    link->backoff.max_ms = is_refused ? BACKOFF_REFUSED_MAX_MS : BACKOFF_MAX_MS;
     link->not_before_ms = clock_monotonic_ms() + backoff_next_ms(&link->backoff, backoff_random());
     TAILQ_FOREACH (call, &link->calls, entry) {
         if (!was_opened && --call->tries_left == 0) {
@@ -331,14 +337,29 @@ static void on_grpc_close(void *data, const struct err *err)
     turn_failed(link, link->was_opened);
 }
 
+static void refresh_credentials(struct etcd_link *link)
+{
+    struct err err;
+    enum tls_refresh refresh = tls_client_refresh(link->config.tls, &err);
+    if (refresh != TLS_UNCHANGED && link->config.on_credentials) {
+        link->config.on_credentials(link->config.data, refresh == TLS_KEPT ? &err : NULL);
+    }
+}
+
 static void on_address(void *data, const struct addr *address)
 {
     struct etcd_link *link = data;
+    const struct etcd_endpoint *endpoint = etcd_dialer_endpoint(link->dialer);
+    if (endpoint->is_tls) {
+        refresh_credentials(link);
+    }
     const struct grpc_config config = {
         .loop = link->loop,
         .address = *address,
-        .authority = etcd_dialer_endpoint(link->dialer)->authority,
-        .open_timeout_ms = OPEN_TIMEOUT_MS,
+        .authority = endpoint->authority,
+        .tls = endpoint->is_tls ? link->config.tls : NULL,
+        .server_name = endpoint->host,
+        .open_timeout_ms = endpoint->is_tls ? OPEN_TLS_TIMEOUT_MS : OPEN_TIMEOUT_MS,
         .ping_interval_ms = link->ping_interval_ms,
         .on_open = on_grpc_open,
         .on_close = on_grpc_close,
@@ -475,7 +496,7 @@ struct etcd_call *etcd_link_call(struct etcd_link *link, const struct etcd_call_
     call->request = *request;
     buf_init(request, request->limit); /* its bytes are the call's now */
     call->deadline_ms = config->timeout_ms ? now_ms + config->timeout_ms : INT64_MAX;
-    call->tries_left = link->endpoint_count;
+    call->tries_left = link->config.endpoints->count;
     TAILQ_INSERT_TAIL(&link->calls, call, entry);
     link->call_count++;
     ev_timer_stop(link->loop, &link->idle);
@@ -501,8 +522,7 @@ struct etcd_link *etcd_link_new(const struct etcd_link_config *config)
 {
     struct etcd_link *link = xcalloc(1, sizeof(*link));
     link->loop = config->loop;
-    link->auth = config->auth;
-    link->endpoint_count = config->endpoints->count;
+    link->config = *config;
     link->dialer = etcd_dialer_new(&(struct etcd_dialer_config){
         .loop = config->loop,
         .endpoints = config->endpoints,

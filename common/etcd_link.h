@@ -29,6 +29,7 @@
 #include "common/etcd_auth.h"
 #include "common/etcd_endpoint.h"
 #include "common/name_lookup.h"
+#include "common/tls_client.h"
 
 /* Calls waiting or under way. The writer keeps 8 transactions in flight and the mirror one page;
  * what is above that is a caller that does not look at its errors. */
@@ -41,6 +42,11 @@ struct etcd_link_config {
     const struct etcd_endpoints *endpoints; /* borrowed */
     name_lookup_fn look_up;                 /* NULL: the C library */
     struct etcd_auth *auth;                 /* borrowed; NULL: calls go without a token */
+    struct tls_client *tls;                 /* borrowed; NULL when there is no https endpoint */
+    /* The files of `tls` changed on disk: NULL when connections use them from now on, else why the
+     * old ones stay in use. May be NULL. */
+    void (*on_credentials)(void *data, const struct err *err);
+    void *data;
 };
 
 struct etcd_link *etcd_link_new(const struct etcd_link_config *config);

@@ -107,18 +107,8 @@ static bool read_once(struct grpc *g)
         err_set(&err, ERR_PROTOCOL, "HTTP/2: %s", nghttp2_strerror((int)used));
         connection_close(g, &err);
     }
-    return n == (ssize_t)sizeof(bytes) && !is_finished(g);
-}
-
-static void on_readable(struct ev_loop *loop, ev_io *w, int events)
-{
-    struct grpc *g = w->data;
-    (void)loop;
-    (void)events;
-    enter(g);
-    for (unsigned i = 0; i < READS_PER_TURN && read_once(g); i++) {
-    }
-    leave(g);
+    bool is_full = n > READ_SIZE - TRANSPORT_READ_SLACK;
+    return !is_finished(g) && (is_full || transport_is_at_end(&g->transport));
 }
 
 void grpc_read_pending(struct grpc *g)
@@ -173,6 +163,43 @@ static void write_output(struct grpc *g)
     }
 }
 
+/* One step towards a connection that takes bytes. */
+static void advance(struct grpc *g)
+{
+    struct ev_loop *loop = g->config.loop;
+    enum tls_wait wait;
+    struct err err;
+    if (transport_advance(&g->transport, &wait, &err) != 0) {
+        connection_close(g, &err);
+        return;
+    }
+    if (wait == TLS_WRITABLE) {
+        ev_io_start(loop, &g->writable);
+        return;
+    }
+    ev_io_stop(loop, &g->writable);
+    ev_io_start(loop, &g->readable);
+    if (wait == TLS_NOTHING) {
+        g->is_connected = true;
+        write_output(g);
+    }
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *w, int events)
+{
+    struct grpc *g = w->data;
+    (void)loop;
+    (void)events;
+    enter(g);
+    if (g->is_connected) {
+        for (unsigned i = 0; i < READS_PER_TURN && read_once(g); i++) {
+        }
+    } else {
+        advance(g);
+    }
+    leave(g);
+}
+
 static void on_flush(struct ev_loop *loop, ev_prepare *w, int events)
 {
     struct grpc *g = w->data;
@@ -200,18 +227,13 @@ static void on_flush(struct ev_loop *loop, ev_prepare *w, int events)
 static void on_writable(struct ev_loop *loop, ev_io *w, int events)
 {
     struct grpc *g = w->data;
-    struct err err;
     (void)loop;
     (void)events;
     enter(g);
     if (g->is_connected) {
         write_output(g);
-    } else if (transport_connected(&g->transport, &err) != 0) {
-        connection_close(g, &err);
     } else {
-        g->is_connected = true;
-        ev_io_start(g->config.loop, &g->readable);
-        write_output(g);
+        advance(g);
     }
     leave(g);
 }
@@ -227,8 +249,8 @@ static void on_open_limit(struct ev_loop *loop, ev_timer *w, int events)
     grpc_read_pending(g);
     if (!g->is_open && !is_finished(g)) {
         if (!g->failure.code) {
-            err_set(&g->failure, ERR_UNAVAILABLE, "%s within %u ms",
-                    g->is_connected ? "no HTTP/2 SETTINGS" : "no connection",
+            err_set(&g->failure, ERR_UNAVAILABLE, "no %s within %u ms",
+                    g->is_connected ? "HTTP/2 SETTINGS" : transport_stage(&g->transport),
                     g->config.open_timeout_ms);
         }
         connection_close(g, &g->failure);
@@ -281,7 +303,9 @@ struct grpc *grpc_new(const struct grpc_config *config)
     /* At most what is gathered and one more frame of 16 KiB with its header. */
     buf_init(&g->out, WRITE_SIZE * 2);
 
-    int rc = transport_connect(&g->transport, &config->address, &g->failure);
+    const struct transport_config transport = {
+        .address = config->address, .tls = config->tls, .server_name = config->server_name};
+    int rc = transport_connect(&g->transport, &transport, &g->failure);
     ev_io_init(&g->readable, on_readable, g->transport.fd, EV_READ);
     ev_io_init(&g->writable, on_writable, g->transport.fd, EV_WRITE);
     ev_prepare_init(&g->flush, on_flush);

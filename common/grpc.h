@@ -1,7 +1,7 @@
-/* One HTTP/2 connection (RFC 9113, cleartext with prior knowledge) that carries gRPC calls, over
- * libnghttp2 on a libev loop. Used by the etcd client (etcd_link.c), which decides when to connect,
- * to whom, and how long a call may take; nothing here connects again or has an opinion on time
- * beyond the connection's own liveness. One loop, one thread.
+/* One HTTP/2 connection (RFC 9113; TLS, or cleartext with prior knowledge) that carries gRPC calls,
+ * over libnghttp2 on a libev loop. Used by the etcd client (etcd_link.c), which decides when to
+ * connect, to whom, and how long a call may take; nothing here connects again or has an opinion on
+ * time beyond the connection's own liveness. One loop, one thread.
  *
  *     grpc_new -> opening --(peer's SETTINGS)--> open --(GOAWAY)--> draining -> on_close
  *                    `-- refused, timeout -> on_close    `-- lost, PING unanswered -> on_close
@@ -25,6 +25,7 @@
 
 struct grpc;
 struct grpc_stream;
+struct tls_client;
 
 /* The longest message taken: a Range page of 5,000 keys with 6.7 KB each, far more than a DNS
  * record says; the event messages of etcd come in fragments of about 2 MB. */
@@ -39,12 +40,15 @@ enum { GRPC_STATUS_NONE = -1 };
 struct grpc_config {
     struct ev_loop *loop;
     struct addr address;
-    const char *authority;     /* "127.0.0.1:2379"; copied */
-    uint32_t open_timeout_ms;  /* until the peer's SETTINGS */
-    uint32_t ping_interval_ms; /* 0 = never */
+    const char *authority;        /* "127.0.0.1:2379"; copied */
+    const struct tls_client *tls; /* NULL: cleartext; must outlive the connection */
+    const char *server_name;      /* with TLS: what the certificate must name; copied */
+    uint32_t open_timeout_ms;     /* until the peer's SETTINGS */
+    uint32_t ping_interval_ms;    /* 0 = never */
 
     void (*on_open)(void *data);
-    /* Once; every stream has ended before. The connection is of no more use: grpc_free it. */
+    /* Once; every stream has ended before. The connection is of no more use: grpc_free it.
+     * ERR_REFUSED: the peer is not what it should be (TLS, HTTP/2), or does not want us. */
     void (*on_close)(void *data, const struct err *err);
     void *data;
 };

@@ -175,6 +175,16 @@ static int listen_http(struct app *app, uint16_t port, const struct http_route *
     return r < 0 ? err_wrap(err, r, "flag -healthz-port") : 0;
 }
 
+static void on_credentials(void *data UNUSED, const struct err *err)
+{
+    if (err) {
+        log_warn("changed credential files cannot be used, keeping the old ones",
+                 LOG_STR("error", err->msg));
+    } else {
+        log_info("credential files read again");
+    }
+}
+
 /* What can fail, before anything is started. */
 static int open_clients(struct app *app, const struct options *o, struct err *err)
 {
@@ -188,6 +198,8 @@ static int open_clients(struct app *app, const struct options *o, struct err *er
         .loop = app->loop,
         .endpoints = o->etcd_server,
         .call_timeout_ms = ETCD_CALL_TIMEOUT_MS,
+        .tls = {.ca = o->etcd_cafile, .cert = o->etcd_certfile, .key = o->etcd_keyfile},
+        .on_credentials = on_credentials,
         .username = o->etcd_username,
         .password_file = o->etcd_password_file,
     };

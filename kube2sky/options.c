@@ -16,7 +16,12 @@ static int parse_flags(int argc, char *const *argv, struct options *o, const cha
 {
     const struct flag table[] = {
         {"domain", FLAG_STRING, domain, .help = "DNS domain of the cluster"},
-        {"etcd-server", FLAG_STRING, &o->etcd_server, .help = "URL of etcd"},
+        {"etcd-server", FLAG_STRING, &o->etcd_server, .help = "comma-separated URLs of etcd"},
+        {"etcd-cafile", FLAG_STRING, &o->etcd_cafile,
+         .help = "PEM file of the CAs that sign etcd's certificates; none: the system's"},
+        {"etcd-certfile", FLAG_STRING, &o->etcd_certfile,
+         .help = "PEM file of the certificate shown to etcd; none: none is shown"},
+        {"etcd-keyfile", FLAG_STRING, &o->etcd_keyfile, .help = "PEM file of its key"},
         {"etcd-username", FLAG_STRING, &o->etcd_username,
          .help = "user of an etcd with authentication"},
         {"etcd-password-file", FLAG_STRING, &o->etcd_password_file,
@@ -93,6 +98,11 @@ static int check_credentials(const struct options *o, struct err *err)
                        *o->etcd_username ? "etcd-username" : "etcd-password-file",
                        *o->etcd_username ? "etcd-password-file" : "etcd-username");
     }
+    if (!*o->etcd_certfile != !*o->etcd_keyfile) {
+        return err_set(err, ERR_USAGE, "flag -%s: expected -%s with it",
+                       *o->etcd_certfile ? "etcd-certfile" : "etcd-keyfile",
+                       *o->etcd_certfile ? "etcd-keyfile" : "etcd-certfile");
+    }
     return 0;
 }
 
@@ -101,6 +111,9 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     const char *domain = "cluster.local";
     struct options o = {
         .etcd_server = "http://127.0.0.1:4001",
+        .etcd_cafile = "",
+        .etcd_certfile = "",
+        .etcd_keyfile = "",
         .etcd_username = "",
         .etcd_password_file = "",
         .kubecfg_file = "",

@@ -12,6 +12,9 @@ struct options {
     char *domain; /* lower case, with the trailing dot; owned */
     /* From argv, borrowed for good; "" = not given. URLs are checked by who uses them. */
     const char *etcd_server;
+    const char *etcd_cafile;
+    const char *etcd_certfile;
+    const char *etcd_keyfile; /* given exactly when etcd_certfile is */
     const char *etcd_username;
     const char *etcd_password_file;
     const char *kubecfg_file;

@@ -160,18 +160,32 @@ static int open_http(struct program *p, struct err *err)
                            err);
 }
 
+static void on_credentials(void *data, const struct err *err)
+{
+    (void)data;
+    if (err) {
+        log_warn("changed credential files cannot be used, keeping the old ones",
+                 LOG_STR("error", err->msg));
+    } else {
+        log_info("credential files read again");
+    }
+}
+
 static int open_etcd(struct program *p, struct err *err)
 {
+    const struct options *o = &p->options;
     const struct etcd_config config = {
         .loop = p->loop,
-        .endpoints = p->options.machines,
+        .endpoints = o->machines,
         .call_timeout_ms = ETCD_CALL_TIMEOUT_MS,
-        .username = p->options.username,
-        .password = p->options.password,
-        .password_file = p->options.password_file,
+        .tls = {.ca = o->ca_cert, .cert = o->tls_pem, .key = o->tls_key},
+        .on_credentials = on_credentials,
+        .username = o->username,
+        .password = o->password,
+        .password_file = o->password_file,
     };
     int r = etcd_new(&config, &p->etcd, err);
-    return r < 0 ? err_wrap(err, r, "flag -machines") : 0;
+    return r == ERR_USAGE ? err_wrap(err, r, "flag -machines") : r;
 }
 
 /* The TCP address first: it is not shared, so a second skydns on the same address fails here. */

@@ -42,6 +42,11 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
     const struct flag table[] = {
         {"machines", FLAG_STRING, &raw->machines, .env = "ETCD_MACHINES",
          .help = "comma-separated URLs of etcd"},
+        {"ca-cert", FLAG_STRING, &o->ca_cert, .env = "ETCD_CACERT",
+         .help = "PEM file of the CAs that sign etcd's certificates; none: the system's"},
+        {"tls-pem", FLAG_STRING, &o->tls_pem, .env = "ETCD_TLSPEM",
+         .help = "PEM file of the certificate shown to etcd; none: none is shown"},
+        {"tls-key", FLAG_STRING, &o->tls_key, .env = "ETCD_TLSKEY", .help = "PEM file of its key"},
         {"username", FLAG_STRING, &o->username, .env = "ETCD_USERNAME",
          .help = "user of an etcd with authentication"},
         {"password", FLAG_STRING, &o->password, .env = "ETCD_PASSWORD",
@@ -199,6 +204,10 @@ static int check_credentials(const struct options *o, struct err *err)
                        "flag -username: `%s`: expected -password-file or -password with it",
                        o->username);
     }
+    if (!*o->tls_pem != !*o->tls_key) {
+        return err_set(err, ERR_USAGE, "flag -tls-%s: expected -tls-%s with it",
+                       *o->tls_pem ? "pem" : "key", *o->tls_pem ? "key" : "pem");
+    }
     return 0;
 }
 
@@ -240,6 +249,9 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
 {
     static const char default_machines[] = "http://127.0.0.1:2379,http://127.0.0.1:4001";
     struct options o = {
+        .ca_cert = "",
+        .tls_pem = "",
+        .tls_key = "",
         .username = "",
         .password = "",
         .password_file = "",

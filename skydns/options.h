@@ -20,6 +20,9 @@ enum {
 
 struct options {
     const char *machines; /* comma-separated etcd URLs, checked by the etcd client */
+    const char *ca_cert;  /* PEM files for etcd's TLS; "" = not given */
+    const char *tls_pem;
+    const char *tls_key;  /* given exactly when tls_pem is */
     const char *username; /* empty: etcd is asked without one */
     const char *password;
     const char *password_file; /* empty: `password` counts */

@@ -31,15 +31,21 @@ enum { START_LIMIT_MS = 60000, ASK_INTERVAL_MS = 20 };
 /* Another program may take a port between our finding it free and etcd's listening there. */
 enum { START_ATTEMPTS = 5 };
 
+/* Of etcd: its name, those of every start, those of TLS and the test's. */
+enum { ARGUMENTS_MAX = 7 + 5 + ETCD_PROC_ARGUMENTS_MAX };
+
 struct etcd_proc {
     pid_t pid; /* 0 when it does not run */
     int pidfd;
     unsigned client_port;
     unsigned peer_port;
+    unsigned health_port;         /* plain HTTP; client_port without TLS */
+    const char *tls_folder;       /* or NULL */
     const char *const *arguments; /* or NULL */
     bool has_auth;
     char *folder;
     char *url;
+    char *other_url; /* to listen on, too: "", ",https://[::1]:PORT" */
 };
 
 static const char *program(void)
@@ -94,7 +100,7 @@ static void ask(unsigned port, const char *request, char *reply, size_t size)
 static bool is_serving(const struct etcd_proc *proc)
 {
     char reply[4096];
-    ask(proc->client_port, "GET /health HTTP/1.0\r\n\r\n", reply, sizeof(reply));
+    ask(proc->health_port, "GET /health HTTP/1.0\r\n\r\n", reply, sizeof(reply));
     return strstr(reply, "\"health\":\"true\"") != NULL;
 }
 
@@ -193,7 +199,7 @@ void etcd_proc_wait_for_log(struct etcd_proc *proc, const char *text)
 static void run_child(const struct etcd_proc *proc)
 {
     CLEANUP_FREE char *data = xasprintf("--data-dir=%s/data", proc->folder);
-    CLEANUP_FREE char *client = xasprintf("--listen-client-urls=%s", proc->url);
+    CLEANUP_FREE char *client = xasprintf("--listen-client-urls=%s%s", proc->url, proc->other_url);
     CLEANUP_FREE char *advertise = xasprintf("--advertise-client-urls=%s", proc->url);
     CLEANUP_FREE char *peer = xasprintf("--listen-peer-urls=http://127.0.0.1:%u", proc->peer_port);
     CLEANUP_FREE char *advertise_peer =
@@ -207,10 +213,18 @@ static void run_child(const struct etcd_proc *proc)
         (void)dup2(log, STDOUT_FILENO); /* without it etcd's log goes to ours */
         (void)dup2(log, STDERR_FILENO);
     }
-    const char *argv[8 + ETCD_PROC_ARGUMENTS_MAX] = {"etcd", data,           client, advertise,
-                                                     peer,   advertise_peer, cluster};
+    const char *argv[ARGUMENTS_MAX + 1] = {"etcd", data,           client, advertise,
+                                           peer,   advertise_peer, cluster};
+    size_t count = 7;
+    if (proc->tls_folder) {
+        argv[count++] = xasprintf("--listen-metrics-urls=http://127.0.0.1:%u", proc->health_port);
+        argv[count++] = xasprintf("--cert-file=%s/server.crt", proc->tls_folder);
+        argv[count++] = xasprintf("--key-file=%s/server.key", proc->tls_folder);
+        argv[count++] = xasprintf("--trusted-ca-file=%s/ca.crt", proc->tls_folder);
+        argv[count++] = "--client-cert-auth";
+    }
     for (size_t i = 0; proc->arguments && i < ETCD_PROC_ARGUMENTS_MAX && proc->arguments[i]; i++) {
-        argv[7 + i] = proc->arguments[i];
+        argv[count++] = proc->arguments[i];
     }
     execvp(program(), (char *const *)(uintptr_t)argv); /* which only reads them */
     _exit(127);
@@ -260,28 +274,39 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     return remove(path);
 }
 
-struct etcd_proc *etcd_proc_start(void)
+static void choose_ports(struct etcd_proc *proc)
 {
-    return etcd_proc_start_with(NULL);
+    bool is_tls = proc->tls_folder != NULL;
+    proc->client_port = loopback_free_port();
+    do {
+        proc->peer_port = loopback_free_port();
+    } while (proc->peer_port == proc->client_port);
+    proc->health_port = proc->client_port;
+    while (is_tls &&
+           (proc->health_port == proc->client_port || proc->health_port == proc->peer_port)) {
+        proc->health_port = loopback_free_port();
+    }
+    free(proc->url);
+    free(proc->other_url);
+    proc->url = xasprintf("%s://127.0.0.1:%u", is_tls ? "https" : "http", proc->client_port);
+    proc->other_url = is_tls && loopback_has_v6()
+                          ? xasprintf(",https://[::1]:%u", proc->client_port)
+                          : xstrdup("");
 }
 
-struct etcd_proc *etcd_proc_start_with(const char *const *arguments)
+static struct etcd_proc *start(const char *const *arguments, const char *tls_folder)
 {
     const char *tmp = getenv("TMPDIR");
     struct etcd_proc *proc = xcalloc(1, sizeof(*proc));
     proc->arguments = arguments;
+    proc->tls_folder = tls_folder;
     proc->pidfd = -1;
     proc->folder = xasprintf("%s/etcd-test-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
     if (!mkdtemp(proc->folder)) {
         fail_msg("mkdtemp %s: %s", proc->folder, strerror(errno));
     }
     for (int attempt = 0; attempt < START_ATTEMPTS; attempt++) {
-        proc->client_port = loopback_free_port();
-        do {
-            proc->peer_port = loopback_free_port();
-        } while (proc->peer_port == proc->client_port);
-        free(proc->url);
-        proc->url = xasprintf("http://127.0.0.1:%u", proc->client_port);
+        choose_ports(proc);
         if (run(proc)) {
             return proc;
         }
@@ -289,6 +314,21 @@ struct etcd_proc *etcd_proc_start_with(const char *const *arguments)
     print_log(proc);
     fail_msg("etcd does not start");
     return NULL;
+}
+
+struct etcd_proc *etcd_proc_start(void)
+{
+    return start(NULL, NULL);
+}
+
+struct etcd_proc *etcd_proc_start_with(const char *const *arguments)
+{
+    return start(arguments, NULL);
+}
+
+struct etcd_proc *etcd_proc_start_tls(const char *folder)
+{
+    return start(NULL, folder);
 }
 
 void etcd_proc_free(struct etcd_proc *proc)
@@ -300,12 +340,18 @@ void etcd_proc_free(struct etcd_proc *proc)
     (void)nftw(proc->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* what is left is in tmp */
     free(proc->folder);
     free(proc->url);
+    free(proc->other_url);
     free(proc);
 }
 
 const char *etcd_proc_url(const struct etcd_proc *proc)
 {
     return proc->url;
+}
+
+unsigned etcd_proc_port(const struct etcd_proc *proc)
+{
+    return proc->client_port;
 }
 
 static void end_with(struct etcd_proc *proc, int signal)

@@ -20,11 +20,19 @@ struct etcd_proc *etcd_proc_start(void);
 enum { ETCD_PROC_ARGUMENTS_MAX = 4 };
 struct etcd_proc *etcd_proc_start_with(const char *const *arguments);
 
+/* One that speaks TLS and wants a client certificate: with server.crt, server.key and ca.crt (of
+ * its clients) in the folder, which it reads at each connection. On 127.0.0.1 and, where there is
+ * one,
+ * ::1. No compaction here. */
+struct etcd_proc *etcd_proc_start_tls(const char *folder);
+
 /* Killed if it runs; its folder is removed. NULL is fine. */
 void etcd_proc_free(struct etcd_proc *proc);
 
-/* "http://127.0.0.1:PORT"; the same after a restart. */
+/* "http://127.0.0.1:PORT", https with TLS; the same after a restart. */
 const char *etcd_proc_url(const struct etcd_proc *proc);
+
+unsigned etcd_proc_port(const struct etcd_proc *proc);
 
 void etcd_proc_kill(struct etcd_proc *proc);      /* SIGKILL, and gone */
 void etcd_proc_terminate(struct etcd_proc *proc); /* SIGTERM, and gone */

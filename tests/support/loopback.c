@@ -55,3 +55,15 @@ int loopback_listen(struct addr *ret_addr)
     assert_int_equal(listen(fd, 8), 0);
     return fd;
 }
+
+bool loopback_has_v6(void)
+{
+    const struct sockaddr_in6 any_port = {.sin6_family = AF_INET6,
+                                          .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool has = fd >= 0 && bind(fd, (const struct sockaddr *)&any_port, sizeof(any_port)) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return has;
+}

@@ -3,10 +3,15 @@
 #ifndef TESTS_SUPPORT_LOOPBACK_H
 #define TESTS_SUPPORT_LOOPBACK_H
 
+#include <stdbool.h>
+
 #include "common/addr.h"
 
 /* 127.0.0.1 and the port. */
 struct addr loopback_addr(unsigned port);
+
+/* ::1 can be used here. */
+bool loopback_has_v6(void);
 
 /* A port on which nobody listens just now. Fails the running cmocka test when there is none. */
 unsigned loopback_free_port(void);

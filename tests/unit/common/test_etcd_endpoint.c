@@ -13,13 +13,16 @@ static void test_accepted(void **state)
 {
     static const struct {
         const char *in;
-        const char *want; /* address and authority of each */
+        const char *want; /* TLS, address and authority of each */
     } cases[] = {
         {"http://127.0.0.1:4001", "127.0.0.1:4001 127.0.0.1:4001;"},
         {"http://127.0.0.1:2379/", "127.0.0.1:2379 127.0.0.1:2379;"},
         {"http://10.0.0.1", "10.0.0.1:2379 10.0.0.1:2379;"},
         {"http://[::1]:4001", "[::1]:4001 [::1]:4001;"},
         {"http://[fd00::7]", "[fd00::7]:2379 [fd00::7]:2379;"},
+        {"https://10.0.0.1", "TLS 10.0.0.1:2379 10.0.0.1:2379;"},
+        {"https://10.0.0.1:4001/,http://10.0.0.2:4001",
+         "TLS 10.0.0.1:4001 10.0.0.1:4001;10.0.0.2:4001 10.0.0.2:4001;"},
         {"http://127.0.0.1:2379,http://127.0.0.1:4001",
          "127.0.0.1:2379 127.0.0.1:2379;127.0.0.1:4001 127.0.0.1:4001;"},
         {" http://127.0.0.1:1 , http://127.0.0.1:65535 ",
@@ -36,8 +39,8 @@ static void test_accepted(void **state)
         }
         for (size_t k = 0; k < list.count; k++) {
             char text[ADDR_TEXT_MAX];
-            buf_printf(&got, "%s %s;", addr_format(&list.items[k].address, text),
-                       list.items[k].authority);
+            buf_printf(&got, "%s%s %s;", list.items[k].is_tls ? "TLS " : "",
+                       addr_format(&list.items[k].address, text), list.items[k].authority);
         }
         assert_string_equal(buf_cstr(&got), cases[i].want);
         etcd_endpoints_fini(&list);
@@ -70,11 +73,11 @@ static void test_refused(void **state)
         const char *in;
         const char *want; /* in the message */
     } cases[] = {
-        {"", "not an http:// URL"},
-        {"127.0.0.1:2379", "not an http:// URL"},
-        {"HTTP://127.0.0.1:2379", "not an http:// URL"},
-        {"ftp://127.0.0.1", "not an http:// URL"},
-        {"https://127.0.0.1:2379", "https is not supported"},
+        {"", "not an http:// or https:// URL"},
+        {"127.0.0.1:2379", "not an http:// or https:// URL"},
+        {"HTTP://127.0.0.1:2379", "not an http:// or https:// URL"},
+        {"ftp://127.0.0.1", "not an http:// or https:// URL"},
+        {"https:/127.0.0.1:2379", "not an http:// or https:// URL"},
         {"http://", "no valid host"},
         {"http://:2379", "no valid host"},
         {"http://[::1", "no valid host"},
@@ -90,9 +93,9 @@ static void test_refused(void **state)
         {"http://user@127.0.0.1:2379", "neither path"},
         {"http://127.0.0.1:2379?x", "neither path"},
         {"http://127.0.0.1 :2379", "neither path"},
-        {"http://127.0.0.1:2379,", "not an http:// URL"},
-        {"http://127.0.0.1:2379,,http://127.0.0.1:4001", "not an http:// URL"},
-        {"http://127.0.0.1:2379,https://10.0.0.1", "`https://10.0.0.1`: https is not supported"},
+        {"http://127.0.0.1:2379,", "not an http:// or https:// URL"},
+        {"http://127.0.0.1:2379,,http://127.0.0.1:4001", "not an http:// or https:// URL"},
+        {"http://127.0.0.1:2379,https://", "`https://`: no valid host"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -56,6 +56,32 @@ static void test_spellings(void **state)
     options_fini(&o);
 }
 
+static void test_tls(void **state)
+{
+    static const struct {
+        const char *args[4];
+        const char *want; /* in the message */
+    } cases[] = {
+        {{"--etcd-certfile=/c", NULL}, "flag -etcd-certfile: expected -etcd-keyfile with it"},
+        {{"--etcd_keyfile=/k", NULL}, "flag -etcd-keyfile: expected -etcd-certfile with it"},
+    };
+    struct options o;
+    (void)state;
+    assert_int_equal(parse((const char *const[]){"--etcd_cafile=/ca", "--etcd-certfile=/c",
+                                                 "--etcd-keyfile=/k", NULL},
+                           &o, NULL),
+                     0);
+    assert_string_equal(o.etcd_cafile, "/ca");
+    assert_string_equal(o.etcd_certfile, "/c");
+    assert_string_equal(o.etcd_keyfile, "/k");
+    options_fini(&o);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err err;
+        assert_int_equal(parse(cases[i].args, &o, &err), ERR_USAGE);
+        assert_string_equal(err.msg, cases[i].want);
+    }
+}
+
 static void test_ignored_flags_of_glog(void **state)
 {
     struct options o;
@@ -141,11 +167,9 @@ static void test_refused(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_spellings),
-        cmocka_unit_test(test_ignored_flags_of_glog),
-        cmocka_unit_test(test_domains),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_tls),      cmocka_unit_test(test_ignored_flags_of_glog),
+        cmocka_unit_test(test_domains),  cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

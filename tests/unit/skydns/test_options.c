@@ -18,7 +18,8 @@ enum { ARGS_MAX = 7 };
 
 static const char *const variables[] = {"ETCD_MACHINES",      "SKYDNS_ADDR",   "SKYDNS_DOMAIN",
                                         "SKYDNS_PATH_PREFIX", "SKYDNS_NDOTS",  "SKYDNS_NAMESERVERS",
-                                        "PROMETHEUS_PORT",    "ETCD_USERNAME", "ETCD_PASSWORD"};
+                                        "PROMETHEUS_PORT",    "ETCD_USERNAME", "ETCD_PASSWORD",
+                                        "ETCD_CACERT",        "ETCD_TLSPEM",   "ETCD_TLSKEY"};
 
 /* The strings live as long as the program: options borrow them. */
 static int parse(const char *const args[ARGS_MAX], struct options *options, struct err *err)
@@ -122,6 +123,25 @@ static void test_environment_is_overridden_by_flags(void **state)
     assert_string_equal(o.password, "secret");
 }
 
+static void test_tls(void **state)
+{
+    struct options o;
+    (void)state;
+    const char *args[ARGS_MAX] = {"-ca-cert=/ca.pem", "-tls-pem=/me.pem", "-tls-key=/me.key"};
+    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_string_equal(o.ca_cert, "/ca.pem");
+    assert_string_equal(o.tls_pem, "/me.pem");
+    assert_string_equal(o.tls_key, "/me.key");
+
+    setenv("ETCD_CACERT", "/env-ca.pem", 1);
+    setenv("ETCD_TLSPEM", "/env.pem", 1);
+    setenv("ETCD_TLSKEY", "/env.key", 1);
+    assert_int_equal(parse((const char *[ARGS_MAX]){"-tls-key=/me.key"}, &o, NULL), 0);
+    assert_string_equal(o.ca_cert, "/env-ca.pem");
+    assert_string_equal(o.tls_pem, "/env.pem");
+    assert_string_equal(o.tls_key, "/me.key");
+}
+
 static void test_other_values(void **state)
 {
     struct options o;
@@ -170,6 +190,8 @@ static void test_refused(void **state)
         {"-rtimeout=2", {"-rtimeout", "duration"}},
         {"-etcd-timeout=0s", {"-etcd-timeout", "1"}},
         {"-http-addr=:8080", {"-http-addr", "`:8080`"}},
+        {"-tls-pem=/a", {"-tls-pem", "expected -tls-key with it"}},
+        {"-tls-key=/a", {"-tls-key", "expected -tls-pem with it"}},
         {"-no-such-flag", {"unknown flag", "-no-such-flag"}},
         {"stray", {"unexpected argument", "`stray`"}},
     };
@@ -237,6 +259,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_pod, clear_environment),
         cmocka_unit_test_setup(test_nameservers, clear_environment),
         cmocka_unit_test_setup(test_environment_is_overridden_by_flags, clear_environment),
+        cmocka_unit_test_setup(test_tls, clear_environment),
         cmocka_unit_test_setup(test_other_values, clear_environment),
         cmocka_unit_test_setup(test_refused, clear_environment),
         cmocka_unit_test_setup(test_version_needs_no_other_value, clear_environment),
