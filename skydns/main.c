@@ -285,6 +285,7 @@ static int run(struct program *p, struct err *err)
                                              .snapshot = p->snapshot,
                                              .path_prefix = p->options.path_prefix,
                                              .followed = &p->followed,
+                                             .default_ttl_s = DEFAULT_TTL_S,
                                              .on_ready = on_ready,
                                              .data = p};
     watch_signals(p);

@@ -304,6 +304,22 @@ void store_writer_put(struct store_writer *writer, const struct dname *name, str
     }
 }
 
+bool store_writer_set_ttl(struct store_writer *writer, const struct dname *name,
+                          int64_t mod_revision, uint32_t ttl_s, bool *is_changed)
+{
+    struct store_record *old = find_record(writer, name);
+    if (!old || old->mod_revision != mod_revision) {
+        return false;
+    }
+    if (old->ttl_s != ttl_s) {
+        struct store_record *new = store_record_copy(old);
+        new->ttl_s = ttl_s;
+        put_record(writer, name, new);
+        *is_changed = true;
+    }
+    return true;
+}
+
 /* Nodes at the end of the path that hold nothing any more. They are all of this build. */
 static void prune(struct store_writer *writer, const struct path *path)
 {

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "common/addr.h"
+#include "common/attributes.h"
 #include "common/dname.h"
 #include "common/record.h"
 #include "common/slice.h"
@@ -120,6 +121,11 @@ void store_writer_free(struct store_writer *writer); /* and the version it holds
 void store_writer_put(struct store_writer *writer, const struct dname *name, struct record *record,
                       int64_t mod_revision);
 void store_writer_del(struct store_writer *writer, const struct dname *name);
+
+/* Gives the record of a name another TTL; *is_changed is set when it had not. False when the name
+ * has no record of this revision. */
+bool store_writer_set_ttl(struct store_writer *writer, const struct dname *name,
+                          int64_t mod_revision, uint32_t ttl_s, bool *is_changed) MUST_CHECK;
 
 /* Everything is gone; the puts that follow make the new content. Readers go on with the old version
  * until the commit, and a record put again as it was is kept: only what differs is replaced. Called

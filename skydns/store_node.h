@@ -39,6 +39,8 @@ static inline struct slice store_node_label_slice(const struct store_node *node)
 struct store_record *store_record_new(const struct dname *name, const struct record *record,
                                       int64_t mod_revision);
 
+struct store_record *store_record_copy(const struct store_record *record);
+
 /* The two say the same, generation apart. */
 bool store_record_equal(const struct store_record *a, const struct store_record *b);
 

@@ -87,6 +87,12 @@ static size_t tail_len(const struct store_record *r)
     return (size_t)r->host_len + r->name_len + r->host_text_len + r->text_len + r->group_len;
 }
 
+struct store_record *store_record_copy(const struct store_record *record)
+{
+    size_t size = sizeof(*record) + tail_len(record);
+    return memcpy(xmalloc(size), record, size);
+}
+
 bool store_record_equal(const struct store_record *a, const struct store_record *b)
 {
     return a->mod_revision == b->mod_revision && a->ttl_s == b->ttl_s && a->port == b->port &&

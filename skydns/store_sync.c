@@ -10,6 +10,7 @@
 #include "common/record_json.h"
 #include "common/record_key.h"
 #include "common/xalloc.h"
+#include "skydns/lease.h"
 
 /* Each publication frees what it can; this catches what a reader held back then, long after its
  * batch has ended. */
@@ -27,6 +28,7 @@ struct store_sync {
 
     struct etcd_mirror *mirror;
     struct store_writer *writer;
+    struct lease_table *leases;
     ev_timer reclaim; /* runs while garbage waits */
     char *prefix;     /* "/skydns/" */
     char *config_key; /* "/skydns/config" */
@@ -73,6 +75,7 @@ static void on_put(void *data, const struct etcd_kv *kv)
         store_writer_del(sync->writer, &name);
         return;
     }
+    record.ttl_s = lease_table_put(sync->leases, &name, kv->lease, kv->mod_revision, record.ttl_s);
     store_writer_put(sync->writer, &name, &record, kv->mod_revision);
 }
 
@@ -83,6 +86,7 @@ static void on_del(void *data, struct slice key, int64_t revision)
     (void)revision; /* the commit brings it */
     if (!is_config(sync, key) && record_key_to_name(slice_str(sync->prefix), key, &name)) {
         store_writer_del(sync->writer, &name);
+        lease_table_del(sync->leases, &name);
     }
 }
 
@@ -91,6 +95,7 @@ static void on_del(void *data, struct slice key, int64_t revision)
 static void on_full_begin(void *data)
 {
     struct store_sync *sync = data;
+    lease_table_hold(sync->leases);
     store_writer_clear(sync->writer);
     sync->skipped_before_read = sync->counts.skipped;
 }
@@ -116,13 +121,27 @@ static void publish(struct store_sync *sync, const struct store *store,
     }
 }
 
-static void on_commit(void *data, int64_t revision, bool full)
+static void publish_build(struct store_sync *sync, int64_t revision)
 {
-    struct store_sync *sync = data;
     struct store_garbage *garbage;
     const struct store *store = store_writer_commit(sync->writer, revision, &garbage);
     if (store != sync->published) {
         publish(sync, store, garbage);
+    }
+}
+
+static void on_ttls_changed(void *data)
+{
+    struct store_sync *sync = data;
+    publish_build(sync, sync->counts.revision);
+}
+
+static void on_commit(void *data, int64_t revision, bool full)
+{
+    struct store_sync *sync = data;
+    publish_build(sync, revision);
+    if (full) {
+        lease_table_release(sync->leases);
     }
     sync->counts.keys = store_writer_count(sync->writer);
     sync->counts.revision = revision;
@@ -177,6 +196,14 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     sync->prefix = key_prefix(config->path_prefix);
     sync->config_key = xasprintf("%sconfig", sync->prefix);
     sync->writer = store_writer_new();
+    sync->leases = lease_table_new(&(struct lease_table_config){
+        .loop = config->loop,
+        .etcd = config->etcd,
+        .writer = sync->writer,
+        .default_ttl_s = config->default_ttl_s,
+        .changed = on_ttls_changed,
+        .data = sync,
+    });
     ev_timer_init(&sync->reclaim, on_reclaim, 0., reclaim_interval_s);
     sync->reclaim.data = sync;
 
@@ -200,6 +227,7 @@ void store_sync_stop(struct store_sync *sync)
     }
     etcd_mirror_stop(sync->mirror);
     ev_timer_stop(sync->loop, &sync->reclaim);
+    lease_table_free(sync->leases);
     store_writer_free(sync->writer);
     free(sync->prefix);
     free(sync->config_key);

@@ -31,6 +31,7 @@ struct store_sync_config {
     struct etcd *etcd;         /* borrowed, on the same loop */
     struct snapshot *snapshot; /* borrowed */
     const char *path_prefix;   /* "skydns"; slashes around it do not matter; copied */
+    uint32_t default_ttl_s;    /* of values that set none; bounded by a lease as the others are */
 
     /* Told whether etcd is followed; joined already; borrowed. NULL: nobody asks. */
     struct outage_source *followed;

@@ -27,9 +27,12 @@ class EtcdClient:
         self.host = host
 
     def _call(self, method: str, body: dict) -> dict:
+        return self._post(f"kv/{method}", body)
+
+    def _post(self, path: str, body: dict) -> dict:
         connection = http.client.HTTPConnection(self.host, self.port, timeout=20)
         try:
-            connection.request("POST", f"/v3/kv/{method}", json.dumps(body))
+            connection.request("POST", f"/v3/{path}", json.dumps(body))
             reply = connection.getresponse()
             value = json.loads(reply.read())
             assert reply.status == 200, value
@@ -51,8 +54,8 @@ class EtcdClient:
     def values(self, prefix: str) -> dict[str, str]:
         return {key: entry.value for key, entry in self.get_prefix(prefix).items()}
 
-    def put(self, key: str, value: str) -> None:
-        self._call("put", {"key": _encode(key), "value": _encode(value)})
+    def put(self, key: str, value: str, lease: int = 0) -> None:
+        self._call("put", {"key": _encode(key), "value": _encode(value), "lease": str(lease)})
 
     def delete(self, key: str) -> None:
         self._call("deleterange", {"key": _encode(key)})
@@ -65,3 +68,18 @@ class EtcdClient:
 
     def compact(self) -> None:
         self._call("compaction", {"revision": str(self.revision()), "physical": True})
+
+    # ---- Leases ----
+
+    def grant_lease(self, ttl_s: int) -> int:
+        return int(self._post("lease/grant", {"TTL": str(ttl_s)})["ID"])
+
+    def keep_lease_alive(self, lease: int) -> None:
+        self._post("lease/keepalive", {"ID": str(lease)})
+
+    def lease_left(self, lease: int) -> int:
+        """Seconds; 0 or less when it is gone."""
+        return int(self._post("lease/timetolive", {"ID": str(lease)}).get("TTL", 0))
+
+    def revoke_lease(self, lease: int) -> None:
+        self._post("lease/revoke", {"ID": str(lease)})

@@ -1,0 +1,54 @@
+/* The TTL of records whose keys have a lease: the smaller of what the value says and what the lease
+ * has left, at least 1 s. Part of store_sync; main thread, its loop.
+ *
+ *     store_sync --put, del--> lease_table --new TTLs--> store_writer, then `changed` (publish)
+ *                                   `--LeaseTimeToLive--> etcd
+ *
+ * etcd is asked for each lease, not for each key: when it is first seen, and again when what it has
+ * left comes down to the smallest TTL of its keys, at most once in a third of the granted TTL. So a
+ * lease that somebody keeps alive is found renewed before its keys' TTLs shrink (or, when they are
+ * longer than the lease, at every third), and one that nobody does counts down with the clock.
+ *
+ * The answer knows nothing of all this: where a TTL must shrink, the record is published again with
+ * it, once a second for each key of a lease that runs out; the others cost nothing. Until etcd has
+ * answered the first time, and while it is away and the lease may have ended, the TTL is 1 s. What
+ * is held is one entry for each leased record of the store. */
+#ifndef SKYDNS_LEASE_H
+#define SKYDNS_LEASE_H
+
+#include <ev.h>
+#include <stdint.h>
+
+#include "common/dname.h"
+#include "common/etcd.h"
+#include "skydns/store.h"
+
+struct lease_table;
+
+struct lease_table_config {
+    struct ev_loop *loop;
+    struct etcd *etcd;           /* borrowed, on the same loop */
+    struct store_writer *writer; /* borrowed */
+    uint32_t default_ttl_s;      /* of values that set none */
+
+    /* Records in the writer have other TTLs: commit and publish. From the loop. */
+    void (*changed)(void *data);
+    void *data;
+};
+
+struct lease_table *lease_table_new(const struct lease_table_config *config);
+void lease_table_free(struct lease_table *table); /* NULL is fine */
+
+/* A key was put; lease 0 = none. Returns the TTL to put into its record; ttl_s (and the result) 0:
+ * the value sets none. */
+uint32_t lease_table_put(struct lease_table *table, const struct dname *name, int64_t lease,
+                         int64_t mod_revision, uint32_t ttl_s);
+
+void lease_table_del(struct lease_table *table, const struct dname *name);
+
+/* Between them the writer holds what must not be published (a full read under way), so nothing is
+ * changed. Holding twice is holding once. */
+void lease_table_hold(struct lease_table *table);
+void lease_table_release(struct lease_table *table);
+
+#endif
