@@ -3,6 +3,7 @@
 import base64
 import http.client
 import json
+import ssl
 from typing import NamedTuple
 
 
@@ -25,14 +26,38 @@ class EtcdClient:
     def __init__(self, port: int, host: str = "127.0.0.1"):
         self.port = port
         self.host = host
+        self._tls: ssl.SSLContext | None = None
+        self._login: dict | None = None
+
+    def use_tls(self, ca_file: str, certificate: str, key: str) -> None:
+        self._tls = ssl.create_default_context(cafile=ca_file)
+        self._tls.load_cert_chain(certificate, key)
+
+    def log_in(self, name: str, password: str) -> None:
+        """For every request anew: tokens may live for a second only."""
+        self._login = {"name": name, "password": password}
+
+    def _connect(self) -> http.client.HTTPConnection:
+        if self._tls:
+            return http.client.HTTPSConnection(self.host, self.port, timeout=20, context=self._tls)
+        return http.client.HTTPConnection(self.host, self.port, timeout=20)
 
     def _call(self, method: str, body: dict) -> dict:
-        return self._post(f"kv/{method}", body)
+        return self._post(f"kv/{method}", body, self.token() if self._login else "")
 
-    def _post(self, path: str, body: dict) -> dict:
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=20)
+    def token(self) -> str:
+        return self._post("auth/authenticate", self._login)["token"]
+
+    def revision_by(self, token: str) -> int:
+        """With a token of before; an AssertionError with etcd's reply when it is no good."""
+        reply = self._post("kv/range", {"key": _encode("/")}, token)
+        return int(reply["header"]["revision"])
+
+    def _post(self, path: str, body: dict, token: str = "") -> dict:
+        connection = self._connect()
+        headers = {"Authorization": token} if token else {}
         try:
-            connection.request("POST", f"/v3/{path}", json.dumps(body))
+            connection.request("POST", f"/v3/{path}", json.dumps(body), headers)
             reply = connection.getresponse()
             value = json.loads(reply.read())
             assert reply.status == 200, value

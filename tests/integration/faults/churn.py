@@ -17,6 +17,7 @@ class Churn:
         self._kube = Kube(url)  # its connection is not for two threads
         self._random = random.Random(1)
         self._stop = threading.Event()
+        self._is_paused = False
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._failure: Exception | None = None
         self._objects: dict[str, dict] = {}
@@ -39,6 +40,13 @@ class Churn:
         if self._failure:
             raise self._failure
 
+    def pause(self) -> None:
+        """One change may still be under way."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        self._is_paused = False
+
     def right_answers(self) -> dict[str, list[str]]:
         """After the end: the name of each Service there ever was -> its A records."""
         names = [f"churn-{number}" for number in range(_NAMES)] + [STEADY]
@@ -52,7 +60,8 @@ class Churn:
     def _run(self) -> None:
         try:
             while not self._stop.wait(_PAUSE_S):
-                self._change()
+                if not self._is_paused:
+                    self._change()
         except (OSError, KubeError) as error:
             self._failure = error
 

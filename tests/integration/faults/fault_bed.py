@@ -56,6 +56,9 @@ class FaultBed(Bed):
         super().__init__(folder)
         self.name = name  # of the test, in the summary
         self.figures: list[str] = []
+        self.kube2sky_flags: list[str] = []
+        self.skydns_flags: list[str] = []
+        self.churn: Churn | None = None  # while under load
         self._markers = 0
 
     # ---- Start ----
@@ -71,7 +74,8 @@ class FaultBed(Bed):
         """API server and both programs, everything in sync. etcd must serve already."""
         self.start_apiserver()
         self.kube.control("bulk", count=SERVICES, prefix="stable-")
-        self.start_writer_and_reader()
+        self.start_kube2sky(*self.kube2sky_flags)
+        self.start_skydns("-no-rec", *self.skydns_flags)
 
     def use_cluster(self, cluster) -> None:
         """Instead of the bed's own etcd."""
@@ -102,6 +106,7 @@ class FaultBed(Bed):
     def under_load(self):
         """Queries and changes while the body runs; at its end everything must be right."""
         with Churn(self.kube.url) as churn:
+            self.churn = churn
             self.wait_right({full(STEADY): [churn.steady_ip]})
             load = QueryLoad(self.dns.port, self.questions(churn))
             with load:
