@@ -96,6 +96,11 @@ void etcd_free(struct etcd *etcd)
     free(etcd);
 }
 
+const char *etcd_endpoint(const struct etcd *etcd)
+{
+    return etcd_link_endpoint(etcd->watches);
+}
+
 int64_t etcd_silence_ms(const struct etcd *etcd)
 {
     int64_t calls_ms = etcd_link_heard_ms(etcd->calls);

@@ -55,6 +55,10 @@ int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct er
 /* Calls in flight end without their callbacks; watches must be stopped before. NULL is fine. */
 void etcd_free(struct etcd *etcd);
 
+/* The endpoint that watches use, or whose turn it is; its URL, for log lines. Borrowed until the
+ * loop turns. */
+const char *etcd_endpoint(const struct etcd *etcd);
+
 /* Since the last byte from any endpoint; since etcd_new when there was none. A connected and idle
  * etcd is heard every 6 s, when it answers the watch's ping. */
 int64_t etcd_silence_ms(const struct etcd *etcd);

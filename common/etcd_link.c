@@ -543,6 +543,11 @@ struct etcd_link *etcd_link_new(const struct etcd_link_config *config)
     return link;
 }
 
+const char *etcd_link_endpoint(const struct etcd_link *link)
+{
+    return endpoint_url(link);
+}
+
 int64_t etcd_link_heard_ms(const struct etcd_link *link)
 {
     int64_t heard_ms = link->grpc ? grpc_last_heard_ms(link->grpc) : 0;

@@ -51,6 +51,9 @@ struct etcd_link_config {
 
 struct etcd_link *etcd_link_new(const struct etcd_link_config *config);
 
+/* The URL in use, or whose turn it is. */
+const char *etcd_link_endpoint(const struct etcd_link *link);
+
 /* Monotonic, when bytes last came from any peer, or when the link was made. */
 int64_t etcd_link_heard_ms(const struct etcd_link *link);
 

@@ -65,17 +65,32 @@ static bool is_news(struct outage_source *source, const char *text, int64_t now_
     return true;
 }
 
-static void tell(const struct outage_source *source, enum log_level level, const char *line,
-                 struct log_field field)
+static void tell_away(const struct outage_source *source)
 {
-    struct log_field fields[2] = {field};
-    size_t count = 1;
+    struct log_field fields[2];
+    size_t count = 0;
     if (source->kind) {
-        fields[0] = LOG_STR("kind", source->kind);
-        fields[count++] = field;
+        fields[count++] = LOG_STR("kind", source->kind);
     }
-    if (log_is_on(level)) {
-        log_write(level, line, count, fields);
+    fields[count++] = LOG_STR("reason", source->err.msg);
+    if (log_is_on(LOG_LEVEL_WARN)) {
+        log_write(LOG_LEVEL_WARN, source->away_line, count, fields);
+    }
+}
+
+static void tell_back(const struct outage_source *source, int64_t after_ms)
+{
+    struct log_field fields[3];
+    size_t count = 0;
+    if (source->kind) {
+        fields[count++] = LOG_STR("kind", source->kind);
+    }
+    fields[count++] = LOG_INT("after_ms", after_ms);
+    if (source->endpoint) {
+        fields[count++] = LOG_STR("endpoint", source->endpoint(source->data));
+    }
+    if (log_is_on(LOG_LEVEL_INFO)) {
+        log_write(LOG_LEVEL_INFO, source->back_line, count, fields);
     }
 }
 
@@ -156,6 +171,8 @@ void outage_join(struct outage *outage, struct outage_source *source, bool start
         .away_line = source->away_line,
         .back_line = source->back_line,
         .kind = source->kind,
+        .endpoint = source->endpoint,
+        .data = source->data,
         .outage = outage,
         .is_away = starts_away,
         .was_there = !starts_away,
@@ -194,7 +211,7 @@ void outage_away(struct outage_source *source, const struct err *err)
     bool is_new = is_news(source, err->msg, now_ms);
     source->err = *err;
     if ((is_new || may_repeat) && log_limit_pass(&source->limit)) {
-        tell(source, LOG_LEVEL_WARN, source->away_line, LOG_STR("reason", err->msg));
+        tell_away(source);
         source->is_told = true;
     }
     update(source->outage);
@@ -212,8 +229,7 @@ void outage_back(struct outage_source *source)
         source->returns[source->began_with]++;
     }
     if (source->is_told || !source->was_there) {
-        tell(source, LOG_LEVEL_INFO, source->back_line,
-             LOG_INT("after_ms", now_ms - source->since_ms));
+        tell_back(source, now_ms - source->since_ms);
     }
     source->was_there = true;
     source->since_ms = now_ms;

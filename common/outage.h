@@ -5,7 +5,7 @@
  *
  *     source away    a warning with the reason; again when the reason becomes another one
  *     overdue        an error, once an outage
- *     source back    a line with how long it took
+ *     source back    a line with how long it took, and where it was found
  *
  * Nothing is said twice within a minute, and of each source at most ten times. It decides nothing:
  * whoever tells it goes on trying. On the main loop. */
@@ -45,11 +45,15 @@ struct outage_told {
 /* As many different reasons as go round: each of three endpoints being unreachable in two ways. */
 enum { OUTAGE_TOLD_MAX = 8 };
 
-/* In its owner's hands; the first three fields are set by outage_join and may be replaced. */
+/* In its owner's hands, who sets the fields before `outage` for outage_join, and may replace them.
+ */
 struct outage_source {
     const char *away_line; /* constants; reason=... follows */
     const char *back_line; /* after_ms=... follows */
     const char *kind;      /* the value of a field kind=...; NULL: none */
+    /* Who it is now, for a field endpoint=... of the back line; called with data. NULL: none. */
+    const char *(*endpoint)(const void *data);
+    const void *data;
 
     struct outage *outage;
     struct outage_source *next;
@@ -81,8 +85,8 @@ void outage_init(struct outage *outage, struct ev_loop *loop, const char *name, 
                  const char *overdue_line);
 void outage_fini(struct outage *outage); /* its sources have left, or are told nothing any more */
 
-/* Adds a source, with its three texts; the rest is initialised here. starts_away: it counts as away
- * from now on, silently, until it is told back. */
+/* Adds a source, of which everything but the owner's fields is initialised here. starts_away: it
+ * counts as away from now on, silently, until it is told back. */
 void outage_join(struct outage *outage, struct outage_source *source, bool starts_away);
 
 /* The source is forgotten, silently. */

@@ -25,6 +25,7 @@ struct owner {
     size_t desired_count; /* when last planned */
     enum owner_state state;
     bool is_suspect; /* was in a transaction that etcd refused: goes alone until one is taken */
+    bool is_refusal_told; /* and the log says that it was refused alone, too */
 
     /* In flight only: is another look needed when it has landed? */
     bool has_changed;    /* its objects did */

@@ -202,16 +202,18 @@ static void set_suspect(struct flight *flight, bool is_suspect)
 {
     for (size_t i = 0; i < flight->owner_count; i++) {
         flight->owners[i]->is_suspect = is_suspect;
+        flight->owners[i]->is_refusal_told &= is_suspect;
     }
 }
 
 /* One service that etcd will not take alone either: etcd itself is not away for that. */
-static void refuse_again(struct reconciler *r, struct slice service, const struct err *err)
+static void refuse_again(struct reconciler *r, struct owner *owner, const struct err *err)
 {
     static struct log_limit limit = {.burst = 10};
     r->refused = *err;
-    if (log_limit_pass(&limit)) {
-        log_warn("etcd refuses the service's keys, trying again", LOG_SLICE("service", service),
+    if (!owner->is_refusal_told && log_limit_pass(&limit)) {
+        owner->is_refusal_told = true;
+        log_warn("etcd refuses the service's keys, trying again", LOG_SLICE("service", owner->id),
                  LOG_STR("reason", err->msg));
     }
 }
@@ -219,9 +221,9 @@ static void refuse_again(struct reconciler *r, struct slice service, const struc
 static void on_failed_txn(struct reconciler *r, struct flight *flight, const struct err *err)
 {
     bool is_refused = err->code != ERR_UNAVAILABLE && err->code != ERR_TIMEOUT;
-    const struct owner *first = flight->owners[0];
+    struct owner *first = flight->owners[0];
     if (is_refused && first->is_suspect) {
-        refuse_again(r, first->id, err);
+        refuse_again(r, first, err);
     } else {
         outage_away(&r->written, err);
     }
@@ -495,10 +497,17 @@ static void init_watchers(struct reconciler *r)
     ev_prepare_start(r->config.loop, &r->turn);
 }
 
+static const char *current_endpoint(const void *etcd)
+{
+    return etcd_endpoint(etcd);
+}
+
 static void join_outage(struct reconciler *r)
 {
     r->followed.away_line = "etcd cannot be followed, trying again";
     r->followed.back_line = "etcd is followed";
+    r->followed.endpoint = current_endpoint;
+    r->followed.data = r->config.etcd;
     outage_join(r->config.outage, &r->followed, true);
     r->written.away_line = "etcd transaction failed, trying again";
     r->written.back_line = "no etcd transaction fails any more";

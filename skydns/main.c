@@ -269,12 +269,19 @@ static void watch_signals(struct program *p)
     ev_signal_start(p->loop, &p->on_int);
 }
 
+static const char *current_endpoint(const void *etcd)
+{
+    return etcd_endpoint(etcd);
+}
+
 static void watch_etcd(struct program *p)
 {
     outage_init(&p->outage, p->loop, "etcd", p->options.etcd_timeout_ms,
                 "etcd has been away for longer than etcd-timeout, trying on");
     p->followed.away_line = "etcd away, no records yet";
     p->followed.back_line = "etcd is followed";
+    p->followed.endpoint = current_endpoint;
+    p->followed.data = p->etcd;
     outage_join(&p->outage, &p->followed, true);
 }
 

@@ -143,7 +143,8 @@ def test_kube2sky_without_etcd(bed):
     check_an_etcd_outage(bed, watched, bed.etcd_program.kill, bed.start_etcd, "unavailable")
     away = watched.lines("etcd cannot be followed", since)
     assert away and len(set(line.split(" ", 2)[2] for line in away)) == len(away), "no line twice"
-    assert len(watched.lines("etcd is followed after_ms=", since)) == 1
+    back = watched.lines("etcd is followed after_ms=", since)
+    assert len(back) == 1 and back[0].endswith(f" endpoint=http://127.0.0.1:{bed.etcd_port}"), back
     made = bed.kube.create("services", service("web"))
     bed.start_skydns()
     bed.wait_answers(WEB, "A", [made["spec"]["clusterIP"]])

@@ -76,7 +76,8 @@ static int start(void **state)
     if (etcd_proc_missing()) {
         return 0;
     }
-    strcat(f.password_file, "/tmp/etcd-password-XXXXXX");
+    (void)snprintf(f.password_file, sizeof(f.password_file),
+                   "/tmp/etcd-password-XXXXXX"); /* fits */
     int fd = mkstemp(f.password_file);
     assert_true(fd >= 0);
     close(fd);

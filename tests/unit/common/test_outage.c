@@ -57,12 +57,20 @@ struct fixture {
     struct capture log;
 };
 
+static const char *endpoint(const void *data)
+{
+    return data;
+}
+
 /* Both sources; the first is away. */
 static void set_up(struct fixture *f, int64_t patience_ms)
 {
     *f = (struct fixture){
         .loop = ev_loop_new(EVFLAG_AUTO),
-        .followed = {.away_line = "cannot follow", .back_line = "is followed"},
+        .followed = {.away_line = "cannot follow",
+                     .back_line = "is followed",
+                     .endpoint = endpoint,
+                     .data = "http://here:1"},
         .written = {.away_line = "cannot write", .back_line = "is written", .kind = "keys"},
     };
     outage_init(&f->outage, f->loop, "etcd", patience_ms, "trying on");
@@ -111,6 +119,7 @@ static void test_away_until_all_are_back(void **state)
     assert_int_equal(occurrences(f.log.text, " cannot follow reason=lost\n"), 1);
     assert_int_equal(occurrences(f.log.text, " cannot write kind=keys reason=no\n"), 1);
     assert_int_equal(occurrences(f.log.text, " is followed after_ms="), 1);
+    assert_int_equal(occurrences(f.log.text, " endpoint=http://here:1\n"), 1);
     assert_int_equal(occurrences(f.log.text, " is written kind=keys after_ms="), 1);
 }
 
