@@ -43,7 +43,9 @@ def assert_one_line(result: subprocess.CompletedProcess, status: int, *words: st
         ("kube2sky", ["--etcd-server"], ["etcd-server"]),
         ("kube2sky", ["--domain=bad..name"], ["bad..name"]),
         ("kube2sky", [ETCD, "--kube-master-url=nonsense"], ["nonsense"]),
+        ("kube2sky", ["--etcd-certfile=/a"], ["-etcd-certfile", "-etcd-keyfile"]),
         ("skydns", ["-nonsense"], ["nonsense"]),
+        ("skydns", ["-tls-key=/a"], ["-tls-key", "-tls-pem"]),
         ("skydns", ["-addr=localhost:53"], ["addr", "localhost:53"]),
         ("skydns", ["-addr=127.0.0.1"], ["addr", "127.0.0.1"]),
         ("skydns", ["-nameservers=127.0.0.1"], ["nameservers", "127.0.0.1"]),
@@ -57,6 +59,27 @@ def assert_one_line(result: subprocess.CompletedProcess, status: int, *words: st
 )
 def test_wrong_command_lines(program, arguments, words):
     assert_one_line(run(program, *arguments), 2, *words)
+
+
+@pytest.mark.parametrize(
+    ("program", "flags"),
+    [
+        ("kube2sky", ["--etcd-cafile", "--etcd-certfile", "--etcd-keyfile"]),
+        ("skydns", ["-ca-cert", "-tls-pem", "-tls-key"]),
+    ],
+)
+def test_tls_files_that_cannot_be_used(program, flags, tmp_path):
+    own = {"kube2sky": [f"--healthz-port={reserve_port()}"], "skydns": [f"-addr=127.0.0.1:{reserve_port()}"]}
+    ca, cert, key = flags
+    absent, text = tmp_path / "absent", tmp_path / "text"
+    text.write_text("no certificate\n")
+    for arguments, file in [
+        ([f"{ca}={absent}"], absent),
+        ([f"{ca}={text}"], text),
+        ([f"{cert}={absent}", f"{key}={text}"], absent),
+        ([f"{cert}={text}", f"{key}={absent}"], text),
+    ]:
+        assert_one_line(run(program, *own[program], *arguments), 1, "TLS", str(file))
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
