@@ -27,9 +27,10 @@
 /* What every record of kube2sky has said. */
 enum { RECORD_TTL_S = 30 };
 
-/* A transaction takes etcd milliseconds, seconds on a disk that stalls; after this long the
- * connection is the likelier culprit. */
-enum { ETCD_CALL_TIMEOUT_MS = 5000 };
+/* A transaction takes etcd milliseconds. One that a follower had handed to a leader that died is
+ * lost without a word, while the next leader is elected within one or two seconds. On a disk that
+ * stalls for longer the transaction still happens, and the mirror tells. */
+enum { ETCD_CALL_TIMEOUT_MS = 2500 };
 
 /* For what is in hand when the end is asked for. */
 static const double stop_grace_s = 1.0;
