@@ -53,8 +53,6 @@ class Round:
     def run_on_fresh_etcd(self, *modes):
         port = reserve_port()
         program = etcd(str(self.folder / f"etcd-{modes[0]}"), port, reserve_port())
-        if os.environ.get("ETCD"):
-            program.argv[0] = os.environ["ETCD"]
         program.start()
         try:
             program.wait_ready(lambda: is_etcd_healthy(port), "healthy")

@@ -30,6 +30,8 @@ _LINES_MAX = 20_000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _reserved: dict[int, int] = {}  # port -> descriptor of its lock, held while this process lives
+# Read once: the tests clear the environment of what the programs would take from it.
+ETCD = os.environ.get("ETCD") or "etcd"
 SANITIZER_REPORT = re.compile(r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:")
 
 
@@ -246,7 +248,7 @@ class Program:
 
 def etcd(data_dir: str, client_port: int, peer_port: int, on_line=None) -> Program:
     client, peer = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
-    argv = ["etcd", "--name", "dns", "--data-dir", data_dir, "--logger", "zap", "--log-level", "warn"]
+    argv = [ETCD, "--name", "dns", "--data-dir", data_dir, "--logger", "zap", "--log-level", "warn"]
     argv += ["--listen-client-urls", client, "--advertise-client-urls", client]
     argv += [
         "--listen-peer-urls",

@@ -4,7 +4,7 @@ import json
 import urllib.request
 from pathlib import Path
 
-from programs import Program, is_etcd_healthy, reserve_port, wait_until
+from programs import ETCD, Program, is_etcd_healthy, reserve_port, wait_until
 
 _MEMBERS = 3
 _PATIENCE_S = 60.0
@@ -35,7 +35,7 @@ class Cluster:
         self.members = []
         for number, (address, (client_port, _)) in enumerate(zip(addresses, ports)):
             client = f"http://{address}:{client_port}"
-            argv = ["etcd", "--name", f"m{number}", "--data-dir", str(folder / f"m{number}")]
+            argv = [ETCD, "--name", f"m{number}", "--data-dir", str(folder / f"m{number}")]
             argv += ["--logger", "zap", "--log-level", "error", "--initial-cluster", initial]
             argv += ["--listen-client-urls", client, "--advertise-client-urls", client]
             argv += ["--listen-peer-urls", peers[number], "--initial-advertise-peer-urls", peers[number]]

@@ -4,17 +4,8 @@ import socket
 import struct
 from typing import Iterator, NamedTuple
 
-DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = (
-    0,
-    1,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    9,
-)
+DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING = 0, 1, 3, 4, 5, 6
+GOAWAY, WINDOW_UPDATE, CONTINUATION = 7, 8, 9
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
