@@ -135,6 +135,17 @@ static int explain_refused_client(const SSL *ssl, const struct tls_client *clien
     return err_set(err, ERR_REFUSED, "TLS: the server refuses our certificate `%s`: %s", file, why);
 }
 
+int tls_explain_loss(const struct ssl_st *ssl, int error, struct err *err)
+{
+    if (SSL_get_state(ssl) == TLS_ST_CW_CLNT_HELLO) {
+        return err_set(err, ERR_UNAVAILABLE,
+                       "TLS: the server closed the connection at the first message, as one "
+                       "does that wants http:// instead of https://");
+    }
+    return error ? err_set(err, ERR_UNAVAILABLE, "connection lost: %s", strerror(error))
+                 : err_set(err, ERR_UNAVAILABLE, "connection closed by the peer");
+}
+
 int tls_explain_failure(const struct ssl_st *ssl, const struct tls_client *client, struct err *err)
 {
     unsigned long error = ERR_peek_error();
@@ -149,12 +160,7 @@ int tls_explain_failure(const struct ssl_st *ssl, const struct tls_client *clien
         return err_set(err, ERR_REFUSED,
                        "TLS: the server does not speak it; is it http:// instead of https://?");
     case SSL_R_UNEXPECTED_EOF_WHILE_READING:
-        if (SSL_get_state(ssl) == TLS_ST_CW_CLNT_HELLO) {
-            return err_set(err, ERR_UNAVAILABLE,
-                           "TLS: the server closed the connection at the first message, as one "
-                           "does that wants http:// instead of https://");
-        }
-        return err_set(err, ERR_UNAVAILABLE, "connection closed by the peer");
+        return tls_explain_loss(ssl, 0, err);
     case SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL:
         return err_set(err, ERR_REFUSED, "TLS: the server does not speak HTTP/2 (ALPN h2)");
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:

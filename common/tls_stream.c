@@ -89,12 +89,6 @@ void tls_stream_free(struct tls_stream *stream)
 
 /* ---- Steps ---- */
 
-static int lost(struct err *err, int error)
-{
-    return error ? err_set(err, ERR_UNAVAILABLE, "connection lost: %s", strerror(error))
-                 : err_set(err, ERR_UNAVAILABLE, "connection closed by the peer");
-}
-
 /* After an OpenSSL call that did not do: what it waits for, or the end. */
 static enum tls_wait take_outcome(struct tls_stream *stream, int rc)
 {
@@ -105,10 +99,10 @@ static enum tls_wait take_outcome(struct tls_stream *stream, int rc)
     case SSL_ERROR_WANT_WRITE:
         return TLS_WRITABLE;
     case SSL_ERROR_ZERO_RETURN:
-        lost(&stream->end, 0);
+        tls_explain_loss(stream->ssl, 0, &stream->end);
         break;
     case SSL_ERROR_SYSCALL:
-        lost(&stream->end, error);
+        tls_explain_loss(stream->ssl, error, &stream->end);
         break;
     default:
         if (stream->refused.code) {
@@ -189,7 +183,7 @@ ssize_t tls_stream_write(struct tls_stream *stream, struct slice bytes, struct e
         }
         int error = errno;
         if (SSL_get_error(stream->ssl, rc) == SSL_ERROR_SYSCALL) {
-            return lost(err, error); /* its last words may still be read */
+            return tls_explain_loss(stream->ssl, error, err); /* its last words may still be read */
         }
         if (take_outcome(stream, rc) != TLS_NOTHING) {
             return 0;

@@ -83,7 +83,7 @@ ssize_t transport_read(struct transport *t, void *out, size_t size, struct err *
     if (n > 0) {
         return n;
     }
-    if (n == 0) {
+    if (n == 0 || (errno == ECONNRESET && !t->has_read)) {
         return err_set(err, ERR_UNAVAILABLE, "connection closed by the peer%s",
                        t->has_read ? ""
                                    : " before it said anything, as one does that wants https:// "

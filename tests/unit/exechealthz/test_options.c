@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -95,8 +96,7 @@ static void test_refused(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char arg[64];
-        strncpy(arg, cases[i].arg, sizeof(arg) - 1);
-        arg[sizeof(arg) - 1] = '\0';
+        (void)snprintf(arg, sizeof(arg), "%s", cases[i].arg); /* fits */
         char *const args[ARGS_MAX + 1] = {arg};
         struct options o = {.port = 1};
         struct err err = {0};
