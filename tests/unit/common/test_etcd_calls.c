@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -103,7 +104,7 @@ static void on_status(void *data, const struct etcd_status_reply *reply, const s
     finish(r, reply, err);
     if (reply) {
         r->status = *reply;
-        strncat(r->version, reply->version, sizeof(r->version) - 1);
+        (void)snprintf(r->version, sizeof(r->version), "%s", reply->version); /* "3.4.23" */
     }
 }
 
