@@ -48,6 +48,8 @@ class Watched:
         return self.program.wait_ready(body, f"/readiness?strict {status}")
 
     def lines(self, part: str, since: int) -> list[str]:
+        """At least one: what was logged before an HTTP answer may be read from the pipe after it."""
+        self.program.wait_line(re.escape(part), since)
         return [line for line in self.program.lines[since:] if part in line]
 
 
