@@ -59,6 +59,7 @@ PROGRAMS   := kube2sky skydns exechealthz
 PROTOS     := $(wildcard proto/*.proto)
 PROTO_C    := $(PROTOS:proto/%.proto=$(B)/proto/%.pb-c.c)
 PROTO_O    := $(PROTO_C:.c=.o)
+KUBE_PROTO_O := $(filter $(B)/proto/kube_%,$(PROTO_O))
 objects     = $(patsubst %.c,$(B)/%.o,$(filter-out $(1)/main.c,$(wildcard $(1)/*.c)))
 SUPPORT_O  := $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/*.c))
 UNIT_SRC   := $(wildcard tests/unit/*/test_*.c)
@@ -72,7 +73,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all objects deps run check check-unit check-integration check-faults fuzz bench bench-etcd lint format install clean help tests FORCE
+.PHONY: all objects deps run check check-unit check-integration check-faults fuzz bench bench-etcd bench-kube2sky lint format install clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 tests: all $(UNIT) $(FUZZ)
@@ -106,8 +107,8 @@ $(B)/lib$(1).a: $(call objects,$(1)) $(2)
 	$$(call say,AR,$$@)
 	$$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
-$(eval $(call archive,common,$(PROTO_O)))
-$(foreach p,$(PROGRAMS),$(eval $(call archive,$(p),)))
+$(eval $(call archive,common,$(filter-out $(KUBE_PROTO_O),$(PROTO_O))))
+$(foreach p,$(PROGRAMS),$(eval $(call archive,$(p),$(if $(filter kube2sky,$(p)),$(KUBE_PROTO_O)))))
 
 define program
 $(B)/bin/$(1): $(B)/$(1)/main.o $(B)/lib$(1).a $(B)/libcommon.a
@@ -131,6 +132,9 @@ endef
 $(eval $(call component_tests,common,))
 $(foreach p,$(PROGRAMS),$(eval $(call component_tests,$(p),$(B)/lib$(p).a)))
 
+$(B)/tests/bench/kube2sky/%: $(B)/tests/bench/kube2sky/%.o $(B)/libcommon.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
 $(B)/tests/bench/etcd/%: $(B)/tests/bench/etcd/%.o $(B)/libkube2sky.a $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_kube2sky) -o $@
@@ -161,6 +165,7 @@ check-integration: all
 
 # Faults of etcd and of the network to it that take long, or need root for namespaces.
 check-faults: all
+	@$(MAKE) --no-print-directory VARIANT=asan $(BUILD)/asan/bin/kube2sky
 	@$(PYTHON) tests/support/check.py --build $(B) --only faults
 
 # Every fuzz target for FUZZ_S seconds each, from its corpus.
@@ -178,6 +183,10 @@ bench: all
 bench-etcd: $(B)/tests/bench/etcd/bench_etcd
 	@$(PYTHON) tests/bench/etcd_client.py --bench $< $(BENCH_FLAGS)
 
+# kube2sky with many objects: how long until everything is in etcd, per event, and its memory.
+bench-kube2sky: all $(B)/tests/bench/kube2sky/bench_store
+	@$(PYTHON) tests/bench/kube2sky_scale.py --bin $(B)/bin --store $(B)/tests/bench/kube2sky/bench_store $(BENCH_FLAGS)
+
 lint: deps
 	@tests/support/lint
 
@@ -193,6 +202,6 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-etcd|lint|format|install|deps|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-etcd|bench-kube2sky|lint|format|install|deps|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)

@@ -113,6 +113,23 @@ const char *addr_format(const struct addr *addr, char out[ADDR_TEXT_MAX])
     return out;
 }
 
+struct addr addr_of_ip(const struct ip *ip, uint16_t port)
+{
+    struct addr addr = {0};
+    if (ip->family_bytes == 4) {
+        addr.v4.sin_family = AF_INET;
+        addr.v4.sin_port = htons(port);
+        memcpy(&addr.v4.sin_addr, ip->bytes, 4);
+        addr.len = sizeof(addr.v4);
+    } else if (ip->family_bytes == 16) {
+        addr.v6.sin6_family = AF_INET6;
+        addr.v6.sin6_port = htons(port);
+        memcpy(&addr.v6.sin6_addr, ip->bytes, 16);
+        addr.len = sizeof(addr.v6);
+    }
+    return addr;
+}
+
 uint16_t addr_port(const struct addr *addr)
 {
     switch (addr->sa.sa_family) {
@@ -149,4 +166,13 @@ bool addr_is_wildcard(const struct addr *addr)
         return addr->v4.sin_addr.s_addr == htonl(INADDR_ANY);
     }
     return addr->sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&addr->v6.sin6_addr);
+}
+
+bool addr_equal(const struct addr *a, const struct addr *b)
+{
+    struct ip ip_a = addr_ip(a), ip_b = addr_ip(b);
+    return a->sa.sa_family == b->sa.sa_family && addr_port(a) == addr_port(b) &&
+           ip_a.family_bytes == ip_b.family_bytes &&
+           memcmp(ip_a.bytes, ip_b.bytes, ip_a.family_bytes) == 0 &&
+           (a->sa.sa_family != AF_INET6 || a->v6.sin6_scope_id == b->v6.sin6_scope_id);
 }

@@ -41,8 +41,14 @@ int addr_parse(const char *text, struct addr *ret_addr, struct err *err) MUST_CH
 #define ADDR_TEXT_MAX (INET6_ADDRSTRLEN + sizeof("[]:65535"))
 const char *addr_format(const struct addr *addr, char out[ADDR_TEXT_MAX]);
 
+/* AF_UNSPEC for no address. */
+struct addr addr_of_ip(const struct ip *ip, uint16_t port);
 uint16_t addr_port(const struct addr *addr);
 struct ip addr_ip(const struct addr *addr);
 bool addr_is_wildcard(const struct addr *addr);
+
+/* The same address and port; an IPv4-mapped IPv6 address is another one than the IPv4 address,
+ * since its socket is. */
+bool addr_equal(const struct addr *a, const struct addr *b);
 
 #endif

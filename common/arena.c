@@ -6,9 +6,10 @@
 
 #include "common/xalloc.h"
 
-/* First chunk: holds a decoded watch response of some ten events. Chunks then double up to 1 MiB,
- * so that a page of thousands of keys takes a handful of them. */
-enum { CHUNK_MIN = 8192, CHUNK_MAX = 1 << 20 };
+/* First chunk: holds a decoded reply to a single write, and with its head stays within what malloc
+ * keeps at hand (1,032 bytes in glibc): thousands of calls a second have an arena each. Chunks then
+ * grow up to 1 MiB, so that a page of thousands of keys takes a handful of them. */
+enum { CHUNK_MIN = 992, CHUNK_GROWTH = 4, CHUNK_MAX = 1 << 20 };
 
 struct arena_chunk {
     struct arena_chunk *older;
@@ -34,7 +35,7 @@ void arena_fini(struct arena *a)
 
 static struct arena_chunk *add_chunk(struct arena *a, size_t need)
 {
-    size_t size = a->newest ? a->newest->size * 2 : CHUNK_MIN;
+    size_t size = a->newest ? a->newest->size * CHUNK_GROWTH : CHUNK_MIN;
     if (size > CHUNK_MAX) {
         size = CHUNK_MAX;
     }

@@ -98,30 +98,34 @@ const char *dname_to_text(const struct dname *name, char out[DNAME_TEXT_MAX])
     return out;
 }
 
+/* Of a message, RFC 1035 4.1.1: no name is in it. */
+enum { HEADER_SIZE = 12 };
+
 bool dname_read(struct reader *reader, struct dname *ret_name)
 {
     struct dname name = {0};
-    size_t pos = reader->pos, lowest = reader->pos, end = 0, used = 0;
+    size_t pos = reader->pos, lowest = reader->pos, bound = reader->len, end = 0, used = 0;
     for (;;) {
-        if (reader->failed || pos >= reader->len) {
+        if (reader->failed || pos >= bound) {
             break;
         }
         uint8_t length = reader->data[pos];
         if (length >= 0xc0) {
-            if (pos + 1 >= reader->len) {
+            if (pos + 1 >= bound) {
                 break;
             }
             size_t target = (size_t)(length & 0x3f) << 8 | reader->data[pos + 1];
             if (!end) {
                 end = pos + 2;
             }
-            if (target >= lowest) { /* strictly backwards each time: no loop */
+            if (target >= lowest || target < HEADER_SIZE) { /* always backwards: no loop */
                 break;
             }
+            bound = lowest; /* what is pointed to ends before the pointing part begins */
             pos = lowest = target;
             continue;
         }
-        if (length > DNAME_LABEL_MAX || pos + 1 + length > reader->len ||
+        if (length > DNAME_LABEL_MAX || pos + 1 + length > bound ||
             used + 1 + length > DNAME_MAX - (length ? 1 : 0)) {
             break;
         }
@@ -148,16 +152,45 @@ void dname_labels(const struct dname *name, struct dname_labels *ret_labels)
 }
 
 /* Length bytes are below 64 and so never letters: folding every byte folds only the labels. */
+/* ascii_lower for eight bytes at once: the seventh bit of each byte says whether it is at least
+ * `A`, and whether it is beyond `Z`. */
+static uint64_t lower_word(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101;
+    uint64_t low = word & 0x7f * ones;
+    uint64_t upper = (low + (0x80 - 'A') * ones) ^ (low + (0x7f - 'Z') * ones);
+    return word | (upper & ~word & 0x80 * ones) >> 2;
+}
+
+static uint64_t load_word(const uint8_t *p)
+{
+    uint64_t word;
+    memcpy(&word, p, sizeof(word));
+    return word;
+}
+
+/* Lengths of labels are no letters. */
 void dname_lower(struct dname *name)
 {
-    for (unsigned i = 0; i < name->len; i++) {
+    size_t i = 0;
+    for (; i + sizeof(uint64_t) <= name->len; i += sizeof(uint64_t)) {
+        uint64_t word = lower_word(load_word(name->wire + i));
+        memcpy(name->wire + i, &word, sizeof(word));
+    }
+    for (; i < name->len; i++) {
         name->wire[i] = ascii_lower(name->wire[i]);
     }
 }
 
 static bool bytes_equal_nocase(const uint8_t *a, const uint8_t *b, size_t len)
 {
-    for (size_t i = 0; i < len; i++) {
+    size_t i = 0;
+    for (; i + sizeof(uint64_t) <= len; i += sizeof(uint64_t)) {
+        if (lower_word(load_word(a + i)) != lower_word(load_word(b + i))) {
+            return false;
+        }
+    }
+    for (; i < len; i++) {
         if (ascii_lower(a[i]) != ascii_lower(b[i])) {
             return false;
         }
@@ -212,4 +245,19 @@ unsigned dname_label_count(const struct dname *name)
         count++;
     }
     return count;
+}
+
+bool dname_is_host_label(struct slice text)
+{
+    if (text.len == 0 || text.len > DNAME_LABEL_MAX || text.ptr[0] == '-' ||
+        text.ptr[text.len - 1] == '-') {
+        return false;
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        uint8_t c = ascii_lower((uint8_t)text.ptr[i]);
+        if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9') && c != '-') {
+            return false;
+        }
+    }
+    return true;
 }

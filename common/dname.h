@@ -36,9 +36,11 @@ bool dname_from_text(struct slice text, struct dname *ret_name) MUST_CHECK;
 /* Text with the trailing dot; bytes that need it escaped. Returns out. */
 const char *dname_to_text(const struct dname *name, char out[DNAME_TEXT_MAX]);
 
-/* A possibly compressed name at the reader's position (RFC 1035 4.1.4). Pointers must point
- * backwards, so there is no loop; labels of other types than 00 and 11 are refused. On success the
- * reader stands behind the name; on failure false and reader->failed. */
+/* A possibly compressed name at the position of a reader over a whole message (RFC 1035 4.1.4).
+ * Pointers must point backwards, to a name behind the header that ends before the part they are in
+ * begins: so there is no loop, and what a name says depends on what stands before it alone. Labels
+ * of other types than 00 and 11 are refused. On success the reader stands behind the name; on
+ * failure false and reader->failed. */
 bool dname_read(struct reader *reader, struct dname *ret_name) MUST_CHECK;
 
 void dname_labels(const struct dname *name, struct dname_labels *ret_labels);
@@ -50,6 +52,10 @@ bool dname_equal(const struct dname *a, const struct dname *b);
 
 /* name is zone itself or below it, at a label boundary. */
 bool dname_is_within(const struct dname *name, const struct dname *zone);
+
+/* A label of a host name (RFC 1123 2.1), as Kubernetes means it: letters, digits and inner hyphens,
+ * 1-63 bytes. */
+bool dname_is_host_label(struct slice text);
 
 /* A view of the label at this offset, without its length byte. */
 static inline struct slice dname_label(const struct dname *name, uint8_t offset)

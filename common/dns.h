@@ -18,6 +18,8 @@ enum dns_flag {
     DNS_FLAG_TC = 0x0200,
     DNS_FLAG_RD = 0x0100,
     DNS_FLAG_RA = 0x0080,
+    DNS_FLAG_AD = 0x0020,     /* RFC 4035 3.2.3 */
+    DNS_FLAG_CD = 0x0010,     /* RFC 4035 3.2.2 */
     DNS_MASK_OPCODE = 0x7800, /* shifted by 11 */
     DNS_MASK_RCODE = 0x000f,
 };
@@ -40,6 +42,7 @@ enum dns_type {
     DNS_TYPE_CNAME = 5,
     DNS_TYPE_SOA = 6,
     DNS_TYPE_PTR = 12,
+    DNS_TYPE_HINFO = 13,
     DNS_TYPE_MX = 15,
     DNS_TYPE_TXT = 16,
     DNS_TYPE_AAAA = 28, /* RFC 3596 */

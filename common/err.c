@@ -60,6 +60,10 @@ const char *err_code_text(int code)
         return "not found";
     case ERR_CANCELED:
         return "canceled";
+    case ERR_SHUT_OUT:
+        return "shut out";
+    case ERR_FUTURE:
+        return "in the future";
     default:
         return code < 0 && code > -1000 ? strerror(-code) : "unknown error";
     }

@@ -24,6 +24,10 @@ enum {
     ERR_COMPACTED = -1007,   /* history asked for is gone; read everything again */
     ERR_NOT_FOUND = -1008,
     ERR_CANCELED = -1009,
+    ERR_FUTURE = -1010, /* a revision asked for does not exist yet */
+    /* The peer does not let us in, whatever we ask: certificates, passwords. ERR_REFUSED would be
+     * about what was asked. */
+    ERR_SHUT_OUT = -1011,
 };
 
 /* 512: a path or URL of 255, its context, and the system's text. Longer ones are cut. */

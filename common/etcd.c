@@ -108,6 +108,26 @@ int64_t etcd_silence_ms(const struct etcd *etcd)
     return clock_monotonic_ms() - (calls_ms > watches_ms ? calls_ms : watches_ms);
 }
 
+struct etcd_counts etcd_counts(const struct etcd *etcd)
+{
+    struct etcd_link_counts calls = etcd_link_counts(etcd->calls);
+    struct etcd_link_counts watches = etcd_link_counts(etcd->watches);
+    struct etcd_auth_counts auth = {.tokens = 0};
+    if (etcd->auth) {
+        auth = etcd_auth_counts(etcd->auth);
+    }
+    return (struct etcd_counts){
+        .connections = calls.connections + watches.connections,
+        .tls_connections = calls.tls_connections + watches.tls_connections,
+        .failures = calls.failures + watches.failures,
+        .refusals = calls.refusals + watches.refusals,
+        .credentials_read = calls.credentials_read + watches.credentials_read,
+        .credentials_kept = calls.credentials_kept + watches.credentials_kept,
+        .tokens = auth.tokens,
+        .token_failures = auth.failures,
+    };
+}
+
 struct etcd_link *etcd_watch_link(struct etcd *etcd)
 {
     return etcd->watches;
@@ -116,6 +136,11 @@ struct etcd_link *etcd_watch_link(struct etcd *etcd)
 struct ev_loop *etcd_loop(const struct etcd *etcd)
 {
     return etcd->loop;
+}
+
+void etcd_calls_elsewhere(struct etcd *etcd)
+{
+    etcd_link_leave(etcd->calls, "given up, it may lead to another store");
 }
 
 uint32_t etcd_call_timeout_ms(const struct etcd *etcd)
@@ -141,8 +166,8 @@ static void deliver_range(const struct etcd_unary *u, const struct err *err)
     ((etcd_range_cb)u->cb)(u->data, err ? NULL : &u->reply.range, err);
 }
 
-struct etcd_call *etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_cb cb,
-                             void *data)
+static struct etcd_unary *range_unary(struct etcd *etcd, const struct etcd_range *range,
+                                      etcd_range_cb cb, void *data)
 {
     struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Range");
     u->decode = decode_range;
@@ -151,6 +176,21 @@ struct etcd_call *etcd_range(struct etcd *etcd, const struct etcd_range *range, 
     u->data = data;
     etcd_unary_touches(u, "read", range->key, range->range_end);
     etcd_encode_range(range, &u->request);
+    return u;
+}
+
+struct etcd_call *etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_cb cb,
+                             void *data)
+{
+    return etcd_unary_start(range_unary(etcd, range, cb, data));
+}
+
+struct etcd_call *etcd_watch_range(struct etcd *etcd, const struct etcd_range *range, bool only_now,
+                                   etcd_range_cb cb, void *data)
+{
+    struct etcd_unary *u = range_unary(etcd, range, cb, data);
+    u->is_watched = true;
+    u->only_now = only_now;
     return etcd_unary_start(u);
 }
 
@@ -241,8 +281,8 @@ static void txn_touches(struct etcd_unary *u, const struct etcd_txn *txn)
     etcd_unary_touches(u, "write", first, txn->op_count > 1 ? last : slice_of(NULL, 0));
 }
 
-struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
-                           void *data)
+static struct etcd_unary *txn_unary(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
+                                    void *data)
 {
     struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Txn");
     u->decode = decode_txn;
@@ -251,6 +291,21 @@ struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_t
     u->data = data;
     txn_touches(u, txn);
     etcd_encode_txn(txn, &u->request);
+    return u;
+}
+
+struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
+                           void *data)
+{
+    return etcd_unary_start(txn_unary(etcd, txn, cb, data));
+}
+
+struct etcd_call *etcd_watch_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
+                                 void *data)
+{
+    struct etcd_unary *u = txn_unary(etcd, txn, cb, data);
+    u->is_watched = true;
+    u->only_now = true;
     return etcd_unary_start(u);
 }
 

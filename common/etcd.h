@@ -63,6 +63,20 @@ const char *etcd_endpoint(const struct etcd *etcd);
  * etcd is heard every 6 s, when it answers the watch's ping. */
 int64_t etcd_silence_ms(const struct etcd *etcd);
 
+/* Since etcd_new, of both connections. */
+struct etcd_counts {
+    uint64_t connections;      /* opened */
+    uint64_t tls_connections;  /* of these */
+    uint64_t failures;         /* endpoints tried without success */
+    uint64_t refusals;         /* of these, by TLS, or by what is no etcd */
+    uint64_t credentials_read; /* TLS files that had changed, and are in use */
+    uint64_t credentials_kept; /* the same, and could not be used */
+    uint64_t tokens;           /* that etcd has given for the user name */
+    uint64_t token_failures;
+};
+
+struct etcd_counts etcd_counts(const struct etcd *etcd);
+
 /* Key and value are borrowed from the reply that carries them. */
 struct etcd_kv {
     struct slice key;
@@ -91,7 +105,10 @@ struct etcd_range_reply {
 };
 
 /* reply is NULL when err is set, and the other way round. Both are borrowed during the call.
- * ERR_COMPACTED: the revision asked for is gone. ERR_UNAVAILABLE, ERR_TIMEOUT: try again. */
+ * ERR_COMPACTED: the revision asked for is gone; ERR_FUTURE: it is to come. ERR_UNAVAILABLE,
+ * ERR_TIMEOUT: try again. Of any call: ERR_REFUSED is etcd's answer to what was asked (a permission
+ * is missing, too many operations), ERR_SHUT_OUT says that certificates or passwords let no call
+ * through. */
 typedef void (*etcd_range_cb)(void *data, const struct etcd_range_reply *reply,
                               const struct err *err);
 
@@ -152,7 +169,7 @@ struct etcd_txn {
     const struct etcd_compare *compares;
     size_t compare_count;
     const struct etcd_op *ops; /* done when all compares hold */
-    size_t op_count;           /* at most ETCD_TXN_OPS_MAX, each key once (etcd refuses more) */
+    size_t op_count;           /* etcd refuses more than its limit, and a key twice */
 };
 
 /* etcd's --max-txn-ops default. */
@@ -188,6 +205,11 @@ typedef void (*etcd_status_cb)(void *data, const struct etcd_status_reply *reply
 
 /* Needs no leader. */
 struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data);
+
+/* Calls that were sent end with ERR_UNAVAILABLE (their callbacks run inside) and new ones go over a
+ * new connection: for who has found that the present one leads to a store that is not the one
+ * watched. Not from inside the callback of a call. */
+void etcd_calls_elsewhere(struct etcd *etcd);
 
 /* Ends the call without its callback. */
 void etcd_call_cancel(struct etcd_call *call);

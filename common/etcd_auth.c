@@ -40,6 +40,7 @@ struct etcd_auth {
     enum { NONE, ASKING, HAVE, FAILED } state;
     char *token; /* HAVE: NULL when authentication is off */
     uint64_t generation;
+    struct etcd_auth_counts counts;
 
     /* FAILED */
     struct err failure;
@@ -50,7 +51,6 @@ struct etcd_auth {
     /* ASKING: what came */
     struct arena arena;
     const char *reply_token;
-    struct err reply_err;
 };
 
 /* ---- Password ---- */
@@ -104,6 +104,7 @@ static bool is_file_changed(const struct etcd_auth *auth)
 
 static void have_token(struct etcd_auth *auth, const char *token)
 {
+    auth->counts.tokens += token != NULL;
     free(auth->token);
     auth->token = token ? xstrdup(token) : NULL;
     auth->state = HAVE;
@@ -114,6 +115,7 @@ static void have_token(struct etcd_auth *auth, const char *token)
 
 static void fail(struct etcd_auth *auth, const struct err *err)
 {
+    auth->counts.failures++;
     auth->state = FAILED;
     auth->failure = *err;
     err_wrap(&auth->failure, err->code, "authenticate as `%s`", auth->username);
@@ -135,31 +137,25 @@ static bool is_header_value(const char *token)
     return len <= TOKEN_MAX;
 }
 
-static void on_message(void *data, struct slice message)
+static int on_message(void *data, struct slice message, struct err *err)
 {
     struct etcd_auth *auth = data;
-    if (etcd_decode_authenticate(message, &auth->arena, &auth->reply_token, &auth->reply_err) ==
-            0 &&
-        !is_header_value(auth->reply_token)) {
-        err_set(&auth->reply_err, ERR_PROTOCOL, "token is no text");
+    int rc = etcd_decode_authenticate(message, &auth->arena, &auth->reply_token, err);
+    if (rc == 0 && !is_header_value(auth->reply_token)) {
+        return err_set(err, ERR_PROTOCOL, "token is no text");
     }
+    return rc;
 }
 
 static void on_end(void *data, int status, const struct err *err)
 {
     struct etcd_auth *auth = data;
-    struct err none;
-    if (!err && !auth->reply_err.code && auth->reply_token) {
+    if (!err) {
         have_token(auth, auth->reply_token);
-    } else if (err && status == STATUS_FAILED_PRECONDITION && strstr(err->msg, "not enabled")) {
+    } else if (status == STATUS_FAILED_PRECONDITION && strstr(err->msg, "not enabled")) {
         have_token(auth, NULL);
-    } else if (err) {
-        fail(auth, err);
-    } else if (auth->reply_err.code) {
-        fail(auth, &auth->reply_err);
     } else {
-        err_set(&none, ERR_PROTOCOL, "etcd: no reply");
-        fail(auth, &none);
+        fail(auth, err);
     }
     arena_clear(&auth->arena);
     auth->on_settled(auth->data, auth->state == FAILED ? &auth->failure : NULL);
@@ -187,7 +183,6 @@ static int ask(struct etcd_auth *auth, struct err *err)
     explicit_bzero(password, sizeof(password));
     auth->state = ASKING;
     auth->reply_token = NULL;
-    auth->reply_err.code = 0;
     (void)etcd_link_call(etcd_call_link(auth->etcd), &config, &request); /* ends by itself */
     return 0;
 }
@@ -232,6 +227,11 @@ bool etcd_auth_is_refusal(int status, const char *message)
            (status == STATUS_INVALID_ARGUMENT &&
             (strstr(message, "user name is empty") || strstr(message, "invalid auth token") ||
              strstr(message, "revision of auth store is old")));
+}
+
+struct etcd_auth_counts etcd_auth_counts(const struct etcd_auth *auth)
+{
+    return auth->counts;
 }
 
 /* ---- Life ---- */

@@ -33,6 +33,13 @@ struct etcd_auth *etcd_auth_new(const struct etcd_auth_config *config);
 /* After the client's links. NULL is fine. */
 void etcd_auth_free(struct etcd_auth *auth);
 
+struct etcd_auth_counts {
+    uint64_t tokens;   /* that etcd has given */
+    uint64_t failures; /* it did not, or the password file could not be read */
+};
+
+struct etcd_auth_counts etcd_auth_counts(const struct etcd_auth *auth);
+
 enum etcd_auth_state {
     ETCD_AUTH_READY,  /* *ret_token is borrowed until the loop runs on; NULL = none is needed */
     ETCD_AUTH_WAIT,   /* on_settled comes */

@@ -65,6 +65,7 @@ struct etcd_watch_response {
     bool created;
     bool canceled;
     bool fragment;             /* more of this response follows */
+    int64_t store_revision;    /* when it was sent; 0 in refusals */
     int64_t compact_revision;  /* not 0: canceled because the start is gone */
     const char *cancel_reason; /* never NULL */
     struct etcd_event *events; /* each with a key and a revision, revisions ascending */

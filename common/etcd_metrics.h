@@ -4,8 +4,7 @@
 #ifndef COMMON_ETCD_METRICS_H
 #define COMMON_ETCD_METRICS_H
 
-#include <stdint.h>
-
+#include "common/etcd_mirror.h"
 #include "common/metrics.h"
 
 struct etcd;
@@ -16,8 +15,7 @@ struct etcd_metrics {
     const struct etcd *etcd;
     const struct outage *outage;
     const struct outage_source *followed; /* the one that is away while no watch is up */
-    uint64_t reads;                       /* full reads of the mirror that were completed */
-    int64_t revision;                     /* the mirror's; 0 before the first read */
+    struct etcd_mirror_counts mirror;
 };
 
 void etcd_metrics_write(struct metrics_page *page, const struct etcd_metrics *metrics);

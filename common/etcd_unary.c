@@ -72,42 +72,37 @@ static void add_range(const struct etcd_unary *u, struct err *err)
     err_set(err, err->code, "%s, to %s %s", reason, u->verb, text);
 }
 
-/* NULL when the reply can be handed out. *scratch is for a message of our own. */
-static const struct err *failure_of(const struct etcd_unary *u, int status, const struct err *err,
-                                    struct err *scratch)
+/* What this status of this call means, for whom gets *err. */
+static void explain(const struct etcd_unary *u, int status, struct err *err)
 {
-    if (!err && u->decode_err.code) {
-        return &u->decode_err;
-    }
-    if (!err && u->messages != 1) {
-        err_set(scratch, ERR_PROTOCOL, "etcd: %u replies to one call", u->messages);
-        return scratch;
-    }
-    if (!err) {
-        return NULL;
-    }
-    *scratch = *err;
     if (status == STATUS_OUT_OF_RANGE && strstr(err->msg, "compacted")) {
-        scratch->code = ERR_COMPACTED;
+        err->code = ERR_COMPACTED;
+    } else if (status == STATUS_OUT_OF_RANGE && strstr(err->msg, "future revision")) {
+        err->code = ERR_FUTURE;
     } else if (status == STATUS_PERMISSION_DENIED && u->verb) {
-        add_range(u, scratch);
+        add_range(u, err);
     }
-    return scratch;
 }
 
-static void on_message(void *data, struct slice message)
+static int on_message(void *data, struct slice message, struct err *err)
 {
     struct etcd_unary *u = data;
-    if (u->messages++ == 0 && u->decode(message, &u->arena, &u->reply, &u->decode_err) != 0) {
-        err_wrap(&u->decode_err, u->decode_err.code, "etcd");
+    if (u->has_reply) {
+        return err_set(err, ERR_PROTOCOL, "more than one reply to a call");
     }
+    u->has_reply = true;
+    return u->decode(message, &u->arena, &u->reply, err);
 }
 
 static void on_end(void *data, int status, const struct err *err)
 {
     const struct etcd_unary *u = data;
-    struct err scratch;
-    u->deliver(u, failure_of(u, status, err, &scratch));
+    struct err explained;
+    if (err) {
+        explained = *err;
+        explain(u, status, &explained);
+    }
+    u->deliver(u, err ? &explained : NULL);
 }
 
 struct etcd_call *etcd_unary_start(struct etcd_unary *u)
@@ -116,10 +111,12 @@ struct etcd_call *etcd_unary_start(struct etcd_unary *u)
         .path = u->path,
         .timeout_ms = etcd_call_timeout_ms(u->etcd),
         .is_leaderless = u->is_leaderless,
+        .only_now = u->only_now,
         .on_message = on_message,
         .on_end = on_end,
         .release = unary_release,
         .data = u,
     };
-    return etcd_link_call(etcd_call_link(u->etcd), &config, &u->request);
+    struct etcd_link *link = u->is_watched ? etcd_watch_link(u->etcd) : etcd_call_link(u->etcd);
+    return etcd_link_call(link, &config, &u->request);
 }

@@ -21,6 +21,8 @@ struct etcd_unary {
     struct etcd *etcd;
     const char *path; /* "/etcdserverpb.KV/Range"; constant */
     bool is_leaderless;
+    bool is_watched; /* on the watch line, not on that of calls */
+    bool only_now;   /* see struct etcd_call_config */
 
     /* One of etcd_codec.h, for the union's member. */
     int (*decode)(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
@@ -38,8 +40,7 @@ struct etcd_unary {
 
     struct buf request; /* to be encoded into */
     struct arena arena;
-    unsigned messages;
-    struct err decode_err;
+    bool has_reply;
     union etcd_reply reply;
 };
 

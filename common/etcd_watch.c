@@ -5,14 +5,10 @@
 #include <string.h>
 
 #include "common/arena.h"
-#include "common/backoff.h"
 #include "common/etcd_codec.h"
 #include "common/etcd_link.h"
 #include "common/grpc.h"
 #include "common/xalloc.h"
-
-/* Beside the link's own back-off, which covers connections: for a watch that the server refuses. */
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000 };
 
 struct etcd_watch {
     struct etcd *etcd;
@@ -20,15 +16,13 @@ struct etcd_watch {
     char *key;
     char *range_end;
     int64_t next_revision; /* the first one not delivered */
+    int64_t lag;
 
-    struct etcd_call *call;  /* NULL between attempts */
-    struct etcd_call *probe; /* a read that tells why a watch was refused */
+    struct etcd_call *call;  /* NULL once ended, or while probing */
+    struct etcd_call *probe; /* a read that tells why the watch was refused */
     struct err refusal;      /* while it is under way */
-    bool was_probed;         /* since on_up */
+    bool was_probed;
     bool is_up;
-    int down_code; /* of the last on_down; 0 = none since on_up */
-    struct backoff backoff;
-    ev_timer retry;
 
     /* Events received and not yet delivered, in `arena` and listed in `events`. They outlive a
      * message only when a fragment ended inside a revision. */
@@ -65,58 +59,18 @@ static void leave(struct etcd_watch *watch)
     }
 }
 
-/* ---- Going down and up ---- */
-
-static void drop_events(struct etcd_watch *watch)
-{
-    watch->count = 0;
-    arena_clear(&watch->arena);
-}
-
-static void end_call(struct etcd_watch *watch)
-{
-    if (watch->call) {
-        etcd_call_cancel(watch->call);
-        watch->call = NULL;
-    }
-    drop_events(watch);
-}
-
-static void go_down(struct etcd_watch *watch, const struct err *err)
-{
-    struct ev_loop *loop = etcd_loop(watch->etcd);
-    uint32_t delay_ms = backoff_next_ms(&watch->backoff, backoff_random());
-    bool is_news = watch->down_code != err->code;
-    drop_events(watch);
-    watch->is_up = false;
-    watch->down_code = err->code;
-    ev_timer_set(&watch->retry, delay_ms / 1000.0, 0.0);
-    ev_timer_start(loop, &watch->retry);
-    if (is_news) {
-        watch->config.on_down(watch->config.data, err);
-    }
-}
-
 /* The stream is of no more use, for a reason that its messages gave. */
 static void give_up(struct etcd_watch *watch, const struct err *err)
 {
-    end_call(watch);
-    go_down(watch, err);
+    etcd_call_cancel(watch->call);
+    watch->call = NULL;
+    watch->config.on_end(watch->config.data, err);
 }
 
 static void go_up(struct etcd_watch *watch)
 {
     watch->is_up = true;
-    watch->was_probed = false;
-    watch->down_code = 0;
-    backoff_reset(&watch->backoff);
     watch->config.on_up(watch->config.data);
-}
-
-static void compacted(struct etcd_watch *watch, int64_t compact_revision)
-{
-    end_call(watch);
-    watch->config.on_compacted(watch->config.data, compact_revision);
 }
 
 /* ---- Events ---- */
@@ -177,32 +131,40 @@ static bool are_in_order(const struct etcd_watch *watch, const struct etcd_event
     return first->kv.mod_revision >= least;
 }
 
-static void take_events(struct etcd_watch *watch, const struct etcd_watch_response *response)
+static int take_events(struct etcd_watch *watch, const struct etcd_watch_response *response,
+                       struct err *err)
 {
     if (response->count == 0) {
-        return; /* progress, or a confirmation */
+        return 0; /* progress, or a confirmation */
     }
     if (!are_in_order(watch, &response->events[0])) {
-        struct err err;
-        err_set(&err, ERR_PROTOCOL, "etcd: watch event of revision %lld after %lld",
-                (long long)response->events[0].kv.mod_revision,
-                (long long)watch->next_revision - 1);
-        give_up(watch, &err);
-        return;
+        return err_set(err, ERR_PROTOCOL, "watch event of revision %lld after %lld",
+                       (long long)response->events[0].kv.mod_revision,
+                       (long long)watch->next_revision - 1);
     }
     append(watch, response->events, response->count);
     size_t whole = whole_count(watch, response->fragment);
     if (whole > 0) {
         int64_t revision = watch->events[whole - 1].kv.mod_revision;
         watch->next_revision = revision + 1;
+        watch->lag = response->store_revision > revision ? response->store_revision - revision : 0;
         watch->config.on_events(watch->config.data, watch->events, whole, revision);
         if (!watch->is_stopped) {
             keep_rest(watch, whole);
         }
     }
+    return 0;
 }
 
 /* ---- The stream ---- */
+
+static void compacted(struct etcd_watch *watch, int64_t compact_revision)
+{
+    struct err err;
+    err_set(&err, ERR_COMPACTED, "etcd: history before revision %lld is compacted",
+            (long long)compact_revision);
+    give_up(watch, &err);
+}
 
 static void begin(struct etcd_watch *watch);
 
@@ -215,7 +177,7 @@ static void on_probe(void *data, const struct etcd_range_reply *reply, const str
         watch->was_probed = true;
         begin(watch); /* it was the token, which the read has renewed */
     } else {
-        go_down(watch, err ? err : &watch->refusal);
+        watch->config.on_end(watch->config.data, err ? err : &watch->refusal);
     }
     leave(watch);
 }
@@ -233,23 +195,21 @@ static void refused(struct etcd_watch *watch, const struct etcd_watch_response *
     const char *reason = response->cancel_reason[0] ? response->cancel_reason
                                                     : "no reason given; is a permission missing?";
     err_set(&watch->refusal, ERR_REFUSED, "etcd: watch canceled: %s", reason);
-    end_call(watch);
-    watch->probe = etcd_range(watch->etcd, &range, on_probe, watch);
+    etcd_call_cancel(watch->call);
+    watch->call = NULL;
+    watch->probe = etcd_watch_range(watch->etcd, &range, watch->config.only_now, on_probe, watch);
 }
 
-static void on_message(void *data, struct slice message)
+static int on_message(void *data, struct slice message, struct err *err)
 {
     struct etcd_watch *watch = data;
     struct etcd_watch_response response;
-    struct err err;
+    int rc = etcd_decode_watch(message, &watch->arena, &response, err);
+    if (rc != 0) {
+        return rc;
+    }
     enter(watch);
-    int rc = etcd_decode_watch(message, &watch->arena, &response, &err);
-    if (rc == ERR_TOO_LARGE) {
-        compacted(watch, 0);
-    } else if (rc != 0) {
-        err_wrap(&err, err.code, "etcd");
-        give_up(watch, &err);
-    } else if (response.canceled && response.compact_revision > 0) {
+    if (response.canceled && response.compact_revision > 0) {
         compacted(watch, response.compact_revision);
     } else if (response.canceled) {
         /* Also what a watch without permission gets, with created set as well. */
@@ -259,13 +219,14 @@ static void on_message(void *data, struct slice message)
             go_up(watch);
         }
         if (!watch->is_stopped) {
-            take_events(watch, &response);
+            rc = take_events(watch, &response, err);
         }
     }
     if (!watch->is_stopped && watch->count == 0) {
         arena_clear(&watch->arena);
     }
     leave(watch);
+    return rc;
 }
 
 static void on_end(void *data, int status, const struct err *err)
@@ -279,20 +240,16 @@ static void on_end(void *data, int status, const struct err *err)
     }
     watch->call = NULL;
     enter(watch);
-    if (err->code == ERR_TOO_LARGE) {
-        drop_events(watch);
-        watch->config.on_compacted(watch->config.data, 0);
-    } else {
-        go_down(watch, err);
-    }
+    watch->config.on_end(watch->config.data, err);
     leave(watch);
 }
 
 static void begin(struct etcd_watch *watch)
 {
-    const struct etcd_call_config config = {
+    const struct etcd_call_config call = {
         .path = "/etcdserverpb.Watch/Watch",
         .timeout_ms = 0,
+        .only_now = watch->config.only_now,
         .on_message = on_message,
         .on_end = on_end,
         .data = watch,
@@ -305,14 +262,7 @@ static void begin(struct etcd_watch *watch)
     struct buf request;
     buf_init(&request, GRPC_SEND_MAX);
     etcd_encode_watch(&create, &request);
-    watch->call = etcd_link_call(etcd_watch_link(watch->etcd), &config, &request);
-}
-
-static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
-{
-    (void)loop;
-    (void)events;
-    begin(w->data);
+    watch->call = etcd_link_call(etcd_watch_link(watch->etcd), &call, &request);
 }
 
 struct etcd_watch *etcd_watch_start(struct etcd *etcd, const struct etcd_watch_config *config)
@@ -326,11 +276,8 @@ struct etcd_watch *etcd_watch_start(struct etcd *etcd, const struct etcd_watch_c
     watch->config.key.ptr = watch->key;
     watch->config.range_end.ptr = watch->range_end;
     watch->next_revision = config->start_revision;
-    backoff_init(&watch->backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
     arena_init(&watch->arena, ETCD_DECODED_MAX);
     arena_init(&watch->spare, ETCD_DECODED_MAX);
-    ev_timer_init(&watch->retry, on_retry, 0.0, 0.0);
-    watch->retry.data = watch;
     begin(watch);
     return watch;
 }
@@ -341,15 +288,20 @@ void etcd_watch_stop(struct etcd_watch *watch)
         return;
     }
     watch->is_stopped = true;
-    ev_timer_stop(etcd_loop(watch->etcd), &watch->retry);
-    if (watch->probe) {
-        etcd_call_cancel(watch->probe);
-    }
     if (watch->call) {
         etcd_call_cancel(watch->call);
         watch->call = NULL;
     }
+    if (watch->probe) {
+        etcd_call_cancel(watch->probe);
+        watch->probe = NULL;
+    }
     if (watch->depth == 0) {
         watch_free(watch);
     }
+}
+
+int64_t etcd_watch_lag(const struct etcd_watch *watch)
+{
+    return watch->lag;
 }

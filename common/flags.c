@@ -100,6 +100,27 @@ bool flags_parse_duration_ms(const char *text, int64_t *ret_ms)
     return true;
 }
 
+/* The index-th of the choices; empty behind the last one. */
+static struct slice choice_at(const char *choices, int index)
+{
+    for (; index > 0 && *choices; index--) {
+        choices += strcspn(choices, "|");
+        choices += *choices == '|';
+    }
+    return slice_of(choices, strcspn(choices, "|"));
+}
+
+static bool parse_choice(const char *choices, const char *text, int *ret)
+{
+    for (int i = 0; choice_at(choices, i).len > 0; i++) {
+        if (slice_equal(choice_at(choices, i), slice_str(text))) {
+            *ret = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool in_range(const struct flag *flag, int64_t value)
 {
     int64_t max = flag->min == 0 && flag->max == 0 ? INT64_MAX : flag->max;
@@ -127,12 +148,39 @@ static const char *expected(const struct flag *flag, char *out, size_t size)
         (void)snprintf(out, size, "expected a duration like 10s, from %lldms to %lldms",
                        (long long)flag->min, (long long)flag->max);
         return out;
+    case FLAG_CHOICE:
+        (void)snprintf(out, size, "expected %s", flag->choices);
+        return out;
     case FLAG_STRING:
     case FLAG_STRING_LIST:
     case FLAG_IGNORED_STRING:
         break;
     }
     return "expected a value";
+}
+
+static int add_to_list(struct flag_strings *list, const char *text, const char *source,
+                       struct err *err)
+{
+    if (list->count == FLAG_STRINGS_MAX) {
+        return err_set(err, ERR_USAGE, "%s: given more than %d times", source, FLAG_STRINGS_MAX);
+    }
+    list->items[list->count++] = text;
+    return 0;
+}
+
+/* Who keeps the names of flags without effect wants each once. */
+static void note_ignored(const struct flag *flag)
+{
+    struct flag_strings *names = flag->value;
+    for (size_t i = 0; names && i < names->count; i++) {
+        if (names->items[i] == flag->name) {
+            return;
+        }
+    }
+    if (names && names->count < FLAG_STRINGS_MAX) {
+        names->items[names->count++] = flag->name;
+    }
 }
 
 /* `source` is how the user wrote it: "flag -ttl" or "environment variable SKYDNS_ADDR". */
@@ -146,21 +194,18 @@ static int set_value(const struct flag *flag, const char *text, const char *sour
     case FLAG_BOOL:
         ok = parse_bool(text, flag->value);
         break;
+    case FLAG_CHOICE:
+        ok = parse_choice(flag->choices, text, flag->value);
+        break;
     case FLAG_IGNORED_BOOL:
         ok = parse_bool(text, &ignored);
+        note_ignored(flag);
         break;
     case FLAG_STRING:
         *(const char **)flag->value = text;
         break;
-    case FLAG_STRING_LIST: {
-        struct flag_strings *list = flag->value;
-        if (list->count == FLAG_STRINGS_MAX) {
-            return err_set(err, ERR_USAGE, "%s: given more than %d times", source,
-                           FLAG_STRINGS_MAX);
-        }
-        list->items[list->count++] = text;
-        break;
-    }
+    case FLAG_STRING_LIST:
+        return add_to_list(flag->value, text, source, err);
     case FLAG_INT:
     case FLAG_DURATION_MS:
         ok = (flag->kind == FLAG_INT ? parse_int(text, &number)
@@ -171,6 +216,7 @@ static int set_value(const struct flag *flag, const char *text, const char *sour
         }
         break;
     case FLAG_IGNORED_STRING:
+        note_ignored(flag);
         break;
     }
     if (!ok) {
@@ -261,7 +307,12 @@ int flags_parse(const struct flags *flags, int argc, char *const *argv, struct e
     int r = apply_environment(flags, err);
     for (int i = 1; i < argc && r == 0; i++) {
         const char *arg = argv[i];
-        if (arg[0] != '-' || arg[1] == '\0' || strcmp(arg, "--") == 0) {
+        bool is_argument = arg[0] != '-';
+        if (is_argument && flags->arguments && flags->arguments->count < FLAG_STRINGS_MAX) {
+            flags->arguments->items[flags->arguments->count++] = arg;
+            continue;
+        }
+        if (is_argument || arg[1] == '\0' || strcmp(arg, "--") == 0) {
             return err_set(err, ERR_USAGE, "unexpected argument `%s`: expected a flag like -%s",
                            arg, flags->count ? flags->table[0].name : "help");
         }
@@ -270,9 +321,12 @@ int flags_parse(const struct flags *flags, int argc, char *const *argv, struct e
     return r;
 }
 
-static const char *kind_text(enum flag_kind kind)
+static const char *kind_text(const struct flag *flag, char *out, size_t size)
 {
-    switch (kind) {
+    switch (flag->kind) {
+    case FLAG_CHOICE:
+        (void)snprintf(out, size, "=%s", flag->choices); /* cut is still readable */
+        return out;
     case FLAG_STRING:
         return "=VALUE";
     case FLAG_STRING_LIST:
@@ -300,6 +354,11 @@ static void print_default(const struct flag *flag)
             printf(" (default %s)", text);
         }
         break;
+    case FLAG_CHOICE: {
+        struct slice choice = choice_at(flag->choices, *(const int *)flag->value);
+        printf(" (default %.*s)", (int)choice.len, choice.ptr);
+        break;
+    }
     case FLAG_INT:
         printf(" (default %lld)", (long long)*(const int64_t *)flag->value);
         break;
@@ -321,10 +380,11 @@ void flags_print_help(const struct flags *flags)
     printf("%s: %s\n\n", flags->program, flags->summary);
     for (size_t i = 0; i < flags->count; i++) {
         const struct flag *flag = &flags->table[i];
+        char kind[96];
         if (!flag->help) {
             continue;
         }
-        printf("  -%s%s\n        %s", flag->name, kind_text(flag->kind), flag->help);
+        printf("  -%s%s\n        %s", flag->name, kind_text(flag, kind, sizeof(kind)), flag->help);
         print_default(flag);
         if (flag->env) {
             printf(" [%s]", flag->env);

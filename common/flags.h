@@ -22,8 +22,9 @@ enum flag_kind {
     FLAG_STRING_LIST,    /* struct flag_strings *: the flag may be repeated; no env */
     FLAG_INT,            /* int64_t *: decimal, min..max */
     FLAG_DURATION_MS,    /* int64_t *: Go durations, "1h2m3.5s", "300ms", "0"; min..max in ms */
-    FLAG_IGNORED_BOOL,   /* accepted for compatibility, changes nothing; value unused */
-    FLAG_IGNORED_STRING, /* the same, with an argument */
+    FLAG_CHOICE,         /* int *: which of `choices`, from 0 */
+    FLAG_IGNORED_BOOL,   /* accepted for compatibility, changes nothing; value NULL, or a struct */
+    FLAG_IGNORED_STRING, /* flag_strings * that gets the flag's name; the second has an argument */
 };
 
 /* As many repetitions as one flag may have; 64 is far above any pod's use. */
@@ -38,9 +39,10 @@ struct flag {
     const char *name; /* canonical spelling, without dashes */
     enum flag_kind kind;
     void *value;
-    const char *env;  /* or NULL; an empty variable counts as unset, as in the old programs */
-    int64_t min, max; /* for FLAG_INT and FLAG_DURATION_MS; both 0 = 0..INT64_MAX */
-    const char *help; /* one line; NULL hides the flag from -help */
+    const char *env;     /* or NULL; an empty variable counts as unset, as in the old programs */
+    int64_t min, max;    /* for FLAG_INT and FLAG_DURATION_MS; both 0 = 0..INT64_MAX */
+    const char *choices; /* for FLAG_CHOICE: "auto|slices|endpoints" */
+    const char *help;    /* one line; NULL hides the flag from -help */
 };
 
 struct flags {
@@ -48,14 +50,14 @@ struct flags {
     const char *summary; /* first line of -help */
     const struct flag *table;
     size_t count;
-    bool underscore_is_dash; /* kube2sky: --etcd_server is --etcd-server */
+    bool underscore_is_dash;        /* kube2sky: --etcd_server is --etcd-server */
+    struct flag_strings *arguments; /* gets what is no flag; NULL: that is an error */
 };
 
 enum { FLAGS_HELP = 1 };
 
 /* 0; FLAGS_HELP when -h, -help or --help was given (nothing printed yet); ERR_USAGE with a message
- * that names the flag, what was given and what was expected. Arguments that are no flags are an
- * error. */
+ * that names the flag, what was given and what was expected. */
 int flags_parse(const struct flags *flags, int argc, char *const *argv, struct err *err) MUST_CHECK;
 
 /* The help text, to stdout. */

@@ -71,8 +71,8 @@ void grpc_read_pending(struct grpc *grpc);
 /* The peer closed the connection for too many pings; the next one should ping half as often. */
 bool grpc_was_closed_for_pings(const struct grpc *grpc);
 
-/* A field sent with a call; name in lower case. The value must be one of a header (RFC 9110 5.5:
- * visible bytes); nghttp2 makes the call fail otherwise. */
+/* A field sent with a call; name in lower case, constant. The value must be one of a header (RFC
+ * 9110 5.5: visible bytes); nghttp2 makes the call fail otherwise. */
 struct grpc_metadata {
     const char *name;
     const char *value;

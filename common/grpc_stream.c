@@ -297,12 +297,15 @@ struct nghttp2_session *grpc_session_new(struct grpc *g)
 
 /* ---- Calls ---- */
 
-static nghttp2_nv header(const char *name, const char *value)
+/* nghttp2 copies what has no flag that says otherwise; its struct is not const. */
+static nghttp2_nv header(const char *name, size_t name_len, const char *value, uint8_t flags)
 {
-    /* nghttp2 copies both; its struct is not const. */
-    return (nghttp2_nv){(uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, strlen(name),
-                        strlen(value), NGHTTP2_NV_FLAG_NONE};
+    return (nghttp2_nv){(uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, name_len,
+                        strlen(value), flags | NGHTTP2_NV_FLAG_NO_COPY_NAME};
 }
+
+/* Of a literal name, with a value that lives as long as the connection. */
+#define HEADER(name, value) header(name, sizeof(name) - 1, value, NGHTTP2_NV_FLAG_NO_COPY_VALUE)
 
 struct grpc_stream *grpc_stream_open(struct grpc *g, const struct grpc_stream_config *config)
 {
@@ -316,16 +319,18 @@ struct grpc_stream *grpc_stream_open(struct grpc *g, const struct grpc_stream_co
 
     assert(config->metadata_count <= GRPC_METADATA_MAX);
     nghttp2_nv headers[6 + GRPC_METADATA_MAX] = {
-        header(":method", "POST"),
-        header(":scheme", "http"),
-        header(":path", config->path),
-        header(":authority", g->authority),
-        header("content-type", "application/grpc"),
-        header("te", "trailers"),
+        HEADER(":method", "POST"),
+        HEADER(":scheme", "http"),
+        HEADER(":path", config->path),
+        HEADER(":authority", g->authority),
+        HEADER("content-type", "application/grpc"),
+        HEADER("te", "trailers"),
     };
     nghttp2_data_provider provider = {.source.ptr = s, .read_callback = on_want_data};
     for (size_t i = 0; i < config->metadata_count; i++) {
-        headers[6 + i] = header(config->metadata[i].name, config->metadata[i].value);
+        const struct grpc_metadata *field = &config->metadata[i];
+        headers[6 + i] =
+            header(field->name, strlen(field->name), field->value, NGHTTP2_NV_FLAG_NONE);
     }
     s->id =
         nghttp2_submit_request(g->session, NULL, headers, 6 + config->metadata_count, &provider, s);

@@ -7,8 +7,9 @@
  * place with the same TLS settings. TCP keepalive notices a dead peer within 30 s, silence_ms one
  * that is alive and says nothing.
  *
- * Proxies: https_proxy, http_proxy and no_proxy of the environment, unless the call names one; none
- * for loopback addresses. */
+ * Proxies: https_proxy, http_proxy and no_proxy of the environment, none for loopback addresses,
+ * unless the call names one. One that is reached over TLS is verified as the server is, with the
+ * same authorities; it is shown neither the certificate nor the credentials of the call. */
 #ifndef COMMON_HTTP_CLIENT_H
 #define COMMON_HTTP_CLIENT_H
 
@@ -51,7 +52,7 @@ struct http_call_config {
     const char *bearer_token;   /* NULL = none */
     const char *username;       /* NULL = none; HTTP Basic */
     const char *password;       /* with username */
-    const char *proxy_url;      /* NULL = the environment's */
+    const char *proxy_url;      /* of http_url_proxy; NULL = the environment's */
     const struct http_tls *tls; /* NULL = the system's authorities */
 
     /* Without a byte for this long, before the answer or in it, the call ends with ERR_TIMEOUT.
@@ -84,10 +85,8 @@ struct http_call *http_call_start(struct http_client *client,
 /* No callback after it; may be called inside any of them but on_end. */
 void http_call_cancel(struct http_call *call);
 
-/* ---- URLs ---- */
-
-/* A base URL: http or https, with a host, without query or credentials. *ret_url (owned) has no
- * slash at its end. ERR_USAGE with what was expected, else. */
-int http_url_base(const char *text, char **ret_url, struct err *err) MUST_CHECK;
+/* What the answer says its body is, "application/json; charset=utf-8"; "" when it does not.
+ * Borrowed; inside on_open, on_data and on_end. */
+const char *http_call_content_type(const struct http_call *call);
 
 #endif

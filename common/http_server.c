@@ -21,6 +21,8 @@ enum {
      * no probe and the connection is closed. */
     REQUEST_BODY_MAX = 64 * 1024,
     REPLY_BODY_MAX = 16 * 1024 * 1024,
+    /* What a stream is asked for at a time; as much as a socket takes at once. */
+    STREAM_BLOCK = 32 * 1024,
 };
 
 struct http_server {
@@ -101,15 +103,79 @@ static void fill_error(struct http_reply *reply, int status, const char *text)
 }
 
 /* Takes the body's memory. */
-static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply)
+static struct MHD_Response *whole_response(struct buf *body)
 {
     static char empty[1];
-    struct buf *body = &reply->body;
     struct MHD_Response *response = MHD_create_response_from_buffer(
         body->len, body->data ? (void *)body->data : empty,
         body->data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
     if (!response) {
         buf_fini(body);
+    }
+    return response;
+}
+
+/* ---- Bodies made while they are sent ---- */
+
+struct streaming {
+    struct http_stream stream;
+    struct buf piece; /* what is still to be sent of it */
+    bool is_last;
+};
+
+static ssize_t on_room(void *data, uint64_t position UNUSED, char *out, size_t room)
+{
+    struct streaming *s = data;
+    while (s->piece.len == 0) {
+        if (s->is_last) {
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        }
+        buf_clear(&s->piece);
+        s->is_last = !s->stream.more(s->stream.data, &s->piece);
+        if (s->piece.failed) {
+            return MHD_CONTENT_READER_END_WITH_ERROR;
+        }
+    }
+    size_t len = s->piece.len < room ? s->piece.len : room;
+    memcpy(out, s->piece.data, len);
+    buf_consume(&s->piece, len);
+    return (ssize_t)len;
+}
+
+static void on_streamed(void *data)
+{
+    struct streaming *s = data;
+    s->stream.end(s->stream.data);
+    buf_fini(&s->piece);
+    free(s);
+}
+
+static struct MHD_Response *stream_response(const struct http_stream *stream)
+{
+    struct streaming *s = xcalloc(1, sizeof(*s));
+    s->stream = *stream;
+    buf_init(&s->piece, HTTP_PIECE_MAX);
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_room, s, on_streamed);
+    if (!response) {
+        on_streamed(s);
+    }
+    return response;
+}
+
+/* ---- Requests ---- */
+
+/* Takes the body's memory, or the stream. */
+static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply)
+{
+    struct MHD_Response *response;
+    if (reply->stream.more) {
+        buf_fini(&reply->body);
+        response = stream_response(&reply->stream);
+    } else {
+        response = whole_response(&reply->body);
+    }
+    if (!response) {
         return MHD_NO;
     }
     enum MHD_Result r =

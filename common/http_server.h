@@ -9,6 +9,7 @@
 #define COMMON_HTTP_SERVER_H
 
 #include <ev.h>
+#include <stdbool.h>
 
 #include "common/addr.h"
 #include "common/attributes.h"
@@ -23,10 +24,22 @@ struct http_request {
     void *connection;   /* for http_request_arg */
 };
 
+/* A body that is made while it is sent, however large: `more` appends the next piece, of any length
+ * up to HTTP_PIECE_MAX, to an empty buffer as often as there is room to send it; false: that was
+ * the last. `end` is called once, sent or not. Both on the loop, after the handler. */
+struct http_stream {
+    bool (*more)(void *data, struct buf *piece);
+    void (*end)(void *data);
+    void *data;
+};
+
+enum { HTTP_PIECE_MAX = 1024 * 1024 };
+
 struct http_reply {
-    int status;               /* 200 unless set */
-    const char *content_type; /* "text/plain; charset=utf-8" unless set; constant */
-    struct buf body;          /* initialised, empty, limit 16 MiB */
+    int status;                /* 200 unless set */
+    const char *content_type;  /* "text/plain; charset=utf-8" unless set; constant */
+    struct buf body;           /* initialised, empty, limit 16 MiB */
+    struct http_stream stream; /* instead of the body, when it has `more` */
 };
 
 typedef void (*http_handler)(void *data, const struct http_request *request,

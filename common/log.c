@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,10 +13,18 @@
 enum { LINE_MAX_BYTES = 4096 };
 
 static _Atomic int minimum_level = LOG_LEVEL_INFO;
+static _Atomic int line_format = LOG_FORMAT_TEXT;
+
+static const char *const level_names[] = {"debug", "info", "warn", "error"};
+
+/* Kept free behind a line that is too long: a quote, a brace, the newline. */
+enum { LINE_END_BYTES = 3 };
 
 struct line {
     char text[LINE_MAX_BYTES];
     size_t len;
+    enum log_format format;
+    bool is_full; /* something did not fit: the line ends before it */
 };
 
 void log_set_level(enum log_level level)
@@ -23,56 +32,30 @@ void log_set_level(enum log_level level)
     atomic_store_explicit(&minimum_level, (int)level, memory_order_relaxed);
 }
 
+void log_set_format(enum log_format format)
+{
+    atomic_store_explicit(&line_format, (int)format, memory_order_relaxed);
+}
+
 bool log_is_on(enum log_level level)
 {
     return (int)level >= atomic_load_explicit(&minimum_level, memory_order_relaxed);
 }
 
-/* The last byte stays free for the newline. */
+/* All of them or none: an escaped character, say, is never cut in two. */
 static void put(struct line *line, const char *bytes, size_t len)
 {
-    for (size_t i = 0; i < len && line->len < sizeof(line->text) - 1; i++) {
-        line->text[line->len++] = bytes[i];
+    if (line->is_full || line->len + len > sizeof(line->text) - LINE_END_BYTES) {
+        line->is_full = true;
+        return;
     }
+    memcpy(line->text + line->len, bytes, len);
+    line->len += len;
 }
 
 static void put_str(struct line *line, const char *s)
 {
     put(line, s, strlen(s));
-}
-
-static bool is_plain(unsigned char c)
-{
-    return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=';
-}
-
-static void put_value(struct line *line, struct slice value)
-{
-    bool quoted = value.len == 0;
-    for (size_t i = 0; i < value.len && !quoted; i++) {
-        quoted = !is_plain((unsigned char)value.ptr[i]);
-    }
-    if (!quoted) {
-        put(line, value.ptr, value.len);
-        return;
-    }
-    put(line, "\"", 1);
-    for (size_t i = 0; i < value.len; i++) {
-        unsigned char c = (unsigned char)value.ptr[i];
-        if (c == '"' || c == '\\') {
-            char escaped[2] = {'\\', (char)c};
-            put(line, escaped, sizeof(escaped));
-        } else if (c == '\n') {
-            put(line, "\\n", 2);
-        } else if (c < ' ' || c >= 0x7f) {
-            char escaped[5];
-            (void)snprintf(escaped, sizeof(escaped), "\\x%02x", c); /* four bytes, always */
-            put(line, escaped, 4);
-        } else {
-            put(line, (const char *)&c, 1);
-        }
-    }
-    put(line, "\"", 1);
 }
 
 static void put_time(struct line *line)
@@ -87,39 +70,130 @@ static void put_time(struct line *line)
     put_str(line, text);
 }
 
-static void put_field(struct line *line, const struct log_field *field)
+static struct slice field_text(const struct log_field *field)
+{
+    return field->kind == LOG_FIELD_SLICE ? field->slice : slice_str(field->str ? field->str : "");
+}
+
+static void put_integer(struct line *line, int64_t value)
 {
     char number[24];
-    put(line, " ", 1);
-    put_str(line, field->key);
-    put(line, "=", 1);
-    switch (field->kind) {
-    case LOG_FIELD_STR:
-        put_value(line, slice_str(field->str ? field->str : ""));
-        break;
-    case LOG_FIELD_SLICE:
-        put_value(line, field->slice);
-        break;
-    case LOG_FIELD_INT:
-        (void)snprintf(number, sizeof(number), "%lld", (long long)field->integer); /* 20 digits */
-        put_str(line, number);
-        break;
+    (void)snprintf(number, sizeof(number), "%lld", (long long)value); /* 20 digits */
+    put_str(line, number);
+}
+
+/* A byte inside of quotes. */
+static void put_quoted_byte(struct line *line, unsigned char c)
+{
+    char escaped[8] = {'\\', (char)c};
+    if (c == '"' || c == '\\') {
+        put(line, escaped, 2);
+    } else if (c == '\n') {
+        put(line, "\\n", 2);
+    } else if (c < ' ' || c >= 0x7f) {
+        bool is_json = line->format == LOG_FORMAT_JSON;
+        (void)snprintf(escaped, sizeof(escaped), is_json ? "\\u%04x" : "\\x%02x", c); /* fits */
+        put_str(line, escaped);
+    } else {
+        put(line, (const char *)&c, 1);
     }
+}
+
+/* ---- Text ---- */
+
+static bool is_plain(unsigned char c)
+{
+    return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=';
+}
+
+static void put_value(struct line *line, struct slice value)
+{
+    bool quoted = value.len == 0;
+    for (size_t i = 0; i < value.len && !quoted; i++) {
+        quoted = !is_plain((unsigned char)value.ptr[i]);
+    }
+    put(line, "\"", quoted);
+    for (size_t i = 0; i < value.len; i++) {
+        put_quoted_byte(line, (unsigned char)value.ptr[i]);
+    }
+    put(line, "\"", quoted);
+}
+
+static void write_text(struct line *line, enum log_level level, const char *message, size_t count,
+                       const struct log_field *fields)
+{
+    put_str(line, level_names[level]);
+    put(line, " ", 1);
+    put_time(line);
+    put(line, " ", 1);
+    put_str(line, message);
+    for (size_t i = 0; i < count; i++) {
+        put(line, " ", 1);
+        put_str(line, fields[i].key);
+        put(line, "=", 1);
+        if (fields[i].kind == LOG_FIELD_INT) {
+            put_integer(line, fields[i].integer);
+        } else {
+            put_value(line, field_text(&fields[i]));
+        }
+    }
+}
+
+/* ---- JSON ---- */
+
+/* Keys are ours and short: 64 bytes hold one with what goes around it, and a number. */
+enum { MEMBER_BYTES_MAX = 64 };
+
+/* A string that does not fit is cut and closed; a number, or a key, is there or is not. */
+static void put_string(struct line *line, const char *before, const char *key, struct slice value)
+{
+    char text[MEMBER_BYTES_MAX];
+    (void)snprintf(text, sizeof(text), "%s\"%s\":\"", before, key);
+    put_str(line, text);
+    if (!line->is_full) {
+        for (size_t i = 0; i < value.len; i++) {
+            put_quoted_byte(line, (unsigned char)value.ptr[i]);
+        }
+        line->text[line->len++] = '"';
+    }
+}
+
+static void put_number(struct line *line, const char *key, int64_t value)
+{
+    char text[MEMBER_BYTES_MAX];
+    (void)snprintf(text, sizeof(text), ",\"%s\":%lld", key, (long long)value);
+    put_str(line, text);
+}
+
+static void write_json(struct line *line, enum log_level level, const char *message, size_t count,
+                       const struct log_field *fields)
+{
+    put_string(line, "{", "level", slice_str(level_names[level]));
+    put_str(line, ",\"time\":\"");
+    put_time(line);
+    put_str(line, "\"");
+    put_string(line, ",", "message", slice_str(message));
+    for (size_t i = 0; i < count; i++) {
+        if (fields[i].kind == LOG_FIELD_INT) {
+            put_number(line, fields[i].key, fields[i].integer);
+        } else {
+            put_string(line, ",", fields[i].key, field_text(&fields[i]));
+        }
+    }
+    line->text[line->len++] = '}';
 }
 
 void log_write(enum log_level level, const char *message, size_t count,
                const struct log_field *fields)
 {
-    static const char *const names[] = {"debug", "info", "warn", "error"};
     struct line line;
     line.len = 0;
-    put_str(&line, names[level]);
-    put(&line, " ", 1);
-    put_time(&line);
-    put(&line, " ", 1);
-    put_str(&line, message);
-    for (size_t i = 0; i < count; i++) {
-        put_field(&line, &fields[i]);
+    line.is_full = false;
+    line.format = (enum log_format)atomic_load_explicit(&line_format, memory_order_relaxed);
+    if (line.format == LOG_FORMAT_JSON) {
+        write_json(&line, level, message, count, fields);
+    } else {
+        write_text(&line, level, message, count, fields);
     }
     line.text[line.len++] = '\n';
     ssize_t written = write(STDERR_FILENO, line.text, line.len);

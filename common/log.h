@@ -51,8 +51,18 @@ void log_write(enum log_level level, const char *message, size_t count,
 #define log_warn(...)  LOG_AT(LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_error(...) LOG_AT(LOG_LEVEL_ERROR, __VA_ARGS__)
 
-/* Set once at start, before threads. Default: info. */
+/* The same as JSON, one object a line. Bytes from outside stay one character each: those that are
+ * no printable ASCII are \u00XX.
+ *
+ *     {"level":"warn","time":"2026-...Z","message":"etcd away, retrying","delay_ms":200} */
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
+
+/* A FLAG_CHOICE of an enum log_format. */
+#define LOG_FORMAT_CHOICES "text|json"
+
+/* Set once at start, before threads. Default: info, text. */
 void log_set_level(enum log_level level);
+void log_set_format(enum log_format format);
 bool log_is_on(enum log_level level);
 
 /* For lines that the network can trigger, so that a hostile packet never fills a disk: at most

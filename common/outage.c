@@ -15,6 +15,7 @@ enum outage_reason outage_reason_of(int code)
     case ERR_TIMEOUT:
         return OUTAGE_TIMEOUT;
     case ERR_REFUSED:
+    case ERR_SHUT_OUT:
         return OUTAGE_REFUSED;
     case ERR_PROTOCOL:
     case ERR_SYNTAX:
@@ -129,12 +130,27 @@ bool outage_explain_overdue(const struct outage *outage, struct buf *out)
     return outage->is_overdue;
 }
 
+/* Once an outage, and only with a reason: without one, what is away may just take its time, as a
+ * long list does. */
+static void tell_overdue(struct outage *outage)
+{
+    const char *why = outage_why(outage);
+    if (!outage->is_overdue || outage->is_overdue_told || !*why) {
+        return;
+    }
+    outage->is_overdue_told = true;
+    log_error(outage->overdue_line, LOG_INT("timeout_ms", outage->patience_ms),
+              LOG_STR("reason", why));
+    if (outage->overdue) {
+        outage->overdue(outage->data);
+    }
+}
+
 static void on_patience_over(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct outage *outage = timer->data;
     outage->is_overdue = true;
-    log_error(outage->overdue_line, LOG_INT("timeout_ms", outage->patience_ms),
-              LOG_STR("reason", outage_why(outage)));
+    tell_overdue(outage);
 }
 
 static void update(struct outage *outage)
@@ -142,11 +158,13 @@ static void update(struct outage *outage)
     if (!outage_is_away(outage)) {
         ev_timer_stop(outage->loop, &outage->patience);
         outage->is_overdue = false;
+        outage->is_overdue_told = false;
     } else if (!ev_is_active(&outage->patience) && !outage->is_overdue) {
         ev_now_update(outage->loop);
         ev_timer_set(&outage->patience, (double)outage->patience_ms / 1000.0, 0.0);
         ev_timer_start(outage->loop, &outage->patience);
     }
+    tell_overdue(outage);
 }
 
 void outage_init(struct outage *outage, struct ev_loop *loop, const char *name, int64_t patience_ms,
@@ -161,6 +179,12 @@ void outage_init(struct outage *outage, struct ev_loop *loop, const char *name, 
 void outage_fini(struct outage *outage)
 {
     ev_timer_stop(outage->loop, &outage->patience);
+}
+
+void outage_when_overdue(struct outage *outage, void (*overdue)(void *data), void *data)
+{
+    outage->overdue = overdue;
+    outage->data = data;
 }
 
 /* ---- Its sources ---- */

@@ -4,7 +4,7 @@
  * patience. What is told here shows in the log, in the metrics and in /readiness?strict:
  *
  *     source away    a warning with the reason; again when the reason becomes another one
- *     overdue        an error, once an outage
+ *     overdue        an error, once an outage, when there is a reason
  *     source back    a line with how long it took, and where it was found
  *
  * Nothing is said twice within a minute, and of each source at most ten times. It decides nothing:
@@ -77,6 +77,9 @@ struct outage {
     int64_t patience_ms;
     const char *overdue_line; /* timeout_ms=... reason=... follow */
     bool is_overdue;
+    bool is_overdue_told;
+    void (*overdue)(void *data); /* NULL: nobody wants to know */
+    void *data;
     struct outage_source *sources;
 };
 
@@ -84,6 +87,9 @@ struct outage {
 void outage_init(struct outage *outage, struct ev_loop *loop, const char *name, int64_t patience_ms,
                  const char *overdue_line);
 void outage_fini(struct outage *outage); /* its sources have left, or are told nothing any more */
+
+/* Calls overdue(data), from the loop or a source's news, behind each line that it is overdue. */
+void outage_when_overdue(struct outage *outage, void (*overdue)(void *data), void *data);
 
 /* Adds a source, of which everything but the owner's fields is initialised here. starts_away: it
  * counts as away from now on, silently, until it is told back. */

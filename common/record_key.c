@@ -27,6 +27,19 @@ void record_key_from_name(struct slice prefix, struct slice name, struct buf *ou
     }
 }
 
+void record_key_of(struct slice prefix, const struct dname *name, struct buf *out)
+{
+    struct dname_labels labels;
+    dname_labels(name, &labels);
+    buf_append_slice(out, prefix);
+    for (unsigned i = labels.count; i > 0; i--) {
+        buf_append_slice(out, dname_label(name, labels.offsets[i - 1]));
+        if (i > 1) {
+            buf_append_char(out, '/');
+        }
+    }
+}
+
 /* Filled from the back: the key's first label is the name's last one. */
 bool record_key_to_name(struct slice prefix, struct slice key, struct dname *ret_name)
 {

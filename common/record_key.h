@@ -17,6 +17,9 @@
  * are; there is no escaping, since names come from flags and Kubernetes objects. */
 void record_key_from_name(struct slice prefix, struct slice name, struct buf *out);
 
+/* Appends the key of a name as it is stored: the way back from record_key_to_name. */
+void record_key_of(struct slice prefix, const struct dname *name, struct buf *out);
+
 /* The name of a key. False when the key is not below the prefix, has an empty label, a label over
  * 63 bytes or a name over 255: no DNS name can ask for it. Case is kept: a key with upper-case
  * letters is a name that no (folded) query matches. */

@@ -35,6 +35,7 @@ void *xcalloc(size_t count, size_t size)
 
 void *xcalloc_aligned(size_t alignment, size_t size)
 {
+    size = (size + alignment - 1) / alignment * alignment; /* C11 7.22.3.1 wants a multiple */
     void *p = aligned_alloc(alignment, size);
     if (!p) {
         xalloc_out_of_memory();

@@ -9,7 +9,7 @@
 
 void *xmalloc(size_t size) __attribute__((malloc, returns_nonnull));
 void *xcalloc(size_t count, size_t size) __attribute__((malloc, returns_nonnull));
-/* Zeroed; size is a multiple of the alignment, as that of a type aligned so is. For free(). */
+/* Zeroed; at least size bytes. For free(). */
 void *xcalloc_aligned(size_t alignment, size_t size) __attribute__((malloc, returns_nonnull));
 void *xrealloc(void *ptr, size_t size) __attribute__((returns_nonnull));
 void *xrealloc_array(void *ptr, size_t count, size_t size) __attribute__((returns_nonnull));

@@ -1,34 +1,79 @@
-/* exechealthz: wiring and signals. One thread, one loop: the probe's timer and child, the HTTP
- * server that tells its last result. */
+/* exechealthz: wiring and signals. One thread, one loop: the probes' timers, children and sockets,
+ * the HTTP server that tells their last results. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/attributes.h"
-#include "common/clock.h"
 #include "common/flags.h"
 #include "common/http_server.h"
 #include "common/log.h"
 #include "common/version.h"
 #include "common/xalloc.h"
+#include "exechealthz/dns_probe.h"
 #include "exechealthz/options.h"
+#include "exechealthz/pages.h"
 #include "exechealthz/probe.h"
 #include "exechealthz/reaper.h"
 
-static const char probe_path[] = "/healthz";
-
-struct health {
-    const struct options *options;
-    struct probe *probe;
+/* Everything that runs: a probe for each -cmd and each -dns. */
+struct probes {
+    struct reaper reaper;
+    struct probe *commands[FLAG_STRINGS_MAX];
+    size_t command_count;
+    struct dns_probe *dns[FLAG_STRINGS_MAX];
+    size_t dns_count;
 };
 
-static void handle_healthz(void *data, const struct http_request *request UNUSED,
-                           struct http_reply *reply)
+static void add_commands(struct probes *probes, struct ev_loop *loop, const struct options *o)
 {
-    const struct health *health = data;
-    reply->status = probe_report(health->probe, clock_monotonic_ms(), &reply->body) ? 200 : 503;
-    if (!health->options->is_quiet) {
-        log_info("request", LOG_STR("path", probe_path), LOG_INT("status", reply->status));
+    for (size_t i = 0; i < o->command_count; i++) {
+        const struct probe_config config = {
+            .path = o->commands[i].url,
+            .command = o->commands[i].command,
+            .period_ms = o->period_ms,
+            .latency_ms = o->latency_ms,
+            .timeout_ms = o->timeout_ms,
+            .want_output = o->want_output,
+            .is_quiet = o->is_quiet,
+            .starts_unhealthy = o->starts_unhealthy,
+        };
+        probes->commands[probes->command_count++] = probe_new(loop, &probes->reaper, &config);
+    }
+}
+
+static void add_dns(struct probes *probes, struct ev_loop *loop, const struct options *o)
+{
+    for (size_t i = 0; i < o->dns_count; i++) {
+        const struct dns_probe_config config = {
+            .target = &o->dns[i],
+            .period_ms = o->period_ms,
+            .latency_ms = o->latency_ms,
+            .timeout_ms = o->dns_timeout_ms,
+            .is_quiet = o->is_quiet,
+            .starts_unhealthy = o->starts_unhealthy,
+        };
+        probes->dns[probes->dns_count++] = dns_probe_new(loop, &config);
+    }
+}
+
+static void start_probes(struct probes *probes)
+{
+    for (size_t i = 0; i < probes->command_count; i++) {
+        probe_start(probes->commands[i]);
+    }
+    for (size_t i = 0; i < probes->dns_count; i++) {
+        dns_probe_start(probes->dns[i]);
+    }
+}
+
+static void free_probes(struct probes *probes)
+{
+    for (size_t i = 0; i < probes->command_count; i++) {
+        probe_free(probes->commands[i]);
+    }
+    for (size_t i = 0; i < probes->dns_count; i++) {
+        dns_probe_free(probes->dns[i]);
     }
 }
 
@@ -38,8 +83,8 @@ static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int events UNUSED
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* Until a signal says stop. */
-static void run(struct ev_loop *loop, struct probe *probe)
+/* Until a signal, or /quit, says stop. */
+static void run(struct ev_loop *loop, struct probes *probes)
 {
     ev_signal stop[2];
     ev_signal_init(&stop[0], on_stop_signal, SIGTERM);
@@ -47,56 +92,74 @@ static void run(struct ev_loop *loop, struct probe *probe)
     for (size_t i = 0; i < ARRAY_LEN(stop); i++) {
         ev_signal_start(loop, &stop[i]);
     }
-    probe_start(probe);
+    start_probes(probes);
     ev_run(loop, 0);
     for (size_t i = 0; i < ARRAY_LEN(stop); i++) {
         ev_signal_stop(loop, &stop[i]);
     }
 }
 
+static struct pages *new_pages(struct ev_loop *loop, const struct probes *probes,
+                               const struct options *o)
+{
+    const struct pages_config config = {
+        .loop = loop,
+        .probes = probes->commands,
+        .probe_count = probes->command_count,
+        .dns_probes = probes->dns,
+        .dns_count = probes->dns_count,
+        .dns_url = o->dns_url,
+        .has_legacy_pages = o->has_legacy_pages,
+        .is_quiet = o->is_quiet,
+    };
+    return pages_new(&config);
+}
+
+static void log_start(const struct options *o)
+{
+    char address[ADDR_TEXT_MAX];
+    log_info("started", LOG_STR("address", addr_format(&o->listen, address)),
+             LOG_INT("commands", (int64_t)o->command_count), LOG_INT("dns", (int64_t)o->dns_count));
+    for (size_t i = 0; i < o->command_count; i++) {
+        log_info("command", LOG_STR("cmd", o->commands[i].command),
+                 LOG_STR("path", o->commands[i].url));
+    }
+}
+
 /* Returns the exit status. */
 static int serve(const struct options *o)
 {
+    static struct probes probes; /* zero; too large for a small stack */
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct reaper reaper;
-    const struct probe_config config = {
-        .path = probe_path,
-        .command = o->command,
-        .period_ms = o->period_ms,
-        .latency_ms = o->latency_ms,
-        .timeout_ms = o->timeout_ms,
-        .want_output = o->want_output,
-        .is_quiet = o->is_quiet,
-    };
     if (!loop) {
         xalloc_out_of_memory(); /* of memory or descriptors, and none is in use yet */
     }
-    reaper_start(&reaper, loop);
-    struct health health = {.options = o, .probe = probe_new(loop, &reaper, &config)};
-    const struct http_route routes[] = {{probe_path, handle_healthz, &health}};
-    const struct addr any = {
-        .v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)o->port)},
-        .len = sizeof(any.v4),
-    };
+    reaper_start(&probes.reaper, loop);
+    add_commands(&probes, loop, o);
+    add_dns(&probes, loop, o);
+    struct pages *pages = new_pages(loop, &probes, o);
+    size_t count;
+    const struct http_route *routes = pages_routes(pages, &count);
     struct http_server *server = NULL;
     struct err err = {0};
-    int r = http_server_new(loop, &any, routes, ARRAY_LEN(routes), &server, &err);
+    int r = http_server_new(loop, &o->listen, routes, count, &server, &err);
     if (r < 0) {
-        fprintf(stderr, "exechealthz: %s; --port names another port\n", err.msg);
+        fprintf(stderr, "exechealthz: %s; --address and --port name others\n", err.msg);
     } else {
-        log_info("started", LOG_STR("cmd", o->command), LOG_INT("port", o->port));
-        run(loop, health.probe);
+        log_start(o);
+        run(loop, &probes);
     }
     http_server_free(server);
-    probe_free(health.probe);
-    reaper_stop(&reaper);
+    pages_free(pages);
+    free_probes(&probes);
+    reaper_stop(&probes.reaper);
     ev_loop_destroy(loop);
     return r < 0 ? 1 : 0;
 }
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    static struct options options;
     struct err err = {0};
     int r = options_parse(argc, argv, &options, &err);
     if (r == FLAGS_HELP) {

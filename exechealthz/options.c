@@ -1,29 +1,58 @@
 #include "exechealthz/options.h"
 
-#include "common/flags.h"
+#include <string.h>
 
-/* The longest period, latency or timeout: a day. Whoever gives more means something else. */
-enum { DURATION_MAX_MS = 24 * 60 * 60 * 1000 };
+#include "common/slice.h"
 
-static int parse_flags(int argc, char *const *argv, struct options *o, struct err *err)
+enum {
+    /* The longest period, latency or timeout: a day. Whoever gives more means something else. */
+    DURATION_MAX_MS = 24 * 60 * 60 * 1000,
+    /* As long as a resolver waits for a server (resolv.conf(5)). */
+    DNS_TIMEOUT_MS = 5000,
+};
+
+static const char default_command[] = "echo healthz", default_url[] = "/healthz";
+
+/* What the flags say, before it is put together. */
+struct given {
+    struct flag_strings commands, urls, dns;
+    const char *address;
+    int64_t port;
+};
+
+static int parse_flags(int argc, char *const *argv, struct given *given, struct options *o,
+                       struct err *err)
 {
     const struct flag table[] = {
-        {"cmd", FLAG_STRING, &o->command, .help = "shell command whose status tells the health"},
-        {"port", FLAG_INT, &o->port, .min = 1, .max = 65535, .help = "TCP port of /healthz"},
+        {"cmd", FLAG_STRING_LIST, &given->commands,
+         .help =
+             "shell command whose status tells the health (default echo healthz, without -dns)"},
+        {"url", FLAG_STRING_LIST, &given->urls,
+         .help = "path of the result of the cmd at the same place (default /healthz)"},
+        {"dns", FLAG_STRING_LIST, &given->dns,
+         .help = "[LABEL=]NAME[,TYPE][,SERVER[:PORT]] to be asked for, told at "
+                 "/healthcheck/LABEL, and at the url unless there is a cmd"},
+        {"address", FLAG_STRING, &given->address, .help = "IP address to listen on"},
+        {"port", FLAG_INT, &given->port, .min = 1, .max = 65535, .help = "TCP port to listen on"},
         {"period", FLAG_DURATION_MS, &o->period_ms, .min = 1, .max = DURATION_MAX_MS,
          .help = "time from one start of the command to the next"},
         {"latency", FLAG_DURATION_MS, &o->latency_ms, .min = 1, .max = DURATION_MAX_MS,
          .help = "an older result counts no more"},
         {"timeout", FLAG_DURATION_MS, &o->timeout_ms, .min = 0, .max = DURATION_MAX_MS,
-         .help = "the command is killed with all its processes after this time; 0: the latency"},
+         .help = "the command is killed with all its processes after this time, a DNS probe has "
+                 "failed; 0: the latency, DNS at most 5s"},
         {"output", FLAG_BOOL, &o->want_output,
          .help = "reply with the command's output instead of `ok`"},
         {"quiet", FLAG_BOOL, &o->is_quiet, .help = "log changes of health only"},
+        {"start-unhealthy", FLAG_BOOL, &o->starts_unhealthy,
+         .help = "run at once, and reply 503 until the first result"},
+        {"legacy-pages", FLAG_BOOL, &o->has_legacy_pages,
+         .help = "a page at unknown paths, and /quit, which ends the program"},
         {"version", FLAG_BOOL, &o->want_version, .help = "print the version and exit"},
     };
     const struct flags flags = {
         .program = "exechealthz",
-        .summary = "runs a command periodically and serves its last result at /healthz",
+        .summary = "runs commands and DNS queries periodically and serves their last results",
         .table = table,
         .count = ARRAY_LEN(table),
     };
@@ -34,20 +63,129 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct er
     return r;
 }
 
+/* ---- Commands and their paths ---- */
+
+static int check_url(const struct options *o, const char *url, struct err *err)
+{
+    bool is_page = strcmp(url, "/") == 0 || strcmp(url, "/quit") == 0;
+    if (url[0] != '/' || strpbrk(url, "?#*")) {
+        return err_set(err, ERR_USAGE, "flag -url: `%s`: expected a path that starts with /", url);
+    }
+    if (is_page && o->has_legacy_pages) {
+        return err_set(err, ERR_USAGE, "flag -url: `%s`: expected none of the -legacy-pages", url);
+    }
+    return 0;
+}
+
+static int add_command(struct options *o, const char *command, const char *url, struct err *err)
+{
+    if (command[strspn(command, " \t\n")] == '\0') {
+        /* To a shell no command is one that succeeds. */
+        return err_set(err, ERR_USAGE, "flag -cmd: `%s`: expected a shell command", command);
+    }
+    for (size_t i = 0; i < o->command_count; i++) {
+        if (strcmp(o->commands[i].url, url) == 0) {
+            return err_set(err, ERR_USAGE, "flag -url: `%s`: given twice, expected a path for each",
+                           url);
+        }
+    }
+    o->commands[o->command_count++] = (struct command_option){command, url};
+    return check_url(o, url, err);
+}
+
+static int pair_commands(const struct given *given, struct options *o, struct err *err)
+{
+    size_t commands = given->commands.count ? given->commands.count : 1;
+    size_t urls = given->urls.count ? given->urls.count : 1;
+    if (commands != urls) {
+        return err_set(err, ERR_USAGE,
+                       "flags -cmd and -url: number of cmds and urls are different: %zu and %zu, "
+                       "expected a -url for each -cmd",
+                       commands, urls);
+    }
+    for (size_t i = 0; i < commands; i++) {
+        const char *command = given->commands.count ? given->commands.items[i] : default_command;
+        const char *url = given->urls.count ? given->urls.items[i] : default_url;
+        int r = add_command(o, command, url, err);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+/* ---- DNS ---- */
+
+static int add_dns(struct options *o, const char *text, struct err *err)
+{
+    struct dns_target *target = &o->dns[o->dns_count];
+    int r = dns_target_parse(text, target, err);
+    if (r < 0) {
+        return err_wrap(err, r, "flag -dns: `%s`", text);
+    }
+    for (size_t i = 0; i < o->dns_count; i++) {
+        if (strcmp(o->dns[i].label, target->label) == 0) {
+            return err_set(err, ERR_USAGE,
+                           "flag -dns: `%s`: label `%s` is taken, expected another: LABEL=NAME",
+                           text, target->label);
+        }
+    }
+    o->dns_count++;
+    return 0;
+}
+
+/* Without a command the DNS probes together are what a kubelet asks for. */
+static int use_dns_alone(const struct given *given, struct options *o, struct err *err)
+{
+    if (given->urls.count > 1) {
+        return err_set(err, ERR_USAGE, "flag -url: given %zu times, expected one for -dns",
+                       given->urls.count);
+    }
+    o->dns_url = given->urls.count ? given->urls.items[0] : default_url;
+    return check_url(o, o->dns_url, err);
+}
+
+static int take_probes(const struct given *given, struct options *o, struct err *err)
+{
+    for (size_t i = 0; i < given->dns.count; i++) {
+        int r = add_dns(o, given->dns.items[i], err);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return o->dns_count && !given->commands.count ? use_dns_alone(given, o, err)
+                                                  : pair_commands(given, o, err);
+}
+
+static int take_address(const struct given *given, struct options *o, struct err *err)
+{
+    struct ip ip;
+    if (!ip_parse(slice_str(given->address), &ip)) {
+        return err_set(err, ERR_USAGE, "flag -address: `%s`: expected an IP address like 127.0.0.1",
+                       given->address);
+    }
+    o->listen = addr_of_ip(&ip, (uint16_t)given->port);
+    return 0;
+}
+
 int options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
 {
-    struct options o = {
-        .command = "echo healthz",
-        .port = 8080,
-        .period_ms = 2000,
-        .latency_ms = 30000,
-    };
-    int r = parse_flags(argc, argv, &o, err);
+    struct given given = {.address = "0.0.0.0", .port = 8080};
+    struct options o = {.period_ms = 2000, .latency_ms = 30000};
+    int r = parse_flags(argc, argv, &given, &o, err);
+    if (r == 0) {
+        r = take_address(&given, &o, err);
+    }
+    if (r == 0) {
+        r = take_probes(&given, &o, err);
+    }
     if (r != 0) {
         return r;
     }
+    o.dns_timeout_ms = o.timeout_ms;
     if (o.timeout_ms == 0) {
         o.timeout_ms = o.latency_ms;
+        o.dns_timeout_ms = o.latency_ms < DNS_TIMEOUT_MS ? o.latency_ms : DNS_TIMEOUT_MS;
     }
     *ret_options = o;
     return 0;

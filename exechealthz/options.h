@@ -3,23 +3,41 @@
 #define EXECHEALTHZ_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "common/addr.h"
 #include "common/attributes.h"
 #include "common/err.h"
+#include "common/flags.h"
+#include "exechealthz/dns_target.h"
+
+/* A command and where its result is served; from argv, borrowed for good. */
+struct command_option {
+    const char *command;
+    const char *url;
+};
 
 struct options {
-    const char *command; /* from argv, borrowed for good */
-    int64_t port;
+    struct command_option commands[FLAG_STRINGS_MAX];
+    size_t command_count;
+    struct dns_target dns[FLAG_STRINGS_MAX];
+    size_t dns_count;
+    const char *dns_url; /* of all DNS probes together; NULL unless there are DNS probes alone */
+    struct addr listen;
     int64_t period_ms;
     int64_t latency_ms;
-    int64_t timeout_ms; /* never 0: the latency unless given */
+    int64_t timeout_ms;     /* never 0: the latency unless given */
+    int64_t dns_timeout_ms; /* never 0: 5 s, or the latency if it is shorter, unless given */
     bool want_output;
     bool is_quiet;
+    bool starts_unhealthy;
+    bool has_legacy_pages;
     bool want_version;
 };
 
-/* 0; FLAGS_HELP when help was asked for, and printed; ERR_USAGE with a message. */
+/* 0; FLAGS_HELP when help was asked for, and printed; ERR_USAGE with a message. *ret_options is
+ * written on success only. */
 int options_parse(int argc, char *const *argv, struct options *ret_options,
                   struct err *err) MUST_CHECK;
 

@@ -27,7 +27,6 @@ enum {
 
 /* What is kept of a finished run. */
 struct outcome {
-    uint64_t run;
     struct buf output;
     char error[ERROR_MAX]; /* empty: success */
     int64_t at_ms;         /* monotonic, for its age */
@@ -47,9 +46,11 @@ struct probe {
     ev_io output_ready;
     ev_timer timeout;
     struct buf output;
-    int64_t started_ms;
+    int64_t started_us;
+    bool is_timed_out;
 
     struct outcome last;
+    struct probe_counts counts;
 };
 
 static struct probe *probe_of(struct reaper_child *child)
@@ -59,7 +60,7 @@ static struct probe *probe_of(struct reaper_child *child)
 
 /* ---- Results ---- */
 
-static void log_result(const struct probe *probe, bool had_failed)
+static void log_result(const struct probe *probe, bool had_failed, int64_t duration_us)
 {
     const struct outcome *last = &probe->last;
     bool has_failed = last->error[0] != '\0';
@@ -72,7 +73,7 @@ static void log_result(const struct probe *probe, bool had_failed)
     if (!probe->config.is_quiet) {
         log_info("command run", LOG_STR("cmd", probe->config.command),
                  LOG_STR("error", has_failed ? last->error : "None"),
-                 LOG_INT("duration_ms", last->at_ms - probe->started_ms));
+                 LOG_INT("duration_ms", duration_us / 1000));
     }
 }
 
@@ -82,14 +83,18 @@ static void record(struct probe *probe, const char *error)
     struct outcome *last = &probe->last;
     struct buf old = last->output;
     bool had_failed = last->error[0] != '\0';
-    last->run++;
+    int64_t duration_us = clock_monotonic_us() - probe->started_us;
     last->output = probe->output;
     probe->output = old;
     buf_clear(&probe->output);
     (void)snprintf(last->error, sizeof(last->error), "%s", error); /* ERROR_MAX is enough */
     last->at_ms = clock_monotonic_ms();
     clock_gettime(CLOCK_REALTIME, &last->at);
-    log_result(probe, had_failed);
+    probe->counts.runs++;
+    probe->counts.failures += error[0] != '\0';
+    probe->counts.timeouts += probe->is_timed_out;
+    histogram_observe_us(&probe->counts.duration, duration_us);
+    log_result(probe, had_failed, duration_us);
 }
 
 /* How a child ended, in the words of the old program, which people's alerts match. */
@@ -154,6 +159,7 @@ static void on_output(struct ev_loop *loop, ev_io *w, int events UNUSED)
 static void on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct probe *probe = w->data;
+    probe->is_timed_out = true;
     (void)kill(-probe->child.pid, SIGKILL); /* the shell is not collected yet: the group exists */
 }
 
@@ -229,7 +235,8 @@ static int spawn_with_pipe(const char *command, pid_t *ret_pid, int *ret_output_
 static void start_command(struct probe *probe)
 {
     pid_t pid;
-    probe->started_ms = clock_monotonic_ms();
+    probe->started_us = clock_monotonic_us();
+    probe->is_timed_out = false;
     int r = spawn_with_pipe(probe->config.command, &pid, &probe->output_fd);
     if (r != 0) {
         char error[ERROR_MAX];
@@ -269,7 +276,10 @@ struct probe *probe_new(struct ev_loop *loop, struct reaper *reaper,
     probe->child.on_exit = on_exit_of_shell;
     buf_init(&probe->output, OUTPUT_MAX);
     buf_init(&probe->last.output, OUTPUT_MAX);
-    ev_timer_init(&probe->tick, on_tick, period_s, period_s);
+    if (config->starts_unhealthy) {
+        (void)snprintf(probe->last.error, ERROR_MAX, "waiting for first run"); /* fits */
+    }
+    ev_timer_init(&probe->tick, on_tick, config->starts_unhealthy ? 0. : period_s, period_s);
     ev_init(&probe->timeout, on_timeout);
     ev_init(&probe->output_ready, on_output);
     probe->tick.data = probe->timeout.data = probe->output_ready.data = probe;
@@ -308,10 +318,20 @@ struct probe_result probe_last(const struct probe *probe)
 {
     const struct outcome *last = &probe->last;
     return (struct probe_result){
-        .run = last->run,
+        .run = probe->counts.runs,
         .output = buf_slice(&last->output),
         .error = last->error[0] ? last->error : NULL,
     };
+}
+
+const char *probe_path(const struct probe *probe)
+{
+    return probe->config.path;
+}
+
+const struct probe_counts *probe_counts(const struct probe *probe)
+{
+    return &probe->counts;
 }
 
 /* "2016-04-07 12:34:56.789 +0000 UTC": fractions without trailing zeros. */
@@ -340,6 +360,16 @@ static void append_result(struct buf *reply, const struct outcome *last)
     buf_append_str(reply, last->error[0] ? last->error : "None");
 }
 
+static bool is_too_old(const struct probe *probe, int64_t now_ms)
+{
+    return now_ms - probe->last.at_ms > probe->config.latency_ms;
+}
+
+bool probe_is_healthy(const struct probe *probe, int64_t now_ms)
+{
+    return !probe->last.error[0] && !is_too_old(probe, now_ms);
+}
+
 bool probe_report(const struct probe *probe, int64_t now_ms, struct buf *reply)
 {
     const struct outcome *last = &probe->last;
@@ -349,7 +379,7 @@ bool probe_report(const struct probe *probe, int64_t now_ms, struct buf *reply)
         buf_append_str(reply, "\n");
         return false;
     }
-    if (now_ms - last->at_ms > probe->config.latency_ms) {
+    if (is_too_old(probe, now_ms)) {
         buf_append_str(reply, "Latest result too old to be useful: ");
         append_result(reply, last);
         buf_append_str(reply, ".\n");

@@ -4,9 +4,10 @@
  *     every period ──▶ sh -c COMMAND in a process group of its own ──▶ result {output, error, time}
  *                           │ longer than the timeout: the whole group is killed
  *
- * The first run starts one period after probe_start; until its result the probe is healthy. A run
- * that takes longer than the period is followed by the next at once; missed ticks do not pile up.
- * When the shell has ended, whatever it left running in its group is killed. */
+ * The first run starts one period after probe_start; until its result the probe is healthy. One
+ * that starts unhealthy runs at once, and is unhealthy until then. A run that takes longer than the
+ * period is followed by the next at once; missed ticks do not pile up. When the shell has ended,
+ * whatever it left running in its group is killed. */
 #ifndef EXECHEALTHZ_PROBE_H
 #define EXECHEALTHZ_PROBE_H
 
@@ -15,6 +16,7 @@
 #include <stdint.h>
 
 #include "common/buf.h"
+#include "common/metrics.h"
 #include "common/slice.h"
 #include "exechealthz/reaper.h"
 
@@ -26,10 +28,18 @@ struct probe_config {
     int64_t timeout_ms; /* a longer run is killed */
     bool want_output;   /* a healthy reply is the command's output, not `ok` */
     bool is_quiet;      /* log changes of health only, not every run */
+    bool starts_unhealthy;
+};
+
+struct probe_counts {
+    uint64_t runs; /* ended ones */
+    uint64_t failures;
+    uint64_t timeouts; /* failures too */
+    struct histogram duration;
 };
 
 struct probe_result {
-    uint64_t run;        /* 0: none yet, which counts as a success at probe_start */
+    uint64_t run;        /* 0: none yet, which counts as a success unless it starts unhealthy */
     struct slice output; /* stdout and stderr as they came, at most 64 KiB of it */
     const char *error;   /* NULL: success; "exit status 1", "signal: killed" */
 };
@@ -48,7 +58,13 @@ void probe_start(struct probe *probe);
 /* Borrowed until the loop runs again. */
 struct probe_result probe_last(const struct probe *probe);
 
-/* True: healthy at this time (clock_monotonic_ms). The reply's text is appended either way; when
+const char *probe_path(const struct probe *probe);
+const struct probe_counts *probe_counts(const struct probe *probe);
+
+/* At this time (clock_monotonic_ms). */
+bool probe_is_healthy(const struct probe *probe, int64_t now_ms);
+
+/* True: healthy at this time. The reply's text is appended either way; when
  * unhealthy it names the reason and ends with a newline. */
 bool probe_report(const struct probe *probe, int64_t now_ms, struct buf *reply);
 

@@ -11,6 +11,7 @@
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/http_url.h"
 #include "common/xalloc.h"
 #include "kube2sky/kube_auth_config.h"
 

@@ -130,8 +130,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
         .etcd = sources->etcd,
         .outage = sources->etcd_outage,
         .followed = reconciler_followed(sources->reconciler),
-        .reads = stats.reads,
-        .revision = stats.revision,
+        .mirror = {.reads = {stats.reads}, .revision = stats.revision},
     };
     metrics_process(&page, sources->start_s);
     metrics_gauge(&page, "ready", "1 once everything listed has been in etcd, as in /readiness.",

@@ -415,8 +415,9 @@ static void on_idle(struct ev_loop *loop UNUSED, ev_idle *idle UNUSED, int reven
 
 /* ---- The mirror ---- */
 
-static void on_full_begin(void *data)
+static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
+    (void)read;
     struct reconciler *r = data;
     r->is_mid_publication = true;
     r->generation++;

@@ -105,8 +105,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
         .etcd = sources->etcd,
         .outage = sources->outage,
         .followed = sources->followed,
-        .reads = store.reads,
-        .revision = store.revision,
+        .mirror = {.reads = {store.reads}, .revision = store.revision},
     };
     resolver_sums(sources->resolver, &resolver);
     transports[0].sums = resolver.udp;

@@ -92,8 +92,9 @@ static void on_del(void *data, struct slice key, int64_t revision)
 
 /* ---- Versions ---- */
 
-static void on_full_begin(void *data)
+static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
+    (void)read;
     struct store_sync *sync = data;
     lease_table_hold(sync->leases);
     store_writer_clear(sync->writer);

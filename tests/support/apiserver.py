@@ -7,9 +7,10 @@ only.
 
 It serves Namespaces, Services, Endpoints, Pods and EndpointSlices (discovery.k8s.io/v1) from memory: list
 (pages consistent at one revision), watch (history, bookmarks, 410, selectors), get, create, replace,
-merge and strategic merge patch, the status subresource, delete; tables and discovery for kubectl. Cluster
-IPs are handed out and defaults filled in. No controllers run: Endpoints, slices and pod addresses are
-what the client writes. Deleting a Service deletes its Endpoints, as in the real one.
+merge and strategic merge patch, the status subresource, delete; JSON and protobuf by the Accept header;
+tables and discovery for kubectl. Cluster IPs are handed out and defaults filled in. One controller runs:
+Endpoints are mirrored to EndpointSlices. Addresses of pods and Endpoints are what the client writes.
+Deleting a Service deletes its Endpoints, as in the real one.
 
 What can be made to happen, by POST with a JSON object (the defaults are in brackets); the answer is JSON:
 
@@ -28,18 +29,33 @@ What can be made to happen, by POST with a JSON object (the defaults are in brac
   /_test/hang-up          {count [1], match [""]}  end their connections without an answer
   /_test/silence          {on [true]}  watches send nothing, not even bookmarks, until {"on": false}; then
                           what was missed
+  /_test/freeze           {resource [all]}  open watches send nothing more and never end, as behind a router
+                          that has forgotten their connections
   /_test/refuse           {}  stop listening and end every connection but the one this came by, which may
                           later ask for
   /_test/accept           {}  listen again
-  /_test/malformed        {resource, line [an object with fields of wrong types]}  send this line on open
+  /_test/forbid           {resource, on [true]}  403 to lists and watches of it; open ones end
+  /_test/token            {token}  ask for this bearer token from now on
+  /_test/ignore-limit     {on [true]}  lists are whole, whatever limit is asked for
+  /_test/protobuf         {on [true]}  whether it knows that encoding; open watches end
+  /_test/slices           {version "v1" | "v1beta1" | ""}  serve EndpointSlices so, or not
+  /_test/backup           {}  keep what there is, for
+  /_test/restore          {}  go back to it, revision included, and end every other connection: what
+                          clients know lies in the future
+  /_test/malformed        {resource, line [an object with fields of wrong types]}  send these bytes as an
+                          event on open watches
+  /_test/put              {resource, object, pad_bytes}  store an object as it is, however wrong: lists and
+                          watches have it. With an annotation of that many bytes
+  /_test/duplicate        {resource, count [1], is_reversed [false]}  send the last events again on open
                           watches
-  /_test/put              {resource, object}  store an object as it is, however wrong: lists and watches
-                          have it
-  /_test/duplicate        {resource, count [1]}  send the last events again on open watches
-  /_test/bulk             {verb ["create"] | "replace" | "delete", count, namespace ["default"], prefix
-                          ["bulk-"], start [0], net [172], salt [0], stamps [false]}  change that many
-                          Services <prefix><number> as fast as possible; their address is <net>.x.y.z by
-                          number + salt, their port http/TCP 80. Answers first_ns and last_ns
+  /_test/reorder          {resource, count [1]}  the next batches of more than one event that watches send
+                          go out in reverse (up to 256 are in one after a silence)
+  /_test/bulk             {verb ["create"] | "replace" | "delete", resource ["services"] | "pods" |
+                          "endpointslices", count, namespace ["default"], prefix ["bulk-"], start [0],
+                          net [172], salt [0], rate [0], stamps [false], headless, endpoints}  change that
+                          many <prefix><number>, as fast as possible or so many a second. Addresses are
+                          <net>.x.y.z by number + salt, the port is http/TCP 80. A slice is its Service's
+                          of the same name, with that many endpoints [10]. Answers first_ns and last_ns
                           (CLOCK_MONOTONIC, when the event was handed to the watches), and each with
                           stamps.
 """
@@ -53,6 +69,7 @@ import sys
 
 from kubeapi.api import ApiServer, Options
 from kubeapi.http1 import Connection
+from kubeapi.resources import ENDPOINT_SLICES
 
 
 class Listener:
@@ -102,11 +119,17 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--bookmark-interval", type=float, default=defaults.bookmark_interval_s, help="seconds"
     )
+    parser.add_argument(
+        "--slices", default="v1", choices=["v1", "v1beta1", "none"], help="version of EndpointSlices"
+    )
+    parser.add_argument("--no-mirroring", action="store_true", help="no slices from Endpoints")
+    parser.add_argument("--json-only", action="store_true", help="know no protobuf")
     parser.add_argument("--verbose", action="store_true", help="log each request")
     return parser.parse_args()
 
 
 async def serve(arguments: argparse.Namespace) -> None:
+    ENDPOINT_SLICES.version = "" if arguments.slices == "none" else arguments.slices
     app = ApiServer(
         Options(
             service_cidrs=arguments.service_cidr.split(","),
@@ -114,6 +137,8 @@ async def serve(arguments: argparse.Namespace) -> None:
             history_max=arguments.history,
             page_max=arguments.page_max,
             bookmark_interval_s=arguments.bookmark_interval,
+            has_protobuf=not arguments.json_only,
+            is_mirroring=not arguments.no_mirroring,
             is_logging=arguments.verbose,
         )
     )

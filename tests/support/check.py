@@ -193,7 +193,7 @@ def check_integration(build, report, name, folder_name, marker):
         junit = pathlib.Path(folder) / "junit.xml"
         # pytest's own output goes through as it comes: it names the failures and shows their logs.
         status, _ = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marker,
-                         f"--junit-xml={junit}", folder_name], INTEGRATION_TIMEOUT_S,
+                         f"--junit-xml={junit}", f"--basetemp={folder}/tmp", folder_name], INTEGRATION_TIMEOUT_S,
                         env=dict(os.environ, BIN_DIR=str(build / "bin"),
                                  PYTHONDONTWRITEBYTECODE="1"))
         totals = read_junit(junit.read_text())[0] if junit.is_file() else Totals()

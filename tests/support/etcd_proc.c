@@ -72,6 +72,15 @@ const char *etcd_proc_missing(void)
     return "no etcd on PATH (Debian package etcd-server), and $ETCD is not set";
 }
 
+void etcd_proc_need(void)
+{
+    const char *why = etcd_proc_missing();
+    if (why) {
+        print_message("skipped: %s\n", why);
+        skip();
+    }
+}
+
 /* ---- Asking it over HTTP/1.0 ---- */
 
 /* The reply as text, or an empty one when there is none. */
@@ -383,6 +392,46 @@ void etcd_proc_pause(struct etcd_proc *proc)
 void etcd_proc_resume(struct etcd_proc *proc)
 {
     assert_int_equal(kill(proc->pid, SIGCONT), 0);
+}
+
+static void remove_folder(const struct etcd_proc *proc, const char *name)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/%s", proc->folder, name);
+    (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* none is fine */
+}
+
+static void copy_folder(const struct etcd_proc *proc, const char *from, const char *to)
+{
+    CLEANUP_FREE char *source = xasprintf("%s/%s", proc->folder, from);
+    CLEANUP_FREE char *target = xasprintf("%s/%s", proc->folder, to);
+    int status = -1;
+    assert_int_equal(proc->pid, 0);
+    remove_folder(proc, to);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execlp("cp", "cp", "-a", source, target, (char *)NULL);
+        _exit(127);
+    }
+    assert_true(pid > 0);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    assert_int_equal(status, 0);
+}
+
+void etcd_proc_wipe(struct etcd_proc *proc)
+{
+    assert_int_equal(proc->pid, 0);
+    remove_folder(proc, "data");
+}
+
+void etcd_proc_save(struct etcd_proc *proc)
+{
+    copy_folder(proc, "data", "saved");
+}
+
+void etcd_proc_restore(struct etcd_proc *proc)
+{
+    copy_folder(proc, "saved", "data");
 }
 
 void etcd_proc_restart(struct etcd_proc *proc)

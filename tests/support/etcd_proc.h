@@ -13,6 +13,9 @@ struct etcd_proc;
 /* NULL when there is an etcd to run, else why not, for the line that says the test is skipped. */
 const char *etcd_proc_missing(void);
 
+/* Skips the running cmocka test where there is none to run, and says why. */
+void etcd_proc_need(void);
+
 /* Started and serving: it has said so when asked. */
 struct etcd_proc *etcd_proc_start(void);
 
@@ -51,6 +54,13 @@ void etcd_proc_enable_auth(struct etcd_proc *proc);
 
 /* Until etcd's log has the text. */
 void etcd_proc_wait_for_log(struct etcd_proc *proc, const char *text);
+
+/* Only while it does not run. Wipe: its data is gone; ports and flags stay, so that it comes back
+ * with the same cluster and member id. Save: keeps a copy of its data, in place of one kept before;
+ * restore: the data is that of the copy again. */
+void etcd_proc_wipe(struct etcd_proc *proc);
+void etcd_proc_save(struct etcd_proc *proc);
+void etcd_proc_restore(struct etcd_proc *proc);
 
 /* Drops the history before the revision (etcd's own JSON gateway, not our client). */
 void etcd_proc_compact(struct etcd_proc *proc, int64_t revision);

@@ -7,6 +7,9 @@
 
 #include <cmocka.h>
 
+#include "common/attributes.h"
+#include "common/xalloc.h"
+
 static const ev_tstamp limit_s = 60.0;
 
 struct wait {
@@ -53,6 +56,18 @@ void loop_until(struct ev_loop *loop, bool (*done)(const void *data), const void
     if (wait.is_late) {
         fail_msg("waited %.0f s in vain", limit_s);
     }
+}
+
+struct etcd *sync_client(struct ev_loop *loop, const char *endpoints, uint32_t call_timeout_ms)
+{
+    const struct etcd_config config = {
+        .loop = loop, .endpoints = endpoints, .call_timeout_ms = call_timeout_ms};
+    struct etcd *etcd = NULL;
+    struct err err;
+    if (etcd_new(&config, &etcd, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    return etcd;
 }
 
 struct txn_result {
@@ -118,6 +133,60 @@ int64_t sync_del(struct ev_loop *loop, struct etcd *etcd, const char *key)
 {
     const struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = slice_str(key)};
     return one(loop, etcd, &op, 1);
+}
+
+struct got {
+    bool is_done;
+    char *value;
+};
+
+static void on_got(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct got *got = data;
+    assert_null(err);
+    if (reply->count) {
+        got->value = xstrndup(reply->kvs[0].value.ptr, reply->kvs[0].value.len);
+    }
+    got->is_done = true;
+}
+
+static bool is_got(const void *data)
+{
+    return ((const struct got *)data)->is_done;
+}
+
+char *sync_get(struct ev_loop *loop, struct etcd *etcd, const char *key)
+{
+    const struct etcd_range range = {.key = slice_str(key)};
+    struct got got = {.is_done = false};
+    etcd_range(etcd, &range, on_got, &got);
+    loop_until(loop, is_got, &got);
+    return got.value;
+}
+
+static void on_deleted(void *data, const struct etcd_write_reply *reply UNUSED,
+                       const struct err *err)
+{
+    assert_null(err);
+    *(bool *)data = true;
+}
+
+static bool is_deleted(const void *data)
+{
+    return *(const bool *)data;
+}
+
+void sync_del_prefix(struct ev_loop *loop, struct etcd *etcd, const char *prefix)
+{
+    char end[256];
+    bool is_done = false;
+    assert_in_range(strlen(prefix), 1, sizeof(end));
+    const struct etcd_delete del = {
+        .key = slice_str(prefix),
+        .range_end = etcd_prefix_end(slice_str(prefix), end),
+    };
+    etcd_delete(etcd, &del, on_deleted, &is_done);
+    loop_until(loop, is_deleted, &is_done);
 }
 
 int64_t sync_put_many(struct ev_loop *loop, struct etcd *etcd, const char *prefix, unsigned count,

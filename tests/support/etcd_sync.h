@@ -11,6 +11,9 @@
 /* Runs the loop until done(data); fails the test when that takes a minute. */
 void loop_until(struct ev_loop *loop, bool (*done)(const void *data), const void *data);
 
+/* A client of these endpoints, without credentials. */
+struct etcd *sync_client(struct ev_loop *loop, const char *endpoints, uint32_t call_timeout_ms);
+
 /* The code of the call, with the message in err (which may be NULL). */
 int sync_txn(struct ev_loop *loop, struct etcd *etcd, const struct etcd_txn *txn,
              struct etcd_txn_reply *ret_reply, struct err *err);
@@ -18,6 +21,11 @@ int sync_txn(struct ev_loop *loop, struct etcd *etcd, const struct etcd_txn *txn
 /* These fail the test when etcd refuses; they return the revision. */
 int64_t sync_put(struct ev_loop *loop, struct etcd *etcd, const char *key, struct slice value);
 int64_t sync_del(struct ev_loop *loop, struct etcd *etcd, const char *key);
+
+/* The key's value, to be freed; NULL when there is none. */
+char *sync_get(struct ev_loop *loop, struct etcd *etcd, const char *key);
+
+void sync_del_prefix(struct ev_loop *loop, struct etcd *etcd, const char *prefix);
 
 /* Puts PREFIX000000, PREFIX000001 and so on, all with this value, in transactions of 128. Returns
  * the last revision. */

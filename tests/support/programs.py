@@ -8,6 +8,7 @@ uses this.
 
 import ctypes
 import fcntl
+import functools
 import os
 import re
 import signal
@@ -29,7 +30,7 @@ _POLL_S = 0.01
 _LINES_MAX = 20_000
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_reserved: dict[int, int] = {}  # port -> descriptor of its lock, held while this process lives
+_reserved: set[int] = set()
 # Read once: the tests clear the environment of what the programs would take from it.
 ETCD = os.environ.get("ETCD") or "etcd"
 SANITIZER_REPORT = re.compile(r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:")
@@ -75,28 +76,37 @@ def is_port_free(port: int) -> bool:
     return True
 
 
+@functools.cache
+def _locks() -> int:
+    """The file whose byte N is locked by who has port N: one descriptor, however many ports, since some
+    machines give a process only 1,024. The locks go with the process.
+    """
+    path = Path(tempfile.gettempdir()) / f"dns-pod-ports-{os.getuid()}.locks"
+    return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+
+
+def _lock(port: int) -> bool:
+    try:
+        fcntl.lockf(_locks(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    return True
+
+
 def reserve_port(first: int | None = None) -> int:
     """A free port that no other process using this function will be given: the first one free from
     `first` on.
     """
-    folder = Path(tempfile.gettempdir()) / f"dns-pod-ports-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
     start = first if first is not None else _PORTS.start + os.getpid() * 16 % len(_PORTS)
     stop = first + 1000 if first is not None else start + len(_PORTS)
     for number in range(start, stop):
         port = number if first is not None else _PORTS.start + (number - _PORTS.start) % len(_PORTS)
-        if port in _reserved:
-            continue
-        lock = os.open(folder / str(port), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(lock)
+        if port in _reserved or not _lock(port):
             continue
         if is_port_free(port):
-            _reserved[port] = lock
+            _reserved.add(port)
             return port
-        os.close(lock)
+        fcntl.lockf(_locks(), fcntl.LOCK_UN, 1, port)
     raise RuntimeError(f"no free port from {start} on")
 
 
@@ -126,9 +136,11 @@ class Program:
         argv: list[str],
         env: dict[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
+        pass_fds: tuple[int, ...] = (),
     ):
         self.name = name
         self.argv = argv
+        self.pass_fds = pass_fds
         self.env = env
         self.lines: list[str] = []
         self.on_line = on_line
@@ -151,6 +163,7 @@ class Program:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=self.pass_fds,
             preexec_fn=die_with_parent,
         )
         self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)

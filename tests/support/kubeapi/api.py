@@ -11,14 +11,16 @@ from dataclasses import dataclass, field
 
 from kubeapi import protobuf
 from kubeapi import resources as res
+from kubeapi.encodings import JSON, negotiate
 from kubeapi.admission import Admission, Invalid
 from kubeapi.control import Control, Faults
 from kubeapi.http1 import Connection, Request
+from kubeapi.mirroring import mirror_endpoints
 from kubeapi.patch import merge, strategic_merge
 from kubeapi.resources import NAMESPACES, RESOURCES, SERVICES, Resource
 from kubeapi.selectors import compile_selectors
-from kubeapi.store import Object, Store, encode
-from kubeapi.tables import table, wants_table
+from kubeapi.store import Backup, Object, Store, encode
+from kubeapi.tables import TABLE, wants_table
 from kubeapi.watch import Watch, status_document
 
 # Lists that are being paged through. A client holds one or two at a time, and takes its pages within seconds.
@@ -26,13 +28,16 @@ _SNAPSHOTS_MAX = 64
 # When the client names none; real servers choose 30 to 60 minutes.
 _WATCH_TIMEOUT_S = 2400
 
-_BASE_PATHS = {r.base_path for r in RESOURCES}
-
 
 class ApiError(Exception):
     def __init__(self, code: int, reason: str, message: str, **extra):
         super().__init__(message)
         self.status = status_document(code, reason, message, **extra)
+
+
+def forbidden(verb: str, resource: Resource) -> ApiError:
+    message = f'{resource.plural} is forbidden: User "test" cannot {verb} resource "{resource.plural}"'
+    return ApiError(403, "Forbidden", message, details={"group": resource.group, "kind": resource.plural})
 
 
 def not_found(resource: Resource, name: str) -> ApiError:
@@ -48,6 +53,8 @@ class Options:
     history_max: int = 100_000  # events kept for each resource, as the real server's largest watch cache
     page_max: int = 0  # the longest page given, whatever limit is asked for; 0 = as asked
     bookmark_interval_s: float = 60.0
+    has_protobuf: bool = True  # else JSON is all it knows
+    is_mirroring: bool = True  # Endpoints to EndpointSlices, as a controller does in real clusters
     is_logging: bool = False
 
 
@@ -69,10 +76,16 @@ class ApiServer:
         self.requests: dict[str, int] = {}  # "list services" -> how many were asked for
         self.control = Control(self)
         self._snapshots: OrderedDict[str, tuple[int, list[Object]]] = OrderedDict()
-        self._documents = {path: encode(value) for path, value in res.discovery_documents().items()}
+        self._backup: Backup | None = None
+        self._documents: dict[str, bytes] = {}
+        self.describe()
         for name in ("default", "kube-system", "kube-public", "kube-node-lease"):
             self.create(NAMESPACES, "", {"metadata": {"name": name}})
         self._create_kubernetes_service()
+
+    def describe(self) -> None:
+        """Discovery, again when a resource's version has changed."""
+        self._documents = {path: encode(value) for path, value in res.discovery_documents().items()}
 
     def log(self, message: str) -> None:
         if self.options.is_logging:
@@ -92,15 +105,21 @@ class ApiServer:
             else:
                 fault(connection, lambda: self._guarded(connection, request))
         except Exception as error:
-            self._reply_error(connection, error)
+            self._reply_error(connection, request, error)
 
     def _guarded(self, connection: Connection, request: Request) -> None:
         try:
             self._answer(connection, request)
         except Exception as error:
-            self._reply_error(connection, error)
+            self._reply_error(connection, request, error)
 
-    def _reply_error(self, connection: Connection, error: Exception) -> None:
+    def encoding_for(self, request: Request):
+        accept = request.headers.get("accept", "")
+        if wants_table(accept):
+            return TABLE
+        return negotiate(accept) if self.options.has_protobuf else JSON
+
+    def _reply_error(self, connection: Connection, request: Request, error: Exception) -> None:
         if isinstance(error, Invalid):
             error = ApiError(422, "Invalid", ": ".join(error.args))
         elif isinstance(error, (ValueError, TypeError, KeyError, AttributeError)):
@@ -109,7 +128,8 @@ class ApiServer:
         elif not isinstance(error, ApiError):
             traceback.print_exc()
             error = ApiError(500, "InternalError", repr(error))
-        connection.reply(error.status["code"], encode(error.status) + b"\n")
+        encoding = self.encoding_for(request)
+        connection.reply(error.status["code"], encoding.status(error.status), encoding.content_type)
 
     def _answer(self, connection: Connection, request: Request) -> None:
         if request.path in ("/healthz", "/readyz", "/livez"):
@@ -133,25 +153,31 @@ class ApiServer:
         self._dispatch(connection, request, target)
 
     def _dispatch(self, connection: Connection, request: Request, target: Target) -> None:
-        method, query = request.method, request.query
+        method, query, encoding = request.method, request.query, self.encoding_for(request)
         if method != "GET" and query.get("dryRun"):
             raise ApiError(400, "BadRequest", "dryRun is not supported")
         if method == "GET" and not target.name:
             verb = "watch" if query.get("watch") in ("1", "true") else "list"
             self._count(verb, target)
+            if self.faults.is_forbidden(target.resource.plural):
+                raise forbidden(verb, target.resource)
             if verb == "watch":
-                self._watch(connection, request, target)
+                self._watch(connection, request, target, encoding)
             else:
-                connection.reply(200, self._list(request, target))
+                connection.reply(200, self._list(request, target, encoding), encoding.content_type)
             return
-        handlers = {"GET": self._get, "PUT": self._replace, "PATCH": self._patch, "DELETE": self._delete}
+        handlers = {"GET": self._get, "PUT": self._replace, "PATCH": self._patch}
         if method == "POST" and not target.name:
             self._count("create", target)
             obj = self.create(target.resource, target.namespace, _body_value(request))
-            connection.reply(201, obj.full_text)
+            connection.reply(201, encoding.object(obj), encoding.content_type)
+        elif method == "DELETE" and target.name:
+            self._count("delete", target)
+            connection.reply(200, encoding.status(self._delete(request, target)), encoding.content_type)
         elif method in handlers and target.name:
             self._count(method.lower(), target)
-            connection.reply(200, handlers[method](request, target))
+            obj = handlers[method](request, target)
+            connection.reply(200, encoding.object(obj), encoding.content_type)
         else:
             raise ApiError(
                 405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
@@ -169,31 +195,25 @@ class ApiServer:
             raise not_found(target.resource, target.name)
         return obj
 
-    def _get(self, request: Request, target: Target) -> bytes:
-        obj = self._existing(target)
-        if wants_table(request.headers.get("accept", "")):
-            return table(target.resource, [obj], {"resourceVersion": str(obj.revision)})
-        return obj.full_text
+    def _get(self, request: Request, target: Target) -> Object:
+        return self._existing(target)
 
-    def _watch(self, connection: Connection, request: Request, target: Target) -> None:
+    def _watch(self, connection: Connection, request: Request, target: Target, encoding) -> None:
         query, resource = request.query, target.resource
         predicate = compile_selectors(query.get("labelSelector", ""), query.get("fieldSelector", ""))
-        to_text = None
-        if wants_table(request.headers.get("accept", "")):
-            to_text = lambda obj: table(resource, [obj], {"resourceVersion": str(obj.revision)})  # noqa: E731
         revision = query.get("resourceVersion", "")
         if revision and not revision.isdigit():
             raise ApiError(400, "BadRequest", f"invalid resource version {revision!r}")
         timeout_s = float(query.get("timeoutSeconds") or _WATCH_TIMEOUT_S)
         has_bookmarks = query.get("allowWatchBookmarks") in ("1", "true")
         watch = Watch(
-            self, connection, self.store.collections[resource], target.namespace, predicate, to_text
+            self, connection, self.store.collections[resource], target.namespace, predicate, encoding
         )
         watch.start(revision, has_bookmarks, timeout_s)
 
-    def _list(self, request: Request, target: Target) -> bytes:
+    def _list(self, request: Request, target: Target, encoding) -> bytes:
         query, resource = request.query, target.resource
-        limit = int(query.get("limit") or 0)
+        limit = 0 if self.faults.is_ignoring_limit else int(query.get("limit") or 0)
         if self.options.page_max:
             limit = min(limit or self.options.page_max, self.options.page_max)
         if query.get("continue"):
@@ -213,14 +233,7 @@ class ApiServer:
             if predicate is None:
                 meta["remainingItemCount"] = len(objects) - limit
             objects = objects[:limit]
-        if wants_table(request.headers.get("accept", "")):
-            return table(resource, objects, meta)
-        head = {
-            "kind": resource.kind + "List" if resource.kind != "Endpoints" else "EndpointsList",
-            "apiVersion": resource.group_version,
-            "metadata": meta,
-        }
-        return encode(head)[:-1] + b',"items":[' + b",".join([o.text for o in objects]) + b"]}\n"
+        return encoding.list(resource, meta, objects)
 
     def _keep_snapshot(self, revision: int, rest: list[Object]) -> str:
         """The token for the rest of a list. Objects do not change, so the list stays what it was at its
@@ -249,6 +262,17 @@ class ApiServer:
             )
         return snapshot
 
+    # ---- As a server that comes back from a backup ----
+
+    def backup(self) -> None:
+        self._backup = self.store.backup()
+
+    def restore(self) -> None:
+        if self._backup is None:
+            raise ValueError("there is no backup")
+        self.store.restore(self._backup)
+        self._snapshots.clear()
+
     # ---- Writing ----
 
     def create(self, resource: Resource, namespace: str, value: dict) -> Object:
@@ -270,10 +294,10 @@ class ApiServer:
         self.admission.admit(resource, value, None)
         return self.store.create(resource, value)
 
-    def _replace(self, request: Request, target: Target) -> bytes:
+    def _replace(self, request: Request, target: Target) -> Object:
         return self._update(target, _body_value(request))
 
-    def _patch(self, request: Request, target: Target) -> bytes:
+    def _patch(self, request: Request, target: Target) -> Object:
         content_type = request.headers.get("content-type", "").split(";")[0].strip()
         functions = {
             "application/merge-patch+json": merge,
@@ -287,7 +311,7 @@ class ApiServer:
             )
         return self._update(target, functions[content_type](self._existing(target).value(), request.json()))
 
-    def _update(self, target: Target, value: dict) -> bytes:
+    def _update(self, target: Target, value: dict) -> Object:
         old_object = self._existing(target)
         old = old_object.value()
         meta = value.setdefault("metadata", {})
@@ -316,10 +340,10 @@ class ApiServer:
         value["metadata"]["resourceVersion"] = str(old_object.revision)
         value = {k: v for k, v in value.items() if k not in ("kind", "apiVersion")}
         if encode(value) == old_object.text:
-            return old_object.full_text  # nothing changes, no revision is used, as in the real server
-        return self.store.put(target.resource, value).full_text
+            return old_object  # nothing changes, no revision is used, as in the real server
+        return self.store.put(target.resource, value)
 
-    def _delete(self, request: Request, target: Target) -> bytes:
+    def _delete(self, request: Request, target: Target) -> dict:
         obj = self._existing(target)
         preconditions = request.json().get("preconditions") or {}
         if preconditions.get("uid", obj.uid) != obj.uid:
@@ -331,11 +355,11 @@ class ApiServer:
             "kind": target.resource.plural,
             "uid": obj.uid,
         }
-        return encode(
-            {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-        )
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
 
     def _on_change(self, obj: Object, kind: str) -> None:
+        if obj.resource is res.ENDPOINTS and self.options.is_mirroring:
+            mirror_endpoints(self.store, obj, kind)
         if kind != "DELETED":
             return
         if obj.resource is SERVICES:
@@ -385,14 +409,14 @@ def _check_address(resource: Resource, namespace: str, value: dict) -> None:
 
 
 def parse_target(path: str) -> Target | None:
-    base = next((b for b in _BASE_PATHS if path.startswith(b + "/")), None)
+    base = next((r.base_path for r in res.served() if path.startswith(r.base_path + "/")), None)
     if base is None:
         return None
     parts = path[len(base) + 1 :].rstrip("/").split("/")
     namespace = ""
     if parts[0] == "namespaces" and len(parts) > 2 and parts[2] not in ("status", "finalize"):
         namespace, parts = parts[1], parts[2:]
-    resource = next((r for r in RESOURCES if r.base_path == base and r.plural == parts[0]), None)
+    resource = next((r for r in res.served() if r.base_path == base and r.plural == parts[0]), None)
     if resource is None or len(parts) > 3 or "" in parts:
         return None
     name, subresource = (parts + ["", ""])[1:3]

@@ -1,18 +1,13 @@
 """Faults and bulk changes, by HTTP under /_test/: what there is stands at the top of ../apiserver.py."""
 
 import asyncio
-import time
-import types
 from dataclasses import dataclass
 from typing import Callable
 
-from kubeapi.http1 import Connection, Request, chunk
-from kubeapi.resources import NAMESPACES, RESOURCES, SERVICES, Resource, by_plural
-from kubeapi.store import encode, event_chunk
-
-# Objects made before the loop gets its turn to send: long enough to batch, short enough (2 ms) to stream.
-_BULK_SLICE = 100
-_BULK_MAX = 1_000_000
+from kubeapi.bulk import Bulk
+from kubeapi.http1 import Connection, Request
+from kubeapi.resources import ENDPOINT_SLICES, RESOURCES, SLICE_VERSIONS, Resource, by_plural
+from kubeapi.store import Object, encode
 
 
 @dataclass
@@ -27,6 +22,9 @@ class Faults:
 
     def __init__(self):
         self.is_silent = False
+        self.is_ignoring_limit = False
+        self._forbidden: set[str] = set()
+        self._reorderings: dict[str, int] = {}
         self._rules: list[_Rule] = []
         self._cuts: dict[str, int] = {}
         self._expired_continues = 0
@@ -49,6 +47,19 @@ class Faults:
         self._cuts[plural] -= 1
         return True
 
+    def take_reordering(self, plural: str, count: int) -> bool:
+        """Whether these events are to be sent in reverse."""
+        if count < 2 or not self._reorderings.get(plural):
+            return False
+        self._reorderings[plural] -= 1
+        return True
+
+    def is_forbidden(self, plural: str) -> bool:
+        return plural in self._forbidden
+
+    def forbid(self, plural: str, is_forbidden: bool) -> None:
+        (self._forbidden.add if is_forbidden else self._forbidden.discard)(plural)
+
     def take_expired_continue(self) -> bool:
         if self._expired_continues == 0:
             return False
@@ -61,6 +72,9 @@ class Faults:
     def add_cut(self, plural: str, count: int) -> None:
         self._cuts[plural] = self._cuts.get(plural, 0) + count
 
+    def add_reorderings(self, plural: str, count: int) -> None:
+        self._reorderings[plural] = self._reorderings.get(plural, 0) + count
+
     def add_expired_continues(self, count: int) -> None:
         self._expired_continues += count
 
@@ -69,6 +83,7 @@ class Control:
     def __init__(self, app):
         self._app = app
         self.listener = None  # of the running server, for refuse and accept
+        self._bulk = Bulk(app)
         self._tasks: set[asyncio.Task] = set()
 
     def handle(self, connection: Connection, request: Request) -> None:
@@ -167,8 +182,53 @@ class Control:
             for watch in self._watches({}):
                 watch.schedule()
 
+    def do_freeze(self, connection, body):
+        watches = self._watches(body)
+        for watch in watches:
+            watch.freeze()
+        return {"frozen": len(watches)}
+
+    def do_forbid(self, connection, body):
+        resource, is_forbidden = _resource(body), bool(body.get("on", True))
+        self._app.faults.forbid(resource.plural, is_forbidden)
+        if is_forbidden:
+            for watch in self._watches(body):
+                watch.drop()
+
+    def do_token(self, connection, body):
+        self._app.options.token = str(body["token"])
+
+    def do_ignore_limit(self, connection, body):
+        self._app.faults.is_ignoring_limit = bool(body.get("on", True))
+
+    def do_protobuf(self, connection, body):
+        self._app.options.has_protobuf = bool(body.get("on", True))
+        return self.do_drop_watches(connection, {})
+
+    def do_slices(self, connection, body):
+        version = body["version"]
+        if version not in SLICE_VERSIONS:
+            raise ValueError(f"no such version of EndpointSlices: {version}")
+        self.do_expire_history(connection, {"resource": ENDPOINT_SLICES.plural})
+        dropped = self.do_drop_watches(connection, {"resource": ENDPOINT_SLICES.plural})
+        ENDPOINT_SLICES.version = version
+        self._app.describe()
+        return dropped
+
+    def do_backup(self, connection, body):
+        self._app.backup()
+        return {"revision": self._app.store.revision}
+
+    def do_restore(self, connection, body):
+        self._app.restore()
+        self._cut_others(connection)
+        return {"revision": self._app.store.revision}
+
     async def do_refuse(self, connection, body):
         await self.listener.stop()
+        self._cut_others(connection)
+
+    def _cut_others(self, connection) -> None:
         for other in list(self._app.connections):
             if other is not connection:
                 other.cut()
@@ -178,95 +238,42 @@ class Control:
 
     def do_malformed(self, connection, body):
         resource = _resource(body)
-        wrong = {
-            "metadata": {
-                "name": "malformed",
-                "namespace": "default",
-                "resourceVersion": str(self._app.store.revision),
-            },
-            "spec": 17,
-            "subsets": 17,
+        meta = {
+            "name": "malformed",
+            "namespace": "default",
+            "resourceVersion": str(self._app.store.revision),
         }
-        chunks = event_chunk("ADDED", resource.type_prefix + encode(wrong)[1:])
-        if "line" in body:
-            chunks = chunk(body["line"].encode() + b"\n")
+        wrong = {"metadata": meta, "spec": 17, "subsets": 17, "endpoints": 17, "status": 17}
+        obj = Object(resource, wrong, self._app.store.revision)
         watches = self._watches(body)
         for watch in watches:
-            watch.inject(chunks)
+            if "line" in body:
+                watch.inject(lambda encoding: encoding.raw_event(body["line"].encode()))
+            else:
+                watch.inject(lambda encoding: encoding.event_of("ADDED", obj))
         return {"sent": len(watches)}
 
     def do_put(self, connection, body):
         value = body["object"]
+        if "pad_bytes" in body:
+            value["metadata"].setdefault("annotations", {})["pad"] = "x" * int(body["pad_bytes"])
         obj = self._app.store.put(_resource(body), value)
         return {"revision": obj.revision}
 
     def do_duplicate(self, connection, body):
         events = self._app.store.collections[_resource(body)].events[-_count(body) :]
+        if body.get("is_reversed"):
+            events = events[::-1]
         watches = self._watches(body)
         for watch in watches:
-            watch.inject(b"".join(e.chunk for e in events))
+            watch.inject(lambda encoding: b"".join([encoding.event(e) for e in events]))
         return {"events": len(events), "watches": len(watches)}
 
-    async def do_bulk(self, connection, body):
-        """See the paths' description. Written straight to the store, so that its speed is the store's and
-        the watches'.
-        """
-        verb, count = body.get("verb", "create"), _count(body, _BULK_MAX)
-        namespace, prefix, start = (
-            body.get("namespace", "default"),
-            body.get("prefix", "bulk-"),
-            int(body.get("start", 0)),
-        )
-        make = {"create": self._bulk_put, "replace": self._bulk_put, "delete": self._bulk_delete}[verb]
-        if self._app.store.get(NAMESPACES, "", namespace) is None:
-            self._app.create(NAMESPACES, "", {"metadata": {"name": namespace}})
-        stamps = []
-        for number in range(start, start + count):
-            make(namespace, f"{prefix}{number}", number, body)
-            stamps.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
-            if len(stamps) % _BULK_SLICE == 0:
-                await _loop_turn()
-        answer = {
-            "count": count,
-            "first_ns": stamps[0],
-            "last_ns": stamps[-1],
-            "revision": self._app.store.revision,
-        }
-        return answer | ({"stamps_ns": stamps} if body.get("stamps") else {})
+    def do_reorder(self, connection, body):
+        self._app.faults.add_reorderings(_resource(body).plural, _count(body))
 
-    def _bulk_put(self, namespace: str, name: str, number: int, body: dict) -> None:
-        salt = int(body.get("salt", 0))
-        host = (number + salt) % (1 << 24)
-        ip = f"{int(body.get('net', 172))}.{host >> 16}.{host >> 8 & 255}.{host & 255}"
-        value = {
-            "metadata": {
-                "name": name,
-                "namespace": namespace,
-                "uid": f"{number:08x}-0000-4000-8000-{salt:012x}",
-                "creationTimestamp": "2020-01-01T00:00:00Z",
-                "labels": {"app": name},
-            },
-            "spec": {
-                "type": "ClusterIP",
-                "clusterIP": ip,
-                "clusterIPs": [ip],
-                "selector": {"app": name},
-                "ports": [{"name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080}],
-            },
-            "status": {"loadBalancer": {}},
-        }
-        self._app.store.put(SERVICES, value)
-
-    def _bulk_delete(self, namespace: str, name: str, number: int, body: dict) -> None:
-        obj = self._app.store.get(SERVICES, namespace, name)
-        if obj is not None:
-            self._app.store.delete(obj)
-
-
-@types.coroutine
-def _loop_turn():
-    """Lets everything else that is ready run once."""
-    yield
+    def do_bulk(self, connection, body):
+        return self._bulk.run(body)
 
 
 def _resource(body: dict) -> Resource:

@@ -1,68 +1,190 @@
-"""Kubernetes' protobuf encoding of what `kubectl create` sends so: newer ones write no JSON for types
-they know.
+"""Kubernetes' protobuf encoding of objects, lists and watch events, and its decoding: what kube2sky asks for,
+and what newer versions of `kubectl create` send.
 
-Only decoding, only the fields these commands set (numbers as in k8s.io/api/core/v1/generated.proto);
-others are skipped. Answers stay JSON, which every client takes.
+Objects are dictionaries as their JSON is; protobuf_types has the messages. Fields that are not there are
+left out and skipped. A value of another type than its field's is encoded as what it is, so that a malformed
+object is one in both encodings.
 """
 
-from typing import Iterator
+import calendar
+import functools
+import json
+import time
+from typing import Callable, Iterator
+
+from kubeapi.protobuf_types import INT_OR_STRING, KINDS, LIST_META, MAP_ENTRY, TIME, TYPE_META, UNKNOWN
 
 CONTENT_TYPE = "application/vnd.kubernetes.protobuf"
+WATCH_CONTENT_TYPE = CONTENT_TYPE + ";stream=watch"
 
-_MAGIC = b"k8s\0"
+MAGIC = b"k8s\0"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
-# Message = {number: (JSON name, kind)}; kind is str, int, bool, a message, [kind] when repeated, "map" or
-# "int or string".
-_INT_OR_STRING = {1: ("type", int), 2: ("int", int), 3: ("string", str)}
-_ENTRY = {1: ("key", str), 2: ("value", str)}
-_OBJECT_META = {
-    1: ("name", str),
-    2: ("generateName", str),
-    3: ("namespace", str),
-    6: ("resourceVersion", str),
-    11: ("labels", "map"),
-    12: ("annotations", "map"),
-}
-_SERVICE_PORT = {
-    1: ("name", str),
-    2: ("protocol", str),
-    3: ("port", int),
-    4: ("targetPort", "int or string"),
-    5: ("nodePort", int),
-    6: ("appProtocol", str),
-}
-_SERVICE_SPEC = {
-    1: ("ports", [_SERVICE_PORT]),
-    2: ("selector", "map"),
-    3: ("clusterIP", str),
-    4: ("type", str),
-    5: ("externalIPs", [str]),
-    7: ("sessionAffinity", str),
-    10: ("externalName", str),
-    13: ("publishNotReadyAddresses", bool),
-    17: ("ipFamilyPolicy", str),
-    18: ("clusterIPs", [str]),
-    19: ("ipFamilies", [str]),
-    22: ("internalTrafficPolicy", str),
-}
-_NAMESPACE_SPEC = {1: ("finalizers", [str])}
-_KINDS = {
-    "Service": {1: ("metadata", _OBJECT_META), 2: ("spec", _SERVICE_SPEC)},
-    "Namespace": {1: ("metadata", _OBJECT_META), 2: ("spec", _NAMESPACE_SPEC)},
-}
-_TYPE_META = {1: ("apiVersion", str), 2: ("kind", str)}
+Encoder = Callable[[object], bytes]  # of a field: the value -> its bytes, tag included
+
+
+# ---- Encoding ----
+
+
+def encode_object(kind: str, value: dict) -> bytes:
+    """The bare message."""
+    return _MESSAGES[kind](value)
+
+
+def envelope(api_version: str, kind: str, message: bytes) -> bytes:
+    """What a reply's body is, and an event's object: the prefix and the message in an Unknown."""
+    return _envelope_head(api_version, kind) + _field(2, message) + _ENVELOPE_TAIL
+
+
+def list_message(meta: dict, items: list[bytes]) -> bytes:
+    return _field(1, _LIST_META(meta)) + b"".join([_field(2, item) for item in items])
+
+
+def event_frame(event_type: str, enveloped: bytes) -> bytes:
+    """As a watch sends it: four bytes of length and a WatchEvent."""
+    event = _field(1, event_type.encode()) + _field(2, _field(1, enveloped))
+    return len(event).to_bytes(4, "big") + event
+
+
+# contentEncoding and contentType, which Go writes though they are empty.
+_ENVELOPE_TAIL = b"\x1a\0\x22\0"
+
+
+@functools.cache
+def _envelope_head(api_version: str, kind: str) -> bytes:
+    return MAGIC + _field(1, _TYPE_META({"apiVersion": api_version, "kind": kind}))
+
+
+_SHORT = [bytes([number]) for number in range(128)]
+
+
+def _encode_varint(value: int) -> bytes:
+    if 0 <= value < 128:
+        return _SHORT[value]
+    value &= 2**64 - 1  # negative ones are of 64 bits, whatever their field's type
+    out = bytearray()
+    while value > 127:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _field(number: int, data: bytes) -> bytes:
+    return _SHORT[number << 3 | _BYTES] + _encode_varint(len(data)) + data
+
+
+def _misfit(number: int, value) -> bytes:
+    """A value that its field is not made for."""
+    if isinstance(value, int):
+        return _encode_varint(number << 3 | _VARINT) + _encode_varint(value)
+    return _encode_varint(number << 3 | _BYTES) + _sized(
+        value.encode() if isinstance(value, str) else json.dumps(value).encode()
+    )
+
+
+def _sized(data: bytes) -> bytes:
+    size = len(data)
+    return (_SHORT[size] if size < 128 else _encode_varint(size)) + data
+
+
+def _message_encoder(message: dict) -> Callable[[dict], bytes]:
+    fields = {name: _field_encoder(number, kind) for number, (name, kind) in message.items()}
+
+    def encode(value: dict) -> bytes:
+        out = []
+        for name, inner in value.items():
+            function = fields.get(name)
+            if function is not None and inner is not None:
+                out.append(function(inner))
+        return b"".join(out)
+
+    return encode
+
+
+def _field_encoder(number: int, kind) -> Encoder:
+    if isinstance(kind, list):
+        return _repeated_encoder(number, kind[0])
+    if kind == "map":
+        return _map_encoder(number)
+    if kind in (int, bool, "bool"):
+        tag = _encode_varint(number << 3 | _VARINT)
+        return lambda v: tag + _encode_varint(v) if isinstance(v, int) else _misfit(number, v)
+    tag = _encode_varint(number << 3 | _BYTES)
+    if kind is str:
+        return lambda v: tag + _sized(v.encode()) if isinstance(v, str) else _misfit(number, v)
+    if kind == "int or string":
+        return lambda v: tag + _sized(_int_or_string(v))
+    if kind == "time":
+        return lambda v: tag + _sized(_encode_time(v)) if isinstance(v, str) else _misfit(number, v)
+    encode = _message_encoder(kind)
+    return lambda v: tag + _sized(encode(v)) if isinstance(v, dict) else _misfit(number, v)
+
+
+def _repeated_encoder(number: int, kind) -> Encoder:
+    one = _field_encoder(number, kind)
+    return lambda v: b"".join([one(item) for item in v]) if isinstance(v, list) else _misfit(number, v)
+
+
+def _map_encoder(number: int) -> Encoder:
+    entry = _message_encoder(MAP_ENTRY)
+
+    def encode(value) -> bytes:
+        if not isinstance(value, dict):
+            return _misfit(number, value)
+        return b"".join([_field(number, entry({"key": k, "value": v})) for k, v in value.items()])
+
+    return encode
+
+
+def _int_or_string(value) -> bytes:
+    # Go writes all three.
+    if isinstance(value, str):
+        return _INT_OR_STRING({"type": 1, "int": 0, "string": value})
+    return _INT_OR_STRING({"type": 0, "int": value, "string": ""})
+
+
+@functools.lru_cache(maxsize=4096)
+def _encode_time(text: str) -> bytes:
+    return _TIME({"seconds": calendar.timegm(time.strptime(text, _TIME_FORMAT)), "nanos": 0})
+
+
+_INT_OR_STRING = _message_encoder(INT_OR_STRING)
+_TIME = _message_encoder(TIME)
+_TYPE_META = _message_encoder(TYPE_META)
+_LIST_META = _message_encoder(LIST_META)
+_MESSAGES = {kind: _message_encoder(message) for kind, message in KINDS.items()}
+
+
+# ---- Decoding ----
 
 
 def decode_object(body: bytes) -> dict:
-    """The object as its JSON would be; ValueError when it is none that can be decoded here."""
-    if not body.startswith(_MAGIC):
+    """The object, or the list of them, as its JSON would be; ValueError when it is none that is known here."""
+    if not body.startswith(MAGIC):
         raise ValueError("protobuf without its prefix")
-    fields = dict(_fields(body[len(_MAGIC) :]))
-    type_meta = _decode(fields.get(1, b""), _TYPE_META)
-    if type_meta.get("kind") not in _KINDS:
-        raise ValueError(f"protobuf of kind {type_meta.get('kind')!r} is not supported here, send JSON")
-    return type_meta | _decode(fields.get(2, b""), _KINDS[type_meta["kind"]])
+    unknown = _decode(body[len(MAGIC) :], UNKNOWN)
+    type_meta, raw = unknown.get("typeMeta", {}), unknown.get("raw", b"")
+    kind = type_meta.get("kind", "")
+    if kind in KINDS:
+        return type_meta | _decode(raw, KINDS[kind])
+    if kind.removesuffix("List") in KINDS:
+        items = KINDS[kind.removesuffix("List")]
+        return type_meta | _decode(raw, {1: ("metadata", LIST_META), 2: ("items", [items])})
+    raise ValueError(f"protobuf of kind {kind!r} is not supported here, send JSON")
+
+
+def decode_list_meta(body: bytes) -> dict:
+    """Of a list whose items nobody needs."""
+    unknown = _decode(body[len(MAGIC) :], UNKNOWN)
+    return _decode(unknown["raw"], {1: ("metadata", LIST_META)})["metadata"]
+
+
+def decode_event(frame: bytes) -> dict:
+    """One WatchEvent without its length."""
+    event = _decode(frame, {1: ("type", str), 2: ("object", {1: ("raw", bytes)})})
+    return {"type": event["type"], "object": decode_object(event["object"]["raw"])}
 
 
 def _decode(data: bytes, message: dict) -> dict:
@@ -74,8 +196,10 @@ def _decode(data: bytes, message: dict) -> dict:
         if isinstance(kind, list):
             result.setdefault(name, []).append(_value(raw, kind[0]))
         elif kind == "map":
-            entry = _decode(raw, _ENTRY)
+            entry = _decode(raw, MAP_ENTRY)
             result.setdefault(name, {})[entry.get("key", "")] = entry.get("value", "")
+        elif kind == "bool":
+            result[name] = bool(raw)
         else:
             value = _value(raw, kind)
             if value not in ("", False, None):  # Go writes empty fields that JSON leaves out
@@ -86,13 +210,17 @@ def _decode(data: bytes, message: dict) -> dict:
 def _value(raw, kind):
     if kind is str:
         return raw.decode()
+    if kind is bytes:
+        return raw
     if kind is int:
         return raw or None
     if kind is bool:
         return bool(raw)
     if kind == "int or string":
-        either = _decode(raw, _INT_OR_STRING)
+        either = _decode(raw, INT_OR_STRING)
         return either.get("string" if either.get("type") else "int")
+    if kind == "time":
+        return time.strftime(_TIME_FORMAT, time.gmtime(_decode(raw, TIME).get("seconds", 0)))
     return _decode(raw, kind)
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Resource:
     group: str  # "" = core
-    version: str
+    version: str  # may be changed while the server runs, as an upgrade does; "" = not served
     plural: str
     kind: str
     singular: str
@@ -48,13 +48,21 @@ VERSION = {
 }
 
 
+# Of EndpointSlices, in servers of the last years; "" before them.
+SLICE_VERSIONS = ("v1", "v1beta1", "")
+
+
+def served() -> list[Resource]:
+    return [r for r in RESOURCES if r.version]
+
+
 def by_plural(plural: str) -> Resource | None:
     return next((r for r in RESOURCES if r.plural == plural), None)
 
 
 def _resource_list(group_version: str) -> dict:
     entries = []
-    for r in RESOURCES:
+    for r in served():
         if r.group_version != group_version:
             continue
         verbs = ["create", "delete", "get", "list", "patch", "update", "watch"]
@@ -88,7 +96,7 @@ def _resource_list(group_version: str) -> dict:
 
 def _group_list() -> dict:
     groups = []
-    for group_version in sorted({r.group_version for r in RESOURCES if r.group}):
+    for group_version in sorted({r.group_version for r in served() if r.group}):
         version = {"groupVersion": group_version, "version": group_version.split("/")[1]}
         groups.append(
             {"name": group_version.split("/")[0], "versions": [version], "preferredVersion": version}
@@ -99,7 +107,7 @@ def _group_list() -> dict:
 def _openapi_v3(base_path: str) -> dict:
     """No schemas: only what `kubectl apply` looks for, that the server validates fields itself."""
     paths = {}
-    for r in RESOURCES:
+    for r in served():
         if r.base_path != base_path:
             continue
         scope = "/namespaces/{namespace}" if r.is_namespaced else ""
@@ -121,9 +129,9 @@ def _openapi_v3(base_path: str) -> dict:
 
 
 def discovery_documents() -> dict[str, dict]:
-    """Path -> JSON document, for everything that is fixed."""
+    """Path -> JSON document, for everything that depends only on the resources' versions."""
     core = "/api/v1"
-    bases = sorted({r.base_path for r in RESOURCES})
+    bases = sorted({r.base_path for r in served()})
     documents = {
         "/version": VERSION,
         "/api": {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []},
@@ -131,7 +139,7 @@ def discovery_documents() -> dict[str, dict]:
         core: _resource_list("v1"),
         "/openapi/v3": {"paths": {b[1:]: {"serverRelativeURL": "/openapi/v3" + b} for b in bases}},
     }
-    for r in RESOURCES:
+    for r in served():
         if r.group:
             documents[r.base_path] = _resource_list(r.group_version)
     for base in bases:

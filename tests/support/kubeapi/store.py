@@ -1,18 +1,18 @@
 """The objects, their revisions and the bounded history that watches are served from.
 
 An object is kept as the JSON text that lists and watches send, encoded once; it is decoded again only
-where a patch or a table needs its fields. Objects are immutable: a change is a new one with a new
-revision, so a page of an old list and an event in the history keep saying what they said. One revision
-counter for all resources, as in etcd.
+where a patch, a table or its protobuf form needs its fields. Objects are immutable: a change is a new one
+with a new revision, so a page of an old list and an event in the history keep saying what they said. One
+revision counter for all resources, as in etcd.
 """
 
 import bisect
 import json
 import time
 import uuid
+from dataclasses import dataclass
 from typing import Callable
 
-from kubeapi.http1 import chunk
 from kubeapi.resources import Resource
 
 Key = tuple[str, str]  # namespace ("" for what has none) and name
@@ -27,9 +27,11 @@ def now_rfc3339() -> str:
 
 
 class Object:
-    """One version of an object. `text` lacks kind and apiVersion, as the items of a list do."""
+    """One version of an object. `text` lacks kind and apiVersion, as the items of a list do; `message` is the
+    same in protobuf, once somebody has asked for it.
+    """
 
-    __slots__ = ("resource", "namespace", "name", "uid", "revision", "labels", "text")
+    __slots__ = ("resource", "namespace", "name", "uid", "revision", "labels", "text", "message")
 
     def __init__(self, resource: Resource, value: dict, revision: int):
         meta = value["metadata"]
@@ -40,6 +42,7 @@ class Object:
         self.labels = meta.get("labels") or {}
         self.revision = revision
         self.text = encode(value)
+        self.message: bytes | None = None
 
     @property
     def key(self) -> Key:
@@ -55,21 +58,18 @@ class Object:
 
 class Event:
     """One step of the history. `previous` is the version before, for selectors that an object may enter
-    or leave.
+    or leave. The chunks are what watches send, once one has.
     """
 
-    __slots__ = ("revision", "kind", "object", "previous", "chunk")
+    __slots__ = ("revision", "kind", "object", "previous", "json_chunk", "protobuf_chunk")
 
     def __init__(self, kind: str, obj: Object, previous: Object | None):
         self.revision = obj.revision
         self.kind = kind
         self.object = obj
         self.previous = previous
-        self.chunk = event_chunk(kind, obj.full_text)
-
-
-def event_chunk(kind: str, object_text: bytes) -> bytes:
-    return chunk(b'{"type":"%s","object":%s}\n' % (kind.encode(), object_text))
+        self.json_chunk: bytes | None = None
+        self.protobuf_chunk: bytes | None = None
 
 
 class Collection:
@@ -104,6 +104,12 @@ class Collection:
 
     def sorted_objects(self, namespace: str) -> list[Object]:
         return [o for key, o in sorted(self.objects.items()) if not namespace or key[0] == namespace]
+
+
+@dataclass
+class Backup:
+    revision: int
+    objects: dict[Resource, dict[Key, Object]]
 
 
 class Store:
@@ -159,6 +165,22 @@ class Store:
         collection = self.collections[resource]
         collection.drop_events(len(collection.events))
         collection.expired_revision = self.revision
+
+    # ---- Coming back from a backup ----
+
+    def backup(self) -> Backup:
+        return Backup(self.revision, {r: dict(c.objects) for r, c in self.collections.items()})
+
+    def restore(self, backup: Backup) -> None:
+        """Objects and revision are those of then, and nothing is known of what was before: as a server whose
+        etcd came back from a backup. Clients may know later revisions than there are now.
+        """
+        self.revision = backup.revision
+        for resource, objects in backup.objects.items():
+            collection = self.collections[resource]
+            collection.objects = dict(objects)
+            collection.drop_events(len(collection.events))
+            collection.expired_revision = self.revision
 
     def _changed(self, collection: Collection, kind: str, obj: Object, previous: Object | None) -> None:
         collection.add_event(Event(kind, obj, previous))

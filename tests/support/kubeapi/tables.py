@@ -3,8 +3,10 @@
 import calendar
 import time
 
+from kubeapi.encodings import JsonEncoding
+from kubeapi.http1 import chunk
 from kubeapi.resources import Resource
-from kubeapi.store import Object, encode
+from kubeapi.store import Event, Object, encode
 
 
 def wants_table(accept: str) -> bool:
@@ -41,6 +43,25 @@ def table(resource: Resource, objects: list[Object], meta: dict) -> bytes:
             "rows": rows,
         }
     )
+
+
+class TableEncoding(JsonEncoding):
+    """Objects as tables; the rest as in JSON."""
+
+    def object(self, obj: Object) -> bytes:
+        return self.list(obj.resource, {"resourceVersion": str(obj.revision)}, [obj])
+
+    def list(self, resource: Resource, meta: dict, objects: list[Object]) -> bytes:
+        return table(resource, objects, meta)
+
+    def event(self, event: Event) -> bytes:
+        return self.event_of(event.kind, event.object)
+
+    def event_of(self, kind: str, obj: Object) -> bytes:
+        return chunk(b'{"type":"%s","object":%s}\n' % (kind.encode(), self.object(obj)))
+
+
+TABLE = TableEncoding()
 
 
 def _age(value: dict) -> str:

@@ -6,10 +6,11 @@ back too late.
 """
 
 import asyncio
+from typing import Callable
 
-from kubeapi.http1 import Connection, chunk
+from kubeapi.http1 import Connection
 from kubeapi.selectors import Predicate
-from kubeapi.store import Event, encode, event_chunk
+from kubeapi.store import Event
 
 # Events written per turn before looking whether the connection still takes more.
 _BATCH = 256
@@ -29,15 +30,15 @@ def status_document(code: int, reason: str, message: str, **extra) -> dict:
 
 class Watch:
     def __init__(
-        self, app, connection: Connection, collection, namespace: str, predicate: Predicate | None, to_text
+        self, app, connection: Connection, collection, namespace: str, predicate: Predicate | None, encoding
     ):
-        """to_text: None, or a function that gives what is sent for an object instead of its own text."""
+        """encoding: of encodings or tables, the form in which it is sent."""
         self._app = app
         self._connection = connection
         self._collection = collection
         self._namespace = namespace
         self._predicate = predicate
-        self._to_text = to_text
+        self._encoding = encoding
         self._next_index = 0
         self._start_revision = 0
         self._is_scheduled = False
@@ -46,7 +47,7 @@ class Watch:
         self._loop = asyncio.get_running_loop()
 
     def start(self, revision: str, has_bookmarks: bool, timeout_s: float) -> None:
-        self._connection.open_stream(self)
+        self._connection.open_stream(self, self._encoding.watch_content_type)
         if revision in ("", "0"):
             self._start_revision = self._app.store.revision
             objects = [
@@ -54,7 +55,7 @@ class Watch:
                 for o in self._collection.sorted_objects(self._namespace)
                 if not self._predicate or self._predicate(o)
             ]
-            self._connection.write_chunks(b"".join(event_chunk("ADDED", self._text(o)) for o in objects))
+            self._connection.write_chunks(b"".join(self._encoding.event_of("ADDED", o) for o in objects))
         else:
             self._start_revision = int(revision)
             if self._start_revision < self._collection.expired_revision:
@@ -87,11 +88,15 @@ class Watch:
         self._close()
         self._connection.cut()
 
-    def inject(self, chunks: bytes) -> None:
-        """Puts these chunks after what has been sent so far."""
+    def freeze(self) -> None:
+        """Nothing more is sent, not even the end: the connection stays as it is until the client leaves."""
+        self._close()
+
+    def inject(self, make_chunks: Callable[[object], bytes]) -> None:
+        """Puts the chunks that the function makes in the watch's encoding after what has been sent so far."""
         self._send()
         if not self._is_closed:
-            self._connection.write_chunks(chunks)
+            self._connection.write_chunks(make_chunks(self._encoding))
 
     # ---- Inside ----
 
@@ -107,6 +112,8 @@ class Watch:
             if not batch:
                 return
             self._next_index += len(batch)
+            if self._app.faults.take_reordering(collection.resource.plural, len(batch)):
+                batch = batch[::-1]
             chunks = self._select(batch)
             if chunks and self._app.faults.take_cut(collection.resource.plural):
                 self._close()
@@ -119,32 +126,22 @@ class Watch:
             batch = [e for e in batch if e.revision > self._start_revision]
         if self._namespace:
             batch = [e for e in batch if e.object.namespace == self._namespace]
-        if self._predicate is None and self._to_text is None:
-            return [e.chunk for e in batch]
-        chunks = []
-        for event in batch:
-            kind = self._kind_seen(event)
-            if kind:
-                chunks.append(event_chunk(kind, self._text(event.object)))
-        return chunks
+        if self._predicate is None:
+            return [self._encoding.event(e) for e in batch]
+        seen = [(self._kind_seen(e), e) for e in batch]
+        return [self._encoding.event_of(kind, e.object) for kind, e in seen if kind]
 
     def _kind_seen(self, event: Event) -> str | None:
         """Through a selector, an object that comes to match is added and one that ceases to is deleted."""
-        if self._predicate is None:
-            return event.kind
         was_seen = event.previous is not None and self._predicate(event.previous)
         is_seen = event.kind != "DELETED" and self._predicate(event.object)
         if is_seen:
             return "MODIFIED" if was_seen else "ADDED"
         return "DELETED" if was_seen else None
 
-    def _text(self, obj) -> bytes:
-        return self._to_text(obj) if self._to_text else obj.full_text
-
     def _send_expired(self) -> None:
         message = f"too old resource version: {self._start_revision} ({self._collection.expired_revision})"
-        event = {"type": "ERROR", "object": status_document(410, "Expired", message)}
-        self._connection.write_chunks(chunk(encode(event) + b"\n"))
+        self._connection.write_chunks(self._encoding.error_event(status_document(410, "Expired", message)))
         self._finish()
 
     def _bookmark(self) -> None:
@@ -159,9 +156,7 @@ class Watch:
             or revision < self._start_revision
         ):
             return
-        meta = {"metadata": {"resourceVersion": str(revision), "creationTimestamp": None}}
-        text = self._collection.resource.type_prefix + encode(meta)[1:]
-        self._connection.write_chunks(event_chunk("BOOKMARK", text))
+        self._connection.write_chunks(self._encoding.bookmark(self._collection.resource, revision))
 
     def _finish(self) -> None:
         if not self._is_closed:

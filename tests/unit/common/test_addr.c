@@ -122,6 +122,26 @@ static void test_addr(void **state)
     }
 }
 
+static void test_addr_of_ip(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ip, *want;
+    } cases[] = {
+        {"10.0.0.1", "10.0.0.1:53"},
+        {"fd00::1", "[fd00::1]:53"},
+        {"::ffff:10.0.0.1", "10.0.0.1:53"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct ip ip;
+        char text[ADDR_TEXT_MAX];
+        assert_true(ip_parse(slice_str(cases[i].ip), &ip));
+        struct addr addr = addr_of_ip(&ip, 53);
+        assert_string_equal(addr_format(&addr, text), cases[i].want);
+    }
+    assert_int_equal(addr_of_ip(&(struct ip){0}, 53).sa.sa_family, AF_UNSPEC);
+}
+
 static void test_unknown_addr(void **state)
 {
     (void)state;
@@ -146,11 +166,9 @@ static void test_longest_addr_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ip),
-        cmocka_unit_test(test_mapped_ip_equals_the_plain_one),
-        cmocka_unit_test(test_addr),
-        cmocka_unit_test(test_unknown_addr),
-        cmocka_unit_test(test_longest_addr_fits),
+        cmocka_unit_test(test_ip),           cmocka_unit_test(test_mapped_ip_equals_the_plain_one),
+        cmocka_unit_test(test_addr),         cmocka_unit_test(test_addr_of_ip),
+        cmocka_unit_test(test_unknown_addr), cmocka_unit_test(test_longest_addr_fits),
     };
     return cmocka_run_group_tests_name("addr", tests, NULL, NULL);
 }

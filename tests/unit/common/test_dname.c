@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "common/attributes.h"
+
 static struct dname name_of(const char *text)
 {
     struct dname name;
@@ -124,12 +126,14 @@ static void test_worst_text_fits(void **state)
     assert_memory_equal(back.wire, name.wire, 255);
 }
 
+enum { HEADER_SIZE = 12 };
+
 static void test_read(void **state)
 {
     (void)state;
     static const struct {
         const char *name;
-        const char *data;
+        const char *data; /* behind the header's 12 bytes, like the positions */
         size_t len, pos;
         const char *want; /* NULL: refused */
         size_t end;
@@ -137,33 +141,38 @@ static void test_read(void **state)
         {"root", "\0", 1, 0, ".", 1},
         {"plain", "\3www\2ab\0rest", 12, 0, "www.ab.", 8},
         {"from the middle", "\3www\2ab\0", 8, 4, "ab.", 8},
-        {"pointer", "\2ab\0\3www\xc0\0", 10, 4, "www.ab.", 10},
-        {"pointer alone", "\2ab\0\xc0\0", 6, 4, "ab.", 6},
-        {"pointer to a pointer", "\1a\0\1b\xc0\0\1c\xc0\3", 11, 7, "c.b.a.", 11},
-        {"pointer to the root", "\0\1a\xc0\0", 5, 1, "a.", 5},
+        {"pointer", "\2ab\0\3www\xc0\x0c", 10, 4, "www.ab.", 10},
+        {"pointer alone", "\2ab\0\xc0\x0c", 6, 4, "ab.", 6},
+        {"pointer to a pointer", "\1a\0\1b\xc0\x0c\1c\xc0\x0f", 11, 7, "c.b.a.", 11},
+        {"pointer to the root", "\0\1a\xc0\x0c", 5, 1, "a.", 5},
         {"nothing there", "", 0, 0, NULL, 0},
         {"position behind the end", "\0", 1, 1, NULL, 0},
         {"label cut short", "\3ww", 3, 0, NULL, 0},
         {"no root", "\3www", 4, 0, NULL, 0},
         {"pointer cut short", "\0\1a\xc0", 4, 1, NULL, 0},
-        {"pointer to itself", "\xc0\0", 2, 0, NULL, 0},
-        {"pointer to its own name", "\1a\xc0\0", 4, 0, NULL, 0},
-        {"pointer forward", "\xc0\2\0", 3, 0, NULL, 0},
+        {"pointer to itself", "\xc0\x0c", 2, 0, NULL, 0},
+        {"pointer to its own name", "\1a\xc0\x0c", 4, 0, NULL, 0},
+        {"pointer forward", "\xc0\x0e\0", 3, 0, NULL, 0},
         {"pointer behind the end", "\0\xff\xff", 3, 1, NULL, 0},
-        {"two pointers in a circle", "\xc0\2\xc0\0", 4, 2, NULL, 0},
+        {"two pointers in a circle", "\xc0\x0e\xc0\x0c", 4, 2, NULL, 0},
+        {"pointer into the header", "\0\1a\xc0\x0b", 5, 1, NULL, 0},
+        {"what is pointed to ends too late", "\2ab\1a\xc0\x0c\0", 8, 3, NULL, 0},
+        {"what is pointed to ends in the pointer", "\3ab\1a\xc0\x0c\0", 8, 3, NULL, 0},
         {"label type 01", "\x41www\0", 5, 0, NULL, 0},
         {"label type 10", "\x81www\0", 5, 0, NULL, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct reader r = reader_of(cases[i].data, cases[i].len);
+        uint8_t message[HEADER_SIZE + 64] = {0};
+        memcpy(message + HEADER_SIZE, cases[i].data, cases[i].len);
+        struct reader r = reader_of(message, HEADER_SIZE + cases[i].len);
         struct dname name = {.len = 77};
         char text[DNAME_TEXT_MAX];
-        reader_seek(&r, cases[i].pos);
+        reader_seek(&r, HEADER_SIZE + cases[i].pos);
         bool ok = dname_read(&r, &name);
         if (ok != (cases[i].want != NULL) || r.failed == ok ||
-            (ok &&
-             (strcmp(dname_to_text(&name, text), cases[i].want) != 0 || r.pos != cases[i].end))) {
-            fail_msg("%s: %d, at %zu", cases[i].name, ok, r.pos);
+            (ok && (strcmp(dname_to_text(&name, text), cases[i].want) != 0 ||
+                    r.pos != HEADER_SIZE + cases[i].end))) {
+            fail_msg("%s: %d, at %zu", cases[i].name, ok, r.pos - HEADER_SIZE);
         }
         assert_true(ok || name.len == 77);
     }
@@ -176,6 +185,7 @@ static void test_read_lengths(void **state)
     for (unsigned last = 58; last <= 63; last++) {
         uint8_t data[512] = {0};
         struct writer w = writer_of(data, sizeof(data));
+        (void)writer_take(&w, HEADER_SIZE);
         for (int i = 0; i < 3; i++) {
             writer_u8(&w, 63);
             (void)writer_take(&w, 63);
@@ -183,10 +193,10 @@ static void test_read_lengths(void **state)
         writer_u8(&w, 0); /* 193 bytes */
         writer_u8(&w, (uint8_t)last);
         (void)writer_take(&w, last);
-        writer_u16(&w, 0xc000);
+        writer_u16(&w, 0xc000 | HEADER_SIZE);
         struct reader r = reader_of(data, w.pos);
         struct dname name;
-        reader_seek(&r, 193);
+        reader_seek(&r, HEADER_SIZE + 193);
         assert_int_equal(dname_read(&r, &name), last <= 61);
         if (last <= 61) {
             assert_int_equal(name.len, 194 + last);
@@ -256,6 +266,34 @@ static void test_lower(void **state)
     assert_int_equal(dname_label_count(&name), 3);
 }
 
+/* Names of every length up to 24 bytes, each byte in each place: as ascii_lower byte by byte. */
+static void test_lower_every_byte(void **state)
+{
+    (void)state;
+    for (uint8_t len = 1; len <= 24; len++) {
+        for (uint8_t at = 0; at < len; at++) {
+            for (unsigned byte = 0; byte < 256; byte++) {
+                struct dname name = {.len = len}, folded, other;
+                memset(name.wire, 'Q', len);
+                name.wire[at] = (uint8_t)byte;
+                folded = name;
+                dname_lower(&folded);
+                for (uint8_t i = 0; i < len; i++) {
+                    assert_int_equal(folded.wire[i], ascii_lower(name.wire[i]));
+                }
+                assert_true(dname_equal(&name, &folded));
+                other = name;
+                other.wire[at] ^= 1;
+                assert_int_equal(dname_equal(&name, &other),
+                                 ascii_lower(other.wire[at]) == ascii_lower((uint8_t)byte));
+                other.wire[at] = (uint8_t)byte ^ 0x20;
+                assert_int_equal(dname_equal(&name, &other),
+                                 ascii_lower(other.wire[at]) == ascii_lower((uint8_t)byte));
+            }
+        }
+    }
+}
+
 static void test_prepend_and_strip(void **state)
 {
     (void)state;
@@ -283,14 +321,49 @@ static void test_prepend_and_strip(void **state)
     assert_false(dname_prepend(&name, slice_str("b")));
 }
 
+static void test_is_host_label(void **state)
+{
+    static const struct {
+        const char *text;
+        bool want;
+    } cases[] = {
+        {"a", true},
+        {"A-9", true},
+        {"9", true},
+        {"", false},
+        {"-a", false},
+        {"a-", false},
+        {"a.b", false},
+        {"a_b", false},
+        {"a b", false},
+        {"a/b", false},
+        {"\xc3\xa9", false},
+        {"a23456789012345678901234567890123456789012345678901234567890123", true},
+        {"a234567890123456789012345678901234567890123456789012345678901234", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (dname_is_host_label(slice_str(cases[i].text)) != cases[i].want) {
+            fail_msg("%s: want %s", cases[i].text, cases[i].want ? "a label" : "no label");
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),         cmocka_unit_test(test_text_refused),
-        cmocka_unit_test(test_text_lengths), cmocka_unit_test(test_worst_text_fits),
-        cmocka_unit_test(test_read),         cmocka_unit_test(test_read_lengths),
-        cmocka_unit_test(test_labels),       cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_lower),        cmocka_unit_test(test_prepend_and_strip),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_text_refused),
+        cmocka_unit_test(test_text_lengths),
+        cmocka_unit_test(test_worst_text_fits),
+        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_read_lengths),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_lower_every_byte),
+        cmocka_unit_test(test_lower),
+        cmocka_unit_test(test_prepend_and_strip),
+        cmocka_unit_test(test_is_host_label),
     };
     return cmocka_run_group_tests_name("dname", tests, NULL, NULL);
 }

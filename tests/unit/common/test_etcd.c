@@ -26,14 +26,8 @@ static struct fixture f;
 
 static void connect_to(const char *endpoints, uint32_t timeout_ms)
 {
-    struct err err;
-    const struct etcd_config config = {
-        .loop = f.loop, .endpoints = endpoints, .call_timeout_ms = timeout_ms};
     etcd_free(f.etcd);
-    f.etcd = NULL;
-    if (etcd_new(&config, &f.etcd, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
+    f.etcd = sync_client(f.loop, endpoints, timeout_ms);
 }
 
 static int start(void **state)
@@ -69,15 +63,6 @@ static int each_end(void **state)
     etcd_free(f.etcd);
     f.etcd = NULL;
     return 0;
-}
-
-static void need_etcd(void)
-{
-    const char *why = etcd_proc_missing();
-    if (why) {
-        print_message("skipped: %s\n", why);
-        skip();
-    }
 }
 
 /* ---- Range, step by step ---- */
@@ -151,7 +136,7 @@ static struct range_result get_ok(const struct etcd_range *range)
 static void test_range_pages(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     int64_t revision = sync_put_many(f.loop, f.etcd, "/pages/", 300, slice_str("v"));
     struct etcd_range range = {
         .key = slice_str("/pages/"), .range_end = slice_str("/pages0"), .limit = 128};
@@ -176,7 +161,7 @@ static void test_range_pages(void **state)
 static void test_range_one_key_and_none(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     int64_t revision = sync_put(f.loop, f.etcd, "/one", slice_str("first"));
     struct range_result r = get_ok(&(struct etcd_range){.key = slice_str("/one")});
     assert_int_equal(r.count, 1);
@@ -196,7 +181,7 @@ static void test_range_one_key_and_none(void **state)
 static void test_range_of_lost_and_future_revisions(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     sync_put(f.loop, f.etcd, "/lost", slice_str("1"));
     int64_t revision = sync_put(f.loop, f.etcd, "/lost", slice_str("2"));
     etcd_proc_compact(f.proc, revision);
@@ -208,14 +193,14 @@ static void test_range_of_lost_and_future_revisions(void **state)
     assert_non_null(strstr(r.err.msg, "required revision has been compacted"));
 
     r = get(&(struct etcd_range){.key = slice_str("/lost"), .revision = revision + 1000});
-    assert_int_equal(r.err.code, ERR_REFUSED);
+    assert_int_equal(r.err.code, ERR_FUTURE);
     assert_non_null(strstr(r.err.msg, "future revision"));
 }
 
 static void test_txn_with_compares(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     const struct etcd_op put = {
         .kind = ETCD_OP_PUT, .key = slice_str("/txn/a"), .value = slice_str("1")};
     const struct etcd_compare absent = {
@@ -251,7 +236,7 @@ static void test_txn_with_compares(void **state)
 static void test_txn_too_large(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct etcd_op ops[ETCD_TXN_OPS_MAX + 1];
     char keys[ARRAY_LEN(ops)][32];
     struct err err;
@@ -283,7 +268,7 @@ static void test_txn_too_large(void **state)
 static void test_large_values(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     char *value = xmalloc(1400000);
     memset(value, 'x', 1400000);
     for (int i = 0; i < 5; i++) {
@@ -300,7 +285,7 @@ static void test_large_values(void **state)
 static void test_pipelined_calls_and_cancel(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     enum { CALLS = 200 };
     static struct range_result results[CALLS];
     struct etcd_call *calls[CALLS];
@@ -324,7 +309,7 @@ static void test_pipelined_calls_and_cancel(void **state)
 static void test_too_many_calls(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     enum { CALLS = 1025 };
     struct range_result *results = xcalloc(CALLS, sizeof(*results));
     unsigned refused = 0;
@@ -343,7 +328,7 @@ static void test_too_many_calls(void **state)
 static void test_nobody_listens(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     etcd_proc_kill(f.proc);
     struct range_result r = get(&(struct etcd_range){.key = slice_str("/x")});
     assert_int_equal(r.err.code, ERR_UNAVAILABLE);
@@ -357,7 +342,7 @@ static void test_nobody_listens(void **state)
 static void test_killed_in_between(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     sync_put(f.loop, f.etcd, "/kept", slice_str("x"));
     etcd_proc_kill(f.proc);
     etcd_proc_restart(f.proc);
@@ -373,7 +358,7 @@ static void test_killed_in_between(void **state)
 static void test_next_endpoint(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     char endpoints[128];
     /* Port 1 of loopback: nobody listens there. */
     snprintf(endpoints, sizeof(endpoints), "http://127.0.0.1:1,%s", etcd_proc_url(f.proc));
@@ -384,7 +369,7 @@ static void test_next_endpoint(void **state)
 static void test_deadline(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     connect_to(etcd_proc_url(f.proc), 200);
     /* One that works first, so that the connection is there. Slow machines: try until it does. */
     while (get(&(struct etcd_range){.key = slice_str("/x")}).err.code) {
@@ -400,7 +385,7 @@ static void test_deadline(void **state)
 static void test_hung_member_is_left(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct etcd_proc *other = etcd_proc_start();
     const struct etcd_range range = {.key = slice_str("/who")};
     char endpoints[128];
@@ -430,7 +415,7 @@ static void test_hung_member_is_left(void **state)
 static void test_free_with_calls_under_way(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct range_result r = {.is_done = false};
     etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/x")}, on_range, &r);
     ev_run(f.loop, EVRUN_NOWAIT);

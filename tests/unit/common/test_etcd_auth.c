@@ -12,6 +12,7 @@
 
 #include "common/cleanup.h"
 #include "common/etcd.h"
+#include "common/etcd_mirror.h"
 #include "common/etcd_watch.h"
 #include "common/xalloc.h"
 #include "tests/support/etcd_proc.h"
@@ -23,6 +24,8 @@ enum { CALL_TIMEOUT_MS = 60000 };
 static const char app_grant[] =
     "{\"name\":\"app\",\"perm\":{\"permType\":\"READWRITE\",\"key\":\"L2FwcC8=\","
     "\"range_end\":\"L2FwcDA=\"}}";
+static const char key_grant[] =
+    "{\"name\":\"app\",\"perm\":{\"permType\":\"READ\",\"key\":\"L2tleS9vZi9zdG9yZQ==\"}}";
 static const char app_revoke[] =
     "{\"role\":\"app\",\"key\":\"L2FwcC8=\",\"range_end\":\"L2FwcDA=\"}";
 
@@ -104,15 +107,6 @@ static int each_end(void **state)
     return 0;
 }
 
-static void need_etcd(void)
-{
-    const char *why = etcd_proc_missing();
-    if (why) {
-        print_message("skipped: %s\n", why);
-        skip();
-    }
-}
-
 /* ---- Steps ---- */
 
 struct result {
@@ -183,19 +177,13 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     seen->events += count;
 }
 
-static void on_compacted(void *data, int64_t compact_revision)
-{
-    (void)data;
-    fail_msg("compacted at %lld", (long long)compact_revision);
-}
-
 static void on_up(void *data)
 {
     struct seen *seen = data;
     seen->ups++;
 }
 
-static void on_down(void *data, const struct err *err)
+static void on_end(void *data, const struct err *err)
 {
     struct seen *seen = data;
     seen->downs++;
@@ -216,9 +204,8 @@ static struct etcd_watch *watch_app(struct seen *seen)
                                         .range_end = slice_str("/app0"),
                                         .start_revision = 1,
                                         .on_events = on_events,
-                                        .on_compacted = on_compacted,
                                         .on_up = on_up,
-                                        .on_down = on_down,
+                                        .on_end = on_end,
                                         .data = seen,
                                     });
 }
@@ -229,7 +216,7 @@ static struct etcd_watch *watch_app(struct seen *seen)
 static void test_switched_on(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     etcd_proc_post(f.proc, "auth/user/add", "{\"name\":\"app\",\"password\":\"secret\"}");
     etcd_proc_post(f.proc, "auth/role/add", "{\"name\":\"app\"}");
     etcd_proc_post(f.proc, "auth/role/grant", app_grant);
@@ -245,27 +232,27 @@ static void test_switched_on(void **state)
 static void test_no_name(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     connect_as(NULL, NULL, NULL);
-    expect_err(read_range("/app/x", ""), ERR_REFUSED, "etcd wants a user name and a password");
+    expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "etcd wants a user name and a password");
 }
 
 static void test_wrong_password(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     connect_as("app", "guess", NULL);
     struct err err = read_range("/app/x", "");
-    expect_err(err, ERR_REFUSED, "authenticate as `app`");
-    expect_err(err, ERR_REFUSED, "invalid user ID or password");
+    expect_err(err, ERR_SHUT_OUT, "authenticate as `app`");
+    expect_err(err, ERR_SHUT_OUT, "invalid user ID or password");
     /* Backing off, it says so without asking etcd again. */
-    expect_err(read_range("/app/x", ""), ERR_REFUSED, "invalid user ID or password");
+    expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "invalid user ID or password");
 }
 
 static void test_missing_permission(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     connect_as("app", "secret", NULL);
     expect_err(read_range("/other", ""), ERR_REFUSED, "permission denied, to read /other");
     expect_err(read_range("/", "0"), ERR_REFUSED, "permission denied, to read / up to 0");
@@ -287,7 +274,7 @@ static void test_token_worthless(void **state)
     enum { CALLS = 50 };
     static struct result results[CALLS];
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     connect_as("app", "secret", NULL);
     expect_ok(read_range("/app/x", ""));
     set_password("secret"); /* etcd forgets the user's tokens */
@@ -303,7 +290,7 @@ static void test_token_worthless(void **state)
 static void test_token_expired(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct seen seen = {.want_ups = 1};
     /* A user of its own: tokens of the others expire, too. */
     etcd_proc_post(f.proc, "auth/user/add", "{\"name\":\"late\",\"password\":\"secret\"}");
@@ -329,7 +316,7 @@ static void test_token_expired(void **state)
 static void test_watch_with_a_worthless_token(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct seen seen = {.want_ups = 1};
     connect_as("app", "secret", NULL);
     expect_ok(read_range("/app/x", ""));
@@ -343,7 +330,7 @@ static void test_watch_with_a_worthless_token(void **state)
 static void test_permission_removed_and_granted(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct seen seen = {.want_downs = 1};
     connect_as("app", "secret", NULL);
     expect_ok(read_range("/app/x", ""));
@@ -354,25 +341,165 @@ static void test_permission_removed_and_granted(void **state)
     loop_until(f.loop, is_seen, &seen);
     expect_err(seen.down, ERR_REFUSED, "permission denied, to read /app/ up to /app0");
     assert_int_equal(seen.ups, 0);
+    etcd_watch_stop(watch);
 
     etcd_proc_post(f.proc, "auth/role/grant", app_grant);
+    watch = watch_app(&seen);
     seen.want_ups = 1;
     loop_until(f.loop, is_seen, &seen);
     expect_ok(read_range("/app/x", ""));
     etcd_watch_stop(watch);
 }
 
+/* ---- A mirror's permissions ---- */
+
+struct mirrored {
+    unsigned ups, reads, keys;
+    struct err down;     /* the last one */
+    struct err key_err;  /* of the store key; code 0: it may be read */
+    unsigned key_states; /* told */
+    unsigned want_ups;
+};
+
+static void on_full_begin(void *data, const struct etcd_mirror_read *read)
+{
+    struct mirrored *seen = data;
+    (void)read;
+    seen->keys = 0;
+}
+
+static void on_put(void *data, const struct etcd_kv *kv)
+{
+    struct mirrored *seen = data;
+    (void)kv;
+    seen->keys++;
+}
+
+static void on_del(void *data, struct slice key, int64_t revision)
+{
+    (void)data;
+    (void)key;
+    (void)revision;
+}
+
+static void on_commit(void *data, int64_t revision, bool full)
+{
+    struct mirrored *seen = data;
+    (void)revision;
+    seen->reads += full;
+}
+
+static void on_state(void *data, const struct err *err)
+{
+    struct mirrored *seen = data;
+    if (err) {
+        seen->down = *err;
+    } else {
+        seen->ups++;
+    }
+}
+
+static void on_store_key_state(void *data, const struct err *err)
+{
+    struct mirrored *seen = data;
+    seen->key_states++;
+    seen->key_err = err ? *err : (struct err){.code = 0};
+}
+
+static struct etcd_mirror *mirror_app(const char *store_key, struct mirrored *seen)
+{
+    *seen = (struct mirrored){.ups = 0};
+    return etcd_mirror_start(f.etcd, &(struct etcd_mirror_config){
+                                         .prefix = slice_str("/app/"),
+                                         .store_key = slice_str(store_key),
+                                         .full_begin = on_full_begin,
+                                         .put = on_put,
+                                         .del = on_del,
+                                         .commit = on_commit,
+                                         .state = on_state,
+                                         .store_key_state = on_store_key_state,
+                                         .data = seen,
+                                     });
+}
+
+static bool is_mirrored(const void *data)
+{
+    const struct mirrored *seen = data;
+    return seen->ups >= seen->want_ups;
+}
+
+static bool is_mirror_refused(const void *data)
+{
+    const struct mirrored *seen = data;
+    return seen->down.code == ERR_REFUSED;
+}
+
+static void wait_mirrored(struct mirrored *seen, unsigned ups)
+{
+    seen->want_ups = ups;
+    loop_until(f.loop, is_mirrored, seen);
+}
+
+/* Without the store key the range is followed nevertheless, and resumed when it was away. */
+static void test_store_key_may_not_be_read(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct mirrored seen;
+    connect_as("app", "secret", NULL);
+    struct etcd_mirror *mirror = mirror_app("/key/of/store", &seen);
+    wait_mirrored(&seen, 1);
+    assert_true(seen.keys > 0);
+    expect_err(seen.key_err, ERR_REFUSED, "permission denied, to read /key/of/store");
+    etcd_proc_kill(f.proc);
+    etcd_proc_restart(f.proc);
+    wait_mirrored(&seen, 2);
+    assert_int_equal(seen.reads, 1);
+    assert_int_equal(etcd_mirror_counts(mirror).resumed, 1);
+    assert_int_equal(seen.key_states, 1);
+
+    etcd_proc_post(f.proc, "auth/role/grant", key_grant);
+    etcd_proc_kill(f.proc);
+    etcd_proc_restart(f.proc);
+    wait_mirrored(&seen, 3);
+    assert_int_equal(seen.key_states, 2);
+    assert_int_equal(seen.key_err.code, 0);
+    assert_int_equal(seen.reads, 1);
+    etcd_mirror_stop(mirror);
+}
+
+/* Its own range may not be read any more: that is told, not the one key that was asked for, nor the
+ * store key. */
+static void test_mirror_loses_its_range(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct mirrored seen;
+    connect_as("app", "secret", NULL);
+    struct etcd_mirror *mirror = mirror_app("/key/of/other", &seen);
+    wait_mirrored(&seen, 1);
+    etcd_proc_post(f.proc, "auth/role/revoke", app_revoke);
+    etcd_proc_kill(f.proc); /* a watch that is there would go on */
+    etcd_proc_restart(f.proc);
+    loop_until(f.loop, is_mirror_refused, &seen);
+    expect_err(seen.down, ERR_REFUSED, "permission denied, to read /app/ up to /app0");
+    etcd_proc_post(f.proc, "auth/role/grant", app_grant);
+    wait_mirrored(&seen, 2);
+    assert_int_equal(seen.reads, 1);
+    etcd_mirror_stop(mirror);
+}
+
 static void test_password_changed_then_the_file(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     write_password_file("secret\n");
     connect_as("app", NULL, f.password_file);
     expect_ok(read_range("/app/x", ""));
 
     set_password("better");
-    expect_err(read_range("/app/x", ""), ERR_REFUSED, "invalid user ID or password");
-    expect_err(read_range("/app/x", ""), ERR_REFUSED, "invalid user ID or password");
+    expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "invalid user ID or password");
+    expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "invalid user ID or password");
     write_password_file("better\n");
     expect_ok(read_range("/app/x", ""));
     set_password("secret");
@@ -381,12 +508,12 @@ static void test_password_changed_then_the_file(void **state)
 static void test_password_file_comes_later(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     assert_int_equal(unlink(f.password_file), 0);
     connect_as("app", NULL, f.password_file);
     struct err err = read_range("/app/x", "");
-    expect_err(err, ERR_REFUSED, "read password file");
-    expect_err(err, ERR_REFUSED, "No such file");
+    expect_err(err, ERR_SHUT_OUT, "read password file");
+    expect_err(err, ERR_SHUT_OUT, "No such file");
     write_password_file("secret");
     expect_ok(read_range("/app/x", ""));
 }
@@ -394,13 +521,17 @@ static void test_password_file_comes_later(void **state)
 static void test_etcd_restarted(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct seen seen = {.want_ups = 1};
     connect_as("app", "secret", NULL);
     struct etcd_watch *watch = watch_app(&seen);
     loop_until(f.loop, is_seen, &seen);
     etcd_proc_kill(f.proc);
+    seen.want_downs = 1;
+    loop_until(f.loop, is_seen, &seen);
+    etcd_watch_stop(watch);
     etcd_proc_restart(f.proc); /* without the tokens it had given */
+    watch = watch_app(&seen);
     seen.want_ups = 2;
     loop_until(f.loop, is_seen, &seen);
     etcd_watch_stop(watch);
@@ -419,6 +550,8 @@ int main(void)
         TEST(test_token_expired),
         TEST(test_watch_with_a_worthless_token),
         TEST(test_permission_removed_and_granted),
+        TEST(test_store_key_may_not_be_read),
+        TEST(test_mirror_loses_its_range),
         TEST(test_password_changed_then_the_file),
         TEST(test_password_file_comes_later),
         TEST(test_etcd_restarted),

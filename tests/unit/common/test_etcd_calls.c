@@ -26,11 +26,8 @@ static int start(void **state)
     (void)state;
     f.loop = ev_loop_new(EVFLAG_AUTO);
     if (!etcd_proc_missing()) {
-        struct err err;
         f.proc = etcd_proc_start();
-        const struct etcd_config config = {
-            .loop = f.loop, .endpoints = etcd_proc_url(f.proc), .call_timeout_ms = CALL_TIMEOUT_MS};
-        assert_int_equal(etcd_new(&config, &f.etcd, &err), 0);
+        f.etcd = sync_client(f.loop, etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
     }
     return 0;
 }
@@ -42,15 +39,6 @@ static int stop(void **state)
     etcd_proc_free(f.proc);
     ev_loop_destroy(f.loop);
     return 0;
-}
-
-static void need_etcd(void)
-{
-    const char *why = etcd_proc_missing();
-    if (why) {
-        print_message("skipped: %s\n", why);
-        skip();
-    }
 }
 
 /* What came of a call, whichever it was. */
@@ -155,7 +143,7 @@ static int64_t put(const char *key, int64_t lease)
 static void test_put_and_delete(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct result r = {.is_done = false};
     int64_t revision = put("/calls/a", 0);
     assert_int_equal(put("/calls/b", 0), revision + 1);
@@ -180,7 +168,7 @@ static void test_put_and_delete(void **state)
 static void test_compact(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct result r = {.is_done = false};
     int64_t old = put("/compact", 0);
     int64_t revision = put("/compact", 0);
@@ -202,7 +190,7 @@ static void test_compact(void **state)
 static void test_lease(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     enum { TTL_S = 600 };
     struct result r = {.is_done = false};
     etcd_lease_grant(f.etcd, 0, TTL_S, on_lease, &r);
@@ -236,7 +224,7 @@ static void test_lease(void **state)
 static void test_lease_that_is_gone(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     enum { NO_LEASE = 4711 };
     struct result r = {.is_done = false};
     etcd_lease_time_to_live(f.etcd, NO_LEASE, on_lease, &r);
@@ -263,7 +251,7 @@ static void test_lease_that_is_gone(void **state)
 static void test_lease_that_is_refused(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct result r = {.is_done = false};
     etcd_lease_grant(f.etcd, 815, 60, on_lease, &r);
     wait_ok(&r);
@@ -280,7 +268,7 @@ static void test_lease_that_is_refused(void **state)
 static void test_status(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct result r = {.is_done = false};
     int64_t revision = put("/status", 0);
     etcd_status(f.etcd, on_status, &r);

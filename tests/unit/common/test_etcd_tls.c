@@ -156,7 +156,7 @@ static void get_fails(int code, const char *want)
 
 static void get_refused(const char *want)
 {
-    get_fails(ERR_REFUSED, want);
+    get_fails(ERR_SHUT_OUT, want);
 }
 
 /* ---- Fixture ---- */
@@ -216,21 +216,12 @@ static int each_end(void **state)
     return 0;
 }
 
-static void need_etcd(void)
-{
-    const char *why = etcd_proc_missing();
-    if (why) {
-        print_message("skipped: %s\n", why);
-        skip();
-    }
-}
-
 /* ---- It works ---- */
 
 static void test_calls(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     connect_to(etcd_proc_url(f.proc));
     get_ok();
     /* Values that fill many records, both ways. */
@@ -254,7 +245,7 @@ static void test_calls(void **state)
 static void test_other_ways_to_say_localhost(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     CLEANUP_FREE char *name = xasprintf("https://localhost:%u", etcd_proc_port(f.proc));
     CLEANUP_FREE char *dotted = xasprintf("https://localhost.:%u", etcd_proc_port(f.proc));
     CLEANUP_FREE char *v6 = xasprintf("https://[::1]:%u", etcd_proc_port(f.proc));
@@ -274,7 +265,7 @@ static void test_other_ways_to_say_localhost(void **state)
 static void test_own_name_for_each_endpoint(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     issue(f.ca, "server", "DNS:localhost");
     CLEANUP_FREE char *both =
         xasprintf("%s,https://localhost:%u", etcd_proc_url(f.proc), etcd_proc_port(f.proc));
@@ -313,7 +304,7 @@ static void test_wrong_server_certificates(void **state)
         {"no name", false, {.names = NULL}, "is for no name at all, not for `127.0.0.1`"},
     };
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct certs_leaf leaf = cases[i].leaf;
         leaf.name = "server";
@@ -338,7 +329,7 @@ static void test_wrong_client_certificates(void **state)
 {
     struct err err;
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     assert_int_equal(open_client(etcd_proc_url(f.proc), file("ca.crt"), NULL, NULL, &err), 0);
     get_refused("the server wants a client certificate and none is given");
 
@@ -358,7 +349,7 @@ static void test_wrong_client_certificates(void **state)
 static void test_plain_etcd_behind_https(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct etcd_proc *plain = etcd_proc_start();
     CLEANUP_FREE char *url = xasprintf("https://127.0.0.1:%u", etcd_proc_port(plain));
     connect_to(url);
@@ -369,7 +360,7 @@ static void test_plain_etcd_behind_https(void **state)
 static void test_tls_etcd_behind_http(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     CLEANUP_FREE char *url = xasprintf("http://127.0.0.1:%u", etcd_proc_port(f.proc));
     connect_to(url);
     get_fails(ERR_UNAVAILABLE, "wants https:// instead of http://");
@@ -422,13 +413,13 @@ static void test_other_protocols(void **state)
         int code;
         const char *want;
     } cases[] = {
-        {"https", NULL, ERR_REFUSED, "the server does not speak HTTP/2 (ALPN h2)"},
-        {"https", "HTTP/1.1 400 Bad Request\r\n\r\n", ERR_REFUSED,
+        {"https", NULL, ERR_SHUT_OUT, "the server does not speak HTTP/2 (ALPN h2)"},
+        {"https", "HTTP/1.1 400 Bad Request\r\n\r\n", ERR_SHUT_OUT,
          "is it http:// instead of https://?"},
-        {"https", "220 mail.example ESMTP\r\n", ERR_REFUSED, "is it http:// instead of https://?"},
+        {"https", "220 mail.example ESMTP\r\n", ERR_SHUT_OUT, "is it http:// instead of https://?"},
         {"http", "HTTP/1.1 400 Bad Request\r\n\r\n", ERR_PROTOCOL,
          "the server speaks HTTP/1, not HTTP/2"},
-        {"http", "\x15\x03\x01", ERR_REFUSED, "is it https:// instead of http://?"},
+        {"http", "\x15\x03\x01", ERR_SHUT_OUT, "is it https:// instead of http://?"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -454,7 +445,7 @@ static void test_hung_handshake(void **state)
 {
     struct addr address;
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     int listener = loopback_listen(&address);
     CLEANUP_FREE char *silent = xasprintf("https://127.0.0.1:%u", addr_port(&address));
     connect_to(silent);
@@ -480,7 +471,7 @@ static void restart(void)
 static void test_server_certificate_replaced(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     connect_to(etcd_proc_url(f.proc));
     get_ok();
     issue(f.ca, "server", own_names);
@@ -493,7 +484,7 @@ static void test_server_certificate_replaced(void **state)
 static void test_client_certificate_rotated(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     issue(f.other, "client", NULL);
     connect_to(etcd_proc_url(f.proc));
     get_refused("the server refuses our certificate `");
@@ -521,7 +512,7 @@ static void write_text(const char *path, const char *text)
 static void test_rotated_to_nonsense(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     connect_to(etcd_proc_url(f.proc));
     get_ok();
     write_text(file("client.crt"), "soon\n");
@@ -600,7 +591,7 @@ static void on_up(void *data)
     ((struct watched *)data)->ups++;
 }
 
-static void on_down(void *data, const struct err *err)
+static void on_end(void *data, const struct err *err)
 {
     ((struct watched *)data)->down = *err;
 }
@@ -613,13 +604,6 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     (void)revision;
 }
 
-static void on_compacted(void *data, int64_t compact_revision)
-{
-    (void)data;
-    (void)compact_revision;
-    fail();
-}
-
 static bool is_up(const void *data)
 {
     return ((const struct watched *)data)->ups > 0;
@@ -630,28 +614,32 @@ static bool is_down(const void *data)
     return ((const struct watched *)data)->down.code != 0;
 }
 
+static struct etcd_watch *start_watch(struct watched *w)
+{
+    return etcd_watch_start(f.etcd, &(struct etcd_watch_config){.key = slice_str("/x"),
+                                                                .start_revision = 1,
+                                                                .on_events = on_events,
+                                                                .on_up = on_up,
+                                                                .on_end = on_end,
+                                                                .data = w});
+}
+
 static void test_hung_server_is_noticed(void **state)
 {
-    struct watched w = {.ups = 0};
+    struct watched w = {.ups = 0}, again = {.ups = 0};
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     connect_to(etcd_proc_url(f.proc));
-    struct etcd_watch *watch =
-        etcd_watch_start(f.etcd, &(struct etcd_watch_config){.key = slice_str("/x"),
-                                                             .start_revision = 1,
-                                                             .on_events = on_events,
-                                                             .on_compacted = on_compacted,
-                                                             .on_up = on_up,
-                                                             .on_down = on_down,
-                                                             .data = &w});
+    struct etcd_watch *watch = start_watch(&w);
     loop_until(f.loop, is_up, &w);
     etcd_proc_pause(f.proc);
     loop_until(f.loop, is_down, &w);
     assert_int_equal(w.down.code, ERR_UNAVAILABLE);
     assert_non_null(strstr(w.down.msg, "no answer to a PING within 3 s"));
-    w.ups = 0;
+    etcd_watch_stop(watch);
     etcd_proc_resume(f.proc);
-    loop_until(f.loop, is_up, &w);
+    watch = start_watch(&again);
+    loop_until(f.loop, is_up, &again);
     etcd_watch_stop(watch);
 }
 

@@ -1,5 +1,5 @@
-/* common/etcd_watch.h against a real etcd: events as whole revisions, fragments, resuming after
- * kill -9, compaction. */
+/* common/etcd_watch.h against a real etcd: events as whole revisions, fragments, going on after
+ * kill -9, compaction, lag. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,12 +15,12 @@
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
 
+enum { CALL_TIMEOUT_MS = 60000 };
+
 /* What one watch has told. */
 struct seen {
     unsigned ups;
-    unsigned downs;
-    unsigned compactions;
-    int64_t compact_revision;
+    unsigned ends;
     unsigned batches;
     size_t events;
     size_t puts;
@@ -29,7 +29,7 @@ struct seen {
     size_t last_value_len;
     char last_key[64];
     bool is_out_of_order; /* an event not above the batch before, or above its batch */
-    struct err down;
+    struct err end;
     struct etcd_watch *stop_in_events; /* stopped from inside the next on_events */
     bool kill_in_events;               /* etcd is killed inside the next on_events */
 
@@ -48,14 +48,7 @@ static struct fixture f;
 
 static struct etcd *client(void)
 {
-    struct etcd *etcd;
-    struct err err;
-    const struct etcd_config config = {
-        .loop = f.loop, .endpoints = etcd_proc_url(f.proc), .call_timeout_ms = 60000};
-    if (etcd_new(&config, &etcd, &err) != 0) {
-        fail_msg("%s", err.msg);
-    }
-    return etcd;
+    return sync_client(f.loop, etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
 }
 
 static int start(void **state)
@@ -95,15 +88,6 @@ static int each_end(void **state)
     return 0;
 }
 
-static void need_etcd(void)
-{
-    const char *why = etcd_proc_missing();
-    if (why) {
-        print_message("skipped: %s\n", why);
-        skip();
-    }
-}
-
 static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
 {
     struct seen *seen = data;
@@ -131,23 +115,16 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     seen->stop_in_events = NULL;
 }
 
-static void on_compacted(void *data, int64_t compact_revision)
-{
-    struct seen *seen = data;
-    seen->compactions++;
-    seen->compact_revision = compact_revision;
-}
-
 static void on_up(void *data)
 {
     ((struct seen *)data)->ups++;
 }
 
-static void on_down(void *data, const struct err *err)
+static void on_end(void *data, const struct err *err)
 {
     struct seen *seen = data;
-    seen->downs++;
-    seen->down = *err;
+    seen->ends++;
+    seen->end = *err;
 }
 
 static struct etcd_watch *watch(struct seen *seen, const char *key, const char *range_end,
@@ -158,11 +135,11 @@ static struct etcd_watch *watch(struct seen *seen, const char *key, const char *
         .range_end = slice_str(range_end),
         .start_revision = start_revision,
         .on_events = on_events,
-        .on_compacted = on_compacted,
         .on_up = on_up,
-        .on_down = on_down,
+        .on_end = on_end,
         .data = seen,
     };
+    ev_now_update(f.loop); /* it stood still while etcd was started */
     return etcd_watch_start(f.etcd, &config);
 }
 
@@ -178,14 +155,9 @@ static bool has_ups(const void *data)
     return seen->ups >= seen->want_ups;
 }
 
-static bool is_down(const void *data)
+static bool has_ended(const void *data)
 {
-    return ((const struct seen *)data)->downs > 0;
-}
-
-static bool is_compacted(const void *data)
-{
-    return ((const struct seen *)data)->compactions > 0;
+    return ((const struct seen *)data)->ends > 0;
 }
 
 static void wait_revision(struct seen *seen, int64_t revision)
@@ -210,7 +182,7 @@ static int64_t put(const char *key)
 static void test_put_and_delete(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct seen seen = {.ups = 0};
     int64_t before = put("/other");
     struct etcd_watch *w = watch(&seen, "/w1/", "/w10", before + 1);
@@ -227,7 +199,8 @@ static void test_put_and_delete(void **state)
     assert_int_equal(seen.events, 2);
     assert_int_equal(seen.puts, 1);
     assert_int_equal(seen.ups, 1);
-    assert_int_equal(seen.downs, 0);
+    assert_int_equal(seen.ends, 0);
+    assert_int_equal(etcd_watch_lag(w), 0);
     etcd_watch_stop(w);
 }
 
@@ -235,7 +208,7 @@ static void test_put_and_delete(void **state)
 static void test_events_come_as_whole_revisions(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct seen seen = {.ups = 0};
     int64_t before = put("/other");
     struct etcd_watch *w = watch(&seen, "/w3/", "/w30", before + 1);
@@ -253,7 +226,7 @@ static void test_events_come_as_whole_revisions(void **state)
 static void test_fragments(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     enum { REVISIONS = 40, VALUE = 1000000 };
     struct seen seen = {.ups = 0};
     char *value = xmalloc(VALUE);
@@ -276,7 +249,7 @@ static void test_fragments(void **state)
 static void test_fragments_inside_a_revision(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     enum { KEYS = 100, VALUE = 14000 };
     struct seen seen = {.ups = 0};
     struct etcd_op ops[KEYS];
@@ -306,7 +279,7 @@ static void test_fragments_inside_a_revision(void **state)
 static void test_killed_while_catching_up(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     enum { REVISIONS = 2500 };
     struct seen seen = {.ups = 0};
     int64_t before = put("/other");
@@ -316,65 +289,70 @@ static void test_killed_while_catching_up(void **state)
     }
     struct etcd_watch *w = watch(&seen, "/w6/", "/w60", before + 1);
     seen.kill_in_events = true;
-    loop_until(f.loop, is_down, &seen);
+    loop_until(f.loop, has_ended, &seen);
+    assert_int_equal(etcd_watch_lag(w), last - seen.revision);
+    assert_true(etcd_watch_lag(w) > 0);
+    etcd_watch_stop(w);
     etcd_proc_restart(f.proc);
+    w = watch(&seen, "/w6/", "/w60", seen.revision + 1);
     wait_revision(&seen, last);
+    assert_int_equal(etcd_watch_lag(w), 0);
     assert_int_equal(seen.events, REVISIONS);
     assert_false(seen.is_out_of_order);
     etcd_watch_stop(w);
 }
 
-static void test_resumes_after_kill(void **state)
+static void test_goes_on_after_kill(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct seen seen = {.ups = 0};
     int64_t before = put("/other");
     struct etcd_watch *w = watch(&seen, "/w7/", "/w70", before + 1);
     wait_revision(&seen, put("/w7/before"));
 
     etcd_proc_kill(f.proc);
-    loop_until(f.loop, is_down, &seen);
-    assert_int_equal(seen.down.code, ERR_UNAVAILABLE);
-    assert_non_null(strstr(seen.down.msg, etcd_proc_url(f.proc)));
+    loop_until(f.loop, has_ended, &seen);
+    assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
+    assert_non_null(strstr(seen.end.msg, etcd_proc_url(f.proc)));
+    etcd_watch_stop(w);
     etcd_proc_restart(f.proc);
+    w = watch(&seen, "/w7/", "/w70", seen.revision + 1);
     wait_ups(&seen, 2);
     wait_revision(&seen, put("/w7/after"));
     assert_string_equal(seen.last_key, "/w7/after");
     assert_int_equal(seen.events, 2); /* nothing twice */
-    assert_int_equal(seen.downs, 1);  /* refused while it was away: the same kind of reason */
+    assert_int_equal(seen.ends, 1);
     etcd_watch_stop(w);
 }
 
 static void test_terminated_gracefully(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct seen seen = {.ups = 0};
     struct etcd_watch *w = watch(&seen, "/w8/", "/w80", put("/other") + 1);
     wait_ups(&seen, 1);
     etcd_proc_terminate(f.proc);
-    loop_until(f.loop, is_down, &seen);
-    assert_int_equal(seen.down.code, ERR_UNAVAILABLE);
+    loop_until(f.loop, has_ended, &seen);
+    assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
     etcd_proc_restart(f.proc);
-    wait_ups(&seen, 2);
     etcd_watch_stop(w);
 }
 
-static void test_compacted_while_away(void **state)
+static void test_compacted(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct seen seen = {.ups = 0};
     int64_t before = put("/other");
     put("/w9/a");
     int64_t last = put("/w9/b");
     etcd_proc_compact(f.proc, last);
     struct etcd_watch *w = watch(&seen, "/w9/", "/w90", before + 1);
-    loop_until(f.loop, is_compacted, &seen);
-    assert_int_equal(seen.compact_revision, last);
+    loop_until(f.loop, has_ended, &seen);
+    assert_int_equal(seen.end.code, ERR_COMPACTED);
     assert_int_equal(seen.events, 0);
-    assert_int_equal(seen.downs, 0);
     /* It has ended: what happens now is not told. */
     put("/w9/c");
     assert_int_equal(seen.events, 0);
@@ -384,7 +362,7 @@ static void test_compacted_while_away(void **state)
 static void test_stop_inside_a_callback(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct seen seen = {.ups = 0};
     struct etcd_watch *w = watch(&seen, "/wa/", "/wa0", put("/other") + 1);
     wait_ups(&seen, 1);
@@ -398,32 +376,52 @@ static void test_stop_inside_a_callback(void **state)
 static void test_hung_server_is_noticed(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct seen seen = {.ups = 0};
     struct etcd_watch *w = watch(&seen, "/wb/", "/wb0", put("/other") + 1);
     wait_ups(&seen, 1);
     etcd_proc_pause(f.proc);
-    loop_until(f.loop, is_down, &seen);
+    loop_until(f.loop, has_ended, &seen);
     etcd_proc_resume(f.proc);
-    assert_non_null(strstr(seen.down.msg, "no answer to a PING within 3 s"));
-    wait_ups(&seen, 2);
-    wait_revision(&seen, put("/wb/a"));
+    assert_non_null(strstr(seen.end.msg, "no answer to a PING within 3 s"));
     etcd_watch_stop(w);
 }
 
-static void test_nobody_there_at_first(void **state)
+static void test_nobody_there(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     struct seen seen = {.ups = 0};
     int64_t before = put("/wc/a");
     etcd_proc_kill(f.proc);
     struct etcd_watch *w = watch(&seen, "/wc/", "/wc0", before);
-    loop_until(f.loop, is_down, &seen);
+    loop_until(f.loop, has_ended, &seen);
+    assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
+    assert_int_equal(seen.ups, 0);
+    etcd_watch_stop(w);
     etcd_proc_restart(f.proc);
-    wait_revision(&seen, before);
-    assert_int_equal(seen.ups, 1);
-    assert_int_equal(seen.events, 1);
+}
+
+/* There is no connection yet, and it is not to wait for one. */
+static void test_only_now(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.ups = 0};
+    const struct etcd_watch_config config = {
+        .key = slice_str("/wd"),
+        .start_revision = 1,
+        .only_now = true,
+        .on_events = on_events,
+        .on_up = on_up,
+        .on_end = on_end,
+        .data = &seen,
+    };
+    struct etcd_watch *w = etcd_watch_start(f.etcd, &config);
+    assert_int_equal(seen.ends, 0); /* never from inside */
+    loop_until(f.loop, has_ended, &seen);
+    assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
+    assert_int_equal(seen.ups, 0);
     etcd_watch_stop(w);
 }
 
@@ -437,12 +435,13 @@ int main(void)
         WITH_CLIENT(test_fragments),
         WITH_CLIENT(test_fragments_inside_a_revision),
         WITH_CLIENT(test_killed_while_catching_up),
-        WITH_CLIENT(test_resumes_after_kill),
+        WITH_CLIENT(test_goes_on_after_kill),
         WITH_CLIENT(test_terminated_gracefully),
-        WITH_CLIENT(test_compacted_while_away),
+        WITH_CLIENT(test_compacted),
         WITH_CLIENT(test_stop_inside_a_callback),
         WITH_CLIENT(test_hung_server_is_noticed),
-        WITH_CLIENT(test_nobody_there_at_first),
+        WITH_CLIENT(test_nobody_there),
+        WITH_CLIENT(test_only_now),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

@@ -17,6 +17,8 @@ struct values {
     const char *domain;
     struct flag_strings cmds;
     int64_t ttl_s, offset, any, period_ms, wait_ms;
+    int source;
+    struct flag_strings ignored;
 };
 
 enum { ARGS_MAX = 80 };
@@ -35,10 +37,13 @@ static int parse(const char *const *args, struct values *v, bool underscores, st
         {"any", FLAG_INT, &v->any, .help = "n"},
         {"period", FLAG_DURATION_MS, &v->period_ms, .min = 10, .max = 60000, .help = "t"},
         {"wait", FLAG_DURATION_MS, &v->wait_ms, .help = "t"},
+        {"source", FLAG_CHOICE, &v->source, .choices = "auto|slices|endpoints", .help = "kind"},
         {"etcd3", FLAG_IGNORED_BOOL, .help = "accepted"},
         {"v", FLAG_IGNORED_STRING, .help = NULL},
+        {"log-dir", FLAG_IGNORED_STRING, &v->ignored, .help = NULL},
+        {"to-files", FLAG_IGNORED_BOOL, &v->ignored, .help = NULL},
     };
-    const struct flags flags = {"test", "tests", table, ARRAY_LEN(table), underscores};
+    const struct flags flags = {"test", "tests", table, ARRAY_LEN(table), underscores, NULL};
     char *argv[ARGS_MAX + 2];
     int argc = 0;
     argv[argc++] = strdup("test");
@@ -126,6 +131,31 @@ static void test_booleans(void **state)
     }
 }
 
+static void test_choices(void **state)
+{
+    (void)state;
+    static const char *const spellings[] = {"-source=auto", "-source=slices", "--source=endpoints"};
+    for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
+        const char *const args[] = {spellings[i], NULL};
+        struct values v = defaults();
+        v.source = -1;
+        assert_int_equal(parse(args, &v, false, NULL), 0);
+        assert_int_equal(v.source, i);
+    }
+}
+
+/* Whoever wants to say that a flag changes nothing gets to know which were given. */
+static void test_ignored(void **state)
+{
+    (void)state;
+    const char *const args[] = {"-log-dir=/a", "-v=3", "-log-dir", "/b", "-to-files", NULL};
+    struct values v = defaults();
+    assert_int_equal(parse(args, &v, false, NULL), 0);
+    assert_int_equal(v.ignored.count, 2);
+    assert_string_equal(v.ignored.items[0], "log-dir");
+    assert_string_equal(v.ignored.items[1], "to-files");
+}
+
 static void test_refused(void **state)
 {
     (void)state;
@@ -161,6 +191,11 @@ static void test_refused(void **state)
          "flag -period: `9ms`: expected a duration like 10s, from 10ms to 60000ms"},
         {{"-wait=2"}, "flag -wait: `2`: expected a duration like 10s or 1m30s"},
         {{"-v"}, "flag -v: value missing: expected a value"},
+        {{"-source"}, "flag -source: value missing: expected auto|slices|endpoints"},
+        {{"-source=slice"}, "flag -source: `slice`: expected auto|slices|endpoints"},
+        {{"-source=auto|slices"}, "flag -source: `auto|slices`: expected auto|slices|endpoints"},
+        {{"-source="}, "flag -source: ``: expected auto|slices|endpoints"},
+        {{"-to-files=maybe"}, "flag -to-files: `maybe`: expected true or false"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct values v = defaults();
@@ -301,15 +336,17 @@ static void test_help_text(void **state)
     bool quiet = true;
     const char *domain = "cluster.local";
     int64_t port = 8080, period_ms = 2000, latency_ms = 1500;
+    int format = 1;
     const struct flag table[] = {
         {"quiet", FLAG_BOOL, &quiet, .help = "say little"},
         {"domain", FLAG_STRING, &domain, .env = "DOMAIN", .help = "the domain"},
         {"port", FLAG_INT, &port, .help = "a port"},
         {"period", FLAG_DURATION_MS, &period_ms, .help = "a period"},
         {"latency", FLAG_DURATION_MS, &latency_ms, .help = "a latency"},
+        {"format", FLAG_CHOICE, &format, .choices = "text|json", .help = "a format"},
         {"logtostderr", FLAG_IGNORED_BOOL, .help = NULL},
     };
-    const struct flags flags = {"test", "tests", table, ARRAY_LEN(table), false};
+    const struct flags flags = {"test", "tests", table, ARRAY_LEN(table), false, NULL};
     FILE *captured = tmpfile();
     int out = dup(STDOUT_FILENO);
     assert_true(captured && out >= 0);
@@ -329,7 +366,8 @@ static void test_help_text(void **state)
                               "        the domain (default cluster.local) [DOMAIN]\n"
                               "  -port=N\n        a port (default 8080)\n"
                               "  -period=DURATION\n        a period (default 2s)\n"
-                              "  -latency=DURATION\n        a latency (default 1500ms)\n");
+                              "  -latency=DURATION\n        a latency (default 1500ms)\n"
+                              "  -format=text|json\n        a format (default json)\n");
 }
 
 int main(void)
@@ -337,6 +375,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_spellings, teardown),
         cmocka_unit_test_teardown(test_booleans, teardown),
+        cmocka_unit_test_teardown(test_choices, teardown),
+        cmocka_unit_test_teardown(test_ignored, teardown),
         cmocka_unit_test_teardown(test_refused, teardown),
         cmocka_unit_test_teardown(test_help_wins_over_what_follows, teardown),
         cmocka_unit_test_teardown(test_underscores, teardown),

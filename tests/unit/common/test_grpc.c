@@ -13,72 +13,24 @@
 #include <cmocka.h>
 
 #include "common/buf.h"
-#include "common/cursor.h"
 #include "common/grpc.h"
 #include "common/grpc_frame.h"
 #include "common/xalloc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/h2_bytes.h"
 #include "tests/support/loopback.h"
+#include "tests/support/test_clock.h"
 
 /* ---- The peer's bytes ---- */
 
-enum frame_type {
-    DATA = 0,
-    HEADERS = 1,
-    RST_STREAM = 3,
-    SETTINGS = 4,
-    PING = 6,
-    GOAWAY = 7,
-    WINDOW_UPDATE = 8,
-    CONTINUATION = 9,
-};
-enum { END_STREAM = 1, ACK = 1, END_HEADERS = 4 };
-
-static void frame(struct buf *out, enum frame_type type, unsigned flags, uint32_t stream,
-                  struct slice payload)
-{
-    uint8_t header[9];
-    struct writer w = writer_of(header, sizeof(header));
-    writer_u8(&w, (uint8_t)(payload.len >> 16));
-    writer_u16(&w, (uint16_t)payload.len);
-    writer_u8(&w, (uint8_t)type);
-    writer_u8(&w, (uint8_t)flags);
-    writer_u32(&w, stream);
-    buf_append(out, header, sizeof(header));
-    buf_append_slice(out, payload);
-}
-
-/* A header block, "name: value" lines; literals without indexing, no Huffman. */
-static void header_block(struct buf *out, const char *lines)
-{
-    for (const char *line = lines; *line;) {
-        size_t len = strcspn(line, "\n");
-        const char *value = strstr(line + 1, ": ") + 2; /* behind the colon of ":status" */
-        size_t name_len = (size_t)(value - line) - 2;
-        size_t value_len = len - name_len - 2;
-        assert_in_range(name_len, 1, 126);
-        assert_in_range(value_len, 0, 126);
-        buf_append_char(out, 0);
-        buf_append_char(out, (char)name_len);
-        buf_append(out, line, name_len);
-        buf_append_char(out, (char)value_len);
-        buf_append(out, value, value_len);
-        line += len + (line[len] == '\n');
-    }
-}
-
 static void headers(struct buf *out, unsigned flags, const char *lines)
 {
-    struct buf block;
-    buf_init(&block, 1 << 20);
-    header_block(&block, lines);
-    frame(out, HEADERS, flags | END_HEADERS, 1, buf_slice(&block));
-    buf_fini(&block);
+    h2_headers(out, flags, 1, lines);
 }
 
 static void data(struct buf *out, unsigned flags, const char *bytes, size_t len)
 {
-    frame(out, DATA, flags, 1, slice_of(bytes, len));
+    h2_frame(out, H2_DATA, flags, 1, slice_of(bytes, len));
 }
 
 #define OK_HEADERS     ":status: 200\ncontent-type: application/grpc"
@@ -179,6 +131,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    test_clock_run();
     grpc_free(s.grpc);
     close(s.listener);
     if (s.peer >= 0) {
@@ -205,8 +158,8 @@ static void peer_settings(void)
 {
     struct buf out;
     buf_init(&out, 64);
-    frame(&out, SETTINGS, 0, 0, slice_of(NULL, 0));
-    frame(&out, SETTINGS, ACK, 0, slice_of(NULL, 0));
+    h2_frame(&out, H2_SETTINGS, 0, 0, slice_of(NULL, 0));
+    h2_frame(&out, H2_SETTINGS, H2_ACK, 0, slice_of(NULL, 0));
     peer_send(buf_slice(&out));
     buf_fini(&out);
 }
@@ -226,20 +179,21 @@ struct received {
     bool was_reset;
 };
 
-static void count_frame(struct received *in, uint8_t type, uint32_t stream, struct reader payload)
+static void count_frame(struct received *in, const struct h2_frame_view *frame)
 {
-    if (type == DATA) {
-        in->data += payload.len;
-    } else if (type == RST_STREAM) {
+    if (frame->type == H2_DATA) {
+        in->data += frame->payload.len;
+    } else if (frame->type == H2_RST_STREAM) {
         in->was_reset = true;
-    } else if (type == WINDOW_UPDATE) {
-        *(stream ? &in->stream_window : &in->connection_window) += reader_u32(&payload);
+    } else if (frame->type == H2_WINDOW_UPDATE) {
+        struct reader payload = reader_of(frame->payload.ptr, frame->payload.len);
+        *(frame->stream ? &in->stream_window : &in->connection_window) += reader_u32(&payload);
     }
 }
 
 static void peer_receive(struct received *in)
 {
-    const char preface[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+    struct h2_frame_view frame;
     for (;;) {
         ssize_t n = recv(s.peer, buf_reserve(&in->bytes, 65536), 65536, MSG_DONTWAIT);
         if (n <= 0) {
@@ -249,17 +203,9 @@ static void peer_receive(struct received *in)
     }
     in->data = in->connection_window = in->stream_window = 0;
     struct reader r = reader_of(in->bytes.data, in->bytes.len);
-    (void)reader_take(&r, strlen(preface));
-    while (reader_left(&r) >= 9) {
-        size_t len = (size_t)reader_u8(&r) << 16;
-        len |= reader_u16(&r);
-        uint8_t type = reader_u8(&r);
-        (void)reader_u8(&r); /* flags */
-        uint32_t stream = reader_u32(&r);
-        const uint8_t *payload = reader_take(&r, len);
-        if (payload) {
-            count_frame(in, type, stream, reader_of(payload, len));
-        }
+    (void)reader_take(&r, strlen(H2_PREFACE));
+    while (h2_next_frame(&r, &frame)) {
+        count_frame(in, &frame);
     }
 }
 
@@ -344,30 +290,30 @@ static void reply_good(struct buf *out)
 {
     headers(out, 0, OK_HEADERS);
     data(out, 0, BYTES("\0\0\0\0\3abc"));
-    headers(out, END_STREAM, "grpc-status: 0\ngrpc-message: ");
+    headers(out, H2_END_STREAM, "grpc-status: 0\ngrpc-message: ");
 }
 
 static void reply_trailers_only(struct buf *out)
 {
-    headers(out, END_STREAM, OK_HEADERS "\ngrpc-status: 7\ngrpc-message: you%20may%20not");
+    headers(out, H2_END_STREAM, OK_HEADERS "\ngrpc-status: 7\ngrpc-message: you%20may%20not");
 }
 
 static void reply_status_without_text(struct buf *out)
 {
-    headers(out, END_STREAM, OK_HEADERS "\ngrpc-status: 14");
+    headers(out, H2_END_STREAM, OK_HEADERS "\ngrpc-status: 14");
 }
 
 static void reply_without_trailers(struct buf *out)
 {
     headers(out, 0, OK_HEADERS);
-    data(out, END_STREAM, BYTES("\0\0\0\0\3abc"));
+    data(out, H2_END_STREAM, BYTES("\0\0\0\0\3abc"));
 }
 
 static void reply_half_a_message(struct buf *out)
 {
     headers(out, 0, OK_HEADERS);
     data(out, 0, BYTES("\0\0\0\0\3ab"));
-    headers(out, END_STREAM, "grpc-status: 0");
+    headers(out, H2_END_STREAM, "grpc-status: 0");
 }
 
 static void reply_compressed(struct buf *out)
@@ -385,34 +331,34 @@ static void reply_too_large(struct buf *out)
 static void reply_http_error(struct buf *out)
 {
     headers(out, 0, ":status: 503\ncontent-type: text/plain");
-    data(out, END_STREAM, BYTES("try later"));
+    data(out, H2_END_STREAM, BYTES("try later"));
 }
 
 static void reply_not_found(struct buf *out)
 {
-    headers(out, END_STREAM, ":status: 404\ncontent-type: text/plain");
+    headers(out, H2_END_STREAM, ":status: 404\ncontent-type: text/plain");
 }
 
 static void reply_no_grpc(struct buf *out)
 {
     headers(out, 0, ":status: 200\ncontent-type: text/html");
-    data(out, END_STREAM, BYTES("<html>"));
+    data(out, H2_END_STREAM, BYTES("<html>"));
 }
 
 static void reply_bad_status(struct buf *out)
 {
-    headers(out, END_STREAM, OK_HEADERS "\ngrpc-status: ok");
+    headers(out, H2_END_STREAM, OK_HEADERS "\ngrpc-status: ok");
 }
 
 static void reply_reset(struct buf *out)
 {
     headers(out, 0, OK_HEADERS);
-    frame(out, RST_STREAM, 0, 1, slice_of("\0\0\0\7", 4));
+    h2_frame(out, H2_RST_STREAM, 0, 1, slice_of("\0\0\0\7", 4));
 }
 
 static void reply_reset_at_once(struct buf *out)
 {
-    frame(out, RST_STREAM, 0, 1, slice_of("\0\0\0\13", 4));
+    h2_frame(out, H2_RST_STREAM, 0, 1, slice_of("\0\0\0\13", 4));
 }
 
 static void reply_data_before_headers(struct buf *out)
@@ -442,19 +388,20 @@ static void reply_endless_headers(struct buf *out)
 {
     struct buf block;
     buf_init(&block, 1 << 16);
-    header_block(&block, OK_HEADERS);
-    frame(out, HEADERS, 0, 1, buf_slice(&block));
+    h2_header_block(&block, OK_HEADERS);
+    h2_frame(out, H2_HEADERS, 0, 1, buf_slice(&block));
     buf_clear(&block);
-    header_block(&block, "x-again: 0123456789012345678901234567890123456789012345678901234567890");
+    h2_header_block(&block,
+                    "x-again: 0123456789012345678901234567890123456789012345678901234567890");
     for (int i = 0; i < 10000; i++) {
-        frame(out, CONTINUATION, 0, 1, buf_slice(&block));
+        h2_frame(out, H2_CONTINUATION, 0, 1, buf_slice(&block));
     }
     buf_fini(&block);
 }
 
 static void reply_unknown_frames(struct buf *out)
 {
-    frame(out, (enum frame_type)0xfa, 0xff, 1, slice_str("what is this"));
+    h2_frame(out, (enum h2_type)0xfa, 0xff, 1, slice_str("what is this"));
     reply_good(out);
 }
 
@@ -570,7 +517,7 @@ static void test_goaway_ends_a_long_stream(void **state)
     struct buf out;
     buf_init(&out, 1024);
     open_stream(true, slice_str("watch"));
-    frame(&out, GOAWAY, 0, 0, slice_of("\0\0\0\1\0\0\0\13too_many_pings", 22));
+    h2_frame(&out, H2_GOAWAY, 0, 0, slice_of("\0\0\0\1\0\0\0\13too_many_pings", 22));
     peer_send(buf_slice(&out));
     loop_until(s.loop, is_set, &s.is_closed);
     assert_true(s.is_ended);
@@ -586,7 +533,7 @@ static void test_goaway_lets_a_call_finish(void **state)
     struct buf out;
     buf_init(&out, 1024);
     open_stream(false, slice_str("question"));
-    frame(&out, GOAWAY, 0, 0, slice_of("\0\0\0\1\0\0\0\0", 8));
+    h2_frame(&out, H2_GOAWAY, 0, 0, slice_of("\0\0\0\1\0\0\0\0", 8));
     peer_send(buf_slice(&out));
     while (grpc_is_open(s.grpc)) {
         ev_run(s.loop, EVRUN_ONCE);
@@ -614,7 +561,7 @@ static void two_messages(struct buf *out)
     headers(out, 0, OK_HEADERS);
     data(out, 0, BYTES("\0\0\0\0\1a\0\0\0\0\1b"));
     data(out, 0, BYTES("\0\0\0\0\1c"));
-    headers(out, END_STREAM, "grpc-status: 0");
+    headers(out, H2_END_STREAM, "grpc-status: 0");
 }
 
 static void test_free_inside_a_message(void **state)
@@ -659,10 +606,17 @@ static void test_ping_unanswered(void **state)
     (void)state;
     const struct grpc_stream_config config = {
         .path = "/test.Test/Watch", .is_long = true, .on_message = on_message, .on_end = on_end};
-    connect_to_peer(10000, 10);
+    connect_to_peer(10000, 6000);
     peer_settings();
     loop_until(s.loop, is_set, &s.is_open);
     s.stream = grpc_stream_open(s.grpc, &config);
+    test_clock_stop();
+    test_clock_advance_ms(6001);
+    ev_run(s.loop, EVRUN_NOWAIT);
+    test_clock_advance_ms(2999);
+    ev_run(s.loop, EVRUN_NOWAIT);
+    assert_false(s.is_closed);
+    test_clock_advance_ms(2);
     loop_until(s.loop, is_set, &s.is_closed);
     assert_string_equal(s.close_err.msg, "no answer to a PING within 3 s");
     assert_true(s.is_ended);
@@ -691,8 +645,8 @@ static void test_peer_window_is_respected(void **state)
     peer_receive(&in);
     assert_int_equal(in.data, 65535);
 
-    frame(&out, WINDOW_UPDATE, 0, 0, slice_of("\0\x10\0\0", 4));
-    frame(&out, WINDOW_UPDATE, 0, 1, slice_of("\0\x10\0\0", 4));
+    h2_frame(&out, H2_WINDOW_UPDATE, 0, 0, slice_of("\0\x10\0\0", 4));
+    h2_frame(&out, H2_WINDOW_UPDATE, 0, 1, slice_of("\0\x10\0\0", 4));
     peer_send(buf_slice(&out));
     while (in.data < MESSAGE + GRPC_FRAME_HEADER) {
         ev_run(s.loop, EVRUN_NOWAIT);
@@ -735,7 +689,7 @@ static void test_own_windows_are_opened_again(void **state)
         peer_send(buf_slice(&out));
         buf_clear(&out);
     }
-    headers(&out, END_STREAM, "grpc-status: 0");
+    headers(&out, H2_END_STREAM, "grpc-status: 0");
     peer_send(buf_slice(&out));
     loop_until(s.loop, is_set, &s.is_ended);
     assert_int_equal(s.end_err.code, 0);

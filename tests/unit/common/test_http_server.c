@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -75,12 +76,49 @@ static void handle_too_large(void *data, const struct http_request *request,
     }
 }
 
+/* Pieces of many sizes, none of which fits the others; `streams_open` counts those not ended. */
+enum { STREAM_PIECES = 40, STREAM_PIECE = 7001 };
+static int streams_open;
+
+struct stream_state {
+    int pieces;
+    bool fails; /* in the middle */
+};
+
+static bool next_piece(void *data, struct buf *piece)
+{
+    struct stream_state *state = data;
+    assert_int_equal(piece->len, 0);
+    for (int i = 0; i < STREAM_PIECE * (state->pieces % 3); i++) {
+        buf_append_char(piece, (char)('a' + state->pieces % 26));
+    }
+    if (state->fails && state->pieces == STREAM_PIECES / 2) {
+        (void)buf_reserve(piece, HTTP_PIECE_MAX + 1);
+    }
+    return ++state->pieces < STREAM_PIECES;
+}
+
+static void end_stream(void *data)
+{
+    free(data);
+    streams_open--;
+}
+
+static void handle_stream(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    struct stream_state *state = calloc(1, sizeof(*state));
+    (void)request;
+    assert_non_null(state);
+    state->fails = data != NULL;
+    streams_open++;
+    reply->stream = (struct http_stream){.more = next_piece, .end = end_stream, .data = state};
+}
+
 static char echo_data[] = "echo";
 static const struct http_route routes[] = {
-    {"/echo", handle_echo, echo_data},
-    {"/unavailable", handle_unavailable, NULL},
-    {"/empty", handle_empty, NULL},
-    {"/large", handle_too_large, NULL},
+    {"/echo", handle_echo, echo_data}, {"/unavailable", handle_unavailable, NULL},
+    {"/empty", handle_empty, NULL},    {"/large", handle_too_large, NULL},
+    {"/stream", handle_stream, NULL},  {"/broken-stream", handle_stream, echo_data},
 };
 
 /* Serves on the first free port of a range of this process. */
@@ -192,6 +230,44 @@ static const char *exchange(struct fixture *f, struct client *c, const char *req
 }
 
 #define CLOSE "Host: localhost\r\nConnection: close\r\n\r\n"
+
+/* Every byte in its order; without a length HTTP/1.0 ends it by closing. */
+static void test_stream(void **state)
+{
+    struct client c;
+    const char *body = strstr(exchange(*state, &c, "GET /stream HTTP/1.0\r\n\r\n"), "\r\n\r\n");
+    assert_non_null(body);
+    body += 4;
+    for (int piece = 0; piece < STREAM_PIECES; piece++) {
+        for (int i = 0; i < STREAM_PIECE * (piece % 3); i++) {
+            assert_int_equal(*body++, 'a' + piece % 26);
+        }
+    }
+    assert_int_equal(*body, '\0');
+    assert_int_equal(streams_open, 0);
+    client_close(&c);
+}
+
+/* A piece that is too large, a reader of headers alone, and one that goes away: each ends once. */
+static void test_streams_that_end_early(void **state)
+{
+    struct fixture *f = *state;
+    struct client c;
+    const char *reply = exchange(f, &c, "GET /broken-stream HTTP/1.1\r\n" CLOSE);
+    assert_null(strstr(reply, "\r\n0\r\n\r\n")); /* not the end that chunks have */
+    client_close(&c);
+    assert_int_equal(streams_open, 0);
+    (void)exchange(f, &c, "HEAD /stream HTTP/1.1\r\n" CLOSE);
+    client_close(&c);
+    assert_int_equal(streams_open, 0);
+    client_open(&c, f);
+    client_send(&c, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    await(&c, false);
+    client_close(&c);
+    http_server_free(f->server);
+    f->server = NULL;
+    assert_int_equal(streams_open, 0);
+}
 
 static void test_replies(void **state)
 {
@@ -388,6 +464,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_replies, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stream, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_streams_that_end_early, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_http, setup, teardown),
         cmocka_unit_test_setup_teardown(test_requests_follow_on_one_connection, setup, teardown),
         cmocka_unit_test_setup_teardown(test_request_in_pieces, setup, teardown),

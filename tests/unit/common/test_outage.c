@@ -2,59 +2,24 @@
 #include "common/outage.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "tests/support/log_capture.h"
+
 /* What goes to stderr between begin and end. */
-struct capture {
-    int stderr_copy;
-    int file;
-    char text[8192];
-};
-
-static void capture_begin(struct capture *c)
-{
-    c->stderr_copy = dup(STDERR_FILENO);
-    c->file = memfd_create("log", 0);
-    assert_true(c->stderr_copy >= 0 && c->file >= 0);
-    assert_true(dup2(c->file, STDERR_FILENO) >= 0);
-}
-
-static void capture_end(struct capture *c)
-{
-    assert_true(dup2(c->stderr_copy, STDERR_FILENO) >= 0);
-    ssize_t n = pread(c->file, c->text, sizeof(c->text) - 1, 0);
-    assert_true(n >= 0);
-    c->text[n] = '\0';
-    close(c->stderr_copy);
-    close(c->file);
-    print_message("%s", c->text);
-}
-
-static int occurrences(const char *text, const char *part)
-{
-    int n = 0;
-    for (const char *p = strstr(text, part); p; p = strstr(p + 1, part)) {
-        n++;
-    }
-    return n;
-}
-
 struct fixture {
     struct ev_loop *loop;
     struct outage outage;
     struct outage_source followed;
     struct outage_source written;
-    struct capture log;
+    struct log_capture log;
 };
 
 static const char *endpoint(const void *data)
@@ -76,14 +41,14 @@ static void set_up(struct fixture *f, int64_t patience_ms)
     outage_init(&f->outage, f->loop, "etcd", patience_ms, "trying on");
     outage_join(&f->outage, &f->followed, true);
     outage_join(&f->outage, &f->written, false);
-    capture_begin(&f->log);
+    log_capture_begin(&f->log);
 }
 
 /* How often the text occurs in the log. */
 static int tear_down(struct fixture *f, int want_lines)
 {
-    capture_end(&f->log);
-    assert_int_equal(occurrences(f->log.text, "\n"), want_lines);
+    log_capture_end(&f->log);
+    assert_int_equal(log_occurrences(f->log.text, "\n"), want_lines);
     outage_fini(&f->outage);
     ev_loop_destroy(f->loop);
     return 0;
@@ -116,11 +81,11 @@ static void test_away_until_all_are_back(void **state)
     assert_false(outage_is_away(&f.outage));
     assert_string_equal(outage_why(&f.outage), "");
     tear_down(&f, 4);
-    assert_int_equal(occurrences(f.log.text, " cannot follow reason=lost\n"), 1);
-    assert_int_equal(occurrences(f.log.text, " cannot write kind=keys reason=no\n"), 1);
-    assert_int_equal(occurrences(f.log.text, " is followed after_ms="), 1);
-    assert_int_equal(occurrences(f.log.text, " endpoint=http://here:1\n"), 1);
-    assert_int_equal(occurrences(f.log.text, " is written kind=keys after_ms="), 1);
+    assert_int_equal(log_occurrences(f.log.text, " cannot follow reason=lost\n"), 1);
+    assert_int_equal(log_occurrences(f.log.text, " cannot write kind=keys reason=no\n"), 1);
+    assert_int_equal(log_occurrences(f.log.text, " is followed after_ms="), 1);
+    assert_int_equal(log_occurrences(f.log.text, " endpoint=http://here:1\n"), 1);
+    assert_int_equal(log_occurrences(f.log.text, " is written kind=keys after_ms="), 1);
 }
 
 static void test_returns_are_counted_by_the_first_reason(void **state)
@@ -166,8 +131,9 @@ static void test_a_flapping_source_is_cut_off(void **state)
         outage_away(&f.followed, &lost);
         outage_back(&f.followed);
     }
-    capture_end(&f.log);
-    int away = occurrences(f.log.text, "cannot follow"), back = occurrences(f.log.text, "followed");
+    log_capture_end(&f.log);
+    int away = log_occurrences(f.log.text, "cannot follow"),
+        back = log_occurrences(f.log.text, "followed");
     assert_in_range(away, 10, 20); /* ten a minute, and a minute may begin */
     assert_int_equal(back, away + 1);
     assert_int_equal(f.followed.returns[OUTAGE_UNAVAILABLE], 1000);
@@ -201,9 +167,55 @@ static void test_overdue_once_an_outage(void **state)
     ev_run(f.loop, 0);
     assert_true(f.outage.is_overdue);
     tear_down(&f, 7);
-    assert_int_equal(occurrences(f.log.text, "error "), 2);
-    assert_int_equal(occurrences(f.log.text, " trying on timeout_ms=1 reason=lost\n"), 1);
+    assert_int_equal(log_occurrences(f.log.text, "error "), 2);
+    assert_int_equal(log_occurrences(f.log.text, " trying on timeout_ms=1 reason=lost\n"), 1);
     buf_fini(&out);
+}
+
+static void count(void *data)
+{
+    ++*(int *)data;
+}
+
+static void test_who_wants_to_know_is_told_once_an_outage(void **state)
+{
+    struct fixture f;
+    int times = 0;
+    struct err lost = err_of(ERR_UNAVAILABLE, "lost");
+    (void)state;
+    set_up(&f, 1);
+    outage_when_overdue(&f.outage, count, &times);
+    outage_away(&f.followed, &lost);
+    assert_int_equal(times, 0);
+    ev_run(f.loop, 0);
+    outage_away(&f.written, &lost);
+    ev_run(f.loop, 0);
+    assert_int_equal(times, 1);
+    outage_back(&f.followed);
+    outage_back(&f.written);
+    outage_away(&f.written, &lost);
+    ev_run(f.loop, 0);
+    assert_int_equal(times, 2);
+    tear_down(&f, 7);
+}
+
+/* What has not failed yet may just take its time. */
+static void test_overdue_without_a_reason(void **state)
+{
+    struct fixture f;
+    int times = 0;
+    struct err lost = err_of(ERR_UNAVAILABLE, "lost");
+    (void)state;
+    set_up(&f, 1);
+    outage_when_overdue(&f.outage, count, &times);
+    ev_run(f.loop, 0);
+    assert_true(f.outage.is_overdue);
+    assert_int_equal(times, 0);
+    outage_away(&f.followed, &lost);
+    outage_away(&f.followed, &lost);
+    assert_int_equal(times, 1);
+    tear_down(&f, 2);
+    assert_int_equal(log_occurrences(f.log.text, " trying on timeout_ms=1 reason=lost\n"), 1);
 }
 
 static void test_who_leaves_is_not_away(void **state)
@@ -225,9 +237,11 @@ static void test_reason_classes(void **state)
         int code;
         const char *want;
     } rows[] = {
-        {ERR_UNAVAILABLE, "unavailable"}, {-ECONNRESET, "unavailable"}, {ERR_TIMEOUT, "timeout"},
-        {ERR_REFUSED, "refused"},         {ERR_PROTOCOL, "protocol"},   {ERR_SYNTAX, "protocol"},
-        {ERR_TOO_LARGE, "protocol"},      {ERR_COMPACTED, "other"},     {0, "other"},
+        {ERR_UNAVAILABLE, "unavailable"}, {-ECONNRESET, "unavailable"},
+        {ERR_TIMEOUT, "timeout"},         {ERR_REFUSED, "refused"},
+        {ERR_SHUT_OUT, "refused"},        {ERR_PROTOCOL, "protocol"},
+        {ERR_SYNTAX, "protocol"},         {ERR_TOO_LARGE, "protocol"},
+        {ERR_COMPACTED, "other"},         {0, "other"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -243,6 +257,8 @@ int main(void)
         cmocka_unit_test(test_nothing_is_said_twice),
         cmocka_unit_test(test_a_flapping_source_is_cut_off),
         cmocka_unit_test(test_overdue_once_an_outage),
+        cmocka_unit_test(test_who_wants_to_know_is_told_once_an_outage),
+        cmocka_unit_test(test_overdue_without_a_reason),
         cmocka_unit_test(test_who_leaves_is_not_away),
         cmocka_unit_test(test_reason_classes),
     };

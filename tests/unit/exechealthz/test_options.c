@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-enum { ARGS_MAX = 8 };
+enum { ARGS_MAX = 16 };
 
 static int parse(char *const *args, struct options *o, struct err *err)
 {
@@ -22,6 +22,12 @@ static int parse(char *const *args, struct options *o, struct err *err)
     return options_parse(argc, argv, o, err);
 }
 
+static void assert_listens_on(const struct options *o, const char *want)
+{
+    char text[ADDR_TEXT_MAX];
+    assert_string_equal(addr_format(&o->listen, text), want);
+}
+
 static void test_defaults(void **state)
 {
     (void)state;
@@ -29,12 +35,18 @@ static void test_defaults(void **state)
     struct options o;
     struct err err;
     assert_int_equal(parse(args, &o, &err), 0);
-    assert_string_equal(o.command, "echo healthz");
-    assert_int_equal(o.port, 8080);
+    assert_int_equal(o.command_count, 1);
+    assert_string_equal(o.commands[0].command, "echo healthz");
+    assert_string_equal(o.commands[0].url, "/healthz");
+    assert_listens_on(&o, "0.0.0.0:8080");
+    assert_int_equal(o.dns_count, 0);
+    assert_null(o.dns_url);
     assert_int_equal(o.period_ms, 2000);
     assert_int_equal(o.latency_ms, 30000);
     assert_int_equal(o.timeout_ms, 30000);
-    assert_false(o.want_output || o.is_quiet || o.want_version);
+    assert_int_equal(o.dns_timeout_ms, 5000);
+    assert_false(o.want_output || o.is_quiet || o.want_version || o.starts_unhealthy ||
+                 o.has_legacy_pages);
 }
 
 /* The spelling of the published pod manifest. */
@@ -47,9 +59,11 @@ static void test_manifest_arguments(void **state)
     struct options o;
     struct err err;
     assert_int_equal(parse(args, &o, &err), 0);
-    assert_string_equal(o.command,
+    assert_int_equal(o.command_count, 1);
+    assert_string_equal(o.commands[0].command,
                         "nslookup kubernetes.default.svc.cluster.local 127.0.0.1 >/dev/null");
-    assert_int_equal(o.port, 8080);
+    assert_string_equal(o.commands[0].url, "/healthz");
+    assert_listens_on(&o, "0.0.0.0:8080");
 }
 
 static void test_every_flag(void **state)
@@ -57,28 +71,113 @@ static void test_every_flag(void **state)
     (void)state;
     static char cmd[] = "--cmd=true", port[] = "-port", number[] = "18080",
                 period[] = "--period=1m0.5s", latency[] = "--latency=10s",
-                timeout[] = "--timeout=300ms", quiet[] = "--quiet", output[] = "-output=true";
-    char *const args[ARGS_MAX + 1] = {cmd, port, number, period, latency, timeout, quiet, output};
+                timeout[] = "--timeout=300ms", quiet[] = "--quiet", output[] = "-output=true",
+                address[] = "--address=::1", unhealthy[] = "--start-unhealthy",
+                pages[] = "--legacy-pages", url[] = "--url=/one", dns[] = "--dns=a.b,SRV";
+    char *const args[ARGS_MAX + 1] = {cmd,    port,    number,    period, latency, timeout, quiet,
+                                      output, address, unhealthy, pages,  url,     dns};
     struct options o;
     struct err err;
     assert_int_equal(parse(args, &o, &err), 0);
-    assert_string_equal(o.command, "true");
-    assert_int_equal(o.port, 18080);
+    assert_string_equal(o.commands[0].command, "true");
+    assert_string_equal(o.commands[0].url, "/one");
+    assert_listens_on(&o, "[::1]:18080");
     assert_int_equal(o.period_ms, 60500);
     assert_int_equal(o.latency_ms, 10000);
     assert_int_equal(o.timeout_ms, 300);
-    assert_true(o.is_quiet && o.want_output);
+    assert_int_equal(o.dns_timeout_ms, 300);
+    assert_true(o.is_quiet && o.want_output && o.starts_unhealthy && o.has_legacy_pages);
+    assert_int_equal(o.dns_count, 1);
+    assert_string_equal(o.dns[0].label, "a");
+    assert_null(o.dns_url); /* the command has the path */
 }
 
 static void test_timeout_follows_latency(void **state)
 {
     (void)state;
-    static char latency[] = "-latency=7s", timeout[] = "-timeout=0";
+    static char latency[] = "-latency=4s", timeout[] = "-timeout=0";
     char *const args[ARGS_MAX + 1] = {latency, timeout};
     struct options o;
     struct err err;
     assert_int_equal(parse(args, &o, &err), 0);
-    assert_int_equal(o.timeout_ms, 7000);
+    assert_int_equal(o.timeout_ms, 4000);
+    assert_int_equal(o.dns_timeout_ms, 4000);
+}
+
+static void test_several_commands(void **state)
+{
+    (void)state;
+    static char cmd1[] = "-cmd=one", cmd2[] = "-cmd=two", url1[] = "-url=/1", url2[] = "-url=/2/";
+    char *const args[ARGS_MAX + 1] = {url1, cmd1, cmd2, url2};
+    struct options o;
+    struct err err;
+    assert_int_equal(parse(args, &o, &err), 0);
+    assert_int_equal(o.command_count, 2);
+    assert_string_equal(o.commands[0].command, "one");
+    assert_string_equal(o.commands[0].url, "/1");
+    assert_string_equal(o.commands[1].command, "two");
+    assert_string_equal(o.commands[1].url, "/2/");
+}
+
+static void test_url_alone(void **state)
+{
+    (void)state;
+    static char url[] = "-url=/health";
+    char *const args[ARGS_MAX + 1] = {url};
+    struct options o;
+    struct err err;
+    assert_int_equal(parse(args, &o, &err), 0);
+    assert_int_equal(o.command_count, 1);
+    assert_string_equal(o.commands[0].command, "echo healthz");
+    assert_string_equal(o.commands[0].url, "/health");
+}
+
+static void test_dns_alone_has_the_path(void **state)
+{
+    (void)state;
+    static char one[] = "-dns=a.b", two[] = "-dns=other=a.b,SRV", url[] = "-url=/dns";
+    char *const args[ARGS_MAX + 1] = {one, two}, *const with_url[ARGS_MAX + 1] = {one, url};
+    struct options o;
+    struct err err;
+    assert_int_equal(parse(args, &o, &err), 0);
+    assert_int_equal(o.command_count, 0);
+    assert_int_equal(o.dns_count, 2);
+    assert_string_equal(o.dns_url, "/healthz");
+    assert_string_equal(o.dns[1].label, "other");
+    assert_int_equal(parse(with_url, &o, &err), 0);
+    assert_string_equal(o.dns_url, "/dns");
+}
+
+/* What one flag alone does not show. */
+static void test_refused_together(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *args[4];
+        const char *expected;
+    } cases[] = {
+        {{"-cmd=a", "-cmd=b"}, "number of cmds and urls are different: 2 and 1"},
+        {{"-url=/a", "-url=/b"}, "number of cmds and urls are different: 1 and 2"},
+        {{"-cmd=a", "-cmd=b", "-url=/a", "-url=/a"}, "`/a`: given twice"},
+        {{"-legacy-pages", "-url=/"}, "`/`: expected none of the -legacy-pages"},
+        {{"-url=/quit", "-legacy-pages"}, "`/quit`: expected none"},
+        {{"-dns=a.b", "-dns=a.c"}, "label `a` is taken"},
+        {{"-dns=a.b", "-url=/a", "-url=/b"}, "given 2 times"},
+        {{"-dns=a.b", "-url=b"}, "starts with /"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[4][32];
+        char *args[ARGS_MAX + 1] = {NULL};
+        struct options o;
+        struct err err = {0};
+        for (size_t k = 0; k < 4 && cases[i].args[k]; k++) {
+            (void)snprintf(text[k], sizeof(text[k]), "%s", cases[i].args[k]); /* fits */
+            args[k] = text[k];
+        }
+        if (parse(args, &o, &err) != ERR_USAGE || !strstr(err.msg, cases[i].expected)) {
+            fail_msg("%s ...: %d `%s`", cases[i].args[0], err.code, err.msg);
+        }
+    }
 }
 
 static void test_refused(void **state)
@@ -87,32 +186,52 @@ static void test_refused(void **state)
     static const struct {
         const char *arg, *named, *expected;
     } cases[] = {
-        {"--nope", "--nope", "unknown flag"},         {"--port=0", "-port", "from 1 to 65535"},
-        {"--port=65536", "65536", "from 1 to 65535"}, {"--port=http", "http", "a number"},
-        {"--period=0s", "-period", "a duration"},     {"--period=2", "-period", "a duration"},
-        {"--latency=-1s", "-1s", "a duration"},       {"--timeout=25h", "-timeout", "a duration"},
-        {"--quiet=maybe", "maybe", "true or false"},  {"--cmd", "-cmd", "value missing"},
+        {"--nope", "--nope", "unknown flag"},
+        {"--port=0", "-port", "from 1 to 65535"},
+        {"--port=65536", "65536", "from 1 to 65535"},
+        {"--port=http", "http", "a number"},
+        {"--period=0s", "-period", "a duration"},
+        {"--period=2", "-period", "a duration"},
+        {"--latency=-1s", "-1s", "a duration"},
+        {"--timeout=25h", "-timeout", "a duration"},
+        {"--quiet=maybe", "maybe", "true or false"},
+        {"--cmd", "-cmd", "value missing"},
         {"healthz", "healthz", "expected a flag"},
+        {"--cmd=", "-cmd", "a shell command"},
+        {"--cmd= \t", "-cmd", "a shell command"},
+        {"--url=healthz", "-url", "starts with /"},
+        {"--url=", "-url", "starts with /"},
+        {"--url=/a?b", "/a?b", "starts with /"},
+        {"--address=localhost", "localhost", "IP"},
+        {"--dns=", "-dns", "a domain name"},
+        {"--dns=a..b", "a..b", "a domain name"},
+        {"--dns=a,localhost", "-dns", "an IP address"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char arg[64];
         (void)snprintf(arg, sizeof(arg), "%s", cases[i].arg); /* fits */
         char *const args[ARGS_MAX + 1] = {arg};
-        struct options o = {.port = 1};
+        struct options o = {.period_ms = 1};
         struct err err = {0};
         if (parse(args, &o, &err) != ERR_USAGE || !strstr(err.msg, cases[i].named) ||
             !strstr(err.msg, cases[i].expected)) {
             fail_msg("%s: %d `%s`", cases[i].arg, err.code, err.msg);
         }
-        assert_int_equal(o.port, 1); /* nothing written on failure */
+        assert_int_equal(o.period_ms, 1); /* nothing written on failure */
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),   cmocka_unit_test(test_manifest_arguments),
-        cmocka_unit_test(test_every_flag), cmocka_unit_test(test_timeout_follows_latency),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_manifest_arguments),
+        cmocka_unit_test(test_every_flag),
+        cmocka_unit_test(test_timeout_follows_latency),
+        cmocka_unit_test(test_several_commands),
+        cmocka_unit_test(test_url_alone),
+        cmocka_unit_test(test_dns_alone_has_the_path),
+        cmocka_unit_test(test_refused_together),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests_name("exechealthz options", tests, NULL, NULL);

@@ -166,6 +166,44 @@ static void test_healthy_until_the_first_result(void **state)
     assert_false(healthy);
 }
 
+static void test_unhealthy_until_the_first_success(void **state)
+{
+    struct fixture *f = *state;
+    struct probe_config config = config_of("true");
+    bool healthy;
+    config.period_ms = LONG_MS; /* the first run does not wait for it */
+    config.starts_unhealthy = true;
+    start(f, &config);
+    assert_matches("before", report(f, 0, &healthy),
+                   "^Healthz probe on /healthz error: Result of last exec: , at " TIME
+                   ", error waiting for first run\n$");
+    assert_false(healthy);
+    await_run(f, 1);
+    assert_string_equal(report(f, 0, &healthy), "ok");
+}
+
+static void test_counts(void **state)
+{
+    struct fixture *f = *state;
+    struct probe_config config = config_of("false");
+    start(f, &config);
+    await_run(f, 3);
+    const struct probe_counts *counts = probe_counts(f->probe);
+    assert_true(counts->runs >= 3);
+    assert_int_equal(counts->failures, counts->runs);
+    assert_int_equal(counts->timeouts, 0);
+    assert_true(counts->duration.sum_us > 0);
+    assert_false(probe_is_healthy(f->probe, clock_monotonic_ms()));
+
+    config = config_of("sleep 1000");
+    config.timeout_ms = 1;
+    start(f, &config);
+    await_run(f, 2);
+    counts = probe_counts(f->probe);
+    assert_true(counts->timeouts >= 2);
+    assert_int_equal(counts->timeouts, counts->failures);
+}
+
 static void test_old_success_counts_no_more(void **state)
 {
     struct fixture *f = *state;
@@ -346,6 +384,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_results, setup, teardown),
         cmocka_unit_test_setup_teardown(test_healthy_until_the_first_result, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unhealthy_until_the_first_success, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_old_success_counts_no_more, setup, teardown),
         cmocka_unit_test_setup_teardown(test_output_is_the_reply, setup, teardown),
         cmocka_unit_test_setup_teardown(test_output_has_a_limit, setup, teardown),

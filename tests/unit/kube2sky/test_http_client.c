@@ -9,6 +9,7 @@
 
 #include "common/buf.h"
 #include "common/http_client.h"
+#include "common/http_url.h"
 #include "common/xalloc.h"
 #include "tests/support/http_script.h"
 

@@ -52,7 +52,7 @@ static void del(const char *key, int64_t revision)
 
 static void full_begin(void)
 {
-    mirror.full_begin(mirror.data);
+    mirror.full_begin(mirror.data, &(struct etcd_mirror_read){.cause = 0});
 }
 
 static void commit(int64_t revision, bool full)

@@ -1,0 +1,115 @@
+#include "exechealthz/dns_message.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/cursor.h"
+
+static const struct {
+    const char *name;
+    uint16_t type;
+} types[] = {
+    {"A", DNS_TYPE_A},     {"AAAA", DNS_TYPE_AAAA},   {"ANY", DNS_TYPE_ANY}, {"SRV", DNS_TYPE_SRV},
+    {"TXT", DNS_TYPE_TXT}, {"CNAME", DNS_TYPE_CNAME}, {"PTR", DNS_TYPE_PTR}, {"NS", DNS_TYPE_NS},
+    {"SOA", DNS_TYPE_SOA}, {"MX", DNS_TYPE_MX},
+};
+
+bool dns_type_from_text(struct slice text, uint16_t *ret_type)
+{
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        if (strlen(types[i].name) == text.len &&
+            strncasecmp(types[i].name, text.ptr, text.len) == 0) {
+            *ret_type = types[i].type;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *dns_type_text(uint16_t type)
+{
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        if (types[i].type == type) {
+            return types[i].name;
+        }
+    }
+    return "?";
+}
+
+const char *dns_rcode_text(uint8_t rcode, char out[DNS_RCODE_TEXT_MAX])
+{
+    static const char *const names[] = {"NOERROR",  "FORMERR", "SERVFAIL",
+                                        "NXDOMAIN", "NOTIMP",  "REFUSED"};
+    if (rcode < ARRAY_LEN(names)) {
+        return names[rcode];
+    }
+    (void)snprintf(out, DNS_RCODE_TEXT_MAX, "RCODE%u", rcode); /* at most 8 bytes */
+    return out;
+}
+
+size_t dns_query_write(const struct dns_question *question, uint16_t id, uint8_t out[DNS_QUERY_MAX])
+{
+    struct writer w = writer_of(out, DNS_QUERY_MAX);
+    writer_u16(&w, id);
+    writer_u16(&w, DNS_FLAG_RD);
+    writer_u16(&w, 1); /* one question, no records */
+    writer_u16(&w, 0);
+    writer_u16(&w, 0);
+    writer_u16(&w, 0);
+    writer_bytes(&w, question->name.wire, question->name.len);
+    writer_u16(&w, question->type);
+    writer_u16(&w, DNS_CLASS_IN);
+    return w.pos;
+}
+
+/* The reader stands behind the header. */
+static bool is_question_repeated(struct reader *r, const struct dns_question *question)
+{
+    struct dname name;
+    if (!dname_read(r, &name) || !dname_equal(&name, &question->name)) {
+        return false;
+    }
+    uint16_t type = reader_u16(r);
+    uint16_t qclass = reader_u16(r);
+    return !r->failed && type == question->type && qclass == DNS_CLASS_IN;
+}
+
+static void skip_record(struct reader *r)
+{
+    struct dname owner;
+    if (dname_read(r, &owner)) {
+        (void)reader_take(r, 2 + 2 + 4); /* type, class, TTL */
+        (void)reader_take(r, reader_u16(r));
+    }
+}
+
+enum dns_reply_kind dns_reply_read(const struct dns_question *question, uint16_t id,
+                                   const uint8_t *bytes, size_t len, struct dns_reply *ret_reply)
+{
+    struct reader r = reader_of(bytes, len);
+    bool is_ours = reader_u16(&r) == id;
+    uint16_t flags = reader_u16(&r);
+    uint16_t questions = reader_u16(&r);
+    uint16_t answers = reader_u16(&r);
+    (void)reader_take(&r, 4); /* the counts of the sections behind */
+    uint8_t rcode = flags & DNS_MASK_RCODE;
+    bool may_omit_question = questions == 0 && rcode != DNS_RCODE_NOERROR;
+    if (r.failed || !is_ours || !(flags & DNS_FLAG_QR) || (flags & DNS_MASK_OPCODE) ||
+        (!may_omit_question && (questions != 1 || !is_question_repeated(&r, question)))) {
+        return DNS_REPLY_FOREIGN;
+    }
+    /* Each record takes bytes, so that the count ends with them. */
+    for (unsigned i = 0; i < answers && !r.failed; i++) {
+        skip_record(&r);
+    }
+    if (r.failed) {
+        return DNS_REPLY_MALFORMED;
+    }
+    *ret_reply = (struct dns_reply){
+        .rcode = rcode,
+        .is_truncated = (flags & DNS_FLAG_TC) != 0,
+        .answers = answers,
+    };
+    return DNS_REPLY_READ;
+}

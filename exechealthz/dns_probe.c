@@ -1,0 +1,299 @@
+#include "exechealthz/dns_probe.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "common/attributes.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/json_text.h"
+#include "common/log.h"
+#include "common/xalloc.h"
+
+enum {
+    RESEND_S = 1, /* a datagram that was lost; a second is far above any answer from memory */
+    /* A quoted name in the error's few words. */
+    ERROR_MAX = DNAME_TEXT_MAX + 64,
+};
+
+struct dns_probe {
+    struct ev_loop *loop;
+    struct dns_probe_config config;
+    ev_timer tick;
+    bool tick_missed; /* one came while a run was under way */
+
+    /* The run under way; readable.fd -1 when there is none. */
+    ev_io readable;
+    ev_timer resend;
+    ev_timer timeout;
+    uint16_t id;
+    uint8_t query[DNS_QUERY_MAX];
+    size_t query_len;
+    int64_t started_us;
+
+    struct dns_probe_counts counts;
+    bool has_failed;
+    char error[ERROR_MAX]; /* why, or that there was no run yet */
+    int64_t latency_us;
+    int64_t at_ms; /* of the last result, or the start */
+};
+
+/* ---- Results ---- */
+
+double dns_latency_bound_ms(unsigned bucket)
+{
+    return 0.25 * (double)(1u << bucket);
+}
+
+static void observe(struct dns_latency *latency, int64_t us)
+{
+    unsigned i = 0;
+    while (i < DNS_LATENCY_BOUNDS && (double)us / 1000 > dns_latency_bound_ms(i)) {
+        i++;
+    }
+    latency->buckets[i]++;
+    latency->sum_us += (uint64_t)us;
+}
+
+static void log_result(const struct dns_probe *probe, bool had_failed)
+{
+    const char *label = probe->config.target->label;
+    if (probe->has_failed && !had_failed) {
+        log_warn("DNS probe failed, reporting unhealthy", LOG_STR("label", label),
+                 LOG_STR("error", probe->error));
+    } else if (!probe->has_failed && had_failed) {
+        log_info("DNS probe succeeded, reporting healthy", LOG_STR("label", label));
+    }
+    if (!probe->config.is_quiet) {
+        log_info("DNS probe run", LOG_STR("label", label),
+                 LOG_STR("error", probe->has_failed ? probe->error : "None"),
+                 LOG_INT("duration_us", clock_monotonic_us() - probe->started_us));
+    }
+}
+
+static void record(struct dns_probe *probe, bool has_failed)
+{
+    bool had_failed = probe->has_failed;
+    probe->has_failed = has_failed;
+    probe->latency_us = has_failed ? 0 : clock_monotonic_us() - probe->started_us;
+    probe->at_ms = clock_monotonic_ms();
+    probe->counts.runs++;
+    if (has_failed) {
+        probe->counts.failures++;
+    } else {
+        observe(&probe->counts.latency, probe->latency_us);
+    }
+    log_result(probe, had_failed);
+}
+
+static void record_error(struct dns_probe *probe, const char *doing, int code)
+{
+    char server[ADDR_TEXT_MAX];
+    (void)snprintf(probe->error, sizeof(probe->error), "%s %s: %s", doing,
+                   addr_format(&probe->config.target->server, server), err_code_text(code));
+    record(probe, true);
+}
+
+static void record_reply(struct dns_probe *probe, const struct dns_reply *reply)
+{
+    char name[DNAME_TEXT_MAX], rcode[DNS_RCODE_TEXT_MAX];
+    bool is_ok = reply->answers > 0 || (reply->is_truncated && reply->rcode == DNS_RCODE_NOERROR);
+    if (!is_ok) {
+        (void)snprintf(probe->error, sizeof(probe->error), "no RRs for domain \"%s\": %s",
+                       dname_to_text(&probe->config.target->question.name, name),
+                       dns_rcode_text(reply->rcode, rcode)); /* ERROR_MAX is enough */
+    }
+    record(probe, !is_ok);
+}
+
+/* ---- One run ---- */
+
+static void end_run(struct dns_probe *probe)
+{
+    if (probe->readable.fd >= 0) {
+        ev_io_stop(probe->loop, &probe->readable);
+        ev_timer_stop(probe->loop, &probe->resend);
+        ev_timer_stop(probe->loop, &probe->timeout);
+        (void)close(probe->readable.fd); /* nothing in it that matters */
+        probe->readable.fd = -1;
+    }
+}
+
+static void start_run(struct dns_probe *probe);
+
+/* The next run, when its time came during the last one. */
+static void catch_up(struct dns_probe *probe)
+{
+    if (probe->tick_missed) {
+        probe->tick_missed = false;
+        start_run(probe);
+    }
+}
+
+static void on_readable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
+{
+    struct dns_probe *probe = w->data;
+    uint8_t bytes[DNS_REPLY_MAX];
+    struct dns_reply reply;
+    ssize_t n = recv(w->fd, bytes, sizeof(bytes), 0);
+    if (n < 0) {
+        if (errno == EAGAIN || errno == EINTR) {
+            return;
+        }
+        int code = -errno;
+        end_run(probe);
+        record_error(probe, "ask", code);
+        catch_up(probe);
+        return;
+    }
+    enum dns_reply_kind kind =
+        dns_reply_read(&probe->config.target->question, probe->id, bytes, (size_t)n, &reply);
+    if (kind == DNS_REPLY_FOREIGN) {
+        return;
+    }
+    end_run(probe);
+    if (kind == DNS_REPLY_MALFORMED) {
+        (void)snprintf(probe->error, sizeof(probe->error), "malformed reply");
+        record(probe, true);
+    } else {
+        record_reply(probe, &reply);
+    }
+    catch_up(probe);
+}
+
+/* A datagram that cannot be sent is as good as lost: it goes out again, until the timeout. */
+static void on_resend(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+{
+    struct dns_probe *probe = w->data;
+    (void)send(probe->readable.fd, probe->query, probe->query_len, 0);
+}
+
+static void on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+{
+    struct dns_probe *probe = w->data;
+    end_run(probe);
+    record_error(probe, "no reply from", ERR_TIMEOUT);
+    catch_up(probe);
+}
+
+/* Returns the connected socket, with the query on its way; or -errno. */
+static int open_socket(struct dns_probe *probe)
+{
+    const struct dns_target *target = probe->config.target;
+    CLEANUP_CLOSE int fd =
+        socket(target->server.sa.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 || getrandom(&probe->id, sizeof(probe->id), 0) != sizeof(probe->id) ||
+        connect(fd, &target->server.sa, target->server.len) != 0) {
+        return -errno;
+    }
+    probe->query_len = dns_query_write(&target->question, probe->id, probe->query);
+    if (send(fd, probe->query, probe->query_len, 0) < 0) {
+        return -errno;
+    }
+    return STEAL_FD(fd);
+}
+
+static void start_run(struct dns_probe *probe)
+{
+    probe->started_us = clock_monotonic_us();
+    int fd = open_socket(probe);
+    if (fd < 0) {
+        record_error(probe, "send to", fd);
+        return;
+    }
+    ev_now_update(probe->loop);
+    ev_io_set(&probe->readable, fd, EV_READ);
+    ev_io_start(probe->loop, &probe->readable);
+    ev_timer_set(&probe->resend, RESEND_S, RESEND_S);
+    ev_timer_start(probe->loop, &probe->resend);
+    ev_timer_set(&probe->timeout, (double)probe->config.timeout_ms / 1000, 0.);
+    ev_timer_start(probe->loop, &probe->timeout);
+}
+
+static void on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+{
+    struct dns_probe *probe = w->data;
+    if (probe->readable.fd >= 0) {
+        probe->tick_missed = true;
+    } else {
+        start_run(probe);
+    }
+}
+
+/* ---- Lifetime ---- */
+
+struct dns_probe *dns_probe_new(struct ev_loop *loop, const struct dns_probe_config *config)
+{
+    struct dns_probe *probe = xcalloc(1, sizeof(*probe));
+    probe->loop = loop;
+    probe->config = *config;
+    probe->has_failed = config->starts_unhealthy;
+    (void)snprintf(probe->error, sizeof(probe->error), "waiting for first probe");
+    ev_timer_init(&probe->tick, on_tick, 0., (double)config->period_ms / 1000);
+    ev_init(&probe->resend, on_resend);
+    ev_init(&probe->timeout, on_timeout);
+    ev_init(&probe->readable, on_readable);
+    probe->readable.fd = -1;
+    probe->tick.data = probe->resend.data = probe->timeout.data = probe->readable.data = probe;
+    return probe;
+}
+
+void dns_probe_start(struct dns_probe *probe)
+{
+    probe->at_ms = clock_monotonic_ms();
+    ev_now_update(probe->loop);
+    ev_timer_start(probe->loop, &probe->tick);
+}
+
+void dns_probe_free(struct dns_probe *probe)
+{
+    if (probe) {
+        ev_timer_stop(probe->loop, &probe->tick);
+        end_run(probe);
+        free(probe);
+    }
+}
+
+/* ---- What the HTTP handlers ask ---- */
+
+const struct dns_target *dns_probe_target(const struct dns_probe *probe)
+{
+    return probe->config.target;
+}
+
+const struct dns_probe_counts *dns_probe_counts(const struct dns_probe *probe)
+{
+    return &probe->counts;
+}
+
+bool dns_probe_report(const struct dns_probe *probe, int64_t now_ms, struct buf *reply)
+{
+    const struct dns_target *target = probe->config.target;
+    char server[ADDR_TEXT_MAX];
+    int64_t age_ms = now_ms - probe->at_ms;
+    bool is_old = age_ms > probe->config.latency_ms;
+    if (!probe->has_failed && !is_old) {
+        return true;
+    }
+    buf_printf(reply, "DNS probe %s of %s, %s: ", target->label,
+               addr_format(&target->server, server), dns_type_text(target->question.type));
+    if (probe->has_failed) {
+        buf_printf(reply, "%s\n", probe->error);
+    } else {
+        buf_printf(reply, "Latest result too old to be useful: %lld ms\n", (long long)age_ms);
+    }
+    return false;
+}
+
+bool dns_probe_healthcheck(const struct dns_probe *probe, struct buf *reply)
+{
+    bool is_ok = !probe->has_failed && probe->counts.runs > 0;
+    buf_printf(reply, "{\"IsOk\":%s,\"LatencySeconds\":%.9g,\"Err\":", is_ok ? "true" : "false",
+               (double)probe->latency_us / 1e6);
+    json_text_string(reply, slice_str(is_ok ? "" : probe->error));
+    buf_append_char(reply, '}');
+    return is_ok;
+}

@@ -1,0 +1,116 @@
+#include "exechealthz/metrics_table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/attributes.h"
+#include "common/clock.h"
+#include "common/metrics.h"
+
+/* ---- Commands ---- */
+
+enum command_count { RUNS, FAILURES, TIMEOUTS };
+
+static uint64_t count_of(const struct probe_counts *counts, enum command_count which)
+{
+    switch (which) {
+    case RUNS:
+        return counts->runs;
+    case FAILURES:
+        return counts->failures;
+    case TIMEOUTS:
+        break;
+    }
+    return counts->timeouts;
+}
+
+static void write_counts(struct metrics_page *page, const struct metrics_sources *sources)
+{
+    static const struct {
+        enum command_count which;
+        const char *name, *help;
+    } families[] = {
+        {RUNS, "runs_total", "Runs of the command that have ended."},
+        {FAILURES, "run_failures_total", "Runs that did not end with status 0."},
+        {TIMEOUTS, "run_timeouts_total", "Runs that were killed at the timeout."},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+        metrics_family(page, METRIC_COUNTER, families[i].name, families[i].help);
+        for (size_t k = 0; k < sources->probe_count; k++) {
+            const struct probe *probe = sources->probes[k];
+            metrics_sample(page, METRIC_LABELS({"path", probe_path(probe)}),
+                           count_of(probe_counts(probe), families[i].which));
+        }
+    }
+}
+
+static void write_health(struct metrics_page *page, const struct metrics_sources *sources)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    metrics_family(page, METRIC_GAUGE, "healthy", "1 while the path is answered with 200.");
+    for (size_t i = 0; i < sources->probe_count; i++) {
+        metrics_sample(page, METRIC_LABELS({"path", probe_path(sources->probes[i])}),
+                       probe_is_healthy(sources->probes[i], now_ms));
+    }
+}
+
+static void write_durations(struct metrics_page *page, const struct metrics_sources *sources)
+{
+    struct histogram all = {0};
+    for (size_t i = 0; i < sources->probe_count; i++) {
+        const struct histogram *one = &probe_counts(sources->probes[i])->duration;
+        for (size_t k = 0; k < ARRAY_LEN(all.buckets); k++) {
+            all.buckets[k] += one->buckets[k];
+        }
+        all.sum_us += one->sum_us;
+    }
+    metrics_histogram(page, "run_seconds", "How long the runs of all commands took.", &all);
+}
+
+/* ---- DNS probes ---- */
+
+static void write_latency(struct metrics_page *page, const char *label,
+                          const struct dns_latency *latency)
+{
+    char name[DNS_LABEL_TEXT_MAX + sizeof("_latency_ms")];
+    struct buf *out = page->out;
+    uint64_t count = 0;
+    (void)snprintf(name, sizeof(name), "%s_latency_ms", label); /* fits */
+    buf_printf(out, "# HELP %s%s Time from the query to its answer, of runs that had one.\n",
+               page->prefix, name);
+    buf_printf(out, "# TYPE %s%s histogram\n", page->prefix, name);
+    for (unsigned i = 0; i < DNS_LATENCY_BOUNDS; i++) {
+        count += latency->buckets[i];
+        buf_printf(out, "%s%s_bucket{le=\"%.15g\"} %" PRIu64 "\n", page->prefix, name,
+                   dns_latency_bound_ms(i), count);
+    }
+    count += latency->buckets[DNS_LATENCY_BOUNDS];
+    buf_printf(out, "%s%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", page->prefix, name, count);
+    buf_printf(out, "%s%s_sum %.15g\n", page->prefix, name, (double)latency->sum_us / 1000);
+    buf_printf(out, "%s%s_count %" PRIu64 "\n", page->prefix, name, count);
+}
+
+static void write_dns_probe(struct metrics_page *page, const struct dns_probe *probe)
+{
+    const char *label = dns_probe_target(probe)->label;
+    const struct dns_probe_counts *counts = dns_probe_counts(probe);
+    char name[DNS_LABEL_TEXT_MAX + sizeof("_errors")];
+    write_latency(page, label, &counts->latency);
+    (void)snprintf(name, sizeof(name), "%s_errors", label); /* fits */
+    metrics_counter(page, name, "Runs without an answer.", counts->failures);
+}
+
+void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
+{
+    struct metrics_page page = metrics_page_begin(out, "exechealthz_");
+    metrics_process(&page, sources->start_s);
+    if (sources->probe_count > 0) {
+        write_counts(&page, sources);
+        write_health(&page, sources);
+        write_durations(&page, sources);
+    }
+    page = metrics_page_begin(out, "kubedns_probe_");
+    for (size_t i = 0; i < sources->dns_count; i++) {
+        write_dns_probe(&page, sources->dns_probes[i]);
+    }
+}

@@ -1,0 +1,25 @@
+/* The list of exechealthz's metrics: `exechealthz_` its own, `kubedns_probe_` those by which
+ * kube-dns' sidecar told of its DNS probes. On the loop's thread. */
+#ifndef EXECHEALTHZ_METRICS_TABLE_H
+#define EXECHEALTHZ_METRICS_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "exechealthz/dns_probe.h"
+#include "exechealthz/probe.h"
+
+/* Borrowed during the call. */
+struct metrics_sources {
+    int64_t start_s; /* Unix time */
+    struct probe *const *probes;
+    size_t probe_count;
+    struct dns_probe *const *dns_probes;
+    size_t dns_count;
+};
+
+/* Appends the page. */
+void metrics_table_write(const struct metrics_sources *sources, struct buf *out);
+
+#endif

@@ -1,0 +1,141 @@
+/* A watch's messages, one after the other, each behind its length in two bytes: whatever a peer
+ * says, what the owner is told are whole revisions, each once and in order. The link below the
+ * watch is played here. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cursor.h"
+#include "common/etcd_link.h"
+#include "common/etcd_watch.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { FIRST_REVISION = 2 };
+
+static struct etcd_call_config stream; /* of the watch */
+static bool is_open;
+static bool is_probed;
+static bool is_over;
+static int64_t delivered; /* up to this revision */
+
+/* ---- The link ---- */
+
+struct etcd_link *etcd_watch_link(struct etcd *etcd)
+{
+    (void)etcd;
+    return NULL;
+}
+
+struct etcd_call *etcd_link_call(struct etcd_link *link, const struct etcd_call_config *config,
+                                 struct buf *request)
+{
+    (void)link;
+    if (is_open) {
+        abort();
+    }
+    buf_fini(request);
+    stream = *config;
+    is_open = true;
+    return (struct etcd_call *)&stream;
+}
+
+struct etcd_call *etcd_watch_range(struct etcd *etcd, const struct etcd_range *range, bool only_now,
+                                   etcd_range_cb cb, void *data)
+{
+    (void)etcd;
+    (void)range;
+    (void)only_now;
+    (void)cb;
+    (void)data;
+    if (is_open || is_probed) {
+        abort(); /* once a watch, and not beside its stream */
+    }
+    is_probed = true;
+    return (struct etcd_call *)&is_probed;
+}
+
+void etcd_call_cancel(struct etcd_call *call)
+{
+    if (call == (struct etcd_call *)&stream) {
+        is_open = false;
+    }
+}
+
+static void end_stream(const struct err *err)
+{
+    if (!is_open || (err && !err->code)) {
+        abort();
+    }
+    is_open = false;
+    stream.on_end(stream.data, err ? -1 : 0, err);
+}
+
+/* ---- The owner ---- */
+
+static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+{
+    int64_t last = delivered + 1;
+    (void)data;
+    if (is_over || count == 0) {
+        abort();
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].kv.mod_revision < last || events[i].kv.key.len == 0) {
+            abort();
+        }
+        last = events[i].kv.mod_revision;
+    }
+    if (last != revision) {
+        abort();
+    }
+    delivered = revision;
+}
+
+static void on_up(void *data)
+{
+    if (is_over) {
+        abort();
+    }
+    (void)data;
+}
+
+static void on_end(void *data, const struct err *err)
+{
+    (void)data;
+    if (is_over || !err->code) {
+        abort();
+    }
+    is_over = true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct reader r = reader_of(data, size);
+    is_open = is_probed = is_over = false;
+    delivered = FIRST_REVISION - 1;
+    struct etcd_watch *watch = etcd_watch_start(NULL, &(struct etcd_watch_config){
+                                                          .key = slice_str("/"),
+                                                          .range_end = slice_str("0"),
+                                                          .start_revision = FIRST_REVISION,
+                                                          .on_events = on_events,
+                                                          .on_up = on_up,
+                                                          .on_end = on_end,
+                                                      });
+    while (is_open && reader_left(&r) > 0) {
+        struct err err;
+        size_t len = reader_u16(&r);
+        const uint8_t *message = reader_take(&r, len);
+        if (message && stream.on_message(stream.data, slice_of(message, len), &err) != 0) {
+            end_stream(&err);
+        }
+    }
+    if (is_open) {
+        end_stream(NULL);
+    }
+    if (!is_over && !is_probed) {
+        abort();
+    }
+    etcd_watch_stop(watch);
+    return 0;
+}

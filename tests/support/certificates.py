@@ -1,0 +1,39 @@
+"""Certificates for an etcd that wants TLS: authorities, and what they sign, made by openssl."""
+
+import os
+import subprocess
+from pathlib import Path
+
+
+def _openssl(*arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=60)
+
+
+class Authority:
+    """`folder` gets <name>.crt and <name>.key of it and of everything it signs."""
+
+    def __init__(self, folder: Path, name: str):
+        self._folder = folder
+        self.certificate = str(folder / f"{name}.crt")
+        self._key = str(folder / f"{name}.key")
+        _openssl(*_new_key(), "-x509", "-days", "2", "-keyout", self._key, "-out", self.certificate,
+                 "-subj", f"/CN={name}")
+
+    def sign(self, name: str, address: str = "127.0.0.1") -> tuple[str, str]:
+        """Certificate and key files, for both sides of a connection. Those there are replaced in one step
+        each, as a careful administrator does.
+        """
+        certificate, key = self._folder / f"{name}.crt", self._folder / f"{name}.key"
+        request, extensions = self._folder / f"{name}.csr", self._folder / f"{name}.ext"
+        new_certificate, new_key = certificate.with_suffix(".new"), key.with_suffix(".newkey")
+        extensions.write_text(f"subjectAltName=IP:{address}\nextendedKeyUsage=serverAuth,clientAuth\n")
+        _openssl(*_new_key(), "-keyout", str(new_key), "-out", str(request), "-subj", f"/CN={name}")
+        _openssl("x509", "-req", "-in", str(request), "-CA", self.certificate, "-CAkey", self._key,
+                 "-CAcreateserial", "-days", "2", "-extfile", str(extensions), "-out", str(new_certificate))
+        os.replace(new_key, key)
+        os.replace(new_certificate, certificate)
+        return str(certificate), str(key)
+
+
+def _new_key() -> list[str]:
+    return ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]

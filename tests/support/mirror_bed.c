@@ -1,0 +1,319 @@
+#include "tests/support/mirror_bed.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/buf.h"
+#include "common/xalloc.h"
+#include "tests/support/etcd_sync.h"
+
+struct mirror_bed bed;
+struct mirror_owner owner;
+
+static struct etcd *client(void)
+{
+    return sync_client(bed.loop, etcd_proc_url(bed.proc), MIRROR_BED_TIMEOUT_MS);
+}
+
+int mirror_bed_start(void **state)
+{
+    (void)state;
+    bed.loop = ev_loop_new(EVFLAG_AUTO);
+    if (!etcd_proc_missing()) {
+        bed.proc = etcd_proc_start();
+    }
+    return 0;
+}
+
+int mirror_bed_stop(void **state)
+{
+    (void)state;
+    etcd_proc_free(bed.proc);
+    ev_loop_destroy(bed.loop);
+    return 0;
+}
+
+int mirror_bed_each(void **state)
+{
+    (void)state;
+    memset(&owner, 0, sizeof(owner));
+    if (bed.proc) {
+        bed.etcd = client();
+        bed.writer = client();
+    }
+    return 0;
+}
+
+int mirror_bed_each_in_new_store(void **state)
+{
+    if (bed.proc) {
+        etcd_proc_kill(bed.proc);
+        etcd_proc_wipe(bed.proc);
+        etcd_proc_restart(bed.proc);
+    }
+    return mirror_bed_each(state);
+}
+
+int mirror_bed_each_end(void **state)
+{
+    (void)state;
+    etcd_free(bed.etcd);
+    etcd_free(bed.writer);
+    bed.etcd = bed.writer = NULL;
+    return 0;
+}
+
+/* ---- The owner ---- */
+
+size_t owner_find(size_t from, size_t to, struct slice key)
+{
+    for (size_t i = from; i < to; i++) {
+        if (slice_equal(slice_str(owner.keys[i]), key)) {
+            return i;
+        }
+    }
+    return to;
+}
+
+static void on_full_begin(void *data, const struct etcd_mirror_read *read)
+{
+    (void)data;
+    owner.keeps_old = read->keeps_old;
+    owner.cause = read->cause;
+    assert_true((read->reason[0] != '\0') == (read->cause == ETCD_MIRROR_OTHER_STORE));
+    if (owner.is_full_read) {
+        owner.count = owner.full_from; /* the earlier one is void */
+    }
+    owner.is_full_read = true;
+    owner.full_from = owner.count;
+    owner.newest_put = 0;
+    owner.full_begins++;
+}
+
+static void on_put(void *data, const struct etcd_kv *kv)
+{
+    size_t from = owner.is_full_read ? owner.full_from : 0;
+    (void)data;
+    owner.value_bytes += kv->value.len;
+    owner.newest_put = kv->mod_revision > owner.newest_put ? kv->mod_revision : owner.newest_put;
+    if (owner.between_pages) {
+        owner.between_pages();
+        owner.between_pages = NULL;
+    }
+    if (owner_find(from, owner.count, kv->key) < owner.count) {
+        assert_false(owner.is_full_read); /* a key comes once in a full read */
+        return;
+    }
+    assert_in_range(owner.count, 0, KEYS_MAX - 1);
+    assert_in_range(kv->key.len, 1, sizeof(owner.keys[0]) - 1);
+    memcpy(owner.keys[owner.count], kv->key.ptr, kv->key.len);
+    owner.keys[owner.count++][kv->key.len] = '\0';
+}
+
+static void on_del(void *data, struct slice key, int64_t revision)
+{
+    size_t i = owner_find(0, owner.count, key);
+    (void)data;
+    assert_false(owner.is_full_read);
+    assert_true(revision > owner.revision);
+    assert_true(i < owner.count); /* all deletions in these tests are of keys that were there */
+    memmove(owner.keys[i], owner.keys[i + 1], (owner.count - i - 1) * sizeof(owner.keys[0]));
+    owner.count--;
+}
+
+static void on_commit(void *data, int64_t revision, bool full)
+{
+    (void)data;
+    assert_true(full == owner.is_full_read);
+    assert_true(full ? revision >= owner.revision || owner.cause == ETCD_MIRROR_OTHER_STORE
+                     : revision > owner.revision);
+    if (full) {
+        assert_true(owner.newest_put <= revision);
+    }
+    if (full && owner.keeps_old) {
+        for (size_t i = owner.full_from;
+             i-- > 0;) { /* those that came again go from the old part */
+            if (owner_find(owner.full_from, owner.count, slice_str(owner.keys[i])) < owner.count) {
+                memmove(owner.keys[i], owner.keys[i + 1],
+                        (owner.count - i - 1) * sizeof(owner.keys[0]));
+                owner.count--;
+                owner.full_from--;
+            }
+        }
+        owner.fulls++;
+    } else if (full) {
+        memmove(owner.keys, owner.keys[owner.full_from],
+                (owner.count - owner.full_from) * sizeof(owner.keys[0]));
+        owner.count -= owner.full_from;
+        owner.fulls++;
+    } else {
+        owner.commits++;
+    }
+    owner.is_full_read = false;
+    owner.revision = revision;
+}
+
+static void on_state(void *data, const struct err *err)
+{
+    (void)data;
+    if (err) {
+        owner.downs++;
+        owner.down = *err;
+    } else {
+        owner.ups++;
+    }
+}
+
+struct etcd_mirror *bed_mirror(const char *prefix, int64_t page_size)
+{
+    const struct etcd_mirror_config config = {
+        .prefix = slice_str(prefix),
+        .store_key = slice_str("/key/of/store"),
+        .keeps_old = owner.want_old,
+        .stale_max_ms = owner.stale_max_ms,
+        .page_size = page_size,
+        .full_begin = on_full_begin,
+        .put = on_put,
+        .del = on_del,
+        .commit = on_commit,
+        .state = on_state,
+    };
+    return etcd_mirror_start(bed.etcd, &config);
+}
+
+/* ---- Waits and comparisons ---- */
+
+static bool has_revision(const void *data)
+{
+    (void)data;
+    return owner.revision >= owner.want_revision;
+}
+
+static bool has_fulls(const void *data)
+{
+    (void)data;
+    return owner.fulls >= owner.want_fulls;
+}
+
+static bool has_ups(const void *data)
+{
+    (void)data;
+    return owner.ups >= owner.want_ups;
+}
+
+bool bed_is_down(const void *data)
+{
+    (void)data;
+    return owner.downs > 0;
+}
+
+void bed_wait_revision(int64_t revision)
+{
+    owner.want_revision = revision;
+    loop_until(bed.loop, has_revision, NULL);
+}
+
+void bed_wait_fulls(unsigned fulls)
+{
+    owner.want_fulls = fulls;
+    loop_until(bed.loop, has_fulls, NULL);
+}
+
+void bed_wait_ups(unsigned ups)
+{
+    owner.want_ups = ups;
+    loop_until(bed.loop, has_ups, NULL);
+}
+
+int64_t bed_put(const char *key)
+{
+    return sync_put(bed.loop, bed.writer, key, slice_str("v"));
+}
+
+struct comparison {
+    bool is_done;
+    size_t count;
+    size_t missing;
+};
+
+static void on_compare(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct comparison *c = data;
+    assert_null(err);
+    c->is_done = true;
+    c->count = reply->count;
+    for (size_t i = 0; i < reply->count; i++) {
+        c->missing += owner_find(0, owner.count, reply->kvs[i].key) == owner.count;
+    }
+}
+
+static bool is_compared(const void *data)
+{
+    return ((const struct comparison *)data)->is_done;
+}
+
+void bed_expect_same(const char *prefix)
+{
+    char end[32];
+    struct comparison c = {.is_done = false};
+    const struct etcd_range range = {.key = slice_str(prefix),
+                                     .range_end = etcd_prefix_end(slice_str(prefix), end),
+                                     .revision = owner.revision};
+    etcd_range(bed.writer, &range, on_compare, &c);
+    loop_until(bed.loop, is_compared, &c);
+    assert_int_equal(owner.count, c.count);
+    assert_int_equal(c.missing, 0);
+}
+
+/* ---- While the mirror stands still ---- */
+
+struct aside aside_open(void)
+{
+    struct aside a = {.loop = ev_loop_new(EVFLAG_AUTO)};
+    a.etcd = sync_client(a.loop, etcd_proc_url(bed.proc), MIRROR_BED_TIMEOUT_MS);
+    return a;
+}
+
+void aside_close(struct aside *a)
+{
+    etcd_free(a->etcd);
+    ev_loop_destroy(a->loop);
+}
+
+static bool is_same_revision(int64_t revision, int64_t wanted)
+{
+    assert_true(revision <= wanted);
+    return revision == wanted;
+}
+
+/* Writes until the store's revision is the one given. */
+void aside_write_up_to(const struct aside *a, const char *key, int64_t revision)
+{
+    while (!is_same_revision(sync_put(a->loop, a->etcd, key, slice_str("v")), revision)) {
+    }
+}
+
+/* ---- Keys ---- */
+
+bool owner_has(const char *key)
+{
+    return owner_find(0, owner.count, slice_str(key)) < owner.count;
+}
+
+void bed_lose_etcd(void)
+{
+    owner.downs = 0;
+    etcd_proc_kill(bed.proc);
+    loop_until(bed.loop, bed_is_down, NULL);
+}
+
+void bed_put_store_key(const char *id)
+{
+    sync_put(bed.loop, bed.writer, "/key/of/store", slice_str(id));
+}

@@ -1,0 +1,152 @@
+#include "exechealthz/dns_message.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { ID = 0x1234 };
+
+/* a.b, SRV. */
+static const struct dns_question question = {
+    .name = {.len = 5, .wire = {1, 'a', 1, 'b', 0}},
+    .type = DNS_TYPE_SRV,
+};
+
+static void test_query(void **state)
+{
+    (void)state;
+    static const uint8_t want[] = {0x12, 0x34, 1,   0, 0,   1, 0, 0,  0, 0, 0,
+                                   0,    1,    'a', 1, 'b', 0, 0, 33, 0, 1};
+    uint8_t query[DNS_QUERY_MAX];
+    assert_int_equal(dns_query_write(&question, ID, query), sizeof(want));
+    assert_memory_equal(query, want, sizeof(want));
+}
+
+static void test_longest_query(void **state)
+{
+    (void)state;
+    struct dns_question longest = {.type = DNS_TYPE_A, .name = {.len = 1}};
+    uint8_t query[DNS_QUERY_MAX];
+    while (dname_prepend(&longest.name, slice_str("x"))) {
+    }
+    assert_int_equal(longest.name.len, DNAME_MAX);
+    assert_int_equal(dns_query_write(&longest, ID, query), DNS_QUERY_MAX);
+}
+
+#define Q        "\1a\1b\0\0\x21\0\1"
+#define RECORD   "\xc0\x0c\0\1\0\1\0\0\0\x1e\0\4\x0a\0\0\1"
+#define BYTES(s) (const uint8_t *)(s), sizeof(s) - 1
+
+static void test_reply(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const uint8_t *bytes;
+        size_t len;
+        enum dns_reply_kind kind;
+        struct dns_reply reply;
+    } cases[] = {
+        {"an answer",
+         BYTES("\x12\x34\x85\x80\0\1\0\1\0\0\0\0" Q RECORD),
+         DNS_REPLY_READ,
+         {.answers = 1}},
+        {"two answers and more behind",
+         BYTES("\x12\x34\x85\x80\0\1\0\2\0\0\0\1" Q RECORD RECORD),
+         DNS_REPLY_READ,
+         {.answers = 2}},
+        {"the question in capitals",
+         BYTES("\x12\x34\x80\0\0\1\0\1\0\0\0\0\1A\1B\0\0\x21\0\1" RECORD),
+         DNS_REPLY_READ,
+         {.answers = 1}},
+        {"no answer", BYTES("\x12\x34\x85\x80\0\1\0\0\0\0\0\0" Q), DNS_REPLY_READ, {0}},
+        {"NXDOMAIN",
+         BYTES("\x12\x34\x85\x83\0\1\0\0\0\0\0\0" Q),
+         DNS_REPLY_READ,
+         {.rcode = DNS_RCODE_NXDOMAIN}},
+        {"truncated",
+         BYTES("\x12\x34\x87\x80\0\1\0\0\0\0\0\0" Q),
+         DNS_REPLY_READ,
+         {.is_truncated = true}},
+        {"an error without the question",
+         BYTES("\x12\x34\x80\1\0\0\0\0\0\0\0\0"),
+         DNS_REPLY_READ,
+         {.rcode = DNS_RCODE_FORMERR}},
+        {"no question", BYTES("\x12\x34\x80\0\0\0\0\0\0\0\0\0"), DNS_REPLY_FOREIGN, {0}},
+        {"another id", BYTES("\x12\x35\x85\x80\0\1\0\1\0\0\0\0" Q RECORD), DNS_REPLY_FOREIGN, {0}},
+        {"a query", BYTES("\x12\x34\x05\x80\0\1\0\1\0\0\0\0" Q RECORD), DNS_REPLY_FOREIGN, {0}},
+        {"another opcode",
+         BYTES("\x12\x34\xa5\x80\0\1\0\1\0\0\0\0" Q RECORD),
+         DNS_REPLY_FOREIGN,
+         {0}},
+        {"another name",
+         BYTES("\x12\x34\x85\x80\0\1\0\0\0\0\0\0\1a\1c\0\0\x21\0\1"),
+         DNS_REPLY_FOREIGN,
+         {0}},
+        {"another type",
+         BYTES("\x12\x34\x85\x80\0\1\0\0\0\0\0\0\1a\1b\0\0\1\0\1"),
+         DNS_REPLY_FOREIGN,
+         {0}},
+        {"another class",
+         BYTES("\x12\x34\x85\x80\0\1\0\0\0\0\0\0\1a\1b\0\0\x21\0\3"),
+         DNS_REPLY_FOREIGN,
+         {0}},
+        {"two questions", BYTES("\x12\x34\x85\x80\0\2\0\0\0\0\0\0" Q Q), DNS_REPLY_FOREIGN, {0}},
+        {"a question cut off",
+         BYTES("\x12\x34\x85\x80\0\1\0\0\0\0\0\0\1a\1b\0\0\x21\0"),
+         DNS_REPLY_FOREIGN,
+         {0}},
+        {"a header cut off", BYTES("\x12\x34\x85\x80\0\1\0\0\0\0\0"), DNS_REPLY_FOREIGN, {0}},
+        {"nothing", BYTES(""), DNS_REPLY_FOREIGN, {0}},
+        {"fewer answers than said",
+         BYTES("\x12\x34\x85\x80\0\1\xff\xff\0\0\0\0" Q RECORD),
+         DNS_REPLY_MALFORMED,
+         {0}},
+        {"an answer cut off",
+         BYTES("\x12\x34\x85\x80\0\1\0\1\0\0\0\0" Q "\xc0\x0c\0\1\0\1\0\0\0\x1e\0\4\x0a\0\0"),
+         DNS_REPLY_MALFORMED,
+         {0}},
+        {"a name that points forward",
+         BYTES("\x12\x34\x85\x80\0\1\0\1\0\0\0\0" Q "\xc0\x30\0\1\0\1\0\0\0\x1e\0\0"),
+         DNS_REPLY_MALFORMED,
+         {0}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct dns_reply reply = {0};
+        if (dns_reply_read(&question, ID, cases[i].bytes, cases[i].len, &reply) != cases[i].kind ||
+            reply.rcode != cases[i].reply.rcode || reply.answers != cases[i].reply.answers ||
+            reply.is_truncated != cases[i].reply.is_truncated) {
+            fail_msg("%s: rcode %u, %u answers", cases[i].name, reply.rcode, reply.answers);
+        }
+    }
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    char text[DNS_RCODE_TEXT_MAX];
+    uint16_t type = 0;
+    assert_string_equal(dns_rcode_text(DNS_RCODE_NXDOMAIN, text), "NXDOMAIN");
+    assert_string_equal(dns_rcode_text(15, text), "RCODE15");
+    assert_true(dns_type_from_text(slice_str("aaaa"), &type));
+    assert_int_equal(type, DNS_TYPE_AAAA);
+    assert_string_equal(dns_type_text(type), "AAAA");
+    assert_false(dns_type_from_text(slice_str("AA"), &type));
+    assert_false(dns_type_from_text(slice_str(""), &type));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_query),
+        cmocka_unit_test(test_longest_query),
+        cmocka_unit_test(test_reply),
+        cmocka_unit_test(test_words),
+    };
+    return cmocka_run_group_tests_name("exechealthz dns_message", tests, NULL, NULL);
+}
