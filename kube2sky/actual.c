@@ -5,10 +5,14 @@
 
 #include "common/xalloc.h"
 
+/* Places of deleted keys are given up together, so that an owner which loses 100,000 keys one by
+ * one does not move the rest 100,000 times; but not so few that each deletion does it. */
+enum { DELETED_KEPT = 16 };
+
 void actual_fini(struct actual_keys *actual)
 {
-    for (size_t i = 0; i < actual->count; i++) {
-        free(actual->keys[i].suffix);
+    for (size_t i = 0; i < actual->used; i++) {
+        free(actual->keys[i]);
     }
     free(actual->keys);
     *actual = (struct actual_keys){.keys = NULL};
@@ -24,18 +28,18 @@ uint64_t actual_value_hash(struct slice value)
     return hash;
 }
 
-/* Where the suffix is, or belongs. */
+/* Where the suffix is, deleted or not, or belongs. */
 static size_t position(const struct actual_keys *actual, struct slice suffix, bool *ret_found)
 {
-    size_t low = 0, high = actual->count;
+    size_t low = 0, high = actual->used;
     *ret_found = false;
     /* In order, as a full read and our own transactions bring them. */
-    if (high && slice_compare(actual_suffix(&actual->keys[high - 1]), suffix) < 0) {
+    if (high && slice_compare(actual_suffix(actual->keys[high - 1]), suffix) < 0) {
         return high;
     }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int d = slice_compare(actual_suffix(&actual->keys[middle]), suffix);
+        int d = slice_compare(actual_suffix(actual->keys[middle]), suffix);
         if (d == 0) {
             *ret_found = true;
             return middle;
@@ -49,68 +53,96 @@ static size_t position(const struct actual_keys *actual, struct slice suffix, bo
     return low;
 }
 
+static bool is_deleted(const struct actual_key *key)
+{
+    return key->value.generation == 0;
+}
+
 const struct actual_key *actual_find(const struct actual_keys *actual, struct slice suffix)
 {
     bool found;
     size_t at = position(actual, suffix, &found);
-    return found ? &actual->keys[at] : NULL;
+    return found && !is_deleted(actual->keys[at]) ? actual->keys[at] : NULL;
 }
 
-static void insert(struct actual_keys *actual, size_t at, const struct actual_key *key)
+const struct actual_key *actual_next(const struct actual_keys *actual, size_t *at)
 {
-    if (actual->count == actual->cap) {
-        actual->cap = actual->cap ? actual->cap * 2 : 2;
-        actual->keys = xrealloc_array(actual->keys, actual->cap, sizeof(*actual->keys));
+    while (*at < actual->used && is_deleted(actual->keys[*at])) {
+        (*at)++;
     }
-    memmove(&actual->keys[at + 1], &actual->keys[at], (actual->count - at) * sizeof(*actual->keys));
-    actual->keys[at] = *key;
+    return *at < actual->used ? actual->keys[*at] : NULL;
+}
+
+static void insert(struct actual_keys *actual, size_t at, struct slice suffix,
+                   const struct actual_value *value)
+{
+    struct actual_key *key = xmalloc(sizeof(*key) + suffix.len);
+    key->value = *value;
+    key->suffix_len = (uint32_t)suffix.len;
+    memcpy(key->suffix, suffix.ptr, suffix.len);
+    if (actual->used == actual->cap) {
+        actual->cap = actual->cap ? actual->cap * 2 : 2;
+        actual->keys = xrealloc_array(actual->keys, actual->cap, sizeof(struct actual_key *));
+    }
+    memmove(&actual->keys[at + 1], &actual->keys[at],
+            (actual->used - at) * sizeof(struct actual_key *));
+    actual->keys[at] = key;
+    actual->used++;
     actual->count++;
 }
 
-bool actual_put(struct actual_keys *actual, struct slice suffix, struct slice value,
-                uint32_t generation)
+bool actual_put(struct actual_keys *actual, struct slice suffix, const struct actual_value *value)
 {
     bool found;
     size_t at = position(actual, suffix, &found);
-    struct actual_key key = {
-        .suffix_len = (uint32_t)suffix.len,
-        .generation = generation,
-        .value_hash = actual_value_hash(value),
-    };
-    if (found) {
-        bool changed = actual->keys[at].value_hash != key.value_hash;
-        key.suffix = actual->keys[at].suffix;
-        actual->keys[at] = key;
-        return changed;
+    if (!found) {
+        insert(actual, at, suffix, value);
+        return true;
     }
-    key.suffix = xstrndup(suffix.ptr, suffix.len);
-    insert(actual, at, &key);
-    return true;
+    struct actual_key *key = actual->keys[at];
+    bool has_changed = is_deleted(key) || key->value.hash != value->hash;
+    actual->count += is_deleted(key);
+    key->value = *value;
+    return has_changed;
+}
+
+/* Keeps the keys of one generation, or with 0 all that are not deleted. */
+static void keep(struct actual_keys *actual, uint32_t generation)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < actual->used; i++) {
+        uint32_t of_key = actual->keys[i]->value.generation;
+        if (of_key != 0 && (generation == 0 || of_key == generation)) {
+            actual->keys[kept++] = actual->keys[i];
+        } else {
+            free(actual->keys[i]);
+        }
+    }
+    actual->used = kept;
+    actual->count = kept;
 }
 
 bool actual_delete(struct actual_keys *actual, struct slice suffix)
 {
     bool found;
     size_t at = position(actual, suffix, &found);
-    if (!found) {
+    if (!found || is_deleted(actual->keys[at])) {
         return false;
     }
-    free(actual->keys[at].suffix);
+    actual->keys[at]->value.generation = 0;
     actual->count--;
-    memmove(&actual->keys[at], &actual->keys[at + 1], (actual->count - at) * sizeof(*actual->keys));
+    size_t deleted = actual->used - actual->count;
+    if (actual->count == 0) {
+        actual_fini(actual);
+    } else if (deleted > DELETED_KEPT && deleted > actual->count) {
+        keep(actual, 0);
+    }
     return true;
 }
 
 size_t actual_sweep(struct actual_keys *actual, uint32_t generation)
 {
-    size_t kept = 0, before = actual->count;
-    for (size_t i = 0; i < before; i++) {
-        if (actual->keys[i].generation == generation) {
-            actual->keys[kept++] = actual->keys[i];
-        } else {
-            free(actual->keys[i].suffix);
-        }
-    }
-    actual->count = kept;
-    return before - kept;
+    size_t before = actual->count;
+    keep(actual, generation);
+    return before - actual->count;
 }

@@ -29,6 +29,10 @@ void desired_fini(struct desired *desired)
 
 void desired_clear(struct desired *desired)
 {
+    if (desired->bytes.cap > DESIRED_KEPT_BYTES) {
+        desired_fini(desired);
+        desired_init(desired);
+    }
     buf_clear(&desired->bytes);
     desired->count = 0;
 }

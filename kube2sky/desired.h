@@ -1,5 +1,5 @@
 /* The keys one owner should have in etcd and what they should say: naming fills it, plan compares
- * it with what is there. Pure; memory is kept between uses. */
+ * it with what is there. Pure; memory is kept between uses, as far as it is of ordinary size. */
 #ifndef KUBE2SKY_DESIRED_H
 #define KUBE2SKY_DESIRED_H
 
@@ -13,6 +13,10 @@
  * holds a fiftieth of it. Without a limit one Endpoints object of the API's 1.5 MB, its addresses
  * times its ports, would be 100 million keys. */
 enum { DESIRED_MAX = 100000 };
+
+/* As much as is kept between uses, here and in claims: one Service of 20,000 endpoints must not set
+ * the size of the process for good. */
+enum { DESIRED_KEPT_BYTES = 1024 * 1024 };
 
 struct desired {
     struct buf bytes; /* key, value, key, value, ... */

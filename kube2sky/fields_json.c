@@ -69,35 +69,35 @@ int fields_get_array(const json_t *object, const char *key, json_t **ret_value, 
     return get_member(object, key, JSON_ARRAY, "an array", ret_value, err);
 }
 
-static int copy_string(const json_t *string, const char *key, char **ret_text, struct err *err)
+static int take_string(const json_t *string, const char *key, const char **ret_text,
+                       struct err *err)
 {
     const char *text = json_string_value(string);
     size_t len = json_string_length(string);
     if (memchr(text, '\0', len)) {
         return err_set(err, ERR_SYNTAX, "%s: holds a NUL", key);
     }
-    *ret_text = xstrndup(text, len);
+    *ret_text = text;
     return 0;
 }
 
-int fields_get_string(const json_t *object, const char *key, char **ret_text, struct err *err)
+int fields_get_string(const json_t *object, const char *key, const char **ret_text, struct err *err)
 {
     json_t *value = NULL;
     int rc = get_member(object, key, JSON_STRING, "a string", &value, err);
     if (rc == 0 && value) {
-        rc = copy_string(value, key, ret_text, err);
+        rc = take_string(value, key, ret_text, err);
     } else if (rc == 0) {
-        *ret_text = xstrdup("");
+        *ret_text = "";
     }
     return rc;
 }
 
-int fields_get_version(const json_t *metadata, char **ret_version, struct err *err)
+int fields_get_version(const json_t *metadata, const char **ret_version, struct err *err)
 {
-    char *version = NULL;
+    const char *version = NULL;
     int rc = fields_get_string(metadata, "resourceVersion", &version, err);
     if (rc == 0 && strlen(version) > KUBE_VERSION_MAX) {
-        free(version);
         return err_set(err, ERR_TOO_LARGE, "resourceVersion: longer than %d bytes",
                        KUBE_VERSION_MAX);
     }
@@ -114,7 +114,9 @@ int fields_get_bool(const json_t *object, const char *key, bool *ret_value, stru
         return err_set(err, ERR_SYNTAX, "%s: expected a boolean, found %s", key,
                        fields_type_name(value));
     }
-    *ret_value = json_is_true(value);
+    if (json_is_boolean(value)) {
+        *ret_value = json_is_true(value);
+    }
     return 0;
 }
 
@@ -146,7 +148,7 @@ int fields_get_element_object(const json_t *array, const char *key, size_t i, js
     return 0;
 }
 
-int fields_get_element_string(const json_t *array, const char *key, size_t i, char **ret_text,
+int fields_get_element_string(const json_t *array, const char *key, size_t i, const char **ret_text,
                               struct err *err)
 {
     const json_t *element = json_array_get(array, i);
@@ -154,5 +156,5 @@ int fields_get_element_string(const json_t *array, const char *key, size_t i, ch
         return err_set(err, ERR_SYNTAX, "%s[%zu]: expected a string, found %s", key, i,
                        fields_type_name(element));
     }
-    return copy_string(element, key, ret_text, err);
+    return take_string(element, key, ret_text, err);
 }

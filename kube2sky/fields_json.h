@@ -25,23 +25,26 @@ int fields_get_object(const json_t *object, const char *key, json_t **ret_value,
 int fields_get_array(const json_t *object, const char *key, json_t **ret_value,
                      struct err *err) MUST_CHECK;
 
-/* Owned by the caller; "" when absent. One that holds a NUL is refused rather than cut. */
-int fields_get_string(const json_t *object, const char *key, char **ret_text,
+/* Borrowed from object; "" when absent. One that holds a NUL is refused rather than cut. */
+int fields_get_string(const json_t *object, const char *key, const char **ret_text,
                       struct err *err) MUST_CHECK;
 
 /* resourceVersion; "" when absent. Longer than KUBE_VERSION_MAX: ERR_TOO_LARGE. */
-int fields_get_version(const json_t *metadata, char **ret_version, struct err *err) MUST_CHECK;
+int fields_get_version(const json_t *metadata, const char **ret_version,
+                       struct err *err) MUST_CHECK;
 
-/* false when absent; 0 when absent. */
+/* *ret_value stays as it is when absent. */
 int fields_get_bool(const json_t *object, const char *key, bool *ret_value,
                     struct err *err) MUST_CHECK;
+
+/* 0 when absent. */
 int fields_get_port(const json_t *object, const char *key, int32_t *ret_port,
                     struct err *err) MUST_CHECK;
 
 /* The i-th element of the array called key. */
 int fields_get_element_object(const json_t *array, const char *key, size_t i, json_t **ret_object,
                               struct err *err) MUST_CHECK;
-int fields_get_element_string(const json_t *array, const char *key, size_t i, char **ret_text,
+int fields_get_element_string(const json_t *array, const char *key, size_t i, const char **ret_text,
                               struct err *err) MUST_CHECK;
 
 /* "a string", "an object", ... */

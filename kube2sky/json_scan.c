@@ -88,34 +88,24 @@ static bool take_value(struct json_scan *scan, struct slice *ret_value)
     return ok;
 }
 
-static struct json_scan begin(struct slice text, char open, char close)
+struct json_scan json_scan_object(struct slice text)
 {
-    struct json_scan scan = {.close = close, .is_first = true, .failed = true};
+    struct json_scan scan = {.is_first = true, .failed = true};
     if (text.len > 0) {
         scan.pos = text.ptr;
         scan.end = text.ptr + text.len;
-        scan.failed = !take(&scan, open);
+        scan.failed = !take(&scan, '{');
     }
     return scan;
 }
 
-struct json_scan json_scan_object(struct slice text)
-{
-    return begin(text, '{', '}');
-}
-
-struct json_scan json_scan_array(struct slice text)
-{
-    return begin(text, '[', ']');
-}
-
-/* True when another member or element has to follow. */
+/* True when another member has to follow. */
 static bool has_next(struct json_scan *scan)
 {
     if (scan->failed || scan->is_done) {
         return false;
     }
-    if (take(scan, scan->close)) {
+    if (take(scan, '}')) {
         scan->is_done = true;
         skip_blanks(scan);
         scan->failed = scan->pos != scan->end;
@@ -127,15 +117,6 @@ static bool has_next(struct json_scan *scan)
     }
     scan->is_first = false;
     return true;
-}
-
-bool json_scan_element(struct json_scan *scan, struct slice *ret_value)
-{
-    if (!has_next(scan)) {
-        return false;
-    }
-    scan->failed = !take_value(scan, ret_value);
-    return !scan->failed;
 }
 
 bool json_scan_member(struct json_scan *scan, struct slice *ret_key, struct slice *ret_value)

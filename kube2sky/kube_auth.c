@@ -1,31 +1,20 @@
 #include "kube2sky/kube_auth.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/addr.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
-#include "common/log.h"
 #include "common/http_url.h"
+#include "common/tls_pem.h"
 #include "common/xalloc.h"
 #include "kube2sky/kube_auth_config.h"
-
-/* A bundle of all public authorities is 220 KB, a token 1 KB, a large kubeconfig some 10 KB. */
-enum { FILE_BYTES_MAX = 1024 * 1024 };
-
-/* A text that may come from a file. */
-struct source_text {
-    char *path; /* NULL: text was given directly, or there is none */
-    char *text; /* NULL: none */
-    struct stat stat;
-};
+#include "kube2sky/kube_auth_text.h"
 
 struct kube_auth {
+    char *kubecfg_file; /* NULL: none was given */
     char *server;
     char *username;
     char *password;
@@ -33,114 +22,11 @@ struct kube_auth {
     char *tls_server_name;
     bool is_unverified;
     bool is_refused;
-    struct source_text token;
-    struct source_text ca;
-    struct source_text cert;
-    struct source_text key;
+    struct kube_auth_text token;
+    struct kube_auth_text ca;
+    struct kube_auth_text cert;
+    struct kube_auth_text key;
 };
-
-/* ---- Files ---- */
-
-static int read_all(int fd, struct buf *out, struct err *err)
-{
-    for (;;) {
-        uint8_t chunk[4096];
-        ssize_t n = read(fd, chunk, sizeof(chunk));
-        if (n < 0) {
-            return err_set(err, -errno, "%s", strerror(errno));
-        }
-        if (n == 0) {
-            return 0;
-        }
-        buf_append(out, chunk, (size_t)n);
-        if (out->failed) {
-            return err_set(err, ERR_TOO_LARGE, "longer than %d bytes", FILE_BYTES_MAX);
-        }
-    }
-}
-
-/* *ret_text (owned) has no NUL in it. */
-static int read_file(const char *path, char **ret_text, struct stat *ret_stat, struct err *err)
-{
-    CLEANUP_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct buf content;
-    if (fd < 0 || fstat(fd, ret_stat) < 0) {
-        return err_set(err, -errno, "%s", strerror(errno));
-    }
-    buf_init(&content, FILE_BYTES_MAX);
-    int rc = read_all(fd, &content, err);
-    if (rc == 0 && content.len > 0 && memchr(content.data, '\0', content.len)) {
-        rc = err_set(err, ERR_SYNTAX, "not a text file");
-    }
-    if (rc == 0) {
-        *ret_text = xstrdup(buf_cstr(&content));
-    }
-    buf_fini(&content);
-    return rc;
-}
-
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
-/* ---- What a text must be. Each may shorten it in place. ---- */
-
-typedef int (*check_fn)(char *text, struct err *err);
-
-static int check_pem(char *text, struct err *err)
-{
-    return strstr(text, "-----BEGIN ") ? 0 : err_set(err, ERR_SYNTAX, "expected PEM text");
-}
-
-/* It becomes a header line: nothing may be in it that ends one. */
-static int check_token(char *text, struct err *err)
-{
-    size_t blanks = strspn(text, " \t\r\n");
-    size_t len = strlen(text);
-    while (len > blanks && strchr(" \t\r\n", text[len - 1])) {
-        len--;
-    }
-    memmove(text, text + blanks, len - blanks);
-    text[len - blanks] = '\0';
-    for (const char *c = text; *c; c++) {
-        if (*c <= ' ' || *c >= 0x7f) {
-            return err_set(err, ERR_SYNTAX, "expected a token: one word of printable ASCII");
-        }
-    }
-    return *text ? 0 : err_set(err, ERR_SYNTAX, "expected a token, found nothing");
-}
-
-static int load(struct source_text *source, check_fn check, struct err *err)
-{
-    char *text = NULL;
-    int rc = read_file(source->path, &text, &source->stat, err);
-    if (rc == 0) {
-        rc = check(text, err);
-    }
-    if (rc < 0) {
-        free(text);
-        return err_wrap(err, rc, "%s", source->path);
-    }
-    free(source->text);
-    source->text = text;
-    return 0;
-}
-
-static void refresh(struct source_text *source, check_fn check, bool is_forced)
-{
-    struct stat now;
-    struct err err = {0};
-    if (!source->path || stat(source->path, &now) < 0 ||
-        (!is_forced && is_same_file(&now, &source->stat))) {
-        return;
-    }
-    static struct log_limit limit = {.burst = 2};
-    if (load(source, check, &err) < 0 && log_limit_pass(&limit)) {
-        log_warn("keeping what a credential file said before", LOG_STR("reason", err.msg));
-    }
-}
 
 /* ---- The three ways ---- */
 
@@ -148,7 +34,7 @@ static void refresh(struct source_text *source, check_fn check, bool is_forced)
 static char *expand_variables(const char *text)
 {
     struct buf out;
-    buf_init(&out, FILE_BYTES_MAX);
+    buf_init(&out, KUBE_AUTH_FILE_BYTES_MAX);
     while (*text) {
         bool has_brace = text[0] == '$' && text[1] == '{';
         const char *name = text + (has_brace ? 2 : 1);
@@ -193,18 +79,26 @@ static char *resolve_path(const char *base_file, const char *path)
     return xasprintf("%.*s/%s", (int)(slash - base_file), base_file, path);
 }
 
-/* Data given in the kubeconfig itself comes before a file, as for kubectl. Takes data. */
-static int set_text(struct source_text *source, const char *key, const char *kubecfg_file,
-                    char *data, const char *file, check_fn check, struct err *err)
+/* A text of the kubeconfig, given in itself or as the name of a file. */
+struct given {
+    const char *data_key; /* as the kubeconfig calls them, for messages */
+    const char *file_key;
+    char **data;
+    const char *file;
+    kube_auth_check check;
+};
+
+/* Data comes before a file, as for kubectl; it is taken from the config. */
+static int set_text(struct kube_auth_text *text, const char *kubecfg_file,
+                    const struct given *given, struct err *err)
 {
-    source->text = data;
-    if (!data && !file) {
-        return 0;
+    const char *key = *given->data ? given->data_key : given->file_key;
+    int rc = 0;
+    if (*given->data) {
+        rc = kube_auth_text_given(text, given->check, kubecfg_file, STEAL(*given->data), err);
+    } else if (given->file) {
+        rc = kube_auth_text_load(text, given->check, resolve_path(kubecfg_file, given->file), err);
     }
-    if (!data) {
-        source->path = resolve_path(kubecfg_file, file);
-    }
-    int rc = data ? check(data, err) : load(source, check, err);
     return rc < 0 ? err_wrap(err, rc, "%s", key) : 0;
 }
 
@@ -212,45 +106,58 @@ static int set_text(struct source_text *source, const char *key, const char *kub
 static int set_token(struct kube_auth *auth, const char *kubecfg_file,
                      struct kube_auth_config *config, struct err *err)
 {
-    char *token = config->token_file ? NULL : STEAL(config->token);
-    return set_text(&auth->token, config->token_file ? "tokenFile" : "token", kubecfg_file, token,
-                    config->token_file, check_token, err);
+    char *none = NULL;
+    const struct given token = {"token", "tokenFile", config->token_file ? &none : &config->token,
+                                config->token_file, kube_auth_check_token};
+    return set_text(&auth->token, kubecfg_file, &token, err);
 }
 
-static int set_texts(struct kube_auth *auth, const char *kubecfg_file,
-                     struct kube_auth_config *config, struct err *err)
+static int set_certificates(struct kube_auth *auth, const char *kubecfg_file,
+                            struct kube_auth_config *config, struct err *err)
 {
-    int rc = set_token(auth, kubecfg_file, config, err);
-    if (rc == 0) {
-        rc = set_text(&auth->ca, "certificate-authority", kubecfg_file, STEAL(config->ca_data),
-                      config->ca_file, check_pem, err);
+    const struct given ca = {"certificate-authority-data", "certificate-authority",
+                             &config->ca_data, config->ca_file, kube_auth_check_certificates};
+    const struct given cert = {"client-certificate-data", "client-certificate", &config->cert_data,
+                               config->cert_file, kube_auth_check_certificates};
+    const struct given key = {"client-key-data", "client-key", &config->key_data, config->key_file,
+                              kube_auth_check_key};
+    int rc;
+    if ((rc = set_text(&auth->ca, kubecfg_file, &ca, err)) < 0 ||
+        (rc = set_text(&auth->cert, kubecfg_file, &cert, err)) < 0 ||
+        (rc = set_text(&auth->key, kubecfg_file, &key, err)) < 0) {
+        return rc;
     }
-    if (rc == 0) {
-        rc = set_text(&auth->cert, "client-certificate", kubecfg_file, STEAL(config->cert_data),
-                      config->cert_file, check_pem, err);
+    if (!auth->cert.text != !auth->key.text) {
+        return err_set(err, ERR_SYNTAX, "client-certificate and client-key: expected both or none");
     }
-    if (rc == 0) {
-        rc = set_text(&auth->key, "client-key", kubecfg_file, STEAL(config->key_data),
-                      config->key_file, check_pem, err);
+    rc = auth->cert.text ? tls_pem_check_pair(auth->cert.text, auth->key.text, err) : 0;
+    return rc < 0 ? err_wrap(err, rc, "client-key") : 0;
+}
+
+static int set_urls(struct kube_auth *auth, const struct kube_auth_config *config, struct err *err)
+{
+    int rc = config->server ? http_url_base(config->server, &auth->server, err) : 0;
+    if (rc < 0) {
+        return err_wrap(err, rc, "server");
     }
-    if (rc == 0 && !auth->cert.text != !auth->key.text) {
-        rc = err_set(err, ERR_SYNTAX, "client-certificate and client-key: expected both or none");
-    }
-    return rc;
+    rc = config->proxy_url ? http_url_proxy(config->proxy_url, &auth->proxy_url, err) : 0;
+    return rc < 0 ? err_wrap(err, rc, "proxy-url") : 0;
 }
 
 static int use_config(struct kube_auth *auth, const char *kubecfg_file,
                       struct kube_auth_config *config, struct err *err)
 {
+    auth->kubecfg_file = xstrdup(kubecfg_file);
     auth->username = STEAL(config->username);
     auth->password = STEAL(config->password);
-    auth->proxy_url = STEAL(config->proxy_url);
     auth->tls_server_name = STEAL(config->tls_server_name);
     auth->is_unverified = config->is_unverified;
-    int rc = set_texts(auth, kubecfg_file, config, err);
-    if (rc == 0 && config->server) {
-        rc = http_url_base(config->server, &auth->server, err);
-        rc = rc < 0 ? err_wrap(err, rc, "server") : 0;
+    int rc = set_urls(auth, config, err);
+    if (rc == 0) {
+        rc = set_certificates(auth, kubecfg_file, config, err);
+    }
+    if (rc == 0) {
+        rc = set_token(auth, kubecfg_file, config, err);
     }
     return rc;
 }
@@ -261,7 +168,7 @@ static int use_kubeconfig(struct kube_auth *auth, const struct kube_auth_source 
     CLEANUP_FREE char *text = NULL;
     struct kube_auth_config config = {0};
     struct stat ignored;
-    int rc = read_file(source->kubecfg_file, &text, &ignored, err);
+    int rc = kube_auth_read_file(source->kubecfg_file, &text, &ignored, err);
     if (rc == 0) {
         rc = kube_auth_config_parse(slice_str(text), &config, err);
     }
@@ -295,10 +202,12 @@ static int use_service_account(struct kube_auth *auth, const char *dir, struct e
     if (rc < 0) {
         return err_wrap(err, rc, "KUBERNETES_SERVICE_HOST, KUBERNETES_SERVICE_PORT");
     }
-    auth->token.path = xasprintf("%s/token", dir);
-    auth->ca.path = xasprintf("%s/ca.crt", dir);
-    if ((rc = load(&auth->token, check_token, err)) < 0 ||
-        (rc = load(&auth->ca, check_pem, err)) < 0) {
+    rc = kube_auth_text_load(&auth->token, kube_auth_check_token, xasprintf("%s/token", dir), err);
+    if (rc == 0) {
+        rc = kube_auth_text_load(&auth->ca, kube_auth_check_certificates,
+                                 xasprintf("%s/ca.crt", dir), err);
+    }
+    if (rc < 0) {
         return err_wrap(err, rc, "service account");
     }
     return 0;
@@ -329,19 +238,14 @@ int kube_auth_new(const struct kube_auth_source *given, struct kube_auth **ret_a
     return 0;
 }
 
-static void free_text(struct source_text *source)
-{
-    free(source->path);
-    free(source->text);
-}
-
 void kube_auth_free(struct kube_auth *auth)
 {
     if (auth) {
-        free_text(&auth->token);
-        free_text(&auth->ca);
-        free_text(&auth->cert);
-        free_text(&auth->key);
+        kube_auth_text_fini(&auth->token);
+        kube_auth_text_fini(&auth->ca);
+        kube_auth_text_fini(&auth->cert);
+        kube_auth_text_fini(&auth->key);
+        free(auth->kubecfg_file);
         free(auth->server);
         free(auth->username);
         free(auth->password);
@@ -358,26 +262,20 @@ const char *kube_auth_server(const struct kube_auth *auth)
     return auth->server;
 }
 
-static struct slice text_slice(const struct source_text *source)
-{
-    return source->text ? slice_str(source->text) : slice_of(NULL, 0);
-}
-
 struct kube_credentials kube_auth_credentials(struct kube_auth *auth)
 {
-    refresh(&auth->token, check_token, auth->is_refused);
-    refresh(&auth->ca, check_pem, auth->is_refused);
-    refresh(&auth->cert, check_pem, auth->is_refused);
-    refresh(&auth->key, check_pem, auth->is_refused);
+    kube_auth_text_refresh(&auth->token, auth->is_refused);
+    kube_auth_text_refresh(&auth->ca, auth->is_refused);
+    kube_auth_text_refresh_pair(&auth->cert, &auth->key, auth->is_refused);
     auth->is_refused = false;
     return (struct kube_credentials){
         .bearer_token = auth->token.text,
         .username = auth->username,
         .password = auth->password,
         .proxy_url = auth->proxy_url,
-        .tls = {.ca = text_slice(&auth->ca),
-                .cert = text_slice(&auth->cert),
-                .key = text_slice(&auth->key),
+        .tls = {.ca = kube_auth_text_slice(&auth->ca),
+                .cert = kube_auth_text_slice(&auth->cert),
+                .key = kube_auth_text_slice(&auth->key),
                 .server_name = auth->tls_server_name,
                 .is_unverified = auth->is_unverified},
     };
@@ -386,4 +284,33 @@ struct kube_credentials kube_auth_credentials(struct kube_auth *auth)
 void kube_auth_refused(struct kube_auth *auth)
 {
     auth->is_refused = true;
+}
+
+/* ---- In words ---- */
+
+void kube_auth_tell_identity(const struct kube_auth *auth, struct buf *out)
+{
+    if (auth->token.text) {
+        buf_printf(out, "the token in %s", auth->token.where);
+    } else if (auth->username) {
+        buf_printf(out, "the user name and password in %s", auth->kubecfg_file);
+    } else if (auth->cert.text) {
+        buf_printf(out, "the client certificate in %s", auth->cert.where);
+    } else {
+        buf_append_str(out, "no credentials");
+    }
+}
+
+void kube_auth_tell_trust(const struct kube_auth *auth, struct buf *out)
+{
+    if (auth->is_unverified) {
+        buf_append_str(out, "any certificate");
+    } else if (auth->ca.text) {
+        buf_printf(out, "the authorities in %s", auth->ca.where);
+    } else {
+        buf_append_str(out, "the authorities of the system");
+    }
+    if (auth->tls_server_name && !auth->is_unverified) {
+        buf_printf(out, " for %s", auth->tls_server_name);
+    }
 }

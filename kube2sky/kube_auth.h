@@ -6,6 +6,7 @@
 #define KUBE2SKY_KUBE_AUTH_H
 
 #include "common/attributes.h"
+#include "common/buf.h"
 #include "common/err.h"
 #include "common/http_client.h"
 
@@ -41,9 +42,14 @@ struct kube_credentials {
     struct http_tls tls;
 };
 
-/* What to send now; borrowed until the next call. A file that has become unreadable, or has no
- * token in it, leaves what it said before. */
+/* What to send now; borrowed until the next call. A file that has become unreadable, or holds
+ * something else now, leaves what it said before. */
 struct kube_credentials kube_auth_credentials(struct kube_auth *auth);
+
+/* For messages: whom we say we are, "the token in /var/run/.../token", and whose certificate we
+ * take, "the authorities in ...". Appended. */
+void kube_auth_tell_identity(const struct kube_auth *auth, struct buf *out);
+void kube_auth_tell_trust(const struct kube_auth *auth, struct buf *out);
 
 /* The server answered 401: files are read again at the next call even if they look unchanged. */
 void kube_auth_refused(struct kube_auth *auth);

@@ -289,7 +289,7 @@ static int read_user(yaml_document_t *document, const yaml_node_t *root, const y
     if (rc == 0) {
         rc = read_fields(document, user, user_fields, ARRAY_LEN(user_fields), config, err);
     }
-    free(name);
+    config->user = name;
     return rc;
 }
 
@@ -361,5 +361,6 @@ void kube_auth_config_fini(struct kube_auth_config *config)
 {
     free_texts(cluster_fields, ARRAY_LEN(cluster_fields), config);
     free_texts(user_fields, ARRAY_LEN(user_fields), config);
+    free(config->user);
     *config = (struct kube_auth_config){0};
 }

@@ -19,6 +19,7 @@ struct kube_auth_config {
     char *tls_server_name;
     char *proxy_url;
     bool is_unverified;
+    char *user; /* its name in the file; NULL: the context has none */
     char *token;
     char *token_file;
     char *cert_file;

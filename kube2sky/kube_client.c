@@ -1,5 +1,6 @@
 #include "kube2sky/kube_client.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,24 +10,23 @@
 #include "common/version.h"
 #include "common/xalloc.h"
 #include "kube2sky/kube_auth.h"
-#include "kube2sky/kube_lines.h"
+#include "kube2sky/kube_frames.h"
 
-/* Each kind of object has a line here and its decoder in kube_object.h; nothing else in this file
- * knows one from another. */
-static const struct {
-    const char *path;
-    const char *name;
-} kinds[KUBE_KIND_COUNT] = {
-    [KUBE_SERVICE] = {"/api/v1/services", "services"},
-    [KUBE_ENDPOINTS] = {"/api/v1/endpoints", "endpoints"},
+static const struct kube_resource resources[KUBE_KIND_COUNT] = {
+    [KUBE_SERVICE] = {KUBE_SERVICE, "/api/v1", "services"},
+    [KUBE_ENDPOINTS] = {KUBE_ENDPOINTS, "/api/v1", "endpoints"},
+    [KUBE_SLICE] = {KUBE_SLICE, "/apis/discovery.k8s.io/v1", "endpointslices"},
+    [KUBE_POD] = {KUBE_POD, "/api/v1", "pods"},
 };
 
-/* 500 Services are 1 MB and 500 Endpoints of a thousand addresses each, as many as Kubernetes puts
- * into one, 100 MB; a server that ignores `limit` sends 150,000 Services in this. */
-enum { PAGE_BYTES_MAX = 256 * 1024 * 1024 };
+#define PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
+#define JSON_TYPE     "application/json"
 
-/* Three times the longest continue token, which is all that may need escaping, and the rest. */
-enum { QUERY_BYTES_MAX = 3 * KUBE_CONTINUE_MAX + 4096 };
+/* Three times what may need escaping at its longest, and the rest. */
+enum { QUERY_BYTES_MAX = 3 * (KUBE_CONTINUE_MAX + KUBE_SELECTOR_MAX + KUBE_VERSION_MAX) + 1024 };
+
+/* Two paths, and some words. */
+enum { TOLD_BYTES_MAX = 2 * PATH_MAX + 256 };
 
 /* The API server gives a list 60 s before it answers 504 itself. */
 enum { LIST_SILENCE_MS = 65000 };
@@ -41,10 +41,10 @@ struct kube_request {
     struct kube_client *client;
     struct http_call *call;
     char *what; /* "GET https://.../api/v1/services", for messages */
-    kube_page_cb on_page;
+    struct kube_list_callbacks list;
     struct kube_watch_callbacks watch;
     void *data;
-    struct kube_lines lines;
+    struct kube_frames frames;
     bool is_delivering; /* a callback is running: the request must outlive it */
     bool is_canceled;
 };
@@ -80,6 +80,11 @@ void kube_client_free(struct kube_client *client)
     }
 }
 
+void kube_client_reload(struct kube_client *client)
+{
+    kube_auth_refused(client->auth);
+}
+
 const char *kube_client_server(const struct kube_client *client)
 {
     return kube_auth_server(client->auth);
@@ -87,7 +92,12 @@ const char *kube_client_server(const struct kube_client *client)
 
 const char *kube_kind_name(enum kube_kind kind)
 {
-    return kinds[kind].name;
+    return resources[kind].name;
+}
+
+const struct kube_resource *kube_resource_of(enum kube_kind kind)
+{
+    return &resources[kind];
 }
 
 /* ---- Errors ---- */
@@ -98,7 +108,7 @@ static const char *status_text(int status)
     case 400:
         return "Bad Request";
     case 401:
-        return "Unauthorized: the credentials are missing, wrong or expired";
+        return "Unauthorized";
     case 403:
         return "Forbidden";
     case 404:
@@ -145,10 +155,26 @@ static struct slice first_line(struct slice body)
     return slice_of(len ? body.ptr : "", len);
 }
 
+/* What was sent or trusted, when the answer was that it is not good enough; else nothing. */
+static void tell_credentials(const struct kube_client *client, const struct http_result *result,
+                             struct buf *out)
+{
+    if (result->status == 401) {
+        buf_append_str(out, "; sent: ");
+        kube_auth_tell_identity(client->auth, out);
+    } else if (result->err.code == ERR_REFUSED) {
+        buf_append_str(out, "; trusted: ");
+        kube_auth_tell_trust(client->auth, out);
+        buf_append_str(out, "; sent: ");
+        kube_auth_tell_identity(client->auth, out);
+    }
+}
+
 /* True, and *ret_err set, when the answer is not what was asked for. */
 static bool is_error(const struct kube_request *request, const struct http_result *result,
                      struct err *ret_err)
 {
+    struct buf told;
     if (result->err.code == 0 && result->status == 200) {
         return false;
     }
@@ -163,7 +189,11 @@ static bool is_error(const struct kube_request *request, const struct http_resul
                 status_text(result->status), said.len ? ": " : "", (int)said.len, said.ptr);
         kube_status_fini(&status);
     }
-    err_wrap(ret_err, ret_err->code, "%s", request->what);
+    buf_init(&told, TOLD_BYTES_MAX);
+    tell_credentials(request->client, result, &told);
+    CLEANUP_FREE char *reason = xasprintf("%s%s", ret_err->msg, buf_cstr(&told));
+    err_set(ret_err, ret_err->code, "%s: %s", request->what, reason);
+    buf_fini(&told);
     return true;
 }
 
@@ -171,7 +201,7 @@ static bool is_error(const struct kube_request *request, const struct http_resul
 
 static void free_request(struct kube_request *request)
 {
-    kube_lines_fini(&request->lines);
+    kube_frames_fini(&request->frames);
     free(request->what);
     free(request);
 }
@@ -190,13 +220,39 @@ static void append_escaped(struct buf *out, const char *text)
     }
 }
 
-static struct kube_request *new_request(struct kube_client *client, enum kube_kind kind, void *data)
+/* `GET <URL>`, without the query. */
+static char *what_is_asked(const struct kube_client *client, const struct kube_resource *resource,
+                           const struct kube_scope *scope)
+{
+    struct buf ns;
+    buf_init(&ns, 3 * KUBE_SELECTOR_MAX);
+    if (*scope->ns) {
+        buf_append_str(&ns, "/namespaces/");
+        append_escaped(&ns, scope->ns);
+    }
+    char *what = xasprintf("GET %s%s%s/%s", kube_client_server(client), resource->group_path,
+                           buf_cstr(&ns), resource->name);
+    buf_fini(&ns);
+    return what;
+}
+
+static void append_selector(struct buf *query, const struct kube_scope *scope)
+{
+    if (*scope->label_selector) {
+        buf_append_str(query, "&labelSelector=");
+        append_escaped(query, scope->label_selector);
+    }
+}
+
+static struct kube_request *new_request(struct kube_client *client,
+                                        const struct kube_resource *resource,
+                                        const struct kube_scope *scope, void *data)
 {
     struct kube_request *request = xcalloc(1, sizeof(*request));
     request->client = client;
-    request->what = xasprintf("GET %s%s", kube_client_server(client), kinds[kind].path);
+    request->what = what_is_asked(client, resource, scope);
     request->data = data;
-    kube_lines_init(&request->lines);
+    kube_frames_init(&request->frames, KUBE_JSON);
     return request;
 }
 
@@ -207,7 +263,6 @@ static void start(struct kube_request *request, const char *query, struct http_c
     struct kube_credentials credentials = kube_auth_credentials(client->auth);
     CLEANUP_FREE char *url = xasprintf("%s?%s", request->what + strlen("GET "), query);
     config->url = url;
-    config->accept = "application/json";
     config->user_agent = client->user_agent;
     config->bearer_token = credentials.bearer_token;
     config->username = credentials.username;
@@ -218,6 +273,63 @@ static void start(struct kube_request *request, const char *query, struct http_c
     request->call = http_call_start(client->http, config);
 }
 
+/* By what the answer says of itself. */
+static int find_encoding(const struct kube_request *request, enum kube_encoding *ret_encoding,
+                         struct err *err)
+{
+    const char *type = http_call_content_type(request->call);
+    struct slice media = slice_of(type, strcspn(type, "; "));
+    if (slice_equal(media, slice_str(PROTOBUF_TYPE))) {
+        *ret_encoding = KUBE_PROTOBUF;
+    } else if (slice_equal(media, slice_str(JSON_TYPE))) {
+        *ret_encoding = KUBE_JSON;
+    } else {
+        return err_set(err, ERR_PROTOCOL,
+                       "%s: the answer's type is `%.100s`: expected " PROTOBUF_TYPE
+                       " or " JSON_TYPE,
+                       request->what, type);
+    }
+    return 0;
+}
+
+static void end_list(struct kube_request *request, int status, const struct err *err)
+{
+    request->list.on_end(request->data, status, err);
+    free_request(request);
+}
+
+/* A callback has run, and may have cancelled the request. */
+static void end_delivery(struct kube_request *request)
+{
+    request->is_delivering = false;
+    if (request->is_canceled) {
+        free_request(request);
+    }
+}
+
+static void on_list_open(void *data)
+{
+    struct kube_request *request = data;
+    enum kube_encoding encoding;
+    struct err err = {0};
+    if (find_encoding(request, &encoding, &err) < 0) {
+        http_call_cancel(request->call);
+        end_list(request, 200, &err);
+        return;
+    }
+    request->is_delivering = true;
+    request->list.on_open(request->data, encoding);
+    end_delivery(request);
+}
+
+static void on_list_data(void *data, struct slice bytes)
+{
+    struct kube_request *request = data;
+    request->is_delivering = true;
+    request->list.on_bytes(request->data, bytes);
+    end_delivery(request);
+}
+
 static void on_list_end(void *data, const struct http_result *result)
 {
     struct kube_request *request = data;
@@ -225,24 +337,26 @@ static void on_list_end(void *data, const struct http_result *result)
     if (result->status == 401) {
         kube_auth_refused(request->client->auth);
     }
-    if (is_error(request, result, &err)) {
-        request->on_page(request->data, slice_of(NULL, 0), &err);
-    } else {
-        request->on_page(request->data, result->body, NULL);
-    }
-    free_request(request);
+    end_list(request, result->status, is_error(request, result, &err) ? &err : NULL);
 }
 
-struct kube_request *kube_client_list(struct kube_client *client, enum kube_kind kind,
-                                      const char *continue_token, kube_page_cb cb, void *data)
+struct kube_request *kube_client_list(struct kube_client *client,
+                                      const struct kube_resource *resource,
+                                      const struct kube_scope *scope, int limit,
+                                      const char *continue_token,
+                                      const struct kube_list_callbacks *callbacks, void *data)
 {
-    struct kube_request *request = new_request(client, kind, data);
-    struct http_call_config config = {
-        .silence_ms = LIST_SILENCE_MS, .body_max = PAGE_BYTES_MAX, .on_end = on_list_end};
+    struct kube_request *request = new_request(client, resource, scope, data);
+    struct http_call_config config = {.accept = PROTOBUF_TYPE ", " JSON_TYPE,
+                                      .silence_ms = LIST_SILENCE_MS,
+                                      .on_open = on_list_open,
+                                      .on_data = on_list_data,
+                                      .on_end = on_list_end};
     struct buf query;
-    request->on_page = cb;
+    request->list = *callbacks;
     buf_init(&query, QUERY_BYTES_MAX);
-    buf_printf(&query, "limit=%d", KUBE_PAGE_OBJECTS);
+    buf_printf(&query, "limit=%d", limit);
+    append_selector(&query, scope);
     if (*continue_token) {
         buf_append_str(&query, "&continue=");
         append_escaped(&query, continue_token);
@@ -254,41 +368,44 @@ struct kube_request *kube_client_list(struct kube_client *client, enum kube_kind
 
 /* ---- Watches ---- */
 
+static void end_watch(struct kube_request *request, int status, const struct err *err)
+{
+    request->watch.on_end(request->data, status, err);
+    free_request(request);
+}
+
 static void on_watch_open(void *data)
 {
     struct kube_request *request = data;
+    struct err err = {0};
+    if (find_encoding(request, &request->frames.encoding, &err) < 0) {
+        http_call_cancel(request->call);
+        end_watch(request, 200, &err);
+        return;
+    }
     request->is_delivering = true;
     request->watch.on_open(request->data);
-    request->is_delivering = false;
-    if (request->is_canceled) {
-        free_request(request);
-    }
-}
-
-static void end_watch(struct kube_request *request, const struct err *err)
-{
-    request->watch.on_end(request->data, err);
-    free_request(request);
+    end_delivery(request);
 }
 
 static void on_watch_data(void *data, struct slice bytes)
 {
     struct kube_request *request = data;
-    struct slice line;
-    kube_lines_push(&request->lines, bytes);
+    struct slice frame;
+    kube_frames_push(&request->frames, bytes);
     request->is_delivering = true;
-    while (!request->is_canceled && kube_lines_next(&request->lines, &line)) {
-        request->watch.on_line(request->data, line);
+    while (!request->is_canceled && kube_frames_next(&request->frames, &frame)) {
+        request->watch.on_frame(request->data, request->frames.encoding, frame);
     }
     request->is_delivering = false;
     if (request->is_canceled) {
         free_request(request);
-    } else if (request->lines.failed) {
+    } else if (request->frames.failed) {
         struct err err = {0};
         err_set(&err, ERR_TOO_LARGE, "%s: an event is longer than %d bytes", request->what,
-                KUBE_LINE_MAX);
+                KUBE_FRAME_MAX);
         http_call_cancel(request->call);
-        end_watch(request, &err);
+        end_watch(request, 200, &err);
     }
 }
 
@@ -299,22 +416,27 @@ static void on_watch_end(void *data, const struct http_result *result)
     if (result->status == 401) {
         kube_auth_refused(request->client->auth);
     }
-    end_watch(request, is_error(request, result, &err) ? &err : NULL);
+    end_watch(request, result->status, is_error(request, result, &err) ? &err : NULL);
 }
 
-struct kube_request *kube_client_watch(struct kube_client *client, enum kube_kind kind,
-                                       const char *resource_version, int timeout_s,
-                                       const struct kube_watch_callbacks *callbacks, void *data)
+struct kube_request *kube_client_watch(struct kube_client *client,
+                                       const struct kube_resource *resource,
+                                       const struct kube_scope *scope, const char *resource_version,
+                                       int timeout_s, const struct kube_watch_callbacks *callbacks,
+                                       void *data)
 {
-    struct kube_request *request = new_request(client, kind, data);
-    struct http_call_config config = {
-        .on_open = on_watch_open, .on_data = on_watch_data, .on_end = on_watch_end};
+    struct kube_request *request = new_request(client, resource, scope, data);
+    struct http_call_config config = {.accept = PROTOBUF_TYPE ";stream=watch, " JSON_TYPE,
+                                      .on_open = on_watch_open,
+                                      .on_data = on_watch_data,
+                                      .on_end = on_watch_end};
     struct buf query;
     request->watch = *callbacks;
     buf_init(&query, QUERY_BYTES_MAX);
     buf_printf(&query,
                "watch=true&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=", timeout_s);
     append_escaped(&query, resource_version);
+    append_selector(&query, scope);
     start(request, buf_cstr(&query), &config);
     buf_fini(&query);
     return request;

@@ -1,17 +1,13 @@
-/* Lists, watch events and Statuses in JSON (kube_object.h). The text is cut into objects by
- * json_scan and each is parsed by itself: what is wrong inside one stays there, and no tree ever
- * holds more than one. */
-#include "kube2sky/kube_object.h"
-
+/* Lists, watch events and Statuses in JSON. The text is cut into objects by its brackets alone and
+ * each is parsed by itself: what is wrong inside one stays there, and no tree ever holds more than
+ * one. */
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
-#include "common/cleanup.h"
 #include "common/xalloc.h"
 #include "kube2sky/fields_json.h"
 #include "kube2sky/json_scan.h"
+#include "kube2sky/kube_codec.h"
 #include "kube2sky/kube_object_json.h"
 
 static void free_json(json_t **json)
@@ -19,13 +15,6 @@ static void free_json(json_t **json)
     json_decref(*json);
 }
 #define CLEANUP_JSON __attribute__((cleanup(free_json)))
-
-static struct kube_object *new_object(enum kube_kind kind)
-{
-    struct kube_object *object = xcalloc(1, sizeof(*object));
-    object->kind = kind;
-    return object;
-}
 
 /* The text between the quotes when value is a string without escapes, as names are; else empty. */
 static struct slice plain_string(struct slice value)
@@ -36,12 +25,12 @@ static struct slice plain_string(struct slice value)
     return slice_of(value.ptr + 1, value.len - 2);
 }
 
-/* "<namespace>/<name>" of an object whose JSON does not parse, as far as its brackets match: its
- * owner has to know which one to keep. "" when it cannot be told. */
-static char *name_in_text(struct slice text)
+/* As far as the brackets match. */
+static struct kube_full_name find_name(struct slice text)
 {
     struct json_scan object = json_scan_object(text);
-    struct slice key, value, metadata = {0}, ns = {0}, name = {0};
+    struct slice key, value, metadata = {0};
+    struct kube_full_name full = {0};
     while (json_scan_member(&object, &key, &value)) {
         if (slice_equal(key, slice_str("metadata"))) {
             metadata = value;
@@ -50,108 +39,262 @@ static char *name_in_text(struct slice text)
     struct json_scan members = json_scan_object(metadata);
     while (json_scan_member(&members, &key, &value)) {
         if (slice_equal(key, slice_str("namespace"))) {
-            ns = plain_string(value);
+            full.ns = plain_string(value);
         } else if (slice_equal(key, slice_str("name"))) {
-            name = plain_string(value);
+            full.name = plain_string(value);
         }
     }
-    if (ns.len == 0 || name.len == 0) {
-        return xstrdup("");
-    }
-    struct buf full;
-    buf_init(&full, ns.len + 1 + name.len);
-    buf_append_slice(&full, ns);
-    buf_append_char(&full, '/');
-    buf_append_slice(&full, name);
-    char *result = xstrdup(buf_cstr(&full));
-    buf_fini(&full);
-    return result;
-}
-
-static char *object_name(const struct kube_object *object, struct slice text)
-{
-    if (!object->ns || !object->name || !*object->ns || !*object->name) {
-        return name_in_text(text);
-    }
-    return xasprintf("%s/%s", object->ns, object->name);
+    return full;
 }
 
 /* ---- Lists ---- */
 
-static int decode_items(enum kube_kind kind, struct slice items, kube_object_fn fn,
-                        kube_bad_object_fn bad, void *data, struct err *err)
+/* What has to come next. */
+enum {
+    AT_START,
+    AT_FIRST_KEY,
+    AT_KEY,
+    AT_ITEMS,
+    AT_VALUE,
+    AFTER_VALUE,
+    AT_FIRST_ITEM,
+    AT_ITEM,
+    AFTER_ITEM,
+    AT_END,
+};
+
+static int no_list(struct err *err)
 {
-    struct json_scan scan = json_scan_array(items);
-    struct slice item;
-    if (slice_equal(items, slice_str("null"))) {
-        return 0; /* how Go writes an empty list that was never filled */
-    }
-    while (json_scan_element(&scan, &item)) {
-        struct kube_object *object = new_object(kind);
-        struct err item_err = {0};
-        if (kube_object_from_json(item, KUBE_WHOLE, object, &item_err) == 0) {
-            fn(data, object);
-        } else {
-            CLEANUP_FREE char *name = object_name(object, item);
-            kube_object_free(object);
-            bad(data, name, &item_err);
-        }
-    }
-    return scan.failed ? err_set(err, ERR_SYNTAX, "items: no JSON array, or cut short") : 0;
+    return err_set(err, ERR_SYNTAX, "no JSON object, or cut short");
+}
+
+static int no_array(struct err *err)
+{
+    return err_set(err, ERR_SYNTAX, "items: no JSON array, or cut short");
 }
 
 static int decode_list_meta(struct slice text, struct kube_list_meta *meta, struct err *err)
 {
     CLEANUP_JSON json_t *json = fields_parse(text, err);
-    if (!json) {
-        return err_wrap(err, ERR_SYNTAX, "metadata");
-    }
-    int rc = fields_get_version(json, &meta->resource_version, err);
-    if (rc == 0) {
-        rc = fields_get_string(json, "continue", &meta->continue_token, err);
-    }
-    if (rc == 0 && strlen(meta->continue_token) > KUBE_CONTINUE_MAX) {
-        rc = err_set(err, ERR_TOO_LARGE, "continue: longer than %d bytes", KUBE_CONTINUE_MAX);
+    const char *version = NULL;
+    const char *token = NULL;
+    int rc = json ? 0 : ERR_SYNTAX;
+    if (rc == 0 && (rc = fields_get_version(json, &version, err)) == 0 &&
+        (rc = fields_get_string(json, "continue", &token, err)) == 0 &&
+        (rc = kube_replace_text(&meta->resource_version, slice_str(version), "resourceVersion",
+                                KUBE_VERSION_MAX, err)) == 0) {
+        rc = kube_replace_text(&meta->continue_token, slice_str(token), "continue",
+                               KUBE_CONTINUE_MAX, err);
     }
     return rc < 0 ? err_wrap(err, rc, "metadata") : 0;
 }
 
-int kube_decode_list(enum kube_kind kind, struct slice body, kube_object_fn fn,
-                     kube_bad_object_fn bad, void *data, struct kube_list_meta *ret_meta,
-                     struct err *err)
+/* Which of the value's bytes are a string's, and how deep the brackets: goes on where it stopped.
+ * True: the byte ends the value. */
+static bool ends_value(struct kube_list_cut *cut, char c)
 {
-    struct kube_list_meta meta = {0};
-    struct json_scan scan = json_scan_object(body);
-    struct slice key, value;
-    bool has_items = false;
-    int rc = 0;
-    while (rc == 0 && json_scan_member(&scan, &key, &value)) {
-        if (slice_equal(key, slice_str("items"))) {
-            has_items = true;
-            rc = decode_items(kind, value, fn, bad, data, err);
-        } else if (slice_equal(key, slice_str("metadata"))) {
-            kube_list_meta_fini(&meta);
-            rc = decode_list_meta(value, &meta, err);
+    if (cut->is_escaped) {
+        cut->is_escaped = false;
+    } else if (cut->is_in_string) {
+        cut->is_escaped = c == '\\';
+        cut->is_in_string = c != '"';
+        return c == '"' && cut->depth == 0;
+    } else if (c == '"') {
+        cut->is_in_string = true;
+    } else if (c == '{' || c == '[') {
+        cut->depth++;
+    } else if (c == '}' || c == ']') {
+        return --cut->depth == 0;
+    }
+    return false;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* The value that begins the text; false: its end has not come. An empty one is none. */
+static bool take_value(struct kube_list_cut *cut, struct slice text, struct slice *ret_value)
+{
+    char first = text.ptr[0];
+    bool is_scalar = first != '{' && first != '[' && first != '"';
+    for (size_t i = cut->scanned; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool is_behind = is_scalar && (is_blank(c) || c == ',' || c == '}' || c == ']');
+        if (is_behind || (!is_scalar && ends_value(cut, c))) {
+            *ret_value = slice_of(text.ptr, is_scalar ? i : i + 1);
+            cut->scanned = 0;
+            return true;
         }
     }
-    if (rc == 0 && scan.failed) {
-        rc = err_set(err, ERR_SYNTAX, "no JSON object, or cut short");
-    } else if (rc == 0 && !has_items) {
-        rc = err_set(err, ERR_SYNTAX, "items: missing");
-    } else if (rc == 0 && (!meta.resource_version || !*meta.resource_version)) {
-        rc = err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");
+    cut->scanned = text.len;
+    return false;
+}
+
+/* A key with its colon, both or nothing. *ret_used stays 0 when they have not come. */
+static int take_key(struct kube_list_cut *cut, struct slice text, size_t *ret_used, struct err *err)
+{
+    struct slice key;
+    if (text.ptr[0] != '"') {
+        return no_list(err);
     }
-    if (rc < 0) {
-        kube_list_meta_fini(&meta);
-        return err_wrap(err, rc, "list");
+    if (!take_value(cut, text, &key)) {
+        cut->scanned = 0; /* begun anew with the rest: a key is short */
+        cut->is_in_string = cut->is_escaped = false;
+        return 0;
     }
-    *ret_meta = meta;
+    size_t colon = key.len;
+    while (colon < text.len && is_blank(text.ptr[colon])) {
+        colon++;
+    }
+    if (colon == text.len) {
+        return 0;
+    }
+    if (text.ptr[colon] != ':') {
+        return no_list(err);
+    }
+    cut->is_meta = slice_equal(key, slice_str("\"metadata\""));
+    cut->step = slice_equal(key, slice_str("\"items\"")) ? AT_ITEMS : AT_VALUE;
+    *ret_used = colon + 1;
     return 0;
+}
+
+/* The value of a member that is not the items. */
+static int take_member(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
+                       struct err *err)
+{
+    struct slice value;
+    int rc = 0;
+    if (!take_value(cut, text, &value)) {
+        return 0;
+    }
+    if (value.len == 0) {
+        return no_list(err);
+    }
+    if (cut->is_meta) {
+        rc = decode_list_meta(value, &cut->meta, err);
+    }
+    cut->step = AFTER_VALUE;
+    *ret_used = value.len;
+    return rc;
+}
+
+/* An array, or null, which is how Go writes an empty list that was never filled. */
+static int open_items(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
+                      struct err *err)
+{
+    struct slice value;
+    cut->has_items = true;
+    if (text.ptr[0] == '[') {
+        cut->step = AT_FIRST_ITEM;
+        *ret_used = 1;
+        return 0;
+    }
+    if (text.ptr[0] != 'n') {
+        return no_array(err);
+    }
+    if (!take_value(cut, text, &value)) {
+        return 0;
+    }
+    cut->step = AFTER_VALUE;
+    *ret_used = value.len;
+    return slice_equal(value, slice_str("null")) ? 0 : no_array(err);
+}
+
+static int take_item(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
+                     struct err *err)
+{
+    struct slice item;
+    if (!take_value(cut, text, &item)) {
+        return 0;
+    }
+    if (item.len == 0) {
+        return no_array(err);
+    }
+    cut->on_item(cut->data, item);
+    cut->step = AFTER_ITEM;
+    *ret_used = item.len;
+    return 0;
+}
+
+/* One bracket, comma, key or value; the text begins with no blank. */
+static int take_step(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
+                     struct err *err)
+{
+    char c = text.ptr[0];
+    int next = -1;
+    switch (cut->step) {
+    case AT_START:
+        next = c == '{' ? AT_FIRST_KEY : -1;
+        break;
+    case AT_FIRST_KEY:
+        if (c != '}') {
+            return take_key(cut, text, ret_used, err);
+        }
+        next = AT_END;
+        break;
+    case AT_KEY:
+        return take_key(cut, text, ret_used, err);
+    case AT_ITEMS:
+        return open_items(cut, text, ret_used, err);
+    case AT_VALUE:
+        return take_member(cut, text, ret_used, err);
+    case AFTER_VALUE:
+        next = c == ',' ? AT_KEY : c == '}' ? AT_END : -1;
+        break;
+    case AT_FIRST_ITEM:
+        if (c != ']') {
+            return take_item(cut, text, ret_used, err);
+        }
+        next = AFTER_VALUE;
+        break;
+    case AT_ITEM:
+        return take_item(cut, text, ret_used, err);
+    case AFTER_ITEM:
+        next = c == ',' ? AT_ITEM : c == ']' ? AFTER_VALUE : -1;
+        break;
+    default: /* nothing belongs behind the end */
+        break;
+    }
+    if (next < 0) {
+        return cut->step == AFTER_ITEM ? no_array(err) : no_list(err);
+    }
+    cut->step = next;
+    *ret_used = 1;
+    return 0;
+}
+
+static int cut_list(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
+                    struct err *err)
+{
+    size_t pos = 0, used = 0;
+    int rc = 0;
+    do {
+        pos += used;
+        while (pos < bytes.len && is_blank(bytes.ptr[pos])) {
+            pos++;
+        }
+        used = 0;
+        if (pos < bytes.len) {
+            rc = take_step(cut, slice_of(bytes.ptr + pos, bytes.len - pos), &used, err);
+        }
+    } while (rc == 0 && used > 0);
+    *ret_used = pos;
+    return rc;
+}
+
+static int cut_list_end(const struct kube_list_cut *cut, struct err *err)
+{
+    if (cut->step != AT_END) {
+        return no_list(err);
+    }
+    return cut->has_items ? 0 : err_set(err, ERR_SYNTAX, "items: missing");
 }
 
 /* ---- Watch events ---- */
 
-bool kube_decode_status(struct slice body, struct kube_status *ret_status)
+static bool decode_status(struct slice body, struct kube_status *ret_status)
 {
     CLEANUP_JSON json_t *json = fields_parse(body, NULL);
     const char *kind = json_string_value(json_object_get(json, "kind"));
@@ -165,87 +308,49 @@ bool kube_decode_status(struct slice body, struct kube_status *ret_status)
     return true;
 }
 
-static void decode_error_event(struct slice text, struct kube_event *event, struct err *err)
-{
-    struct kube_status status = {0};
-    event->kind = KUBE_EVENT_ERROR;
-    if (kube_decode_status(text, &status)) {
-        event->status_code = status.code;
-        err_set(err, status.code == 410 ? ERR_COMPACTED : ERR_PROTOCOL, "%d %s", status.code,
-                status.message);
-    } else {
-        err_set(err, ERR_PROTOCOL, "an ERROR event without a Status");
-    }
-    kube_status_fini(&status);
-}
-
-static int decode_bookmark(struct slice text, struct kube_event *event, struct err *err)
+static int decode_version(struct slice text, char **ret_version, struct err *err)
 {
     CLEANUP_JSON json_t *json = fields_parse(text, err);
     json_t *metadata = NULL;
-    event->kind = KUBE_EVENT_BOOKMARK;
+    const char *version = NULL;
     int rc = json ? fields_get_object(json, "metadata", &metadata, err) : ERR_SYNTAX;
     if (rc == 0) {
-        rc = fields_get_version(metadata, &event->resource_version, err);
+        rc = fields_get_version(metadata, &version, err);
     }
-    if (rc == 0 && !*event->resource_version) {
+    if (rc == 0 && !*version) {
         rc = err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");
     }
-    return rc < 0 ? err_wrap(err, rc, "bookmark") : 0;
+    if (rc == 0) {
+        *ret_version = xstrdup(version);
+    }
+    return rc;
 }
 
-static void decode_object_event(enum kube_kind kind, enum kube_event_kind event_kind,
-                                struct slice text, struct kube_event *event, struct err *err)
-{
-    struct kube_object *object = new_object(kind);
-    enum kube_object_part part = event_kind == KUBE_EVENT_DELETE ? KUBE_METADATA_ONLY : KUBE_WHOLE;
-    int rc = kube_object_from_json(text, part, object, err);
-    if (object->resource_version && *object->resource_version) {
-        event->resource_version = xstrdup(object->resource_version);
-    }
-    if (rc < 0) {
-        event->kind = KUBE_EVENT_BAD;
-        event->bad_name = object_name(object, text);
-        kube_object_free(object);
-    } else {
-        event->kind = event_kind;
-        event->object = object;
-    }
-}
-
-int kube_decode_event(enum kube_kind kind, struct slice line, struct kube_event *ret_event,
-                      struct err *err)
+static int cut_event(struct slice line, struct slice *ret_type, struct slice *ret_object,
+                     struct err *err)
 {
     struct json_scan scan = json_scan_object(line);
-    struct slice key, value, type = {0}, object = {0};
-    struct kube_event event = {0};
-    int rc = 0;
+    struct slice key, value;
     while (json_scan_member(&scan, &key, &value)) {
         if (slice_equal(key, slice_str("type"))) {
-            type = value;
+            *ret_type = plain_string(value);
         } else if (slice_equal(key, slice_str("object"))) {
-            object = value;
+            *ret_object = value;
         }
     }
-    if (scan.failed || object.len == 0) {
-        return err_set(err, ERR_SYNTAX, "watch event: no JSON object with type and object");
+    if (scan.failed || ret_object->len == 0) {
+        return err_set(err, ERR_SYNTAX, "no JSON object with type and object");
     }
-    if (slice_equal(type, slice_str("\"ADDED\"")) || slice_equal(type, slice_str("\"MODIFIED\""))) {
-        decode_object_event(kind, KUBE_EVENT_UPSERT, object, &event, err);
-    } else if (slice_equal(type, slice_str("\"DELETED\""))) {
-        decode_object_event(kind, KUBE_EVENT_DELETE, object, &event, err);
-    } else if (slice_equal(type, slice_str("\"BOOKMARK\""))) {
-        rc = decode_bookmark(object, &event, err);
-    } else if (slice_equal(type, slice_str("\"ERROR\""))) {
-        decode_error_event(object, &event, err);
-    } else {
-        rc = err_set(err, ERR_SYNTAX, "watch event: unknown type %.*s",
-                     (int)(type.len > 40 ? 40 : type.len), type.ptr ? type.ptr : "");
-    }
-    if (rc < 0) {
-        kube_event_fini(&event);
-        return rc;
-    }
-    *ret_event = event;
     return 0;
 }
+
+const struct kube_codec kube_codec_json = {
+    .cut = cut_list,
+    .cut_end = cut_list_end,
+    .event = cut_event,
+    .object = kube_object_from_json,
+    .full_name = find_name,
+    .version = decode_version,
+    .status = decode_status,
+    .status_body = decode_status,
+};

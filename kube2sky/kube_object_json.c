@@ -3,27 +3,32 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "common/cleanup.h"
-#include "common/xalloc.h"
 #include "kube2sky/fields_json.h"
+#include "kube2sky/kube_hostnames_json.h"
 
-static const char tolerate_unready[] = "service.alpha.kubernetes.io/tolerate-unready-endpoints";
-static const char hostnames_map[] = "endpoints.beta.kubernetes.io/hostnames-map";
+/* One object being decoded. */
+struct decoder {
+    struct kube_draft *draft;
+    struct kube_hostnames hostnames;
+    json_t *labels;
+    json_t *annotations;
+    struct err *err;
+};
 
 /* ---- Parts of objects ---- */
 
-static int decode_metadata(const json_t *json, struct kube_object *object, json_t **ret_annotations,
-                           struct err *err)
+static int decode_metadata(struct decoder *d, const json_t *json)
 {
+    struct kube_object *object = &d->draft->object;
+    struct err *err = d->err;
     json_t *metadata = NULL;
     int rc = fields_get_object(json, "metadata", &metadata, err);
     if (rc == 0 && ((rc = fields_get_string(metadata, "namespace", &object->ns, err)) < 0 ||
                     (rc = fields_get_string(metadata, "name", &object->name, err)) < 0 ||
                     (rc = fields_get_version(metadata, &object->resource_version, err)) < 0 ||
-                    (rc = fields_get_string(metadata, "uid", &object->uid, err)) < 0 ||
-                    (rc = fields_get_object(metadata, "annotations", ret_annotations, err)) < 0)) {
+                    (rc = fields_get_object(metadata, "labels", &d->labels, err)) < 0 ||
+                    (rc = fields_get_object(metadata, "annotations", &d->annotations, err)) < 0)) {
         return err_wrap(err, rc, "metadata");
     }
     if (rc == 0 && (!*object->ns || !*object->name)) {
@@ -32,240 +37,313 @@ static int decode_metadata(const json_t *json, struct kube_object *object, json_
     return rc;
 }
 
-static int decode_ports(const json_t *parent, struct kube_port **ret_ports, size_t *ret_count,
-                        struct err *err)
+/* The array called key of parent, and room for its elements. *ret_array is NULL without one. */
+static int begin_array(struct decoder *d, const json_t *parent, const char *key, size_t size,
+                       json_t **ret_array, void **ret_elements)
 {
-    json_t *array = NULL;
-    int rc = fields_get_array(parent, "ports", &array, err);
-    size_t count = json_array_size(array);
-    if (rc < 0 || count == 0) {
-        return rc;
-    }
-    *ret_ports = xcalloc(count, sizeof(**ret_ports));
-    *ret_count = count;
-    for (size_t i = 0; i < count; i++) {
-        struct kube_port *port = &(*ret_ports)[i];
-        json_t *json = NULL;
-        if ((rc = fields_get_element_object(array, "ports", i, &json, err)) < 0) {
-            return rc;
-        }
-        if ((rc = fields_get_string(json, "name", &port->name, err)) < 0 ||
-            (rc = fields_get_string(json, "protocol", &port->protocol, err)) < 0 ||
-            (rc = fields_get_port(json, "port", &port->port, err)) < 0) {
-            return err_wrap(err, rc, "ports[%zu]", i);
-        }
-    }
-    return 0;
-}
-
-/* "None" says headless, "" that there is no address yet; anything else is one. Takes address. */
-static void add_cluster_ip(struct kube_service *service, char *address)
-{
-    if (strcmp(address, "None") == 0) {
-        service->is_headless = true;
-    }
-    if (*address && strcmp(address, "None") != 0) {
-        service->cluster_ips[service->cluster_ip_count++] = address;
-    } else {
-        free(address);
-    }
-}
-
-/* clusterIPs came with dual stack (1.20); an older server has only clusterIP. */
-static int decode_cluster_ips(const json_t *spec, struct kube_service *service, struct err *err)
-{
-    json_t *array = NULL;
-    int rc = fields_get_array(spec, "clusterIPs", &array, err);
+    int rc = fields_get_array(parent, key, ret_array, d->err);
     if (rc < 0) {
         return rc;
     }
-    size_t count = json_array_size(array);
-    service->cluster_ips = xcalloc(count ? count : 1, sizeof(*service->cluster_ips));
-    for (size_t i = 0; i < count; i++) {
-        char *address = NULL;
-        if ((rc = fields_get_element_string(array, "clusterIPs", i, &address, err)) < 0) {
-            return rc;
-        }
-        add_cluster_ip(service, address);
-    }
-    if (count == 0) {
-        char *address = NULL;
-        if ((rc = fields_get_string(spec, "clusterIP", &address, err)) < 0) {
-            return rc;
-        }
-        add_cluster_ip(service, address);
-    }
-    return 0;
+    *ret_elements = kube_draft_array(d->draft, json_array_size(*ret_array), size, d->err);
+    return *ret_elements ? 0 : ERR_TOO_LARGE;
 }
 
-static int decode_service(const json_t *json, const json_t *annotations,
-                          struct kube_service *service, struct err *err)
+static int decode_ports(struct decoder *d, const json_t *parent, const struct kube_port **ret_ports,
+                        size_t *ret_count)
 {
-    json_t *spec = NULL;
-    int rc = fields_get_object(json, "spec", &spec, err);
-    if (rc == 0 &&
-        ((rc = fields_get_string(spec, "type", &service->type, err)) < 0 ||
-         (rc = decode_cluster_ips(spec, service, err)) < 0 ||
-         (rc = fields_get_string(spec, "externalName", &service->external_name, err)) < 0 ||
-         (rc = fields_get_bool(spec, "publishNotReadyAddresses", &service->publish_not_ready,
-                               err)) < 0 ||
-         (rc = decode_ports(spec, &service->ports, &service->port_count, err)) < 0)) {
-        return err_wrap(err, rc, "spec");
+    json_t *array = NULL;
+    void *elements = NULL;
+    int rc = begin_array(d, parent, "ports", sizeof(**ret_ports), &array, &elements);
+    struct kube_port *ports = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        json_t *json = NULL;
+        if ((rc = fields_get_element_object(array, "ports", i, &json, d->err)) < 0) {
+            return rc;
+        }
+        if ((rc = fields_get_string(json, "name", &ports[i].name, d->err)) < 0 ||
+            (rc = fields_get_string(json, "protocol", &ports[i].protocol, d->err)) < 0 ||
+            (rc = fields_get_port(json, "port", &ports[i].port, d->err)) < 0) {
+            return err_wrap(d->err, rc, "ports[%zu]", i);
+        }
     }
-    const char *tolerate = json_string_value(json_object_get(annotations, tolerate_unready));
+    *ret_ports = ports;
+    *ret_count = json_array_size(array);
+    return rc;
+}
+
+static int decode_strings(struct decoder *d, const json_t *parent, const char *key,
+                          const char *const **ret_strings, size_t *ret_count)
+{
+    json_t *array = NULL;
+    void *elements = NULL;
+    int rc = begin_array(d, parent, key, sizeof(**ret_strings), &array, &elements);
+    const char **strings = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        rc = fields_get_element_string(array, key, i, &strings[i], d->err);
+    }
+    *ret_strings = strings;
+    *ret_count = json_array_size(array);
+    return rc;
+}
+
+/* ---- Services ---- */
+
+static int decode_cluster_ips(struct decoder *d, const json_t *spec)
+{
+    const char *const *addresses = NULL;
+    const char *address = "";
+    size_t count = 0;
+    int rc = decode_strings(d, spec, "clusterIPs", &addresses, &count);
+    if (rc == 0) {
+        rc = fields_get_string(spec, "clusterIP", &address, d->err);
+    }
+    return rc < 0 ? rc : kube_draft_cluster_ips(d->draft, addresses, count, address, d->err);
+}
+
+static int decode_service(struct decoder *d, const json_t *json)
+{
+    struct kube_service *service = &d->draft->object.service;
+    json_t *spec = NULL;
+    int rc = fields_get_object(json, "spec", &spec, d->err);
+    if (rc == 0 &&
+        ((rc = fields_get_string(spec, "type", &service->type, d->err)) < 0 ||
+         (rc = decode_cluster_ips(d, spec)) < 0 ||
+         (rc = fields_get_string(spec, "externalName", &service->external_name, d->err)) < 0 ||
+         (rc = fields_get_bool(spec, "publishNotReadyAddresses", &service->publish_not_ready,
+                               d->err)) < 0 ||
+         (rc = decode_ports(d, spec, &service->ports, &service->port_count)) < 0)) {
+        return err_wrap(d->err, rc, "spec");
+    }
+    const char *tolerate =
+        json_string_value(json_object_get(d->annotations, KUBE_TOLERATE_UNREADY_ANNOTATION));
     if (tolerate && strcmp(tolerate, "true") == 0) {
         service->publish_not_ready = true;
     }
     return rc;
 }
 
-/* The annotation's value, {"10.0.0.1":{"HostName":"web-0"}}, as JSON; NULL when there is none. */
-static int decode_hostnames(const json_t *annotations, json_t **ret_map, struct err *err)
+/* ---- Endpoints ---- */
+
+static int decode_hostnames(struct decoder *d)
 {
-    CLEANUP_FREE char *text = NULL;
-    int rc = fields_get_string(annotations, hostnames_map, &text, err);
-    if (rc < 0 || !*text) {
-        return rc;
-    }
-    json_t *map = fields_parse(slice_str(text), err);
-    if (!map) {
-        return err_wrap(err, ERR_SYNTAX, "annotation %s", hostnames_map);
-    }
-    if (!json_is_object(map)) {
-        rc = err_set(err, ERR_SYNTAX, "annotation %s: expected an object, found %s", hostnames_map,
-                     fields_type_name(map));
-        json_decref(map);
-        return rc;
-    }
-    *ret_map = map;
-    return 0;
+    const char *text = NULL;
+    int rc = fields_get_string(d->annotations, KUBE_HOSTNAMES_ANNOTATION, &text, d->err);
+    return rc < 0 ? rc : kube_hostnames_parse(slice_str(text), &d->hostnames, d->err);
 }
 
-/* Field names match without regard to case, as they did for the program that wrote and read it. */
-static char *mapped_hostname(const json_t *hostnames, const char *ip)
-{
-    json_t *entry = json_object_get(hostnames, ip);
-    const char *key;
-    json_t *value;
-    json_object_foreach(entry, key, value)
-    {
-        if (strcasecmp(key, "HostName") == 0 && json_is_string(value)) {
-            return xstrdup(json_string_value(value));
-        }
-    }
-    return xstrdup("");
-}
-
-/* Appends to what the subset has; its array is large enough. */
-static int decode_addresses(const json_t *array, const char *key, bool is_ready,
-                            const json_t *hostnames, struct kube_subset *subset, struct err *err)
+static int decode_addresses(struct decoder *d, const json_t *array, const char *key, bool is_ready,
+                            struct kube_address *ret_addresses)
 {
     for (size_t i = 0; i < json_array_size(array); i++) {
+        struct kube_address *address = &ret_addresses[i];
         json_t *json = NULL;
-        int rc = fields_get_element_object(array, key, i, &json, err);
+        int rc = fields_get_element_object(array, key, i, &json, d->err);
         if (rc < 0) {
             return rc;
         }
-        struct kube_address *address = &subset->addresses[subset->address_count++];
+        if ((rc = fields_get_string(json, "ip", &address->ip, d->err)) < 0 ||
+            (rc = fields_get_string(json, "hostname", &address->hostname, d->err)) < 0) {
+            return err_wrap(d->err, rc, "%s[%zu]", key, i);
+        }
         address->is_ready = is_ready;
-        if ((rc = fields_get_string(json, "ip", &address->ip, err)) < 0 ||
-            (rc = fields_get_string(json, "hostname", &address->hostname, err)) < 0) {
-            return err_wrap(err, rc, "%s[%zu]", key, i);
-        }
-        if (!*address->hostname && hostnames) {
-            free(address->hostname);
-            address->hostname = mapped_hostname(hostnames, address->ip);
-        }
+        address->hostname = kube_hostnames_of(&d->hostnames, address->ip, address->hostname);
     }
     return 0;
 }
 
-static int decode_subset(const json_t *json, const json_t *hostnames, struct kube_subset *subset,
-                         struct err *err)
+static int decode_subset(struct decoder *d, const json_t *json, struct kube_subset *subset)
 {
     json_t *ready = NULL;
     json_t *not_ready = NULL;
-    int rc = fields_get_array(json, "addresses", &ready, err);
+    int rc = fields_get_array(json, "addresses", &ready, d->err);
     if (rc == 0) {
-        rc = fields_get_array(json, "notReadyAddresses", &not_ready, err);
+        rc = fields_get_array(json, "notReadyAddresses", &not_ready, d->err);
     }
     if (rc < 0) {
         return rc;
     }
-    size_t count = json_array_size(ready) + json_array_size(not_ready);
-    subset->addresses = xcalloc(count, sizeof(*subset->addresses));
-    if ((rc = decode_addresses(ready, "addresses", true, hostnames, subset, err)) < 0 ||
-        (rc = decode_addresses(not_ready, "notReadyAddresses", false, hostnames, subset, err)) <
+    size_t ready_count = json_array_size(ready);
+    size_t count = ready_count + json_array_size(not_ready);
+    struct kube_address *addresses = kube_draft_array(d->draft, count, sizeof(*addresses), d->err);
+    if (!addresses) {
+        return ERR_TOO_LARGE;
+    }
+    subset->addresses = addresses;
+    subset->address_count = count;
+    if ((rc = decode_addresses(d, ready, "addresses", true, addresses)) < 0 ||
+        (rc = decode_addresses(d, not_ready, "notReadyAddresses", false, addresses + ready_count)) <
             0) {
         return rc;
     }
-    return decode_ports(json, &subset->ports, &subset->port_count, err);
+    return decode_ports(d, json, &subset->ports, &subset->port_count);
 }
 
-static int decode_subsets(const json_t *json, const json_t *hostnames,
-                          struct kube_endpoints *endpoints, struct err *err)
+static int decode_endpoints(struct decoder *d, const json_t *json)
 {
+    struct kube_endpoints *endpoints = &d->draft->object.endpoints;
     json_t *array = NULL;
-    int rc = fields_get_array(json, "subsets", &array, err);
-    size_t count = json_array_size(array);
-    if (rc < 0 || count == 0) {
-        return rc;
+    void *elements = NULL;
+    int rc = decode_hostnames(d);
+    if (rc == 0) {
+        rc = begin_array(d, json, "subsets", sizeof(*endpoints->subsets), &array, &elements);
     }
-    endpoints->subsets = xcalloc(count, sizeof(*endpoints->subsets));
-    endpoints->subset_count = count;
-    for (size_t i = 0; i < count; i++) {
+    struct kube_subset *subsets = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
         json_t *subset = NULL;
-        if ((rc = fields_get_element_object(array, "subsets", i, &subset, err)) < 0) {
+        if ((rc = fields_get_element_object(array, "subsets", i, &subset, d->err)) < 0) {
             return rc;
         }
-        if ((rc = decode_subset(subset, hostnames, &endpoints->subsets[i], err)) < 0) {
-            return err_wrap(err, rc, "subsets[%zu]", i);
+        if ((rc = decode_subset(d, subset, &subsets[i])) < 0) {
+            return err_wrap(d->err, rc, "subsets[%zu]", i);
         }
+    }
+    endpoints->subsets = subsets;
+    endpoints->subset_count = json_array_size(array);
+    return rc;
+}
+
+/* ---- EndpointSlices ---- */
+
+static int decode_conditions(struct decoder *d, const json_t *json,
+                             struct kube_slice_endpoint *endpoint)
+{
+    json_t *conditions = NULL;
+    int rc = fields_get_object(json, "conditions", &conditions, d->err);
+    endpoint->is_ready = true;
+    if (rc < 0 || (rc = fields_get_bool(conditions, "ready", &endpoint->is_ready, d->err)) < 0) {
+        return rc;
+    }
+    endpoint->is_serving = endpoint->is_ready;
+    if ((rc = fields_get_bool(conditions, "serving", &endpoint->is_serving, d->err)) < 0) {
+        return rc;
+    }
+    return fields_get_bool(conditions, "terminating", &endpoint->is_terminating, d->err);
+}
+
+static int decode_slice_endpoint(struct decoder *d, const json_t *json,
+                                 struct kube_slice_endpoint *endpoint)
+{
+    size_t count = 0;
+    int rc = 0;
+    if ((rc = decode_strings(d, json, "addresses", &endpoint->addresses, &count)) < 0 ||
+        (rc = fields_get_string(json, "hostname", &endpoint->hostname, d->err)) < 0 ||
+        (rc = decode_conditions(d, json, endpoint)) < 0) {
+        return rc;
+    }
+    endpoint->address_count = (uint32_t)count;
+    if (count > 0) {
+        endpoint->hostname =
+            kube_hostnames_of(&d->hostnames, endpoint->addresses[0], endpoint->hostname);
     }
     return 0;
 }
 
-static int decode_endpoints(const json_t *json, const json_t *annotations,
-                            struct kube_endpoints *endpoints, struct err *err)
+static int decode_slice_endpoints(struct decoder *d, const json_t *json, struct kube_slice *slice)
 {
-    json_t *hostnames = NULL;
-    int rc = decode_hostnames(annotations, &hostnames, err);
-    if (rc == 0) {
-        rc = decode_subsets(json, hostnames, endpoints, err);
+    json_t *array = NULL;
+    void *elements = NULL;
+    int rc = begin_array(d, json, "endpoints", sizeof(*slice->endpoints), &array, &elements);
+    struct kube_slice_endpoint *endpoints = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        json_t *endpoint = NULL;
+        if ((rc = fields_get_element_object(array, "endpoints", i, &endpoint, d->err)) < 0) {
+            return rc;
+        }
+        if ((rc = decode_slice_endpoint(d, endpoint, &endpoints[i])) < 0) {
+            return err_wrap(d->err, rc, "endpoints[%zu]", i);
+        }
     }
-    json_decref(hostnames);
+    slice->endpoints = endpoints;
+    slice->endpoint_count = json_array_size(array);
+    return rc;
+}
+
+static int decode_slice(struct decoder *d, const json_t *json)
+{
+    struct kube_slice *slice = &d->draft->object.slice;
+    const char *type = NULL;
+    int rc = 0;
+    if ((rc = fields_get_string(d->labels, KUBE_SERVICE_NAME_LABEL, &slice->service, d->err)) < 0 ||
+        (rc = fields_get_string(json, "addressType", &type, d->err)) < 0 ||
+        (rc = decode_hostnames(d)) < 0 || (rc = decode_slice_endpoints(d, json, slice)) < 0 ||
+        (rc = decode_ports(d, json, &slice->ports, &slice->port_count)) < 0) {
+        return rc;
+    }
+    slice->address_type = kube_draft_address_type(type);
+    return 0;
+}
+
+/* ---- Pods ---- */
+
+static int decode_pod_ips(struct decoder *d, const json_t *status)
+{
+    json_t *array = NULL;
+    void *elements = NULL;
+    const char *ip = "";
+    int rc = begin_array(d, status, "podIPs", sizeof(char *), &array, &elements);
+    const char **ips = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        json_t *json = NULL;
+        if ((rc = fields_get_element_object(array, "podIPs", i, &json, d->err)) < 0) {
+            return rc;
+        }
+        if ((rc = fields_get_string(json, "ip", &ips[i], d->err)) < 0) {
+            return err_wrap(d->err, rc, "podIPs[%zu]", i);
+        }
+    }
+    if (rc == 0) {
+        rc = fields_get_string(status, "podIP", &ip, d->err);
+    }
+    return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, json_array_size(array), ip, d->err);
+}
+
+static int decode_pod(struct decoder *d, const json_t *json)
+{
+    json_t *status = NULL;
+    int rc = fields_get_object(json, "status", &status, d->err);
+    if (rc == 0 &&
+        ((rc = fields_get_string(status, "phase", &d->draft->object.pod.phase, d->err)) < 0 ||
+         (rc = decode_pod_ips(d, status)) < 0)) {
+        return err_wrap(d->err, rc, "status");
+    }
     return rc;
 }
 
 /* ---- Objects ---- */
 
-static int decode_json(const json_t *json, enum kube_object_part part, struct kube_object *object,
-                       struct err *err)
+static int decode_json(struct decoder *d, const json_t *json, enum kube_object_part part)
 {
-    json_t *annotations = NULL;
-    int rc = decode_metadata(json, object, &annotations, err);
+    if (!json_is_object(json)) {
+        return err_set(d->err, ERR_SYNTAX, "expected an object, found %s", fields_type_name(json));
+    }
+    int rc = decode_metadata(d, json);
     if (rc < 0 || part == KUBE_METADATA_ONLY) {
         return rc;
     }
-    switch (object->kind) {
+    switch (d->draft->object.kind) {
     case KUBE_SERVICE:
-        return decode_service(json, annotations, &object->service, err);
+        return decode_service(d, json);
     case KUBE_ENDPOINTS:
-        return decode_endpoints(json, annotations, &object->endpoints, err);
+        return decode_endpoints(d, json);
+    case KUBE_SLICE:
+        return decode_slice(d, json);
+    case KUBE_POD:
+        return decode_pod(d, json);
     }
     return rc;
 }
 
-int kube_object_from_json(struct slice text, enum kube_object_part part, struct kube_object *object,
+int kube_object_from_json(enum kube_kind kind, struct slice text, enum kube_object_part part,
+                          struct kube_draft *draft, struct kube_object **ret_object,
                           struct err *err)
 {
+    struct decoder d = {.draft = draft, .err = err};
+    kube_draft_begin(draft, kind);
     json_t *json = fields_parse(text, err);
-    if (!json) {
-        return ERR_SYNTAX;
-    }
-    int rc = json_is_object(json)
-                 ? decode_json(json, part, object, err)
-                 : err_set(err, ERR_SYNTAX, "expected an object, found %s", fields_type_name(json));
+    int rc = json ? decode_json(&d, json, part) : ERR_SYNTAX;
+    *ret_object = kube_draft_pack(draft, rc < 0 ? KUBE_METADATA_ONLY : part);
+    kube_hostnames_fini(&d.hostnames);
     json_decref(json);
     return rc;
 }

@@ -1,15 +1,13 @@
-/* One object of the Kubernetes API's JSON -> struct kube_object. Between kube_list_json.c, which
- * cuts lists and watch events into objects, and this; nobody else calls it. */
+/* One object of the Kubernetes API's JSON -> struct kube_object. Part of kube_codec_json. */
 #ifndef KUBE2SKY_KUBE_OBJECT_JSON_H
 #define KUBE2SKY_KUBE_OBJECT_JSON_H
 
-#include "kube2sky/kube_object.h"
+#include "kube2sky/kube_draft.h"
 
-enum kube_object_part { KUBE_WHOLE, KUBE_METADATA_ONLY };
-
-/* object: zeroed but for its kind. Afterwards it holds what was understood, on failure too: enough
- * to say which one it was. kube_object_free in either case. */
-int kube_object_from_json(struct slice text, enum kube_object_part part, struct kube_object *object,
+/* *ret_object (owned by the caller) is set on failure too: its namespace, name and version as far
+ * as they were understood, "" else. draft is only memory to work in. */
+int kube_object_from_json(enum kube_kind kind, struct slice text, enum kube_object_part part,
+                          struct kube_draft *draft, struct kube_object **ret_object,
                           struct err *err) MUST_CHECK;
 
 #endif

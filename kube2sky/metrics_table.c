@@ -2,10 +2,10 @@
 
 #include "common/etcd_metrics.h"
 #include "common/outage.h"
+#include "kube2sky/feed.h"
 #include "kube2sky/inventory.h"
 #include "kube2sky/kube_client.h"
 #include "kube2sky/reconciler.h"
-#include "kube2sky/reflector.h"
 
 /* ---- The API ---- */
 
@@ -13,20 +13,17 @@ typedef uint64_t (*kind_value)(const struct metrics_sources *sources, enum kube_
 
 static uint64_t is_followed(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    return !sources->followed[kind].is_away;
+    return !feed_followed(sources->feed, kind)->is_away;
 }
 
-/* While the program ends there is no reflector any more. */
 static uint64_t lists(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    const struct reflector *reflector = sources->reflectors[kind];
-    return reflector ? reflector_counts(reflector).lists : 0;
+    return feed_get_counts(sources->feed, kind).lists;
 }
 
 static uint64_t watches(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    const struct reflector *reflector = sources->reflectors[kind];
-    return reflector ? reflector_counts(reflector).watches : 0;
+    return feed_get_counts(sources->feed, kind).watches;
 }
 
 static uint64_t objects(const struct metrics_sources *sources, enum kube_kind kind)
@@ -36,7 +33,20 @@ static uint64_t objects(const struct metrics_sources *sources, enum kube_kind ki
 
 static uint64_t skipped(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    return sources->skipped[kind];
+    return feed_get_counts(sources->feed, kind).skipped;
+}
+
+/* Of the kinds that are listed and watched. */
+static void write_by_followed(struct metrics_page *page, const struct metrics_sources *sources,
+                              kind_value value)
+{
+    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
+        enum kube_kind kind = (enum kube_kind)i;
+        if (feed_follows(sources->feed, kind)) {
+            metrics_sample(page, METRIC_LABELS({"kind", kube_kind_name(kind)}),
+                           value(sources, kind));
+        }
+    }
 }
 
 static void write_by_kind(struct metrics_page *page, const struct metrics_sources *sources,
@@ -48,14 +58,21 @@ static void write_by_kind(struct metrics_page *page, const struct metrics_source
     }
 }
 
+static void write_reconnects_of(struct metrics_page *page, const struct outage_source *followed)
+{
+    for (size_t i = 0; i < OUTAGE_REASON_COUNT; i++) {
+        metrics_sample(page,
+                       METRIC_LABELS({"kind", followed->kind},
+                                     {"reason", outage_reason_name((enum outage_reason)i)}),
+                       followed->returns[i]);
+    }
+}
+
 static void write_reconnects(struct metrics_page *page, const struct metrics_sources *sources)
 {
-    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
-        for (size_t i = 0; i < OUTAGE_REASON_COUNT; i++) {
-            metrics_sample(page,
-                           METRIC_LABELS({"kind", kube_kind_name((enum kube_kind)kind)},
-                                         {"reason", outage_reason_name((enum outage_reason)i)}),
-                           sources->followed[kind].returns[i]);
+    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
+        if (feed_follows(sources->feed, (enum kube_kind)i)) {
+            write_reconnects_of(page, feed_followed(sources->feed, (enum kube_kind)i));
         }
     }
 }
@@ -64,11 +81,11 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
 {
     metrics_family(page, METRIC_GAUGE, "api_up",
                    "1 while objects of this kind are listed or watched without an error, else 0.");
-    write_by_kind(page, sources, is_followed);
+    write_by_followed(page, sources, is_followed);
     metrics_gauge(page, "api_overdue",
                   "1 while something has been wrong with the API for longer than the timeout, as "
                   "in /readiness?strict, else 0.",
-                  sources->api_outage->is_overdue);
+                  feed_outage(sources->feed)->is_overdue);
     metrics_family(page, METRIC_COUNTER, "api_reconnects_total",
                    "Times list or watch had failed and the watch runs again, by the reason of the "
                    "first failure.");
@@ -76,11 +93,11 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
     metrics_family(page, METRIC_COUNTER, "api_lists_total",
                    "Lists read to their end: the first one, and one whenever the watch's history "
                    "was gone.");
-    write_by_kind(page, sources, lists);
+    write_by_followed(page, sources, lists);
     metrics_family(page, METRIC_COUNTER, "api_watches_total",
                    "Watches that the server accepted: one after each list, and one whenever the "
                    "last had ended.");
-    write_by_kind(page, sources, watches);
+    write_by_followed(page, sources, watches);
     metrics_family(page, METRIC_GAUGE, "objects", "Objects known.");
     write_by_kind(page, sources, objects);
     metrics_family(page, METRIC_COUNTER, "objects_skipped_total",
@@ -94,10 +111,19 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
 {
     metrics_gauge(page, "keys_desired", "Keys that the objects should have.",
                   (double)stats->desired);
-    metrics_gauge(page, "keys_actual", "Keys that etcd holds below our prefix.",
+    metrics_gauge(page, "keys_actual",
+                  "Keys that etcd holds below svc/, pod/ and arpa/, those of others among them.",
                   (double)stats->actual);
+    metrics_gauge(page, "reverse_keys_foreign",
+                  "Reverse keys that should say something else and are somebody else's.",
+                  (double)stats->foreign);
+    metrics_gauge(page, "leader", "1 while this one may write, 0 while another one does.",
+                  stats->is_leading);
     metrics_counter(page, "keys_written_total", "Keys put, once the transaction is acknowledged.",
                     stats->keys_written);
+    metrics_counter(page, "store_keys_written_total",
+                    "Store keys written: one into each etcd that had none, once it was complete.",
+                    stats->mirror.marked);
     metrics_counter(page, "keys_deleted_total",
                     "Keys deleted, once the transaction is acknowledged.", stats->keys_deleted);
     metrics_counter(page, "names_dropped_total",
@@ -109,9 +135,17 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                     "Transactions that failed or whose fate is unknown; what they were for is "
                     "planned again.",
                     stats->failures);
+    metrics_counter(page, "transaction_conflicts_total",
+                    "Transactions that met another state than they were planned for: not done, and "
+                    "planned again.",
+                    stats->conflicts);
     metrics_histogram(page, "transaction_seconds",
                       "From sending a transaction to its acknowledgement.",
                       stats->transaction_time);
+    metrics_histogram(page, "change_seconds",
+                      "From an object's event to the acknowledgement of the transaction with what "
+                      "it changed.",
+                      stats->change_time);
     metrics_gauge(page, "transactions_in_flight", "Transactions sent and not seen in etcd yet.",
                   (double)stats->flights);
     metrics_gauge(page, "services_in_flight", "Services in those transactions.",
@@ -130,7 +164,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
         .etcd = sources->etcd,
         .outage = sources->etcd_outage,
         .followed = reconciler_followed(sources->reconciler),
-        .mirror = {.reads = {stats.reads}, .revision = stats.revision},
+        .mirror = stats.mirror,
     };
     metrics_process(&page, sources->start_s);
     metrics_gauge(&page, "ready", "1 once everything listed has been in etcd, as in /readiness.",

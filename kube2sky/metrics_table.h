@@ -9,23 +9,19 @@
 #include "common/metrics.h"
 
 struct etcd;
+struct feed;
 struct inventory;
 struct outage;
-struct outage_source;
 struct reconciler;
-struct reflector;
 
-/* All borrowed; the arrays are by enum kube_kind. */
+/* All borrowed. */
 struct metrics_sources {
     int64_t start_s; /* Unix time of the process's start */
     const struct etcd *etcd;
     const struct outage *etcd_outage;
-    const struct outage *api_outage;
-    const struct outage_source *followed;
-    const uint64_t *skipped; /* objects that could not be understood */
-    struct reflector *const *reflectors;
+    const struct feed *feed;
     const struct inventory *inventory;
-    const struct reconciler *reconciler;
+    struct reconciler *reconciler;
 };
 
 /* Appends the page. */

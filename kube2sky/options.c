@@ -3,19 +3,56 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/dname.h"
+#include "common/etcd.h"
 #include "common/flags.h"
+#include "common/log.h"
 #include "common/xalloc.h"
-#include "kube2sky/naming.h"
+#include "kube2sky/kube_client.h"
+#include "kube2sky/label_selector.h"
 
 /* Longer than a day is never: whoever gives more means something else. */
 enum { TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
 
-static int parse_flags(int argc, char *const *argv, struct options *o, const char **domain,
+/* RFC 2181, section 8. */
+enum { TTL_MAX_S = INT32_MAX };
+
+/* glog's users know 2 as normal and 4 as debugging. */
+enum { DEBUG_VERBOSITY = 4 };
+
+/* Each is a connection or two more to the API server. */
+enum { NAMESPACES_MAX = 100 };
+
+/* The choices of -pods. */
+enum { PODS_VERIFIED, PODS_DISABLED };
+#define PODS_CHOICES "verified|disabled"
+
+/* etcd gives no lease below 2 s; an hour without a writer is more than anybody wants. */
+enum { LEASE_MIN_MS = 2000, LEASE_MAX_MS = 60 * 60 * 1000 };
+
+/* What is not stored as it is given. */
+struct raw {
+    const char *domain;
+    const char *namespaces;
+    int pods;
+    bool is_elected;
+    int64_t leader_lease_ms;
+    int endpoints_mode;
+    int64_t verbosity;
+    bool is_verbose;
+    bool wants_stderr;
+};
+
+/* etcd counts comparisons, too: with a leader there is one more than operations. With more than
+ * some thousand operations, a transaction's bytes are what limits it. */
+enum { TXN_OPS_MIN = 2, TXN_OPS_MAX = 8192 };
+
+static int parse_flags(int argc, char *const *argv, struct options *o, struct raw *raw,
                        struct err *err)
 {
     const struct flag table[] = {
-        {"domain", FLAG_STRING, domain, .help = "DNS domain of the cluster"},
+        {"domain", FLAG_STRING, &raw->domain, .help = "DNS domain of the cluster"},
         {"etcd-server", FLAG_STRING, &o->etcd_server, .help = "comma-separated URLs of etcd"},
         {"etcd-cafile", FLAG_STRING, &o->etcd_cafile,
          .help = "PEM file of the CAs that sign etcd's certificates; none: the system's"},
@@ -30,20 +67,52 @@ static int parse_flags(int argc, char *const *argv, struct options *o, const cha
          .max = TIMEOUT_MAX_MS,
          .help = "etcd or the API failing for longer is logged as an error and shows in "
                  "/readiness?strict"},
+        {"exit-on-etcd-timeout", FLAG_BOOL, &o->exit_on_etcd_timeout,
+         .help = "end with status 255 when etcd has been failing for that long, as the old program "
+                 "did"},
+        {"ttl", FLAG_INT, &o->ttl_s, .min = 1, .max = TTL_MAX_S,
+         .help = "time to live of the records, in seconds"},
+        {"pods", FLAG_CHOICE, &raw->pods, .choices = PODS_CHOICES,
+         .help = "records of pods by their addresses, or none"},
+        {"reverse", FLAG_BOOL, &o->wants_reverse,
+         .help = "records of the addresses' names, for PTR queries"},
+        {"namespaces", FLAG_STRING, &raw->namespaces,
+         .help = "comma-separated; only their records are written, and owned; none: all"},
+        {"endpoints", FLAG_CHOICE, &raw->endpoints_mode, .choices = ENDPOINTS_MODE_CHOICES,
+         .help =
+             "where the endpoints of headless Services come from; auto: slices where the server "
+             "has and permits them"},
+        {"label-selector", FLAG_STRING, &o->label_selector,
+         .help = "only objects with such labels have records"},
+        {"own-only-written", FLAG_BOOL, &o->own_only_written,
+         .help = "delete only keys that kube2sky could have written; others' below svc/ stay"},
+        {"leader-elect", FLAG_BOOL, &raw->is_elected,
+         .help = "one of several: write only while holding the leader's key in etcd"},
+        {"leader-elect-lease-duration", FLAG_DURATION_MS, &raw->leader_lease_ms,
+         .min = LEASE_MIN_MS, .max = LEASE_MAX_MS,
+         .help = "how long a leader that is gone is waited for"},
+        {"etcd-max-txn-ops", FLAG_INT, &o->etcd_max_txn_ops, .min = TXN_OPS_MIN, .max = TXN_OPS_MAX,
+         .help = "operations in one transaction; etcd takes 128 unless its --max-txn-ops says "
+                 "otherwise"},
         {"kubecfg-file", FLAG_STRING, &o->kubecfg_file,
          .help = "kubeconfig with the API server and credentials"},
         {"kube-master-url", FLAG_STRING, &o->kube_master_url,
          .help = "URL of the API server, before the kubeconfig's; $VARIABLES are expanded"},
+        {"dry-run", FLAG_BOOL, &o->is_dry_run,
+         .help = "write nothing: print what would be, and end with status 3 if there is something"},
         {"healthz-port", FLAG_INT, &o->healthz_port, .min = 1, .max = 65535,
-         .help = "TCP port of /readiness, /metrics and /healthz"},
-        {"v", FLAG_INT, &o->verbosity, .help = "log level; 4 and more log debugging lines"},
+         .help = "TCP port of /readiness, /metrics, /plan and /healthz"},
+        {"v", FLAG_INT, &raw->verbosity, .help = "log level; 4 and more log debugging lines"},
+        {"verbose", FLAG_BOOL, &raw->is_verbose, .help = "log debugging lines, like -v=4"},
+        {"log-format", FLAG_CHOICE, &o->log_format, .choices = LOG_FORMAT_CHOICES,
+         .help = "log lines of text, or JSON objects"},
         {"version", FLAG_BOOL, &o->want_version, .help = "print the version and exit"},
-        {"logtostderr", FLAG_IGNORED_BOOL, .help = NULL},
+        {"logtostderr", FLAG_BOOL, &raw->wants_stderr, .help = NULL},
         {"alsologtostderr", FLAG_IGNORED_BOOL, .help = NULL},
-        {"stderrthreshold", FLAG_IGNORED_STRING, .help = NULL},
-        {"vmodule", FLAG_IGNORED_STRING, .help = NULL},
-        {"log-dir", FLAG_IGNORED_STRING, .help = NULL},
-        {"log-backtrace-at", FLAG_IGNORED_STRING, .help = NULL},
+        {"stderrthreshold", FLAG_IGNORED_STRING, &o->without_effect, .help = NULL},
+        {"vmodule", FLAG_IGNORED_STRING, &o->without_effect, .help = NULL},
+        {"log-dir", FLAG_IGNORED_STRING, &o->without_effect, .help = NULL},
+        {"log-backtrace-at", FLAG_IGNORED_STRING, &o->without_effect, .help = NULL},
         {"log-flush-frequency", FLAG_IGNORED_STRING, .help = NULL},
     };
     const struct flags flags = {
@@ -69,11 +138,21 @@ static bool is_domain(struct slice text)
     }
     dname_labels(&name, &labels);
     for (unsigned i = 0; i < labels.count; i++) {
-        if (!naming_is_label(dname_label(&name, labels.offsets[i]))) {
+        if (!dname_is_host_label(dname_label(&name, labels.offsets[i]))) {
             return false;
         }
     }
     return labels.count > 0;
+}
+
+/* Owned. */
+static char *lower_copy(struct slice text)
+{
+    char *copy = xstrndup(text.ptr, text.len);
+    for (char *c = copy; *c; c++) {
+        *c = (char)ascii_lower((uint8_t)*c);
+    }
+    return copy;
 }
 
 static int take_domain(const char *text, char **ret_domain, struct err *err)
@@ -83,11 +162,8 @@ static int take_domain(const char *text, char **ret_domain, struct err *err)
         return err_set(err, ERR_USAGE,
                        "flag -domain: `%s`: expected a domain name like cluster.local", text);
     }
-    char *domain = xasprintf("%s%s", text, text[n - 1] == '.' ? "" : ".");
-    for (char *c = domain; *c; c++) {
-        *c = (char)ascii_lower((uint8_t)*c);
-    }
-    *ret_domain = domain;
+    CLEANUP_FREE char *domain = xasprintf("%s%s", text, text[n - 1] == '.' ? "" : ".");
+    *ret_domain = lower_copy(slice_str(domain));
     return 0;
 }
 
@@ -106,9 +182,67 @@ static int check_credentials(const struct options *o, struct err *err)
     return 0;
 }
 
+static int add_namespace(struct options *o, struct slice name, struct err *err)
+{
+    if (!dname_is_host_label(name)) {
+        return err_set(err, ERR_USAGE,
+                       "flag -namespaces: `%.*s`: expected namespaces like default,kube-system",
+                       (int)name.len, name.ptr);
+    }
+    for (size_t i = 0; i < o->namespace_count; i++) {
+        if (slice_equal(name, slice_str(o->namespaces[i]))) {
+            return 0;
+        }
+    }
+    if (o->namespace_count == NAMESPACES_MAX) {
+        return err_set(err, ERR_USAGE, "flag -namespaces: expected at most %d", NAMESPACES_MAX);
+    }
+    o->namespaces[o->namespace_count++] = lower_copy(name);
+    return 0;
+}
+
+static int take_namespaces(const char *text, struct options *o, struct err *err)
+{
+    int r = 0;
+    o->namespaces = xcalloc(NAMESPACES_MAX + 1, sizeof(*o->namespaces));
+    while (r == 0 && *text) {
+        size_t len = strcspn(text, ",");
+        r = add_namespace(o, slice_of(text, len), err);
+        text += len;
+        if (*text == ',' && *++text == '\0') {
+            r = add_namespace(o, slice_of(text, 0), err); /* a comma at the end */
+        }
+    }
+    return r;
+}
+
+static int check_label_selector(const char *text, struct err *err)
+{
+    struct err reason;
+    if (strlen(text) > KUBE_SELECTOR_MAX) {
+        return err_set(err, ERR_USAGE, "flag -label-selector: expected at most %d bytes",
+                       KUBE_SELECTOR_MAX);
+    }
+    if (label_selector_check(slice_str(text), &reason) < 0) {
+        return err_set(err, ERR_USAGE, "flag -label-selector: `%.200s`: %s", text, reason.msg);
+    }
+    return 0;
+}
+
+static void take_log_flags(const struct raw *raw, struct options *o)
+{
+    o->is_debugging = raw->is_verbose || raw->verbosity >= DEBUG_VERBOSITY;
+    if (!raw->wants_stderr) {
+        o->without_effect.items[o->without_effect.count++] = "logtostderr";
+    }
+}
+
 int options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
 {
-    const char *domain = "cluster.local";
+    struct raw raw = {.domain = "cluster.local",
+                      .namespaces = "",
+                      .leader_lease_ms = 10000,
+                      .wants_stderr = true};
     struct options o = {
         .etcd_server = "http://127.0.0.1:4001",
         .etcd_cafile = "",
@@ -118,24 +252,46 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .etcd_password_file = "",
         .kubecfg_file = "",
         .kube_master_url = "",
+        .label_selector = "",
+        .wants_reverse = true,
         .etcd_mutation_timeout_ms = 10000,
+        .ttl_s = 30, /* what every record of the old program said */
+        .etcd_max_txn_ops = ETCD_TXN_OPS_MAX,
         .healthz_port = 8081,
     };
-    int r = parse_flags(argc, argv, &o, &domain, err);
+    int r = parse_flags(argc, argv, &o, &raw, err);
     if (r == 0) {
         r = check_credentials(&o, err);
     }
     if (r == 0) {
-        r = take_domain(domain, &o.domain, err);
+        r = check_label_selector(o.label_selector, err);
     }
     if (r == 0) {
-        *ret_options = o;
+        r = take_namespaces(raw.namespaces, &o, err);
     }
-    return r;
+    if (r == 0) {
+        r = take_domain(raw.domain, &o.domain, err);
+    }
+    if (r != 0) {
+        options_fini(&o);
+        return r;
+    }
+    o.wants_pods = raw.pods == PODS_VERIFIED;
+    o.leader_lease_s = raw.is_elected ? (raw.leader_lease_ms + 999) / 1000 : 0;
+    o.endpoints_mode = (enum endpoints_mode)raw.endpoints_mode;
+    take_log_flags(&raw, &o);
+    *ret_options = o;
+    return 0;
 }
 
 void options_fini(struct options *options)
 {
+    for (size_t i = 0; i < options->namespace_count; i++) {
+        free(options->namespaces[i]);
+    }
+    free(options->namespaces);
     free(options->domain);
+    options->namespaces = NULL;
+    options->namespace_count = 0;
     options->domain = NULL;
 }

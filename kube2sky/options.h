@@ -7,6 +7,8 @@
 
 #include "common/attributes.h"
 #include "common/err.h"
+#include "common/flags.h"
+#include "kube2sky/endpoints_source.h"
 
 struct options {
     char *domain; /* lower case, with the trailing dot; owned */
@@ -20,13 +22,24 @@ struct options {
     const char *kubecfg_file;
     const char *kube_master_url;
     int64_t etcd_mutation_timeout_ms;
+    bool exit_on_etcd_timeout;
+    int64_t ttl_s; /* of the records */
+    enum endpoints_mode endpoints_mode;
+    bool wants_pods;
+    bool wants_reverse;
+    bool own_only_written;
+    int64_t leader_lease_s;     /* 0: no election, this is the only writer */
+    char **namespaces;          /* NULL-terminated; owned */
+    size_t namespace_count;     /* 0: all */
+    const char *label_selector; /* checked */
+    int64_t etcd_max_txn_ops;
+    bool is_dry_run;
     int64_t healthz_port;
-    int64_t verbosity; /* glog's; from OPTIONS_DEBUG_VERBOSITY on, debug lines are logged */
+    bool is_debugging; /* debug lines are logged */
+    int log_format;    /* enum log_format */
     bool want_version;
+    struct flag_strings without_effect; /* flags that were given and change nothing here */
 };
-
-/* glog's users know 2 as normal and 4 as debugging. */
-enum { OPTIONS_DEBUG_VERBOSITY = 4 };
 
 /* 0; FLAGS_HELP when help was asked for, and printed; ERR_USAGE with a message. On success the
  * caller calls options_fini. */

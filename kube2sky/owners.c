@@ -4,120 +4,119 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/etcd.h"
 #include "common/xalloc.h"
+#include "kube2sky/ip_list.h"
+#include "kube2sky/key_table.h"
+#include "kube2sky/ownership.h"
 
-#define uthash_malloc(size)    xmalloc(size)
-#define uthash_free(ptr, size) free(ptr)
-#include <uthash.h>
-
-struct entry {
-    struct owner owner; /* first, so that an owner's address is its entry's */
-    UT_hash_handle hh;
-    char id[];
+struct queue {
+    struct owner *first;
+    struct owner *last;
+    size_t count;
 };
 
 struct owners {
-    char *prefix;
-    size_t prefix_len;
-    struct entry *table;
-    struct owner *first;
-    struct owner *last;
-    size_t queued;
+    const struct ownership *ownership;
+    struct key_table table;
+    struct queue queued;
+    struct queue blocked;
     size_t held;
     size_t key_count;
 };
 
-struct owners *owners_new(struct slice prefix)
+static struct slice id_of(const void *thing)
+{
+    const struct owner *owner = thing;
+    return owner->id;
+}
+
+struct owners *owners_new(const struct ownership *ownership)
 {
     struct owners *owners = xcalloc(1, sizeof(*owners));
-    owners->prefix = xstrndup(prefix.ptr, prefix.len);
-    owners->prefix_len = prefix.len;
+    owners->ownership = ownership;
+    key_table_init(&owners->table, id_of);
     return owners;
 }
 
-static void discard(struct owners *owners, struct entry *entry)
+void owners_free_touched(struct owner *owner)
 {
-    HASH_DEL(owners->table, entry);
-    actual_fini(&entry->owner.actual);
-    free(entry);
+    if (owner->touched) {
+        ip_list_fini(owner->touched);
+        free(owner->touched);
+        owner->touched = NULL;
+    }
+}
+
+static void free_owner(struct owner *owner)
+{
+    owners_free_touched(owner);
+    actual_fini(&owner->actual);
+    free(owner);
 }
 
 void owners_free(struct owners *owners)
 {
-    struct entry *entry, *next;
+    size_t at = 0;
     if (!owners) {
         return;
     }
-    HASH_ITER(hh, owners->table, entry, next)
-    {
-        discard(owners, entry);
+    for (struct owner *owner = key_table_next(&owners->table, &at); owner;
+         at++, owner = key_table_next(&owners->table, &at)) {
+        free_owner(owner);
     }
-    free(owners->prefix);
+    key_table_fini(&owners->table);
     free(owners);
 }
 
 struct owner *owners_find(const struct owners *owners, struct slice id)
 {
-    struct entry *entry;
-    HASH_FIND(hh, owners->table, id.ptr, id.len, entry);
-    return entry ? &entry->owner : NULL;
+    return key_table_find(&owners->table, id);
 }
 
+/* The id lies behind the owner. */
 struct owner *owners_get(struct owners *owners, struct slice id)
 {
     struct owner *owner = owners_find(owners, id);
     if (owner) {
         return owner;
     }
-    struct entry *entry = xcalloc(1, sizeof(*entry) + id.len);
-    memcpy(entry->id, id.ptr, id.len);
-    entry->owner.id = slice_of(entry->id, id.len);
-    HASH_ADD_KEYPTR(hh, owners->table, entry->id, id.len, entry);
-    return &entry->owner;
+    owner = xcalloc(1, sizeof(*owner) + id.len);
+    memcpy(owner + 1, id.ptr, id.len);
+    owner->id = slice_of(owner + 1, id.len);
+    (void)key_table_put(&owners->table, owner);
+    return owner;
 }
 
 void owners_base(const struct owners *owners, const struct owner *owner, struct buf *out)
 {
     buf_clear(out);
-    buf_append(out, owners->prefix, owners->prefix_len);
+    buf_append_slice(out, buf_slice(&owners->ownership->tree));
     buf_append_slice(out, owner->id);
 }
 
 /* ---- What the mirror tells ---- */
 
-/* A key below the prefix: two segments that name the owner, and the rest. */
-struct parted_key {
-    struct slice id;
-    struct slice suffix;
-};
-
-static struct parted_key part(const struct owners *owners, struct slice key)
+struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation)
 {
-    const char *begin = key.ptr + owners->prefix_len, *end = key.ptr + key.len;
-    const char *slash = memchr(begin, '/', (size_t)(end - begin));
-    slash = slash ? memchr(slash + 1, '/', (size_t)(end - slash - 1)) : NULL;
-    const char *middle = slash ? slash : end;
-    return (struct parted_key){
-        .id = slice_of(begin, (size_t)(middle - begin)),
-        .suffix = slice_of(middle, (size_t)(end - middle)),
-    };
-}
-
-struct owner *owners_key_put(struct owners *owners, struct slice key, struct slice value,
-                             uint32_t generation)
-{
-    struct parted_key parted = part(owners, key);
-    struct owner *owner = owners_get(owners, parted.id);
+    struct object_key key = ownership_part(owners->ownership, kv->key);
+    struct owner *owner = owners_get(owners, key.owner);
     size_t before = owner->actual.count;
-    bool has_changed = actual_put(&owner->actual, parted.suffix, value, generation);
+    const struct actual_value value = {
+        .hash = actual_value_hash(kv->value),
+        .revision = kv->mod_revision,
+        .generation = generation,
+        .is_ours = ownership_has(owners->ownership, KEY_OBJECT, kv->key, kv->value),
+    };
+    bool has_changed = actual_put(&owner->actual, key.suffix, &value);
     owners->key_count += owner->actual.count - before;
     return has_changed ? owner : NULL;
 }
 
 struct owner *owners_key_delete(struct owners *owners, struct slice key)
 {
-    struct parted_key parted = part(owners, key);
-    struct owner *owner = owners_find(owners, parted.id);
+    struct object_key parted = ownership_part(owners->ownership, key);
+    struct owner *owner = owners_find(owners, parted.owner);
     if (!owner || !actual_delete(&owner->actual, parted.suffix)) {
         return NULL;
     }
@@ -125,11 +124,12 @@ struct owner *owners_key_delete(struct owners *owners, struct slice key)
     return owner;
 }
 
-bool owners_has_key(const struct owners *owners, struct slice key)
+int64_t owners_key_revision(const struct owners *owners, struct slice key)
 {
-    struct parted_key parted = part(owners, key);
-    const struct owner *owner = owners_find(owners, parted.id);
-    return owner && actual_find(&owner->actual, parted.suffix);
+    struct object_key parted = ownership_part(owners->ownership, key);
+    const struct owner *owner = owners_find(owners, parted.owner);
+    const struct actual_key *there = owner ? actual_find(&owner->actual, parted.suffix) : NULL;
+    return there ? there->value.revision : 0;
 }
 
 bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generation)
@@ -149,52 +149,65 @@ size_t owners_key_count(const struct owners *owners)
 void owners_forget_if_empty(struct owners *owners, struct owner *owner)
 {
     if (owner->state == OWNER_SETTLED && owner->actual.count == 0 && owner->desired_count == 0) {
-        discard(owners, (struct entry *)owner);
+        (void)key_table_take(&owners->table, owner->id);
+        free_owner(owner);
     }
 }
 
 void owners_each(struct owners *owners, void (*fn)(void *data, struct owner *owner), void *data)
 {
-    struct entry *entry, *next;
-    HASH_ITER(hh, owners->table, entry, next)
-    {
-        fn(data, &entry->owner);
+    size_t at = 0;
+    for (struct owner *owner = key_table_next(&owners->table, &at); owner;
+         at++, owner = key_table_next(&owners->table, &at)) {
+        fn(data, owner);
     }
 }
 
 /* ---- The queue ---- */
+
+static void append(struct queue *queue, struct owner *owner)
+{
+    owner->next = NULL;
+    if (queue->last) {
+        queue->last->next = owner;
+    } else {
+        queue->first = owner;
+    }
+    queue->last = owner;
+    queue->count++;
+}
+
+static struct owner *take(struct queue *queue)
+{
+    struct owner *owner = queue->first;
+    queue->first = owner->next;
+    queue->last = queue->first ? queue->last : NULL;
+    owner->next = NULL;
+    queue->count--;
+    return owner;
+}
 
 void owners_enqueue(struct owners *owners, struct owner *owner)
 {
     assert(owner->state == OWNER_SETTLED || owner->state == OWNER_HELD);
     owners->held -= owner->state == OWNER_HELD;
     owner->state = OWNER_QUEUED;
-    owner->queue_next = NULL;
-    if (owners->last) {
-        owners->last->queue_next = owner;
-    } else {
-        owners->first = owner;
-    }
-    owners->last = owner;
-    owners->queued++;
+    append(&owners->queued, owner);
 }
 
 struct owner *owners_first(const struct owners *owners)
 {
-    return owners->first;
+    return owners->queued.first;
 }
 
 void owners_dequeue(struct owners *owners, enum owner_state state)
 {
-    struct owner *owner = owners->first;
-    owners->first = owner->queue_next;
-    if (!owners->first) {
-        owners->last = NULL;
-    }
-    owner->queue_next = NULL;
+    struct owner *owner = take(&owners->queued);
     owner->state = state;
-    owners->queued--;
     owners->held += state == OWNER_HELD;
+    if (state == OWNER_BLOCKED) {
+        append(&owners->blocked, owner);
+    }
 }
 
 static void release(void *data, struct owner *owner)
@@ -211,9 +224,18 @@ void owners_hold_release(struct owners *owners)
     }
 }
 
+void owners_blocked_release(struct owners *owners)
+{
+    while (owners->blocked.first) {
+        struct owner *owner = take(&owners->blocked);
+        owner->state = OWNER_QUEUED;
+        append(&owners->queued, owner);
+    }
+}
+
 size_t owners_queued(const struct owners *owners)
 {
-    return owners->queued;
+    return owners->queued.count + owners->blocked.count;
 }
 
 size_t owners_held(const struct owners *owners)

@@ -31,7 +31,7 @@ void plan_build_nothing(struct plan *plan)
 }
 
 /* Past the limit nothing is added: the buffer's failure is sticky. */
-static void add_op(struct plan *plan, const struct etcd_op *op)
+void plan_add(struct plan *plan, const struct etcd_op *op, int64_t revision)
 {
     size_t at = plan->bytes.len;
     buf_append_slice(&plan->bytes, op->key);
@@ -45,6 +45,7 @@ static void add_op(struct plan *plan, const struct etcd_op *op)
         plan->ops = xrealloc_array(plan->ops, plan->cap, sizeof(*plan->ops));
     }
     plan->ops[plan->op_count++] = (struct plan_op){
+        .revision = revision,
         .kind = op->kind,
         .key_at = (uint32_t)at,
         .key_len = (uint32_t)op->key.len,
@@ -57,11 +58,15 @@ static void add_op(struct plan *plan, const struct etcd_op *op)
 static const struct actual_key *advance(const struct actual_keys *actual, size_t *at,
                                         struct slice suffix)
 {
-    while (*at < actual->count && slice_compare(actual_suffix(&actual->keys[*at]), suffix) < 0) {
-        (*at)++;
+    const struct actual_key *key = actual_next(actual, at);
+    int d = 1;
+    for (; key; (*at)++, key = actual_next(actual, at)) {
+        d = slice_compare(actual_suffix(key), suffix);
+        if (d >= 0) {
+            break;
+        }
     }
-    bool is_there = *at < actual->count && slice_equal(actual_suffix(&actual->keys[*at]), suffix);
-    return is_there ? &actual->keys[*at] : NULL;
+    return d == 0 ? key : NULL;
 }
 
 static struct slice suffix_of(const struct desired_record *record, struct slice base)
@@ -69,32 +74,34 @@ static struct slice suffix_of(const struct desired_record *record, struct slice 
     return slice_of(record->key.ptr + base.len, record->key.len - base.len);
 }
 
-static void plan_puts(const struct desired *desired, struct slice base,
-                      const struct actual_keys *actual, struct plan *plan)
+void plan_add_puts(const struct desired *desired, struct slice base,
+                   const struct actual_keys *actual, struct plan *plan)
 {
     size_t at = 0;
     for (size_t i = 0; i < desired->count; i++) {
         struct desired_record record = desired_get(desired, i);
         const struct actual_key *key = advance(actual, &at, suffix_of(&record, base));
-        if (!key || key->value_hash != actual_value_hash(record.value)) {
-            add_op(plan, &(struct etcd_op){
-                             .kind = ETCD_OP_PUT,
-                             .key = record.key,
-                             .value = record.value,
-                         });
+        if (!key || key->value.hash != actual_value_hash(record.value)) {
+            const struct etcd_op put = {
+                .kind = ETCD_OP_PUT,
+                .key = record.key,
+                .value = record.value,
+            };
+            plan_add(plan, &put, key ? key->value.revision : 0);
         }
     }
 }
 
-static void plan_deletes(const struct desired *desired, struct slice base,
-                         const struct actual_keys *actual, struct plan *plan)
+void plan_add_deletes(const struct desired *desired, struct slice base,
+                      const struct actual_keys *actual, struct plan *plan)
 {
     struct buf key;
-    size_t next = 0;
+    size_t next = 0, at = 0;
     buf_init(&key, PLAN_BYTES_MAX);
     buf_append_slice(&key, base);
-    for (size_t at = 0; at < actual->count; at++) {
-        struct slice suffix = actual_suffix(&actual->keys[at]);
+    for (const struct actual_key *there = actual_next(actual, &at); there;
+         at++, there = actual_next(actual, &at)) {
+        struct slice suffix = actual_suffix(there);
         int d = 1; /* 0: the first desired key not before this one is this one */
         for (; next < desired->count; next++) {
             struct desired_record record = desired_get(desired, next);
@@ -103,21 +110,14 @@ static void plan_deletes(const struct desired *desired, struct slice base,
                 break;
             }
         }
-        if (d != 0) {
+        if (d != 0 && there->value.is_ours) {
             key.len = base.len;
             buf_append_slice(&key, suffix);
-            add_op(plan, &(struct etcd_op){.kind = ETCD_OP_DELETE, .key = buf_slice(&key)});
+            const struct etcd_op del = {.kind = ETCD_OP_DELETE, .key = buf_slice(&key)};
+            plan_add(plan, &del, there->value.revision);
         }
     }
     buf_fini(&key);
-}
-
-void plan_build(const struct desired *desired, struct slice base, const struct actual_keys *actual,
-                struct plan *ret_plan)
-{
-    plan_build_nothing(ret_plan);
-    plan_puts(desired, base, actual, ret_plan);
-    plan_deletes(desired, base, actual, ret_plan);
 }
 
 struct etcd_op plan_get(const struct plan *plan, size_t index)
@@ -133,9 +133,10 @@ struct etcd_op plan_get(const struct plan *plan, size_t index)
 
 /* ---- Transactions ---- */
 
-void plan_batch_init(struct plan_batch *batch)
+void plan_batch_init(struct plan_batch *batch, size_t ops_max)
 {
     plan_init(&batch->plan);
+    batch->ops_max = ops_max;
     batch->size = 0;
 }
 
@@ -159,7 +160,7 @@ static size_t op_size(const struct plan_op *op)
 static size_t fitting_end(const struct plan_batch *batch, const struct plan *plan, size_t from)
 {
     size_t size = batch->size, at = from;
-    while (at < plan->op_count && batch->plan.op_count + at - from < ETCD_TXN_OPS_MAX) {
+    while (at < plan->op_count && batch->plan.op_count + at - from < batch->ops_max) {
         size += op_size(&plan->ops[at]);
         if (size > PLAN_BATCH_BYTES_MAX) {
             break;
@@ -173,7 +174,7 @@ static void copy_ops(struct plan_batch *batch, const struct plan *plan, size_t f
 {
     for (size_t i = from; i < end; i++) {
         struct etcd_op op = plan_get(plan, i);
-        add_op(&batch->plan, &op);
+        plan_add(&batch->plan, &op, plan->ops[i].revision);
         batch->size += op_size(&plan->ops[i]);
     }
 }

@@ -17,6 +17,7 @@
 #include "kube2sky/desired.h"
 
 struct plan_op {
+    int64_t revision; /* that the key is known to have now; 0 = it is not there */
     enum etcd_op_kind kind;
     uint32_t key_at; /* into the bytes; a put's value follows its key */
     uint32_t key_len;
@@ -34,13 +35,19 @@ struct plan {
 void plan_init(struct plan *plan);
 void plan_fini(struct plan *plan);
 
-/* `base` is the owner's part of the keys; desired's keys all begin with it. Replaces what ret_plan
- * held. A plan over 256 MiB is cut there (others left that much to delete); planning again, after
- * it is done, gives the rest. */
-void plan_build(const struct desired *desired, struct slice base, const struct actual_keys *actual,
-                struct plan *ret_plan);
-
 void plan_build_nothing(struct plan *ret_plan);
+
+/* Adds what there is to put, or to delete; keys that are not ours (actual.h) are left. `base` is
+ * the owner's part of the keys; desired's keys all begin with it. All puts are added before any
+ * delete. A plan over 256 MiB is cut there (others left that much to delete); planning again, after
+ * it is done, gives the rest. */
+void plan_add_puts(const struct desired *desired, struct slice base,
+                   const struct actual_keys *actual, struct plan *plan);
+void plan_add_deletes(const struct desired *desired, struct slice base,
+                      const struct actual_keys *actual, struct plan *plan);
+
+/* Any other operation; revision: as in struct plan_op. */
+void plan_add(struct plan *plan, const struct etcd_op *op, int64_t revision);
 
 /* Borrowed until the plan changes. */
 struct etcd_op plan_get(const struct plan *plan, size_t index);
@@ -53,10 +60,11 @@ enum { PLAN_BATCH_BYTES_MAX = 1024 * 1024 };
 /* One transaction in the making; it holds copies. */
 struct plan_batch {
     struct plan plan;
+    size_t ops_max;
     size_t size; /* as etcd counts it, nearly */
 };
 
-void plan_batch_init(struct plan_batch *batch);
+void plan_batch_init(struct plan_batch *batch, size_t ops_max);
 void plan_batch_fini(struct plan_batch *batch);
 void plan_batch_clear(struct plan_batch *batch);
 
@@ -70,7 +78,7 @@ enum plan_fit {
  * one, and the plan shares no key with others in the batch. */
 enum plan_fit plan_batch_add(struct plan_batch *batch, const struct plan *plan, size_t *from);
 
-/* ret_ops has room for ETCD_TXN_OPS_MAX; borrowed until the batch changes. Returns their number. */
+/* ret_ops has room for ops_max; borrowed until the batch changes. Returns their number. */
 size_t plan_batch_ops(const struct plan_batch *batch, struct etcd_op *ret_ops);
 
 #endif

@@ -5,18 +5,10 @@
 
 #include "common/backoff.h"
 #include "common/cleanup.h"
-#include "common/clock.h"
 #include "common/log.h"
 #include "common/xalloc.h"
 #include "kube2sky/kube_client.h"
-
-/* A watch from a resourceVersion that the server has not reached (its store came back from a
- * backup) is never answered, not even by a bookmark. One timeout without either is possible on a
- * quiet cluster: a bookmark comes about once a minute, and not before the first event. */
-enum { SILENT_WATCHES_MAX = 2 };
-
-/* A watch that ends sooner and brought nothing would be opened again without pause for ever. */
-enum { SHORT_WATCH_MS = 1000 };
+#include "kube2sky/watcher.h"
 
 const struct reflector_timing reflector_default_timing = {
     .watch_min_s = 60,
@@ -26,30 +18,40 @@ const struct reflector_timing reflector_default_timing = {
     .retry_max_ms = 5000,
 };
 
+/* One namespace, or all of them. */
+struct part {
+    struct reflector *reflector;
+    const char *ns;          /* "" = all */
+    char *version;           /* of its list, where its watch starts; NULL: not listed yet */
+    struct watcher *watcher; /* NULL while listing */
+    bool is_open;
+    struct err err; /* why the watch does not run; code 0 = none */
+};
+
 struct reflector {
     struct reflector_config config;
     struct reflector_timing timing;
+    const struct kube_resource *resource; /* of the list under way, or done last */
+    const struct kube_resource *listed;   /* of the last whole list; NULL: there was none */
+    struct part *parts;
+    size_t part_count;
+
     struct backoff backoff;
     ev_timer retry;               /* WAITING */
-    struct kube_request *request; /* LISTING, WATCHING; else NULL */
+    struct kube_request *request; /* LISTING; else NULL */
+    struct kube_list *page;       /* while it comes */
+    size_t listing;               /* the part whose pages are read */
+    char *continue_token;         /* of its next page; NULL: the first */
+    bool has_begun;               /* list_begin was called for the list under way */
+    unsigned expired_lists;       /* in a row that took longer than the server remembers */
 
-    char *version;        /* where the watch resumes; NULL: list first */
-    char *list_version;   /* of the first page of the list in progress; NULL: none is */
-    char *continue_token; /* of its next page */
-
-    ev_timer overdue;
-    int watch_timeout_s;
-    int64_t watch_start_ms;
-    int64_t last_line_ms;
-    bool is_relisting;       /* history was gone, and nothing was heard since */
-    bool has_heard;          /* an event or bookmark came on this watch */
-    unsigned silent_watches; /* in a row that ended at their timeout without one */
-    bool has_state;          /* state was called */
-    struct err state;        /* with this; code 0 = NULL */
+    bool is_relisting; /* history was gone, and nothing was heard since */
+    bool has_state;    /* state was called */
+    struct err state;  /* with this; code 0 = NULL */
     struct reflector_counts counts;
 };
 
-static void begin(struct reflector *reflector);
+static void request_page(struct reflector *reflector);
 
 /* ---- What is wrong, and waiting ---- */
 
@@ -65,57 +67,159 @@ static void report(struct reflector *reflector, const struct err *err)
     reflector->config.state(reflector->config.data, reflector->config.kind, err);
 }
 
-static void forget_version(struct reflector *reflector)
-{
-    free(reflector->version);
-    reflector->version = NULL;
-    reflector->silent_watches = 0;
-}
-
-static void set_version(struct reflector *reflector, const char *version)
-{
-    char *copy = xstrdup(version);
-    free(reflector->version);
-    reflector->version = copy;
-}
-
 static void forget_list(struct reflector *reflector)
 {
-    free(reflector->list_version);
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        free(reflector->parts[i].version);
+        reflector->parts[i].version = NULL;
+    }
     free(reflector->continue_token);
-    reflector->list_version = NULL;
     reflector->continue_token = NULL;
+    reflector->listing = 0;
+    reflector->has_begun = false;
 }
 
-static void retry_later(struct reflector *reflector)
+static void stop_watchers(struct reflector *reflector)
 {
-    uint32_t delay_ms = backoff_next_ms(&reflector->backoff, backoff_random());
-    ev_timer_set(&reflector->retry, (double)delay_ms / 1000, 0);
-    ev_timer_start(reflector->config.loop, &reflector->retry);
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        struct part *part = &reflector->parts[i];
+        reflector->counts.watches += part->watcher ? watcher_opened(part->watcher) : 0;
+        watcher_stop(part->watcher);
+        part->watcher = NULL;
+        part->is_open = false;
+        part->err = (struct err){0};
+    }
+}
+
+static const struct kube_resource *first_resource(const struct reflector_config *config)
+{
+    return config->kind == KUBE_ENDPOINTS ? endpoints_source_first(config->endpoints_mode)
+                                          : kube_resource_of(config->kind);
+}
+
+/* What can be listed instead of what was refused with this status; NULL: nothing. */
+static const struct kube_resource *other_resource(const struct reflector *reflector, int status)
+{
+    return reflector->config.kind == KUBE_ENDPOINTS
+               ? endpoints_source_instead(reflector->config.endpoints_mode, reflector->resource,
+                                          status)
+               : NULL;
+}
+
+static void begin_list(struct reflector *reflector, const struct kube_resource *resource)
+{
+    forget_list(reflector);
+    reflector->resource = resource;
+    request_page(reflector);
 }
 
 static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
 {
+    struct reflector *reflector = w->data;
     (void)loop;
     (void)revents;
-    begin(w->data);
+    begin_list(reflector, first_resource(&reflector->config));
 }
 
 /* History that is gone is an ordinary event for whoever was away: nothing to report, and listed
  * again at once, unless nothing was heard since the last time: a server could answer so each time.
- */
-static void fail(struct reflector *reflector, const struct err *err)
+ * What another resource can replace is none, either. */
+static void fail(struct reflector *reflector, int status, const struct err *err)
 {
-    log_debug("list or watch ended", LOG_STR("kind", kube_kind_name(reflector->config.kind)),
+    const struct kube_resource *other = other_resource(reflector, status);
+    log_debug("list or watch ended", LOG_STR("kind", reflector->resource->name),
               LOG_STR("reason", err->msg));
-    if (err->code != ERR_COMPACTED) {
-        report(reflector, err);
-        retry_later(reflector);
-    } else if (reflector->is_relisting) {
-        retry_later(reflector);
-    } else {
+    if (other) {
+        begin_list(reflector, other);
+    } else if (err->code == ERR_COMPACTED && !reflector->is_relisting) {
         reflector->is_relisting = true;
-        begin(reflector);
+        begin_list(reflector, first_resource(&reflector->config));
+    } else {
+        if (err->code != ERR_COMPACTED) {
+            report(reflector, err);
+        }
+        uint32_t delay_ms = backoff_next_ms(&reflector->backoff, backoff_random());
+        ev_timer_set(&reflector->retry, (double)delay_ms / 1000, 0);
+        ev_timer_start(reflector->config.loop, &reflector->retry);
+    }
+}
+
+/* ---- Watching ---- */
+
+static void on_event(void *data, struct kube_event *event, const struct err *err)
+{
+    struct part *part = data;
+    struct reflector *reflector = part->reflector;
+    const struct reflector_config *config = &reflector->config;
+    enum kube_kind kind = reflector->resource->kind;
+    reflector->is_relisting = false;
+    backoff_reset(&reflector->backoff);
+    switch (event->kind) {
+    case KUBE_EVENT_UPSERT:
+        config->upsert(config->data, STEAL(event->object));
+        break;
+    case KUBE_EVENT_DELETE:
+        config->remove(config->data, kind, event->object->ns, event->object->name);
+        break;
+    case KUBE_EVENT_BAD:
+        config->bad(config->data, kind, event->bad_name, err);
+        break;
+    case KUBE_EVENT_BOOKMARK:
+    case KUBE_EVENT_ERROR:
+        break;
+    }
+}
+
+/* One watch that does not run is reported; that all run, when they do. */
+static void on_watch_state(void *data, const struct err *err)
+{
+    struct part *part = data;
+    struct reflector *reflector = part->reflector;
+    const struct err *wrong = NULL;
+    bool is_open = true;
+    part->is_open = !err;
+    part->err = err ? *err : (struct err){0};
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        const struct part *other = &reflector->parts[i];
+        is_open = is_open && other->is_open;
+        wrong = !wrong && other->err.code != 0 ? &other->err : wrong;
+    }
+    if (is_open || wrong) {
+        report(reflector, wrong);
+    }
+}
+
+static void on_watch_lost(void *data, int status, const struct err *err)
+{
+    struct part *part = data;
+    struct reflector *reflector = part->reflector;
+    stop_watchers(reflector);
+    fail(reflector, status, err);
+}
+
+static struct kube_scope scope_of(const struct part *part)
+{
+    const char *selector = part->reflector->config.label_selector;
+    return (struct kube_scope){.ns = part->ns, .label_selector = selector ? selector : ""};
+}
+
+static void start_watchers(struct reflector *reflector)
+{
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        struct part *part = &reflector->parts[i];
+        const struct watcher_config config = {
+            .loop = reflector->config.loop,
+            .client = reflector->config.client,
+            .resource = reflector->resource,
+            .scope = scope_of(part),
+            .timing = &reflector->timing,
+            .is_replaceable = other_resource(reflector, 404) != NULL,
+            .event = on_event,
+            .state = on_watch_state,
+            .lost = on_watch_lost,
+            .data = part,
+        };
+        part->watcher = watcher_start(&config, part->version);
     }
 }
 
@@ -130,202 +234,115 @@ static void on_listed(void *data, struct kube_object *object)
 static void on_listed_bad(void *data, const char *name, const struct err *err)
 {
     struct reflector *reflector = data;
-    reflector->config.bad(reflector->config.data, reflector->config.kind, name, err);
+    reflector->config.bad(reflector->config.data, reflector->resource->kind, name, err);
+}
+
+/* A list that takes longer than the server keeps its revision is not tried in pages again. */
+static void on_list_failed(struct reflector *reflector, int status, const struct err *err)
+{
+    if (err->code == ERR_COMPACTED) {
+        reflector->expired_lists++;
+    }
+    forget_list(reflector);
+    fail(reflector, status, err);
+}
+
+static void finish_list(struct reflector *reflector)
+{
+    if (reflector->listed && reflector->listed != reflector->resource) {
+        log_info("endpoints are taken from another resource now",
+                 LOG_STR("path", reflector->resource->group_path),
+                 LOG_STR("kind", reflector->resource->name));
+    }
+    reflector->listed = reflector->resource;
+    reflector->counts.lists++;
+    reflector->expired_lists = 0;
+    reflector->config.list_end(reflector->config.data, reflector->resource->kind);
+    start_watchers(reflector);
+    forget_list(reflector);
 }
 
 /* The watch starts at the first page's version, which the later pages keep: events that are in the
  * list already may come again, none is lost. */
-static void finish_list(struct reflector *reflector)
+static void take_meta(struct reflector *reflector, struct kube_list_meta *meta)
 {
-    set_version(reflector, reflector->list_version);
-    reflector->silent_watches = 0;
-    forget_list(reflector);
-    reflector->counts.lists++;
-    reflector->config.list_end(reflector->config.data, reflector->config.kind);
+    struct part *part = &reflector->parts[reflector->listing];
+    if (!part->version) {
+        part->version = STEAL(meta->resource_version);
+    }
+    free(reflector->continue_token);
+    reflector->continue_token = NULL;
+    if (*meta->continue_token) {
+        reflector->continue_token = STEAL(meta->continue_token);
+    } else {
+        reflector->listing++;
+    }
 }
 
-static void on_page(void *data, struct slice body, const struct err *err)
+static void on_page_open(void *data, enum kube_encoding encoding)
+{
+    struct reflector *reflector = data;
+    enum kube_kind kind = reflector->resource->kind;
+    if (!reflector->has_begun) {
+        reflector->has_begun = true;
+        reflector->config.list_begin(reflector->config.data, kind);
+    }
+    reflector->page = kube_list_new(encoding, kind, on_listed, on_listed_bad, reflector);
+}
+
+static void forget_page(struct reflector *reflector)
+{
+    kube_list_free(reflector->page);
+    reflector->page = NULL;
+}
+
+static void on_page_bytes(void *data, struct slice bytes)
+{
+    struct reflector *reflector = data;
+    struct err err = {0};
+    if (kube_list_push(reflector->page, bytes, &err) < 0) {
+        kube_request_cancel(reflector->request);
+        reflector->request = NULL;
+        forget_page(reflector);
+        err_wrap(&err, err.code, "%s", reflector->resource->name);
+        on_list_failed(reflector, 0, &err);
+    }
+}
+
+static void on_page_end(void *data, int status, const struct err *err)
 {
     struct reflector *reflector = data;
     struct kube_list_meta meta = {0};
     struct err bad = {0};
-    enum kube_kind kind = reflector->config.kind;
     reflector->request = NULL;
+    if (!err && kube_list_end(reflector->page, &meta, &bad) < 0) {
+        err_wrap(&bad, bad.code, "%s", reflector->resource->name);
+        status = 0;
+        err = &bad;
+    }
+    forget_page(reflector);
     if (err) {
-        forget_list(reflector);
-        fail(reflector, err);
+        on_list_failed(reflector, status, err);
         return;
     }
-    if (!reflector->list_version) {
-        reflector->config.list_begin(reflector->config.data, kind);
-    }
-    if (kube_decode_list(kind, body, on_listed, on_listed_bad, reflector, &meta, &bad) < 0) {
-        err_wrap(&bad, bad.code, "%s", kube_kind_name(kind));
-        forget_list(reflector);
-        fail(reflector, &bad);
-        return;
-    }
-    if (!reflector->list_version) {
-        reflector->list_version = STEAL(meta.resource_version);
-    }
-    free(reflector->continue_token);
-    reflector->continue_token = STEAL(meta.continue_token);
+    take_meta(reflector, &meta);
     kube_list_meta_fini(&meta);
-    if (!*reflector->continue_token) {
+    if (reflector->listing < reflector->part_count) {
+        request_page(reflector);
+    } else {
         finish_list(reflector);
     }
-    begin(reflector);
 }
 
-/* ---- Watching ---- */
-
-static void hear(struct reflector *reflector)
+static void request_page(struct reflector *reflector)
 {
-    reflector->has_heard = true;
-    reflector->silent_watches = 0;
-    reflector->is_relisting = false;
-    backoff_reset(&reflector->backoff);
-}
-
-/* The watch is over before its end. */
-static void leave_watch(struct reflector *reflector)
-{
-    ev_timer_stop(reflector->config.loop, &reflector->overdue);
-    kube_request_cancel(reflector->request);
-    reflector->request = NULL;
-}
-
-static void take_event(struct reflector *reflector, struct kube_event *event, const struct err *err)
-{
-    const struct reflector_config *config = &reflector->config;
-    hear(reflector);
-    if (event->resource_version) {
-        set_version(reflector, event->resource_version);
-    }
-    switch (event->kind) {
-    case KUBE_EVENT_UPSERT:
-        config->upsert(config->data, STEAL(event->object));
-        break;
-    case KUBE_EVENT_DELETE:
-        config->remove(config->data, config->kind, event->object->ns, event->object->name);
-        break;
-    case KUBE_EVENT_BAD:
-        config->bad(config->data, config->kind, event->bad_name, err);
-        break;
-    case KUBE_EVENT_BOOKMARK:
-    case KUBE_EVENT_ERROR:
-        break;
-    }
-}
-
-static void on_watch_open(void *data)
-{
-    struct reflector *reflector = data;
-    reflector->counts.watches++;
-    report(reflector, NULL);
-}
-
-/* After an ERROR event, and after a line that is no event, it is not known what was missed. */
-static void on_watch_line(void *data, struct slice line)
-{
-    struct reflector *reflector = data;
-    struct kube_event event = {0};
-    struct err err = {0};
-    reflector->last_line_ms = clock_monotonic_ms();
-    int rc = kube_decode_event(reflector->config.kind, line, &event, &err);
-    if (rc == 0 && event.kind != KUBE_EVENT_ERROR) {
-        take_event(reflector, &event, &err);
-    } else {
-        leave_watch(reflector);
-        forget_version(reflector);
-        err_wrap(&err, err.code, "watch of %s", kube_kind_name(reflector->config.kind));
-        fail(reflector, &err);
-    }
-    kube_event_fini(&event);
-}
-
-/* It ended at its timeout or later, not because the server is going away: half of it tells. */
-static void count_silence(struct reflector *reflector, int64_t lasted_ms)
-{
-    if (!reflector->has_heard && lasted_ms >= (int64_t)reflector->watch_timeout_s * 500 &&
-        ++reflector->silent_watches >= SILENT_WATCHES_MAX) {
-        log_debug("no event or bookmark in two watches, listing again",
-                  LOG_STR("kind", kube_kind_name(reflector->config.kind)));
-        forget_version(reflector);
-    }
-}
-
-static void on_watch_end(void *data, const struct err *err)
-{
-    struct reflector *reflector = data;
-    int64_t lasted_ms = clock_monotonic_ms() - reflector->watch_start_ms;
-    reflector->request = NULL;
-    ev_timer_stop(reflector->config.loop, &reflector->overdue);
-    if (err) {
-        if (err->code == ERR_COMPACTED || err->code == ERR_PROTOCOL || err->code == ERR_TOO_LARGE) {
-            forget_version(reflector); /* asking the same again would end the same */
-        }
-        fail(reflector, err);
-        return;
-    }
-    count_silence(reflector, lasted_ms);
-    if (reflector->has_heard || lasted_ms >= SHORT_WATCH_MS) {
-        backoff_reset(&reflector->backoff);
-        begin(reflector);
-    } else {
-        retry_later(reflector);
-    }
-}
-
-/* Lines may still be coming from a server that does not heed timeoutSeconds. */
-static void on_overdue(struct ev_loop *loop, ev_timer *w, int revents)
-{
-    struct reflector *reflector = w->data;
-    struct err err = {0};
-    int64_t now_ms = clock_monotonic_ms();
-    int64_t silent_ms = now_ms - reflector->last_line_ms;
-    (void)revents;
-    if (silent_ms < (int64_t)reflector->timing.overdue_ms) {
-        ev_timer_set(w, (double)(reflector->timing.overdue_ms - silent_ms) / 1000, 0);
-        ev_timer_start(loop, w);
-        return;
-    }
-    leave_watch(reflector);
-    count_silence(reflector, now_ms - reflector->watch_start_ms);
-    err_set(&err, ERR_TIMEOUT,
-            "watch of %s: the server did not end it at its timeout and is silent",
-            kube_kind_name(reflector->config.kind));
-    fail(reflector, &err);
-}
-
-static void start_watch(struct reflector *reflector)
-{
-    static const struct kube_watch_callbacks callbacks = {
-        .on_open = on_watch_open, .on_line = on_watch_line, .on_end = on_watch_end};
-    const struct reflector_timing *timing = &reflector->timing;
-    uint32_t spread_s = (uint32_t)(timing->watch_max_s - timing->watch_min_s);
-    reflector->watch_timeout_s = timing->watch_min_s + (int)(backoff_random() % (spread_s + 1));
-    reflector->watch_start_ms = clock_monotonic_ms();
-    reflector->last_line_ms = reflector->watch_start_ms;
-    reflector->has_heard = false;
-    reflector->request =
-        kube_client_watch(reflector->config.client, reflector->config.kind, reflector->version,
-                          reflector->watch_timeout_s, &callbacks, reflector);
-    ev_timer_set(&reflector->overdue,
-                 reflector->watch_timeout_s + (double)timing->overdue_ms / 1000, 0);
-    ev_timer_start(reflector->config.loop, &reflector->overdue);
-}
-
-/* The next request: a page while there is no version to watch from, else the watch. */
-static void begin(struct reflector *reflector)
-{
-    if (reflector->version) {
-        start_watch(reflector);
-    } else {
-        const char *token = reflector->continue_token ? reflector->continue_token : "";
-        reflector->request = kube_client_list(reflector->config.client, reflector->config.kind,
-                                              token, on_page, reflector);
-    }
+    static const struct kube_list_callbacks callbacks = {
+        .on_open = on_page_open, .on_bytes = on_page_bytes, .on_end = on_page_end};
+    const struct kube_scope scope = scope_of(&reflector->parts[reflector->listing]);
+    const char *token = reflector->continue_token ? reflector->continue_token : "";
+    int limit = reflector->expired_lists > 1 ? 0 : KUBE_PAGE_OBJECTS;
+    reflector->request = kube_client_list(reflector->config.client, reflector->resource, &scope,
+                                          limit, token, &callbacks, reflector);
 }
 
 /* ---- Lifecycle ---- */
@@ -336,15 +353,18 @@ struct reflector *reflector_start(const struct reflector_config *config)
     reflector->config = *config;
     reflector->timing = config->timing ? *config->timing : reflector_default_timing;
     reflector->config.timing = NULL; /* the copy counts */
+    reflector->resource = first_resource(config);
+    reflector->part_count = config->namespace_count ? config->namespace_count : 1;
+    reflector->parts = xcalloc(reflector->part_count, sizeof(*reflector->parts));
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        reflector->parts[i].reflector = reflector;
+        reflector->parts[i].ns = config->namespace_count ? config->namespaces[i] : "";
+    }
     backoff_init(&reflector->backoff, reflector->timing.retry_first_ms,
                  reflector->timing.retry_max_ms);
     ev_timer_init(&reflector->retry, on_retry, 0, 0);
-    ev_timer_init(&reflector->overdue, on_overdue, 0, 0);
-    /* After the sockets of the same turn: what came while the process was stopped counts. */
-    ev_set_priority(&reflector->overdue, EV_MINPRI);
     reflector->retry.data = reflector;
-    reflector->overdue.data = reflector;
-    begin(reflector);
+    request_page(reflector);
     return reflector;
 }
 
@@ -357,13 +377,19 @@ void reflector_stop(struct reflector *reflector)
         kube_request_cancel(reflector->request);
     }
     ev_timer_stop(reflector->config.loop, &reflector->retry);
-    ev_timer_stop(reflector->config.loop, &reflector->overdue);
-    free(reflector->version);
+    stop_watchers(reflector);
+    forget_page(reflector);
     forget_list(reflector);
+    free(reflector->parts);
     free(reflector);
 }
 
 struct reflector_counts reflector_counts(const struct reflector *reflector)
 {
-    return reflector->counts;
+    struct reflector_counts counts = reflector->counts;
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        const struct watcher *watcher = reflector->parts[i].watcher;
+        counts.watches += watcher ? watcher_opened(watcher) : 0;
+    }
+    return counts;
 }

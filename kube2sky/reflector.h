@@ -10,13 +10,16 @@
  * upserted again, and an object removed that was never upserted or is gone already: after a watch
  * was resumed, or between a list and its watch.
  *
- *              page              last page             200
- *     LISTING ------> LISTING ------------> WATCHING --------> open
- *        ^  \                               ^  |  ^             |
- *        |   failed                failed   |  |  +-- its end --+ (resumed where it was)
- *        |    v                             |  v
- *        +- WAITING <-----------------------+--+ 410, another ERROR, an unreadable or too long
- * event, two timeouts with nothing heard -> LISTING */
+ * Several namespaces are listed one after the other, as parts of one list, and have a watch each;
+ * when one of the watches is lost, all are left and everything is listed again.
+ *
+ *              page              last page
+ *     LISTING ------> LISTING ------------> WATCHING (watcher.h, each with its own retries)
+ *        ^  \                                |
+ *        |   failed                          | 410, another ERROR, an unreadable or too long event,
+ *        |    v                              v two timeouts with nothing heard, versions going back
+ *        +- WAITING <------ LISTING at once, or after a wait when it was no 410
+ */
 #ifndef KUBE2SKY_REFLECTOR_H
 #define KUBE2SKY_REFLECTOR_H
 
@@ -24,6 +27,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "kube2sky/endpoints_source.h"
 #include "kube2sky/kube_object.h"
 
 struct kube_client;
@@ -49,9 +53,15 @@ extern const struct reflector_timing reflector_default_timing;
 struct reflector_config {
     struct ev_loop *loop;
     struct kube_client *client; /* outlives the reflector */
-    enum kube_kind kind;
+    enum kube_kind kind;        /* KUBE_ENDPOINTS: from the source that endpoints_mode says */
+    enum endpoints_mode endpoints_mode;
+    const char *const *namespaces; /* borrowed until stop; none: all namespaces */
+    size_t namespace_count;
+    const char *label_selector;            /* borrowed until stop; NULL or "": every object */
     const struct reflector_timing *timing; /* NULL: the default; borrowed during start */
 
+    /* kind is that of the objects: for endpoints KUBE_SLICE or KUBE_ENDPOINTS, which may change
+     * from one list to the next. */
     void (*list_begin)(void *data, enum kube_kind kind);
     void (*upsert)(void *data, struct kube_object *object); /* takes ownership */
     void (*remove)(void *data, enum kube_kind kind, const char *ns, const char *name);
@@ -60,7 +70,8 @@ struct reflector_config {
      * object, if known from before, must be kept as it was. name is "default/web", or "" when not
      * even that could be told: then no object of this kind is known to be absent from this list. */
     void (*bad)(void *data, enum kube_kind kind, const char *name, const struct err *err);
-    /* NULL: the watch runs. Else what is wrong; it goes on trying. Not repeated while unchanged. */
+    /* NULL: every watch runs. Else what is wrong; it goes on trying. Not repeated while unchanged.
+     * kind is the config's. */
     void (*state)(void *data, enum kube_kind kind, const struct err *err);
     void *data;
 };

@@ -68,7 +68,7 @@ def start_etcd(tmp, log):
     client, peer = free_port(22379), free_port(22479)
     url, peer_url = "http://127.0.0.1:%d" % client, "http://127.0.0.1:%d" % peer
     process = subprocess.Popen(
-        ["etcd", "--name=bench", "--data-dir=" + tmp + "/etcd", "--listen-client-urls=" + url,
+        [os.environ.get("ETCD") or "etcd", "--name=bench", "--data-dir=" + tmp + "/etcd", "--listen-client-urls=" + url,
          "--advertise-client-urls=" + url, "--listen-peer-urls=" + peer_url,
          "--initial-advertise-peer-urls=" + peer_url, "--initial-cluster=bench=" + peer_url],
         stdout=log, stderr=subprocess.STDOUT)

@@ -6,7 +6,9 @@
  *     bench_etcd URL mirror       read all those keys
  *     bench_etcd URL events       the same, say `ready`, then follow until each was changed once
  *     bench_etcd URL idle         the same, then ten seconds of nothing
- *     bench_etcd URL reconciler   kube2sky's way of writing as many keys into an empty etcd */
+ *     bench_etcd URL reconciler   kube2sky's way of writing as many keys into an empty etcd
+ *
+ * A third argument is the CA file for an https URL. */
 #include <ev.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,23 +32,33 @@ enum {
     IDLE_S = 10,
 };
 
-/* The longest key and value that are made here. */
-enum { TEXT_MAX = 160 };
+/* The longest key or value that is made here, and its NUL. */
+enum { TEXT_MAX = 96 };
+
+/* Made before the clock starts: it is the client that is measured. */
+struct pair {
+    char key[TEXT_MAX];
+    char value[TEXT_MAX];
+    size_t key_len;
+    size_t value_len;
+};
 
 static const char key_prefix[] = "/skydns/bench/";
 
 struct bench {
     struct ev_loop *loop;
     struct etcd *etcd;
-    int next;    /* key */
+    struct pair *pairs;
+    int next;    /* of them */
     int pending; /* calls */
     int64_t start_us;
     int64_t start_cpu_us;
 
     struct etcd_mirror *mirror;
     bool is_following;
-    int keys;   /* of the first read */
-    int events; /* since then */
+    int keys;     /* of the first read */
+    size_t bytes; /* in them */
+    int events;   /* since then */
     int events_wanted;
 
     struct inventory *inventory;
@@ -83,19 +95,27 @@ static double used_cpu_us(const struct bench *b)
     return (double)(cpu_us() - b->start_cpu_us);
 }
 
-static struct slice key_of(int number, char *text)
+static void make_pairs(struct bench *b, int count)
 {
-    int len = snprintf(text, TEXT_MAX, "%ssvc-%06d/c88f1059", key_prefix, number);
-    return slice_of(text, (size_t)len);
+    b->pairs = xcalloc((size_t)count, sizeof(*b->pairs));
+    for (int i = 0; i < count; i++) {
+        struct pair *pair = &b->pairs[i];
+        pair->key_len = (size_t)snprintf(pair->key, TEXT_MAX, "%ssvc-%06d/c88f1059", key_prefix, i);
+        pair->value_len = (size_t)snprintf(
+            pair->value, TEXT_MAX,
+            "{\"host\":\"10.%d.%d.%d\",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}",
+            i >> 16 & 255, i >> 8 & 255, i & 255);
+    }
 }
 
-static struct slice value_of(int number, char *text)
+static struct slice key_of(const struct bench *b, int number)
 {
-    int len = snprintf(
-        text, TEXT_MAX,
-        "{\"host\":\"10.%d.%d.%d\",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}",
-        number >> 16 & 255, number >> 8 & 255, number & 255);
-    return slice_of(text, (size_t)len);
+    return slice_of(b->pairs[number].key, b->pairs[number].key_len);
+}
+
+static struct slice value_of(const struct bench *b, int number)
+{
+    return slice_of(b->pairs[number].value, b->pairs[number].value_len);
 }
 
 /* ---- Writing, bare ---- */
@@ -115,10 +135,8 @@ static void on_put(void *data, const struct etcd_write_reply *reply, const struc
 
 static void send_puts(struct bench *b)
 {
-    char key[TEXT_MAX], value[TEXT_MAX];
     while (b->next < PUTS && b->pending < PUTS_OUTSTANDING) {
-        const struct etcd_put put = {.key = key_of(b->next, key),
-                                     .value = value_of(b->next, value)};
+        const struct etcd_put put = {.key = key_of(b, b->next), .value = value_of(b, b->next)};
         b->next++;
         b->pending++;
         (void)etcd_put(b->etcd, &put, on_put, b);
@@ -130,6 +148,7 @@ static void send_puts(struct bench *b)
 
 static void bench_puts(struct bench *b)
 {
+    make_pairs(b, PUTS);
     start_clock(b);
     send_puts(b);
     ev_run(b->loop, 0);
@@ -151,14 +170,12 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
 
 static void send_txns(struct bench *b)
 {
-    static char keys[ETCD_TXN_OPS_MAX][TEXT_MAX], values[ETCD_TXN_OPS_MAX][TEXT_MAX];
     struct etcd_op ops[ETCD_TXN_OPS_MAX];
     while (b->next < KEYS && b->pending < TXNS_IN_FLIGHT) {
         size_t count = 0;
         for (; count < ETCD_TXN_OPS_MAX && b->next < KEYS; count++, b->next++) {
-            ops[count] = (struct etcd_op){.kind = ETCD_OP_PUT,
-                                          .key = key_of(b->next, keys[count]),
-                                          .value = value_of(b->next, values[count])};
+            ops[count] = (struct etcd_op){
+                .kind = ETCD_OP_PUT, .key = key_of(b, b->next), .value = value_of(b, b->next)};
         }
         b->pending++;
         (void)etcd_txn(b->etcd, &(struct etcd_txn){.ops = ops, .op_count = count}, on_txn, b);
@@ -170,6 +187,7 @@ static void send_txns(struct bench *b)
 
 static void bench_txns(struct bench *b)
 {
+    make_pairs(b, KEYS);
     start_clock(b);
     send_txns(b);
     ev_run(b->loop, 0);
@@ -178,19 +196,20 @@ static void bench_txns(struct bench *b)
 
 /* ---- Reading ---- */
 
-static void on_full_begin(void *data)
+static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
+    (void)read;
     ((struct bench *)data)->keys = 0;
 }
 
 static void on_mirror_put(void *data, const struct etcd_kv *kv)
 {
     struct bench *b = data;
-    (void)kv;
     if (b->is_following) {
         b->events++;
     } else {
         b->keys++;
+        b->bytes += kv->key.len + kv->value.len;
     }
 }
 
@@ -232,6 +251,7 @@ static void start_mirror(struct bench *b)
 {
     b->mirror = etcd_mirror_start(b->etcd, &(struct etcd_mirror_config){
                                                .prefix = slice_str(key_prefix),
+                                               .store_key = slice_str("/bench/store"),
                                                .full_begin = on_full_begin,
                                                .put = on_mirror_put,
                                                .del = on_mirror_del,
@@ -253,7 +273,8 @@ static void bench_mirror(struct bench *b)
     start_clock(b);
     start_mirror(b);
     ev_run(b->loop, 0);
-    printf("mirrored_s %.3f\ncpu_us_per_key_mirrored %.3f\n", elapsed_s(b), used_cpu_us(b) / KEYS);
+    printf("mirrored_s %.3f\ncpu_us_per_key_mirrored %.3f\nmirrored_mb_per_s %.1f\n", elapsed_s(b),
+           used_cpu_us(b) / KEYS, (double)b->bytes / 1e6 / elapsed_s(b));
     check_keys(b);
 }
 
@@ -301,7 +322,7 @@ static void add_service(struct bench *b, const char *name, int number)
                  "\"10.%d.%d.%d\",\"ports\":[{\"name\":\"http\",\"port\":80,\"protocol\":\"TCP\"}]}"
                  "}}",
                  name, number >> 16 & 255, number >> 8 & 255, number & 255);
-    if (kube_decode_event(KUBE_SERVICE, slice_of(line, (size_t)len), &event, &err) < 0) {
+    if (kube_decode_event(KUBE_JSON, KUBE_SERVICE, slice_of(line, (size_t)len), &event, &err) < 0) {
         fail("service", err.msg);
     }
     inventory_upsert(b->inventory, event.object);
@@ -336,7 +357,10 @@ static void bench_reconciler(struct bench *b)
         .outage = &outage,
         .domain = "cluster.local.",
         .ttl_s = 30,
+        .txn_ops_max = ETCD_TXN_OPS_MAX,
+        .no_reverse = true, /* as many keys as the plain loop */
     });
+    inventory_want_pods(b->inventory, false);
     inventory_list_begin(b->inventory, KUBE_ENDPOINTS);
     inventory_list_end(b->inventory, KUBE_ENDPOINTS);
     inventory_list_begin(b->inventory, KUBE_SERVICE);
@@ -384,16 +408,19 @@ int main(int argc, char **argv)
 {
     struct bench b = {.loop = ev_default_loop(0)};
     struct err err;
-    if (argc != 3) {
-        fail("usage", "bench_etcd URL puts|txns|mirror|events|idle|reconciler");
+    if (argc != 3 && argc != 4) {
+        fail("usage", "bench_etcd URL puts|txns|mirror|events|idle|reconciler [CA]");
     }
-    const struct etcd_config config = {
-        .loop = b.loop, .endpoints = argv[1], .call_timeout_ms = CALL_TIMEOUT_MS};
+    const struct etcd_config config = {.loop = b.loop,
+                                       .endpoints = argv[1],
+                                       .call_timeout_ms = CALL_TIMEOUT_MS,
+                                       .tls.ca = argv[3]}; /* NULL when there is none */
     if (etcd_new(&config, &b.etcd, &err) < 0) {
         fail(argv[1], err.msg);
     }
     run(&b, argv[2]);
     etcd_mirror_stop(b.mirror);
     etcd_free(b.etcd);
+    free(b.pairs);
     return 0;
 }

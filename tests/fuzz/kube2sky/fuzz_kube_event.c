@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int kind = 0; kind < KUBE_KIND_COUNT; kind++) {
         struct kube_event event;
         struct err err;
-        if (kube_decode_event((enum kube_kind)kind, slice_of(data, size), &event, &err) == 0) {
+        if (kube_decode_event(KUBE_JSON, (enum kube_kind)kind, slice_of(data, size), &event,
+                              &err) == 0) {
             check_event(&event);
             kube_event_fini(&event);
         }

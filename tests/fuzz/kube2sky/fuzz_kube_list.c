@@ -1,35 +1,68 @@
-/* A page of a list: kube_decode_list over arbitrary bytes. */
+/* A page of a list, in both encodings: the same objects, and the same end, in pieces of any size as
+ * in one. The first byte is the size of the pieces. */
 #include <stdlib.h>
 
-#include "kube2sky/kube_object.h"
+#include "common/buf.h"
+#include "tests/unit/kube2sky/whole_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* What was told, as far as the header promises it to be the same. */
+struct told {
+    size_t objects;
+    size_t bad;
+    size_t name_bytes;
+    int rc;
+};
+
 static void on_object(void *data, struct kube_object *object)
 {
-    (void)data;
+    struct told *told = data;
     if (!*object->ns || !*object->name) {
         abort();
     }
+    told->objects++;
+    told->name_bytes += strlen(object->name);
     kube_object_free(object);
 }
 
 static void on_bad(void *data, const char *name, const struct err *err)
 {
-    (void)data;
+    struct told *told = data;
     if (!name || err->code >= 0) {
         abort();
     }
+    told->bad++;
+    told->name_bytes += strlen(name);
+}
+
+static struct told decode(enum kube_encoding encoding, enum kube_kind kind, struct slice body,
+                          size_t piece)
+{
+    struct told told = {0};
+    struct kube_list_meta meta = {0};
+    struct err err;
+    told.rc = decode_pieces(encoding, kind, body, piece, on_object, on_bad, &told, &meta, &err);
+    if (told.rc == 0 && !*meta.resource_version) {
+        abort();
+    }
+    kube_list_meta_fini(&meta);
+    return told;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static const enum kube_encoding encodings[] = {KUBE_JSON, KUBE_PROTOBUF};
+    struct slice body = size ? slice_of(data + 1, size - 1) : slice_of("", 0);
+    size_t piece = size && data[0] ? data[0] : 1;
     for (int kind = 0; kind < KUBE_KIND_COUNT; kind++) {
-        struct kube_list_meta meta;
-        struct err err;
-        if (kube_decode_list((enum kube_kind)kind, slice_of(data, size), on_object, on_bad, NULL,
-                             &meta, &err) == 0) {
-            kube_list_meta_fini(&meta);
+        for (size_t i = 0; i < ARRAY_LEN(encodings); i++) {
+            struct told whole = decode(encodings[i], (enum kube_kind)kind, body, body.len + 1);
+            struct told pieces = decode(encodings[i], (enum kube_kind)kind, body, piece);
+            if (whole.objects != pieces.objects || whole.bad != pieces.bad ||
+                whole.name_bytes != pieces.name_bytes || (whole.rc == 0) != (pieces.rc == 0)) {
+                abort();
+            }
         }
     }
     return 0;

@@ -24,7 +24,7 @@ static inline struct kube_object *object_from(enum kube_kind kind, const char *t
     for (char *c = line; *c; c++) {
         *c = *c == '\'' ? '"' : *c;
     }
-    int r = kube_decode_event(kind, slice_str(line), &event, &err);
+    int r = kube_decode_event(KUBE_JSON, kind, slice_str(line), &event, &err);
     if (r < 0 || event.kind != KUBE_EVENT_UPSERT) {
         fail_msg("%s: %s", line, err.msg);
     }
@@ -54,6 +54,30 @@ static inline struct kube_object *endpoints_from(const char *ns, const char *nam
                            "'subsets':[%s]}",
                            ns, name, subsets);
     struct kube_object *object = object_from(KUBE_ENDPOINTS, text);
+    free(text);
+    return object;
+}
+
+/* ns and name, the Service it belongs to, then the rest: "'addressType':'IPv4','endpoints':[...]".
+ */
+static inline struct kube_object *slice_from(const char *ns, const char *name, const char *service,
+                                             const char *rest)
+{
+    char *text = xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1',"
+                           "'labels':{'kubernetes.io/service-name':'%s'}},%s}",
+                           ns, name, service, rest);
+    struct kube_object *object = object_from(KUBE_SLICE, text);
+    free(text);
+    return object;
+}
+
+/* ns and name, then the status: "'phase':'Running','podIPs':[{'ip':'10.1.0.1'}]". */
+static inline struct kube_object *pod_from(const char *ns, const char *name, const char *status)
+{
+    char *text = xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1'},"
+                           "'status':{%s}}",
+                           ns, name, status);
+    struct kube_object *object = object_from(KUBE_POD, text);
     free(text);
     return object;
 }

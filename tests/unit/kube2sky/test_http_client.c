@@ -9,7 +9,6 @@
 
 #include "common/buf.h"
 #include "common/http_client.h"
-#include "common/http_url.h"
 #include "common/xalloc.h"
 #include "tests/support/http_script.h"
 
@@ -26,6 +25,7 @@ struct fixture {
     unsigned pending; /* calls whose end is waited for */
     bool cancels_on_data;
     bool cancels_on_open;
+    bool logs_type;
     const char *next_url; /* started inside the first on_data */
 };
 
@@ -158,6 +158,44 @@ static void test_server_name(void **state)
     finish(&f);
 }
 
+/* An http:// URL is asked of the proxy whole; no_proxy of the environment is not for a proxy that
+ * was named. */
+static void test_proxy(void **state)
+{
+    struct fixture f;
+    (void)state;
+    struct http_step step = {.request = "GET http://server.invalid/x HTTP/1.1\r\n",
+                             .header = "Host: server.invalid",
+                             .reply = http_reply_body("200 OK", "found")};
+    assert_int_equal(setenv("no_proxy", "*", 1), 0);
+    start(&f, &step, 1);
+    struct http_call_config config = call_config(&f, "http://server.invalid/x");
+    config.proxy_url = http_script_url(f.script);
+    call_and_run(&f, &config);
+    assert_string_equal(buf_cstr(&f.log), "end 200 found\n");
+    assert_int_equal(unsetenv("no_proxy"), 0);
+    finish(&f);
+}
+
+static void test_proxy_refuses(void **state)
+{
+    struct fixture f;
+    (void)state;
+    struct http_step step = {.request = "CONNECT server.invalid:443 HTTP/1.1\r\n",
+                             .reply = http_reply_body("403 Forbidden", "no")};
+    start(&f, &step, 1);
+    struct http_call_config config = call_config(&f, "https://server.invalid/x");
+    config.proxy_url = http_script_url(f.script);
+    config.bearer_token = "t0k3n";
+    call_and_run(&f, &config);
+    char *want = xasprintf("end unavailable: the proxy %s answered 403 instead of connecting\n",
+                           http_script_url(f.script));
+    assert_string_equal(buf_cstr(&f.log), want);
+    assert_null(strstr(http_script_head(f.script), "t0k3n"));
+    free(want);
+    finish(&f);
+}
+
 static void test_too_large(void **state)
 {
     (void)state;
@@ -236,6 +274,9 @@ static void on_open(void *data)
 {
     struct fixture *f = data;
     buf_append_str(&f->log, "open\n");
+    if (f->logs_type) {
+        buf_printf(&f->log, "type `%s`\n", http_call_content_type(f->call));
+    }
     if (f->cancels_on_open) {
         http_call_cancel(f->call);
         ev_break(f->loop, EVBREAK_ALL);
@@ -280,6 +321,28 @@ static void test_stream(void **state)
         struct http_call_config config = stream_config(&f, http_script_url(f.script));
         call_and_run(&f, &config);
         assert_string_equal(buf_cstr(&f.log), "open\none\ntwo\nend 200 \n");
+        finish(&f);
+    }
+}
+
+static void test_content_type(void **state)
+{
+    static const struct {
+        const char *reply, *want;
+    } cases[] = {
+        {"HTTP/1.1 200 OK\r\nContent-Type: a/b;stream=watch\r\nContent-Length: 0\r\n\r\n",
+         "open\ntype `a/b;stream=watch`\nend 200 \n"},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "open\ntype ``\nend 200 \n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f;
+        struct http_step step = {.request = "GET / ", .reply = xstrdup(cases[i].reply)};
+        start(&f, &step, 1);
+        f.logs_type = true;
+        struct http_call_config config = stream_config(&f, http_script_url(f.script));
+        call_and_run(&f, &config);
+        assert_string_equal(buf_cstr(&f.log), cases[i].want);
         finish(&f);
     }
 }
@@ -375,56 +438,18 @@ static void test_free_in_flight(void **state)
     finish(&f);
 }
 
-/* ---- URLs ---- */
-
-static void test_url_base(void **state)
-{
-    static const struct {
-        const char *in;
-        const char *want; /* NULL: refused */
-    } cases[] = {
-        {"http://127.0.0.1:8080", "http://127.0.0.1:8080"},
-        {"https://10.96.0.1/", "https://10.96.0.1"},
-        {"https://[fd00::1]:6443", "https://[fd00::1]:6443"},
-        {"https://host/k8s/clusters/c-1//", "https://host/k8s/clusters/c-1"},
-        {"HTTPS://host", "HTTPS://host"},
-        {"", NULL},
-        {"host", NULL},
-        {"127.0.0.1:8080", NULL},
-        {"http://", NULL},
-        {"http://:80", NULL},
-        {"http:///x", NULL},
-        {"http://host:99999", NULL},
-        {"http://fd00::1:443", NULL},
-        {"ftp://host", NULL},
-        {"http://user:pw@host", NULL},
-        {"http://host/?a=b", NULL},
-        {"//host", NULL},
-    };
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        char *url = NULL;
-        struct err err = {0};
-        int rc = http_url_base(cases[i].in, &url, &err);
-        if (rc != (cases[i].want ? 0 : ERR_USAGE) ||
-            (cases[i].want && strcmp(url, cases[i].want) != 0)) {
-            fail_msg("%s: got %d %s %s", cases[i].in, rc, url ? url : "-", err.msg);
-        }
-        free(url);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_body),           cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_server_name),    cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_server_name),    cmocka_unit_test(test_proxy),
+        cmocka_unit_test(test_proxy_refuses),  cmocka_unit_test(test_too_large),
         cmocka_unit_test(test_error_body),     cmocka_unit_test(test_failures),
         cmocka_unit_test(test_refused),        cmocka_unit_test(test_no_url),
         cmocka_unit_test(test_stream),         cmocka_unit_test(test_stream_cut),
         cmocka_unit_test(test_stream_refused), cmocka_unit_test(test_cancel_inside),
-        cmocka_unit_test(test_start_inside),   cmocka_unit_test(test_free_in_flight),
-        cmocka_unit_test(test_url_base),
+        cmocka_unit_test(test_content_type),   cmocka_unit_test(test_start_inside),
+        cmocka_unit_test(test_free_in_flight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

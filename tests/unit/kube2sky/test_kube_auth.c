@@ -16,6 +16,7 @@
 #include "common/xalloc.h"
 #include "kube2sky/kube_auth.h"
 #include "kube2sky/kube_auth_config.h"
+#include "tests/support/certs.h"
 
 /* ---- The YAML ---- */
 
@@ -183,16 +184,25 @@ static void remove_file(const char *name)
     free(path);
 }
 
+/* Of one authority: c.crt and c.key, d.crt and d.key fit each other, ca.crt is its own. */
+static struct certs_ca *authority;
+
 static int make_dir(void **state)
 {
     (void)state;
-    return mkdtemp(dir) ? 0 : -1;
+    assert_non_null(mkdtemp(dir));
+    authority = certs_ca_new(dir, "ca");
+    certs_issue(authority, dir, &(struct certs_leaf){.name = "c"});
+    certs_issue(authority, dir, &(struct certs_leaf){.name = "d"});
+    return 0;
 }
 
 static int remove_dir(void **state)
 {
-    static const char *const names[] = {"token", "ca.crt", "config", "c.pem"};
+    static const char *const names[] = {"token", "ca.crt", "config",    "c.crt",   "c.key",
+                                        "d.crt", "d.key",  "other.crt", "now.crt", "now.key"};
     (void)state;
+    certs_ca_free(authority);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         char *path = path_of(names[i]);
         (void)unlink(path); /* whichever the tests left */
@@ -201,7 +211,32 @@ static int remove_dir(void **state)
     return rmdir(dir);
 }
 
-#define PEM "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"
+/* Owned. */
+static char *content_of(const char *name)
+{
+    char *path = path_of(name);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    char *text = xcalloc(1, 65536);
+    assert_true(fread(text, 1, 65535, f) > 0);
+    assert_int_equal(fclose(f), 0);
+    free(path);
+    return text;
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char *text = content_of(from);
+    put_file(to, text);
+    free(text);
+}
+
+static void assert_content(struct slice text, const char *name)
+{
+    char *want = content_of(name);
+    assert_true(slice_equal(text, slice_str(want)));
+    free(want);
+}
 
 static int new_auth(const char *kubecfg_file, const char *url, struct kube_auth **ret_auth,
                     struct err *err)
@@ -230,7 +265,6 @@ static void test_service_account(void **state)
     };
     (void)state;
     put_file("token", "abc.def\n");
-    put_file("ca.crt", PEM);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct kube_auth *auth = NULL;
         struct err err = {0};
@@ -239,7 +273,7 @@ static void test_service_account(void **state)
         assert_string_equal(kube_auth_server(auth), cases[i].want);
         struct kube_credentials credentials = kube_auth_credentials(auth);
         assert_string_equal(credentials.bearer_token, "abc.def");
-        assert_true(slice_equal(credentials.tls.ca, slice_str(PEM)));
+        assert_content(credentials.tls.ca, "ca.crt");
         assert_false(credentials.tls.is_unverified);
         kube_auth_free(auth);
     }
@@ -266,10 +300,12 @@ static void test_service_account_errors(void **state)
     expect_error("", "", ERR_USAGE, "KUBERNETES_SERVICE_PORT");
     set_pod("10.0.0.1", "443");
     put_file("token", "abc");
+    copy_file("ca.crt", "other.crt");
     put_file("ca.crt", "no certificate");
-    expect_error("", "", ERR_SYNTAX, "/ca.crt: expected PEM text");
+    expect_error("", "", ERR_SYNTAX, "/ca.crt: expected a certificate as PEM text (no start line)");
     remove_file("ca.crt");
     expect_error("", "", -ENOENT, "/ca.crt: No such file or directory");
+    copy_file("other.crt", "ca.crt");
     put_file("token", " \n");
     expect_error("", "", ERR_SYNTAX, "/token: expected a token, found nothing");
     put_file("token", "a\r\nHost: b");
@@ -287,7 +323,6 @@ static void test_token_rotation(void **state)
     (void)state;
     set_pod("10.0.0.1", "443");
     put_file("token", "one");
-    put_file("ca.crt", PEM);
     assert_int_equal(new_auth("", "", &auth, &err), 0);
     assert_string_equal(kube_auth_credentials(auth).bearer_token, "one");
     put_file("token", "two");
@@ -311,6 +346,82 @@ static void test_token_rotation(void **state)
     assert_string_equal(kube_auth_credentials(auth).bearer_token, "ten");
     free(path);
     kube_auth_free(auth);
+}
+
+/* A certificate and its key are taken over together: between the writing of the two files the old
+ * ones stay. */
+static void test_certificate_rotation(void **state)
+{
+    char *config = path_of("config");
+    struct kube_auth *auth = NULL;
+    struct err err = {0};
+    (void)state;
+    copy_file("c.crt", "now.crt");
+    copy_file("c.key", "now.key");
+    put_file("config", HEAD CONTEXT CLUSTER
+             "users: [{name: u, user: {client-certificate: now.crt, client-key: now.key}}]\n");
+    assert_int_equal(new_auth(config, "", &auth, &err), 0);
+    copy_file("d.crt", "now.crt");
+    struct kube_credentials credentials = kube_auth_credentials(auth);
+    assert_content(credentials.tls.cert, "c.crt");
+    assert_content(credentials.tls.key, "c.key");
+    copy_file("d.key", "now.key");
+    credentials = kube_auth_credentials(auth);
+    assert_content(credentials.tls.cert, "d.crt");
+    assert_content(credentials.tls.key, "d.key");
+    kube_auth_free(auth);
+    free(config);
+}
+
+/* Each message of a refusal can say where what was refused came from. */
+static void test_words(void **state)
+{
+    static const struct {
+        const char *cluster, *user;
+        const char *want; /* %s: the folder */
+    } cases[] = {
+        {"", "token: t", "the token in %s/config, the authorities of the system"},
+        {"certificate-authority: ca.crt", "tokenFile: token",
+         "the token in %s/token, the authorities in %s/ca.crt"},
+        {"insecure-skip-tls-verify: true", "username: me, password: p",
+         "the user name and password in %s/config, any certificate"},
+        {"tls-server-name: api", "client-certificate: c.crt, client-key: c.key",
+         "the client certificate in %s/c.crt, the authorities of the system for api"},
+        {"", "", "no credentials, the authorities of the system"},
+    };
+    char *config = path_of("config");
+    (void)state;
+    put_file("token", "t");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char *text =
+            xasprintf(HEAD CONTEXT "clusters: [{name: k, cluster: {server: https://h, %s}}]\n"
+                                   "users: [{name: u, user: {%s}}]\n",
+                      cases[i].cluster, cases[i].user);
+        struct kube_auth *auth = NULL;
+        struct err err = {0};
+        struct buf got, want;
+        put_file("config", text);
+        assert_int_equal(new_auth(config, "", &auth, &err), 0);
+        buf_init(&got, 4096);
+        buf_init(&want, 4096);
+        kube_auth_tell_identity(auth, &got);
+        buf_append_str(&got, ", ");
+        kube_auth_tell_trust(auth, &got);
+        for (const char *c = cases[i].want; *c; c++) {
+            if (*c == '%') {
+                buf_append_str(&want, dir);
+                c++;
+            } else {
+                buf_append_char(&want, *c);
+            }
+        }
+        assert_string_equal(buf_cstr(&got), buf_cstr(&want));
+        kube_auth_free(auth);
+        buf_fini(&got);
+        buf_fini(&want);
+        free(text);
+    }
+    free(config);
 }
 
 static void test_master_url(void **state)
@@ -354,18 +465,18 @@ static void test_kubeconfig_files(void **state)
     struct kube_auth *auth = NULL;
     struct err err = {0};
     (void)state;
-    put_file("c.pem", PEM);
     put_file("token", "from-file");
     put_file("config", HEAD CONTEXT
-             "clusters: [{name: k, cluster: {server: https://h/, certificate-authority: c.pem}}]\n"
-             "users: [{name: u, user: {token: t, tokenFile: token, client-certificate: c.pem, "
-             "client-key: c.pem}}]\n");
+             "clusters: [{name: k, cluster: {server: https://h/, certificate-authority: ca.crt}}]\n"
+             "users: [{name: u, user: {token: t, tokenFile: token, client-certificate: c.crt, "
+             "client-key: c.key}}]\n");
     assert_int_equal(new_auth(config, "", &auth, &err), 0);
     assert_string_equal(kube_auth_server(auth), "https://h");
     struct kube_credentials credentials = kube_auth_credentials(auth);
     assert_string_equal(credentials.bearer_token, "from-file");
-    assert_true(slice_equal(credentials.tls.cert, slice_str(PEM)));
-    assert_true(slice_equal(credentials.tls.key, slice_str(PEM)));
+    assert_content(credentials.tls.ca, "ca.crt");
+    assert_content(credentials.tls.cert, "c.crt");
+    assert_content(credentials.tls.key, "c.key");
     kube_auth_free(auth);
 
     assert_int_equal(new_auth(config, "http://other:1", &auth, &err), 0);
@@ -389,15 +500,24 @@ static void test_kubeconfig_errors(void **state)
         {HEAD CONTEXT "clusters: [{name: k, cluster: {}}]\nusers: [{name: u, user: {}}]\n",
          ERR_SYNTAX, "the cluster has no server"},
         {HEAD CONTEXT CLUSTER "users: [{name: u, user: {client-certificate-data: QQ==}}]\n",
-         ERR_SYNTAX, "client-certificate: expected PEM text"},
-        {HEAD CONTEXT CLUSTER "users: [{name: u, user: {client-certificate: c.pem}}]\n", ERR_SYNTAX,
+         ERR_SYNTAX, "client-certificate-data: expected a certificate as PEM text (no start line)"},
+        {HEAD CONTEXT CLUSTER "users: [{name: u, user: {client-certificate: c.crt}}]\n", ERR_SYNTAX,
          "client-certificate and client-key: expected both or none"},
+        {HEAD CONTEXT CLUSTER
+         "users: [{name: u, user: {client-certificate: c.crt, client-key: d.key}}]\n",
+         ERR_SYNTAX, "client-key: the key is not the one of the certificate"},
+        {HEAD CONTEXT CLUSTER
+         "users: [{name: u, user: {client-certificate: c.crt, client-key-data: S0VZ}}]\n",
+         ERR_SYNTAX, "client-key-data: expected a private key as PEM text ("},
+        {HEAD CONTEXT
+         "clusters: [{name: k, cluster: {server: https://h, proxy-url: 'ftp://a:b@p'}}]\n"
+         "users: [{name: u, user: {}}]\n",
+         ERR_USAGE, "proxy-url: `ftp://p:21` is no URL of a proxy"},
         {HEAD CONTEXT CLUSTER "users: [{name: u, user: {tokenFile: gone}}]\n", -ENOENT,
          "tokenFile: "},
     };
     char *config = path_of("config");
     (void)state;
-    put_file("c.pem", PEM);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *words = xasprintf("kubeconfig %s: %s", config, cases[i].words);
         put_file("config", cases[i].config);
@@ -418,6 +538,8 @@ int main(void)
         cmocka_unit_test(test_service_account),
         cmocka_unit_test(test_service_account_errors),
         cmocka_unit_test(test_token_rotation),
+        cmocka_unit_test(test_certificate_rotation),
+        cmocka_unit_test(test_words),
         cmocka_unit_test(test_master_url),
         cmocka_unit_test(test_kubeconfig_files),
         cmocka_unit_test(test_kubeconfig_errors),

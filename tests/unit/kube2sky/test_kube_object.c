@@ -10,46 +10,8 @@
 #include "common/attributes.h"
 #include "common/buf.h"
 #include "kube2sky/kube_object.h"
-
-/* ---- Printing, so that a table can say what an object became ---- */
-
-static void print_ports(struct buf *out, const struct kube_port *ports, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        buf_printf(out, " %s/%s:%d", ports[i].name, ports[i].protocol, (int)ports[i].port);
-    }
-}
-
-static void print_object(struct buf *out, const struct kube_object *object)
-{
-    buf_printf(out, "%s/%s", object->ns, object->name);
-    if (object->kind == KUBE_SERVICE) {
-        const struct kube_service *service = &object->service;
-        buf_printf(out, " type=%s", service->type);
-        for (size_t i = 0; i < service->cluster_ip_count; i++) {
-            buf_printf(out, " ip=%s", service->cluster_ips[i]);
-        }
-        buf_append_str(out, service->is_headless ? " headless" : "");
-        buf_append_str(out, service->publish_not_ready ? " notready" : "");
-        if (*service->external_name) {
-            buf_printf(out, " external=%s", service->external_name);
-        }
-        print_ports(out, service->ports, service->port_count);
-        return;
-    }
-    for (size_t i = 0; i < object->endpoints.subset_count; i++) {
-        const struct kube_subset *subset = &object->endpoints.subsets[i];
-        buf_append_str(out, " {");
-        for (size_t j = 0; j < subset->address_count; j++) {
-            const struct kube_address *address = &subset->addresses[j];
-            buf_printf(out, " %s%s%s", address->ip, *address->hostname ? "=" : "",
-                       address->hostname);
-            buf_append_str(out, address->is_ready ? "" : "(not ready)");
-        }
-        print_ports(out, subset->ports, subset->port_count);
-        buf_append_str(out, " }");
-    }
-}
+#include "tests/unit/kube2sky/print_object.h"
+#include "tests/unit/kube2sky/whole_list.h"
 
 static void on_object(void *data, struct kube_object *object)
 {
@@ -78,6 +40,10 @@ struct object_case {
 #define META_WITH(annotation, value)                                                          \
     "\"metadata\":{\"namespace\":\"default\",\"name\":\"web\",\"annotations\":{\"" annotation \
     "\":\"" value "\"}}"
+
+#define SLICE_META                                                \
+    "\"metadata\":{\"namespace\":\"default\",\"name\":\"web-x\"," \
+    "\"labels\":{\"kubernetes.io/service-name\":\"web\"}}"
 
 static const struct object_case object_cases[] = {
     {"cluster IP with ports", KUBE_SERVICE,
@@ -139,13 +105,17 @@ static const struct object_case object_cases[] = {
     {"endpoints, empty", KUBE_ENDPOINTS, "{" META "}", "default/web"},
     {"endpoints, null", KUBE_ENDPOINTS, "{" META ",\"subsets\":null}", "default/web"},
     {"hostnames map; the address's own name wins", KUBE_ENDPOINTS,
-     "{" META_WITH("endpoints.beta.kubernetes.io/hostnames-map",
-                   "{\\\"10.1.0.1\\\":{\\\"HostName\\\":\\\"x\\\"},"
-                   "\\\"10.1.0.2\\\":{\\\"hostname\\\":\\\"y\\\"},"
-                   "\\\"10.1.0.3\\\":7}") ",\"subsets\":[{\"addresses\":["
-                                          "{\"ip\":\"10.1.0.1\",\"hostname\":\"own\"},{\"ip\":\"10."
-                                          "1.0.2\"},{\"ip\":\"10.1.0.3\"}]}]}",
-     "default/web { 10.1.0.1=own 10.1.0.2=y 10.1.0.3 }"},
+     "{" META_WITH(
+         "endpoints.beta.kubernetes.io/hostnames-map",
+         "{\\\"10.1.0.1\\\":{\\\"HostName\\\":\\\"x\\\"},"
+         "\\\"10.1.0.2\\\":{\\\"hostname\\\":\\\"y\\\"},"
+         "\\\"10.1.0.3\\\":7,"
+         "\\\"10.1.0.4\\\":{\\\"HostName\\\":\\\"a_b\\\"}}") ",\"subsets\":[{\"addresses\":["
+                                                             "{\"ip\":\"10.1.0.1\",\"hostname\":"
+                                                             "\"own\"},{\"ip\":\"10."
+                                                             "1.0.2\"},{\"ip\":\"10.1.0.3\"},{"
+                                                             "\"ip\":\"10.1.0.4\"}]}]}",
+     "default/web { 10.1.0.1=own 10.1.0.2=y 10.1.0.3 10.1.0.4 }"},
     {"hostnames map, broken", KUBE_ENDPOINTS,
      "{" META_WITH("endpoints.beta.kubernetes.io/hostnames-map", "[]") "}",
      "bad `default/web`: annotation endpoints.beta.kubernetes.io/hostnames-map: expected an "
@@ -153,6 +123,55 @@ static const struct object_case object_cases[] = {
     {"address without an IP string", KUBE_ENDPOINTS,
      "{" META ",\"subsets\":[{},{\"addresses\":[{\"ip\":[]}]}]}",
      "bad `default/web`: subsets[1]: addresses[0]: ip: expected a string, found an array"},
+
+    {"slice", KUBE_SLICE,
+     "{" SLICE_META ",\"addressType\":\"IPv4\",\"endpoints\":["
+     "{\"addresses\":[\"10.1.0.1\"],\"hostname\":\"a\",\"conditions\":{\"ready\":true}},"
+     "{\"addresses\":[\"10.1.0.2\",\"10.1.0.3\"],\"topology\":{\"zone\":\"x\"}}],"
+     "\"ports\":[{\"name\":\"http\",\"protocol\":\"TCP\",\"port\":8080},"
+     "{\"name\":null,\"protocol\":\"UDP\",\"port\":null}]}",
+     "default/web-x of=web IPv4 10.1.0.1=a 10.1.0.2,10.1.0.3 http/TCP:8080 /UDP:0"},
+    {"slice, conditions", KUBE_SLICE,
+     "{" SLICE_META ",\"addressType\":\"IPv6\",\"endpoints\":["
+     "{\"addresses\":[\"::1\"],\"conditions\":{}},"
+     "{\"addresses\":[\"::2\"],\"conditions\":{\"ready\":null}},"
+     "{\"addresses\":[\"::3\"],\"conditions\":{\"ready\":false}},"
+     "{\"addresses\":[\"::4\"],\"conditions\":{\"ready\":false,\"serving\":true,"
+     "\"terminating\":true}},"
+     "{\"addresses\":[\"::5\"],\"conditions\":{\"serving\":false}}]}",
+     "default/web-x of=web IPv6 ::1 ::2 ::3(not ready)(not serving) "
+     "::4(not ready)(terminating) ::5(not serving)"},
+    {"slice of nothing", KUBE_SLICE,
+     "{" META ",\"addressType\":\"FQDN\",\"endpoints\":null,\"ports\":null}",
+     "default/web of= FQDN"},
+    {"slice of an unknown type", KUBE_SLICE, "{" META ",\"addressType\":\"IP\",\"endpoints\":[]}",
+     "default/web of= other"},
+    {"slice mirrored from endpoints with a hostnames map", KUBE_SLICE,
+     "{" META_WITH(
+         "endpoints.beta.kubernetes.io/hostnames-map",
+         "{\\\"10.1.0.1\\\":{\\\"HostName\\\":\\\"x\\\"}}") ",\"addressType\":\"IPv4\","
+                                                            "\"endpoints\":[{\"addresses\":[\"10.1."
+                                                            "0.1\"]},{\"addresses\":[]}]}",
+     "default/web of= IPv4 10.1.0.1=x "},
+    {"slice, condition is no boolean", KUBE_SLICE,
+     "{" META ",\"endpoints\":[{\"conditions\":{\"ready\":1}}]}",
+     "bad `default/web`: endpoints[0]: ready: expected a boolean, found a number"},
+    {"slice, endpoint is no object", KUBE_SLICE, "{" META ",\"endpoints\":[\"10.1.0.1\"]}",
+     "bad `default/web`: endpoints[0]: expected an object, found a string"},
+
+    {"pod", KUBE_POD,
+     "{" META ",\"status\":{\"phase\":\"Running\",\"podIP\":\"10.1.0.1\",\"podIPs\":["
+     "{\"ip\":\"10.1.0.1\"},{\"ip\":\"fd00::1\"}]}}",
+     "default/web Running 10.1.0.1 fd00::1"},
+    {"pod of an old server", KUBE_POD,
+     "{" META ",\"status\":{\"phase\":\"Succeeded\",\"podIP\":\"10.1.0.1\"}}",
+     "default/web Succeeded 10.1.0.1"},
+    {"pod without an address yet", KUBE_POD,
+     "{" META ",\"spec\":{\"hostNetwork\":true},\"status\":{\"phase\":\"Pending\"}}",
+     "default/web Pending"},
+    {"pod without a status", KUBE_POD, "{" META "}", "default/web "},
+    {"pod, addresses are strings", KUBE_POD, "{" META ",\"status\":{\"podIPs\":[\"10.1.0.1\"]}}",
+     "bad `default/web`: status: podIPs[0]: expected an object, found a string"},
 };
 
 static void test_objects(void **state)
@@ -166,8 +185,9 @@ static void test_objects(void **state)
         buf_init(&body, 65536);
         buf_init(&got, 65536);
         buf_printf(&body, "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[%s]}", c->in);
-        assert_int_equal(
-            kube_decode_list(c->kind, buf_slice(&body), on_object, on_bad, &got, &meta, &err), 0);
+        assert_int_equal(decode_whole(KUBE_JSON, c->kind, buf_slice(&body), on_object, on_bad, &got,
+                                      &meta, &err),
+                         0);
         size_t len = strlen(c->want);
         const char *text = buf_cstr(&got);
         if (strncmp(text, c->want, len) != 0 || strcmp(text + len, "\n") != 0) {
@@ -203,7 +223,7 @@ static const struct list_case list_cases[] = {
     {"items null", "{\"metadata\":{\"resourceVersion\":\"9\"},\"items\":null}", "rv=9 continue="},
     {"cut inside an item",
      "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" ITEM("a") ",{\"metadata\":{\"na",
-     "list: no JSON object, or cut short"},
+     "d/a\nlist: no JSON object, or cut short"},
     {"items is an object", "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":{}}",
      "list: items: no JSON array, or cut short"},
     {"items missing", "{\"metadata\":{\"resourceVersion\":\"7\"}}", "list: items: missing"},
@@ -211,31 +231,46 @@ static const struct list_case list_cases[] = {
     {"no metadata", "{\"items\":[]}", "list: metadata.resourceVersion: missing"},
     {"version is a number", "{\"metadata\":{\"resourceVersion\":7},\"items\":[]}",
      "list: metadata: resourceVersion: expected a string, found a number"},
+    {"escapes and brackets in strings",
+     "{\"x\":\"}\\\"]{\",\"y\":[[{\"]\":1}]],\"metadata\":{\"resourceVersion\":\"9\"},\"z\":-1.5e3,"
+     "\"items\" : [ " ITEM("a") " , " ITEM("b") " ] } ",
+     "d/a\nd/b\nrv=9 continue="},
+    {"a comma too many", "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" ITEM("a") ",]}",
+     "d/a\nlist: items: no JSON array, or cut short"},
+    {"no comma", "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" ITEM("a") "{}]}",
+     "d/a\nlist: items: no JSON array, or cut short"},
+    {"no value", "{\"metadata\":{\"resourceVersion\":\"7\"},\"x\":,\"items\":[]}",
+     "list: no JSON object, or cut short"},
+    {"something behind it", "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}x",
+     "list: no JSON object, or cut short"},
     {"no JSON", "404 page not found\n", "list: no JSON object, or cut short"},
     {"empty", "", "list: no JSON object, or cut short"},
 };
 
+/* In whatever pieces they come. */
 static void test_lists(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(list_cases); i++) {
         const struct list_case *c = &list_cases[i];
-        struct buf got;
-        struct kube_list_meta meta = {0};
-        struct err err = {0};
-        buf_init(&got, 65536);
-        int rc = kube_decode_list(KUBE_ENDPOINTS, slice_str(c->in), on_object, on_bad, &got, &meta,
-                                  &err);
-        if (rc == 0) {
-            buf_printf(&got, "rv=%s continue=%s", meta.resource_version, meta.continue_token);
-        } else {
-            buf_append_str(&got, err.msg);
+        for (size_t piece = 1; piece <= strlen(c->in) + 1; piece++) {
+            struct buf got;
+            struct kube_list_meta meta = {0};
+            struct err err = {0};
+            buf_init(&got, 65536);
+            if (decode_pieces(KUBE_JSON, KUBE_ENDPOINTS, slice_str(c->in), piece, on_object, on_bad,
+                              &got, &meta, &err) == 0) {
+                buf_printf(&got, "rv=%s continue=%s", meta.resource_version, meta.continue_token);
+            } else {
+                buf_append_str(&got, err.msg);
+            }
+            if (strcmp(buf_cstr(&got), c->want) != 0) {
+                fail_msg("%s: in pieces of %zu: got %s want %s", c->name, piece, buf_cstr(&got),
+                         c->want);
+            }
+            kube_list_meta_fini(&meta);
+            buf_fini(&got);
         }
-        if (strcmp(buf_cstr(&got), c->want) != 0) {
-            fail_msg("%s: got %s want %s", c->name, buf_cstr(&got), c->want);
-        }
-        kube_list_meta_fini(&meta);
-        buf_fini(&got);
     }
 }
 
@@ -251,9 +286,9 @@ static void test_list_refuses_huge_continue(void **state)
         buf_append_char(&body, 'x');
     }
     buf_append_str(&body, "\"},\"items\":[]}");
-    assert_int_equal(
-        kube_decode_list(KUBE_SERVICE, buf_slice(&body), on_object, on_bad, NULL, &meta, &err),
-        ERR_TOO_LARGE);
+    assert_int_equal(decode_whole(KUBE_JSON, KUBE_SERVICE, buf_slice(&body), on_object, on_bad,
+                                  NULL, &meta, &err),
+                     ERR_TOO_LARGE);
     buf_fini(&body);
 }
 
@@ -288,10 +323,10 @@ static const struct event_case event_cases[] = {
      "bad d/a: subsets: expected an array, found a number rv=5"},
     {"object is no JSON", EVENT("ADDED", "{oops}"),
      "bad : no JSON: string or '}' expected near 'oops' at byte 5 rv=-"},
-    {"unknown type", EVENT("MOVED", "{}"), "failed: watch event: unknown type \"MOVED\""},
+    {"unknown type", EVENT("MOVED", "{}"), "failed: watch event: unknown type `MOVED`"},
     {"no object", "{\"type\":\"ADDED\"}",
      "failed: watch event: no JSON object with type and object"},
-    {"no type", "{\"object\":{}}", "failed: watch event: unknown type "},
+    {"no type", "{\"object\":{}}", "failed: watch event: unknown type ``"},
     {"cut", "{\"type\":\"ADDED\",\"object\":{\"met",
      "failed: watch event: no JSON object with type and object"},
     {"empty line", "", "failed: watch event: no JSON object with type and object"},
@@ -328,7 +363,7 @@ static void test_events(void **state)
         struct err err = {0};
         struct buf got;
         buf_init(&got, 65536);
-        if (kube_decode_event(KUBE_ENDPOINTS, slice_str(c->in), &event, &err) == 0) {
+        if (kube_decode_event(KUBE_JSON, KUBE_ENDPOINTS, slice_str(c->in), &event, &err) == 0) {
             print_event(&got, &event, &err);
         } else {
             buf_printf(&got, "failed: %s", err.msg);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/attributes.h"
+#include "common/log.h"
 #include "kube2sky/options.h"
 
 enum { ARGS_MAX = 8 };
@@ -34,7 +35,11 @@ static void test_defaults(void **state)
     assert_string_equal(o.kube_master_url, "");
     assert_int_equal(o.etcd_mutation_timeout_ms, 10000);
     assert_int_equal(o.healthz_port, 8081);
-    assert_int_equal(o.verbosity, 0);
+    assert_int_equal(o.ttl_s, 30);
+    assert_int_equal(o.etcd_max_txn_ops, 128);
+    assert_false(o.is_debugging || o.exit_on_etcd_timeout);
+    assert_int_equal(o.log_format, LOG_FORMAT_TEXT);
+    assert_int_equal(o.without_effect.count, 0);
     assert_false(o.want_version);
     options_fini(&o);
 }
@@ -52,8 +57,46 @@ static void test_spellings(void **state)
     assert_string_equal(o.kubecfg_file, "/a");
     assert_string_equal(o.kube_master_url, "http://b");
     assert_int_equal(o.healthz_port, 9000);
-    assert_int_equal(o.verbosity, OPTIONS_DEBUG_VERBOSITY);
+    assert_true(o.is_debugging);
     options_fini(&o);
+}
+
+/* Command lines of the manifests of every age: each flag that there ever was, as it was written. */
+static void test_old_command_lines(void **state)
+{
+    static const struct {
+        const char *args[ARGS_MAX + 1];
+        const char *domain;
+        bool is_debugging;
+    } cases[] = {
+        {{"-domain=kubernetes.local"}, "kubernetes.local.", false},
+        {{"-domain=kubernetes.local", "-verbose=true"}, "kubernetes.local.", true},
+        {{"-domain=a.b", "-etcd_mutation_timeout=10s", "-etcd-server=http://127.0.0.1:4001",
+          "-kubecfg_file=/k", "-verbose"},
+         "a.b.",
+         true},
+        {{"-domain=cluster.local.",
+          "-kube_master_url=http://${KUBERNETES_SERVICE_HOST}:${KUBERNETES_SERVICE_PORT}",
+          "--logtostderr=true", "--v=2"},
+         "cluster.local.",
+         false},
+        {{"--domain=cluster.local"}, "cluster.local.", false},
+        {{"--kubecfg-file=/k", "--kube-master-url=https://10.0.0.1", "--healthz-port=8081",
+          "--alsologtostderr", "--stderrthreshold=0", "--log_flush_frequency=5s", "--v", "4"},
+         "cluster.local.",
+         true},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct options o;
+        struct err err = {.code = 0};
+        if (parse(cases[i].args, &o, &err) != 0) {
+            fail_msg("case %zu: %s", i, err.msg);
+        }
+        assert_string_equal(o.domain, cases[i].domain);
+        assert_int_equal(o.is_debugging, cases[i].is_debugging);
+        options_fini(&o);
+    }
 }
 
 static void test_tls(void **state)
@@ -82,16 +125,110 @@ static void test_tls(void **state)
     }
 }
 
-static void test_ignored_flags_of_glog(void **state)
+static void test_log(void **state)
+{
+    static const struct {
+        const char *flag;
+        bool is_debugging;
+    } cases[] = {
+        {"--v=0", false}, {"-v=3", false},    {"--v=4", true},
+        {"--v=10", true}, {"-verbose", true}, {"--verbose=false", false},
+    };
+    struct options o;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(parse((const char *const[]){cases[i].flag, NULL}, &o, NULL), 0);
+        assert_int_equal(o.is_debugging, cases[i].is_debugging);
+        options_fini(&o);
+    }
+    assert_int_equal(parse((const char *const[]){"--log_format=json", NULL}, &o, NULL), 0);
+    assert_int_equal(o.log_format, LOG_FORMAT_JSON);
+    options_fini(&o);
+}
+
+/* Each is accepted; those whose absence somebody would miss are to be told. */
+static void test_flags_of_glog(void **state)
 {
     struct options o;
     (void)state;
+    assert_int_equal(parse((const char *const[]){"--logtostderr", "--alsologtostderr=false",
+                                                 "--log-flush-frequency=5s", NULL},
+                           &o, NULL),
+                     0);
+    assert_int_equal(o.without_effect.count, 0);
+    options_fini(&o);
     assert_int_equal(
-        parse((const char *const[]){"--logtostderr", "--alsologtostderr=false", "--log_dir=/tmp",
-                                    "--vmodule", "a=1", "--stderrthreshold=2",
-                                    "--log-flush-frequency=5s", "--log_backtrace_at=a:1", NULL},
+        parse((const char *const[]){"--log_dir=/tmp", "--vmodule", "a=1", "--stderrthreshold=2",
+                                    "--log_backtrace_at=a:1", "--logtostderr=false", NULL},
               &o, NULL),
         0);
+    static const char *const want[] = {"log-dir", "vmodule", "stderrthreshold", "log-backtrace-at",
+                                       "logtostderr"};
+    assert_int_equal(o.without_effect.count, ARRAY_LEN(want));
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        assert_string_equal(o.without_effect.items[i], want[i]);
+    }
+    options_fini(&o);
+}
+
+static void test_namespaces(void **state)
+{
+    static const struct {
+        const char *flag;
+        const char *want[4]; /* NULL: refused */
+    } cases[] = {
+        {"--namespaces=default", {"default"}},
+        {"--namespaces=b,a-1,b", {"b", "a-1"}},
+        {"--namespaces=a,", {NULL}},
+        {"--namespaces=,a", {NULL}},
+        {"--namespaces=,", {NULL}},
+        {"--namespaces=a,,b", {NULL}},
+        {"--namespaces=a b", {NULL}},
+        {"--namespaces=a.b", {NULL}},
+        {"--namespaces=*", {NULL}},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct options o = {.domain = NULL};
+        struct err err = {.code = 0};
+        int r = parse((const char *const[]){cases[i].flag, NULL}, &o, &err);
+        assert_int_equal(r, cases[i].want[0] ? 0 : ERR_USAGE);
+        if (r < 0) {
+            assert_non_null(strstr(err.msg, "expected namespaces like default,kube-system"));
+            continue;
+        }
+        for (size_t n = 0; n < o.namespace_count; n++) {
+            assert_string_equal(o.namespaces[n], cases[i].want[n]);
+        }
+        assert_null(cases[i].want[o.namespace_count]);
+        assert_null(o.namespaces[o.namespace_count]);
+        options_fini(&o);
+    }
+}
+
+static void test_what_is_followed(void **state)
+{
+    struct options o;
+    (void)state;
+    assert_int_equal(parse((const char *const[]){NULL}, &o, NULL), 0);
+    assert_true(o.wants_pods && o.wants_reverse);
+    assert_false(o.own_only_written);
+    assert_int_equal(o.leader_lease_s, 0);
+    assert_int_equal(o.namespace_count, 0);
+    assert_int_equal(o.endpoints_mode, ENDPOINTS_AUTO);
+    assert_string_equal(o.label_selector, "");
+    options_fini(&o);
+    assert_int_equal(
+        parse((const char *const[]){"--pods=disabled", "--reverse=false", "--own_only_written",
+                                    "--leader-elect", "--endpoints=slices",
+                                    "--label_selector=a in (b, c)", NULL},
+              &o, NULL),
+        0);
+    assert_false(o.wants_pods || o.wants_reverse);
+    assert_true(o.own_only_written);
+    assert_int_equal(o.leader_lease_s, 10);
+    assert_int_equal(o.endpoints_mode, ENDPOINTS_SLICES);
+    assert_string_equal(o.label_selector, "a in (b, c)");
     options_fini(&o);
 }
 
@@ -147,6 +284,17 @@ static void test_refused(void **state)
         {"--healthz_port=http", "flag -healthz-port: `http`"},
         {"--etcd-mutation-timeout=10", "expected a duration like 10s"},
         {"--etcd-mutation-timeout=0s", "expected a duration like 10s"},
+        {"--etcd-max-txn-ops=1", "expected a number from 2 to 8192"},
+        {"--ttl=0", "flag -ttl: `0`: expected a number from 1 to 2147483647"},
+        {"--ttl=30s", "flag -ttl: `30s`"},
+        {"--log-format=xml", "flag -log-format: `xml`: expected text|json"},
+        {"--exit-on-etcd-timeout=10s", "expected true or false"},
+        {"--pods=insecure", "flag -pods: `insecure`: expected verified|disabled"},
+        {"--reverse=no", "flag -reverse: `no`: expected true or false"},
+        {"--leader-elect-lease-duration=1s", "expected a duration like 10s, from 2000ms"},
+        {"--endpoints=v1", "flag -endpoints: `v1`: expected auto|slices|endpoints"},
+        {"--label-selector=a=b=c",
+         "flag -label-selector: `a=b=c`: expected `,` or the end at byte 4"},
         {"--v=high", "flag -v: `high`"},
         {"--etcd-server", "flag -etcd-server: value missing"},
         {"--etcd-username=dns", "flag -etcd-username: expected -etcd-password-file with it"},
@@ -167,9 +315,16 @@ static void test_refused(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_spellings),
-        cmocka_unit_test(test_tls),      cmocka_unit_test(test_ignored_flags_of_glog),
-        cmocka_unit_test(test_domains),  cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_old_command_lines),
+        cmocka_unit_test(test_tls),
+        cmocka_unit_test(test_log),
+        cmocka_unit_test(test_namespaces),
+        cmocka_unit_test(test_what_is_followed),
+        cmocka_unit_test(test_flags_of_glog),
+        cmocka_unit_test(test_domains),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

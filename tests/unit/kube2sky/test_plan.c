@@ -40,12 +40,34 @@ static void add_desired(struct desired *desired, const char *text)
     desired_seal(desired);
 }
 
+/* As of the first revision. */
+static bool put(struct actual_keys *actual, struct slice suffix, const char *value,
+                uint32_t generation)
+{
+    return actual_put(actual, suffix,
+                      &(struct actual_value){
+                          .hash = actual_value_hash(slice_str(value)),
+                          .revision = 1,
+                          .generation = generation,
+                          .is_ours = true,
+                      });
+}
+
 static void add_actual(struct actual_keys *actual, const char *text)
 {
     struct slice suffix, value;
     while (next_word(&text, &suffix, &value)) {
-        assert_true(actual_put(actual, suffix, value, 1));
+        const struct actual_value there = {actual_value_hash(value), 1, 1, true};
+        assert_true(actual_put(actual, suffix, &there));
     }
+}
+
+static void build(const struct desired *desired, const struct actual_keys *actual,
+                  struct plan *plan)
+{
+    plan_build_nothing(plan);
+    plan_add_puts(desired, slice_str(BASE), actual, plan);
+    plan_add_deletes(desired, slice_str(BASE), actual, plan);
 }
 
 /* "+suffix=value -suffix " */
@@ -99,7 +121,7 @@ static void test_differences(void **state)
         plan_init(&plan);
         add_desired(&desired, cases[i].desired);
         add_actual(&actual, cases[i].actual);
-        plan_build(&desired, slice_str(BASE), &actual, &plan);
+        build(&desired, &actual, &plan);
         char *got = plan_text(&plan);
         if (strcmp(got, cases[i].want) != 0) {
             fail_msg("%s: got `%s`, want `%s`", cases[i].name, got, cases[i].want);
@@ -115,11 +137,11 @@ static void test_actual_keys(void **state)
 {
     struct actual_keys actual = {.keys = NULL};
     (void)state;
-    assert_true(actual_put(&actual, slice_str("/b"), slice_str("1"), 1));
-    assert_true(actual_put(&actual, slice_str("/a"), slice_str("1"), 1));
-    assert_true(actual_put(&actual, slice_of("/a\0b", 4), slice_str("1"), 1));
-    assert_false(actual_put(&actual, slice_str("/b"), slice_str("1"), 2));
-    assert_true(actual_put(&actual, slice_str("/a"), slice_str("2"), 1));
+    assert_true(put(&actual, slice_str("/b"), "1", 1));
+    assert_true(put(&actual, slice_str("/a"), "1", 1));
+    assert_true(put(&actual, slice_of("/a\0b", 4), "1", 1));
+    assert_false(put(&actual, slice_str("/b"), "1", 2));
+    assert_true(put(&actual, slice_str("/a"), "2", 1));
     assert_int_equal(actual.count, 3);
     assert_non_null(actual_find(&actual, slice_of("/a\0b", 4)));
     assert_null(actual_find(&actual, slice_str("/a\001")));
@@ -130,6 +152,84 @@ static void test_actual_keys(void **state)
     assert_true(actual_delete(&actual, slice_str("/b")));
     assert_int_equal(actual.count, 0);
     actual_fini(&actual);
+}
+
+/* Deleted one by one, put back one by one, from either end: what is left is right all the time, and
+ * nothing is left over in the end. */
+static void test_many_deletes(void **state)
+{
+    enum { KEYS = 100000 };
+    struct actual_keys actual = {.keys = NULL};
+    char suffix[16];
+    (void)state;
+    for (int i = 0; i < KEYS; i++) {
+        (void)snprintf(suffix, sizeof(suffix), "/%06d", i);
+        assert_true(put(&actual, slice_str(suffix), "1", 1));
+    }
+    for (int i = 0; i < KEYS; i++) {
+        (void)snprintf(suffix, sizeof(suffix), "/%06d", i);
+        assert_true(actual_delete(&actual, slice_str(suffix)));
+        assert_false(actual_delete(&actual, slice_str(suffix)));
+        assert_null(actual_find(&actual, slice_str(suffix)));
+        if (i % 3 == 0) {
+            assert_true(put(&actual, slice_str(suffix), "1", 1));
+        }
+    }
+    size_t at = 0, seen = 0;
+    for (const struct actual_key *key = actual_next(&actual, &at); key;
+         at++, key = actual_next(&actual, &at), seen++) {
+        (void)snprintf(suffix, sizeof(suffix), "/%06zu", seen * 3);
+        assert_true(slice_equal(actual_suffix(key), slice_str(suffix)));
+    }
+    assert_int_equal(seen, actual.count);
+    assert_int_equal(seen, (KEYS + 2) / 3);
+    assert_in_range(actual.used, actual.count, 2 * actual.count + 32);
+    assert_int_equal(actual_sweep(&actual, 2), seen);
+    actual_fini(&actual);
+}
+
+/* What a key was last written by goes with the operation: the transaction depends on it. */
+static void test_operations_know_the_revision(void **state)
+{
+    struct desired desired;
+    struct actual_keys actual = {.keys = NULL};
+    struct plan plan;
+    (void)state;
+    desired_init(&desired);
+    plan_init(&plan);
+    add_desired(&desired, "/a=1 /b=2 /c=3");
+    actual_put(&actual, slice_str("/b"), &(struct actual_value){1, 77, 1, true});
+    actual_put(&actual, slice_str("/d"), &(struct actual_value){1, 78, 1, true});
+    build(&desired, &actual, &plan);
+    assert_int_equal(plan.op_count, 4);
+    assert_int_equal(plan.ops[0].revision, 0);
+    assert_int_equal(plan.ops[1].revision, 77);
+    assert_int_equal(plan.ops[2].revision, 0);
+    assert_int_equal(plan.ops[3].revision, 78);
+    plan_fini(&plan);
+    actual_fini(&actual);
+    desired_fini(&desired);
+}
+
+/* Keys that are not ours are overwritten where they are in the way, and not deleted. */
+static void test_keys_of_others_are_left(void **state)
+{
+    struct desired desired;
+    struct actual_keys actual = {.keys = NULL};
+    struct plan plan;
+    (void)state;
+    desired_init(&desired);
+    plan_init(&plan);
+    add_desired(&desired, "/a=1");
+    actual_put(&actual, slice_str("/a"), &(struct actual_value){1, 5, 1, false});
+    actual_put(&actual, slice_str("/b"), &(struct actual_value){1, 6, 1, false});
+    build(&desired, &actual, &plan);
+    char *text = plan_text(&plan);
+    assert_string_equal(text, "+/a=1 ");
+    free(text);
+    plan_fini(&plan);
+    actual_fini(&actual);
+    desired_fini(&desired);
 }
 
 /* ---- Transactions ---- */
@@ -146,12 +246,12 @@ static void fill_plan(struct plan *plan, size_t puts, size_t deletes, size_t val
         if (i < puts) {
             desired_add(&desired, slice_str(key), slice_str(value));
         } else {
-            actual_put(&actual, slice_str(key + strlen(BASE)), slice_str("x"), 1);
+            put(&actual, slice_str(key + strlen(BASE)), "x", 1);
         }
         free(key);
     }
     desired_seal(&desired);
-    plan_build(&desired, slice_str(BASE), &actual, plan);
+    build(&desired, &actual, plan);
     assert_int_equal(plan->op_count, puts + deletes);
     actual_fini(&actual);
     desired_fini(&desired);
@@ -166,7 +266,7 @@ static void test_whole_plans_while_they_fit(void **state)
     size_t from = 0;
     (void)state;
     plan_init(&plan);
-    plan_batch_init(&batch);
+    plan_batch_init(&batch, ETCD_TXN_OPS_MAX);
     fill_plan(&plan, 60, 4, 10);
     assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_WHOLE);
     assert_int_equal(from, 64);
@@ -199,7 +299,7 @@ static void test_larger_than_a_transaction(void **state)
     size_t from = 0;
     (void)state;
     plan_init(&plan);
-    plan_batch_init(&batch);
+    plan_batch_init(&batch, ETCD_TXN_OPS_MAX);
     fill_plan(&plan, 150, 110, 10);
     assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_PARTLY);
     assert_int_equal(plan_batch_ops(&batch, ops), 128);
@@ -225,7 +325,7 @@ static void test_bytes_limit(void **state)
     size_t from = 0, total = 0;
     (void)state;
     plan_init(&plan);
-    plan_batch_init(&batch);
+    plan_batch_init(&batch, ETCD_TXN_OPS_MAX);
     fill_plan(&plan, 20, 0, 100 * 1024); /* 2 MiB */
     while (from < plan.op_count) {
         size_t size = 0;
@@ -256,6 +356,9 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_differences),
         cmocka_unit_test(test_actual_keys),
+        cmocka_unit_test(test_many_deletes),
+        cmocka_unit_test(test_operations_know_the_revision),
+        cmocka_unit_test(test_keys_of_others_are_left),
         cmocka_unit_test(test_whole_plans_while_they_fit),
         cmocka_unit_test(test_larger_than_a_transaction),
         cmocka_unit_test(test_bytes_limit),

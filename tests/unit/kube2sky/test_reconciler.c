@@ -2,6 +2,8 @@
  * has a domain of its own in one etcd. */
 #include "tests/unit/kube2sky/objects.h"
 
+#include <stdio.h>
+
 #include <ev.h>
 
 #include "common/attributes.h"
@@ -11,9 +13,11 @@
 #include "common/record_json.h"
 #include "kube2sky/inventory.h"
 #include "kube2sky/naming.h"
+#include "kube2sky/plan.h"
 #include "kube2sky/reconciler.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/relay.h"
 
 /* Shared by all tests. */
 static struct etcd_proc *proc;
@@ -26,10 +30,17 @@ struct fixture {
     struct inventory *inventory;
     struct outage outage;
     struct reconciler *reconciler;
-    char *domain;  /* "t7." */
-    char *tree;    /* "/skydns/t7/" */
-    uint64_t want; /* for the conditions below */
+    char *domain;        /* "t7." */
+    char *tree;          /* "/skydns/t7/" */
+    struct relay *relay; /* between us and etcd; NULL: none */
+    uint64_t want;       /* for the conditions below */
     bool is_drained;
+
+    /* Before start_reconciler */
+    bool has_reverse;
+    bool is_dry;
+    int64_t lease_s;
+    size_t planned; /* operations of a dry run */
 };
 
 static void on_owner_changed(void *data, struct slice owner)
@@ -45,6 +56,12 @@ static void on_tick(struct ev_loop *loop UNUSED, ev_timer *timer UNUSED, int rev
 {
 }
 
+static void on_planned(void *data, const struct plan *plan)
+{
+    struct fixture *f = data;
+    f->planned += plan->op_count;
+}
+
 static void start_reconciler(struct fixture *f)
 {
     f->reconciler = reconciler_start(&(struct reconciler_config){
@@ -54,6 +71,11 @@ static void start_reconciler(struct fixture *f)
         .outage = &f->outage,
         .domain = f->domain,
         .ttl_s = 30,
+        .txn_ops_max = ETCD_TXN_OPS_MAX,
+        .no_reverse = !f->has_reverse,
+        .leader_lease_s = f->lease_s,
+        .planned = f->is_dry ? on_planned : NULL,
+        .data = f,
     });
 }
 
@@ -91,6 +113,7 @@ static int set_up(void **state)
         .changed = on_owner_changed,
         .data = f,
     });
+    inventory_want_pods(f->inventory, false);
     *state = f;
     return 0;
 }
@@ -102,6 +125,7 @@ static int tear_down(void **state)
     outage_fini(&f->outage);
     inventory_free(f->inventory);
     etcd_free(f->etcd);
+    relay_free(f->relay);
     ev_timer_stop(f->loop, &f->tick);
     ev_loop_destroy(f->loop);
     free(f->domain);
@@ -216,7 +240,9 @@ static void list_nothing_else(struct fixture *f)
 
 static bool has_synced(const void *data)
 {
-    return reconciler_has_synced(((const struct fixture *)data)->reconciler);
+    const struct fixture *f = data;
+    return reconciler_has_synced(f->reconciler) &&
+           (f->is_dry || reconciler_get_stats(f->reconciler).mirror.has_store_key);
 }
 
 static bool has_written(const void *data)
@@ -235,6 +261,24 @@ static bool has_failed(const void *data)
 {
     const struct fixture *f = data;
     return reconciler_get_stats(f->reconciler).failures >= f->want;
+}
+
+static bool has_foreign(const void *data)
+{
+    const struct fixture *f = data;
+    return reconciler_get_stats(f->reconciler).foreign >= f->want;
+}
+
+static bool is_waiting(const void *data)
+{
+    return reconciler_get_stats(((const struct fixture *)data)->reconciler).waiting > 0;
+}
+
+static bool is_idle(const void *data)
+{
+    struct reconciler_stats stats =
+        reconciler_get_stats(((const struct fixture *)data)->reconciler);
+    return stats.waiting == 0 && stats.flights == 0;
 }
 
 static bool is_drained(const void *data)
@@ -282,9 +326,9 @@ static void test_writes_what_is_missing_and_removes_orphans(void **state)
     put(f, "svc/loose", "{}");
     put(f, "svc//x//y/", "{}");
     put(f, "svc/default/web/19ccb11", IP("10.0.0.9")); /* right already */
-    put(f, "svc", "{}");                               /* this and the next four are not ours */
-    put(f, "svcx/default/web", "{}");
     put(f, "pod/default/10-0-0-1/c88f1059", "{}");
+    put(f, "svc", "{}"); /* this and the next three are not ours */
+    put(f, "svcx/default/web", "{}");
     put(f, "dns/ns/a", "{}");
     put(f, "x", "{}");
     start_reconciler(f);
@@ -296,7 +340,6 @@ static void test_writes_what_is_missing_and_removes_orphans(void **state)
     inventory_list_end(f->inventory, KUBE_ENDPOINTS);
     wait_synced(f);
     char *want = xasprintf("dns/ns/a {}\n"
-                           "pod/default/10-0-0-1/c88f1059 {}\n"
                            "svc {}\n" KUBERNETES "svc/default/web/19ccb11 " IP(
                                "10.0.0.9") "\nsvc/default/web/_tcp/_http/19ccb11 "
                                            "{\"host\":\"web.default.svc.%s\",\"port\":80" TAIL "\n"
@@ -305,7 +348,7 @@ static void test_writes_what_is_missing_and_removes_orphans(void **state)
                            f->domain);
     assert_tree(f, want);
     free(want);
-    assert_counts(f, 2, 3);
+    assert_counts(f, 2, 4);
     assert_int_equal(reconciler_get_stats(f->reconciler).desired, 3);
 }
 
@@ -318,7 +361,6 @@ static void test_deletes_nothing_before_everything_is_listed(void **state)
     inventory_list_begin(f->inventory, KUBE_SERVICE);
     put_service(f, "moved", "10.0.0.10");
     put_service(f, "kubernetes", "10.0.0.1");
-    inventory_list_end(f->inventory, KUBE_SERVICE);
     f->want = 1;
     loop_until(f->loop, has_written, f);
     wait_drained(f);
@@ -326,10 +368,16 @@ static void test_deletes_nothing_before_everything_is_listed(void **state)
     assert_counts(f, 1, 0); /* a change that deletes waits as a whole */
     assert_tree(f, "svc/default/gone/abc {}\n" KUBERNETES
                    "svc/default/moved/19ccb11 " IP("10.0.0.9") "\n");
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    f->want = 2; /* endpoints feed none of these */
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_tree(f, KUBERNETES "svc/default/moved/21172049 " IP("10.0.0.10") "\n");
+    assert_counts(f, 2, 2);
+    assert_false(reconciler_has_synced(f->reconciler));
     inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
     inventory_list_end(f->inventory, KUBE_ENDPOINTS);
     wait_synced(f);
-    assert_tree(f, KUBERNETES "svc/default/moved/21172049 " IP("10.0.0.10") "\n");
     assert_counts(f, 2, 2);
 }
 
@@ -405,7 +453,7 @@ static void test_a_change_is_one_transaction(void **state)
     assert_int_equal(now.count, 3);
     assert_non_null(strstr(buf_cstr(&now.text), "svc/default/web/21172049 "));
     assert_null(strstr(buf_cstr(&now.text), "19ccb11"));
-    assert_int_equal(now.last_modified, before.last_modified + 1);
+    assert_int_equal(now.last_modified, before.revision + 1);
     buf_fini(&now.text);
     buf_fini(&before.text);
 }
@@ -511,8 +559,8 @@ static void end_other(struct fixture *other)
 }
 
 /* Somebody deletes the key, then writes one that is not ours. Our own delete, planned before that
- * is known (the other's loop runs alone meanwhile), finds nothing, makes no revision, and is
- * acknowledged with one that our mirror never sees. */
+ * is known (the other's loop runs alone meanwhile), is not done, since its condition fails, and is
+ * answered with a revision that our mirror never sees. */
 static void test_deletes_of_what_is_gone_already(void **state)
 {
     struct fixture *f = *state, other;
@@ -524,7 +572,7 @@ static void test_deletes_of_what_is_gone_already(void **state)
     put(&other, "x", "{}");
     inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
     wait_drained(f);
-    assert_counts(f, 2, 1);
+    assert_counts(f, 2, 0);
     put_service(f, "web", "10.0.0.9");
     wait_drained(f);
     assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\nx {}\n");
@@ -615,6 +663,462 @@ static void test_etcd_killed_and_restarted(void **state)
     assert_int_equal(reconciler_get_stats(f->reconciler).actual, 3);
 }
 
+/* ---- Reverse keys ---- */
+
+static void delete_reverse_tree(struct fixture *f)
+{
+    sync_del_prefix(f->loop, f->etcd, "/skydns/arpa/");
+}
+
+static char *read_reverse(struct fixture *f, const char *below)
+{
+    char *key = xasprintf("/skydns/arpa/in-addr/%s", below);
+    char *value = sync_get(f->loop, f->etcd, key);
+    free(key);
+    return value;
+}
+
+static void put_reverse(struct fixture *f, const char *below, const char *host)
+{
+    char *key = xasprintf("/skydns/arpa/in-addr/%s", below);
+    char *value = xasprintf("{\"host\":\"%s\"" TAIL, host);
+    sync_put(f->loop, f->etcd, key, slice_str(value));
+    free(value);
+    free(key);
+}
+
+/* host NULL: there is no such key. "%s" in it is the domain. */
+static void assert_reverse(struct fixture *f, const char *below, const char *host)
+{
+    char *value = read_reverse(f, below);
+    if (!host) {
+        assert_null(value);
+        return;
+    }
+    char *want = xasprintf("{\"host\":\"%s.svc.%s\"" TAIL, host, f->domain);
+    assert_non_null(value);
+    assert_string_equal(value, want);
+    free(want);
+    free(value);
+}
+
+static void synced_with_reverse(struct fixture *f)
+{
+    f->has_reverse = true;
+    delete_reverse_tree(f);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+}
+
+static void test_reverse_keys(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_reverse(f);
+    assert_counts(f, 5, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).desired, 5);
+    assert_reverse(f, "10/0/0/1", "kubernetes.default");
+    assert_reverse(f, "10/0/0/9", "web.default");
+    put_service(f, "web", "10.0.0.10");
+    wait_drained(f);
+    assert_counts(f, 7, 3); /* the address, its name; both old ones and the port */
+    assert_reverse(f, "10/0/0/9", NULL);
+    assert_reverse(f, "10/0/0/10", "web.default");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/10", NULL);
+    assert_int_equal(reconciler_get_stats(f->reconciler).desired, 2);
+}
+
+/* The name of an address goes from one Service to the other in the transaction that takes the first
+ * one's away. */
+static void test_a_reverse_key_that_two_claim(void **state)
+{
+    struct fixture *f = *state;
+    struct tree before, after;
+    synced_with_reverse(f);
+    put_service(f, "also", "10.0.0.9");
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "also.default");
+    read_tree(f, 0, &before);
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "also");
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "web.default");
+    read_tree(f, 0, &after);
+    assert_int_equal(after.revision, before.revision + 1);
+    buf_fini(&before.text);
+    buf_fini(&after.text);
+}
+
+/* It is taken while the transaction that gives it up is away: in the end it is the new one's. */
+static void test_a_reverse_key_in_flight(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_reverse(f);
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    ev_run(f->loop, EVRUN_NOWAIT);
+    put_service(f, "new", "10.0.0.9");
+    ev_run(f->loop, EVRUN_NOWAIT);
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "new.default");
+    put_service(f, "new", "10.0.0.10"); /* and both at once */
+    put_service(f, "web", "10.0.0.9");
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "web.default");
+    assert_reverse(f, "10/0/0/10", "new.default");
+    assert_int_equal(reconciler_get_stats(f->reconciler).failures, 0);
+}
+
+/* One gives an address up to another, who does so too before etcd has answered: nobody has it. */
+static void test_a_reverse_key_given_on_in_flight(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_reverse(f);
+    for (int i = 0; i < 20; i++) {
+        put_service(f, "a", "10.0.0.77"); /* wins */
+        put_service(f, "b", "10.0.0.77");
+        inventory_remove(f->inventory, KUBE_SERVICE, "default", "a");
+        ev_run(f->loop, EVRUN_NOWAIT); /* b's, in flight for the first time */
+        put_service(f, "a", "10.0.0.77");
+        ev_run(f->loop, EVRUN_NOWAIT);
+        inventory_remove(f->inventory, KUBE_SERVICE, "default", "b");
+        ev_run(f->loop, EVRUN_NOWAIT);
+        inventory_remove(f->inventory, KUBE_SERVICE, "default", "a");
+        wait_drained(f);
+        assert_reverse(f, "10/0/0/77", NULL);
+    }
+}
+
+static void test_reverse_keys_that_others_spoil(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_reverse(f);
+    f->want = 6;
+    sync_del(f->loop, f->etcd, "/skydns/arpa/in-addr/10/0/0/9");
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "web.default");
+    char *ours = xasprintf("lost.default.svc.%s", f->domain);
+    put_reverse(f, "10/0/0/9", ours); /* spoiled */
+    f->want = 7;
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "web.default");
+    put_reverse(f, "10/9/9/9", ours); /* an address that nobody has */
+    put_reverse(f, "rubbish", ours);
+    f->want = 2;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_reverse(f, "10/9/9/9", NULL);
+    assert_reverse(f, "rubbish", NULL);
+    free(ours);
+    assert_counts(f, 7, 2);
+}
+
+/* Another cluster's stays, however often it is looked at, and is taken when it is given up. */
+static void test_reverse_keys_of_another_cluster(void **state)
+{
+    struct fixture *f = *state;
+    f->has_reverse = true;
+    delete_reverse_tree(f);
+    put_reverse(f, "10/0/0/9", "web.default.svc.other.");
+    put_reverse(f, "10/0/0/8", "x.default.svc.other.");
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    assert_counts(f, 4, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).foreign, 1);
+    list_web(f);
+    wait_drained(f);
+    assert_counts(f, 4, 0);
+    char *value = read_reverse(f, "10/0/0/9");
+    assert_non_null(strstr(value, "svc.other."));
+    free(value);
+    sync_del(f->loop, f->etcd, "/skydns/arpa/in-addr/10/0/0/9");
+    f->want = 5;
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "web.default");
+    assert_int_equal(reconciler_get_stats(f->reconciler).foreign, 0);
+}
+
+/* Another cluster's takes a key between our planning and our transaction: it stays, whether we were
+ * about to write it or to delete it, and whatever else the transaction has. */
+static void test_reverse_keys_taken_by_another_cluster(void **state)
+{
+    struct fixture *f = *state, other;
+    start_other(f, &other);
+    synced_with_reverse(f);
+    put_reverse(&other, "10/0/0/10", "x.default.svc.other.");
+    put_service(f, "web", "10.0.0.10");
+    wait_drained(f);
+    f->want = 1;
+    loop_until(f->loop, has_foreign, f);
+    char *value = read_reverse(f, "10/0/0/10");
+    assert_non_null(strstr(value, "svc.other."));
+    free(value);
+    assert_reverse(f, "10/0/0/9", NULL);
+    put_reverse(&other, "10/0/0/1", "x.default.svc.other.");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "kubernetes");
+    wait_drained(f);
+    value = read_reverse(f, "10/0/0/1");
+    assert_non_null(strstr(value, "svc.other."));
+    free(value);
+    assert_int_equal(reconciler_get_stats(f->reconciler).failures, 0);
+    end_other(&other);
+}
+
+static void test_a_restart_with_reverse_keys(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_reverse(f);
+    char *ours = xasprintf("lost.default.svc.%s", f->domain);
+    reconciler_stop(f->reconciler);
+    put_reverse(f, "10/9/9/9", ours);
+    free(ours);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    wait_drained(f);
+    assert_counts(f, 0, 1);
+    assert_reverse(f, "10/9/9/9", NULL);
+    reconciler_stop(f->reconciler);
+    f->has_reverse = false; /* those it does not write any more go */
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    wait_drained(f);
+    assert_counts(f, 0, 2);
+    assert_reverse(f, "10/0/0/9", NULL);
+}
+
+/* ---- Who may not write ---- */
+
+static void test_a_dry_run_writes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "svc/default/gone/abc", "{}");
+    f->is_dry = true;
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    assert_tree(f, "svc/default/gone/abc {}\n");
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).waiting, 3);
+    assert_int_equal(f->planned, 4);
+}
+
+/* The one that does not lead is ready, writes nothing, and has nothing left to do once it has seen
+ * what the other wrote; when the other stops, it goes on. */
+static void test_two_writers(void **state)
+{
+    struct fixture *f = *state, other;
+    f->lease_s = 2;
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    assert_counts(f, 3, 0);
+    assert_true(reconciler_get_stats(f->reconciler).is_leading);
+
+    other = *f;
+    other.reconciler = NULL;
+    other.inventory = inventory_new(&(struct inventory_config){
+        .changed = on_owner_changed,
+        .data = &other,
+    });
+    inventory_want_pods(other.inventory, false);
+    start_reconciler(&other);
+    list_web(&other);
+    wait_synced(&other);
+    assert_false(reconciler_get_stats(other.reconciler).is_leading);
+    assert_string_equal(reconciler_leader(other.reconciler), reconciler_leader(f->reconciler));
+
+    put_service(&other, "web", "10.0.0.10"); /* of which the leader does not know yet */
+    loop_until(f->loop, is_waiting, &other);
+    put_service(f, "web", "10.0.0.10");
+    loop_until(f->loop, is_idle, &other);
+    loop_until(f->loop, is_idle, f);
+    assert_counts(f, 4, 2);
+    assert_counts(&other, 0, 0);
+
+    put_service(&other, "web", "10.0.0.26");
+    loop_until(f->loop, is_waiting, &other);
+    wait_drained(f); /* which hands over */
+    loop_until(f->loop, is_idle, &other);
+    assert_counts(&other, 1, 1);
+    assert_tree(f, KUBERNETES "svc/default/web/734242 " IP("10.0.0.26") "\n");
+    reconciler_stop(other.reconciler);
+    inventory_free(other.inventory);
+}
+
+/* ---- Transactions whose fate is not known ---- */
+
+/* The reconciler has reached etcd through a relay, and everything is in it. */
+static void synced_through_relay(struct fixture *f, struct fixture *other)
+{
+    struct err err = {.code = 0};
+    start_other(f, other);
+    f->relay = relay_new(f->loop, etcd_proc_port(proc));
+    etcd_free(f->etcd);
+    const struct etcd_config config = {
+        .loop = f->loop,
+        .endpoints = relay_url(f->relay),
+        .call_timeout_ms = 10000,
+    };
+    assert_int_equal(etcd_new(&config, &f->etcd, &err), 0);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    wait_drained(f);
+}
+
+static int64_t store_revision(struct fixture *other)
+{
+    struct tree tree;
+    read_tree(other, 0, &tree);
+    buf_fini(&tree.text);
+    return tree.revision;
+}
+
+/* Ours runs until somebody else sees that etcd has done something. */
+static void until_store_moves(struct fixture *f, struct fixture *other, int64_t from)
+{
+    while (store_revision(other) == from) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+}
+
+static bool has_held(const void *data)
+{
+    const struct fixture *f = data;
+    return relay_held(f->relay) >= f->want;
+}
+
+static bool has_reached_nobody(const void *data)
+{
+    const struct fixture *f = data;
+    return relay_unheard(f->relay) >= f->want;
+}
+
+static bool has_done(const void *data)
+{
+    const struct fixture *f = data;
+    return reconciler_get_stats(f->reconciler).transactions >= f->want;
+}
+
+static void wait_for_transactions(struct fixture *f, uint64_t count)
+{
+    f->want = count;
+    loop_until(f->loop, has_done, f);
+    wait_drained(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, count);
+}
+
+/* etcd does it, and neither its reply nor the watch's news reach us: it is found to be done, and
+ * not sent again. */
+static void test_a_reply_that_is_lost(void **state)
+{
+    struct fixture *f = *state, other;
+    synced_through_relay(f, &other);
+    int64_t revision = store_revision(&other);
+    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+
+    relay_set(f->relay, RELAY_MUTE);
+    put_service_with_port(f, "web", "10.0.0.10", 81);
+    put_service(f, "new", "10.0.0.26");
+    until_store_moves(f, &other, revision);
+    relay_cut(f->relay);
+    relay_set(f->relay, RELAY_OPEN);
+    wait_for_transactions(f, transactions + 1);
+    assert_counts(f, 6, 2);
+    assert_int_equal(store_revision(&other), revision + 1);
+
+    relay_set(f->relay, RELAY_MUTE); /* nothing but deletes */
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    until_store_moves(f, &other, revision + 1);
+    relay_cut(f->relay);
+    relay_set(f->relay, RELAY_OPEN);
+    wait_for_transactions(f, transactions + 2);
+    assert_counts(f, 6, 4);
+    assert_int_equal(store_revision(&other), revision + 2);
+    assert_tree(f, KUBERNETES "svc/default/new/734242 " IP("10.0.0.26") "\n");
+    end_other(&other);
+}
+
+/* The same, and the object has changed before that is known: only the difference is written. */
+static void test_a_change_while_a_reply_is_lost(void **state)
+{
+    struct fixture *f = *state, other;
+    synced_through_relay(f, &other);
+    int64_t revision = store_revision(&other);
+    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    relay_set(f->relay, RELAY_MUTE);
+    put_service_with_port(f, "web", "10.0.0.10", 81);
+    until_store_moves(f, &other, revision);
+    put_service_with_port(f, "web", "10.0.0.10", 82);
+    relay_cut(f->relay);
+    relay_set(f->relay, RELAY_OPEN);
+    wait_for_transactions(f, transactions + 2);
+    assert_counts(f, 3 + 2 + 1, 2);
+    assert_int_equal(store_revision(&other), revision + 2);
+    end_other(&other);
+}
+
+/* The request of a change is on its way for so long that we have given it up and sent another. */
+static void deliver_late(struct fixture *f, struct fixture *other, bool has_changed)
+{
+    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    relay_set(f->relay, RELAY_HOLD);
+    put_service(f, "web", "10.0.0.10"); /* two deletes, one put */
+    put_service(f, "new", "10.0.0.26");
+    f->want = 400;
+    loop_until(f->loop, has_held, f);
+    relay_cut(f->relay);
+    relay_set(f->relay, RELAY_OPEN);
+    if (has_changed) {
+        put_service_with_port(f, "web", "10.0.0.9", 80); /* as it was */
+    }
+    wait_for_transactions(f, transactions + 1);
+    int64_t revision = store_revision(other);
+
+    relay_deliver(f->relay);
+    if (has_changed) {
+        wait_for_transactions(f, transactions + 2);
+        return;
+    }
+    f->want = 80; /* a reply, with its headers */
+    loop_until(f->loop, has_reached_nobody, f);
+    wait_drained(f);
+    assert_int_equal(store_revision(other), revision);
+}
+
+static void test_a_request_that_arrives_late_is_not_done(void **state)
+{
+    struct fixture *f = *state, other;
+    synced_through_relay(f, &other);
+    deliver_late(f, &other, false);
+    assert_counts(f, 3 + 2, 2);
+    assert_tree(f, KUBERNETES "svc/default/new/734242 " IP(
+                       "10.0.0.26") "\nsvc/default/web/21172049 " IP("10.0.0.10") "\n");
+    end_other(&other);
+}
+
+static void test_a_request_that_arrives_late_is_mended(void **state)
+{
+    struct fixture *f = *state, other;
+    synced_through_relay(f, &other);
+    deliver_late(f, &other, true);
+    char *want = xasprintf(
+        KUBERNETES "svc/default/new/734242 " IP("10.0.0.26") "\nsvc/default/web/19ccb11 " IP(
+            "10.0.0.9") "\n"
+                        "svc/default/web/_tcp/_http/19ccb11 "
+                        "{\"host\":\"web.default.svc.%s\",\"port\":80" TAIL "\n",
+        f->domain);
+    assert_tree(f, want);
+    free(want);
+    end_other(&other);
+}
+
 /* Seven keys where etcd takes four operations: nothing this owner wants is ever done. */
 static void put_poison(struct fixture *f)
 {
@@ -663,6 +1167,98 @@ static void test_a_change_that_etcd_refuses_holds_up_no_other(void **state)
     put_service(f, "web", "10.0.0.1");
     wait_drained(f);
     assert_int_equal(reconciler_get_stats(f->reconciler).transactions, transactions + 1);
+}
+
+/* ---- The store key ---- */
+
+struct store_key {
+    char value[64]; /* "" = there is none */
+    int64_t create_revision;
+    int64_t version;
+    bool is_read;
+};
+
+static void on_store_key(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct store_key *key = data;
+    assert_null(err);
+    key->is_read = true;
+    if (reply->count) {
+        const struct etcd_kv *kv = &reply->kvs[0];
+        (void)snprintf(key->value, sizeof(key->value), "%.*s", (int)kv->value.len, kv->value.ptr);
+        key->create_revision = kv->create_revision;
+        key->version = kv->version;
+    }
+}
+
+static bool is_store_key_read(const void *data)
+{
+    return ((const struct store_key *)data)->is_read;
+}
+
+static struct store_key read_store_key(struct fixture *f)
+{
+    struct store_key key = {.is_read = false};
+    char *name = xasprintf("/kube2sky/%.*s/store", (int)strlen(f->domain) - 1, f->domain);
+    const struct etcd_range range = {.key = slice_str(name)};
+    etcd_range(f->etcd, &range, on_store_key, &key);
+    loop_until(f->loop, is_store_key_read, &key);
+    free(name);
+    return key;
+}
+
+/* After everything else, in a revision of its own, and once for all. */
+static void test_store_gets_its_key(void **state)
+{
+    struct fixture *f = *state;
+    struct tree tree;
+    start_reconciler(f);
+    put_service(f, "web", "10.0.0.9");
+    f->want = 1;
+    loop_until(f->loop, has_written, f);
+    assert_string_equal(read_store_key(f).value, ""); /* not everything is listed */
+    list_nothing_else(f);
+    wait_synced(f);
+    struct store_key key = read_store_key(f);
+    assert_int_equal(strlen(key.value), 32);
+    read_tree(f, 0, &tree);
+    assert_true(key.create_revision > tree.last_modified);
+    buf_fini(&tree.text);
+
+    reconciler_stop(f->reconciler);
+    start_reconciler(f);
+    list_nothing_else(f);
+    wait_synced(f);
+    put_service(f, "more", "10.0.0.8");
+    wait_drained(f);
+    struct store_key again = read_store_key(f);
+    assert_string_equal(again.value, key.value);
+    assert_int_equal(again.version, 1);
+}
+
+/* What the old etcd held is not believed of the new one, whose flags and port are the same. */
+static void test_etcd_wiped_and_restarted(void **state)
+{
+    struct fixture *f = *state;
+    struct tree tree;
+    synced_with_kubernetes(f);
+    put_service(f, "web", "10.0.0.9");
+    wait_drained(f);
+    struct store_key old = read_store_key(f);
+    etcd_proc_kill(proc);
+    etcd_proc_wipe(proc);
+    etcd_proc_restart(proc);
+    f->want = 4;
+    loop_until(f->loop, has_written, f);
+    wait_synced(f);
+    assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
+    struct store_key new = read_store_key(f);
+    assert_int_equal(strlen(new.value), 32);
+    assert_string_not_equal(new.value, old.value);
+    read_tree(f, 0, &tree);
+    assert_true(new.create_revision > tree.last_modified);
+    buf_fini(&tree.text);
+    assert_int_equal(reconciler_get_stats(f->reconciler).mirror.reads[ETCD_MIRROR_OTHER_STORE], 1);
 }
 
 static void test_explains_what_it_waits_for(void **state)
@@ -760,7 +1356,23 @@ int main(void)
         TEST(test_what_others_did_before_the_history_was_dropped),
         TEST(test_an_object_not_understood_keeps_its_keys),
         TEST(test_etcd_killed_and_restarted),
+        TEST(test_reverse_keys),
+        TEST(test_a_reverse_key_that_two_claim),
+        TEST(test_a_reverse_key_in_flight),
+        TEST(test_a_reverse_key_given_on_in_flight),
+        TEST(test_reverse_keys_that_others_spoil),
+        TEST(test_reverse_keys_of_another_cluster),
+        TEST(test_reverse_keys_taken_by_another_cluster),
+        TEST(test_a_restart_with_reverse_keys),
+        TEST(test_a_dry_run_writes_nothing),
+        TEST(test_two_writers),
+        TEST(test_a_reply_that_is_lost),
+        TEST(test_a_change_while_a_reply_is_lost),
+        TEST(test_a_request_that_arrives_late_is_not_done),
+        TEST(test_a_request_that_arrives_late_is_mended),
         TEST(test_a_change_that_etcd_refuses_holds_up_no_other),
+        TEST(test_store_gets_its_key),
+        TEST(test_etcd_wiped_and_restarted),
         TEST(test_explains_what_it_waits_for),
         TEST(test_many_changes_without_waiting),
 #undef TEST

@@ -1,258 +1,6 @@
-/* The reflector over a real kube_client, against a scripted API server on the same loop. */
-#include "kube2sky/reflector.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "common/buf.h"
-#include "common/clock.h"
-#include "common/xalloc.h"
-#include "kube2sky/kube_client.h"
-#include "kube2sky/kube_lines.h"
-#include "tests/support/http_script.h"
-
-/* Far above what anything here takes: it only ends a hang. */
-enum { GUARD_S = 60 };
-
-/* A watch with timeoutSeconds=0 counts as having run its time however soon it ends. */
-static const struct reflector_timing quick = {
-    .overdue_ms = 60000, .retry_first_ms = 1, .retry_max_ms = 4};
-
-struct fixture {
-    struct ev_loop *loop;
-    struct http_script *script;
-    struct kube_client *client;
-    struct reflector *reflector;
-    ev_timer guard;
-    struct buf log; /* a line for each callback */
-    const char *want;
-    char *token_path; /* written with `new` when a 401 is reported */
-};
-
-/* ---- What the owner sees, as lines ---- */
-
-static void note(struct fixture *f, const char *format, ...) PRINTF_LIKE(2, 3);
-static void note(struct fixture *f, const char *format, ...)
-{
-    char line[600];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(line, sizeof(line), format, args); /* cut ones differ from what is wanted */
-    va_end(args);
-    buf_append_str(&f->log, line);
-    buf_append_char(&f->log, '\n');
-    if (f->log.len >= strlen(f->want)) {
-        ev_break(f->loop, EVBREAK_ALL);
-    }
-}
-
-static void on_list_begin(void *data, enum kube_kind kind)
-{
-    note(data, "begin %s", kube_kind_name(kind));
-}
-
-static void on_upsert(void *data, struct kube_object *object)
-{
-    note(data, "upsert %s/%s", object->ns, object->name);
-    kube_object_free(object);
-}
-
-static void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
-{
-    (void)kind;
-    note(data, "remove %s/%s", ns, name);
-}
-
-static void on_list_end(void *data, enum kube_kind kind)
-{
-    note(data, "end %s", kube_kind_name(kind));
-}
-
-static void on_bad(void *data, enum kube_kind kind, const char *name, const struct err *err)
-{
-    (void)kind;
-    note(data, "bad %s: %s", name, err->msg);
-}
-
-static void put_token(const char *path, const char *token)
-{
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(token, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
-/* The URL has a port of its own each time: it is left out. */
-static void on_state(void *data, enum kube_kind kind, const struct err *err)
-{
-    struct fixture *f = data;
-    (void)kind;
-    if (!err) {
-        note(f, "state ok");
-        return;
-    }
-    const char *url = http_script_url(f->script);
-    const char *at = strstr(err->msg, url);
-    note(f, "state %.*s%s", (int)(at ? at - err->msg : 0), err->msg,
-         at ? at + strlen(url) : err->msg);
-    if (f->token_path && strstr(err->msg, "401")) {
-        put_token(f->token_path, "new");
-    }
-}
-
-/* ---- Running ---- */
-
-static void on_guard(struct ev_loop *loop, ev_timer *w, int revents)
-{
-    struct fixture *f = w->data;
-    const char *problem = http_script_problem(f->script);
-    (void)loop;
-    (void)revents;
-    fail_msg("stuck after:\n%s\nrequests taken: %zu\n%s", buf_cstr(&f->log),
-             http_script_taken(f->script), problem ? problem : "");
-}
-
-static void start(struct fixture *f, const struct http_step *steps, size_t count,
-                  const struct reflector_timing *timing)
-{
-    f->loop = ev_loop_new(0);
-    f->script = http_script_new(f->loop, steps, count);
-    ev_timer_init(&f->guard, on_guard, GUARD_S, 0);
-    f->guard.data = f;
-    ev_timer_start(f->loop, &f->guard);
-    buf_init(&f->log, 1 << 20);
-
-    struct err err = {0};
-    char *config = NULL;
-    struct kube_client_config client_config = {.loop = f->loop,
-                                               .kube_master_url = http_script_url(f->script)};
-    if (f->token_path) {
-        config = xasprintf("%s.config", f->token_path);
-        char *text =
-            xasprintf("{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],"
-                      " clusters: [{name: k, cluster: {server: '%s'}}],"
-                      " users: [{name: u, user: {tokenFile: '%s'}}]}",
-                      http_script_url(f->script), f->token_path);
-        put_token(config, text);
-        free(text);
-        client_config.kubecfg_file = config;
-    }
-    if (kube_client_new(&client_config, &f->client, &err) < 0) {
-        fail_msg("%s", err.msg);
-    }
-    if (config) {
-        assert_int_equal(unlink(config), 0);
-        free(config);
-    }
-    const struct reflector_config reflector_config = {
-        .loop = f->loop,
-        .client = f->client,
-        .kind = KUBE_SERVICE,
-        .timing = timing,
-        .list_begin = on_list_begin,
-        .upsert = on_upsert,
-        .remove = on_remove,
-        .list_end = on_list_end,
-        .bad = on_bad,
-        .state = on_state,
-        .data = f,
-    };
-    f->reflector = reflector_start(&reflector_config);
-    assert_int_equal(f->log.len, 0); /* nothing from inside */
-}
-
-static void finish(struct fixture *f)
-{
-    reflector_stop(f->reflector);
-    kube_client_free(f->client);
-    http_script_free(f->script);
-    ev_timer_stop(f->loop, &f->guard);
-    ev_loop_destroy(f->loop);
-    buf_fini(&f->log);
-}
-
-/* Runs until as much was noted as is wanted and every step was taken; both must be as wanted. */
-static void run_with(struct fixture *f, const struct http_step *steps, size_t count,
-                     const struct reflector_timing *timing)
-{
-    start(f, steps, count, timing);
-    do {
-        ev_run(f->loop, EVRUN_ONCE);
-    } while (!http_script_problem(f->script) &&
-             (f->log.len < strlen(f->want) || http_script_taken(f->script) < count));
-    if (http_script_problem(f->script)) {
-        fail_msg("%s\nafter:\n%s", http_script_problem(f->script), buf_cstr(&f->log));
-    }
-    if (strcmp(buf_cstr(&f->log), f->want) != 0) {
-        fail_msg("got:\n%swant:\n%s", buf_cstr(&f->log), f->want);
-    }
-    finish(f);
-}
-
-static void run(const struct http_step *steps, size_t count, const char *want)
-{
-    struct fixture f = {.want = want};
-    run_with(&f, steps, count, &quick);
-}
-
-/* ---- Steps ---- */
-
-#define LIST    "GET /api/v1/services?limit=500 "
-#define PAGE(t) "GET /api/v1/services?limit=500&continue=" t " "
-#define WATCH(v)                                                                                   \
-    "GET /api/v1/services?watch=true&allowWatchBookmarks=true&timeoutSeconds=0&resourceVersion=" v \
-    " "
-
-#define OBJECT(name, version)                                                                 \
-    "{\"metadata\":{\"namespace\":\"d\",\"name\":\"" name "\",\"resourceVersion\":\"" version \
-    "\"},\"spec\":{}}"
-#define BROKEN(name, version)                                                                 \
-    "{\"metadata\":{\"namespace\":\"d\",\"name\":\"" name "\",\"resourceVersion\":\"" version \
-    "\"},\"spec\":7}"
-#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
-#define BOOKMARK(version) \
-    EVENT("BOOKMARK", "{\"kind\":\"Service\",\"metadata\":{\"resourceVersion\":\"" version "\"}}")
-#define STATUS(code, message) \
-    "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"" message "\",\"code\":" code "}"
-
-static struct http_step list_step(const char *request, const char *version, const char *token,
-                                  const char *items)
-{
-    char *body = xasprintf("{\"kind\":\"ServiceList\",\"metadata\":{\"resourceVersion\":\"%s\","
-                           "\"continue\":\"%s\"},\"items\":[%s]}\n",
-                           version, token, items);
-    struct http_step step = {.request = request, .reply = http_reply_body("200 OK", body)};
-    free(body);
-    return step;
-}
-
-static struct http_step error_step(const char *request, const char *status, const char *body)
-{
-    return (struct http_step){.request = request, .reply = http_reply_body(status, body)};
-}
-
-/* lines end with NULL. */
-#define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static struct http_step watch_step(const char *request, enum http_stream stream,
-                                   const char *const *lines)
-{
-    return (struct http_step){.request = request, .reply = http_reply_stream(stream, lines)};
-}
-
-static struct http_step held_watch(const char *request)
-{
-    return watch_step(request, HTTP_STREAM_GOES_ON, (const char *const[]){NULL});
-}
-
-/* ---- Tests ---- */
+/* The reflector: lists, watches, and what can go wrong with them. */
+#include "kube2sky/kube_frames.h"
+#include "tests/unit/kube2sky/reflector_bed.h"
 
 /* The watch begins at the first page's version. */
 static void test_two_pages_then_events(void **state)
@@ -265,7 +13,7 @@ static void test_two_pages_then_events(void **state)
                    LINES(EVENT("ADDED", OBJECT("d", "12")), EVENT("MODIFIED", OBJECT("a", "13")),
                          EVENT("DELETED", OBJECT("b", "14")),
                          EVENT("DELETED", OBJECT("never-seen", "15")),
-                         EVENT("MODIFIED", OBJECT("a", "13")))),
+                         EVENT("MODIFIED", OBJECT("a", "16")))),
     };
     run(steps, ARRAY_LEN(steps),
         "begin services\nupsert d/a\nupsert d/b\nupsert d/c\nend services\nstate ok\n"
@@ -431,10 +179,10 @@ static void test_unreadable_line(void **state)
 
 static void test_line_too_long(void **state)
 {
-    char *line = xmalloc(KUBE_LINE_MAX + 2);
+    char *line = xmalloc(KUBE_FRAME_MAX + 2);
     (void)state;
-    memset(line, 'x', KUBE_LINE_MAX + 1);
-    line[KUBE_LINE_MAX + 1] = '\0';
+    memset(line, 'x', KUBE_FRAME_MAX + 1);
+    line[KUBE_FRAME_MAX + 1] = '\0';
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),
         watch_step(WATCH("10"), HTTP_STREAM_GOES_ON, LINES(line)),
@@ -518,12 +266,10 @@ static void test_token_renewed(void **state)
 {
     char path[] = "/tmp/test_reflector.XXXXXX";
     int fd = mkstemp(path);
-    struct fixture f = {
-        .want = "state GET /api/v1/services: 401 Unauthorized: the credentials are missing, wrong "
-                "or expired: Unauthorized\n"
-                "begin services\nend services\nstate ok\n",
-        .token_path = path,
-    };
+    char *want = xasprintf("state GET /api/v1/services: 401 Unauthorized: Unauthorized; sent: the "
+                           "token in %s\nbegin services\nend services\nstate ok\n",
+                           path);
+    struct fixture f = {.want = want, .token_path = path};
     (void)state;
     assert_true(fd >= 0);
     assert_int_equal(close(fd), 0);
@@ -538,6 +284,7 @@ static void test_token_renewed(void **state)
     steps[2].header = "Authorization: Bearer new";
     run_with(&f, steps, ARRAY_LEN(steps), &quick);
     assert_int_equal(unlink(path), 0);
+    free(want);
 }
 
 int main(void)

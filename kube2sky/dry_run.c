@@ -1,0 +1,122 @@
+#include "kube2sky/dry_run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/attributes.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/outage.h"
+#include "common/xalloc.h"
+#include "kube2sky/feed.h"
+#include "kube2sky/preview.h"
+#include "kube2sky/reconciler.h"
+#include "kube2sky/status.h"
+
+/* A million objects are listed in less. */
+enum { LIMIT_MS = 120 * 1000 };
+
+/* Between looks at what may never come. */
+static const double look_s = 0.25;
+
+/* As much as one owner's plan can be (plan.h), four times for what has to be escaped. */
+enum { LINES_BYTES_MAX = 1024 * 1024 * 1024 };
+
+enum { REASON_BYTES_MAX = 4096 };
+
+struct dry_run {
+    struct ev_loop *loop;
+    const struct metrics_sources *sources;
+    ev_prepare turn;
+    ev_timer look;
+    int64_t started_ms;
+    struct buf lines; /* of one owner */
+    uint64_t changes;
+    bool is_complete; /* everything was planned */
+    bool has_failed;  /* to write */
+};
+
+struct dry_run *dry_run_new(struct ev_loop *loop)
+{
+    struct dry_run *run = xcalloc(1, sizeof(*run));
+    run->loop = loop;
+    buf_init(&run->lines, LINES_BYTES_MAX);
+    return run;
+}
+
+void dry_run_free(struct dry_run *run)
+{
+    if (run) {
+        ev_prepare_stop(run->loop, &run->turn);
+        ev_timer_stop(run->loop, &run->look);
+        buf_fini(&run->lines);
+        free(run);
+    }
+}
+
+void dry_run_planned(void *data, const struct plan *plan)
+{
+    struct dry_run *run = data;
+    buf_clear(&run->lines);
+    preview_append(plan, &run->lines);
+    run->changes += plan->op_count;
+    size_t written = fwrite(run->lines.data, 1, run->lines.len, stdout);
+    run->has_failed |= run->lines.failed || written < run->lines.len;
+}
+
+/* After the reconciler's turn. */
+static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
+{
+    struct dry_run *run = prepare->data;
+    if (!reconciler_has_synced(run->sources->reconciler)) {
+        return;
+    }
+    run->is_complete = true;
+    if (fflush(stdout) != 0 || run->has_failed) {
+        run->has_failed = true;
+        log_error("what would be written could not be shown on stdout");
+    }
+    ev_break(loop, EVBREAK_ALL);
+}
+
+/* Overdue, and not because a long list takes its time. */
+static bool is_failing(const struct outage *outage)
+{
+    return outage->is_overdue && *outage_why(outage);
+}
+
+static void on_look(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
+{
+    struct dry_run *run = timer->data;
+    const struct metrics_sources *sources = run->sources;
+    bool is_over = is_failing(sources->etcd_outage) || is_failing(feed_outage(sources->feed)) ||
+                   clock_monotonic_ms() - run->started_ms > LIMIT_MS;
+    if (is_over) {
+        struct buf why;
+        buf_init(&why, REASON_BYTES_MAX);
+        status_explain_missing(sources, &why);
+        log_error("what would be written cannot be told", LOG_STR("reason", buf_cstr(&why)));
+        buf_fini(&why);
+        ev_break(loop, EVBREAK_ALL);
+    }
+}
+
+void dry_run_start(struct dry_run *run, const struct metrics_sources *sources)
+{
+    run->sources = sources;
+    run->started_ms = clock_monotonic_ms();
+    ev_prepare_init(&run->turn, on_turn);
+    run->turn.data = run;
+    ev_prepare_start(run->loop, &run->turn);
+    ev_timer_init(&run->look, on_look, look_s, look_s);
+    run->look.data = run;
+    ev_timer_start(run->loop, &run->look);
+}
+
+enum dry_run_status dry_run_result(const struct dry_run *run)
+{
+    if (!run->is_complete || run->has_failed) {
+        return DRY_RUN_UNKNOWN;
+    }
+    return run->changes ? DRY_RUN_CHANGES : DRY_RUN_NOTHING;
+}

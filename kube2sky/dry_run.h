@@ -1,0 +1,33 @@
+/* --dry-run: what would be written, as lines on stdout (preview.h), once everything is known; then
+ * the end. Nothing is written to etcd. Made by main(), which runs the loop; on the main loop. */
+#ifndef KUBE2SKY_DRY_RUN_H
+#define KUBE2SKY_DRY_RUN_H
+
+#include <ev.h>
+
+#include "kube2sky/metrics_table.h"
+
+struct dry_run;
+struct plan;
+
+enum dry_run_status {
+    DRY_RUN_NOTHING = 0, /* etcd holds what it should */
+    DRY_RUN_UNKNOWN = 1, /* something could not be read, or the lines not be written */
+    DRY_RUN_CHANGES = 3,
+};
+
+struct dry_run *dry_run_new(struct ev_loop *loop);
+void dry_run_free(struct dry_run *run); /* NULL is fine */
+
+/* The reconciler's `planned`; data is the struct dry_run. */
+void dry_run_planned(void *data, const struct plan *plan);
+
+/* Breaks the loop when everything was planned, or when that cannot be: with a line on stderr as
+ * soon as etcd or the API has been failing for longer than --etcd-mutation-timeout, or two minutes
+ * have passed. The sources are borrowed. */
+void dry_run_start(struct dry_run *run, const struct metrics_sources *sources);
+
+/* For the program's exit; DRY_RUN_UNKNOWN when the loop ended before it knew. */
+enum dry_run_status dry_run_result(const struct dry_run *run);
+
+#endif

@@ -1,0 +1,163 @@
+#include "kube2sky/feed.h"
+
+#include <stdlib.h>
+
+#include "common/log.h"
+#include "common/xalloc.h"
+#include "kube2sky/inventory.h"
+#include "kube2sky/kube_client.h"
+
+struct feed {
+    struct feed_config config;
+    struct outage outage;
+    struct outage_source followed[KUBE_KIND_COUNT];
+    struct reflector *reflectors[KUBE_KIND_COUNT];
+    struct feed_counts counts[KUBE_KIND_COUNT];
+};
+
+/* ---- Reflectors to inventory ---- */
+
+static void on_list_begin(void *data, enum kube_kind kind)
+{
+    struct feed *feed = data;
+    if (kind == KUBE_ENDPOINTS || kind == KUBE_SLICE) {
+        inventory_use_endpoints(feed->config.inventory, kind);
+    }
+    inventory_list_begin(feed->config.inventory, kind);
+}
+
+static void on_upsert(void *data, struct kube_object *object)
+{
+    struct feed *feed = data;
+    inventory_upsert(feed->config.inventory, object);
+}
+
+static void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
+{
+    struct feed *feed = data;
+    inventory_remove(feed->config.inventory, kind, ns, name);
+}
+
+static void on_list_end(void *data, enum kube_kind kind)
+{
+    struct feed *feed = data;
+    inventory_list_end(feed->config.inventory, kind);
+    log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
+             LOG_INT("objects", (int64_t)inventory_count(feed->config.inventory, kind)));
+}
+
+static void on_bad(void *data, enum kube_kind kind, const char *name, const struct err *err)
+{
+    static struct log_limit limit = {.burst = 10};
+    struct feed *feed = data;
+    if (log_limit_pass(&limit)) {
+        log_warn("object cannot be understood, its keys stay as they are",
+                 LOG_STR("kind", kube_kind_name(kind)), LOG_STR("name", name),
+                 LOG_STR("error", err->msg));
+    }
+    feed->counts[kind].skipped++;
+    inventory_bad(feed->config.inventory, kind, name);
+}
+
+static void on_state(void *data, enum kube_kind kind, const struct err *err)
+{
+    struct feed *feed = data;
+    if (err) {
+        outage_away(&feed->followed[kind], err);
+    } else {
+        outage_back(&feed->followed[kind]);
+    }
+}
+
+/* ---- Lifetime ---- */
+
+static void start_kind(struct feed *feed, enum kube_kind kind)
+{
+    feed->followed[kind] = (struct outage_source){
+        .away_line = "API cannot be followed, trying again",
+        .back_line = "API is followed",
+        .kind = kube_kind_name(kind),
+    };
+    outage_join(&feed->outage, &feed->followed[kind], true);
+    feed->reflectors[kind] = reflector_start(&(struct reflector_config){
+        .loop = feed->config.loop,
+        .client = feed->config.client,
+        .kind = kind,
+        .endpoints_mode = feed->config.endpoints_mode,
+        .namespaces = feed->config.namespaces,
+        .namespace_count = feed->config.namespace_count,
+        /* Endpoints belong to their Service, whatever labels they have themselves. */
+        .label_selector = kind == KUBE_ENDPOINTS ? "" : feed->config.label_selector,
+        .list_begin = on_list_begin,
+        .upsert = on_upsert,
+        .remove = on_remove,
+        .list_end = on_list_end,
+        .bad = on_bad,
+        .state = on_state,
+        .data = feed,
+    });
+}
+
+struct feed *feed_start(const struct feed_config *config)
+{
+    struct feed *feed = xcalloc(1, sizeof(*feed));
+    feed->config = *config;
+    outage_init(&feed->outage, config->loop, "the Kubernetes API", config->patience_ms,
+                "the API has been failing for longer than etcd-mutation-timeout, trying on");
+    inventory_want_pods(config->inventory, config->wants_pods);
+    start_kind(feed, KUBE_SERVICE);
+    start_kind(feed, KUBE_ENDPOINTS);
+    if (config->wants_pods) {
+        start_kind(feed, KUBE_POD);
+    }
+    return feed;
+}
+
+/* What it counted is kept for who still asks. */
+void feed_stop(struct feed *feed)
+{
+    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
+        if (feed->reflectors[i]) {
+            feed->counts[i] = feed_get_counts(feed, (enum kube_kind)i);
+            reflector_stop(feed->reflectors[i]);
+            feed->reflectors[i] = NULL;
+        }
+    }
+}
+
+void feed_free(struct feed *feed)
+{
+    if (feed) {
+        feed_stop(feed);
+        outage_fini(&feed->outage);
+        free(feed);
+    }
+}
+
+/* ---- What others ask ---- */
+
+const struct outage *feed_outage(const struct feed *feed)
+{
+    return &feed->outage;
+}
+
+bool feed_follows(const struct feed *feed, enum kube_kind kind)
+{
+    return feed->followed[kind].outage != NULL;
+}
+
+const struct outage_source *feed_followed(const struct feed *feed, enum kube_kind kind)
+{
+    return &feed->followed[kind];
+}
+
+struct feed_counts feed_get_counts(const struct feed *feed, enum kube_kind kind)
+{
+    struct feed_counts counts = feed->counts[kind];
+    if (feed->reflectors[kind]) {
+        struct reflector_counts told = reflector_counts(feed->reflectors[kind]);
+        counts.lists = told.lists;
+        counts.watches = told.watches;
+    }
+    return counts;
+}

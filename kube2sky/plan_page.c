@@ -1,0 +1,81 @@
+#include "kube2sky/plan_page.h"
+
+#include <stdlib.h>
+
+#include "common/attributes.h"
+#include "common/xalloc.h"
+#include "kube2sky/reconciler.h"
+#include "kube2sky/status.h"
+
+/* Owners planned for one piece of the page: below a millisecond, since the loop waits for it. */
+enum { OWNERS_PER_PIECE = 32 };
+
+/* Who had something to do when the page was asked for. */
+struct plan_page {
+    const struct metrics_sources *sources;
+    struct buf ids; /* each with a NUL behind it */
+    size_t at;      /* of the next one */
+    bool has_lines;
+};
+
+static void note_owner(void *data, struct slice id)
+{
+    struct plan_page *page = data;
+    buf_append_slice(&page->ids, id);
+    buf_append_char(&page->ids, '\0');
+}
+
+static struct slice next_id(struct plan_page *page)
+{
+    struct slice id = slice_str((const char *)page->ids.data + page->at);
+    page->at += id.len + 1;
+    return id;
+}
+
+/* Why the rest is not known. */
+static void begin(const struct metrics_sources *sources, struct buf *out)
+{
+    if (!reconciler_has_synced(sources->reconciler)) {
+        buf_append_str(out, "# not everything is known yet: ");
+        status_explain_missing(sources, out);
+        buf_append_char(out, '\n');
+    }
+}
+
+static bool on_more(void *data, struct buf *piece)
+{
+    struct plan_page *page = data;
+    if (page->at == 0) {
+        begin(page->sources, piece);
+    }
+    for (size_t i = 0; i < OWNERS_PER_PIECE && page->at < page->ids.len; i++) {
+        reconciler_preview(page->sources->reconciler, next_id(page), piece);
+    }
+    page->has_lines |= piece->len > 0;
+    bool is_over = page->at == page->ids.len;
+    if (is_over && !page->has_lines) {
+        buf_append_str(piece, "# nothing to do\n");
+    }
+    return !is_over;
+}
+
+static void on_end(void *data)
+{
+    struct plan_page *page = data;
+    buf_fini(&page->ids);
+    free(page);
+}
+
+/* 100,000 owners are some 4 MB; more than this does not fit into memory itself. */
+enum { IDS_BYTES_MAX = 256 * 1024 * 1024 };
+
+void plan_page_handle(void *data, const struct http_request *request UNUSED,
+                      struct http_reply *reply)
+{
+    const struct metrics_sources *sources = data;
+    struct plan_page *page = xcalloc(1, sizeof(*page));
+    page->sources = sources;
+    buf_init(&page->ids, IDS_BYTES_MAX);
+    reconciler_each_unsettled(sources->reconciler, note_owner, page);
+    reply->stream = (struct http_stream){.more = on_more, .end = on_end, .data = page};
+}

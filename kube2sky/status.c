@@ -1,0 +1,104 @@
+#include "kube2sky/status.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/http_server.h"
+#include "common/outage.h"
+#include "common/xalloc.h"
+#include "kube2sky/feed.h"
+#include "kube2sky/inventory.h"
+#include "kube2sky/plan_page.h"
+#include "kube2sky/reconciler.h"
+
+enum { ROUTES = 4 };
+
+struct status {
+    struct http_route routes[ROUTES];
+    struct http_server *http;
+};
+
+static void on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
+                       struct http_reply *reply)
+{
+    buf_append_str(&reply->body, "ok\n");
+}
+
+void status_explain_missing(const struct metrics_sources *sources, struct buf *out)
+{
+    const char *missing = inventory_missing(sources->inventory);
+    const char *why = outage_why(feed_outage(sources->feed));
+    if (!missing) {
+        reconciler_explain(sources->reconciler, out);
+        return;
+    }
+    buf_printf(out, "%s%s%s", missing, *why ? ": " : "", why);
+}
+
+static void on_readiness(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    const struct metrics_sources *sources = data;
+    struct buf *out = &reply->body;
+    bool is_strict = http_request_arg(request, "strict") != NULL;
+    if (!reconciler_has_synced(sources->reconciler)) {
+        reply->status = 503;
+        status_explain_missing(sources, out);
+    } else if (is_strict && (outage_explain_overdue(sources->etcd_outage, out) ||
+                             outage_explain_overdue(feed_outage(sources->feed), out))) {
+        reply->status = 503;
+    } else {
+        buf_append_str(out, "ok");
+    }
+    buf_append_char(out, '\n');
+}
+
+static void on_metrics(void *data, const struct http_request *request UNUSED,
+                       struct http_reply *reply)
+{
+    reply->content_type = metrics_content_type;
+    metrics_table_write(data, &reply->body);
+}
+
+/* Every address, IPv6 too where the kernel has it. */
+static int listen_everywhere(struct status *status, struct ev_loop *loop, uint16_t port,
+                             struct err *err)
+{
+    const struct addr both = {
+        .v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)},
+        .len = sizeof(both.v6),
+    };
+    const struct addr v4 = {
+        .v4 = {.sin_family = AF_INET, .sin_port = htons(port)},
+        .len = sizeof(v4.v4),
+    };
+    int r = http_server_new(loop, &both, status->routes, ROUTES, &status->http, err);
+    if (r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL) {
+        r = http_server_new(loop, &v4, status->routes, ROUTES, &status->http, err);
+    }
+    return r < 0 ? err_wrap(err, r, "flag -healthz-port") : 0;
+}
+
+int status_new(struct ev_loop *loop, uint16_t port, struct metrics_sources *sources,
+               struct status **ret_status, struct err *err)
+{
+    struct status *status = xcalloc(1, sizeof(*status));
+    status->routes[0] = (struct http_route){"/healthz", on_healthz, NULL};
+    status->routes[1] = (struct http_route){"/readiness", on_readiness, sources};
+    status->routes[2] = (struct http_route){"/metrics", on_metrics, sources};
+    status->routes[3] = (struct http_route){"/plan", plan_page_handle, sources};
+    int r = listen_everywhere(status, loop, port, err);
+    if (r < 0) {
+        free(status);
+        return r;
+    }
+    *ret_status = status;
+    return 0;
+}
+
+void status_free(struct status *status)
+{
+    if (status) {
+        http_server_free(status->http);
+        free(status);
+    }
+}

@@ -1,0 +1,322 @@
+#!/usr/bin/python3
+"""kube2sky with as many objects as a large cluster has (`make bench-kube2sky`), its objects made by the tests'
+API server, each round with a fresh etcd (ETCD names another program than `etcd`).
+
+Prints the machine, and the median, smallest and largest of the rounds beside the goals. API server, etcd,
+kube2sky and this program share the machine: the plain transaction loop and the paced plain transactions,
+which bench_store sends to the same etcd, are what the figures are to be held against. Exit status 0: every goal
+is met; 1: one is missed; 2: something could not be measured.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+
+from etcd_client import EtcdClient  # noqa: E402
+from kube import BASES, Kube  # noqa: E402
+from kubeapi import protobuf  # noqa: E402
+from measuring import Figure, Machine, machine_name, percentile, print_table  # noqa: E402
+from programs import ETCD, Program, apiserver, etcd, http_get, is_etcd_healthy, reserve_port  # noqa: E402
+from records import SVC, label  # noqa: E402
+
+SERVICES = 100_000
+BURST = 10_000
+PACED, PACED_PER_S = 5_000, 1_000
+# What a changed address makes of a Service with one named port: three keys go, three come.
+OPS_PER_CHANGE = 6
+IN_FLIGHT = 8
+HELD_SERVICES = HELD_PODS = 10_000
+HELD_HEADLESS, ENDPOINTS_EACH = 1_000, 20
+IDLE_S = 10
+PAGE = 500
+# Only ends what hangs.
+PATIENCE_S = 300.0
+
+FIGURES = [
+    Figure("list_s", f"s to list {SERVICES:,} Services in pages of {PAGE}"),
+    Figure("loop_s", f"s for the same keys in plain transactions of 128, {IN_FLIGHT} in flight"),
+    Figure("loop_1_s", "s the same, one at a time"),
+    Figure("keys", "keys"),
+    Figure("fill_s", "s from kube2sky's start until all of them are in an empty etcd"),
+    Figure("fill_ratio", "that time to list + plain loop", 1.5),
+    Figure("restart_writes", "writes after a restart with nothing changed", 0),
+    Figure("restart_s", "s until ready then", 3.0),
+    Figure("burst_s", f"s from the last of {BURST:,} changes until all are in etcd", 1.0),
+    Figure("burst_feed_s", "s in which the API server delivered them"),
+    Figure("commit_p50_ms", f"ms, etcd's own commit at {PACED_PER_S:,} transactions/s, p50"),
+    Figure("commit_p99_ms", "ms, the same, p99"),
+    Figure("event_p50_ms", f"ms from event to commit at {PACED_PER_S:,} changes/s, p50"),
+    Figure("event_p99_ms", "ms, the same, p99"),
+    Figure("beyond_p50_ms", "ms beyond etcd's own commit, p50", 1.0),
+    Figure("beyond_p99_ms", "ms beyond etcd's own commit, p99", 5.0),
+    Figure("held_mib", f"MiB resident at {HELD_SERVICES:,} Services, {HELD_PODS:,} Pods, "
+           f"{HELD_HEADLESS * ENDPOINTS_EACH:,} endpoints", 40),
+    Figure("restarted_mib", "MiB resident the same, restarted"),
+    Figure("bytes_per_object", "bytes per further object", 1536),
+    Figure("idle_percent", f"% CPU over {IDLE_S} s of nothing", 0.1),
+]  # fmt: skip
+
+
+class Bed:
+    """An API server, an etcd and kube2sky, each started when it is wanted; all end with it."""
+
+    def __init__(self, folder: Path, arguments):
+        self._folder, self._arguments = folder, arguments
+        self._programs: list[Program] = []
+        api_port, self._ready_port = reserve_port(), reserve_port()
+        self._add(apiserver(api_port)).start().wait_ready(
+            lambda: http_get(f"http://127.0.0.1:{api_port}/readyz")[0] == 200, "readyz"
+        )
+        self.kube = Kube(f"http://127.0.0.1:{api_port}")
+        self.etcd_url = ""
+        self.kube2sky: Program | None = None
+
+    def _add(self, program: Program) -> Program:
+        self._programs.append(program)
+        return program
+
+    def __enter__(self) -> "Bed":
+        return self
+
+    def __exit__(self, *exc) -> None:
+        for program in reversed(self._programs):
+            program.kill()
+
+    def start_etcd(self, name: str) -> EtcdClient:
+        """An empty one, which everything that follows uses."""
+        port = reserve_port()
+        self._add(etcd(str(self._folder / name), port, reserve_port())).start().wait_ready(
+            lambda: is_etcd_healthy(port), "healthy"
+        )
+        self.etcd_url = f"http://127.0.0.1:{port}"
+        return EtcdClient(port)
+
+    def start_kube2sky(self) -> float:
+        """The seconds until it was ready."""
+        argv = [str(self._arguments.bin / "kube2sky"), f"--kube-master-url={self.kube.url}"]
+        argv += [f"--etcd-server={self.etcd_url}", f"--healthz-port={self._ready_port}"]
+        self.kube2sky = self._add(Program("kube2sky", argv))
+        start_s = time.monotonic()
+        self.kube2sky.start().wait_ready(
+            lambda: http_get(f"http://127.0.0.1:{self._ready_port}/readiness")[0] == 200, "ready", PATIENCE_S
+        )
+        return time.monotonic() - start_s
+
+    def store(self, *arguments: str, text: bytes | None = None) -> bytes:
+        command = [self._arguments.store, self.etcd_url, *arguments]
+        done = subprocess.run(
+            command, input=text, check=True, stdout=subprocess.PIPE, timeout=PATIENCE_S
+        )
+        return done.stdout
+
+    def resident_kib(self) -> int:
+        status = Path(f"/proc/{self.kube2sky.pid}/status").read_text()
+        return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")))
+
+    def cpu_s(self) -> float:
+        tasks = Path(f"/proc/{self.kube2sky.pid}/task").glob("*/schedstat")
+        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+class Follower:
+    """The changes that etcd makes below a prefix, with the time each came in."""
+
+    def __init__(self, bed: Bed, store: str):
+        self._process = subprocess.Popen(
+            [store, bed.etcd_url, "follow", SVC], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self._process.stdout.readline() == b"ready\n"
+        self._times: dict[str, int] = {}
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> "Follower":
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self._process.stdin.close()
+        self._reader.join()
+        self._process.wait()
+
+    def _read(self) -> None:
+        for line in self._process.stdout:
+            kind, time_ns, key = line.decode().rstrip("\n").split(" ", 2)
+            if kind == "put":
+                with self._changed:
+                    self._times[key] = int(time_ns)
+                    self._changed.notify()
+
+    def wait_times_ns(self, keys: list[str]) -> list[int]:
+        """When each of these was put, once all were."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: all(key in self._times for key in keys), PATIENCE_S):
+                raise SystemExit("kube2sky: not every change came to etcd")
+            return [self._times[key] for key in keys]
+
+
+def list_all(kube: Kube, resource: str) -> float:
+    """The seconds it takes, page by page, as kube2sky asks."""
+    path, start_s = f"{BASES.get(resource, '/api/v1')}/{resource}?limit={PAGE}", time.monotonic()
+    page = path
+    while True:
+        _, _, body = kube.send("GET", page, None, {"Accept": protobuf.CONTENT_TYPE})
+        token = protobuf.decode_list_meta(body).get("continue")
+        if not token:
+            return time.monotonic() - start_s
+        page = f"{path}&continue={token}"
+
+
+def bulk_keys(count: int, salt: int) -> list[str]:
+    """The addresses' keys of Services that the API server's bulk made."""
+
+    def ip(host: int) -> str:
+        return f"172.{host >> 16}.{host >> 8 & 255}.{host & 255}"
+
+    return [f"{SVC}/default/bulk-{n}/{label(ip(n + salt))}" for n in range(count)]
+
+
+def measure_filling(bed: Bed, figures: dict) -> None:
+    bed.kube.control("bulk", count=SERVICES)
+    list_all(bed.kube, "services")  # encodes them, which is not to be counted
+    figures["list_s"] = list_all(bed.kube, "services")
+    bed.start_etcd("filled")
+    figures["fill_s"] = bed.start_kube2sky()
+    lines = bed.store("dump", "/skydns/")
+    figures["keys"] = lines.count(b"\n")
+    if figures["keys"] < 2 * SERVICES:
+        raise SystemExit(f"kube2sky was ready with {figures['keys']} keys")
+    filled_url = bed.etcd_url
+    for name, in_flight in (("loop_s", IN_FLIGHT), ("loop_1_s", 1)):
+        bed.start_etcd(name)
+        figures[name] = float(bed.store("loop", str(in_flight), text=lines))
+    bed.etcd_url = filled_url
+    figures["fill_ratio"] = figures["fill_s"] / (figures["list_s"] + figures["loop_s"])
+
+
+def measure_restart(bed: Bed, figures: dict) -> None:
+    store = EtcdClient(int(bed.etcd_url.rsplit(":", 1)[1]))
+    bed.kube2sky.stop()
+    revision = store.revision()
+    figures["restart_s"] = bed.start_kube2sky()
+    figures["restart_writes"] = store.revision() - revision
+
+
+def measure_changes(bed: Bed, store: str, figures: dict) -> None:
+    with Follower(bed, store) as follower:
+        salt = 1 << 20
+        wanted = bulk_keys(BURST, salt)
+        made = bed.kube.control("bulk", verb="replace", count=BURST, salt=salt)
+        figures["burst_feed_s"] = (made["last_ns"] - made["first_ns"]) / 1e9
+        figures["burst_s"] = (max(follower.wait_times_ns(wanted)) - made["last_ns"]) / 1e9
+    commits, events = [], []
+    for salt in (1 << 21, 1 << 22):
+        commits.append(paced_commits_ms(bed))
+        events.append(paced_events_ms(bed, store, salt))
+    for name, part in (("p50", 0.5), ("p99", 0.99)):
+        # The disk has better and worse seconds: the better run of two counts.
+        commit, event = (min(percentile(run, part) for run in runs) for runs in (commits, events))
+        figures |= {f"commit_{name}_ms": commit, f"event_{name}_ms": event}
+        figures[f"beyond_{name}_ms"] = event - commit
+
+
+def paced_commits_ms(bed: Bed) -> list[float]:
+    lines = bed.store("pace", str(PACED_PER_S), str(PACED), str(OPS_PER_CHANGE)).split()
+    return [int(line) / 1e3 for line in lines]
+
+
+def paced_events_ms(bed: Bed, store: str, salt: int) -> list[float]:
+    with Follower(bed, store) as follower:
+        wanted = bulk_keys(PACED, salt)
+        made = bed.kube.control(
+            "bulk", verb="replace", count=PACED, salt=salt, rate=PACED_PER_S, stamps=True
+        )
+        seen = follower.wait_times_ns(wanted)
+    return [(there - sent) / 1e6 for there, sent in zip(seen, made["stamps_ns"])]
+
+
+def measure_memory(bed: Bed, figures: dict) -> None:
+    kube = bed.kube
+    with_ip = HELD_SERVICES - HELD_HEADLESS
+    kube.control("bulk", count=with_ip)
+    kube.control("bulk", count=HELD_HEADLESS, prefix="db-", headless=True)
+    slices = {"resource": "endpointslices", "prefix": "db-", "endpoints": ENDPOINTS_EACH}
+    kube.control("bulk", count=HELD_HEADLESS, net=10, **slices)
+    kube.control("bulk", resource="pods", count=HELD_PODS, net=11)
+    store = bed.start_etcd("held")
+    bed.start_kube2sky()
+    before_kib = bed.resident_kib()
+    figures["held_mib"] = before_kib / 1024
+    for resource, net in (("services", 173), ("pods", 12)):
+        kube.control("bulk", resource=resource, count=HELD_SERVICES, namespace="more", net=net)
+    last = f"{SVC}/more/bulk-{HELD_SERVICES - 1}/"
+    bed.kube2sky.wait_ready(lambda: store.values(last), "the last key", PATIENCE_S)
+    wait_quiet(bed, store)
+    figures["bytes_per_object"] = (bed.resident_kib() - before_kib) * 1024 / (2 * HELD_SERVICES)
+    before_s = bed.cpu_s()
+    threading.Event().wait(IDLE_S)
+    figures["idle_percent"] = (bed.cpu_s() - before_s) / IDLE_S * 100
+    for resource in ("services", "pods"):
+        kube.control("bulk", resource=resource, verb="delete", count=HELD_SERVICES, namespace="more")
+    wait_quiet(bed, store)
+    bed.kube2sky.stop()
+    bed.start_kube2sky()
+    figures["restarted_mib"] = bed.resident_kib() / 1024
+
+
+def wait_quiet(bed: Bed, store: EtcdClient) -> None:
+    """Until a second has passed without a write."""
+    last, since_s = store.revision(), time.monotonic()
+
+    def is_quiet() -> bool:
+        nonlocal last, since_s
+        now = store.revision()
+        if now != last:
+            last, since_s = now, time.monotonic()
+        return time.monotonic() - since_s >= 1.0
+
+    bed.kube2sky.wait_ready(is_quiet, "no writes", PATIENCE_S)
+
+
+def run_round(arguments) -> dict[str, float]:
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="bench-kube2sky-") as folder:
+        with Bed(Path(folder), arguments) as bed:
+            measure_filling(bed, figures)
+            measure_restart(bed, figures)
+            measure_changes(bed, arguments.store, figures)
+        with Bed(Path(folder), arguments) as bed:
+            measure_memory(bed, figures)
+    return figures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--bin", required=True, type=Path, help="the programs' folder")
+    parser.add_argument("--store", required=True, help="tests/bench/kube2sky/bench_store as built")
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    print(f"{machine_name()}; {ETCD}", flush=True)
+    machine = Machine()
+    try:
+        rounds = [run_round(arguments) for _ in range(arguments.rounds)]
+    except (AssertionError, OSError, subprocess.SubprocessError, SystemExit) as error:
+        print(f"bench-kube2sky: {error}", file=sys.stderr)
+        return 2
+    missed = print_table(FIGURES, rounds)
+    print(f"{len(rounds)} rounds; {machine.busy_text()}")
+    print(f"{missed} of {sum(f.goal is not None for f in FIGURES)} goals missed")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""What the benchmarks share: how busy others kept the machine, which one it is, and the table of rounds."""
+
+import os
+import platform
+import statistics
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+# Of the machine's time, used by others than us and our children or stolen: more is noise.
+BUSY_MAX = 0.1
+
+
+@dataclass
+class Figure:
+    name: str
+    unit: str
+    goal: float | None = None  # None: only told
+    is_least: bool = False  # the goal; else the most
+
+    def is_missed(self, value: float) -> bool:
+        if self.goal is None:
+            return False
+        return value < self.goal if self.is_least else value > self.goal
+
+
+class Machine:
+    """From its making on: which part of the machine others used."""
+
+    def __init__(self):
+        self._started_s, self._machine_s, self._own_s = time.monotonic(), _machine_seconds(), _own_seconds()
+
+    def busy_text(self) -> str:
+        others_s = (_machine_seconds() - self._machine_s) - (_own_seconds() - self._own_s)
+        busy = max(0.0, others_s) / (time.monotonic() - self._started_s) / os.cpu_count()
+        return f"others used {busy:.0%} of the machine" + (
+            ": NOISY, only ratios say much" if busy > BUSY_MAX else ""
+        )
+
+
+def _machine_seconds() -> float:
+    """CPU time of the whole machine that was used or stolen."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = fields
+    return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
+
+
+def _own_seconds() -> float:
+    """Of this process and the children that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def machine_name() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    cpu = models[0] if models else platform.machine()
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{os.cpu_count()} x {cpu}, {memory_gib:.1f} GiB, Linux {platform.release()}"
+
+
+def percentile(values: list[float], part: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+
+
+def print_table(figures: list[Figure], rounds: list[dict[str, float]]) -> int:
+    """How many goals were missed."""
+    missed = 0
+    print(f"{'median':>10} {'min':>10} {'max':>10} {'goal':>8}")
+    for figure in figures:
+        values = [one[figure.name] for one in rounds]
+        median = statistics.median(values)
+        digits = 0 if abs(median) >= 1000 else 3
+        cells = " ".join(f"{value:10.{digits}f}" for value in (median, min(values), max(values)))
+        goal = "" if figure.goal is None else f"{'>=' if figure.is_least else '<='} {figure.goal:g}"
+        missed += figure.is_missed(median)
+        print(f"{cells} {goal:>8}  {figure.unit}{'  MISSED' if figure.is_missed(median) else ''}")
+    return missed

@@ -1,0 +1,44 @@
+/* The body of a watch, cut into events: the same ones in pieces of any size as in one. The first
+ * byte is the size of the pieces. */
+#include <stdlib.h>
+
+#include "kube2sky/kube_frames.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* All frames behind each other, each with a mark behind it. */
+static void cut(enum kube_encoding encoding, struct slice bytes, size_t piece, struct buf *out)
+{
+    struct kube_frames frames;
+    struct slice frame;
+    kube_frames_init(&frames, encoding);
+    for (size_t pos = 0; pos < bytes.len && !frames.failed; pos += piece) {
+        size_t left = bytes.len - pos;
+        kube_frames_push(&frames, slice_of(bytes.ptr + pos, left < piece ? left : piece));
+        while (kube_frames_next(&frames, &frame)) {
+            buf_append_slice(out, frame);
+            buf_append_str(out, "|");
+        }
+    }
+    kube_frames_fini(&frames);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const enum kube_encoding encodings[] = {KUBE_JSON, KUBE_PROTOBUF};
+    struct slice bytes = size ? slice_of(data + 1, size - 1) : slice_of("", 0);
+    size_t piece = size && data[0] ? data[0] : 1;
+    for (size_t i = 0; i < ARRAY_LEN(encodings); i++) {
+        struct buf whole, pieces;
+        buf_init(&whole, 2 * size + 1);
+        buf_init(&pieces, 2 * size + 1);
+        cut(encodings[i], bytes, bytes.len + 1, &whole);
+        cut(encodings[i], bytes, piece, &pieces);
+        if (!slice_equal(buf_slice(&whole), buf_slice(&pieces)) || whole.failed) {
+            abort();
+        }
+        buf_fini(&whole);
+        buf_fini(&pieces);
+    }
+    return 0;
+}

@@ -1,0 +1,32 @@
+/* Any bytes as a label selector: what is refused has a message, what is taken stays taken with a
+ * requirement more. */
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/xalloc.h"
+#include "kube2sky/label_selector.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct err err = {0};
+    char *text = xmalloc(size + 3);
+    if (size > 0) {
+        memcpy(text, data, size);
+    }
+    int rc = label_selector_check(slice_of(text, size), &err);
+    assert(rc == 0 || (rc == ERR_SYNTAX && err.msg[0]));
+    size_t blanks = 0;
+    while (blanks < size && (text[blanks] == ' ' || text[blanks] == '\t')) {
+        blanks++;
+    }
+    if (rc == 0 && blanks < size) {
+        memcpy(text + size, ",a", 2);
+        assert(label_selector_check(slice_of(text, size + 2), &err) == 0);
+    }
+    free(text);
+    return 0;
+}

@@ -1,0 +1,134 @@
+/* Objects of any content through inventory and naming: one in a line, as JSON behind the first
+ * letter of its kind, S, E, L (slice) or P. Whatever they say, the keys are their owner's, names
+ * that DNS allows, each there once; the values can be read; each address is claimed once. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/record_json.h"
+#include "common/record_key.h"
+#include "common/xalloc.h"
+#include "kube2sky/inventory.h"
+#include "kube2sky/kube_object.h"
+#include "kube2sky/naming.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Owners are named at the end: this many, of a few lines. */
+enum { OWNERS_MAX = 64 };
+
+struct run {
+    struct inventory *inventory;
+    char *owners[OWNERS_MAX];
+    size_t owner_count;
+};
+
+static void note_owner(void *data, struct slice owner)
+{
+    struct run *run = data;
+    if (run->owner_count < OWNERS_MAX) {
+        run->owners[run->owner_count++] = xstrndup(owner.ptr, owner.len);
+    }
+}
+
+static void check_drop(void *data, const struct naming_drop *drop)
+{
+    (void)data;
+    assert(drop->kind && drop->ns && drop->name && drop->what && drop->value);
+}
+
+static void take_line(struct run *run, struct slice line)
+{
+    static const char letters[KUBE_KIND_COUNT] = {'S', 'E', 'L', 'P'};
+    const char *letter = line.len ? memchr(letters, line.ptr[0], sizeof(letters)) : NULL;
+    struct kube_event event;
+    struct err err;
+    if (!letter) {
+        return;
+    }
+    enum kube_kind kind = (enum kube_kind)(letter - letters);
+    char *text = xasprintf("{\"type\":\"ADDED\",\"object\":%.*s}", (int)line.len - 1, line.ptr + 1);
+    if (kube_decode_event(KUBE_JSON, kind, slice_str(text), &event, &err) == 0) {
+        if (event.kind == KUBE_EVENT_UPSERT) {
+            inventory_upsert(run->inventory, event.object);
+            event.object = NULL;
+        } else if (event.kind == KUBE_EVENT_BAD) {
+            inventory_bad(run->inventory, kind, event.bad_name);
+        }
+        kube_event_fini(&event);
+    }
+    free(text);
+}
+
+static void check_records(const struct desired *desired, const char *owner)
+{
+    char *base = xasprintf("/skydns/local/cluster/%s", owner);
+    for (size_t i = 0; i < desired->count; i++) {
+        struct desired_record record = desired_get(desired, i);
+        struct dname name;
+        struct record parsed;
+        struct err err;
+        assert(i == 0 || slice_compare(desired_get(desired, i - 1).key, record.key) < 0);
+        assert(slice_has_prefix(record.key, slice_str(base)));
+        assert(record.key.len == strlen(base) || record.key.ptr[strlen(base)] == '/');
+        bool is_name = record_key_to_name(slice_str("/skydns/"), record.key, &name);
+        assert(is_name);
+        int r = record_from_json(record.value, &parsed, &err);
+        assert(r == 0);
+        record_fini(&parsed);
+    }
+    free(base);
+}
+
+static void check_claims(const struct claims *claims)
+{
+    for (size_t i = 0; i < claims->count; i++) {
+        struct claim claim = claims_get(claims, i), before = claims_get(claims, i ? i - 1 : 0);
+        struct dname name;
+        assert(i == 0 || claim_compare_ips(&before.ip, &claim.ip) < 0);
+        bool is_name = dname_from_text(claim.host, &name);
+        assert(is_name);
+    }
+}
+
+static void name_owner(const struct run *run, const char *owner)
+{
+    struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30, .dropped = check_drop};
+    struct owner_objects objects;
+    struct desired desired;
+    struct claims claims;
+    struct err err;
+    owner_objects_init(&objects);
+    desired_init(&desired);
+    claims_init(&claims);
+    if (inventory_get(run->inventory, slice_str(owner), &objects) &&
+        naming_build(&config, &objects, &desired, &claims, &err) == 0) {
+        check_records(&desired, owner);
+        check_claims(&claims);
+    }
+    (void)inventory_may_delete(run->inventory, slice_str(owner)); /* only that it comes back */
+    owner_objects_fini(&objects);
+    desired_fini(&desired);
+    claims_fini(&claims);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct run run = {.owner_count = 0};
+    struct inventory_config config = {.is_narrowed = true, .changed = note_owner, .data = &run};
+    const char *at = (const char *)data, *end = at + size;
+    run.inventory = inventory_new(&config);
+    inventory_use_endpoints(run.inventory, size % 2 ? KUBE_SLICE : KUBE_ENDPOINTS);
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *line_end = newline ? newline : end;
+        take_line(&run, slice_of(at, (size_t)(line_end - at)));
+        at = line_end + 1;
+    }
+    for (size_t i = 0; i < run.owner_count; i++) {
+        name_owner(&run, run.owners[i]);
+        free(run.owners[i]);
+    }
+    inventory_free(run.inventory);
+    return 0;
+}
