@@ -19,6 +19,13 @@ struct answer_input {
     bool may_walk;
 };
 
+/* SOA timers as SkyDNS gave them: nothing transfers this zone. */
+enum {
+    ANSWER_SOA_REFRESH_S = 28800,
+    ANSWER_SOA_RETRY_S = 7200,
+    ANSWER_SOA_EXPIRE_S = 604800,
+};
+
 /* The zone's SOA: the answer to its question, or the authority of a negative answer. */
 struct answer_soa {
     struct slice mname, rname;
@@ -48,6 +55,12 @@ void answer_free(struct answer *answer);
 /* ENGINE_REPLY: the plan is made. ENGINE_DEFER: *ret_deferral says why. Never ENGINE_DROP. */
 enum engine_verdict answer_build(struct answer *answer, const struct answer_input *input,
                                  struct engine_deferral *ret_deferral) MUST_CHECK;
+
+/* Between answers: goes on with another configuration, borrowed as the first. */
+void answer_configure(struct answer *answer, const struct engine_config *config);
+
+/* Whether -schema=kubernetes lets a lower-cased name of the zone have records of the type. */
+bool answer_kube_has_data(const struct engine_zone *zone, const struct dname *name, uint16_t type);
 
 const struct answer_plan *answer_get_plan(const struct answer *answer);
 

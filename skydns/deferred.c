@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/xalloc.h"
 
 /* Head and tail only grow; their difference is how much the ring holds. */
@@ -19,6 +20,7 @@ struct deferred *deferred_new(const struct engine_query *query, enum engine_defe
     struct deferred *d = xmalloc(sizeof(*d) + query->len);
     *d = (struct deferred){.kind = kind,
                            .origin = *origin,
+                           .begun_us = clock_monotonic_us(),
                            .client = *query->client,
                            .local = *query->local,
                            .len = query->len};

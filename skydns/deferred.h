@@ -38,6 +38,7 @@ struct deferred {
     /* Fixed when it is made. */
     enum engine_deferral_kind kind; /* why the thread that met it could not answer */
     struct deferred_origin origin;
+    int64_t begun_us; /* when; clock_monotonic_us */
     struct addr client;
     struct addr local;
     size_t len;

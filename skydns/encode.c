@@ -15,9 +15,6 @@ enum { OPT_SIZE = 11 };
  * there is little to save. Half of the slots stay free, so that a search ends soon. */
 enum { KNOWN_NAMES_MAX = 2048, SLOTS = 2 * KNOWN_NAMES_MAX };
 
-/* SOA timers as SkyDNS gave them: nothing transfers this zone. */
-enum { SOA_REFRESH_S = 28800, SOA_RETRY_S = 7200, SOA_EXPIRE_S = 604800 };
-
 struct slot {
     uint16_t message; /* the message it belongs to: another one's is free */
     uint16_t offset;
@@ -196,9 +193,9 @@ static void write_soa(struct encoder *e, const struct answer_soa *soa)
     write_name(e, soa->mname, NAME_COMPRESSED);
     write_name(e, soa->rname, NAME_COMPRESSED);
     writer_u32(&e->w, soa->serial);
-    writer_u32(&e->w, SOA_REFRESH_S);
-    writer_u32(&e->w, SOA_RETRY_S);
-    writer_u32(&e->w, SOA_EXPIRE_S);
+    writer_u32(&e->w, ANSWER_SOA_REFRESH_S);
+    writer_u32(&e->w, ANSWER_SOA_RETRY_S);
+    writer_u32(&e->w, ANSWER_SOA_EXPIRE_S);
     writer_u32(&e->w, soa->minimum_s);
 }
 
@@ -207,6 +204,7 @@ static void write_data(struct encoder *e, const struct rr *rr, const struct answ
     switch (rr->type) {
     case DNS_TYPE_A:
     case DNS_TYPE_AAAA:
+    case DNS_TYPE_HINFO:
         writer_bytes(&e->w, rr->data.ptr, rr->data.len);
         break;
     case DNS_TYPE_SRV:

@@ -1,19 +1,21 @@
 #include "skydns/engine.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/cursor.h"
 #include "common/dns.h"
 #include "common/xalloc.h"
 #include "skydns/answer.h"
 #include "skydns/encode.h"
+#include "skydns/fast.h"
 #include "skydns/question.h"
+#include "skydns/relay.h"
 
 struct engine {
     const struct engine_config *config;
     struct answer *answer;
     struct encoder *encoder;
+    struct fast *fast;
+    uint64_t config_serial;
 };
 
 struct engine *engine_new(const struct engine_config *config)
@@ -22,6 +24,8 @@ struct engine *engine_new(const struct engine_config *config)
     engine->config = config;
     engine->answer = answer_new(config);
     engine->encoder = encoder_new(config->max_udp_size);
+    engine->fast = fast_new(config, engine->encoder);
+    engine->config_serial = config->serial;
     return engine;
 }
 
@@ -32,7 +36,19 @@ void engine_free(struct engine *engine)
     }
     answer_free(engine->answer);
     encoder_free(engine->encoder);
+    fast_free(engine->fast);
     free(engine);
+}
+
+/* A new configuration may lie where an old one lay: the serial tells them apart. */
+void engine_configure(struct engine *engine, const struct engine_config *config)
+{
+    if (engine->config != config || engine->config_serial != config->serial) {
+        engine->config = config;
+        engine->config_serial = config->serial;
+        answer_configure(engine->answer, config);
+        fast_configure(engine->fast, config, engine->encoder);
+    }
 }
 
 /* How long a reply may be: over UDP what the client takes, but no more than is known to pass
@@ -84,6 +100,9 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
 {
     struct question question;
     enum dns_rcode rcode = DNS_RCODE_NOERROR;
+    if (store && !externals && (*ret_len = fast_answer(engine->fast, store, query, reply)) > 0) {
+        return ENGINE_REPLY;
+    }
     switch (question_parse(query->wire, query->len, &question)) {
     case QUESTION_OK:
         return answer_question(engine, store, query, externals, &question, reply, ret_len,
@@ -104,76 +123,38 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
     return ENGINE_REPLY;
 }
 
-size_t engine_servfail(struct engine *engine, const struct engine_query *query, uint8_t *reply)
+static size_t reply_error(struct engine *engine, const struct engine_query *query,
+                          enum dns_rcode rcode, uint16_t flags, uint8_t *reply)
 {
     struct question question;
     if (question_parse(query->wire, query->len, &question) != QUESTION_OK) {
         return 0;
     }
-    return encode_bare(engine->encoder, &question, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, reply);
+    return encode_bare(engine->encoder, &question, rcode, flags, reply);
 }
 
-/* What an upstream's message has to say about itself. */
-struct upstream_header {
-    uint16_t flags;
-    uint16_t questions;
-};
-
-/* Reads the header and, if there is one, checks that the question is ours. */
-static bool read_upstream(const uint8_t *upstream, size_t len, const struct question *question,
-                          struct upstream_header *ret_header)
+size_t engine_servfail(struct engine *engine, const struct engine_query *query, uint8_t *reply)
 {
-    struct reader r = reader_of(upstream, len);
-    (void)reader_u16(&r); /* the id is the forwarder's matter */
-    ret_header->flags = reader_u16(&r);
-    ret_header->questions = reader_u16(&r);
-    (void)reader_take(&r, 6); /* the other counts */
-    if (r.failed || !(ret_header->flags & DNS_FLAG_QR) ||
-        (ret_header->flags & DNS_MASK_OPCODE) != DNS_OPCODE_QUERY << 11) {
-        return false;
-    }
-    if (ret_header->questions == 0) {
-        return true;
-    }
-    struct dname name;
-    return ret_header->questions == 1 && dname_read(&r, &name) &&
-           dname_equal(&name, &question->name) && reader_u16(&r) == question->type &&
-           reader_u16(&r) == question->qclass && !r.failed &&
-           r.pos == DNS_HEADER_SIZE + (size_t)name.len + 4;
+    return reply_error(engine, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, reply);
 }
 
-/* An error may come without the question; then it is all that the message says. */
-static size_t forward_error(struct engine *engine, const struct question *question, uint16_t flags,
-                            uint8_t *reply)
+size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply)
 {
-    enum dns_rcode rcode = (enum dns_rcode)(flags & DNS_MASK_RCODE);
-    if (rcode == DNS_RCODE_NOERROR) {
-        return 0;
-    }
-    return encode_bare(engine->encoder, question, rcode, flags & DNS_FLAG_RA, reply);
+    return reply_error(engine, query, DNS_RCODE_REFUSED, 0, reply);
 }
 
 size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
                         const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
 {
     struct question question;
-    struct upstream_header header;
+    struct relay_parts parts;
     if (question_parse(query->wire, query->len, &question) != QUESTION_OK ||
-        !read_upstream(upstream, upstream_len, &question, &header)) {
+        !relay_read(&question, upstream, upstream_len, &parts)) {
         return 0;
     }
-    if (header.questions == 0) {
-        return forward_error(engine, &question, header.flags, reply);
+    if (query->transport == ENGINE_TCP && (parts.flags & DNS_FLAG_TC)) {
+        return 0; /* it has asked over TCP already: part of an answer would pass for the whole */
     }
-    if (upstream_len > reply_limit(engine, query, &question)) {
-        return encode_bare(engine->encoder, &question,
-                           (enum dns_rcode)(header.flags & DNS_MASK_RCODE),
-                           (header.flags & (DNS_FLAG_AA | DNS_FLAG_RA)) | DNS_FLAG_TC, reply);
-    }
-    memcpy(reply, upstream, upstream_len);
-    reply[0] = (uint8_t)(question.id >> 8);
-    reply[1] = (uint8_t)question.id;
-    /* The client's own spelling, whatever was sent upstream. */
-    memcpy(reply + DNS_HEADER_SIZE, question.name.wire, question.name.len);
-    return upstream_len;
+    return relay_write(&question, upstream, &parts, engine->config->max_udp_size,
+                       reply_limit(engine, query, &question), reply);
 }

@@ -19,6 +19,7 @@
 
 #include "common/addr.h"
 #include "common/dname.h"
+#include "skydns/engine_config.h"
 #include "skydns/store.h"
 
 /* A reply is never longer than the transport's limit; over TCP 65,535 (RFC 1035 4.2.2). */
@@ -30,21 +31,6 @@ enum { ENGINE_WALK_MAX = 4096 };
 /* External questions one answer may need (targets outside the domain); further targets stay without
  * addresses. */
 enum { ENGINE_EXTERNAL_MAX = 16 };
-
-/* Fixed while the process runs; shared by all engines, read only. */
-struct engine_config {
-    struct dname domain;     /* lower case */
-    struct dname hostmaster; /* SOA RNAME */
-    struct dname local;      /* lower case; what local.dns.<domain> stands for; len 0: nothing */
-    uint32_t ttl_s;          /* of records that say none, and of the SOA: 3600 */
-    uint32_t min_ttl_s;      /* SOA minimum and TTL of negative answers: 60 */
-    uint16_t priority;       /* of records that say none: 10 */
-    uint16_t max_udp_size;   /* reply cap whatever the client offers: 1232 */
-    bool round_robin;        /* shuffle addresses */
-    bool no_rec;             /* clients' foreign names: SERVFAIL instead of forwarding */
-    bool has_nameservers;    /* there is somewhere to forward to */
-    unsigned ndots;          /* fewer labels than this are not forwarded: 2 */
-};
 
 enum engine_transport { ENGINE_UDP, ENGINE_TCP };
 
@@ -87,7 +73,7 @@ struct external_rr {
     struct ip ip;        /* A, AAAA */
 };
 
-/* 32: a chain of 8 CNAMEs and two dozen addresses; further ones are left out. */
+/* 32: a chain of 16 CNAMEs and a dozen addresses; further ones are left out. */
 enum { EXTERNAL_RRS_MAX = 32 };
 
 struct external_answer {
@@ -106,6 +92,10 @@ struct engine;
 struct engine *engine_new(const struct engine_config *config); /* config is borrowed */
 void engine_free(struct engine *engine);
 
+/* Between queries, on the engine's thread: goes on with another configuration, borrowed until the
+ * next one; max_udp_size must be the same. Costs nothing when called with the one it has. */
+void engine_configure(struct engine *engine, const struct engine_config *config);
+
 /* store NULL: not synced yet; names of ours are SERVFAIL, foreign ones still forwarded.
  * externals NULL: first call. reply has ENGINE_REPLY_MAX bytes over TCP, at least max_udp_size
  * (and 512) over UDP; *ret_len is set for REPLY, *ret_deferral for DEFER. */
@@ -118,8 +108,11 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
  * longer than 512 bytes. */
 size_t engine_servfail(struct engine *engine, const struct engine_query *query, uint8_t *reply);
 
-/* Fits an upstream's reply to a deferred FORWARD query: the client's id, its size limit (cut to the
- * question with TC when it exceeds it). 0 when the reply is no valid reply to this query. */
+/* REFUSED, to a client whose question may not be sent on. The same size. */
+size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply);
+
+/* Fits an upstream's reply to a deferred FORWARD query: relay.h. 0 when the reply is no valid reply
+ * to this query, or over TCP not the whole one. */
 size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
                         const uint8_t *upstream, size_t upstream_len, uint8_t *reply);
 

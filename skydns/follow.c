@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/dns.h"
+#include "skydns/answer.h"
 #include "skydns/rrsynth.h"
 
 /* CNAMEs in one chain, as SkyDNS had it. */
@@ -21,13 +22,9 @@ struct chain {
     struct rr links[CHAIN_MAX];
 };
 
-void follow_init(struct follow *follow, const struct engine_config *config)
+void follow_init(struct follow *follow)
 {
-    *follow = (struct follow){
-        .config = config,
-        .domain_labels = dname_label_count(&config->domain),
-        .lookup = lookup_new(ENGINE_WALK_MAX),
-    };
+    *follow = (struct follow){.lookup = lookup_new(ENGINE_WALK_MAX)};
     rr_list_init(&follow->targets);
 }
 
@@ -66,11 +63,16 @@ bool follow_is_walk_deferred(const struct follow *follow)
     return follow->is_deferred && follow->deferral->kind == ENGINE_DEFER_WALK;
 }
 
-static void add_found(struct chain *chain, const struct rr *rr)
+static void show_links(struct chain *chain)
 {
     for (; chain->shown < chain->count; chain->shown++) {
         rr_list_add(chain->out, &chain->links[chain->shown]);
     }
+}
+
+static void add_found(struct chain *chain, const struct rr *rr)
+{
+    show_links(chain);
     rr_list_add(chain->out, rr);
 }
 
@@ -149,12 +151,17 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
     struct dname lower = {.len = (uint8_t)name.len};
     memcpy(lower.wire, name.ptr, name.len);
     dname_lower(&lower);
-    if (!dname_is_within(&lower, &f->config->domain)) {
+    const struct engine_zone *zone = engine_config_zone(f->config, &lower);
+    if (!zone) {
         follow_external(f, chain, &lower);
         return;
     }
+    if (f->config->schema == ENGINE_SCHEMA_KUBERNETES &&
+        !answer_kube_has_data(zone, &lower, DNS_TYPE_A)) {
+        return; /* as for who asks for it */
+    }
     struct lookup_span span;
-    switch (lookup_find(f->lookup, f->store, &lower, f->domain_labels, &span)) {
+    switch (lookup_find(f->lookup, f->store, &lower, follow_rule(f->config, zone), &span)) {
     case LOOKUP_FOUND:
         lookup_keep_group(f->lookup, &span);
         add_addresses(f, chain, &span, name);
@@ -187,6 +194,9 @@ static void follow_host(struct follow *f, struct chain *chain, const struct stor
         return;
     }
     chain->links[chain->count++] = cname;
+    if (f->config->schema == ENGINE_SCHEMA_KUBERNETES) {
+        show_links(chain); /* an ExternalName says where it points to, whatever is there */
+    }
     follow_name(f, chain, cname.data);
     chain->count--;
     if (chain->shown > chain->count) {

@@ -17,7 +17,7 @@ enum { FOLLOW_VISITS_MAX = 16 * RR_LIST_MAX };
 
 struct follow {
     const struct engine_config *config;
-    unsigned domain_labels;
+    struct lookup_rule rule; /* of the question's name: follow_rule */
     struct lookup *lookup;
     struct rr_list targets; /* names already followed: only owners are set */
 
@@ -29,7 +29,15 @@ struct follow {
     struct engine_deferral *deferral;
 };
 
-void follow_init(struct follow *follow, const struct engine_config *config);
+/* How names in the zone are read. */
+static inline struct lookup_rule follow_rule(const struct engine_config *config,
+                                             const struct engine_zone *zone)
+{
+    return (struct lookup_rule){.domain_labels = zone->labels,
+                                .no_wildcards = config->schema == ENGINE_SCHEMA_KUBERNETES};
+}
+
+void follow_init(struct follow *follow);
 void follow_fini(struct follow *follow);
 
 /* Starts an answer. */

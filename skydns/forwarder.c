@@ -1,247 +1,433 @@
 #include "skydns/forwarder.h"
 
-#include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/queue.h>
 #include <sys/random.h>
 
 #include "common/buf.h"
 #include "common/cleanup.h"
-#include "common/cursor.h"
-#include "common/dname.h"
+#include "common/dns.h"
 #include "common/log.h"
 #include "common/xalloc.h"
+#include "skydns/exchange.h"
+#include "skydns/upstream_probes.h"
+#include "skydns/upstreams.h"
 
-/* RFC 1035 4.1.1 and 4.2.2. */
-enum { HEADER_LEN = 12, FRAME_PREFIX = 2, MESSAGE_MAX = 65535 };
+/* Chains of the table of questions under way; with the most of them, some ten in a chain. */
+enum { TABLE_SIZE = 1024 };
 
-/* One query under way. */
-struct forward {
-    LIST_ENTRY(forward) entry;
-    struct forwarder *owner;
-    ev_io io;
-    ev_timer timer; /* the end of this try; at once when all have failed */
-    enum engine_transport transport;
-    size_t first; /* the server of the first try */
-    size_t tries;
-    size_t sent;      /* TCP: bytes of the frame */
-    struct buf reply; /* TCP: the frame so far */
+struct waiter {
+    STAILQ_ENTRY(waiter) entry;
     forwarder_cb cb;
     void *data;
-    size_t frame_len;
-    uint8_t frame[]; /* length prefix, then the query with our id */
+};
+
+struct
+try {
+    struct flight *flight;
+    struct addr server;
+    struct exchange *exchange; /* NULL: not begun, or over */
+    bool is_noted;             /* its silence has been held against the server */
+};
+
+/* A question under way. */
+struct flight {
+    LIST_ENTRY(flight) entry;
+    struct forwarder *owner;
+    struct upstream_question question;
+    STAILQ_HEAD(, waiter) waiters;
+    ev_timer step;       /* until the next try */
+    ev_timer deadline;   /* at once when everything has failed */
+    struct buf fallback; /* SERVFAIL or REFUSED, when nothing better comes */
+    double step_s;
+    size_t server_count;
+    size_t begun; /* tries */
+    size_t open;  /* of them */
+    struct try tries[UPSTREAMS_MAX + 1];
 };
 
 struct forwarder {
     struct forwarder_config config;
-    size_t outstanding;
-    LIST_HEAD(, forward) forwards;
-    uint8_t scratch[MESSAGE_MAX]; /* what a socket is read into */
+    struct upstreams upstreams;
+    bool rotate;
+    uint32_t timeout_ms;
+    struct upstream_probes *probes;
+    uint32_t seed;
+    size_t sockets;
+    size_t questions;
+    uint64_t shared;
+    uint64_t tcp_retries;
+    LIST_HEAD(flights, flight) table[TABLE_SIZE];
 };
 
-/* What has to be the same in query and reply. */
-struct question {
-    struct dname name;
-    uint16_t type;
-    uint16_t class;
-};
+/* ---- What is known of the servers ---- */
 
-static bool read_question(const uint8_t *message, size_t len, struct question *ret)
+/* A server that is silent about some names only goes and comes with every few questions. */
+enum { TURNS_TOLD_A_MINUTE = 10 };
+
+static void note_failure(struct forwarder *f, const struct addr *server)
 {
-    struct reader r = reader_of(message, len);
-    reader_seek(&r, 4);
-    uint16_t count = reader_u16(&r);
-    reader_seek(&r, HEADER_LEN);
-    if (r.failed || count != 1 || !dname_read(&r, &ret->name)) {
+    static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
+    char text[ADDR_TEXT_MAX];
+    struct upstream *upstream = upstreams_find(&f->upstreams, server);
+    if (!upstream || !upstream_note_failure(upstream)) {
+        return;
+    }
+    if (log_limit_pass(&limit)) {
+        log_warn("nameserver does not answer, leaving it",
+                 LOG_STR("server", addr_format(server, text)));
+    }
+    upstream_probes_start(f->probes, server);
+}
+
+static void note_answer(struct forwarder *f, const struct addr *server)
+{
+    static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
+    char text[ADDR_TEXT_MAX];
+    struct upstream *upstream = upstreams_find(&f->upstreams, server);
+    if (upstream && upstream_note_answer(upstream) && log_limit_pass(&limit)) {
+        log_info("nameserver answers again", LOG_STR("server", addr_format(server, text)));
+    }
+}
+
+static void on_probe_answer(void *data, const struct addr *server)
+{
+    note_answer(data, server);
+}
+
+static bool is_still_dead(void *data, const struct addr *server)
+{
+    struct forwarder *f = data;
+    const struct upstream *upstream = upstreams_find(&f->upstreams, server);
+    return upstream && upstream_is_dead(upstream) && !upstream->is_looping;
+}
+
+/* ---- The end of a question ---- */
+
+/* The exchange becomes the caller's; NULL when there is none. */
+static struct exchange *detach(struct try *t)
+{
+    struct exchange *exchange = STEAL(t->exchange);
+    if (exchange) {
+        t->flight->open--;
+        t->flight->owner->sockets--;
+    }
+    return exchange;
+}
+
+static void close_try(struct try *t)
+{
+    exchange_free(detach(t));
+}
+
+/* Out of the table, so that the same question can be asked anew; sockets closed, since their
+ * descriptors may be wanted by what the waiters ask. */
+static void withdraw(struct flight *flight)
+{
+    struct forwarder *f = flight->owner;
+    ev_timer_stop(f->config.loop, &flight->step);
+    ev_timer_stop(f->config.loop, &flight->deadline);
+    for (size_t i = 0; i < flight->begun; i++) {
+        close_try(&flight->tries[i]);
+    }
+    LIST_REMOVE(flight, entry);
+    f->questions--;
+}
+
+static void free_flight(struct flight *flight)
+{
+    struct waiter *w;
+    while ((w = STAILQ_FIRST(&flight->waiters))) {
+        STAILQ_REMOVE_HEAD(&flight->waiters, entry);
+        free(w);
+    }
+    buf_fini(&flight->fallback);
+    free(flight);
+}
+
+static void finish(struct flight *flight, const uint8_t *reply, size_t len)
+{
+    struct waiter *w;
+    withdraw(flight);
+    STAILQ_FOREACH(w, &flight->waiters, entry)
+    {
+        w->cb(w->data, reply, len);
+    }
+    free_flight(flight);
+}
+
+/* The time is over. A truncated reply is better than none: the client then asks over TCP itself. */
+static void finish_late(struct flight *flight)
+{
+    struct buf kept;
+    buf_init(&kept, DNS_MESSAGE_MAX);
+    for (size_t i = 0; i < flight->begun; i++) {
+        struct try *t = &flight->tries[i];
+        struct slice truncated = t->exchange ? exchange_truncated(t->exchange) : slice_of(NULL, 0);
+        if (truncated.len > 0 && kept.len == 0) {
+            buf_append_slice(&kept, truncated);
+        }
+        if (t->exchange && truncated.len == 0 && !t->is_noted) {
+            note_failure(flight->owner, &t->server);
+        }
+    }
+    if (kept.len == 0) {
+        buf_append_slice(&kept, buf_slice(&flight->fallback));
+    }
+    finish(flight, kept.len ? kept.data : NULL, kept.len);
+    buf_fini(&kept);
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)revents;
+    finish_late(timer->data);
+}
+
+/* ---- Tries ---- */
+
+static void on_exchange(void *data, const uint8_t *reply, size_t len);
+
+/* When no socket may be opened any more, the question's own oldest one gives way. */
+static bool make_room(struct flight *flight)
+{
+    struct forwarder *f = flight->owner;
+    for (size_t i = 0; i < flight->begun && f->sockets >= f->config.sockets_max; i++) {
+        close_try(&flight->tries[i]);
+    }
+    return f->sockets < f->config.sockets_max;
+}
+
+static bool begin_try(struct flight *flight, struct try *t)
+{
+    struct forwarder *f = flight->owner;
+    const struct exchange_config config = {
+        .loop = f->config.loop,
+        .server = &t->server,
+        .random_case = f->config.random_case,
+        .tcp_retries = &f->tcp_retries,
+        .done = on_exchange,
+        .data = t,
+    };
+    t->exchange = make_room(flight) ? exchange_start(&config, &flight->question) : NULL;
+    if (t->exchange) {
+        flight->open++;
+        f->sockets++;
+    }
+    return t->exchange != NULL;
+}
+
+/* The next server that can be sent to, or the end: said from the loop, not from inside the asker.
+ */
+static void next_try(struct flight *flight)
+{
+    struct ev_loop *loop = flight->owner->config.loop;
+    ev_timer_stop(loop, &flight->step);
+    while (flight->begun <= flight->server_count) {
+        struct try *t = &flight->tries[flight->begun++];
+        if (begin_try(flight, t)) {
+            ev_timer_set(&flight->step, flight->step_s, 0.);
+            ev_timer_start(loop, &flight->step);
+            return;
+        }
+        note_failure(flight->owner, &t->server);
+    }
+    if (flight->open == 0) {
+        ev_timer_stop(loop, &flight->deadline);
+        ev_timer_set(&flight->deadline, 0., 0.);
+        ev_timer_start(loop, &flight->deadline);
+    }
+}
+
+static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct flight *flight = timer->data;
+    struct try *last = &flight->tries[flight->begun - 1];
+    (void)loop;
+    (void)revents;
+    if (last->exchange && exchange_truncated(last->exchange).len == 0) {
+        last->is_noted = true;
+        note_failure(flight->owner, &last->server);
+    }
+    next_try(flight);
+}
+
+/* A server that cannot or will not answer: perhaps another one does. */
+static bool is_refusal(const uint8_t *reply)
+{
+    unsigned rcode = reply[3] & DNS_MASK_RCODE;
+    return rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED;
+}
+
+static void on_exchange(void *data, const uint8_t *reply, size_t len)
+{
+    struct try *t = data;
+    struct flight *flight = t->flight;
+    struct exchange *exchange = detach(t); /* the reply is in it */
+    bool others_left = flight->begun < flight->server_count;
+    if (!reply) {
+        exchange_free(exchange);
+        note_failure(flight->owner, &t->server);
+        next_try(flight);
+        return;
+    }
+    note_answer(flight->owner, &t->server);
+    if (!is_refusal(reply) || (!others_left && flight->open == 0)) {
+        finish(flight, reply, len);
+    } else {
+        buf_clear(&flight->fallback);
+        buf_append(&flight->fallback, reply, len);
+        if (others_left) {
+            next_try(flight);
+        }
+    }
+    exchange_free(exchange);
+}
+
+/* ---- Questions ---- */
+
+static struct flight *find_flight(const struct forwarder *f, const struct upstream_question *q,
+                                  uint32_t hash)
+{
+    struct flight *flight;
+    LIST_FOREACH(flight, &f->table[hash % TABLE_SIZE], entry)
+    {
+        if (upstream_question_equal(&flight->question, q)) {
+            return flight;
+        }
+    }
+    return NULL;
+}
+
+/* Every server once, in their order, then the first one again. */
+static size_t plan_tries(struct flight *flight, unsigned rotation)
+{
+    struct forwarder *f = flight->owner;
+    struct addr order[UPSTREAMS_MAX];
+    size_t n = upstreams_order(&f->upstreams, f->rotate ? rotation : 0, order);
+    for (size_t i = 0; i < n; i++) {
+        flight->tries[i] = (struct try){.flight = flight, .server = order[i]};
+    }
+    flight->tries[n] = (struct try){.flight = flight, .server = order[0]};
+    return n;
+}
+
+/* What has arrived is read before a time is over: the timers have the lowest priority. */
+static void init_timer(ev_timer *timer, void (*fn)(struct ev_loop *, ev_timer *, int),
+                       struct flight *flight)
+{
+    ev_init(timer, fn);
+    ev_set_priority(timer, EV_MINPRI);
+    timer->data = flight;
+}
+
+static struct flight *new_flight(struct forwarder *f, const struct upstream_question *question,
+                                 unsigned rotation)
+{
+    struct flight *flight = xcalloc(1, sizeof(*flight));
+    double timeout_s = f->timeout_ms / 1000.0;
+    flight->owner = f;
+    flight->question = *question;
+    flight->server_count = plan_tries(flight, rotation);
+    flight->step_s = 2 * timeout_s / (double)(flight->server_count + 1);
+    STAILQ_INIT(&flight->waiters);
+    buf_init(&flight->fallback, DNS_MESSAGE_MAX);
+    init_timer(&flight->step, on_step, flight);
+    init_timer(&flight->deadline, on_deadline, flight);
+    ev_timer_set(&flight->deadline, 2 * timeout_s, 0.);
+    ev_timer_start(f->config.loop, &flight->deadline);
+    return flight;
+}
+
+static void wait_for(struct flight *flight, forwarder_cb cb, void *data)
+{
+    struct waiter *w = xmalloc(sizeof(*w));
+    *w = (struct waiter){.cb = cb, .data = data};
+    STAILQ_INSERT_TAIL(&flight->waiters, w, entry);
+}
+
+static bool is_full(const struct forwarder *f)
+{
+    if (f->sockets < f->config.sockets_max) {
         return false;
     }
-    ret->type = reader_u16(&r);
-    ret->class = reader_u16(&r);
-    return !r.failed;
-}
-
-/* The reply to what was sent: id, QR bit, opcode, question. */
-static bool is_reply_to(const struct forward *f, const uint8_t *reply, size_t len)
-{
-    const uint8_t *query = f->frame + FRAME_PREFIX;
-    struct question asked, answered;
-    return len >= HEADER_LEN && memcmp(reply, query, 2) == 0 && (reply[2] & 0x80) &&
-           ((reply[2] ^ query[2]) & 0x78) == 0 &&
-           read_question(query, f->frame_len - FRAME_PREFIX, &asked) &&
-           read_question(reply, len, &answered) && asked.type == answered.type &&
-           asked.class == answered.class && dname_equal(&asked.name, &answered.name);
-}
-
-static void close_socket(struct forward *f)
-{
-    if (f->io.fd >= 0) {
-        ev_io_stop(f->owner->config.loop, &f->io);
-        (void)close(f->io.fd); /* nothing buffered that matters */
-        f->io.fd = -1;
+    static struct log_limit limit = {.burst = 1};
+    if (log_limit_pass(&limit)) {
+        log_warn("too many queries wait for nameservers, refusing more",
+                 LOG_INT("waiting", (int64_t)f->questions));
     }
-}
-
-static void free_forward(struct forward *f)
-{
-    close_socket(f);
-    ev_timer_stop(f->owner->config.loop, &f->timer);
-    LIST_REMOVE(f, entry);
-    f->owner->outstanding--;
-    buf_fini(&f->reply);
-    free(f);
-}
-
-static void finish(struct forward *f, const uint8_t *reply, size_t len)
-{
-    close_socket(f); /* its descriptor may be wanted by what the callback sends */
-    f->cb(f->data, reply, len);
-    free_forward(f);
-}
-
-static void set_events(struct forward *f, int events)
-{
-    struct ev_loop *loop = f->owner->config.loop;
-    ev_io_stop(loop, &f->io);
-    ev_io_set(&f->io, f->io.fd, events);
-    ev_io_start(loop, &f->io);
-}
-
-/* Opens a socket to the server and sends the query, or begins to. False: try another. */
-static bool start_try(struct forward *f, const struct addr *server)
-{
-    bool over_tcp = f->transport == ENGINE_TCP;
-    int type = (over_tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
-    uint8_t *query = f->frame + FRAME_PREFIX;
-    size_t query_len = f->frame_len - FRAME_PREFIX;
-    if (getrandom(query, 2, 0) != 2) { /* the id */
-        return false;
-    }
-    CLEANUP_CLOSE int fd = socket(server->sa.sa_family, type, 0);
-    if (fd < 0) {
-        return false;
-    }
-    if (connect(fd, &server->sa, server->len) < 0 && !(over_tcp && errno == EINPROGRESS)) {
-        return false;
-    }
-    if (!over_tcp && send(fd, query, query_len, 0) != (ssize_t)query_len) {
-        return false;
-    }
-    f->sent = 0;
-    buf_clear(&f->reply);
-    f->io.fd = STEAL_FD(fd);
-    set_events(f, over_tcp ? EV_WRITE : EV_READ);
     return true;
 }
 
-/* The next server, or the end. */
-static void next_try(struct forward *f)
+bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *question,
+                   unsigned rotation, forwarder_cb cb, void *data)
 {
-    const struct forwarder_config *config = &f->owner->config;
-    close_socket(f);
-    ev_timer_stop(config->loop, &f->timer);
-    double wait_s = 0; /* all failed: say so from the loop, not from inside the caller */
-    while (f->tries <= config->server_count) {
-        size_t index = (f->first + f->tries++) % config->server_count;
-        if (start_try(f, &config->servers[index])) {
-            wait_s = config->timeout_ms / 1000.0;
-            break;
-        }
+    struct forwarder *f = forwarder;
+    struct addr order[UPSTREAMS_MAX];
+    uint32_t hash = upstream_question_hash(question, f->seed);
+    struct flight *flight = find_flight(f, question, hash);
+    if (flight) {
+        f->shared++;
+        wait_for(flight, cb, data);
+        return true;
     }
-    ev_timer_set(&f->timer, wait_s, 0.);
-    ev_timer_start(config->loop, &f->timer);
+    if (upstreams_order(&f->upstreams, 0, order) == 0 || is_full(f)) {
+        return false;
+    }
+    flight = new_flight(f, question, rotation);
+    LIST_INSERT_HEAD(&f->table[hash % TABLE_SIZE], flight, entry);
+    f->questions++;
+    wait_for(flight, cb, data);
+    next_try(flight);
+    return true;
 }
 
-static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
-{
-    struct forward *f = timer->data;
-    (void)loop;
-    (void)revents;
-    if (f->tries > f->owner->config.server_count) {
-        finish(f, NULL, 0);
-    } else {
-        next_try(f);
-    }
-}
-
-/* A socket error (port unreachable, connection refused) ends the try at once. */
-static void receive_udp(struct forward *f)
-{
-    uint8_t *bytes = f->owner->scratch;
-    ssize_t n = recv(f->io.fd, bytes, sizeof(f->owner->scratch), 0);
-    if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        next_try(f);
-    } else if (n > 0 && is_reply_to(f, bytes, (size_t)n)) {
-        finish(f, bytes, (size_t)n);
-    }
-}
-
-static void send_tcp(struct forward *f)
-{
-    ssize_t n = send(f->io.fd, f->frame + f->sent, f->frame_len - f->sent, MSG_NOSIGNAL);
-    if (n < 0) {
-        if (errno != EAGAIN && errno != EINTR) {
-            next_try(f);
-        }
-        return;
-    }
-    f->sent += (size_t)n;
-    if (f->sent == f->frame_len) {
-        set_events(f, EV_READ);
-    }
-}
-
-/* A stream carries one reply to us: anything else on it is a broken server. */
-static void receive_tcp(struct forward *f)
-{
-    uint8_t *bytes = f->owner->scratch;
-    ssize_t n = recv(f->io.fd, bytes, sizeof(f->owner->scratch), 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
-        return;
-    }
-    if (n <= 0) {
-        next_try(f);
-        return;
-    }
-    buf_append(&f->reply, bytes, (size_t)n);
-    struct reader r = reader_of(f->reply.data, f->reply.len);
-    uint16_t len = reader_u16(&r);
-    if (f->reply.failed) {
-        next_try(f);
-    } else if (!r.failed && reader_left(&r) >= len) {
-        if (is_reply_to(f, f->reply.data + FRAME_PREFIX, len)) {
-            finish(f, f->reply.data + FRAME_PREFIX, len);
-        } else {
-            next_try(f);
-        }
-    }
-}
-
-static void on_io(struct ev_loop *loop, ev_io *io, int revents)
-{
-    struct forward *f = io->data;
-    (void)loop;
-    if (f->transport == ENGINE_UDP) {
-        receive_udp(f);
-    } else if (revents & EV_WRITE) {
-        send_tcp(f);
-    } else {
-        receive_tcp(f);
-    }
-}
+/* ---- Life ---- */
 
 struct forwarder *forwarder_new(const struct forwarder_config *config)
 {
-    struct forwarder *forwarder = xmalloc(sizeof(*forwarder));
-    forwarder->config = *config;
-    forwarder->outstanding = 0;
-    LIST_INIT(&forwarder->forwards);
-    return forwarder;
+    struct forwarder *f = xcalloc(1, sizeof(*f));
+    const struct upstream_probes_config probes = {
+        .loop = config->loop,
+        .is_wanted = is_still_dead,
+        .answered = on_probe_answer,
+        .data = f,
+    };
+    f->config = *config;
+    f->probes = upstream_probes_new(&probes);
+    if (getrandom(&f->seed, sizeof(f->seed), 0) < 0) {
+        f->seed = 0; /* only of a table */
+    }
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
+        LIST_INIT(&f->table[i]);
+    }
+    return f;
+}
+
+void forwarder_set_servers(struct forwarder *forwarder, const struct forwarder_servers *servers)
+{
+    upstreams_set(&forwarder->upstreams, servers->items, servers->count);
+    forwarder->rotate = servers->rotate;
+    forwarder->timeout_ms = servers->timeout_ms;
+}
+
+void forwarder_drop_server(struct forwarder *forwarder, const struct addr *server)
+{
+    struct upstream *upstream = upstreams_find(&forwarder->upstreams, server);
+    if (upstream) {
+        upstream->is_looping = true;
+    }
 }
 
 void forwarder_drop_all(struct forwarder *forwarder)
 {
-    while (!LIST_EMPTY(&forwarder->forwards)) {
-        free_forward(LIST_FIRST(&forwarder->forwards));
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
+        struct flight *flight;
+        while ((flight = LIST_FIRST(&forwarder->table[i]))) {
+            withdraw(flight);
+            free_flight(flight);
+        }
     }
 }
 
@@ -249,46 +435,18 @@ void forwarder_free(struct forwarder *forwarder)
 {
     if (forwarder) {
         forwarder_drop_all(forwarder);
+        upstream_probes_free(forwarder->probes);
         free(forwarder);
     }
 }
 
-bool forwarder_send(struct forwarder *forwarder, const uint8_t *query, size_t len,
-                    enum engine_transport transport, forwarder_cb cb, void *data)
+struct forwarder_stats forwarder_get_stats(const struct forwarder *forwarder)
 {
-    const struct forwarder_config *config = &forwarder->config;
-    struct question question;
-    if (config->server_count == 0 || len > MESSAGE_MAX || !read_question(query, len, &question)) {
-        return false;
-    }
-    if (forwarder->outstanding >= config->outstanding_max) {
-        static struct log_limit limit = {.burst = 1};
-        if (log_limit_pass(&limit)) {
-            log_warn("too many queries wait for nameservers, refusing more",
-                     LOG_INT("waiting", (int64_t)forwarder->outstanding));
-        }
-        return false;
-    }
-    struct forward *f = xmalloc(sizeof(*f) + FRAME_PREFIX + len);
-    *f = (struct forward){.owner = forwarder, .transport = transport, .cb = cb, .data = data};
-    f->first = config->rotate ? (size_t)(query[0] << 8 | query[1]) % config->server_count : 0;
-    f->frame_len = FRAME_PREFIX + len;
-    f->frame[0] = (uint8_t)(len >> 8);
-    f->frame[1] = (uint8_t)len;
-    memcpy(f->frame + FRAME_PREFIX, query, len);
-    buf_init(&f->reply, FRAME_PREFIX + MESSAGE_MAX);
-    ev_init(&f->io, on_io);
-    f->io.fd = -1;
-    f->io.data = f;
-    ev_init(&f->timer, on_timer);
-    f->timer.data = f;
-    LIST_INSERT_HEAD(&forwarder->forwards, f, entry);
-    forwarder->outstanding++;
-    next_try(f);
-    return true;
-}
-
-size_t forwarder_outstanding(const struct forwarder *forwarder)
-{
-    return forwarder->outstanding;
+    return (struct forwarder_stats){
+        .questions = forwarder->questions,
+        .servers = forwarder->upstreams.count,
+        .dead = upstreams_dead(&forwarder->upstreams),
+        .shared = forwarder->shared,
+        .tcp_retries = forwarder->tcp_retries,
+    };
 }

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/xalloc.h"
 #include "skydns/store_node.h"
@@ -16,60 +15,6 @@ struct label_branch {
     uint64_t used; /* which of the 64 values have a slot; in a list the number of slots */
     uintptr_t slots[];
 };
-
-/* ---- Hash ---- */
-
-static uint64_t seeds[2];
-
-void label_hash_init(void)
-{
-    if (seeds[1] != 0) {
-        return;
-    }
-    if (getrandom(seeds, sizeof(seeds), 0) != (ssize_t)sizeof(seeds)) {
-        seeds[0] = (uint64_t)(uintptr_t)seeds; /* the address is random, too */
-    }
-    seeds[1] |= 1;
-}
-
-static uint64_t load64(const char *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
-
-static uint64_t load32(const char *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof(v));
-    return v;
-}
-
-/* Both halves of the product: each bit of the result depends on all of both factors. */
-static uint64_t multiply_fold(uint64_t a, uint64_t b)
-{
-    unsigned __int128 product = (unsigned __int128)a * b;
-    return (uint64_t)product ^ (uint64_t)(product >> 64);
-}
-
-uint32_t label_hash(struct slice label)
-{
-    const char *p = label.ptr;
-    size_t left = label.len;
-    uint64_t h = seeds[0] ^ label.len, tail = 0;
-    for (; left > 8; left -= 8, p += 8) {
-        h = multiply_fold(h ^ load64(p), seeds[1]);
-    }
-    if (left >= 4) { /* 4 to 8 bytes as two overlapping halves */
-        tail = load32(p) << 32 | load32(p + left - 4);
-    } else if (left > 0) { /* 1 to 3 */
-        tail = (uint64_t)(uint8_t)p[0] << 16 | (uint64_t)(uint8_t)p[left / 2] << 8 |
-               (uint8_t)p[left - 1];
-    }
-    h = multiply_fold(h ^ tail, seeds[1]);
-    return (uint32_t)(h ^ h >> 32);
-}
 
 /* ---- Slots and branches ---- */
 
@@ -321,6 +266,81 @@ bool label_map_each(struct label_map map, label_map_fn fn, void *data)
 {
     return each_below(map.slot, 0, fn, data);
 }
+
+/* ---- In order: by the hash's bits as the levels take them, then by label ---- */
+
+/* The node of a list with the smallest label; behind this one, when it is given. */
+static struct store_node *least_in_list(const struct label_branch *list, const struct slice *after)
+{
+    struct store_node *least = NULL;
+    for (unsigned i = 0; i < list->used; i++) {
+        struct store_node *node = as_node(list->slots[i]);
+        struct slice label = store_node_label_slice(node);
+        if ((!after || slice_compare(label, *after) > 0) &&
+            (!least || slice_compare(label, store_node_label_slice(least)) < 0)) {
+            least = node;
+        }
+    }
+    return least;
+}
+
+static struct store_node *first_below(uintptr_t slot, unsigned level)
+{
+    for (; is_branch(slot); level++) {
+        if (level == LIST_LEVEL) {
+            return least_in_list(as_branch(slot), NULL);
+        }
+        slot = as_branch(slot)->slots[0];
+    }
+    return as_node(slot);
+}
+
+/* The levels before this one have found both in the same place. */
+static bool is_behind(const struct store_node *node, unsigned level, uint32_t hash,
+                      struct slice label)
+{
+    for (; level < LIST_LEVEL; level++) {
+        uint64_t own = hash_bit(node->hash, level), other = hash_bit(hash, level);
+        if (own != other) {
+            return own > other;
+        }
+    }
+    return slice_compare(store_node_label_slice(node), label) > 0;
+}
+
+static struct store_node *next_below(uintptr_t slot, unsigned level, uint32_t hash,
+                                     struct slice label)
+{
+    if (!is_branch(slot)) {
+        struct store_node *node = as_node(slot);
+        return node && is_behind(node, level, hash, label) ? node : NULL;
+    }
+    const struct label_branch *branch = as_branch(slot);
+    if (level == LIST_LEVEL) {
+        return least_in_list(branch, &label);
+    }
+    uint64_t bit = hash_bit(hash, level);
+    unsigned at = index_of_bit(branch, bit);
+    if (branch->used & bit) {
+        struct store_node *node = next_below(branch->slots[at++], level + 1, hash, label);
+        if (node) {
+            return node;
+        }
+    }
+    return at < slot_count(branch, level) ? first_below(branch->slots[at], level + 1) : NULL;
+}
+
+struct store_node *label_map_next(struct label_map map, uint32_t hash, struct slice label)
+{
+    return next_below(map.slot, 0, hash, label);
+}
+
+struct store_node *label_map_first(struct label_map map)
+{
+    return first_below(map.slot, 0);
+}
+
+/* ---- The end ---- */
 
 static void free_below(uintptr_t slot, unsigned level)
 {

@@ -20,12 +20,7 @@ struct label_map {
     uintptr_t slot; /* 0, a node, or a branch with the lowest bit set */
 };
 
-/* Draws the seed of label_hash, once in the process: whoever can choose names must not be able to
- * make them collide. Main thread, before the first label_hash. */
-void label_hash_init(void);
-uint32_t label_hash(struct slice label);
-
-/* The node with this label, whose hash is given, or NULL. */
+/* The node with this label, whose seeded_hash is given, or NULL. */
 struct store_node *label_map_find(struct label_map map, uint32_t hash, struct slice label);
 
 /* Puts the node in the place of the one with the same label, if there is one: that one stays the
@@ -39,6 +34,11 @@ void label_map_remove(struct label_map *map, const struct store_node *node,
 /* Calls fn for each node until it returns false; false then. The order is that of the hashes. */
 typedef bool (*label_map_fn)(void *data, struct store_node *node);
 bool label_map_each(struct label_map map, label_map_fn fn, void *data);
+
+/* The node that follows this hash and label in an order that is the same for all maps, whether the
+ * map has a node with them or not; NULL: none does. label_map_first begins it. */
+struct store_node *label_map_next(struct label_map map, uint32_t hash, struct slice label);
+struct store_node *label_map_first(struct label_map map);
 
 /* Frees the branches, not the nodes. Call it when no version needs the map any more. */
 void label_map_free(struct label_map map);

@@ -8,7 +8,7 @@
 
 #include "common/clock.h"
 #include "common/etcd_lease.h"
-#include "common/log.h"
+#include "common/outage.h"
 #include "common/xalloc.h"
 
 /* Records are changed at most this often, so that many leases share a publication; a TTL is cut by
@@ -50,6 +50,7 @@ struct lease {
     int64_t wake_ms;      /* when something is to be done; INT64_MAX = nothing */
 
     bool is_known;
+    bool has_failed; /* the last question, to etcd's discredit */
     int64_t granted_ms;
     int64_t expires_ms; /* at the earliest */
 
@@ -71,7 +72,9 @@ struct lease_table {
     struct leased_key *keys; /* by name */
     struct lease *leases;    /* by id */
     TAILQ_HEAD(, lease) waiting;
-    unsigned asking_count;
+    struct lease_counts counts;
+    size_t failed_count;          /* of the leases */
+    struct outage_source *asking; /* NULL: nobody asks */
     bool is_held;
     ev_timer run;
     int64_t run_ms;      /* when `run` fires; INT64_MAX when it does not */
@@ -146,14 +149,26 @@ static int64_t third_ms(const struct lease *lease)
 
 static void ask_next(struct lease_table *table);
 
-static void ask_failed(struct lease *lease, const struct err *err)
+/* etcd is of use for this while no lease of those there are waits for a better answer. */
+static void set_failed(struct lease *lease, const struct err *err)
 {
-    static struct log_limit limit = {.burst = 10};
-    int64_t delay_ms = min_ms(third_ms(lease), RETRY_MAX_MS);
-    if (log_limit_pass(&limit)) {
-        log_warn("lease cannot be asked for", LOG_INT("lease", lease->id),
-                 LOG_STR("reason", err->msg));
+    struct lease_table *table = lease->table;
+    table->failed_count += !!err;
+    table->failed_count -= lease->has_failed;
+    lease->has_failed = err != NULL;
+    if (!table->asking) {
+        return;
     }
+    if (err) {
+        outage_away(table->asking, err);
+    } else if (table->failed_count == 0) {
+        outage_back(table->asking);
+    }
+}
+
+static void ask_failed(struct lease *lease)
+{
+    int64_t delay_ms = min_ms(third_ms(lease), RETRY_MAX_MS);
     lease->ask_again_ms = clock_monotonic_ms() + delay_ms;
     wake_at(lease, lease->ask_again_ms);
 }
@@ -163,9 +178,11 @@ static void on_reply(void *data, const struct etcd_lease_reply *reply, const str
     struct lease *lease = data;
     struct lease_table *table = lease->table;
     lease->call = NULL;
-    table->asking_count--;
+    table->counts.asking--;
+    table->counts.failures += !!err;
+    set_failed(lease, err);
     if (err) {
-        ask_failed(lease, err);
+        ask_failed(lease);
     } else {
         int64_t left_s = min_ms(max_ms(reply->ttl_s, 0), lease_ttl_max_s);
         lease->is_known = true;
@@ -180,12 +197,13 @@ static void on_reply(void *data, const struct etcd_lease_reply *reply, const str
 static void ask_next(struct lease_table *table)
 {
     struct lease *lease;
-    while (table->asking_count < ASKING_MAX && (lease = TAILQ_FIRST(&table->waiting))) {
+    while (table->counts.asking < ASKING_MAX && (lease = TAILQ_FIRST(&table->waiting))) {
         TAILQ_REMOVE(&table->waiting, lease, waiting_entry);
         lease->is_waiting = false;
         lease->asked_ms = clock_monotonic_ms();
         lease->call = etcd_lease_time_to_live(table->etcd, lease->id, on_reply, lease);
-        table->asking_count++;
+        table->counts.asking++;
+        table->counts.questions++;
     }
 }
 
@@ -214,6 +232,7 @@ static struct lease *lease_get(struct lease_table *table, int64_t id)
     lease->least_ttl_ms = INT64_MAX;
     LIST_INIT(&lease->keys);
     HASH_ADD(hh, table->leases, id, sizeof(lease->id), lease);
+    table->counts.leases++;
     ask(lease);
     return lease;
 }
@@ -227,8 +246,10 @@ static void lease_free(struct lease *lease)
     }
     if (lease->call) {
         etcd_call_cancel(lease->call);
-        table->asking_count--;
+        table->counts.asking--;
     }
+    set_failed(lease, NULL);
+    table->counts.leases--;
     free(lease);
 }
 
@@ -378,19 +399,37 @@ void lease_table_hold(struct lease_table *table)
     ev_timer_stop(table->loop, &table->run);
 }
 
-void lease_table_release(struct lease_table *table)
+/* Each lease is gone through once more, as after a full read. */
+static void wake_all(struct lease_table *table)
 {
     struct lease *lease;
     struct lease *after;
     int64_t now_ms = clock_monotonic_ms();
-    if (!table->is_held) {
-        return;
-    }
-    table->is_held = false;
     HASH_ITER(hh, table->leases, lease, after)
     {
         wake_at(lease, now_ms);
     }
+}
+
+void lease_table_set_default_ttl(struct lease_table *table, uint32_t ttl_s)
+{
+    if (ttl_s != table->default_ttl_s) {
+        table->default_ttl_s = ttl_s;
+        wake_all(table);
+    }
+}
+
+void lease_table_release(struct lease_table *table)
+{
+    if (table->is_held) {
+        table->is_held = false;
+        wake_all(table);
+    }
+}
+
+struct lease_counts lease_table_counts(const struct lease_table *table)
+{
+    return table->counts;
 }
 
 /* ---- Life ---- */
@@ -402,6 +441,7 @@ struct lease_table *lease_table_new(const struct lease_table_config *config)
     table->etcd = config->etcd;
     table->writer = config->writer;
     table->default_ttl_s = config->default_ttl_s;
+    table->asking = config->asking;
     table->changed = config->changed;
     table->data = config->data;
     TAILQ_INIT(&table->waiting);
@@ -420,6 +460,7 @@ void lease_table_free(struct lease_table *table)
     if (!table) {
         return;
     }
+    table->asking = NULL; /* etcd has no part in this end */
     ev_timer_stop(table->loop, &table->run);
     HASH_ITER(hh, table->keys, key, next_key)
     {

@@ -11,12 +11,14 @@
  *
  * The answer knows nothing of all this: where a TTL must shrink, the record is published again with
  * it, once a second for each key of a lease that runs out; the others cost nothing. Until etcd has
- * answered the first time, and while it is away and the lease may have ended, the TTL is 1 s. What
- * is held is one entry for each leased record of the store. */
+ * answered the first time, and while it is away and the lease may have ended, the TTL is 1 s; an
+ * outage source (outage.h) is told of both. What is held is one entry for each leased record of the
+ * store. */
 #ifndef SKYDNS_LEASE_H
 #define SKYDNS_LEASE_H
 
 #include <ev.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/dname.h"
@@ -24,12 +26,15 @@
 #include "skydns/store.h"
 
 struct lease_table;
+struct outage_source;
 
 struct lease_table_config {
     struct ev_loop *loop;
     struct etcd *etcd;           /* borrowed, on the same loop */
     struct store_writer *writer; /* borrowed */
     uint32_t default_ttl_s;      /* of values that set none */
+    /* Told whether etcd answers; borrowed, joined. NULL: nobody asks. */
+    struct outage_source *asking;
 
     /* Records in the writer have other TTLs: commit and publish. From the loop. */
     void (*changed)(void *data);
@@ -45,6 +50,18 @@ uint32_t lease_table_put(struct lease_table *table, const struct dname *name, in
                          int64_t mod_revision, uint32_t ttl_s);
 
 void lease_table_del(struct lease_table *table, const struct dname *name);
+
+/* Values that set no TTL have another one from now on. */
+void lease_table_set_default_ttl(struct lease_table *table, uint32_t ttl_s);
+
+struct lease_counts {
+    size_t leases;      /* of the records held */
+    size_t asking;      /* of these, etcd is being asked */
+    uint64_t questions; /* asked of etcd */
+    uint64_t failures;  /* of these, without an answer */
+};
+
+struct lease_counts lease_table_counts(const struct lease_table *table);
 
 /* Between them the writer holds what must not be published (a full read under way), so nothing is
  * changed. Holding twice is holding once. */

@@ -112,12 +112,8 @@ static int compare_labels(const void *a, const void *b)
 }
 
 /* More siblings than visits are left could not be visited, and are not worth sorting. */
-static bool push_visible_child(void *data, const struct store_node *child)
+static bool push_child(struct lookup *l, const struct store_node *child)
 {
-    struct lookup *l = data;
-    if (is_hidden(store_node_label(child)) || store_visible_count(child) == 0) {
-        return true;
-    }
     if (l->nodes.count - l->siblings_base >= l->visits_left) {
         l->limit_hit = true;
         return false;
@@ -126,11 +122,23 @@ static bool push_visible_child(void *data, const struct store_node *child)
     return true;
 }
 
-/* Puts the visible children on the stack, in order; the caller pops down to the old count. */
-static void push_children(struct lookup *l, const struct store_node *node)
+static bool push_visible_child(void *data, const struct store_node *child)
+{
+    bool is_wanted = !is_hidden(store_node_label(child)) && store_visible_count(child) > 0;
+    return !is_wanted || push_child(data, child);
+}
+
+static bool push_hidden_child(void *data, const struct store_node *child)
+{
+    return !is_hidden(store_node_label(child)) || push_child(data, child);
+}
+
+/* Puts the children that `push` takes on the stack, in order; the caller pops down to the old
+ * count. */
+static void push_children(struct lookup *l, const struct store_node *node, store_child_fn push)
 {
     size_t base = l->siblings_base = l->nodes.count;
-    store_each_child(node, push_visible_child, l);
+    store_each_child(node, push, l);
     if (l->nodes.count - base > 1 && !l->limit_hit) {
         qsort(l->nodes.items + base, l->nodes.count - base, sizeof(const struct store_node *),
               compare_labels);
@@ -145,7 +153,7 @@ static void walk_all(struct lookup *l, const struct store_node *node)
         push_record(l, record);
     }
     size_t base = l->nodes.count;
-    push_children(l, node);
+    push_children(l, node, push_visible_child);
     size_t end = l->nodes.count;
     for (size_t i = base; i < end && !l->limit_hit; i++) {
         walk_all(l, l->nodes.items[i]);
@@ -170,7 +178,7 @@ static void walk_matching(struct lookup *l, const struct store_node *node, const
         return;
     }
     size_t base = l->nodes.count;
-    push_children(l, node);
+    push_children(l, node, push_visible_child);
     size_t end = l->nodes.count;
     for (size_t i = base; i < end && !l->limit_hit && visit(l); i++) {
         walk_matching(l, l->nodes.items[i], p, at - 1);
@@ -178,13 +186,16 @@ static void walk_matching(struct lookup *l, const struct store_node *node, const
     l->nodes.count = base;
 }
 
-static struct pattern pattern_of(const struct dname *name, unsigned fixed_labels)
+/* Every label is what it says. */
+static const struct lookup_rule as_written = {.no_wildcards = true};
+
+static struct pattern pattern_of(const struct dname *name, struct lookup_rule rule)
 {
     struct pattern p = {.name = name, .wildcard = -1};
     dname_labels(name, &p.labels);
-    for (int i = p.labels.count - (int)fixed_labels - 1; i >= 0; i--) {
+    for (int i = p.labels.count - (int)rule.domain_labels - 1; i >= 0; i--) {
         struct slice label = dname_label(name, p.labels.offsets[i]);
-        if (p.wildcard < 0 && is_wildcard(label)) {
+        if (p.wildcard < 0 && !rule.no_wildcards && is_wildcard(label)) {
             p.wildcard = i;
         }
         p.has_dotted_label = p.has_dotted_label || memchr(label.ptr, '.', label.len);
@@ -257,13 +268,29 @@ static void remove_duplicates(struct lookup *l, struct lookup_span *span)
     l->count = span->first + kept;
 }
 
+static void begin(struct lookup *l, struct lookup_span *ret_span)
+{
+    *ret_span = (struct lookup_span){.first = l->count};
+    l->limit_hit = false;
+}
+
+static enum lookup_result end(struct lookup *l, struct lookup_span *span)
+{
+    if (l->limit_hit) {
+        l->count = span->first;
+        return LOOKUP_LIMIT;
+    }
+    span->count = l->count - span->first;
+    remove_duplicates(l, span);
+    return LOOKUP_FOUND;
+}
+
 enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
-                               const struct dname *name, unsigned fixed_labels,
+                               const struct dname *name, struct lookup_rule rule,
                                struct lookup_span *ret_span)
 {
-    struct pattern p = pattern_of(name, fixed_labels);
-    *ret_span = (struct lookup_span){.first = lookup->count};
-    lookup->limit_hit = false;
+    struct pattern p = pattern_of(name, rule);
+    begin(lookup, ret_span);
     if (!visit(lookup)) {
         return LOOKUP_LIMIT;
     }
@@ -278,24 +305,51 @@ enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
     } else {
         lookup->limit_hit = true;
     }
-    if (lookup->limit_hit) {
-        lookup->count = ret_span->first;
-        return LOOKUP_LIMIT;
-    }
-    ret_span->count = lookup->count - ret_span->first;
-    remove_duplicates(lookup, ret_span);
-    return LOOKUP_FOUND;
+    return end(lookup, ret_span);
 }
 
-bool lookup_exists(const struct store *store, const struct dname *name, unsigned fixed_labels)
+/* The hidden children, and with `levels` left theirs; what is below the last is listed. */
+static void walk_hidden(struct lookup *l, const struct store_node *node, int levels)
 {
-    struct pattern p = pattern_of(name, fixed_labels);
+    if (levels == 0) {
+        walk_all(l, node);
+        return;
+    }
+    size_t base = l->nodes.count;
+    push_children(l, node, push_hidden_child);
+    size_t end = l->nodes.count;
+    for (size_t i = base; i < end && !l->limit_hit && visit(l); i++) {
+        walk_hidden(l, l->nodes.items[i], levels - 1);
+    }
+    l->nodes.count = base;
+}
+
+enum lookup_result lookup_find_ports(struct lookup *lookup, const struct store *store,
+                                     const struct dname *name, struct lookup_span *ret_span)
+{
+    enum { PROTOCOL_AND_PORT = 2 };
+    struct pattern p = pattern_of(name, as_written);
+    begin(lookup, ret_span);
+    if (!visit(lookup)) {
+        return LOOKUP_LIMIT;
+    }
+    const struct store_node *node = find_listed(store, &p);
+    if (!node) {
+        return LOOKUP_ABSENT;
+    }
+    walk_hidden(lookup, node, PROTOCOL_AND_PORT);
+    return end(lookup, ret_span);
+}
+
+bool lookup_exists(const struct store *store, const struct dname *name, struct lookup_rule rule)
+{
+    struct pattern p = pattern_of(name, rule);
     return find_listed(store, &p) != NULL;
 }
 
 const struct store_record *lookup_exact(const struct store *store, const struct dname *name)
 {
-    struct pattern p = pattern_of(name, 0);
+    struct pattern p = pattern_of(name, as_written);
     const struct store_node *node = p.has_dotted_label ? NULL : store_find(store, name, NULL);
     return node ? store_node_record(node) : NULL;
 }

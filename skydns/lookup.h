@@ -54,13 +54,25 @@ void lookup_start(struct lookup *lookup);
  * each label tried against a wildcard. */
 void lookup_allow(struct lookup *lookup, size_t visits);
 
-/* `name` is lower case; its last `fixed_labels` labels (those of the domain) are no wildcards. */
+/* How a name's labels are read. */
+struct lookup_rule {
+    unsigned domain_labels; /* the last ones, which are always what they say */
+    bool no_wildcards;      /* so are the others */
+};
+
+/* `name` is lower case. */
 enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
-                               const struct dname *name, unsigned fixed_labels,
+                               const struct dname *name, struct lookup_rule rule,
                                struct lookup_span *ret_span) MUST_CHECK;
 
+/* The records of a service's named ports, below _<protocol> and _<port> under its name: FOUND with
+ * none when the name exists without. */
+enum lookup_result lookup_find_ports(struct lookup *lookup, const struct store *store,
+                                     const struct dname *name,
+                                     struct lookup_span *ret_span) MUST_CHECK;
+
 /* Whether lookup_find would find the name. */
-bool lookup_exists(const struct store *store, const struct dname *name, unsigned fixed_labels);
+bool lookup_exists(const struct store *store, const struct dname *name, struct lookup_rule rule);
 
 /* The record of exactly this name, or NULL; a wildcard is a label like any other. */
 const struct store_record *lookup_exact(const struct store *store, const struct dname *name);

@@ -3,12 +3,13 @@
  * This thread runs etcd, the store and HTTP on its loop; the workers answer UDP, the resolver's
  * thread answers TCP and waits for nameservers. Everything is opened before the first thread
  * starts, so that an address that cannot be used ends the program with one line. */
+#include <errno.h>
 #include <ev.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/etcd.h"
 #include "common/flags.h"
@@ -17,145 +18,101 @@
 #include "common/outage.h"
 #include "common/record_json.h"
 #include "common/version.h"
-#include "skydns/engine.h"
-#include "skydns/forwarder.h"
+#include "common/xalloc.h"
+#include "skydns/answering.h"
+#include "skydns/explain.h"
+#include "skydns/explain_client.h"
+#include "skydns/live_config.h"
 #include "skydns/options.h"
-#include "skydns/query_counts.h"
-#include "skydns/resolver.h"
 #include "skydns/snapshot.h"
 #include "skydns/status.h"
 #include "skydns/store_sync.h"
-#include "skydns/tcp_server.h"
-#include "skydns/udp_server.h"
-#include "skydns/worker.h"
-
-/* What the old program gave records that say nothing themselves. */
-enum { DEFAULT_TTL_S = 3600, DEFAULT_MIN_TTL_S = 60, DEFAULT_PRIORITY = 10 };
-
-/* Descriptors kept for everything but TCP clients and nameservers: workers, HTTP (64), etcd, logs.
- */
-enum { DESCRIPTORS_RESERVED = 256 };
 
 /* Of one etcd call: a page of 5,000 keys takes 10 ms, a busy etcd a hundred times that. After this
  * long without a word from it, another endpoint is tried. */
 enum { ETCD_CALL_TIMEOUT_MS = 5000 };
 
-struct udp_lane {
-    struct udp_server *udp;
-    struct engine *engine;
-};
+/* Of the names in one log line: 64 at most, none longer than 16. */
+enum { IGNORED_NAMES_MAX = 1024 };
 
 struct program {
     int64_t start_s; /* Unix time */
-    struct options options;
-    struct engine_config engine_config;
+    struct options flags;
+    struct live_config *live;
+    struct options options; /* what the program is opened with */
     struct ev_loop *loop;
     ev_signal on_term;
     ev_signal on_int;
+    ev_signal on_hup;
+    bool is_settled; /* the configuration is in force */
+    bool is_stopping;
     struct snapshot *snapshot;
     struct etcd *etcd;
     struct outage outage; /* etcd's */
     struct outage_source followed;
     struct store_sync *sync;
     struct http_server *http;
+    struct http_server *prometheus;
+    struct http_route prometheus_route;
+    char *skydns_prefix; /* of SkyDNS's metrics; NULL: not wanted */
     struct metrics_sources status;
-    struct engine *resolver_engine;
-    struct resolver *resolver;
-    struct udp_lane lanes[OPTIONS_WORKERS_MAX];
-    struct worker *workers[OPTIONS_WORKERS_MAX];
+    struct answering *answering;
+    struct explainer *explainer;
 };
 
 /* ---- Readiness ---- */
 
-static void log_ready(const struct program *p, const char *transport)
+static void log_ready(const struct program *p)
 {
-    char domain[DNAME_TEXT_MAX], address[ADDR_TEXT_MAX];
-    char line[DNAME_TEXT_MAX + ADDR_TEXT_MAX + 64];
-    (void)snprintf(line, sizeof(line), "skydns: ready for queries on %s for %s://%s",
-                   dname_to_text(&p->options.domain, domain), transport,
-                   addr_format(&p->options.address, address)); /* always fits */
-    log_info(line);
+    const struct options *now = live_config_options(p->live);
+    for (size_t i = 0; i < now->domain_count; i++) {
+        answering_log_ready(p->answering, &now->domains[i]);
+    }
 }
 
 static void on_ready(void *data)
 {
     struct program *p = data;
     p->followed.away_line = "etcd away, answering from memory";
-    log_ready(p, "tcp");
-    log_ready(p, "udp");
+    log_ready(p);
 }
 
 /* ---- Opening ---- */
 
-/* As many descriptors as are allowed; TCP clients and questions to nameservers share them evenly.
- * Returns the share of each. */
-static size_t raise_descriptor_limit(void)
+/* Where SkyDNS served its metrics: on every address, IPv6 too where there is any. */
+static int open_prometheus(struct program *p, struct err *err)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
-        return DESCRIPTORS_RESERVED;
+    const struct options *o = &p->options;
+    struct addr any = {.v6 = {.sin6_family = AF_INET6, .sin6_port = htons(o->prometheus_port)},
+                       .len = sizeof(any.v6)};
+    p->skydns_prefix = xasprintf("%s_%s_", o->prometheus_namespace, o->prometheus_subsystem);
+    p->prometheus_route = status_metrics_route(&p->status, o->prometheus_path);
+    int r = http_server_new(p->loop, &any, &p->prometheus_route, 1, &p->prometheus, err);
+    if (r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL) {
+        any = (struct addr){.v4 = {.sin_family = AF_INET, .sin_port = htons(o->prometheus_port)},
+                            .len = sizeof(any.v4)};
+        r = http_server_new(p->loop, &any, &p->prometheus_route, 1, &p->prometheus, err);
     }
-    struct rlimit raised = {.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
-    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
-        limit = raised;
-    }
-    if (limit.rlim_cur <= 2 * DESCRIPTORS_RESERVED) {
-        return limit.rlim_cur / 4 + 1;
-    }
-    return (limit.rlim_cur - DESCRIPTORS_RESERVED) / 2;
+    return r < 0 ? err_wrap(err, r, "environment variable PROMETHEUS_PORT") : 0;
 }
 
-static size_t at_most(size_t n, size_t limit)
+static void log_prometheus(const struct options *o)
 {
-    return n < limit ? n : limit;
-}
-
-static int open_resolver(struct program *p, struct err *err)
-{
-    size_t descriptors = raise_descriptor_limit();
-    p->resolver_engine = engine_new(&p->engine_config);
-    const struct resolver_config config = {
-        .address = &p->options.address,
-        .connections_max = at_most(descriptors, TCP_CONNECTIONS_MAX),
-        .nameservers = p->options.nameservers,
-        .nameserver_count = p->options.nameserver_count,
-        .rotate = p->options.ns_rotate,
-        .timeout_ms = p->options.rtimeout_ms,
-        .outstanding_max = at_most(descriptors, FORWARDER_OUTSTANDING_MAX),
-        .engine = p->resolver_engine,
-        .reader = snapshot_reader_new(p->snapshot),
-        .workers = p->options.workers,
-        .verbose = p->options.verbose,
-    };
-    return resolver_new(&config, &p->resolver, err);
-}
-
-static int open_udp(struct program *p, struct err *err)
-{
-    const struct udp_server_config config = {.address = &p->options.address,
-                                             .reply_max = p->options.max_udp_size};
-    for (unsigned i = 0; i < p->options.workers; i++) {
-        int r = udp_server_new(&config, &p->lanes[i].udp, err);
-        if (r < 0) {
-            return r;
-        }
-        p->lanes[i].engine = engine_new(&p->engine_config);
-    }
-    size_t granted = udp_server_receive_buffer(p->lanes[0].udp);
-    if (granted < UDP_RECEIVE_BUFFER) {
-        log_warn("small UDP receive buffer, bursts may be lost; raise net.core.rmem_max",
-                 LOG_INT("bytes", (int64_t)granted), LOG_INT("wanted", UDP_RECEIVE_BUFFER));
-    }
-    return 0;
+    char line[128];
+    (void)snprintf(line, sizeof(line), "skydns: metrics enabled on :%u%s", o->prometheus_port,
+                   o->prometheus_path); /* a path that is cut is still known */
+    log_info(line);
 }
 
 static int open_http(struct program *p, struct err *err)
 {
     static struct http_route routes[STATUS_ROUTES];
+    int r = p->options.prometheus_port ? open_prometheus(p, err) : 0;
     status_routes(&p->status, routes);
-    if (!p->options.has_http) {
-        return 0;
+    if (r < 0 || !p->options.has_http) {
+        return r;
     }
+    p->explainer = explainer_new(snapshot_newest_config(p->snapshot));
     return http_server_new(p->loop, &p->options.http_address, routes, ARRAY_LEN(routes), &p->http,
                            err);
 }
@@ -173,7 +130,7 @@ static void on_credentials(void *data, const struct err *err)
 
 static int open_etcd(struct program *p, struct err *err)
 {
-    const struct options *o = &p->options;
+    const struct options *o = &p->flags;
     const struct etcd_config config = {
         .loop = p->loop,
         .endpoints = o->machines,
@@ -188,85 +145,96 @@ static int open_etcd(struct program *p, struct err *err)
     return r == ERR_USAGE ? err_wrap(err, r, "flag -machines") : r;
 }
 
-/* The TCP address first: it is not shared, so a second skydns on the same address fails here. */
 static int open_all(struct program *p, struct err *err)
 {
-    int r = open_resolver(p, err);
+    int r = answering_open(&p->options, p->snapshot, &p->answering, err);
+    return r == 0 ? open_http(p, err) : r;
+}
+
+static void on_document(void *data, struct slice value)
+{
+    struct program *p = data;
+    live_config_take(p->live, value);
+}
+
+static void on_config(void *data, const struct options *before, const struct options *now)
+{
+    struct program *p = data;
+    bool same = before->domain_count == now->domain_count;
+    for (size_t i = 0; same && i < now->domain_count; i++) {
+        same = dname_equal(&before->domains[i], &now->domains[i]);
+    }
+    if (p->sync) { /* else the start is under way, and will see it */
+        store_sync_set_default_ttl(p->sync, now->ttl_s);
+    }
+    if (!same && p->sync && store_sync_is_ready(p->sync)) {
+        log_ready(p);
+    }
+    if (!options_same_upstream(before, now)) {
+        answering_set_nameservers(p->answering, now);
+    }
+}
+
+/* What the program is opened with is settled first: by the flags, and by etcd if it is there. */
+static int settle_config(struct program *p, struct err *err)
+{
+    const struct live_config_config config = {
+        .loop = p->loop,
+        .flags = &p->flags,
+        .snapshot = p->snapshot,
+        .resolv_conf = "/etc/resolv.conf",
+        .changed = on_config,
+        .data = p,
+    };
+    p->live = live_config_new(&config);
+    int r = open_etcd(p, err);
     if (r == 0) {
-        r = open_udp(p, err);
+        live_config_read(p->live, p->etcd);
+        r = live_config_begin(p->live, err);
     }
     if (r == 0) {
-        r = open_http(p, err);
-    }
-    if (r == 0) {
-        r = open_etcd(p, err);
+        p->options = *live_config_options(p->live);
+        p->is_settled = true;
     }
     return r;
 }
 
 /* ---- Running ---- */
 
-/* Signals stay with the main thread: those made here block them. */
-static int start_threads(struct program *p, struct err *err)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* cannot fail with these arguments */
-    int r = resolver_start(p->resolver, err);
-    for (unsigned i = 0; i < p->options.workers && r == 0; i++) {
-        const struct worker_config config = {
-            .index = i,
-            .udp = p->lanes[i].udp,
-            .engine = p->lanes[i].engine,
-            .reader = snapshot_reader_new(p->snapshot),
-            .resolver = p->resolver,
-            .verbose = p->options.verbose,
-        };
-        r = worker_start(&config, &p->workers[i], err);
-    }
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* the same */
-    return r;
-}
-
-/* What has arrived is answered; then the threads end, the workers before the resolver that they
- * hand queries to. */
-static void stop_threads(struct program *p)
-{
-    struct resolver_sums late;
-    struct query_sums counts = {0};
-    for (unsigned i = 0; i < p->options.workers; i++) {
-        udp_server_stop(p->lanes[i].udp);
-    }
-    for (unsigned i = 0; i < p->options.workers; i++) {
-        if (p->workers[i]) {
-            worker_join(p->workers[i]);
-            worker_sums_add(p->workers[i], &counts);
-        }
-    }
-    resolver_stop(p->resolver);
-    resolver_sums(p->resolver, &late);
-    log_info("stopped", LOG_INT("udp_queries", (int64_t)counts.queries),
-             LOG_INT("answered", (int64_t)counts.answered),
-             LOG_INT("deferred", (int64_t)counts.deferred),
-             LOG_INT("refused", (int64_t)counts.refused),
-             LOG_INT("unsent", (int64_t)(counts.unsent + late.udp.unsent)),
-             LOG_INT("tcp_queries", (int64_t)late.tcp.queries));
-}
-
 static void on_signal(struct ev_loop *loop, ev_signal *watcher, int revents)
 {
+    struct program *p = watcher->data;
     (void)revents;
+    p->is_stopping = true;
     log_info("stopping", LOG_STR("signal", watcher->signum == SIGINT ? "INT" : "TERM"));
     ev_break(loop, EVBREAK_ALL);
+}
+
+static void on_hangup(struct ev_loop *loop, ev_signal *watcher, int revents)
+{
+    const struct program *p = watcher->data;
+    (void)loop;
+    (void)revents;
+    if (p->is_settled) {
+        live_config_reload(p->live);
+        answering_set_nameservers(p->answering, live_config_options(p->live)); /* perhaps mended */
+    }
+}
+
+static void watch_signal(struct program *p, ev_signal *watcher,
+                         void (*cb)(struct ev_loop *, ev_signal *, int), int number)
+{
+    ev_signal_init(watcher, cb, number);
+    watcher->data = p;
+    ev_signal_start(p->loop, watcher);
 }
 
 static void watch_signals(struct program *p)
 {
     (void)signal(SIGPIPE, SIG_IGN); /* a peer that went is an error of its write */
-    ev_signal_init(&p->on_term, on_signal, SIGTERM);
-    ev_signal_start(p->loop, &p->on_term);
-    ev_signal_init(&p->on_int, on_signal, SIGINT);
-    ev_signal_start(p->loop, &p->on_int);
+    watch_signal(p, &p->on_term, on_signal, SIGTERM);
+    watch_signal(p, &p->on_int, on_signal, SIGINT);
+    watch_signal(p, &p->on_hup, on_hangup, SIGHUP);
 }
 
 static const char *current_endpoint(const void *etcd)
@@ -287,66 +255,83 @@ static void watch_etcd(struct program *p)
 
 static int run(struct program *p, struct err *err)
 {
+    char domain[DNAME_TEXT_MAX];
+    (void)dname_to_text(&p->options.domains[0], domain);
     const struct store_sync_config config = {.loop = p->loop,
                                              .etcd = p->etcd,
                                              .snapshot = p->snapshot,
                                              .path_prefix = p->options.path_prefix,
                                              .followed = &p->followed,
-                                             .default_ttl_s = DEFAULT_TTL_S,
+                                             .default_ttl_s = p->options.ttl_s,
+                                             .domain = domain,
+                                             .stale_max_ms = p->options.stale_max_ms,
+                                             .on_config = on_document,
                                              .on_ready = on_ready,
                                              .data = p};
-    watch_signals(p);
-    int r = start_threads(p, err);
+    int r = answering_start(p->answering, err);
     if (r == 0) {
+        live_config_opened(p->live);
+        if (p->prometheus) {
+            log_prometheus(&p->options);
+        }
         log_info("skydns started", LOG_STR("version", version_string),
                  LOG_INT("workers", p->options.workers), LOG_STR("machines", p->options.machines));
         watch_etcd(p);
         p->sync = store_sync_start(&config);
+        unsigned worker_count;
+        struct worker *const *workers = answering_workers(p->answering, &worker_count);
         p->status = (struct metrics_sources){
             .start_s = p->start_s,
+            .skydns_prefix = p->skydns_prefix,
+            .snapshot = p->snapshot,
+            .explainer = p->explainer,
             .etcd = p->etcd,
             .outage = &p->outage,
             .followed = &p->followed,
             .sync = p->sync,
-            .resolver = p->resolver,
-            .workers = p->workers,
-            .worker_count = p->options.workers,
+            .resolver = answering_resolver(p->answering),
+            .workers = workers,
+            .worker_count = worker_count,
         };
-        ev_run(p->loop, 0);
+        if (!p->is_stopping) {
+            ev_run(p->loop, 0);
+        }
     }
     /* A second signal ends the program at once. */
     ev_signal_stop(p->loop, &p->on_term);
     ev_signal_stop(p->loop, &p->on_int);
-    stop_threads(p);
+    answering_stop(p->answering);
     return r;
 }
 
 static void close_all(struct program *p)
 {
     http_server_free(p->http);
+    http_server_free(p->prometheus);
+    free(p->skydns_prefix);
+    explainer_free(p->explainer);
     store_sync_stop(p->sync);
     if (p->sync) {
         outage_fini(&p->outage);
     }
     etcd_free(p->etcd);
-    resolver_free(p->resolver);
-    engine_free(p->resolver_engine);
-    for (unsigned i = 0; i < p->options.workers; i++) {
-        worker_free(p->workers[i]);
-        udp_server_free(p->lanes[i].udp);
-        engine_free(p->lanes[i].engine);
-    }
+    answering_free(p->answering);
+    live_config_free(p->live);
     snapshot_free(p->snapshot);
     ev_loop_destroy(p->loop);
 }
 
-static int parse_options(int argc, char **argv, struct options *options, struct err *err)
+static void log_ignored(const struct flag_strings *ignored)
 {
-    int r = options_parse(argc, argv, options, err);
-    if (r == 0 && !options->version && options->nameserver_count == 0) {
-        r = options_read_resolv_conf(options, "/etc/resolv.conf", err);
+    struct buf names;
+    buf_init(&names, IGNORED_NAMES_MAX);
+    for (size_t i = 0; i < ignored->count; i++) {
+        buf_printf(&names, "%s%s", i ? " " : "", ignored->items[i]);
     }
-    return r;
+    if (ignored->count > 0) {
+        log_warn("accepted, but without effect", LOG_STR("settings", buf_cstr(&names)));
+    }
+    buf_fini(&names);
 }
 
 static int fail(const struct err *err)
@@ -360,32 +345,29 @@ int main(int argc, char **argv)
     static struct program program;
     struct program *p = &program;
     struct err err = {0};
-    int r = parse_options(argc, argv, &p->options, &err);
+    int r = options_parse(argc, argv, &p->flags, &err);
     if (r != 0) {
         return r == FLAGS_HELP ? 0 : fail(&err);
     }
-    if (p->options.version) {
+    if (p->flags.version) {
         printf("skydns server version: %s\n", version_string);
         return 0;
     }
+    if (*p->flags.explain) {
+        r = explain_client(&p->flags.http_address, p->flags.explain, p->flags.explain_type, &err);
+        return r == 0 ? 0 : fail(&err);
+    }
+    log_set_format((enum log_format)p->flags.log_format);
     record_json_use_xalloc();
-    p->engine_config = (struct engine_config){
-        .domain = p->options.domain,
-        .hostmaster = p->options.hostmaster,
-        .local = p->options.local,
-        .ttl_s = DEFAULT_TTL_S,
-        .min_ttl_s = DEFAULT_MIN_TTL_S,
-        .priority = DEFAULT_PRIORITY,
-        .max_udp_size = p->options.max_udp_size,
-        .round_robin = p->options.round_robin,
-        .no_rec = p->options.no_rec,
-        .has_nameservers = p->options.nameserver_count > 0,
-        .ndots = p->options.ndots,
-    };
     p->start_s = clock_wall_s();
     p->loop = ev_default_loop(EVFLAG_AUTO);
     p->snapshot = snapshot_new();
-    r = open_all(p, &err);
+    watch_signals(p);
+    log_ignored(&p->flags.ignored);
+    r = settle_config(p, &err);
+    if (r == 0) {
+        r = open_all(p, &err);
+    }
     if (r == 0) {
         r = run(p, &err);
     }

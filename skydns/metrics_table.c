@@ -73,6 +73,19 @@ static void write_resolver(struct metrics_page *page, const struct resolver_sums
                     "Of these two, the ones that no nameserver answered, or that could not be "
                     "sent.",
                     sums->failures);
+    metrics_counter(page, "recursion_refused_total",
+                    "Queries about other domains from clients that -allow-recursion leaves out.",
+                    sums->not_allowed);
+    metrics_counter(page, "forwards_shared_total",
+                    "Questions that waited for the reply to the same one under way.", sums->shared);
+    metrics_counter(page, "forward_tcp_retries_total",
+                    "Truncated replies of nameservers asked for again over TCP.",
+                    sums->tcp_retries);
+    metrics_gauge(page, "nameservers", "Nameservers that other names are forwarded to.",
+                  (double)sums->nameservers);
+    metrics_gauge(page, "nameservers_dead",
+                  "Of them, the ones that do not answer or lead back here.",
+                  (double)sums->nameservers_dead);
     metrics_gauge(page, "forwards_waiting", "Questions that nameservers have not answered yet.",
                   (double)sums->waiting);
     metrics_gauge(page, "deferred_in_hand", "Deferred queries that wait for their answer.",
@@ -85,14 +98,28 @@ static void write_resolver(struct metrics_page *page, const struct resolver_sums
 static void write_store(struct metrics_page *page, const struct store_sync_counts *counts)
 {
     metrics_gauge(page, "store_records", "Records held.", (double)counts->keys);
+    metrics_gauge(page, "store_holds_old",
+                  "1 while records of an etcd that lost its data are answered, since it is not "
+                  "known to be complete again.",
+                  counts->mirror.is_holding_old);
     metrics_gauge(page, "store_revision",
                   "etcd's revision of the version that is answered from; changes that change no "
                   "record make no version.",
                   (double)counts->published_revision);
     metrics_counter(page, "store_versions_total", "Versions published.", counts->published);
+    metrics_gauge(page, "keys_broken",
+                  "Keys and values that cannot be answered from now, as /cache lists them; at most "
+                  "10,000 are remembered.",
+                  (double)counts->broken);
     metrics_counter(page, "keys_skipped_total",
                     "Keys and values that could not be understood, each time one came.",
                     counts->skipped);
+    metrics_gauge(page, "leases", "etcd leases of the records held.",
+                  (double)counts->leases.leases);
+    metrics_counter(page, "lease_questions_total", "Times etcd was asked what a lease has left.",
+                    counts->leases.questions);
+    metrics_counter(page, "lease_failures_total", "Of these, without an answer.",
+                    counts->leases.failures);
 }
 
 void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
@@ -105,7 +132,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
         .etcd = sources->etcd,
         .outage = sources->outage,
         .followed = sources->followed,
-        .mirror = {.reads = {store.reads}, .revision = store.revision},
+        .mirror = store.mirror,
     };
     resolver_sums(sources->resolver, &resolver);
     transports[0].sums = resolver.udp;
@@ -120,4 +147,8 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_store(&page, &store);
     write_queries(&page, transports);
     write_resolver(&page, &resolver);
+    if (sources->skydns_prefix) {
+        skydns_sums_join(&transports[0].sums.skydns, &transports[1].sums.skydns);
+        skydns_metrics_write(&transports[0].sums.skydns, sources->skydns_prefix, out);
+    }
 }

@@ -11,9 +11,11 @@
 #include "common/metrics.h"
 
 struct etcd;
+struct explainer;
 struct outage;
 struct outage_source;
 struct resolver;
+struct snapshot;
 struct store_sync;
 struct worker;
 
@@ -27,6 +29,9 @@ struct metrics_sources {
     const struct resolver *resolver;
     struct worker *const *workers;
     size_t worker_count;
+    const char *skydns_prefix; /* of SkyDNS's own metrics; NULL: not wanted */
+    const struct snapshot *snapshot;
+    struct explainer *explainer; /* NULL without HTTP */
 };
 
 /* Appends the page. */

@@ -1,16 +1,21 @@
 #include "skydns/options.h"
 
-#include <errno.h>
-#include <sched.h>
-#include <stdio.h>
+#include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
 #include "common/flags.h"
+#include "common/log.h"
+#include "common/xalloc.h"
+#include "skydns/cpu_limit.h"
+#include "skydns/option_values.h"
 
 /* The smallest payload every resolver must take (RFC 1035 4.2.1), and the largest that RFC 6891
  * 6.2.5 suggests anybody should offer. */
 enum { UDP_SIZE_MIN = 512, UDP_SIZE_MAX = 4096 };
+
+/* Ample for a writer to start and write everything again. */
+enum { STALE_MAX_MS_DEFAULT = 5 * 60 * 1000 };
 
 /* More labels than a name can have, so that "forward nothing" can be said. */
 enum { NDOTS_MAX = DNAME_LABELS_MAX + 1 };
@@ -21,19 +26,17 @@ enum { ETCD_TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
 /* The flags as typed; what is text here is checked one by one afterwards. */
 struct raw {
     const char *machines, *address, *domain, *hostmaster, *local, *path_prefix, *nameservers,
-        *http_address;
+        *http_address, *reverse_zones, *dnssec, *allow_recursion;
     int64_t ndots, rtimeout_ms, etcd_timeout_ms, workers, max_udp_size;
+    int schema, pods, any;
+    bool stubzones;
+    struct flag_strings arguments;
 };
 
 static int64_t default_workers(void)
 {
-    cpu_set_t usable;
-    CPU_ZERO(&usable);
-    if (sched_getaffinity(0, sizeof(usable), &usable) < 0) {
-        return 1;
-    }
-    int count = CPU_COUNT(&usable);
-    return count < 1 ? 1 : count > OPTIONS_WORKERS_DEFAULT ? OPTIONS_WORKERS_DEFAULT : count;
+    unsigned limit = cpu_limit();
+    return limit > OPTIONS_WORKERS_DEFAULT ? OPTIONS_WORKERS_DEFAULT : limit;
 }
 
 static int parse_flags(int argc, char *const *argv, struct options *o, struct raw *raw,
@@ -54,12 +57,18 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"password-file", FLAG_STRING, &o->password_file,
          .help = "file with its password, read again when etcd refuses the old one"},
         {"addr", FLAG_STRING, &raw->address, .env = "SKYDNS_ADDR",
-         .help = "IP:port to answer on, UDP and TCP"},
+         .help = "comma-separated IP:port to answer on, UDP and TCP"},
+        {"systemd", FLAG_BOOL, &o->systemd, .env = "SKYDNS_SYSTEMD",
+         .help = "answer on the sockets that systemd passes instead"},
         {"domain", FLAG_STRING, &raw->domain, .env = "SKYDNS_DOMAIN",
-         .help = "the domain whose names are in etcd"},
+         .help = "the domain whose names are in etcd; several with commas"},
         {"path-prefix", FLAG_STRING, &raw->path_prefix, .env = "SKYDNS_PATH_PREFIX",
          .help = "first component of the keys in etcd"},
-        {"hostmaster", FLAG_STRING, &raw->hostmaster, .help = "mail address in the SOA record"},
+        {"stale-max", FLAG_DURATION_MS, &o->stale_max_ms,
+         .help =
+             "how long records are answered that an etcd which lost its data lacks; 0: no limit"},
+        {"hostmaster", FLAG_STRING, &raw->hostmaster,
+         .help = "mail address in the SOA record; empty: hostmaster@<domain>"},
         {"local", FLAG_STRING, &raw->local,
          .help = "the name that local.dns.<domain> is answered for; none: off"},
         {"nameservers", FLAG_STRING, &raw->nameservers, .env = "SKYDNS_NAMESERVERS",
@@ -67,12 +76,30 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
                  "/etc/resolv.conf"},
         {"ns-rotate", FLAG_BOOL, &o->ns_rotate,
          .help = "begin with another nameserver each time; false: always with the first"},
+        {"mix-case", FLAG_BOOL, &o->random_case,
+         .help = "ask nameservers with random capitals, which their replies must repeat (0x20)"},
+        {"allow-recursion", FLAG_STRING, &raw->allow_recursion,
+         .help = "comma-separated networks of the clients whose other names are forwarded, all or "
+                 "none; not given: private ones and those of the host's interfaces"},
         {"no-rec", FLAG_BOOL, &o->no_rec, .help = "never forward: SERVFAIL for other names"},
         {"ndots", FLAG_INT, &raw->ndots, .env = "SKYDNS_NDOTS", .min = 0, .max = NDOTS_MAX,
          .help = "names with fewer labels are not forwarded"},
         {"rtimeout", FLAG_DURATION_MS, &raw->rtimeout_ms, .min = 1, .max = 60000,
-         .help = "how long to wait for one nameserver"},
+         .help = "how long to wait for one nameserver; all of them have twice that"},
         {"round-robin", FLAG_BOOL, &o->round_robin, .help = "shuffle the addresses of an answer"},
+        {"schema", FLAG_CHOICE, &raw->schema, .choices = ENGINE_SCHEMA_CHOICES,
+         .help = "skydns: a name stands for all records below it, and * for any label; kubernetes: "
+                 "what Kubernetes' DNS specification 1.1.0 says"},
+        {"pods", FLAG_CHOICE, &raw->pods, .choices = ENGINE_PODS_CHOICES,
+         .help = "names of pods exist when etcd has them (verified), when they say an address "
+                 "(insecure), or never (disabled)"},
+        {"reverse-zones", FLAG_STRING, &raw->reverse_zones,
+         .help = "comma-separated networks like 10.96.0.0/12 whose reverse names are never "
+                 "forwarded"},
+        {"chaos", FLAG_BOOL, &o->chaos,
+         .help = "answer version.bind and the like in class CHAOS; false: refuse"},
+        {"any", FLAG_CHOICE, &raw->any, .choices = "refused|hinfo",
+         .help = "questions for ANY are refused, or answered with one record (hinfo, RFC 8482)"},
         {"max-udp-size", FLAG_INT, &raw->max_udp_size, .min = UDP_SIZE_MIN, .max = UDP_SIZE_MAX,
          .help = "largest UDP reply, whatever the client offers"},
         {"workers", FLAG_INT, &raw->workers, .min = 1, .max = OPTIONS_WORKERS_MAX,
@@ -82,8 +109,19 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"etcd-timeout", FLAG_DURATION_MS, &raw->etcd_timeout_ms, .min = 1,
          .max = ETCD_TIMEOUT_MAX_MS,
          .help = "etcd away for longer is logged as an error and shows in /readiness?strict"},
+        {"dnssec", FLAG_STRING, &raw->dnssec, .help = "not supported yet, refused"},
+        {"stubzones", FLAG_BOOL, &raw->stubzones, .help = "not supported yet, refused"},
+        {"rcache", FLAG_IGNORED_STRING, &o->ignored,
+         .help = "accepted, changes nothing: answers come from memory"},
+        {"rcache-ttl", FLAG_IGNORED_STRING, &o->ignored, .help = "accepted, changes nothing"},
+        {"scache", FLAG_IGNORED_STRING, &o->ignored, .help = "accepted, changes nothing"},
+        {"discover", FLAG_IGNORED_BOOL, &o->ignored, .help = "accepted, changes nothing"},
+        {"explain", FLAG_STRING, &o->explain,
+         .help = "ask the skydns that runs at -http-addr why NAME [TYPE] is answered as it is"},
         {"etcd3", FLAG_IGNORED_BOOL, .help = "accepted; the v3 API is always used"},
         {"verbose", FLAG_BOOL, &o->verbose, .help = "log each query"},
+        {"log-format", FLAG_CHOICE, &o->log_format, .choices = LOG_FORMAT_CHOICES,
+         .help = "log lines of text, or JSON objects"},
         {"version", FLAG_BOOL, &o->version, .help = "print the version and exit"},
     };
     const struct flags flags = {
@@ -91,58 +129,13 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         .summary = "answers DNS queries from the records in etcd",
         .table = table,
         .count = ARRAY_LEN(table),
+        .arguments = &raw->arguments,
     };
     int r = flags_parse(&flags, argc, argv, err);
     if (r == FLAGS_HELP) {
         flags_print_help(&flags);
     }
     return r;
-}
-
-static int check_domain(struct options *o, const char *text, struct err *err)
-{
-    if (!dname_from_text(slice_str(text), &o->domain) || dname_label_count(&o->domain) == 0) {
-        return err_set(err, ERR_USAGE, "flag -domain: `%s`: expected a domain like cluster.local.",
-                       text);
-    }
-    dname_lower(&o->domain);
-    return 0;
-}
-
-/* The first `@` becomes a dot, as in zone files. */
-static int check_hostmaster(struct options *o, const char *text, struct err *err)
-{
-    char name[DNAME_TEXT_MAX];
-    size_t len = strlen(text);
-    bool ok = len > 0 && len < sizeof(name);
-    if (ok) {
-        memcpy(name, text, len + 1);
-        char *at = memchr(name, '@', len);
-        if (at) {
-            *at = '.';
-        }
-        ok = dname_from_text(slice_of(name, len), &o->hostmaster);
-    }
-    if (!ok) {
-        return err_set(err, ERR_USAGE,
-                       "flag -hostmaster: `%s`: expected a mail address like "
-                       "hostmaster@cluster.local",
-                       text);
-    }
-    return 0;
-}
-
-static int check_local(struct options *o, const char *text, struct err *err)
-{
-    if (*text == '\0') {
-        return 0;
-    }
-    if (!dname_from_text(slice_str(text), &o->local)) {
-        return err_set(err, ERR_USAGE, "flag -local: `%s`: expected a name like a.skydns.local.",
-                       text);
-    }
-    dname_lower(&o->local);
-    return 0;
 }
 
 static int check_path_prefix(struct options *o, const char *text, struct err *err)
@@ -156,40 +149,18 @@ static int check_path_prefix(struct options *o, const char *text, struct err *er
     return 0;
 }
 
-/* Items are IP:port; empty ones (a trailing comma) are left out. */
-static int check_nameservers(struct options *o, const char *list, struct err *err)
+/* The only argument is the type behind -explain NAME. */
+static int check_explain(struct options *o, const struct raw *raw, struct err *err)
 {
-    while (*list) {
-        size_t len = strcspn(list, ",");
-        char item[ADDR_TEXT_MAX];
-        struct err reason;
-        if (len >= sizeof(item)) {
-            return err_set(err, ERR_USAGE, "flag -nameservers: `%.*s`: expected IP:port", (int)len,
-                           list);
-        }
-        memcpy(item, list, len);
-        item[len] = '\0';
-        list += len + (list[len] == ',');
-        if (len == 0) {
-            continue;
-        }
-        if (o->nameserver_count == OPTIONS_NAMESERVERS_MAX) {
-            return err_set(err, ERR_USAGE, "flag -nameservers: more than %d servers",
-                           OPTIONS_NAMESERVERS_MAX);
-        }
-        if (addr_parse(item, &o->nameservers[o->nameserver_count], &reason) < 0) {
-            return err_set(err, ERR_USAGE, "flag -nameservers: %s", reason.msg);
-        }
-        o->nameserver_count++;
+    size_t allowed = *o->explain ? 1 : 0;
+    if (raw->arguments.count > allowed) {
+        return err_set(err, ERR_USAGE, "unexpected argument `%s`: expected a flag like -machines",
+                       raw->arguments.items[allowed]);
     }
-    return 0;
-}
-
-static int check_address(const char *flag, const char *text, struct addr *ret, struct err *err)
-{
-    struct err reason;
-    if (addr_parse(text, ret, &reason) < 0) {
-        return err_set(err, ERR_USAGE, "flag -%s: %s", flag, reason.msg);
+    o->explain_type = raw->arguments.count ? raw->arguments.items[0] : "";
+    if (*o->explain && !*raw->http_address) {
+        return err_set(err, ERR_USAGE,
+                       "flag -explain: expected -http-addr of the skydns to ask with it");
     }
     return 0;
 }
@@ -211,31 +182,116 @@ static int check_credentials(const struct options *o, struct err *err)
     return 0;
 }
 
-static int check(struct options *o, const struct raw *raw, struct err *err)
+/* Puts the flag in front of what is wrong with its value. */
+static int name_flag(int status, const char *flag, struct err *err)
 {
-    int r = check_credentials(o, err);
+    return status == 0 ? 0 : err_wrap(err, status, "flag -%s", flag);
+}
+
+static int check_names(struct options *o, const struct raw *raw, struct err *err)
+{
+    int r = name_flag(option_domains(o, raw->domain, err), "domain", err);
     if (r == 0) {
-        r = check_address("addr", raw->address, &o->address, err);
+        r = name_flag(option_hostmaster(o, raw->hostmaster, err), "hostmaster", err);
     }
     if (r == 0) {
-        r = check_domain(o, raw->domain, err);
-    }
-    if (r == 0) {
-        r = check_hostmaster(o, raw->hostmaster, err);
-    }
-    if (r == 0) {
-        r = check_local(o, raw->local, err);
+        r = name_flag(option_local(o, raw->local, err), "local", err);
     }
     if (r == 0) {
         r = check_path_prefix(o, raw->path_prefix, err);
     }
+    return r;
+}
+
+static int check_addresses(struct options *o, const struct raw *raw, struct err *err)
+{
+    int r = name_flag(option_addresses(o, raw->address, err), "addr", err);
     if (r == 0) {
-        r = check_nameservers(o, raw->nameservers, err);
+        r = name_flag(option_nameservers(o, raw->nameservers, err), "nameservers", err);
+    }
+    if (r == 0) {
+        r = name_flag(option_reverse_zones(o, raw->reverse_zones, err), "reverse-zones", err);
+    }
+    if (r == 0) {
+        r = name_flag(recursion_init(&o->recursion, raw->allow_recursion, err), "allow-recursion",
+                      err);
     }
     if (r == 0 && *raw->http_address) {
-        r = check_address("http-addr", raw->http_address, &o->http_address, err);
+        r = name_flag(option_address(&o->http_address, raw->http_address, err), "http-addr", err);
         o->has_http = true;
     }
+    return r;
+}
+
+/* What SkyDNS had and this program has not yet: whoever asks for it must not believe to have it. */
+static int check_unsupported(const struct raw *raw, struct err *err)
+{
+    if (*raw->dnssec) {
+        return err_set(err, ERR_USAGE, "flag -dnssec: not supported yet");
+    }
+    if (raw->stubzones) {
+        return err_set(err, ERR_USAGE, "flag -stubzones: not supported yet");
+    }
+    return 0;
+}
+
+static const char *variable_or(const char *name, const char *if_unset)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : if_unset;
+}
+
+/* A Service named prometheus makes Kubernetes set PROMETHEUS_PORT=tcp://...: that is no port. */
+static void read_prometheus(struct options *o)
+{
+    const char *port = variable_or("PROMETHEUS_PORT", "");
+    unsigned number = 0;
+    size_t digits = strspn(port, "0123456789");
+    for (size_t i = 0; i < digits && number <= UINT16_MAX; i++) {
+        number = number * 10 + (unsigned)(port[i] - '0');
+    }
+    bool is_port = port[digits] == '\0' && number <= UINT16_MAX;
+    o->prometheus_port = is_port ? (uint16_t)number : 0;
+    if (!is_port && o->ignored.count < FLAG_STRINGS_MAX) {
+        o->ignored.items[o->ignored.count++] = "PROMETHEUS_PORT";
+    }
+    o->prometheus_path = variable_or("PROMETHEUS_PATH", "/metrics");
+    o->prometheus_namespace = variable_or("PROMETHEUS_NAMESPACE", "skydns");
+    o->prometheus_subsystem = variable_or("PROMETHEUS_SUBSYSTEM", "skydns");
+}
+
+/* Where SkyDNS pushed its counts to; /metrics is asked for them. */
+static void note_variables(struct options *o)
+{
+    static const char *const names[] = {"GRAPHITE_SERVER", "GRAPHITE_PREFIX", "STATHAT_USER"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value && o->ignored.count < FLAG_STRINGS_MAX) {
+            o->ignored.items[o->ignored.count++] = names[i];
+        }
+    }
+}
+
+static int check(struct options *o, const struct raw *raw, struct err *err)
+{
+    int r = check_explain(o, raw, err);
+    if (r == 0) {
+        r = check_credentials(o, err);
+    }
+    if (r == 0) {
+        r = check_unsupported(raw, err);
+    }
+    if (r == 0) {
+        r = check_names(o, raw, err);
+    }
+    if (r == 0) {
+        r = check_addresses(o, raw, err);
+    }
+    note_variables(o);
+    read_prometheus(o);
+    o->schema = (enum engine_schema)raw->schema;
+    o->pods = (enum engine_pods)raw->pods;
+    o->any_is_hinfo = raw->any == 1;
     o->machines = raw->machines;
     o->ndots = (unsigned)raw->ndots;
     o->rtimeout_ms = (uint32_t)raw->rtimeout_ms;
@@ -255,8 +311,14 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .username = "",
         .password = "",
         .password_file = "",
+        .explain = "",
         .ns_rotate = true,
         .round_robin = true,
+        .chaos = true,
+        .ttl_s = 3600,
+        .min_ttl_s = 60,
+        .priority = 10,
+        .stale_max_ms = STALE_MAX_MS_DEFAULT,
     };
     struct raw raw = {
         .machines = default_machines,
@@ -267,6 +329,9 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .path_prefix = "skydns",
         .nameservers = "",
         .http_address = "",
+        .reverse_zones = "",
+        .allow_recursion = "",
+        .dnssec = "",
         .ndots = 2,
         .rtimeout_ms = 2000,
         .etcd_timeout_ms = 10000,
@@ -286,55 +351,57 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     return r;
 }
 
-/* Adds the server of a line `nameserver ADDRESS`; other lines, and addresses that cannot be used
- * (an IPv6 zone), are passed over as the C library's resolver does. */
-static void take_resolv_line(struct options *o, const char *line)
+static bool same_addrs(const struct addr *a, size_t a_count, const struct addr *b, size_t b_count)
 {
-    static const char blanks[] = " \t\r\n";
-    static const char keyword[] = "nameserver";
-    struct ip ip;
-    line += strspn(line, blanks);
-    if (strncmp(line, keyword, sizeof(keyword) - 1) != 0) {
-        return;
+    for (size_t i = 0; i < a_count && i < b_count; i++) {
+        if (!addr_equal(&a[i], &b[i])) {
+            return false;
+        }
     }
-    line += sizeof(keyword) - 1;
-    size_t gap = strspn(line, blanks);
-    struct slice text = slice_of(line + gap, strcspn(line + gap, blanks));
-    if (gap == 0 || o->nameserver_count == OPTIONS_NAMESERVERS_MAX || !ip_parse(text, &ip)) {
-        return;
-    }
-    struct addr *server = &o->nameservers[o->nameserver_count++];
-    memset(server, 0, sizeof(*server));
-    if (ip.family_bytes == 4) {
-        server->v4.sin_family = AF_INET;
-        server->v4.sin_port = htons(53);
-        memcpy(&server->v4.sin_addr, ip.bytes, 4);
-        server->len = sizeof(server->v4);
-    } else {
-        server->v6.sin6_family = AF_INET6;
-        server->v6.sin6_port = htons(53);
-        memcpy(&server->v6.sin6_addr, ip.bytes, 16);
-        server->len = sizeof(server->v6);
-    }
+    return a_count == b_count;
 }
 
-int options_read_resolv_conf(struct options *options, const char *path, struct err *err)
+bool options_same_addresses(const struct options *a, const struct options *b)
 {
-    char line[512]; /* longer lines (search lists) are read in pieces that match nothing */
-    CLEANUP_FILE FILE *file = fopen(path, "re");
-    if (!file) {
-        if (errno == ENOENT) {
-            return 0;
-        }
-        int code = -errno;
-        return err_set(err, code, "read `%s`: %s; make it readable or set -nameservers", path,
-                       err_code_text(code));
+    return same_addrs(a->addresses, a->address_count, b->addresses, b->address_count);
+}
+
+bool options_same_nameservers(const struct options *a, const struct options *b)
+{
+    return same_addrs(a->nameservers, a->nameserver_count, b->nameservers, b->nameserver_count);
+}
+
+bool options_same_upstream(const struct options *a, const struct options *b)
+{
+    return options_same_nameservers(a, b) && a->ns_rotate == b->ns_rotate &&
+           a->rtimeout_ms == b->rtimeout_ms && a->ndots == b->ndots;
+}
+
+struct engine_config *options_engine_config(const struct options *o)
+{
+    struct engine_config *config = xcalloc(1, sizeof(*config));
+    *config = (struct engine_config){
+        .local = o->local,
+        .ttl_s = o->ttl_s,
+        .min_ttl_s = o->min_ttl_s,
+        .priority = o->priority,
+        .max_udp_size = o->max_udp_size,
+        .schema = o->schema,
+        .pods = o->pods,
+        .round_robin = o->round_robin,
+        .no_rec = o->no_rec,
+        .no_chaos = !o->chaos,
+        .any_is_hinfo = o->any_is_hinfo,
+        .has_nameservers = o->nameserver_count > 0,
+        .ndots = o->ndots,
+        .reverse_zone_count = o->reverse_zone_count,
+    };
+    memcpy(config->reverse_zones, o->reverse_zones, sizeof(config->reverse_zones));
+    for (size_t i = 0; i < o->domain_count; i++) {
+        const struct dname *hostmaster = o->hostmaster.len ? &o->hostmaster : NULL;
+        bool fits = engine_config_add_domain(config, &o->domains[i], hostmaster);
+        assert(fits); /* domains has as many places */
+        (void)fits;
     }
-    while (fgets(line, sizeof(line), file)) {
-        take_resolv_line(options, line);
-    }
-    if (ferror(file)) {
-        return err_set(err, -EIO, "read `%s` failed; set -nameservers", path);
-    }
-    return 0;
+    return config;
 }

@@ -1,5 +1,5 @@
-/* The command line of skydns: flags and their environment fallbacks, made into validated values.
- * Called by main() before any thread starts; pure but for the two calls that say what they read. */
+/* What skydns is told: flags and their environment fallbacks, made into validated values; the
+ * document in etcd is laid over them (config_doc.h). Main thread; pure but for what is said. */
 #ifndef SKYDNS_OPTIONS_H
 #define SKYDNS_OPTIONS_H
 
@@ -11,11 +11,16 @@
 #include "common/attributes.h"
 #include "common/dname.h"
 #include "common/err.h"
+#include "common/flags.h"
+#include "skydns/engine_config.h"
+#include "skydns/listen_socket.h"
+#include "skydns/recursion.h"
+#include "skydns/upstreams.h"
 
 enum {
-    OPTIONS_NAMESERVERS_MAX = 16, /* a resolv.conf has 3, a long -nameservers list a handful */
-    OPTIONS_WORKERS_MAX = 64,     /* above any machine's use for DNS; one socket and 0.2 MB each */
-    OPTIONS_WORKERS_DEFAULT = 8,  /* at most; fewer when there are fewer CPUs */
+    OPTIONS_NAMESERVERS_MAX = UPSTREAMS_MAX,
+    OPTIONS_WORKERS_MAX = 64,    /* above any machine's use for DNS; one socket and 0.2 MB each */
+    OPTIONS_WORKERS_DEFAULT = 8, /* at most; fewer when there are fewer CPUs */
 };
 
 struct options {
@@ -26,28 +31,53 @@ struct options {
     const char *username; /* empty: etcd is asked without one */
     const char *password;
     const char *password_file; /* empty: `password` counts */
-    struct addr address;
-    struct dname domain;     /* lower case */
-    struct dname hostmaster; /* of the SOA */
+    struct addr addresses[LISTEN_SOCKETS_MAX];
+    size_t address_count; /* at least one */
+    bool systemd;         /* the sockets come from systemd, the addresses do not count */
+    struct dname domains[ENGINE_ZONES_MAX]; /* lower case */
+    size_t domain_count;                    /* at least one */
+    struct dname hostmaster;                /* of the SOA; len 0: hostmaster.<domain> */
     struct dname local;      /* lower case; what local.dns.<domain> stands for; len 0: nothing */
     const char *path_prefix; /* one component, without slashes */
+    int64_t stale_max_ms;    /* 0 = no limit */
 
     struct addr nameservers[OPTIONS_NAMESERVERS_MAX];
     size_t nameserver_count;
     bool ns_rotate;
+    bool random_case;           /* of the names sent to them */
+    struct recursion recursion; /* who may ask about other domains */
     bool no_rec;
     unsigned ndots;
     uint32_t rtimeout_ms;
 
+    struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX];
+    size_t reverse_zone_count;
+
+    enum engine_schema schema;
+    enum engine_pods pods;
+    bool any_is_hinfo;
+    bool chaos;
+    uint32_t ttl_s; /* these three can be said in etcd alone */
+    uint32_t min_ttl_s;
+    uint16_t priority;
     bool round_robin;
     uint16_t max_udp_size;
     unsigned workers;
 
+    uint16_t prometheus_port; /* 0: off; SkyDNS's metrics are counted and served there */
+    const char *prometheus_path;
+    const char *prometheus_namespace;
+    const char *prometheus_subsystem;
     bool has_http;
     struct addr http_address;
     int64_t etcd_timeout_ms; /* etcd away for longer is an error; it is waited for all the same */
+    const char *explain;     /* a name to ask a running skydns about; "" = none */
+    const char *explain_type;
     bool verbose;
+    int log_format; /* enum log_format */
     bool version;
+
+    struct flag_strings ignored; /* flags and variables without effect */
 };
 
 /* 0; FLAGS_HELP when help was asked for (and printed); ERR_USAGE with a message that names the flag
@@ -56,8 +86,13 @@ struct options {
 int options_parse(int argc, char *const *argv, struct options *ret_options,
                   struct err *err) MUST_CHECK;
 
-/* The nameservers of a resolv.conf, port 53, when the command line named none. A file that does not
- * exist is no error and names none. */
-int options_read_resolv_conf(struct options *options, const char *path, struct err *err) MUST_CHECK;
+bool options_same_addresses(const struct options *a, const struct options *b);
+
+/* The same nameservers, asked in the same way. */
+bool options_same_nameservers(const struct options *a, const struct options *b);
+bool options_same_upstream(const struct options *a, const struct options *b);
+
+/* What the threads that answer need of it; one block of memory, the caller's. */
+struct engine_config *options_engine_config(const struct options *options);
 
 #endif

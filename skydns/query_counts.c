@@ -1,5 +1,7 @@
 #include "skydns/query_counts.h"
 
+#include <stdlib.h>
+
 #include "common/cursor.h"
 
 /* An OPT without options: root name, type, size, extended rcode, version, flags, length. */
@@ -20,6 +22,17 @@ bool query_counts_is_badvers(const uint8_t *reply, size_t len)
     return is_opt && reader_u8(&r) == DNS_RCODE_BADVERS >> 4;
 }
 
+void query_counts_init(struct query_counts *counts, bool want_skydns)
+{
+    *counts = (struct query_counts){.skydns = want_skydns ? skydns_counts_new() : NULL};
+}
+
+void query_counts_fini(struct query_counts *counts)
+{
+    free(counts->skydns);
+    counts->skydns = NULL;
+}
+
 void query_sums_add(struct query_sums *sums, const struct query_counts *counts)
 {
     struct query_sums now = {
@@ -38,6 +51,7 @@ void query_sums_add(struct query_sums *sums, const struct query_counts *counts)
     for (size_t i = 0; i < QUERY_RCODES; i++) {
         sums->rcodes[i] += counter_get(&counts->rcodes[i]);
     }
+    skydns_sums_add(&sums->skydns, counts->skydns);
 }
 
 const char *query_rcode_name(size_t rcode)

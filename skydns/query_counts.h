@@ -10,8 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/clock.h"
 #include "common/dns.h"
 #include "common/metrics.h"
+#include "skydns/skydns_metrics.h"
 
 /* The four bits of the header (RFC 1035 4.1.1), and BADVERS, whose upper bits are in OPT. */
 enum { QUERY_RCODES = DNS_RCODE_BADVERS + 1 };
@@ -27,7 +29,12 @@ struct query_counts {
     struct counter unsent;               /* UDP replies that the kernel did not take */
     struct counter truncated;            /* replies with TC */
     struct counter rcodes[QUERY_RCODES]; /* replies, late ones too */
+    struct skydns_counts *skydns;        /* owned; NULL: nobody asks for them */
 };
+
+/* Before the thread starts; with SkyDNS's own metrics, or without. */
+void query_counts_init(struct query_counts *counts, bool want_skydns);
+void query_counts_fini(struct query_counts *counts);
 
 /* A reply with nothing in it: may it say BADVERS in a bare OPT? */
 bool query_counts_is_badvers(const uint8_t *reply, size_t len);
@@ -47,6 +54,17 @@ static inline void query_counts_reply(struct query_counts *counts, const uint8_t
         rcode = DNS_RCODE_BADVERS;
     }
     counter_add(&counts->rcodes[rcode], 1);
+    if (counts->skydns) {
+        skydns_counts_reply(counts->skydns, reply, len);
+    }
+}
+
+/* A query that is answered by this thread; query_counts_reply comes when it is. */
+static inline void query_counts_begin(struct query_counts *counts)
+{
+    if (counts->skydns) {
+        skydns_counts_begin(counts->skydns, clock_monotonic_us(), false);
+    }
 }
 
 /* A reading, or the sum of several. */
@@ -59,6 +77,7 @@ struct query_sums {
     uint64_t unsent;
     uint64_t truncated;
     uint64_t rcodes[QUERY_RCODES];
+    struct skydns_sums skydns;
 };
 
 /* Any thread. */

@@ -5,27 +5,9 @@
 #include "common/attributes.h"
 #include "common/cursor.h"
 #include "common/log.h"
+#include "skydns/rr_text.h"
 
-enum { HEADER_LEN = 12, SHORT_TEXT_MAX = sizeof("TYPE65535") };
-
-static const char *type_text(uint16_t type, char out[SHORT_TEXT_MAX])
-{
-    static const struct {
-        uint16_t type;
-        const char *text;
-    } names[] = {
-        {1, "A"},     {2, "NS"},     {5, "CNAME"},  {6, "SOA"},    {12, "PTR"}, {15, "MX"},
-        {16, "TXT"},  {28, "AAAA"},  {33, "SRV"},   {35, "NAPTR"}, {43, "DS"},  {48, "DNSKEY"},
-        {64, "SVCB"}, {65, "HTTPS"}, {252, "AXFR"}, {255, "ANY"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (names[i].type == type) {
-            return names[i].text;
-        }
-    }
-    (void)snprintf(out, SHORT_TEXT_MAX, "TYPE%u", type); /* RFC 3597; always fits */
-    return out;
-}
+enum { HEADER_LEN = 12, SHORT_TEXT_MAX = sizeof("RCODE255") };
 
 static const char *rcode_text(uint8_t rcode, char out[SHORT_TEXT_MAX])
 {
@@ -40,7 +22,7 @@ static const char *rcode_text(uint8_t rcode, char out[SHORT_TEXT_MAX])
 
 void query_log(const struct engine_query *query, const uint8_t *reply, size_t reply_len)
 {
-    char name_text[DNAME_TEXT_MAX], client[ADDR_TEXT_MAX], type[SHORT_TEXT_MAX];
+    char name_text[DNAME_TEXT_MAX], client[ADDR_TEXT_MAX], type[RR_TYPE_TEXT_MAX];
     char rcode[SHORT_TEXT_MAX];
     struct dname name;
     struct reader r = reader_of(query->wire, query->len);
@@ -48,7 +30,7 @@ void query_log(const struct engine_query *query, const uint8_t *reply, size_t re
     bool readable = !r.failed && dname_read(&r, &name);
     uint16_t qtype = reader_u16(&r);
     log_info("query", LOG_STR("name", readable ? dname_to_text(&name, name_text) : NULL),
-             LOG_STR("type", r.failed ? NULL : type_text(qtype, type)),
+             LOG_STR("type", r.failed ? NULL : rr_type_text(qtype, type)),
              LOG_STR("client", addr_format(query->client, client)),
              LOG_STR("transport", query->transport == ENGINE_TCP ? "tcp" : "udp"),
              LOG_STR("rcode", reply_len < HEADER_LEN ? NULL : rcode_text(reply[3] & 0xf, rcode)));

@@ -1,278 +1,32 @@
-#include "skydns/resolver.h"
-
-#include <ev.h>
-#include <pthread.h>
+/* The thread, what comes in through the rings and over TCP, and the end. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/xalloc.h"
-#include "skydns/deferred.h"
-#include "skydns/engine.h"
-#include "skydns/external.h"
 #include "skydns/forwarder.h"
+#include "skydns/loop_check.h"
 #include "skydns/query_log.h"
-#include "skydns/rng.h"
+#include "skydns/resolver_internal.h"
 #include "skydns/snapshot.h"
 #include "skydns/tcp_server.h"
-#include "skydns/udp_server.h"
 
 /* Queries taken from each ring before the loop turns: TCP and timers want their turn, too. */
 enum { TAKES_A_TURN = 64 };
 
-/* The external questions of one query, and what came back so far. */
-struct lookup {
-    struct deferred *deferred;
-    size_t waiting; /* questions without an outcome yet */
-    size_t count;
-    struct lookup_item {
-        struct lookup *lookup;
-        struct external_question question;
-        uint8_t *reply; /* owned; NULL when none came (yet) */
-        size_t len;
-    } items[];
-};
-
-TAILQ_HEAD(deferred_list, deferred);
-
-/* Written by the resolver's thread, read by others. */
-struct resolver_counts {
-    struct query_counts udp;
-    struct query_counts tcp;
-    struct counter forwarded;
-    struct counter lookups;
-    struct counter failures;
-    struct counter waiting;
-    struct counter in_hand;
-    struct counter connections;
-};
-
-struct resolver {
-    struct resolver_counts counts;
-    struct resolver_config config;
-    struct ev_loop *loop;
-    pthread_t thread;
-    bool started;
-    bool draining;
-    ev_async wake; /* something is in a ring */
-    ev_async stop;
-    ev_timer drain_timer;
-    ev_check check;
-    ev_prepare prepare;
-    struct tcp_server *tcp;
-    struct forwarder *forwarder;
-    struct deferred_ring **rings; /* the workers', then the TCP server's */
-    bool rings_pending;           /* the last turn may have left something in one */
-
-    bool entered;              /* from check to prepare: while callbacks run */
-    const struct store *store; /* then: the version of this turn */
-    struct deferred_list in_hand;
-    struct deferred *walks[RESOLVER_WALKS_MAX]; /* of them; a ring, the oldest at walk_first */
-    size_t walk_first;
-    size_t walk_count;
-    size_t in_hand_count;
-    size_t lookup_count;
-    struct rng rng;
-
-    /* Scratch of one call. */
-    struct engine_deferral deferral;
-    struct external_answer answers[ENGINE_EXTERNAL_MAX];
-    uint8_t reply[ENGINE_REPLY_MAX];
-};
-
-static struct engine_query query_of(struct resolver *r, const struct deferred *d)
-{
-    return (struct engine_query){
-        .wire = d->wire,
-        .len = d->len,
-        .client = &d->client,
-        .local = &d->local,
-        .transport = d->origin.udp ? ENGINE_UDP : ENGINE_TCP,
-        .now_s = clock_wall_s(),
-        .random = rng_next(&r->rng),
-        .may_walk = true,
-    };
-}
-
-/* ---- The end of a query ---- */
-
-static void free_lookup(struct resolver *r, struct lookup *lookup)
-{
-    if (lookup) {
-        for (size_t i = 0; i < lookup->count; i++) {
-            free(lookup->items[i].reply);
-        }
-        free(lookup);
-        r->lookup_count--;
-    }
-}
-
-static void release(struct resolver *r, struct deferred *d)
-{
-    TAILQ_REMOVE(&r->in_hand, d, entry);
-    r->in_hand_count--;
-    free_lookup(r, d->lookup);
-    deferred_free(d);
-}
-
-/* Sends what is in r->reply; len 0: nothing. */
-static void finish(struct resolver *r, struct deferred *d, size_t len)
-{
-    if (r->config.verbose && len) {
-        struct engine_query query = query_of(r, d);
-        query_log(&query, r->reply, len);
-    }
-    query_counts_reply(d->origin.udp ? &r->counts.udp : &r->counts.tcp, r->reply, len);
-    if (!d->origin.udp) {
-        (void)tcp_server_reply(r->tcp, d->origin.tcp, r->reply, len); /* gone: nobody to tell */
-    } else if (len && !udp_server_send_one(d->origin.udp, &d->client, &d->local, r->reply, len)) {
-        counter_add(&r->counts.udp.unsent, 1); /* as on any link: the client asks again */
-    }
-    release(r, d);
-}
-
-static void refuse(struct resolver *r, struct deferred *d)
-{
-    struct engine_query query = query_of(r, d);
-    finish(r, d, engine_servfail(r->config.engine, &query, r->reply));
-}
-
-/* ---- LOOKUP ---- */
-
-/* All outcomes are there: the engine is asked again, on the store of this moment. */
-static void answer_with_externals(struct resolver *r, struct deferred *d)
-{
-    const struct lookup *lookup = d->lookup;
-    struct external_answers externals = {.count = lookup->count, .items = r->answers};
-    struct engine_query query = query_of(r, d);
-    size_t len = 0;
-    for (size_t i = 0; i < lookup->count; i++) {
-        const struct lookup_item *item = &lookup->items[i];
-        (void)external_read(&item->question, item->reply, item->len,
-                            &r->answers[i]); /* unusable is unanswered, and says so */
-    }
-    enum engine_verdict verdict =
-        engine_answer(r->config.engine, r->store, &query, &externals, r->reply, &len, &r->deferral);
-    if (verdict == ENGINE_DEFER) { /* the name left the domain meanwhile: ask again, please */
-        refuse(r, d);
-    } else {
-        finish(r, d, verdict == ENGINE_REPLY ? len : 0);
-    }
-}
-
-static void on_external(void *data, const uint8_t *reply, size_t len)
-{
-    struct lookup_item *item = data;
-    struct deferred *d = item->lookup->deferred;
-    if (!reply) {
-        counter_add(&d->resolver->counts.failures, 1);
-    } else if (len <= EXTERNAL_UDP_SIZE) {
-        item->reply = xmalloc(len);
-        item->len = len;
-        memcpy(item->reply, reply, len);
-    }
-    if (--item->lookup->waiting == 0) {
-        answer_with_externals(d->resolver, d);
-    }
-}
-
-static void look_up(struct resolver *r, struct deferred *d)
-{
-    size_t count = r->deferral.question_count;
-    if (r->lookup_count >= RESOLVER_LOOKUPS_MAX) {
-        refuse(r, d);
-        return;
-    }
-    struct lookup *lookup = xcalloc(1, sizeof(*lookup) + count * sizeof(lookup->items[0]));
-    lookup->deferred = d;
-    lookup->count = count;
-    d->lookup = lookup;
-    r->lookup_count++;
-    for (size_t i = 0; i < count; i++) {
-        uint8_t wire[EXTERNAL_QUERY_MAX];
-        struct lookup_item *item = &lookup->items[i];
-        item->lookup = lookup;
-        item->question = r->deferral.questions[i];
-        size_t len = external_query(&item->question, (uint16_t)rng_next(&r->rng), wire);
-        bool is_sent = forwarder_send(r->forwarder, wire, len, ENGINE_UDP, on_external, item);
-        counter_add(is_sent ? &r->counts.lookups : &r->counts.failures, 1);
-        lookup->waiting += is_sent;
-    }
-    if (lookup->waiting == 0) { /* none could be sent */
-        answer_with_externals(r, d);
-    }
-}
-
-/* ---- FORWARD ---- */
-
-static void on_forwarded(void *data, const uint8_t *reply, size_t len)
-{
-    struct deferred *d = data;
-    struct resolver *r = d->resolver;
-    struct engine_query query = query_of(r, d);
-    size_t reply_len = reply ? engine_forwarded(r->config.engine, &query, reply, len, r->reply) : 0;
-    if (reply_len) {
-        finish(r, d, reply_len);
-    } else {
-        counter_add(&r->counts.failures, 1);
-        refuse(r, d);
-    }
-}
-
-static void forward(struct resolver *r, struct deferred *d)
-{
-    enum engine_transport transport = d->origin.udp ? ENGINE_UDP : ENGINE_TCP;
-    if (forwarder_send(r->forwarder, d->wire, d->len, transport, on_forwarded, d)) {
-        counter_add(&r->counts.forwarded, 1);
-    } else {
-        counter_add(&r->counts.failures, 1);
-        refuse(r, d);
-    }
-}
-
 /* ---- Queries in ---- */
-
-static void begin(struct resolver *r, struct deferred *d)
-{
-    struct engine_query query = query_of(r, d);
-    size_t len = 0;
-    switch (engine_answer(r->config.engine, r->store, &query, NULL, r->reply, &len, &r->deferral)) {
-    case ENGINE_REPLY:
-        finish(r, d, len);
-        return;
-    case ENGINE_DROP:
-        finish(r, d, 0);
-        return;
-    case ENGINE_DEFER:
-        break;
-    }
-    if (r->deferral.kind == ENGINE_DEFER_LOOKUP) {
-        look_up(r, d);
-    } else if (r->deferral.kind == ENGINE_DEFER_FORWARD) {
-        forward(r, d);
-    } else {
-        refuse(r, d);
-    }
-}
-
-static void take(struct resolver *r, struct deferred *d)
-{
-    d->resolver = r;
-    TAILQ_INSERT_TAIL(&r->in_hand, d, entry);
-    r->in_hand_count++;
-}
 
 static void begin_or_refuse(struct resolver *r, struct deferred *d)
 {
     bool is_walk = d->kind == ENGINE_DEFER_WALK;
-    take(r, d);
+    resolver_take(r, d);
     if (r->in_hand_count > RESOLVER_IN_HAND_MAX ||
         (is_walk && r->walk_count == RESOLVER_WALKS_MAX)) {
-        refuse(r, d);
+        resolver_refuse(r, d);
     } else if (is_walk) {
         r->walks[(r->walk_first + r->walk_count++) % RESOLVER_WALKS_MAX] = d;
     } else {
-        begin(r, d);
+        resolver_begin(r, d);
     }
 }
 
@@ -282,7 +36,7 @@ static void walk_one(struct resolver *r)
         struct deferred *d = r->walks[r->walk_first];
         r->walk_first = (r->walk_first + 1) % RESOLVER_WALKS_MAX;
         r->walk_count--;
-        begin(r, d);
+        resolver_begin(r, d);
     }
 }
 
@@ -332,9 +86,10 @@ static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp,
         .random = rng_next(&r->rng),
     };
     struct deferred_origin origin = {.tcp = tcp->connection};
+    struct query_counts *counts = &r->counts.tcp;
+    query_counts_begin(counts);
     enum engine_verdict verdict =
         engine_answer(r->config.engine, r->store, &query, NULL, reply, ret_len, &r->deferral);
-    struct query_counts *counts = &r->counts.tcp;
     if (verdict == ENGINE_DEFER) {
         if (resolver_defer(r, r->config.workers, &query, r->deferral.kind, &origin)) {
             counter_add(&counts->deferred, 1);
@@ -364,6 +119,7 @@ static void on_check(struct ev_loop *loop, ev_check *check, int revents)
     (void)loop;
     (void)revents;
     r->store = snapshot_enter(r->config.reader);
+    engine_configure(r->config.engine, snapshot_config(r->config.reader));
     r->entered = true;
 }
 
@@ -377,7 +133,12 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
         r->store = NULL;
         snapshot_leave(r->config.reader);
     }
-    counter_set(&r->counts.waiting, forwarder_outstanding(r->forwarder));
+    struct forwarder_stats stats = forwarder_get_stats(r->forwarder);
+    counter_set(&r->counts.waiting, stats.questions);
+    counter_set(&r->counts.shared, stats.shared);
+    counter_set(&r->counts.tcp_retries, stats.tcp_retries);
+    counter_set(&r->counts.nameservers, stats.servers);
+    counter_set(&r->counts.nameservers_dead, stats.dead);
     counter_set(&r->counts.in_hand, r->in_hand_count);
     counter_set(&r->counts.connections, tcp_server_connections(r->tcp));
     if (r->draining && !r->rings_pending && r->in_hand_count == 0 &&
@@ -397,11 +158,11 @@ static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
     for (unsigned i = 0; i <= r->config.workers; i++) {
         struct deferred *d;
         while ((d = deferred_ring_pop(r->rings[i]))) {
-            take(r, d);
+            resolver_take(r, d);
         }
     }
     while (!TAILQ_EMPTY(&r->in_hand)) {
-        refuse(r, TAILQ_FIRST(&r->in_hand));
+        resolver_refuse(r, TAILQ_FIRST(&r->in_hand));
     }
     ev_break(loop, EVBREAK_ALL);
 }
@@ -419,8 +180,41 @@ static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
     tcp_server_drain(r->tcp);
 }
 
+/* ---- Nameservers ---- */
+
+static void on_servers(struct ev_loop *loop, ev_async *changed, int revents)
+{
+    struct resolver *r = changed->data;
+    (void)loop;
+    (void)revents;
+    (void)pthread_mutex_lock(
+        &r->servers_lock); /* cannot fail: a plain mutex, held by others only */
+    const struct resolver_nameservers now = r->nameservers;
+    (void)pthread_mutex_unlock(&r->servers_lock); /* the same */
+    const struct forwarder_servers servers = {.items = now.servers,
+                                              .count = now.count,
+                                              .rotate = now.rotate,
+                                              .timeout_ms = now.timeout_ms};
+    forwarder_set_servers(r->forwarder, &servers);
+    loop_check_start(r->loop_check, now.servers, now.count, now.ndots);
+}
+
+void resolver_set_nameservers(struct resolver *resolver,
+                              const struct resolver_nameservers *nameservers)
+{
+    (void)pthread_mutex_lock(&resolver->servers_lock); /* cannot fail: a plain mutex, not held */
+    resolver->nameservers = *nameservers;
+    (void)pthread_mutex_unlock(&resolver->servers_lock); /* the same */
+    ev_async_send(resolver->loop, &resolver->servers_changed);
+}
+
+/* ---- Life ---- */
+
 static void start_watchers(struct resolver *r)
 {
+    ev_async_init(&r->servers_changed, on_servers);
+    r->servers_changed.data = r;
+    ev_async_start(r->loop, &r->servers_changed);
     ev_async_init(&r->wake, on_wake);
     r->wake.data = r;
     ev_async_start(r->loop, &r->wake);
@@ -438,17 +232,18 @@ static void start_watchers(struct resolver *r)
     ev_prepare_start(r->loop, &r->prepare);
 }
 
-static int open_tcp(struct resolver *r, struct err *err)
+static struct tcp_server *open_tcp(struct resolver *r)
 {
     const struct tcp_server_config tcp = {
         .loop = r->loop,
-        .address = r->config.address,
+        .sockets = r->config.sockets,
+        .socket_count = r->config.socket_count,
         .connections_max = r->config.connections_max,
         .idle_ms = TCP_IDLE_MS,
         .answer = on_tcp_query,
         .data = r,
     };
-    return tcp_server_new(&tcp, &r->tcp, err);
+    return tcp_server_new(&tcp);
 }
 
 int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
@@ -456,28 +251,26 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
 {
     struct resolver *r = xcalloc_aligned(alignof(struct resolver), sizeof(*r));
     r->config = *config;
+    query_counts_init(&r->counts.udp, config->want_skydns_metrics);
+    query_counts_init(&r->counts.tcp, config->want_skydns_metrics);
     TAILQ_INIT(&r->in_hand);
     rng_seed(&r->rng);
     r->loop = ev_loop_new(EVFLAG_AUTO);
     if (!r->loop) {
+        query_counts_fini(&r->counts.udp);
+        query_counts_fini(&r->counts.tcp);
         free(r);
         return err_set(err, ERR_UNAVAILABLE, "no event loop: too few descriptors?");
     }
-    int status = open_tcp(r, err);
-    if (status < 0) {
-        ev_loop_destroy(r->loop);
-        free(r);
-        return status;
-    }
+    r->tcp = open_tcp(r);
     const struct forwarder_config forwarder = {
         .loop = r->loop,
-        .servers = config->nameservers,
-        .server_count = config->nameserver_count,
-        .rotate = config->rotate,
-        .timeout_ms = config->timeout_ms,
-        .outstanding_max = config->outstanding_max,
+        .random_case = config->random_case,
+        .sockets_max = config->sockets_max,
     };
     r->forwarder = forwarder_new(&forwarder);
+    r->loop_check = loop_check_new(r->loop);
+    (void)pthread_mutex_init(&r->servers_lock, NULL); /* cannot fail without attributes */
     r->rings = xcalloc(config->workers + 1, sizeof(*r->rings));
     for (unsigned i = 0; i <= config->workers; i++) {
         r->rings[i] = deferred_ring_new();
@@ -524,8 +317,10 @@ void resolver_free(struct resolver *resolver)
         return;
     }
     forwarder_free(resolver->forwarder);
+    loop_check_free(resolver->loop_check);
+    (void)pthread_mutex_destroy(&resolver->servers_lock); /* nobody holds it */
     while (!TAILQ_EMPTY(&resolver->in_hand)) {
-        release(resolver, TAILQ_FIRST(&resolver->in_hand));
+        resolver_release(resolver, TAILQ_FIRST(&resolver->in_hand));
     }
     tcp_server_free(resolver->tcp);
     for (unsigned i = 0; i <= resolver->config.workers; i++) {
@@ -533,6 +328,8 @@ void resolver_free(struct resolver *resolver)
     }
     free(resolver->rings);
     ev_loop_destroy(resolver->loop);
+    query_counts_fini(&resolver->counts.udp);
+    query_counts_fini(&resolver->counts.tcp);
     free(resolver);
 }
 
@@ -543,6 +340,11 @@ void resolver_sums(const struct resolver *resolver, struct resolver_sums *ret_su
         .forwarded = counter_get(&counts->forwarded),
         .lookups = counter_get(&counts->lookups),
         .failures = counter_get(&counts->failures),
+        .not_allowed = counter_get(&counts->not_allowed),
+        .shared = counter_get(&counts->shared),
+        .tcp_retries = counter_get(&counts->tcp_retries),
+        .nameservers = counter_get(&counts->nameservers),
+        .nameservers_dead = counter_get(&counts->nameservers_dead),
         .waiting = counter_get(&counts->waiting),
         .in_hand = counter_get(&counts->in_hand),
         .connections = counter_get(&counts->connections),

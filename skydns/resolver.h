@@ -23,8 +23,11 @@
 #include "common/err.h"
 #include "skydns/engine.h"
 #include "skydns/query_counts.h"
+#include "skydns/upstreams.h"
 
 struct deferred_origin;
+struct listen_socket;
+struct recursion;
 struct resolver;
 struct snapshot_reader;
 
@@ -42,22 +45,33 @@ enum {
 
 /* All borrowed until resolver_free; engine and reader are the resolver's alone. */
 struct resolver_config {
-    const struct addr *address; /* for TCP */
-    size_t connections_max;     /* at most TCP_CONNECTIONS_MAX; descriptors decide */
-    const struct addr *nameservers;
-    size_t nameserver_count;
-    bool rotate;
-    uint32_t timeout_ms;    /* of one try at one nameserver */
-    size_t outstanding_max; /* at most FORWARDER_OUTSTANDING_MAX; descriptors decide */
+    const struct listen_socket *sockets; /* for TCP; the resolver's to close once it is made */
+    size_t socket_count;
+    size_t connections_max;      /* at most TCP_CONNECTIONS_MAX; descriptors decide */
+    bool random_case;            /* of the names sent to them: 0x20 */
+    size_t sockets_max;          /* at most FORWARDER_SOCKETS_MAX; descriptors decide */
+    struct recursion *recursion; /* who may ask about other domains */
     struct engine *engine;
     struct snapshot_reader *reader;
     unsigned workers; /* they are producers 0 to workers - 1 of resolver_defer */
     bool verbose;
+    bool want_skydns_metrics;
 };
 
-/* Opens the TCP socket; an error names the address. */
 int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
                  struct err *err) MUST_CHECK;
+
+struct resolver_nameservers {
+    size_t count;
+    struct addr servers[UPSTREAMS_MAX];
+    bool rotate;         /* over them */
+    uint32_t timeout_ms; /* of one try at one; all of them have twice that */
+    unsigned ndots;      /* names with fewer labels are not forwarded */
+};
+
+/* Any thread: the nameservers from now on. Until the first call there are none. */
+void resolver_set_nameservers(struct resolver *resolver,
+                              const struct resolver_nameservers *nameservers);
 
 int resolver_start(struct resolver *resolver, struct err *err) MUST_CHECK;
 
@@ -77,14 +91,19 @@ struct resolver_sums {
     /* Since the start */
     struct query_sums udp; /* the late replies; the queries are the workers' */
     struct query_sums tcp;
-    uint64_t forwarded; /* clients' queries sent on */
-    uint64_t lookups;   /* questions of our own sent */
-    uint64_t failures;  /* of both: not answered usefully, or not sent */
+    uint64_t forwarded;   /* clients' queries sent on */
+    uint64_t lookups;     /* questions of our own sent */
+    uint64_t failures;    /* of both: not answered usefully, or not sent */
+    uint64_t not_allowed; /* clients' queries refused: recursion.h */
+    uint64_t shared;      /* questions that joined one under way */
+    uint64_t tcp_retries; /* truncated replies asked for again over TCP */
 
     /* When the thread last went to sleep */
-    uint64_t waiting;     /* questions that nameservers have not answered */
-    uint64_t in_hand;     /* deferred queries */
-    uint64_t connections; /* TCP */
+    uint64_t nameservers;
+    uint64_t nameservers_dead; /* of them */
+    uint64_t waiting;          /* questions that nameservers have not answered */
+    uint64_t in_hand;          /* deferred queries */
+    uint64_t connections;      /* TCP */
 };
 
 /* Any thread. */

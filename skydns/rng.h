@@ -25,4 +25,15 @@ static inline uint32_t rng_next(struct rng *rng)
     return (uint32_t)(rng->state >> 32);
 }
 
+/* The order of an answer's addresses, from the query's own random number: the short way and the
+ * long way draw alike. xorshift32; 0 would stay 0. */
+static inline uint32_t shuffle_random(uint32_t *state)
+{
+    uint32_t x = *state ? *state : 1;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return *state = x;
+}
+
 #endif

@@ -6,6 +6,7 @@
 #include "common/dns.h"
 #include "common/xalloc.h"
 #include "skydns/hash.h"
+#include "skydns/rng.h"
 
 /* Twice the items, so that a search ends soon. */
 enum { SLOTS = 2 * RR_LIST_MAX };
@@ -53,7 +54,8 @@ void rr_list_clear(struct rr_list *list)
 
 static bool data_is_name(uint16_t type)
 {
-    return type != DNS_TYPE_A && type != DNS_TYPE_AAAA && type != DNS_TYPE_TXT;
+    return type != DNS_TYPE_A && type != DNS_TYPE_AAAA && type != DNS_TYPE_TXT &&
+           type != DNS_TYPE_HINFO;
 }
 
 /* The list has room for only one of them. */
@@ -145,16 +147,6 @@ void rr_list_add(struct rr_list *list, const struct rr *rr)
     }
 }
 
-/* Marsaglia's xorshift; 0 would stay 0. */
-static uint32_t next_random(uint32_t *state)
-{
-    uint32_t x = *state ? *state : 1;
-    x ^= x << 13;
-    x ^= x >> 17;
-    x ^= x << 5;
-    return *state = x;
-}
-
 static bool are_addresses_of_one_name(const struct rr *a, const struct rr *b)
 {
     return (a->type == DNS_TYPE_A || a->type == DNS_TYPE_AAAA) && a->type == b->type &&
@@ -167,7 +159,7 @@ void rr_list_shuffle_addresses(struct rr_list *list, uint32_t *random)
     for (size_t first = 0, end; first < list->count; first = end) {
         end = first + 1;
         while (end < list->count && are_addresses_of_one_name(&items[first], &items[end])) {
-            size_t other = first + next_random(random) % (end - first + 1);
+            size_t other = first + shuffle_random(random) % (end - first + 1);
             struct rr rr = items[end];
             items[end++] = items[other];
             items[other] = rr;

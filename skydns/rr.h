@@ -18,8 +18,8 @@ struct rr {
     uint16_t priority; /* SRV; MX: the preference */
     uint16_t weight;   /* SRV */
     uint16_t port;     /* SRV */
-    struct slice data; /* A, AAAA: the address; TXT: the text, uncut; SOA: nothing, the answer has
-                        * one SOA; any other: the name it points to */
+    struct slice data; /* A, AAAA, HINFO: as on the wire; TXT: the text, uncut; SOA: nothing, the
+                        * answer has one SOA; any other: the name it points to */
 };
 
 static inline struct slice rr_name(const struct dname *name)

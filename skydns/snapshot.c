@@ -11,7 +11,7 @@
  * The announcement must not pass the load of `current`, nor the loads of announcements the store of
  * `current`: a reader that reclaim finds outside has then not loaded yet and will load v2. That is
  * what sequential consistency gives, so those accesses have it; fences would do, but the thread
- * sanitizer does not know them. */
+ * sanitizer does not know them. `config` is published in the same way. */
 #include "skydns/snapshot.h"
 
 #include <assert.h>
@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "common/xalloc.h"
+#include "skydns/engine_config.h"
 
 /* What a reader writes shares no line with what another one does: 64 bytes, and the line the
  * processor fetches beside it. */
@@ -32,18 +33,21 @@ struct snapshot_reader {
 
 struct retired {
     struct retired *next;
-    struct store_garbage *garbage;
+    struct store_garbage *garbage; /* either of the two */
+    struct engine_config *config;
     uint64_t epoch; /* readers of this one or later cannot hold it */
 };
 
 struct snapshot {
     struct snapshot_reader readers[SNAPSHOT_READERS_MAX];
     alignas(CACHE_LINE_PAIR) _Atomic(const struct store *) current;
+    _Atomic(struct engine_config *) config;
     _Atomic uint64_t epoch;
 
     /* The main thread's own. The list grows only while a reader stays inside: the readers' batches
      * end by themselves, so it holds what was published during one batch. */
     alignas(CACHE_LINE_PAIR) size_t reader_count;
+    uint64_t config_serial; /* of the newest configuration */
     struct retired *oldest;
     struct retired **end;
 };
@@ -55,8 +59,10 @@ struct snapshot *snapshot_new(void)
         xalloc_out_of_memory();
     }
     atomic_init(&snapshot->current, NULL);
+    atomic_init(&snapshot->config, NULL);
     atomic_init(&snapshot->epoch, OUTSIDE + 1);
     snapshot->reader_count = 0;
+    snapshot->config_serial = 0;
     snapshot->oldest = NULL;
     snapshot->end = &snapshot->oldest;
     return snapshot;
@@ -71,6 +77,7 @@ static void free_oldest(struct snapshot *snapshot)
         snapshot->end = &snapshot->oldest;
     }
     store_garbage_free(retired->garbage);
+    free(retired->config);
     free(retired);
 }
 
@@ -82,6 +89,7 @@ void snapshot_free(struct snapshot *snapshot)
     while (snapshot->oldest) {
         free_oldest(snapshot);
     }
+    free(atomic_load_explicit(&snapshot->config, memory_order_relaxed));
     free(snapshot);
 }
 
@@ -108,18 +116,44 @@ void snapshot_leave(struct snapshot_reader *reader)
     atomic_store_explicit(&reader->announced, OUTSIDE, memory_order_release);
 }
 
-void snapshot_publish(struct snapshot *snapshot, const struct store *store,
-                      struct store_garbage *garbage)
+const struct engine_config *snapshot_config(const struct snapshot_reader *reader)
 {
-    atomic_store_explicit(&snapshot->current, store, memory_order_seq_cst);
+    return atomic_load_explicit(&reader->snapshot->config, memory_order_seq_cst);
+}
+
+const struct engine_config *snapshot_newest_config(const struct snapshot *snapshot)
+{
+    return atomic_load_explicit(&snapshot->config, memory_order_relaxed);
+}
+
+/* Begins an epoch; what the publication before it replaced can be seen by readers of earlier ones.
+ */
+static void retire(struct snapshot *snapshot, struct store_garbage *garbage,
+                   struct engine_config *config)
+{
     uint64_t epoch = 1 + atomic_fetch_add_explicit(&snapshot->epoch, 1, memory_order_seq_cst);
-    if (garbage) {
+    if (garbage || config) {
         struct retired *retired = xmalloc(sizeof(*retired));
-        *retired = (struct retired){.garbage = garbage, .epoch = epoch};
+        *retired = (struct retired){.garbage = garbage, .config = config, .epoch = epoch};
         *snapshot->end = retired;
         snapshot->end = &retired->next;
     }
     (void)snapshot_reclaim(snapshot); /* the caller's timer comes back for what still waits */
+}
+
+void snapshot_publish(struct snapshot *snapshot, const struct store *store,
+                      struct store_garbage *garbage)
+{
+    atomic_store_explicit(&snapshot->current, store, memory_order_seq_cst);
+    retire(snapshot, garbage, NULL);
+}
+
+void snapshot_configure(struct snapshot *snapshot, struct engine_config *config)
+{
+    config->serial = ++snapshot->config_serial;
+    struct engine_config *old =
+        atomic_exchange_explicit(&snapshot->config, config, memory_order_seq_cst);
+    retire(snapshot, NULL, old);
 }
 
 /* The oldest epoch announced; UINT64_MAX when all readers are outside. */

@@ -1,4 +1,5 @@
-/* Publishes store versions to the threads that answer, and frees what no thread can still see.
+/* Publishes store versions, and the configuration they are answered by, to the threads that answer,
+ * and frees what no thread can still see.
  * The only lock-free code in the tree: quiescent-state reclamation in C11 atomics.
  *
  *     main thread                          worker, resolver
@@ -12,6 +13,7 @@
 
 #include "skydns/store.h"
 
+struct engine_config;
 struct snapshot;
 struct snapshot_reader;
 
@@ -32,6 +34,17 @@ void snapshot_leave(struct snapshot_reader *reader);
 /* Main thread. Takes the garbage; visible to every reader that enters afterwards. */
 void snapshot_publish(struct snapshot *snapshot, const struct store *store,
                       struct store_garbage *garbage);
+
+/* Main thread, the first time before any reader's thread starts. Takes the configuration, one block
+ * of memory; every reader that enters afterwards has it, and it is freed when its successor has
+ * replaced it everywhere. */
+void snapshot_configure(struct snapshot *snapshot, struct engine_config *config);
+
+/* Main thread: the newest, until the next snapshot_configure. */
+const struct engine_config *snapshot_newest_config(const struct snapshot *snapshot);
+
+/* The reader's thread, between enter and leave. */
+const struct engine_config *snapshot_config(const struct snapshot_reader *reader);
 
 /* Main thread: frees the garbage that no reader can hold. True when some is still waiting; call
  * again later (a timer) then. snapshot_publish does it once itself. */

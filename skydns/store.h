@@ -25,6 +25,7 @@
 
 struct store;      /* one version */
 struct store_node; /* one name in it */
+struct store_ready;
 
 enum store_host {
     STORE_HOST_NONE, /* no host */
@@ -38,6 +39,7 @@ enum store_host {
 struct store_record {
     int64_t mod_revision;
     uint32_t ttl_s;      /* 0 = not set */
+    uint32_t known_s;    /* since when the process has this revision: clock_monotonic, in seconds */
     uint32_t generation; /* the writer's own mark; readers never look */
     uint16_t port;
     uint16_t priority;    /* 0 = not set */
@@ -67,9 +69,15 @@ void store_record_name(const struct store_record *record, struct dname *ret_name
 struct slice store_record_host_wire(const struct store_record *record);
 struct slice store_record_name_wire(const struct store_record *record);
 
+/* The host as it was written; in `out` or borrowed from the record. Empty when not set. */
+struct slice store_record_host_text(const struct store_record *record, char out[DNAME_TEXT_MAX]);
+
 /* Empty when not set; borrowed from the record. */
 struct slice store_record_text(const struct store_record *record);
 struct slice store_record_group(const struct store_record *record);
+
+/* Whether these bytes are a part of the record: what an answer took from it is. */
+bool store_record_holds(const struct store_record *record, struct slice part);
 
 /* Equal for SkyDNS's de-duplication: host (as written), port, priority, weight and text. */
 bool store_record_same_data(const struct store_record *a, const struct store_record *b);
@@ -77,6 +85,9 @@ bool store_record_same_data(const struct store_record *a, const struct store_rec
 /* ---- Reading ---- */
 
 int64_t store_revision(const struct store *store);
+
+/* Another number for each version, as long as the process runs. */
+uint64_t store_serial(const struct store *store);
 
 const struct store_node *store_root(const struct store *store);
 
@@ -90,6 +101,10 @@ const struct store_node *store_find(const struct store *store, const struct dnam
 
 /* The record at exactly this name, or NULL. */
 const struct store_record *store_node_record(const struct store_node *node);
+
+/* What was made of the records below the node when they last changed; NULL when the node has a
+ * record of its own, or there is nothing to be made: store_ready.h. */
+const struct store_ready *store_node_ready(const struct store_node *node);
 
 /* The node's own label; empty at the root. Borrowed from the node. */
 struct slice store_node_label(const struct store_node *node);
@@ -109,6 +124,11 @@ bool store_each_child(const struct store_node *node, store_child_fn fn, void *da
 typedef bool (*store_record_fn)(void *data, const struct store_record *record);
 bool store_each_visible(const struct store_node *node, store_record_fn fn, void *data);
 
+/* The record that follows this name in an order that is the same for all versions, whether the
+ * version has the name or not; hidden ones too; NULL: none does. `after` NULL begins. Who goes on
+ * later, perhaps with a later version, misses nothing that was there all the time. */
+const struct store_record *store_next(const struct store *store, const struct dname *after);
+
 /* ---- Writing ---- */
 
 struct store_writer;
@@ -117,9 +137,10 @@ struct store_writer;
 struct store_writer *store_writer_new(void);
 void store_writer_free(struct store_writer *writer); /* and the version it holds */
 
-/* Sets the record of a name. Takes the record: its strings are the store's to free. */
-void store_writer_put(struct store_writer *writer, const struct dname *name, struct record *record,
-                      int64_t mod_revision);
+/* Sets the record of a name; returns what its host is. Takes the record: its strings are the
+ * store's to free. */
+enum store_host store_writer_put(struct store_writer *writer, const struct dname *name,
+                                 struct record *record, int64_t mod_revision);
 void store_writer_del(struct store_writer *writer, const struct dname *name);
 
 /* Gives the record of a name another TTL; *is_changed is set when it had not. False when the name

@@ -11,11 +11,23 @@
 #include "skydns/label_map.h"
 #include "skydns/store.h"
 
+struct store_ready;
+
+struct store {
+    struct store_node *root;
+    int64_t revision;
+    uint64_t serial; /* another one for each version */
+};
+
 /* Kept small: a service has five or six of them. With a label of 8 bytes malloc gives 48. */
 struct store_node {
     uint64_t stamp : 56; /* at 10,000 builds a second, good for 200,000 years */
-    uint64_t label_len : 8;
-    struct store_record *record; /* or NULL */
+    uint64_t label_len : 7;
+    uint64_t is_ready : 1; /* the node has no record of its own, but `ready` */
+    union {
+        struct store_record *record; /* or NULL */
+        struct store_ready *ready;   /* made at the end of the build: store_ready.h */
+    };
     struct label_map children;
     uint32_t visible; /* records at or below that a listing from here shows */
     uint32_t hash;    /* of the label */
@@ -35,13 +47,29 @@ static inline struct slice store_node_label_slice(const struct store_node *node)
     return slice_of(node->label, node->label_len);
 }
 
+/* Not shown in listings. */
+static inline bool store_node_is_hidden(const struct store_node *node)
+{
+    return node->label_len > 0 && node->label[0] == '_';
+}
+
+static inline struct store_record *store_node_own_record(const struct store_node *node)
+{
+    return node->is_ready ? NULL : node->record;
+}
+
+static inline const struct store_ready *store_node_own_ready(const struct store_node *node)
+{
+    return node->is_ready ? node->ready : NULL;
+}
+
 /* The block of a record: a copy of everything in `record`. */
 struct store_record *store_record_new(const struct dname *name, const struct record *record,
                                       int64_t mod_revision);
 
 struct store_record *store_record_copy(const struct store_record *record);
 
-/* The two say the same, generation apart. */
+/* The two say the same, generation and known_s apart. */
 bool store_record_equal(const struct store_record *a, const struct store_record *b);
 
 #endif

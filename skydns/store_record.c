@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/xalloc.h"
 #include "skydns/store_node.h"
 
@@ -62,6 +63,7 @@ struct store_record *store_record_new(const struct dname *name, const struct rec
     *r = (struct store_record){
         .mod_revision = mod_revision,
         .ttl_s = record->ttl_s,
+        .known_s = (uint32_t)(clock_monotonic_ms() / 1000),
         .port = record->port,
         .priority = record->priority,
         .weight = record->weight,
@@ -146,6 +148,25 @@ void store_record_name(const struct store_record *record, struct dname *ret_name
 static const uint8_t *texts(const struct store_record *r)
 {
     return r->bytes + r->host_len + r->name_len;
+}
+
+struct slice store_record_host_text(const struct store_record *record, char out[DNAME_TEXT_MAX])
+{
+    struct dname name;
+    struct ip ip = store_record_ip(record);
+    if (record->host_text_len > 0) {
+        return slice_of(texts(record), record->host_text_len);
+    }
+    if (store_record_host_name(record, &name)) {
+        return slice_str(dname_to_text(&name, out));
+    }
+    return ip.family_bytes ? slice_str(ip_format(&ip, out)) : slice_of(NULL, 0);
+}
+
+bool store_record_holds(const struct store_record *record, struct slice part)
+{
+    const uint8_t *at = (const uint8_t *)part.ptr;
+    return part.len > 0 && at >= record->bytes && at < record->bytes + tail_len(record);
 }
 
 struct slice store_record_text(const struct store_record *record)

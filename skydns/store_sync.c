@@ -3,18 +3,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/err.h"
 #include "common/etcd_mirror.h"
+#include "common/etcd_store_id.h"
 #include "common/log.h"
 #include "common/outage.h"
 #include "common/record_json.h"
 #include "common/record_key.h"
 #include "common/xalloc.h"
+#include "skydns/broken.h"
+#include "skydns/config_doc.h"
 #include "skydns/lease.h"
 
 /* Each publication frees what it can; this catches what a reader held back then, long after its
  * batch has ended. */
 static const double reclaim_interval_s = 0.01;
+
+/* The document, as of the sequence that the mirror is in the middle of. */
+struct config_value {
+    struct buf text; /* one byte more than may be: too long shows as that */
+    bool is_there;
+    bool is_read; /* in the running full read */
+    bool is_changed;
+};
 
 /* Broken values come in crowds (one broken writer); ten lines a minute say it. */
 enum { SKIPPED_LINES_A_MINUTE = 10 };
@@ -29,26 +41,53 @@ struct store_sync {
     struct etcd_mirror *mirror;
     struct store_writer *writer;
     struct lease_table *leases;
+    struct outage_source leases_asked; /* joined when `followed` is there */
+    struct broken_table *broken;
+    struct config_value document;
+    void (*on_config)(void *data, struct slice value);
     ev_timer reclaim; /* runs while garbage waits */
     char *prefix;     /* "/skydns/" */
     char *config_key; /* "/skydns/config" */
 
     const struct store *published; /* the newest version; NULL before the first */
     bool is_ready;
-    uint64_t skipped_before_read; /* `skipped` when the running full read began */
+    struct etcd_mirror_read read; /* the one running; its reason is gone */
+    uint64_t skipped_before_read; /* `skipped` when it began */
     struct store_sync_counts counts;
 };
 
 /* ---- Keys and values ---- */
 
-static void skip(struct store_sync *sync, struct slice key, const char *reason)
+/* Each revision of a key is logged once, however often it is read. */
+static void note_broken(struct store_sync *sync, const struct etcd_kv *kv, const char *message,
+                        const char *reason)
 {
     static struct log_limit limit = {.burst = SKIPPED_LINES_A_MINUTE};
     sync->counts.skipped++;
-    if (log_limit_pass(&limit)) {
-        log_warn("key skipped", LOG_SLICE("key", key), LOG_STR("reason", reason),
+    if (broken_put(sync->broken, kv->key, kv->mod_revision, reason) && log_limit_pass(&limit)) {
+        log_warn(message, LOG_SLICE("key", kv->key), LOG_STR("reason", reason),
                  LOG_INT("suppressed", (int64_t)limit.suppressed));
     }
+}
+
+static void skip(struct store_sync *sync, const struct etcd_kv *kv, const char *reason)
+{
+    note_broken(sync, kv, "key skipped", reason);
+}
+
+static void set_document(struct store_sync *sync, struct slice value)
+{
+    struct config_value *document = &sync->document;
+    size_t limit = CONFIG_DOC_MAX + 1;
+    buf_clear(&document->text);
+    buf_append(&document->text, value.ptr, value.len < limit ? value.len : limit);
+    document->is_there = document->is_read = document->is_changed = true;
+}
+
+static void remove_document(struct store_sync *sync)
+{
+    sync->document.is_there = false;
+    sync->document.is_changed = true;
 }
 
 static bool is_config(const struct store_sync *sync, struct slice key)
@@ -63,20 +102,25 @@ static void on_put(void *data, const struct etcd_kv *kv)
     struct record record;
     struct err err;
     if (is_config(sync, kv->key)) {
-        log_debug("configuration in etcd is not read", LOG_SLICE("key", kv->key));
+        set_document(sync, kv->value);
         return;
     }
     if (!record_key_to_name(slice_str(sync->prefix), kv->key, &name)) {
-        skip(sync, kv->key, "no DNS name: an empty label, one over 63 bytes, or over 255 in all");
+        skip(sync, kv, "no DNS name: an empty label, one over 63 bytes, or over 255 in all");
         return;
     }
     if (record_from_json(kv->value, &record, &err) < 0) {
-        skip(sync, kv->key, err.msg);
+        skip(sync, kv, err.msg);
         store_writer_del(sync->writer, &name);
         return;
     }
     record.ttl_s = lease_table_put(sync->leases, &name, kv->lease, kv->mod_revision, record.ttl_s);
-    store_writer_put(sync->writer, &name, &record, kv->mod_revision);
+    if (store_writer_put(sync->writer, &name, &record, kv->mod_revision) == STORE_HOST_BAD) {
+        note_broken(sync, kv, "host of a key cannot be used",
+                    "the host is neither an address nor a name; only a text can be answered");
+    } else {
+        broken_del(sync->broken, kv->key);
+    }
 }
 
 static void on_del(void *data, struct slice key, int64_t revision)
@@ -84,7 +128,10 @@ static void on_del(void *data, struct slice key, int64_t revision)
     struct store_sync *sync = data;
     struct dname name;
     (void)revision; /* the commit brings it */
-    if (!is_config(sync, key) && record_key_to_name(slice_str(sync->prefix), key, &name)) {
+    broken_del(sync->broken, key);
+    if (is_config(sync, key)) {
+        remove_document(sync);
+    } else if (record_key_to_name(slice_str(sync->prefix), key, &name)) {
         store_writer_del(sync->writer, &name);
         lease_table_del(sync->leases, &name);
     }
@@ -94,10 +141,19 @@ static void on_del(void *data, struct slice key, int64_t revision)
 
 static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
-    (void)read;
     struct store_sync *sync = data;
     lease_table_hold(sync->leases);
-    store_writer_clear(sync->writer);
+    if (!read->keeps_old) {
+        store_writer_clear(sync->writer);
+        broken_begin_read(sync->broken);
+        sync->document.is_read = false;
+    }
+    if (read->reason[0]) {
+        log_warn(
+            "etcd holds another store", LOG_STR("reason", read->reason),
+            LOG_STR("old_records", read->keeps_old ? "kept until it is complete" : "replaced"));
+    }
+    sync->read = (struct etcd_mirror_read){.cause = read->cause, .keeps_old = read->keeps_old};
     sync->skipped_before_read = sync->counts.skipped;
 }
 
@@ -137,9 +193,33 @@ static void on_ttls_changed(void *data)
     publish_build(sync, sync->counts.revision);
 }
 
+/* What a full read did not bring is gone. */
+static void end_read(struct store_sync *sync)
+{
+    broken_end_read(sync->broken);
+    if (!sync->document.is_read && sync->document.is_there) {
+        remove_document(sync);
+    }
+}
+
+static void tell_document(struct store_sync *sync)
+{
+    struct config_value *document = &sync->document;
+    if (document->is_changed && sync->on_config) {
+        sync->on_config(sync->data, document->is_there
+                                        ? slice_of(buf_cstr(&document->text), document->text.len)
+                                        : slice_of(NULL, 0));
+    }
+    document->is_changed = false;
+}
+
 static void on_commit(void *data, int64_t revision, bool full)
 {
     struct store_sync *sync = data;
+    if (full && !sync->read.keeps_old) {
+        end_read(sync);
+    }
+    tell_document(sync);
     publish_build(sync, revision);
     if (full) {
         lease_table_release(sync->leases);
@@ -151,7 +231,8 @@ static void on_commit(void *data, int64_t revision, bool full)
         log_info(sync->is_ready ? "records read again" : "records read",
                  LOG_INT("keys", (int64_t)sync->counts.keys),
                  LOG_INT("skipped", (int64_t)(sync->counts.skipped - sync->skipped_before_read)),
-                 LOG_INT("revision", revision));
+                 LOG_INT("revision", revision),
+                 LOG_STR("cause", etcd_mirror_cause_text(sync->read.cause)));
     }
     if (full && !sync->is_ready) {
         sync->is_ready = true;
@@ -168,6 +249,17 @@ static void on_state(void *data, const struct err *err)
         outage_away(sync->followed, err);
     } else if (sync->followed) {
         outage_back(sync->followed);
+    }
+}
+
+static void on_store_key_state(void *data, const struct err *err)
+{
+    (void)data;
+    if (err) {
+        log_warn("store key cannot be read; another etcd is known by single keys alone",
+                 LOG_STR("reason", err->msg));
+    } else {
+        log_info("store key can be read again");
     }
 }
 
@@ -196,8 +288,18 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     sync->followed = config->followed;
     sync->prefix = key_prefix(config->path_prefix);
     sync->config_key = xasprintf("%sconfig", sync->prefix);
+    sync->on_config = config->on_config;
+    sync->broken = broken_new();
+    buf_init(&sync->document.text, CONFIG_DOC_MAX + 1);
+    sync->document.is_changed = true; /* the first full read tells, whatever it is */
     sync->writer = store_writer_new();
+    if (sync->followed) {
+        sync->leases_asked.away_line = "leases cannot be asked for, their records' TTLs go down";
+        sync->leases_asked.back_line = "leases can be asked for";
+        outage_join(sync->followed->outage, &sync->leases_asked, false);
+    }
     sync->leases = lease_table_new(&(struct lease_table_config){
+        .asking = sync->followed ? &sync->leases_asked : NULL,
         .loop = config->loop,
         .etcd = config->etcd,
         .writer = sync->writer,
@@ -208,13 +310,18 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     ev_timer_init(&sync->reclaim, on_reclaim, 0., reclaim_interval_s);
     sync->reclaim.data = sync;
 
+    CLEANUP_FREE char *store_key = etcd_store_key(slice_str(config->domain));
     struct etcd_mirror_config mirror = {
         .prefix = slice_str(sync->prefix),
+        .store_key = slice_str(store_key),
+        .keeps_old = true,
+        .stale_max_ms = config->stale_max_ms,
         .full_begin = on_full_begin,
         .put = on_put,
         .del = on_del,
         .commit = on_commit,
         .state = on_state,
+        .store_key_state = on_store_key_state,
         .data = sync,
     };
     sync->mirror = etcd_mirror_start(config->etcd, &mirror);
@@ -229,6 +336,11 @@ void store_sync_stop(struct store_sync *sync)
     etcd_mirror_stop(sync->mirror);
     ev_timer_stop(sync->loop, &sync->reclaim);
     lease_table_free(sync->leases);
+    if (sync->followed) {
+        outage_leave(&sync->leases_asked);
+    }
+    broken_free(sync->broken);
+    buf_fini(&sync->document.text);
     store_writer_free(sync->writer);
     free(sync->prefix);
     free(sync->config_key);
@@ -242,5 +354,29 @@ bool store_sync_is_ready(const struct store_sync *sync)
 
 struct store_sync_counts store_sync_counts(const struct store_sync *sync)
 {
-    return sync->counts;
+    struct store_sync_counts counts = sync->counts;
+    counts.broken = broken_count(sync->broken);
+    counts.mirror = etcd_mirror_counts(sync->mirror);
+    counts.leases = lease_table_counts(sync->leases);
+    return counts;
+}
+
+void store_sync_set_default_ttl(struct store_sync *sync, uint32_t ttl_s)
+{
+    lease_table_set_default_ttl(sync->leases, ttl_s);
+}
+
+const struct store *store_sync_store(const struct store_sync *sync)
+{
+    return sync->published;
+}
+
+struct slice store_sync_prefix(const struct store_sync *sync)
+{
+    return slice_str(sync->prefix);
+}
+
+const struct broken_table *store_sync_broken(const struct store_sync *sync)
+{
+    return sync->broken;
 }

@@ -1,16 +1,14 @@
 #include "skydns/tcp_server.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "common/buf.h"
-#include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/xalloc.h"
-#include "skydns/listen_error.h"
+#include "skydns/tcp_acceptor.h"
 
 enum {
     PREFIX = 2,
@@ -22,13 +20,8 @@ enum {
      * are collected for one send; the last may be of the largest, which take a millisecond. */
     QUERIES_A_TURN = 256,
     OUTPUT_A_TURN = 32 * 1024,
-    OUTPUT_MAX = OUTPUT_A_TURN + FRAME_MAX,
-    BACKLOG = 1024,     /* somaxconn cuts it */
-    ACCEPTS_A_TURN = 64 /* then others get their turn */
+    OUTPUT_MAX = OUTPUT_A_TURN + FRAME_MAX
 };
-
-/* When descriptors run out, accepting again is tried at this pace. */
-static const double accept_pause_s = 0.1;
 
 struct connection {
     ev_io io;
@@ -49,11 +42,8 @@ TAILQ_HEAD(connection_queue, connection);
 
 struct tcp_server {
     struct tcp_server_config config;
-    struct addr address;
-    bool wildcard;
     bool draining;
-    ev_io listener;
-    ev_timer accept_pause;
+    struct tcp_acceptor *acceptor;
     ev_timer idle_timer;           /* for the head of the queue; the others are later */
     struct connection_queue queue; /* by last activity, the longest idle first */
     size_t count;
@@ -357,20 +347,15 @@ static bool evict_one(struct tcp_server *s)
     return false;
 }
 
-static void add_connection(struct tcp_server *s, int fd, const struct addr *client)
+static void add_connection(struct tcp_server *s, int fd, const struct addr *client,
+                           const struct addr *local)
 {
     struct connection *c = xcalloc(1, sizeof(*c));
     uint32_t slot = s->free_slots[s->config.connections_max - s->count - 1];
     c->server = s;
     c->ref = (struct tcp_ref){.slot = slot, .generation = s->generations[slot]};
     c->client = *client;
-    c->local = s->address;
-    if (s->wildcard) {
-        c->local.len = sizeof(c->local.v6);
-        if (getsockname(fd, &c->local.sa, &c->local.len) < 0) {
-            c->local = (struct addr){.len = 0};
-        }
-    }
+    c->local = *local;
     buf_init(&c->in, INPUT_MAX);
     buf_init(&c->out, TCP_OUTPUT_MAX);
     ev_io_init(&c->io, on_io, fd, EV_READ);
@@ -383,89 +368,36 @@ static void add_connection(struct tcp_server *s, int fd, const struct addr *clie
     start_idle_timer(s);
 }
 
-/* Out of descriptors or memory: the listener would be ready again at once, for nothing. */
-static void pause_accepting(struct tcp_server *s, int error)
+static bool on_full(void *data)
 {
-    static struct log_limit limit = {.burst = 1};
-    if (log_limit_pass(&limit)) {
-        log_warn("accepting a connection failed, pausing", LOG_STR("reason", err_code_text(-error)),
-                 LOG_INT("connections", (int64_t)s->count));
-    }
-    ev_io_stop(s->config.loop, &s->listener);
-    ev_timer_set(&s->accept_pause, accept_pause_s, 0.);
-    ev_timer_start(s->config.loop, &s->accept_pause);
+    return evict_one(data);
 }
 
-static void on_accept_pause(struct ev_loop *loop, ev_timer *timer, int revents)
+static void on_accepted(void *data, int fd, const struct addr *client, const struct addr *local)
 {
-    struct tcp_server *s = timer->data;
-    (void)revents;
-    if (!s->draining) {
-        ev_io_start(loop, &s->listener);
-    }
-}
-
-static bool is_out_of_resources(int error)
-{
-    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
-}
-
-static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
-{
-    struct tcp_server *s = io->data;
-    (void)loop;
-    (void)revents;
-    for (unsigned i = 0; i < ACCEPTS_A_TURN; i++) {
-        struct addr client = {.len = sizeof(client.v6)};
-        int fd = accept4(s->listener.fd, &client.sa, &client.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd < 0) {
-            int error = errno;
-            if (is_out_of_resources(error) && !evict_one(s)) {
-                pause_accepting(s, error);
-            }
-            if (error == ECONNABORTED || error == EINTR) {
-                continue;
-            }
-            return;
-        }
-        if (s->count == s->config.connections_max && !evict_one(s)) {
-            (void)close(fd); /* every connection there is has work in hand */
-            continue;
-        }
-        add_connection(s, fd, &client);
+    struct tcp_server *s = data;
+    if (s->count == s->config.connections_max && !evict_one(s)) {
+        (void)close(fd); /* every connection there is has work in hand */
+    } else {
+        add_connection(s, fd, client, local);
     }
 }
 
 /* ---- Life ---- */
 
-/* TCP_NODELAY is inherited by what is accepted: answers never wait for an acknowledgement. */
-static int listen_on(const struct addr *address, struct err *err)
+struct tcp_server *tcp_server_new(const struct tcp_server_config *config)
 {
-    int on = 1, off = 0;
-    CLEANUP_CLOSE int fd =
-        socket(address->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool dual = address->sa.sa_family == AF_INET6 && addr_is_wildcard(address);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
-        (dual && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) < 0) ||
-        bind(fd, &address->sa, address->len) < 0 || listen(fd, BACKLOG) < 0) {
-        return listen_error("tcp", address, -errno, err);
-    }
-    return STEAL_FD(fd);
-}
-
-int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **ret_server,
-                   struct err *err)
-{
-    int fd = listen_on(config->address, err);
-    if (fd < 0) {
-        return fd;
-    }
     struct tcp_server *s = xcalloc(1, sizeof(*s));
+    const struct tcp_acceptor_config acceptor = {
+        .loop = config->loop,
+        .sockets = config->sockets,
+        .count = config->socket_count,
+        .accepted = on_accepted,
+        .make_room = on_full,
+        .data = s,
+    };
     s->config = *config;
-    s->address = *config->address;
-    s->config.address = &s->address;
-    s->wildcard = addr_is_wildcard(&s->address);
+    s->config.sockets = NULL; /* the acceptor has them */
     TAILQ_INIT(&s->queue);
     s->slots = xcalloc(config->connections_max, sizeof(*s->slots));
     s->generations = xcalloc(config->connections_max, sizeof(*s->generations));
@@ -475,23 +407,14 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
     }
     ev_init(&s->idle_timer, on_idle);
     s->idle_timer.data = s;
-    ev_init(&s->accept_pause, on_accept_pause);
-    s->accept_pause.data = s;
-    ev_io_init(&s->listener, on_accept, fd, EV_READ);
-    s->listener.data = s;
-    ev_io_start(config->loop, &s->listener);
-    *ret_server = s;
-    return 0;
+    s->acceptor = tcp_acceptor_new(&acceptor);
+    return s;
 }
 
 static void stop_accepting(struct tcp_server *s)
 {
-    if (s->listener.fd >= 0) {
-        ev_io_stop(s->config.loop, &s->listener);
-        ev_timer_stop(s->config.loop, &s->accept_pause);
-        (void)close(s->listener.fd); /* nothing buffered */
-        s->listener.fd = -1;
-    }
+    tcp_acceptor_free(s->acceptor);
+    s->acceptor = NULL;
 }
 
 void tcp_server_free(struct tcp_server *server)

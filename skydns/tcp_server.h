@@ -22,6 +22,7 @@
 #include "common/err.h"
 #include "skydns/deferred.h"
 #include "skydns/engine.h"
+#include "skydns/listen_socket.h"
 
 struct tcp_server;
 
@@ -48,16 +49,15 @@ typedef enum engine_verdict (*tcp_answer_fn)(void *data, const struct tcp_query 
 
 struct tcp_server_config {
     struct ev_loop *loop;
-    const struct addr *address;
+    const struct listen_socket *sockets; /* become the server's to close */
+    size_t socket_count;
     size_t connections_max;
     uint32_t idle_ms;
     tcp_answer_fn answer;
     void *data;
 };
 
-/* Binds and listens. The error names the address and what to do. */
-int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **ret_server,
-                   struct err *err) MUST_CHECK;
+struct tcp_server *tcp_server_new(const struct tcp_server_config *config);
 
 /* Closes everything at once. NULL is fine. */
 void tcp_server_free(struct tcp_server *server);

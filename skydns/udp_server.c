@@ -2,9 +2,10 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "common/cleanup.h"
 #include "common/log.h"
 #include "common/xalloc.h"
 #include "skydns/listen_error.h"
@@ -12,6 +13,9 @@
 /* After a stop: full batches that can have been waiting in the socket (the kernel accounts at least
  * 768 bytes a packet, and twice the buffer asked for). More arrives while they are answered. */
 enum { DRAIN_BATCHES = 2 * UDP_RECEIVE_BUFFER / 768 / UDP_BATCH + 1 };
+
+/* How often a worker at a shared socket looks whether it is to stop. */
+enum { SHARED_WAIT_MS = 200 };
 
 /* Room for one IP_PKTINFO or IPV6_PKTINFO message. */
 enum { CONTROL_MAX = CMSG_SPACE(sizeof(struct in6_pktinfo)) };
@@ -29,7 +33,8 @@ struct slot {
 
 struct udp_server {
     int fd;
-    bool wildcard; /* the local address is told, and set, packet by packet */
+    bool wildcard;  /* the local address is told, and set, packet by packet */
+    bool is_shared; /* with other processes */
     _Atomic bool stopping;
     unsigned drain_batches; /* that may still be received, once stopping */
     struct addr address;
@@ -86,21 +91,24 @@ static void set_receive_buffer(struct udp_server *s)
 /* Local addresses are only asked for on a wildcard socket: they cost five percent. */
 static int want_local_addresses(struct udp_server *s)
 {
-    int on = 1, off = 0;
+    int on = 1;
     if (s->address.sa.sa_family == AF_INET) {
         return setsockopt(s->fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
-    }
-    if (setsockopt(s->fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) < 0) {
-        return -1;
     }
     return setsockopt(s->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
 }
 
+/* A socket that others have, too, cannot be shut down to wake who sleeps in it. */
+static int look_up_now_and_then(struct udp_server *s)
+{
+    const struct timeval pause = {.tv_usec = SHARED_WAIT_MS * 1000};
+    return setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &pause, sizeof(pause));
+}
+
 static int set_options(struct udp_server *s)
 {
-    int on = 1;
-    if (setsockopt(s->fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) < 0 ||
-        (s->wildcard && want_local_addresses(s) < 0)) {
+    if ((s->wildcard && want_local_addresses(s) < 0) ||
+        (s->is_shared && look_up_now_and_then(s) < 0)) {
         return -1;
     }
     /* Replies are never cut to a path MTU that a forged ICMP message claims; they are small enough
@@ -120,14 +128,15 @@ int udp_server_new(const struct udp_server_config *config, struct udp_server **r
                    struct err *err)
 {
     struct udp_server *s = xcalloc(1, sizeof(*s));
-    s->address = *config->address;
-    s->wildcard = addr_is_wildcard(config->address);
+    s->address = config->socket->address;
+    s->is_shared = config->socket->is_shared;
+    s->wildcard = addr_is_wildcard(&s->address);
     s->drain_batches = DRAIN_BATCHES;
-    s->fd = socket(s->address.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (s->fd < 0 || set_options(s) < 0 || bind(s->fd, &s->address.sa, s->address.len) < 0) {
+    s->fd = config->socket->fd;
+    if (set_options(s) < 0) {
         int code = -errno;
         udp_server_free(s);
-        return listen_error("udp", config->address, code, err);
+        return listen_error("udp", &config->socket->address, code, err);
     }
     prepare_slots(s, config->reply_max);
     *ret_server = s;
@@ -188,6 +197,12 @@ static void rearm(struct udp_server *s)
     s->filled = s->received = 0;
 }
 
+static bool is_stopping(struct udp_server *s)
+{
+    return atomic_load_explicit(&s->stopping, memory_order_acquire);
+}
+
+/* 0: a shared socket is empty, and the server was stopped. */
 static size_t receive(struct udp_server *s)
 {
     for (;;) {
@@ -195,16 +210,17 @@ static size_t receive(struct udp_server *s)
         if (n > 0) {
             return (size_t)n;
         }
+        if (n < 0 && errno == EAGAIN) {
+            if (is_stopping(s)) {
+                return 0;
+            }
+            continue;
+        }
         static struct log_limit limit = {.burst = 5};
         if (n < 0 && errno != EINTR && log_limit_pass(&limit)) {
             log_warn("receiving failed, trying again", LOG_STR("reason", err_code_text(-errno)));
         }
     }
-}
-
-static bool is_stopping(struct udp_server *s)
-{
-    return atomic_load_explicit(&s->stopping, memory_order_acquire);
 }
 
 /* The packets of a batch during the stop. One received wholly after it that is not full had all
@@ -333,6 +349,9 @@ bool udp_server_send_one(const struct udp_server *server, const struct addr *cli
 void udp_server_stop(struct udp_server *server)
 {
     atomic_store_explicit(&server->stopping, true, memory_order_release);
+    if (server->is_shared) {
+        return;
+    }
     /* ENOTCONN is what an unconnected socket answers; its receivers wake all the same. */
     (void)shutdown(server->fd, SHUT_RD);
 }

@@ -1,7 +1,8 @@
 /* One UDP socket of one worker, and the batch of packets in its hands: recvmmsg, then sendmmsg, and
- * nothing else. Several sockets share the address (SO_REUSEPORT); the kernel spreads the clients
- * over them. The socket blocks and is in no epoll set: registration alone costs a tenth of the time
- * of an answer. Knows bytes and addresses, nothing of DNS.
+ * nothing else. Several sockets share the address (SO_REUSEPORT), and the kernel spreads the
+ * clients over them; a socket from systemd is one that all workers receive from. The socket blocks
+ * and is in no epoll set: registration alone costs a tenth of the time of an answer. Knows bytes
+ * and addresses, nothing of DNS.
  *
  *     main thread                  worker's thread                     resolver's thread
  *     udp_server_new
@@ -19,6 +20,7 @@
 #include "common/addr.h"
 #include "common/attributes.h"
 #include "common/err.h"
+#include "skydns/listen_socket.h"
 
 struct udp_server;
 
@@ -31,8 +33,8 @@ enum {
 };
 
 struct udp_server_config {
-    const struct addr *address;
-    size_t reply_max; /* bytes of the reply buffers: 512 to 65,507 */
+    const struct listen_socket *socket; /* its descriptor becomes the server's to close */
+    size_t reply_max;                   /* bytes of the reply buffers: 512 to 65,507 */
 };
 
 /* One slot of the batch. The worker writes reply and reply_len; the rest is given. */
@@ -45,7 +47,7 @@ struct udp_packet {
     size_t reply_len;         /* 0 = say nothing */
 };
 
-/* Opens and binds. The error names the address and what to do. */
+/* Failure: the socket lacks an option that is needed; it is closed. */
 int udp_server_new(const struct udp_server_config *config, struct udp_server **ret_server,
                    struct err *err) MUST_CHECK;
 void udp_server_free(struct udp_server *server); /* NULL is fine */

@@ -37,6 +37,7 @@ static void answer(struct worker *w, const struct store *store, int64_t now_s,
         .random = rng_next(&w->rng),
     };
     const struct deferred_origin origin = {.udp = config->udp};
+    query_counts_begin(&w->counts);
     switch (engine_answer(config->engine, store, &query, NULL, packet->reply, &packet->reply_len,
                           &w->deferral)) {
     case ENGINE_REPLY:
@@ -70,6 +71,7 @@ static void *run(void *data)
     while ((count = udp_server_receive(w->config.udp, &packets))) {
         int64_t now_s = clock_wall_s();
         const struct store *store = snapshot_enter(w->config.reader);
+        engine_configure(w->config.engine, snapshot_config(w->config.reader));
         for (size_t i = 0; i < count; i++) {
             answer(w, store, now_s, &packets[i]);
         }
@@ -87,10 +89,11 @@ int worker_start(const struct worker_config *config, struct worker **ret_worker,
     char name[16]; /* the kernel's limit */
     struct worker *w = xcalloc_aligned(alignof(struct worker), sizeof(*w));
     w->config = *config;
+    query_counts_init(&w->counts, config->want_skydns_metrics);
     rng_seed(&w->rng);
     int r = -pthread_create(&w->thread, NULL, run, w);
     if (r < 0) {
-        free(w);
+        worker_free(w);
         return err_set(err, r, "start worker %u: %s", config->index, err_code_text(r));
     }
     (void)snprintf(name, sizeof(name), "worker-%u", config->index); /* two digits at most */
@@ -106,6 +109,9 @@ void worker_join(struct worker *worker)
 
 void worker_free(struct worker *worker)
 {
+    if (worker) {
+        query_counts_fini(&worker->counts);
+    }
     free(worker);
 }
 

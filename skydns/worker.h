@@ -25,6 +25,7 @@ struct worker_config {
     struct snapshot_reader *reader;
     struct resolver *resolver;
     bool verbose;
+    bool want_skydns_metrics;
 };
 
 /* Main thread. */

@@ -1,10 +1,7 @@
 """Fixtures. `bed` has an etcd and the project's API server running; `cluster_bed` is run a second time
-against a real kube-apiserver when KUBE_APISERVER names an executable that starts one (CONTRIBUTING.md
-says how it is called).
+against a real kube-apiserver when there is one (real_apiserver.py).
 """
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,6 +11,7 @@ import pytest  # noqa: E402
 from bed import Bed, clean_environment  # noqa: E402
 from kube import Kube, KubeError  # noqa: E402
 from programs import apiserver, http_get, reserve_port  # noqa: E402
+from real_apiserver import RealApiserver  # noqa: E402
 
 clean_environment()
 
@@ -47,32 +45,12 @@ def bed(bare_bed):
 @pytest.fixture(scope="session")
 def real_apiserver(tmp_path_factory):
     """A real kube-apiserver: (Kube, flags for kube2sky)."""
-    starter = os.environ.get("KUBE_APISERVER")
-    if not starter:
-        pytest.skip("KUBE_APISERVER does not name a starter of a real kube-apiserver")
-    folder = tmp_path_factory.mktemp("kube-apiserver")
-    arguments = [starter, "start", str(folder), str(_reserve_two_ports()), str(reserve_port())]
-    environment = {
-        k: v for k, v in os.environ.items() if k != "KUBE_APISERVER"
-    }  # to the starter it may mean a binary
-    started = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=120)
-    assert started.returncode == 0, started.stdout + started.stderr
+    server = RealApiserver(tmp_path_factory.mktemp("kube-apiserver"))
+    server.start()
     try:
-        says = dict(line.split("=", 1) for line in started.stdout.splitlines() if "=" in line)
-        yield Kube(says["URL"], says["TOKEN"], says["CA"]), [f"--kubecfg-file={says['KUBECONFIG']}"]
+        yield server.kube, server.flags
     finally:
-        subprocess.run([starter, "stop", str(folder)], env=environment, capture_output=True, timeout=60)
-
-
-def _reserve_two_ports() -> int:
-    """The first of two neighbours: the starter takes the next one for etcd's peers."""
-    while True:
-        first = reserve_port()
-        try:
-            if reserve_port(first + 1) == first + 1:
-                return first
-        except RuntimeError:
-            continue
+        server.stop()
 
 
 @pytest.fixture(params=["own", "real"])
@@ -86,7 +64,7 @@ def cluster_bed(request, bare_bed):
     kube, flags = request.getfixturevalue("real_apiserver")
     bare_bed.use_kube(kube, flags)
     yield bare_bed
-    for resource in ("services", "endpoints"):
+    for resource in ("services", "endpoints", "pods"):
         for item in kube.request("GET", f"/api/v1/{resource}")["items"]:
             meta = item["metadata"]
             if meta["name"] != "kubernetes":

@@ -1,5 +1,6 @@
 """Questions to skydns with dnspython, so that answers are read by other code than ours."""
 
+import itertools
 import threading
 import time
 
@@ -9,6 +10,7 @@ import dns.message
 import dns.query
 import dns.rcode
 import dns.rdatatype
+from programs import wait_until
 
 # Nobody waits this long but for a program that hangs; asan on a busy machine takes a tenth of it.
 TIMEOUT_S = 5.0
@@ -25,7 +27,9 @@ class Dns:
 
     def send(self, question: dns.message.Message, tcp: bool = False) -> dns.message.Message:
         ask = dns.query.tcp if tcp else dns.query.udp
-        return ask(question, "127.0.0.1", timeout=self.timeout_s, port=self.port)
+        reply = ask(question, "127.0.0.1", timeout=self.timeout_s, port=self.port)
+        assert dns.message.from_wire(reply.to_wire(max_size=65535)) == reply  # nothing in it was odd
+        return reply
 
     def answers(self, name: str, rdtype: str = "A") -> list[str]:
         """The answer section's data as sorted text, or [the rcode] when it is not NOERROR."""
@@ -39,25 +43,30 @@ class Dns:
 
 
 class QueryLoad:
-    """Asks one thing again and again on a thread of its own; whatever is not the one right answer is kept."""
+    """Asks one thing (or each of several in turn) again and again on a thread of its own; whatever is not the
+    one right answer is kept.
+    """
 
     _PAUSE_S = 0.005
 
-    def __init__(self, client: Dns, name: str, right: list[str]):
-        self._client, self._name, self._right = client, name, right
+    def __init__(self, client: Dns, name: str, right: list[str], others: dict[str, list[str]] | None = None):
+        self._client = client
+        self._rights = {name: right, **(others or {})}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.count = 0
-        self.wrong: list[tuple[float, list[str]]] = []
+        self.wrong: list[tuple[float, str, list[str]]] = []
 
     def _run(self) -> None:
-        while not self._stop.is_set():
+        for name, right in itertools.cycle(self._rights.items()):
+            if self._stop.is_set():
+                break
             try:
-                got = self._client.answers(self._name)
+                got = self._client.answers(name)
             except OSError as error:
                 got = [repr(error)]
-            if got != self._right:
-                self.wrong.append((time.monotonic(), got))
+            if got != right:
+                self.wrong.append((time.monotonic(), name, got))
             self.count += 1
             self._stop.wait(self._PAUSE_S)
 
@@ -71,3 +80,8 @@ class QueryLoad:
         if exc[0] is None:
             assert self.wrong == [], f"{len(self.wrong)} of {self.count} answers wrong"
             assert self.count > 0
+
+    def wait_rounds(self, rounds: int = 1) -> None:
+        """Until each has been asked so many times more."""
+        wanted = self.count + (rounds + 1) * len(self._rights)
+        wait_until(lambda: self.count >= wanted, f"{rounds} rounds of queries")

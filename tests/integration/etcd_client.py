@@ -94,6 +94,24 @@ class EtcdClient:
     def compact(self) -> None:
         self._call("compaction", {"revision": str(self.revision()), "physical": True})
 
+    def history(self, since: int) -> list[tuple[int, str]]:
+        """(revision, key) of every change of every key from a revision on until now."""
+        mark = "/history/mark"
+        self.put(mark, "")
+        create = {"key": _encode("/"), "range_end": _encode("0"), "start_revision": str(since)}
+        connection = self._connect()
+        try:
+            connection.request("POST", "/v3/watch", json.dumps({"create_request": create}))
+            reply, changes = connection.getresponse(), []
+            while True:
+                for event in json.loads(reply.readline())["result"].get("events", []):
+                    key = base64.b64decode(event["kv"]["key"]).decode()
+                    if key == mark:
+                        return changes
+                    changes.append((int(event["kv"]["mod_revision"]), key))
+        finally:
+            connection.close()
+
     # ---- Leases ----
 
     def grant_lease(self, ttl_s: int) -> int:

@@ -18,6 +18,11 @@ class KubeError(Exception):
         self.body = body
 
 
+def _read_line(reply) -> dict | None:
+    line = reply.readline()
+    return json.loads(line) if line else None
+
+
 class Kube:
     """One keep-alive connection; not for several threads."""
 
@@ -31,20 +36,26 @@ class Kube:
             self._http = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
 
     def request(self, method: str, path: str, body=None, content_type: str = "application/json") -> dict:
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        headers = {}
         if body is not None:
             headers["Content-Type"] = content_type
+        status, _, text = self.send(method, path, None if body is None else json.dumps(body), headers)
+        value = json.loads(text) if text else {}
+        if status >= 400:
+            raise KubeError(status, value)
+        return value
+
+    def send(self, method: str, path: str, body: str | None, headers: dict) -> tuple[int, str, bytes]:
+        """Status, content type and body, whatever they are."""
+        if self.token:
+            headers = headers | {"Authorization": f"Bearer {self.token}"}
         try:
-            self._http.request(method, path, None if body is None else json.dumps(body), headers)
+            self._http.request(method, path, body, headers)
             reply = self._http.getresponse()
         except (ConnectionError, http.client.HTTPException):
             self._http.close()
             raise
-        text = reply.read()
-        value = json.loads(text) if text else {}
-        if reply.status >= 400:
-            raise KubeError(reply.status, value)
-        return value
+        return reply.status, reply.headers.get("Content-Type", ""), reply.read()
 
     def path(self, resource: str, namespace: str = "default", name: str = "") -> str:
         return f"{BASES.get(resource, '/api/v1')}/namespaces/{namespace}/{resource}" + (
@@ -67,25 +78,42 @@ class Kube:
     def create_namespace(self, name: str) -> None:
         self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
 
+    def objects(self) -> dict[str, list[dict]]:
+        """Everything that keys are made of, by resource."""
+        found = {"endpointslices": []}
+        for resource in ("services", "endpoints", "pods", "endpointslices"):
+            try:
+                path = f"{BASES.get(resource, '/api/v1')}/{resource}"
+                found[resource] = self.request("GET", path)["items"]
+            except KubeError as error:
+                assert resource == "endpointslices" and error.status in (403, 404), error
+        return found
+
+    def put_pod(self, value: dict) -> None:
+        """Creates or replaces a pod with its status, on any server."""
+        meta = value["metadata"]
+        try:
+            self.create("pods", value)
+        except KubeError as error:
+            if error.status != 409:
+                raise
+        status_path = self.path("pods", meta["namespace"], meta["name"]) + "/status"
+        self.request("PATCH", status_path, {"status": value["status"]}, "application/merge-patch+json")
+
     def control(self, name: str, **body) -> dict:
         """A control path of tests/support/apiserver.py."""
         return self.request("POST", f"/_test/{name}", body)
 
     @contextmanager
-    def watch(self, path: str):
+    def watch(self, path: str, accept: str = "application/json", read_event=_read_line):
         """An open watch on a connection of its own: a function that gives the next event, None at the end."""
         parts = urlsplit(self.url)
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers={"Accept": accept})
             reply = connection.getresponse()
             assert reply.status == 200, reply.read()
-
-            def next_event():
-                line = reply.readline()
-                return json.loads(line) if line else None
-
-            yield next_event
+            yield lambda: read_event(reply)
         finally:
             connection.close()
 
@@ -126,3 +154,27 @@ def endpoints(
         subset["notReadyAddresses"] = [address(a) for a in not_ready]
     meta = {"name": name, "namespace": namespace}
     return {"apiVersion": "v1", "kind": "Endpoints", "metadata": meta, "subsets": [subset]}
+
+
+def endpoint(*addresses: str, hostname: str = "", **conditions: bool) -> dict:
+    """Of a slice; conditions: ready, serving, terminating."""
+    value = {"addresses": list(addresses), "conditions": conditions}
+    return value | {"hostname": hostname} if hostname else value
+
+
+def endpoint_slice(
+    name: str, of: str, entries: list[dict], *ports: dict, family: str = "IPv4", namespace: str = "default"
+) -> dict:
+    meta = {"name": name, "namespace": namespace, "labels": {"kubernetes.io/service-name": of}}
+    value = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "metadata": meta}
+    return value | {"addressType": family, "endpoints": entries, "ports": list(ports)}
+
+
+def pod(name: str, *ips: str, phase: str = "Running", namespace: str = "default") -> dict:
+    """As the control `put` takes it: by the API a pod's status is another request."""
+    status = {"phase": phase}
+    if ips:
+        status |= {"podIP": ips[0], "podIPs": [{"ip": ip} for ip in ips]}
+    spec = {"containers": [{"name": "main", "image": "app"}]}
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}

@@ -32,18 +32,24 @@ def _labels(text: str | None) -> Labels:
 
 
 def _check_histogram(name: str, metric: Metric) -> None:
-    buckets = [
-        (float(dict(labels)["le"].replace("+Inf", "inf")), value)
-        for (sample, labels), value in metric.samples.items()
-        if sample == name + "_bucket"
-    ]
-    assert buckets and buckets[-1][0] == float("inf"), f"{name}: no +Inf bucket at the end"
-    assert buckets == sorted(buckets), f"{name}: bounds or counts that fall"
-    assert metric.samples[(name + "_count", ())] == buckets[-1][1], f"{name}: count"
-    assert (name + "_sum", ()) in metric.samples, f"{name}: no sum"
+    """One for each combination of the other labels."""
+    families: dict[Labels, list[tuple[float, float]]] = {}
+    for (sample, labels), value in metric.samples.items():
+        if sample == name + "_bucket":
+            others = tuple(pair for pair in labels if pair[0] != "le")
+            bound = float(dict(labels)["le"].replace("+Inf", "inf"))
+            families.setdefault(others, []).append((bound, value))
+    assert families, f"{name}: no buckets"
+    for others, buckets in families.items():
+        assert buckets[-1][0] == float("inf"), f"{name}: no +Inf bucket at the end"
+        assert buckets == sorted(buckets), f"{name}: bounds that fall"
+        counts = [count for _, count in buckets]
+        assert counts == sorted(counts), f"{name}: counts that fall"
+        assert metric.samples[(name + "_count", others)] == buckets[-1][1], f"{name}: count"
+        assert (name + "_sum", others) in metric.samples, f"{name}: no sum"
 
 
-def parse(text: str) -> dict[str, Metric]:
+def parse(text: str, old_counters: tuple[str, ...] = ()) -> dict[str, Metric]:
     """The metrics of a page by name. AssertionError for whatever is not as it should be."""
     assert text.endswith("\n"), "no newline at the end"
     metrics: dict[str, Metric] = {}
@@ -55,7 +61,8 @@ def parse(text: str) -> dict[str, Metric]:
             assert head and kind and head[1] == kind[1], f"no HELP and TYPE of one metric: {line!r}"
             name = head[1]
             assert name not in metrics, f"{name} twice"
-            assert (kind[2] == "counter") == name.endswith("_total"), f"{name} is a {kind[2]}"
+            is_named_counter = name.endswith("_total") or name in old_counters  # of another program's
+            assert (kind[2] == "counter") == is_named_counter, f"{name} is a {kind[2]}"
             metrics[name] = Metric(kind[2], _unescape(head[2]))
             continue
         sample = _SAMPLE.fullmatch(line)

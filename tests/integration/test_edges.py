@@ -1,7 +1,10 @@
 """Command lines that are wrong, ports that are taken, peers that are away, and the end by SIGTERM."""
 
+import json
+import re
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 from bed import BIN_DIR
@@ -43,6 +46,9 @@ def assert_one_line(result: subprocess.CompletedProcess, status: int, *words: st
         ("kube2sky", ["--etcd-server"], ["etcd-server"]),
         ("kube2sky", ["--domain=bad..name"], ["bad..name"]),
         ("kube2sky", [ETCD, "--kube-master-url=nonsense"], ["nonsense"]),
+        ("kube2sky", ["--ttl=0"], ["-ttl", "from 1 to"]),
+        ("kube2sky", ["--log-format=xml"], ["-log-format", "xml", "text|json"]),
+        ("skydns", ["-log-format=xml"], ["-log-format", "xml", "text|json"]),
         ("kube2sky", ["--etcd-certfile=/a"], ["-etcd-certfile", "-etcd-keyfile"]),
         ("skydns", ["-nonsense"], ["nonsense"]),
         ("skydns", ["-tls-key=/a"], ["-tls-key", "-tls-pem"]),
@@ -55,6 +61,7 @@ def assert_one_line(result: subprocess.CompletedProcess, status: int, *words: st
         ("exechealthz", ["--nonsense"], ["nonsense"]),
         ("exechealthz", ["--port=x"], ["port", "x"]),
         ("exechealthz", ["--period=2"], ["period", "2"]),
+        ("exechealthz", ["--cmd="], ["-cmd", "expected a shell command"]),
     ],
 )
 def test_wrong_command_lines(program, arguments, words):
@@ -116,6 +123,68 @@ def test_no_service_account_and_no_server_said():
     result = run("kube2sky", ETCD, f"--healthz-port={reserve_port()}")
     assert result.returncode in (1, 2) and len(result.stderr.splitlines()) == 1
     assert "KUBERNETES_SERVICE_HOST" in result.stderr or "serviceaccount" in result.stderr
+
+
+def flags_in_help(program: str) -> set[str]:
+    return set(re.findall(r"^  -([a-z0-9-]+)", run(program, "-help").stdout, re.M))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_flag_is_in_the_man_page_and_the_readme(program):
+    """And they name no flag that there is not."""
+    root = Path(__file__).resolve().parents[2]
+    page = (root / program / f"{program}.8.scd").read_text()
+    options = re.search(r"^# (?:OPTIONS|FLAGS)\n(.*?)^# ", page, re.M | re.S).group(1)
+    heads = [line for line in options.splitlines() if re.match(r"\*-", line)]
+    in_page = {name for line in heads for name in re.findall(r"\*--?([a-z0-9-]+)\*", line)} - {"help"}
+    row = re.search(rf"^\| {program} \|(.*)$", (root / "README.md").read_text(), re.M).group(1)
+    in_readme = {name for span in re.findall(r"`([^`]*)`", row) for name in re.findall(r"(?:^|\s)--?([a-z0-9-]+)", span)}
+    shown = flags_in_help(program)
+    hidden = {name for name in in_page - shown if run(program, f"-{name}=true", "-version").returncode == 0}
+    assert in_page == shown | hidden
+    assert in_readme - shown <= hidden and shown - in_readme <= {"v", "version"}
+
+
+def test_glog_flags_that_change_nothing_are_told(bed):
+    bed.start_kube2sky("--log_dir=/tmp", "--logtostderr", "--v=2")
+    told = [line for line in bed.kube2sky.lines if "flag has no effect" in line]
+    assert len(told) == 1 and told[0].startswith("warn ") and "flag=log-dir" in told[0]
+
+
+def test_json_lines(bed):
+    bed.start_kube2sky("--log-format=json")
+    bed.start_skydns("-no-rec", "-log-format=json", "-verbose")
+    assert bed.dns.answers("kubernetes.default.svc.cluster.local")
+    bed.skydns.wait_line(r"kubernetes\.default")
+    for program in (bed.kube2sky, bed.skydns):
+        program.stop()
+        lines = [json.loads(line) for line in program.lines]
+        assert lines
+        for line in lines:
+            assert list(line)[:3] == ["level", "time", "message"]
+
+
+def test_exit_on_etcd_timeout(bare_bed):
+    """With the flag, and at the start as well as later."""
+    bed = bare_bed
+    bed.start_etcd()
+    bed.start_apiserver()
+    bed.start_kube2sky("--exit-on-etcd-timeout", "--etcd-mutation-timeout=1s")
+    bed.etcd_program.stop(expected=(0, -15))
+    assert bed.kube2sky.wait() == 255
+    assert any("error " in line and "ending" in line for line in bed.kube2sky.lines)
+    bed.start_kube2sky(is_waiting=False)
+    assert bed.kube2sky.wait() == 255
+
+
+def test_another_ttl_rewrites_every_record(bed):
+    bed.start_kube2sky()
+    before = bed.etcd.values("/skydns/")
+    bed.kube2sky.stop()
+    bed.kube2sky = None
+    bed.start_kube2sky("--ttl=5")
+    after = bed.etcd.values("/skydns/")
+    assert sorted(after.values()) == sorted(text.replace('"ttl":30', '"ttl":5') for text in before.values())
 
 
 @pytest.fixture

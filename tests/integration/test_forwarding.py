@@ -9,8 +9,10 @@ import time
 import dns.flags
 import dns.message
 import dns.rcode
+import dns.rdatatype
 import dns.rrset
 import pytest
+from dns_client import Dns
 from programs import reserve_port, wait_until
 from records import value
 
@@ -32,6 +34,8 @@ class Upstream:
 
     def _reply(self, transport: str, wire: bytes) -> bytes | None:
         query = dns.message.from_wire(wire)
+        if query.question[0].rdtype == dns.rdatatype.HINFO:
+            return None  # skydns wants to know whether we lead back to it
         self.seen.append((transport, query))
         reply = self._answer(query)
         return reply.to_wire() if reply else None
@@ -106,6 +110,9 @@ def test_passed_on_and_back(bed, upstream, tcp):
     assert reply.answer[0][0].to_text() == "192.0.2.7" and reply.answer[0].ttl == 77
     assert str(reply.question[0].name) == "WwW.Example.COM." and not reply.flags & dns.flags.AA
     assert [query.question for _, query in upstream.seen] == [question.question]
+    assert [transport for transport, _ in upstream.seen] == ["udp"]
+    sent = upstream.seen[0][1]
+    assert sent.edns == 0 and sent.payload == 1232 and sent.id != question.id
 
 
 def test_negative_answers_are_passed_back(bed):
@@ -155,6 +162,32 @@ def test_forwards_before_etcd_is_there(bare_bed, upstream):
 def test_targets_outside_the_domain_are_looked_up(bed):
     bed.etcd.put("/skydns/local/cluster/ext", value("www.example.com."))
     bed.wait_answers("ext.cluster.local", "A", ["192.0.2.7", "www.example.com."])
+
+
+def test_a_target_that_changes_while_it_is_looked_up(bare_bed):
+    """Of the new one nothing is known yet: to say that there is no address would be remembered."""
+    may_answer = threading.Event()
+
+    def answer(query: dns.message.Message) -> dns.message.Message:
+        may_answer.wait(20)
+        return address(query)
+
+    upstream = Upstream(answer)
+    bare_bed.start_etcd()
+    bare_bed.etcd.put("/skydns/local/cluster/ext", value("old.example.com"))
+    bare_bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", "-rtimeout=20s")
+    got: list[list[str]] = []
+    patient = Dns(bare_bed.dns.port, timeout_s=20)
+    asker = threading.Thread(target=lambda: got.append(patient.answers("ext.cluster.local")))
+    asker.start()
+    wait_until(lambda: upstream.seen, "the old target is looked up")
+    bare_bed.etcd.put("/skydns/local/cluster/ext", value("new.example.com"))
+    bare_bed.wait_answers("ext.cluster.local", "CNAME", ["new.example.com."])
+    may_answer.set()
+    asker.join()
+    assert got == [["SERVFAIL"]]
+    bare_bed.wait_answers("ext.cluster.local", "A", ["192.0.2.7", "new.example.com."])
+    upstream.close()
 
 
 def test_many_forwarded_at_once(bed):

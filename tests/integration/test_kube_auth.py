@@ -1,6 +1,8 @@
 """How kube2sky reaches an API server that has TLS and asks for a token: what a kubeconfig says of it."""
 
 import base64
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ from bed import make_certificate
 from kube import service
 from programs import wait_until
 from records import SVC, service_records
+from test_kube_faults import watches_open
 from test_pipeline import kubernetes_records
 
 TOKEN = "s3cret"
@@ -84,3 +87,48 @@ def test_token_file_that_is_written_anew(bed):
     refused(bed, f"certificate-authority: {bed.kube.ca_file}", f"tokenFile: {token}")
     token.write_text(TOKEN)
     wait_until(lambda: bed.readiness()[0] == 200, "ready with the new token", timeout_s=60)
+
+
+def rotate(bed, new: str) -> None:
+    """The server takes the new token only, and nothing that was open before."""
+    bed.kube.control("token", token=new)
+    bed.kube.control("drop-watches")
+    bed.kube.token = new
+
+
+@pytest.mark.parametrize("order", ["the file first", "the server first"])
+def test_token_rotated_while_it_runs(bed, order):
+    token = bed.folder / "token"
+    token.write_text(TOKEN)
+    user = f"tokenFile: {token}"
+    bed.start_kube2sky(write_kubeconfig(bed, f"certificate-authority: {bed.kube.ca_file}", user))
+    for number in range(3):
+        watches_open(bed)
+        new = f"token-{number}"
+        if order == "the file first":
+            token.write_text(new)
+            rotate(bed, new)
+        else:
+            since = len(bed.kube2sky.lines)
+            rotate(bed, new)
+            bed.kube2sky.wait_line("401", since)
+            token.write_text(new)
+        made = bed.kube.create("services", service(f"web-{number}"))
+        right = service_records(f"web-{number}", made["spec"]["clusterIP"])
+        bed.wait_records(f"{SVC}/default/web-{number}/", right)
+
+
+def test_sighup_reads_what_looks_unchanged(bed):
+    """A certificate as large and as old as the one before: only the signal tells that it is another."""
+    ca = bed.folder / "ca.crt"
+    right = Path(bed.kube.ca_file).read_bytes()
+    wrong = Path(make_certificate(bed.folder, "other")[0]).read_bytes()
+    size = max(len(right), len(wrong))
+    ca.write_bytes(wrong.ljust(size))
+    times = (ca.stat().st_atime_ns, ca.stat().st_mtime_ns)
+    refused(bed, f"certificate-authority: {ca}", f"token: {TOKEN}")
+    ca.write_bytes(right.ljust(size))
+    os.utime(ca, ns=times)
+    bed.kube2sky.signal(signal.SIGHUP)
+    bed.kube2sky.wait_line("reading the credential files again")
+    bed.kube2sky.wait_ready(lambda: bed.readiness()[0] == 200, "ready with the other authority")

@@ -1,10 +1,17 @@
 """What goes wrong between kube2sky and the API server, made to happen by the project's own server."""
 
 import pytest
-from kube import port, service
+from kube import BASES, port, service
 from programs import wait_until
 from records import SVC, service_records, value
 from test_pipeline import kubernetes_records
+
+
+@pytest.fixture(params=["protobuf", "json"])
+def bed(request, bare_bed):
+    bare_bed.start_etcd()
+    bare_bed.start_apiserver(*(["--json-only"] if request.param == "json" else []))
+    return bare_bed
 
 
 def appears(bed, name: str) -> None:
@@ -13,12 +20,18 @@ def appears(bed, name: str) -> None:
     bed.wait_records(f"{SVC}/default/{name}/", service_records(name, made["spec"]["clusterIP"]))
 
 
+def endpoints_kind(bed) -> str:
+    """The resource that addresses come from, now that it is watched."""
+    watches = bed.kube.control("state")["watches"]
+    return "endpointslices" if watches["endpointslices"] else "endpoints"
+
+
 def watches_open(bed) -> None:
     def are_open() -> bool:
         watches = bed.kube.control("state")["watches"]
-        return watches["services"] == 1 and watches["endpoints"] == 1
+        return watches["services"] == 1 and watches["endpoints"] + watches["endpointslices"] == 1
 
-    wait_until(are_open, "both watches are open")
+    wait_until(are_open, "the watches are open")
 
 
 def lists(bed) -> int:
@@ -71,6 +84,43 @@ def test_a_watch_refused_as_too_old_means_a_new_list(bed):
     assert lists(bed) == before + 1
 
 
+def test_a_server_restarted_with_a_compacted_history(bed):
+    """Away, changed meanwhile, and back without a history: what went must go, and nothing else is written."""
+    bed.kube.create("services", service("gone", port(80, "http")))
+    kept = bed.kube.create("services", service("kept", port(80, "http")))
+    bed.start_kube2sky()
+    watches_open(bed)
+    bed.kube.control("refuse")
+    bed.kube.delete("services", "gone")
+    made = bed.kube.create("services", service("web"))
+    bed.kube.control("expire-history")
+    before = bed.etcd.get_prefix(f"{SVC}/default/kept/")
+    bed.kube2sky.wait_line(r"^(warn|error) ")
+    bed.kube.control("accept")
+    bed.wait_records(f"{SVC}/default/gone/", {})
+    bed.wait_records(f"{SVC}/default/web/", service_records("web", made["spec"]["clusterIP"]))
+    assert bed.etcd.get_prefix(f"{SVC}/default/kept/") == before
+    assert len(before) == 2 and kept["spec"]["clusterIP"] in str(before)
+
+
+def test_a_server_back_from_a_backup(bed):
+    """Its revisions are behind what kube2sky knows, but its history is not there: the list says it all."""
+    bed.start_kube2sky()
+    appears(bed, "before")
+    bed.kube.control("backup")
+    appears(bed, "lost")
+    bed.kube.delete("services", "before")
+    bed.wait_records(f"{SVC}/default/before/", {})
+    watches_open(bed)
+    bed.kube.control("restore")
+    bed.kube.control("bulk", count=10)  # the revisions are used a second time
+    bed.kube.control("expire-history")
+    bed.kube.control("drop-watches")
+    bed.wait_records(f"{SVC}/default/lost/", {})
+    bed.wait_records(f"{SVC}/default/bulk-9/", service_records("bulk-9", "172.0.0.9", ("tcp", "http", 80)))
+    assert bed.etcd.values(f"{SVC}/default/before/")
+
+
 def test_bookmarks_move_the_watch_on(bare_bed):
     """A kind without events of its own resumes from a bookmark when its history is short: no 410, no new
     list.
@@ -82,24 +132,24 @@ def test_bookmarks_move_the_watch_on(bare_bed):
     watches_open(bed)
     bed.kube.control("bulk", count=100)
     bed.wait_records(f"{SVC}/default/bulk-99/", service_records("bulk-99", "172.0.0.99", ("tcp", "http", 80)))
-    before = bed.kube.control("state")["requests"]["list endpoints"]
-    revision = bed.kube.control("expire-history", resource="endpoints")["revision"]
+    kind = endpoints_kind(bed)
+    before = bed.kube.control("state")["requests"][f"list {kind}"]
+    revision = bed.kube.control("expire-history", resource=kind)["revision"]
     # Two bookmarks of a probe of ours from now: kube2sky's watch has had one of that revision, too.
-    with bed.kube.watch(
-        f"/api/v1/endpoints?watch=1&allowWatchBookmarks=1&resourceVersion={revision}"
-    ) as next_event:
+    path = f"{BASES.get(kind, '/api/v1')}/{kind}?watch=1&allowWatchBookmarks=1&resourceVersion={revision}"
+    with bed.kube.watch(path) as next_event:
         for _ in range(2):
             assert next_event()["type"] == "BOOKMARK"
     bed.kube.control("drop-watches")
     watches_open(bed)
     appears(bed, "web")
-    assert bed.kube.control("state")["requests"]["list endpoints"] == before
+    assert bed.kube.control("state")["requests"][f"list {kind}"] == before
 
 
 def test_malformed_events_between_good_ones(bed):
     bed.start_kube2sky()
     watches_open(bed)
-    for resource in ("services", "endpoints"):
+    for resource in ("services", endpoints_kind(bed)):
         bed.kube.control("malformed", resource=resource)
         appears(bed, f"after-{resource}")
         bed.kube.control("malformed", resource=resource, line='{"type":"ADDED","object":')
@@ -162,6 +212,75 @@ def test_duplicated_events_write_nothing(bed):
     assert {k: after[k] for k in before} == before
 
 
+@pytest.mark.parametrize("way", ["reordered", "again and backwards"])
+def test_events_out_of_order(bed, way):
+    """Of many objects, several of one among them: the last version of each is the one that counts."""
+    bed.start_kube2sky()
+    appears(bed, "first")
+    watches_open(bed)
+    bed.kube.control("silence")
+    if way == "reordered":
+        bed.kube.control("reorder", resource="services")
+    for salt in range(3):
+        bed.kube.control("bulk", verb="replace", count=20, salt=salt)
+    bed.kube.control("bulk", verb="delete", count=5)
+    bed.kube.control("silence", on=False)
+    if way != "reordered":
+        bed.kube.control("duplicate", resource="services", count=65, is_reversed=True)
+    appears(bed, "after")
+    bed.wait_records(
+        f"{SVC}/default/bulk-",
+        {
+            key: text
+            for number in range(5, 20)
+            for key, text in service_records(
+                f"bulk-{number}", f"172.0.0.{number + 2}", ("tcp", "http", 80)
+            ).items()
+        },
+    )
+
+
+def test_an_object_of_five_megabytes(bed):
+    """In a list, and as an event between others."""
+
+    def put(name: str, ip: str) -> None:
+        meta = {"name": name, "namespace": "default"}
+        spec = {"clusterIP": ip, "clusterIPs": [ip], "ports": [port(80, "http")]}
+        bed.kube.control(
+            "put", resource="services", object={"metadata": meta, "spec": spec}, pad_bytes=5 << 20
+        )
+
+    put("listed", "10.0.0.7")
+    bed.start_kube2sky()
+    watches_open(bed)
+    put("watched", "10.0.0.8")
+    appears(bed, "after")
+    for name, ip in (("listed", "10.0.0.7"), ("watched", "10.0.0.8")):
+        assert bed.etcd.values(f"{SVC}/default/{name}/") == service_records(name, ip, ("tcp", "http", 80))
+    appears(bed, "still")
+
+
+def test_a_server_that_ignores_the_limit(bed):
+    bed.kube.control("ignore-limit")
+    bed.kube.control("bulk", count=2000)
+    bed.start_kube2sky()
+    assert len(bed.etcd.get_prefix(f"{SVC}/default/bulk-")) == 4000
+    assert lists(bed) == 1
+    appears(bed, "web")
+
+
+def test_the_server_learns_and_forgets_protobuf(bed):
+    """An upgrade, and its rollback: what the next reply is in is said by the reply."""
+    bed.start_kube2sky()
+    for number, is_known in enumerate((False, True, False)):
+        watches_open(bed)
+        bed.kube.control("protobuf", on=is_known)
+        appears(bed, f"web-{number}")
+    bed.kube.control("expire-history")
+    bed.kube.control("protobuf")
+    appears(bed, "after-a-list")
+
+
 def test_short_pages_and_an_expired_continue(bare_bed):
     bed = bare_bed
     bed.start_etcd()
@@ -200,6 +319,21 @@ def test_requests_hung_up(bed):
     appears(bed, "web")
 
 
+def test_api_server_away_at_start(bed):
+    """Nothing is deleted for want of an answer, and readiness names what is missing."""
+    orphan = f"{SVC}/default/orphan/x"
+    bed.etcd.put(orphan, value("10.0.0.1"))
+    bed.kube.control("refuse")
+    bed.start_kube2sky(is_waiting=False)
+    bed.kube2sky.wait_line(r"^(warn|error).*127\.0\.0\.1")
+    status, body = bed.kube2sky.wait_ready(bed.readiness, "answers")
+    assert status == 503 and body.strip()
+    assert orphan in bed.etcd.get_prefix(SVC)
+    bed.kube.control("accept")
+    wait_until(lambda: bed.readiness()[0] == 200, "ready")
+    assert bed.etcd.values(SVC) == kubernetes_records(bed.kube)
+
+
 def test_api_server_away_and_back(bed):
     made = bed.kube.create("services", service("web"))
     bed.start_kube2sky()
@@ -207,7 +341,7 @@ def test_api_server_away_and_back(bed):
     watches_open(bed)
     before = bed.etcd.revision()
     bed.kube.control("refuse")
-    bed.kube2sky.wait_line(r"^(warn|error).*(127\.0\.0\.1|services|endpoints)")
+    bed.kube2sky.wait_line(r"^(warn|error).*(127\.0\.0\.1|services|endpoint)")
     assert bed.readiness()[0] == 200
     assert bed.dns.answers("web.default.svc.cluster.local") == [made["spec"]["clusterIP"]]
     assert bed.etcd.revision() == before
@@ -222,7 +356,7 @@ def test_without_the_kubernetes_service_nothing_is_deleted(bed):
     orphan = f"{SVC}/default/orphan/x"
     bed.etcd.put(orphan, value("10.0.0.1"))
     bed.start_kube2sky(is_waiting=False)
-    bed.kube2sky.wait_ready(lambda: bed.kube.control("state")["requests"].get("list endpoints"), "lists")
+    bed.kube2sky.wait_ready(lambda: bed.kube.control("state")["requests"].get("list services"), "lists")
     status, body = bed.kube2sky.wait_ready(bed.readiness, "answers")
     assert status == 503 and body.strip()
     assert orphan in bed.etcd.get_prefix(SVC)

@@ -1,8 +1,9 @@
 """From an object in the Kubernetes API to its keys in etcd and the answers of skydns."""
 
 from kube import endpoints, headless, port, service
+from model import reverse_key
 from programs import wait_until
-from records import SVC, endpoint_records, label, service_records
+from records import SVC, endpoint_records, label, service_records, value
 
 WEB = "web.default.svc.cluster.local"
 
@@ -113,6 +114,8 @@ def test_other_domain(bed):
         k.replace("/local/cluster/", "/org/example/k8s/"): v.replace("cluster.local.", "k8s.example.org.")
         for k, v in kubernetes_records(bed.kube).items()
     }
+    address = bed.kube.get("services", "kubernetes")["spec"]["clusterIP"]
+    right[reverse_key(address)] = value("kubernetes.default.svc.k8s.example.org.")
     bed.wait_records("/skydns/", right)
 
 

@@ -1,6 +1,7 @@
 """What the programs tell about themselves: /metrics, /readiness?strict, and the lines of an outage."""
 
 import re
+import shutil
 import signal
 import socket
 from pathlib import Path
@@ -16,41 +17,9 @@ from programs import http_get, reserve_port, wait_until
 from prometheus import Page, parse
 from records import SVC, value
 from test_pipeline import WEB
+from watched import Watched
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-class Watched:
-    """A program under test, asked over HTTP."""
-
-    def __init__(self, program, port: int, prefix: str):
-        self.program = program
-        self.port = port
-        self.prefix = prefix
-
-    def ask(self, path: str) -> tuple[int, str]:
-        return http_get(f"http://127.0.0.1:{self.port}{path}")
-
-    def metrics(self) -> Page:
-        status, text = self.ask("/metrics")
-        assert status == 200
-        return Page(text, self.prefix)
-
-    def wait_metric(self, value: float, name: str, **labels: str) -> None:
-        self.program.wait_ready(lambda: self.metrics().get(name, **labels) == value, f"{name} {labels} {value}")
-
-    def wait_strict(self, status: int) -> str:
-        def body() -> str | None:
-            got, text = self.ask("/readiness?strict")
-            assert self.ask("/readiness") == (200, self.ask("/readiness")[1]), "the plain probe stays 200"
-            return text if got == status else None
-
-        return self.program.wait_ready(body, f"/readiness?strict {status}")
-
-    def lines(self, part: str, since: int) -> list[str]:
-        """At least one: what was logged before an HTTP answer may be read from the pipe after it."""
-        self.program.wait_line(re.escape(part), since)
-        return [line for line in self.program.lines[since:] if part in line]
 
 
 def watched_kube2sky(bed, *flags: str) -> Watched:
@@ -89,28 +58,29 @@ def test_kube2sky_counts_what_it_does(bed):
     before = watched.metrics()
     assert before.names() == documented("kube2sky/kube2sky.8.scd")
     made = bed.kube.create("services", service("web"))
-    watched.wait_metric(before.get("keys_actual") + 1, "keys_actual")
+    watched.wait_metric(before.get("keys_actual") + 2, "keys_actual")
+    watched.wait_metric(before.get("keys_actual") + 2, "keys_actual")  # the address and its name
     watched.wait_metric(0, "transactions_in_flight")  # acknowledged, too
     after = watched.metrics()
-    assert after.get("keys_written_total") == before.get("keys_written_total") + 1
+    assert after.get("keys_written_total") == before.get("keys_written_total") + 2
     assert after.get("transactions_total") == before.get("transactions_total") + 1
     assert after.get("keys_desired") == after.get("keys_actual")
     assert after.get("objects", kind="services") == before.get("objects", kind="services") + 1
     assert after.get("etcd_revision") == bed.etcd.revision()
-    assert after.get("etcd_up") == after.get("ready") == after.get("etcd_reads_total") == 1
+    assert after.get("etcd_up") == after.get("ready") == after.total("etcd_reads_total") == 1
     histogram = after.metrics["kube2sky_transaction_seconds"].samples
     assert histogram[("kube2sky_transaction_seconds_count", ())] == after.get("transactions_total")
-    for kind in ("services", "endpoints"):
+    for kind in ("services", "endpoints", "pods"):
         assert after.get("api_up", kind=kind) == after.get("api_lists_total", kind=kind) == 1
     assert after.get("objects_skipped_total", kind="services") == 0
+    bed.kube.delete("services", "web")
+    watched.wait_metric(before.get("keys_actual"), "keys_actual")
+    watched.wait_metric(0, "transactions_in_flight")
+    assert watched.metrics().get("keys_deleted_total") == before.get("keys_deleted_total") + 2
     bed.kube.control(
         "put", resource="services", object={"metadata": {**made["metadata"], "name": "bad"}, "spec": 17}
     )
     watched.wait_metric(1, "objects_skipped_total", kind="services")
-    bed.kube.delete("services", "web")
-    watched.wait_metric(before.get("keys_actual"), "keys_actual")
-    watched.wait_metric(0, "transactions_in_flight")
-    assert watched.metrics().get("keys_deleted_total") == before.get("keys_deleted_total") + 1
     assert watched.ask("/healthz") == (200, "ok\n")
 
 
@@ -134,6 +104,7 @@ def check_an_etcd_outage(bed, watched: Watched, take_away, bring_back, reason: s
     assert page.get("etcd_overdue") == 0
     assert page.total("etcd_reconnects_total") == before + 1
     assert page.get("etcd_reconnects_total", reason=reason) >= 1
+    watched.program.wait_line(r"^error ", since)  # what HTTP tells may be ahead of the pipe
     errors = [line for line in watched.program.lines[since:] if line.startswith("error ")]
     assert len(errors) == 1 and "-timeout, trying on timeout_ms=1000 reason=" in errors[0], errors
     assert len(watched.lines(" after_ms=", since)) >= 1
@@ -178,8 +149,8 @@ def test_kube2sky_without_the_api(bed):
     assert watched.wait_strict(200) == "ok\n"
     page = watched.metrics()
     assert page.get("api_overdue") == 0
-    assert page.total("api_up") == 2
-    for kind in ("services", "endpoints"):
+    assert page.total("api_up") == 3
+    for kind in ("services", "endpoints", "pods"):
         assert page.total("api_reconnects_total", kind=kind) == 1
         away = watched.lines(f"API cannot be followed, trying again kind={kind}", since)
         assert away and len(set(line.split(" ", 2)[2] for line in away)) == len(away), "no line twice"
@@ -195,6 +166,35 @@ def watched_skydns(bed, *flags: str) -> Watched:
     return watched
 
 
+def test_skydns_tells_that_it_answers_what_etcd_lost(bare_bed):
+    bed = bare_bed
+    bed.start_etcd()
+    bed.etcd.put(f"{SVC}/default/web/a", value("10.0.0.1"))
+    watched = watched_skydns(bed)
+    since = len(bed.skydns.lines)
+    assert watched.metrics().get("etcd_store_key") == watched.metrics().get("store_holds_old") == 0
+    bed.etcd_program.kill()
+    shutil.rmtree(bed.folder / "etcd")
+    bed.start_etcd()
+    watched.wait_metric(1, "store_holds_old")
+    watched.wait_metric(1, "etcd_up")
+    status, why = watched.ask("/readiness?strict")
+    assert status == 503 and why.startswith("etcd came back without its data or with older data; for "), why
+    assert watched.ask("/readiness") == (200, "ok")
+    assert bed.dns.answers(WEB) == ["10.0.0.1"]
+    assert len(watched.lines("etcd holds another store", since)) == 1
+
+    bed.etcd.put("/kube2sky/cluster.local/store", "new")
+    watched.wait_metric(0, "store_holds_old")
+    assert watched.wait_strict(200) == "ok"
+    assert bed.dns.answers(WEB) == ["NXDOMAIN"]
+    page = watched.metrics()
+    assert page.get("etcd_store_key") == 1
+    for cause in ("first", "another", "complete"):
+        assert page.get("etcd_reads_total", cause=cause) == 1
+    assert page.total("etcd_reads_total") == 3
+
+
 def test_skydns_counts_what_it_does(bare_bed):
     bed = bare_bed
     bed.start_etcd()
@@ -208,7 +208,8 @@ def test_skydns_counts_what_it_does(bare_bed):
     assert before.names() == documented("skydns/skydns.8.scd")
     assert before.get("store_records") == 101
     assert before.get("keys_skipped_total") == 1
-    assert before.get("store_versions_total") == before.get("etcd_reads_total") == before.get("etcd_up") == 1
+    assert before.get("store_versions_total") == before.get("etcd_up") == 1
+    assert before.total("etcd_reads_total") == before.get("etcd_reads_total", cause="first") == 1
     assert before.get("store_revision") == before.get("etcd_revision") == bed.etcd.revision()
     assert before.total("queries_total") == before.total("replies_total") == 0
 
@@ -307,3 +308,50 @@ def test_kube2sky_before_its_first_sync(bare_bed):
     bed.start_etcd()
     wait_until(lambda: watched.ask("/readiness?strict") == (200, "ok\n"), "ready")
     assert watched.metrics().total("etcd_reconnects_total") == 0, "the first connection is none again"
+
+
+def test_the_metrics_of_skydns(bare_bed, monkeypatch):
+    """Under PROMETHEUS_*: a page at their port and path, with SkyDNS's names beside ours."""
+    bed = bare_bed
+    port, nobody = reserve_port(), reserve_port()
+    for name, text in {"PORT": str(port), "PATH": "/told", "NAMESPACE": "ns", "SUBSYSTEM": "dns"}.items():
+        monkeypatch.setenv(f"PROMETHEUS_{name}", text)
+    bed.start_etcd()
+    bed.etcd.put(f"{SVC}/default/web/a", value("10.0.0.1"))
+    bed.etcd.put("/skydns/arpa/in-addr/10/0/0/1", '{"host":"web.cluster.local."}')
+    for number in range(100):
+        bed.etcd.put(f"{SVC}/default/many/{number}", value(f"10.0.1.{number}"))
+    bed.start_skydns(f"-nameservers=127.0.0.1:{nobody}", "-rtimeout=100ms")
+    bed.skydns.wait_line(rf"skydns: metrics enabled on :{port}/told")
+    assert bed.dns.answers(WEB) == ["10.0.0.1"]
+    assert bed.dns.answers("no.svc.cluster.local") == ["NXDOMAIN"]
+    assert bed.dns.answers(WEB, "AAAA") == []
+    assert bed.dns.answers("cluster.local", "ANY") == ["REFUSED"]
+    assert bed.dns.query("many.default.svc.cluster.local").flags & dns.flags.TC
+    assert len(bed.dns.query("many.default.svc.cluster.local", tcp=True).answer[0]) == 100
+    assert bed.dns.answers("1.0.0.10.in-addr.arpa", "PTR") == ["web.cluster.local."]
+    assert bed.dns.answers("www.example.org") == ["SERVFAIL"]
+    status, text = http_get(f"http://127.0.0.1:{port}/told")
+    assert status == 200
+    page = Page("".join(line + "\n" for line in text.splitlines() if "ns_dns_" in line), "ns_dns_")
+    systems = ("auth", "recursive", "reverse")
+    assert [page.get("dns_request_count_total", system=system) for system in systems] == [6, 1, 1]
+    for cause in ("nxdomain", "nodata", "refused", "truncated"):
+        assert page.get("dns_error_count_total", system="auth", cause=cause) == 1, cause
+    assert page.get("dns_error_count_total", system="recursive", cause="servfail") == 1
+    assert page.total("dns_error_count_total") == 5
+    durations = page.metrics["ns_dns_dns_request_duration_seconds"].samples
+    sizes = page.metrics["ns_dns_dns_response_size_bytes"].samples
+    for samples, name in ((durations, "request_duration_seconds"), (sizes, "response_size_bytes")):
+        assert samples[(f"ns_dns_dns_{name}_count", (("system", "auth"),))] == 6
+    assert sizes[("ns_dns_dns_response_size_bytes_bucket", (("le", "512"), ("system", "auth")))] == 5
+    assert durations[("ns_dns_dns_request_duration_seconds_sum", (("system", "recursive"),))] > 0
+    assert "skydns_queries_total" in text
+    assert http_get(f"http://127.0.0.1:{port}/metrics")[0] == 404
+
+
+def test_a_service_named_prometheus(bare_bed, monkeypatch):
+    monkeypatch.setenv("PROMETHEUS_PORT", "tcp://10.0.0.1:9090")
+    bare_bed.start_etcd()
+    bare_bed.start_skydns()
+    assert any("without effect settings=PROMETHEUS_PORT" in line for line in bare_bed.skydns.lines)

@@ -17,6 +17,7 @@ enum {
     CASE_ROTATE = 0x10,
     CASE_MAY_WALK = 0x20,
     CASE_UPSTREAM = 0x40,
+    CASE_OTHER_FLAGS = 0x80,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -39,6 +40,7 @@ static const struct fixture_key keys[] = {
 static struct fixture *fixture;
 static const struct store *store;
 static struct external_answer external;
+static struct network reverse_zone;
 
 /* Once for the process: libFuzzer has no place to take it down. */
 static void start(void)
@@ -64,6 +66,21 @@ static void start(void)
         fixture_put(fixture, &(struct fixture_key){key, value}, 1);
     }
     store = fixture->store;
+    reverse_zone.prefix_bits = 12;
+    if (!ip_parse(slice_str("10.96.0.0"), &reverse_zone.ip)) {
+        abort();
+    }
+}
+
+/* The defaults, or everything otherwise. */
+static void set_flags(bool is_other)
+{
+    struct engine_config *config = &fixture->config;
+    config->schema = is_other ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+    config->pods = is_other ? ENGINE_PODS_INSECURE : ENGINE_PODS_VERIFIED;
+    config->any_is_hinfo = is_other;
+    config->reverse_zone_count = is_other;
+    config->reverse_zones[0] = reverse_zone;
 }
 
 static void check(bool holds, const char *what)
@@ -115,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fixture->config.has_nameservers = (data[0] & CASE_NAMESERVERS) != 0;
     fixture->has_externals = (data[0] & CASE_EXTERNALS) != 0;
     fixture->config.round_robin = (data[0] & CASE_ROTATE) != 0;
+    set_flags((data[0] & CASE_OTHER_FLAGS) != 0);
     fixture->may_walk = (data[0] & CASE_MAY_WALK) != 0;
     if (data[0] & CASE_UPSTREAM) {
         forward(transport, data + 1, size - 1);

@@ -124,44 +124,59 @@ def window_overflow(connection):
     h2.wait_closed(connection)
 
 
-# ---- Replies that are none ----
+# ---- Replies that are none, to each request, of a peer that is well otherwise ----
 
 
 def status_without_message(connection):
     h2.greet(connection)
-    stream = h2.wait_request(connection)
-    connection.sendall(h2.reply_headers(stream) + h2.trailers(stream, "0"))
-    h2.reset(connection)
+    for stream in h2.requests(connection):
+        connection.sendall(h2.reply_headers(stream) + h2.trailers(stream, "0"))
 
 
 def odd_status(connection):
     h2.greet(connection)
-    stream = h2.wait_request(connection)
-    connection.sendall(h2.reply_headers(stream) + h2.trailers(stream, "99999999999", "%zz%e2%82%"))
-    h2.reset(connection)
+    for stream in h2.requests(connection):
+        connection.sendall(h2.reply_headers(stream) + h2.trailers(stream, "99999999999", "%zz%e2%82%"))
 
 
 def no_status(connection):
     h2.greet(connection)
-    stream = h2.wait_request(connection)
-    connection.sendall(frame(HEADERS, h2.END_HEADERS | END_STREAM, stream, h2.REPLY_FIELDS))
-    h2.reset(connection)
+    for stream in h2.requests(connection):
+        connection.sendall(frame(HEADERS, h2.END_HEADERS | END_STREAM, stream, h2.REPLY_FIELDS))
+
+
+def no_leader(connection):
+    h2.greet(connection)
+    for stream in h2.requests(connection):
+        connection.sendall(h2.reply_headers(stream) + h2.trailers(stream, "14", "etcdserver: no leader"))
 
 
 def compressed_message(connection):
     h2.greet(connection)
-    stream = h2.wait_request(connection)
-    connection.sendall(h2.reply_headers(stream))
-    connection.sendall(frame(DATA, 0, stream, h2.message(b"\x1f\x8b", is_compressed=True)))
-    h2.reset(connection)
+    for stream in h2.requests(connection):
+        connection.sendall(h2.reply_headers(stream))
+        connection.sendall(frame(DATA, 0, stream, h2.message(b"\x1f\x8b", is_compressed=True)))
 
 
 def broken_protobuf(connection):
     h2.greet(connection)
-    stream = h2.wait_request(connection)
-    connection.sendall(h2.reply_headers(stream))
-    connection.sendall(frame(DATA, 0, stream, h2.message(b"\xff" * 1000)))
-    h2.reset(connection)
+    for stream in h2.requests(connection):
+        connection.sendall(h2.reply_headers(stream))
+        connection.sendall(frame(DATA, 0, stream, h2.message(b"\xff" * 1000)) + h2.trailers(stream, "0"))
+
+
+def empty_message(connection):
+    """Every field at its default: revision 0, nothing written."""
+    h2.greet(connection)
+    for stream in h2.requests(connection):
+        connection.sendall(h2.reply_headers(stream) + frame(DATA, 0, stream, h2.message(b"")))
+        connection.sendall(h2.trailers(stream, "0"))
+
+
+def no_answer(connection):
+    h2.greet(connection)
+    for _ in h2.requests(connection):
+        pass
 
 
 def goaway(connection):
@@ -174,34 +189,28 @@ def goaway(connection):
 # ---- RST_STREAM, and RST of TCP, at every state ----
 
 
-def _replied(connection, tail: bytes) -> int:
-    """A reply as far as the first bytes of its message."""
+def _cancel_each(connection, before) -> None:
+    """Each request, after the frames that `before` makes for its stream."""
     h2.greet(connection)
-    stream = h2.wait_request(connection)
-    connection.sendall(h2.reply_headers(stream) + (frame(DATA, 0, stream, tail) if tail else b""))
-    return stream
-
-
-def _cancel(connection, stream: int) -> None:
-    connection.sendall(frame(RST_STREAM, 0, stream, b"\0\0\0\2"))
-    h2.reset(connection)
+    for stream in h2.requests(connection):
+        connection.sendall(before(stream) + frame(RST_STREAM, 0, stream, b"\0\0\0\2"))
 
 
 def rst_stream_after_request(connection):
-    h2.greet(connection)
-    _cancel(connection, h2.wait_request(connection))
+    _cancel_each(connection, lambda stream: b"")
 
 
 def rst_stream_after_headers(connection):
-    _cancel(connection, _replied(connection, b""))
+    _cancel_each(connection, h2.reply_headers)
 
 
 def rst_stream_in_prefix(connection):
-    _cancel(connection, _replied(connection, b"\0\0"))
+    _cancel_each(connection, lambda stream: h2.reply_headers(stream) + frame(DATA, 0, stream, b"\0\0"))
 
 
 def rst_stream_in_message(connection):
-    _cancel(connection, _replied(connection, h2.message(b"\x08\x01", length=10)))
+    part = h2.message(b"\x08\x01", length=10)
+    _cancel_each(connection, lambda stream: h2.reply_headers(stream) + frame(DATA, 0, stream, part))
 
 
 def rst_at_once(connection):
@@ -227,7 +236,10 @@ def rst_in_frame_header(connection):
 
 
 def rst_in_message(connection):
-    _replied(connection, h2.message(b"\x08\x01", length=10))
+    h2.greet(connection)
+    stream = h2.wait_request(connection)
+    part = h2.message(b"\x08\x01", length=10)
+    connection.sendall(h2.reply_headers(stream) + frame(DATA, 0, stream, part))
     h2.reset(connection)
 
 

@@ -20,9 +20,10 @@ from churn import STEADY, Churn
 from dns_client import Dns
 from etcd_client import EtcdClient
 from kube import port, service
-from programs import wait_until
+from programs import reserve_port, wait_until
 from query_load import Question, QueryLoad
 from records import SVC, service_records
+from watched import Watched
 
 SERVICES = 200
 
@@ -30,6 +31,9 @@ SERVICES = 200
 PATIENCE_S = 60.0
 # Goals on time are asserted this many times over.
 SLACK = 10
+
+# An outage of etcd that lasts longer shows in /readiness?strict.
+_OVERDUE = "1s"
 
 _SUMMARY = BIN_DIR.parent / "faults.txt"
 
@@ -59,6 +63,7 @@ class FaultBed(Bed):
         self.kube2sky_flags: list[str] = []
         self.skydns_flags: list[str] = []
         self.churn: Churn | None = None  # while under load
+        self.watched: list[Watched] = []  # both programs
         self._markers = 0
 
     # ---- Start ----
@@ -74,8 +79,15 @@ class FaultBed(Bed):
         """API server and both programs, everything in sync. etcd must serve already."""
         self.start_apiserver()
         self.kube.control("bulk", count=SERVICES, prefix="stable-")
-        self.start_kube2sky(*self.kube2sky_flags)
-        self.start_skydns("-no-rec", *self.skydns_flags)
+        http_port = reserve_port()
+        self.start_kube2sky(f"--etcd-mutation-timeout={_OVERDUE}", *self.kube2sky_flags)
+        self.start_skydns(
+            "-no-rec", f"-etcd-timeout={_OVERDUE}", f"-http-addr=127.0.0.1:{http_port}", *self.skydns_flags
+        )
+        self.watched = [
+            Watched(self.skydns, http_port, "skydns_"),
+            Watched(self.kube2sky, self.readiness_port, "kube2sky_"),
+        ]
 
     def use_cluster(self, cluster) -> None:
         """Instead of the bed's own etcd."""
@@ -116,6 +128,9 @@ class FaultBed(Bed):
                 churn.stop()
                 self.wait_right(churn.right_answers())
         self.wait_store()
+        for watched in self.watched:
+            watched.wait_metric(1, "etcd_up")
+            watched.wait_strict(200)
         self.note(load.result.text() + f"; {churn.changes} changes")
 
     def close(self) -> None:
@@ -157,6 +172,24 @@ class FaultBed(Bed):
             right |= service_records(item["metadata"]["name"], item["spec"]["clusterIP"], *ports)
         self.wait_records(SVC + "/", right)
 
+    def log_lengths(self) -> list[int]:
+        """For wait_told: what is logged from now on."""
+        return [len(watched.program.lines) for watched in self.watched]
+
+    def wait_told(self, pattern: str, since: list[int]) -> None:
+        """Both programs say in a line, by the metric and in the strict probe that etcd is of no use, and why."""
+        for watched, first in zip(self.watched, since):
+            watched.program.wait_line(pattern, first, PATIENCE_S)
+            why = watched.wait_strict(503)
+            assert re.search(pattern, why), why
+            page = watched.metrics()
+            assert (page.get("etcd_up"), page.get("etcd_overdue")) == (0, 1)
+
+    def check_counted(self, name: str, **labels: str) -> None:
+        """By both programs, at least once."""
+        for watched in self.watched:
+            assert watched.metrics().get(name, **labels) >= 1, (watched.prefix, name, labels)
+
     # ---- Many Services at once, of the API server's bulk ----
 
     def _bulk_ip(self, number: int, salt: int) -> str:
@@ -174,6 +207,16 @@ class FaultBed(Bed):
             return values == right
 
         wait_until(is_written, f"{len(right)} keys", PATIENCE_S)
+
+    def wait_last_of_bulk(self, count: int, salt: int) -> None:
+        """Until etcd has the one that was changed last."""
+        name = f"bulk-{count - 1}"
+        right = service_records(name, self._bulk_ip(count - 1, salt), ("tcp", "http", 80))
+
+        def is_written() -> bool:
+            return self.etcd.values(f"{SVC}/default/{name}/") == right
+
+        wait_until(is_written, name, PATIENCE_S)
 
     def newest_bulk(self) -> dict[str, list[str]]:
         """The one that was changed last."""

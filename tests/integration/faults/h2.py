@@ -80,6 +80,19 @@ def wait_request(connection: socket.socket) -> int:
     raise ConnectionError
 
 
+def requests(connection: socket.socket) -> Iterator[int]:
+    """After greet: the stream of each request message, until the client has gone. It answers pings, as whoever
+    is broken above HTTP/2 does.
+    """
+    for one in read_frames(connection):
+        if one.kind == SETTINGS and not one.flags & ACK:
+            connection.sendall(frame(SETTINGS, ACK))
+        elif one.kind == PING and not one.flags & ACK:
+            connection.sendall(frame(PING, ACK, 0, one.payload))
+        elif one.kind == DATA:
+            yield one.stream
+
+
 def wait_closed(connection: socket.socket) -> None:
     """What the client sends meanwhile is of no interest."""
     while connection.recv(1 << 16):

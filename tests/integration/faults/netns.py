@@ -97,14 +97,24 @@ class Network:
 
     def mute(self, number: int) -> None:
         """What it sends vanishes, what is sent to it arrives."""
-        for address in [self._host, *self.addresses]:
-            if address != self.addresses[number]:
-                _ip("-n", self._namespace(number), "route", "add", "blackhole", f"{address}/32")
+        self._blackhole("add", number, [self._host, *self._others(number)])
 
     def unmute(self, number: int) -> None:
-        for address in [self._host, *self.addresses]:
-            if address != self.addresses[number]:
-                _ip("-n", self._namespace(number), "route", "del", "blackhole", f"{address}/32")
+        self._blackhole("del", number, [self._host, *self._others(number)])
+
+    def part(self, number: int) -> None:
+        """As mute, but for the host, which it reaches as before."""
+        self._blackhole("add", number, self._others(number))
+
+    def rejoin(self, number: int) -> None:
+        self._blackhole("del", number, self._others(number))
+
+    def _others(self, number: int) -> list[str]:
+        return self.addresses[:number] + self.addresses[number + 1 :]
+
+    def _blackhole(self, verb: str, number: int, addresses: list[str]) -> None:
+        for address in addresses:
+            _ip("-n", self._namespace(number), "route", verb, "blackhole", f"{address}/32")
 
 
 def _remove_leftovers() -> None:

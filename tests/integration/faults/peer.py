@@ -32,6 +32,9 @@ class Peer:
         return self
 
     def __exit__(self, *exc) -> None:
+        self.close()
+
+    def close(self) -> None:
         self.refuse()
         for thread in self._threads:
             thread.join(_PATIENCE_S)

@@ -82,32 +82,30 @@ def test_token_expired(guarded):
         wait_until(lambda: load.count() >= before + 3000 * _TOKEN_TTL_S, "three lives of a token", PATIENCE_S)
         with pytest.raises(AssertionError, match="invalid auth token"):
             bed.etcd.revision_by(token)
+        tokens = bed.watched[1].metrics().get("etcd_tokens_total")
         made = bed.change()
         bed.wait_visible(made, time.monotonic(), "changes visible after", 2)
+        assert bed.watched[1].metrics().get("etcd_tokens_total") > tokens, "kube2sky's was good for ever"
         bed.churn.resume()
 
 
 def wait_away(bed, load, made, since, pattern) -> None:
     """Both programs have said why, nothing new comes, and the old records are answered."""
-    for program, first in zip((bed.skydns, bed.kube2sky), since):
-        program.wait_line(pattern, first, PATIENCE_S)
+    bed.wait_told(pattern, since)
     before = load.count()
     wait_until(lambda: load.count() >= before + 1000, "queries meanwhile", PATIENCE_S)
     assert bed.dns.answers(next(iter(made))) == ["NXDOMAIN"]
 
 
-def log_lengths(bed) -> list[int]:
-    return [len(bed.skydns.lines), len(bed.kube2sky.lines)]
-
-
 def test_password_changed_then_its_file(guarded):
     bed = guarded.bed
     with bed.under_load() as load:
-        since = log_lengths(bed)
+        since = bed.log_lengths()
         guarded.ctl("user", "passwd", "dns", "--interactive=false", said="second\n")
         guarded.restart_etcd()
         made = bed.change()
         wait_away(bed, load, made, since, r"(?i)password|authenticat")
+        bed.check_counted("etcd_token_failures_total")
         guarded.password_file.write_text("second\n")
         bed.wait_visible(made, time.monotonic(), "changes visible after", 6)
 
@@ -115,7 +113,7 @@ def test_password_changed_then_its_file(guarded):
 def test_permission_removed(guarded):
     bed = guarded.bed
     with bed.under_load() as load:
-        since = log_lengths(bed)
+        since = bed.log_lengths()
         guarded.revoke()
         guarded.restart_etcd()
         made = bed.change()

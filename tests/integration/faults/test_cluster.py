@@ -83,3 +83,21 @@ def test_link_cut(network_cluster, user, way):
         check_both_left(bed, made, cut_s)
         mend(number)
         members.wait_healthy([member])
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("user", ["skydns", "kube2sky"])
+def test_member_without_a_leader(network_cluster, user):
+    """The programs reach it, it does not reach the other members: it answers, pings too, and knows nothing new."""
+    bed, members, network = network_cluster
+    with bed.under_load():
+        member = used_member(bed, members, user)
+        number = members.members.index(member)
+        bed.use_store_of(members.others(member)[0])
+        network.part(number)
+        wait_until(lambda: not member.is_healthy(), "no leader", PATIENCE_S)
+        leaderless_s = time.monotonic()
+        made = bed.change()
+        check_both_left(bed, made, leaderless_s)
+        network.rejoin(number)
+        members.wait_healthy([member])

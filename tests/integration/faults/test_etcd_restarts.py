@@ -8,6 +8,8 @@ import pytest
 from fault_bed import PATIENCE_S, missing_flags
 from programs import wait_until
 
+# Longer than every deadline and ping of the etcd client.
+STOPPED_S = 20.0
 
 tells_stores_apart = pytest.mark.skipif(
     bool(missing_flags("-stale-max")), reason=missing_flags("-stale-max")
@@ -90,6 +92,7 @@ def test_50000_changes_while_skydns_is_stopped(single):
         bed.kube.control("bulk", verb="replace", count=count, salt=1 << 16)
         bed.wait_bulk(count, salt=1 << 16)
         bed.note(f"{4 * count} changes in {time.monotonic() - started_s:.1f} s")
+        wait_until(lambda: time.monotonic() - started_s >= STOPPED_S, "the end of the pause", PATIENCE_S)
         newest = bed.newest_bulk()
         bed.skydns.signal(signal.SIGCONT)
         continued_s = time.monotonic()

@@ -88,25 +88,31 @@ def test_client_certificate_rotated(secured):
     """etcd takes only the new authority's; the programs get their new files later, at the same paths."""
     bed = secured.bed
     with bed.under_load() as load:
+        since = bed.log_lengths()
         secured.trust_clients_of(secured.new_clients)
         secured.restart_etcd()
         made = bed.change()
+        bed.wait_told(r"(?i)certificate", since)
         before = load.count()
         wait_until(lambda: load.count() >= before + 1000, "queries while no connection can be made", PATIENCE_S)
         assert bed.dns.answers(next(iter(made))) == ["NXDOMAIN"], "the old certificate was taken"
         secured.new_clients.sign("client")
         bed.wait_visible(made, time.monotonic(), "changes visible after", 5)
+        bed.check_counted("etcd_credentials_changes_total", result="used")
+        bed.check_counted("etcd_connections_total", tls="yes")
 
 
 def test_server_of_a_foreign_authority(secured):
     bed = secured.bed
-    with bed.under_load():
-        since = [len(bed.skydns.lines), len(bed.kube2sky.lines)]
+    with bed.under_load() as load:
+        since = bed.log_lengths()
         secured.foreign.sign("server")
         secured.restart_etcd()
         made = bed.change()
-        for program, first in zip((bed.skydns, bed.kube2sky), since):
-            program.wait_line(r"certificate is not from a CA in .*trusted\.crt", first, PATIENCE_S)
+        bed.wait_told(r"certificate is not from a CA in .*trusted\.crt", since)
+        bed.check_counted("etcd_connection_failures_total", kind="refused")
+        before = load.count()
+        wait_until(lambda: load.count() >= before + 1000, "queries meanwhile", PATIENCE_S)
         assert bed.dns.answers(next(iter(made))) == ["NXDOMAIN"], "the foreign certificate was taken"
         secured.trusted.sign("server")
         secured.restart_etcd()

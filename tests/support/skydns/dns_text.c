@@ -12,7 +12,7 @@ static const struct {
     uint16_t number;
 } types[] = {
     {"A", 1},    {"NS", 2},    {"CNAME", 5}, {"SOA", 6},  {"PTR", 12},  {"MX", 15},
-    {"TXT", 16}, {"AAAA", 28}, {"SRV", 33},  {"OPT", 41}, {"ANY", 255},
+    {"TXT", 16}, {"AAAA", 28}, {"SRV", 33},  {"OPT", 41}, {"ANY", 255}, {"HINFO", 13},
 };
 
 struct decoder {
@@ -172,6 +172,7 @@ static void rdata(struct decoder *d, unsigned type, size_t rdlen)
     case 28:
         address(d, AF_INET6, 16, rdlen);
         break;
+    case 13:
     case 16:
         strings(d, end);
         break;

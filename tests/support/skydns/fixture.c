@@ -53,18 +53,25 @@ void fixture_put(struct fixture *fixture, const struct fixture_key *keys, size_t
     store_garbage_free(garbage);
 }
 
+void fixture_domain(struct fixture *fixture, const char *text)
+{
+    struct dname domain = fixture_name(text);
+    if (!engine_config_add_domain(&fixture->config, &domain, NULL)) {
+        die("too many domains", text);
+    }
+}
+
 struct fixture *fixture_new(const struct fixture_key *keys, size_t count)
 {
     struct fixture *fixture = xcalloc(1, sizeof(*fixture));
     fixture->config = (struct engine_config){
-        .domain = fixture_name("cluster.local."),
-        .hostmaster = fixture_name("hostmaster.cluster.local."),
         .ttl_s = 3600,
         .min_ttl_s = 60,
         .priority = 10,
         .max_udp_size = 1232,
         .ndots = 2,
     };
+    fixture_domain(fixture, "cluster.local.");
     fixture->writer = store_writer_new();
     fixture_put(fixture, keys, count);
     fixture->engine = engine_new(&fixture->config);

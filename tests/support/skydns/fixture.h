@@ -43,6 +43,9 @@ void fixture_free(struct fixture *fixture);
 /* Puts more keys into the store; the ones before stay. */
 void fixture_put(struct fixture *fixture, const struct fixture_key *keys, size_t count);
 
+/* One more domain. */
+void fixture_domain(struct fixture *fixture, const char *text);
+
 struct dname fixture_name(const char *text);
 
 /* Builds the query: "NAME TYPE" and, in any order, `ch`, `nord`, `edns=SIZE`, `do`, `tcp`. Returns

@@ -430,8 +430,15 @@ static void forwarded_replies(void **state)
                         "NOERROR qr tc rd ra\n? WWW.example.com. IN A");
     assert_string_equal(forwarded(f, "www.example.com. A edns=600 do", up, len),
                         "NOERROR qr tc rd ra\n? www.example.com. IN A\nedns 1232 do");
-    assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=673", up, len), "\n= "), 40);
+    assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=683", up, len), "\n= "), 0);
+    assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=684", up, len), "\n= "), 40);
     assert_int_equal(count_lines(forwarded(f, "www.example.com. A tcp", up, len), "\n= "), 40);
+
+    len = make_upstream(up, 0x8380, 1); /* truncated: whoever asks over TCP needs the whole */
+    assert_string_equal(
+        forwarded(f, "www.example.com. A", up, len),
+        "NOERROR qr tc rd ra\n? www.example.com. IN A\n= www.example.com. 77 A 192.0.2.0");
+    assert_string_equal(forwarded(f, "www.example.com. A tcp", up, len), "invalid");
 
     len = make_upstream(up, 0x8583, 0); /* NXDOMAIN with AA passes as it is */
     assert_string_equal(forwarded(f, asked, up, len),

@@ -1,4 +1,4 @@
-/* The forwarder against scripted nameservers on loopback, on the same loop: what it sends, what it
+/* The forwarder against scripted nameservers on loopback, on the same loop: what it asks, what it
  * takes for a reply, and where it goes when there is none. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,31 +7,42 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/xalloc.h"
 #include "skydns/forwarder.h"
+#include "tests/support/log_capture.h"
 
 enum { FIRST_PORT = 22000, LAST_PORT = 32000, HEADER_LEN = 12 };
 
 /* Long enough that no busy machine reaches it where an answer is expected. */
 enum { PATIENCE_MS = 20000 };
 
-/* A query for `a.test. A`, id 0x0101. */
-static const uint8_t query[] = {1, 1,   1, 0,   0,   1,   0,   0, 0, 0, 0, 0,
-                                1, 'a', 4, 't', 'e', 's', 't', 0, 0, 1, 0, 1};
+/* What is sent for `a.test. A`, behind its id: question and OPT. */
+static const uint8_t query[] = {1, 0, 0, 1, 0, 0, 0, 0,  0,    1,    1, 'a', 4, 't', 'e', 's', 't',
+                                0, 0, 1, 0, 1, 0, 0, 41, 0x04, 0xd0, 0, 0,   0, 0,   0,   0};
+enum { QUERY_LEN = 2 + sizeof(query) };
+
+static const struct upstream_question a_test = {
+    .name = {.len = 8, .wire = "\1a\4test"}, .type = 1, .qclass = 1, .flags = 0x0100};
 
 static uint16_t next_port = FIRST_PORT;
 
 struct upstream {
     struct ev_loop *loop;
-    ev_io io;
+    ev_io udp;
+    ev_io listener;
+    ev_io connection; /* the last one */
     struct addr address;
-    unsigned seen; /* queries */
+    unsigned seen; /* queries over UDP */
+    unsigned connections;
     uint8_t message[512];
     size_t len;
     struct addr client;
     void (*script)(struct upstream *);
+    void (*tcp_script)(struct upstream *); /* message: a whole query */
 };
 
 struct result {
@@ -49,19 +60,33 @@ static struct addr loopback(uint16_t port)
     return a;
 }
 
-/* A socket bound to a free port below the ephemeral ones. */
-static int bound_socket(int type, struct addr *ret_address)
+/* A port below the ephemeral ones that is free for both; *ret_tcp listens. */
+static int bound_sockets(struct addr *ret_address, int *ret_tcp)
 {
     while (next_port < LAST_PORT) {
-        int fd = socket(AF_INET, type | SOCK_NONBLOCK, 0);
+        int on = 1;
+        int udp = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+        *ret_tcp = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         *ret_address = loopback(next_port++);
-        if (bind(fd, &ret_address->sa, ret_address->len) == 0) {
-            return fd;
+        assert_int_equal(setsockopt(*ret_tcp, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+        if (bind(udp, &ret_address->sa, ret_address->len) == 0 &&
+            bind(*ret_tcp, &ret_address->sa, ret_address->len) == 0 && listen(*ret_tcp, 4) == 0) {
+            return udp;
         }
-        close(fd);
+        close(udp);
+        close(*ret_tcp);
     }
     fail_msg("no free port");
     return -1;
+}
+
+static struct addr free_address(void)
+{
+    struct addr address;
+    int tcp, udp = bound_sockets(&address, &tcp);
+    close(udp);
+    close(tcp);
+    return address;
 }
 
 static void on_query(struct ev_loop *loop, ev_io *io, int revents)
@@ -81,24 +106,85 @@ static void on_query(struct ev_loop *loop, ev_io *io, int revents)
     }
 }
 
+static void close_connection(struct upstream *u)
+{
+    if (u->connection.fd >= 0) {
+        ev_io_stop(u->loop, &u->connection);
+        close(u->connection.fd);
+        u->connection.fd = -1;
+    }
+}
+
+static void on_tcp_bytes(struct ev_loop *loop, ev_io *io, int revents)
+{
+    struct upstream *u = io->data;
+    (void)loop;
+    (void)revents;
+    ssize_t n = recv(io->fd, u->message + u->len, sizeof(u->message) - u->len, 0);
+    if (n <= 0) {
+        close_connection(u);
+        return;
+    }
+    u->len += (size_t)n;
+    if (u->len == 2 + QUERY_LEN) {
+        assert_int_equal(u->message[0] << 8 | u->message[1], QUERY_LEN);
+        memmove(u->message, u->message + 2, QUERY_LEN);
+        u->len = QUERY_LEN;
+        if (u->tcp_script) {
+            u->tcp_script(u);
+        }
+    }
+}
+
+static void on_connection(struct ev_loop *loop, ev_io *io, int revents)
+{
+    struct upstream *u = io->data;
+    (void)revents;
+    close_connection(u);
+    int fd = accept(io->fd, NULL, NULL);
+    if (fd >= 0) {
+        u->connections++;
+        u->len = 0;
+        ev_io_init(&u->connection, on_tcp_bytes, fd, EV_READ);
+        u->connection.data = u;
+        ev_io_start(loop, &u->connection);
+    }
+}
+
 static void upstream_init(struct upstream *u, struct ev_loop *loop,
                           void (*script)(struct upstream *))
 {
-    *u = (struct upstream){.loop = loop, .script = script};
-    ev_io_init(&u->io, on_query, bound_socket(SOCK_DGRAM, &u->address), EV_READ);
-    u->io.data = u;
-    ev_io_start(loop, &u->io);
+    int tcp;
+    *u = (struct upstream){.loop = loop, .script = script, .connection.fd = -1};
+    ev_io_init(&u->udp, on_query, bound_sockets(&u->address, &tcp), EV_READ);
+    u->udp.data = u;
+    ev_io_start(loop, &u->udp);
+    ev_io_init(&u->listener, on_connection, tcp, EV_READ);
+    u->listener.data = u;
+    ev_io_start(loop, &u->listener);
+}
+
+static void stop_listening(struct upstream *u)
+{
+    if (u->listener.fd >= 0) {
+        ev_io_stop(u->loop, &u->listener);
+        close(u->listener.fd);
+        u->listener.fd = -1;
+    }
 }
 
 static void upstream_fini(struct upstream *u)
 {
-    ev_io_stop(u->loop, &u->io);
-    close(u->io.fd);
+    close_connection(u);
+    stop_listening(u);
+    ev_io_stop(u->loop, &u->udp);
+    close(u->udp.fd);
 }
 
 static void upstream_send(struct upstream *u)
 {
-    assert_int_equal(sendto(u->io.fd, u->message, u->len, 0, &u->client.sa, u->client.len), u->len);
+    assert_int_equal(sendto(u->udp.fd, u->message, u->len, 0, &u->client.sa, u->client.len),
+                     u->len);
 }
 
 static void answer(struct upstream *u)
@@ -114,11 +200,61 @@ static void answer_truncated(struct upstream *u)
     answer(u);
 }
 
+static void answer_servfail(struct upstream *u)
+{
+    u->message[2] |= 0x80;
+    u->message[3] = 0x82;
+    upstream_send(u);
+}
+
+/* As servers do that have never heard of EDNS: FORMERR, with or without the question. */
+static void answer_only_without_edns(struct upstream *u)
+{
+    if (u->len < QUERY_LEN) {
+        assert_int_equal(u->len, QUERY_LEN - UPSTREAM_OPT_SIZE);
+        assert_int_equal(u->message[HEADER_LEN - 1], 0);
+        answer(u);
+        return;
+    }
+    if (u->seen == 1) { /* only the header */
+        u->message[5] = u->message[11] = 0;
+        u->len = HEADER_LEN;
+    }
+    u->message[2] |= 0x80;
+    u->message[3] = 0x81;
+    upstream_send(u);
+}
+
+static void answer_formerr(struct upstream *u)
+{
+    u->message[2] |= 0x80;
+    u->message[3] = 0x81;
+    upstream_send(u);
+}
+
+/* In the smallest pieces. */
+static void answer_over_tcp(struct upstream *u)
+{
+    uint8_t frame[2 + QUERY_LEN] = {0, QUERY_LEN};
+    memcpy(frame + 2, u->message, QUERY_LEN);
+    frame[2 + 2] |= 0x80;
+    for (size_t i = 0; i < sizeof(frame); i++) {
+        assert_int_equal(send(u->connection.fd, frame + i, 1, MSG_NOSIGNAL), 1);
+    }
+}
+
+static void answer_anything_over_tcp(struct upstream *u)
+{
+    uint8_t frame[2 + QUERY_LEN] = {0, QUERY_LEN};
+    assert_int_equal(send(u->connection.fd, frame, sizeof(frame), MSG_NOSIGNAL), sizeof(frame));
+}
+
 /* Everything that is no reply, then the reply, with another rcode to tell it by. */
 static void answer_wrongly_first(struct upstream *u)
 {
     struct upstream wrong = *u;
     struct addr elsewhere;
+    int tcp;
     upstream_send(&wrong); /* not a reply: QR is clear */
     wrong = *u;
     wrong.message[0] ^= 0xff;
@@ -138,13 +274,33 @@ static void answer_wrongly_first(struct upstream *u)
     wrong.len = 3;
     answer(&wrong); /* no header */
     wrong = *u;
-    wrong.io.fd = bound_socket(SOCK_DGRAM, &elsewhere);
+    wrong.udp.fd = bound_sockets(&elsewhere, &tcp);
     answer(&wrong); /* another source */
-    close(wrong.io.fd);
+    close(wrong.udp.fd);
+    close(tcp);
 
     u->message[HEADER_LEN + 1] = 'A'; /* letter case is no difference */
     u->message[2] |= 0x80;
     u->message[3] = 0x85;
+    upstream_send(u);
+}
+
+/* First with the name in lower case, then as it was asked, with another rcode to tell it by. */
+static void answer_in_lower_case_first(struct upstream *u)
+{
+    struct upstream lower = *u;
+    bool is_mixed = false;
+    for (size_t i = HEADER_LEN; i < HEADER_LEN + 8; i++) {
+        is_mixed = is_mixed || (u->message[i] >= 'A' && u->message[i] <= 'Z');
+        if (lower.message[i] >= 'A') {
+            lower.message[i] |= 0x20;
+        }
+    }
+    if (is_mixed) {
+        answer(&lower);
+    }
+    u->message[2] |= 0x80;
+    u->message[3] = is_mixed ? 0x85 : 0x80;
     upstream_send(u);
 }
 
@@ -174,26 +330,32 @@ static void run(struct result *r)
     ev_timer guard;
     ev_timer_init(&guard, on_guard, PATIENCE_MS / 1000.0, 0.);
     ev_timer_start(r->loop, &guard);
-    ev_run(r->loop, 0);
+    while (r->calls == 0 && ev_is_active(&guard)) {
+        ev_run(r->loop, EVRUN_ONCE);
+    }
     ev_timer_stop(r->loop, &guard);
     assert_int_equal(r->calls, 1);
+}
+
+static void use(struct forwarder *f, const struct addr *servers, size_t count, uint32_t timeout_ms)
+{
+    const struct forwarder_servers all = {
+        .items = servers, .count = count, .timeout_ms = timeout_ms};
+    forwarder_set_servers(f, &all);
 }
 
 static struct forwarder *forwarder_of(struct ev_loop *loop, const struct addr *servers,
                                       size_t count, uint32_t timeout_ms)
 {
-    const struct forwarder_config config = {.loop = loop,
-                                            .servers = servers,
-                                            .server_count = count,
-                                            .rotate = false,
-                                            .timeout_ms = timeout_ms,
-                                            .outstanding_max = 2};
-    return forwarder_new(&config);
+    const struct forwarder_config config = {.loop = loop, .sockets_max = 4};
+    struct forwarder *f = forwarder_new(&config);
+    use(f, servers, count, timeout_ms);
+    return f;
 }
 
-static bool send_query(struct forwarder *f, enum engine_transport transport, struct result *r)
+static bool ask(struct forwarder *f, struct result *r)
 {
-    return forwarder_send(f, query, sizeof(query), transport, on_result, r);
+    return forwarder_ask(f, &a_test, 0, on_result, r);
 }
 
 static void test_a_reply_is_passed_on(void **state)
@@ -204,36 +366,71 @@ static void test_a_reply_is_passed_on(void **state)
     (void)state;
     upstream_init(&u, loop, answer);
     struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
-    assert_true(send_query(f, ENGINE_UDP, &r));
+    assert_true(ask(f, &r));
     assert_int_equal(r.calls, 0);
-    assert_int_equal(forwarder_outstanding(f), 1);
+    assert_int_equal(forwarder_get_stats(f).questions, 1);
     run(&r);
     assert_false(r.failed);
     assert_int_equal(u.seen, 1);
-    assert_memory_equal(u.message + 4, query + 4, sizeof(query) - 4);
+    assert_int_equal(u.len, QUERY_LEN);
+    assert_int_equal(u.message[2], 0x81);
+    assert_memory_equal(u.message + 4, query + 2, sizeof(query) - 2);
     assert_int_equal(r.len, u.len);
     assert_memory_equal(r.reply, u.message, u.len);
-    assert_int_equal(forwarder_outstanding(f), 0);
+    assert_int_equal(forwarder_get_stats(f).questions, 0);
     forwarder_free(f);
     upstream_fini(&u);
     ev_loop_destroy(loop);
 }
 
-static void test_a_truncated_reply_is_passed_on(void **state)
+/* What TCP says to a question whose reply over UDP was truncated: the whole reply, or nothing of
+ * use, and then the truncated one is all there is. */
+static void test_a_truncated_reply_is_asked_for_over_tcp(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r = {.loop = loop};
-    struct upstream u;
+    static void (*const scripts[])(struct upstream *) = {answer_over_tcp, close_connection,
+                                                         answer_anything_over_tcp};
     (void)state;
-    upstream_init(&u, loop, answer_truncated);
-    struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
-    assert_true(send_query(f, ENGINE_UDP, &r));
-    run(&r);
-    assert_false(r.failed);
-    assert_int_equal(r.reply[2] & 0x82, 0x82);
-    forwarder_free(f);
-    upstream_fini(&u);
-    ev_loop_destroy(loop);
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+        struct result r = {.loop = loop};
+        struct upstream u;
+        upstream_init(&u, loop, answer_truncated);
+        u.tcp_script = scripts[i];
+        struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
+        assert_true(ask(f, &r));
+        run(&r);
+        assert_false(r.failed);
+        assert_int_equal(u.connections, 1);
+        assert_int_equal(r.len, QUERY_LEN);
+        assert_int_equal(r.reply[2], i == 0 ? 0x81 : 0x83);
+        assert_int_equal(forwarder_get_stats(f).tcp_retries, 1);
+        forwarder_free(f);
+        upstream_fini(&u);
+        ev_loop_destroy(loop);
+    }
+}
+
+/* Nobody there at all over TCP, or somebody who says nothing until the time is over. */
+static void test_a_truncated_reply_is_better_than_none(void **state)
+{
+    (void)state;
+    for (int silent = 0; silent < 2; silent++) {
+        struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+        struct result r = {.loop = loop};
+        struct upstream u;
+        upstream_init(&u, loop, answer_truncated);
+        if (!silent) {
+            stop_listening(&u);
+        }
+        struct forwarder *f = forwarder_of(loop, &u.address, 1, silent ? 100 : PATIENCE_MS);
+        assert_true(ask(f, &r));
+        run(&r);
+        assert_false(r.failed);
+        assert_int_equal(r.reply[2], 0x83);
+        forwarder_free(f);
+        upstream_fini(&u);
+        ev_loop_destroy(loop);
+    }
 }
 
 static void test_what_is_no_reply_is_passed_over(void **state)
@@ -244,7 +441,7 @@ static void test_what_is_no_reply_is_passed_over(void **state)
     (void)state;
     upstream_init(&u, loop, answer_wrongly_first);
     struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
-    assert_true(send_query(f, ENGINE_UDP, &r));
+    assert_true(ask(f, &r));
     run(&r);
     assert_false(r.failed);
     assert_int_equal(r.reply[3], 0x85);
@@ -254,7 +451,71 @@ static void test_what_is_no_reply_is_passed_over(void **state)
     ev_loop_destroy(loop);
 }
 
+static void test_capitals_must_come_back(void **state)
+{
+    enum { ROUNDS = 32 }; /* five letters stay small all the time once in 2^160 */
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct upstream u;
+    unsigned mixed = 0;
+    (void)state;
+    upstream_init(&u, loop, answer_in_lower_case_first);
+    const struct forwarder_config config = {.loop = loop, .sockets_max = 1, .random_case = true};
+    struct forwarder *f = forwarder_new(&config);
+    use(f, &u.address, 1, PATIENCE_MS);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct result r = {.loop = loop};
+        assert_true(ask(f, &r));
+        run(&r);
+        mixed += r.reply[3] == 0x85;
+        assert_int_equal(r.reply[HEADER_LEN], 1); /* lengths of labels are no letters */
+        assert_int_equal(r.reply[HEADER_LEN + 2], 4);
+    }
+    assert_true(mixed > 0);
+    forwarder_free(f);
+    upstream_fini(&u);
+    ev_loop_destroy(loop);
+}
+
 /* Each query goes out with another id, from another port. */
+static void test_a_server_without_edns(void **state)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct upstream u;
+    (void)state;
+    upstream_init(&u, loop, answer_only_without_edns);
+    struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
+    for (unsigned i = 1; i <= 2; i++) {
+        struct result r = {.loop = loop};
+        assert_true(ask(f, &r));
+        run(&r);
+        assert_false(r.failed);
+        assert_int_equal(r.reply[3], 0x80);
+        assert_int_equal(u.seen, 2 * i);
+    }
+    forwarder_free(f);
+    upstream_fini(&u);
+    ev_loop_destroy(loop);
+}
+
+/* It is asked once more, not for ever. */
+static void test_a_server_that_understands_nothing(void **state)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct result r = {.loop = loop};
+    struct upstream u;
+    (void)state;
+    upstream_init(&u, loop, answer_formerr);
+    struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
+    assert_true(ask(f, &r));
+    run(&r);
+    assert_false(r.failed);
+    assert_int_equal(r.reply[3], 0x81);
+    assert_int_equal(u.seen, 2);
+    forwarder_free(f);
+    upstream_fini(&u);
+    ev_loop_destroy(loop);
+}
+
 static void test_ids_and_ports_are_fresh(void **state)
 {
     enum { ROUNDS = 8 };
@@ -268,7 +529,7 @@ static void test_ids_and_ports_are_fresh(void **state)
     struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct result r = {.loop = loop};
-        assert_true(send_query(f, ENGINE_UDP, &r));
+        assert_true(ask(f, &r));
         run(&r);
         ids_differ = ids_differ || (i && memcmp(id, u.message, 2) != 0);
         ports_differ = ports_differ || (i && port != addr_port(&u.client));
@@ -287,13 +548,11 @@ static void test_a_refusing_server_is_left_at_once(void **state)
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct result r = {.loop = loop};
     struct upstream u;
-    struct addr servers[2];
     (void)state;
     upstream_init(&u, loop, answer);
-    close(bound_socket(SOCK_DGRAM, &servers[0]));
-    servers[1] = u.address;
+    const struct addr servers[2] = {free_address(), u.address};
     struct forwarder *f = forwarder_of(loop, servers, 2, PATIENCE_MS * 2);
-    assert_true(send_query(f, ENGINE_UDP, &r));
+    assert_true(ask(f, &r));
     run(&r);
     assert_false(r.failed);
     assert_int_equal(u.seen, 1);
@@ -312,7 +571,7 @@ static void test_a_silent_server_is_left_in_time(void **state)
     upstream_init(&u, loop, answer);
     const struct addr servers[2] = {silent.address, u.address};
     struct forwarder *f = forwarder_of(loop, servers, 2, 500);
-    assert_true(send_query(f, ENGINE_UDP, &r));
+    assert_true(ask(f, &r));
     run(&r);
     assert_false(r.failed);
     assert_int_equal(silent.seen, 1);
@@ -320,6 +579,37 @@ static void test_a_silent_server_is_left_in_time(void **state)
     forwarder_free(f);
     upstream_fini(&silent);
     upstream_fini(&u);
+    ev_loop_destroy(loop);
+}
+
+static struct upstream *slow_one;
+
+/* The other server is asked already: the first one wakes up. */
+static void answer_for_the_slow_one(struct upstream *u)
+{
+    (void)u;
+    answer(slow_one);
+}
+
+static void test_a_slow_server_is_heard(void **state)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct result r = {.loop = loop};
+    struct upstream slow, silent;
+    (void)state;
+    upstream_init(&slow, loop, NULL);
+    upstream_init(&silent, loop, answer_for_the_slow_one);
+    slow_one = &slow;
+    const struct addr servers[2] = {slow.address, silent.address};
+    struct forwarder *f = forwarder_of(loop, servers, 2, 1000);
+    assert_true(ask(f, &r));
+    run(&r);
+    assert_false(r.failed);
+    assert_int_equal(slow.seen, 1);
+    assert_memory_equal(r.reply, slow.message, 2);
+    forwarder_free(f);
+    upstream_fini(&slow);
+    upstream_fini(&silent);
     ev_loop_destroy(loop);
 }
 
@@ -333,8 +623,8 @@ static void test_all_silent(void **state)
     upstream_init(&a, loop, NULL);
     upstream_init(&b, loop, NULL);
     const struct addr servers[2] = {a.address, b.address};
-    struct forwarder *f = forwarder_of(loop, servers, 2, 20);
-    assert_true(send_query(f, ENGINE_UDP, &r));
+    struct forwarder *f = forwarder_of(loop, servers, 2, 30);
+    assert_true(ask(f, &r));
     run(&r);
     assert_true(r.failed);
     for (int i = 0; i < 3; i++) {
@@ -342,7 +632,7 @@ static void test_all_silent(void **state)
     }
     assert_int_equal(a.seen, 2);
     assert_int_equal(b.seen, 1);
-    assert_int_equal(forwarder_outstanding(f), 0);
+    assert_int_equal(forwarder_get_stats(f).questions, 0);
     forwarder_free(f);
     upstream_fini(&a);
     upstream_fini(&b);
@@ -352,13 +642,12 @@ static void test_all_silent(void **state)
 static void test_all_refusing(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct addr server;
+    struct addr server = free_address();
     (void)state;
-    close(bound_socket(SOCK_DGRAM, &server));
     struct forwarder *f = forwarder_of(loop, &server, 1, PATIENCE_MS * 2);
     for (int i = 0; i < 2; i++) {
         struct result r = {.loop = loop};
-        assert_true(send_query(f, i ? ENGINE_TCP : ENGINE_UDP, &r));
+        assert_true(ask(f, &r));
         assert_int_equal(r.calls, 0); /* never from inside */
         run(&r);
         assert_true(r.failed);
@@ -367,7 +656,121 @@ static void test_all_refusing(void **state)
     ev_loop_destroy(loop);
 }
 
-static void test_the_id_chooses_the_server(void **state)
+/* Names that its server is silent about, asked again and again, do not fill the log. */
+static void test_a_server_that_comes_and_goes(void **state)
+{
+    enum { TURNS = 40, TOLD_MAX = 20 }; /* ten a minute, and a minute may end meanwhile */
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct log_capture *log = xcalloc(1, sizeof(*log));
+    struct addr server = free_address();
+    (void)state;
+    struct forwarder *f = forwarder_of(loop, &server, 1, PATIENCE_MS * 2);
+    log_capture_begin(log);
+    for (int i = 0; i < TURNS; i++) {
+        struct result r = {.loop = loop};
+        use(f, NULL, 0, PATIENCE_MS); /* forgotten */
+        use(f, &server, 1, PATIENCE_MS);
+        assert_true(ask(f, &r));
+        run(&r);
+        assert_int_equal(forwarder_get_stats(f).dead, 1);
+    }
+    const char *text = log_capture_end(log);
+    assert_true(log_occurrences(text, "leaving it") <= TOLD_MAX);
+    free(log);
+    forwarder_free(f);
+    ev_loop_destroy(loop);
+}
+
+/* Left after two failures; back when a probe was answered. */
+static void test_a_dead_server_is_left_until_it_answers(void **state)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct upstream dead, u;
+    (void)state;
+    upstream_init(&dead, loop, NULL);
+    upstream_init(&u, loop, answer);
+    const struct addr servers[2] = {dead.address, u.address};
+    struct forwarder *f = forwarder_of(loop, servers, 2, 300);
+    for (unsigned i = 0; i < 4; i++) {
+        struct result r = {.loop = loop};
+        assert_true(ask(f, &r));
+        run(&r);
+        assert_false(r.failed);
+    }
+    assert_int_equal(dead.seen, 2);
+    assert_int_equal(u.seen, 4);
+    assert_int_equal(forwarder_get_stats(f).dead, 1);
+
+    dead.script = answer;
+    while (forwarder_get_stats(f).dead > 0) { /* a probe comes within half a second */
+        ev_run(loop, EVRUN_ONCE);
+    }
+    struct result r = {.loop = loop};
+    assert_true(ask(f, &r));
+    run(&r);
+    assert_memory_equal(r.reply, dead.message, 2);
+    assert_int_equal(u.seen, 4);
+    forwarder_free(f);
+    upstream_fini(&dead);
+    upstream_fini(&u);
+    ev_loop_destroy(loop);
+}
+
+static void test_another_server_may_know_better(void **state)
+{
+    (void)state;
+    for (int all_fail = 0; all_fail < 2; all_fail++) {
+        struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+        struct result r = {.loop = loop};
+        struct upstream a, b;
+        upstream_init(&a, loop, answer_servfail);
+        upstream_init(&b, loop, all_fail ? answer_servfail : answer);
+        const struct addr servers[2] = {a.address, b.address};
+        struct forwarder *f = forwarder_of(loop, servers, 2, PATIENCE_MS);
+        assert_true(ask(f, &r));
+        run(&r);
+        assert_false(r.failed);
+        assert_int_equal(r.reply[3], all_fail ? 0x82 : 0x80);
+        assert_int_equal(a.seen, 1);
+        assert_int_equal(b.seen, 1);
+        assert_int_equal(forwarder_get_stats(f).dead, 0);
+        forwarder_free(f);
+        upstream_fini(&a);
+        upstream_fini(&b);
+        ev_loop_destroy(loop);
+    }
+}
+
+static void test_equal_questions_share_a_reply(void **state)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct result r[3] = {{.loop = loop}, {.loop = loop}, {.loop = loop}};
+    struct upstream u;
+    struct upstream_question other = a_test;
+    (void)state;
+    other.dnssec_ok = true;
+    upstream_init(&u, loop, answer);
+    struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
+    assert_true(ask(f, &r[0]));
+    assert_true(ask(f, &r[1]));
+    assert_true(forwarder_ask(f, &other, 0, on_result, &r[2]));
+    for (int i = 0; i < 3; i++) {
+        run(&r[i]);
+        assert_false(r[i].failed);
+    }
+    assert_int_equal(u.seen, 2);
+    assert_int_equal(forwarder_get_stats(f).shared, 1);
+    assert_memory_equal(r[0].reply, r[1].reply, 2);
+    struct result again = {.loop = loop}; /* a reply is not kept */
+    assert_true(ask(f, &again));
+    run(&again);
+    assert_int_equal(u.seen, 3);
+    forwarder_free(f);
+    upstream_fini(&u);
+    ev_loop_destroy(loop);
+}
+
+static void test_the_asker_chooses_the_first_server(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct upstream u[3];
@@ -378,21 +781,14 @@ static void test_the_id_chooses_the_server(void **state)
         servers[i] = u[i].address;
     }
     for (int rotate = 0; rotate < 2; rotate++) {
-        const struct forwarder_config config = {.loop = loop,
-                                                .servers = servers,
-                                                .server_count = 3,
-                                                .rotate = rotate,
-                                                .timeout_ms = PATIENCE_MS,
-                                                .outstanding_max = 1};
-        struct forwarder *f = forwarder_new(&config);
-        for (uint8_t id = 0; id < 3; id++) {
+        const struct forwarder_servers all = {
+            .items = servers, .count = 3, .rotate = rotate, .timeout_ms = PATIENCE_MS};
+        struct forwarder *f = forwarder_of(loop, NULL, 0, 1);
+        forwarder_set_servers(f, &all);
+        for (unsigned i = 0; i < 3; i++) {
             struct result r = {.loop = loop};
-            uint8_t q[sizeof(query)];
-            unsigned *seen = &u[rotate ? id : 0].seen, before = *seen;
-            memcpy(q, query, sizeof(q));
-            q[0] = 0;
-            q[1] = (uint8_t)(id + 6);
-            assert_true(forwarder_send(f, q, sizeof(q), ENGINE_UDP, on_result, &r));
+            unsigned *seen = &u[rotate ? i : 0].seen, before = *seen;
+            assert_true(forwarder_ask(f, &a_test, i + 6, on_result, &r));
             run(&r);
             assert_int_equal(*seen, before + 1);
         }
@@ -404,6 +800,33 @@ static void test_the_id_chooses_the_server(void **state)
     ev_loop_destroy(loop);
 }
 
+static void test_other_servers_from_now_on(void **state)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct upstream a, b;
+    struct result r = {.loop = loop}, later = {.loop = loop};
+    (void)state;
+    upstream_init(&a, loop, answer);
+    upstream_init(&b, loop, answer);
+    struct forwarder *f = forwarder_of(loop, &a.address, 1, PATIENCE_MS);
+    assert_true(ask(f, &r));
+    use(f, &b.address, 1, PATIENCE_MS);
+    run(&r); /* what is under way goes on */
+    assert_int_equal(a.seen, 1);
+    assert_true(ask(f, &later));
+    run(&later);
+    assert_int_equal(b.seen, 1);
+    forwarder_drop_server(f, &b.address);
+    assert_false(ask(f, &later));
+    assert_int_equal(forwarder_get_stats(f).dead, 1);
+    use(f, NULL, 0, PATIENCE_MS);
+    assert_false(ask(f, &later));
+    forwarder_free(f);
+    upstream_fini(&a);
+    upstream_fini(&b);
+    ev_loop_destroy(loop);
+}
+
 static void test_limits(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
@@ -412,21 +835,38 @@ static void test_limits(void **state)
     (void)state;
     upstream_init(&u, loop, NULL);
     struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
-    assert_true(send_query(f, ENGINE_UDP, &r));
-    assert_true(send_query(f, ENGINE_UDP, &r));
-    assert_false(send_query(f, ENGINE_UDP, &r)); /* two may be under way */
+    struct upstream_question question = a_test;
+    for (question.type = 100; question.type < 104; question.type++) {
+        assert_true(forwarder_ask(f, &question, 0, on_result, &r));
+    }
+    assert_false(forwarder_ask(f, &question, 0, on_result, &r)); /* four may be under way */
+    question.type = 100;
+    assert_true(forwarder_ask(f, &question, 0, on_result, &r)); /* that needs no socket */
     forwarder_free(f);
     assert_int_equal(r.calls, 0); /* ended without their callbacks */
-
-    f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
-    for (size_t len = 0; len < sizeof(query); len++) {
-        assert_false(forwarder_send(f, query, len, ENGINE_UDP, on_result, &r));
-    }
-    forwarder_free(f);
-    f = forwarder_of(loop, NULL, 0, PATIENCE_MS);
-    assert_false(send_query(f, ENGINE_UDP, &r));
-    forwarder_free(f);
     forwarder_free(NULL);
+    upstream_fini(&u);
+    ev_loop_destroy(loop);
+}
+
+/* A question that may have one socket gives up listening to the first server for the second. */
+static void test_the_last_socket(void **state)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct result r = {.loop = loop};
+    struct upstream silent, u;
+    (void)state;
+    upstream_init(&silent, loop, NULL);
+    upstream_init(&u, loop, answer);
+    const struct addr servers[2] = {silent.address, u.address};
+    const struct forwarder_config config = {.loop = loop, .sockets_max = 1};
+    struct forwarder *f = forwarder_new(&config);
+    use(f, servers, 2, 300);
+    assert_true(ask(f, &r));
+    run(&r);
+    assert_false(r.failed);
+    forwarder_free(f);
+    upstream_fini(&silent);
     upstream_fini(&u);
     ev_loop_destroy(loop);
 }
@@ -438,7 +878,7 @@ static void on_drop(struct ev_loop *loop, ev_timer *timer, int revents)
     forwarder_drop_all(timer->data);
 }
 
-/* The owner ends in the same turn of the loop in which a query's time is over. */
+/* The owner ends in the same turn of the loop in which a question's time is over. */
 static void test_no_callback_after_all_were_dropped(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
@@ -447,93 +887,15 @@ static void test_no_callback_after_all_were_dropped(void **state)
     ev_timer drop;
     (void)state;
     struct forwarder *f = forwarder_of(loop, &nowhere, 1, PATIENCE_MS);
-    assert_true(send_query(f, ENGINE_UDP, &r));
-    assert_true(send_query(f, ENGINE_UDP, &r));
+    assert_true(ask(f, &r));
     ev_timer_init(&drop, on_drop, 0., 0.);
     ev_set_priority(&drop, EV_MAXPRI);
     drop.data = f;
     ev_timer_start(loop, &drop);
-    ev_run(loop, 0); /* until nothing is under way */
+    ev_run(loop, EVRUN_ONCE);
     assert_int_equal(r.calls, 0);
-    assert_int_equal(forwarder_outstanding(f), 0);
+    assert_int_equal(forwarder_get_stats(f).questions, 0);
     forwarder_free(f);
-    ev_loop_destroy(loop);
-}
-
-/* A nameserver over TCP, one connection a script step. */
-struct tcp_upstream {
-    ev_io listener;
-    ev_io io;
-    unsigned connections;
-    unsigned hang_up; /* so many connections are closed unanswered */
-    uint8_t in[512];
-    size_t len;
-};
-
-static void on_tcp_bytes(struct ev_loop *loop, ev_io *io, int revents)
-{
-    struct tcp_upstream *u = io->data;
-    (void)revents;
-    ssize_t n = recv(io->fd, u->in + u->len, sizeof(u->in) - u->len, 0);
-    if (n > 0) {
-        u->len += (size_t)n;
-    }
-    if (n > 0 && u->len == sizeof(query) + 2) {
-        assert_int_equal(u->in[0] << 8 | u->in[1], sizeof(query));
-        u->in[2 + 2] |= 0x80;
-        for (size_t i = 0; i < u->len; i++) { /* the reply in the smallest pieces */
-            assert_int_equal(send(io->fd, u->in + i, 1, MSG_NOSIGNAL), 1);
-        }
-    }
-    if (n <= 0) {
-        ev_io_stop(loop, io);
-        close(io->fd);
-    }
-}
-
-static void on_tcp_connection(struct ev_loop *loop, ev_io *io, int revents)
-{
-    struct tcp_upstream *u = io->data;
-    (void)revents;
-    int fd = accept(io->fd, NULL, NULL);
-    if (fd < 0) {
-        return;
-    }
-    if (u->connections++ < u->hang_up) {
-        close(fd);
-        return;
-    }
-    u->len = 0;
-    ev_io_init(&u->io, on_tcp_bytes, fd, EV_READ);
-    u->io.data = u;
-    ev_io_start(loop, &u->io);
-}
-
-static void test_over_tcp(void **state)
-{
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r = {.loop = loop};
-    struct tcp_upstream u = {.hang_up = 1};
-    struct addr server;
-    int on = 1;
-    (void)state;
-    int fd = bound_socket(SOCK_STREAM, &server);
-    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
-    assert_int_equal(listen(fd, 4), 0);
-    ev_io_init(&u.listener, on_tcp_connection, fd, EV_READ);
-    u.listener.data = &u;
-    ev_io_start(loop, &u.listener);
-    struct forwarder *f = forwarder_of(loop, &server, 1, PATIENCE_MS);
-    assert_true(send_query(f, ENGINE_TCP, &r));
-    run(&r);
-    assert_false(r.failed);
-    assert_int_equal(u.connections, 2); /* the one that hung up, and the next try */
-    assert_int_equal(r.len, sizeof(query));
-    assert_memory_equal(r.reply, u.in + 2, sizeof(query));
-    forwarder_free(f);
-    ev_run(loop, EVRUN_NOWAIT); /* the server sees the end of its connection */
-    ev_io_stop(loop, &u.listener);
-    close(fd);
     ev_loop_destroy(loop);
 }
 
@@ -541,17 +903,27 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_reply_is_passed_on),
-        cmocka_unit_test(test_a_truncated_reply_is_passed_on),
+        cmocka_unit_test(test_a_truncated_reply_is_asked_for_over_tcp),
+        cmocka_unit_test(test_a_truncated_reply_is_better_than_none),
         cmocka_unit_test(test_what_is_no_reply_is_passed_over),
+        cmocka_unit_test(test_capitals_must_come_back),
+        cmocka_unit_test(test_a_server_without_edns),
+        cmocka_unit_test(test_a_server_that_understands_nothing),
         cmocka_unit_test(test_ids_and_ports_are_fresh),
         cmocka_unit_test(test_a_refusing_server_is_left_at_once),
         cmocka_unit_test(test_a_silent_server_is_left_in_time),
+        cmocka_unit_test(test_a_slow_server_is_heard),
         cmocka_unit_test(test_all_silent),
         cmocka_unit_test(test_all_refusing),
-        cmocka_unit_test(test_the_id_chooses_the_server),
+        cmocka_unit_test(test_a_server_that_comes_and_goes),
+        cmocka_unit_test(test_a_dead_server_is_left_until_it_answers),
+        cmocka_unit_test(test_another_server_may_know_better),
+        cmocka_unit_test(test_equal_questions_share_a_reply),
+        cmocka_unit_test(test_the_asker_chooses_the_first_server),
+        cmocka_unit_test(test_other_servers_from_now_on),
         cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_the_last_socket),
         cmocka_unit_test(test_no_callback_after_all_were_dropped),
-        cmocka_unit_test(test_over_tcp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

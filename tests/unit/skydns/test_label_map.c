@@ -201,25 +201,6 @@ static void test_each_stops(void **state)
     teardown(&f);
 }
 
-/* Every length has its way through the hash, and every byte counts. */
-static void test_hash_takes_every_byte(void **state)
-{
-    (void)state;
-    label_hash_init();
-    char a[63], b[63];
-    memset(a, 'a', sizeof(a));
-    for (size_t len = 1; len <= sizeof(a); len++) {
-        memcpy(b, a, sizeof(b));
-        assert_int_equal(label_hash(slice_of(a, len)), label_hash(slice_of(b, len)));
-        assert_int_not_equal(label_hash(slice_of(a, len)), label_hash(slice_of(a, len - 1)));
-        for (size_t i = 0; i < len; i++) {
-            memcpy(b, a, sizeof(b));
-            b[i] = 'b';
-            assert_int_not_equal(label_hash(slice_of(a, len)), label_hash(slice_of(b, len)));
-        }
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,7 +208,6 @@ int main(void)
         cmocka_unit_test(test_earlier_map_stays),
         cmocka_unit_test(test_one_child_needs_no_branch),
         cmocka_unit_test(test_each_stops),
-        cmocka_unit_test(test_hash_takes_every_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,10 +9,12 @@
 #include <cmocka.h>
 
 #include "common/etcd_lease.h"
+#include "common/outage.h"
 #include "common/record_json.h"
 #include "skydns/lease.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/test_clock.h"
 
 enum { CALL_TIMEOUT_MS = 60000, DEFAULT_TTL_S = 3600 };
 
@@ -22,6 +24,8 @@ static struct {
     struct etcd *etcd;
     struct store_writer *writer;
     struct lease_table *table;
+    struct outage outage;
+    struct outage_source asking;
     unsigned changes;
     unsigned want_changes;
 } f;
@@ -146,14 +150,16 @@ static int each(void **state)
     if (!f.proc) {
         return 0;
     }
-    const struct etcd_config config = {
-        .loop = f.loop, .endpoints = etcd_proc_url(f.proc), .call_timeout_ms = CALL_TIMEOUT_MS};
-    assert_int_equal(etcd_new(&config, &f.etcd, NULL), 0);
+    f.etcd = sync_client(f.loop, etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
     f.writer = store_writer_new();
+    outage_init(&f.outage, f.loop, "etcd", CALL_TIMEOUT_MS, "etcd is overdue");
+    f.asking = (struct outage_source){.away_line = "leases away", .back_line = "leases back"};
+    outage_join(&f.outage, &f.asking, false);
     f.table = lease_table_new(&(struct lease_table_config){.loop = f.loop,
                                                            .etcd = f.etcd,
                                                            .writer = f.writer,
                                                            .default_ttl_s = DEFAULT_TTL_S,
+                                                           .asking = &f.asking,
                                                            .changed = on_changed});
     f.changes = 0;
     return 0;
@@ -162,7 +168,9 @@ static int each(void **state)
 static int each_end(void **state)
 {
     (void)state;
+    test_clock_run();
     lease_table_free(f.table);
+    outage_fini(&f.outage);
     store_writer_free(f.writer);
     etcd_free(f.etcd);
     f.table = NULL;
@@ -171,21 +179,12 @@ static int each_end(void **state)
     return 0;
 }
 
-static void need_etcd(void)
-{
-    const char *why = etcd_proc_missing();
-    if (why) {
-        print_message("skipped: %s\n", why);
-        skip();
-    }
-}
-
 /* ---- Tests ---- */
 
 static void test_without_lease(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     assert_int_equal(put("plain.test", 0, 30), 30);
     assert_int_equal(put("unset.test", 0, 0), 0);
 }
@@ -193,7 +192,7 @@ static void test_without_lease(void **state)
 static void test_long_lease(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     int64_t lease = grant(7200);
     assert_int_equal(put("a.test", lease, 30), 1); /* nothing is known of it yet */
     wait_for_change();
@@ -207,7 +206,7 @@ static void test_long_lease(void **state)
 static void test_counts_down(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     int64_t lease = grant(600);
     put("short.test", lease, 30);
     put("long.test", lease, 0);
@@ -219,10 +218,29 @@ static void test_counts_down(void **state)
     assert_int_equal(ttl_of("short.test"), 30);
 }
 
+/* Values without a TTL are bounded as the default of the moment is. */
+static void test_another_default(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    int64_t lease = grant(600);
+    put("unset.test", lease, 0);
+    put("set.test", lease, 30);
+    wait_for_change();
+    assert_in_range(ttl_of("unset.test"), 500, 600); /* the default is longer */
+    lease_table_set_default_ttl(f.table, 60);
+    wait_for_change();
+    assert_int_equal(ttl_of("unset.test"), 0);
+    assert_int_equal(ttl_of("set.test"), 30);
+    lease_table_set_default_ttl(f.table, DEFAULT_TTL_S);
+    wait_for_change();
+    assert_in_range(ttl_of("unset.test"), 500, 600);
+}
+
 static void test_key_that_changes_its_lease(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     int64_t first = grant(600);
     int64_t second = grant(1200);
     put("a.test", first, 100000);
@@ -237,7 +255,7 @@ static void test_key_that_changes_its_lease(void **state)
 static void test_key_deleted_while_etcd_is_asked(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     int64_t lease = grant(600);
     put("a.test", lease, 30);
     del("a.test");
@@ -252,7 +270,7 @@ static void test_key_deleted_while_etcd_is_asked(void **state)
 static void test_held(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     int64_t lease = grant(600);
     put("a.test", lease, 30);
     put("gone.test", lease, 30);
@@ -283,7 +301,7 @@ static bool are_all_long(const void *data)
 static void test_many_leases(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     unsigned count = 200;
     char name[32];
     for (unsigned i = 0; i < count; i++) {
@@ -297,7 +315,7 @@ static void test_many_leases(void **state)
 static void test_lease_that_is_gone(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     put("a.test", 4711, 30);
     put("b.test", grant(600), 30);
     wait_for_change(); /* of b; etcd has answered for a before */
@@ -305,18 +323,85 @@ static void test_lease_that_is_gone(void **state)
     assert_int_equal(ttl_of("a.test"), 1);
 }
 
+static bool is_away(const void *data)
+{
+    (void)data;
+    return f.asking.is_away;
+}
+
 static void test_etcd_away(void **state)
 {
     (void)state;
-    need_etcd();
+    etcd_proc_need();
     int64_t lease = grant(600);
     etcd_proc_kill(f.proc);
     assert_int_equal(put("a.test", lease, 30), 1);
-    /* Its connection was refused at least once; then it is asked again. */
-    ev_run(f.loop, EVRUN_ONCE);
+    assert_false(f.asking.is_away);
+    loop_until(f.loop, is_away, NULL);
+    assert_in_range(lease_table_counts(f.table).failures, 1, 60);
     etcd_proc_restart(f.proc);
     wait_for_change();
     assert_int_equal(ttl_of("a.test"), 30);
+    assert_false(f.asking.is_away);
+    assert_int_equal(lease_table_counts(f.table).leases, 1);
+}
+
+/* What nobody asks for any more is no sign of an outage. */
+static void test_etcd_away_and_the_key_deleted(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    int64_t lease = grant(600);
+    etcd_proc_kill(f.proc);
+    put("a.test", lease, 30);
+    loop_until(f.loop, is_away, NULL);
+    del("a.test");
+    assert_false(f.asking.is_away);
+    assert_int_equal(lease_table_counts(f.table).leases, 0);
+    etcd_proc_restart(f.proc);
+}
+
+static bool is_nothing_asked(const void *data)
+{
+    (void)data;
+    return lease_table_counts(f.table).asking == 0;
+}
+
+/* A lease that somebody keeps alive: here etcd's clock stands nearly still. */
+static void test_kept_alive(void **state)
+{
+    enum { LEASE_S = 900, SHORT_S = 300, ALL_S = 3000, STEP_MS = 500 };
+    static const struct {
+        uint32_t ttl_s;
+        uint32_t least_ttl_s; /* that is answered at any time */
+        unsigned questions;   /* in all that time */
+    } cases[] = {
+        /* When the lease may soon have no more left than that. */
+        {SHORT_S, SHORT_S, 1 + ALL_S / (LEASE_S - SHORT_S)},
+        /* At each third of the lease; etcd says what is left without fractions of a second. */
+        {100000, LEASE_S - LEASE_S / 3 - 3, 1 + ALL_S / (LEASE_S / 3)},
+    };
+    (void)state;
+    etcd_proc_need();
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t before = lease_table_counts(f.table).questions;
+        int64_t lease = grant(LEASE_S);
+        put("a.test", lease, cases[i].ttl_s);
+        put("b.test", lease, cases[i].ttl_s);
+        wait_for_change();
+        test_clock_stop();
+        for (int ms = 0; ms < ALL_S * 1000; ms += STEP_MS) {
+            test_clock_advance_ms(STEP_MS);
+            ev_run(f.loop, EVRUN_NOWAIT);
+            loop_until(f.loop, is_nothing_asked, NULL);
+            assert_in_range(ttl_of("a.test"), cases[i].least_ttl_s, LEASE_S);
+        }
+        test_clock_run();
+        uint64_t questions = lease_table_counts(f.table).questions - before;
+        assert_in_range(questions, cases[i].questions - 1, cases[i].questions + 1);
+        del("a.test");
+        del("b.test");
+    }
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, each, each_end)
@@ -327,12 +412,15 @@ int main(void)
         TEST(test_without_lease),
         TEST(test_long_lease),
         TEST(test_counts_down),
+        TEST(test_another_default),
         TEST(test_key_that_changes_its_lease),
         TEST(test_key_deleted_while_etcd_is_asked),
         TEST(test_held),
         TEST(test_many_leases),
         TEST(test_lease_that_is_gone),
         TEST(test_etcd_away),
+        TEST(test_etcd_away_and_the_key_deleted),
+        TEST(test_kept_alive),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }

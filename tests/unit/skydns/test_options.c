@@ -7,12 +7,14 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "skydns/options.h"
+#include "skydns/resolv_conf.h"
 
 enum { ARGS_MAX = 7 };
 
@@ -62,8 +64,8 @@ static void test_defaults(void **state)
     (void)state;
     assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
     assert_string_equal(o.machines, "http://127.0.0.1:2379,http://127.0.0.1:4001");
-    assert_address(&o.address, "127.0.0.1:53");
-    assert_name(&o.domain, "skydns.local.");
+    assert_address(&o.addresses[0], "127.0.0.1:53");
+    assert_name(&o.domains[0], "skydns.local.");
     assert_name(&o.hostmaster, "hostmaster.skydns.local.");
     assert_string_equal(o.path_prefix, "skydns");
     assert_int_equal(o.nameserver_count, 0);
@@ -73,6 +75,7 @@ static void test_defaults(void **state)
     assert_int_equal(o.ndots, 2);
     assert_int_equal(o.rtimeout_ms, 2000);
     assert_int_equal(o.etcd_timeout_ms, 10000);
+    assert_int_equal(o.stale_max_ms, 300000);
     assert_int_equal(o.max_udp_size, 1232);
     assert_in_range(o.workers, 1, OPTIONS_WORKERS_DEFAULT);
 }
@@ -86,8 +89,8 @@ static void test_the_pod(void **state)
                                   "-ns-rotate=false", "-domain=Cluster.LOCAL", "-etcd3"};
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_string_equal(o.machines, "http://127.0.0.1:4001");
-    assert_address(&o.address, "0.0.0.0:53");
-    assert_name(&o.domain, "cluster.local.");
+    assert_address(&o.addresses[0], "0.0.0.0:53");
+    assert_name(&o.domains[0], "cluster.local.");
     assert_false(o.ns_rotate);
     assert_name(&o.hostmaster, "hostmaster.skydns.local."); /* it does not follow the domain */
 }
@@ -115,8 +118,8 @@ static void test_environment_is_overridden_by_flags(void **state)
     setenv("ETCD_PASSWORD", "secret", 1);
     const char *args[ARGS_MAX] = {"--domain=flag.test."};
     assert_int_equal(parse(args, &o, NULL), 0);
-    assert_address(&o.address, "127.0.0.1:1053");
-    assert_name(&o.domain, "flag.test.");
+    assert_address(&o.addresses[0], "127.0.0.1:1053");
+    assert_name(&o.domains[0], "flag.test.");
     assert_int_equal(o.ndots, 3);
     assert_string_equal(o.machines, "http://192.0.2.9:2379");
     assert_string_equal(o.username, "dns");
@@ -178,13 +181,26 @@ static void test_refused(void **state)
         {"-addr=127.0.0.1:0", {"-addr", "1-65535"}},
         {"-nameservers=192.0.2.1", {"-nameservers", "`192.0.2.1`"}},
         {"-nameservers=192.0.2.1:53,x:1", {"-nameservers", "`x:1`"}},
+        {"-addr=127.0.0.1:53,127.0.0.1", {"-addr", "`127.0.0.1`"}},
+        {"-addr=,", {"-addr", "expected IP:port"}},
+        {"-allow-recursion=10.0.0.0/8,10/8", {"-allow-recursion", "`10/8`"}},
         {"-domain=", {"-domain", "expected a domain"}},
         {"-domain=.", {"-domain", "`.`"}},
         {"-domain=a..b", {"-domain", "`a..b`"}},
-        {"-hostmaster=", {"-hostmaster", "expected a mail address"}},
+        {"-domain=a.test,b..c", {"-domain", "`b..c`"}},
+        {"-dnssec=Kx+1+2", {"-dnssec", "not supported yet"}},
+        {"-stubzones", {"-stubzones", "not supported yet"}},
+        {"-reverse-zones=10.96.0.0/", {"-reverse-zones", "`10.96.0.0/`"}},
+        {"-reverse-zones=10.96.0.0/33", {"-reverse-zones", "expected a network"}},
+        {"-reverse-zones=fd00::/129", {"-reverse-zones", "expected a network"}},
+        {"-schema=kube", {"-schema", "`kube`"}},
+        {"-pods=on", {"-pods", "`on`"}},
+        {"-any=answer", {"-any", "`answer`"}},
+        {"-hostmaster=a..b", {"-hostmaster", "expected a mail address"}},
         {"-local=a..b", {"-local", "`a..b`"}},
         {"-path-prefix=a/b", {"-path-prefix", "`a/b`"}},
         {"-path-prefix=", {"-path-prefix", "one path component"}},
+        {"-stale-max=5", {"-stale-max", "a duration like"}},
         {"-max-udp-size=100", {"-max-udp-size", "512"}},
         {"-workers=0", {"-workers", "1"}},
         {"-rtimeout=2", {"-rtimeout", "duration"}},
@@ -194,6 +210,7 @@ static void test_refused(void **state)
         {"-tls-key=/a", {"-tls-key", "expected -tls-pem with it"}},
         {"-no-such-flag", {"unknown flag", "-no-such-flag"}},
         {"stray", {"unexpected argument", "`stray`"}},
+        {"-explain=a.b", {"-explain", "expected -http-addr"}},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -207,6 +224,20 @@ static void test_refused(void **state)
             }
         }
     }
+}
+
+static void test_explain(void **state)
+{
+    struct options o;
+    struct err err;
+    (void)state;
+    const char *args[ARGS_MAX] = {"-explain", "a.b", "-http-addr=127.0.0.1:1", "srv"};
+    assert_int_equal(parse(args, &o, &err), 0);
+    assert_string_equal(o.explain, "a.b");
+    assert_string_equal(o.explain_type, "srv");
+    args[4] = "more";
+    assert_int_equal(parse(args, &o, &err), ERR_USAGE);
+    assert_non_null(strstr(err.msg, "`more`"));
 }
 
 static void test_version_needs_no_other_value(void **state)
@@ -224,11 +255,15 @@ static void test_resolv_conf(void **state)
                                "search a.test b.test\n"
                                "nameserver 192.0.2.53\n"
                                "  nameserver\t2001:db8::53  \n"
-                               "nameserver fe80::1%eth0\n"
+                               "nameserver fe80::1%no-such-link\n"
+                               "nameserver fe80::2%\n"
+                               "nameserver 192.0.2.9%lo\n"
                                "nameserverx 192.0.2.54\n"
                                "nameserver\n"
                                "options ndots:5\n"
-                               "nameserver 192.0.2.55";
+                               "nameserver 192.0.2.55\n"
+                               "nameserver fe80::3%lo\n"
+                               "nameserver fe80::3%4711";
     char path[] = "/tmp/resolv-XXXXXX";
     struct options o = {.nameserver_count = 0};
     struct err err = {0};
@@ -237,18 +272,22 @@ static void test_resolv_conf(void **state)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
     close(fd);
-    int r = options_read_resolv_conf(&o, path, &err);
+    int r = resolv_conf_read(&o, path, &err);
     unlink(path);
     assert_int_equal(r, 0);
-    assert_int_equal(o.nameserver_count, 3);
+    assert_int_equal(o.nameserver_count, 5);
     assert_address(&o.nameservers[0], "192.0.2.53:53");
     assert_address(&o.nameservers[1], "[2001:db8::53]:53");
     assert_address(&o.nameservers[2], "192.0.2.55:53");
+    assert_address(&o.nameservers[3], "[fe80::3]:53");
+    assert_int_equal(o.nameservers[3].v6.sin6_scope_id, if_nametoindex("lo"));
+    assert_address(&o.nameservers[4], "[fe80::3]:53");
+    assert_int_equal(o.nameservers[4].v6.sin6_scope_id, 4711);
 
     o.nameserver_count = 0;
-    assert_int_equal(options_read_resolv_conf(&o, path, &err), 0); /* gone: fine */
+    assert_int_equal(resolv_conf_read(&o, path, &err), 0); /* gone: fine */
     assert_int_equal(o.nameserver_count, 0);
-    assert_int_equal(options_read_resolv_conf(&o, "/", &err), -EIO); /* there, but unreadable */
+    assert_int_equal(resolv_conf_read(&o, "/", &err), -EIO); /* there, but unreadable */
     assert_non_null(strstr(err.msg, "-nameservers"));
 }
 
@@ -262,6 +301,7 @@ int main(void)
         cmocka_unit_test_setup(test_tls, clear_environment),
         cmocka_unit_test_setup(test_other_values, clear_environment),
         cmocka_unit_test_setup(test_refused, clear_environment),
+        cmocka_unit_test_setup(test_explain, clear_environment),
         cmocka_unit_test_setup(test_version_needs_no_other_value, clear_environment),
         cmocka_unit_test_setup(test_resolv_conf, clear_environment),
     };

@@ -16,21 +16,25 @@
 
 #include "common/cursor.h"
 #include "common/record.h"
+#include "common/xalloc.h"
 #include "skydns/deferred.h"
 #include "skydns/engine.h"
+#include "skydns/listen_socket.h"
+#include "skydns/recursion.h"
 #include "skydns/resolver.h"
 #include "skydns/snapshot.h"
 #include "skydns/udp_server.h"
 #include "skydns/worker.h"
 
 enum { FIRST_PORT = 24000, LAST_PORT = 32000, WORKERS = 2, PATIENCE_S = 20 };
-enum { A = 1, CNAME = 5, IN = 1 };
+enum { A = 1, CNAME = 5, HINFO = 13, IN = 1 };
 enum { NOERROR = 0, SERVFAIL = 2 };
 
 static uint16_t next_port = FIRST_PORT;
 
 struct fixture {
-    struct engine_config config;
+    struct recursion recursion;
+    uint32_t timeout_ms; /* of one try at the nameserver */
     struct store_writer *writer;
     struct snapshot *snapshot;
     struct addr address;
@@ -186,22 +190,31 @@ static void send_udp(int fd, const struct message *m)
 
 /* ---- The servers ---- */
 
-static int open_servers(struct fixture *f, uint32_t timeout_ms)
+static int open_servers(struct fixture *f)
 {
     struct err err = {0};
-    const struct resolver_config config = {.address = &f->address,
+    struct listen_socket tcp, udp;
+    int r = listen_tcp(&f->address, false, &tcp, &err);
+    if (r == -EADDRINUSE) {
+        return r;
+    }
+    const struct resolver_config config = {.sockets = &tcp,
+                                           .socket_count = 1,
                                            .connections_max = 16,
-                                           .nameservers = &f->upstream_address,
-                                           .nameserver_count = 1,
-                                           .timeout_ms = timeout_ms,
-                                           .outstanding_max = 16,
+                                           .sockets_max = 16,
+                                           .recursion = &f->recursion,
                                            .engine = f->resolver_engine,
                                            .reader = snapshot_reader_new(f->snapshot),
                                            .workers = WORKERS};
-    const struct udp_server_config udp = {&f->address, f->config.max_udp_size};
-    int r = resolver_new(&config, &f->resolver, &err);
+    if (r == 0) {
+        r = resolver_new(&config, &f->resolver, &err);
+    }
     for (unsigned i = 0; i < WORKERS && r == 0; i++) {
-        r = udp_server_new(&udp, &f->udp[i], &err);
+        const struct udp_server_config udp_config = {&udp, 1232};
+        r = listen_udp(&f->address, false, &udp, &err);
+        if (r == 0) {
+            r = udp_server_new(&udp_config, &f->udp[i], &err);
+        }
     }
     if (r < 0 && r != -EADDRINUSE) {
         fail_msg("%s", err.msg);
@@ -222,6 +235,9 @@ static void close_servers(struct fixture *f)
 static void start_resolver(struct fixture *f)
 {
     struct err err;
+    const struct resolver_nameservers nameservers = {
+        .count = 1, .servers = {f->upstream_address}, .timeout_ms = f->timeout_ms, .ndots = 2};
+    resolver_set_nameservers(f->resolver, &nameservers);
     assert_int_equal(resolver_start(f->resolver, &err), 0);
 }
 
@@ -229,7 +245,7 @@ static void start_workers(struct fixture *f)
 {
     struct err err;
     for (unsigned i = 0; i < WORKERS; i++) {
-        f->engines[i] = engine_new(&f->config);
+        f->engines[i] = engine_new(snapshot_newest_config(f->snapshot));
         const struct worker_config config = {.index = i,
                                              .udp = f->udp[i],
                                              .engine = f->engines[i],
@@ -243,24 +259,28 @@ static void start_workers(struct fixture *f)
 static struct fixture *setup_still(uint32_t timeout_ms)
 {
     struct fixture *f = calloc(1, sizeof(*f));
-    f->config = (struct engine_config){.domain = name_of("cluster.local."),
-                                       .hostmaster = name_of("h.cluster.local."),
-                                       .ttl_s = 3600,
-                                       .min_ttl_s = 60,
-                                       .priority = 10,
-                                       .max_udp_size = 1232,
-                                       .has_nameservers = true,
-                                       .ndots = 2};
+    struct dname domain = name_of("cluster.local."), hostmaster = name_of("h.cluster.local.");
+    struct engine_config *config = xcalloc(1, sizeof(*config));
+    *config = (struct engine_config){.ttl_s = 3600,
+                                     .min_ttl_s = 60,
+                                     .priority = 10,
+                                     .max_udp_size = 1232,
+                                     .has_nameservers = true,
+                                     .ndots = 2};
+    assert_true(engine_config_add_domain(config, &domain, &hostmaster));
     f->writer = store_writer_new();
     f->snapshot = snapshot_new();
-    f->resolver_engine = engine_new(&f->config);
+    snapshot_configure(f->snapshot, config);
+    f->resolver_engine = engine_new(config);
+    assert_int_equal(recursion_init(&f->recursion, "127.0.0.0/8", NULL), 0);
+    f->timeout_ms = timeout_ms;
     open_upstream(f);
     do {
         close_servers(f);
         assert_true(next_port < LAST_PORT);
         f->address = f->upstream_address;
         f->address.v4.sin_port = htons(next_port++);
-    } while (open_servers(f, timeout_ms) < 0);
+    } while (open_servers(f) < 0);
     return f;
 }
 
@@ -328,14 +348,33 @@ static void publish(struct fixture *f)
     snapshot_publish(f->snapshot, store, garbage);
 }
 
-/* What arrives at the nameserver over UDP, answered. */
-static void answer_as_upstream(struct fixture *f, const char *want_name)
+static bool is_hinfo(const struct message *m)
+{
+    struct dname name;
+    struct reader r = reader_of(m->wire, m->len);
+    reader_seek(&r, 12);
+    return dname_read(&r, &name) && reader_u16(&r) == HINFO;
+}
+
+/* What arrives at the nameserver over UDP. HINFO is what the resolver asks to find out whether the
+ * nameserver leads back to it. */
+static struct message receive_as_upstream(struct fixture *f, struct addr *ret_from)
 {
     struct message m;
-    struct addr from = {.len = sizeof(from.v6)};
-    ssize_t n = recvfrom(f->upstream_udp, m.wire, sizeof(m.wire), 0, &from.sa, &from.len);
-    assert_in_range(n, 12, sizeof(m.wire));
-    m.len = (size_t)n;
+    do {
+        ret_from->len = sizeof(ret_from->v6);
+        ssize_t n =
+            recvfrom(f->upstream_udp, m.wire, sizeof(m.wire), 0, &ret_from->sa, &ret_from->len);
+        assert_in_range(n, 12, sizeof(m.wire));
+        m.len = (size_t)n;
+    } while (is_hinfo(&m));
+    return m;
+}
+
+static void answer_as_upstream(struct fixture *f, const char *want_name)
+{
+    struct addr from;
+    struct message m = receive_as_upstream(f, &from);
     make_reply(&m, want_name);
     assert_int_equal(sendto(f->upstream_udp, m.wire, m.len, 0, &from.sa, from.len), m.len);
 }
@@ -375,15 +414,10 @@ static void test_foreign_names_are_forwarded(void **state)
     assert_int_equal(answers_in(&m), 1);
 
     send_tcp(tcp, &q);
-    int upstream = accept(f->upstream_tcp, NULL, NULL);
-    assert_true(upstream >= 0);
-    m = receive_tcp(upstream);
-    make_reply(&m, "www.test.");
-    send_tcp(upstream, &m);
+    answer_as_upstream(f, "www.test.");
     m = receive_tcp(tcp);
     assert_int_equal(id_of(&m), 0x1234);
     assert_int_equal(answers_in(&m), 1);
-    close(upstream);
     close(udp);
     close(tcp);
     stop(f);
@@ -481,8 +515,8 @@ static void test_foreign_names_do_not_wait_for_walks(void **state)
     struct writer w = writer_of(frames, sizeof(frames));
     (void)state;
     put_many(f, true); /* asked for A: a short answer after a long walk */
-    close(f->upstream_tcp);
-    f->upstream_tcp = -1;
+    close(f->upstream_udp);
+    f->upstream_udp = -1;
     for (unsigned i = 0; i <= WALKS; i++) {
         const struct message *m = i < WALKS ? &walk : &foreign;
         writer_u16(&w, (uint16_t)m->len);
@@ -589,15 +623,17 @@ static void test_stop_answers_what_waits(void **state)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
     int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
-    struct message q = question(5, "ext.cluster.local.");
+    struct message q = question(5, "ext.cluster.local."), other = question(5, "two.cluster.local.");
+    struct addr from;
     uint8_t byte;
     (void)state;
     put_host(f, "ext.cluster.local.", "www.test.");
+    put_host(f, "two.cluster.local.", "two.test.");
     publish(f);
     send_udp(udp, &q);
-    (void)receive_udp(f->upstream_udp); /* it has come to the nameserver, which says nothing */
-    send_tcp(tcp, &q);
-    (void)receive_udp(f->upstream_udp);
+    (void)receive_as_upstream(f, &from); /* it has come to the nameserver, which says nothing */
+    send_tcp(tcp, &other);
+    (void)receive_as_upstream(f, &from);
     stop(f);
     struct message m = receive_udp(udp);
     assert_int_equal(rcode_of(&m), SERVFAIL);

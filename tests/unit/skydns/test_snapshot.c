@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -11,6 +12,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+#include "skydns/engine_config.h"
 #include "skydns/snapshot.h"
 
 static const char *const names[] = {"a.test", "b.a.test", "_c.test", "d.other"};
@@ -39,6 +41,24 @@ static void put(struct fixture *f, const char *text, int64_t revision)
     assert_true(dname_from_text(slice_str(text), &name));
     record_init(&record);
     store_writer_put(f->writer, &name, &record, revision);
+}
+
+/* One whose parts agree: an early and a late field, and a domain in between. */
+static void configure(struct fixture *f, uint32_t number)
+{
+    struct engine_config *config = calloc(1, sizeof(*config));
+    struct dname domain = {.len = 3, .wire = {1, (uint8_t)number, 0}};
+    assert_non_null(config);
+    config->ttl_s = number;
+    config->ndots = number;
+    assert_true(engine_config_add_domain(config, &domain, NULL));
+    snapshot_configure(f->snapshot, config);
+}
+
+static bool is_consistent(const struct engine_config *config)
+{
+    return config && config->ttl_s == config->ndots &&
+           config->zones[0].domain.wire[1] == (uint8_t)config->ttl_s;
 }
 
 /* The content afresh: one record as it always was, which all versions share, and every other name
@@ -170,6 +190,29 @@ static void test_as_many_readers_as_promised(void **state)
     fixture_free(&f);
 }
 
+/* A reader inside keeps its configuration, as it keeps its version; one replaced is freed. */
+static void test_configurations(void **state)
+{
+    (void)state;
+    struct fixture f = fixture_new();
+    struct snapshot_reader *reader = snapshot_reader_new(f.snapshot);
+    configure(&f, 1);
+    assert_int_equal(snapshot_newest_config(f.snapshot)->ttl_s, 1);
+    assert_null(snapshot_enter(reader));
+    const struct engine_config *held = snapshot_config(reader);
+    configure(&f, 2);
+    assert_int_equal(snapshot_newest_config(f.snapshot)->ttl_s, 2);
+    assert_true(is_consistent(held));
+    assert_int_equal(held->ttl_s, 1);
+    assert_true(snapshot_reclaim(f.snapshot));
+    snapshot_leave(reader);
+    assert_false(snapshot_reclaim(f.snapshot));
+    assert_null(snapshot_enter(reader));
+    assert_int_equal(snapshot_config(reader)->ttl_s, 2);
+    snapshot_leave(reader);
+    fixture_free(&f);
+}
+
 /* ---- Threads ---- */
 
 enum { THREADS = 4, VERSIONS_MIN = 2000, SEEN_MIN = 50 };
@@ -191,6 +234,7 @@ static void *read_versions(void *data)
         if (store) {
             int64_t revision = store_revision(store);
             self->is_broken |= revision < last || !is_whole(store) || !is_whole(store);
+            self->is_broken |= !is_consistent(snapshot_config(self->reader));
             if (revision != last) {
                 atomic_fetch_add(&self->versions_seen, 1);
             }
@@ -217,6 +261,7 @@ static void test_threads_see_whole_versions(void **state)
     struct fixture f = fixture_new();
     struct reader_thread threads[THREADS] = {0};
     atomic_bool is_over = false;
+    configure(&f, 0);
     for (int i = 0; i < THREADS; i++) {
         threads[i].reader = snapshot_reader_new(f.snapshot);
         threads[i].is_over = &is_over;
@@ -224,6 +269,9 @@ static void test_threads_see_whole_versions(void **state)
     }
     while (f.revision < VERSIONS_MIN || !all_have_seen(threads, SEEN_MIN)) {
         publish(&f);
+        if (f.revision % 4 == 0) {
+            configure(&f, (uint32_t)f.revision);
+        }
         if (f.revision % 16 == 0) {
             sched_yield(); /* on a single processor the readers need their turns */
         }
@@ -245,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_later_reader_delays_nothing),
         cmocka_unit_test(test_free_with_garbage_waiting),
         cmocka_unit_test(test_as_many_readers_as_promised),
+        cmocka_unit_test(test_configurations),
         cmocka_unit_test(test_threads_see_whole_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

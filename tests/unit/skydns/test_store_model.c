@@ -23,6 +23,7 @@ static const char *const labels[] = {"a", "b", "_tcp", "_http", "web"};
 enum { LABELS_DEEP = 4 };
 
 static uint64_t random_state;
+static size_t order_count; /* what check_order saw */
 
 /* splitmix64 */
 static uint32_t random_below(uint32_t n)
@@ -223,6 +224,35 @@ static bool dump_node(void *data, const struct store_node *node)
     return store_each_child(node, dump_node, &walk);
 }
 
+/* store_next gives every record once; from any of them, and from any other name, what is behind. */
+static void check_order(const struct store *store, const char *other)
+{
+    struct dname last = {0}, name, from;
+    size_t count = 0, behind = 0, left = 0;
+    assert_true(dname_from_text(slice_str(other), &from));
+    for (const struct store_record *r = store_next(store, &from); r; behind++) {
+        store_record_name(r, &name);
+        r = store_next(store, &name);
+    }
+    bool is_found = false;
+    for (const struct store_record *r = store_next(store, NULL); r; count++) {
+        store_record_name(r, &last);
+        is_found = is_found || dname_equal(&last, &from);
+        r = store_next(store, &last);
+    }
+    for (const struct store_record *r = store_next(store, NULL); r && is_found;) {
+        store_record_name(r, &name);
+        left++;
+        if (dname_equal(&name, &from)) {
+            assert_int_equal(left + behind, count);
+            break;
+        }
+        r = store_next(store, &name);
+    }
+    assert_true(behind <= count);
+    order_count = count;
+}
+
 static char *dump_store(const struct store *store)
 {
     struct dump dump = {0};
@@ -298,12 +328,15 @@ static void replace_everything(struct fixture *f)
 static void commit_and_check(struct fixture *f)
 {
     const struct store *before = f->held[f->steps % HELD_VERSIONS].store;
-    char *want = dump_model(&f->model);
+    char *want = dump_model(&f->model), other[64];
     struct store_garbage *garbage;
     const struct store *store = store_writer_commit(f->writer, f->revision, &garbage);
     char *got = dump_store(store);
     assert_string_equal(got, want);
     assert_int_equal(store_writer_count(f->writer), f->model.count);
+    random_name(other);
+    check_order(store, other);
+    assert_int_equal(order_count, f->model.count);
     free(want);
     if (store == before) {
         assert_null(garbage);
@@ -323,6 +356,26 @@ static void commit_and_check(struct fixture *f)
     f->held[at].store = store;
     f->held[at].text = got;
     f->held[at].garbage = NULL;
+}
+
+/* The version of many updates says what one says that is built of its keys in one go. */
+static void compare_with_fresh(struct fixture *f)
+{
+    struct store_writer *grown = f->writer;
+    struct store_garbage *garbage;
+    struct model model = f->model;
+    char *want = dump_store(f->held[f->steps % HELD_VERSIONS].store);
+    f->writer = store_writer_new();
+    for (size_t i = 0; i < model.count; i++) {
+        put_both(f, model.keys[i].name, model.keys[i].revision);
+    }
+    char *got = dump_store(store_writer_commit(f->writer, f->revision, &garbage));
+    assert_string_equal(got, want);
+    store_garbage_free(garbage);
+    store_writer_free(f->writer);
+    f->writer = grown;
+    free(got);
+    free(want);
 }
 
 static void test_random_transactions(void **state)
@@ -346,6 +399,7 @@ static void test_random_transactions(void **state)
             commit_and_check(&f);
         }
         assert_true(f.steps > STEPS / 2);
+        compare_with_fresh(&f);
         for (unsigned i = 0; i < HELD_VERSIONS; i++) {
             free(f.held[i].text);
             store_garbage_free(f.held[i].garbage);

@@ -6,15 +6,15 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "common/etcd_mirror.h"
 #include "common/outage.h"
+#include "skydns/broken.h"
 #include "skydns/store_sync.h"
+#include "tests/support/log_capture.h"
 
 /* ---- The mirror ---- */
 
@@ -27,6 +27,9 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
     assert_null(etcd);
     mirrors++;
     mirror = *config;
+    assert_true(slice_equal(config->store_key, slice_str("/kube2sky/test/store")));
+    assert_int_equal(config->stale_max_ms, 5000);
+    assert_true(config->keeps_old);
     (void)snprintf(mirror_prefix, sizeof(mirror_prefix), "%.*s", (int)config->prefix.len,
                    config->prefix.ptr); /* short */
     return NULL;
@@ -36,6 +39,17 @@ void etcd_mirror_stop(struct etcd_mirror *stopped)
 {
     assert_null(stopped);
     mirrors--;
+}
+
+struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *asked)
+{
+    assert_null(asked);
+    return (struct etcd_mirror_counts){.events = 7};
+}
+
+const char *etcd_mirror_cause_text(enum etcd_mirror_cause cause)
+{
+    return cause == ETCD_MIRROR_FIRST ? "first" : "another";
 }
 
 static void put(const char *key, const char *value, int64_t revision)
@@ -52,7 +66,15 @@ static void del(const char *key, int64_t revision)
 
 static void full_begin(void)
 {
-    mirror.full_begin(mirror.data, &(struct etcd_mirror_read){.cause = 0});
+    mirror.full_begin(mirror.data, &(struct etcd_mirror_read){.reason = ""});
+}
+
+/* Of another store that is not complete. */
+static void full_begin_keeping(void)
+{
+    const struct etcd_mirror_read read = {
+        .cause = ETCD_MIRROR_OTHER_STORE, .keeps_old = true, .reason = "the store key is gone"};
+    mirror.full_begin(mirror.data, &read);
 }
 
 static void commit(int64_t revision, bool full)
@@ -77,6 +99,8 @@ static void on_ready(void *data)
     ++*(int *)data;
 }
 
+static void (*wanted_on_config)(void *data, struct slice value);
+
 static struct fixture *setup(const char *path_prefix)
 {
     struct fixture *f = calloc(1, sizeof(*f));
@@ -92,6 +116,9 @@ static struct fixture *setup(const char *path_prefix)
                                        .followed = &f->followed,
                                        .snapshot = f->snapshot,
                                        .path_prefix = path_prefix,
+                                       .domain = "test.",
+                                       .stale_max_ms = 5000,
+                                       .on_config = wanted_on_config,
                                        .on_ready = on_ready,
                                        .data = &f->ready_calls};
     f->sync = store_sync_start(&config);
@@ -258,6 +285,109 @@ static void test_keys_that_are_no_records(void **state)
     teardown(f);
 }
 
+static struct slice told_value;
+static unsigned told;
+
+static void on_config(void *data, struct slice value)
+{
+    (void)data;
+    told++;
+    told_value = value;
+}
+
+static void assert_told(unsigned count, const char *value)
+{
+    assert_int_equal(told, count);
+    assert_int_equal(told_value.ptr != NULL, value != NULL);
+    if (value) {
+        assert_true(slice_equal(told_value, slice_str(value)));
+    }
+}
+
+/* With the publication it belongs to, and when a full read did not bring it. */
+static void test_the_document_is_handed_on(void **state)
+{
+    (void)state;
+    static const char key[] = "/skydns/config";
+    told = 0;
+    wanted_on_config = on_config;
+    struct fixture *f = setup("skydns");
+    wanted_on_config = NULL;
+    full_begin();
+    put(key, "void", 2);
+    full_begin(); /* begun again */
+    put(key, "{}", 2);
+    assert_int_equal(told, 0);
+    commit(2, true);
+    assert_told(1, "{}");
+    put("/skydns/local/a", good, 3);
+    commit(3, false);
+    assert_int_equal(told, 1);
+    put(key, "", 4);
+    commit(4, false);
+    assert_told(2, "");
+    del(key, 5);
+    commit(5, false);
+    assert_told(3, NULL);
+    put(key, "{\"ttl\":5}", 6);
+    commit(6, false);
+    assert_told(4, "{\"ttl\":5}");
+    full_begin();
+    commit(7, true);
+    assert_told(5, NULL);
+    teardown(f);
+}
+
+struct broken_seen {
+    size_t count;
+    char key[64], reason[160];
+};
+
+static bool see_broken(void *data, const struct broken_key *key)
+{
+    struct broken_seen *seen_keys = data;
+    seen_keys->count++;
+    (void)snprintf(seen_keys->key, sizeof(seen_keys->key), "%.*s", (int)key->key.len, key->key.ptr);
+    (void)snprintf(seen_keys->reason, sizeof(seen_keys->reason), "%s", key->reason);
+    return true;
+}
+
+/* Until a good value, a deletion, or a full read without them. */
+static void test_broken_keys_are_remembered(void **state)
+{
+    (void)state;
+    struct fixture *f = setup("skydns");
+    const struct broken_table *table = store_sync_broken(f->sync);
+    struct broken_seen all = {0};
+    full_begin();
+    put("/skydns/local/a", "{", 2);
+    put("/skydns/local/b", "{", 3);
+    put("/skydns/local/c", "{\"host\":\"a..b\"}", 4);
+    put("/skydns/local//d", good, 5);
+    commit(5, true);
+    assert_int_equal(store_sync_counts(f->sync).broken, 4);
+    assert_int_equal(store_sync_counts(f->sync).keys, 1); /* c could have a text */
+    put("/skydns/local/a", good, 6);
+    del("/skydns/local/b", 6);
+    put("/skydns/local/c", "{\"host\":\"a.b\"}", 6);
+    commit(6, false);
+    broken_each(table, see_broken, &all);
+    assert_int_equal(all.count, 1);
+    assert_string_equal(all.key, "/skydns/local//d");
+    assert_non_null(strstr(all.reason, "empty label"));
+    put("/skydns/local/e", "{\"port\":-1}", 7);
+    commit(7, false);
+    full_begin();
+    put("/skydns/local/e", "{\"port\":-1}", 7);
+    commit(8, true);
+    all = (struct broken_seen){0};
+    broken_each(table, see_broken, &all);
+    assert_int_equal(all.count, 1);
+    assert_string_equal(all.key, "/skydns/local/e");
+    assert_non_null(strstr(all.reason, "`port`: `-1`"));
+    teardown(f);
+}
+
 /* Compaction while away: the old content is served until the new one is whole. */
 static void test_reading_again(void **state)
 {
@@ -294,6 +424,45 @@ static void test_reading_again(void **state)
 }
 
 /* The loop has nothing but the timer: ev_run ends when it has stopped itself. */
+/* An etcd that came back empty: what it has is taken, what it lacks stays until it is complete, and
+ * goes then in one publication. */
+static void test_another_store(void **state)
+{
+    (void)state;
+    struct fixture *f = setup("skydns");
+    full_begin();
+    put("/skydns/local/same", good, 2);
+    put("/skydns/local/late", good, 3);
+    put("/skydns/local/orphan", good, 4);
+    commit(4, true);
+
+    full_begin_keeping();
+    put("/skydns/local/same", good, 1);
+    put("/skydns/local/new", good, 2);
+    commit(2, true);
+    assert_int_equal(seen(f, "same.local"), 1);
+    assert_int_equal(seen(f, "new.local"), 2);
+    assert_int_equal(seen(f, "late.local"), 3);
+    assert_int_equal(seen(f, "orphan.local"), 4);
+    assert_int_equal(store_sync_counts(f->sync).revision, 2);
+    put("/skydns/local/late", good, 3);
+    del("/skydns/local/new", 3);
+    commit(3, false);
+    assert_int_equal(seen(f, "new.local"), 0);
+    assert_int_equal(seen(f, "orphan.local"), 4);
+
+    uint64_t published = store_sync_counts(f->sync).published;
+    full_begin();
+    put("/skydns/local/same", good, 1);
+    put("/skydns/local/late", good, 3);
+    commit(9, true);
+    assert_int_equal(store_sync_counts(f->sync).published, published + 1);
+    assert_int_equal(seen(f, "same.local"), 1);
+    assert_int_equal(seen(f, "late.local"), 3);
+    assert_int_equal(seen(f, "orphan.local"), 0);
+    teardown(f);
+}
+
 static void test_garbage_is_fetched_later(void **state)
 {
     (void)state;
@@ -315,48 +484,15 @@ static void test_garbage_is_fetched_later(void **state)
 
 /* ---- Log lines ---- */
 
-struct capture {
-    int stderr_copy;
-    int file;
-    char text[8192];
-};
-
-static void capture_begin(struct capture *c)
-{
-    c->stderr_copy = dup(STDERR_FILENO);
-    c->file = memfd_create("log", 0);
-    assert_true(c->stderr_copy >= 0 && c->file >= 0);
-    assert_true(dup2(c->file, STDERR_FILENO) >= 0);
-}
-
-static void capture_end(struct capture *c)
-{
-    assert_true(dup2(c->stderr_copy, STDERR_FILENO) >= 0);
-    ssize_t n = pread(c->file, c->text, sizeof(c->text) - 1, 0);
-    assert_true(n >= 0);
-    c->text[n] = '\0';
-    close(c->stderr_copy);
-    close(c->file);
-}
-
-static int occurrences(const char *text, const char *part)
-{
-    int n = 0;
-    for (const char *p = strstr(text, part); p; p = strstr(p + 1, part)) {
-        n++;
-    }
-    return n;
-}
-
 static void test_lines_about_etcd(void **state)
 {
     (void)state;
-    struct capture c;
+    struct log_capture c;
     struct err refused, timeout;
     err_set(&refused, ERR_UNAVAILABLE, "connect 127.0.0.1:2379: refused");
     err_set(&timeout, ERR_TIMEOUT, "no answer");
     struct fixture *f = setup("skydns");
-    capture_begin(&c);
+    log_capture_begin(&c);
     mirror.state(mirror.data, &refused);
     mirror.state(mirror.data, NULL);
     full_begin();
@@ -368,18 +504,25 @@ static void test_lines_about_etcd(void **state)
     assert_true(outage_is_away(&f->outage));
     mirror.state(mirror.data, NULL);
     assert_int_equal(f->followed.returns[OUTAGE_TIMEOUT], 1);
-    full_begin();
+    full_begin_keeping();
     commit(9, true);
-    capture_end(&c);
+    log_capture_end(&c);
     print_message("%s", c.text);
-    assert_int_equal(occurrences(c.text, "\n"), 7);
-    assert_int_equal(occurrences(c.text, "etcd away reason=\"connect 127.0.0.1:2379: refused\"\n"),
+    assert_int_equal(log_occurrences(c.text, "\n"), 8);
+    assert_int_equal(
+        log_occurrences(c.text, "etcd away reason=\"connect 127.0.0.1:2379: refused\"\n"), 1);
+    assert_int_equal(log_occurrences(c.text, "etcd away reason=\"no answer\"\n"), 1);
+    assert_int_equal(log_occurrences(c.text, "etcd back after_ms="), 2);
+    assert_int_equal(log_occurrences(c.text, "key skipped key=/skydns/local/a reason="), 1);
+    assert_int_equal(
+        log_occurrences(c.text, "records read keys=0 skipped=1 revision=7 cause=first\n"), 1);
+    assert_int_equal(
+        log_occurrences(c.text, "records read again keys=0 skipped=0 revision=9 cause=another\n"),
+        1);
+    assert_int_equal(log_occurrences(c.text,
+                                     "etcd holds another store reason=\"the store key is gone\" "
+                                     "old_records=\"kept until it is complete\"\n"),
                      1);
-    assert_int_equal(occurrences(c.text, "etcd away reason=\"no answer\"\n"), 1);
-    assert_int_equal(occurrences(c.text, "etcd back after_ms="), 2);
-    assert_int_equal(occurrences(c.text, "key skipped key=/skydns/local/a reason="), 1);
-    assert_int_equal(occurrences(c.text, "records read keys=0 skipped=1 revision=7\n"), 1);
-    assert_int_equal(occurrences(c.text, "records read again keys=0 skipped=0 revision=9\n"), 1);
     assert_int_equal(store_sync_counts(f->sync).reads, 2);
     teardown(f);
 }
@@ -387,15 +530,15 @@ static void test_lines_about_etcd(void **state)
 static void test_lines_about_broken_values_are_few(void **state)
 {
     (void)state;
-    struct capture c;
+    struct log_capture c;
     struct fixture *f = setup("skydns");
-    capture_begin(&c);
+    log_capture_begin(&c);
     full_begin();
     for (int i = 0; i < 1000; i++) {
         put("/skydns/local/a", "{", 2);
     }
-    capture_end(&c);
-    assert_true(occurrences(c.text, "\n") <= 20); /* ten a minute, and a minute may begin */
+    log_capture_end(&c);
+    assert_true(log_occurrences(c.text, "\n") <= 20); /* ten a minute, and a minute may begin */
     assert_int_equal(store_sync_counts(f->sync).skipped, 1000);
     teardown(f);
 }
@@ -409,7 +552,10 @@ int main(void)
         cmocka_unit_test(test_prefixes),
         cmocka_unit_test(test_broken_value_is_skipped_alone),
         cmocka_unit_test(test_keys_that_are_no_records),
+        cmocka_unit_test(test_the_document_is_handed_on),
+        cmocka_unit_test(test_broken_keys_are_remembered),
         cmocka_unit_test(test_reading_again),
+        cmocka_unit_test(test_another_store),
         cmocka_unit_test(test_garbage_is_fetched_later),
         cmocka_unit_test(test_lines_about_broken_values_are_few),
     };

@@ -71,6 +71,8 @@ static void start_sync(struct fixture *f)
                                        .etcd = f->etcd,
                                        .snapshot = f->snapshot,
                                        .path_prefix = "skydns",
+                                       .domain = "test.",
+                                       .stale_max_ms = 5000,
                                        .on_ready = on_ready,
                                        .data = &f->is_ready};
     f->sync = store_sync_start(&config);

@@ -1,0 +1,311 @@
+#include "skydns/config_doc.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "skydns/option_values.h"
+
+/* What SkyDNS takes for an empty or zero value. */
+static const char default_address[] = "127.0.0.1:53", default_domain[] = "skydns.local.";
+enum { DEFAULT_TTL_S = 3600, DEFAULT_MIN_TTL_S = 60, DEFAULT_PRIORITY = 10, DEFAULT_NDOTS = 2 };
+enum { DEFAULT_TIMEOUT_MS = 2000, TIMEOUT_MAX_MS = 60000, NS_A_MS = 1000000 };
+
+/* How much of a value a message repeats. */
+enum { SHOWN_BYTES = 40 };
+
+/* What a field is read into. */
+struct overlay {
+    struct options *o;
+    struct config_doc_report *report;
+};
+
+static int wrong(const json_t *value, const char *want, struct err *err)
+{
+    char *found = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    int r = err_set(err, ERR_SYNTAX, "`%.*s`: expected %s", SHOWN_BYTES, found ? found : "?", want);
+    free(found);
+    return r;
+}
+
+/* ---- Kinds of values ---- */
+
+static int take_text(const json_t *value, const char **ret, struct err *err)
+{
+    if (!json_is_string(value)) {
+        return wrong(value, "a string", err);
+    }
+    *ret = json_string_value(value); /* without NUL: the decoder refuses one */
+    return 0;
+}
+
+static int take_bool(const json_t *value, bool *ret, struct err *err)
+{
+    if (!json_is_boolean(value)) {
+        return wrong(value, "true or false", err);
+    }
+    *ret = json_is_true(value);
+    return 0;
+}
+
+/* 2e9 is as whole a number as 2000000000. */
+static int take_number(const json_t *value, int64_t min, int64_t max, int64_t *ret, struct err *err)
+{
+    char want[64];
+    double real = json_number_value(value);
+    bool is_whole = json_is_integer(value) || (json_is_real(value) && trunc(real) == real);
+    if (is_whole && real >= -9e15 && real <= 9e15) { /* these are exact */
+        int64_t number = json_is_integer(value) ? json_integer_value(value) : (int64_t)real;
+        if (number >= min && number <= max) {
+            *ret = number;
+            return 0;
+        }
+    }
+    (void)snprintf(want, sizeof(want), "a whole number from %" PRId64 " to %" PRId64, min,
+                   max); /* fits */
+    return wrong(value, want, err);
+}
+
+/* Zero is the default. */
+static int take_count(const json_t *value, int64_t max, int64_t if_zero, int64_t *ret,
+                      struct err *err)
+{
+    int r = take_number(value, 0, max, ret, err);
+    if (r == 0 && *ret == 0) {
+        *ret = if_zero;
+    }
+    return r;
+}
+
+/* ---- Fields ---- */
+
+static int take_address(struct overlay *x, const json_t *value, struct err *err)
+{
+    const char *text = "";
+    int r = take_text(value, &text, err);
+    return r < 0 ? r : option_addresses(x->o, *text ? text : default_address, err);
+}
+
+static int take_systemd(struct overlay *x, const json_t *value, struct err *err)
+{
+    return take_bool(value, &x->o->systemd, err);
+}
+
+static int take_domain(struct overlay *x, const json_t *value, struct err *err)
+{
+    const char *text = "";
+    int r = take_text(value, &text, err);
+    return r < 0 ? r : option_domains(x->o, *text ? text : default_domain, err);
+}
+
+static int take_local(struct overlay *x, const json_t *value, struct err *err)
+{
+    const char *text = "";
+    int r = take_text(value, &text, err);
+    return r < 0 ? r : option_local(x->o, text, err);
+}
+
+static int take_hostmaster(struct overlay *x, const json_t *value, struct err *err)
+{
+    const char *text = "";
+    int r = take_text(value, &text, err);
+    return r < 0 ? r : option_hostmaster(x->o, text, err);
+}
+
+static int take_round_robin(struct overlay *x, const json_t *value, struct err *err)
+{
+    return take_bool(value, &x->o->round_robin, err);
+}
+
+static int take_ns_rotate(struct overlay *x, const json_t *value, struct err *err)
+{
+    return take_bool(value, &x->o->ns_rotate, err);
+}
+
+static int take_no_rec(struct overlay *x, const json_t *value, struct err *err)
+{
+    return take_bool(value, &x->o->no_rec, err);
+}
+
+/* The list replaces the flag's; an empty one is that of resolv.conf. */
+static int take_nameservers(struct overlay *x, const json_t *value, struct err *err)
+{
+    if (!json_is_array(value)) {
+        return wrong(value, "a list of strings like \"192.0.2.1:53\"", err);
+    }
+    x->o->nameserver_count = 0;
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const char *text = "";
+        int r = take_text(json_array_get(value, i), &text, err);
+        if (r == 0) {
+            r = option_add_nameserver(x->o, text, err);
+        }
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+static int take_read_timeout(struct overlay *x, const json_t *value, struct err *err)
+{
+    static const char want[] = "nanoseconds from 1000000 to 60000000000; 2000000000 is two seconds";
+    struct err out_of_range;
+    int64_t ns;
+    if (take_number(value, 0, (int64_t)TIMEOUT_MAX_MS * NS_A_MS, &ns, &out_of_range) < 0 ||
+        (ns > 0 && ns < NS_A_MS)) {
+        return wrong(value, want, err);
+    }
+    x->o->rtimeout_ms = ns == 0 ? DEFAULT_TIMEOUT_MS : (uint32_t)(ns / NS_A_MS);
+    return 0;
+}
+
+static int take_priority(struct overlay *x, const json_t *value, struct err *err)
+{
+    int64_t number;
+    int r = take_count(value, UINT16_MAX, DEFAULT_PRIORITY, &number, err);
+    x->o->priority = r < 0 ? x->o->priority : (uint16_t)number;
+    return r;
+}
+
+/* RFC 2181 section 8: a TTL has 31 bits; SkyDNS took 32. */
+static uint32_t ttl_of(int64_t number)
+{
+    return number > INT32_MAX ? INT32_MAX : (uint32_t)number;
+}
+
+static int take_ttl(struct overlay *x, const json_t *value, struct err *err)
+{
+    int64_t number;
+    int r = take_count(value, UINT32_MAX, DEFAULT_TTL_S, &number, err);
+    x->o->ttl_s = r < 0 ? x->o->ttl_s : ttl_of(number);
+    return r;
+}
+
+static int take_min_ttl(struct overlay *x, const json_t *value, struct err *err)
+{
+    int64_t number;
+    int r = take_count(value, UINT32_MAX, DEFAULT_MIN_TTL_S, &number, err);
+    x->o->min_ttl_s = r < 0 ? x->o->min_ttl_s : ttl_of(number);
+    return r;
+}
+
+static int take_ndot(struct overlay *x, const json_t *value, struct err *err)
+{
+    int64_t number;
+    int r = take_number(value, INT32_MIN, INT32_MAX, &number, err);
+    if (r == 0) {
+        x->o->ndots = number <= 0 ? DEFAULT_NDOTS : (unsigned)number;
+    }
+    return r;
+}
+
+static void ignore(struct overlay *x, const char *field, const char *why)
+{
+    struct config_doc_report *report = x->report;
+    if (report->ignored_count < CONFIG_DOC_IGNORED_MAX) {
+        struct config_doc_ignored *ignored = &report->ignored[report->ignored_count++];
+        (void)snprintf(ignored->field, sizeof(ignored->field), "%s", field); /* may cut */
+        ignored->why = why;
+    }
+}
+
+/* Off, empty or zero asks for nothing. */
+static bool asks_for_something(const json_t *value)
+{
+    return json_is_true(value) || json_number_value(value) != 0 || json_string_length(value) > 0;
+}
+
+/* ---- The document ---- */
+
+static const struct {
+    const char *name;
+    int (*take)(struct overlay *x, const json_t *value, struct err *err);
+} fields[] = {
+    {"dns_addr", take_address},      {"systemd", take_systemd},
+    {"domain", take_domain},         {"local", take_local},
+    {"hostmaster", take_hostmaster}, {"round_robin", take_round_robin},
+    {"ns_rotate", take_ns_rotate},   {"nameservers", take_nameservers},
+    {"no_rec", take_no_rec},         {"read_timeout", take_read_timeout},
+    {"priority", take_priority},     {"ttl", take_ttl},
+    {"min_ttl", take_min_ttl},       {"ndot", take_ndot},
+};
+
+static const struct {
+    const char *name;
+    const char *why;
+} without_effect[] = {
+    {"dnssec", "not supported yet"},
+    {"stubzones", "not supported yet"},
+    {"scache", "changes nothing"},
+    {"rcache", "changes nothing: answers come from memory"},
+    {"rcache_ttl", "changes nothing"},
+    {"Etcd3", NULL}, /* always so */
+    {"Version", NULL},
+    {"verbose", "a flag alone"},
+};
+
+static int take_field(struct overlay *x, const char *name, const json_t *value, struct err *err)
+{
+    if (json_is_null(value)) {
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        if (strcasecmp(fields[i].name, name) == 0) {
+            int r = fields[i].take(x, value, err);
+            return r < 0 ? err_wrap(err, ERR_SYNTAX, "field `%s`", fields[i].name) : 0;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(without_effect); i++) {
+        if (strcasecmp(without_effect[i].name, name) == 0) {
+            if (without_effect[i].why && asks_for_something(value)) {
+                ignore(x, without_effect[i].name, without_effect[i].why);
+            }
+            return 0;
+        }
+    }
+    ignore(x, name, strcasecmp(name, "ndots") == 0 ? "unknown; the field is `ndot`" : "unknown");
+    return 0;
+}
+
+static int take_fields(struct overlay *x, json_t *object, struct err *err)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(object, name, value)
+    {
+        int r = take_field(x, name, value, err);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
+}
+
+int config_doc_apply(struct slice json, struct options *options, struct config_doc_report *report,
+                     struct err *err)
+{
+    json_error_t why;
+    struct options changed = *options;
+    struct overlay x = {.o = &changed, .report = report};
+    report->ignored_count = 0;
+    if (json.len > CONFIG_DOC_MAX) {
+        return err_set(err, ERR_TOO_LARGE, "%zu bytes: expected at most %d", json.len,
+                       CONFIG_DOC_MAX);
+    }
+    json_t *root = json_loadb(json.len ? json.ptr : "", json.len, 0, &why);
+    if (!root) {
+        return err_set(err, ERR_SYNTAX, "no JSON: %s at byte %d", why.text, why.position);
+    }
+    int r = json_is_object(root)
+                ? take_fields(&x, root, err)
+                : err_set(err, ERR_SYNTAX, "expected a JSON object like {\"ttl\":300}");
+    json_decref(root);
+    if (r == 0) {
+        *options = changed;
+    }
+    return r;
+}

@@ -1,0 +1,294 @@
+#include "skydns/live_config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/etcd.h"
+#include "common/log.h"
+#include "common/xalloc.h"
+#include "skydns/config_doc.h"
+#include "skydns/resolv_conf.h"
+#include "skydns/snapshot.h"
+
+/* How long the sockets wait for the document: a healthy etcd takes milliseconds. */
+static const double read_timeout_s = 1.0;
+
+struct live_config {
+    struct live_config_config config;
+    char *key; /* "/skydns/config" */
+
+    struct buf doc; /* what etcd says, usable or not */
+    bool has_doc;
+    ev_stat resolv_conf;
+    struct options now;     /* in force */
+    struct options started; /* what cannot change was opened with */
+
+    /* While it is read at the start. */
+    struct etcd_call *call;
+    ev_timer timeout;
+    struct err unread; /* why it could not be; code 0: it was */
+};
+
+struct live_config *live_config_new(const struct live_config_config *config)
+{
+    struct live_config *live = xcalloc(1, sizeof(*live));
+    live->config = *config;
+    live->key = xasprintf("/%s/config", config->flags->path_prefix);
+    buf_init(&live->doc, CONFIG_DOC_MAX + 1); /* too long shows as that */
+    return live;
+}
+
+void live_config_free(struct live_config *live)
+{
+    if (!live) {
+        return;
+    }
+    ev_stat_stop(live->config.loop, &live->resolv_conf);
+    buf_fini(&live->doc);
+    free(live->key);
+    free(live);
+}
+
+const struct options *live_config_options(const struct live_config *live)
+{
+    return &live->now;
+}
+
+/* ---- What changed ---- */
+
+static bool same_names(const struct options *a, const struct options *b)
+{
+    for (size_t i = 0; i < a->domain_count && i < b->domain_count; i++) {
+        if (!dname_equal(&a->domains[i], &b->domains[i])) {
+            return false;
+        }
+    }
+    return a->domain_count == b->domain_count;
+}
+
+static void add_word(struct buf *out, bool is_different, const char *word)
+{
+    if (is_different) {
+        buf_printf(out, "%s%s", out->len ? " " : "", word);
+    }
+}
+
+/* By the names that the document has for them. */
+static void list_changes(const struct options *a, const struct options *b, struct buf *out)
+{
+    add_word(out, !same_names(a, b), "domain");
+    add_word(out, !dname_equal(&a->hostmaster, &b->hostmaster), "hostmaster");
+    add_word(out, !dname_equal(&a->local, &b->local), "local");
+    add_word(out, a->round_robin != b->round_robin, "round_robin");
+    add_word(out, a->no_rec != b->no_rec, "no_rec");
+    add_word(out, a->ndots != b->ndots, "ndot");
+    add_word(out, a->priority != b->priority, "priority");
+    add_word(out, a->ttl_s != b->ttl_s, "ttl");
+    add_word(out, a->min_ttl_s != b->min_ttl_s, "min_ttl");
+    add_word(out, !options_same_nameservers(a, b), "nameservers");
+    add_word(out, a->ns_rotate != b->ns_rotate, "ns_rotate");
+    add_word(out, a->rtimeout_ms != b->rtimeout_ms, "read_timeout");
+}
+
+/* What the sockets were opened with. */
+static void list_restarts(const struct options *a, const struct options *b, struct buf *out)
+{
+    add_word(out, !options_same_addresses(a, b), "dns_addr");
+    add_word(out, a->systemd != b->systemd, "systemd");
+}
+
+/* ---- Taking effect ---- */
+
+enum { WORDS_MAX = 256 };
+
+static void publish(struct live_config *live, const struct options *options)
+{
+    snapshot_configure(live->config.snapshot, options_engine_config(options));
+}
+
+static void log_ignored(const struct live_config *live, const struct config_doc_report *report)
+{
+    for (size_t i = 0; i < report->ignored_count; i++) {
+        log_warn("field of the configuration in etcd has no effect", LOG_STR("key", live->key),
+                 LOG_STR("field", report->ignored[i].field),
+                 LOG_STR("reason", report->ignored[i].why));
+    }
+}
+
+/* Flags, document, resolv.conf. False: the document cannot be used, and *ret is untouched. */
+static bool lay_over(struct live_config *live, struct options *ret)
+{
+    struct options options = *live->config.flags;
+    struct config_doc_report report = {0};
+    struct err err;
+    if (live->has_doc &&
+        config_doc_apply(slice_of(live->doc.data, live->doc.len), &options, &report, &err) < 0) {
+        log_error("configuration in etcd cannot be used, keeping what is in force",
+                  LOG_STR("key", live->key), LOG_STR("error", err.msg));
+        return false;
+    }
+    log_ignored(live, &report);
+    *ret = options;
+    return true;
+}
+
+static int add_resolv_conf(const struct live_config *live, struct options *options, struct err *err)
+{
+    return options->nameserver_count ? 0 : resolv_conf_read(options, live->config.resolv_conf, err);
+}
+
+/* A resolv.conf that is there and suddenly names nobody is not finished yet. */
+static bool is_being_written(const struct live_config *live, const struct options *before,
+                             const struct options *now, struct err *err)
+{
+    const char *path = live->config.resolv_conf;
+    if (before->nameserver_count == 0 || now->nameserver_count > 0 || access(path, F_OK) < 0) {
+        return false;
+    }
+    (void)err_set(err, ERR_SYNTAX, "`%s` names no nameserver", path); /* only its text is wanted */
+    return true;
+}
+
+static void log_restarts(const struct live_config *live, const struct options *options)
+{
+    struct buf words;
+    buf_init(&words, WORDS_MAX);
+    list_restarts(&live->started, options, &words);
+    if (words.len > 0) {
+        log_warn("changed settings take effect at a restart",
+                 LOG_STR("settings", buf_cstr(&words)));
+    }
+    buf_fini(&words);
+}
+
+static void log_changes(const struct options *before, const struct options *now)
+{
+    struct buf words;
+    buf_init(&words, WORDS_MAX);
+    list_changes(before, now, &words);
+    if (words.len > 0) {
+        log_info("configuration changed", LOG_STR("settings", buf_cstr(&words)));
+    }
+    buf_fini(&words);
+}
+
+static void apply(struct live_config *live)
+{
+    struct options before = live->now, now;
+    struct err err;
+    if (!lay_over(live, &now)) {
+        return;
+    }
+    if (add_resolv_conf(live, &now, &err) < 0 || is_being_written(live, &before, &now, &err)) {
+        log_warn("nameservers stay as they are", LOG_STR("error", err.msg));
+        memcpy(now.nameservers, before.nameservers, sizeof(now.nameservers));
+        now.nameserver_count = before.nameserver_count;
+    }
+    live->now = now;
+    publish(live, &now);
+    log_changes(&before, &now);
+    log_restarts(live, &now);
+    if (live->config.changed) {
+        live->config.changed(live->config.data, &before, &now);
+    }
+}
+
+/* False: it is what there was. */
+static bool keep_doc(struct live_config *live, struct slice value)
+{
+    bool has_doc = value.ptr != NULL;
+    if (has_doc == live->has_doc && slice_equal(value, slice_of(live->doc.data, live->doc.len))) {
+        return false;
+    }
+    size_t len = value.len < CONFIG_DOC_MAX + 1 ? value.len : CONFIG_DOC_MAX + 1;
+    buf_clear(&live->doc);
+    buf_append_slice(&live->doc, slice_of(value.ptr, len));
+    live->has_doc = has_doc;
+    return true;
+}
+
+void live_config_take(struct live_config *live, struct slice value)
+{
+    if (keep_doc(live, value)) {
+        apply(live);
+    }
+}
+
+void live_config_reload(struct live_config *live)
+{
+    log_info("configuration read again", LOG_STR("key", live->key),
+             LOG_STR("document", live->has_doc ? "present" : "none"));
+    apply(live);
+}
+
+static void on_resolv_conf(struct ev_loop *loop, ev_stat *stat, int events UNUSED)
+{
+    struct live_config *live = stat->data;
+    (void)loop;
+    if (live->config.flags->nameserver_count == 0) {
+        apply(live);
+    }
+}
+
+/* ---- The start ---- */
+
+static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct live_config *live = data;
+    live->call = NULL;
+    if (err) {
+        live->unread = *err;
+    } else {
+        (void)keep_doc(live, reply->count ? reply->kvs[0].value : slice_of(NULL, 0));
+    }
+    ev_break(live->config.loop, EVBREAK_ONE);
+}
+
+static void on_timeout(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
+{
+    struct live_config *live = timer->data;
+    (void)err_set(&live->unread, ERR_TIMEOUT, "no answer within a second"); /* only kept */
+    ev_break(loop, EVBREAK_ONE);
+}
+
+void live_config_read(struct live_config *live, struct etcd *etcd)
+{
+    const struct etcd_range range = {.key = slice_str(live->key)};
+    live->call = etcd_range(etcd, &range, on_range, live);
+    ev_timer_init(&live->timeout, on_timeout, read_timeout_s, 0.);
+    live->timeout.data = live;
+    ev_timer_start(live->config.loop, &live->timeout);
+    ev_run(live->config.loop, 0);
+    ev_timer_stop(live->config.loop, &live->timeout);
+    if (live->call) {
+        etcd_call_cancel(live->call);
+        live->call = NULL;
+    }
+}
+
+int live_config_begin(struct live_config *live, struct err *err)
+{
+    if (!lay_over(live, &live->now)) {
+        live->now = *live->config.flags;
+    }
+    int r = add_resolv_conf(live, &live->now, err);
+    if (r < 0) {
+        return r;
+    }
+    live->started = live->now;
+    ev_stat_init(&live->resolv_conf, on_resolv_conf, live->config.resolv_conf, 0.);
+    live->resolv_conf.data = live;
+    ev_stat_start(live->config.loop, &live->resolv_conf); /* inotify, and a look now and then */
+    publish(live, &live->now);
+    return 0;
+}
+
+void live_config_opened(const struct live_config *live)
+{
+    if (live->unread.code != 0) {
+        log_warn("falling back to default configuration, could not read from etcd",
+                 LOG_STR("key", live->key), LOG_STR("error", live->unread.msg));
+    }
+}

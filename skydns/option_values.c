@@ -1,0 +1,150 @@
+#include "skydns/option_values.h"
+
+#include <string.h>
+
+/* No item of a list is as long as that; a longer one is cut and refused for what it begins with. */
+enum { ITEM_MAX = DNAME_TEXT_MAX };
+
+/* The next item that is not empty, copied; `*list` moves behind it. */
+static bool next_item(const char **list, char item[ITEM_MAX])
+{
+    *list += strspn(*list, ",");
+    size_t len = strcspn(*list, ",");
+    size_t taken = len < ITEM_MAX ? len : ITEM_MAX - 1;
+    memcpy(item, *list, taken);
+    item[taken] = '\0';
+    *list += len;
+    return len > 0;
+}
+
+static bool lower_name(const char *text, struct dname *ret_name)
+{
+    if (!dname_from_text(slice_str(text), ret_name)) {
+        return false;
+    }
+    dname_lower(ret_name);
+    return true;
+}
+
+int option_domains(struct options *o, const char *list, struct err *err)
+{
+    char item[ITEM_MAX];
+    const char *rest = list;
+    size_t count = 0;
+    struct dname domains[ENGINE_ZONES_MAX];
+    while (next_item(&rest, item)) {
+        if (count == ENGINE_ZONES_MAX) {
+            return err_set(err, ERR_USAGE, "`%s`: expected at most %d domains", list,
+                           ENGINE_ZONES_MAX);
+        }
+        if (!lower_name(item, &domains[count]) || dname_label_count(&domains[count]) == 0) {
+            return err_set(err, ERR_USAGE, "`%s`: expected a domain like cluster.local.", item);
+        }
+        count++;
+    }
+    if (count == 0) {
+        return err_set(err, ERR_USAGE, "`%s`: expected a domain like cluster.local.", list);
+    }
+    memcpy(o->domains, domains, count * sizeof(domains[0]));
+    o->domain_count = count;
+    return 0;
+}
+
+/* The first `@` becomes a dot, as in zone files. Empty: hostmaster.<domain>. */
+int option_hostmaster(struct options *o, const char *text, struct err *err)
+{
+    char name[DNAME_TEXT_MAX];
+    size_t len = strlen(text);
+    if (len == 0) {
+        o->hostmaster = (struct dname){0};
+        return 0;
+    }
+    bool ok = len < sizeof(name);
+    if (ok) {
+        memcpy(name, text, len + 1);
+        char *at = memchr(name, '@', len);
+        if (at) {
+            *at = '.';
+        }
+        ok = dname_from_text(slice_of(name, len), &o->hostmaster);
+    }
+    if (!ok) {
+        return err_set(err, ERR_USAGE,
+                       "`%s`: expected a mail address like hostmaster@cluster.local", text);
+    }
+    return 0;
+}
+
+int option_local(struct options *o, const char *text, struct err *err)
+{
+    o->local = (struct dname){0};
+    if (*text != '\0' && !lower_name(text, &o->local)) {
+        return err_set(err, ERR_USAGE, "`%s`: expected a name like a.skydns.local.", text);
+    }
+    return 0;
+}
+
+int option_address(struct addr *ret, const char *text, struct err *err)
+{
+    struct err reason;
+    if (addr_parse(text, ret, &reason) < 0) {
+        return err_set(err, ERR_USAGE, "%s", reason.msg);
+    }
+    return 0;
+}
+
+int option_addresses(struct options *o, const char *list, struct err *err)
+{
+    char item[ITEM_MAX];
+    const char *rest = list;
+    int r = 0;
+    o->address_count = 0;
+    while (r == 0 && next_item(&rest, item)) {
+        if (o->address_count == LISTEN_SOCKETS_MAX) {
+            return err_set(err, ERR_USAGE, "`%s`: expected at most %d addresses", list,
+                           LISTEN_SOCKETS_MAX);
+        }
+        r = option_address(&o->addresses[o->address_count], item, err);
+        o->address_count += r == 0;
+    }
+    if (r == 0 && o->address_count == 0) {
+        return err_set(err, ERR_USAGE, "`%s`: expected IP:port", list);
+    }
+    return r;
+}
+
+int option_add_nameserver(struct options *o, const char *text, struct err *err)
+{
+    if (o->nameserver_count == OPTIONS_NAMESERVERS_MAX) {
+        return err_set(err, ERR_USAGE, "more than %d servers", OPTIONS_NAMESERVERS_MAX);
+    }
+    int r = option_address(&o->nameservers[o->nameserver_count], text, err);
+    o->nameserver_count += r == 0;
+    return r;
+}
+
+int option_nameservers(struct options *o, const char *list, struct err *err)
+{
+    char item[ITEM_MAX];
+    int r = 0;
+    o->nameserver_count = 0;
+    while (r == 0 && next_item(&list, item)) {
+        r = option_add_nameserver(o, item, err);
+    }
+    return r;
+}
+
+int option_reverse_zones(struct options *o, const char *list, struct err *err)
+{
+    char item[ITEM_MAX];
+    int r = 0;
+    o->reverse_zone_count = 0;
+    while (r == 0 && next_item(&list, item)) {
+        if (o->reverse_zone_count == ENGINE_REVERSE_ZONES_MAX) {
+            return err_set(err, ERR_USAGE, "more than %d networks", ENGINE_REVERSE_ZONES_MAX);
+        }
+        r = network_parse(slice_str(item), &o->reverse_zones[o->reverse_zone_count], err);
+        o->reverse_zone_count += r == 0;
+    }
+    return r;
+}

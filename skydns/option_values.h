@@ -1,0 +1,21 @@
+/* Text to values, for flags, environment and the document in etcd alike. The messages say what was
+ * given and what was expected; the caller puts in front whose value it is. Pure. */
+#ifndef SKYDNS_OPTION_VALUES_H
+#define SKYDNS_OPTION_VALUES_H
+
+#include "common/attributes.h"
+#include "common/err.h"
+#include "skydns/options.h"
+
+/* Each replaces what the options had, or fails with ERR_USAGE. Lists are comma-separated; empty
+ * items (a trailing comma) are left out. */
+int option_domains(struct options *o, const char *list, struct err *err) MUST_CHECK;
+int option_hostmaster(struct options *o, const char *text, struct err *err) MUST_CHECK;
+int option_local(struct options *o, const char *text, struct err *err) MUST_CHECK;
+int option_address(struct addr *ret, const char *text, struct err *err) MUST_CHECK;
+int option_addresses(struct options *o, const char *list, struct err *err) MUST_CHECK;
+int option_nameservers(struct options *o, const char *list, struct err *err) MUST_CHECK;
+int option_add_nameserver(struct options *o, const char *text, struct err *err) MUST_CHECK;
+int option_reverse_zones(struct options *o, const char *list, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,34 @@
+/* Accepts connections on the sockets that listen, for the TCP server, on its loop. When descriptors
+ * or memory run out, its owner makes room, else accepting pauses. */
+#ifndef SKYDNS_TCP_ACCEPTOR_H
+#define SKYDNS_TCP_ACCEPTOR_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/addr.h"
+#include "skydns/listen_socket.h"
+
+struct tcp_acceptor;
+
+struct tcp_acceptor_config {
+    struct ev_loop *loop;
+    const struct listen_socket *sockets; /* become the acceptor's to close */
+    size_t count;
+
+    /* A connection: its descriptor, and the address it was made to (family AF_UNSPEC: not known).
+     */
+    void (*accepted)(void *data, int fd, const struct addr *client, const struct addr *local);
+    /* False: there is nothing that could be closed. */
+    bool (*make_room)(void *data);
+    void *data;
+};
+
+struct tcp_acceptor *tcp_acceptor_new(const struct tcp_acceptor_config *config);
+
+/* Closes the sockets. Further connections are refused, or wait in a socket that others have, too.
+ * NULL is fine. */
+void tcp_acceptor_free(struct tcp_acceptor *acceptor);
+
+#endif

@@ -1,0 +1,36 @@
+/* The document in etcd: whatever it says, the options stay valid, or as they were. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "skydns/config_doc.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(const struct options *o)
+{
+    struct engine_config *config = options_engine_config(o);
+    if (o->domain_count == 0 || config->zone_count == 0 || o->rtimeout_ms == 0 || o->ttl_s == 0 ||
+        o->priority == 0 || o->nameserver_count > OPTIONS_NAMESERVERS_MAX) {
+        abort();
+    }
+    free(config);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct options flags;
+    static char name[] = "skydns", *const argv[] = {name, NULL};
+    struct config_doc_report report;
+    struct err err;
+    if (flags.domain_count == 0 && options_parse(1, argv, &flags, &err) != 0) {
+        abort();
+    }
+    struct options o = flags;
+    if (config_doc_apply(slice_of(data, size), &o, &report, &err) < 0) {
+        if (memcmp(&o, &flags, sizeof(o)) != 0 || err.msg[0] == '\0') {
+            abort();
+        }
+    }
+    check(&o);
+    return 0;
+}

@@ -1,0 +1,115 @@
+/* A TCP client's bytes, cut into pieces anywhere: every whole frame is answered, in order, and
+ * nothing else is said; then the connection ends. The first bytes of the input say where it is cut.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "skydns/listen_socket.h"
+#include "skydns/tcp_server.h"
+
+enum { CUTS = 4, INPUT_MAX = 8192, FIRST_PORT = 20000, LAST_PORT = 32000, SMALLEST = 3 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct ev_loop *loop;
+static struct tcp_server *server;
+static struct addr address;
+
+/* The query back; nothing to one that is too short. */
+static enum engine_verdict answer(void *data, const struct tcp_query *query, uint8_t *reply,
+                                  size_t *ret_len)
+{
+    (void)data;
+    if (query->len < SMALLEST) {
+        return ENGINE_DROP;
+    }
+    memcpy(reply, query->wire, query->len);
+    *ret_len = query->len;
+    return ENGINE_REPLY;
+}
+
+static void start_server(void)
+{
+    struct listen_socket socket;
+    int r = -EADDRINUSE;
+    for (uint16_t port = FIRST_PORT; r == -EADDRINUSE && port < LAST_PORT; port++) {
+        address = (struct addr){.v4 = {.sin_family = AF_INET, .sin_port = htons(port)},
+                                .len = sizeof(address.v4)};
+        address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        r = listen_tcp(&address, false, &socket, NULL);
+    }
+    assert(r == 0);
+    loop = ev_loop_new(EVFLAG_AUTO);
+    const struct tcp_server_config config = {.loop = loop,
+                                             .sockets = &socket,
+                                             .socket_count = 1,
+                                             .connections_max = 4,
+                                             .idle_ms = 60000,
+                                             .answer = answer};
+    server = tcp_server_new(&config);
+}
+
+/* What has to come back. */
+static size_t model(const uint8_t *bytes, size_t len, uint8_t *out)
+{
+    size_t n = 0;
+    for (size_t at = 0; at + 2 <= len;) {
+        size_t frame = 2 + (size_t)(bytes[at] << 8 | bytes[at + 1]);
+        if (at + frame > len) {
+            break;
+        }
+        if (frame >= 2 + SMALLEST) {
+            memcpy(out + n, bytes + at, frame);
+            n += frame;
+        }
+        at += frame;
+    }
+    return n;
+}
+
+/* Lets the server work; adds what has come back. False: it has closed the connection. */
+static bool receive(int fd, uint8_t *got, size_t *len)
+{
+    ev_run(loop, EVRUN_NOWAIT);
+    ssize_t n = recv(fd, got + *len, INPUT_MAX + 1 - *len, MSG_DONTWAIT);
+    if (n > 0) {
+        *len += (size_t)n;
+    }
+    return n > 0 || (n < 0 && errno == EAGAIN);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static uint8_t want[INPUT_MAX], got[INPUT_MAX + 1];
+    const struct linger no_wait = {.l_onoff = 1};
+    size_t got_len = 0, at = 0;
+    if (size < CUTS || size > INPUT_MAX) {
+        return 0;
+    }
+    if (!server) {
+        start_server();
+    }
+    const uint8_t *bytes = data + CUTS;
+    size_t len = size - CUTS;
+    size_t want_len = model(bytes, len, want);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert(fd >= 0 && connect(fd, &address.sa, address.len) == 0);
+    for (int i = 0; i < CUTS && at < len; i++) {
+        size_t piece = data[i] < len - at ? data[i] : len - at;
+        assert(send(fd, bytes + at, piece, MSG_NOSIGNAL) == (ssize_t)piece);
+        at += piece;
+        (void)receive(fd, got, &got_len); /* it stays open: the input has not ended */
+    }
+    assert(send(fd, bytes + at, len - at, MSG_NOSIGNAL) == (ssize_t)(len - at));
+    assert(shutdown(fd, SHUT_WR) == 0);
+    while (receive(fd, got, &got_len)) {
+    }
+    assert(got_len == want_len && memcmp(got, want, want_len) == 0);
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &no_wait, sizeof(no_wait)); /* saves ports */
+    (void)close(fd);
+    return 0;
+}

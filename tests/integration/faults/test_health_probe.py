@@ -1,0 +1,138 @@
+"""exechealthz over thousands of runs, as PID 1 of a namespace, as in a container: no process, descriptor or
+byte is left behind, and its memory stays small whatever is asked of it.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+from programs import http_get, reserve_port, wait_until
+from prometheus import parse
+
+RUNS = 10_000
+WARM_UP_RUNS = 500  # by then every buffer has its size
+RUNS_TIMEOUT_S = 900.0  # only ends a hang
+WRITTEN_MAX_KIB = 2 * 1024  # what the program may have for itself
+# Pages of the allocator's own; one byte lost in each run would be 300 KiB, of 32 each.
+GROWTH_MAX_KIB = 64
+CONTAINER_LIMIT_KIB = 20 * 1024  # of the published manifest
+CONNECTIONS = 64  # all that are taken
+
+pytestmark = [
+    pytest.mark.faults,
+    pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root"),
+    pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare program (Debian package util-linux)"),
+]
+
+
+class Container:
+    """exechealthz as PID 1."""
+
+    def __init__(self, bed, *flags: str):
+        self.url = f"http://127.0.0.1:{bed.healthz_port}"
+        program = bed.command("exechealthz", f"--port={bed.healthz_port}", "--quiet", *flags)
+        program.argv = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *program.argv]
+        self.program = program.start()
+        program.wait_ready(lambda: http_get(self.url + "/metrics")[0] == 200, "answers")
+        self.pid = self._children(program.pid)[0]
+        assert "\nNSpid:\t%d\t1\n" % self.pid in Path(f"/proc/{self.pid}/status").read_text()
+
+    @staticmethod
+    def _children(pid: int) -> list[int]:
+        return [int(n) for n in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    def processes(self) -> int:
+        """How many the namespace has, zombies too."""
+        namespace = os.readlink(f"/proc/{self.pid}/ns/pid")
+        count = 0
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                count += os.readlink(folder / "ns/pid") == namespace
+            except OSError:  # it has just ended
+                pass
+        return count
+
+    def zombies(self) -> int:
+        count = 0
+        for child in self._children(self.pid):
+            try:
+                count += "\nState:\tZ" in Path(f"/proc/{child}/status").read_text()
+            except OSError:
+                pass
+        return count
+
+    def descriptors(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def written_kib(self) -> int:
+        """What it has for itself. Unchanged pages of files do not count: whether somebody else has mapped
+        them, too, is no matter of ours, and the kernel takes them back when it needs room.
+        """
+        rollup = Path(f"/proc/{self.pid}/smaps_rollup").read_text()
+        return int(re.search(r"^Private_Dirty: +(\d+) kB$", rollup, re.MULTILINE)[1])
+
+    def count(self, name: str) -> float:
+        page = parse(http_get(self.url + "/metrics")[1], old_counters=("kubedns_probe_x_errors",))
+        return sum(page[name].samples.values())
+
+    def await_count(self, name: str, count: int) -> None:
+        def is_there():
+            return self.count(name) >= count
+
+        self.program.wait_ready(is_there, f"{name} {count}", RUNS_TIMEOUT_S)
+
+    def stop(self) -> None:
+        """As a container's runtime does it; unshare ends as its child did."""
+        os.kill(self.pid, signal.SIGTERM)
+        assert self.program.wait() == 0
+
+
+def test_nothing_is_left_of_10000_runs(bare_bed):
+    """Each leaves an orphan in its group, one that is dead already, and output; each DNS probe fails."""
+    container = Container(
+        bare_bed,
+        "--cmd=sleep 1000 & (: &); echo some output; false",
+        "--period=1ms",
+        f"--dns=x=a.b,127.0.0.1:{reserve_port()}",
+        "--url=/healthz",
+    )
+    container.await_count("exechealthz_runs_total", WARM_UP_RUNS)
+    descriptors, written_kib = container.descriptors(), container.written_kib()
+    container.await_count("exechealthz_runs_total", RUNS)
+    assert container.count("kubedns_probe_x_errors") >= RUNS / 100
+    # One run may be under way: its pipe, and its shell with what that has started. Runs go on while
+    # somebody counts; what is left behind would be there for ever.
+    wait_until(lambda: container.descriptors() <= descriptors, "a moment with the descriptors of before")
+    wait_until(lambda: container.processes() <= 1 + 4, "a moment with one run's processes")
+    wait_until(lambda: container.zombies() == 0, "a moment without a zombie")
+    print(f"written {written_kib} KiB after {WARM_UP_RUNS} runs, {container.written_kib()} after {RUNS}")
+    assert container.written_kib() <= written_kib + GROWTH_MAX_KIB
+    assert container.written_kib() <= WRITTEN_MAX_KIB
+    container.stop()
+
+
+def test_every_connection_taken_and_not_read(bare_bed):
+    """64 askers for the longest output, none of whom takes it: far from the container's limit."""
+    container = Container(bare_bed, "--cmd=head -c 1000000 /dev/zero", "--output", "--period=20ms")
+    container.await_count("exechealthz_runs_total", 3)
+    at_rest = container.written_kib()
+    askers = []
+    for _ in range(CONNECTIONS):
+        asker = socket.create_connection(("127.0.0.1", int(container.url.rsplit(":", 1)[1])))
+        asker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        asker.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        askers.append(asker)
+    for asker in askers[:-1]:  # the place of the one that counts may be taken by /metrics
+        assert asker.recv(1) == b"H"
+    peak = container.written_kib()
+    for asker in askers:
+        asker.close()
+    print(f"written {at_rest} KiB at rest, {peak} with {CONNECTIONS} replies of 64 KiB unread")
+    assert at_rest <= WRITTEN_MAX_KIB
+    assert peak <= CONTAINER_LIMIT_KIB / 2
+    wait_until(lambda: http_get(container.url + "/metrics")[0] == 200, "room again")
+    container.stop()

@@ -1,0 +1,189 @@
+"""What etcd must hold, worked out naively and anew from all objects of the API: the contract of the keys in
+Python, independent of kube2sky's code. Slow and without any state, so that it can be believed.
+"""
+
+import ipaddress
+import json
+import re
+from dataclasses import dataclass, field
+
+from records import DOMAIN, label, value
+
+SLICES = "endpointslices"
+ENDPOINTS = "endpoints"
+
+_LABEL = re.compile(r"[a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9_])?")
+_HOSTNAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_HOSTNAMES_MAP = "endpoints.beta.kubernetes.io/hostnames-map"
+_TOLERATE = "service.alpha.kubernetes.io/tolerate-unready-endpoints"
+_SERVICE_NAME = "kubernetes.io/service-name"
+
+# Rank of a claim on a reverse name: the smaller wins, then the smaller name.
+_CLUSTER_IP, _HOSTNAME_RANK, _HASH = range(3)
+
+
+def canonical(ip: str) -> str:
+    """RFC 5952."""
+    return str(ipaddress.ip_address(ip))
+
+
+def reverse_key(ip: str) -> str:
+    address = ipaddress.ip_address(ip)
+    if address.version == 4:
+        return "/skydns/arpa/in-addr/" + str(address).replace(".", "/")
+    return "/skydns/arpa/ip6/" + "/".join(address.exploded.replace(":", ""))
+
+
+def pod_label(ip: str) -> str:
+    text = canonical(ip).replace(".", "-").replace(":", "-")
+    return text + "0" if text.endswith("-") else text
+
+
+@dataclass
+class Address:
+    ip: str
+    hostname: str = ""
+    ports: set[tuple[str, str, int]] = field(default_factory=set)  # protocol, name, number
+
+    def label(self) -> str:
+        return self.hostname or label(self.ip)
+
+
+class Model:
+    """One state of the cluster. source: the resource that headless Services' addresses come from."""
+
+    def __init__(
+        self, source: str = SLICES, domain: str = DOMAIN, has_pods: bool = True, has_reverse: bool = True
+    ):
+        self.source, self.domain = source, domain
+        self.has_pods, self.has_reverse = has_pods, has_reverse
+        self._base = "/skydns/" + "/".join(reversed(domain.split(".")))
+
+    def keys(self, objects: dict[str, list[dict]]) -> dict[str, str]:
+        """objects: resource -> its list's items."""
+        self._keys: dict[str, str] = {}
+        self._claims: dict[str, list[tuple[int, str]]] = {}
+        for service in objects["services"]:
+            self._add_service(service, objects)
+        if self.has_pods:
+            for pod in objects["pods"]:
+                self._add_pod(pod)
+        if self.has_reverse:
+            for key, claims in self._claims.items():
+                self._keys[key] = value(min(claims)[1])
+        return self._keys
+
+    def covers(self, key: str) -> bool:
+        """Whether it is of a tree that keys() fills."""
+        return (
+            key.startswith(self._base + "/svc/")
+            or self.has_pods
+            and key.startswith(self._base + "/pod/")
+            or self.has_reverse
+            and key.startswith("/skydns/arpa/")
+        )
+
+    def _put(self, labels: list[str], host: str, port: int = 0) -> None:
+        if all(_LABEL.fullmatch(text) for text in labels):
+            self._keys["/".join([self._base, *labels])] = value(host, port)
+
+    def _claim(self, ip: str, rank: int, host: str) -> None:
+        self._claims.setdefault(reverse_key(ip), []).append((rank, host))
+
+    # ---- Services ----
+
+    def _add_service(self, service: dict, objects: dict[str, list[dict]]) -> None:
+        meta, spec = service["metadata"], service["spec"]
+        path = ["svc", meta["namespace"], meta["name"]]
+        host = f"{meta['name']}.{meta['namespace']}.svc.{self.domain}."
+        if spec.get("type") == "ExternalName":
+            self._put(path, spec["externalName"].lower().rstrip(".") + ".")
+        elif spec.get("clusterIP") == "None":
+            self._add_headless(path, host, self._addresses(service, objects))
+        elif spec.get("clusterIP"):
+            ips = [canonical(ip) for ip in spec.get("clusterIPs") or [spec["clusterIP"]]]
+            for ip in ips:
+                self._put([*path, label(ip)], ip)
+                self._claim(ip, _CLUSTER_IP, host)
+            self._add_ports(path, label(ips[0]), host, _ports(spec.get("ports")))
+
+    def _add_ports(self, path: list[str], name: str, host: str, ports: set[tuple[str, str, int]]) -> None:
+        seen = set()
+        for protocol, port_name, number in sorted(ports):
+            if protocol and port_name:
+                last = f"{name}-{number}" if (protocol, port_name) in seen else name
+                seen.add((protocol, port_name))
+                self._put([*path, "_" + protocol, "_" + port_name, last], host, number)
+
+    def _add_headless(self, path: list[str], host: str, addresses: list[Address]) -> None:
+        by_label: dict[str, list[Address]] = {}
+        for address in addresses:
+            by_label.setdefault(address.label(), []).append(address)
+        for name, group in by_label.items():
+            for address in group:
+                last = [name] if len(group) == 1 else [name, label(address.ip)]
+                self._put([*path, *last], address.ip)
+                self._claim(address.ip, _HOSTNAME_RANK if address.hostname else _HASH, f"{name}.{host}")
+            self._add_ports(path, name, f"{name}.{host}", set().union(*(a.ports for a in group)))
+
+    # ---- Ready addresses ----
+
+    def _addresses(self, service: dict, objects: dict[str, list[dict]]) -> list[Address]:
+        meta = service["metadata"]
+        is_all = service["spec"].get("publishNotReadyAddresses", False)
+        is_all = is_all or (meta.get("annotations") or {}).get(_TOLERATE) == "true"
+        found: dict[tuple[str, str], Address] = {}
+
+        def add(ip: str, hostname: str, ports: list[dict]) -> None:
+            hostname = hostname.lower() if _HOSTNAME.fullmatch(hostname.lower()) else ""
+            one = found.setdefault((canonical(ip), hostname), Address(canonical(ip), hostname))
+            one.ports |= _ports(ports)
+
+        for obj in objects[self.source]:
+            other = obj["metadata"]
+            if other["namespace"] != meta["namespace"]:
+                continue
+            if self.source == SLICES and (other.get("labels") or {}).get(_SERVICE_NAME) == meta["name"]:
+                _read_slice(obj, is_all, add)
+            if self.source == ENDPOINTS and other["name"] == meta["name"]:
+                _read_endpoints(obj, is_all, add)
+        return list(found.values())
+
+    # ---- Pods ----
+
+    def _add_pod(self, pod: dict) -> None:
+        status = pod.get("status") or {}
+        if status.get("phase") in ("Succeeded", "Failed"):
+            return
+        ips = [entry["ip"] for entry in status.get("podIPs") or []]
+        for ip in ips or [status["podIP"]] if status.get("podIP") or ips else []:
+            self._put(["pod", pod["metadata"]["namespace"], pod_label(ip), label(ip)], canonical(ip))
+
+
+def _ports(ports: list[dict] | None) -> set[tuple[str, str, int]]:
+    """A port without a number is none (slices may have them)."""
+    return {
+        ((p.get("protocol") or "").lower(), (p.get("name") or "").lower(), p["port"])
+        for p in ports or []
+        if p.get("port")
+    }
+
+
+def _read_slice(obj: dict, is_all: bool, add) -> None:
+    if obj.get("addressType") not in ("IPv4", "IPv6"):
+        return
+    for endpoint in obj.get("endpoints") or []:
+        if is_all or (endpoint.get("conditions") or {}).get("ready") in (None, True):
+            for ip in endpoint["addresses"]:
+                add(ip, endpoint.get("hostname") or "", obj.get("ports") or [])
+
+
+def _read_endpoints(obj: dict, is_all: bool, add) -> None:
+    annotation = (obj["metadata"].get("annotations") or {}).get(_HOSTNAMES_MAP, "{}")
+    names = {ip: entry.get("HostName", "") for ip, entry in json.loads(annotation).items()}
+    for subset in obj.get("subsets") or []:
+        fields = ["addresses", "notReadyAddresses"] if is_all else ["addresses"]
+        for name in fields:
+            for address in subset.get(name) or []:
+                hostname = address.get("hostname") or names.get(address["ip"], "")
+                add(address["ip"], hostname, subset.get("ports") or [])

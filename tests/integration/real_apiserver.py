@@ -1,0 +1,60 @@
+"""A real kube-apiserver with an etcd of its own, run by the executable that KUBE_APISERVER names (CONTRIBUTING.md
+says how it is called).
+"""
+
+import os
+import subprocess
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from etcd_client import EtcdClient
+from kube import Kube
+from programs import reserve_port
+
+
+class RealApiserver:
+    """Not started yet. What is in it stays over a stop."""
+
+    def __init__(self, folder: Path):
+        self._starter = os.environ.get("KUBE_APISERVER")
+        if not self._starter:
+            pytest.skip("KUBE_APISERVER does not name a starter of a real kube-apiserver")
+        self._folder = str(folder)
+        self._ports = [str(_reserve_two_ports()), str(reserve_port())]
+        self.kube: Kube | None = None
+        self.flags: list[str] = []  # by which kube2sky reaches it
+        self._etcd: EtcdClient | None = None
+
+    def start(self) -> None:
+        done = self._run("start", self._folder, *self._ports, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        says = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+        self.kube = Kube(says["URL"], says["TOKEN"], says["CA"])
+        self.flags = [f"--kubecfg-file={says['KUBECONFIG']}"]
+        self._etcd = EtcdClient(urlsplit(says["ETCD"]).port)
+
+    def stop(self) -> None:
+        self._run("stop", self._folder, timeout=60)
+
+    def compact(self) -> None:
+        """Nothing older than now can be read or watched from, once it has been started again."""
+        self._etcd.compact()
+
+    def _run(self, *arguments: str, timeout: float) -> subprocess.CompletedProcess:
+        # To the starter the variable may mean a binary.
+        environment = {k: v for k, v in os.environ.items() if k != "KUBE_APISERVER"}
+        return subprocess.run(
+            [self._starter, *arguments], env=environment, capture_output=True, text=True, timeout=timeout
+        )
+
+
+def _reserve_two_ports() -> int:
+    """The first of two neighbours: the starter takes the next one for etcd's peers."""
+    while True:
+        first = reserve_port()
+        try:
+            if reserve_port(first + 1) == first + 1:
+                return first
+        except RuntimeError:
+            continue

@@ -1,0 +1,133 @@
+"""Random trees and questions: every answer is the one that a naive model makes from the flat list of keys, with
+both schemas, while keys change.
+"""
+
+import json
+import random
+
+import dns.message
+import dns.rcode
+import dns.rdatatype
+import pytest
+from answer_model import DOMAIN, AnswerModel, Key, Path, TooManyVisits, name_of
+from dns_client import Dns
+from programs import reserve_port
+
+SCHEMAS = ("skydns", "kubernetes")
+TYPES = ("A", "AAAA", "SRV", "TXT", "MX", "CNAME", "PTR", "TYPE65")
+KEYS, CHANGES, ROUNDS, QUESTIONS = 120, 30, 3, 150
+
+# What labels are made of, from the domain on; few, so that questions meet keys.
+LEVELS = (
+    ("svc", "svc", "svc", "pod", "own", "*"),
+    ("default", "prod", "any"),
+    ("web", "db", "10-0-0-1", "*"),
+    ("a", "b", "_tcp", "_udp"),
+    ("_http", "_sql", "a"),
+    ("x", "y"),
+)
+
+
+def some_path(rng: random.Random) -> Path:
+    return DOMAIN + tuple(rng.choice(level) for level in LEVELS[: rng.randint(1, len(LEVELS))])
+
+
+def asked_path(rng: random.Random) -> Path:
+    """Like a key's, with more wildcards, and now and then a label that no key has."""
+    path = list(some_path(rng)) if rng.random() < 0.97 else list(DOMAIN)
+    for i in range(len(DOMAIN), len(path)):
+        if rng.random() < 0.12:
+            path[i] = rng.choice(("*", "any", "nope"))
+    return tuple(path)
+
+
+def some_host(rng: random.Random) -> str:
+    kind = rng.random()
+    if kind < 0.4:
+        return f"10.0.0.{rng.randint(1, 9)}"
+    if kind < 0.55:
+        return f"fd00::{rng.randint(1, 9)}"
+    if kind < 0.9:
+        return name_of(asked_path(rng)).rstrip(".")
+    return rng.choice(("", "outside"))  # one label is asked of nobody
+
+
+def some_key(rng: random.Random) -> Key:
+    return Key(
+        some_path(rng),
+        host=some_host(rng),
+        port=rng.choice((0, 80, 443)),
+        priority=rng.choice((0, 5, 20)),
+        weight=rng.choice((0, 1, 30)),
+        text=rng.choice(("", "", "some text")),
+        ttl=rng.choice((0, 30, 7200)),
+        targetstrip=rng.choice((0, 0, 1, 9)),
+        group=rng.choice(("", "", "g1", "g2")),
+        mail=rng.random() < 0.3,
+    )
+
+
+def json_of(key: Key) -> str:
+    return json.dumps({name: value for name, value in vars(key).items() if name != "path" and value})
+
+
+def records_of(reply: dns.message.Message) -> list[tuple]:
+    records = []
+    for rrset in reply.answer:
+        kind = dns.rdatatype.to_text(rrset.rdtype)
+        for rdata in rrset:
+            words = [rdata.to_text()] if kind == "TXT" else rdata.to_text().split()
+            data = tuple(int(word) for word in words[:-1]) + (words[-1],)
+            records.append((str(rrset.name), rrset.ttl, kind, data))
+    return sorted(records)
+
+
+class Server:
+    """A skydns in the bed with one schema."""
+
+    def __init__(self, bed, schema: str):
+        self.schema = schema
+        self.dns = Dns(reserve_port())
+        flags = [f"-addr=127.0.0.1:{self.dns.port}", "-domain=cluster.local.", "-no-rec", "-max-udp-size=4096"]
+        self._program = bed.command("skydns", f"-machines={bed.etcd_urls[0]}", f"-schema={schema}", *flags).start()
+        self._program.wait_line("ready for queries on .* for udp://")
+
+    def wait_marker(self, bed, number: int) -> None:
+        """What was written before is there, too: it comes in the order of revisions."""
+        client, bed.dns = bed.dns, self.dns
+        bed.wait_answers("marker.own.cluster.local", "TXT", [f'"{number}"'])
+        bed.dns = client
+
+    def check(self, keys: list[Key], name: str, rdtype: str, tcp: bool) -> None:
+        try:
+            want = AnswerModel(keys, self.schema).answer(name, rdtype)
+        except TooManyVisits:
+            return
+        reply = self.dns.query(name, rdtype, tcp=tcp, use_edns=0, payload=4096)
+        got = (dns.rcode.to_text(reply.rcode()), records_of(reply))
+        assert got == want, f"{self.schema}: {name} {rdtype}"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_answers_are_those_of_the_model(bare_bed, seed):
+    bed, rng = bare_bed, random.Random(seed)
+    bed.start_etcd()
+    servers = [Server(bed, schema) for schema in SCHEMAS]
+    keys: dict[Path, Key] = {}
+    for round_number in range(ROUNDS):
+        for key in (some_key(rng) for _ in range(CHANGES if round_number else KEYS)):
+            if key.path in keys and rng.random() < 0.5:
+                del keys[key.path]
+                bed.etcd.delete("/skydns/" + "/".join(key.path))
+            else:
+                keys[key.path] = key
+                bed.etcd.put("/skydns/" + "/".join(key.path), json_of(key))
+        marker = Key((*DOMAIN, "own", "marker"), text=str(round_number))
+        keys[marker.path] = marker
+        bed.etcd.put("/skydns/" + "/".join(marker.path), json_of(marker))
+        for server in servers:
+            server.wait_marker(bed, round_number)
+        for _ in range(QUESTIONS):
+            name, rdtype, tcp = name_of(asked_path(rng)), rng.choice(TYPES), rng.random() < 0.2
+            for server in servers:
+                server.check(list(keys.values()), name, rdtype, tcp)

@@ -1,0 +1,264 @@
+"""/cache and /explain of skydns, and skydns -explain."""
+
+import http.client
+import json
+
+import pytest
+from programs import http_get, reserve_port
+from records import SVC, value
+
+
+@pytest.fixture
+def told_bed(bare_bed):
+    """etcd and skydns with HTTP at bare_bed.http_port."""
+    bare_bed.start_etcd()
+    bare_bed.http_port = reserve_port()
+    return bare_bed
+
+
+def start(bed, *flags: str) -> None:
+    bed.start_skydns(f"-http-addr=127.0.0.1:{bed.http_port}", *(flags or ("-no-rec",)))
+
+
+def get_json(bed, path: str) -> dict:
+    status, text = http_get(f"http://127.0.0.1:{bed.http_port}{path}")
+    assert status == 200, text
+    return json.loads(text)
+
+
+def test_cache(told_bed):
+    bed = told_bed
+    bed.etcd.put(f"{SVC}/default/web/a", value("10.0.0.1"))
+    bed.etcd.put("/skydns/local/cluster/all", json.dumps({
+        "host": "FD00::1", "port": 80, "priority": 5, "weight": 6, "text": 'a "text"\u20ac', "mail": True,
+        "ttl": 7, "targetstrip": 1, "group": "g"}))  # fmt: skip
+    bed.etcd.put("/skydns/local/cluster/bad", '{"port":"80"}')
+    bed.etcd.put("/skydns/local/cluster//x", "{}")
+    start(bed)
+    page = get_json(bed, "/cache")
+    assert page["revision"] == bed.etcd.revision()
+    records = {record.pop("key"): record for record in page["records"]}
+    assert len(records) == len(page["records"]) == 2
+    assert 0 <= records[f"{SVC}/default/web/a"].pop("known_s") < 60
+    assert records[f"{SVC}/default/web/a"]["revision"] == 2
+    del records["/skydns/local/cluster/all"]["known_s"]
+    assert records["/skydns/local/cluster/all"] == {
+        "host": "FD00::1", "port": 80, "priority": 5, "weight": 6, "text": 'a "text"\u20ac', "mail": True,
+        "ttl": 7, "targetstrip": 1, "group": "g", "revision": 3}  # fmt: skip
+    broken = {entry["key"]: entry for entry in page["broken"]}
+    assert set(broken) == {"/skydns/local/cluster/bad", "/skydns/local/cluster//x"}
+    assert "`port`" in broken["/skydns/local/cluster/bad"]["reason"]
+    assert broken["/skydns/local/cluster/bad"]["revision"] == 4
+    bed.etcd.put("/skydns/local/cluster/bad", '{"port":80}')
+    bed.wait_answers("bad.cluster.local", "TXT", [])
+    assert len(get_json(bed, "/cache")["records"]) == 3
+
+
+def test_an_empty_cache(told_bed):
+    start(told_bed)
+    page = get_json(told_bed, "/cache")
+    assert (page["records"], page["broken"]) == ([], [])
+
+
+def test_cache_is_streamed_while_records_change(told_bed):
+    """More than fits one piece; read slowly; what was there all the time is there once."""
+    bed = told_bed
+    steady = {f"{SVC}/default/steady/{n}": value(f"10.1.{n // 250}.{n % 250}") for n in range(1500)}
+    for key, text in steady.items():
+        bed.etcd.put(key, text)
+    start(bed)
+    connection = http.client.HTTPConnection("127.0.0.1", bed.http_port, timeout=30)
+    connection.request("GET", "/cache")
+    reply = connection.getresponse()
+    assert reply.getheader("Content-Length") is None
+    text = reply.read(1000)
+    for n in range(50):
+        bed.etcd.put(f"{SVC}/default/new/{n}", value("10.2.0.1"))
+    text += reply.read()
+    connection.close()
+    keys = [record["key"] for record in json.loads(text)["records"]]
+    assert len(keys) == len(set(keys))
+    assert set(steady) <= set(keys)
+
+
+def rules(page: dict, name: int = 0) -> dict[str, str]:
+    """What became of each key of a name, by the last part of the key."""
+    return {key["key"].rsplit("/", 1)[1]: key["rule"] for key in page["names"][name].get("keys", [])}
+
+
+def explain(bed, name: str, rdtype: str = "A") -> dict:
+    return get_json(bed, f"/explain?name={name}&type={rdtype}")
+
+
+def test_what_became_of_each_key(told_bed):
+    bed = told_bed
+    at = "/skydns/local/cluster/x"
+    for key, text in {
+        "a": '{"host":"10.0.0.1","ttl":30}',
+        "b": '{"host":"10.0.0.1"}',
+        "c": '{"host":"fd00::1"}',
+        "d": '{"host":"a.y.cluster.local."}',
+        "e": '{"host":"nowhere.cluster.local."}',
+        "f": '{"text":"only"}',
+        "g": '{"host":"a..b"}',
+        "h": '{"host":"10.0.0.8","port":"80"}',
+        "i": '{"host":"10.0.0.1","port":81}',
+        "_tcp/_http/j": '{"host":"x.cluster.local.","port":80}',
+    }.items():
+        bed.etcd.put(f"{at}/{key}", text)
+    bed.etcd.put("/skydns/local/cluster/y/a", value("10.0.0.2"))
+    start(bed)
+    page = explain(bed, "X.cluster.local")
+    assert page["status"] == "NOERROR" and page["revision"] == bed.etcd.revision()
+    # b says what a says; of a and i, which differ in the port, one gave the record
+    got = rules(page)
+    assert {got.pop("a"), got.pop("i")} == {"gave", "duplicate"}
+    assert got == {"b": "duplicate", "c": "family", "d": "gave", "e": "target", "f": "no-host",
+                   "g": "bad-host", "j": "hidden"}  # fmt: skip
+    assert {entry["key"] for entry in page["names"][0]["broken"]} == {f"{at}/g", f"{at}/h"}
+    names = {entry["name"]: entry for entry in page["names"]}
+    assert names["a.y.cluster.local."]["host_of"] == f"{at}/d"
+    assert names["a.y.cluster.local."]["keys"][0]["rule"] == "gave"
+    assert names["nowhere.cluster.local."]["exists"] is False
+    assert all(key["known_s"] < 600 and key["revision"] > 1 for key in page["names"][0]["keys"])
+
+    page = explain(bed, "x.cluster.local", "AAAA")
+    assert rules(page)["c"] == "gave" and rules(page)["a"] == "family"
+    page = explain(bed, "x.cluster.local", "TXT")
+    assert rules(page)["f"] == "gave" and rules(page)["a"] == "no-text"
+    page = explain(bed, "x.cluster.local", "MX")
+    assert rules(page)["a"] == "no-mail"
+    page = explain(bed, "d.x.cluster.local", "CNAME")
+    assert rules(page) == {"d": "gave"}
+    page = explain(bed, "x.cluster.local", "CNAME")
+    assert rules(page)["d"] == "below"
+    page = explain(bed, "a.x.cluster.local", "CNAME")
+    assert rules(page) == {"a": "address"}
+    page = explain(bed, "*.y.cluster.local", "HTTPS")
+    assert page["answer" if "answer" in page else "authority"] and rules(page) == {"a": "type"}
+    page = explain(bed, "_http._tcp.x.cluster.local", "SRV")
+    assert rules(page) == {"j": "gave"} and page["names"][1]["name"] == "x.cluster.local."
+
+
+def test_groups(told_bed):
+    bed = told_bed
+    for key, group in {"a": "g1", "sub/b": "g2", "sub/c": "g1"}.items():
+        bed.etcd.put(f"/skydns/local/cluster/g/{key}", f'{{"host":"10.0.0.{ord(key[-1])}","group":"{group}"}}')
+    start(bed)
+    assert rules(explain(bed, "g.cluster.local")) == {"a": "gave", "b": "group", "c": "gave"}
+
+
+@pytest.mark.parametrize(
+    ("name", "closest", "near"),
+    [
+        ("wbe.default.svc.cluster.local", "default.svc.cluster.local.", ["web.default.svc.cluster.local."]),
+        ("web.defualt.svc.cluster.local", "svc.cluster.local.", ["default.svc.cluster.local."]),
+        ("web.other.svc.cluster.local", "other.svc.cluster.local.", ["web.default.svc.cluster.local."]),
+        ("web.default.cluster.local", "cluster.local.", ["web.default.svc.cluster.local."]),
+        ("nothing.alike.cluster.local", "cluster.local.", []),
+    ],
+)
+def test_near_misses(near_bed, name, closest, near):
+    page = explain(near_bed, name)
+    assert page["status"] == "NXDOMAIN"
+    entry = page["names"][0]
+    assert (entry["exists"], entry["closest"], entry["near"]) == (False, closest, near)
+
+
+@pytest.fixture(scope="module")
+def near_bed(tmp_path_factory):
+    from bed import Bed
+
+    bed = Bed(tmp_path_factory.mktemp("near"))
+    bed.start_etcd()
+    bed.http_port = reserve_port()
+    bed.etcd.put(f"{SVC}/default/web/a", value("10.0.0.1"))
+    bed.etcd.put(f"{SVC}/other/db/a", value("10.0.0.2"))
+    bed.etcd.put(f"{SVC}/default/ext", '{"host":"db.example.com."}')
+    bed.etcd.put("/skydns/arpa/in-addr/10/0/0/1", '{"host":"web.default.svc.cluster.local."}')
+    start(bed, "-nameservers=127.0.0.1:9", "-rtimeout=100ms")
+    yield bed
+    bed.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "rdtype", "status", "why"),
+    [
+        ("cluster.local", "SOA", "NOERROR", "configuration"),
+        ("ns.dns.cluster.local", "A", "NOERROR", "own name"),
+        ("www.example.com", "A", "not from here", "a nameserver is asked"),
+        ("single", "A", "SERVFAIL", "-ndots"),
+        ("cluster.local", "ANY", "REFUSED", "-any"),
+        ("1.0.0.10.in-addr.arpa", "PTR", "NOERROR", "reverse name"),
+        ("2.0.0.10.in-addr.arpa", "PTR", "not from here", "a nameserver is asked"),
+    ],
+)
+def test_answers_without_keys(near_bed, name, rdtype, status, why):
+    page = explain(near_bed, name, rdtype)
+    assert page["status"] == status and why in page["why"], page
+
+
+def test_what_nameservers_are_asked(near_bed):
+    page = explain(near_bed, "ext.default.svc.cluster.local")
+    assert page["external"] == ["db.example.com. A"]
+    assert rules(page) == {"ext": "external"}
+
+
+def test_questions_that_cannot_be_read(near_bed):
+    for query in ("", "?name=a..b", "?name=a&type=NOPE", "?name=a&type=TYPE70000"):
+        status, text = http_get(f"http://127.0.0.1:{near_bed.http_port}/explain{query}")
+        assert status == 400 and "expected one like" in text, (query, text)
+
+
+def run_explain(bed, *arguments: str):
+    client = bed.command("skydns", f"-http-addr=127.0.0.1:{bed.http_port}", "-explain", *arguments)
+    client.start()
+    return client.wait(), "\n".join(client.lines)
+
+
+def test_the_command(near_bed):
+    status, text = run_explain(near_bed, "web.default.svc.cluster.local")
+    assert status == 0
+    for line in [
+        "web.default.svc.cluster.local. A: NOERROR, answers: 1; etcd revision",
+        "answer     web.default.svc.cluster.local. ",
+        "web.default.svc.cluster.local. exists; keys at or below it: 1",
+        f"  + {SVC}/default/web/a = 10.0.0.1",
+        "      revision 2, known for ",
+    ]:
+        assert line in text, text
+    status, text = run_explain(near_bed, "wbe.default.svc.cluster.local", "srv")
+    assert status == 0
+    assert "SRV: NXDOMAIN" in text and "meant, perhaps: web.default.svc.cluster.local." in text
+    status, text = run_explain(near_bed, "a..b")
+    assert status == 2 and text == "skydns: name `a..b`: expected one like web.default.svc.cluster.local"
+
+
+def test_the_command_without_a_server(bare_bed):
+    bare_bed.http_port = reserve_port()
+    status, text = run_explain(bare_bed, "web.cluster.local")
+    assert status == 1 and "-http-addr must be that of a running skydns" in text
+
+
+def test_the_schema_of_kubernetes(told_bed):
+    bed = told_bed
+    at = f"{SVC}/default/web"
+    bed.etcd.put(f"{at}/a", value("10.0.0.1"))
+    bed.etcd.put(f"{at}/_tcp/_http/a", '{"host":"web.default.svc.cluster.local.","port":80}')
+    start(bed, "-no-rec", "-schema=kubernetes", "-pods=insecure")
+    keys = {key["key"]: key["rule"] for key in explain(bed, "default.svc.cluster.local")["names"][0]["keys"]}
+    assert keys == {f"{at}/a": "schema", f"{at}/_tcp/_http/a": "hidden"}
+    keys = {key["key"]: key["rule"] for key in explain(bed, "web.default.svc.cluster.local", "SRV")["names"][0]["keys"]}
+    assert keys == {f"{at}/a": "schema", f"{at}/_tcp/_http/a": "gave"}
+    keys = {key["key"]: key["rule"] for key in explain(bed, "web.default.svc.cluster.local", "AAAA")["names"][0]["keys"]}
+    assert keys == {f"{at}/a": "family", f"{at}/_tcp/_http/a": "hidden"}
+    bed.etcd.put(f"{SVC}/other/alias", value("default.svc.cluster.local"))
+    bed.wait_answers("alias.other.svc.cluster.local", "A", ["default.svc.cluster.local."])
+    target = explain(bed, "alias.other.svc.cluster.local")["names"][1]
+    assert {key["key"]: key["rule"] for key in target["keys"]} == {f"{at}/a": "schema", f"{at}/_tcp/_http/a": "hidden"}
+    for name, rdtype, why in (
+        ("dns-version.cluster.local", "TXT", "version"),
+        ("10-0-0-1.x.pod.cluster.local", "A", "-pods=insecure"),
+    ):
+        page = explain(bed, name, rdtype)
+        assert why in page["why"] and page["answer"] and page["names"] == []

@@ -1,0 +1,244 @@
+/* The document /skydns/config: each field, its traps, what is refused and what has no effect; and
+ * the configuration of the engine that comes of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "skydns/config_doc.h"
+
+/* As flags that all differ from the defaults. */
+static struct options flags(void)
+{
+    static char args[][40] = {"skydns",
+                              "-domain=flag.test",
+                              "-addr=127.0.0.1:1053",
+                              "-hostmaster=flag@test",
+                              "-local=l.flag.test",
+                              "-nameservers=192.0.2.1:53",
+                              "-ndots=5",
+                              "-rtimeout=7s",
+                              "-round-robin=false",
+                              "-ns-rotate=false",
+                              "-no-rec"};
+    char *argv[ARRAY_LEN(args) + 1] = {NULL};
+    struct options o;
+    struct err err;
+    for (size_t i = 0; i < ARRAY_LEN(args); i++) {
+        argv[i] = args[i];
+    }
+    assert_int_equal(options_parse(ARRAY_LEN(args), argv, &o, &err), 0);
+    return o;
+}
+
+/* What a document can change, in one line. */
+static const char *text_of(const struct options *o, char out[1024])
+{
+    char name[DNAME_TEXT_MAX], address[ADDR_TEXT_MAX];
+    size_t n = (size_t)snprintf(out, 1024, "%s", addr_format(&o->addresses[0], address));
+    for (size_t i = 0; i < o->domain_count; i++) {
+        n += (size_t)snprintf(out + n, 1024 - n, "%s%s", i ? "," : " ",
+                              dname_to_text(&o->domains[i], name));
+    }
+    n += (size_t)snprintf(out + n, 1024 - n, " %s",
+                          o->hostmaster.len ? dname_to_text(&o->hostmaster, name) : "-");
+    n += (size_t)snprintf(out + n, 1024 - n, " %s",
+                          o->local.len ? dname_to_text(&o->local, name) : "-");
+    for (size_t i = 0; i < o->nameserver_count; i++) {
+        n += (size_t)snprintf(out + n, 1024 - n, "%s%s", i ? "," : " ",
+                              addr_format(&o->nameservers[i], address));
+    }
+    (void)snprintf(out + n, 1024 - n,
+                   "%s rr=%d rotate=%d norec=%d ndots=%u rt=%u ttl=%u/%u prio=%u",
+                   o->nameserver_count ? "" : " -", o->round_robin, o->ns_rotate, o->no_rec,
+                   o->ndots, o->rtimeout_ms, o->ttl_s, o->min_ttl_s, o->priority);
+    return out;
+}
+
+#define FLAGS                                                                               \
+    "127.0.0.1:1053 flag.test. flag.test. l.flag.test. 192.0.2.1:53 rr=0 rotate=0 norec=1 " \
+    "ndots=5 rt=7000 ttl=3600/60 prio=10"
+
+static void test_fields(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *want;
+    } rows[] = {
+        {"{}", FLAGS},
+        {"{\"ttl\":null,\"domain\":null}", FLAGS},
+        {"{\"Etcd3\":true,\"version\":true}", FLAGS},
+        {"{\"dns_addr\":\"127.0.0.2:53\",\"Domain\":\"A.Test\",\"HOSTMASTER\":\"x@y\","
+         "\"local\":\"\",\"nameservers\":[\"192.0.2.9:53\",\"[::1]:5353\"],\"round_robin\":true,"
+         "\"ns_rotate\":true,\"no_rec\":false,\"ndot\":3,\"read_timeout\":1500000000,\"ttl\":30,"
+         "\"min_ttl\":5,\"priority\":20}",
+         "127.0.0.2:53 a.test. x.y. - 192.0.2.9:53,[::1]:5353 rr=1 rotate=1 norec=0 ndots=3 "
+         "rt=1500 ttl=30/5 prio=20"},
+        /* nothing said is the default, not the flag's */
+        {"{\"dns_addr\":\"\",\"domain\":\"\",\"hostmaster\":\"\",\"nameservers\":[],\"ndot\":0,"
+         "\"read_timeout\":0,\"ttl\":0,\"min_ttl\":0,\"priority\":0}",
+         "127.0.0.1:53 skydns.local. - l.flag.test. - rr=0 rotate=0 norec=1 ndots=2 rt=2000 "
+         "ttl=3600/60 prio=10"},
+        {"{\"domain\":\"a.test,b.test,\",\"ndot\":-4,\"read_timeout\":2e9,\"ttl\":4294967295}",
+         "127.0.0.1:1053 a.test.,b.test. flag.test. l.flag.test. 192.0.2.1:53 rr=0 rotate=0 "
+         "norec=1 ndots=2 rt=2000 ttl=2147483647/60 prio=10"},
+        /* of a field given twice the last counts */
+        {"{\"ttl\":1,\"ttl\":2}",
+         "127.0.0.1:1053 flag.test. flag.test. l.flag.test. 192.0.2.1:53 rr=0 rotate=0 norec=1 "
+         "ndots=5 rt=7000 ttl=2/60 prio=10"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct options o = flags();
+        struct config_doc_report report;
+        struct err err = {0};
+        char text[1024];
+        if (config_doc_apply(slice_str(rows[i].json), &o, &report, &err) < 0) {
+            fail_msg("%s: %s", rows[i].json, err.msg);
+        }
+        assert_string_equal(text_of(&o, text), rows[i].want);
+        assert_int_equal(report.ignored_count, 0);
+    }
+}
+
+/* As a whole: the field before the wrong one has no effect either. */
+static void test_refused(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *says[2];
+    } rows[] = {
+        {"", {"no JSON", "byte 0"}},
+        {"{\"ttl\":1", {"no JSON", "byte 8"}},
+        {"[]", {"expected a JSON object", ""}},
+        {"{\"read_timeout\":\"2s\"}", {"field `read_timeout`: `\"2s\"`", "nanoseconds"}},
+        {"{\"read_timeout\":2}", {"field `read_timeout`: `2`", "2000000000 is two seconds"}},
+        {"{\"read_timeout\":60000000001}", {"field `read_timeout`", "60000000000"}},
+        {"{\"ttl\":\"300\"}", {"field `ttl`: `\"300\"`", "0 to 4294967295"}},
+        {"{\"ttl\":-1}", {"field `ttl`: `-1`", "whole number"}},
+        {"{\"ttl\":1.5}", {"field `ttl`: `1.5`", "whole number"}},
+        {"{\"min_ttl\":4294967296}", {"field `min_ttl`", "4294967296"}},
+        {"{\"priority\":65536}", {"field `priority`", "65535"}},
+        {"{\"ndot\":true}", {"field `ndot`", "true"}},
+        {"{\"systemd\":1}", {"field `systemd`", "true or false"}},
+        {"{\"no_rec\":\"true\"}", {"field `no_rec`", "true or false"}},
+        {"{\"dns_addr\":\"0.0.0.0\"}", {"field `dns_addr`", "expected IP:port"}},
+        {"{\"domain\":7}", {"field `domain`: `7`", "a string"}},
+        {"{\"domain\":\"a..b\"}", {"field `domain`: `a..b`", "a domain like"}},
+        {"{\"local\":\"a..b\"}", {"field `local`", "`a..b`"}},
+        {"{\"hostmaster\":\"a..b\"}", {"field `hostmaster`", "`a..b`"}},
+        {"{\"nameservers\":\"192.0.2.1:53\"}", {"field `nameservers`", "a list of strings"}},
+        {"{\"nameservers\":[\"192.0.2.1\"]}", {"field `nameservers`", "`192.0.2.1`"}},
+        {"{\"nameservers\":[1]}", {"field `nameservers`: `1`", "a string"}},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct options o = flags();
+        struct config_doc_report report;
+        struct err err = {0};
+        char text[1024];
+        if (config_doc_apply(slice_str(rows[i].json), &o, &report, &err) == 0) {
+            fail_msg("%s: taken", rows[i].json);
+        }
+        for (size_t k = 0; k < ARRAY_LEN(rows[i].says); k++) {
+            if (!strstr(err.msg, rows[i].says[k])) {
+                fail_msg("%s: `%s` does not say `%s`", rows[i].json, err.msg, rows[i].says[k]);
+            }
+        }
+        assert_string_equal(text_of(&o, text), FLAGS);
+    }
+}
+
+static void test_too_long(void **state)
+{
+    static char json[CONFIG_DOC_MAX + 1];
+    struct options o = flags();
+    struct config_doc_report report;
+    struct err err;
+    (void)state;
+    memset(json, ' ', sizeof(json));
+    memcpy(json, "{}", 2);
+    assert_int_equal(config_doc_apply(slice_of(json, sizeof(json)), &o, &report, &err),
+                     ERR_TOO_LARGE);
+    assert_int_equal(config_doc_apply(slice_of(json, sizeof(json) - 1), &o, &report, &err), 0);
+}
+
+static void test_without_effect(void **state)
+{
+    static const char json[] =
+        "{\"dnssec\":\"Kx+1+2\",\"stubzones\":true,\"rcache\":100,\"scache\":0,"
+        "\"rcache_ttl\":-1,\"ndots\":3,\"a_field_with_a_name_that_is_longer_than_it_may_be\":1}";
+    static const char want[] = "dnssec: not supported yet\nstubzones: not supported yet\n"
+                               "rcache: changes nothing: answers come from memory\n"
+                               "rcache_ttl: changes nothing\nndots: unknown; the field is `ndot`\n"
+                               "a_field_with_a_name_that_is_lon: unknown\n";
+    struct options o = flags();
+    struct config_doc_report report;
+    struct err err;
+    char text[1024], got[1024] = "";
+    size_t n = 0;
+    (void)state;
+    assert_int_equal(config_doc_apply(slice_str(json), &o, &report, &err), 0);
+    assert_string_equal(text_of(&o, text), FLAGS);
+    for (size_t i = 0; i < report.ignored_count; i++) {
+        n += (size_t)snprintf(got + n, sizeof(got) - n, "%s: %s\n", report.ignored[i].field,
+                              report.ignored[i].why);
+    }
+    assert_string_equal(got, want);
+}
+
+/* A domain inside another one is found first; hostmaster follows each when none is given. */
+static void test_zones(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *zone;
+        const char *hostmaster;
+    } rows[] = {
+        {"x.test.", "test.", "hostmaster.test."},
+        {"x.a.test.", "a.test.", "hostmaster.a.test."},
+        {"a.test.", "a.test.", "hostmaster.a.test."},
+        {"xa.test.", "test.", "hostmaster.test."},
+        {"b.example.", "b.example.", "hostmaster.b.example."},
+        {"example.", NULL, NULL},
+    };
+    struct options o = flags();
+    struct config_doc_report report;
+    struct err err;
+    (void)state;
+    assert_int_equal(
+        config_doc_apply(
+            slice_str("{\"domain\":\"test,a.test,b.example,a.test\",\"hostmaster\":\"\"}"), &o,
+            &report, &err),
+        0);
+    struct engine_config *config = options_engine_config(&o);
+    assert_int_equal(config->zone_count, 3);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct dname name;
+        char text[DNAME_TEXT_MAX];
+        assert_true(dname_from_text(slice_str(rows[i].name), &name));
+        const struct engine_zone *zone = engine_config_zone(config, &name);
+        assert_int_equal(zone != NULL, rows[i].zone != NULL);
+        if (zone) {
+            assert_string_equal(dname_to_text(&zone->domain, text), rows[i].zone);
+            assert_string_equal(dname_to_text(&zone->hostmaster, text), rows[i].hostmaster);
+        }
+    }
+    free(config);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fields),   cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_too_long), cmocka_unit_test(test_without_effect),
+        cmocka_unit_test(test_zones),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
