@@ -3,12 +3,14 @@ folder.
 """
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 from dns_client import Dns
 from etcd_client import EtcdClient
 from kube import Kube
+from model import Model
 from programs import Program, apiserver, etcd, http_get, is_etcd_healthy, reserve_port, wait_until
 
 BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).resolve().parents[2] / "build/release/bin"))
@@ -172,10 +174,27 @@ class Bed:
         except AssertionError:
             assert last == right  # pytest shows the difference
 
+    def wait_model(self, model: Model | None = None) -> None:
+        """Until etcd holds exactly what the objects of the API demand, in the trees of the model."""
+        model = model or Model()
+        right, last = model.keys(self.kube.objects()), {}
+
+        def is_right() -> bool:
+            last.clear()
+            last.update({k: v for k, v in self.etcd.values("/skydns/").items() if model.covers(k)})
+            return last == right
+
+        try:
+            wait_until(is_right, "the records of all objects")
+        except AssertionError:
+            missing = {k: v for k, v in right.items() if last.get(k) != v}
+            wrong = {k: v for k, v in last.items() if right.get(k) != v}
+            raise AssertionError(f"not as the objects demand:\nmissing {missing}\nwrong {wrong}") from None
+
     # ---- The end ----
 
     def close(self) -> None:
-        """Ends what still runs, programs under test first; each must end as it should."""
+        """Ends what still runs, programs under test first; each must end as it should. Removes the folder."""
         problems = []
         for program in reversed(self.programs):
             if not program.is_running():
@@ -191,6 +210,8 @@ class Bed:
                 program.check_output()
             except AssertionError as error:
                 problems.append(str(error))
+        # An etcd's empty data folder takes 128 MB on disk: some hundred beds would fill it.
+        shutil.rmtree(self.folder, ignore_errors=True)  # twice, by some fixtures
         assert not problems, "\n".join(problems)
 
     def log_text(self) -> str:
