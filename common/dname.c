@@ -152,14 +152,9 @@ void dname_labels(const struct dname *name, struct dname_labels *ret_labels)
 }
 
 /* Length bytes are below 64 and so never letters: folding every byte folds only the labels. */
-/* ascii_lower for eight bytes at once: the seventh bit of each byte says whether it is at least
- * `A`, and whether it is beyond `Z`. */
 static uint64_t lower_word(uint64_t word)
 {
-    const uint64_t ones = 0x0101010101010101;
-    uint64_t low = word & 0x7f * ones;
-    uint64_t upper = (low + (0x80 - 'A') * ones) ^ (low + (0x7f - 'Z') * ones);
-    return word | (upper & ~word & 0x80 * ones) >> 2;
+    return word | ascii_capitals(word) >> 2;
 }
 
 static uint64_t load_word(const uint8_t *p)

@@ -72,6 +72,15 @@ void dname_strip(struct dname *name, unsigned n);
 /* The number of labels, root excluded. */
 unsigned dname_label_count(const struct dname *name);
 
+/* The highest bit of each byte that is a capital letter: `>> 2` of it is what lower case adds. */
+static inline uint64_t ascii_capitals(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101;
+    uint64_t low = word & 0x7f * ones;
+    uint64_t from_a = low + (0x80 - 'A') * ones, behind_z = low + (0x7f - 'Z') * ones;
+    return ~word & (from_a ^ behind_z) & 0x80 * ones;
+}
+
 static inline uint8_t ascii_lower(uint8_t c)
 {
     return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;

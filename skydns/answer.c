@@ -5,9 +5,6 @@
 #include "common/xalloc.h"
 #include "skydns/answer_parts.h"
 
-/* The SOA's serial is the hour, as SkyDNS had it. */
-enum { SOA_SERIAL_STEP_S = 3600 };
-
 struct answer *answer_new(const struct engine_config *config)
 {
     struct answer *a = xcalloc(1, sizeof(*a));
@@ -59,7 +56,7 @@ struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s)
     a->plan.soa = (struct answer_soa){
         .mname = rr_name(&a->zone->ns),
         .rname = rr_name(&a->zone->hostmaster),
-        .serial = (uint32_t)(a->in.now_s - a->in.now_s % SOA_SERIAL_STEP_S),
+        .serial = answer_soa_serial(a->in.now_s),
         .minimum_s = a->config->min_ttl_s,
     };
     return (struct rr){.owner = owner, .ttl_s = ttl_s, .type = DNS_TYPE_SOA};

@@ -26,6 +26,12 @@ enum {
     ANSWER_SOA_EXPIRE_S = 604800,
 };
 
+/* The SOA's serial is the hour, as SkyDNS had it. */
+static inline uint32_t answer_soa_serial(int64_t now_s)
+{
+    return (uint32_t)(now_s - now_s % 3600);
+}
+
 /* The zone's SOA: the answer to its question, or the authority of a negative answer. */
 struct answer_soa {
     struct slice mname, rname;

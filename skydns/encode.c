@@ -6,10 +6,8 @@
 
 #include "common/cursor.h"
 #include "common/xalloc.h"
+#include "skydns/edns.h"
 #include "skydns/hash.h"
-
-/* Root owner, type, class, TTL, length: an OPT record without options. */
-enum { OPT_SIZE = 11 };
 
 /* Names that later ones may point to. A message has room for more only when they are tiny, and then
  * there is little to save. Half of the slots stay free, so that a search ends soon. */
@@ -251,17 +249,6 @@ static bool write_rr(struct encoder *e, const struct answer_plan *plan, const st
     return true;
 }
 
-static void write_opt(struct writer *w, uint16_t udp_size, enum dns_rcode rcode, bool dnssec_ok)
-{
-    writer_u8(w, 0);
-    writer_u16(w, DNS_TYPE_OPT);
-    writer_u16(w, udp_size);
-    writer_u8(w, (uint8_t)(rcode >> 4));
-    writer_u8(w, 0); /* our version */
-    writer_u16(w, dnssec_ok ? DNS_EDNS_DO : 0);
-    writer_u16(w, 0);
-}
-
 /* ---- Messages ---- */
 
 struct counts {
@@ -323,7 +310,7 @@ size_t encode_plan(struct encoder *encoder, const struct question *question,
     struct encoder *e = encoder;
     assert(limit >= DNS_UDP_SIZE && question->name.len > 0);
     e->question = question;
-    e->w = writer_of(reply, limit - (question->has_edns ? OPT_SIZE : 0));
+    e->w = writer_of(reply, limit - (question->has_edns ? EDNS_OPT_SIZE : 0));
     begin_names(e);
     (void)writer_take(&e->w, DNS_HEADER_SIZE); /* written last */
     write_question(&e->w, question);
@@ -337,7 +324,7 @@ size_t encode_plan(struct encoder *encoder, const struct question *question,
     }
     if (question->has_edns) {
         e->w.cap = limit;
-        write_opt(&e->w, e->udp_size, plan->rcode, question->dnssec_ok);
+        edns_append_opt(&e->w, e->udp_size, (uint8_t)(plan->rcode >> 4), question->dnssec_ok);
         counts.additionals++;
     }
     uint16_t flags =
@@ -355,7 +342,7 @@ size_t encode_bare(const struct encoder *encoder, const struct question *questio
     (void)writer_take(&w, DNS_HEADER_SIZE); /* written last */
     write_question(&w, question);
     if (question->has_edns) {
-        write_opt(&w, encoder->udp_size, rcode, question->dnssec_ok);
+        edns_append_opt(&w, encoder->udp_size, (uint8_t)(rcode >> 4), question->dnssec_ok);
         counts.additionals = 1;
     }
     write_header(reply, question, rcode, flags, &counts);

@@ -5,6 +5,7 @@
 #include "common/dns.h"
 #include "common/xalloc.h"
 #include "skydns/answer.h"
+#include "skydns/edns.h"
 #include "skydns/encode.h"
 #include "skydns/fast.h"
 #include "skydns/question.h"
@@ -51,17 +52,12 @@ void engine_configure(struct engine *engine, const struct engine_config *config)
     }
 }
 
-/* How long a reply may be: over UDP what the client takes, but no more than is known to pass
- * networks in one piece; at least what RFC 1035 lets anybody send. */
 static size_t reply_limit(const struct engine *engine, const struct engine_query *query,
                           const struct question *question)
 {
-    if (query->transport == ENGINE_TCP) {
-        return ENGINE_REPLY_MAX;
-    }
-    size_t limit = question->has_edns ? question->udp_size : 0;
-    limit = limit < engine->config->max_udp_size ? limit : engine->config->max_udp_size;
-    return limit > DNS_UDP_SIZE ? limit : DNS_UDP_SIZE;
+    return query->transport == ENGINE_TCP ? ENGINE_REPLY_MAX
+                                          : edns_udp_limit(question->has_edns, question->udp_size,
+                                                           engine->config->max_udp_size);
 }
 
 /* The address a client can reach this server at, as far as the transport knows. */

@@ -5,6 +5,7 @@
 
 #include "common/dns.h"
 #include "common/xalloc.h"
+#include "skydns/answer.h"
 #include "skydns/fast_query.h"
 #include "skydns/fast_reply.h"
 #include "skydns/rng.h"
@@ -13,11 +14,6 @@
 
 /* Types that browsers ask for and nobody has; RFC 9460. */
 enum { TYPE_SVCB = 64, TYPE_HTTPS = 65 };
-
-/* What a weight that is not set counts; the share of all is 100. */
-enum { WEIGHT_UNSET = 100 };
-
-enum { SOA_SERIAL_STEP_S = 3600 };
 
 /* What of a domain the short way needs at once. */
 struct fast_zone {
@@ -236,12 +232,11 @@ static size_t end(struct fast *f, enum dns_rcode rcode)
 static size_t deny(struct fast *f, const struct fast_zone *z, const struct engine_query *query,
                    enum dns_rcode rcode)
 {
-    uint32_t serial = (uint32_t)(query->now_s - query->now_s % SOA_SERIAL_STEP_S);
     if (!f->query.is_lower || f->reply.len + z->soa.len > f->reply.limit) {
         return 0;
     }
-    f->reply.len +=
-        soa_template_write(&z->soa, f->query.name_len, serial, f->reply.bytes + f->reply.len);
+    f->reply.len += soa_template_write(&z->soa, f->query.name_len, answer_soa_serial(query->now_s),
+                                       f->reply.bytes + f->reply.len);
     f->reply.authorities = 1;
     return end(f, rcode);
 }
@@ -336,9 +331,8 @@ static size_t answer_targets(struct fast *f, const struct store_node *node)
         if (!data) {
             return 0;
         }
-        uint32_t weight = r->weight ? r->weight : WEIGHT_UNSET;
         fast_put16(data, r->priority);
-        fast_put16(data + 2, 100 * weight / ready->weight_sum);
+        fast_put16(data + 2, 100 * store_record_weight(r) / ready->weight_sum);
         fast_put16(data + 4, r->port);
         memcpy(data + 6, target.ptr, target.len);
         written_at[i] = (uint16_t)(data + 6 - f->reply.bytes);

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "common/dns.h"
+#include "skydns/edns.h"
 
-/* Root owner, type, class, TTL, length: an OPT record without options. */
-enum { OPT_SIZE = 11, QUESTION_TAIL = 4 };
+enum { QUESTION_TAIL = 4 }; /* type, class */
 
 static uint16_t u16_at(const uint8_t *at)
 {
@@ -40,14 +40,6 @@ static bool find_labels(const uint8_t *name, size_t left, struct fast_query *q)
 enum { WORD = sizeof(uint64_t) };
 #define EACH_BYTE(c) ((c)*UINT64_C(0x0101010101010101))
 
-/* The highest bit of each byte that is a capital letter. */
-static uint64_t capitals(uint64_t word)
-{
-    uint64_t low = word & EACH_BYTE(0x7f);
-    uint64_t from_a = low + EACH_BYTE(0x80 - 'A'), behind_z = low + EACH_BYTE(0x7f - 'Z');
-    return ~word & (from_a ^ behind_z) & EACH_BYTE(0x80);
-}
-
 /* Not zero when one of the bytes is a dot. */
 static uint64_t dots(uint64_t word)
 {
@@ -66,7 +58,7 @@ static bool fold(const uint8_t *name, struct fast_query *q)
     for (size_t i = 0; i < padded; i += WORD) {
         uint64_t word;
         memcpy(&word, q->name + i, WORD);
-        uint64_t upper = capitals(word);
+        uint64_t upper = ascii_capitals(word);
         any_dot |= dots(word);
         any_capital |= upper;
         word |= upper >> 2;
@@ -79,7 +71,7 @@ static bool fold(const uint8_t *name, struct fast_query *q)
 /* Version 0, no options, nothing behind it. */
 static bool read_opt(const uint8_t *opt, size_t left, struct fast_query *q)
 {
-    if (left != OPT_SIZE || opt[0] != 0 || u16_at(opt + 1) != DNS_TYPE_OPT || opt[6] != 0 ||
+    if (left != EDNS_OPT_SIZE || opt[0] != 0 || u16_at(opt + 1) != DNS_TYPE_OPT || opt[6] != 0 ||
         u16_at(opt + 9) != 0) {
         return false;
     }

@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-/* Root owner, type, class, TTL, length: an OPT record without options. */
-enum { OPT_SIZE = 11, QUESTION_TAIL = 4 };
+#include "skydns/edns.h"
+
+enum { QUESTION_TAIL = 4 }; /* type, class */
 
 /* Owner's pointer, type, class, TTL, length. */
 enum { RECORD_HEAD = 12 };
@@ -11,16 +12,13 @@ enum { RECORD_HEAD = 12 };
 void fast_reply_begin(struct fast_reply *reply, const struct fast_query *question,
                       const struct engine_query *query, uint16_t max_udp_size, uint8_t *bytes)
 {
-    size_t limit = DNS_MESSAGE_MAX;
-    if (query->transport == ENGINE_UDP) {
-        limit = question->has_edns ? question->udp_size : 0;
-        limit = limit < max_udp_size ? limit : max_udp_size;
-        limit = limit > DNS_UDP_SIZE ? limit : DNS_UDP_SIZE;
-    }
+    size_t limit = query->transport == ENGINE_UDP
+                       ? edns_udp_limit(question->has_edns, question->udp_size, max_udp_size)
+                       : DNS_MESSAGE_MAX;
     *reply = (struct fast_reply){
         .bytes = bytes,
         .len = DNS_HEADER_SIZE + (size_t)question->name_len + QUESTION_TAIL,
-        .limit = limit - (question->has_edns ? OPT_SIZE : 0),
+        .limit = limit - (question->has_edns ? EDNS_OPT_SIZE : 0),
     };
     memcpy(bytes + DNS_HEADER_SIZE, query->wire + DNS_HEADER_SIZE, reply->len - DNS_HEADER_SIZE);
 }
@@ -54,14 +52,8 @@ size_t fast_reply_end(struct fast_reply *reply, const struct fast_query *questio
     fast_put16(h + 8, reply->authorities);
     fast_put16(h + 10, (unsigned)reply->additionals + question->has_edns);
     if (question->has_edns) {
-        uint8_t *opt = h + reply->len;
-        opt[0] = 0;
-        fast_put16(opt + 1, DNS_TYPE_OPT);
-        fast_put16(opt + 3, max_udp_size);
-        fast_put16(opt + 5, 0); /* extended rcode, version */
-        fast_put16(opt + 7, question->dnssec_ok ? DNS_EDNS_DO : 0);
-        fast_put16(opt + 9, 0);
-        reply->len += OPT_SIZE;
+        edns_write_opt(h + reply->len, max_udp_size, 0, question->dnssec_ok);
+        reply->len += EDNS_OPT_SIZE;
     }
     return reply->len;
 }

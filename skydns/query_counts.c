@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "common/cursor.h"
+#include "skydns/edns.h"
 
-/* An OPT without options: root name, type, size, extended rcode, version, flags, length. */
-enum { BARE_OPT = 11, COUNTS_AT = 6 };
+enum { COUNTS_AT = 6 };
 
 /* RFC 6891 6.1.3. Our own replies carry no options; one with options counts by its header. */
 bool query_counts_is_badvers(const uint8_t *reply, size_t len)
@@ -13,10 +13,10 @@ bool query_counts_is_badvers(const uint8_t *reply, size_t len)
     struct reader r = reader_of(reply, len);
     reader_seek(&r, COUNTS_AT);
     bool is_bare = reader_u16(&r) == 0 && reader_u16(&r) == 0 && reader_u16(&r) == 1;
-    if (!is_bare || len < DNS_HEADER_SIZE + BARE_OPT) {
+    if (!is_bare || len < DNS_HEADER_SIZE + EDNS_OPT_SIZE) {
         return false;
     }
-    reader_seek(&r, len - BARE_OPT);
+    reader_seek(&r, len - EDNS_OPT_SIZE);
     bool is_opt = reader_u8(&r) == 0 && reader_u16(&r) == DNS_TYPE_OPT;
     (void)reader_u16(&r); /* the size */
     return is_opt && reader_u8(&r) == DNS_RCODE_BADVERS >> 4;

@@ -4,9 +4,7 @@
 
 #include "common/cursor.h"
 #include "common/dns.h"
-
-/* Root owner, type, class, TTL, length: an OPT record without options. */
-enum { OPT_SIZE = 11 };
+#include "skydns/edns.h"
 
 /* From the client's query and the nameserver's reply to ours; the rest of the flags is theirs. */
 enum { FLAGS_PASSED = DNS_FLAG_AA | DNS_FLAG_TC | DNS_FLAG_RA | DNS_FLAG_AD | DNS_FLAG_CD };
@@ -117,18 +115,6 @@ static bool shrink(struct relay_parts *p, size_t limit)
     return true;
 }
 
-static void write_opt(struct writer *w, const struct question *question, uint16_t udp_size,
-                      uint8_t extended_rcode)
-{
-    writer_u8(w, 0); /* the root */
-    writer_u16(w, DNS_TYPE_OPT);
-    writer_u16(w, udp_size);
-    writer_u8(w, extended_rcode);
-    writer_u8(w, 0); /* our version */
-    writer_u16(w, question->dnssec_ok ? DNS_EDNS_DO : 0);
-    writer_u16(w, 0);
-}
-
 size_t relay_write(const struct question *question, const uint8_t *upstream,
                    const struct relay_parts *parts, uint16_t udp_size, size_t limit, uint8_t *reply)
 {
@@ -140,7 +126,7 @@ size_t relay_write(const struct question *question, const uint8_t *upstream,
     if (p.question_end == 0) {
         p.question_end = p.answer_end = p.authority_end = p.additional_end = question_end;
     }
-    bool is_cut = shrink(&p, limit - (question->has_edns ? OPT_SIZE : 0));
+    bool is_cut = shrink(&p, limit - (question->has_edns ? EDNS_OPT_SIZE : 0));
     uint16_t flags =
         (uint16_t)(DNS_FLAG_QR | (question->recursion_desired ? DNS_FLAG_RD : 0) |
                    (p.flags & (FLAGS_PASSED | DNS_MASK_RCODE)) | (is_cut ? DNS_FLAG_TC : 0));
@@ -158,7 +144,7 @@ size_t relay_write(const struct question *question, const uint8_t *upstream,
         writer_bytes(&w, upstream + question_end, p.additional_end - question_end);
     }
     if (question->has_edns) {
-        write_opt(&w, question, udp_size, p.extended_rcode);
+        edns_append_opt(&w, udp_size, p.extended_rcode, question->dnssec_ok);
     }
     return w.failed ? 0 : w.pos;
 }

@@ -5,9 +5,6 @@
 #include "common/dns.h"
 #include "common/xalloc.h"
 
-/* What a weight that is not set counts. */
-enum { WEIGHT_UNSET = 100 };
-
 bool rrsynth_has_target(const struct store_record *record)
 {
     return record->host == STORE_HOST_IP || record->host == STORE_HOST_NAME;
@@ -110,21 +107,17 @@ void weights_fini(struct weights *weights)
     weights->sums = NULL;
 }
 
-static uint64_t weight_of(const struct store_record *record)
-{
-    return record->weight ? record->weight : WEIGHT_UNSET;
-}
-
 void weights_add(struct weights *weights, const struct engine_config *config,
                  const struct store_record *record)
 {
-    weights->sums[priority_of(config, record)] += weight_of(record);
+    weights->sums[priority_of(config, record)] += store_record_weight(record);
 }
 
 uint16_t weights_share(const struct weights *weights, const struct engine_config *config,
                        const struct store_record *record)
 {
-    return (uint16_t)(100 * weight_of(record) / weights->sums[priority_of(config, record)]);
+    return (uint16_t)(UINT64_C(100) * store_record_weight(record) /
+                      weights->sums[priority_of(config, record)]);
 }
 
 void weights_forget(struct weights *weights, const struct engine_config *config,

@@ -79,6 +79,13 @@ struct slice store_record_group(const struct store_record *record);
 /* Whether these bytes are a part of the record: what an answer took from it is. */
 bool store_record_holds(const struct store_record *record, struct slice part);
 
+/* The weight, or what one that is not set counts. */
+static inline uint32_t store_record_weight(const struct store_record *record)
+{
+    enum { WEIGHT_UNSET = 100 };
+    return record->weight ? record->weight : WEIGHT_UNSET;
+}
+
 /* Equal for SkyDNS's de-duplication: host (as written), port, priority, weight and text. */
 bool store_record_same_data(const struct store_record *a, const struct store_record *b);
 

@@ -134,8 +134,6 @@ static struct store_ready *make_addresses(const struct collected *found)
     return ready;
 }
 
-enum { WEIGHT_UNSET = 100 }; /* what a weight that is not set counts */
-
 static struct store_ready *make_targets(const struct collected *found)
 {
     const struct store_record *first = found->records[0];
@@ -148,7 +146,7 @@ static struct store_ready *make_targets(const struct collected *found)
         if (r->priority != first->priority || r->priority == 0 || r->targetstrip > 0) {
             return NULL;
         }
-        weights += r->weight ? r->weight : WEIGHT_UNSET;
+        weights += store_record_weight(r);
         ttl_s = smaller(ttl_s, r->ttl_s);
     }
     size_t size = offsetof(struct store_ready, records) + found->count * sizeof(found->records[0]);

@@ -50,12 +50,7 @@ size_t upstream_query_write(const struct upstream_question *question, uint16_t i
     writer_bytes(&w, question->name.wire, question->name.len);
     writer_u16(&w, question->type);
     writer_u16(&w, question->qclass);
-    writer_u8(&w, 0); /* OPT's owner, the root */
-    writer_u16(&w, DNS_TYPE_OPT);
-    writer_u16(&w, UPSTREAM_UDP_SIZE);
-    writer_u16(&w, 0); /* extended rcode, version 0 */
-    writer_u16(&w, question->dnssec_ok ? DNS_EDNS_DO : 0);
-    writer_u16(&w, 0);
+    edns_append_opt(&w, UPSTREAM_UDP_SIZE, 0, question->dnssec_ok);
     return w.pos;
 }
 
@@ -63,7 +58,7 @@ size_t upstream_query_strip_edns(uint8_t *query, size_t len)
 {
     enum { ADDITIONALS_AT = 10 };
     query[ADDITIONALS_AT] = query[ADDITIONALS_AT + 1] = 0;
-    return len - UPSTREAM_OPT_SIZE; /* it is the last record */
+    return len - EDNS_OPT_SIZE; /* it is the last record */
 }
 
 /* A name's length bytes are at most 63, below any letter. */

@@ -9,11 +9,11 @@
 
 #include "common/attributes.h"
 #include "common/dname.h"
+#include "skydns/edns.h"
 
 enum {
     /* Header, the longest name, type and class, OPT (RFC 6891 6.1.2). */
-    UPSTREAM_OPT_SIZE = 11,
-    UPSTREAM_QUERY_MAX = 12 + DNAME_MAX + 4 + UPSTREAM_OPT_SIZE,
+    UPSTREAM_QUERY_MAX = 12 + DNAME_MAX + 4 + EDNS_OPT_SIZE,
     /* What a nameserver may send us over UDP: passes every path without fragments (RFC 9715). */
     UPSTREAM_UDP_SIZE = 1232,
 };

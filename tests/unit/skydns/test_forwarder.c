@@ -211,7 +211,7 @@ static void answer_servfail(struct upstream *u)
 static void answer_only_without_edns(struct upstream *u)
 {
     if (u->len < QUERY_LEN) {
-        assert_int_equal(u->len, QUERY_LEN - UPSTREAM_OPT_SIZE);
+        assert_int_equal(u->len, QUERY_LEN - EDNS_OPT_SIZE);
         assert_int_equal(u->message[HEADER_LEN - 1], 0);
         answer(u);
         return;
