@@ -14,8 +14,9 @@
 #include "common/xalloc.h"
 #include "skydns/forwarder.h"
 #include "tests/support/log_capture.h"
+#include "tests/support/scripted_nameserver.h"
 
-enum { FIRST_PORT = 22000, LAST_PORT = 32000, HEADER_LEN = 12 };
+enum { HEADER_LEN = 12 };
 
 /* Long enough that no busy machine reaches it where an answer is expected. */
 enum { PATIENCE_MS = 20000 };
@@ -28,23 +29,6 @@ enum { QUERY_LEN = 2 + sizeof(query) };
 static const struct upstream_question a_test = {
     .name = {.len = 8, .wire = "\1a\4test"}, .type = 1, .qclass = 1, .flags = 0x0100};
 
-static uint16_t next_port = FIRST_PORT;
-
-struct upstream {
-    struct ev_loop *loop;
-    ev_io udp;
-    ev_io listener;
-    ev_io connection; /* the last one */
-    struct addr address;
-    unsigned seen; /* queries over UDP */
-    unsigned connections;
-    uint8_t message[512];
-    size_t len;
-    struct addr client;
-    void (*script)(struct upstream *);
-    void (*tcp_script)(struct upstream *); /* message: a whole query */
-};
-
 struct result {
     struct ev_loop *loop;
     unsigned calls;
@@ -53,162 +37,28 @@ struct result {
     size_t len;
 };
 
-static struct addr loopback(uint16_t port)
-{
-    struct addr a = {.v4 = {.sin_family = AF_INET, .sin_port = htons(port)}, .len = sizeof(a.v4)};
-    a.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return a;
-}
-
-/* A port below the ephemeral ones that is free for both; *ret_tcp listens. */
-static int bound_sockets(struct addr *ret_address, int *ret_tcp)
-{
-    while (next_port < LAST_PORT) {
-        int on = 1;
-        int udp = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
-        *ret_tcp = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-        *ret_address = loopback(next_port++);
-        assert_int_equal(setsockopt(*ret_tcp, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
-        if (bind(udp, &ret_address->sa, ret_address->len) == 0 &&
-            bind(*ret_tcp, &ret_address->sa, ret_address->len) == 0 && listen(*ret_tcp, 4) == 0) {
-            return udp;
-        }
-        close(udp);
-        close(*ret_tcp);
-    }
-    fail_msg("no free port");
-    return -1;
-}
-
-static struct addr free_address(void)
-{
-    struct addr address;
-    int tcp, udp = bound_sockets(&address, &tcp);
-    close(udp);
-    close(tcp);
-    return address;
-}
-
-static void on_query(struct ev_loop *loop, ev_io *io, int revents)
-{
-    struct upstream *u = io->data;
-    (void)loop;
-    (void)revents;
-    u->client.len = sizeof(u->client.v6);
-    ssize_t n = recvfrom(io->fd, u->message, sizeof(u->message), 0, &u->client.sa, &u->client.len);
-    if (n < 0) {
-        return;
-    }
-    u->len = (size_t)n;
-    u->seen++;
-    if (u->script) {
-        u->script(u);
-    }
-}
-
-static void close_connection(struct upstream *u)
-{
-    if (u->connection.fd >= 0) {
-        ev_io_stop(u->loop, &u->connection);
-        close(u->connection.fd);
-        u->connection.fd = -1;
-    }
-}
-
-static void on_tcp_bytes(struct ev_loop *loop, ev_io *io, int revents)
-{
-    struct upstream *u = io->data;
-    (void)loop;
-    (void)revents;
-    ssize_t n = recv(io->fd, u->message + u->len, sizeof(u->message) - u->len, 0);
-    if (n <= 0) {
-        close_connection(u);
-        return;
-    }
-    u->len += (size_t)n;
-    if (u->len == 2 + QUERY_LEN) {
-        assert_int_equal(u->message[0] << 8 | u->message[1], QUERY_LEN);
-        memmove(u->message, u->message + 2, QUERY_LEN);
-        u->len = QUERY_LEN;
-        if (u->tcp_script) {
-            u->tcp_script(u);
-        }
-    }
-}
-
-static void on_connection(struct ev_loop *loop, ev_io *io, int revents)
-{
-    struct upstream *u = io->data;
-    (void)revents;
-    close_connection(u);
-    int fd = accept(io->fd, NULL, NULL);
-    if (fd >= 0) {
-        u->connections++;
-        u->len = 0;
-        ev_io_init(&u->connection, on_tcp_bytes, fd, EV_READ);
-        u->connection.data = u;
-        ev_io_start(loop, &u->connection);
-    }
-}
-
-static void upstream_init(struct upstream *u, struct ev_loop *loop,
-                          void (*script)(struct upstream *))
-{
-    int tcp;
-    *u = (struct upstream){.loop = loop, .script = script, .connection.fd = -1};
-    ev_io_init(&u->udp, on_query, bound_sockets(&u->address, &tcp), EV_READ);
-    u->udp.data = u;
-    ev_io_start(loop, &u->udp);
-    ev_io_init(&u->listener, on_connection, tcp, EV_READ);
-    u->listener.data = u;
-    ev_io_start(loop, &u->listener);
-}
-
-static void stop_listening(struct upstream *u)
-{
-    if (u->listener.fd >= 0) {
-        ev_io_stop(u->loop, &u->listener);
-        close(u->listener.fd);
-        u->listener.fd = -1;
-    }
-}
-
-static void upstream_fini(struct upstream *u)
-{
-    close_connection(u);
-    stop_listening(u);
-    ev_io_stop(u->loop, &u->udp);
-    close(u->udp.fd);
-}
-
-static void upstream_send(struct upstream *u)
-{
-    assert_int_equal(sendto(u->udp.fd, u->message, u->len, 0, &u->client.sa, u->client.len),
-                     u->len);
-}
-
-static void answer(struct upstream *u)
+static void answer(struct scripted_nameserver *u)
 {
     u->message[2] |= 0x80;
     u->message[3] = 0x80;
-    upstream_send(u);
+    scripted_nameserver_send(u);
 }
 
-static void answer_truncated(struct upstream *u)
+static void answer_truncated(struct scripted_nameserver *u)
 {
     u->message[2] |= 0x02;
     answer(u);
 }
 
-static void answer_servfail(struct upstream *u)
+static void answer_servfail(struct scripted_nameserver *u)
 {
     u->message[2] |= 0x80;
     u->message[3] = 0x82;
-    upstream_send(u);
+    scripted_nameserver_send(u);
 }
 
 /* As servers do that have never heard of EDNS: FORMERR, with or without the question. */
-static void answer_only_without_edns(struct upstream *u)
+static void answer_only_without_edns(struct scripted_nameserver *u)
 {
     if (u->len < QUERY_LEN) {
         assert_int_equal(u->len, QUERY_LEN - EDNS_OPT_SIZE);
@@ -222,19 +72,20 @@ static void answer_only_without_edns(struct upstream *u)
     }
     u->message[2] |= 0x80;
     u->message[3] = 0x81;
-    upstream_send(u);
+    scripted_nameserver_send(u);
 }
 
-static void answer_formerr(struct upstream *u)
+static void answer_formerr(struct scripted_nameserver *u)
 {
     u->message[2] |= 0x80;
     u->message[3] = 0x81;
-    upstream_send(u);
+    scripted_nameserver_send(u);
 }
 
 /* In the smallest pieces. */
-static void answer_over_tcp(struct upstream *u)
+static void answer_over_tcp(struct scripted_nameserver *u)
 {
+    assert_int_equal(u->len, QUERY_LEN);
     uint8_t frame[2 + QUERY_LEN] = {0, QUERY_LEN};
     memcpy(frame + 2, u->message, QUERY_LEN);
     frame[2 + 2] |= 0x80;
@@ -243,19 +94,19 @@ static void answer_over_tcp(struct upstream *u)
     }
 }
 
-static void answer_anything_over_tcp(struct upstream *u)
+static void answer_anything_over_tcp(struct scripted_nameserver *u)
 {
     uint8_t frame[2 + QUERY_LEN] = {0, QUERY_LEN};
     assert_int_equal(send(u->connection.fd, frame, sizeof(frame), MSG_NOSIGNAL), sizeof(frame));
 }
 
 /* Everything that is no reply, then the reply, with another rcode to tell it by. */
-static void answer_wrongly_first(struct upstream *u)
+static void answer_wrongly_first(struct scripted_nameserver *u)
 {
-    struct upstream wrong = *u;
+    struct scripted_nameserver wrong = *u;
     struct addr elsewhere;
     int tcp;
-    upstream_send(&wrong); /* not a reply: QR is clear */
+    scripted_nameserver_send(&wrong); /* not a reply: QR is clear */
     wrong = *u;
     wrong.message[0] ^= 0xff;
     answer(&wrong); /* another id */
@@ -274,7 +125,7 @@ static void answer_wrongly_first(struct upstream *u)
     wrong.len = 3;
     answer(&wrong); /* no header */
     wrong = *u;
-    wrong.udp.fd = bound_sockets(&elsewhere, &tcp);
+    wrong.udp.fd = scripted_nameserver_sockets(&elsewhere, &tcp);
     answer(&wrong); /* another source */
     close(wrong.udp.fd);
     close(tcp);
@@ -282,13 +133,13 @@ static void answer_wrongly_first(struct upstream *u)
     u->message[HEADER_LEN + 1] = 'A'; /* letter case is no difference */
     u->message[2] |= 0x80;
     u->message[3] = 0x85;
-    upstream_send(u);
+    scripted_nameserver_send(u);
 }
 
 /* First with the name in lower case, then as it was asked, with another rcode to tell it by. */
-static void answer_in_lower_case_first(struct upstream *u)
+static void answer_in_lower_case_first(struct scripted_nameserver *u)
 {
-    struct upstream lower = *u;
+    struct scripted_nameserver lower = *u;
     bool is_mixed = false;
     for (size_t i = HEADER_LEN; i < HEADER_LEN + 8; i++) {
         is_mixed = is_mixed || (u->message[i] >= 'A' && u->message[i] <= 'Z');
@@ -301,7 +152,7 @@ static void answer_in_lower_case_first(struct upstream *u)
     }
     u->message[2] |= 0x80;
     u->message[3] = is_mixed ? 0x85 : 0x80;
-    upstream_send(u);
+    scripted_nameserver_send(u);
 }
 
 static void on_result(void *data, const uint8_t *reply, size_t len)
@@ -362,9 +213,9 @@ static void test_a_reply_is_passed_on(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct result r = {.loop = loop};
-    struct upstream u;
+    struct scripted_nameserver u;
     (void)state;
-    upstream_init(&u, loop, answer);
+    scripted_nameserver_start(&u, loop, answer);
     struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
     assert_true(ask(f, &r));
     assert_int_equal(r.calls, 0);
@@ -379,7 +230,7 @@ static void test_a_reply_is_passed_on(void **state)
     assert_memory_equal(r.reply, u.message, u.len);
     assert_int_equal(forwarder_get_stats(f).questions, 0);
     forwarder_free(f);
-    upstream_fini(&u);
+    scripted_nameserver_stop(&u);
     ev_loop_destroy(loop);
 }
 
@@ -387,14 +238,14 @@ static void test_a_reply_is_passed_on(void **state)
  * use, and then the truncated one is all there is. */
 static void test_a_truncated_reply_is_asked_for_over_tcp(void **state)
 {
-    static void (*const scripts[])(struct upstream *) = {answer_over_tcp, close_connection,
-                                                         answer_anything_over_tcp};
+    static void (*const scripts[])(struct scripted_nameserver *) = {
+        answer_over_tcp, scripted_nameserver_close_connection, answer_anything_over_tcp};
     (void)state;
     for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
         struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
         struct result r = {.loop = loop};
-        struct upstream u;
-        upstream_init(&u, loop, answer_truncated);
+        struct scripted_nameserver u;
+        scripted_nameserver_start(&u, loop, answer_truncated);
         u.tcp_script = scripts[i];
         struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
         assert_true(ask(f, &r));
@@ -405,7 +256,7 @@ static void test_a_truncated_reply_is_asked_for_over_tcp(void **state)
         assert_int_equal(r.reply[2], i == 0 ? 0x81 : 0x83);
         assert_int_equal(forwarder_get_stats(f).tcp_retries, 1);
         forwarder_free(f);
-        upstream_fini(&u);
+        scripted_nameserver_stop(&u);
         ev_loop_destroy(loop);
     }
 }
@@ -417,10 +268,10 @@ static void test_a_truncated_reply_is_better_than_none(void **state)
     for (int silent = 0; silent < 2; silent++) {
         struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
         struct result r = {.loop = loop};
-        struct upstream u;
-        upstream_init(&u, loop, answer_truncated);
+        struct scripted_nameserver u;
+        scripted_nameserver_start(&u, loop, answer_truncated);
         if (!silent) {
-            stop_listening(&u);
+            scripted_nameserver_stop_listening(&u);
         }
         struct forwarder *f = forwarder_of(loop, &u.address, 1, silent ? 100 : PATIENCE_MS);
         assert_true(ask(f, &r));
@@ -428,7 +279,7 @@ static void test_a_truncated_reply_is_better_than_none(void **state)
         assert_false(r.failed);
         assert_int_equal(r.reply[2], 0x83);
         forwarder_free(f);
-        upstream_fini(&u);
+        scripted_nameserver_stop(&u);
         ev_loop_destroy(loop);
     }
 }
@@ -437,9 +288,9 @@ static void test_what_is_no_reply_is_passed_over(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct result r = {.loop = loop};
-    struct upstream u;
+    struct scripted_nameserver u;
     (void)state;
-    upstream_init(&u, loop, answer_wrongly_first);
+    scripted_nameserver_start(&u, loop, answer_wrongly_first);
     struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
     assert_true(ask(f, &r));
     run(&r);
@@ -447,7 +298,7 @@ static void test_what_is_no_reply_is_passed_over(void **state)
     assert_int_equal(r.reply[3], 0x85);
     assert_int_equal(u.seen, 1);
     forwarder_free(f);
-    upstream_fini(&u);
+    scripted_nameserver_stop(&u);
     ev_loop_destroy(loop);
 }
 
@@ -455,10 +306,10 @@ static void test_capitals_must_come_back(void **state)
 {
     enum { ROUNDS = 32 }; /* five letters stay small all the time once in 2^160 */
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct upstream u;
+    struct scripted_nameserver u;
     unsigned mixed = 0;
     (void)state;
-    upstream_init(&u, loop, answer_in_lower_case_first);
+    scripted_nameserver_start(&u, loop, answer_in_lower_case_first);
     const struct forwarder_config config = {.loop = loop, .sockets_max = 1, .random_case = true};
     struct forwarder *f = forwarder_new(&config);
     use(f, &u.address, 1, PATIENCE_MS);
@@ -472,7 +323,7 @@ static void test_capitals_must_come_back(void **state)
     }
     assert_true(mixed > 0);
     forwarder_free(f);
-    upstream_fini(&u);
+    scripted_nameserver_stop(&u);
     ev_loop_destroy(loop);
 }
 
@@ -480,9 +331,9 @@ static void test_capitals_must_come_back(void **state)
 static void test_a_server_without_edns(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct upstream u;
+    struct scripted_nameserver u;
     (void)state;
-    upstream_init(&u, loop, answer_only_without_edns);
+    scripted_nameserver_start(&u, loop, answer_only_without_edns);
     struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
     for (unsigned i = 1; i <= 2; i++) {
         struct result r = {.loop = loop};
@@ -493,7 +344,7 @@ static void test_a_server_without_edns(void **state)
         assert_int_equal(u.seen, 2 * i);
     }
     forwarder_free(f);
-    upstream_fini(&u);
+    scripted_nameserver_stop(&u);
     ev_loop_destroy(loop);
 }
 
@@ -502,9 +353,9 @@ static void test_a_server_that_understands_nothing(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct result r = {.loop = loop};
-    struct upstream u;
+    struct scripted_nameserver u;
     (void)state;
-    upstream_init(&u, loop, answer_formerr);
+    scripted_nameserver_start(&u, loop, answer_formerr);
     struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
     assert_true(ask(f, &r));
     run(&r);
@@ -512,7 +363,7 @@ static void test_a_server_that_understands_nothing(void **state)
     assert_int_equal(r.reply[3], 0x81);
     assert_int_equal(u.seen, 2);
     forwarder_free(f);
-    upstream_fini(&u);
+    scripted_nameserver_stop(&u);
     ev_loop_destroy(loop);
 }
 
@@ -520,12 +371,12 @@ static void test_ids_and_ports_are_fresh(void **state)
 {
     enum { ROUNDS = 8 };
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct upstream u;
+    struct scripted_nameserver u;
     bool ids_differ = false, ports_differ = false;
     uint8_t id[2] = {0};
     uint16_t port = 0;
     (void)state;
-    upstream_init(&u, loop, answer);
+    scripted_nameserver_start(&u, loop, answer);
     struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct result r = {.loop = loop};
@@ -538,7 +389,7 @@ static void test_ids_and_ports_are_fresh(void **state)
     }
     assert_true(ids_differ && ports_differ);
     forwarder_free(f);
-    upstream_fini(&u);
+    scripted_nameserver_stop(&u);
     ev_loop_destroy(loop);
 }
 
@@ -547,17 +398,17 @@ static void test_a_refusing_server_is_left_at_once(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct result r = {.loop = loop};
-    struct upstream u;
+    struct scripted_nameserver u;
     (void)state;
-    upstream_init(&u, loop, answer);
-    const struct addr servers[2] = {free_address(), u.address};
+    scripted_nameserver_start(&u, loop, answer);
+    const struct addr servers[2] = {scripted_nameserver_nowhere(), u.address};
     struct forwarder *f = forwarder_of(loop, servers, 2, PATIENCE_MS * 2);
     assert_true(ask(f, &r));
     run(&r);
     assert_false(r.failed);
     assert_int_equal(u.seen, 1);
     forwarder_free(f);
-    upstream_fini(&u);
+    scripted_nameserver_stop(&u);
     ev_loop_destroy(loop);
 }
 
@@ -565,10 +416,10 @@ static void test_a_silent_server_is_left_in_time(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct result r = {.loop = loop};
-    struct upstream silent, u;
+    struct scripted_nameserver silent, u;
     (void)state;
-    upstream_init(&silent, loop, NULL);
-    upstream_init(&u, loop, answer);
+    scripted_nameserver_start(&silent, loop, NULL);
+    scripted_nameserver_start(&u, loop, answer);
     const struct addr servers[2] = {silent.address, u.address};
     struct forwarder *f = forwarder_of(loop, servers, 2, 500);
     assert_true(ask(f, &r));
@@ -577,15 +428,15 @@ static void test_a_silent_server_is_left_in_time(void **state)
     assert_int_equal(silent.seen, 1);
     assert_int_equal(u.seen, 1);
     forwarder_free(f);
-    upstream_fini(&silent);
-    upstream_fini(&u);
+    scripted_nameserver_stop(&silent);
+    scripted_nameserver_stop(&u);
     ev_loop_destroy(loop);
 }
 
-static struct upstream *slow_one;
+static struct scripted_nameserver *slow_one;
 
 /* The other server is asked already: the first one wakes up. */
-static void answer_for_the_slow_one(struct upstream *u)
+static void answer_for_the_slow_one(struct scripted_nameserver *u)
 {
     (void)u;
     answer(slow_one);
@@ -595,10 +446,10 @@ static void test_a_slow_server_is_heard(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct result r = {.loop = loop};
-    struct upstream slow, silent;
+    struct scripted_nameserver slow, silent;
     (void)state;
-    upstream_init(&slow, loop, NULL);
-    upstream_init(&silent, loop, answer_for_the_slow_one);
+    scripted_nameserver_start(&slow, loop, NULL);
+    scripted_nameserver_start(&silent, loop, answer_for_the_slow_one);
     slow_one = &slow;
     const struct addr servers[2] = {slow.address, silent.address};
     struct forwarder *f = forwarder_of(loop, servers, 2, 1000);
@@ -608,8 +459,8 @@ static void test_a_slow_server_is_heard(void **state)
     assert_int_equal(slow.seen, 1);
     assert_memory_equal(r.reply, slow.message, 2);
     forwarder_free(f);
-    upstream_fini(&slow);
-    upstream_fini(&silent);
+    scripted_nameserver_stop(&slow);
+    scripted_nameserver_stop(&silent);
     ev_loop_destroy(loop);
 }
 
@@ -618,10 +469,10 @@ static void test_all_silent(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct result r = {.loop = loop};
-    struct upstream a, b;
+    struct scripted_nameserver a, b;
     (void)state;
-    upstream_init(&a, loop, NULL);
-    upstream_init(&b, loop, NULL);
+    scripted_nameserver_start(&a, loop, NULL);
+    scripted_nameserver_start(&b, loop, NULL);
     const struct addr servers[2] = {a.address, b.address};
     struct forwarder *f = forwarder_of(loop, servers, 2, 30);
     assert_true(ask(f, &r));
@@ -634,15 +485,15 @@ static void test_all_silent(void **state)
     assert_int_equal(b.seen, 1);
     assert_int_equal(forwarder_get_stats(f).questions, 0);
     forwarder_free(f);
-    upstream_fini(&a);
-    upstream_fini(&b);
+    scripted_nameserver_stop(&a);
+    scripted_nameserver_stop(&b);
     ev_loop_destroy(loop);
 }
 
 static void test_all_refusing(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct addr server = free_address();
+    struct addr server = scripted_nameserver_nowhere();
     (void)state;
     struct forwarder *f = forwarder_of(loop, &server, 1, PATIENCE_MS * 2);
     for (int i = 0; i < 2; i++) {
@@ -662,7 +513,7 @@ static void test_a_server_that_comes_and_goes(void **state)
     enum { TURNS = 40, TOLD_MAX = 20 }; /* ten a minute, and a minute may end meanwhile */
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct log_capture *log = xcalloc(1, sizeof(*log));
-    struct addr server = free_address();
+    struct addr server = scripted_nameserver_nowhere();
     (void)state;
     struct forwarder *f = forwarder_of(loop, &server, 1, PATIENCE_MS * 2);
     log_capture_begin(log);
@@ -685,10 +536,10 @@ static void test_a_server_that_comes_and_goes(void **state)
 static void test_a_dead_server_is_left_until_it_answers(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct upstream dead, u;
+    struct scripted_nameserver dead, u;
     (void)state;
-    upstream_init(&dead, loop, NULL);
-    upstream_init(&u, loop, answer);
+    scripted_nameserver_start(&dead, loop, NULL);
+    scripted_nameserver_start(&u, loop, answer);
     const struct addr servers[2] = {dead.address, u.address};
     struct forwarder *f = forwarder_of(loop, servers, 2, 300);
     for (unsigned i = 0; i < 4; i++) {
@@ -711,8 +562,8 @@ static void test_a_dead_server_is_left_until_it_answers(void **state)
     assert_memory_equal(r.reply, dead.message, 2);
     assert_int_equal(u.seen, 4);
     forwarder_free(f);
-    upstream_fini(&dead);
-    upstream_fini(&u);
+    scripted_nameserver_stop(&dead);
+    scripted_nameserver_stop(&u);
     ev_loop_destroy(loop);
 }
 
@@ -722,9 +573,9 @@ static void test_another_server_may_know_better(void **state)
     for (int all_fail = 0; all_fail < 2; all_fail++) {
         struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
         struct result r = {.loop = loop};
-        struct upstream a, b;
-        upstream_init(&a, loop, answer_servfail);
-        upstream_init(&b, loop, all_fail ? answer_servfail : answer);
+        struct scripted_nameserver a, b;
+        scripted_nameserver_start(&a, loop, answer_servfail);
+        scripted_nameserver_start(&b, loop, all_fail ? answer_servfail : answer);
         const struct addr servers[2] = {a.address, b.address};
         struct forwarder *f = forwarder_of(loop, servers, 2, PATIENCE_MS);
         assert_true(ask(f, &r));
@@ -735,8 +586,8 @@ static void test_another_server_may_know_better(void **state)
         assert_int_equal(b.seen, 1);
         assert_int_equal(forwarder_get_stats(f).dead, 0);
         forwarder_free(f);
-        upstream_fini(&a);
-        upstream_fini(&b);
+        scripted_nameserver_stop(&a);
+        scripted_nameserver_stop(&b);
         ev_loop_destroy(loop);
     }
 }
@@ -745,11 +596,11 @@ static void test_equal_questions_share_a_reply(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct result r[3] = {{.loop = loop}, {.loop = loop}, {.loop = loop}};
-    struct upstream u;
+    struct scripted_nameserver u;
     struct upstream_question other = a_test;
     (void)state;
     other.dnssec_ok = true;
-    upstream_init(&u, loop, answer);
+    scripted_nameserver_start(&u, loop, answer);
     struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
     assert_true(ask(f, &r[0]));
     assert_true(ask(f, &r[1]));
@@ -766,18 +617,18 @@ static void test_equal_questions_share_a_reply(void **state)
     run(&again);
     assert_int_equal(u.seen, 3);
     forwarder_free(f);
-    upstream_fini(&u);
+    scripted_nameserver_stop(&u);
     ev_loop_destroy(loop);
 }
 
 static void test_the_asker_chooses_the_first_server(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct upstream u[3];
+    struct scripted_nameserver u[3];
     struct addr servers[3];
     (void)state;
     for (int i = 0; i < 3; i++) {
-        upstream_init(&u[i], loop, answer);
+        scripted_nameserver_start(&u[i], loop, answer);
         servers[i] = u[i].address;
     }
     for (int rotate = 0; rotate < 2; rotate++) {
@@ -795,7 +646,7 @@ static void test_the_asker_chooses_the_first_server(void **state)
         forwarder_free(f);
     }
     for (int i = 0; i < 3; i++) {
-        upstream_fini(&u[i]);
+        scripted_nameserver_stop(&u[i]);
     }
     ev_loop_destroy(loop);
 }
@@ -803,11 +654,11 @@ static void test_the_asker_chooses_the_first_server(void **state)
 static void test_other_servers_from_now_on(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct upstream a, b;
+    struct scripted_nameserver a, b;
     struct result r = {.loop = loop}, later = {.loop = loop};
     (void)state;
-    upstream_init(&a, loop, answer);
-    upstream_init(&b, loop, answer);
+    scripted_nameserver_start(&a, loop, answer);
+    scripted_nameserver_start(&b, loop, answer);
     struct forwarder *f = forwarder_of(loop, &a.address, 1, PATIENCE_MS);
     assert_true(ask(f, &r));
     use(f, &b.address, 1, PATIENCE_MS);
@@ -822,8 +673,8 @@ static void test_other_servers_from_now_on(void **state)
     use(f, NULL, 0, PATIENCE_MS);
     assert_false(ask(f, &later));
     forwarder_free(f);
-    upstream_fini(&a);
-    upstream_fini(&b);
+    scripted_nameserver_stop(&a);
+    scripted_nameserver_stop(&b);
     ev_loop_destroy(loop);
 }
 
@@ -831,9 +682,9 @@ static void test_limits(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct result r = {.loop = loop};
-    struct upstream u;
+    struct scripted_nameserver u;
     (void)state;
-    upstream_init(&u, loop, NULL);
+    scripted_nameserver_start(&u, loop, NULL);
     struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
     struct upstream_question question = a_test;
     for (question.type = 100; question.type < 104; question.type++) {
@@ -845,7 +696,7 @@ static void test_limits(void **state)
     forwarder_free(f);
     assert_int_equal(r.calls, 0); /* ended without their callbacks */
     forwarder_free(NULL);
-    upstream_fini(&u);
+    scripted_nameserver_stop(&u);
     ev_loop_destroy(loop);
 }
 
@@ -854,10 +705,10 @@ static void test_the_last_socket(void **state)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct result r = {.loop = loop};
-    struct upstream silent, u;
+    struct scripted_nameserver silent, u;
     (void)state;
-    upstream_init(&silent, loop, NULL);
-    upstream_init(&u, loop, answer);
+    scripted_nameserver_start(&silent, loop, NULL);
+    scripted_nameserver_start(&u, loop, answer);
     const struct addr servers[2] = {silent.address, u.address};
     const struct forwarder_config config = {.loop = loop, .sockets_max = 1};
     struct forwarder *f = forwarder_new(&config);
@@ -866,8 +717,8 @@ static void test_the_last_socket(void **state)
     run(&r);
     assert_false(r.failed);
     forwarder_free(f);
-    upstream_fini(&silent);
-    upstream_fini(&u);
+    scripted_nameserver_stop(&silent);
+    scripted_nameserver_stop(&u);
     ev_loop_destroy(loop);
 }
 
