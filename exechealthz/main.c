@@ -8,6 +8,7 @@
 #include "common/flags.h"
 #include "common/http_server.h"
 #include "common/log.h"
+#include "common/service_manager.h"
 #include "common/version.h"
 #include "common/xalloc.h"
 #include "exechealthz/dns_probe.h"
@@ -80,19 +81,22 @@ static void free_probes(struct probes *probes)
 static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int events UNUSED)
 {
     log_info("stopping", LOG_STR("signal", strsignal(w->signum)));
+    service_manager_stopping(w->data);
     ev_break(loop, EVBREAK_ALL);
 }
 
 /* Until a signal, or /quit, says stop. */
-static void run(struct ev_loop *loop, struct probes *probes)
+static void run(struct ev_loop *loop, struct probes *probes, struct service_manager *manager)
 {
     ev_signal stop[2];
     ev_signal_init(&stop[0], on_stop_signal, SIGTERM);
     ev_signal_init(&stop[1], on_stop_signal, SIGINT);
     for (size_t i = 0; i < ARRAY_LEN(stop); i++) {
+        stop[i].data = manager;
         ev_signal_start(loop, &stop[i]);
     }
     start_probes(probes);
+    service_manager_ready(manager, "probing");
     ev_run(loop, 0);
     for (size_t i = 0; i < ARRAY_LEN(stop); i++) {
         ev_signal_stop(loop, &stop[i]);
@@ -134,6 +138,8 @@ static int serve(const struct options *o)
     if (!loop) {
         xalloc_out_of_memory(); /* of memory or descriptors, and none is in use yet */
     }
+    struct service_manager manager;
+    service_manager_init(&manager, loop);
     reaper_start(&probes.reaper, loop);
     add_commands(&probes, loop, o);
     add_dns(&probes, loop, o);
@@ -147,12 +153,13 @@ static int serve(const struct options *o)
         fprintf(stderr, "exechealthz: %s; --address and --port name others\n", err.msg);
     } else {
         log_start(o);
-        run(loop, &probes);
+        run(loop, &probes, &manager);
     }
     http_server_free(server);
     pages_free(pages);
     free_probes(&probes);
     reaper_stop(&probes.reaper);
+    service_manager_fini(&manager);
     ev_loop_destroy(loop);
     return r < 0 ? 1 : 0;
 }

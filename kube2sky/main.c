@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/outage.h"
 #include "common/record_json.h"
+#include "common/service_manager.h"
 #include "common/version.h"
 #include "common/xalloc.h"
 #include "kube2sky/dry_run.h"
@@ -49,6 +50,7 @@ struct app {
     struct status *status;   /* NULL in a dry run */
     struct dry_run *dry_run; /* NULL otherwise */
     int exit_status;
+    struct service_manager manager;
     ev_signal stop_signals[2];
     ev_signal hangup;
     ev_timer grace;
@@ -184,6 +186,7 @@ static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int revents UNUSE
         return;
     }
     log_info("stopping", LOG_STR("signal", strsignal(w->signum)));
+    service_manager_stopping(&app->manager);
     feed_stop(app->feed);
     reconciler_drain(app->reconciler, on_drained, app);
     ev_now_update(loop);
@@ -233,6 +236,7 @@ static void stop_all(struct app *app)
         ev_signal_stop(app->loop, &app->stop_signals[i]);
     }
     ev_signal_stop(app->loop, &app->hangup);
+    service_manager_fini(&app->manager);
     ev_loop_destroy(app->loop);
 }
 
@@ -246,6 +250,7 @@ static void run(struct app *app, const struct options *o)
     if (app->dry_run) {
         dry_run_start(app->dry_run, &app->sources);
     }
+    service_manager_ready(&app->manager, "following the cluster");
     ev_run(app->loop, 0);
     if (app->dry_run) {
         app->exit_status = dry_run_result(app->dry_run);
@@ -260,6 +265,7 @@ static int serve(const struct options *o)
     if (!app.loop) {
         xalloc_out_of_memory(); /* of memory or descriptors, and none is in use yet */
     }
+    service_manager_init(&app.manager, app.loop);
     watch_signals(&app);
     int r = open_clients(&app, o, &err);
     if (r == 0 && o->is_dry_run) {

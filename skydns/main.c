@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "common/outage.h"
 #include "common/record_json.h"
+#include "common/service_manager.h"
 #include "common/version.h"
 #include "common/xalloc.h"
 #include "skydns/answering.h"
@@ -46,6 +47,7 @@ struct program {
     ev_signal on_hup;
     bool is_settled; /* the configuration is in force */
     bool is_stopping;
+    struct service_manager manager;
     struct snapshot *snapshot;
     struct etcd *etcd;
     struct outage outage; /* etcd's */
@@ -75,6 +77,7 @@ static void on_ready(void *data)
     struct program *p = data;
     p->followed.away_line = "etcd away, answering from memory";
     log_ready(p);
+    service_manager_status(&p->manager, "ready for queries");
 }
 
 /* ---- Opening ---- */
@@ -207,6 +210,7 @@ static void on_signal(struct ev_loop *loop, ev_signal *watcher, int revents)
     (void)revents;
     p->is_stopping = true;
     log_info("stopping", LOG_STR("signal", watcher->signum == SIGINT ? "INT" : "TERM"));
+    service_manager_stopping(&p->manager);
     ev_break(loop, EVBREAK_ALL);
 }
 
@@ -276,6 +280,7 @@ static int run(struct program *p, struct err *err)
         }
         log_info("skydns started", LOG_STR("version", version_string),
                  LOG_INT("workers", p->options.workers), LOG_STR("machines", p->options.machines));
+        service_manager_ready(&p->manager, "answering, waiting for the records from etcd");
         watch_etcd(p);
         p->sync = store_sync_start(&config);
         unsigned worker_count;
@@ -318,6 +323,7 @@ static void close_all(struct program *p)
     answering_free(p->answering);
     live_config_free(p->live);
     snapshot_free(p->snapshot);
+    service_manager_fini(&p->manager);
     ev_loop_destroy(p->loop);
 }
 
@@ -362,6 +368,7 @@ int main(int argc, char **argv)
     p->start_s = clock_wall_s();
     p->loop = ev_default_loop(EVFLAG_AUTO);
     p->snapshot = snapshot_new();
+    service_manager_init(&p->manager, p->loop);
     watch_signals(p);
     log_ignored(&p->flags.ignored);
     r = settle_config(p, &err);
