@@ -127,6 +127,15 @@ static bool in_range(const struct flag *flag, int64_t value)
     return value >= flag->min && value <= max;
 }
 
+static bool parse_duration(const struct flag *flag, const char *text, int64_t *ret_ms)
+{
+    int64_t number_s;
+    if (flag->is_in_s && parse_int(text, &number_s)) {
+        return !__builtin_mul_overflow(number_s, 1000, ret_ms);
+    }
+    return flags_parse_duration_ms(text, ret_ms);
+}
+
 static const char *expected(const struct flag *flag, char *out, size_t size)
 {
     bool open = flag->min == 0 && flag->max == 0;
@@ -209,7 +218,7 @@ static int set_value(const struct flag *flag, const char *text, const char *sour
     case FLAG_INT:
     case FLAG_DURATION_MS:
         ok = (flag->kind == FLAG_INT ? parse_int(text, &number)
-                                     : flags_parse_duration_ms(text, &number)) &&
+                                     : parse_duration(flag, text, &number)) &&
              in_range(flag, number);
         if (ok) {
             *(int64_t *)flag->value = number;

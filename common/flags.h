@@ -41,6 +41,7 @@ struct flag {
     void *value;
     const char *env;     /* or NULL; an empty variable counts as unset, as in the old programs */
     int64_t min, max;    /* for FLAG_INT and FLAG_DURATION_MS; both 0 = 0..INT64_MAX */
+    bool is_in_s;        /* for FLAG_DURATION_MS: a number without a unit is seconds */
     const char *choices; /* for FLAG_CHOICE: "auto|slices|endpoints" */
     const char *help;    /* one line; NULL hides the flag from -help */
 };

@@ -9,8 +9,6 @@
 #include "common/cleanup.h"
 #include "skydns/listen_error.h"
 
-enum { BACKLOG = 1024 }; /* somaxconn cuts it */
-
 /* The first one that systemd passes, sd_listen_fds(3). */
 enum { FIRST_PASSED_FD = 3 };
 
@@ -45,7 +43,7 @@ int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *r
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
         set_v6_only(fd, address, v6_only) < 0 || bind(fd, &address->sa, address->len) < 0 ||
-        listen(fd, BACKLOG) < 0) {
+        listen(fd, LISTEN_BACKLOG) < 0) {
         return listen_error("tcp", address, -errno, err);
     }
     *ret_socket = (struct listen_socket){.fd = STEAL_FD(fd), .address = *address};

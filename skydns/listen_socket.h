@@ -10,7 +10,10 @@
 #include "common/attributes.h"
 #include "common/err.h"
 
-enum { LISTEN_SOCKETS_MAX = 16 }; /* of each kind: addresses of a host, IPv4 and IPv6 */
+enum {
+    LISTEN_SOCKETS_MAX = 16, /* of each kind: addresses of a host, IPv4 and IPv6 */
+    LISTEN_BACKLOG = 1024,   /* of connections that nobody has accepted; somaxconn cuts it */
+};
 
 struct listen_socket {
     int fd;

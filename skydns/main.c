@@ -47,6 +47,7 @@ struct program {
     ev_signal on_hup;
     bool is_settled; /* the configuration is in force */
     bool is_stopping;
+    ev_timer lameduck_end;
     struct service_manager manager;
     struct snapshot *snapshot;
     struct etcd *etcd;
@@ -204,14 +205,37 @@ static int settle_config(struct program *p, struct err *err)
 
 /* ---- Running ---- */
 
+static void on_lameduck_end(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)timer;
+    (void)revents;
+    ev_break(loop, EVBREAK_ALL);
+}
+
+/* Whoever sends queries by what /readiness says has time to see that it should not any more. */
+static void become_lame_duck(struct program *p)
+{
+    log_info("not ready any more, answering on", LOG_INT("lameduck_ms", p->flags.lameduck_ms));
+    service_manager_status(&p->manager, "stopping, answering on for a while");
+    p->status.is_lame_duck = true;
+    ev_timer_init(&p->lameduck_end, on_lameduck_end, (double)p->flags.lameduck_ms / 1000, 0.);
+    ev_timer_start(p->loop, &p->lameduck_end);
+}
+
 static void on_signal(struct ev_loop *loop, ev_signal *watcher, int revents)
 {
     struct program *p = watcher->data;
+    bool is_first = !p->is_stopping;
+    bool is_term = watcher->signum == SIGTERM;
     (void)revents;
     p->is_stopping = true;
-    log_info("stopping", LOG_STR("signal", watcher->signum == SIGINT ? "INT" : "TERM"));
+    log_info("stopping", LOG_STR("signal", is_term ? "TERM" : "INT"));
     service_manager_stopping(&p->manager);
-    ev_break(loop, EVBREAK_ALL);
+    if (is_first && is_term && p->sync && p->flags.lameduck_ms > 0) {
+        become_lame_duck(p);
+    } else {
+        ev_break(loop, EVBREAK_ALL);
+    }
 }
 
 static void on_hangup(struct ev_loop *loop, ev_signal *watcher, int revents)
@@ -302,7 +326,8 @@ static int run(struct program *p, struct err *err)
             ev_run(p->loop, 0);
         }
     }
-    /* A second signal ends the program at once. */
+    /* A further signal ends the program at once. */
+    ev_timer_stop(p->loop, &p->lameduck_end);
     ev_signal_stop(p->loop, &p->on_term);
     ev_signal_stop(p->loop, &p->on_int);
     answering_stop(p->answering);

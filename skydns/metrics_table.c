@@ -141,8 +141,8 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
         worker_sums_add(sources->workers[i], &transports[0].sums);
     }
     metrics_process(&page, sources->start_s);
-    metrics_gauge(&page, "ready", "1 once everything has been read from etcd, as in /readiness.",
-                  store_sync_is_ready(sources->sync));
+    metrics_gauge(&page, "ready", "1 while /readiness is 200: everything was read from etcd.",
+                  store_sync_is_ready(sources->sync) && !sources->is_lame_duck);
     etcd_metrics_write(&page, &etcd);
     write_store(&page, &store);
     write_queries(&page, transports);

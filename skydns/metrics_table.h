@@ -4,6 +4,7 @@
 #ifndef SKYDNS_METRICS_TABLE_H
 #define SKYDNS_METRICS_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,7 @@ struct metrics_sources {
     const char *skydns_prefix; /* of SkyDNS's own metrics; NULL: not wanted */
     const struct snapshot *snapshot;
     struct explainer *explainer; /* NULL without HTTP */
+    bool is_lame_duck;           /* told to end, and answering on for a while */
 };
 
 /* Appends the page. */

@@ -23,6 +23,9 @@ enum { NDOTS_MAX = DNAME_LABELS_MAX + 1 };
 /* Longer than a day is never: whoever gives more means something else. */
 enum { ETCD_TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
 
+/* Nobody gives a pod a longer time to end; whoever says more means milliseconds. */
+enum { LAMEDUCK_MAX_MS = 60 * 60 * 1000 };
+
 /* The flags as typed; what is text here is checked one by one afterwards. */
 struct raw {
     const char *machines, *address, *domain, *hostmaster, *local, *path_prefix, *nameservers,
@@ -109,6 +112,8 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"etcd-timeout", FLAG_DURATION_MS, &raw->etcd_timeout_ms, .min = 1,
          .max = ETCD_TIMEOUT_MAX_MS,
          .help = "etcd away for longer is logged as an error and shows in /readiness?strict"},
+        {"lameduck", FLAG_DURATION_MS, &o->lameduck_ms, .max = LAMEDUCK_MAX_MS, .is_in_s = true,
+         .help = "at SIGTERM go on answering for so many seconds, with /readiness 503"},
         {"dnssec", FLAG_STRING, &raw->dnssec, .help = "not supported yet, refused"},
         {"stubzones", FLAG_BOOL, &raw->stubzones, .help = "not supported yet, refused"},
         {"rcache", FLAG_IGNORED_STRING, &o->ignored,

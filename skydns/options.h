@@ -71,6 +71,7 @@ struct options {
     bool has_http;
     struct addr http_address;
     int64_t etcd_timeout_ms; /* etcd away for longer is an error; it is waited for all the same */
+    int64_t lameduck_ms;     /* SIGTERM: not ready any more, but answering for so long */
     const char *explain;     /* a name to ask a running skydns about; "" = none */
     const char *explain_type;
     bool verbose;

@@ -31,7 +31,11 @@ static void on_readiness(void *data, const struct http_request *request, struct 
 {
     const struct metrics_sources *sources = data;
     bool is_strict = http_request_arg(request, "strict") != NULL;
-    if (!store_sync_is_ready(sources->sync)) {
+    if (sources->is_lame_duck) {
+        reply->status = 503;
+        buf_append_str(&reply->body, "stopping: answering for a while yet, for those who have not "
+                                     "seen this\n");
+    } else if (!store_sync_is_ready(sources->sync)) {
         const char *why = outage_why(sources->outage);
         reply->status = 503;
         buf_printf(&reply->body, "the records have not been read from etcd yet%s%s\n",

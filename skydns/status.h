@@ -1,7 +1,8 @@
 /* What skydns says about itself over HTTP (-http-addr), for main() to serve:
  *
  *     /healthz           200: the loop turns
- *     /readiness         503 until everything has been read from etcd once, then 200 for good
+ *     /readiness         503 until everything has been read from etcd once, then 200 until it is
+ *                        told to end
  *     /readiness?strict  503 besides while etcd has been away for longer than -etcd-timeout, or
  *                        records are answered that it lost
  *     /metrics           metrics_table.h

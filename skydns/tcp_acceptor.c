@@ -16,6 +16,7 @@ struct listener {
     ev_io io;
     struct tcp_acceptor *owner;
     struct addr address;
+    bool is_shared;
 };
 
 struct tcp_acceptor {
@@ -76,15 +77,12 @@ static struct addr local_address(const struct listener *l, int fd)
     return local;
 }
 
-static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
+static void accept_some(const struct listener *l, unsigned limit)
 {
-    const struct listener *l = io->data;
     const struct tcp_acceptor_config *config = &l->owner->config;
-    (void)loop;
-    (void)revents;
-    for (unsigned i = 0; i < ACCEPTS_A_TURN; i++) {
+    for (unsigned i = 0; i < limit; i++) {
         struct addr client = {.len = sizeof(client.v6)};
-        int fd = accept4(io->fd, &client.sa, &client.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept4(l->io.fd, &client.sa, &client.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             int error = errno;
             if (is_out_of_resources(error) && !config->make_room(config->data)) {
@@ -100,6 +98,13 @@ static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
     }
 }
 
+static void on_accept(struct ev_loop *loop, ev_io *io, int revents)
+{
+    (void)loop;
+    (void)revents;
+    accept_some(io->data, ACCEPTS_A_TURN);
+}
+
 struct tcp_acceptor *tcp_acceptor_new(const struct tcp_acceptor_config *config)
 {
     struct tcp_acceptor *a = xcalloc(1, sizeof(*a));
@@ -109,6 +114,7 @@ struct tcp_acceptor *tcp_acceptor_new(const struct tcp_acceptor_config *config)
         struct listener *l = &a->listeners[i];
         l->owner = a;
         l->address = config->sockets[i].address;
+        l->is_shared = config->sockets[i].is_shared;
         ev_io_init(&l->io, on_accept, config->sockets[i].fd, EV_READ);
         l->io.data = l;
     }
@@ -117,6 +123,15 @@ struct tcp_acceptor *tcp_acceptor_new(const struct tcp_acceptor_config *config)
     a->pause.data = a;
     start_all(a);
     return a;
+}
+
+void tcp_acceptor_take_waiting(struct tcp_acceptor *acceptor)
+{
+    for (size_t i = 0; i < acceptor->count; i++) {
+        if (!acceptor->listeners[i].is_shared) {
+            accept_some(&acceptor->listeners[i], LISTEN_BACKLOG + 1);
+        }
+    }
 }
 
 void tcp_acceptor_free(struct tcp_acceptor *acceptor)

@@ -27,6 +27,10 @@ struct tcp_acceptor_config {
 
 struct tcp_acceptor *tcp_acceptor_new(const struct tcp_acceptor_config *config);
 
+/* Accepts what has been made to sockets that are ours alone, which a close would reset; others'
+ * wait for the next who has the socket. */
+void tcp_acceptor_take_waiting(struct tcp_acceptor *acceptor);
+
 /* Closes the sockets. Further connections are refused, or wait in a socket that others have, too.
  * NULL is fine. */
 void tcp_acceptor_free(struct tcp_acceptor *acceptor);

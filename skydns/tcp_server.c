@@ -311,6 +311,16 @@ static void on_io(struct ev_loop *loop, ev_io *io, int revents)
     }
 }
 
+/* The first turn of a connection during the drain. */
+static void drain(struct connection *c)
+{
+    if (go_on(c)) {
+        settle(c);
+    } else {
+        close_connection(c);
+    }
+}
+
 bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, const uint8_t *reply,
                       size_t len)
 {
@@ -347,8 +357,8 @@ static bool evict_one(struct tcp_server *s)
     return false;
 }
 
-static void add_connection(struct tcp_server *s, int fd, const struct addr *client,
-                           const struct addr *local)
+static struct connection *add_connection(struct tcp_server *s, int fd, const struct addr *client,
+                                         const struct addr *local)
 {
     struct connection *c = xcalloc(1, sizeof(*c));
     uint32_t slot = s->free_slots[s->config.connections_max - s->count - 1];
@@ -366,6 +376,7 @@ static void add_connection(struct tcp_server *s, int fd, const struct addr *clie
     TAILQ_INSERT_TAIL(&s->queue, c, idle);
     ev_io_start(s->config.loop, &c->io);
     start_idle_timer(s);
+    return c;
 }
 
 static bool on_full(void *data)
@@ -378,8 +389,11 @@ static void on_accepted(void *data, int fd, const struct addr *client, const str
     struct tcp_server *s = data;
     if (s->count == s->config.connections_max && !evict_one(s)) {
         (void)close(fd); /* every connection there is has work in hand */
-    } else {
-        add_connection(s, fd, client, local);
+        return;
+    }
+    struct connection *c = add_connection(s, fd, client, local);
+    if (s->draining) {
+        drain(c);
     }
 }
 
@@ -433,21 +447,17 @@ void tcp_server_free(struct tcp_server *server)
     free(server);
 }
 
+/* Connections that nobody has accepted yet come second: the idle ones have made room by then. */
 void tcp_server_drain(struct tcp_server *server)
 {
     server->draining = true;
-    stop_accepting(server);
     for (size_t i = 0; i < server->config.connections_max; i++) {
-        struct connection *c = server->slots[i];
-        if (!c) {
-            continue;
-        }
-        if (go_on(c)) {
-            settle(c);
-        } else {
-            close_connection(c);
+        if (server->slots[i]) {
+            drain(server->slots[i]);
         }
     }
+    tcp_acceptor_take_waiting(server->acceptor);
+    stop_accepting(server);
 }
 
 size_t tcp_server_connections(const struct tcp_server *server)

@@ -67,8 +67,8 @@ void tcp_server_free(struct tcp_server *server);
 bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, const uint8_t *reply,
                       size_t len);
 
-/* Takes no more connections, answers what has arrived on those there are, and closes each when all
- * its answers are sent. */
+/* Takes no more connections than have been made, answers what has arrived on them, and closes each
+ * when all its answers are sent. */
 void tcp_server_drain(struct tcp_server *server);
 
 size_t tcp_server_connections(const struct tcp_server *server);

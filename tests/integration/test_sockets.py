@@ -1,14 +1,13 @@
 """The addresses that skydns answers on: several, IPv4 and IPv6, and sockets that systemd passes."""
 
-import socket
 import threading
 
 import dns.message
 import dns.query
 import pytest
-from bed import BIN_DIR
 from programs import Program, reserve_port, wait_until
 from records import value
+from systemd_sockets import SystemdSockets
 
 NAME = "a.cluster.local"
 
@@ -74,30 +73,6 @@ def test_many_addresses_share_the_workers(bed):
     skydns.wait_line(rf"ready for queries on .* for udp://127\.0\.0\.16:{port}")
     for host in hosts:
         assert answers(host, port) == ["10.0.0.1"]
-
-
-class SystemdSockets:
-    """A UDP and a TCP socket held here, as by a .socket unit, for as many starts as are wanted."""
-
-    def __init__(self, bed):
-        self.port = reserve_port()
-        self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.udp.bind(("127.0.0.1", self.port))
-        self.tcp = socket.create_server(("127.0.0.1", self.port))
-        flags = [f"-machines={bed.etcd_urls[0]}", "-domain=cluster.local.", "-no-rec", "-workers=2"]
-        script = f'exec 3<&{self.udp.fileno()} 4<&{self.tcp.fileno()}; LISTEN_PID=$$ LISTEN_FDS=2 exec "$@"'
-        argv = ["bash", "-c", script, "bash", str(BIN_DIR / "skydns"), "-systemd", *flags]
-        self.skydns = Program("skydns", argv, pass_fds=(self.udp.fileno(), self.tcp.fileno()))
-        bed.programs.append(self.skydns)
-
-    def start(self) -> None:
-        since = len(self.skydns.lines)
-        self.skydns.start()
-        self.skydns.wait_line(rf"ready for queries on .* for udp://127\.0\.0\.1:{self.port}", since)
-
-    def close(self) -> None:
-        self.udp.close()
-        self.tcp.close()
 
 
 def test_systemd_passes_the_sockets(bed):

@@ -16,7 +16,7 @@ struct values {
     bool verbose, rotate;
     const char *domain;
     struct flag_strings cmds;
-    int64_t ttl_s, offset, any, period_ms, wait_ms;
+    int64_t ttl_s, offset, any, period_ms, wait_ms, leave_ms;
     int source;
     struct flag_strings ignored;
 };
@@ -37,6 +37,7 @@ static int parse(const char *const *args, struct values *v, bool underscores, st
         {"any", FLAG_INT, &v->any, .help = "n"},
         {"period", FLAG_DURATION_MS, &v->period_ms, .min = 10, .max = 60000, .help = "t"},
         {"wait", FLAG_DURATION_MS, &v->wait_ms, .help = "t"},
+        {"leave", FLAG_DURATION_MS, &v->leave_ms, .max = 60000, .is_in_s = true, .help = "t"},
         {"source", FLAG_CHOICE, &v->source, .choices = "auto|slices|endpoints", .help = "kind"},
         {"etcd3", FLAG_IGNORED_BOOL, .help = "accepted"},
         {"v", FLAG_IGNORED_STRING, .help = NULL},
@@ -190,6 +191,11 @@ static void test_refused(void **state)
         {{"-period=9ms"},
          "flag -period: `9ms`: expected a duration like 10s, from 10ms to 60000ms"},
         {{"-wait=2"}, "flag -wait: `2`: expected a duration like 10s or 1m30s"},
+        {{"-leave=61"}, "flag -leave: `61`: expected a duration like 10s, from 0ms to 60000ms"},
+        {{"-leave=-1"}, "flag -leave: `-1`: expected a duration like 10s, from 0ms to 60000ms"},
+        {{"-leave=1.5"}, "flag -leave: `1.5`: expected a duration like 10s, from 0ms to 60000ms"},
+        {{"-leave=9223372036854775807"},
+         "flag -leave: `9223372036854775807`: expected a duration like 10s, from 0ms to 60000ms"},
         {{"-v"}, "flag -v: value missing: expected a value"},
         {{"-source"}, "flag -source: value missing: expected auto|slices|endpoints"},
         {{"-source=slice"}, "flag -source: `slice`: expected auto|slices|endpoints"},
@@ -206,6 +212,25 @@ static void test_refused(void **state)
         }
         assert_int_equal(v.ttl_s, 30);
         assert_int_equal(v.period_ms, 2000);
+    }
+}
+
+static void test_durations_in_seconds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arg;
+        int64_t want_ms;
+    } cases[] = {
+        {"-leave=0", 0},         {"-leave=5", 5000},   {"-leave=60", 60000},
+        {"-leave=1500ms", 1500}, {"-leave=0.5s", 500}, {"-leave=1m", 60000},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *const args[] = {cases[i].arg, NULL};
+        struct values v = defaults();
+        v.leave_ms = -1;
+        assert_int_equal(parse(args, &v, false, NULL), 0);
+        assert_int_equal(v.leave_ms, cases[i].want_ms);
     }
 }
 
@@ -383,6 +408,7 @@ int main(void)
         cmocka_unit_test_teardown(test_environment, teardown),
         cmocka_unit_test_teardown(test_repeated_too_often, teardown),
         cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_durations_in_seconds),
         cmocka_unit_test(test_help_text),
     };
     return cmocka_run_group_tests_name("flags", tests, NULL, NULL);

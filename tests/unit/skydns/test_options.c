@@ -16,7 +16,7 @@
 #include "skydns/options.h"
 #include "skydns/resolv_conf.h"
 
-enum { ARGS_MAX = 7 };
+enum { ARGS_MAX = 8 };
 
 static const char *const variables[] = {"ETCD_MACHINES",      "SKYDNS_ADDR",   "SKYDNS_DOMAIN",
                                         "SKYDNS_PATH_PREFIX", "SKYDNS_NDOTS",  "SKYDNS_NAMESERVERS",
@@ -76,6 +76,7 @@ static void test_defaults(void **state)
     assert_int_equal(o.rtimeout_ms, 2000);
     assert_int_equal(o.etcd_timeout_ms, 10000);
     assert_int_equal(o.stale_max_ms, 300000);
+    assert_int_equal(o.lameduck_ms, 0);
     assert_int_equal(o.max_udp_size, 1232);
     assert_in_range(o.workers, 1, OPTIONS_WORKERS_DEFAULT);
 }
@@ -155,11 +156,13 @@ static void test_other_values(void **state)
                                   "-max-udp-size=512",
                                   "-http-addr=127.0.0.1:8080",
                                   "-local=A.Skydns.Local",
-                                  "-etcd-timeout=3s"};
+                                  "-etcd-timeout=3s",
+                                  "-lameduck=5"};
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_name(&o.hostmaster, "dns.ops.example.");
     assert_int_equal(o.rtimeout_ms, 250);
     assert_int_equal(o.etcd_timeout_ms, 3000);
+    assert_int_equal(o.lameduck_ms, 5000);
     assert_int_equal(o.workers, 3);
     assert_name(&o.local, "a.skydns.local.");
     assert_int_equal(o.max_udp_size, 512);
@@ -205,6 +208,8 @@ static void test_refused(void **state)
         {"-workers=0", {"-workers", "1"}},
         {"-rtimeout=2", {"-rtimeout", "duration"}},
         {"-etcd-timeout=0s", {"-etcd-timeout", "1"}},
+        {"-lameduck=5000", {"-lameduck", "to 3600000ms"}},
+        {"-lameduck=-1s", {"-lameduck", "`-1s`"}},
         {"-http-addr=:8080", {"-http-addr", "`:8080`"}},
         {"-tls-pem=/a", {"-tls-pem", "expected -tls-key with it"}},
         {"-tls-key=/a", {"-tls-key", "expected -tls-pem with it"}},

@@ -504,6 +504,37 @@ static void test_drain_answers_all_that_has_arrived(void **state)
     teardown(f);
 }
 
+/* Connections that the kernel has made, which nobody has accepted, have their answers; idle ones do
+ * not keep them out. */
+static void test_drain_answers_who_waits_to_be_accepted(void **state)
+{
+    enum { WAITING = 100, PLACES = 4 };
+    struct fixture *f = setup(PLACES, IDLE_MS);
+    int idle[PLACES], waiting[WAITING];
+    (void)state;
+    for (size_t i = 0; i < PLACES; i++) {
+        idle[i] = connect_client(f);
+    }
+    wait_for_connections(f, PLACES);
+    for (size_t i = 0; i < WAITING; i++) {
+        waiting[i] = connect_client(f);
+        send_all(waiting[i], "\0\2e1", 4);
+    }
+    tcp_server_drain(f->server);
+    for (size_t i = 0; i < PLACES; i++) {
+        assert_closed(f, idle[i]);
+    }
+    size_t answered = 0;
+    for (size_t i = 0; i < WAITING; i++) {
+        uint8_t frame[4];
+        answered += receive(f, waiting[i], frame, sizeof(frame)) && memcmp(frame, "\0\2e1", 4) == 0;
+        close(waiting[i]);
+    }
+    assert_int_equal(answered, WAITING);
+    wait_for_connections(f, 0);
+    teardown(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -522,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_an_idle_client_with_unread_answers_is_closed),
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_drain_answers_all_that_has_arrived),
+        cmocka_unit_test(test_drain_answers_who_waits_to_be_accepted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
