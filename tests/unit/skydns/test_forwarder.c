@@ -37,6 +37,16 @@ struct result {
     size_t len;
 };
 
+/* Set up anew for each test: a loop, what nameservers it starts, a forwarder that knows them. */
+struct bed {
+    struct ev_loop *loop;
+    struct scripted_nameserver ns[3];
+    size_t ns_count;
+    struct addr servers[3]; /* where the forwarder is to look for them */
+    size_t server_count;
+    struct forwarder *forwarder;
+};
+
 static void answer(struct scripted_nameserver *u)
 {
     u->message[2] |= 0x80;
@@ -188,6 +198,56 @@ static void run(struct result *r)
     assert_int_equal(r->calls, 1);
 }
 
+static void open_bed(struct bed *bed)
+{
+    *bed = (struct bed){.loop = ev_loop_new(EVFLAG_AUTO)};
+}
+
+static void close_bed(struct bed *bed)
+{
+    forwarder_free(bed->forwarder);
+    for (size_t i = 0; i < bed->ns_count; i++) {
+        scripted_nameserver_stop(&bed->ns[i]);
+    }
+    ev_loop_destroy(bed->loop);
+}
+
+static int set_up(void **state)
+{
+    struct bed *bed = xcalloc(1, sizeof(*bed));
+    open_bed(bed);
+    *state = bed;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    close_bed(*state);
+    free(*state);
+    return 0;
+}
+
+/* For the next round of the same test. */
+static void renew(struct bed *bed)
+{
+    close_bed(bed);
+    open_bed(bed);
+}
+
+static struct scripted_nameserver *add_server(struct bed *bed,
+                                              void (*script)(struct scripted_nameserver *))
+{
+    struct scripted_nameserver *ns = &bed->ns[bed->ns_count++];
+    scripted_nameserver_start(ns, bed->loop, script);
+    bed->servers[bed->server_count++] = ns->address;
+    return ns;
+}
+
+static void add_nobody(struct bed *bed)
+{
+    bed->servers[bed->server_count++] = scripted_nameserver_nowhere();
+}
+
 static void use(struct forwarder *f, const struct addr *servers, size_t count, uint32_t timeout_ms)
 {
     const struct forwarder_servers all = {
@@ -195,13 +255,19 @@ static void use(struct forwarder *f, const struct addr *servers, size_t count, u
     forwarder_set_servers(f, &all);
 }
 
-static struct forwarder *forwarder_of(struct ev_loop *loop, const struct addr *servers,
-                                      size_t count, uint32_t timeout_ms)
+static struct forwarder *start_with(struct bed *bed, const struct forwarder_config *config,
+                                    uint32_t timeout_ms)
 {
-    const struct forwarder_config config = {.loop = loop, .sockets_max = 4};
-    struct forwarder *f = forwarder_new(&config);
-    use(f, servers, count, timeout_ms);
-    return f;
+    bed->forwarder = forwarder_new(config);
+    use(bed->forwarder, bed->servers, bed->server_count, timeout_ms);
+    return bed->forwarder;
+}
+
+/* A forwarder that asks the bed's nameservers. */
+static struct forwarder *start(struct bed *bed, uint32_t timeout_ms)
+{
+    return start_with(bed, &(struct forwarder_config){.loop = bed->loop, .sockets_max = 4},
+                      timeout_ms);
 }
 
 static bool ask(struct forwarder *f, struct result *r)
@@ -209,29 +275,34 @@ static bool ask(struct forwarder *f, struct result *r)
     return forwarder_ask(f, &a_test, 0, on_result, r);
 }
 
+/* A question that has a reply. */
+static struct result asked(struct bed *bed)
+{
+    struct result r = {.loop = bed->loop};
+    assert_true(ask(bed->forwarder, &r));
+    run(&r);
+    assert_false(r.failed);
+    return r;
+}
+
 static void test_a_reply_is_passed_on(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r = {.loop = loop};
-    struct scripted_nameserver u;
-    (void)state;
-    scripted_nameserver_start(&u, loop, answer);
-    struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
+    struct bed *bed = *state;
+    struct result r = {.loop = bed->loop};
+    struct scripted_nameserver *u = add_server(bed, answer);
+    struct forwarder *f = start(bed, PATIENCE_MS);
     assert_true(ask(f, &r));
     assert_int_equal(r.calls, 0);
     assert_int_equal(forwarder_get_stats(f).questions, 1);
     run(&r);
     assert_false(r.failed);
-    assert_int_equal(u.seen, 1);
-    assert_int_equal(u.len, QUERY_LEN);
-    assert_int_equal(u.message[2], 0x81);
-    assert_memory_equal(u.message + 4, query + 2, sizeof(query) - 2);
-    assert_int_equal(r.len, u.len);
-    assert_memory_equal(r.reply, u.message, u.len);
+    assert_int_equal(u->seen, 1);
+    assert_int_equal(u->len, QUERY_LEN);
+    assert_int_equal(u->message[2], 0x81);
+    assert_memory_equal(u->message + 4, query + 2, sizeof(query) - 2);
+    assert_int_equal(r.len, u->len);
+    assert_memory_equal(r.reply, u->message, u->len);
     assert_int_equal(forwarder_get_stats(f).questions, 0);
-    forwarder_free(f);
-    scripted_nameserver_stop(&u);
-    ev_loop_destroy(loop);
 }
 
 /* What TCP says to a question whose reply over UDP was truncated: the whole reply, or nothing of
@@ -240,197 +311,127 @@ static void test_a_truncated_reply_is_asked_for_over_tcp(void **state)
 {
     static void (*const scripts[])(struct scripted_nameserver *) = {
         answer_over_tcp, scripted_nameserver_close_connection, answer_anything_over_tcp};
-    (void)state;
+    struct bed *bed = *state;
     for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
-        struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-        struct result r = {.loop = loop};
-        struct scripted_nameserver u;
-        scripted_nameserver_start(&u, loop, answer_truncated);
-        u.tcp_script = scripts[i];
-        struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
-        assert_true(ask(f, &r));
-        run(&r);
-        assert_false(r.failed);
-        assert_int_equal(u.connections, 1);
+        struct scripted_nameserver *u = add_server(bed, answer_truncated);
+        u->tcp_script = scripts[i];
+        struct forwarder *f = start(bed, PATIENCE_MS);
+        struct result r = asked(bed);
+        assert_int_equal(u->connections, 1);
         assert_int_equal(r.len, QUERY_LEN);
         assert_int_equal(r.reply[2], i == 0 ? 0x81 : 0x83);
         assert_int_equal(forwarder_get_stats(f).tcp_retries, 1);
-        forwarder_free(f);
-        scripted_nameserver_stop(&u);
-        ev_loop_destroy(loop);
+        renew(bed);
     }
 }
 
 /* Nobody there at all over TCP, or somebody who says nothing until the time is over. */
 static void test_a_truncated_reply_is_better_than_none(void **state)
 {
-    (void)state;
+    struct bed *bed = *state;
     for (int silent = 0; silent < 2; silent++) {
-        struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-        struct result r = {.loop = loop};
-        struct scripted_nameserver u;
-        scripted_nameserver_start(&u, loop, answer_truncated);
+        struct scripted_nameserver *u = add_server(bed, answer_truncated);
         if (!silent) {
-            scripted_nameserver_stop_listening(&u);
+            scripted_nameserver_stop_listening(u);
         }
-        struct forwarder *f = forwarder_of(loop, &u.address, 1, silent ? 100 : PATIENCE_MS);
-        assert_true(ask(f, &r));
-        run(&r);
-        assert_false(r.failed);
+        (void)start(bed, silent ? 100 : PATIENCE_MS);
+        struct result r = asked(bed);
         assert_int_equal(r.reply[2], 0x83);
-        forwarder_free(f);
-        scripted_nameserver_stop(&u);
-        ev_loop_destroy(loop);
+        renew(bed);
     }
 }
 
 static void test_what_is_no_reply_is_passed_over(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r = {.loop = loop};
-    struct scripted_nameserver u;
-    (void)state;
-    scripted_nameserver_start(&u, loop, answer_wrongly_first);
-    struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
-    assert_true(ask(f, &r));
-    run(&r);
-    assert_false(r.failed);
+    struct bed *bed = *state;
+    struct scripted_nameserver *u = add_server(bed, answer_wrongly_first);
+    (void)start(bed, PATIENCE_MS);
+    struct result r = asked(bed);
     assert_int_equal(r.reply[3], 0x85);
-    assert_int_equal(u.seen, 1);
-    forwarder_free(f);
-    scripted_nameserver_stop(&u);
-    ev_loop_destroy(loop);
+    assert_int_equal(u->seen, 1);
 }
 
 static void test_capitals_must_come_back(void **state)
 {
     enum { ROUNDS = 32 }; /* five letters stay small all the time once in 2^160 */
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct scripted_nameserver u;
+    struct bed *bed = *state;
     unsigned mixed = 0;
-    (void)state;
-    scripted_nameserver_start(&u, loop, answer_in_lower_case_first);
-    const struct forwarder_config config = {.loop = loop, .sockets_max = 1, .random_case = true};
-    struct forwarder *f = forwarder_new(&config);
-    use(f, &u.address, 1, PATIENCE_MS);
+    (void)add_server(bed, answer_in_lower_case_first);
+    const struct forwarder_config config = {
+        .loop = bed->loop, .sockets_max = 1, .random_case = true};
+    (void)start_with(bed, &config, PATIENCE_MS);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        struct result r = {.loop = loop};
-        assert_true(ask(f, &r));
-        run(&r);
+        struct result r = asked(bed);
         mixed += r.reply[3] == 0x85;
         assert_int_equal(r.reply[HEADER_LEN], 1); /* lengths of labels are no letters */
         assert_int_equal(r.reply[HEADER_LEN + 2], 4);
     }
     assert_true(mixed > 0);
-    forwarder_free(f);
-    scripted_nameserver_stop(&u);
-    ev_loop_destroy(loop);
 }
 
 /* Each query goes out with another id, from another port. */
 static void test_a_server_without_edns(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct scripted_nameserver u;
-    (void)state;
-    scripted_nameserver_start(&u, loop, answer_only_without_edns);
-    struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
+    struct bed *bed = *state;
+    struct scripted_nameserver *u = add_server(bed, answer_only_without_edns);
+    (void)start(bed, PATIENCE_MS);
     for (unsigned i = 1; i <= 2; i++) {
-        struct result r = {.loop = loop};
-        assert_true(ask(f, &r));
-        run(&r);
-        assert_false(r.failed);
+        struct result r = asked(bed);
         assert_int_equal(r.reply[3], 0x80);
-        assert_int_equal(u.seen, 2 * i);
+        assert_int_equal(u->seen, 2 * i);
     }
-    forwarder_free(f);
-    scripted_nameserver_stop(&u);
-    ev_loop_destroy(loop);
 }
 
 /* It is asked once more, not for ever. */
 static void test_a_server_that_understands_nothing(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r = {.loop = loop};
-    struct scripted_nameserver u;
-    (void)state;
-    scripted_nameserver_start(&u, loop, answer_formerr);
-    struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
-    assert_true(ask(f, &r));
-    run(&r);
-    assert_false(r.failed);
+    struct bed *bed = *state;
+    struct scripted_nameserver *u = add_server(bed, answer_formerr);
+    (void)start(bed, PATIENCE_MS);
+    struct result r = asked(bed);
     assert_int_equal(r.reply[3], 0x81);
-    assert_int_equal(u.seen, 2);
-    forwarder_free(f);
-    scripted_nameserver_stop(&u);
-    ev_loop_destroy(loop);
+    assert_int_equal(u->seen, 2);
 }
 
 static void test_ids_and_ports_are_fresh(void **state)
 {
     enum { ROUNDS = 8 };
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct scripted_nameserver u;
+    struct bed *bed = *state;
     bool ids_differ = false, ports_differ = false;
     uint8_t id[2] = {0};
     uint16_t port = 0;
-    (void)state;
-    scripted_nameserver_start(&u, loop, answer);
-    struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
+    struct scripted_nameserver *u = add_server(bed, answer);
+    (void)start(bed, PATIENCE_MS);
     for (unsigned i = 0; i < ROUNDS; i++) {
-        struct result r = {.loop = loop};
-        assert_true(ask(f, &r));
-        run(&r);
-        ids_differ = ids_differ || (i && memcmp(id, u.message, 2) != 0);
-        ports_differ = ports_differ || (i && port != addr_port(&u.client));
-        memcpy(id, u.message, 2);
-        port = addr_port(&u.client);
+        (void)asked(bed);
+        ids_differ = ids_differ || (i && memcmp(id, u->message, 2) != 0);
+        ports_differ = ports_differ || (i && port != addr_port(&u->client));
+        memcpy(id, u->message, 2);
+        port = addr_port(&u->client);
     }
     assert_true(ids_differ && ports_differ);
-    forwarder_free(f);
-    scripted_nameserver_stop(&u);
-    ev_loop_destroy(loop);
 }
 
 /* The first port has nobody: its refusal moves on to the next server without waiting. */
 static void test_a_refusing_server_is_left_at_once(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r = {.loop = loop};
-    struct scripted_nameserver u;
-    (void)state;
-    scripted_nameserver_start(&u, loop, answer);
-    const struct addr servers[2] = {scripted_nameserver_nowhere(), u.address};
-    struct forwarder *f = forwarder_of(loop, servers, 2, PATIENCE_MS * 2);
-    assert_true(ask(f, &r));
-    run(&r);
-    assert_false(r.failed);
-    assert_int_equal(u.seen, 1);
-    forwarder_free(f);
-    scripted_nameserver_stop(&u);
-    ev_loop_destroy(loop);
+    struct bed *bed = *state;
+    add_nobody(bed);
+    struct scripted_nameserver *u = add_server(bed, answer);
+    (void)start(bed, PATIENCE_MS * 2);
+    (void)asked(bed);
+    assert_int_equal(u->seen, 1);
 }
 
 static void test_a_silent_server_is_left_in_time(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r = {.loop = loop};
-    struct scripted_nameserver silent, u;
-    (void)state;
-    scripted_nameserver_start(&silent, loop, NULL);
-    scripted_nameserver_start(&u, loop, answer);
-    const struct addr servers[2] = {silent.address, u.address};
-    struct forwarder *f = forwarder_of(loop, servers, 2, 500);
-    assert_true(ask(f, &r));
-    run(&r);
-    assert_false(r.failed);
-    assert_int_equal(silent.seen, 1);
-    assert_int_equal(u.seen, 1);
-    forwarder_free(f);
-    scripted_nameserver_stop(&silent);
-    scripted_nameserver_stop(&u);
-    ev_loop_destroy(loop);
+    struct bed *bed = *state;
+    struct scripted_nameserver *silent = add_server(bed, NULL);
+    struct scripted_nameserver *u = add_server(bed, answer);
+    (void)start(bed, 500);
+    (void)asked(bed);
+    assert_int_equal(silent->seen, 1);
+    assert_int_equal(u->seen, 1);
 }
 
 static struct scripted_nameserver *slow_one;
@@ -444,83 +445,62 @@ static void answer_for_the_slow_one(struct scripted_nameserver *u)
 
 static void test_a_slow_server_is_heard(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r = {.loop = loop};
-    struct scripted_nameserver slow, silent;
-    (void)state;
-    scripted_nameserver_start(&slow, loop, NULL);
-    scripted_nameserver_start(&silent, loop, answer_for_the_slow_one);
-    slow_one = &slow;
-    const struct addr servers[2] = {slow.address, silent.address};
-    struct forwarder *f = forwarder_of(loop, servers, 2, 1000);
-    assert_true(ask(f, &r));
-    run(&r);
-    assert_false(r.failed);
-    assert_int_equal(slow.seen, 1);
-    assert_memory_equal(r.reply, slow.message, 2);
-    forwarder_free(f);
-    scripted_nameserver_stop(&slow);
-    scripted_nameserver_stop(&silent);
-    ev_loop_destroy(loop);
+    struct bed *bed = *state;
+    struct scripted_nameserver *slow = add_server(bed, NULL);
+    (void)add_server(bed, answer_for_the_slow_one);
+    slow_one = slow;
+    (void)start(bed, 1000);
+    struct result r = asked(bed);
+    assert_int_equal(slow->seen, 1);
+    assert_memory_equal(r.reply, slow->message, 2);
 }
 
 /* Every server once, the first one again, then the failure. */
 static void test_all_silent(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r = {.loop = loop};
-    struct scripted_nameserver a, b;
-    (void)state;
-    scripted_nameserver_start(&a, loop, NULL);
-    scripted_nameserver_start(&b, loop, NULL);
-    const struct addr servers[2] = {a.address, b.address};
-    struct forwarder *f = forwarder_of(loop, servers, 2, 30);
+    struct bed *bed = *state;
+    struct result r = {.loop = bed->loop};
+    struct scripted_nameserver *a = add_server(bed, NULL);
+    struct scripted_nameserver *b = add_server(bed, NULL);
+    struct forwarder *f = start(bed, 30);
     assert_true(ask(f, &r));
     run(&r);
     assert_true(r.failed);
     for (int i = 0; i < 3; i++) {
-        ev_run(loop, EVRUN_NOWAIT); /* whatever was sent and not yet read */
+        ev_run(bed->loop, EVRUN_NOWAIT); /* whatever was sent and not yet read */
     }
-    assert_int_equal(a.seen, 2);
-    assert_int_equal(b.seen, 1);
+    assert_int_equal(a->seen, 2);
+    assert_int_equal(b->seen, 1);
     assert_int_equal(forwarder_get_stats(f).questions, 0);
-    forwarder_free(f);
-    scripted_nameserver_stop(&a);
-    scripted_nameserver_stop(&b);
-    ev_loop_destroy(loop);
 }
 
 static void test_all_refusing(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct addr server = scripted_nameserver_nowhere();
-    (void)state;
-    struct forwarder *f = forwarder_of(loop, &server, 1, PATIENCE_MS * 2);
+    struct bed *bed = *state;
+    add_nobody(bed);
+    struct forwarder *f = start(bed, PATIENCE_MS * 2);
     for (int i = 0; i < 2; i++) {
-        struct result r = {.loop = loop};
+        struct result r = {.loop = bed->loop};
         assert_true(ask(f, &r));
         assert_int_equal(r.calls, 0); /* never from inside */
         run(&r);
         assert_true(r.failed);
     }
-    forwarder_free(f);
-    ev_loop_destroy(loop);
 }
 
 /* Names that its server is silent about, asked again and again, do not fill the log. */
 static void test_a_server_that_comes_and_goes(void **state)
 {
     enum { TURNS = 40, TOLD_MAX = 20 }; /* ten a minute, and a minute may end meanwhile */
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct bed *bed = *state;
     struct log_capture *log = xcalloc(1, sizeof(*log));
-    struct addr server = scripted_nameserver_nowhere();
-    (void)state;
-    struct forwarder *f = forwarder_of(loop, &server, 1, PATIENCE_MS * 2);
+    add_nobody(bed);
+    struct forwarder *f = start(bed, PATIENCE_MS * 2);
     log_capture_begin(log);
     for (int i = 0; i < TURNS; i++) {
-        struct result r = {.loop = loop};
+        struct result r = {.loop = bed->loop};
         use(f, NULL, 0, PATIENCE_MS); /* forgotten */
-        use(f, &server, 1, PATIENCE_MS);
+        use(f, bed->servers, 1, PATIENCE_MS);
         assert_true(ask(f, &r));
         run(&r);
         assert_int_equal(forwarder_get_stats(f).dead, 1);
@@ -528,80 +508,55 @@ static void test_a_server_that_comes_and_goes(void **state)
     const char *text = log_capture_end(log);
     assert_true(log_occurrences(text, "leaving it") <= TOLD_MAX);
     free(log);
-    forwarder_free(f);
-    ev_loop_destroy(loop);
 }
 
 /* Left after two failures; back when a probe was answered. */
 static void test_a_dead_server_is_left_until_it_answers(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct scripted_nameserver dead, u;
-    (void)state;
-    scripted_nameserver_start(&dead, loop, NULL);
-    scripted_nameserver_start(&u, loop, answer);
-    const struct addr servers[2] = {dead.address, u.address};
-    struct forwarder *f = forwarder_of(loop, servers, 2, 300);
+    struct bed *bed = *state;
+    struct scripted_nameserver *dead = add_server(bed, NULL);
+    struct scripted_nameserver *u = add_server(bed, answer);
+    struct forwarder *f = start(bed, 300);
     for (unsigned i = 0; i < 4; i++) {
-        struct result r = {.loop = loop};
-        assert_true(ask(f, &r));
-        run(&r);
-        assert_false(r.failed);
+        (void)asked(bed);
     }
-    assert_int_equal(dead.seen, 2);
-    assert_int_equal(u.seen, 4);
+    assert_int_equal(dead->seen, 2);
+    assert_int_equal(u->seen, 4);
     assert_int_equal(forwarder_get_stats(f).dead, 1);
 
-    dead.script = answer;
+    dead->script = answer;
     while (forwarder_get_stats(f).dead > 0) { /* a probe comes within half a second */
-        ev_run(loop, EVRUN_ONCE);
+        ev_run(bed->loop, EVRUN_ONCE);
     }
-    struct result r = {.loop = loop};
-    assert_true(ask(f, &r));
-    run(&r);
-    assert_memory_equal(r.reply, dead.message, 2);
-    assert_int_equal(u.seen, 4);
-    forwarder_free(f);
-    scripted_nameserver_stop(&dead);
-    scripted_nameserver_stop(&u);
-    ev_loop_destroy(loop);
+    struct result r = asked(bed);
+    assert_memory_equal(r.reply, dead->message, 2);
+    assert_int_equal(u->seen, 4);
 }
 
 static void test_another_server_may_know_better(void **state)
 {
-    (void)state;
+    struct bed *bed = *state;
     for (int all_fail = 0; all_fail < 2; all_fail++) {
-        struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-        struct result r = {.loop = loop};
-        struct scripted_nameserver a, b;
-        scripted_nameserver_start(&a, loop, answer_servfail);
-        scripted_nameserver_start(&b, loop, all_fail ? answer_servfail : answer);
-        const struct addr servers[2] = {a.address, b.address};
-        struct forwarder *f = forwarder_of(loop, servers, 2, PATIENCE_MS);
-        assert_true(ask(f, &r));
-        run(&r);
-        assert_false(r.failed);
+        struct scripted_nameserver *a = add_server(bed, answer_servfail);
+        struct scripted_nameserver *b = add_server(bed, all_fail ? answer_servfail : answer);
+        struct forwarder *f = start(bed, PATIENCE_MS);
+        struct result r = asked(bed);
         assert_int_equal(r.reply[3], all_fail ? 0x82 : 0x80);
-        assert_int_equal(a.seen, 1);
-        assert_int_equal(b.seen, 1);
+        assert_int_equal(a->seen, 1);
+        assert_int_equal(b->seen, 1);
         assert_int_equal(forwarder_get_stats(f).dead, 0);
-        forwarder_free(f);
-        scripted_nameserver_stop(&a);
-        scripted_nameserver_stop(&b);
-        ev_loop_destroy(loop);
+        renew(bed);
     }
 }
 
 static void test_equal_questions_share_a_reply(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r[3] = {{.loop = loop}, {.loop = loop}, {.loop = loop}};
-    struct scripted_nameserver u;
+    struct bed *bed = *state;
+    struct result r[3] = {{.loop = bed->loop}, {.loop = bed->loop}, {.loop = bed->loop}};
     struct upstream_question other = a_test;
-    (void)state;
     other.dnssec_ok = true;
-    scripted_nameserver_start(&u, loop, answer);
-    struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
+    struct scripted_nameserver *u = add_server(bed, answer);
+    struct forwarder *f = start(bed, PATIENCE_MS);
     assert_true(ask(f, &r[0]));
     assert_true(ask(f, &r[1]));
     assert_true(forwarder_ask(f, &other, 0, on_result, &r[2]));
@@ -609,83 +564,65 @@ static void test_equal_questions_share_a_reply(void **state)
         run(&r[i]);
         assert_false(r[i].failed);
     }
-    assert_int_equal(u.seen, 2);
+    assert_int_equal(u->seen, 2);
     assert_int_equal(forwarder_get_stats(f).shared, 1);
     assert_memory_equal(r[0].reply, r[1].reply, 2);
-    struct result again = {.loop = loop}; /* a reply is not kept */
+    struct result again = {.loop = bed->loop}; /* a reply is not kept */
     assert_true(ask(f, &again));
     run(&again);
-    assert_int_equal(u.seen, 3);
-    forwarder_free(f);
-    scripted_nameserver_stop(&u);
-    ev_loop_destroy(loop);
+    assert_int_equal(u->seen, 3);
 }
 
 static void test_the_asker_chooses_the_first_server(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct scripted_nameserver u[3];
-    struct addr servers[3];
-    (void)state;
+    struct bed *bed = *state;
     for (int i = 0; i < 3; i++) {
-        scripted_nameserver_start(&u[i], loop, answer);
-        servers[i] = u[i].address;
+        (void)add_server(bed, answer);
     }
     for (int rotate = 0; rotate < 2; rotate++) {
         const struct forwarder_servers all = {
-            .items = servers, .count = 3, .rotate = rotate, .timeout_ms = PATIENCE_MS};
-        struct forwarder *f = forwarder_of(loop, NULL, 0, 1);
+            .items = bed->servers, .count = 3, .rotate = rotate, .timeout_ms = PATIENCE_MS};
+        struct forwarder *f = start(bed, PATIENCE_MS);
         forwarder_set_servers(f, &all);
         for (unsigned i = 0; i < 3; i++) {
-            struct result r = {.loop = loop};
-            unsigned *seen = &u[rotate ? i : 0].seen, before = *seen;
+            struct result r = {.loop = bed->loop};
+            unsigned *seen = &bed->ns[rotate ? i : 0].seen, before = *seen;
             assert_true(forwarder_ask(f, &a_test, i + 6, on_result, &r));
             run(&r);
             assert_int_equal(*seen, before + 1);
         }
         forwarder_free(f);
+        bed->forwarder = NULL;
     }
-    for (int i = 0; i < 3; i++) {
-        scripted_nameserver_stop(&u[i]);
-    }
-    ev_loop_destroy(loop);
 }
 
 static void test_other_servers_from_now_on(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct scripted_nameserver a, b;
-    struct result r = {.loop = loop}, later = {.loop = loop};
-    (void)state;
-    scripted_nameserver_start(&a, loop, answer);
-    scripted_nameserver_start(&b, loop, answer);
-    struct forwarder *f = forwarder_of(loop, &a.address, 1, PATIENCE_MS);
+    struct bed *bed = *state;
+    struct result r = {.loop = bed->loop}, later = {.loop = bed->loop};
+    struct scripted_nameserver *a = add_server(bed, answer);
+    struct forwarder *f = start(bed, PATIENCE_MS);
+    struct scripted_nameserver *b = add_server(bed, answer);
     assert_true(ask(f, &r));
-    use(f, &b.address, 1, PATIENCE_MS);
+    use(f, &b->address, 1, PATIENCE_MS);
     run(&r); /* what is under way goes on */
-    assert_int_equal(a.seen, 1);
+    assert_int_equal(a->seen, 1);
     assert_true(ask(f, &later));
     run(&later);
-    assert_int_equal(b.seen, 1);
-    forwarder_drop_server(f, &b.address);
+    assert_int_equal(b->seen, 1);
+    forwarder_drop_server(f, &b->address);
     assert_false(ask(f, &later));
     assert_int_equal(forwarder_get_stats(f).dead, 1);
     use(f, NULL, 0, PATIENCE_MS);
     assert_false(ask(f, &later));
-    forwarder_free(f);
-    scripted_nameserver_stop(&a);
-    scripted_nameserver_stop(&b);
-    ev_loop_destroy(loop);
 }
 
 static void test_limits(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r = {.loop = loop};
-    struct scripted_nameserver u;
-    (void)state;
-    scripted_nameserver_start(&u, loop, NULL);
-    struct forwarder *f = forwarder_of(loop, &u.address, 1, PATIENCE_MS);
+    struct bed *bed = *state;
+    struct result r = {.loop = bed->loop};
+    (void)add_server(bed, NULL);
+    struct forwarder *f = start(bed, PATIENCE_MS);
     struct upstream_question question = a_test;
     for (question.type = 100; question.type < 104; question.type++) {
         assert_true(forwarder_ask(f, &question, 0, on_result, &r));
@@ -695,31 +632,18 @@ static void test_limits(void **state)
     assert_true(forwarder_ask(f, &question, 0, on_result, &r)); /* that needs no socket */
     forwarder_free(f);
     assert_int_equal(r.calls, 0); /* ended without their callbacks */
-    forwarder_free(NULL);
-    scripted_nameserver_stop(&u);
-    ev_loop_destroy(loop);
+    bed->forwarder = NULL;        /* which tear_down frees as well */
 }
 
 /* A question that may have one socket gives up listening to the first server for the second. */
 static void test_the_last_socket(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r = {.loop = loop};
-    struct scripted_nameserver silent, u;
-    (void)state;
-    scripted_nameserver_start(&silent, loop, NULL);
-    scripted_nameserver_start(&u, loop, answer);
-    const struct addr servers[2] = {silent.address, u.address};
-    const struct forwarder_config config = {.loop = loop, .sockets_max = 1};
-    struct forwarder *f = forwarder_new(&config);
-    use(f, servers, 2, 300);
-    assert_true(ask(f, &r));
-    run(&r);
-    assert_false(r.failed);
-    forwarder_free(f);
-    scripted_nameserver_stop(&silent);
-    scripted_nameserver_stop(&u);
-    ev_loop_destroy(loop);
+    struct bed *bed = *state;
+    (void)add_server(bed, NULL);
+    (void)add_server(bed, answer);
+    const struct forwarder_config config = {.loop = bed->loop, .sockets_max = 1};
+    (void)start_with(bed, &config, 300);
+    (void)asked(bed);
 }
 
 static void on_drop(struct ev_loop *loop, ev_timer *timer, int revents)
@@ -732,49 +656,49 @@ static void on_drop(struct ev_loop *loop, ev_timer *timer, int revents)
 /* The owner ends in the same turn of the loop in which a question's time is over. */
 static void test_no_callback_after_all_were_dropped(void **state)
 {
-    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
-    struct result r = {.loop = loop};
-    struct addr nowhere = {.len = sizeof(nowhere.v4)}; /* no family: every try fails at once */
+    struct bed *bed = *state;
+    struct result r = {.loop = bed->loop};
     ev_timer drop;
-    (void)state;
-    struct forwarder *f = forwarder_of(loop, &nowhere, 1, PATIENCE_MS);
+    bed->servers[bed->server_count++].len =
+        sizeof(struct sockaddr_in); /* no family: fails at once */
+    struct forwarder *f = start(bed, PATIENCE_MS);
     assert_true(ask(f, &r));
     ev_timer_init(&drop, on_drop, 0., 0.);
     ev_set_priority(&drop, EV_MAXPRI);
     drop.data = f;
-    ev_timer_start(loop, &drop);
-    ev_run(loop, EVRUN_ONCE);
+    ev_timer_start(bed->loop, &drop);
+    ev_run(bed->loop, EVRUN_ONCE);
     assert_int_equal(r.calls, 0);
     assert_int_equal(forwarder_get_stats(f).questions, 0);
-    forwarder_free(f);
-    ev_loop_destroy(loop);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_reply_is_passed_on),
-        cmocka_unit_test(test_a_truncated_reply_is_asked_for_over_tcp),
-        cmocka_unit_test(test_a_truncated_reply_is_better_than_none),
-        cmocka_unit_test(test_what_is_no_reply_is_passed_over),
-        cmocka_unit_test(test_capitals_must_come_back),
-        cmocka_unit_test(test_a_server_without_edns),
-        cmocka_unit_test(test_a_server_that_understands_nothing),
-        cmocka_unit_test(test_ids_and_ports_are_fresh),
-        cmocka_unit_test(test_a_refusing_server_is_left_at_once),
-        cmocka_unit_test(test_a_silent_server_is_left_in_time),
-        cmocka_unit_test(test_a_slow_server_is_heard),
-        cmocka_unit_test(test_all_silent),
-        cmocka_unit_test(test_all_refusing),
-        cmocka_unit_test(test_a_server_that_comes_and_goes),
-        cmocka_unit_test(test_a_dead_server_is_left_until_it_answers),
-        cmocka_unit_test(test_another_server_may_know_better),
-        cmocka_unit_test(test_equal_questions_share_a_reply),
-        cmocka_unit_test(test_the_asker_chooses_the_first_server),
-        cmocka_unit_test(test_other_servers_from_now_on),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_the_last_socket),
-        cmocka_unit_test(test_no_callback_after_all_were_dropped),
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_a_reply_is_passed_on),
+        TEST(test_a_truncated_reply_is_asked_for_over_tcp),
+        TEST(test_a_truncated_reply_is_better_than_none),
+        TEST(test_what_is_no_reply_is_passed_over),
+        TEST(test_capitals_must_come_back),
+        TEST(test_a_server_without_edns),
+        TEST(test_a_server_that_understands_nothing),
+        TEST(test_ids_and_ports_are_fresh),
+        TEST(test_a_refusing_server_is_left_at_once),
+        TEST(test_a_silent_server_is_left_in_time),
+        TEST(test_a_slow_server_is_heard),
+        TEST(test_all_silent),
+        TEST(test_all_refusing),
+        TEST(test_a_server_that_comes_and_goes),
+        TEST(test_a_dead_server_is_left_until_it_answers),
+        TEST(test_another_server_may_know_better),
+        TEST(test_equal_questions_share_a_reply),
+        TEST(test_the_asker_chooses_the_first_server),
+        TEST(test_other_servers_from_now_on),
+        TEST(test_limits),
+        TEST(test_the_last_socket),
+        TEST(test_no_callback_after_all_were_dropped),
+#undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
