@@ -27,6 +27,14 @@ def pytest_runtest_makereport(item, call):
                 report.sections.append(("logs of the programs", bed.log_text()))
 
 
+def pytest_terminal_summary(terminalreporter):
+    """What tests measured: record_property("figure", …)."""
+    for report in terminalreporter.stats.get("passed", []):
+        for name, text in report.user_properties if report.when == "call" else ():
+            if name == "figure":
+                terminalreporter.write_line(text)
+
+
 @pytest.fixture
 def bare_bed(tmp_path):
     """Nothing runs yet."""
