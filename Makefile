@@ -73,7 +73,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all objects deps run check check-unit check-integration check-faults fuzz bench bench-etcd bench-kube2sky lint format install clean help tests FORCE
+.PHONY: all objects deps run check check-unit check-integration check-faults fuzz bench bench-etcd bench-kube2sky bench-updates lint format install clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 tests: all $(UNIT) $(FUZZ)
@@ -138,6 +138,13 @@ $(B)/tests/bench/kube2sky/%: $(B)/tests/bench/kube2sky/%.o $(B)/libcommon.a
 $(B)/tests/bench/etcd/%: $(B)/tests/bench/etcd/%.o $(B)/libkube2sky.a $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_kube2sky) -o $@
+# Its hooks stand in for the calls that skydns makes (tests/bench/updates/hooks.h).
+UPDATES_WRAPPED := recvmmsg sendmmsg snapshot_enter store_garbage_free malloc calloc realloc
+UPDATES_O := $(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/updates/*.c)) \
+             $(patsubst %,$(B)/tests/support/skydns/%.o,questions services)
+$(B)/tests/bench/updates/bench_updates: $(UPDATES_O) $(B)/libskydns.a $(B)/libcommon.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $(UPDATES_WRAPPED:%=-Wl,--wrap=%) $^ $(LIBS_skydns) -o $@
 
 $(B)/man/%: $(wildcard $(PROGRAMS:%=%/*.scd))
 	$(call say,MAN,$@)
@@ -187,6 +194,10 @@ bench-etcd: $(B)/tests/bench/etcd/bench_etcd
 bench-kube2sky: all $(B)/tests/bench/kube2sky/bench_store
 	@$(PYTHON) tests/bench/kube2sky_scale.py --bin $(B)/bin --store $(B)/tests/bench/kube2sky/bench_store $(BENCH_FLAGS)
 
+# What updates cost skydns and who is answered meanwhile: time per batch, visibility, memory.
+bench-updates: $(B)/tests/bench/updates/bench_updates
+	@$(PYTHON) tests/bench/updates.py --bench $< $(BENCH_FLAGS)
+
 lint: deps
 	@tests/support/lint
 
@@ -202,6 +213,6 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-etcd|bench-kube2sky|lint|format|install|deps|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-etcd|bench-kube2sky|bench-updates|lint|format|install|deps|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)

@@ -1,0 +1,140 @@
+#!/usr/bin/python3
+"""What updates cost skydns, and those whom it answers meanwhile (`make bench-updates`).
+
+A program that skydns's own code is linked into (tests/bench/updates) fills a store with 1,000, 10,000 and 100,000
+Services of three records each. A change gives one of them another address: six keys, one version published. At the
+two larger sizes a UDP worker answers queries over loopback, in turns alone and while this process's writer makes
+10,000 changes a second. A batch's time is the worker's own, from the return of recvmmsg to the call of sendmmsg, as
+the clock goes and as its thread's CPU time: the second leaves out what others did on the same processor.
+
+Prints the machine, and the median, smallest and largest of the rounds beside the goals. Exit status 0: every goal is
+met; 1: one is missed; 2: something could not be measured.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+
+from measuring import Figure, Machine, machine_name, print_table
+
+COST_ONLY = 1_000
+LOADED = (10_000, 100_000)
+# A hundred times as many Services may make the tree a level deeper and the caches colder, no more.
+GROWTH_MAX = 2.0
+
+
+def loaded_figures(services: int) -> list[Figure]:
+    at = f"at {services:,}"
+    table = [
+        ("changes_per_s", f"changes/s {at} Services, each a version", None),
+        ("feed_cpu_percent", "% of a processor they took, from text to published", None),
+        ("packets_idle", "queries in a batch, idle", None),
+        ("packets_updates", "the same, under updates", None),
+        ("idle_batch_p50_us", f"us a worker's own time per batch {at}, idle, p50", None),
+        ("idle_batch_p99_us", "us the same, p99", None),
+        ("updates_batch_p50_us", "us under updates, p50", None),
+        ("updates_batch_p99_us", "us under updates, p99", None),
+        ("batch_p99_ratio", "of the p99, updates to idle", 2.0),
+        ("batch_cpu_p99_ratio", "the same of its CPU time", 2.0),
+        ("query_cpu_ratio", "of its CPU time per query, updates to idle", None),
+        ("idle_latency_p50_us", f"us from end to end {at}, idle, p50", None),
+        ("idle_latency_p99_us", "us the same, p99", None),
+        ("updates_latency_p50_us", "us under updates, p50", None),
+        ("updates_latency_p99_us", "us under updates, p99", None),
+        ("wrong", "queries answered wrong or not at all", 0),
+        ("old_answers_p99_us", "us after a publication that answers of the version before still left, p99", 1000),
+        ("old_answers_max_us", "us the longest", None),
+        ("probe_asleep_p50_us", "us from before a publication to its answer from a worker asleep, p50", None),
+        ("probe_asleep_p99_us", "us the same, p99", 1000),
+        ("stale_probes", "answers of an older version to queries sent after a publication", 0),
+        ("writer_sleeps", "times that the writer waited for somebody", 0),
+        ("change_wall_p99_us", "us a change took, p99", None),
+        ("version_kept_p99_us", "us a replaced version was kept for a reader, p99", None),
+        ("versions_waiting_max", "replaced versions kept at once, at most", None),
+        ("resident_mib", f"MiB resident {at}, before the changes", None),
+        ("resident_growth_percent", "% more after them", 5),
+        ("used_growth_percent", "% more in use, of what malloc gave", 5),
+    ]  # fmt: skip
+    return [Figure(f"{services} {name}", unit, goal) for name, unit, goal in table]
+
+
+FIGURES = [
+    *(Figure(f"{n} change_us", f"us CPU for one change of {n:,} Services") for n in (COST_ONLY, *LOADED)),
+    *(Figure(f"{n} parse_us", f"us of that to write and parse its text, at {n:,}") for n in (COST_ONLY, *LOADED)),
+    *(Figure(f"{n} change_bytes", f"bytes copied or made for it, at {n:,}") for n in (COST_ONLY, *LOADED)),
+    Figure("cost_ratio", f"of the CPU, {LOADED[-1]:,} to {COST_ONLY:,}", GROWTH_MAX),
+    Figure("bytes_ratio", f"of the bytes, {LOADED[-1]:,} to {COST_ONLY:,}", GROWTH_MAX),
+    *(figure for n in LOADED for figure in loaded_figures(n)),
+]
+
+
+def go_before_all_others() -> None:
+    os.nice(-20)
+
+
+def run(arguments, services: int, seconds: int) -> dict[str, float]:
+    numbers = [services, seconds, arguments.changes, arguments.queries]
+    command = [arguments.bench, *map(str, numbers)]
+    done = subprocess.run(
+        command,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60 + 3 * seconds,
+        preexec_fn=go_before_all_others if arguments.first else None,
+    )
+    return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
+
+
+def derive(f: dict[str, float]) -> dict[str, float]:
+    """The ratios of one run."""
+    return f | {
+        "batch_p99_ratio": f["updates_batch_p99_us"] / f["idle_batch_p99_us"],
+        "batch_cpu_p99_ratio": f["updates_batch_cpu_p99_us"] / f["idle_batch_cpu_p99_us"],
+        "query_cpu_ratio": f["updates_cpu_us_per_query"] / f["idle_cpu_us_per_query"],
+        "packets_idle": f["idle_packets_per_batch"],
+        "packets_updates": f["updates_packets_per_batch"],
+        "wrong": sum(f[f"{phase}_{what}"] for phase in ("idle", "updates") for what in ("wrong", "lost")),
+    }
+
+
+def run_round(arguments) -> dict[str, float]:
+    figures: dict[str, float] = {}
+    for services in (COST_ONLY, *LOADED):
+        seconds = 1 if services == COST_ONLY else arguments.seconds
+        got = derive(run(arguments, services, seconds))
+        figures |= {f"{services} {name}": value for name, value in got.items()}
+    for name, of in (("cost_ratio", "change_us"), ("bytes_ratio", "change_bytes")):
+        figures[name] = figures[f"{LOADED[-1]} {of}"] / figures[f"{COST_ONLY} {of}"]
+    return figures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--bench", required=True, help="tests/bench/updates/bench_updates as built")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--seconds", type=int, default=60, help="of changes; half as long without [60]")
+    parser.add_argument("--changes", type=int, default=10_000, help="a second")
+    parser.add_argument("--queries", type=int, default=20_000, help="a second")
+    parser.add_argument(
+        "--first", action="store_true", help="before all other processes (needs root), where others are busy"
+    )
+    arguments = parser.parse_args()
+    print(machine_name(), flush=True)
+    machine = Machine()
+    try:
+        rounds = [run_round(arguments) for _ in range(arguments.rounds)]
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        print(f"bench-updates: {error}", file=sys.stderr)
+        return 2
+    missed = print_table(FIGURES, rounds)
+    print(f"{len(rounds)} rounds of {arguments.seconds} s{', before all others' * arguments.first}; {machine.busy_text()}")
+    print(f"{missed} of {sum(f.goal is not None for f in FIGURES)} goals missed")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,500 @@
+/* What updates cost skydns and those whom it answers meanwhile (tests/bench/updates.py runs it):
+ *
+ *     bench_updates SERVICES SECONDS CHANGES_PER_S QUERIES_PER_S
+ *
+ * Fills a store with so many Services, measures single changes of them with nobody reading, then
+ * lets one worker answer queries over loopback: in turns alone and under a steady feed of changes
+ * from this process (each a version of its own), for so many seconds of feeding. A second worker
+ * gets no load: it sleeps in recvmmsg, and is asked now and then for what was published a moment
+ * ago. With two processors or more the worker has one of them to itself. Prints `name value` lines.
+ */
+#include <malloc.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/xalloc.h"
+#include "skydns/engine.h"
+#include "skydns/engine_config.h"
+#include "skydns/listen_socket.h"
+#include "skydns/udp_server.h"
+#include "skydns/worker.h"
+#include "tests/bench/updates/hooks.h"
+#include "tests/bench/updates/load.h"
+#include "tests/support/skydns/questions.h"
+#include "tests/support/skydns/services.h"
+
+enum {
+    WORKERS = 2, /* one under load, one asleep */
+    SINGLE_CHANGES = 20000,
+    BURST = 16, /* queries sent at once */
+    PROBES_PER_S = 20,
+    PROBE_TIMEOUT_MS = 100,
+    RECLAIM_EVERY_NS = 10000000, /* as store_sync does */
+    REPLY_MAX = 1232,
+    FEED_SLICE_S = 5,
+};
+
+static const uint64_t SECOND_NS = 1000000000;
+
+struct lane {
+    struct udp_server *udp;
+    struct engine *engine;
+    struct worker *worker;
+    struct addr address;
+    int probe_fd;
+    uint16_t probe_id;
+    struct histogram probes; /* from before the publication to the right answer in hand */
+};
+
+struct bench {
+    unsigned seconds, changes_per_s, queries_per_s;
+    struct services services;
+    struct snapshot *snapshot;
+    struct lane lanes[WORKERS];
+    struct load *load;
+    unsigned turn;        /* which Service is changed next */
+    uint64_t stale;       /* answers to a probe that were of an older version */
+    uint64_t lost_probes; /* not answered within PROBE_TIMEOUT_MS */
+    uint64_t changes;     /* of the feed */
+    uint64_t feed_ns;     /* the time it took */
+    uint64_t feed_cpu_ns;
+    uint64_t late_ns_max;         /* how far behind its own schedule the feed was */
+    uint64_t writer_sleeps;       /* while it changed and published: it waited for somebody */
+    uint64_t waiting_max;         /* versions not yet freed */
+    struct histogram change_wall; /* one change, from text to published */
+};
+
+static void fail(const char *what)
+{
+    perror(what);
+    exit(2);
+}
+
+static void say(const char *name, double value)
+{
+    printf("%s %.6g\n", name, value);
+    (void)fflush(stdout);
+}
+
+/* ---- Processors ---- */
+
+/* The first two this process may use; false when it has but one. */
+static bool find_cpus(int cpus[2])
+{
+    cpu_set_t allowed;
+    int found = 0;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0) {
+        return false;
+    }
+    for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++) {
+        if (CPU_ISSET(cpu, &allowed)) {
+            cpus[found++] = cpu;
+        }
+    }
+    return found == 2;
+}
+
+/* This thread, and those it starts from now on. */
+static void move_to(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (sched_setaffinity(0, sizeof(set), &set) < 0) {
+        fail("bind to a processor");
+    }
+}
+
+/* ---- Memory ---- */
+
+static double resident_mib(void)
+{
+    unsigned long size, resident;
+    FILE *statm = fopen("/proc/self/statm", "r");
+    if (!statm || fscanf(statm, "%lu %lu", &size, &resident) != 2) {
+        fail("/proc/self/statm");
+    }
+    (void)fclose(statm);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
+}
+
+static double in_use_mib(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return (double)(info.uordblks + info.hblkhd) / (1 << 20);
+}
+
+/* ---- Workers ---- */
+
+static void open_config(struct bench *b)
+{
+    struct engine_config *config = xcalloc(1, sizeof(*config));
+    struct dname domain;
+    *config = (struct engine_config){
+        .ttl_s = 3600, .min_ttl_s = 60, .priority = 10, .max_udp_size = REPLY_MAX, .no_rec = true};
+    if (!dname_from_text(slice_str("cluster.local."), &domain) ||
+        !engine_config_add_domain(config, &domain, NULL)) {
+        fail("the domain");
+    }
+    snapshot_configure(b->snapshot, config);
+}
+
+static struct addr address_of(int fd)
+{
+    struct addr address = {.len = sizeof(address.v6)};
+    if (getsockname(fd, &address.sa, &address.len) < 0) {
+        fail("getsockname");
+    }
+    return address;
+}
+
+/* No resolver: every question of the load is one that the engine answers itself. */
+static void open_lane(struct bench *b, unsigned index)
+{
+    struct lane *lane = &b->lanes[index];
+    struct ip loopback;
+    struct listen_socket socket_of_lane;
+    struct err err;
+    const struct timeval timeout = {.tv_usec = PROBE_TIMEOUT_MS * 1000};
+    if (!ip_parse(slice_str("127.0.0.1"), &loopback)) {
+        fail("127.0.0.1");
+    }
+    struct addr any_port = addr_of_ip(&loopback, 0);
+    if (listen_udp(&any_port, false, &socket_of_lane, &err) < 0) {
+        fail(err.msg);
+    }
+    lane->address = socket_of_lane.address = address_of(socket_of_lane.fd);
+    const struct udp_server_config udp = {&socket_of_lane, REPLY_MAX};
+    if (udp_server_new(&udp, &lane->udp, &err) < 0) {
+        fail(err.msg);
+    }
+    lane->engine = engine_new(snapshot_newest_config(b->snapshot));
+    const struct worker_config config = {
+        .index = index,
+        .udp = lane->udp,
+        .engine = lane->engine,
+        .reader = snapshot_reader_new(b->snapshot),
+    };
+    if (worker_start(&config, &lane->worker, &err) < 0) {
+        fail(err.msg);
+    }
+    lane->probe_fd = socket(AF_INET, SOCK_DGRAM, 0);
+    if (lane->probe_fd < 0 || connect(lane->probe_fd, &lane->address.sa, lane->address.len) < 0 ||
+        setsockopt(lane->probe_fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0) {
+        fail("a probe's socket");
+    }
+}
+
+static void close_lane(struct lane *lane)
+{
+    udp_server_stop(lane->udp);
+    worker_join(lane->worker);
+    worker_free(lane->worker);
+    udp_server_free(lane->udp);
+    engine_free(lane->engine);
+    (void)close(lane->probe_fd);
+}
+
+/* ---- Changes ---- */
+
+/* Each Service once in turn, in an order that jumps through memory. */
+static unsigned next_service(struct bench *b)
+{
+    enum { STRIDE = 7919 }; /* a prime: counts are not its multiples */
+    return (unsigned)((uint64_t)b->turn++ * STRIDE % b->services.count);
+}
+
+static void publish(struct bench *b, const struct store *store, struct store_garbage *garbage)
+{
+    hooks_publishing(store, garbage);
+    snapshot_publish(b->snapshot, store, garbage);
+}
+
+static void change(struct bench *b, unsigned number)
+{
+    struct store_garbage *garbage;
+    const struct store *store = services_change(&b->services, number, &garbage);
+    publish(b, store, garbage);
+}
+
+static void fill(struct bench *b)
+{
+    struct store_garbage *garbage;
+    uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+    const struct store *store = services_fill(&b->services, &garbage);
+    publish(b, store, garbage);
+    say("fill_s", (double)(clock_ns(CLOCK_MONOTONIC) - start_ns) / 1e9);
+}
+
+static void measure_single_changes(struct bench *b)
+{
+    uint64_t start_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    for (unsigned i = 0; i < SINGLE_CHANGES; i++) {
+        services_parse_only(&b->services, next_service(b));
+    }
+    uint64_t parsed_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t bytes = hooks_allocated_bytes(), allocations = hooks_allocations();
+    for (unsigned i = 0; i < SINGLE_CHANGES; i++) {
+        change(b, next_service(b));
+    }
+    uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    say("parse_us", (double)(parsed_ns - start_ns) / 1e3 / SINGLE_CHANGES);
+    say("change_us", (double)(end_ns - parsed_ns) / 1e3 / SINGLE_CHANGES);
+    say("change_bytes", (double)(hooks_allocated_bytes() - bytes) / SINGLE_CHANGES);
+    say("change_allocations", (double)(hooks_allocations() - allocations) / SINGLE_CHANGES);
+}
+
+/* How often this thread has gone to sleep. */
+static uint64_t sleeps(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_THREAD, &usage) < 0) {
+        fail("getrusage");
+    }
+    return (uint64_t)usage.ru_nvcsw;
+}
+
+static void change_one(struct bench *b, unsigned number)
+{
+    uint64_t start_sleeps = sleeps(), start_ns = clock_ns(CLOCK_MONOTONIC);
+    change(b, number);
+    histogram_add(&b->change_wall, clock_ns(CLOCK_MONOTONIC) - start_ns);
+    b->writer_sleeps += sleeps() - start_sleeps;
+    uint64_t waiting = hooks_versions_waiting();
+    b->waiting_max = waiting > b->waiting_max ? waiting : b->waiting_max;
+}
+
+/* The answer to this question, past those that came too late for others; its length, -1: none. */
+static ssize_t receive_probe(const struct lane *lane, uint16_t id, uint8_t answer[ANSWER_MAX])
+{
+    ssize_t n;
+    do {
+        n = recv(lane->probe_fd, answer, ANSWER_MAX, 0);
+    } while (n >= 2 && question_id(answer) != id);
+    return n;
+}
+
+/* Asks until the answer is that of the version just published. */
+static void probe(struct bench *b, struct lane *lane, unsigned number, uint64_t start_ns)
+{
+    struct question question;
+    uint8_t answer[ANSWER_MAX];
+    uint32_t right = services_address(number, b->services.states[number]);
+    for (;;) {
+        question_make(&question, QUESTION_ADDRESS, number, ++lane->probe_id);
+        if (send(lane->probe_fd, question.wire, question.len, 0) < 0) {
+            fail("send a probe");
+        }
+        ssize_t n = receive_probe(lane, lane->probe_id, answer);
+        if (n < 0) {
+            b->lost_probes++;
+            continue;
+        }
+        if (!question_is_answered(&question, answer, (size_t)n)) {
+            (void)fprintf(stderr, "bench_updates: wrong answer to a probe\n");
+            exit(2);
+        }
+        if (question_address(answer, (size_t)n) == right) {
+            histogram_add(&lane->probes, clock_ns(CLOCK_MONOTONIC) - start_ns);
+            return;
+        }
+        b->stale++;
+    }
+}
+
+/* One change, and every worker must know it from then on. */
+static void probe_all(struct bench *b)
+{
+    for (unsigned i = 0; i < WORKERS; i++) {
+        unsigned number = next_service(b);
+        uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+        change_one(b, number);
+        probe(b, &b->lanes[i], number, start_ns);
+    }
+}
+
+static void wait_until_ns(uint64_t due_ns)
+{
+    const struct timespec due = {.tv_sec = (time_t)(due_ns / 1000000000),
+                                 .tv_nsec = (long)(due_ns % 1000000000)};
+    (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+}
+
+/* One at a time when it is due; what was not done in time is caught up at once. */
+static void feed(struct bench *b, unsigned seconds)
+{
+    uint64_t step_ns = SECOND_NS / b->changes_per_s, start_ns = clock_ns(CLOCK_MONOTONIC);
+    uint64_t end_ns = start_ns + seconds * SECOND_NS, reclaimed_ns = start_ns;
+    unsigned probe_every = b->changes_per_s / PROBES_PER_S + 1;
+    for (uint64_t due_ns = start_ns; due_ns < end_ns; due_ns += step_ns) {
+        uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+        if (now_ns < due_ns) {
+            wait_until_ns(due_ns);
+        } else if (now_ns - due_ns > b->late_ns_max) {
+            b->late_ns_max = now_ns - due_ns;
+        }
+        if (b->changes++ % probe_every == 0) {
+            probe_all(b);
+        } else {
+            change_one(b, next_service(b));
+        }
+        if (now_ns - reclaimed_ns > RECLAIM_EVERY_NS) {
+            (void)snapshot_reclaim(b->snapshot); /* the next one comes for the rest */
+            reclaimed_ns = now_ns;
+        }
+    }
+}
+
+static void set_phase(struct bench *b, enum hooks_phase phase)
+{
+    hooks_set_phase(phase);
+    load_set_phase(b->load, phase);
+}
+
+/* The machine has better and worse times: idle and busy slices take turns. */
+static void feed_in_turns(struct bench *b)
+{
+    for (unsigned left = b->seconds, slice; left > 0; left -= slice) {
+        slice = left < FEED_SLICE_S ? left : FEED_SLICE_S;
+        set_phase(b, PHASE_IDLE);
+        wait_until_ns(clock_ns(CLOCK_MONOTONIC) + slice * SECOND_NS / 2);
+        uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        set_phase(b, PHASE_UPDATES);
+        feed(b, slice);
+        b->feed_ns += clock_ns(CLOCK_MONOTONIC) - start_ns;
+        b->feed_cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+        set_phase(b, PHASE_NONE);
+        (void)snapshot_reclaim(b->snapshot); /* the next one comes for the rest */
+    }
+}
+
+/* ---- The figures ---- */
+
+static void say_us(const char *phase, const char *name, const struct histogram *h)
+{
+    char text[64];
+    static const struct {
+        const char *name;
+        double part;
+    } parts[] = {{"p50", 0.5}, {"p99", 0.99}, {"p999", 0.999}, {"max", 1.0}};
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        (void)snprintf(text, sizeof(text), "%s%s_%s_us", phase, name, parts[i].name);
+        say(text, (double)histogram_percentile(h, parts[i].part) / 1e3);
+    }
+}
+
+static void say_phase(const struct bench *b, enum hooks_phase phase, const char *name)
+{
+    char text[64];
+    static struct batch_times t; /* large */
+    const struct load_sums *sums = load_sums(b->load, phase);
+    hooks_sum(phase, &t);
+    say_us(name, "batch", &t.wall);
+    say_us(name, "batch_cpu", &t.cpu);
+    say_us(name, "latency", &sums->latency);
+    if (phase == PHASE_UPDATES) {
+        say_us("", "old_answers", &t.old);
+    }
+    (void)snprintf(text, sizeof(text), "%sbatches", name);
+    say(text, (double)t.wall.count);
+    (void)snprintf(text, sizeof(text), "%spackets_per_batch", name);
+    say(text, t.wall.count ? (double)t.packets / (double)t.wall.count : 0);
+    (void)snprintf(text, sizeof(text), "%scpu_us_per_query", name);
+    say(text, t.packets ? (double)t.cpu.sum_ns / 1e3 / (double)t.packets : 0);
+    (void)snprintf(text, sizeof(text), "%slost", name);
+    say(text, (double)(sums->sent - sums->answered));
+    (void)snprintf(text, sizeof(text), "%swrong", name);
+    say(text, (double)sums->wrong);
+}
+
+static void say_feed(const struct bench *b)
+{
+    say("changes_per_s", (double)b->changes / ((double)b->feed_ns / 1e9));
+    say("feed_cpu_percent", (double)b->feed_cpu_ns * 100 / (double)b->feed_ns);
+    say("feed_late_max_us", (double)b->late_ns_max / 1e3);
+    say_us("", "change_wall", &b->change_wall);
+    say_us("", "probe_loaded", &b->lanes[0].probes);
+    say_us("", "probe_asleep", &b->lanes[1].probes);
+    say("stale_probes", (double)b->stale);
+    say("lost_probes", (double)b->lost_probes);
+    say("writer_sleeps", (double)b->writer_sleeps);
+    say("versions_waiting_max", (double)b->waiting_max);
+    say_us("", "version_kept", hooks_versions_kept());
+}
+
+/* ---- The command line ---- */
+
+static unsigned number_of(const char *text, unsigned limit)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*end || value == 0 || value > limit) {
+        (void)fprintf(stderr, "bench_updates: %s: expected a number from 1 to %u\n", text, limit);
+        exit(2);
+    }
+    return (unsigned)value;
+}
+
+static void run_loaded(struct bench *b)
+{
+    int cpus[2];
+    bool pinned = find_cpus(cpus);
+    if (pinned) {
+        move_to(cpus[0]);
+    }
+    open_lane(b, 0);
+    if (pinned) {
+        move_to(cpus[1]);
+    }
+    open_lane(b, 1);
+    b->load = load_start(&(struct load_config){.server = b->lanes[0].address,
+                                               .services = b->services.count,
+                                               .queries_per_s = b->queries_per_s,
+                                               .burst = BURST});
+    wait_until_ns(clock_ns(CLOCK_MONOTONIC) + SECOND_NS); /* warm */
+    double rss_mib = resident_mib(), used_mib = in_use_mib();
+    feed_in_turns(b);
+    double rss_after_mib = resident_mib(), used_after_mib = in_use_mib();
+    load_stop(b->load);
+    for (unsigned i = 0; i < WORKERS; i++) {
+        close_lane(&b->lanes[i]);
+    }
+    say("pinned", pinned);
+    say_phase(b, PHASE_IDLE, "idle_");
+    say_phase(b, PHASE_UPDATES, "updates_");
+    say_feed(b);
+    say("resident_mib", rss_mib);
+    say("resident_growth_percent", (rss_after_mib / rss_mib - 1) * 100);
+    say("used_mib", used_mib);
+    say("used_growth_percent", (used_after_mib / used_mib - 1) * 100);
+    load_free(b->load);
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench b;
+    if (argc != 5) {
+        (void)fprintf(stderr, "usage: bench_updates SERVICES SECONDS CHANGES_PER_S "
+                              "QUERIES_PER_S\n");
+        return 2;
+    }
+    unsigned count = number_of(argv[1], SERVICES_MAX);
+    b.seconds = number_of(argv[2], 3600);
+    b.changes_per_s = number_of(argv[3], 1000000);
+    b.queries_per_s = number_of(argv[4], 10000000);
+    (void)prctl(PR_SET_TIMERSLACK, 1); /* the feed's pauses are shorter than the usual 50 us */
+    hooks_init();
+    b.snapshot = snapshot_new();
+    services_init(&b.services, count);
+    open_config(&b);
+    fill(&b);
+    measure_single_changes(&b);
+    run_loaded(&b);
+    snapshot_free(b.snapshot);
+    services_fini(&b.services);
+    return 0;
+}

@@ -1,0 +1,74 @@
+/* A count of durations in nanoseconds by their size: 32 steps to each power of two, so that what is
+ * read from it is right to three percent. One thread writes; read it when that one has ended or
+ * goes on elsewhere. */
+#ifndef TESTS_BENCH_UPDATES_HISTOGRAM_H
+#define TESTS_BENCH_UPDATES_HISTOGRAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+enum {
+    HISTOGRAM_STEP_BITS = 5,
+    HISTOGRAM_STEPS = 1 << HISTOGRAM_STEP_BITS,
+    HISTOGRAM_POWERS = 40, /* up to 18 minutes */
+};
+
+struct histogram {
+    uint64_t count;
+    uint64_t sum_ns;
+    uint64_t max_ns;
+    uint64_t buckets[HISTOGRAM_POWERS * HISTOGRAM_STEPS];
+};
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    (void)clock_gettime(clock, &t); /* cannot fail for the clocks asked for here */
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Below HISTOGRAM_STEPS each value has a bucket of its own. */
+static inline size_t histogram_bucket(uint64_t ns)
+{
+    if (ns < HISTOGRAM_STEPS) {
+        return (size_t)ns;
+    }
+    unsigned shift = 63 - (unsigned)__builtin_clzll(ns) - HISTOGRAM_STEP_BITS;
+    size_t bucket = (shift << HISTOGRAM_STEP_BITS) + (size_t)(ns >> shift);
+    size_t last = HISTOGRAM_POWERS * HISTOGRAM_STEPS - 1;
+    return bucket < last ? bucket : last;
+}
+
+static inline void histogram_add(struct histogram *h, uint64_t ns)
+{
+    h->count++;
+    h->sum_ns += ns;
+    h->max_ns = ns > h->max_ns ? ns : h->max_ns;
+    h->buckets[histogram_bucket(ns)]++;
+}
+
+/* The smallest duration of a bucket. */
+static inline uint64_t histogram_floor(size_t bucket)
+{
+    if (bucket < 2 * HISTOGRAM_STEPS) {
+        return bucket;
+    }
+    unsigned shift = (unsigned)(bucket >> HISTOGRAM_STEP_BITS) - 1;
+    return (uint64_t)(bucket - ((size_t)shift << HISTOGRAM_STEP_BITS)) << shift;
+}
+
+/* The duration that `part` of all are not longer than; 0 when there are none. */
+static inline uint64_t histogram_percentile(const struct histogram *h, double part)
+{
+    uint64_t below = 0, wanted = (uint64_t)(part * (double)h->count);
+    for (size_t i = 0; i < HISTOGRAM_POWERS * HISTOGRAM_STEPS; i++) {
+        below += h->buckets[i];
+        if (below > wanted) {
+            return histogram_floor(i);
+        }
+    }
+    return h->max_ns;
+}
+
+#endif
