@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/addr.h"
+#include "common/slice.h"
 
 struct record {
     char *host;     /* as written, "" when absent: an address or a name */
@@ -20,6 +21,23 @@ struct record {
     uint16_t targetstrip; /* labels to remove from the left of the target */
     bool mail;
 };
+
+/* The same, owning nothing. */
+struct record_view {
+    struct slice host, text, group; /* borrowed; empty when absent */
+    uint32_t ttl_s;
+    uint16_t port;
+    uint16_t priority;
+    uint16_t weight;
+    uint16_t targetstrip;
+    bool mail;
+};
+
+/* Good as long as the record is as it is. */
+struct record_view record_view_of(const struct record *record);
+
+/* RFC 2181 section 8: a TTL has 31 bits. More counts as the most. */
+uint32_t record_ttl_s(uint32_t ttl_s);
 
 void record_init(struct record *record); /* strings "" (owned), rest zero */
 void record_fini(struct record *record);

@@ -8,8 +8,7 @@
 
 #include "common/xalloc.h"
 
-/* RFC 2181 section 8: a TTL has 31 bits. SkyDNS took 32. */
-#define TTL_MAX_S INT32_MAX
+/* SkyDNS took 32 bits; record_ttl_s makes 31 of them. */
 #define TTL_TAKEN UINT32_MAX
 #define SHORT_MAX UINT16_MAX
 
@@ -63,7 +62,7 @@ static int take_ttl(const json_t *value, uint32_t *out, struct err *err)
     int64_t number;
     int r = take_number("ttl", value, TTL_TAKEN, &number, err);
     if (r == 0) {
-        *out = (uint32_t)(number < TTL_MAX_S ? number : TTL_MAX_S);
+        *out = record_ttl_s((uint32_t)number);
     }
     return r;
 }

@@ -144,8 +144,11 @@ struct store_writer;
 struct store_writer *store_writer_new(void);
 void store_writer_free(struct store_writer *writer); /* and the version it holds */
 
-/* Sets the record of a name; returns what its host is. Takes the record: its strings are the
- * store's to free. */
+/* Sets the record of a name; returns what its host is. */
+enum store_host store_writer_put_view(struct store_writer *writer, const struct dname *name,
+                                      const struct record_view *record, int64_t mod_revision);
+
+/* The same; takes the record: its strings are the store's to free. */
 enum store_host store_writer_put(struct store_writer *writer, const struct dname *name,
                                  struct record *record, int64_t mod_revision);
 void store_writer_del(struct store_writer *writer, const struct dname *name);

@@ -64,7 +64,7 @@ static inline const struct store_ready *store_node_own_ready(const struct store_
 }
 
 /* The block of a record: a copy of everything in `record`. */
-struct store_record *store_record_new(const struct dname *name, const struct record *record,
+struct store_record *store_record_new(const struct dname *name, const struct record_view *record,
                                       int64_t mod_revision);
 
 struct store_record *store_record_copy(const struct store_record *record);

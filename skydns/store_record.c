@@ -16,27 +16,59 @@ struct host {
     struct slice text;
 };
 
-static struct host host_of(const struct record *record, struct dname *name)
+/* Digits without leading zeros and three dots: what parsed as these bytes and is as long as they
+ * are printed, is how they are printed. */
+static bool is_printed_v4(const struct ip *ip, struct slice written)
 {
-    struct slice written = slice_str(record->host);
+    size_t len = 3;
+    for (unsigned i = 0; i < 4; i++) {
+        len += ip->bytes[i] >= 100 ? 3 : ip->bytes[i] >= 10 ? 2 : 1;
+    }
+    return ip->family_bytes == 4 && written.len == len;
+}
+
+static bool is_printed_ip(const struct ip *ip, struct slice written)
+{
+    char printed[INET6_ADDRSTRLEN];
+    return is_printed_v4(ip, written) || slice_equal(slice_str(ip_format(ip, printed)), written);
+}
+
+/* Bytes that stand for themselves, in labels as dname_to_text writes them. */
+static bool is_plain_name(struct slice written)
+{
+    for (size_t i = 0; i < written.len; i++) {
+        uint8_t c = ascii_lower((uint8_t)written.ptr[i]);
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+              c == '.')) {
+            return false;
+        }
+    }
+    return written.len > 0 && written.ptr[written.len - 1] == '.';
+}
+
+static bool is_printed_name(const struct dname *name, struct slice written)
+{
+    char printed[DNAME_TEXT_MAX];
+    return is_plain_name(written) || slice_equal(slice_str(dname_to_text(name, printed)), written);
+}
+
+/* `ip` and `name` are room for what the host's bytes point to. */
+static struct host host_of(struct slice written, struct ip *ip, struct dname *name)
+{
     if (written.len == 0) {
         return (struct host){.kind = STORE_HOST_NONE};
     }
-    if (record->ip.family_bytes != 0) {
-        char printed[INET6_ADDRSTRLEN];
-        bool same = slice_equal(slice_str(ip_format(&record->ip, printed)), written);
+    if (ip_parse(written, ip)) {
         return (struct host){.kind = STORE_HOST_IP,
-                             .bytes = record->ip.bytes,
-                             .len = record->ip.family_bytes,
-                             .text = same ? slice_of(NULL, 0) : written};
+                             .bytes = ip->bytes,
+                             .len = ip->family_bytes,
+                             .text = is_printed_ip(ip, written) ? slice_of(NULL, 0) : written};
     }
     if (dname_from_text(written, name)) {
-        char printed[DNAME_TEXT_MAX];
-        bool same = slice_equal(slice_str(dname_to_text(name, printed)), written);
         return (struct host){.kind = STORE_HOST_NAME,
                              .bytes = name->wire,
                              .len = name->len,
-                             .text = same ? slice_of(NULL, 0) : written};
+                             .text = is_printed_name(name, written) ? slice_of(NULL, 0) : written};
     }
     return (struct host){.kind = STORE_HOST_BAD, .text = written};
 }
@@ -49,12 +81,13 @@ static uint8_t *append(uint8_t *at, const void *bytes, size_t len)
     return at + len;
 }
 
-struct store_record *store_record_new(const struct dname *name, const struct record *record,
+struct store_record *store_record_new(const struct dname *name, const struct record_view *record,
                                       int64_t mod_revision)
 {
+    struct ip ip;
     struct dname host_name;
-    struct host host = host_of(record, &host_name);
-    struct slice text = slice_str(record->text), group = slice_str(record->group);
+    struct host host = host_of(record->host, &ip, &host_name);
+    struct slice text = record->text, group = record->group;
     /* A value has at most RECORD_JSON_MAX bytes with its quotes. */
     assert(host.text.len <= UINT16_MAX && text.len <= UINT16_MAX && group.len <= UINT16_MAX);
 

@@ -11,6 +11,7 @@
 #include "common/outage.h"
 #include "common/record_json.h"
 #include "common/record_key.h"
+#include "common/record_scan.h"
 #include "common/xalloc.h"
 #include "skydns/broken.h"
 #include "skydns/config_doc.h"
@@ -95,11 +96,24 @@ static bool is_config(const struct store_sync *sync, struct slice key)
     return slice_equal(key, slice_str(sync->config_key));
 }
 
+static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const struct dname *name,
+                       struct record_view *record)
+{
+    record->ttl_s = lease_table_put(sync->leases, name, kv->lease, kv->mod_revision, record->ttl_s);
+    if (store_writer_put_view(sync->writer, name, record, kv->mod_revision) == STORE_HOST_BAD) {
+        note_broken(sync, kv, "host of a key cannot be used",
+                    "the host is neither an address nor a name; only a text can be answered");
+    } else {
+        broken_del(sync->broken, kv->key);
+    }
+}
+
 static void on_put(void *data, const struct etcd_kv *kv)
 {
     struct store_sync *sync = data;
     struct dname name;
     struct record record;
+    struct record_view view;
     struct err err;
     if (is_config(sync, kv->key)) {
         set_document(sync, kv->value);
@@ -109,17 +123,15 @@ static void on_put(void *data, const struct etcd_kv *kv)
         skip(sync, kv, "no DNS name: an empty label, one over 63 bytes, or over 255 in all");
         return;
     }
-    if (record_from_json(kv->value, &record, &err) < 0) {
+    if (record_scan(kv->value, &view)) {
+        put_record(sync, kv, &name, &view);
+    } else if (record_from_json(kv->value, &record, &err) == 0) {
+        view = record_view_of(&record);
+        put_record(sync, kv, &name, &view);
+        record_fini(&record);
+    } else {
         skip(sync, kv, err.msg);
         store_writer_del(sync->writer, &name);
-        return;
-    }
-    record.ttl_s = lease_table_put(sync->leases, &name, kv->lease, kv->mod_revision, record.ttl_s);
-    if (store_writer_put(sync->writer, &name, &record, kv->mod_revision) == STORE_HOST_BAD) {
-        note_broken(sync, kv, "host of a key cannot be used",
-                    "the host is neither an address nor a name; only a text can be answered");
-    } else {
-        broken_del(sync->broken, kv->key);
     }
 }
 

@@ -207,12 +207,11 @@ static void put_record(struct store_writer *writer, const struct dname *name,
     writer->is_changed = true;
 }
 
-enum store_host store_writer_put(struct store_writer *writer, const struct dname *name,
-                                 struct record *record, int64_t mod_revision)
+enum store_host store_writer_put_view(struct store_writer *writer, const struct dname *name,
+                                      const struct record_view *record, int64_t mod_revision)
 {
     struct store_record *new = store_record_new(name, record, mod_revision);
     struct store_record *old = find_record(writer, name);
-    record_fini(record);
     enum store_host host = (enum store_host) new->host;
     new->generation = writer->generation;
     if (old && store_record_equal(old, new)) {
@@ -221,6 +220,15 @@ enum store_host store_writer_put(struct store_writer *writer, const struct dname
     } else {
         put_record(writer, name, new);
     }
+    return host;
+}
+
+enum store_host store_writer_put(struct store_writer *writer, const struct dname *name,
+                                 struct record *record, int64_t mod_revision)
+{
+    struct record_view view = record_view_of(record);
+    enum store_host host = store_writer_put_view(writer, name, &view, mod_revision);
+    record_fini(record);
     return host;
 }
 
