@@ -73,7 +73,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all objects deps run check check-unit check-integration check-faults fuzz bench bench-etcd bench-kube2sky bench-updates lint format install clean help tests FORCE
+.PHONY: all objects deps run check check-unit check-integration check-faults fuzz bench bench-etcd bench-kube2sky bench-updates bench-pod lint format install clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 tests: all $(UNIT) $(FUZZ)
@@ -198,6 +198,10 @@ bench-kube2sky: all $(B)/tests/bench/kube2sky/bench_store
 bench-updates: $(B)/tests/bench/updates/bench_updates
 	@$(PYTHON) tests/bench/updates.py --bench $< $(BENCH_FLAGS)
 
+# What each program of docker/manifests/kube-dns.yaml needs of memory and CPU.
+bench-pod: all
+	@$(PYTHON) tests/bench/pod_resources.py --bin $(B)/bin $(BENCH_FLAGS)
+
 lint: deps
 	@tests/support/lint
 
@@ -213,6 +217,6 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-etcd|bench-kube2sky|bench-updates|lint|format|install|deps|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-etcd|bench-kube2sky|bench-updates|bench-pod|lint|format|install|deps|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)

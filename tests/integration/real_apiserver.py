@@ -20,14 +20,14 @@ class RealApiserver:
         self._starter = os.environ.get("KUBE_APISERVER")
         if not self._starter:
             pytest.skip("KUBE_APISERVER does not name a starter of a real kube-apiserver")
-        self._folder = str(folder)
+        self.folder = str(folder)
         self._ports = [str(_reserve_two_ports()), str(reserve_port())]
         self.kube: Kube | None = None
         self.flags: list[str] = []  # by which kube2sky reaches it
         self._etcd: EtcdClient | None = None
 
     def start(self) -> None:
-        done = self._run("start", self._folder, *self._ports, timeout=120)
+        done = self._run("start", self.folder, *self._ports, timeout=120)
         assert done.returncode == 0, done.stdout + done.stderr
         says = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
         self.kube = Kube(says["URL"], says["TOKEN"], says["CA"])
@@ -35,7 +35,7 @@ class RealApiserver:
         self._etcd = EtcdClient(urlsplit(says["ETCD"]).port)
 
     def stop(self) -> None:
-        self._run("stop", self._folder, timeout=60)
+        self._run("stop", self.folder, timeout=60)
 
     def compact(self) -> None:
         """Nothing older than now can be read or watched from, once it has been started again."""

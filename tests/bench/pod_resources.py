@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+"""What the pod of docker/manifests/kube-dns.yaml needs (`make bench-pod`): its four programs with the flags that
+stand there, on loopback, in a cluster of so many Services, of which a tenth are headless with 20 endpoints each.
+
+For each program: memory resident then and at most, and the part of one CPU it used while nothing happened but the
+probes, while it was asked for names and Services changed, both at the rates given. The requests and limits in the
+manifests come from here.
+"""
+
+import argparse
+import random
+import socket
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+
+import dns.message  # noqa: E402
+import manifests  # noqa: E402
+from kube import Kube  # noqa: E402
+from measuring import Machine, machine_name  # noqa: E402
+from programs import apiserver, http_get, reserve_port  # noqa: E402
+
+HEADLESS_PART, ENDPOINTS_EACH = 10, 20
+PHASE_S = 20
+# Batches of queries a second: small enough not to fill a socket's buffer.
+TICKS_PER_S = 100
+PATIENCE_S = 120.0
+
+
+@dataclass
+class Load:
+    """What is done to the pod for a while, and what that costs each program."""
+
+    name: str
+    queries_per_s: int = 0
+    changes_per_s: int = 0
+    cpu_percent: dict[str, float] = field(default_factory=dict)
+
+
+class MeasuredPod(manifests.Pod):
+    """What the manifest's pod runs, with the API's URL."""
+
+    def __init__(self, folder: Path, bin_dir: Path, kube: Kube):
+        super().__init__(manifests.containers(manifests.KUBE_DNS), folder, bin_dir)
+        self.programs["kube2sky"].argv.append(f"--kube-master-url={kube.url}")
+
+    def __enter__(self) -> "MeasuredPod":
+        self.start(PATIENCE_S)
+        return self
+
+    def __exit__(self, *exc) -> None:
+        for program in reversed(list(self.programs.values())):
+            program.kill()
+
+    def memory_mib(self, name: str, line: str) -> float:
+        status = Path(f"/proc/{self.programs[name].pid}/status").read_text()
+        return next(int(text.split()[1]) for text in status.splitlines() if text.startswith(line)) / 1024
+
+    def cpu_s(self, name: str) -> float:
+        tasks = Path(f"/proc/{self.programs[name].pid}/task").glob("*/schedstat")
+        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+def fill(kube: Kube, services: int) -> list[str]:
+    """Makes the objects; the names to ask for."""
+    headless = services // HEADLESS_PART
+    kube.control("bulk", count=services - headless)
+    kube.control("bulk", count=headless, prefix="db-", headless=True)
+    kube.control("bulk", resource="endpointslices", count=headless, prefix="db-", endpoints=ENDPOINTS_EACH, net=10)
+    names = [f"bulk-{number}" for number in range(services - headless)]
+    names += [f"db-{number}" for number in range(headless)]
+    return [f"{name}.default.svc.cluster.local" for name in names]
+
+
+def ask(port: int, questions: list[bytes], rate: int, seconds: float) -> int:
+    """How many were answered."""
+    answered, rng = 0, random.Random(1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.connect(("127.0.0.1", port))
+        udp.setblocking(False)
+        start_s = time.monotonic()
+        for tick in range(int(seconds * TICKS_PER_S)):
+            for _ in range(rate // TICKS_PER_S):
+                udp.send(rng.choice(questions))
+            time.sleep(max(0.0, start_s + (tick + 1) / TICKS_PER_S - time.monotonic()))
+            try:
+                while udp.recv(4096):
+                    answered += 1
+            except BlockingIOError:
+                pass
+    return answered
+
+
+def measure(pod: MeasuredPod, kube: Kube, names: list[str], load: Load) -> None:
+    before = {name: pod.cpu_s(name) for name in pod.programs}
+    start_s = time.monotonic()
+    changes = threading.Thread(target=change, args=(kube.url, load.changes_per_s))
+    changes.start()
+    if load.queries_per_s:
+        questions = [dns.message.make_query(name, kind).to_wire() for name in names for kind in ("A", "AAAA")]
+        answered = ask(pod.port(53), questions, load.queries_per_s, PHASE_S)
+        if answered < 0.99 * load.queries_per_s * PHASE_S:
+            raise SystemExit(f"only {answered} of {load.queries_per_s * PHASE_S} questions were answered")
+    else:
+        time.sleep(PHASE_S)
+    changes.join()
+    passed_s = time.monotonic() - start_s
+    load.cpu_percent = {name: (pod.cpu_s(name) - before[name]) / passed_s * 100 for name in before}
+
+
+def change(url: str, rate: int) -> None:
+    """On a thread and a connection of its own: Services get other addresses."""
+    if rate:
+        Kube(url).control("bulk", verb="replace", count=rate * (PHASE_S - 2), rate=rate, salt=1 << 20)
+
+
+def run(arguments) -> None:
+    loads = [
+        Load("idle"),
+        Load(f"{arguments.queries:,} queries/s", queries_per_s=arguments.queries),
+        Load(f"{arguments.changes:,} changes/s", changes_per_s=arguments.changes),
+    ]
+    with tempfile.TemporaryDirectory(prefix="bench-pod-") as folder:
+        port = reserve_port()
+        server = apiserver(port).start()
+        try:
+            server.wait_ready(lambda: http_get(f"http://127.0.0.1:{port}/readyz")[0] == 200, "readyz")
+            kube = Kube(f"http://127.0.0.1:{port}")
+            names = fill(kube, arguments.services)
+            with MeasuredPod(Path(folder), arguments.bin, kube) as pod:
+                then_mib = {name: pod.memory_mib(name, "VmRSS:") for name in pod.programs}
+                for load in loads:
+                    measure(pod, kube, names, load)
+                print(f"{'':12} {'MiB, ready':>11} {'at most':>8}" + "".join(f" {'% CPU, ' + one.name:>24}" for one in loads))
+                for name in pod.programs:
+                    cells = "".join(f" {one.cpu_percent[name]:24.2f}" for one in loads)
+                    print(f"{name:12} {then_mib[name]:11.1f} {pod.memory_mib(name, 'VmHWM:'):8.1f}{cells}")
+        finally:
+            server.kill()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, type=Path, help="the programs' folder")
+    parser.add_argument("--services", type=int, default=1000)
+    parser.add_argument("--queries", type=int, default=1000, help="a second")
+    parser.add_argument("--changes", type=int, default=10, help="a second")
+    arguments = parser.parse_args()
+    print(f"{machine_name()}; {arguments.services:,} Services", flush=True)
+    machine = Machine()
+    try:
+        run(arguments)
+    except (AssertionError, OSError, SystemExit) as error:
+        print(f"bench-pod: {error}", file=sys.stderr)
+        return 2
+    print(machine.busy_text())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,274 @@
+"""docker/manifests and docker/compose.yaml: that what they say fits together and the programs, that it runs, and that
+kube2sky has the rights it needs and no other. What a real kube-apiserver says of them is in test_manifests_real.py.
+"""
+
+import re
+import shutil
+import subprocess
+
+import manifests
+import pytest
+import yaml
+from bed import BIN_DIR
+from certificates import Authority
+from dns_client import Dns
+from kube import endpoint, endpoint_slice, headless, port, service
+from manifests import EXTERNAL_ETCD, KUBE_DNS, PROGRAMS, Pod
+from programs import ETCD, http_get, is_etcd_healthy, wait_until
+from watched import Watched
+
+NAMES = manifests.names()
+OURS = [KUBE_DNS, EXTERNAL_ETCD]  # for today's clusters; the others are as their time had them
+KUBERNETES = "kubernetes.default.svc.cluster.local"
+COMPOSE = manifests.ROOT / "docker/compose.yaml"
+USER = 65532
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def flags_of(program: str) -> set[str]:
+    text = output(ETCD, "--help") if program == "etcd" else output(str(BIN_DIR / program), "-help")
+    return set(re.findall(r"^ +-{1,2}([a-z0-9-]+)", text, re.M))
+
+
+def check_flags(program: str, arguments: list[str]) -> None:
+    given = {re.match(r"-{1,2}([a-zA-Z0-9_-]+)", text)[1].replace("_", "-") for text in arguments}
+    assert given <= flags_of(program), f"{program} has no {given - flags_of(program)}"
+    if program in PROGRAMS:  # and takes their values: it reads all of them before it prints this
+        output(str(BIN_DIR / program), *arguments, "-version")
+
+
+def all_containers() -> list[manifests.Container]:
+    return [one for name in NAMES for one in manifests.containers(name)]
+
+
+def our_containers() -> list:
+    return [pytest.param(one, id=f"{one.manifest}-{one.owner}-{one.program}") for one in all_containers()
+            if one.manifest in OURS]  # fmt: skip
+
+
+# ---- What they say ----
+
+
+def test_there_are_some():
+    assert set(OURS) <= set(NAMES)
+    for name in OURS:
+        assert {one.program for one in manifests.containers(name)} >= set(PROGRAMS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_objects_have_what_every_object_has(name):
+    found = [(one["apiVersion"], one["kind"], one["metadata"]["name"]) for one in manifests.objects(name)]
+    assert found and len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("one", [pytest.param(o, id=f"{o.manifest}-{o.owner}-{o.program}") for o in all_containers()])
+def test_flags_exist(one):
+    # The old manifests leave the image's entry point out of their arguments, a template's values in them.
+    check_flags(one.program, one.arguments)
+
+
+def test_a_flag_that_does_not_exist_is_found():
+    with pytest.raises(AssertionError, match="typo"):
+        check_flags("skydns", ["-typo=1"])
+    with pytest.raises(subprocess.CalledProcessError):
+        check_flags("skydns", ["-workers=many"])
+
+
+@pytest.mark.parametrize("one", our_containers())
+def test_ports_and_probes_are_those_of_the_container(one):
+    assert one.probes(), "every container has a probe"
+    for probe in one.probes():
+        assert probe["port"] in one.ports
+    text = " ".join(one.arguments)
+    for name, number in one.ports.items():
+        assert re.search(rf"[:=]{number}\b", text), f"no flag says {name}, {number}"
+
+
+@pytest.mark.parametrize("one", our_containers())
+def test_every_container_is_confined(one):
+    pod, own = one.pod["securityContext"], one.value["securityContext"]
+    assert pod["runAsNonRoot"] is True and pod["runAsUser"] == pod["runAsGroup"] == USER
+    assert pod["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert own["readOnlyRootFilesystem"] is True and own["allowPrivilegeEscalation"] is False
+    added = ["NET_BIND_SERVICE"] if one.program == "skydns" else None
+    assert own["capabilities"] == {"drop": ["ALL"]} | ({"add": added} if added else {})
+    assert set(one.value["resources"]) == {"requests", "limits"} and "memory" in one.value["resources"]["limits"]
+
+
+@pytest.mark.parametrize("one", our_containers())
+def test_files_in_flags_are_in_volumes(one):
+    mounts = {mount["mountPath"]: mount for mount in one.value.get("volumeMounts", [])}
+    volumes = {volume["name"] for volume in one.pod.get("volumes", [])}
+    assert {mount["name"] for mount in mounts.values()} <= volumes
+    for path in re.findall(r"=(/[^,\s]+)", " ".join(one.arguments)):
+        assert any(path.startswith(f"{mount}/") for mount in mounts), path
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_selectors_and_references_meet(name):
+    owners = [one for one in manifests.objects(name) if manifests.pod_spec(one)]
+    labels = [one["spec"]["template"]["metadata"]["labels"] for one in owners]
+
+    def selected(selector: dict) -> list[dict]:
+        return [one for one, own in zip(owners, labels) if selector.items() <= own.items()]
+
+    for one in owners:
+        assert selected(one["spec"]["selector"]["matchLabels"]) == [one], "its own pods and no others"
+        assert manifests.pod_spec(one).get("priorityClassName") in ("system-cluster-critical", "system-node-critical")
+        assert manifests.pod_spec(one)["tolerations"] == [{"key": "CriticalAddonsOnly", "operator": "Exists"}]
+        for constraint in manifests.pod_spec(one).get("topologySpreadConstraints", []):
+            assert selected(constraint["labelSelector"]["matchLabels"]) == [one]
+    (dns,) = manifests.of_kind(name, "Service")
+    (behind,) = selected(dns["spec"]["selector"])
+    ports = {k: v for one in manifests.containers(name) for k, v in one.ports.items() if behind["kind"] in one.owner}
+    assert {(p["name"], p["port"], p["protocol"]) for p in dns["spec"]["ports"]} >= {
+        ("dns", 53, "UDP"), ("dns-tcp", 53, "TCP")}  # fmt: skip
+    for one in dns["spec"]["ports"]:
+        assert one["targetPort"] in ports or one["targetPort"] in ports.values()
+    for budget in manifests.of_kind(name, "PodDisruptionBudget"):
+        check_budget(budget)
+        (guarded,) = selected(budget["spec"]["selector"]["matchLabels"])
+        assert budget["spec"]["minAvailable"] < guarded["spec"]["replicas"], "or no node can ever be drained"
+    (account,) = manifests.of_kind(name, "ServiceAccount")
+    (role,) = manifests.of_kind(name, "ClusterRole")
+    (binding,) = manifests.of_kind(name, "ClusterRoleBinding")
+    assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole",
+                                  "name": role["metadata"]["name"]}  # fmt: skip
+    where = {key: account["metadata"][key] for key in ("name", "namespace")}
+    assert binding["subjects"] == [{"kind": "ServiceAccount"} | where]
+    for one in owners:
+        pod = manifests.pod_spec(one)
+        programs = {manifests.program_of(container["image"]) for container in pod["containers"]}
+        assert pod.get("serviceAccountName") == (where["name"] if "kube2sky" in programs else None)
+        assert "kube2sky" in programs or pod["automountServiceAccountToken"] is False
+
+
+def check_budget(budget: dict) -> None:
+    """policy/v1, which the API server of the tests may be too old for: every field that may be there, by its type."""
+    assert budget["apiVersion"] == "policy/v1" and set(budget) == {"apiVersion", "kind", "metadata", "spec"}
+    spec = dict(budget["spec"])
+    assert set(spec.pop("selector")) <= {"matchLabels", "matchExpressions"}
+    ((name, value),) = spec.items()
+    assert name in ("minAvailable", "maxUnavailable")
+    assert (isinstance(value, int) and value >= 0) or re.fullmatch(r"\d+%", value)
+
+
+# ---- That it runs ----
+
+
+def rights(name: str) -> set[tuple[str, str]]:
+    """(verb, resource) of the role."""
+    (role,) = manifests.of_kind(name, "ClusterRole")
+    return {(verb, resource) for rule in role["rules"] for verb in rule["verbs"] for resource in rule["resources"]}
+
+
+def check_rights(bed, name: str) -> None:
+    """What kube2sky has asked of the API is what the role allows, no more and no less."""
+    asked = {tuple(key.split(" ")) for key in bed.kube.control("state")["requests"]}
+    kube2sky = {(verb, resource) for verb, resource in asked if verb in ("list", "watch", "get")}
+    assert kube2sky == rights(name)
+
+
+@pytest.fixture
+def run_pod(bare_bed):
+    """A function that starts containers as processes, with the API server of the bed."""
+
+    def run(containers, edit=str) -> Pod:
+        pod = Pod(containers, bare_bed.folder, BIN_DIR, edit)
+        if "kube2sky" in pod.programs:
+            pod.programs["kube2sky"].argv += bare_bed.kube_flags
+        bare_bed.programs += pod.programs.values()
+        pod.start()
+        return pod
+
+    return run
+
+
+def check_service_is_answered(bed, dns: Dns, name: str) -> None:
+    address = bed.kube.create("services", service(name, port(80, "http")))["spec"]["clusterIP"]
+    fqdn = f"{name}.default.svc.cluster.local"
+    wait_until(lambda: dns.answers(fqdn) == [address], f"{fqdn} {address}")
+    assert dns.answers(f"_http._tcp.{fqdn}", "SRV") == [f"10 100 80 {fqdn}."]
+    assert dns.answers("default.svc.cluster.local") == [], "the Kubernetes schema"
+
+
+def test_kube_dns_runs(bare_bed, run_pod):
+    """Every probe is 200 with the flags as they stand there, and the pod does what it is for."""
+    bed = bare_bed
+    bed.start_apiserver()
+    pod = run_pod(manifests.containers(KUBE_DNS))
+    dns = Dns(pod.port(53))
+    assert dns.answers("dns-version.cluster.local", "TXT") == ['"1.1.0"']
+    check_service_is_answered(bed, dns, "web")
+    assert dns.answers("10-1-2-3.default.pod.cluster.local") == ["10.1.2.3"]
+    bed.kube.create("services", headless("db", port(80, "http")))
+    bed.kube.create("endpointslices", endpoint_slice("db-1", "db", [endpoint("10.1.0.1")], port(80, "http")))
+    wait_until(lambda: dns.answers("db.default.svc.cluster.local") == ["10.1.0.1"], "the slice's endpoint")
+    check_rights(bed, KUBE_DNS)
+    assert dns.query("cluster.local", "SOA").answer[0][0].rname.to_text() == "hostmaster.cluster.local."
+
+
+def test_external_etcd_runs(bare_bed, run_pod):
+    """With an etcd over TLS: two writers, of which one leads, and a reader."""
+    bed = bare_bed
+    bed.start_apiserver()
+    authority = Authority(bed.folder, "ca")
+    certificate, key = authority.sign("member")
+    own_certificate, own_key = authority.sign("pod")
+    health = start_tls_etcd(bed, authority.certificate, certificate, key)
+    files = {"ca.crt": authority.certificate, "tls.crt": own_certificate, "tls.key": own_key}
+
+    def edit(text: str) -> str:
+        text = re.sub(r"(https://)etcd-\d\.etcd\.example:2379", rf"\g<1>127.0.0.1:{bed.etcd_port}", text)
+        return re.sub(r"/etc/etcd-tls/([a-z.]+)", lambda m: files[m[1]], text)
+
+    assert http_get(health)[0] == 200
+    (writers,) = manifests.of_kind(EXTERNAL_ETCD, "Deployment")
+    assert writers["spec"]["replicas"] == 2
+    writer, *readers = manifests.containers(EXTERNAL_ETCD)
+    pods = [run_pod([writer], edit) for _ in range(2)]
+    reader = run_pod(readers, edit)
+    watched = [Watched(pod.programs["kube2sky"], pod.port(8081), "kube2sky_") for pod in pods]
+    assert sorted(one.metrics().get("leader") for one in watched) == [0, 1]
+    dns = Dns(reader.port(53))
+    check_service_is_answered(bed, dns, "web")
+    assert dns.answers("10-1-2-3.default.pod.cluster.local") == ["NXDOMAIN"], "verified"
+    check_rights(bed, EXTERNAL_ETCD)
+
+
+def start_tls_etcd(bed, authority: str, certificate: str, key: str) -> str:
+    """With certificates on both sides; where its health is."""
+    url, health_port = f"https://127.0.0.1:{bed.etcd_port}", bed.healthz_port
+    argv = bed.etcd_program.argv
+    for flag in ("--listen-client-urls", "--advertise-client-urls"):
+        argv[argv.index(flag) + 1] = url
+    argv += ["--cert-file", certificate, "--key-file", key, "--client-cert-auth", "--trusted-ca-file", authority]
+    argv += ["--listen-metrics-urls", f"http://127.0.0.1:{health_port}"]
+    bed.etcd_program.start().wait_ready(lambda: is_etcd_healthy(health_port), "healthy")
+    return f"http://127.0.0.1:{health_port}/health"
+
+
+# ---- Without Kubernetes ----
+
+
+def compose() -> dict:
+    return yaml.safe_load(COMPOSE.read_text())["services"]
+
+
+@pytest.mark.parametrize("name", compose())
+def test_compose_has_flags_that_exist(name):
+    check_flags(manifests.program_of(compose()[name]["image"]), compose()[name]["command"])
+
+
+def test_compose_has_the_images_of_the_manifests():
+    images = {one.value["image"] for one in all_containers() if one.manifest in OURS}
+    assert {one["image"] for one in compose().values()} == images
+
+
+@pytest.mark.skipif(not shutil.which("docker-compose"), reason="docker-compose is missing: tests/support/deps monitoring")
+def test_compose_is_understood():
+    shown = output("docker-compose", "-f", str(COMPOSE), "--profile", "cluster", "config")
+    assert set(yaml.safe_load(shown)["services"]) == {"etcd", *PROGRAMS}
