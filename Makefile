@@ -9,6 +9,7 @@ endif
 BUILD   ?= build
 B       := $(BUILD)/$(VARIANT)
 PREFIX  ?= /usr/local
+PACKAGE := kube2sky-skydns
 PYTHON  ?= /usr/bin/python3
 CLANG_FORMAT ?= clang-format
 ifeq ($(VARIANT),fuzz)
@@ -73,7 +74,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all objects deps run check check-unit check-integration check-faults fuzz bench bench-etcd bench-kube2sky bench-updates bench-pod lint format install clean help tests FORCE
+.PHONY: all objects deps run check check-unit check-integration check-faults fuzz bench bench-etcd bench-kube2sky bench-updates bench-pod lint format install uninstall clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 tests: all $(UNIT) $(FUZZ)
@@ -208,15 +209,49 @@ lint: deps
 format:
 	$(Q)$(CLANG_FORMAT) -i $(C_FILES)
 
+# ---- Installing: PREFIX is where programs look for nothing; DESTDIR is put before every path ----
+
+# Files that are read at run time; PREFIX=/usr/local has none of its own.
+SYSCONFDIR  ?= /etc
+UNITDIR     ?= $(PREFIX)/lib/systemd/system
+UNITS       := $(wildcard $(PROGRAMS:%=%/*.service) $(PROGRAMS:%=%/*.socket))
+TO_BIN      = $(DESTDIR)$(PREFIX)/bin
+TO_MAN      = $(DESTDIR)$(PREFIX)/share/man/man8
+TO_COMPLETE = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+TO_DOC      = $(DESTDIR)$(PREFIX)/share/doc/$(PACKAGE)
+TO_UNITS    = $(DESTDIR)$(UNITDIR)
+TO_DEFAULTS = $(DESTDIR)$(SYSCONFDIR)/default
+DOCS        := README.md CHANGELOG.md LICENSE
+
+# Settings that are there already are somebody's: they stay.
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man8
-	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(MAN) $(DESTDIR)$(PREFIX)/share/man/man8
+	install -d $(TO_BIN) $(TO_MAN) $(TO_COMPLETE) $(TO_DOC) $(TO_UNITS) $(TO_DEFAULTS)
+	install -m 755 $(BINARIES) $(TO_BIN)
+	install -m 644 $(MAN) $(TO_MAN)
+	install -m 644 $(DOCS) $(TO_DOC)
+	@set -e; for unit in $(UNITS); do \
+	    to=$(TO_UNITS)/$${unit##*/}; echo "sed $$unit >$$to"; \
+	    sed 's|=/usr/bin/|=$(PREFIX)/bin/|; s|=-/etc/default/|=-$(SYSCONFDIR)/default/|' $$unit >$$to; chmod 644 $$to; \
+	done
+	@set -ex; for p in $(PROGRAMS); do \
+	    install -m 644 common/completion.bash $(TO_COMPLETE)/$$p; \
+	    [ -e $(TO_DEFAULTS)/$$p ] || install -m 644 $$p/$$p.default $(TO_DEFAULTS)/$$p; \
+	done
+
+# Settings that were changed stay, too.
+uninstall:
+	rm -f $(PROGRAMS:%=$(TO_BIN)/%) $(patsubst %,$(TO_MAN)/%,$(notdir $(MAN))) $(PROGRAMS:%=$(TO_COMPLETE)/%)
+	rm -f $(patsubst %,$(TO_UNITS)/%,$(notdir $(UNITS))) $(DOCS:%=$(TO_DOC)/%)
+	[ ! -d $(TO_DOC) ] || rmdir $(TO_DOC)
+	@for p in $(PROGRAMS); do \
+	    if cmp -s $$p/$$p.default $(TO_DEFAULTS)/$$p; then rm $(TO_DEFAULTS)/$$p; \
+	    elif [ -e $(TO_DEFAULTS)/$$p ]; then echo "$(TO_DEFAULTS)/$$p was changed and stays"; fi; \
+	done
 
 clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-etcd|bench-kube2sky|bench-updates|bench-pod|lint|format|install|deps|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-etcd|bench-kube2sky|bench-updates|bench-pod|lint|format|install|uninstall|deps|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)
