@@ -68,16 +68,19 @@ UNIT       := $(UNIT_SRC:tests/%.c=$(B)/tests/%)
 FUZZ_SRC   := $(wildcard tests/fuzz/*/fuzz_*.c)
 FUZZ       := $(FUZZ_SRC:tests/%.c=$(B)/tests/%)
 BINARIES   := $(PROGRAMS:%=$(B)/bin/%)
+# The programs of tests/bench/answers; its other files are linked to all of them.
+ANSWERS_BIN := $(addprefix $(B)/tests/bench/answers/,bare_udp bare_tcp load_udp load_tcp propagation)
+ANSWERS_O   := $(filter-out $(ANSWERS_BIN:=.o),$(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/answers/*.c)))
 C_FILES    := $(wildcard common/*.[ch] $(PROGRAMS:%=%/*.[ch]) tests/*/*.[ch] tests/*/*/*.[ch])
 MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.scd))))
 
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all objects deps run check check-unit check-integration check-faults fuzz bench bench-etcd bench-kube2sky bench-updates bench-pod lint format install uninstall clean help tests FORCE
+.PHONY: all objects deps deps-bench run check check-unit check-integration check-faults fuzz bench bench-readme bench-etcd bench-kube2sky bench-updates bench-pod profile lint format install uninstall clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
-tests: all $(UNIT) $(FUZZ)
+tests: all $(UNIT) $(FUZZ) $(ANSWERS_BIN)
 objects: $(patsubst %.c,$(B)/%.o,$(filter %.c,$(C_FILES))) $(PROTO_O)
 
 # A change of compiler or flags rebuilds: the stamp's time only moves when its content does.
@@ -147,6 +150,10 @@ $(B)/tests/bench/updates/bench_updates: $(UPDATES_O) $(B)/libskydns.a $(B)/libco
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $(UPDATES_WRAPPED:%=-Wl,--wrap=%) $^ $(LIBS_skydns) -o $@
 
+$(ANSWERS_BIN): %: %.o $(ANSWERS_O) $(B)/libcommon.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
+
 $(B)/man/%: $(wildcard $(PROGRAMS:%=%/*.scd))
 	$(call say,MAN,$@)
 	@mkdir -p $(@D)
@@ -156,6 +163,10 @@ $(B)/man/%: $(wildcard $(PROGRAMS:%=%/*.scd))
 
 deps:
 	@tests/support/deps
+
+# Also the servers that `make bench` compares with, and perf.
+deps-bench:
+	@tests/support/deps bench
 
 run: deps
 	@$(MAKE) --no-print-directory all
@@ -168,7 +179,7 @@ check: deps
 check-unit: tests
 	@$(PYTHON) tests/support/check.py --build $(B) --only unit
 
-check-integration: all
+check-integration: all $(ANSWERS_BIN)
 	@$(PYTHON) tests/support/check.py --build $(B) --only integration
 
 # Faults of etcd and of the network to it that take long, or need root for namespaces.
@@ -182,18 +193,27 @@ fuzz:
 	@$(MAKE) --no-print-directory VARIANT=fuzz tests
 	@$(PYTHON) tests/support/fuzz.py --build $(BUILD)/fuzz --seconds $(FUZZ_S)
 
-# What an answer costs next to a bare responder; BENCH_TOOLS names the measuring tools' folder.
+# What an answer costs, beside a bare responder and the other servers that are installed.
 BENCH_FLAGS ?=
-bench: all
-	@$(PYTHON) tests/bench/udp_ratio.py --bin $(B)/bin $(BENCH_FLAGS)
+BENCH_STORE := $(B)/tests/bench/kube2sky/bench_store
+bench: all $(ANSWERS_BIN) $(BENCH_STORE)
+	@$(PYTHON) tests/bench/dns_answers.py --build $(B) --out $(BUILD)/bench $(BENCH_FLAGS)
+
+# The last results of `make bench` into the README.
+bench-readme:
+	@$(PYTHON) tests/bench/readme_table.py --results $(BUILD)/bench
+
+# Where skydns' time goes while it answers.
+profile: all $(ANSWERS_BIN) $(BENCH_STORE)
+	@$(PYTHON) tests/bench/dns_profile.py --build $(B) --out $(BUILD)/bench $(BENCH_FLAGS)
 
 # What the etcd client costs: CPU per put, key and event, keys/s.
 bench-etcd: $(B)/tests/bench/etcd/bench_etcd
 	@$(PYTHON) tests/bench/etcd_client.py --bench $< $(BENCH_FLAGS)
 
 # kube2sky with many objects: how long until everything is in etcd, per event, and its memory.
-bench-kube2sky: all $(B)/tests/bench/kube2sky/bench_store
-	@$(PYTHON) tests/bench/kube2sky_scale.py --bin $(B)/bin --store $(B)/tests/bench/kube2sky/bench_store $(BENCH_FLAGS)
+bench-kube2sky: all $(BENCH_STORE)
+	@$(PYTHON) tests/bench/kube2sky_scale.py --bin $(B)/bin --store $(BENCH_STORE) $(BENCH_FLAGS)
 
 # What updates cost skydns and who is answered meanwhile: time per batch, visibility, memory.
 bench-updates: $(B)/tests/bench/updates/bench_updates
@@ -252,6 +272,6 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-etcd|bench-kube2sky|bench-updates|bench-pod|lint|format|install|uninstall|deps|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-updates|bench-pod|profile|lint|format|install|uninstall|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)

@@ -30,9 +30,13 @@ class Machine:
     def __init__(self):
         self._started_s, self._machine_s, self._own_s = time.monotonic(), _machine_seconds(), _own_seconds()
 
-    def busy_text(self) -> str:
+    def busy(self) -> float:
+        """The part. Children count as others until they have ended and were waited for."""
         others_s = (_machine_seconds() - self._machine_s) - (_own_seconds() - self._own_s)
-        busy = max(0.0, others_s) / (time.monotonic() - self._started_s) / os.cpu_count()
+        return max(0.0, others_s) / (time.monotonic() - self._started_s) / os.cpu_count()
+
+    def busy_text(self) -> str:
+        busy = self.busy()
         return f"others used {busy:.0%} of the machine" + (
             ": NOISY, only ratios say much" if busy > BUSY_MAX else ""
         )

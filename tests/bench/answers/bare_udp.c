@@ -1,0 +1,85 @@
+/* bare_udp ADDRESS:PORT: the least that answering over UDP costs. Whole batches are received by one
+ * blocking call and sent by another, and nothing is looked up. */
+#include <errno.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "common/addr.h"
+#include "common/err.h"
+#include "common/xalloc.h"
+#include "tests/bench/answers/bare_answer.h"
+#include "tests/bench/answers/udp_socket.h"
+
+enum {
+    BATCH = 64,
+    MESSAGE_MAX = 1500, /* more than any query of the benchmark has */
+};
+
+struct batch {
+    struct mmsghdr messages[BATCH];
+    struct iovec parts[BATCH];
+    struct sockaddr_storage clients[BATCH];
+    uint8_t bytes[BATCH][MESSAGE_MAX + BARE_RECORD];
+};
+
+static int open_socket(const struct addr *address, struct err *err)
+{
+    int fd = udp_socket(address, 0, err);
+    if (fd >= 0 && bind(fd, &address->sa, address->len) < 0) {
+        return err_set(err, -errno, "bind: %s", err_code_text(-errno));
+    }
+    return fd;
+}
+
+static void prepare(struct batch *b)
+{
+    for (size_t i = 0; i < BATCH; i++) {
+        b->parts[i] = (struct iovec){b->bytes[i], MESSAGE_MAX};
+        b->messages[i].msg_hdr = (struct msghdr){.msg_name = &b->clients[i],
+                                                 .msg_namelen = sizeof(b->clients[i]),
+                                                 .msg_iov = &b->parts[i],
+                                                 .msg_iovlen = 1};
+    }
+}
+
+/* Messages too short to be queries are sent back as they came. */
+static void answer(struct batch *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t len = b->messages[i].msg_len;
+        b->parts[i].iov_len = len < BARE_QUERY_MIN ? len : bare_answer(b->bytes[i], len);
+    }
+}
+
+static void send_all(struct batch *b, int fd, size_t count)
+{
+    for (size_t sent = 0; sent < count;) {
+        int n = sendmmsg(fd, b->messages + sent, (unsigned)(count - sent), 0);
+        sent += n > 0 ? (size_t)n : 1; /* one that cannot be sent is lost */
+    }
+    for (size_t i = 0; i < count; i++) {
+        b->parts[i].iov_len = MESSAGE_MAX;
+        b->messages[i].msg_hdr.msg_namelen = sizeof(b->clients[i]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct addr address;
+    struct err err = {.code = 0};
+    int fd = -1;
+    if (argc != 2 || addr_parse(argv[1], &address, &err) < 0 ||
+        (fd = open_socket(&address, &err)) < 0) {
+        (void)fprintf(stderr, "bare_udp ADDRESS:PORT: %s\n", argc == 2 ? err.msg : "one argument");
+        return 2;
+    }
+    struct batch *b = xcalloc(1, sizeof(*b));
+    prepare(b);
+    for (;;) {
+        int n = recvmmsg(fd, b->messages, BATCH, MSG_WAITFORONE, NULL);
+        if (n > 0) {
+            answer(b, (size_t)n);
+            send_all(b, fd, (size_t)n);
+        }
+    }
+}

@@ -1,0 +1,69 @@
+"""What a benchmark of answers runs on: N Services in an etcd and in every server's own format, and the servers."""
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from answers import data, rounds, servers
+from programs import etcd, is_etcd_healthy, reserve_port
+
+_IN_FLIGHT = 8
+
+
+class Bed:
+    """A context: filled when it is entered, and everything has ended when it is left."""
+
+    def __init__(self, build: Path, services: int):
+        """build: the variant's folder, build/release."""
+        self.bin_dir, self.services = build / "bin", services
+        self.folder = Path(tempfile.mkdtemp(prefix="bench-answers-"))
+        self.servers: list[servers.Server] = []
+        self.tools = build / "tests/bench/answers"
+        self.store = build / "tests/bench/kube2sky/bench_store"
+        self.etcd_port = reserve_port()
+        self.etcd_url = f"http://127.0.0.1:{self.etcd_port}"
+        self.etcd = etcd(str(self.folder / "etcd"), self.etcd_port, reserve_port())
+
+    def __enter__(self) -> "Bed":
+        try:
+            self._fill()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _fill(self) -> None:
+        data.write_zones(self.services, self.folder / "zones")
+        data.write_local_data(self.services, self.folder / "local-data")
+        self.questions = data.write_questions(self.services, self.folder)
+        self.etcd.start().wait_ready(lambda: is_etcd_healthy(self.etcd_port), "healthy")
+        command = [self.store, self.etcd_url, "loop", str(_IN_FLIGHT)]
+        lines = data.key_lines(self.services)
+        subprocess.run(command, input=lines, check=True, stdout=subprocess.DEVNULL, timeout=300)
+
+    def __exit__(self, *exc) -> None:
+        for one in reversed(self.servers):
+            one.program.kill()
+        self.etcd.kill()
+        shutil.rmtree(self.folder)
+
+    def setting(self, kind: servers.Kind, **more) -> servers.Setting:
+        return servers.Setting(
+            folder=self.folder / kind.name,
+            port=reserve_port(),
+            zones=self.folder / "zones",
+            local_data=self.folder / "local-data",
+            etcd_url=self.etcd_url,
+            bin_dir=self.bin_dir,
+            tools=self.tools,
+            **more,
+        )
+
+    def start(self, kind: servers.Kind, **more) -> servers.Server:
+        one = servers.start(kind, self.setting(kind, **more), self.services)
+        self.servers.append(one)
+        return one
+
+    def generator(self, seconds: float, **more) -> rounds.Generator:
+        return rounds.Generator(self.tools, self.questions, seconds, **more)

@@ -1,0 +1,158 @@
+"""What the benchmark asks, and what the servers are to know: N Services as etcd keys, as zone files and as
+unbound's local data, and the mixes of questions. Everything follows from N alone, so that rounds, machines
+and servers compare.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from records import DOMAIN, service_records, value
+
+REVERSE_ZONE = "10.in-addr.arpa"
+TTL_S = 30
+QUESTIONS = 200_000
+_SEED = 20150717  # any; fixed
+_SEARCH = (f"default.svc.{DOMAIN}", f"svc.{DOMAIN}", DOMAIN)
+_SOA = f"ns.dns.{DOMAIN}. hostmaster.{DOMAIN}. 1 7200 1800 86400 {TTL_S}"
+SERVICES_MAX = 1 << 20  # as many addresses as _ip gives
+
+
+@dataclass(frozen=True)
+class Mix:
+    name: str
+    title: str
+    # Of the answers, how many must have records, none (NODATA), or be NXDOMAIN.
+    records: float = 0.0
+    nodata: float = 0.0
+    nxdomain: float = 0.0
+
+
+MIXES = [
+    Mix("a", "A", records=1.0),
+    Mix("kubernetes", "Kubernetes mix", records=3 / 12, nodata=3 / 12, nxdomain=6 / 12),
+    Mix("nxdomain", "NXDOMAIN", nxdomain=1.0),
+    Mix("srv", "SRV", records=1.0),
+]
+
+
+def _ip(number: int) -> str:
+    return f"10.{96 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
+
+
+def _label(number: int) -> str:
+    return f"svc-{number:05d}"
+
+
+def name(number: int) -> str:
+    """Of a Service, without the dot at the end."""
+    return f"{_label(number)}.default.svc.{DOMAIN}"
+
+
+def _reverse(number: int) -> str:
+    """Within the reverse zone."""
+    return ".".join(reversed(_ip(number).split(".")[1:]))
+
+
+# ---- For etcd ----
+
+
+def keys(count: int) -> Iterator[tuple[str, str]]:
+    """What kube2sky writes: each Service's address, port and reverse name."""
+    for number in range(count):
+        yield from service_records(_label(number), _ip(number), ("tcp", "http", 80)).items()
+        yield "/skydns/arpa/in-addr/" + _ip(number).replace(".", "/"), value(f"{name(number)}.")
+
+
+def key_lines(count: int) -> bytes:
+    """As `bench_store … loop` reads them."""
+    return "".join(f"{key}\t{text}\n" for key, text in keys(count)).encode()
+
+
+# ---- For other servers ----
+
+
+def _zone_head(zone: str) -> str:
+    return f"$ORIGIN {zone}.\n$TTL {TTL_S}\n@ SOA {_SOA}\n@ NS ns.dns.{DOMAIN}.\n"
+
+
+def write_zones(count: int, folder: Path) -> None:
+    """Master files, named as their zones."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / DOMAIN, "w") as zone:
+        zone.write(_zone_head(DOMAIN) + "ns.dns A 10.96.255.10\n")
+        for number in range(count):
+            label = f"{_label(number)}.default.svc"
+            zone.write(f"{label} A {_ip(number)}\n_http._tcp.{label} SRV 10 100 80 {label}\n")
+    with open(folder / REVERSE_ZONE, "w") as zone:
+        zone.write(_zone_head(REVERSE_ZONE))
+        for number in range(count):
+            zone.write(f"{_reverse(number)} PTR {name(number)}.\n")
+
+
+def write_local_data(count: int, path: Path) -> None:
+    """The same for unbound's configuration."""
+    with open(path, "w") as local:
+        for zone in (DOMAIN, REVERSE_ZONE):
+            local.write(f'local-zone: "{zone}." static\nlocal-data: "{zone}. {TTL_S} SOA {_SOA}"\n')
+        for number in range(count):
+            full = name(number)
+            for record in (
+                f"{full}. {TTL_S} A {_ip(number)}",
+                f"_http._tcp.{full}. {TTL_S} SRV 10 100 80 {full}.",
+                f"{_reverse(number)}.{REVERSE_ZONE}. {TTL_S} PTR {full}.",
+            ):
+                local.write(f'local-data: "{record}"\n')
+
+
+# ---- Questions ----
+
+
+def questions(mix: str, count: int, how_many: int = QUESTIONS) -> Iterator[tuple[str, str]]:
+    """Name and type of each, of a mix by its name; all names of Services alike often."""
+    draw = random.Random(f"{_SEED} {mix}")
+    made = 0
+    while made < how_many:
+        unit = _UNITS[mix](draw, count)
+        yield from unit[: how_many - made]
+        made += len(unit)
+
+
+def _a(draw: random.Random, count: int) -> list[tuple[str, str]]:
+    return [(name(draw.randrange(count)), "A")]
+
+
+def _srv(draw: random.Random, count: int) -> list[tuple[str, str]]:
+    return [(f"_http._tcp.{name(draw.randrange(count))}", "SRV")]
+
+
+def _nxdomain(draw: random.Random, count: int) -> list[tuple[str, str]]:
+    """A name of the outside, as a resolver's search path makes it one of ours."""
+    outside = f"h{draw.randrange(1000)}.example{draw.randrange(1000)}.com"
+    return [(f"{outside}.{draw.choice(_SEARCH)}", "A")]
+
+
+def _kubernetes(draw: random.Random, count: int) -> list[tuple[str, str]]:
+    """What a pod's resolver asks: one name of the outside tried in each domain of its search path, and three
+    Services; for both families each.
+    """
+    hundred = f"h{draw.randrange(100)}.example{draw.randrange(100)}.com"
+    outside = draw.choice(("api.example.com", "s3.amazonaws.com", hundred))
+    asked = [f"{outside}.{domain}" for domain in _SEARCH]
+    asked += [name(draw.randrange(count)) for _ in range(3)]
+    return [(one, rdtype) for one in asked for rdtype in ("A", "AAAA")]
+
+
+_UNITS = {"a": _a, "kubernetes": _kubernetes, "nxdomain": _nxdomain, "srv": _srv}
+
+
+def write_questions(count: int, folder: Path, how_many: int = QUESTIONS) -> dict[str, Path]:
+    """A file of `name TYPE` lines for each mix, by the mix's name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {}
+    for mix in MIXES:
+        paths[mix.name] = folder / f"questions-{mix.name}"
+        lines = (f"{one} {rdtype}\n" for one, rdtype in questions(mix.name, count, how_many))
+        paths[mix.name].write_text("".join(lines))
+    return paths

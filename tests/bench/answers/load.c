@@ -1,0 +1,57 @@
+#include "tests/bench/answers/load.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/err.h"
+
+enum { DAY_MS = 24 * 3600 * 1000 };
+
+void load_fail(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "%s: %s\n", what, why);
+    exit(2);
+}
+
+static void parse(int argc, char *const *argv, const struct flags *flags)
+{
+    struct err err;
+    int r = flags_parse(flags, argc, argv, &err);
+    if (r == FLAGS_HELP) {
+        flags_print_help(flags);
+        exit(0);
+    }
+    if (r < 0) {
+        load_fail(flags->program, err.msg);
+    }
+}
+
+void load_parse(int argc, char *const *argv, const struct flags *own, struct load *ret_load)
+{
+    const char *server = "127.0.0.1:53", *questions = "", *pids = "";
+    int64_t run_ms = 1000, warm_up_ms = 300;
+    struct flag table[5 + LOAD_FLAGS_MAX] = {
+        {"server", FLAG_STRING, &server, .help = "its address:port"},
+        {"questions", FLAG_STRING, &questions, .help = "a file of `name TYPE` lines"},
+        {"pids", FLAG_STRING, &pids, .help = "its processes, like 12,34, whose CPU time counts"},
+        {"run", FLAG_DURATION_MS, &run_ms, .min = 1, .max = DAY_MS, .help = "how long to measure"},
+        {"warm-up", FLAG_DURATION_MS, &warm_up_ms, .max = DAY_MS, .help = "how long before that"},
+    };
+    assert(own->count <= LOAD_FLAGS_MAX);
+    memcpy(table + 5, own->table, own->count * sizeof(*table));
+    struct flags flags = *own;
+    flags.table = table;
+    flags.count = 5 + own->count;
+    parse(argc, argv, &flags);
+
+    struct err err;
+    *ret_load = (struct load){.pids = pids,
+                              .run_ns = (uint64_t)run_ms * 1000000,
+                              .warm_up_ns = (uint64_t)warm_up_ms * 1000000};
+    if (addr_parse(server, &ret_load->server, &err) < 0 ||
+        queries_read(questions, &ret_load->queries, &err) < 0) {
+        load_fail(own->program, err.msg);
+    }
+}

@@ -1,0 +1,27 @@
+/* What the load generators are told alike, from their command lines. Single-threaded. */
+#ifndef BENCH_ANSWERS_LOAD_H
+#define BENCH_ANSWERS_LOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/addr.h"
+#include "common/attributes.h"
+#include "common/flags.h"
+#include "tests/bench/answers/queries.h"
+
+struct load {
+    struct addr server;
+    struct queries queries; /* for queries_fini */
+    const char *pids;       /* the server's processes, for struct meter */
+    uint64_t run_ns, warm_up_ns;
+};
+
+/* Up to LOAD_FLAGS_MAX flags of the generator's own beside -server, -questions, -pids, -run and
+ * -warm-up. Whatever is wrong ends the program with a message and status 2; -help with status 0. */
+enum { LOAD_FLAGS_MAX = 8 };
+void load_parse(int argc, char *const *argv, const struct flags *own, struct load *ret_load);
+
+NORETURN void load_fail(const char *what, const char *why);
+
+#endif

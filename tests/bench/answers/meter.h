@@ -1,0 +1,35 @@
+/* What the load generators measure with: time, the CPU time of the server and their own, latencies,
+ * kinds of answers; and how they print it, one `name value` a line. Single-threaded. */
+#ifndef BENCH_ANSWERS_METER_H
+#define BENCH_ANSWERS_METER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Log-linear: 64 buckets for each power of two, so that a percentile is at most 1.6 % off. */
+enum { LATENCY_SUB_BITS = 6, LATENCY_BUCKETS = (64 - LATENCY_SUB_BITS + 1) << LATENCY_SUB_BITS };
+
+struct meter {
+    const char *server_pids; /* "12,34"; "" for none. Borrowed */
+    uint64_t start_ns;
+    double server_cpu_ns, own_cpu_ns; /* at the start */
+    uint64_t sent, lost, errors, connections;
+    uint64_t answers; /* of these: */
+    uint64_t with_records, nodata, nxdomain, others;
+    uint64_t latencies[LATENCY_BUCKETS]; /* ns */
+};
+
+uint64_t meter_now_ns(void);
+
+/* Forgets everything counted so far: the warm-up is over. */
+void meter_start(struct meter *meter);
+
+/* The kind of an answer, by its message's first 12 bytes. */
+void meter_answer(struct meter *meter, const uint8_t *header);
+
+void meter_latency(struct meter *meter, uint64_t ns);
+
+/* What was counted since meter_start, to stdout. */
+void meter_print(const struct meter *meter);
+
+#endif

@@ -1,0 +1,199 @@
+/* propagation ETCD_URL SERVER:PORT COUNT: how long a change takes from etcd into the answers.
+ *
+ * Puts COUNT records one after the other, each a new Service's, and asks the server for its name
+ * again and again, each time as soon as the last answer is in, until it is right. Prints a line for
+ * each: the microseconds from the put's sending until etcd's acknowledgement, and until the first
+ * right answer. */
+#include <errno.h>
+#include <ev.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/addr.h"
+#include "common/clock.h"
+#include "common/cursor.h"
+#include "common/dname.h"
+#include "common/dns.h"
+#include "common/etcd.h"
+#include "tests/bench/answers/udp_socket.h"
+
+enum {
+    CALL_TIMEOUT_MS = 10000,
+    ASK_AGAIN_MS = 100, /* a lost query or answer */
+    COUNT_MAX = 100000,
+    ANSWER_MAX = 1500,
+};
+
+struct bench {
+    struct ev_loop *loop;
+    struct etcd *etcd;
+    int fd;
+    ev_io readable;
+    ev_timer again;
+    unsigned long number, count;
+    int64_t sent_us, acknowledged_us, right_us; /* of the record at hand; 0: not yet */
+    uint8_t query[DNS_HEADER_SIZE + DNAME_MAX + 4];
+    size_t query_len;
+};
+
+static void fail(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "propagation: %s: %s\n", what, why);
+    exit(2);
+}
+
+static void next_record(struct bench *b);
+
+static void finish_record(struct bench *b)
+{
+    if (b->acknowledged_us == 0 || b->right_us == 0) {
+        return;
+    }
+    printf("%" PRId64 " %" PRId64 "\n", b->acknowledged_us - b->sent_us, b->right_us - b->sent_us);
+    if (++b->number == b->count) {
+        ev_break(b->loop, EVBREAK_ALL);
+        return;
+    }
+    next_record(b);
+}
+
+/* ---- etcd ---- */
+
+static void on_put(void *data, const struct etcd_write_reply *reply, const struct err *err)
+{
+    struct bench *b = data;
+    (void)reply;
+    if (err) {
+        fail("put", err->msg);
+    }
+    b->acknowledged_us = clock_monotonic_us();
+    finish_record(b);
+}
+
+static void put(struct bench *b)
+{
+    char key[80], value[96];
+    int key_len = snprintf(key, sizeof(key), "/skydns/local/cluster/svc/new/svc-%lu/a", b->number);
+    int value_len = snprintf(value, sizeof(value),
+                             "{\"host\":\"10.255.%lu.%lu\",\"priority\":10,\"weight\":10,"
+                             "\"ttl\":30,\"targetstrip\":0}",
+                             b->number >> 8 & 255, b->number & 255);
+    const struct etcd_put op = {.key = slice_of(key, (size_t)key_len),
+                                .value = slice_of(value, (size_t)value_len)};
+    b->sent_us = clock_monotonic_us();
+    (void)etcd_put(b->etcd, &op, on_put, b);
+}
+
+/* ---- The server ---- */
+
+static void make_query(struct bench *b)
+{
+    char text[80];
+    struct dname name;
+    int len = snprintf(text, sizeof(text), "svc-%lu.new.svc.cluster.local", b->number);
+    if (!dname_from_text(slice_of(text, (size_t)len), &name)) {
+        fail(text, "no name");
+    }
+    struct writer w = writer_of(b->query, sizeof(b->query));
+    writer_u16(&w, (uint16_t)b->number);
+    writer_u16(&w, DNS_FLAG_RD);
+    writer_u32(&w, 1U << 16); /* a question, no answer */
+    writer_u32(&w, 0);
+    writer_bytes(&w, name.wire, name.len);
+    writer_u16(&w, DNS_TYPE_A);
+    writer_u16(&w, DNS_CLASS_IN);
+    b->query_len = w.pos;
+}
+
+static void ask(struct bench *b)
+{
+    if (send(b->fd, b->query, b->query_len, 0) < 0) {
+        fail("send", err_code_text(-errno));
+    }
+    ev_timer_again(b->loop, &b->again);
+}
+
+/* One record whose last bytes are the address. */
+static bool is_right(const struct bench *b, const uint8_t *answer, size_t len)
+{
+    const uint8_t address[4] = {10, 255, b->number >> 8 & 255, b->number & 255};
+    struct reader r = reader_of(answer, len);
+    uint16_t id = reader_u16(&r), flags = reader_u16(&r);
+    (void)reader_u16(&r);
+    uint16_t answers = reader_u16(&r);
+    return !r.failed && id == (uint16_t)b->number && (flags & DNS_MASK_RCODE) == 0 &&
+           answers == 1 && memcmp(answer + len - sizeof(address), address, sizeof(address)) == 0;
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *w, int events)
+{
+    struct bench *b = w->data;
+    uint8_t answer[ANSWER_MAX];
+    ssize_t n = recv(b->fd, answer, sizeof(answer), MSG_DONTWAIT);
+    (void)events;
+    if (n < 0) {
+        return; /* the timer asks again */
+    }
+    if (b->right_us == 0 && is_right(b, answer, (size_t)n)) {
+        b->right_us = clock_monotonic_us();
+        ev_timer_stop(loop, &b->again);
+        finish_record(b);
+    } else if (b->right_us == 0) {
+        ask(b);
+    }
+}
+
+static void on_again(struct ev_loop *loop, ev_timer *w, int events)
+{
+    (void)loop;
+    (void)events;
+    ask(w->data);
+}
+
+static void next_record(struct bench *b)
+{
+    b->acknowledged_us = b->right_us = 0;
+    make_query(b);
+    put(b);
+    ask(b);
+}
+
+static void connect_to(struct bench *b, const char *text)
+{
+    struct addr server;
+    struct err err;
+    if (addr_parse(text, &server, &err) < 0 || (b->fd = udp_socket(&server, 0, &err)) < 0) {
+        fail(text, err.msg);
+    }
+    if (connect(b->fd, &server.sa, server.len) < 0) {
+        fail(text, err_code_text(-errno));
+    }
+    ev_io_init(&b->readable, on_readable, b->fd, EV_READ);
+    ev_timer_init(&b->again, on_again, 0.0, ASK_AGAIN_MS / 1e3);
+    b->readable.data = b->again.data = b;
+    ev_io_start(b->loop, &b->readable);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench b = {.loop = ev_default_loop(0)};
+    struct err err;
+    if (argc != 4 || (b.count = strtoul(argv[3], NULL, 10)) == 0 || b.count > COUNT_MAX) {
+        fail("usage", "propagation ETCD_URL SERVER:PORT COUNT");
+    }
+    const struct etcd_config config = {
+        .loop = b.loop, .endpoints = argv[1], .call_timeout_ms = CALL_TIMEOUT_MS};
+    if (etcd_new(&config, &b.etcd, &err) < 0) {
+        fail(argv[1], err.msg);
+    }
+    connect_to(&b, argv[2]);
+    next_record(&b);
+    ev_run(b.loop, 0);
+    ev_io_stop(b.loop, &b.readable);
+    etcd_free(b.etcd);
+    return 0;
+}

@@ -1,0 +1,112 @@
+#include "tests/bench/answers/queries.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/cursor.h"
+#include "common/dname.h"
+#include "common/dns.h"
+#include "common/xalloc.h"
+
+enum { QUERY_MAX = QUERY_FRAME + DNS_HEADER_SIZE + DNAME_MAX + 4 };
+
+static uint16_t type_of(struct slice text)
+{
+    static const struct {
+        const char *text;
+        uint16_t type;
+    } types[] = {{"A", DNS_TYPE_A},
+                 {"AAAA", DNS_TYPE_AAAA},
+                 {"SRV", DNS_TYPE_SRV},
+                 {"PTR", DNS_TYPE_PTR},
+                 {"TXT", DNS_TYPE_TXT}};
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (slice_equal(text, slice_str(types[i].text))) {
+            return types[i].type;
+        }
+    }
+    return 0;
+}
+
+/* The size of the frame; 0 when the line is no question. */
+static size_t encode(struct slice line, uint8_t out[QUERY_MAX])
+{
+    struct dname name;
+    const char *blank = memchr(line.ptr, ' ', line.len);
+    if (!blank || !dname_from_text(slice_of(line.ptr, (size_t)(blank - line.ptr)), &name)) {
+        return 0;
+    }
+    uint16_t type = type_of(slice_of(blank + 1, (size_t)(line.ptr + line.len - blank - 1)));
+    if (type == 0) {
+        return 0;
+    }
+    uint16_t len = (uint16_t)(DNS_HEADER_SIZE + name.len + 4);
+    struct writer w = writer_of(out, QUERY_MAX);
+    writer_u16(&w, len);
+    writer_u16(&w, 0); /* the ID */
+    writer_u16(&w, DNS_FLAG_RD);
+    writer_u16(&w, 1);
+    writer_u16(&w, 0);
+    writer_u16(&w, 0);
+    writer_u16(&w, 0);
+    writer_bytes(&w, name.wire, name.len);
+    writer_u16(&w, type);
+    writer_u16(&w, DNS_CLASS_IN);
+    return w.failed ? 0 : w.pos;
+}
+
+/* The bytes move while they grow, so the items get their places last. */
+static void place(struct queries *q)
+{
+    size_t pos = 0;
+    for (size_t i = 0; i < q->count; i++) {
+        q->items[i].frame = q->bytes + pos;
+        pos += QUERY_FRAME + q->items[i].len;
+    }
+}
+
+int queries_read(const char *path, struct queries *ret_queries, struct err *err)
+{
+    CLEANUP_FILE FILE *file = fopen(path, "re");
+    if (!file) {
+        return err_set(err, -errno, "read `%s`: %s", path, strerror(errno));
+    }
+    struct queries q = {.bytes = NULL};
+    CLEANUP_FREE char *line = NULL;
+    size_t line_cap = 0, bytes_cap = 0, items_cap = 0, used = 0;
+    for (ssize_t n; (n = getline(&line, &line_cap, file)) > 0;) {
+        if (bytes_cap - used < QUERY_MAX) {
+            bytes_cap = bytes_cap ? 2 * bytes_cap : 1 << 20;
+            q.bytes = xrealloc(q.bytes, bytes_cap);
+        }
+        if (q.count == items_cap) {
+            items_cap = items_cap ? 2 * items_cap : 1 << 14;
+            q.items = xrealloc_array(q.items, items_cap, sizeof(*q.items));
+        }
+        size_t size = encode(slice_of(line, (size_t)n - (line[n - 1] == '\n')), q.bytes + used);
+        if (size == 0) {
+            size_t number = q.count + 1;
+            queries_fini(&q);
+            return err_set(err, ERR_SYNTAX, "`%s`, line %zu: expected a name and a type", path,
+                           number);
+        }
+        q.items[q.count++].len = (uint16_t)(size - QUERY_FRAME);
+        used += size;
+    }
+    if (q.count == 0) {
+        return err_set(err, ERR_SYNTAX, "`%s`: no question in it", path);
+    }
+    place(&q);
+    *ret_queries = q;
+    return 0;
+}
+
+void queries_fini(struct queries *queries)
+{
+    free(queries->bytes);
+    free(queries->items);
+    *queries = (struct queries){.bytes = NULL};
+}

@@ -1,0 +1,42 @@
+/* The questions that a load generator asks: lines of `name TYPE` from a file, made into queries
+ * once, so that sending one costs the generator nothing but its ID. Single-threaded. */
+#ifndef BENCH_ANSWERS_QUERIES_H
+#define BENCH_ANSWERS_QUERIES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/attributes.h"
+#include "common/err.h"
+
+enum { QUERY_FRAME = 2 }; /* the length before each message over TCP */
+
+struct query {
+    uint8_t *frame; /* length, then the message; the owner's to put an ID into */
+    uint16_t len;   /* of the message */
+};
+
+struct queries {
+    uint8_t *bytes;
+    struct query *items;
+    size_t count;
+    size_t next; /* whose turn it is */
+};
+
+/* Fails on a line that is no question (the message has its number), and on a file without any. */
+int queries_read(const char *path, struct queries *ret_queries, struct err *err) MUST_CHECK;
+void queries_fini(struct queries *queries);
+
+/* The next one, round and round, with this ID. Borrowed; it comes again after all others. */
+static inline const struct query *queries_take(struct queries *queries, uint16_t id)
+{
+    struct query *query = &queries->items[queries->next];
+    if (++queries->next == queries->count) {
+        queries->next = 0;
+    }
+    query->frame[QUERY_FRAME] = (uint8_t)(id >> 8);
+    query->frame[QUERY_FRAME + 1] = (uint8_t)id;
+    return query;
+}
+
+#endif

@@ -1,0 +1,166 @@
+"""What was measured, for people: the report on the terminal, the tables of the README, the plot. Pure."""
+
+from answers import plot
+from answers.rounds import LATENCY_PATTERN, PATTERNS, TCP_PATTERNS, UDP_PATTERNS
+from answers.servers import BARE_UDP, SKYDNS, SKYDNS_ANY, TITLES
+from answers.summary import Cell, Summary, Verdict, is_bare
+
+_UDP = [pattern.name for pattern in UDP_PATTERNS]
+_TCP = [pattern.name for pattern in TCP_PATTERNS]
+_COLORS = {SKYDNS: "#1b6ac9", SKYDNS_ANY: "#7fb0ea"}
+_OTHER_COLOR = "#a9a9a9"
+# Bars beyond are cut, so that the short ones stay apart.
+_PLOT_MOST = 3.0
+
+
+# ---- On the terminal ----
+
+
+def _pattern_lines(summary: Summary, services: int, pattern: str) -> list[str]:
+    title = PATTERNS[pattern].title
+    lines = ["", f"{title}, {services:,} Services"]
+    lines.append(f"  {'':20} {'µs/query':>9} {'ratio':>6} {'min':>6} {'max':>6} {'queries/s':>10} {'lost':>6} {'rounds':>7}")
+    for server in summary.servers(services, [pattern]):
+        cell = summary.cell(services, pattern, server)
+        rounds = f"{cell.rounds - cell.left_out}/{cell.rounds}"
+        lines.append(
+            f"  {TITLES[server]:20} {cell.us:9.3f} {cell.ratio:6.2f} {cell.ratio_min:6.2f} {cell.ratio_max:6.2f} "
+            f"{cell.qps:10,.0f} {cell.lost:6.0f} {rounds:>7}{'' if cell.is_trusted else ' ?'}"
+        )
+    return lines
+
+
+def _latency_lines(summary: Summary, services: int) -> list[str]:
+    servers = summary.servers(services, [LATENCY_PATTERN.name])
+    lines = ["", f"{LATENCY_PATTERN.title}: latency, {services:,} Services"] if servers else []
+    for server in servers:
+        cell = summary.cell(services, LATENCY_PATTERN.name, server)
+        lines.append(f"  {TITLES[server]:20} p50 {cell.p50_us:7.1f} µs, p99 {cell.p99_us:8.1f} µs, lost {cell.lost:.0f}")
+    return lines
+
+
+def _verdict_line(verdict: Verdict) -> str:
+    judged = "MISSED" if verdict.is_missed else "met"
+    doubt = "" if verdict.is_trusted else " ?"
+    goal = f"{verdict.figure.goal:.{verdict.digits}f}"
+    return f"  {verdict.value:9.{verdict.digits}f} {'<= ' + goal:>9}  {judged:6}  {verdict.text}{doubt}"
+
+
+def text(summary: Summary, verdicts: list[Verdict], head: str) -> str:
+    lines = [head]
+    for services in summary.counts():
+        for pattern in [*_UDP, *_TCP]:
+            if summary.servers(services, [pattern]):
+                lines += _pattern_lines(summary, services, pattern)
+        lines += _latency_lines(summary, services)
+    lines += ["", "Measured once"]
+    told = [(name, value) for name, value in sorted(summary.values.items()) if not is_bare(name.rpartition(".")[2])]
+    lines += [f"  {value:12.3f}  {name}" for name, value in told]
+    lines += ["", "Goals"] + [_verdict_line(verdict) for verdict in verdicts]
+    lines += [f"{sum(verdict.is_missed for verdict in verdicts)} of {len(verdicts)} goals missed", ""]
+    if summary.noise:
+        lines += ["TOO NOISY to trust (?: too few usable rounds):"] + [f"  {reason}" for reason in summary.noise]
+    else:
+        lines += ["The machine was quiet."]
+    return "\n".join(lines) + "\n"
+
+
+# ---- For the README ----
+
+
+def _markdown_table(head: list[str], rows: list[list[str]]) -> list[str]:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return lines + ["| " + " | ".join(row) + " |" for row in rows]
+
+
+def _bold(cells: list[str], is_bold: bool) -> list[str]:
+    return [f"**{cell}**" if is_bold and cell != "–" else cell for cell in cells]
+
+
+def _column(pattern: str) -> str:
+    """Its title without the protocol, which the head of the table has."""
+    return PATTERNS[pattern].title.partition(", ")[2]
+
+
+def _ratio_text(cell: Cell | None, server: str) -> str:
+    if cell is None:
+        return "–"
+    doubt = "" if cell.is_trusted else "?"
+    return f"{cell.us:.2f} µs" if is_bare(server) else f"{cell.ratio:.2f}{doubt}"
+
+
+def _udp_table(summary: Summary, services: int) -> list[str]:
+    rows = []
+    for server in summary.servers(services, _UDP):
+        cells = [_ratio_text(summary.cell(services, pattern, server), server) for pattern in _UDP]
+        resident = summary.values.get(f"resident_mib.{services}.{server}")
+        cells.append("–" if resident is None or is_bare(server) else f"{resident:.0f} MiB")
+        rows.append(_bold([TITLES[server], *cells], server == SKYDNS))
+    head = [f"UDP, {services:,} Services", *map(_column, _UDP), "memory"]
+    return ["", *_markdown_table(head, rows)] if rows else []
+
+
+def _tcp_table(summary: Summary, services: int) -> list[str]:
+    rows = []
+    for server in summary.servers(services, _TCP):
+        cells = []
+        for pattern in _TCP:
+            cell = summary.cell(services, pattern, server)
+            cells.append("–" if cell is None else f"{cell.us:.2f} µs{'' if cell.is_trusted else '?'}")
+        rows.append(_bold([TITLES[server], *cells], server == SKYDNS))
+    head = ["TCP", *map(_column, _TCP)]
+    return ["", *_markdown_table(head, rows)] if rows else []
+
+
+# Name of a value: how it is told; {} is the value.
+_VALUES = {
+    "start_s.100000": "from skydns' start with 100,000 Services in etcd until it is ready: {:.2f} s",
+    "read_s.100000": "reading the same 300,000 keys from etcd alone: {:.2f} s",
+    "propagation_p50_ms": "from etcd's acknowledgement of a change to the first right answer: p50 {:.2f} ms",
+    "propagation_p99_ms": "the same, p99: {:.2f} ms",
+    "idle_mib": "10,000 idle TCP connections: {:.1f} MiB",
+    "dnsperf_qps": "asked by dnsperf, the A mix: {:,.0f} queries/s",
+    "dnsperf_lost": "lost of these: {:.0f}",
+    "two_workers": "two workers on two cores answer {:.2f} times what one does per second of CPU time",
+    "etcd_reads": "reads of etcd while it answered: {:.0f}",
+}
+
+
+def markdown(summary: Summary, verdicts: list[Verdict], head: str) -> str:
+    lines = [head]
+    for services in summary.counts():
+        lines += _udp_table(summary, services)
+    for services in summary.counts():
+        lines += _tcp_table(summary, services)
+    told = [told.format(summary.values[name]) for name, told in _VALUES.items() if name in summary.values]
+    lines += ["", *(f"* {one}" for one in told)] if told else []
+    missed = [verdict for verdict in verdicts if verdict.is_missed]
+    if missed:
+        lines += ["", "Goals that were missed:", ""]
+        for one in missed:
+            lines.append(f"* {one.text}: {one.value:.{one.digits}f}, goal {one.figure.goal:.{one.digits}f}")
+    if summary.noise:
+        lines += ["", "The machine was too noisy to trust these figures, least those with a question mark."]
+    return "\n".join(lines) + "\n"
+
+
+def _plot_bars(summary: Summary, services: int, pattern: str) -> list[plot.Bar]:
+    bars = []
+    for server in summary.servers(services, [pattern]):
+        cell = summary.cell(services, pattern, server)
+        if not is_bare(server):
+            bars.append(plot.Bar(TITLES[server], cell.ratio, _COLORS.get(server, _OTHER_COLOR)))
+    return bars
+
+
+def svg(summary: Summary, machine: str) -> str:
+    """Of UDP with the smallest number of Services; the tables have all."""
+    groups = []
+    for services in summary.counts()[:1]:
+        for pattern in _UDP:
+            bars = _plot_bars(summary, services, pattern)
+            if bars:
+                groups.append(plot.Group(_column(pattern), bars))
+    title = f"CPU time per answer over UDP, as a multiple of the {TITLES[BARE_UDP]}'s"
+    counts = "".join(f"{services:,} Services; " for services in summary.counts()[:1])
+    return plot.bars(title, f"{counts}{machine}. Dashed: the {TITLES[BARE_UDP]}", groups, _PLOT_MOST, 1.0)

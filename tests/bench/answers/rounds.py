@@ -1,0 +1,128 @@
+"""Rounds: every server under the same load, one after the other, each beside the bare responder.
+
+A pattern is one way of asking. Within a round the bare responder comes before and after the others, whose
+order turns by one from round to round: a figure is held against what the bare responder took around it, since
+the machine itself may be faster or slower by half an hour later.
+"""
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from answers import data
+from answers.servers import BARE_TCP, BARE_UDP, GENERATOR_CORE, SKYDNS_ANY, Server
+
+WARM_UP_MS = 300
+# The generator spins: with less than this of its time, it was not running, and nor was the load.
+GENERATOR_USED_LEAST = 0.85
+# By so much parts of a mix may differ from what the mix is made of: a run ends anywhere within it.
+MIX_TOLERANCE = 0.03
+LATENCY_RATE = 20_000
+STARVED = "generator starved"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    name: str
+    title: str
+    mix: str
+    flags: tuple[str, ...]
+    is_tcp: bool = False
+    is_latency: bool = False  # what it costs says nothing
+
+    @property
+    def bare(self) -> str:
+        return BARE_TCP if self.is_tcp else BARE_UDP
+
+
+UDP_PATTERNS = [
+    Pattern(mix.name, f"UDP, {mix.title}", mix.name, ("-sockets=4", "-window=48", "-batch=32")) for mix in data.MIXES
+]
+TCP_PATTERNS = [
+    Pattern("tcp-many", "TCP, 20 in flight on 16 connections", "a", ("-connections=16", "-in-flight=20"), True),
+    Pattern("tcp-one", "TCP, one at a time on 64 connections", "a", ("-connections=64",), True),
+    Pattern("tcp-each", "TCP, one per connection", "a", ("-connections=32", "-per-connection=1"), True),
+]
+LATENCY_PATTERN = Pattern(
+    "latency",
+    f"UDP, A, {LATENCY_RATE:,} a second",
+    "a",
+    ("-sockets=4", "-window=1000", "-batch=16", f"-rate={LATENCY_RATE}"),
+    is_latency=True,
+)
+PATTERNS = {one.name: one for one in [*UDP_PATTERNS, *TCP_PATTERNS, LATENCY_PATTERN]}
+
+
+def parse_figures(output: str) -> dict[str, float]:
+    return {name: float(value) for name, value in (line.split() for line in output.splitlines())}
+
+
+def faults(figures: dict[str, float], mix: data.Mix | None) -> list[str]:
+    """Why this run says nothing, if so. mix: what the answers must be like; None for the bare responder."""
+    found = []
+    if figures["generator_used"] < GENERATOR_USED_LEAST:
+        found.append(STARVED)
+    found += [name for name in ("lost", "errors") if figures[name]]
+    for name in ("records", "nodata", "nxdomain", "others") if mix else ():
+        part = figures[name] / max(figures["answers"], 1)
+        if abs(part - getattr(mix, name, 0.0)) > MIX_TOLERANCE:
+            found.append("wrong answers")
+            break
+    return found
+
+
+@dataclass(frozen=True)
+class Generator:
+    """How runs are made."""
+
+    tools: Path  # the folder of the generators
+    questions: dict[str, Path]  # by mix
+    seconds: float
+    core: str = str(GENERATOR_CORE)
+
+    def run(self, pattern: Pattern, server: Server) -> dict:
+        """The figures, and what is wrong with them. Tried once more when the machine was busy elsewhere."""
+        mix = next(mix for mix in data.MIXES if mix.name == pattern.mix)
+        for _ in range(2):
+            figures = self._figures(pattern, server)
+            found = faults(figures, None if server.name == pattern.bare else mix)
+            if STARVED not in found:
+                break
+        return {"pattern": pattern.name, "server": server.name, "figures": figures, "faults": found}
+
+    def _figures(self, pattern: Pattern, server: Server) -> dict[str, float]:
+        program = str(self.tools / ("load_tcp" if pattern.is_tcp else "load_udp"))
+        command = ["taskset", "-c", self.core, program, f"-server=127.0.0.1:{server.port}"]
+        command += [f"-questions={self.questions[pattern.mix]}", f"-pids={','.join(map(str, server.pids()))}"]
+        command += [f"-run={round(self.seconds * 1000)}ms", f"-warm-up={WARM_UP_MS}ms", *pattern.flags]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60 + self.seconds)
+        if done.returncode != 0 or not server.program.is_running():
+            server.program.fail(f"could not be measured: {done.stderr}")
+        return parse_figures(done.stdout)
+
+
+def order(servers: list[Server], pattern: Pattern, number: int) -> list[Server]:
+    """Of one round: the bare responder, the others, turned by the round's number, and it again."""
+    bare = [one for one in servers if one.name == pattern.bare]
+    others = [one for one in servers if one.name not in (BARE_UDP, BARE_TCP)]
+    if pattern.is_tcp:  # the address makes no difference to a connection
+        others = [one for one in others if one.name != SKYDNS_ANY]
+    turn = number % len(others) if others else 0
+    return bare + others[turn:] + others[:turn] + bare
+
+
+def run_rounds(
+    one_run: Callable[[Pattern, Server], dict],
+    servers: list[Server],
+    patterns: list[Pattern],
+    rounds: int,
+    services: int,
+) -> list[dict]:
+    """All runs, each with its number of Services and round."""
+    runs = []
+    for number in range(rounds):
+        for pattern in patterns:
+            for server in order(servers, pattern, number):
+                runs.append({"services": services, "round": number, **one_run(pattern, server)})
+    return runs

@@ -1,0 +1,244 @@
+"""The servers that are measured: skydns, the bare responders, and others where they are installed. Each is
+started with one worker, pinned, on a port of its own, and told everything it needs to be at its best: large
+receive buffers, no rate limits, no log of queries.
+"""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dns_client import Dns
+from programs import Program
+
+from answers import data
+from records import DOMAIN
+
+SERVER_CORE, GENERATOR_CORE = 0, 1
+# Loading 100,000 Services takes the slowest some seconds.
+_START_S = 120.0
+
+
+@dataclass
+class Server:
+    name: str  # as options and results have it
+    title: str  # as people read it
+    program: Program
+    port: int
+
+    def pids(self) -> list[int]:
+        """Of it and its children: some do their work in those."""
+        return _family(self.program.pid)
+
+    def resident_mib(self) -> float:
+        """Of all its processes; what they share with the largest of them is counted once."""
+        sizes = [_memory_kib(pid) for pid in self.pids()]
+        largest = max(sizes)
+        return (largest[0] + sum(private for _, private in sizes) - largest[1]) / 1024
+
+
+@dataclass
+class Setting:
+    """What a server is started with."""
+
+    folder: Path  # its own
+    port: int
+    zones: Path  # the folder of the master files
+    local_data: Path  # unbound's
+    etcd_url: str
+    bin_dir: Path  # the programs of this project
+    tools: Path  # the bare responders
+    flags: list[str] = field(default_factory=list)  # skydns' only
+    cores: str = str(SERVER_CORE)
+
+
+def _family(pid: int) -> list[int]:
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # pid (command) state parent; a command may have blanks and parentheses in it
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # it has just ended
+    family = [pid]
+    for one in family:
+        family += [child for child, parent in parents.items() if parent == one]
+    return family
+
+
+def _memory_kib(pid: int) -> tuple[int, int]:
+    """Resident, and of this what no other process has."""
+    sizes = {}
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
+        name, _, size = line.partition(":")
+        sizes[name] = int(size.split()[0])
+    return sizes["Rss"], sizes["Private_Clean"] + sizes["Private_Dirty"]
+
+
+# ---- Command lines and configurations ----
+
+
+def _write(path: Path, text: str) -> str:
+    path.write_text(text)
+    return str(path)
+
+
+def _bare(protocol: str) -> Callable[[Setting], list[str]]:
+    return lambda s: [str(s.tools / f"bare_{protocol}"), f"127.0.0.1:{s.port}"]
+
+
+def _skydns(address: str) -> Callable[[Setting], list[str]]:
+    def argv(s: Setting) -> list[str]:
+        command = [str(s.bin_dir / "skydns"), f"-machines={s.etcd_url}", f"-addr={address}:{s.port}"]
+        return [*command, f"-domain={DOMAIN}.", "-no-rec", *(s.flags or ["-workers=1"])]
+
+    return argv
+
+
+def _nsd(s: Setting) -> list[str]:
+    zones = "".join(f'zone:\n  name: "{zone}"\n  zonefile: "{zone}"\n' for zone in (DOMAIN, data.REVERSE_ZONE))
+    text = f"""server:
+  ip-address: 127.0.0.1@{s.port}
+  server-count: 1
+  username: ""
+  database: ""
+  zonesdir: "{s.zones}"
+  xfrdir: "{s.folder}"
+  pidfile: "{s.folder}/nsd.pid"
+  xfrdfile: "{s.folder}/xfrd.state"
+  zonelistfile: "{s.folder}/zone.list"
+  receive-buffer-size: 4194304
+  tcp-count: 1000
+  rrl-ratelimit: 0
+  rrl-whitelist-ratelimit: 0
+remote-control:
+  control-enable: no
+{zones}"""
+    return ["nsd", "-d", "-c", _write(s.folder / "nsd.conf", text)]
+
+
+def _knot(s: Setting) -> list[str]:
+    zones = "".join(f"  - domain: {zone}\n    file: {s.zones}/{zone}\n" for zone in (DOMAIN, data.REVERSE_ZONE))
+    text = f"""server:
+    listen: 127.0.0.1@{s.port}
+    rundir: {s.folder}
+    udp-workers: 1
+    tcp-workers: 1
+    background-workers: 1
+database:
+    storage: {s.folder}
+log:
+  - target: stderr
+    any: warning
+template:
+  - id: default
+    zonefile-sync: -1
+    journal-content: none
+zone:
+{zones}"""
+    return ["knotd", "-c", _write(s.folder / "knot.conf", text)]
+
+
+def _gdnsd(s: Setting) -> list[str]:
+    (s.folder / "zones").symlink_to(s.zones)
+    text = f"""options => {{
+  listen => 127.0.0.1:{s.port}
+  udp_threads => 1
+  tcp_threads => 1
+  udp_rcvbuf => 1048576
+  run_dir => {s.folder}/run
+  state_dir => {s.folder}/state
+}}
+"""
+    _write(s.folder / "config", text)
+    return ["gdnsd", "-c", str(s.folder), "start"]
+
+
+def _unbound(s: Setting) -> list[str]:
+    text = f"""server:
+  interface: 127.0.0.1
+  port: {s.port}
+  num-threads: 1
+  do-daemonize: no
+  username: ""
+  chroot: ""
+  directory: "{s.folder}"
+  pidfile: ""
+  use-syslog: no
+  so-rcvbuf: 4m
+  incoming-num-tcp: 1000
+  module-config: "iterator"
+  include: "{s.local_data}"
+remote-control:
+  control-enable: no
+"""
+    return ["unbound", "-d", "-c", _write(s.folder / "unbound.conf", text)]
+
+
+def _coredns(s: Setting) -> list[str]:
+    zones = "".join(
+        f"{zone}:{s.port} {{\n  bind 127.0.0.1\n  file {s.zones}/{zone} {zone}\n}}\n"
+        for zone in (DOMAIN, data.REVERSE_ZONE)
+    )
+    return [os.environ["COREDNS"], "-conf", _write(s.folder / "Corefile", zones)]
+
+
+# ---- Which there are ----
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    title: str
+    argv: Callable[[Setting], list[str]]
+    command: str = ""  # to be found on PATH; "" when it is the project's own
+    env: tuple[tuple[str, str], ...] = ()
+
+    def is_there(self) -> bool:
+        return not self.command or bool(shutil.which(self.command))
+
+
+BARE_UDP, BARE_TCP, SKYDNS, SKYDNS_ANY = "bare", "bare-tcp", "skydns", "skydns-any"
+KINDS = [
+    Kind(BARE_UDP, "bare responder", _bare("udp")),
+    Kind(BARE_TCP, "bare TCP responder", _bare("tcp")),
+    Kind(SKYDNS, "skydns", _skydns("127.0.0.1")),
+    Kind(SKYDNS_ANY, "skydns on 0.0.0.0", _skydns("0.0.0.0")),
+    Kind("gdnsd", "gdnsd", _gdnsd, "gdnsd"),
+    Kind("nsd", "NSD", _nsd, "nsd"),
+    Kind("knot", "Knot", _knot, "knotd"),
+    Kind("unbound", "unbound", _unbound, "unbound"),
+]
+TITLES = {kind.name: kind.title for kind in KINDS}
+if os.environ.get("COREDNS"):
+    KINDS.append(Kind("coredns", "CoreDNS", _coredns, os.environ["COREDNS"], (("GOMAXPROCS", "1"),)))
+TITLES["coredns"] = "CoreDNS"
+
+
+def kind(name: str) -> Kind:
+    return next(one for one in KINDS if one.name == name)
+
+
+def chosen(names: list[str] | None) -> tuple[list[Kind], list[str]]:
+    """Those that are there, and the titles of those that are not. The bare ones are always with them."""
+    bare = (BARE_UDP, BARE_TCP)
+    wanted = [kind for kind in KINDS if not names or kind.name in names or kind.name in bare]
+    return [k for k in wanted if k.is_there()], [k.title for k in wanted if not k.is_there()]
+
+
+def start(what: Kind, setting: Setting, count: int) -> Server:
+    """Ready: it knows the last Service."""
+    setting.folder.mkdir(parents=True, exist_ok=True)
+    argv = ["taskset", "-c", setting.cores, *what.argv(setting)]
+    program = Program(what.name, argv, dict(what.env)).start()
+    asker = Dns(setting.port, timeout_s=0.5)
+    last = data.name(count - 1)
+
+    def is_ready() -> bool:
+        if what.name == BARE_TCP:
+            return asker.query(last, tcp=True) is not None
+        return asker.answers(last)[0].startswith("10.")
+
+    program.wait_ready(is_ready, f"answers {last}", _START_S)
+    return Server(what.name, what.title, program, setting.port)

@@ -1,0 +1,216 @@
+"""From runs to figures: medians over the rounds, ratios to the bare responder, what is to be trusted, and the
+goals. Pure.
+"""
+
+import statistics
+from collections import Counter
+from dataclasses import dataclass
+
+from answers.rounds import PATTERNS, TCP_PATTERNS, UDP_PATTERNS, Pattern
+from answers.servers import BARE_TCP, BARE_UDP, SKYDNS, TITLES
+from measuring import BUSY_MAX, Figure
+
+# The bare responder does the same in every round: how far apart the slowest and the fastest may be.
+BARE_SPREAD_MAX = 0.15
+# Less than this of its rounds, and a figure is only told.
+USABLE_LEAST = 2 / 3
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One server under one pattern."""
+
+    us: float  # CPU time per answer
+    ratio: float  # to the bare responder's of the same round
+    ratio_min: float
+    ratio_max: float
+    qps: float
+    lost: float
+    p50_us: float
+    p99_us: float
+    rounds: int
+    left_out: int  # rounds with a fault
+
+    @property
+    def is_trusted(self) -> bool:
+        return self.rounds - self.left_out >= USABLE_LEAST * self.rounds
+
+
+@dataclass(frozen=True)
+class Summary:
+    cells: dict[tuple[int, str, str], Cell]  # by number of Services, pattern, server
+    noise: list[str]  # why the machine is not to be trusted
+    values: dict[str, float]  # what was measured once, by name
+
+    def cell(self, services: int, pattern: str, server: str) -> Cell | None:
+        return self.cells.get((services, pattern, server))
+
+    def counts(self) -> list[int]:
+        return sorted({services for services, _, _ in self.cells})
+
+    def servers(self, services: int, patterns: list[str]) -> list[str]:
+        """In the order of TITLES."""
+        seen = {server for count, pattern, server in self.cells if count == services and pattern in patterns}
+        return [name for name in TITLES if name in seen]
+
+
+def _usable(runs: list[dict]) -> list[dict]:
+    """Those without a fault; all when every one has: better a doubtful figure than none."""
+    return [run for run in runs if not run["faults"]] or runs
+
+
+def _cell(runs: list[dict], bare_us: dict[int, float]) -> Cell:
+    """bare_us: of each round."""
+    used = _usable(runs)
+
+    def median(name: str) -> float:
+        return statistics.median(run["figures"][name] for run in used)
+
+    ratios = [run["figures"]["server_us"] / bare_us[run["round"]] for run in used]
+    left_out = {run["round"] for run in runs if run["faults"]}
+    return Cell(
+        us=median("server_us"),
+        ratio=statistics.median(ratios),
+        ratio_min=min(ratios),
+        ratio_max=max(ratios),
+        qps=median("qps"),
+        lost=sum(run["figures"]["lost"] for run in runs),
+        p50_us=median("p50_us"),
+        p99_us=median("p99_us"),
+        rounds=len({run["round"] for run in runs}),
+        left_out=len(left_out),
+    )
+
+
+def summarise(runs: list[dict], values: dict[str, float], busy: float) -> Summary:
+    """busy: the part of the machine that others used."""
+    groups: dict[tuple[int, str], dict[str, list[dict]]] = {}
+    for run in runs:
+        servers = groups.setdefault((run["services"], run["pattern"]), {})
+        servers.setdefault(run["server"], []).append(run)
+    cells, noise = {}, []
+    if busy > BUSY_MAX:
+        noise.append(f"others used {busy:.0%} of the machine")
+    for (services, name), servers in groups.items():
+        bare_us = _bare_by_round(servers[PATTERNS[name].bare])
+        for server, of_server in servers.items():
+            cells[services, name, server] = _cell(of_server, bare_us)
+        reasons = _noise(PATTERNS[name], [run for of_server in servers.values() for run in of_server], bare_us)
+        noise += [f"{PATTERNS[name].title}, {services:,} Services: {reason}" for reason in reasons]
+    return Summary(cells, noise, values)
+
+
+def _noise(pattern: Pattern, runs: list[dict], bare_us: dict[int, float]) -> list[str]:
+    """Why the rounds of one pattern are not to be trusted."""
+    reasons = []
+    spread = (max(bare_us.values()) - min(bare_us.values())) / statistics.median(bare_us.values())
+    if spread > BARE_SPREAD_MAX and not pattern.is_latency:
+        reasons.append(f"the bare responder differed by {spread:.0%} between rounds")
+    faulty = [run for run in runs if run["faults"]]
+    if len(faulty) > (1 - USABLE_LEAST) * len(runs):
+        kinds = Counter(fault for run in faulty for fault in run["faults"])
+        told = ", ".join(f"{kind} in {count}" for kind, count in kinds.most_common())
+        reasons.append(f"of {len(runs)} runs {len(faulty)} are left out: {told}")
+    return reasons
+
+
+def _bare_by_round(runs: list[dict]) -> dict[int, float]:
+    """The mean of what it took before and after the others."""
+    rounds: dict[int, list[dict]] = {}
+    for run in runs:
+        rounds.setdefault(run["round"], []).append(run)
+    return {
+        number: statistics.mean(run["figures"]["server_us"] for run in _usable(of_round))
+        for number, of_round in rounds.items()
+    }
+
+
+# ---- Goals ----
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The most that a figure of skydns may be."""
+
+    text: str
+    most: float
+    services: int = 0  # 0: whatever number was loaded
+    pattern: str = ""
+    is_ratio: bool = False
+    value: str = ""  # the name of a value instead of a pattern
+    digits: int = 2
+
+
+_RATIOS = {"a": 1.15, "kubernetes": 1.12, "nxdomain": 1.10, "srv": 1.20}
+_RATIO_100K = 1.25
+_TCP_US = {"tcp-many": 0.4, "tcp-one": 4.0}
+RIVALS = ("gdnsd", "nsd", "knot")
+
+GOALS = [
+    *(Goal(f"{PATTERNS[name].title}, of the bare responder", most, 10_000, name, True) for name, most in _RATIOS.items()),
+    *(Goal(f"{PATTERNS[name].title}, of the bare responder", _RATIO_100K, 100_000, name, True) for name in _RATIOS),
+    *(Goal(f"{PATTERNS[name].title}, µs", most, 10_000, name) for name, most in _TCP_US.items()),
+    Goal("MiB resident", 20, 10_000, value="resident_mib.10000", digits=1),
+    Goal("MiB resident", 120, 100_000, value="resident_mib.100000", digits=1),
+    Goal("s from start until ready", 1.0, 100_000, value="start_s.100000"),
+    Goal("ms from etcd's acknowledgement to the first right answer, p50", 1.0, value="propagation_p50_ms"),
+    Goal("ms, the same, p99", 3.0, value="propagation_p99_ms"),
+    Goal("MiB for 10,000 idle TCP connections", 32, value="idle_mib", digits=1),
+    Goal("reads of etcd during all those questions", 0, value="etcd_reads", digits=0),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Verdict:
+    text: str
+    figure: Figure  # its goal
+    value: float
+    digits: int
+    is_trusted: bool
+
+    @property
+    def is_missed(self) -> bool:
+        return self.figure.is_missed(self.value)
+
+
+def _measured(goal: Goal, summary: Summary) -> tuple[float, bool] | None:
+    if goal.value:
+        value = summary.values.get(goal.value)
+        return None if value is None else (value, True)
+    cell = summary.cell(goal.services, goal.pattern, SKYDNS)
+    return None if cell is None else (cell.ratio if goal.is_ratio else cell.us, cell.is_trusted)
+
+
+def judge(summary: Summary) -> list[Verdict]:
+    """Every goal for which there is a figure."""
+    verdicts = []
+    for goal in GOALS:
+        measured = _measured(goal, summary)
+        if measured is not None:
+            text = goal.text + (f", {goal.services:,} Services" if goal.services else "")
+            verdicts.append(Verdict(text, Figure(text, "", goal.most), measured[0], goal.digits, measured[1]))
+    return verdicts + _against_rivals(summary)
+
+
+def _against_rivals(summary: Summary) -> list[Verdict]:
+    """skydns below the best of the others in every column of UDP, and not above gdnsd with a connection
+    for each question.
+    """
+    verdicts = []
+    for services in summary.counts():
+        columns = [(pattern, RIVALS) for pattern in UDP_PATTERNS]
+        columns += [(pattern, ("gdnsd",)) for pattern in TCP_PATTERNS if pattern.name == "tcp-each"]
+        for pattern, names in columns:
+            ours = summary.cell(services, pattern.name, SKYDNS)
+            rivals = {name: summary.cell(services, pattern.name, name) for name in names}
+            theirs = {name: cell for name, cell in rivals.items() if cell}
+            if ours and theirs:
+                best = min(theirs, key=lambda name: theirs[name].ratio)
+                text = f"{pattern.title}, {services:,} Services, no more than {TITLES[best]}, of the bare responder"
+                is_trusted = ours.is_trusted and theirs[best].is_trusted
+                verdicts.append(Verdict(text, Figure(text, "", theirs[best].ratio), ours.ratio, 2, is_trusted))
+    return verdicts
+
+
+def is_bare(server: str) -> bool:
+    return server in (BARE_UDP, BARE_TCP)

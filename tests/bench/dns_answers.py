@@ -1,0 +1,160 @@
+#!/usr/bin/python3
+"""What skydns' answers cost, beside a bare responder, which does nothing but receive and send, and beside other
+servers, where they are installed (`make bench`; `make deps-bench` installs them). COREDNS may name a CoreDNS.
+
+The figure is CPU time of the server's processes per answer, not queries/s: the generator is on the same machine.
+Servers have one worker, on core 0; the generator is on core 1; one server after the other is under load, in
+several rounds. Since machines drift, each figure is divided by the bare responder's of the same round. Writes
+results.json, table.md and results.svg to the folder of results. Exit status 0: every goal is met; 1: one is
+missed; 2: something could not be measured. Whether the machine was quiet enough is said last.
+"""
+
+import argparse
+import datetime
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+
+from answers import data, path, report, rounds, servers, summary  # noqa: E402
+from answers.bed import Bed  # noqa: E402
+from measuring import Machine, machine_name  # noqa: E402
+from programs import ETCD  # noqa: E402
+
+PARTS = ("udp", "tcp", "latency", "path")
+
+
+def one_run(bed: Bed, seconds: float):
+    """A function for rounds.run_rounds that shows that it goes on."""
+    generator = bed.generator(seconds)
+
+    def run(pattern: rounds.Pattern, server: servers.Server) -> dict:
+        print(".", end="", file=sys.stderr, flush=True)
+        return generator.run(pattern, server)
+
+    return run
+
+
+def measure_rounds(bed: Bed, arguments, kinds: list[servers.Kind], patterns: list[rounds.Pattern], values: dict) -> list[dict]:
+    """All runs; beside them the memory of each server, under load until just now."""
+    started = [bed.start(kind) for kind in kinds]
+    reads = path.etcd_reads(bed.etcd_port)
+    runs = rounds.run_rounds(one_run(bed, arguments.seconds), started, patterns, arguments.rounds, bed.services)
+    values["etcd_reads"] = values.get("etcd_reads", 0) + path.etcd_reads(bed.etcd_port) - reads
+    for one in started:
+        values[f"resident_mib.{bed.services}.{one.name}"] = one.resident_mib()
+        if one.name == servers.SKYDNS:
+            values[f"resident_mib.{bed.services}"] = one.resident_mib()
+        one.program.kill()
+    return runs
+
+
+def measure_start(bed: Bed, values: dict) -> None:
+    skydns = servers.kind(servers.SKYDNS)
+    values[f"start_s.{bed.services}"] = path.start_seconds(skydns.argv(bed.setting(skydns)))
+    values[f"read_s.{bed.services}"] = path.read_seconds(bed.store, bed.etcd_url)
+
+
+def measure_path(bed: Bed, arguments, values: dict) -> None:
+    """Not pinned: this is about all of skydns, not one worker."""
+    pair = tuple(
+        bed.start(servers.kind(servers.SKYDNS), cores=path.BOTH_CORES, flags=[f"-workers={count}"]) for count in (1, 2)
+    )
+    idle_mib = path.idle_connections(pair[0])
+    if idle_mib is not None:
+        values["idle_mib"] = idle_mib
+    values |= path.propagation(bed.tools, bed.etcd_url, pair[1])
+    values["two_workers"] = path.two_workers(bed.generator(arguments.seconds, core=path.BOTH_CORES), pair)
+    for one in pair:
+        one.program.kill()
+    pinned = bed.start(servers.kind(servers.SKYDNS))
+    values |= path.dnsperf(pinned, bed.questions["a"], arguments.seconds)
+    pinned.program.kill()
+
+
+def measure(arguments, kinds: list[servers.Kind]) -> tuple[list[dict], dict[str, float]]:
+    runs, values = [], {}
+    smallest = min(arguments.services)
+    for services in arguments.services:
+        patterns = []
+        if "udp" in arguments.only:
+            patterns += [one for one in rounds.UDP_PATTERNS if one.name in arguments.mix]
+        if services == smallest:
+            patterns += rounds.TCP_PATTERNS if "tcp" in arguments.only else []
+            patterns += [rounds.LATENCY_PATTERN] if "latency" in arguments.only else []
+        with Bed(arguments.build, services) as bed:
+            print(f"{services:,} Services ", end="", file=sys.stderr, flush=True)
+            if patterns:
+                runs += measure_rounds(bed, arguments, kinds, patterns, values)
+            if "path" in arguments.only:
+                measure_start(bed, values)
+                if services == smallest:
+                    measure_path(bed, arguments, values)
+            print(file=sys.stderr)
+    return runs, values
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    mixes, names = [mix.name for mix in data.MIXES], [kind.name for kind in servers.KINDS]
+    parser.add_argument("--build", required=True, type=Path, help="the built variant's folder, build/release")
+    parser.add_argument("--out", required=True, type=Path, help="folder of the results")
+    parser.add_argument("--services", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each run")
+    parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
+    parser.add_argument("--mix", choices=mixes, nargs="+", default=mixes)
+    parser.add_argument("--servers", choices=names, nargs="+", help="default: all that are installed")
+    arguments = parser.parse_args()
+    if not all(0 < services <= data.SERVICES_MAX for services in arguments.services):
+        parser.error(f"--services: from 1 to {data.SERVICES_MAX}")
+    if arguments.rounds < 1 or arguments.seconds <= 0:
+        parser.error("--rounds and --seconds must be positive")
+    return arguments
+
+
+def write_results(results: dict, out: Path) -> int:
+    """How many goals were missed."""
+    told = summary.summarise(results["runs"], results["values"], results["busy"])
+    verdicts = summary.judge(told)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    (out / "table.md").write_text(report.markdown(told, verdicts, results["head"]))
+    (out / "results.svg").write_text(report.svg(told, results["machine"]))
+    print(report.text(told, verdicts, results["head"]), end="")
+    print(f"written: {out}/results.json, table.md, results.svg")
+    return sum(verdict.is_missed for verdict in verdicts)
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    kinds, absent = servers.chosen(arguments.servers)
+    if absent:
+        print(f"not installed, left out: {', '.join(absent)}")
+    path.raise_descriptor_limit()
+    machine = Machine()
+    try:
+        runs, values = measure(arguments, kinds)
+    except (AssertionError, OSError, subprocess.SubprocessError) as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return 2
+    head = f"{machine_name()}; {arguments.rounds} rounds of {arguments.seconds:g} s"
+    results = {
+        "machine": machine_name(),
+        "head": f"{head}; {datetime.date.today().isoformat()}",
+        "etcd": ETCD,
+        "absent": absent,
+        "busy": machine.busy(),
+        "values": values,
+        "runs": runs,
+    }
+    return 1 if write_results(results, arguments.out) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+#!/usr/bin/python3
+"""Where skydns' time goes while it answers (`make profile`): perf's samples by part and by function, into
+profile.txt in the folder of results. The samples are of a software clock, which works in virtual machines, too; it
+cannot interrupt what runs with interrupts off, and counts that for the place where they are on again.
+"""
+
+import argparse
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+
+from answers import data, rounds, servers  # noqa: E402
+from answers.bed import Bed  # noqa: E402
+from measuring import Machine, machine_name  # noqa: E402
+
+SAMPLES_PER_S = 4999  # no multiple of anything periodic
+LEAST_PERCENT = 0.2
+
+
+def record(bed: Bed, skydns: servers.Server, pattern: rounds.Pattern, seconds: float, samples: Path) -> dict:
+    """perf's samples of one run; the run's figures."""
+    command = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(SAMPLES_PER_S), "-p", str(skydns.program.pid)]
+    with subprocess.Popen([*command, "-o", str(samples)], stdin=subprocess.DEVNULL) as perf:
+        try:
+            run = bed.generator(seconds).run(pattern, skydns)
+        finally:
+            perf.send_signal(signal.SIGINT)
+    if not samples.is_file():
+        raise SystemExit("profile: perf has recorded nothing; as root it may")
+    return run
+
+
+def report(samples: Path, fields: str) -> str:
+    command = ["perf", "report", "-i", str(samples), "--stdio", "--no-children", "--fields", f"overhead,{fields}"]
+    command += ["--percent-limit", str(LEAST_PERCENT)]
+    output = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+    lines = [line.rstrip() for line in output.splitlines() if line.strip() and not line.startswith("#")]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    mixes = [mix.name for mix in data.MIXES]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--build", required=True, type=Path, help="the built variant's folder, build/release")
+    parser.add_argument("--out", required=True, type=Path, help="folder of the results")
+    parser.add_argument("--services", type=int, default=10_000)
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--pattern", choices=list(rounds.PATTERNS), default=mixes[0])
+    arguments = parser.parse_args()
+    if not shutil.which("perf"):
+        raise SystemExit("profile: no perf here; make deps-bench installs it")
+    pattern, machine = rounds.PATTERNS[arguments.pattern], Machine()
+    with Bed(arguments.build, arguments.services) as bed:
+        samples = bed.folder / "perf.data"
+        skydns = bed.start(servers.kind(servers.SKYDNS))
+        run = record(bed, skydns, pattern, arguments.seconds, samples)
+        parts = [(title, report(samples, by)) for title, by in (("By part", "dso"), ("By function", "dso,symbol"))]
+    figures = run["figures"]
+    text = f"{machine_name()}; {machine.busy_text()}\n{pattern.title}, {arguments.services:,} Services: "
+    text += f"{figures['server_us']:.3f} µs per answer, {figures['answers']:,.0f} answers\n"
+    text += "".join(f"\n{title}, in percent of skydns' CPU time\n\n{content}" for title, content in parts)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "profile.txt").write_text(text)
+    print(f"{text}\nwritten: {arguments.out}/profile.txt")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

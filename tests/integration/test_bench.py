@@ -1,0 +1,373 @@
+"""What of the benchmark of skydns' answers could break without being seen: its data, its figures and verdicts, and
+its tools against each other. Nothing here depends on how fast anything is.
+"""
+
+import subprocess
+import sys
+import xml.etree.ElementTree
+from pathlib import Path
+
+import dns.name
+import dns.rdatatype
+import dns.zone
+import pytest
+from bed import BIN_DIR
+from dns_client import Dns
+from programs import Program, reserve_port
+from records import SVC, label
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
+
+import readme_table  # noqa: E402
+from answers import data, path, plot, report, rounds, servers, summary  # noqa: E402
+
+TOOLS = BIN_DIR.parent / "tests/bench/answers"
+SERVICES = 300
+QUESTIONS = 1200
+
+
+@pytest.fixture(scope="module")
+def zones(tmp_path_factory):
+    """The zones as dnspython reads them."""
+    folder = tmp_path_factory.mktemp("zones")
+    data.write_zones(SERVICES, folder)
+    return {
+        name: dns.zone.from_file(str(folder / name), f"{name}.", relativize=False)
+        for name in ("cluster.local", data.REVERSE_ZONE)
+    }
+
+
+def kind_of_answer(zone, name: str, rdtype: str) -> str:
+    """What a server that knows the zone answers: as the parts of a mix are called."""
+    owner = dns.name.from_text(name)
+    if zone.get_rdataset(owner, rdtype):
+        return "records"
+    return "nodata" if any(node.is_subdomain(owner) for node in zone) else "nxdomain"
+
+
+# ---- Data ----
+
+
+@pytest.mark.parametrize("mix", data.MIXES, ids=lambda mix: mix.name)
+def test_mix_has_the_answers_it_says(zones, mix):
+    asked = list(data.questions(mix.name, SERVICES, QUESTIONS))
+    assert len(asked) == QUESTIONS
+    kinds = [kind_of_answer(zones["cluster.local"], name, rdtype) for name, rdtype in asked]
+    for kind in ("records", "nodata", "nxdomain"):
+        assert kinds.count(kind) / QUESTIONS == pytest.approx(getattr(mix, kind)), kind
+    assert len(set(asked)) > 100  # not the same again and again
+
+
+def test_mixes_are_the_same_every_time():
+    once, again = (list(data.questions("kubernetes", SERVICES, 100)) for _ in range(2))
+    assert once == again
+    assert once != list(data.questions("kubernetes", 2 * SERVICES, 100))
+
+
+def test_keys_are_those_of_kube2sky():
+    keys = dict(data.keys(SERVICES))
+    assert len(keys) == 3 * SERVICES
+    base = f"{SVC}/default/svc-00259"
+    hashed = label("10.96.1.3")
+    assert '"host":"10.96.1.3"' in keys[f"{base}/{hashed}"]
+    assert '"port":80' in keys[f"{base}/_tcp/_http/{hashed}"]
+    assert f'"host":"{data.name(259)}."' in keys["/skydns/arpa/in-addr/10/96/1/3"]
+    assert data.key_lines(2).count(b"\n") == data.key_lines(2).count(b"\t") == 6
+
+
+def test_zones_and_local_data_say_the_same(zones, tmp_path):
+    data.write_local_data(SERVICES, tmp_path / "local")
+    lines = [line for line in (tmp_path / "local").read_text().splitlines() if line.startswith("local-data")]
+    local = set()
+    for line in lines:
+        owner, _ttl, rdtype, text = line.split('"')[1].split(" ", 3)
+        if rdtype != "SOA":
+            local.add((owner.rstrip("."), rdtype, text))
+    in_zones = {
+        (owner.to_text(omit_final_dot=True), dns.rdatatype.to_text(rdata.rdtype), rdata.to_text())
+        for zone in zones.values()
+        for owner, _ttl, rdata in zone.iterate_rdatas()
+        if rdata.rdtype in (dns.rdatatype.A, dns.rdatatype.SRV, dns.rdatatype.PTR)
+        and not owner.to_text().startswith("ns.dns.")
+    }
+    assert len(local) == 3 * SERVICES
+    assert local == in_zones
+
+
+def test_unbound_reads_what_is_written_for_it(tmp_path):
+    data.write_local_data(SERVICES, tmp_path / "local")
+    (tmp_path / "conf").write_text(f'server:\n  chroot: ""\n  include: "{tmp_path}/local"\n')
+    command = ["unbound-checkconf", str(tmp_path / "conf")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- Figures and verdicts ----
+
+
+def figures(server_us: float, **more: float) -> dict[str, float]:
+    right = {"generator_used": 0.99, "lost": 0, "errors": 0, "qps": 1e5, "p50_us": 20, "p99_us": 40}
+    kinds = {"answers": 1000, "records": 1000, "nodata": 0, "nxdomain": 0, "others": 0}
+    return right | kinds | {"server_us": server_us} | more
+
+
+def one_run(number: int, server: str, server_us: float, faults=(), pattern: str = "a", services: int = 10_000) -> dict:
+    return {
+        "services": services,
+        "round": number,
+        "pattern": pattern,
+        "server": server,
+        "figures": figures(server_us),
+        "faults": list(faults),
+    }
+
+
+@pytest.mark.parametrize(
+    "more, expected",
+    [
+        ({}, []),
+        ({"generator_used": 0.84}, [rounds.STARVED]),
+        ({"lost": 1}, ["lost"]),
+        ({"errors": 2, "lost": 1}, ["lost", "errors"]),
+        ({"records": 900, "others": 100}, ["wrong answers"]),
+        ({"records": 900, "nxdomain": 100}, ["wrong answers"]),
+    ],
+)
+def test_run_with_a_fault_is_found(more, expected):
+    assert rounds.faults(figures(1.0, **more), data.MIXES[0]) == expected
+
+
+def test_bare_responder_may_answer_anything():
+    assert rounds.faults(figures(1.0, records=1000), None) == []
+    assert rounds.faults(figures(1.0, records=1000), data.MIXES[2]) == ["wrong answers"]
+
+
+def quiet_runs() -> list[dict]:
+    """skydns takes 1.1, 1.0 and 1.3 times what the bare responder does, on a machine that slows down a little."""
+    runs = []
+    for number, speed in enumerate((1.0, 1.02, 1.04)):
+        runs += [one_run(number, "bare", us * speed) for us in (0.99, 1.01)]
+        runs += [one_run(number, "skydns", us * speed) for us in ((1.1, 1.0, 1.3)[number],)]
+        runs += [one_run(number, "gdnsd", 1.2 * speed)]
+    return runs
+
+
+def test_figures_are_medians_of_ratios_within_rounds():
+    told = summary.summarise(quiet_runs(), {}, busy=0.0)
+    cell = told.cell(10_000, "a", "skydns")
+    assert cell.ratio == pytest.approx(1.1)
+    assert (cell.ratio_min, cell.ratio_max) == (pytest.approx(1.0), pytest.approx(1.3))
+    assert (cell.rounds, cell.left_out, cell.is_trusted) == (3, 0, True)
+    assert told.noise == []
+
+
+def test_ratio_does_not_see_that_the_machine_drifts():
+    runs = quiet_runs()
+    for run in runs:
+        if run["round"] == 2:
+            run["figures"]["server_us"] *= 2
+    told = summary.summarise(runs, {}, busy=0.0)
+    assert told.cell(10_000, "a", "skydns").ratio == pytest.approx(1.1)
+    assert len(told.noise) == 1 and "differed by" in told.noise[0]
+
+
+def test_rounds_with_a_fault_are_left_out():
+    runs = quiet_runs()
+    next(run for run in runs if run["server"] == "skydns" and run["round"] == 0)["faults"] = ["lost"]
+    cell = summary.summarise(runs, {}, busy=0.0).cell(10_000, "a", "skydns")
+    assert cell.ratio == pytest.approx(1.15)  # of 1.0 and 1.3
+    assert (cell.left_out, cell.is_trusted) == (1, True)
+    next(run for run in runs if run["server"] == "skydns" and run["round"] == 1)["faults"] = [rounds.STARVED]
+    cell = summary.summarise(runs, {}, busy=0.0).cell(10_000, "a", "skydns")
+    assert (cell.left_out, cell.is_trusted) == (2, False)
+
+
+def test_busy_machine_is_not_trusted():
+    assert summary.summarise(quiet_runs(), {}, busy=0.5).noise == ["others used 50% of the machine"]
+    runs = [run | {"faults": [rounds.STARVED]} for run in quiet_runs()]
+    (reason,) = summary.summarise(runs, {}, busy=0.0).noise
+    assert "of 12 runs 12 are left out: generator starved in 12" in reason
+
+
+@pytest.mark.parametrize(
+    "skydns_us, missed",
+    [(1.0, []), (1.16, ["of the bare responder, 10,000 Services"]), (1.3, ["of the bare responder, ", "no more than gdnsd"])],
+)
+def test_missed_goals_are_named(skydns_us, missed):
+    runs = [one_run(0, "bare", 1.0), one_run(0, "bare", 1.0), one_run(0, "gdnsd", 1.2), one_run(0, "skydns", skydns_us)]
+    verdicts = summary.judge(summary.summarise(runs, {}, busy=0.0))
+    assert len(verdicts) == 2
+    texts = [verdict.text for verdict in verdicts if verdict.is_missed]
+    assert len(texts) == len(missed)
+    assert all(part in text for part, text in zip(missed, texts))
+
+
+def test_goals_of_values():
+    values = {"start_s.100000": 1.2, "idle_mib": 10.0, "etcd_reads": 1}
+    verdicts = summary.judge(summary.summarise([], values, busy=0.0))
+    assert [(verdict.value, verdict.is_missed) for verdict in verdicts] == [(1.2, True), (10.0, False), (1, True)]
+
+
+def test_every_round_turns_the_servers_between_two_bare_runs():
+    names = ["bare", "bare-tcp", "skydns", "skydns-any", "nsd"]
+    all_servers = [servers.Server(name, name, None, 0) for name in names]
+    udp, tcp = rounds.PATTERNS["a"], rounds.PATTERNS["tcp-one"]
+    orders = [[one.name for one in rounds.order(all_servers, udp, number)] for number in range(3)]
+    assert orders[0] == ["bare", "skydns", "skydns-any", "nsd", "bare"]
+    assert orders[1] == ["bare", "skydns-any", "nsd", "skydns", "bare"]
+    assert all(sorted(order) == sorted(orders[0]) for order in orders)
+    assert [one.name for one in rounds.order(all_servers, tcp, 0)] == ["bare-tcp", "skydns", "nsd", "bare-tcp"]
+
+
+# ---- What people see ----
+
+
+def test_report_shows_every_server_and_the_verdict():
+    runs = quiet_runs()
+    told = summary.summarise(runs, {"resident_mib.10000.skydns": 12.0, "start_s.100000": 0.5}, busy=0.0)
+    verdicts = summary.judge(told)
+    text, table = report.text(told, verdicts, "a machine"), report.markdown(told, verdicts, "a machine")
+    for content in (text, table):
+        assert all(title in content for title in ("a machine", "bare responder", "skydns", "gdnsd"))
+    assert "The machine was quiet." in text and "0 of 3 goals missed" in text
+    assert "| **skydns** | **1.10** |" in table and "**12 MiB**" in table
+    assert "missed" not in table and "too noisy" not in table
+    noisy = summary.summarise([run | {"faults": ["lost"]} for run in runs], {}, busy=0.0)
+    assert "TOO NOISY" in report.text(noisy, [], "") and "1.10?" in report.markdown(noisy, [], "")
+
+
+def test_plot_is_svg_with_a_bar_for_each_server():
+    image = report.svg(summary.summarise(quiet_runs(), {}, busy=0.0), "a <machine>")
+    root = xml.etree.ElementTree.fromstring(image)
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert "10,000 Services; a <machine>. Dashed: the bare responder" in texts and "skydns" in texts and "1.10" in texts
+    assert texts.count("skydns") == 1 and "bare responder" not in texts
+
+
+def test_bar_that_is_too_long_is_cut():
+    def width(value: float) -> float:
+        image = plot.bars("", "", [plot.Group("", [plot.Bar("x", value, "#000")])], 3.0, 1.0)
+        rects = list(xml.etree.ElementTree.fromstring(image).iter("{http://www.w3.org/2000/svg}rect"))
+        return float(rects[1].get("width"))
+
+    assert width(1.5) == pytest.approx(width(3.0) / 2, abs=0.1)
+    assert width(14.0) == width(3.0)
+
+
+def test_table_takes_its_place_in_the_readme():
+    marked = f"before\n{readme_table.BEGIN}\nold\n\n{readme_table.END}after\n"
+    once = readme_table.with_table(marked, "| new |\n")
+    assert "old" not in once and "| new |" in once
+    assert once.startswith("before\n") and once.endswith("after\n")
+    assert readme_table.with_table(once, "| new |\n") == once
+    with pytest.raises(SystemExit):
+        readme_table.with_table("no marks", "")
+
+
+def test_readme_has_its_marks():
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    assert readme_table.with_table(readme, "x") != readme
+
+
+def test_dnsperf_is_understood():
+    output = """
+  Queries sent:         52340
+  Queries completed:    52338 (100.00%)
+  Queries lost:         2 (0.00%)
+
+  Response codes:       NOERROR 52338 (100.00%)
+  Queries per second:   261690.123456
+"""
+    assert path.dnsperf_figures(output) == {"dnsperf_qps": 261690.123456, "dnsperf_lost": 2.0}
+    assert path.dnsperf_figures("nothing of that") == {}
+
+
+# ---- The tools ----
+
+
+@pytest.fixture
+def bare(request):
+    """A bare responder, of the protocol that a test names, and its port."""
+    port = reserve_port()
+    program = Program("bare", [str(TOOLS / f"bare_{request.param}"), f"127.0.0.1:{port}"]).start()
+    dns = Dns(port, timeout_s=0.5)
+    program.wait_ready(lambda: dns.answers(data.name(0)) if request.param == "udp" else ask_tcp(dns), "answers")
+    yield program, port
+    program.stop(expected=(-15,))
+
+
+def ask_tcp(dns: Dns):
+    return dns.query(data.name(0), tcp=True)
+
+
+def run_tool(name: str, port: int, questions: Path, *flags: str) -> dict[str, float]:
+    command = [str(TOOLS / name), f"-server=127.0.0.1:{port}", f"-questions={questions}", "-run=200ms", *flags]
+    done = subprocess.run([*command, "-warm-up=10ms"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return rounds.parse_figures(done.stdout)
+
+
+@pytest.fixture
+def questions(tmp_path) -> Path:
+    return data.write_questions(SERVICES, tmp_path, QUESTIONS)["a"]
+
+
+@pytest.mark.parametrize("bare", ["udp"], indirect=True)
+@pytest.mark.parametrize("flags", [(), ("-sockets=1", "-window=1"), ("-rate=1000", "-window=500")], ids=str)
+def test_udp_generator_counts_what_the_bare_responder_answers(bare, questions, flags):
+    program, port = bare
+    got = run_tool("load_udp", port, questions, f"-pids={program.pid}", *flags)
+    assert got["answers"] > 0 and got["answers"] == got["records"]
+    assert got["errors"] == got["others"] == 0
+    assert got["server_us"] > 0 and got["generator_us"] > 0
+    assert 0 < got["p50_us"] <= got["p99_us"]
+
+
+@pytest.mark.parametrize("bare", ["tcp"], indirect=True)
+@pytest.mark.parametrize(
+    "flags",
+    [("-connections=2", "-in-flight=20"), ("-connections=4",), ("-connections=2", "-per-connection=1")],
+    ids=str,
+)
+def test_tcp_generator_counts_what_the_bare_responder_answers(bare, questions, flags):
+    program, port = bare
+    got = run_tool("load_tcp", port, questions, f"-pids={program.pid}", *flags)
+    assert got["answers"] > 0 and got["answers"] == got["records"]
+    assert got["errors"] == got["others"] == 0
+    assert got["server_us"] > 0
+    assert (got["connections"] > 0) == ("-per-connection=1" in flags)
+
+
+def test_nobody_answering_is_seen(questions):
+    got = run_tool("load_udp", reserve_port(), questions, "-window=10")
+    assert got["answers"] == 0
+    assert got["errors"] > 0 or got["lost"] > 0
+
+
+@pytest.mark.parametrize("text", ["", "no-type\n", "a..b A\n", f"{'x' * 64} A\n", "a.b NAPTR\n"])
+def test_bad_questions_are_refused(tmp_path, text):
+    (tmp_path / "questions").write_text(text)
+    command = [str(TOOLS / "load_udp"), f"-questions={tmp_path / 'questions'}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "questions" in done.stderr
+
+
+def test_generator_and_skydns(bare_bed, questions):
+    """The answers of the mixes are of the kinds that they should be; a change is seen."""
+    bare_bed.start_etcd()
+    for key, text in data.keys(20):
+        bare_bed.etcd.put(key, text)
+    bare_bed.start_skydns()
+    paths = data.write_questions(20, questions.parent, QUESTIONS)
+    for mix in data.MIXES:
+        got = run_tool("load_udp", bare_bed.dns.port, paths[mix.name], "-window=12", "-batch=12", "-sockets=1")
+        if got["answers"] > 10 * QUESTIONS:  # else a slow machine has not come round
+            assert rounds.faults(got | {"generator_used": 1.0, "lost": 0}, mix) == []
+        assert got["others"] == got["errors"] == 0
+        assert (got["nxdomain"] > 0) == (mix.nxdomain > 0) and (got["nodata"] > 0) == (mix.nodata > 0)
+    command = [str(TOOLS / "propagation"), bare_bed.etcd_urls[0], f"127.0.0.1:{bare_bed.dns.port}", "5"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    changes = [[int(us) for us in line.split()] for line in done.stdout.splitlines()]
+    assert len(changes) == 5 and all(acknowledged > 0 and right > 0 for acknowledged, right in changes)
