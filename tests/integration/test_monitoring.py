@@ -1,0 +1,222 @@
+"""docker/monitoring: every metric, label and value that the alerts and the dashboard use is one that the programs tell, and
+promtool agrees with the rules and their tests.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+import yaml
+from manifests import ROOT
+from programs import http_get, reserve_port, wait_until
+from prometheus import parse
+
+FOLDER = ROOT / "docker/monitoring"
+ALERTS, ALERT_TESTS = FOLDER / "alerts.yaml", FOLDER / "alerts_test.yaml"
+# What Prometheus or its configuration gives every sample.
+TARGET_LABELS = {"instance", "job", "pod", "node"}
+COLUMNS = 24
+
+needs_promtool = pytest.mark.skipif(
+    not shutil.which("promtool"), reason="promtool is missing: tests/support/deps monitoring"
+)
+
+
+# ---- What is used ----
+
+
+class Expression:
+    """What a PromQL expression takes from samples: [(metric, {label: value that must be there or None})]."""
+
+    _WORDS = {"and", "or", "unless", "on", "ignoring", "group_left", "group_right", "bool", "offset"}
+    _SELECTOR = re.compile(r'([a-zA-Z_:][\w:]*)\s*(?:\{((?:[^}"]|"[^"]*")*)\})?(?!\s*[({\w])')
+
+    def __init__(self, text: str):
+        self.text = text
+        grouping = r"\b(?:by|without)\s*\(([^)]*)\)"
+        self.groups = [set(re.findall(r"\w+", names)) for names in re.findall(grouping, text)]
+        plain = re.sub(r"\[[^\]]*\]", "", re.sub(grouping, "", text))
+        self.selectors = []
+        for name, matchers in self._SELECTOR.findall(plain):
+            if name not in self._WORDS:
+                found = re.findall(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"', matchers)
+                self.selectors.append((name, {label: value if way == "=" else None for label, way, value in found}))
+
+
+class Told:
+    """Of each sample name the labels it comes with, and their values."""
+
+    def __init__(self, *pages: str):
+        self.labels: dict[str, dict[str, set[str]]] = {}
+        for page in pages:
+            for metric in parse(page, old_counters=("kubedns_probe_skydns_errors",)).values():
+                for name, labels in metric.samples:
+                    known = self.labels.setdefault(name, {})
+                    for label, value in labels:
+                        known.setdefault(label, set()).add(value)
+
+    def check(self, text: str, shown: set[str] = frozenset()) -> None:
+        """shown: labels of the result that a text beside the expression uses."""
+        expression = Expression(text)
+        assert expression.selectors, f"no metric in {text}"
+        for name, matchers in expression.selectors:
+            assert name in self.labels, f"nobody tells {name}"
+            own = self.labels[name]
+            for label, value in matchers.items():
+                assert label in own or label in TARGET_LABELS, f"{name} has no label {label}"
+                assert label in TARGET_LABELS or value is None or value in own[label], f'no {name}{{{label}="{value}"}}'
+            for group in expression.groups:
+                assert group <= own.keys() | TARGET_LABELS, f"{name} has not all of {group}"
+            left = set.union(*expression.groups) if expression.groups else own.keys() | TARGET_LABELS
+            assert shown <= left, f"{shown - left} is not left by {text}"
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """From the running programs, each with everything switched on that makes metrics of its own."""
+    from bed import Bed
+
+    bed = Bed(tmp_path_factory.mktemp("monitoring"))
+    try:
+        bed.start_etcd()
+        bed.start_apiserver()
+        bed.start_kube2sky()
+        http_port = reserve_port()
+        bed.start_skydns("-no-rec", f"-http-addr=127.0.0.1:{http_port}")
+        target = f"kubernetes.default.svc.cluster.local,A,127.0.0.1:{bed.dns.port}"
+        bed.start_exechealthz("-cmd=true", "-period=100ms", f"-dns=skydns={target}")
+        ports = [bed.readiness_port, http_port, bed.healthz_port]
+        probe = f"http://127.0.0.1:{bed.healthz_port}/healthcheck/skydns"
+        wait_until(lambda: http_get(probe)[0] == 200, "the probe's answer")
+        yield Told(*(http_get(f"http://127.0.0.1:{port}/metrics")[1] for port in ports))
+    finally:
+        bed.close()
+
+
+def alerts() -> list[dict]:
+    return [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]]
+
+
+def dashboard() -> dict:
+    return json.loads((FOLDER / "dashboard.json").read_text())
+
+
+def targets() -> list[tuple[str, str]]:
+    """(expression, legend) of every graph."""
+    return [(one["expr"], one["legendFormat"]) for panel in dashboard()["panels"] for one in panel.get("targets", [])]
+
+
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule["alert"]) for rule in alerts()])
+def test_an_alert_uses_what_there_is(told, rule):
+    shown = set(re.findall(r"\$labels\.(\w+)", " ".join(rule["annotations"].values())))
+    told.check(rule["expr"], shown)
+    assert rule["labels"]["severity"] in ("critical", "warning")
+    assert set(rule["annotations"]) == {"summary", "description"}
+
+
+def test_the_dashboard_uses_what_there_is(told):
+    assert targets()
+    for text, legend in targets():
+        told.check(text, set(re.findall(r"\{\{(\w+)\}\}", legend)))
+    for one in dashboard()["annotations"]["list"]:
+        told.check(one["expr"], set(re.findall(r"\{\{(\w+)\}\}", one["titleFormat"])))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("skydns_typo > 0", set()),
+        ('rate(skydns_replies_total{code="SERVFAIL"}[5m])', set()),
+        ('skydns_replies_total{rcode="SERVFAILED"}', set()),
+        ("sum by (rcode) (skydns_queries_total)", set()),
+        ("sum by (verdict) (skydns_queries_total)", {"transport"}),
+        ("skydns_ready", {"kind"}),
+        ("1 > 0", set()),
+    ],
+)
+def test_what_there_is_not_is_found(told, text, shown):
+    with pytest.raises(AssertionError):
+        told.check(text, shown)
+
+
+def test_the_dashboard_s_panels_have_room():
+    panels = dashboard()["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    taken = set()
+    for panel in panels:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert at["x"] + at["w"] <= COLUMNS and not cells & taken, panel["title"]
+        taken |= cells
+        names = [one["refId"] for one in panel.get("targets", [])]
+        assert len(set(names)) == len(names)
+    variables = {one["name"] for one in dashboard()["templating"]["list"]}
+    used = set(re.findall(r"\$\{?(\w+)", (FOLDER / "dashboard.json").read_text()))
+    assert used - {"__rate_interval", "__all"} <= variables
+
+
+# ---- What promtool says ----
+
+
+def promtool(*arguments: str) -> subprocess.CompletedProcess:
+    return subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=120)
+
+
+@needs_promtool
+def test_the_rules_are_rules():
+    done = promtool("check", "rules", str(ALERTS))
+    assert done.returncode == 0 and f"{len(alerts())} rules found" in done.stdout, done.stdout + done.stderr
+
+
+@needs_promtool
+def test_the_alerts_pass_their_tests():
+    done = promtool("test", "rules", str(ALERT_TESTS))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_is_tested_both_ways():
+    fires, is_silent = set(), set()
+    for case in yaml.safe_load(ALERT_TESTS.read_text())["tests"]:
+        for one in case["promql_expr_test"]:
+            name = re.search(r'alertname="(\w+)"', one["expr"])[1]
+            (fires if one["exp_samples"] else is_silent).add(name)
+    assert fires == is_silent == {rule["alert"] for rule in alerts()}
+
+
+@needs_promtool
+@pytest.mark.parametrize("wrong", ["({right}) > 1e99", "vector(1)"])
+def test_an_alert_that_never_or_always_fires_fails_its_tests(tmp_path, wrong):
+    shutil.copy(ALERT_TESTS, tmp_path)
+    rules = yaml.safe_load(ALERTS.read_text())
+    for group in rules["groups"]:
+        for rule in group["rules"]:
+            rule["expr"] = wrong.format(right=rule["expr"])
+    (tmp_path / "alerts.yaml").write_text(yaml.safe_dump(rules))
+    done = promtool("test", "rules", str(tmp_path / ALERT_TESTS.name))
+    failed = set(re.findall(r'alertname=\\?"(\w+)', done.stdout + done.stderr))
+    assert done.returncode != 0 and failed == {rule["alert"] for rule in alerts()}
+
+
+@needs_promtool
+def test_the_dashboard_s_expressions_are_expressions(tmp_path):
+    text = [one.replace("$__rate_interval", "1m") for one, _ in targets()]
+    rules = [{"record": f"panel:{number}", "expr": one} for number, one in enumerate(text)]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
+    done = promtool("check", "rules", str(tmp_path / "rules.yaml"))
+    assert done.returncode == 0 and f"{len(rules)} rules found" in done.stdout, done.stdout + done.stderr
+
+
+@needs_promtool
+def test_the_scrape_configuration_is_one(tmp_path):
+    """Debian's promtool knows no discovery in Kubernetes: that part is compared with what its documentation lists."""
+    config = yaml.safe_load((FOLDER / "prometheus.yaml").read_text())
+    for job in config["scrape_configs"]:
+        (discovery,) = job.pop("kubernetes_sd_configs")
+        assert discovery == {"role": "pod", "namespaces": {"names": ["kube-system"]}}
+        job["static_configs"] = [{"targets": ["127.0.0.1:1"]}]
+    shutil.copy(ALERTS, tmp_path)
+    (tmp_path / "prometheus.yaml").write_text(yaml.safe_dump(config))
+    done = promtool("check", "config", str(tmp_path / "prometheus.yaml"))
+    assert done.returncode == 0, done.stdout + done.stderr
