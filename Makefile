@@ -77,10 +77,18 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
+<<<<<<< HEAD
 .PHONY: all objects deps deps-bench run check check-unit check-integration check-faults fuzz bench bench-readme bench-etcd bench-kube2sky bench-updates bench-pod profile lint format install uninstall clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 tests: all $(UNIT) $(FUZZ) $(ANSWERS_BIN)
+=======
+.PHONY: all programs objects deps run check check-unit check-integration check-faults images fuzz bench bench-etcd bench-kube2sky bench-updates bench-pod lint format install clean help tests FORCE
+
+all: $(BINARIES) $(MAN)
+programs: $(BINARIES)
+tests: all $(UNIT) $(FUZZ)
+>>>>>>> 530e3cb (Build images that run without root, and ask a running program whether it is well)
 objects: $(patsubst %.c,$(B)/%.o,$(filter %.c,$(C_FILES))) $(PROTO_O)
 
 # A change of compiler or flags rebuilds: the stamp's time only moves when its content does.
@@ -187,6 +195,16 @@ check-faults: all
 	@$(MAKE) --no-print-directory VARIANT=asan $(BUILD)/asan/bin/kube2sky
 	@$(PYTHON) tests/support/check.py --build $(B) --only faults
 
+# Container images of the three programs, and one of etcd for tests: NAME:VERSION, behind IMAGE_PREFIX.
+ENGINE ?= podman
+BASE ?= debian:bookworm-slim
+IMAGE_PREFIX ?=
+IMAGE_FLAGS ?=
+IMAGE_BUILD = $(ENGINE) build $(if $(findstring podman,$(ENGINE)),--format docker) --build-arg BASE=$(BASE) $(IMAGE_FLAGS)
+images:
+	$(foreach p,$(PROGRAMS),$(IMAGE_BUILD) --build-arg VERSION=$(shell cat VERSION) -f docker/Dockerfile --target $(p) -t $(IMAGE_PREFIX)$(p):$(shell cat VERSION) . &&) \
+	$(IMAGE_BUILD) -t $(IMAGE_PREFIX)etcd:3.4 docker/etcd
+
 # Every fuzz target for FUZZ_S seconds each, from its corpus.
 FUZZ_S ?= 60
 fuzz:
@@ -272,6 +290,10 @@ clean:
 	rm -rf $(BUILD)
 
 help:
+<<<<<<< HEAD
 	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-updates|bench-pod|profile|lint|format|install|uninstall|deps|deps-bench|clean'
+=======
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|images|fuzz|bench|bench-etcd|bench-kube2sky|bench-updates|bench-pod|lint|format|install|deps|clean'
+>>>>>>> 530e3cb (Build images that run without root, and ask a running program whether it is well)
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)

@@ -6,6 +6,7 @@
 
 #include "common/attributes.h"
 #include "common/flags.h"
+#include "common/healthcheck.h"
 #include "common/http_server.h"
 #include "common/log.h"
 #include "common/service_manager.h"
@@ -179,6 +180,9 @@ int main(int argc, char **argv)
     if (options.want_version) {
         printf("exechealthz %s\n", version_string);
         return 0;
+    }
+    if (*options.healthcheck) {
+        return healthcheck_main("exechealthz", options.healthcheck);
     }
     (void)signal(SIGPIPE, SIG_IGN); /* a log that nobody reads any more must not end the probe */
     return serve(&options);

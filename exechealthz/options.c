@@ -48,6 +48,9 @@ static int parse_flags(int argc, char *const *argv, struct given *given, struct 
          .help = "run at once, and reply 503 until the first result"},
         {"legacy-pages", FLAG_BOOL, &o->has_legacy_pages,
          .help = "a page at unknown paths, and /quit, which ends the program"},
+        {"healthcheck", FLAG_STRING, &o->healthcheck,
+         .help = "ask the running one at http://IP:PORT/PATH whether it is well, and end with "
+                 "status 0 when it is"},
         {"version", FLAG_BOOL, &o->want_version, .help = "print the version and exit"},
     };
     const struct flags flags = {
@@ -171,7 +174,7 @@ static int take_address(const struct given *given, struct options *o, struct err
 int options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
 {
     struct given given = {.address = "0.0.0.0", .port = 8080};
-    struct options o = {.period_ms = 2000, .latency_ms = 30000};
+    struct options o = {.period_ms = 2000, .latency_ms = 30000, .healthcheck = ""};
     int r = parse_flags(argc, argv, &given, &o, err);
     if (r == 0) {
         r = take_address(&given, &o, err);

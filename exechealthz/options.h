@@ -33,6 +33,7 @@ struct options {
     bool is_quiet;
     bool starts_unhealthy;
     bool has_legacy_pages;
+    const char *healthcheck; /* the URL to ask instead of everything else; "": none */
     bool want_version;
 };
 

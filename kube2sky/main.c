@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/etcd.h"
 #include "common/flags.h"
+#include "common/healthcheck.h"
 #include "common/log.h"
 #include "common/outage.h"
 #include "common/record_json.h"
@@ -317,6 +318,8 @@ int main(int argc, char **argv)
     if (options.want_version) {
         printf("kube2sky %s\n", version_string);
         r = 0;
+    } else if (*options.healthcheck) {
+        r = healthcheck_main("kube2sky", options.healthcheck);
     } else {
         start_log(&options);
         ev_set_allocator(allocate);

@@ -106,6 +106,9 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"verbose", FLAG_BOOL, &raw->is_verbose, .help = "log debugging lines, like -v=4"},
         {"log-format", FLAG_CHOICE, &o->log_format, .choices = LOG_FORMAT_CHOICES,
          .help = "log lines of text, or JSON objects"},
+        {"healthcheck", FLAG_STRING, &o->healthcheck,
+         .help = "ask the running one at http://IP:PORT/PATH whether it is well, and end with "
+                 "status 0 when it is"},
         {"version", FLAG_BOOL, &o->want_version, .help = "print the version and exit"},
         {"logtostderr", FLAG_BOOL, &raw->wants_stderr, .help = NULL},
         {"alsologtostderr", FLAG_IGNORED_BOOL, .help = NULL},
@@ -253,6 +256,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .kubecfg_file = "",
         .kube_master_url = "",
         .label_selector = "",
+        .healthcheck = "",
         .wants_reverse = true,
         .etcd_mutation_timeout_ms = 10000,
         .ttl_s = 30, /* what every record of the old program said */

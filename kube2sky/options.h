@@ -35,8 +35,9 @@ struct options {
     int64_t etcd_max_txn_ops;
     bool is_dry_run;
     int64_t healthz_port;
-    bool is_debugging; /* debug lines are logged */
-    int log_format;    /* enum log_format */
+    bool is_debugging;       /* debug lines are logged */
+    int log_format;          /* enum log_format */
+    const char *healthcheck; /* the URL to ask instead of everything else; "": none */
     bool want_version;
     struct flag_strings without_effect; /* flags that were given and change nothing here */
 };

@@ -3,13 +3,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/buf.h"
-#include "common/cleanup.h"
+#include "common/http_fetch.h"
 
 /* The server answers at once; its pages have at most 16 MiB (http_server.h). */
-enum { TIMEOUT_S = 5, REPLY_MAX = 17 * 1024 * 1024, READ_SIZE = 65536 };
+enum { TIMEOUT_MS = 5000, REPLY_MAX = 17 * 1024 * 1024, TARGET_MAX = 16384 };
 
 /* Everything but what never means anything in a URL. */
 static void append_escaped(struct buf *out, const char *text)
@@ -24,86 +23,38 @@ static void append_escaped(struct buf *out, const char *text)
     }
 }
 
-static int unreachable(const struct addr *server, struct err *err)
+static int print_page(const struct http_page *page, struct err *err)
 {
-    char text[ADDR_TEXT_MAX];
-    int code = -errno;
-    return err_set(err, code, "ask http://%s: %s; -http-addr must be that of a running skydns",
-                   addr_format(server, text), err_code_text(code));
+    if (page->status != 200) {
+        return err_set(err, ERR_USAGE, "%.*s", (int)strcspn(page->body, "\n"), page->body);
+    }
+    return fputs(page->body, stdout) < 0 ? err_set(err, -EIO, "cannot write to stdout") : 0;
 }
 
-/* Sends the request; the server closes the connection behind its reply. */
-static int exchange(int fd, const struct addr *server, const struct buf *request, struct buf *reply,
-                    struct err *err)
+static int fetch(const struct addr *server, const char *target, struct buf *reply,
+                 struct http_page *ret_page, struct err *err)
 {
-    size_t sent = 0;
-    while (sent < request->len) {
-        ssize_t n = send(fd, request->data + sent, request->len - sent, MSG_NOSIGNAL);
-        if (n < 0) {
-            return unreachable(server, err);
-        }
-        sent += (size_t)n;
-    }
-    for (;;) {
-        uint8_t *room = buf_reserve(reply, READ_SIZE);
-        if (!room) {
-            return err_set(err, ERR_TOO_LARGE, "reply of more than %d bytes", REPLY_MAX);
-        }
-        ssize_t n = recv(fd, room, READ_SIZE, 0);
-        if (n < 0) {
-            return unreachable(server, err);
-        }
-        if (n == 0) {
-            return 0;
-        }
-        reply->len += (size_t)n;
-    }
-}
-
-static int fetch(const struct addr *server, const struct buf *request, struct buf *reply,
-                 struct err *err)
-{
-    const struct timeval timeout = {.tv_sec = TIMEOUT_S};
-    CLEANUP_CLOSE int fd = socket(server->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) != 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) != 0 ||
-        connect(fd, &server->sa, server->len) != 0) {
-        return unreachable(server, err);
-    }
-    return exchange(fd, server, request, reply, err);
-}
-
-/* "HTTP/1.0 200 OK", headers, an empty line, the page. */
-static int print_page(struct buf *reply, struct err *err)
-{
-    const char *text = buf_cstr(reply);
-    const char *body = strstr(text, "\r\n\r\n");
-    unsigned status = 0;
-    if (sscanf(text, "HTTP/1.%*1u %3u", &status) != 1 || !body) {
-        return err_set(err, ERR_PROTOCOL, "the server does not speak HTTP");
-    }
-    body += 4;
-    if (status != 200) {
-        return err_set(err, ERR_USAGE, "%.*s", (int)strcspn(body, "\n"), body);
-    }
-    return fputs(body, stdout) < 0 ? err_set(err, -EIO, "cannot write to stdout") : 0;
+    const struct http_fetch fetch = {.server = *server, .target = target, .timeout_ms = TIMEOUT_MS};
+    struct err why;
+    int r = http_fetch(&fetch, reply, ret_page, &why);
+    return r == 0 ? 0 : err_set(err, r, "%s; -http-addr must be that of a running skydns", why.msg);
 }
 
 int explain_client(const struct addr *server, const char *name, const char *type, struct err *err)
 {
-    struct buf request, reply;
-    buf_init(&request, REPLY_MAX);
+    struct buf target, reply;
+    struct http_page page;
+    buf_init(&target, TARGET_MAX);
     buf_init(&reply, REPLY_MAX);
-    buf_append_str(&request, "GET /explain?text&name=");
-    append_escaped(&request, name);
-    buf_append_str(&request, "&type=");
-    append_escaped(&request, type);
-    buf_append_str(&request, " HTTP/1.0\r\n\r\n");
-    int r = fetch(server, &request, &reply, err);
+    buf_append_str(&target, "/explain?text&name=");
+    append_escaped(&target, name);
+    buf_append_str(&target, "&type=");
+    append_escaped(&target, type);
+    int r = fetch(server, buf_cstr(&target), &reply, &page, err);
     if (r == 0) {
-        r = print_page(&reply, err);
+        r = print_page(&page, err);
     }
-    buf_fini(&request);
+    buf_fini(&target);
     buf_fini(&reply);
     return r;
 }

@@ -6,7 +6,9 @@ static const char *advice(int code)
 {
     switch (code) {
     case -EACCES:
-        return "ports below 1024 need root or CAP_NET_BIND_SERVICE; or choose another -addr";
+        return "ports below 1024 need root, CAP_NET_BIND_SERVICE (of the file: not with "
+               "no_new_privs), or the sysctl net.ipv4.ip_unprivileged_port_start=0; or choose "
+               "another -addr";
     case -EADDRINUSE:
         return "stop the program that has the port, or choose another -addr";
     case -EADDRNOTAVAIL:

@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/etcd.h"
 #include "common/flags.h"
+#include "common/healthcheck.h"
 #include "common/http_server.h"
 #include "common/log.h"
 #include "common/outage.h"
@@ -21,6 +22,7 @@
 #include "common/version.h"
 #include "common/xalloc.h"
 #include "skydns/answering.h"
+#include "skydns/bind_privilege.h"
 #include "skydns/explain.h"
 #include "skydns/explain_client.h"
 #include "skydns/live_config.h"
@@ -151,8 +153,13 @@ static int open_etcd(struct program *p, struct err *err)
 
 static int open_all(struct program *p, struct err *err)
 {
+    bind_privilege_raise();
     int r = answering_open(&p->options, p->snapshot, &p->answering, err);
-    return r == 0 ? open_http(p, err) : r;
+    if (r == 0) {
+        r = open_http(p, err);
+    }
+    bind_privilege_drop();
+    return r;
 }
 
 static void on_document(void *data, struct slice value)
@@ -383,6 +390,9 @@ int main(int argc, char **argv)
     if (p->flags.version) {
         printf("skydns server version: %s\n", version_string);
         return 0;
+    }
+    if (*p->flags.healthcheck) {
+        return healthcheck_main("skydns", p->flags.healthcheck);
     }
     if (*p->flags.explain) {
         r = explain_client(&p->flags.http_address, p->flags.explain, p->flags.explain_type, &err);

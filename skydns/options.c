@@ -127,6 +127,10 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"verbose", FLAG_BOOL, &o->verbose, .help = "log each query"},
         {"log-format", FLAG_CHOICE, &o->log_format, .choices = LOG_FORMAT_CHOICES,
          .help = "log lines of text, or JSON objects"},
+        {"healthcheck", FLAG_STRING, &o->healthcheck,
+         .help =
+             "ask the running one at udp://IP:PORT, or http://IP:PORT/PATH, whether it is well, "
+             "and end with status 0 when it is"},
         {"version", FLAG_BOOL, &o->version, .help = "print the version and exit"},
     };
     const struct flags flags = {
@@ -317,6 +321,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .password = "",
         .password_file = "",
         .explain = "",
+        .healthcheck = "",
         .ns_rotate = true,
         .round_robin = true,
         .chaos = true,

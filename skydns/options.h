@@ -74,6 +74,7 @@ struct options {
     int64_t lameduck_ms;     /* SIGTERM: not ready any more, but answering for so long */
     const char *explain;     /* a name to ask a running skydns about; "" = none */
     const char *explain_type;
+    const char *healthcheck; /* a URL of a running one, asked whether it is well; "" = none */
     bool verbose;
     int log_format; /* enum log_format */
     bool version;

@@ -34,7 +34,8 @@ def flags_of(program: str) -> set[str]:
 
 
 def check_flags(program: str, arguments: list[str]) -> None:
-    given = {re.match(r"-{1,2}([a-zA-Z0-9_-]+)", text)[1].replace("_", "-") for text in arguments}
+    names = [re.match(r"-{1,2}([a-zA-Z0-9_-]+)", text) for text in arguments]  # none: a value of its own
+    given = {match[1].replace("_", "-") for match in names if match}
     assert given <= flags_of(program), f"{program} has no {given - flags_of(program)}"
     if program in PROGRAMS:  # and takes their values: it reads all of them before it prints this
         output(str(BIN_DIR / program), *arguments, "-version")

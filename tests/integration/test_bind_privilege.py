@@ -1,0 +1,109 @@
+"""Port 53 without root: skydns with the file capability of its image, in a network namespace of its own."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from bed import BIN_DIR
+from programs import Program, wait_until
+
+_USER = 65532
+_BIT = 1 << 10  # CAP_NET_BIND_SERVICE
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="capabilities and network namespaces need root")
+
+
+@pytest.fixture
+def skydns():
+    """A copy with the capability as in docker/Dockerfile, where any user may run it."""
+    with tempfile.TemporaryDirectory(prefix="bind-") as folder:
+        if os.statvfs(folder).f_flag & os.ST_NOSUID:
+            pytest.skip(f"{folder} is mounted nosuid: no file capability counts there")
+        os.chmod(folder, 0o755)
+        copy = Path(folder) / "skydns"
+        shutil.copyfile(BIN_DIR / "skydns", copy)
+        copy.chmod(0o755)
+        dockerfile = (Path(__file__).resolve().parents[2] / "docker/Dockerfile").read_text()
+        assert "setcap cap_net_bind_service=p /out/skydns" in dockerfile
+        done = subprocess.run(["setcap", "cap_net_bind_service=p", str(copy)], capture_output=True, text=True)
+        if "not supported" in done.stderr:
+            pytest.skip(f"no file capabilities in {folder}: {done.stderr.strip()}")
+        assert done.returncode == 0, done.stderr
+        yield copy
+
+
+class Namespace:
+    """skydns on port 53 in a network namespace, as a user without rights. It is not this process's child, and would
+    outlive it if it were: a program with a file capability is not told of its parent's death. So the shell above
+    it is the first process of a process namespace, which takes everything with it.
+    """
+
+    def __init__(self, skydns: Path, limits: tuple[str, ...] = (), setup: str = "true"):
+        drop = ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--clear-groups", *limits, "env", "LSAN_OPTIONS="]
+        flags = ["-machines=http://127.0.0.1:9", "-addr=0.0.0.0:53", "-domain=cluster.local.", "-no-rec"]
+        script = f'ip link set lo up && {setup} && "$@"; exit $?'
+        self.program = Program(
+            "skydns",
+            ["unshare", "--net", "--pid", "--fork", "--kill-child", "sh", "-c", script, "sh"]
+            + [*drop, str(skydns), *flags],
+        )
+
+    def __enter__(self) -> Program:
+        return self.program.start()
+
+    def __exit__(self, *exc) -> None:
+        self.program.kill()
+
+
+def _descendants(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children] + [each for child in children for each in _descendants(int(child))]
+
+
+def _status(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+def _is_asked(program: Program) -> bool:
+    """Whether port 53 in the namespace answers."""
+    inside = ["nsenter", f"--net=/proc/{program.pid}/ns/net"]
+    command = [*inside, str(BIN_DIR / "skydns"), "-healthcheck=udp://127.0.0.1:53"]
+    return subprocess.run(command, capture_output=True, timeout=60).returncode == 0
+
+
+def _running(program: Program) -> dict[str, str]:
+    """The status of skydns itself."""
+    mine = [_status(pid) for pid in _descendants(program.pid)]
+    return next(status for status in mine if status["Name"] == "skydns")
+
+
+def test_port_53(skydns):
+    with Namespace(skydns) as program:
+        program.wait_line("skydns started")
+        wait_until(lambda: _is_asked(program), "port 53 answers")
+        status = _running(program)
+        assert status["Uid"].split() == [str(_USER)] * 4
+        # Given up once the port is open.
+        for held in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
+            assert int(status[held], 16) == 0, held
+
+
+@pytest.mark.parametrize("limit", ["--no-new-privs", "--bounding-set=-net_bind_service"])
+def test_capability_denied(skydns, limit):
+    """As in a container that may not gain privileges, or whose capabilities are dropped: it starts, and says why not."""
+    with Namespace(skydns, limits=(limit,)) as program:
+        assert program.wait() == 1
+        line = next(text for text in program.lines if text.startswith("skydns: "))
+        assert "0.0.0.0:53: Permission denied; ports below 1024 need" in line
+
+
+def test_unprivileged_ports(skydns):
+    """The sysctl that a pod may set makes do without the capability, under every restriction."""
+    setup = "sysctl -qw net.ipv4.ip_unprivileged_port_start=0"
+    with Namespace(skydns, ("--no-new-privs", "--bounding-set=-all"), setup) as program:
+        program.wait_line("skydns started")
+        wait_until(lambda: _is_asked(program), "port 53 answers")
