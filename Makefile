@@ -77,18 +77,11 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-<<<<<<< HEAD
-.PHONY: all objects deps deps-bench run check check-unit check-integration check-faults fuzz bench bench-readme bench-etcd bench-kube2sky bench-updates bench-pod profile lint format install uninstall clean help tests FORCE
-
-all: $(BINARIES) $(MAN)
-tests: all $(UNIT) $(FUZZ) $(ANSWERS_BIN)
-=======
-.PHONY: all programs objects deps run check check-unit check-integration check-faults images fuzz bench bench-etcd bench-kube2sky bench-updates bench-pod lint format install clean help tests FORCE
+.PHONY: all programs objects deps deps-bench run check check-unit check-integration check-faults images fuzz bench bench-readme bench-etcd bench-kube2sky bench-updates bench-pod profile lint format install uninstall clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
-tests: all $(UNIT) $(FUZZ)
->>>>>>> 530e3cb (Build images that run without root, and ask a running program whether it is well)
+tests: all $(UNIT) $(FUZZ) $(ANSWERS_BIN)
 objects: $(patsubst %.c,$(B)/%.o,$(filter %.c,$(C_FILES))) $(PROTO_O)
 
 # A change of compiler or flags rebuilds: the stamp's time only moves when its content does.
@@ -290,10 +283,6 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-<<<<<<< HEAD
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-updates|bench-pod|profile|lint|format|install|uninstall|deps|deps-bench|clean'
-=======
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|images|fuzz|bench|bench-etcd|bench-kube2sky|bench-updates|bench-pod|lint|format|install|deps|clean'
->>>>>>> 530e3cb (Build images that run without root, and ask a running program whether it is well)
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-updates|bench-pod|profile|lint|format|install|uninstall|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)
