@@ -1,9 +1,7 @@
 #include "skydns/label_map.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/xalloc.h"
 #include "skydns/store_node.h"
 
 /* Six bits of a 32-bit hash a level; the sixth has the two that are left. Branches at LIST_LEVEL
@@ -73,7 +71,8 @@ static unsigned index_in_list(const struct label_branch *list, struct slice labe
 
 static struct label_branch *branch_alloc(unsigned count, const struct store_build *build)
 {
-    struct label_branch *branch = xmalloc(sizeof(*branch) + count * sizeof(branch->slots[0]));
+    struct label_branch *branch =
+        store_pool_alloc(build->pool, sizeof(*branch) + count * sizeof(branch->slots[0]));
     branch->stamp = build->stamp;
     return branch;
 }
@@ -98,13 +97,7 @@ static struct label_branch *branch_open(struct label_branch *branch, unsigned le
                                         struct store_build *build)
 {
     unsigned count = slot_count(branch, level);
-    struct label_branch *wider;
-    if (branch->stamp == build->stamp) {
-        wider = xrealloc(branch, sizeof(*wider) + (count + 1) * sizeof(wider->slots[0]));
-        memmove(wider->slots + at + 1, wider->slots + at, (count - at) * sizeof(wider->slots[0]));
-        return wider;
-    }
-    wider = branch_alloc(count + 1, build);
+    struct label_branch *wider = branch_alloc(count + 1, build);
     wider->used = branch->used;
     memcpy(wider->slots, branch->slots, at * sizeof(wider->slots[0]));
     memcpy(wider->slots + at + 1, branch->slots + at, (count - at) * sizeof(wider->slots[0]));
@@ -352,7 +345,7 @@ static void free_below(uintptr_t slot, unsigned level)
     for (unsigned i = 0; i < count; i++) {
         free_below(branch->slots[i], level + 1);
     }
-    free(branch);
+    store_pool_free(branch);
 }
 
 void label_map_free(struct label_map map)

@@ -10,6 +10,7 @@
 
 #include "skydns/label_map.h"
 #include "skydns/store.h"
+#include "skydns/store_pool.h"
 
 struct store_ready;
 
@@ -19,7 +20,7 @@ struct store {
     uint64_t serial; /* another one for each version */
 };
 
-/* Kept small: a service has five or six of them. With a label of 8 bytes malloc gives 48. */
+/* Kept small: a service has five or six of them. */
 struct store_node {
     uint64_t stamp : 56; /* at 10,000 builds a second, good for 200,000 years */
     uint64_t label_len : 7;
@@ -35,6 +36,7 @@ struct store_node {
 };
 
 struct store_build {
+    struct store_pool *pool; /* of all blocks */
     uint64_t stamp;
     struct store_garbage *garbage;
 };
@@ -64,10 +66,10 @@ static inline const struct store_ready *store_node_own_ready(const struct store_
 }
 
 /* The block of a record: a copy of everything in `record`. */
-struct store_record *store_record_new(const struct dname *name, const struct record_view *record,
-                                      int64_t mod_revision);
+struct store_record *store_record_new(struct store_pool *pool, const struct dname *name,
+                                      const struct record_view *record, int64_t mod_revision);
 
-struct store_record *store_record_copy(const struct store_record *record);
+struct store_record *store_record_copy(struct store_pool *pool, const struct store_record *record);
 
 /* The two say the same, generation and known_s apart. */
 bool store_record_equal(const struct store_record *a, const struct store_record *b);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/xalloc.h"
 #include "skydns/rr.h"
 #include "skydns/store_node.h"
 
@@ -108,14 +107,21 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-static struct store_ready *make_addresses(const struct collected *found)
+/* Zeroed, with room for what the records are made into. */
+static struct store_ready *ready_alloc(struct store_pool *pool, size_t bytes)
+{
+    size_t size = offsetof(struct store_ready, bytes) + bytes;
+    size = size > sizeof(struct store_ready) ? size : sizeof(struct store_ready);
+    return memset(store_pool_alloc(pool, size), 0, size);
+}
+
+static struct store_ready *make_addresses(struct store_pool *pool, const struct collected *found)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < found->count; i++) {
         bytes += found->records[i]->host_len;
     }
-    size_t size = offsetof(struct store_ready, bytes) + bytes;
-    struct store_ready *ready = xcalloc(1, size > sizeof(*ready) ? size : sizeof(*ready));
+    struct store_ready *ready = ready_alloc(pool, bytes);
     uint8_t *at = ready->bytes;
     ready->kind = STORE_READY_ADDRESSES;
     ready->is_level = have_one_ttl(found);
@@ -134,7 +140,7 @@ static struct store_ready *make_addresses(const struct collected *found)
     return ready;
 }
 
-static struct store_ready *make_targets(const struct collected *found)
+static struct store_ready *make_targets(struct store_pool *pool, const struct collected *found)
 {
     const struct store_record *first = found->records[0];
     uint32_t weights = 0, ttl_s = UINT32_MAX;
@@ -149,8 +155,7 @@ static struct store_ready *make_targets(const struct collected *found)
         weights += store_record_weight(r);
         ttl_s = smaller(ttl_s, r->ttl_s);
     }
-    size_t size = offsetof(struct store_ready, records) + found->count * sizeof(found->records[0]);
-    struct store_ready *ready = xcalloc(1, size > sizeof(*ready) ? size : sizeof(*ready));
+    struct store_ready *ready = ready_alloc(pool, found->count * sizeof(found->records[0]));
     ready->kind = STORE_READY_TARGETS;
     ready->count[0] = (uint8_t)found->count;
     ready->ttl_s[0] = ttl_s;
@@ -159,7 +164,7 @@ static struct store_ready *make_targets(const struct collected *found)
     return ready;
 }
 
-struct store_ready *store_ready_new(const struct store_node *node)
+struct store_ready *store_ready_new(struct store_pool *pool, const struct store_node *node)
 {
     struct collected found = {.count = 0};
     if (node->visible == 0 || node->visible > STORE_READY_MAX) {
@@ -167,7 +172,7 @@ struct store_ready *store_ready_new(const struct store_node *node)
     }
     collect(node, &found);
     if (is_plain(&found, STORE_HOST_IP)) {
-        return make_addresses(&found);
+        return make_addresses(pool, &found);
     }
-    return is_plain(&found, STORE_HOST_NAME) ? make_targets(&found) : NULL;
+    return is_plain(&found, STORE_HOST_NAME) ? make_targets(pool, &found) : NULL;
 }

@@ -35,7 +35,9 @@ struct store_ready {
     };
 };
 
-/* NULL: there is nothing to be made, or not by these rules. */
-struct store_ready *store_ready_new(const struct store_node *node);
+struct store_pool;
+
+/* From the pool. NULL: there is nothing to be made, or not by these rules. */
+struct store_ready *store_ready_new(struct store_pool *pool, const struct store_node *node);
 
 #endif

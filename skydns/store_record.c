@@ -1,10 +1,8 @@
 /* A record as one block of memory: the fixed fields, then host, name, host text, text, group. */
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/xalloc.h"
 #include "skydns/store_node.h"
 
 /* What the host says, and its text where the printed form of the address or name would not give it
@@ -81,8 +79,15 @@ static uint8_t *append(uint8_t *at, const void *bytes, size_t len)
     return at + len;
 }
 
-struct store_record *store_record_new(const struct dname *name, const struct record_view *record,
-                                      int64_t mod_revision)
+/* At least the struct, which ends with padding: an assignment writes that, too. */
+static size_t record_size(size_t tail)
+{
+    size_t size = offsetof(struct store_record, bytes) + tail;
+    return size > sizeof(struct store_record) ? size : sizeof(struct store_record);
+}
+
+struct store_record *store_record_new(struct store_pool *pool, const struct dname *name,
+                                      const struct record_view *record, int64_t mod_revision)
 {
     struct ip ip;
     struct dname host_name;
@@ -92,7 +97,7 @@ struct store_record *store_record_new(const struct dname *name, const struct rec
     assert(host.text.len <= UINT16_MAX && text.len <= UINT16_MAX && group.len <= UINT16_MAX);
 
     size_t tail = host.len + (size_t)name->len + host.text.len + text.len + group.len;
-    struct store_record *r = xmalloc(sizeof(*r) + tail);
+    struct store_record *r = store_pool_alloc(pool, record_size(tail));
     *r = (struct store_record){
         .mod_revision = mod_revision,
         .ttl_s = record->ttl_s,
@@ -122,10 +127,10 @@ static size_t tail_len(const struct store_record *r)
     return (size_t)r->host_len + r->name_len + r->host_text_len + r->text_len + r->group_len;
 }
 
-struct store_record *store_record_copy(const struct store_record *record)
+struct store_record *store_record_copy(struct store_pool *pool, const struct store_record *record)
 {
-    size_t size = sizeof(*record) + tail_len(record);
-    return memcpy(xmalloc(size), record, size);
+    size_t size = record_size(tail_len(record));
+    return memcpy(store_pool_alloc(pool, size), record, size);
 }
 
 bool store_record_equal(const struct store_record *a, const struct store_record *b)

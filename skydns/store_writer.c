@@ -13,7 +13,7 @@
 struct store_garbage {
     size_t count;
     size_t cap;
-    void **blocks; /* each one allocation */
+    void **blocks; /* of the pool */
 };
 
 void store_garbage_free(struct store_garbage *garbage)
@@ -22,7 +22,7 @@ void store_garbage_free(struct store_garbage *garbage)
         return;
     }
     for (size_t i = 0; i < garbage->count; i++) {
-        free(garbage->blocks[i]);
+        store_pool_free(garbage->blocks[i]);
     }
     free(garbage->blocks);
     free(garbage);
@@ -50,7 +50,7 @@ static void garbage_add(struct store_garbage **garbage, void *block)
 void store_build_retire(struct store_build *build, uint64_t stamp, void *block)
 {
     if (stamp == build->stamp) {
-        free(block);
+        store_pool_free(block);
     } else {
         garbage_add(&build->garbage, block);
     }
@@ -86,7 +86,7 @@ struct path {
 static struct store_node *node_new(struct store_writer *writer, struct slice label, uint32_t hash)
 {
     struct fresh_nodes *fresh = &writer->fresh;
-    struct store_node *node = xmalloc(sizeof(*node) + label.len);
+    struct store_node *node = store_pool_alloc(writer->build.pool, sizeof(*node) + label.len);
     *node = (struct store_node){.stamp = writer->build.stamp, .label_len = label.len, .hash = hash};
     if (label.len > 0) {
         memcpy(node->label, label.ptr, label.len);
@@ -123,8 +123,8 @@ static bool free_node(void *data, struct store_node *node)
     (void)data;
     (void)label_map_each(node->children, free_node, NULL); /* never stops early */
     label_map_free(node->children);
-    free(node->is_ready ? (void *)node->ready : (void *)node->record);
-    free(node);
+    store_pool_free(node->is_ready ? (void *)node->ready : (void *)node->record);
+    store_pool_free(node);
     return true;
 }
 
@@ -132,7 +132,7 @@ struct store_writer *store_writer_new(void)
 {
     seeded_hash_init();
     struct store_writer *writer = xcalloc(1, sizeof(*writer));
-    writer->build.stamp = 1;
+    writer->build = (struct store_build){.pool = store_pool_new(), .stamp = 1};
     writer->root = node_new(writer, slice_of(NULL, 0), 0);
     writer->is_changed = true; /* the first commit publishes, be it an empty tree */
     return writer;
@@ -145,8 +145,9 @@ void store_writer_free(struct store_writer *writer)
     }
     free_node(NULL, writer->root);
     store_garbage_free(writer->build.garbage);
+    store_pool_free(writer->newest);
+    store_pool_close(writer->build.pool);
     free(writer->fresh.items);
-    free(writer->newest);
     free(writer);
 }
 
@@ -210,13 +211,13 @@ static void put_record(struct store_writer *writer, const struct dname *name,
 enum store_host store_writer_put_view(struct store_writer *writer, const struct dname *name,
                                       const struct record_view *record, int64_t mod_revision)
 {
-    struct store_record *new = store_record_new(name, record, mod_revision);
+    struct store_record *new = store_record_new(writer->build.pool, name, record, mod_revision);
     struct store_record *old = find_record(writer, name);
     enum store_host host = (enum store_host) new->host;
     new->generation = writer->generation;
     if (old && store_record_equal(old, new)) {
         old->generation = new->generation;
-        free(new);
+        store_pool_free(new);
     } else {
         put_record(writer, name, new);
     }
@@ -240,7 +241,7 @@ bool store_writer_set_ttl(struct store_writer *writer, const struct dname *name,
         return false;
     }
     if (old->ttl_s != ttl_s) {
-        struct store_record *new = store_record_copy(old);
+        struct store_record *new = store_record_copy(writer->build.pool, old);
         new->ttl_s = ttl_s;
         put_record(writer, name, new);
         *is_changed = true;
@@ -327,7 +328,7 @@ static void make_ready(struct store_writer *writer)
 {
     for (size_t i = 0; i < writer->fresh.count; i++) {
         struct store_node *node = writer->fresh.items[i];
-        struct store_ready *ready = node->record ? NULL : store_ready_new(node);
+        struct store_ready *ready = node->record ? NULL : store_ready_new(writer->build.pool, node);
         if (ready) {
             node->ready = ready;
             node->is_ready = true;
@@ -355,7 +356,7 @@ const struct store *store_writer_commit(struct store_writer *writer, int64_t rev
         garbage_add(&writer->build.garbage, writer->newest);
     }
     make_ready(writer);
-    writer->newest = xmalloc(sizeof(*writer->newest));
+    writer->newest = store_pool_alloc(writer->build.pool, sizeof(*writer->newest));
     *writer->newest =
         (struct store){.root = writer->root, .revision = revision, .serial = writer->build.stamp};
     *ret_garbage = STEAL(writer->build.garbage);

@@ -37,10 +37,9 @@ static struct store_node *node_of(const struct fixture *f, unsigned number)
 {
     char text[16];
     struct slice label = label_of(number, text);
-    struct store_node *node = xcalloc(1, sizeof(*node) + label.len);
-    node->stamp = f->build.stamp;
-    node->label_len = label.len;
-    node->hash = hash_of(f, number);
+    struct store_node *node = store_pool_alloc(f->build.pool, sizeof(*node) + label.len);
+    *node = (struct store_node){
+        .stamp = f->build.stamp, .label_len = label.len, .hash = hash_of(f, number)};
     memcpy(node->label, label.ptr, label.len);
     return node;
 }
@@ -94,9 +93,10 @@ static void teardown(struct fixture *f)
 {
     label_map_free(f->map);
     for (unsigned i = 0; i < LABELS; i++) {
-        free(f->there[i]);
+        store_pool_free(f->there[i]);
     }
     next_build(f);
+    store_pool_close(f->build.pool);
 }
 
 static const struct {
@@ -115,8 +115,9 @@ static void test_random_steps(void **state)
 {
     (void)state;
     for (size_t h = 0; h < sizeof(hashes) / sizeof(hashes[0]); h++) {
-        struct fixture f = {
-            .build.stamp = 1, .hash_mask = hashes[h].mask, .hash_shift = hashes[h].shift};
+        struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1},
+                            .hash_mask = hashes[h].mask,
+                            .hash_shift = hashes[h].shift};
         print_message("%s\n", hashes[h].name);
         uint32_t random = 12345;
         for (unsigned step = 0; step < STEPS; step++) {
@@ -149,8 +150,9 @@ static void test_earlier_map_stays(void **state)
 {
     (void)state;
     for (size_t h = 0; h < sizeof(hashes) / sizeof(hashes[0]); h++) {
-        struct fixture f = {
-            .build.stamp = 1, .hash_mask = hashes[h].mask, .hash_shift = hashes[h].shift};
+        struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1},
+                            .hash_mask = hashes[h].mask,
+                            .hash_shift = hashes[h].shift};
         for (unsigned i = 0; i < LABELS; i += 2) {
             put(&f, i);
         }
@@ -172,7 +174,7 @@ static void test_earlier_map_stays(void **state)
 static void test_one_child_needs_no_branch(void **state)
 {
     (void)state;
-    struct fixture f = {.build.stamp = 1, .hash_mask = 1};
+    struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1}, .hash_mask = 1};
     put(&f, 0);
     assert_ptr_equal((void *)f.map.slot, f.there[0]);
     put(&f, 1);
@@ -191,7 +193,7 @@ static bool stop_at_third(void *data, struct store_node *node)
 static void test_each_stops(void **state)
 {
     (void)state;
-    struct fixture f = {.build.stamp = 1, .hash_mask = UINT32_MAX};
+    struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1}, .hash_mask = UINT32_MAX};
     for (unsigned i = 0; i < 100; i++) {
         put(&f, i);
     }
