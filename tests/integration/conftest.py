@@ -92,6 +92,40 @@ def dns_bed(tmp_path_factory):
     bed.close()
 
 
+class Running:
+    """A program that runs, and where it tells about itself."""
+
+    def __init__(self, program, port: int):
+        self.pid, self.url = program.pid, f"http://127.0.0.1:{port}"
+
+    def metrics(self) -> str:
+        return http_get(self.url + "/metrics")[1]
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory):
+    """The three programs by name, each with everything switched on that makes metrics of its own, for what is only
+    looked at.
+    """
+    bed = Bed(tmp_path_factory.mktemp("running"))
+    try:
+        bed.start_etcd()
+        bed.start_apiserver()
+        bed.start_kube2sky()
+        http_port = reserve_port()
+        bed.start_skydns("-no-rec", f"-http-addr=127.0.0.1:{http_port}")
+        target = f"kubernetes.default.svc.cluster.local,A,127.0.0.1:{bed.dns.port}"
+        bed.start_exechealthz("-cmd=true", "-period=100ms", f"-dns=skydns={target}")
+        exechealthz = Running(bed.exechealthz, bed.healthz_port)
+        bed.exechealthz.wait_ready(
+            lambda: http_get(f"{exechealthz.url}/healthcheck/skydns")[0] == 200, "the probe's answer"
+        )
+        kube2sky, skydns = Running(bed.kube2sky, bed.readiness_port), Running(bed.skydns, http_port)
+        yield {"kube2sky": kube2sky, "skydns": skydns, "exechealthz": exechealthz}
+    finally:
+        bed.close()
+
+
 @pytest.fixture
 def start_apiserver():
     """A function that starts the project's API server with some flags and gives its client."""

@@ -10,7 +10,6 @@ import subprocess
 import pytest
 import yaml
 from manifests import ROOT
-from programs import http_get, reserve_port, wait_until
 from prometheus import parse
 
 FOLDER = ROOT / "docker/monitoring"
@@ -74,25 +73,8 @@ class Told:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
-    """From the running programs, each with everything switched on that makes metrics of its own."""
-    from bed import Bed
-
-    bed = Bed(tmp_path_factory.mktemp("monitoring"))
-    try:
-        bed.start_etcd()
-        bed.start_apiserver()
-        bed.start_kube2sky()
-        http_port = reserve_port()
-        bed.start_skydns("-no-rec", f"-http-addr=127.0.0.1:{http_port}")
-        target = f"kubernetes.default.svc.cluster.local,A,127.0.0.1:{bed.dns.port}"
-        bed.start_exechealthz("-cmd=true", "-period=100ms", f"-dns=skydns={target}")
-        ports = [bed.readiness_port, http_port, bed.healthz_port]
-        probe = f"http://127.0.0.1:{bed.healthz_port}/healthcheck/skydns"
-        wait_until(lambda: http_get(probe)[0] == 200, "the probe's answer")
-        yield Told(*(http_get(f"http://127.0.0.1:{port}/metrics")[1] for port in ports))
-    finally:
-        bed.close()
+def told(running):
+    return Told(*(one.metrics() for one in running.values()))
 
 
 def alerts() -> list[dict]:

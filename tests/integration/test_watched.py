@@ -4,7 +4,6 @@ import re
 import shutil
 import signal
 import socket
-from pathlib import Path
 
 import dns.flags
 import dns.message
@@ -17,9 +16,7 @@ from programs import http_get, reserve_port, wait_until
 from prometheus import Page, parse
 from records import SVC, value
 from test_pipeline import WEB
-from watched import Watched
-
-ROOT = Path(__file__).resolve().parents[2]
+from watched import Watched, documented_metrics
 
 
 def watched_kube2sky(bed, *flags: str) -> Watched:
@@ -46,17 +43,10 @@ def test_the_reader_of_metrics_is_strict(text):
         parse(text)
 
 
-def documented(man: str) -> set[str]:
-    """The names in the METRICS table of a man page."""
-    table = (ROOT / man).read_text().split("# METRICS\n")[1].split("\n[[ ")[1].split("\n\n")[0]
-    cells = re.findall(r"^\| +(.+)$", table, re.M)
-    return {name for cell in cells for name in re.sub(r"\{.*?\}", "", cell).split(", ")}
-
-
 def test_kube2sky_counts_what_it_does(bed):
     watched = watched_kube2sky(bed)
     before = watched.metrics()
-    assert before.names() == documented("kube2sky/kube2sky.8.scd")
+    assert before.names() == documented_metrics("kube2sky").keys()
     made = bed.kube.create("services", service("web"))
     watched.wait_metric(before.get("keys_actual") + 2, "keys_actual")
     watched.wait_metric(before.get("keys_actual") + 2, "keys_actual")  # the address and its name
@@ -205,7 +195,7 @@ def test_skydns_counts_what_it_does(bare_bed):
     nobody = reserve_port()
     watched = watched_skydns(bed, f"-nameservers=127.0.0.1:{nobody}", "-rtimeout=100ms")
     before = watched.metrics()
-    assert before.names() == documented("skydns/skydns.8.scd")
+    assert before.names() == documented_metrics("skydns").keys()
     assert before.get("store_records") == 101
     assert before.get("keys_skipped_total") == 1
     assert before.get("store_versions_total") == before.get("etcd_up") == 1

@@ -1,0 +1,70 @@
+"""The man pages beside the running programs: every metric with its labels, every path and every signal is in both.
+Flags are compared in test_edges.py.
+"""
+
+import re
+import signal
+from pathlib import Path
+
+import pytest
+from programs import http_get
+from prometheus import parse
+from watched import MAN_PAGES, documented_metrics
+
+PROGRAMS = tuple(MAN_PAGES)
+# What the C library, libev and the sanitizers catch for themselves.
+INTERNAL = {signal.SIGCHLD, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+
+
+def section(program: str, name: str) -> str:
+    return re.search(rf"^# {name}\n(.*?)(?=^# |\Z)", MAN_PAGES[program].read_text(), re.M | re.S)[1]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_metric_is_in_the_man_page(running, program):
+    """And the other way round, each with its labels."""
+    page = parse(running[program].metrics(), old_counters=("kubedns_probe_skydns_errors",))
+    told: dict[str, set[str]] = {}
+    for name, metric in page.items():
+        labels = {label for _, have in metric.samples for label, _ in have}
+        told[name.replace("_skydns_", "_LABEL_").removeprefix(f"{program}_")] = labels
+    assert told == documented_metrics(program)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_path_is_in_the_man_page(running, program):
+    """Those with a route in the source, and each answers."""
+    heads = re.findall(r"^\*(/[^*]+)\*", section(program, "HTTP"), re.M)
+    documented = {re.split(r"[?]", head)[0] for head in heads}
+    source = "".join(path.read_text() for path in (MAN_PAGES[program].parent).glob("*.c"))
+    routes = set(re.findall(r'(?:\(struct http_route\)\{|add\(pages, )"(/[a-z]+)"', source))
+    assert routes and documented == routes | ({"/healthz", "/healthcheck/LABEL"} if program == "exechealthz" else set())
+    for path in documented - {"/quit"}:  # which needs a flag
+        ask = path.replace("LABEL", "skydns") + ("?name=x.cluster.local" if path == "/explain" else "")
+        assert http_get(running[program].url + ask)[0] == 200, path
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_signal_is_in_the_man_page(running, program):
+    heads = [line for line in section(program, "SIGNALS").splitlines() if line.startswith("*")]
+    documented = {signal.Signals[name] for line in heads for name in re.findall(r"\*(SIG[A-Z]+)\*", line)}
+    status = Path(f"/proc/{running[program].pid}/status").read_text()
+    mask = int(re.search(r"^SigCgt:\s*(\w+)", status, re.M)[1], 16)
+    caught = {number for number in signal.Signals if mask >> (number - 1) & 1 and number < signal.SIGRTMIN}
+    assert caught - INTERNAL == documented
+
+
+def test_skydns_own_metrics_are_in_the_man_page(bare_bed, monkeypatch):
+    """Those under PROMETHEUS_PORT."""
+    bed = bare_bed
+    port = bed.healthz_port
+    monkeypatch.setenv("PROMETHEUS_PORT", str(port))
+    bed.start_etcd()
+    bed.start_skydns()
+    text = http_get(f"http://127.0.0.1:{port}/metrics")[1]
+    names = set(re.findall(r"^# TYPE skydns_skydns_(\w+)", text, re.M))
+    told = section("skydns", "METRICS")
+    assert len(names) > 4
+    assert {name for name in names if name in told} == names
+    for name in set(re.findall(r"\bdns_\w+", told)):
+        assert name in names, name
