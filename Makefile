@@ -77,7 +77,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs objects deps deps-bench run check check-unit check-integration check-faults images fuzz bench bench-readme bench-etcd bench-kube2sky bench-updates bench-pod profile lint format install uninstall clean help tests FORCE
+.PHONY: all programs objects deps deps-bench run check check-unit check-integration check-faults images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod profile lint format install uninstall clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -138,6 +138,9 @@ $(eval $(call component_tests,common,))
 $(foreach p,$(PROGRAMS),$(eval $(call component_tests,$(p),$(B)/lib$(p).a)))
 
 $(B)/tests/bench/kube2sky/%: $(B)/tests/bench/kube2sky/%.o $(B)/libcommon.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
+$(B)/tests/bench/pipeline/%: $(B)/tests/bench/pipeline/%.o $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
 $(B)/tests/bench/etcd/%: $(B)/tests/bench/etcd/%.o $(B)/libkube2sky.a $(B)/libcommon.a
@@ -226,6 +229,11 @@ bench-etcd: $(B)/tests/bench/etcd/bench_etcd
 bench-kube2sky: all $(BENCH_STORE)
 	@$(PYTHON) tests/bench/kube2sky_scale.py --bin $(B)/bin --store $(BENCH_STORE) $(BENCH_FLAGS)
 
+# From a change in the Kubernetes API to the right answer: one, bursts, everything; with KUBE_APISERVER also a real one.
+bench-pipeline: all $(BENCH_STORE) $(B)/tests/bench/pipeline/bench_ask
+	@$(PYTHON) tests/bench/pipeline.py --bin $(B)/bin --store $(BENCH_STORE) \
+		--ask $(B)/tests/bench/pipeline/bench_ask $(BENCH_FLAGS)
+
 # What updates cost skydns and who is answered meanwhile: time per batch, visibility, memory.
 bench-updates: $(B)/tests/bench/updates/bench_updates
 	@$(PYTHON) tests/bench/updates.py --bench $< $(BENCH_FLAGS)
@@ -283,6 +291,6 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-updates|bench-pod|profile|lint|format|install|uninstall|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|profile|lint|format|install|uninstall|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)

@@ -16,15 +16,13 @@ import threading
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+from cluster import PAGE, PATIENCE_S, Bed, Follower, bulk_keys, list_all
+from measuring import Figure, Machine, machine_name, percentile, print_table
 
-from etcd_client import EtcdClient  # noqa: E402
-from kube import BASES, Kube  # noqa: E402
-from kubeapi import protobuf  # noqa: E402
-from measuring import Figure, Machine, machine_name, percentile, print_table  # noqa: E402
-from programs import ETCD, Program, apiserver, etcd, http_get, is_etcd_healthy, reserve_port  # noqa: E402
-from records import SVC, label  # noqa: E402
+# Of tests/support and tests/integration, whose folders cluster has put into the path.
+from etcd_client import EtcdClient
+from programs import ETCD
+from records import SVC
 
 SERVICES = 100_000
 BURST = 10_000
@@ -35,9 +33,6 @@ IN_FLIGHT = 8
 HELD_SERVICES = HELD_PODS = 10_000
 HELD_HEADLESS, ENDPOINTS_EACH = 1_000, 20
 IDLE_S = 10
-PAGE = 500
-# Only ends what hangs.
-PATIENCE_S = 300.0
 
 FIGURES = [
     Figure("list_s", f"s to list {SERVICES:,} Services in pages of {PAGE}"),
@@ -62,125 +57,6 @@ FIGURES = [
     Figure("bytes_per_object", "bytes per further object", 1536),
     Figure("idle_percent", f"% CPU over {IDLE_S} s of nothing", 0.1),
 ]  # fmt: skip
-
-
-class Bed:
-    """An API server, an etcd and kube2sky, each started when it is wanted; all end with it."""
-
-    def __init__(self, folder: Path, arguments):
-        self._folder, self._arguments = folder, arguments
-        self._programs: list[Program] = []
-        api_port, self._ready_port = reserve_port(), reserve_port()
-        self._add(apiserver(api_port)).start().wait_ready(
-            lambda: http_get(f"http://127.0.0.1:{api_port}/readyz")[0] == 200, "readyz"
-        )
-        self.kube = Kube(f"http://127.0.0.1:{api_port}")
-        self.etcd_url = ""
-        self.kube2sky: Program | None = None
-
-    def _add(self, program: Program) -> Program:
-        self._programs.append(program)
-        return program
-
-    def __enter__(self) -> "Bed":
-        return self
-
-    def __exit__(self, *exc) -> None:
-        for program in reversed(self._programs):
-            program.kill()
-
-    def start_etcd(self, name: str) -> EtcdClient:
-        """An empty one, which everything that follows uses."""
-        port = reserve_port()
-        self._add(etcd(str(self._folder / name), port, reserve_port())).start().wait_ready(
-            lambda: is_etcd_healthy(port), "healthy"
-        )
-        self.etcd_url = f"http://127.0.0.1:{port}"
-        return EtcdClient(port)
-
-    def start_kube2sky(self) -> float:
-        """The seconds until it was ready."""
-        argv = [str(self._arguments.bin / "kube2sky"), f"--kube-master-url={self.kube.url}"]
-        argv += [f"--etcd-server={self.etcd_url}", f"--healthz-port={self._ready_port}"]
-        self.kube2sky = self._add(Program("kube2sky", argv))
-        start_s = time.monotonic()
-        self.kube2sky.start().wait_ready(
-            lambda: http_get(f"http://127.0.0.1:{self._ready_port}/readiness")[0] == 200, "ready", PATIENCE_S
-        )
-        return time.monotonic() - start_s
-
-    def store(self, *arguments: str, text: bytes | None = None) -> bytes:
-        command = [self._arguments.store, self.etcd_url, *arguments]
-        done = subprocess.run(
-            command, input=text, check=True, stdout=subprocess.PIPE, timeout=PATIENCE_S
-        )
-        return done.stdout
-
-    def resident_kib(self) -> int:
-        status = Path(f"/proc/{self.kube2sky.pid}/status").read_text()
-        return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")))
-
-    def cpu_s(self) -> float:
-        tasks = Path(f"/proc/{self.kube2sky.pid}/task").glob("*/schedstat")
-        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
-
-
-class Follower:
-    """The changes that etcd makes below a prefix, with the time each came in."""
-
-    def __init__(self, bed: Bed, store: str):
-        self._process = subprocess.Popen(
-            [store, bed.etcd_url, "follow", SVC], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        assert self._process.stdout.readline() == b"ready\n"
-        self._times: dict[str, int] = {}
-        self._changed = threading.Condition()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def __enter__(self) -> "Follower":
-        return self
-
-    def __exit__(self, *exc) -> None:
-        self._process.stdin.close()
-        self._reader.join()
-        self._process.wait()
-
-    def _read(self) -> None:
-        for line in self._process.stdout:
-            kind, time_ns, key = line.decode().rstrip("\n").split(" ", 2)
-            if kind == "put":
-                with self._changed:
-                    self._times[key] = int(time_ns)
-                    self._changed.notify()
-
-    def wait_times_ns(self, keys: list[str]) -> list[int]:
-        """When each of these was put, once all were."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: all(key in self._times for key in keys), PATIENCE_S):
-                raise SystemExit("kube2sky: not every change came to etcd")
-            return [self._times[key] for key in keys]
-
-
-def list_all(kube: Kube, resource: str) -> float:
-    """The seconds it takes, page by page, as kube2sky asks."""
-    path, start_s = f"{BASES.get(resource, '/api/v1')}/{resource}?limit={PAGE}", time.monotonic()
-    page = path
-    while True:
-        _, _, body = kube.send("GET", page, None, {"Accept": protobuf.CONTENT_TYPE})
-        token = protobuf.decode_list_meta(body).get("continue")
-        if not token:
-            return time.monotonic() - start_s
-        page = f"{path}&continue={token}"
-
-
-def bulk_keys(count: int, salt: int) -> list[str]:
-    """The addresses' keys of Services that the API server's bulk made."""
-
-    def ip(host: int) -> str:
-        return f"172.{host >> 16}.{host >> 8 & 255}.{host & 255}"
-
-    return [f"{SVC}/default/bulk-{n}/{label(ip(n + salt))}" for n in range(count)]
 
 
 def measure_filling(bed: Bed, figures: dict) -> None:
@@ -288,11 +164,11 @@ def wait_quiet(bed: Bed, store: EtcdClient) -> None:
 def run_round(arguments) -> dict[str, float]:
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="bench-kube2sky-") as folder:
-        with Bed(Path(folder), arguments) as bed:
+        with Bed(Path(folder), arguments.bin, arguments.store) as bed:
             measure_filling(bed, figures)
             measure_restart(bed, figures)
             measure_changes(bed, arguments.store, figures)
-        with Bed(Path(folder), arguments) as bed:
+        with Bed(Path(folder), arguments.bin, arguments.store) as bed:
             measure_memory(bed, figures)
     return figures
 

@@ -113,7 +113,7 @@ static void move_to(int cpu)
 
 static double resident_mib(void)
 {
-    unsigned long size, resident;
+    unsigned long size, resident = 0;
     FILE *statm = fopen("/proc/self/statm", "r");
     if (!statm || fscanf(statm, "%lu %lu", &size, &resident) != 2) {
         fail("/proc/self/statm");

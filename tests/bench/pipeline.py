@@ -1,0 +1,348 @@
+#!/usr/bin/python3
+"""From a change in the Kubernetes API to the right DNS answer, through kube2sky, etcd and skydns
+(`make bench-pipeline`), each round with a fresh etcd (ETCD names another program than `etcd`).
+
+One Service at a time, bursts, everything into an empty etcd, and what etcd notices of DNS queries. The API server
+is the tests' own, which is written in Python and shares the machine with all the rest: its figures are told apart
+(from the moment its event went out, from etcd's own event). With KUBE_APISERVER (CONTRIBUTING.md) the Services are
+created in a real one, too.
+
+Prints the machine, and the median, smallest and largest of the rounds beside the goals. Exit status 0: every goal is
+met; 1: one is missed; 2: something could not be measured.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from cluster import Bed, Follower, Times, bulk_keys, list_all
+from measuring import Figure, Machine, machine_name, percentile, print_table
+
+# Of tests/support and tests/integration, whose folders cluster has put into the path.
+from kube import Kube, port, service
+from programs import ETCD, http_get
+from real_apiserver import RealApiserver
+from records import SVC, label
+
+SINGLE, SINGLE_PER_S = 400, 100
+BURST = 10_000
+FILLS = (10_000, 100_000)
+IN_FLIGHT = 8
+QUERIES = 1_000_000
+# Creates that are sent to a real API server at once.
+CLIENTS = 8
+# A single name is asked for again that soon; of many, WINDOW at a time, that soon.
+IMPATIENT_US, PATIENT_US, WINDOW = 100, 2_000, 64
+
+
+def single_figures(server: str) -> list[Figure]:
+    return [
+        Figure(f"{server} post_p50_ms", f"ms for a POST to the {server} API server to be acknowledged, p50"),
+        Figure(f"{server} ack_p50_ms", "ms from that to the first right answer, p50", 1.0),
+        Figure(f"{server} ack_p99_ms", "ms the same, p99", 3.0),
+        Figure(f"{server} ack_etcd_p50_ms", "ms of them until etcd said so to a watcher of its own, p50"),
+        Figure(f"{server} etcd_p50_ms", "ms from etcd's event to the answer, p50"),
+        Figure(f"{server} etcd_p99_ms", "ms the same, p99"),
+    ]
+
+
+def burst_figures(server: str) -> list[Figure]:
+    return [
+        Figure(f"{server} burst_feed_s", f"s in which {BURST:,} Services were changed at the {server} API server"),
+        Figure(f"{server} burst_etcd_s", "s from the last until all were in etcd"),
+        Figure(f"{server} burst_s", "s until all were answered", 1.0),
+    ]
+
+
+def fill_figures(count: int) -> list[Figure]:
+    return [
+        Figure(f"{count} list_s", f"s to list {count:,} Services"),
+        Figure(f"{count} loop_s", f"s for their keys in plain transactions of 128, {IN_FLIGHT} in flight"),
+        Figure(f"{count} filled_s", "s from kube2sky's start until all were in etcd"),
+        Figure(f"{count} answered_s", "s until all were answered"),
+        Figure(f"{count} fill_ratio", "of that to list + plain transactions", 1.5),
+        Figure(f"{count} start_s", "s from skydns's start until it was ready with them"),
+    ]
+
+
+OWN, REAL = "own", "real"
+FIGURES = [
+    *single_figures(OWN),
+    Figure("event_p50_ms", f"ms from an event sent to kube2sky to the answer, {SINGLE_PER_S}/s, p50", 1.0),
+    Figure("event_p99_ms", "ms the same, p99", 3.0),
+    *burst_figures(OWN),
+    *(figure for count in FILLS for figure in fill_figures(count)),
+    Figure("queries_per_s", "queries/s to skydns meanwhile"),
+    Figure("etcd_requests", f"requests to etcd by {QUERIES:,} DNS queries", 0),
+]
+REAL_FIGURES = [*single_figures(REAL), *burst_figures(REAL)]
+
+
+class Asker:
+    """Asks skydns for names until the answer is right, and notes when that was."""
+
+    def __init__(self, arguments, bed: Bed, window: int, retry_us: int):
+        command = [arguments.ask, str(bed.dns_port), str(window), str(retry_us)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._times = Times()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> "Asker":
+        return self
+
+    def __exit__(self, *exc) -> None:
+        self._process.stdin.close()
+        if exc[0]:
+            self._process.kill()
+        self._reader.join()
+        if self._process.wait() != 0 and not exc[0]:
+            raise SystemExit("bench_ask has failed")
+
+    def _read(self) -> None:
+        for line in self._process.stdout:
+            name, time_ns = line.decode().split()
+            self._times.note(name, int(time_ns))
+
+    def ask(self, wanted: dict[str, str]) -> None:
+        """From now on, for these names and addresses."""
+        self._process.stdin.write("".join(f"{n} {a}\n" for n, a in wanted.items()).encode())
+        self._process.stdin.flush()
+
+    def wait_times_ns(self, names: list[str]) -> list[int]:
+        """When each of these was first answered right, once all were."""
+        return self._times.wait_ns(names, "names answered right")
+
+
+def dns_name(name: str) -> str:
+    return f"{name}.default.svc.cluster.local"
+
+
+def bulk_addresses(count: int, salt: int) -> dict[str, str]:
+    """The names and addresses of the Services that bulk_keys has the keys of."""
+    hosts = ((n, n + salt) for n in range(count))
+    return {dns_name(f"bulk-{n}"): f"172.{h >> 16}.{h >> 8 & 255}.{h & 255}" for n, h in hosts}
+
+
+def spread_ms(figures: dict, name: str, times_ms: list[float]) -> None:
+    figures[f"{name}_p50_ms"] = percentile(times_ms, 0.5)
+    figures[f"{name}_p99_ms"] = percentile(times_ms, 0.99)
+
+
+# ---- One at a time ----
+
+
+def cluster_ip(number: int) -> str:
+    """In the range of both API servers."""
+    return f"10.100.{number >> 8}.{number & 255}"
+
+
+def measure_single(arguments, bed: Bed, server: str, figures: dict) -> None:
+    """Creates Services one after another; each is asked for from before its creation on."""
+    posts, acks, acks_to_etcd, answers = [], [], [], []
+    with Follower(bed, arguments.store) as follower, Asker(arguments, bed, 1, IMPATIENT_US) as asker:
+        for number in range(SINGLE):
+            name, ip = f"one-{number}", cluster_ip(number + 20)
+            asker.ask({dns_name(name): ip})
+            start_ns = time.monotonic_ns()
+            bed.kube.create("services", service(name, port(80, "http"), clusterIP=ip))
+            ack_ns = time.monotonic_ns()
+            [answer_ns] = asker.wait_times_ns([dns_name(name)])
+            [etcd_ns] = follower.wait_times_ns([f"{SVC}/default/{name}/{label(ip)}"])
+            posts.append((ack_ns - start_ns) / 1e6)
+            acks.append((answer_ns - ack_ns) / 1e6)
+            acks_to_etcd.append((etcd_ns - ack_ns) / 1e6)
+            answers.append((answer_ns - etcd_ns) / 1e6)
+    for name, times_ms in (("post", posts), ("ack", acks), ("ack_etcd", acks_to_etcd), ("etcd", answers)):
+        spread_ms(figures, f"{server} {name}", times_ms)
+
+
+def measure_events(arguments, bed: Bed, figures: dict) -> None:
+    """The same from the moment the API server's event goes out: its own work for the client left out."""
+    salt = 1 << 19
+    bed.kube.control("bulk", count=SINGLE)
+    wanted = bulk_addresses(SINGLE, salt)
+    with Asker(arguments, bed, 1, IMPATIENT_US) as asker:
+        asker.ask(bulk_addresses(SINGLE, 0))
+        asker.wait_times_ns(list(wanted))
+    with Asker(arguments, bed, 1, IMPATIENT_US) as asker:
+        asker.ask(wanted)
+        made = bed.kube.control(
+            "bulk", verb="replace", count=SINGLE, salt=salt, rate=SINGLE_PER_S, stamps=True
+        )
+        times = asker.wait_times_ns(list(wanted))
+    spread_ms(figures, "event", [(there - sent) / 1e6 for there, sent in zip(times, made["stamps_ns"])])
+
+
+# ---- Bursts ----
+
+
+def measure_burst(arguments, bed: Bed, figures: dict) -> None:
+    salt = 1 << 20
+    bed.kube.control("bulk", count=BURST)
+    with Asker(arguments, bed, WINDOW, PATIENT_US) as asker:
+        asker.ask(bulk_addresses(BURST, 0))
+        asker.wait_times_ns(list(bulk_addresses(BURST, 0)))
+    wanted = bulk_addresses(BURST, salt)
+    with Follower(bed, arguments.store) as follower, Asker(arguments, bed, WINDOW, PATIENT_US) as asker:
+        asker.ask(wanted)
+        made = bed.kube.control("bulk", verb="replace", count=BURST, salt=salt)
+        answered_ns = max(asker.wait_times_ns(list(wanted)))
+        in_etcd_ns = max(follower.wait_times_ns(bulk_keys(BURST, salt)))
+    note_burst(figures, OWN, made["first_ns"], made["last_ns"], in_etcd_ns, answered_ns)
+
+
+def measure_real_burst(arguments, bed: Bed, kubes: list[Kube], figures: dict) -> None:
+    """New Services instead of changed ones, by as many clients at once as there are connections."""
+
+    def name(number: int) -> str:
+        return f"burst-{number}"
+
+    def create(client: int) -> int:
+        for number in range(client, BURST, len(kubes)):
+            ip = cluster_ip(number + 1024)
+            kubes[client].create("services", service(name(number), port(80, "http"), clusterIP=ip))
+        return time.monotonic_ns()
+
+    wanted = {dns_name(name(n)): cluster_ip(n + 1024) for n in range(BURST)}
+    keys = [f"{SVC}/default/{name(n)}/{label(cluster_ip(n + 1024))}" for n in range(BURST)]
+    with Follower(bed, arguments.store) as follower, Asker(arguments, bed, WINDOW, PATIENT_US) as asker:
+        asker.ask(wanted)
+        start_ns = time.monotonic_ns()
+        with ThreadPoolExecutor(len(kubes)) as pool:
+            last_ns = max(pool.map(create, range(len(kubes))))
+        answered_ns = max(asker.wait_times_ns(list(wanted)))
+        note_burst(figures, REAL, start_ns, last_ns, max(follower.wait_times_ns(keys)), answered_ns)
+
+
+def note_burst(figures: dict, server: str, first_ns: int, last_ns: int, etcd_ns: int, answered_ns: int) -> None:
+    figures[f"{server} burst_feed_s"] = (last_ns - first_ns) / 1e9
+    figures[f"{server} burst_etcd_s"] = (etcd_ns - last_ns) / 1e9
+    figures[f"{server} burst_s"] = (answered_ns - last_ns) / 1e9
+
+
+# ---- Everything ----
+
+
+def measure_filling(arguments, bed: Bed, count: int, figures: dict) -> None:
+    """Into an empty etcd which skydns follows already."""
+    bed.kube.control("bulk", count=count)
+    list_all(bed.kube, "services")  # encodes them, which is not to be counted
+    figures[f"{count} list_s"] = list_all(bed.kube, "services")
+    bed.start_etcd("filled")
+    bed.start_skydns()
+    wanted = bulk_addresses(count, 0)
+    with Asker(arguments, bed, WINDOW, PATIENT_US) as asker:
+        asker.ask(wanted)
+        start_ns = time.monotonic_ns()
+        figures[f"{count} filled_s"] = bed.start_kube2sky()
+        figures[f"{count} answered_s"] = (max(asker.wait_times_ns(list(wanted))) - start_ns) / 1e9
+    bed.stop_skydns()
+    figures[f"{count} start_s"] = bed.start_skydns()
+    lines = bed.store("dump", "/skydns/")
+    if lines.count(b"\n") < 3 * count:
+        raise SystemExit(f"{lines.count(b'n')} keys of {count} Services")
+    filled_url = bed.etcd_url
+    bed.start_etcd("loop")
+    loop_s = figures[f"{count} loop_s"] = float(bed.store("loop", str(IN_FLIGHT), text=lines))
+    bed.etcd_url = filled_url
+    figures[f"{count} fill_ratio"] = figures[f"{count} answered_s"] / (figures[f"{count} list_s"] + loop_s)
+
+
+def requests_to(etcd_url: str) -> float:
+    """Calls that etcd has been asked so far, by their own counters."""
+    page = http_get(etcd_url + "/metrics")[1]
+    lines = (line for line in page.splitlines() if line.startswith("grpc_server_started_total"))
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
+
+
+def measure_queries(arguments, bed: Bed, count: int, figures: dict) -> None:
+    """Asks for what is there, over and over."""
+    wanted = bulk_addresses(count, 0)
+    before, start_s = requests_to(bed.etcd_url), time.monotonic()
+    for _ in range(QUERIES // count):
+        with Asker(arguments, bed, WINDOW, PATIENT_US) as asker:
+            asker.ask(wanted)
+            asker.wait_times_ns(list(wanted))
+    figures["queries_per_s"] = QUERIES / (time.monotonic() - start_s)
+    figures["etcd_requests"] = requests_to(bed.etcd_url) - before
+
+
+# ---- Rounds ----
+
+
+def run_own(arguments, folder: Path, figures: dict) -> None:
+    with Bed(folder, arguments.bin, arguments.store) as bed:
+        bed.start_etcd("single")
+        bed.start_skydns()
+        bed.start_kube2sky()
+        measure_single(arguments, bed, OWN, figures)
+        measure_events(arguments, bed, figures)
+        measure_burst(arguments, bed, figures)
+    for count in FILLS:
+        with tempfile.TemporaryDirectory(dir=folder) as fill_folder:
+            with Bed(Path(fill_folder), arguments.bin, arguments.store) as bed:
+                measure_filling(arguments, bed, count, figures)
+                if count == FILLS[-1]:
+                    measure_queries(arguments, bed, count, figures)
+
+
+def run_real(arguments, folder: Path, figures: dict) -> None:
+    server = RealApiserver(folder / "kube")
+    server.start()
+    try:
+        kube = server.kube
+        with Bed(folder, arguments.bin, arguments.store, kube, server.flags) as bed:
+            bed.start_etcd("real")
+            bed.start_skydns()
+            bed.start_kube2sky()
+            measure_single(arguments, bed, REAL, figures)
+            kubes = [Kube(kube.url, kube.token, kube.ca_file) for _ in range(CLIENTS)]
+            measure_real_burst(arguments, bed, kubes, figures)
+    finally:
+        server.stop()
+
+
+def run_round(arguments) -> dict[str, float]:
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as folder:
+        run_own(arguments, Path(folder), figures)
+    if os.environ.get("KUBE_APISERVER"):
+        with tempfile.TemporaryDirectory(prefix="bench-pipeline-") as folder:
+            run_real(arguments, Path(folder), figures)
+    return figures
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--bin", required=True, type=Path, help="the programs' folder")
+    parser.add_argument("--store", required=True, help="tests/bench/kube2sky/bench_store as built")
+    parser.add_argument("--ask", required=True, help="tests/bench/pipeline/bench_ask as built")
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    print(f"{machine_name()}; {ETCD}", flush=True)
+    machine = Machine()
+    try:
+        rounds = [run_round(arguments) for _ in range(arguments.rounds)]
+    except (AssertionError, OSError, subprocess.SubprocessError, SystemExit) as error:
+        print(f"bench-pipeline: {error}", file=sys.stderr)
+        return 2
+    figures = FIGURES + (REAL_FIGURES if os.environ.get("KUBE_APISERVER") else [])
+    missed = print_table(figures, rounds)
+    if not os.environ.get("KUBE_APISERVER"):
+        print("no KUBE_APISERVER: a real API server was not measured")
+    print(f"{len(rounds)} rounds; {machine.busy_text()}")
+    print(f"{missed} of {sum(f.goal is not None for f in figures)} goals missed")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,265 @@
+/* When a DNS server gives the right answers (tests/bench/pipeline.py runs it):
+ *
+ *     bench_ask PORT WINDOW RETRY_US
+ *
+ * Reads `NAME ADDRESS` lines from stdin as they come and asks the server at 127.0.0.1 for each
+ * name's A record until it is that address alone: the first WINDOW names that are not answered
+ * right yet, each RETRY_US after the last answer, or SILENT_US after the last question. Prints
+ * `NAME NANOSECONDS` (CLOCK_MONOTONIC) when the right answer has come. Ends when stdin has and
+ * every name is answered. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/cursor.h"
+#include "common/dname.h"
+#include "common/dns.h"
+#include "common/xalloc.h"
+
+enum {
+    QUERY_MAX = 12 + 255 + 4,
+    REPLY_MAX = 1232,
+    WINDOW_MAX = 1024,
+    TEXT_MAX = 64 << 20, /* a million names: whoever writes them never waits for answers */
+    RECORD_HEAD = 12,    /* of an answer whose name is a pointer */
+    SILENT_US = 20000,   /* then the question or its answer is taken for lost */
+};
+
+/* A name that is being asked for; its place is the query's number. */
+struct ask {
+    char *name; /* NULL: the place is free */
+    uint32_t address;
+    uint64_t due_ns;
+    size_t len;
+    uint8_t query[QUERY_MAX];
+};
+
+struct asker {
+    int fd;
+    unsigned window, pending;
+    uint64_t retry_ns;
+    struct ask asks[WINDOW_MAX];
+
+    bool is_at_end; /* of stdin */
+    char *text;     /* of it, from the first line not yet taken on: TEXT_MAX bytes */
+    size_t text_at; /* where that is */
+    size_t text_len;
+};
+
+static void fail(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "bench_ask: %s: %s\n", what, why);
+    exit(2);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* ---- Names from stdin ---- */
+
+static void make_query(struct ask *ask, uint16_t id)
+{
+    struct dname name;
+    if (!dname_from_text(slice_str(ask->name), &name)) {
+        fail(ask->name, "no name");
+    }
+    struct writer w = writer_of(ask->query, sizeof(ask->query));
+    writer_u16(&w, id);
+    writer_u16(&w, DNS_FLAG_RD);
+    writer_u16(&w, 1);
+    writer_u16(&w, 0);
+    writer_u32(&w, 0);
+    writer_bytes(&w, name.wire, name.len);
+    writer_u16(&w, DNS_TYPE_A);
+    writer_u16(&w, DNS_CLASS_IN);
+    ask->len = w.pos;
+}
+
+static void take_line(struct asker *a, char *line)
+{
+    unsigned place = 0;
+    char *address = strchr(line, ' ');
+    while (a->asks[place].name) {
+        place++; /* the window has room */
+    }
+    struct ask *ask = &a->asks[place];
+    if (!address) {
+        fail(line, "expected a name and an address");
+    }
+    *address++ = '\0';
+    if (inet_pton(AF_INET, address, &ask->address) != 1) {
+        fail(address, "no address");
+    }
+    ask->name = xstrdup(line);
+    ask->due_ns = 0;
+    make_query(ask, (uint16_t)place);
+    a->pending++;
+}
+
+/* As many whole lines as the window takes. */
+static void take_lines(struct asker *a)
+{
+    char *end;
+    while (a->pending < a->window &&
+           (end = memchr(a->text + a->text_at, '\n', a->text_len - a->text_at))) {
+        char *line = a->text + a->text_at;
+        *end = '\0';
+        take_line(a, line);
+        a->text_at = (size_t)(end - a->text) + 1;
+    }
+    if (a->text_at == a->text_len) {
+        a->text_at = a->text_len = 0;
+    }
+}
+
+static void read_text(struct asker *a)
+{
+    if (a->text_len == TEXT_MAX) {
+        fail("stdin", "more names than can be kept");
+    }
+    ssize_t n = read(STDIN_FILENO, a->text + a->text_len, TEXT_MAX - a->text_len);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) {
+        fail("stdin", strerror(errno));
+    }
+    a->text_len += n > 0 ? (size_t)n : 0;
+    if (n == 0) {
+        a->is_at_end = true;
+        if (a->text_len > 0 && a->text[a->text_len - 1] != '\n') {
+            fail("stdin", "a line without end");
+        }
+    }
+}
+
+/* ---- Questions and answers ---- */
+
+/* The time when the next question is due; UINT64_MAX: none is. */
+static uint64_t send_due(struct asker *a)
+{
+    uint64_t now = now_ns(), next = UINT64_MAX;
+    for (unsigned i = 0; i < a->window; i++) {
+        struct ask *ask = &a->asks[i];
+        if (ask->name && ask->due_ns <= now) {
+            (void)send(a->fd, ask->query, ask->len, 0); /* lost, it is asked again */
+            ask->due_ns = now + SILENT_US * UINT64_C(1000);
+        }
+        if (ask->name && ask->due_ns < next) {
+            next = ask->due_ns;
+        }
+    }
+    return next;
+}
+
+static bool is_right(const struct ask *ask, const uint8_t *reply, size_t len)
+{
+    return len == ask->len + RECORD_HEAD + sizeof(ask->address) &&
+           (reply[3] & DNS_MASK_RCODE) == DNS_RCODE_NOERROR && reply[6] == 0 && reply[7] == 1 &&
+           memcmp(reply + len - sizeof(ask->address), &ask->address, sizeof(ask->address)) == 0;
+}
+
+/* An answer to another name that had the place before is none. */
+static bool is_ours(const struct ask *ask, const uint8_t *reply, size_t len)
+{
+    return ask->name && len >= ask->len &&
+           memcmp(reply + DNS_HEADER_SIZE, ask->query + DNS_HEADER_SIZE,
+                  ask->len - DNS_HEADER_SIZE) == 0;
+}
+
+static void receive_all(struct asker *a)
+{
+    uint8_t reply[REPLY_MAX];
+    ssize_t n;
+    while ((n = recv(a->fd, reply, sizeof(reply), MSG_DONTWAIT)) >= 0) {
+        unsigned place = n >= DNS_HEADER_SIZE ? (unsigned)(reply[0] << 8 | reply[1]) : WINDOW_MAX;
+        struct ask *ask = place < a->window ? &a->asks[place] : NULL;
+        if (!ask || !is_ours(ask, reply, (size_t)n)) {
+            continue;
+        }
+        if (is_right(ask, reply, (size_t)n)) {
+            printf("%s %" PRIu64 "\n", ask->name, now_ns());
+            free(ask->name);
+            ask->name = NULL;
+            a->pending--;
+        } else {
+            ask->due_ns = now_ns() + a->retry_ns;
+        }
+    }
+}
+
+static void wait_for_more(const struct asker *a, uint64_t due_ns)
+{
+    struct pollfd fds[] = {{.fd = a->fd, .events = POLLIN},
+                           {.fd = a->is_at_end ? -1 : STDIN_FILENO, .events = POLLIN}};
+    uint64_t now = now_ns(), left_ns = due_ns > now ? due_ns - now : 0;
+    const struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000),
+                                  .tv_nsec = (long)(left_ns % 1000000000)};
+    (void)ppoll(fds, 2, due_ns == UINT64_MAX ? NULL : &left, NULL); /* all are tried then */
+}
+
+static void run(struct asker *a)
+{
+    a->text = xmalloc(TEXT_MAX); /* touched as far as it is used */
+    while (!a->is_at_end || a->pending > 0) {
+        if (!a->is_at_end) {
+            read_text(a);
+        }
+        take_lines(a);
+        uint64_t due_ns = send_due(a);
+        (void)fflush(stdout);
+        if (a->is_at_end && a->pending == 0) {
+            break;
+        }
+        wait_for_more(a, due_ns);
+        receive_all(a);
+        take_lines(a); /* or the end would be taken for the last name's */
+    }
+    (void)fflush(stdout);
+    free(a->text);
+}
+
+static unsigned number_of(const char *text, unsigned limit)
+{
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*end || value == 0 || value > limit) {
+        fail(text, "expected a number that is not too large");
+    }
+    return (unsigned)value;
+}
+
+int main(int argc, char **argv)
+{
+    static struct asker a;
+    if (argc != 4) {
+        fail("usage", "bench_ask PORT WINDOW RETRY_US");
+    }
+    const struct sockaddr_in server = {.sin_family = AF_INET,
+                                       .sin_port = htons((uint16_t)number_of(argv[1], 65535)),
+                                       .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    a.window = number_of(argv[2], WINDOW_MAX);
+    a.retry_ns = number_of(argv[3], 1000000) * UINT64_C(1000);
+    a.fd = socket(AF_INET, SOCK_DGRAM, 0);
+    if (a.fd < 0 || connect(a.fd, (const struct sockaddr *)&server, sizeof(server)) < 0) {
+        fail("socket", strerror(errno));
+    }
+    int flags = fcntl(STDIN_FILENO, F_GETFL);
+    if (flags < 0 || fcntl(STDIN_FILENO, F_SETFL, flags | O_NONBLOCK) < 0) {
+        fail("stdin", strerror(errno));
+    }
+    (void)prctl(PR_SET_TIMERSLACK, 1); /* the pauses are shorter than the usual 50 us */
+    run(&a);
+    (void)close(a.fd);
+    return 0;
+}
