@@ -236,32 +236,6 @@ static struct etcd_kv kv_of(const Mvccpb__KeyValue *m)
     };
 }
 
-int etcd_decode_range(struct slice message, struct arena *arena, struct etcd_range_reply *ret_reply,
-                      struct err *err)
-{
-    const Etcdserverpb__RangeResponse *m =
-        unpack(&etcdserverpb__range_response__descriptor, message, arena);
-    if (!m) {
-        return unpack_error("RangeResponse", message, arena, err);
-    }
-    if (!m->header || m->header->revision <= 0) {
-        return err_set(err, ERR_PROTOCOL, "RangeResponse without a revision");
-    }
-    struct etcd_kv *kvs = allocate_array(arena, m->n_kvs, sizeof(*kvs), err);
-    if (!kvs) {
-        return ERR_TOO_LARGE;
-    }
-    for (size_t i = 0; i < m->n_kvs; i++) {
-        kvs[i] = kv_of(m->kvs[i]);
-        if (kvs[i].key.len == 0) {
-            return err_set(err, ERR_PROTOCOL, "RangeResponse with an empty key");
-        }
-    }
-    *ret_reply = (struct etcd_range_reply){
-        .revision = m->header->revision, .kvs = kvs, .count = m->n_kvs, .more = m->more};
-    return 0;
-}
-
 int etcd_decode_txn(struct slice message, struct arena *arena, struct etcd_txn_reply *ret_reply,
                     struct err *err)
 {

@@ -11,8 +11,9 @@
 #include "common/etcd_lease.h"
 #include "common/etcd_watch.h"
 
-/* A message of ordinary records (140 bytes each) unfolds to 2.7 times its size, one of the tiniest
- * keys to 30 times; this holds the largest message (GRPC_RECEIVE_MAX) of the former. */
+/* A message of ordinary records (140 bytes each) unfolds to 2.7 times its size (a reply to Range to
+ * 1.5 times), one of the tiniest keys to 30 times; this holds the largest message
+ * (GRPC_RECEIVE_MAX) of the former. */
 enum { ETCD_DECODED_MAX = 128 << 20 };
 
 /* Append the message to out, whose limit makes out->failed when it is too long. */

@@ -67,7 +67,7 @@ struct etcd_mirror_config {
     struct slice store_key; /* copied; see etcd_store_key */
     bool keeps_old;
     int64_t stale_max_ms; /* 0 = no limit */
-    int64_t page_size;    /* keys a Range page; 0 = 5,000 (700 KB), later a quarter of what was read
+    int64_t page_size;    /* keys a Range page; 0 = 10,000 (1.5 MB), later half of what was read
                              before. Halved by itself when a page is too large. */
     void (*full_begin)(void *data, const struct etcd_mirror_read *read);
     void (*put)(void *data, const struct etcd_kv *kv);

@@ -6,13 +6,13 @@
 #include "common/etcd_link.h"
 #include "common/xalloc.h"
 
-enum { PAGE_SIZE_DEFAULT = 5000 };
+enum { PAGE_SIZE_DEFAULT = 10000 };
 
 /* As many of the largest keys that etcd takes (1.5 MiB a request) fit into a message of ours. */
 enum { PAGE_SIZE_LEAST = 16 };
 
-/* A page may be as large as this part of what was read already: little beside it. */
-enum { PAGE_SHARE = 4 };
+/* A page may be as large as this part of what was read already: not more beside it than it. */
+enum { PAGE_SHARE = 2 };
 
 /* An etcd key may be as long as a request, 1.5 MiB; one byte more makes the next. */
 enum { KEY_MAX = (2 << 20) + 1 };
@@ -60,11 +60,9 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
         buf_clear(&p->key);
         buf_append_slice(&p->key, reply->kvs[reply->count - 1].key);
         buf_append_char(&p->key, '\0');
+        ask(p); /* etcd finds the next page while this one is taken in */
     }
     p->config.page(p->config.data, reply);
-    if (p->is_going_on) {
-        ask(p);
-    }
 }
 
 void etcd_pages_reset(struct etcd_pages *pages)

@@ -1,8 +1,9 @@
 /* Reads a key range page by page, all at one revision, for the mirror. On the main loop.
  *
  * For each page etcd 3.4 walks the index of all that is left, so that with pages of one size the
- * time would grow with the square of what there is: pages grow with what was read already. A page
- * too large for a message is halved, and stays so until etcd_pages_reset. */
+ * time would grow with the square of what there is: pages grow with what was read already. Each is
+ * asked for before the one that came is given, so that etcd is at work meanwhile. A page too large
+ * for a message is halved, and stays so until etcd_pages_reset. */
 #ifndef COMMON_ETCD_PAGES_H
 #define COMMON_ETCD_PAGES_H
 

@@ -1,5 +1,6 @@
 #include "common/xalloc.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,6 +14,13 @@ void xalloc_out_of_memory(void)
     ssize_t written = write(STDERR_FILENO, line, sizeof(line) - 1);
     (void)written; /* nothing better to do with a failure here */
     abort();
+}
+
+void xalloc_trim(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0); /* says whether there was something */
+#endif
 }
 
 void *xmalloc(size_t size)

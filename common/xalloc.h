@@ -19,4 +19,8 @@ char *xasprintf(const char *format, ...) PRINTF_LIKE(1, 2) __attribute__((return
 
 NORETURN void xalloc_out_of_memory(void);
 
+/* Gives what was freed back to the system, as far as the C library can: for after a burst of
+ * large buffers. Takes as long as it takes to look at what is free. */
+void xalloc_trim(void);
+
 #endif

@@ -3,10 +3,10 @@
  * message ever holds more than one. */
 #include <string.h>
 
+#include "common/proto_scan.h"
 #include "common/xalloc.h"
 #include "kube2sky/kube_codec.h"
 #include "kube2sky/kube_object_proto.h"
-#include "kube2sky/proto_scan.h"
 
 /* In front of every body and every object of a watch. */
 static const struct slice magic = {"k8s\0", 4};

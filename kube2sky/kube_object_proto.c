@@ -1,7 +1,7 @@
 #include "kube2sky/kube_object_proto.h"
 
+#include "common/proto_scan.h"
 #include "kube2sky/kube_hostnames_json.h"
-#include "kube2sky/proto_scan.h"
 #include "kube_objects.pb-c.h"
 
 /* Fields of the objects themselves. */

@@ -47,6 +47,7 @@ struct store_sync {
     struct config_value document;
     void (*on_config)(void *data, struct slice value);
     ev_timer reclaim; /* runs while garbage waits */
+    ev_timer trim;    /* runs once behind a full read, when its pages are gone */
     char *prefix;     /* "/skydns/" */
     char *config_key; /* "/skydns/config" */
 
@@ -178,6 +179,14 @@ static void on_reclaim(struct ev_loop *loop, ev_timer *timer, int events)
     }
 }
 
+/* What the pages and the list of all nodes took may be a third of the store, and comes rarely. */
+static void on_trim(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)events;
+    ev_timer_stop(loop, timer);
+    xalloc_trim();
+}
+
 static void publish(struct store_sync *sync, const struct store *store,
                     struct store_garbage *garbage)
 {
@@ -239,6 +248,7 @@ static void on_commit(void *data, int64_t revision, bool full)
     sync->counts.keys = store_writer_count(sync->writer);
     sync->counts.revision = revision;
     if (full) {
+        ev_timer_again(sync->loop, &sync->trim);
         sync->counts.reads++;
         log_info(sync->is_ready ? "records read again" : "records read",
                  LOG_INT("keys", (int64_t)sync->counts.keys),
@@ -321,6 +331,7 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     });
     ev_timer_init(&sync->reclaim, on_reclaim, 0., reclaim_interval_s);
     sync->reclaim.data = sync;
+    ev_timer_init(&sync->trim, on_trim, 0., reclaim_interval_s);
 
     CLEANUP_FREE char *store_key = etcd_store_key(slice_str(config->domain));
     struct etcd_mirror_config mirror = {
@@ -347,6 +358,7 @@ void store_sync_stop(struct store_sync *sync)
     }
     etcd_mirror_stop(sync->mirror);
     ev_timer_stop(sync->loop, &sync->reclaim);
+    ev_timer_stop(sync->loop, &sync->trim);
     lease_table_free(sync->leases);
     if (sync->followed) {
         outage_leave(&sync->leases_asked);

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "common/attributes.h"
+#include "common/proto_scan.h"
 #include "common/xalloc.h"
-#include "kube2sky/proto_scan.h"
 #include "tests/unit/kube2sky/both_encodings.h"
 #include "tests/unit/kube2sky/print_object.h"
 #include "tests/unit/kube2sky/whole_list.h"

@@ -6,8 +6,8 @@
  *     while (proto_scan_next(&scan, &field)) { ... }
  *     if (scan.failed) { ... }
  */
-#ifndef KUBE2SKY_PROTO_SCAN_H
-#define KUBE2SKY_PROTO_SCAN_H
+#ifndef COMMON_PROTO_SCAN_H
+#define COMMON_PROTO_SCAN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "kube2sky/proto_scan.h"
+#include "common/proto_scan.h"
 
 /* The wire types of protobuf; groups (3, 4) are not in use. */
 enum { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5 };
