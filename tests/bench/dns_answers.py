@@ -5,7 +5,7 @@ servers, where they are installed (`make bench`; `make deps-bench` installs them
 The figure is CPU time of the server's processes per answer, not queries/s: the generator is on the same machine.
 Servers have one worker, on core 0; the generator is on core 1; one server after the other is under load, in
 several rounds. Since machines drift, each figure is divided by the bare responder's of the same round. Writes
-results.json, table.md and results.svg to the folder of results. Exit status 0: every goal is met; 1: one is
+report.txt, results.json, table.md (for the README) and results.svg to the folder of results. Exit status 0: every goal is met; 1: one is
 missed; 2: something could not be measured. Whether the machine was quiet enough is said last.
 """
 
@@ -19,9 +19,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
 
-from answers import data, path, report, rounds, servers, summary  # noqa: E402
+from answers import data, path, report, rounds, servers, summary, whole_path  # noqa: E402
 from answers.bed import Bed  # noqa: E402
-from measuring import Machine, machine_name  # noqa: E402
+from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
 from programs import ETCD  # noqa: E402
 
 PARTS = ("udp", "tcp", "latency", "path")
@@ -67,7 +67,7 @@ def measure_path(bed: Bed, arguments, values: dict) -> None:
     if idle_mib is not None:
         values["idle_mib"] = idle_mib
     values |= path.propagation(bed.tools, bed.etcd_url, pair[1])
-    values["two_workers"] = path.two_workers(bed.generator(arguments.seconds, core=path.BOTH_CORES), pair)
+    values["two_workers"] = path.two_workers(bed.generator(arguments.seconds, cores=path.BOTH_CORES), pair)
     for one in pair:
         one.program.kill()
     pinned = bed.start(servers.kind(servers.SKYDNS))
@@ -94,6 +94,8 @@ def measure(arguments, kinds: list[servers.Kind]) -> tuple[list[dict], dict[str,
                 if services == smallest:
                     measure_path(bed, arguments, values)
             print(file=sys.stderr)
+    if "path" in arguments.only:
+        values |= whole_path.measure(arguments.build / "bin")
     return runs, values
 
 
@@ -110,6 +112,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
     parser.add_argument("--mix", choices=mixes, nargs="+", default=mixes)
     parser.add_argument("--servers", choices=names, nargs="+", help="default: all that are installed")
+    parser.add_argument(
+        "--first",
+        action="store_true",
+        help="before all other processes (needs root), where others are busy",
+    )
     arguments = parser.parse_args()
     if not all(0 < services <= data.SERVICES_MAX for services in arguments.services):
         parser.error(f"--services: from 1 to {data.SERVICES_MAX}")
@@ -124,10 +131,11 @@ def write_results(results: dict, out: Path) -> int:
     verdicts = summary.judge(told)
     out.mkdir(parents=True, exist_ok=True)
     (out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    (out / "table.md").write_text(report.markdown(told, verdicts, results["head"]))
+    (out / "table.md").write_text(report.markdown(told, results["head"]))
     (out / "results.svg").write_text(report.svg(told, results["machine"]))
-    print(report.text(told, verdicts, results["head"]), end="")
-    print(f"written: {out}/results.json, table.md, results.svg")
+    text = report.text(told, verdicts, results["head"])
+    (out / "report.txt").write_text(text)
+    print(f"{text}written: {out}/report.txt, results.json, table.md, results.svg")
     return sum(verdict.is_missed for verdict in verdicts)
 
 
@@ -139,11 +147,14 @@ def main() -> int:
     path.raise_descriptor_limit()
     machine = Machine()
     try:
+        if arguments.first:
+            go_before_all_others()
         runs, values = measure(arguments, kinds)
     except (AssertionError, OSError, subprocess.SubprocessError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2
     head = f"{machine_name()}; {arguments.rounds} rounds of {arguments.seconds:g} s"
+    head += ", before all others" * arguments.first
     results = {
         "machine": machine_name(),
         "head": f"{head}; {datetime.date.today().isoformat()}",

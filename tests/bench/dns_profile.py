@@ -16,7 +16,7 @@ sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
 
 from answers import data, rounds, servers  # noqa: E402
 from answers.bed import Bed  # noqa: E402
-from measuring import Machine, machine_name  # noqa: E402
+from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
 
 SAMPLES_PER_S = 4999  # no multiple of anything periodic
 LEAST_PERCENT = 0.2
@@ -53,9 +53,12 @@ def main() -> int:
     parser.add_argument("--services", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--pattern", choices=list(rounds.PATTERNS), default=mixes[0])
+    parser.add_argument("--first", action="store_true", help="before all other processes (needs root)")
     arguments = parser.parse_args()
     if not shutil.which("perf"):
         raise SystemExit("profile: no perf here; make deps-bench installs it")
+    if arguments.first:
+        go_before_all_others()
     pattern, machine = rounds.PATTERNS[arguments.pattern], Machine()
     with Bed(arguments.build, arguments.services) as bed:
         samples = bed.folder / "perf.data"

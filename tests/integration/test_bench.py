@@ -2,6 +2,7 @@
 its tools against each other. Nothing here depends on how fast anything is.
 """
 
+import socket
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -13,13 +14,13 @@ import dns.zone
 import pytest
 from bed import BIN_DIR
 from dns_client import Dns
-from programs import Program, reserve_port
+from programs import Program, reserve_port, wait_until
 from records import SVC, label
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
 
 import readme_table  # noqa: E402
-from answers import data, path, plot, report, rounds, servers, summary  # noqa: E402
+from answers import data, path, plot, report, rounds, servers, summary, whole_path  # noqa: E402
 
 TOOLS = BIN_DIR.parent / "tests/bench/answers"
 SERVICES = 300
@@ -226,14 +227,14 @@ def test_report_shows_every_server_and_the_verdict():
     runs = quiet_runs()
     told = summary.summarise(runs, {"resident_mib.10000.skydns": 12.0, "start_s.100000": 0.5}, busy=0.0)
     verdicts = summary.judge(told)
-    text, table = report.text(told, verdicts, "a machine"), report.markdown(told, verdicts, "a machine")
+    text, table = report.text(told, verdicts, "a machine"), report.markdown(told, "a machine")
     for content in (text, table):
         assert all(title in content for title in ("a machine", "bare responder", "skydns", "gdnsd"))
     assert "The machine was quiet." in text and "0 of 3 goals missed" in text
     assert "| **skydns** | **1.10** |" in table and "**12 MiB**" in table
-    assert "missed" not in table and "too noisy" not in table
+    assert "too noisy" not in table
     noisy = summary.summarise([run | {"faults": ["lost"]} for run in runs], {}, busy=0.0)
-    assert "TOO NOISY" in report.text(noisy, [], "") and "1.10?" in report.markdown(noisy, [], "")
+    assert "TOO NOISY" in report.text(noisy, [], "") and "1.10?" in report.markdown(noisy, "")
 
 
 def test_plot_is_svg_with_a_bar_for_each_server():
@@ -300,11 +301,17 @@ def ask_tcp(dns: Dns):
     return dns.query(data.name(0), tcp=True)
 
 
-def run_tool(name: str, port: int, questions: Path, *flags: str) -> dict[str, float]:
-    command = [str(TOOLS / name), f"-server=127.0.0.1:{port}", f"-questions={questions}", "-run=200ms", *flags]
-    done = subprocess.run([*command, "-warm-up=10ms"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return rounds.parse_figures(done.stdout)
+def run_tool(name: str, port: int, questions: Path, *flags: str, seen: str = "answers") -> dict[str, float]:
+    """Its figures, of the first run in which it has seen any of these: on a busy machine it may not have run."""
+    command = [str(TOOLS / name), f"-server=127.0.0.1:{port}", f"-questions={questions}", "-warm-up=10ms"]
+
+    def run() -> dict[str, float] | None:
+        done = subprocess.run([*command, "-run=250ms", *flags], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        got = rounds.parse_figures(done.stdout)
+        return got if got[seen] else None
+
+    return wait_until(run, f"{name} has seen {seen}")
 
 
 @pytest.fixture
@@ -317,7 +324,7 @@ def questions(tmp_path) -> Path:
 def test_udp_generator_counts_what_the_bare_responder_answers(bare, questions, flags):
     program, port = bare
     got = run_tool("load_udp", port, questions, f"-pids={program.pid}", *flags)
-    assert got["answers"] > 0 and got["answers"] == got["records"]
+    assert got["answers"] == got["records"]
     assert got["errors"] == got["others"] == 0
     assert got["server_us"] > 0 and got["generator_us"] > 0
     assert 0 < got["p50_us"] <= got["p99_us"]
@@ -332,16 +339,29 @@ def test_udp_generator_counts_what_the_bare_responder_answers(bare, questions, f
 def test_tcp_generator_counts_what_the_bare_responder_answers(bare, questions, flags):
     program, port = bare
     got = run_tool("load_tcp", port, questions, f"-pids={program.pid}", *flags)
-    assert got["answers"] > 0 and got["answers"] == got["records"]
+    assert got["answers"] == got["records"]
     assert got["errors"] == got["others"] == 0
     assert got["server_us"] > 0
-    assert (got["connections"] > 0) == ("-per-connection=1" in flags)
+    if "-per-connection=1" in flags:
+        assert got["connections"] >= got["answers"] - 2  # that were open already
+    else:
+        assert got["connections"] <= 4
 
 
 def test_nobody_answering_is_seen(questions):
-    got = run_tool("load_udp", reserve_port(), questions, "-window=10")
+    got = run_tool("load_udp", reserve_port(), questions, "-window=10", seen="errors")
     assert got["answers"] == 0
-    assert got["errors"] > 0 or got["lost"] > 0
+    assert "errors" in rounds.faults(got, None)
+
+
+def test_lost_answers_are_seen(questions):
+    """By a socket that takes questions and is silent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+        silent.bind(("127.0.0.1", 0))
+        port = silent.getsockname()[1]
+        got = run_tool("load_udp", port, questions, "-window=10", "-run=400ms", seen="lost")
+    assert got["answers"] == 0 and got["lost"] <= 2 * 4 * 10  # each socket's window, again after 200 ms
+    assert "lost" in rounds.faults(got, None)
 
 
 @pytest.mark.parametrize("text", ["", "no-type\n", "a..b A\n", f"{'x' * 64} A\n", "a.b NAPTR\n"])
@@ -362,12 +382,18 @@ def test_generator_and_skydns(bare_bed, questions):
     paths = data.write_questions(20, questions.parent, QUESTIONS)
     for mix in data.MIXES:
         got = run_tool("load_udp", bare_bed.dns.port, paths[mix.name], "-window=12", "-batch=12", "-sockets=1")
+        assert got["others"] == got["errors"] == 0
+        for kind in ("records", "nodata", "nxdomain"):
+            assert got[kind] == 0 or getattr(mix, kind) > 0, kind
         if got["answers"] > 10 * QUESTIONS:  # else a slow machine has not come round
             assert rounds.faults(got | {"generator_used": 1.0, "lost": 0}, mix) == []
-        assert got["others"] == got["errors"] == 0
-        assert (got["nxdomain"] > 0) == (mix.nxdomain > 0) and (got["nodata"] > 0) == (mix.nodata > 0)
     command = [str(TOOLS / "propagation"), bare_bed.etcd_urls[0], f"127.0.0.1:{bare_bed.dns.port}", "5"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     changes = [[int(us) for us in line.split()] for line in done.stdout.splitlines()]
     assert len(changes) == 5 and all(acknowledged > 0 and right > 0 for acknowledged, right in changes)
+
+
+def test_whole_path_is_measured(monkeypatch):
+    monkeypatch.delenv("KUBE_APISERVER", raising=False)
+    assert all(ms >= 0 for ms in whole_path.measure(BIN_DIR, 3).values())

@@ -93,13 +93,14 @@ static struct slot *take_slot(struct lane *lane)
 /* How many the lane may send now. Few are put off until they are worth a call. */
 static size_t room_of(const struct generator *g, const struct lane *lane, uint64_t now_ns)
 {
-    size_t window = (size_t)g->window, batch = (size_t)g->batch;
+    size_t window = (size_t)g->window;
+    size_t batch = g->batch < g->window ? (size_t)g->batch : window;
     size_t room = window - (lane->out < window ? lane->out : window);
     if (g->rate > 0) {
         uint64_t due =
             now_ns < g->due_ns ? 0 : (now_ns - g->due_ns) * (uint64_t)g->rate / 1000000000 + 1;
         room = due < room ? (size_t)due : room;
-    } else if (room < batch / 2 && room < window) {
+    } else if (room < batch / 2) {
         return 0;
     }
     return room < batch ? room : batch;

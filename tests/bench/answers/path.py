@@ -135,19 +135,20 @@ def idle_connections(skydns: servers.Server) -> float | None:
 
 def _ask_once(port: int, count: int) -> list[socket.socket]:
     """So many new connections, on each of which a question was answered."""
-    query, opened = _framed_query(data.name(0)), []
+    query, opened = dns_query(data.name(0), 0), []
     for _ in range(count):
         opened.append(socket.create_connection(("127.0.0.1", port), timeout=5))
-        opened[-1].sendall(query)
+        opened[-1].sendall(len(query).to_bytes(2, "big") + query)
     for connection in opened:
         connection.recv(512)
     return opened
 
 
-def _framed_query(name: str) -> bytes:
+def dns_query(name: str, number: int) -> bytes:
+    """For the address of a name, with this ID."""
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
-    message = bytes.fromhex("000001000001000000000000") + labels + bytes.fromhex("0000010001")
-    return len(message).to_bytes(2, "big") + message
+    header = number.to_bytes(2, "big") + bytes.fromhex("01000001000000000000")
+    return header + labels + bytes.fromhex("0000010001")
 
 
 def _has_input(connections: list[socket.socket]) -> bool:

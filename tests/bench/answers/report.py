@@ -118,6 +118,8 @@ _VALUES = {
     "read_s.100000": "reading the same 300,000 keys from etcd alone: {:.2f} s",
     "propagation_p50_ms": "from etcd's acknowledgement of a change to the first right answer: p50 {:.2f} ms",
     "propagation_p99_ms": "the same, p99: {:.2f} ms",
+    "api_p50_ms": "from the API server's acknowledgement of a Service to the first right answer: p50 {:.2f} ms",
+    "api_p99_ms": "the same, p99: {:.2f} ms",
     "idle_mib": "10,000 idle TCP connections: {:.1f} MiB",
     "dnsperf_qps": "asked by dnsperf, the A mix: {:,.0f} queries/s",
     "dnsperf_lost": "lost of these: {:.0f}",
@@ -126,7 +128,7 @@ _VALUES = {
 }
 
 
-def markdown(summary: Summary, verdicts: list[Verdict], head: str) -> str:
+def markdown(summary: Summary, head: str) -> str:
     lines = [head]
     for services in summary.counts():
         lines += _udp_table(summary, services)
@@ -134,11 +136,6 @@ def markdown(summary: Summary, verdicts: list[Verdict], head: str) -> str:
         lines += _tcp_table(summary, services)
     told = [told.format(summary.values[name]) for name, told in _VALUES.items() if name in summary.values]
     lines += ["", *(f"* {one}" for one in told)] if told else []
-    missed = [verdict for verdict in verdicts if verdict.is_missed]
-    if missed:
-        lines += ["", "Goals that were missed:", ""]
-        for one in missed:
-            lines.append(f"* {one.text}: {one.value:.{one.digits}f}, goal {one.figure.goal:.{one.digits}f}")
     if summary.noise:
         lines += ["", "The machine was too noisy to trust these figures, least those with a question mark."]
     return "\n".join(lines) + "\n"

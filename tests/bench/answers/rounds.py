@@ -79,7 +79,7 @@ class Generator:
     tools: Path  # the folder of the generators
     questions: dict[str, Path]  # by mix
     seconds: float
-    core: str = str(GENERATOR_CORE)
+    cores: str = str(GENERATOR_CORE)
 
     def run(self, pattern: Pattern, server: Server) -> dict:
         """The figures, and what is wrong with them. Tried once more when the machine was busy elsewhere."""
@@ -93,7 +93,7 @@ class Generator:
 
     def _figures(self, pattern: Pattern, server: Server) -> dict[str, float]:
         program = str(self.tools / ("load_tcp" if pattern.is_tcp else "load_udp"))
-        command = ["taskset", "-c", self.core, program, f"-server=127.0.0.1:{server.port}"]
+        command = ["taskset", "-c", self.cores, program, f"-server=127.0.0.1:{server.port}"]
         command += [f"-questions={self.questions[pattern.mix]}", f"-pids={','.join(map(str, server.pids()))}"]
         command += [f"-run={round(self.seconds * 1000)}ms", f"-warm-up={WARM_UP_MS}ms", *pattern.flags]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60 + self.seconds)

@@ -110,6 +110,7 @@ def _nsd(s: Setting) -> list[str]:
   zonelistfile: "{s.folder}/zone.list"
   receive-buffer-size: 4194304
   tcp-count: 1000
+  minimal-responses: yes
   rrl-ratelimit: 0
   rrl-whitelist-ratelimit: 0
 remote-control:
