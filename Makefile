@@ -77,7 +77,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs objects deps deps-bench run check check-unit check-integration check-faults images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod profile lint format install uninstall clean help tests FORCE
+.PHONY: all programs objects deps deps-bench run check check-unit check-integration check-faults images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod profile lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -287,10 +287,23 @@ uninstall:
 	    elif [ -e $(TO_DEFAULTS)/$$p ]; then echo "$(TO_DEFAULTS)/$$p was changed and stays"; fi; \
 	done
 
+# The committed sources as a tarball, byte for byte the same whoever makes it.
+DIST = $(BUILD)/$(PACKAGE)-$(shell git show HEAD:VERSION)
+dist:
+	@mkdir -p $(BUILD)
+	git -c tar.umask=0022 archive --format=tar --prefix=$(notdir $(DIST))/ -o $(DIST).tar HEAD
+	gzip -9nf $(DIST).tar
+	@echo $(DIST).tar.gz
+
+# Debian packages from that tarball, in build/deb; runs the unit tests unless DEB_BUILD_OPTIONS=nocheck.
+deb: dist
+	@tests/support/deps packaging
+	@tests/support/deb $(DIST).tar.gz $(BUILD)/deb
+
 clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|profile|lint|format|install|uninstall|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|profile|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)
