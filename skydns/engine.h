@@ -104,6 +104,13 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
                                   const struct external_answers *externals, uint8_t *reply,
                                   size_t *ret_len, struct engine_deferral *ret_deferral);
 
+/* These queries will be asked in a moment, one after the other: has the processor fetch what their
+ * answers will read, for all of them at once (store_ahead.h). A hint, which changes no answer;
+ * store as above, at most ENGINE_AHEAD_MAX queries. */
+enum { ENGINE_AHEAD_MAX = 8 };
+void engine_look_ahead(struct engine *engine, const struct store *store,
+                       const struct slice *queries, size_t count);
+
 /* A SERVFAIL to a query that was deferred and cannot be served (queue full, upstream dead). Never
  * longer than 512 bytes. */
 size_t engine_servfail(struct engine *engine, const struct engine_query *query, uint8_t *reply);

@@ -4,12 +4,14 @@
 #include <string.h>
 
 #include "common/dns.h"
+#include "common/seeded_hash.h"
 #include "common/xalloc.h"
 #include "skydns/answer.h"
 #include "skydns/fast_query.h"
 #include "skydns/fast_reply.h"
 #include "skydns/rng.h"
 #include "skydns/soa_template.h"
+#include "skydns/store_ahead.h"
 #include "skydns/store_ready.h"
 
 /* Types that browsers ask for and nobody has; RFC 9460. */
@@ -428,4 +430,43 @@ size_t fast_answer(struct fast *fast, const struct store *store, const struct en
     }
     begin_reply(f, query, reply);
     return answer_in_zone(f, zone, query);
+}
+
+/* ---- Looking ahead ---- */
+
+static bool begin_ahead(struct fast *f, struct slice query, struct store_ahead *ahead)
+{
+    struct fast_query *q = &f->query;
+    const struct fast_zone *zone;
+    if (!fast_query_read((const uint8_t *)query.ptr, query.len, q) || !(zone = find_zone(f, q)) ||
+        !zone->node) {
+        return false;
+    }
+    unsigned labels = q->label_count - zone->zone->labels;
+    ahead->count = labels < STORE_AHEAD_LABELS_MAX ? labels : STORE_AHEAD_LABELS_MAX;
+    for (unsigned i = 0; i < ahead->count; i++) {
+        ahead->hashes[i] = seeded_hash(fast_query_label(q, labels - 1 - i));
+    }
+    store_ahead_begin(ahead, zone->node);
+    return true;
+}
+
+void fast_look_ahead(struct fast *fast, const struct store *store, const struct slice *queries,
+                     size_t count)
+{
+    struct store_ahead walks[ENGINE_AHEAD_MAX];
+    size_t going = 0;
+    use_store(fast, store);
+    for (size_t i = 0; i < count && i < ENGINE_AHEAD_MAX; i++) {
+        going += begin_ahead(fast, queries[i], &walks[going]);
+    }
+    while (going > 0) {
+        for (size_t i = 0; i < going;) {
+            if (store_ahead_step(&walks[i])) {
+                i++;
+            } else {
+                walks[i] = walks[--going];
+            }
+        }
+    }
 }

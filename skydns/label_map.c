@@ -143,6 +143,23 @@ struct store_node *label_map_find(struct label_map map, uint32_t hash, struct sl
     return node && has_label(node, hash, label) ? node : NULL;
 }
 
+bool label_map_is_branch(uintptr_t slot)
+{
+    return is_branch(slot);
+}
+
+const void *label_map_block(uintptr_t slot)
+{
+    return is_branch(slot) ? (const void *)as_branch(slot) : as_node(slot);
+}
+
+uintptr_t label_map_below(uintptr_t branch, unsigned level, uint32_t hash)
+{
+    const struct label_branch *b = as_branch(branch);
+    uint64_t bit = level < LIST_LEVEL ? hash_bit(hash, level) : 0;
+    return level < LIST_LEVEL && (b->used & bit) ? b->slots[index_of_bit(b, bit)] : 0;
+}
+
 /* A branch for this level that holds just this node. */
 static struct label_branch *branch_around(struct store_node *node, unsigned level,
                                           const struct store_build *build)

@@ -63,6 +63,18 @@ static void answer(struct worker *w, const struct store *store, int64_t now_s,
     }
 }
 
+/* At the first packets of those left. */
+static void look_ahead(struct worker *w, const struct store *store,
+                       const struct udp_packet *packets, size_t left)
+{
+    struct slice queries[ENGINE_AHEAD_MAX];
+    size_t count = left < ENGINE_AHEAD_MAX ? left : ENGINE_AHEAD_MAX;
+    for (size_t i = 0; i < count; i++) {
+        queries[i] = slice_of(packets[i].query, packets[i].query_len);
+    }
+    engine_look_ahead(w->config.engine, store, queries, count);
+}
+
 static void *run(void *data)
 {
     struct worker *w = data;
@@ -73,6 +85,9 @@ static void *run(void *data)
         const struct store *store = snapshot_enter(w->config.reader);
         engine_configure(w->config.engine, snapshot_config(w->config.reader));
         for (size_t i = 0; i < count; i++) {
+            if (i % ENGINE_AHEAD_MAX == 0) {
+                look_ahead(w, store, packets + i, count - i);
+            }
             answer(w, store, now_s, &packets[i]);
         }
         snapshot_leave(w->config.reader);

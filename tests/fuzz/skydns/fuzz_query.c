@@ -93,6 +93,9 @@ static void check(bool holds, const char *what)
 
 static void ask(enum engine_transport transport)
 {
+    const struct slice twice[] = {slice_of(fixture->query, fixture->query_len),
+                                  slice_of(fixture->query, fixture->query_len)};
+    engine_look_ahead(fixture->engine, fixture->store, twice, 2);
     const char *text = fixture_answer(fixture, transport);
     check(strncmp(text, "malformed", 9) != 0, "reply");
     check(fixture->verdict != ENGINE_DEFER || fixture->deferral.kind != ENGINE_DEFER_LOOKUP ||

@@ -239,6 +239,11 @@ static void compare(struct bed *b, const char *question, unsigned long seed)
     query.wire = f->query;
     query.len = f->query_len;
     b->asked++;
+    if (draw(b, 2)) {
+        const struct slice queries[] = {slice_of(query.wire, query.len), slice_of(query.wire, 3),
+                                        slice_of(query.wire, query.len)};
+        fast_look_ahead(b->fast, f->store, queries, 1 + draw(b, 3));
+    }
     size_t len = fast_answer(b->fast, f->store, &query, quick);
     if (len == 0) {
         return;
