@@ -110,6 +110,12 @@ static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp,
     return verdict;
 }
 
+static void on_tcp_ahead(void *data, const struct slice *queries, size_t count)
+{
+    struct resolver *r = data;
+    engine_look_ahead(r->config.engine, r->store, queries, count);
+}
+
 /* ---- The loop ---- */
 
 /* First thing after the sleep, before any other callback. */
@@ -232,7 +238,7 @@ static void start_watchers(struct resolver *r)
     ev_prepare_start(r->loop, &r->prepare);
 }
 
-static struct tcp_server *open_tcp(struct resolver *r)
+static int open_tcp(struct resolver *r, struct err *err)
 {
     const struct tcp_server_config tcp = {
         .loop = r->loop,
@@ -241,9 +247,23 @@ static struct tcp_server *open_tcp(struct resolver *r)
         .connections_max = r->config.connections_max,
         .idle_ms = TCP_IDLE_MS,
         .answer = on_tcp_query,
+        .look_ahead = on_tcp_ahead,
         .data = r,
     };
-    return tcp_server_new(&tcp);
+    return tcp_server_new(&tcp, &r->tcp, err);
+}
+
+static int open_loop(struct resolver *r, struct err *err)
+{
+    r->loop = ev_loop_new(EVFLAG_AUTO);
+    if (!r->loop) {
+        return err_set(err, ERR_UNAVAILABLE, "no event loop: too few descriptors?");
+    }
+    int result = open_tcp(r, err);
+    if (result < 0) {
+        ev_loop_destroy(r->loop);
+    }
+    return result;
 }
 
 int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
@@ -255,14 +275,13 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
     query_counts_init(&r->counts.tcp, config->want_skydns_metrics);
     TAILQ_INIT(&r->in_hand);
     rng_seed(&r->rng);
-    r->loop = ev_loop_new(EVFLAG_AUTO);
-    if (!r->loop) {
+    int result = open_loop(r, err);
+    if (result < 0) {
         query_counts_fini(&r->counts.udp);
         query_counts_fini(&r->counts.tcp);
         free(r);
-        return err_set(err, ERR_UNAVAILABLE, "no event loop: too few descriptors?");
+        return result;
     }
-    r->tcp = open_tcp(r);
     const struct forwarder_config forwarder = {
         .loop = r->loop,
         .random_case = config->random_case,

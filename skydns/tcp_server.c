@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <unistd.h>
 
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/xalloc.h"
 #include "skydns/tcp_acceptor.h"
+#include "skydns/tcp_poller.h"
 
 enum {
     PREFIX = 2,
@@ -24,9 +26,11 @@ enum {
 };
 
 struct connection {
-    ev_io io;
     struct tcp_server *server;
     struct tcp_ref ref;
+    int fd;
+    uint32_t events;   /* that the poller waits for */
+    bool is_polled;    /* by the poller, since its first turn */
     uint32_t waiting;  /* deferred queries that are not answered yet */
     bool ending;       /* no more input is wanted; closed when everything is answered */
     bool has_frames;   /* there are whole ones in `in` */
@@ -44,6 +48,7 @@ struct tcp_server {
     struct tcp_server_config config;
     bool draining;
     struct tcp_acceptor *acceptor;
+    struct tcp_poller *poller;
     ev_timer idle_timer;           /* for the head of the queue; the others are later */
     struct connection_queue queue; /* by last activity, the longest idle first */
     size_t count;
@@ -60,8 +65,7 @@ struct tcp_server {
 static void close_connection(struct connection *c)
 {
     struct tcp_server *s = c->server;
-    ev_io_stop(s->config.loop, &c->io);
-    (void)close(c->io.fd); /* what could not be sent is lost with it */
+    (void)close(c->fd); /* what could not be sent is lost with it */
     TAILQ_REMOVE(&s->queue, c, idle);
     s->slots[c->ref.slot] = NULL;
     s->generations[c->ref.slot]++;
@@ -114,16 +118,16 @@ static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
     start_idle_timer(s);
 }
 
-static void set_events(struct connection *c, int events)
+/* False: the kernel has no room for one more. */
+static bool set_events(struct connection *c, uint32_t events)
 {
-    struct ev_loop *loop = c->server->config.loop;
-    if (c->io.events != events || !ev_is_active(&c->io)) {
-        ev_io_stop(loop, &c->io);
-        ev_io_set(&c->io, c->io.fd, events);
-        if (events) {
-            ev_io_start(loop, &c->io);
-        }
+    if (c->is_polled && c->events == events) {
+        return true;
     }
+    bool was_polled = c->is_polled;
+    c->is_polled = true;
+    c->events = events;
+    return tcp_poller_set(c->server->poller, c->fd, was_polled, events, c->ref);
 }
 
 /* What the connection waits for now; closes it when that is nothing. The last act of whoever
@@ -131,13 +135,16 @@ static void set_events(struct connection *c, int events)
  * be sent. When drained, the next turn looks whether more has arrived. */
 static void settle(struct connection *c)
 {
+    uint32_t events = 0;
     if (wants_to_send(c)) {
-        set_events(c, EV_WRITE);
+        events = EPOLLOUT;
     } else if (!c->ending) {
-        set_events(c, c->server->draining ? EV_READ | EV_WRITE : EV_READ);
-    } else if (c->waiting) {
-        set_events(c, 0);
-    } else {
+        events = c->server->draining ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    } else if (!c->waiting) {
+        close_connection(c);
+        return;
+    }
+    if (!set_events(c, events)) {
         close_connection(c);
     }
 }
@@ -150,7 +157,7 @@ static bool send_bytes(struct connection *c, const uint8_t *bytes, size_t len)
 {
     size_t sent = 0;
     if (c->out.len == 0) {
-        ssize_t n = send(c->io.fd, bytes, len, MSG_NOSIGNAL);
+        ssize_t n = send(c->fd, bytes, len, MSG_NOSIGNAL);
         if (n < 0 && errno != EAGAIN && errno != EINTR) {
             return false;
         }
@@ -173,7 +180,7 @@ static bool send_collected(struct connection *c)
 /* Sends what is kept. False: broken. */
 static bool send_kept(struct connection *c)
 {
-    ssize_t n = send(c->io.fd, c->out.data, c->out.len, MSG_NOSIGNAL);
+    ssize_t n = send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL);
     if (n < 0) {
         return errno == EAGAIN || errno == EINTR;
     }
@@ -230,14 +237,30 @@ static size_t whole_frame(const uint8_t *bytes, size_t len)
     return frame_len <= len ? frame_len : 0;
 }
 
+/* Tells what comes next; the length of all of it. */
+static size_t look_ahead(const struct tcp_server *s, size_t pos, size_t len)
+{
+    struct slice queries[ENGINE_AHEAD_MAX];
+    size_t count = 0, frame_len;
+    while (count < ENGINE_AHEAD_MAX && (frame_len = whole_frame(s->in + pos, len - pos)) > 0) {
+        queries[count++] = slice_of(s->in + pos + PREFIX, frame_len - PREFIX);
+        pos += frame_len;
+    }
+    s->config.look_ahead(s->config.data, queries, count);
+    return pos;
+}
+
 /* One turn: answers whole frames at the server's input, keeps what is left. False: broken. */
 static bool answer_frames(struct connection *c, size_t len)
 {
     struct tcp_server *s = c->server;
-    size_t pos = 0, frame_len;
+    size_t pos = 0, seen = 0, frame_len;
     unsigned answered = 0;
     while ((frame_len = whole_frame(s->in + pos, len - pos)) > 0 && answered < QUERIES_A_TURN &&
            s->out_len < OUTPUT_A_TURN) {
+        if (pos == seen && s->config.look_ahead) {
+            seen = look_ahead(s, pos, len);
+        }
         answer_one(c, s->in + pos + PREFIX, frame_len - PREFIX);
         pos += frame_len;
         answered++;
@@ -270,7 +293,7 @@ static bool read_and_answer(struct connection *c)
 {
     struct tcp_server *s = c->server;
     size_t held = load_input(c);
-    ssize_t n = recv(c->io.fd, s->in + held, READ_MAX, 0);
+    ssize_t n = recv(c->fd, s->in + held, READ_MAX, 0);
     if (n < 0 && errno == EAGAIN) {
         c->ending = s->draining; /* all that has arrived has been read */
         return true;
@@ -300,33 +323,40 @@ static bool go_on(struct connection *c)
     return !c->server->draining || c->ending || read_and_answer(c);
 }
 
-static void on_io(struct ev_loop *loop, ev_io *io, int revents)
+static void settle_or_close(struct connection *c, bool is_sound)
 {
-    struct connection *c = io->data;
-    (void)loop;
-    if (revents & EV_WRITE ? go_on(c) : read_and_answer(c)) {
+    if (is_sound) {
         settle(c);
     } else {
         close_connection(c);
     }
 }
 
-/* The first turn of a connection during the drain. */
-static void drain(struct connection *c)
+static struct connection *find_connection(const struct tcp_server *s, struct tcp_ref ref)
 {
-    if (go_on(c)) {
-        settle(c);
-    } else {
+    struct connection *c = ref.slot < s->config.connections_max ? s->slots[ref.slot] : NULL;
+    return c && c->ref.generation == ref.generation ? c : NULL;
+}
+
+/* A connection that was reset has nobody to answer any more. */
+static void on_event(void *data, struct tcp_ref ref, uint32_t events)
+{
+    struct connection *c = find_connection(data, ref);
+    if (!c) {
+        return;
+    }
+    if (events & (EPOLLHUP | EPOLLERR)) {
         close_connection(c);
+    } else {
+        settle_or_close(c, events & EPOLLOUT ? go_on(c) : read_and_answer(c));
     }
 }
 
 bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, const uint8_t *reply,
                       size_t len)
 {
-    struct connection *c =
-        connection.slot < server->config.connections_max ? server->slots[connection.slot] : NULL;
-    if (!c || c->ref.generation != connection.generation) {
+    struct connection *c = find_connection(server, connection);
+    if (!c) {
         return false;
     }
     c->waiting--;
@@ -368,13 +398,11 @@ static struct connection *add_connection(struct tcp_server *s, int fd, const str
     c->local = *local;
     buf_init(&c->in, INPUT_MAX);
     buf_init(&c->out, TCP_OUTPUT_MAX);
-    ev_io_init(&c->io, on_io, fd, EV_READ);
-    c->io.data = c;
+    c->fd = fd;
     s->slots[slot] = c;
     s->count++;
     c->active_ms = clock_monotonic_ms();
     TAILQ_INSERT_TAIL(&s->queue, c, idle);
-    ev_io_start(s->config.loop, &c->io);
     start_idle_timer(s);
     return c;
 }
@@ -392,16 +420,20 @@ static void on_accepted(void *data, int fd, const struct addr *client, const str
         return;
     }
     struct connection *c = add_connection(s, fd, client, local);
-    if (s->draining) {
-        drain(c);
-    }
+    settle_or_close(c, read_and_answer(c));
 }
 
 /* ---- Life ---- */
 
-struct tcp_server *tcp_server_new(const struct tcp_server_config *config)
+int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **ret_server,
+                   struct err *err)
 {
     struct tcp_server *s = xcalloc(1, sizeof(*s));
+    int r = tcp_poller_new(config->loop, on_event, s, &s->poller, err);
+    if (r < 0) {
+        free(s);
+        return r;
+    }
     const struct tcp_acceptor_config acceptor = {
         .loop = config->loop,
         .sockets = config->sockets,
@@ -422,7 +454,8 @@ struct tcp_server *tcp_server_new(const struct tcp_server_config *config)
     ev_init(&s->idle_timer, on_idle);
     s->idle_timer.data = s;
     s->acceptor = tcp_acceptor_new(&acceptor);
-    return s;
+    *ret_server = s;
+    return 0;
 }
 
 static void stop_accepting(struct tcp_server *s)
@@ -441,6 +474,7 @@ void tcp_server_free(struct tcp_server *server)
         close_connection(TAILQ_FIRST(&server->queue));
     }
     ev_timer_stop(server->config.loop, &server->idle_timer);
+    tcp_poller_free(server->poller);
     free(server->slots);
     free(server->generations);
     free(server->free_slots);
@@ -453,7 +487,7 @@ void tcp_server_drain(struct tcp_server *server)
     server->draining = true;
     for (size_t i = 0; i < server->config.connections_max; i++) {
         if (server->slots[i]) {
-            drain(server->slots[i]);
+            settle_or_close(server->slots[i], go_on(server->slots[i]));
         }
     }
     tcp_acceptor_take_waiting(server->acceptor);

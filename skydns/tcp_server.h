@@ -20,6 +20,7 @@
 #include "common/addr.h"
 #include "common/attributes.h"
 #include "common/err.h"
+#include "common/slice.h"
 #include "skydns/deferred.h"
 #include "skydns/engine.h"
 #include "skydns/listen_socket.h"
@@ -47,6 +48,9 @@ struct tcp_query {
 typedef enum engine_verdict (*tcp_answer_fn)(void *data, const struct tcp_query *query,
                                              uint8_t *reply, size_t *ret_len);
 
+/* The queries that will be answered next; at most ENGINE_AHEAD_MAX. */
+typedef void (*tcp_ahead_fn)(void *data, const struct slice *queries, size_t count);
+
 struct tcp_server_config {
     struct ev_loop *loop;
     const struct listen_socket *sockets; /* become the server's to close */
@@ -54,10 +58,13 @@ struct tcp_server_config {
     size_t connections_max;
     uint32_t idle_ms;
     tcp_answer_fn answer;
+    tcp_ahead_fn look_ahead; /* NULL: nobody wants to know */
     void *data;
 };
 
-struct tcp_server *tcp_server_new(const struct tcp_server_config *config);
+/* Failure: no descriptor is left; the sockets stay the caller's. */
+int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **ret_server,
+                   struct err *err) MUST_CHECK;
 
 /* Closes everything at once. NULL is fine. */
 void tcp_server_free(struct tcp_server *server);

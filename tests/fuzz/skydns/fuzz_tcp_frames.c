@@ -50,7 +50,8 @@ static void start_server(void)
                                              .connections_max = 4,
                                              .idle_ms = 60000,
                                              .answer = answer};
-    server = tcp_server_new(&config);
+    r = tcp_server_new(&config, &server, NULL);
+    assert(r == 0);
 }
 
 /* What has to come back. */

@@ -88,7 +88,7 @@ static struct fixture *setup(size_t connections_max, uint32_t idle_ms)
                                                  .idle_ms = idle_ms,
                                                  .answer = answer,
                                                  .data = f};
-        f->server = tcp_server_new(&config);
+        r = tcp_server_new(&config, &f->server, &err);
     }
     if (r < 0) {
         fail_msg("no server: %s", err.msg);

@@ -1,0 +1,35 @@
+/* The epoll set of the TCP server's connections, itself watched by its loop as one descriptor.
+ * libev's own would cost a system call more for every connection that its client resets (it takes
+ * the error for room to write, and mends its set), and memory for every descriptor number.
+ *
+ * Level-triggered. A hang-up (the connection was reset) is told whatever is waited for. Closing a
+ * descriptor takes it out. Everything on the loop's thread. */
+#ifndef SKYDNS_TCP_POLLER_H
+#define SKYDNS_TCP_POLLER_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+#include "common/attributes.h"
+#include "common/err.h"
+#include "skydns/deferred.h"
+
+struct tcp_poller;
+
+/* What happened, of EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR, to a connection that may have gone
+ * since: by what was told before in the same turn. */
+typedef void (*tcp_event_fn)(void *data, struct tcp_ref connection, uint32_t events);
+
+int tcp_poller_new(struct ev_loop *loop, tcp_event_fn fn, void *data,
+                   struct tcp_poller **ret_poller, struct err *err) MUST_CHECK;
+
+void tcp_poller_free(struct tcp_poller *poller); /* NULL is fine */
+
+/* What to wait for at a descriptor that is new here, or (is_known) something else than before.
+ * False: the kernel has no room for it. */
+bool tcp_poller_set(struct tcp_poller *poller, int fd, bool is_known, uint32_t events,
+                    struct tcp_ref connection) MUST_CHECK;
+
+#endif
