@@ -1,234 +1,84 @@
 #include "common/http_server.h"
 
 #include <errno.h>
-#include <microhttpd.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/http_connection.h"
+#include "common/http_request.h"
 #include "common/log.h"
 #include "common/xalloc.h"
 
-enum {
-    CONNECTIONS_MAX = 64,
-    IDLE_TIMEOUT_S = 10,
-    /* Per connection, request line and headers included: browsers send up to 8 KiB. */
-    CONNECTION_MEMORY = 16 * 1024,
-    /* Read and thrown away, so that a probe that POSTs something gets its answer; more than this is
-     * no probe and the connection is closed. */
-    REQUEST_BODY_MAX = 64 * 1024,
-    REPLY_BODY_MAX = 16 * 1024 * 1024,
-    /* What a stream is asked for at a time; as much as a socket takes at once. */
-    STREAM_BLOCK = 32 * 1024,
-};
+enum { CONNECTIONS_MAX = 64 };
+
+/* When descriptors run out, accepting again is tried at this pace. */
+static const double pause_s = 0.1;
 
 struct http_server {
-    struct ev_loop *loop;
-    struct MHD_Daemon *daemon;
-    const struct http_route *routes;
+    struct http_connection_config config;
+    ev_io accepting; /* not active while every place is taken, or during the pause */
+    ev_timer pause;
     size_t count;
-    ev_io ready;
-    ev_timer timer;
+    struct http_connection *connections[CONNECTIONS_MAX];
 };
 
-/* What the library keeps for us from a request's headers to its end. */
-struct request_state {
-    size_t body_bytes;
-};
-
-static bool is_full(const struct http_server *server)
+static bool is_out_of_resources(int error)
 {
-    return MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS)
-               ->num_connections >= CONNECTIONS_MAX;
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* The library's sockets are all behind its epoll descriptor; besides that it only needs to run when
- * the nearest connection's time is up, or at once when it has work left. */
-static void run_and_rearm(struct http_server *server)
+/* The socket would be ready again at once, for nothing. */
+static void pause_accepting(struct http_server *s, int error)
 {
-    MHD_UNSIGNED_LONG_LONG delay_ms;
-    bool was_full = is_full(server);
-    (void)MHD_run(server->daemon); /* fails only for a daemon with a thread of its own */
-    if (was_full && !is_full(server)) {
-        (void)MHD_run(server->daemon); /* listens again only in the run after one that closed */
+    static struct log_limit limit = {.burst = 1};
+    if (log_limit_pass(&limit)) {
+        log_warn("accepting an HTTP connection failed, pausing",
+                 LOG_STR("reason", err_code_text(-error)));
     }
-    ev_timer_stop(server->loop, &server->timer);
-    if (MHD_get_timeout(server->daemon, &delay_ms) == MHD_YES) {
-        ev_now_update(server->loop);
-        ev_timer_set(&server->timer, (double)delay_ms / 1000, 0.);
-        ev_timer_start(server->loop, &server->timer);
+    ev_io_stop(s->config.loop, &s->accepting);
+    ev_timer_set(&s->pause, pause_s, 0.);
+    ev_timer_start(s->config.loop, &s->pause);
+}
+
+static void on_pause(struct ev_loop *loop, ev_timer *w, int events UNUSED)
+{
+    struct http_server *s = w->data;
+    if (s->count < CONNECTIONS_MAX) {
+        ev_io_start(loop, &s->accepting);
     }
 }
 
-static void on_ready(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
+static void on_acceptable(struct ev_loop *loop, ev_io *w, int events UNUSED)
 {
-    run_and_rearm(w->data);
-}
-
-static void on_timer(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
-{
-    run_and_rearm(w->data);
-}
-
-__attribute__((format(printf, 2, 0))) static void log_library_message(void *data UNUSED,
-                                                                      const char *format,
-                                                                      va_list args)
-{
-    char text[256];
-    (void)vsnprintf(text, sizeof(text), format, args); /* cut is still readable */
-    text[strcspn(text, "\n")] = '\0';
-    log_debug("http server", LOG_STR("reason", text));
-}
-
-static const struct http_route *find_route(const struct http_server *server, const char *path)
-{
-    for (size_t i = 0; i < server->count; i++) {
-        const char *pattern = server->routes[i].path;
-        if (strcmp(pattern, path) == 0 || strcmp(pattern, "*") == 0) {
-            return &server->routes[i];
+    struct http_server *s = w->data;
+    while (s->count < CONNECTIONS_MAX) {
+        int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            s->connections[s->count++] = http_connection_new(&s->config, fd);
+        } else if (is_out_of_resources(errno)) {
+            pause_accepting(s, errno);
+            return;
+        } else if (errno != EINTR && errno != ECONNABORTED) {
+            return; /* that was the last one */
         }
     }
-    return NULL;
+    ev_io_stop(loop, w); /* the others wait in the socket */
 }
 
-static void fill_error(struct http_reply *reply, int status, const char *text)
+static void on_closed(void *data, struct http_connection *connection)
 {
-    reply->status = status;
-    reply->content_type = "text/plain; charset=utf-8";
-    buf_clear(&reply->body);
-    buf_append_str(&reply->body, text);
-}
-
-/* Takes the body's memory. */
-static struct MHD_Response *whole_response(struct buf *body)
-{
-    static char empty[1];
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        body->len, body->data ? (void *)body->data : empty,
-        body->data ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
-    if (!response) {
-        buf_fini(body);
+    struct http_server *s = data;
+    size_t i = 0;
+    while (s->connections[i] != connection) {
+        i++;
     }
-    return response;
-}
-
-/* ---- Bodies made while they are sent ---- */
-
-struct streaming {
-    struct http_stream stream;
-    struct buf piece; /* what is still to be sent of it */
-    bool is_last;
-};
-
-static ssize_t on_room(void *data, uint64_t position UNUSED, char *out, size_t room)
-{
-    struct streaming *s = data;
-    while (s->piece.len == 0) {
-        if (s->is_last) {
-            return MHD_CONTENT_READER_END_OF_STREAM;
-        }
-        buf_clear(&s->piece);
-        s->is_last = !s->stream.more(s->stream.data, &s->piece);
-        if (s->piece.failed) {
-            return MHD_CONTENT_READER_END_WITH_ERROR;
-        }
+    s->connections[i] = s->connections[--s->count];
+    if (!ev_is_active(&s->pause)) {
+        ev_io_start(s->config.loop, &s->accepting);
     }
-    size_t len = s->piece.len < room ? s->piece.len : room;
-    memcpy(out, s->piece.data, len);
-    buf_consume(&s->piece, len);
-    return (ssize_t)len;
-}
-
-static void on_streamed(void *data)
-{
-    struct streaming *s = data;
-    s->stream.end(s->stream.data);
-    buf_fini(&s->piece);
-    free(s);
-}
-
-static struct MHD_Response *stream_response(const struct http_stream *stream)
-{
-    struct streaming *s = xcalloc(1, sizeof(*s));
-    s->stream = *stream;
-    buf_init(&s->piece, HTTP_PIECE_MAX);
-    struct MHD_Response *response =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_room, s, on_streamed);
-    if (!response) {
-        on_streamed(s);
-    }
-    return response;
-}
-
-/* ---- Requests ---- */
-
-/* Takes the body's memory, or the stream. */
-static enum MHD_Result send_reply(struct MHD_Connection *connection, struct http_reply *reply)
-{
-    struct MHD_Response *response;
-    if (reply->stream.more) {
-        buf_fini(&reply->body);
-        response = stream_response(&reply->stream);
-    } else {
-        response = whole_response(&reply->body);
-    }
-    if (!response) {
-        return MHD_NO;
-    }
-    enum MHD_Result r =
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->content_type);
-    if (r == MHD_YES) {
-        r = MHD_queue_response(connection, (unsigned)reply->status, response);
-    }
-    MHD_destroy_response(response); /* the queue has its own reference */
-    return r;
-}
-
-static enum MHD_Result answer(struct http_server *server, struct MHD_Connection *connection,
-                              const char *path, const char *method)
-{
-    const struct http_request request = {.method = method, .path = path, .connection = connection};
-    struct http_reply reply = {.status = 200, .content_type = "text/plain; charset=utf-8"};
-    const struct http_route *route = find_route(server, path);
-    buf_init(&reply.body, REPLY_BODY_MAX);
-    if (route) {
-        route->handler(route->data, &request, &reply);
-    } else {
-        fill_error(&reply, 404, "not found\n");
-    }
-    if (reply.body.failed) {
-        fill_error(&reply, 500, "reply too large\n");
-    }
-    return send_reply(connection, &reply);
-}
-
-/* Called once with the headers, once for each piece of body, and once when the body is complete.
- * MHD_NO closes the connection. */
-static enum MHD_Result on_request(void *data, struct MHD_Connection *connection, const char *path,
-                                  const char *method, const char *version UNUSED,
-                                  const char *body UNUSED, size_t *body_bytes, void **request_data)
-{
-    struct request_state *state = *request_data;
-    if (!state) {
-        *request_data = xcalloc(1, sizeof(*state));
-        return MHD_YES;
-    }
-    if (*body_bytes == 0) {
-        return answer(data, connection, path, method);
-    }
-    state->body_bytes += *body_bytes;
-    *body_bytes = 0;
-    return state->body_bytes > REQUEST_BODY_MAX ? MHD_NO : MHD_YES;
-}
-
-static void on_request_done(void *data UNUSED, struct MHD_Connection *connection UNUSED,
-                            void **request_data, enum MHD_RequestTerminationCode code UNUSED)
-{
-    free(*request_data);
-    *request_data = NULL;
 }
 
 /* Returns the descriptor. */
@@ -238,8 +88,10 @@ static int listen_on(const struct addr *address, struct err *err)
     const int on = 1;
     CLEANUP_CLOSE int fd =
         socket(address->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    /* SO_REUSEADDR: a restarted program need not wait for connections of its last life. */
+    /* SO_REUSEADDR: a restarted program need not wait for connections of its last life. What is
+     * accepted inherits TCP_NODELAY: pieces of a reply do not wait for acknowledgements. */
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
         bind(fd, &address->sa, address->len) != 0 || listen(fd, CONNECTIONS_MAX) != 0) {
         int code = -errno;
         return err_set(err, code, "listen on %s: %s", addr_format(address, text),
@@ -252,56 +104,38 @@ int http_server_new(struct ev_loop *loop, const struct addr *address,
                     const struct http_route *routes, size_t count, struct http_server **ret_server,
                     struct err *err)
 {
-    char text[ADDR_TEXT_MAX];
     int fd = listen_on(address, err);
     if (fd < 0) {
         return fd;
     }
-    struct http_server *server = xcalloc(1, sizeof(*server));
-    server->loop = loop;
-    server->routes = routes;
-    server->count = count;
-    server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, server,
-        MHD_OPTION_EXTERNAL_LOGGER, log_library_message, NULL, MHD_OPTION_LISTEN_SOCKET, fd,
-        MHD_OPTION_NOTIFY_COMPLETED, on_request_done, NULL, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_TIMEOUT_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_END);
-    const union MHD_DaemonInfo *info =
-        server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-    if (!info) {
-        http_server_free(server);
-        return err_set(err, ERR_UNAVAILABLE, "serve HTTP on %s: cannot start the server",
-                       addr_format(address, text));
-    }
-    ev_io_init(&server->ready, on_ready, info->epoll_fd, EV_READ);
-    server->ready.data = server;
-    ev_io_start(loop, &server->ready);
-    ev_init(&server->timer, on_timer);
-    server->timer.data = server;
-    *ret_server = server;
+    struct http_server *s = xcalloc(1, sizeof(*s));
+    s->config = (struct http_connection_config){
+        .loop = loop, .routes = routes, .count = count, .closed = on_closed, .data = s};
+    ev_io_init(&s->accepting, on_acceptable, fd, EV_READ);
+    s->accepting.data = s;
+    ev_io_start(loop, &s->accepting);
+    ev_init(&s->pause, on_pause);
+    s->pause.data = s;
+    *ret_server = s;
     return 0;
 }
 
 void http_server_free(struct http_server *server)
 {
-    if (!server) {
+    struct http_server *s = server;
+    if (!s) {
         return;
     }
-    ev_io_stop(server->loop, &server->ready);
-    ev_timer_stop(server->loop, &server->timer);
-    if (server->daemon) {
-        MHD_stop_daemon(server->daemon); /* closes the listening socket too */
+    ev_io_stop(s->config.loop, &s->accepting);
+    ev_timer_stop(s->config.loop, &s->pause);
+    (void)close(s->accepting.fd); /* nothing was buffered */
+    while (s->count > 0) {
+        http_connection_free(s->connections[--s->count]);
     }
-    free(server);
+    free(s);
 }
 
 const char *http_request_arg(const struct http_request *request, const char *name)
 {
-    const char *value = NULL;
-    if (MHD_lookup_connection_value_n(request->connection, MHD_GET_ARGUMENT_KIND, name,
-                                      strlen(name), &value, NULL) != MHD_YES) {
-        return NULL;
-    }
-    return value ? value : "";
+    return http_head_argument(request->head, name);
 }

@@ -1,10 +1,15 @@
-/* A small HTTP/1.1 server on a libev loop, for probes and metrics: libmicrohttpd embedded by its
- * epoll descriptor. Runs on the loop's thread only; handlers answer at once and never block.
+/* A small HTTP/1.1 server on a libev loop, for probes, metrics and a few pages (http_connection.h
+ * and http_request.h are its parts). Runs on the loop's thread only; handlers answer at once and
+ * never block.
  *
- * Limits: 64 connections (a kubelet, a Prometheus and a few people), 10 s idle. Request bodies are
- * read and thrown away; over 64 KiB the connection is closed. Any method calls the handler; a HEAD
- * request gets the headers alone. A path without a handler is 404 `not found`, a reply over its
- * limit 500. */
+ * Limits: 64 connections (a kubelet, a Prometheus and a few people), the next wait; 16 KiB of
+ * request line and headers; 10 s for a whole request, or until the client takes a bit of the reply.
+ * Request bodies are read and thrown away; over 64 KiB the connection is closed, in chunks they are
+ * refused. Any method calls the handler; a HEAD request gets the headers alone. A path without a
+ * handler is 404 `not found`, a reply over its limit 500. No TLS, no compression, no ranges.
+ *
+ * Our own, since the library for it that Debian has brings GnuTLS and seven more libraries into
+ * each process: 2.5 MB resident, more than all the rest of a health probe. */
 #ifndef COMMON_HTTP_SERVER_H
 #define COMMON_HTTP_SERVER_H
 
@@ -16,12 +21,13 @@
 #include "common/buf.h"
 #include "common/err.h"
 
+struct http_head;
 struct http_server;
 
 struct http_request {
-    const char *method; /* "GET", "HEAD", ... */
-    const char *path;   /* decoded, without the query */
-    void *connection;   /* for http_request_arg */
+    const char *method;           /* "GET", "HEAD", ... */
+    const char *path;             /* decoded, without the query */
+    const struct http_head *head; /* for http_request_arg */
 };
 
 /* A body that is made while it is sent, however large: `more` appends the next piece, of any length

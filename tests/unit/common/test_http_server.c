@@ -76,6 +76,20 @@ static void handle_too_large(void *data, const struct http_request *request,
     }
 }
 
+enum { BIG = 8 * 1024 * 1024 }; /* more than sockets hold */
+
+static void handle_big(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    (void)data;
+    (void)request;
+    uint8_t *room = buf_reserve(&reply->body, BIG);
+    assert_non_null(room);
+    for (size_t i = 0; i < BIG; i++) {
+        room[i] = (uint8_t)('a' + i % 23);
+    }
+    reply->body.len += BIG;
+}
+
 /* Pieces of many sizes, none of which fits the others; `streams_open` counts those not ended. */
 enum { STREAM_PIECES = 40, STREAM_PIECE = 7001 };
 static int streams_open;
@@ -119,6 +133,7 @@ static const struct http_route routes[] = {
     {"/echo", handle_echo, echo_data}, {"/unavailable", handle_unavailable, NULL},
     {"/empty", handle_empty, NULL},    {"/large", handle_too_large, NULL},
     {"/stream", handle_stream, NULL},  {"/broken-stream", handle_stream, echo_data},
+    {"/big", handle_big, NULL},
 };
 
 /* Serves on the first free port of a range of this process. */
@@ -173,7 +188,7 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int events)
 static void client_open(struct client *c, struct fixture *f)
 {
     *c = (struct client){.fixture = f};
-    buf_init(&c->received, 1024 * 1024);
+    buf_init(&c->received, 32 * 1024 * 1024);
     c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(c->fd >= 0);
     assert_int_equal(connect(c->fd, &f->address.sa, f->address.len), 0);
@@ -460,6 +475,176 @@ static void test_free_drops_connections(void **state)
     http_server_free(NULL);
 }
 
+/* Lets the loop run until so many bytes are here; then they are taken out. */
+static void take(struct client *c, size_t len, char *out)
+{
+    ev_timer patience;
+    ev_timer_init(&patience, give_up, PATIENCE_S, 0.);
+    ev_timer_start(c->fixture->loop, &patience);
+    while (c->received.len < len) {
+        assert_false(c->closed);
+        ev_run(c->fixture->loop, 0);
+    }
+    ev_timer_stop(c->fixture->loop, &patience);
+    memcpy(out, c->received.data, len);
+    buf_consume(&c->received, len);
+}
+
+/* The next line, without its end. */
+static const char *take_line(struct client *c)
+{
+    static char line[256];
+    size_t len = 0;
+    while (len < 2 || memcmp(line + len - 2, "\r\n", 2) != 0) {
+        assert_true(len < sizeof(line) - 1);
+        take(c, 1, line + len);
+        len++;
+    }
+    line[len - 2] = '\0';
+    return line;
+}
+
+/* The next head: its status line is as wanted, and a line in it is this field. */
+static void take_head(struct client *c, const char *status_line, const char *field)
+{
+    const char *line = take_line(c);
+    bool has_field = false;
+    assert_string_equal(line, status_line);
+    while (*(line = take_line(c))) {
+        has_field = has_field || strcmp(line, field) == 0;
+    }
+    if (!has_field) {
+        fail_msg("no field `%s`", field);
+    }
+}
+
+static void take_body(struct client *c, const char *want)
+{
+    char body[256] = "";
+    assert_true(strlen(want) < sizeof(body));
+    take(c, strlen(want), body);
+    assert_string_equal(body, want);
+}
+
+/* All at once: bodies, heads alone, streams, and the last one that says so. Each reply in its turn.
+ */
+static void test_requests_that_do_not_wait(void **state)
+{
+    struct client c;
+    client_open(&c, *state);
+    client_send(&c, "POST /echo?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nGET "
+                    "HEAD /stream HTTP/1.1\r\nHost: h\r\n\r\n"
+                    "HEAD /unavailable HTTP/1.1\nHost: h\n\n"
+                    "\r\nGET /echo?x=2 HTTP/1.1\r\nHost: h\r\n\r\n"
+                    "GET /echo?x=3 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+                    "GET /echo?x=4 HTTP/1.1\r\nHost: h\r\n\r\n");
+    take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 19");
+    take_body(&c, "echo POST /echo x=1");
+    take_head(&c, "HTTP/1.1 200 OK", "Transfer-Encoding: chunked");
+    take_head(&c, "HTTP/1.1 503 Service Unavailable", "Content-Length: 12");
+    take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 18");
+    take_body(&c, "echo GET /echo x=2");
+    take_head(&c, "HTTP/1.1 200 OK", "Connection: close");
+    take_body(&c, "echo GET /echo x=3");
+    await(&c, true);
+    assert_int_equal(c.received.len, 0); /* nobody asks behind a close */
+    assert_int_equal(streams_open, 0);
+    client_close(&c);
+}
+
+static void test_a_stream_in_chunks(void **state)
+{
+    struct client c;
+    static char piece[STREAM_PIECE * 3];
+    client_open(&c, *state);
+    for (int round = 0; round < 2; round++) {
+        client_send(&c, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+        take_head(&c, "HTTP/1.1 200 OK", "Transfer-Encoding: chunked");
+        for (int i = 0; i < STREAM_PIECES; i++) {
+            size_t len = (size_t)(STREAM_PIECE * (i % 3));
+            if (len == 0) {
+                continue; /* an empty chunk would be the end */
+            }
+            assert_int_equal(strtoul(take_line(&c), NULL, 16), len);
+            take(&c, len, piece);
+            for (size_t k = 0; k < len; k++) {
+                assert_int_equal(piece[k], 'a' + i % 26);
+            }
+            assert_string_equal(take_line(&c), "");
+        }
+        assert_string_equal(take_line(&c), "0");
+        assert_string_equal(take_line(&c), "");
+    }
+    client_close(&c);
+}
+
+static void test_a_body_that_waits_to_be_asked_for(void **state)
+{
+    struct client c;
+    client_open(&c, *state);
+    client_send(&c, "PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n"
+                    "Expect: 100-continue\r\n\r\n");
+    assert_string_equal(take_line(&c), "HTTP/1.1 100 Continue");
+    assert_string_equal(take_line(&c), "");
+    client_send(&c, "ab");
+    for (int i = 0; i < 10; i++) {
+        ev_run(c.fixture->loop, EVRUN_NOWAIT);
+    }
+    assert_int_equal(c.received.len, 0);
+    client_send(&c, "c");
+    take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 23");
+    take_body(&c, "echo PUT /echo x=(none)");
+    client_close(&c);
+}
+
+/* The reply arrives, though the client goes on sending what nobody reads any more. */
+static void test_refusals(void **state)
+{
+    static char long_head[20 * 1024];
+    static const struct {
+        const char *request, *status_line, *body;
+    } cases[] = {
+        {"nonsense\r\n\r\n", "HTTP/1.1 400 Bad Request", "Bad Request\n"},
+        {"GET /echo HTTP/1.1\r\n\r\n", "HTTP/1.1 400 Bad Request", "Bad Request\n"},
+        {"PUT /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+         "chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+         "HTTP/1.1 411 Length Required", "Length Required\n"},
+        {"GET / HTTP/1.1\r\nHost: h\r\nExpect: x\r\n\r\n", "HTTP/1.1 417 Expectation Failed",
+         "Expectation Failed\n"},
+        {"GET / HTTP/3.0\r\nHost: h\r\n\r\n", "HTTP/1.1 505 HTTP Version Not Supported",
+         "HTTP Version Not Supported\n"},
+        {long_head, "HTTP/1.1 431 Request Header Fields Too Large",
+         "Request Header Fields Too Large\n"},
+    };
+    memset(long_head, 'x', sizeof(long_head) - 1);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct client c;
+        client_open(&c, *state);
+        client_send(&c, cases[i].request);
+        client_send(&c, "more of it");
+        take_head(&c, cases[i].status_line, "Connection: close");
+        take_body(&c, cases[i].body);
+        await(&c, true);
+        assert_int_equal(c.received.len, 0);
+        client_close(&c);
+    }
+}
+
+static void test_a_reply_larger_than_sockets_hold(void **state)
+{
+    struct client c;
+    const char *body = strstr(exchange(*state, &c, "GET /big HTTP/1.1\r\n" CLOSE), "\r\n\r\n");
+    assert_non_null(body);
+    body += 4;
+    assert_int_equal(strlen(body), BIG);
+    for (size_t i = 0; i < BIG; i++) {
+        if (body[i] != (char)('a' + i % 23)) {
+            fail_msg("byte %zu is wrong", i);
+        }
+    }
+    client_close(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -468,6 +653,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_streams_that_end_early, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_http, setup, teardown),
         cmocka_unit_test_setup_teardown(test_requests_follow_on_one_connection, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_requests_that_do_not_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_stream_in_chunks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_body_that_waits_to_be_asked_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_reply_larger_than_sockets_hold, setup, teardown),
         cmocka_unit_test_setup_teardown(test_request_in_pieces, setup, teardown),
         cmocka_unit_test_setup_teardown(test_body_over_the_limit_closes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_star_route_matches_every_other_path, setup, teardown),

@@ -1,0 +1,44 @@
+/* Any bytes as the head of a request: refused, or strings that lie within them, whatever is behind;
+ * the same for every length that holds the whole head. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/http_request.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_string(const char *string, const uint8_t *bytes, size_t len)
+{
+    const uint8_t *start = (const uint8_t *)string;
+    assert(start >= bytes && start < bytes + len);
+    assert(memchr(start, '\0', len - (size_t)(start - bytes)));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    size_t len = http_head_length(data, size);
+    assert(len <= size);
+    if (len == 0) {
+        return 0;
+    }
+    assert(http_head_length(data, len) == len);
+    assert(http_head_length(data, len - 1) == 0);
+    uint8_t *bytes =
+        malloc(len); /* not a byte more, so that a sanitizer sees what is read behind */
+    struct http_head head;
+    memcpy(bytes, data, len);
+    if (http_head_parse(bytes, len, &head) == 0) {
+        check_string(head.method, bytes, len);
+        check_string(head.path, bytes, len);
+        assert(*head.path == '/' || *head.path == '*');
+        assert(head.argument_count <= HTTP_ARGUMENTS_MAX);
+        for (size_t i = 0; i < head.argument_count; i++) {
+            check_string(head.arguments[i].name, bytes, len);
+            check_string(head.arguments[i].value, bytes, len);
+            assert(http_head_argument(&head, head.arguments[i].name));
+        }
+    }
+    free(bytes);
+    return 0;
+}
