@@ -281,7 +281,7 @@ void store_writer_del(struct store_writer *writer, const struct dname *name)
 void store_writer_clear(struct store_writer *writer)
 {
     writer->generation++;
-    writer->want_sweep = true;
+    writer->want_sweep = writer->record_count > 0; /* the first read has nothing to sweep */
 }
 
 size_t store_writer_count(const struct store_writer *writer)
