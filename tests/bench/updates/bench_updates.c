@@ -8,7 +8,6 @@
  * gets no load: it sleeps in recvmmsg, and is asked now and then for what was published a moment
  * ago. With two processors or more the worker has one of them to itself. Prints `name value` lines.
  */
-#include <malloc.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,12 +119,6 @@ static double resident_mib(void)
     }
     (void)fclose(statm);
     return (double)resident * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
-}
-
-static double in_use_mib(void)
-{
-    struct mallinfo2 info = mallinfo2();
-    return (double)(info.uordblks + info.hblkhd) / (1 << 20);
 }
 
 /* ---- Workers ---- */
@@ -456,9 +449,9 @@ static void run_loaded(struct bench *b)
                                                .queries_per_s = b->queries_per_s,
                                                .burst = BURST});
     wait_until_ns(clock_ns(CLOCK_MONOTONIC) + SECOND_NS); /* warm */
-    double rss_mib = resident_mib(), used_mib = in_use_mib();
+    double rss_mib = resident_mib();
     feed_in_turns(b);
-    double rss_after_mib = resident_mib(), used_after_mib = in_use_mib();
+    double rss_after_mib = resident_mib();
     load_stop(b->load);
     for (unsigned i = 0; i < WORKERS; i++) {
         close_lane(&b->lanes[i]);
@@ -469,8 +462,6 @@ static void run_loaded(struct bench *b)
     say_feed(b);
     say("resident_mib", rss_mib);
     say("resident_growth_percent", (rss_after_mib / rss_mib - 1) * 100);
-    say("used_mib", used_mib);
-    say("used_growth_percent", (used_after_mib / used_mib - 1) * 100);
     load_free(b->load);
 }
 

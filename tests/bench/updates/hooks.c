@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "skydns/store_pool.h"
+
 /* Versions whose times of publication are remembered: at 10,000 a second those of six seconds,
  * where a batch takes milliseconds at worst. */
 enum { PUBLISHED_KEPT = 1 << 16 };
@@ -34,6 +36,7 @@ int __real_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 const struct store *__real_snapshot_enter(struct snapshot_reader *reader);
 void __real_store_garbage_free(struct store_garbage *garbage);
 void *__real_malloc(size_t size);
+void *__real_store_pool_alloc(struct store_pool *pool, size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *block, size_t size);
 
@@ -43,6 +46,7 @@ int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)
 const struct store *__wrap_snapshot_enter(struct snapshot_reader *reader);
 void __wrap_store_garbage_free(struct store_garbage *garbage);
 void *__wrap_malloc(size_t size);
+void *__wrap_store_pool_alloc(struct store_pool *pool, size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *block, size_t size);
 
@@ -204,6 +208,12 @@ void *__wrap_realloc(void *block, size_t size)
 {
     note_allocation(size);
     return __real_realloc(block, size);
+}
+
+void *__wrap_store_pool_alloc(struct store_pool *pool, size_t size)
+{
+    note_allocation(size);
+    return __real_store_pool_alloc(pool, size);
 }
 
 uint64_t hooks_allocated_bytes(void)

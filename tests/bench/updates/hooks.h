@@ -45,7 +45,7 @@ void hooks_publishing(const struct store *store, const struct store_garbage *gar
 uint64_t hooks_versions_waiting(void);
 const struct histogram *hooks_versions_kept(void);
 
-/* What this process has taken from malloc so far through xalloc. */
+/* What this thread has taken so far through xalloc and from the store's pool. */
 uint64_t hooks_allocated_bytes(void);
 uint64_t hooks_allocations(void);
 

@@ -78,6 +78,7 @@ static void change(struct fixture *f, unsigned number)
 
 /* ---- Memory ---- */
 
+/* The store's blocks are not in it: they have slabs of their own, which resident() sees. */
 static size_t in_use(void)
 {
     struct mallinfo2 info = mallinfo2();
@@ -114,11 +115,12 @@ static void change_all(struct fixture *f, struct snapshot_reader *reader)
     assert_false(snapshot_reclaim(f->snapshot));
 }
 
-static void assert_no_growth(const char *what, size_t before, size_t after)
+/* `whole` is what the limit is a part of. */
+static void assert_no_growth(const char *what, size_t before, size_t after, size_t whole)
 {
     print_message("%s: %zu KiB after %d rounds, %zu KiB after %d more\n", what, before / 1024,
                   FIRST_ROUNDS, after / 1024, ROUNDS);
-    assert_true(after <= before + before * GROWTH_MAX_PERCENT / 100);
+    assert_true(after <= before + whole * GROWTH_MAX_PERCENT / 100);
 }
 
 static void test_memory_comes_back(void **state)
@@ -137,8 +139,8 @@ static void test_memory_comes_back(void **state)
     }
     assert_int_equal(store_writer_count(f.services.writer), f.services.count * KEYS_PER_SERVICE);
     if (is_told) {
-        assert_no_growth("in use", used, in_use());
-        assert_no_growth("resident", kept, resident());
+        assert_no_growth("of malloc", used, in_use(), kept);
+        assert_no_growth("resident", kept, resident(), kept);
     }
     teardown(&f);
 }
