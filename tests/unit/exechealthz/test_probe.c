@@ -284,6 +284,38 @@ static void test_runs_do_not_overlap(void **state)
     (void)rmdir(folder); /* there or not: another run had begun */
 }
 
+static void test_the_first_run_is_one_period_away(void **state)
+{
+    struct fixture *f = *state;
+    struct probe_config config = config_of("true");
+    config.period_ms = 200;
+    int64_t begin_us = clock_monotonic_us();
+    start(f, &config);
+    await_run(f, 1);
+    assert_true(clock_monotonic_us() - begin_us >= config.period_ms * 1000);
+}
+
+/* A run of many periods is followed by one at once; the others keep their distance. */
+static void test_missed_ticks_do_not_pile_up(void **state)
+{
+    enum { PERIOD_MS = 50, MORE_RUNS = 6 };
+    struct fixture *f = *state;
+    char path[] = "/tmp/test_probe.XXXXXX", command[128];
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    /* The first run lasts ten periods. */
+    (void)snprintf(command, sizeof(command), "test -e %s || exit 0; rm %s; sleep 0.5", path, path);
+    struct probe_config config = config_of(command);
+    config.period_ms = PERIOD_MS;
+    start(f, &config);
+    await_run(f, 1);
+    int64_t begin_us = clock_monotonic_us();
+    await_run(f, 1 + MORE_RUNS);
+    /* One is for the missed ticks, one for a tick that may come at once. */
+    assert_true(clock_monotonic_us() - begin_us >= (MORE_RUNS - 2) * PERIOD_MS * 1000);
+    close(fd);
+}
+
 static void await_gone(struct fixture *f, pid_t pid)
 {
     while (kill(pid, 0) == 0) {
@@ -329,6 +361,23 @@ static void test_nothing_is_left_behind_by_a_success(void **state)
     pid_t background = pid_written(f);
     assert_true(background > 0);
     await_gone(f, background);
+}
+
+/* It is nobody's child here, and holds the pipe: the result does not wait for it. */
+static void test_a_process_that_left_the_group_delays_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct probe_config config = config_of("setsid sleep 1000 & echo $!; "
+                                           "until kill -0 -$! 2>/dev/null; do :; done");
+    config.period_ms = 50;
+    start(f, &config);
+    await_run(f, 1);
+    assert_null(probe_last(f->probe).error);
+    pid_t gone_away = pid_written(f);
+    probe_free(f->probe); /* no second one is begun */
+    f->probe = NULL;
+    assert_int_equal(kill(gone_away, SIGKILL), 0);
+    await_gone(f, gone_away);
 }
 
 static void test_free_kills_the_running_command(void **state)
@@ -391,6 +440,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_output_has_a_limit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_follows_the_command, setup, teardown),
         cmocka_unit_test_setup_teardown(test_runs_do_not_overlap, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_first_run_is_one_period_away, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_missed_ticks_do_not_pile_up, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_process_that_left_the_group_delays_nothing, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_hanging_command_is_killed_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_is_left_behind_by_a_success, setup, teardown),
         cmocka_unit_test_setup_teardown(test_free_kills_the_running_command, setup, teardown),
