@@ -9,7 +9,7 @@ from bed import BIN_DIR
 from manifests import KUBE_DNS, ROOT
 from prometheus import parse
 
-DOCUMENTS = ("README.md", "OPERATING.md", "ARCHITECTURE.md")
+DOCUMENTS = ("README.md", "OPERATING.md", "CONTRIBUTING.md", "ARCHITECTURE.md")
 
 
 def text(name: str) -> str:
