@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
 
-from answers import data, path, report, rounds, servers, summary, whole_path  # noqa: E402
+from answers import data, path, report, rounds, servers, summary  # noqa: E402
 from answers.bed import Bed  # noqa: E402
 from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
 from programs import ETCD  # noqa: E402
@@ -94,8 +94,6 @@ def measure(arguments, kinds: list[servers.Kind]) -> tuple[list[dict], dict[str,
                 if services == smallest:
                     measure_path(bed, arguments, values)
             print(file=sys.stderr)
-    if "path" in arguments.only:
-        values |= whole_path.measure(arguments.build / "bin")
     return runs, values
 
 

@@ -20,7 +20,7 @@ from records import SVC, label
 sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
 
 import readme_table  # noqa: E402
-from answers import data, path, plot, report, rounds, servers, summary, whole_path  # noqa: E402
+from answers import data, path, plot, report, rounds, servers, summary  # noqa: E402
 
 TOOLS = BIN_DIR.parent / "tests/bench/answers"
 SERVICES = 300
@@ -392,8 +392,3 @@ def test_generator_and_skydns(bare_bed, questions):
     assert done.returncode == 0, done.stderr
     changes = [[int(us) for us in line.split()] for line in done.stdout.splitlines()]
     assert len(changes) == 5 and all(acknowledged > 0 and right > 0 for acknowledged, right in changes)
-
-
-def test_whole_path_is_measured(monkeypatch):
-    monkeypatch.delenv("KUBE_APISERVER", raising=False)
-    assert all(ms >= 0 for ms in whole_path.measure(BIN_DIR, 3).values())

@@ -118,8 +118,6 @@ _VALUES = {
     "read_s.100000": "reading the same 300,000 keys from etcd alone: {:.2f} s",
     "propagation_p50_ms": "from etcd's acknowledgement of a change to the first right answer: p50 {:.2f} ms",
     "propagation_p99_ms": "the same, p99: {:.2f} ms",
-    "api_p50_ms": "from the API server's acknowledgement of a Service to the first right answer: p50 {:.2f} ms",
-    "api_p99_ms": "the same, p99: {:.2f} ms",
     "idle_mib": "10,000 idle TCP connections: {:.1f} MiB",
     "dnsperf_qps": "asked by dnsperf, the A mix: {:,.0f} queries/s",
     "dnsperf_lost": "lost of these: {:.0f}",

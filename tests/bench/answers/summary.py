@@ -155,8 +155,6 @@ GOALS = [
     Goal("s from start until ready", 1.0, 100_000, value="start_s.100000"),
     Goal("ms from etcd's acknowledgement to the first right answer, p50", 1.0, value="propagation_p50_ms"),
     Goal("ms from etcd's acknowledgement to the first right answer, p99", 3.0, value="propagation_p99_ms"),
-    Goal("ms from the API server's acknowledgement of a Service to the first right answer, p50", 1.0, value="api_p50_ms"),
-    Goal("ms from the API server's acknowledgement of a Service to the first right answer, p99", 3.0, value="api_p99_ms"),
     Goal("MiB for 10,000 idle TCP connections", 32, value="idle_mib", digits=1),
     Goal("reads of etcd during all those questions", 0, value="etcd_reads", digits=0),
 ]  # fmt: skip
