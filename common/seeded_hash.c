@@ -41,7 +41,7 @@ uint32_t seeded_hash(struct slice bytes)
 {
     const char *p = bytes.ptr;
     size_t left = bytes.len;
-    uint64_t h = seeds[0] ^ bytes.len, tail = 0;
+    uint64_t h = seeds[0], tail = 0;
     for (; left > 8; left -= 8, p += 8) {
         h = multiply_fold(h ^ load64(p), seeds[1]);
     }
@@ -51,6 +51,7 @@ uint32_t seeded_hash(struct slice bytes)
         tail = (uint64_t)(uint8_t)p[0] << 16 | (uint64_t)(uint8_t)p[left / 2] << 8 |
                (uint8_t)p[left - 1];
     }
-    h = multiply_fold(h ^ tail, seeds[1]);
+    /* The length goes into the other factor: beside the tail, "s1" would collide with "s10". */
+    h = multiply_fold(h ^ tail, seeds[1] ^ bytes.len);
     return (uint32_t)(h ^ h >> 32);
 }
