@@ -94,8 +94,9 @@ def test_every_container_is_confined(one):
     assert pod["runAsNonRoot"] is True and pod["runAsUser"] == pod["runAsGroup"] == USER
     assert pod["seccompProfile"] == {"type": "RuntimeDefault"}
     assert own["readOnlyRootFilesystem"] is True and own["allowPrivilegeEscalation"] is False
-    added = ["NET_BIND_SERVICE"] if one.program == "skydns" else None
-    assert own["capabilities"] == {"drop": ["ALL"]} | ({"add": added} if added else {})
+    assert own["capabilities"] == {"drop": ["ALL"]}
+    if one.program == "skydns":
+        assert pod["sysctls"] == [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}]
     assert set(one.value["resources"]) == {"requests", "limits"} and "memory" in one.value["resources"]["limits"]
 
 
