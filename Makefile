@@ -77,7 +77,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs objects deps deps-bench run check check-unit check-integration check-faults images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod profile lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs objects deps deps-bench run check check-unit check-integration check-faults check-pod images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod profile lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -190,6 +190,11 @@ check-integration: all $(ANSWERS_BIN)
 check-faults: all
 	@$(MAKE) --no-print-directory VARIANT=asan $(BUILD)/asan/bin/kube2sky
 	@$(PYTHON) tests/support/check.py --build $(B) --only faults
+
+# The legacy pod in containers of images just built, each of which is killed and hung in turn. As root.
+check-pod: all
+	@[ "$$(id -u)" -ne 0 ] || tests/support/deps pod
+	@$(PYTHON) tests/support/check.py --build $(B) --only pod
 
 # Container images of the three programs, and one of etcd for tests: NAME:VERSION, behind IMAGE_PREFIX.
 ENGINE ?= podman
@@ -304,6 +309,6 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|profile|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|check-pod|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|profile|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)

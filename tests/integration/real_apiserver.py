@@ -14,9 +14,12 @@ from programs import reserve_port
 
 
 class RealApiserver:
-    """Not started yet. What is in it stays over a stop."""
+    """Not started yet. What is in it stays over a stop. inside: what a command begins with to run in a network
+    namespace, where only such commands reach it.
+    """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, inside: list[str] = ()):
+        self._inside = inside
         self._starter = os.environ.get("KUBE_APISERVER")
         if not self._starter:
             pytest.skip("KUBE_APISERVER does not name a starter of a real kube-apiserver")
@@ -45,7 +48,7 @@ class RealApiserver:
         # To the starter the variable may mean a binary.
         environment = {k: v for k, v in os.environ.items() if k != "KUBE_APISERVER"}
         return subprocess.run(
-            [self._starter, *arguments], env=environment, capture_output=True, text=True, timeout=timeout
+            [*self._inside, self._starter, *arguments], env=environment, capture_output=True, text=True, timeout=timeout
         )
 
 

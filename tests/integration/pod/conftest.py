@@ -1,0 +1,85 @@
+"""Fixtures of the tests that need podman and root: run by `make check-pod`, which prints the figures that they leave
+in pod.txt.
+"""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from bed import BIN_DIR
+from legacy_pod import LegacyPod
+from podman import Podman
+from private_network import PrivateNetwork
+from real_apiserver import RealApiserver
+
+_SUMMARY = BIN_DIR.parent / "pod.txt"
+
+
+def _missing() -> str:
+    if os.geteuid() != 0:
+        return "containers and network namespaces need root"
+    if not shutil.which("podman"):
+        return "no podman"
+    if not os.environ.get("KUBE_APISERVER"):
+        return "KUBE_APISERVER does not name a starter of a real kube-apiserver"
+    return ""
+
+
+@pytest.fixture(scope="session")
+def podman(tmp_path_factory):
+    """With the four images, just built."""
+    reason = _missing()
+    if reason:
+        pytest.skip(reason)
+    podman = Podman(tmp_path_factory.mktemp("podman"))
+    try:
+        podman.prepare()
+        podman.build()
+        yield podman
+    finally:
+        podman.remove()
+
+
+@pytest.fixture(scope="session")
+def network(podman):
+    with PrivateNetwork() as network:
+        yield network
+
+
+@pytest.fixture(scope="session")
+def note(podman):
+    """A function that adds a line to the figures."""
+    _SUMMARY.write_text("")
+
+    def add(line: str) -> None:
+        with _SUMMARY.open("a") as file:
+            file.write(line + "\n")
+
+    return add
+
+
+@pytest.fixture(scope="module")
+def pod(podman, network, tmp_path_factory):
+    """The legacy pod, well, its probes called as a kubelet would."""
+    folder: Path = tmp_path_factory.mktemp("kube-apiserver")
+    folder.chmod(0o755)  # kube2sky reads the credentials in it as another user
+    apiserver = RealApiserver(folder, network.inside)
+    apiserver.start()
+    try:
+        pod = LegacyPod(tmp_path_factory.mktemp("pod"), podman, network, apiserver)
+        pod.play()
+        pod.wait_well()
+        with pod.kubelet():
+            yield pod
+    finally:
+        apiserver.stop()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """A failure shows what the containers logged."""
+    report = (yield).get_result()
+    pod = getattr(item, "funcargs", {}).get("pod")
+    if report.failed and pod is not None:
+        report.sections.append(("logs of the containers", pod.log_text()))
