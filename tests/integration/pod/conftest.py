@@ -10,7 +10,7 @@ import pytest
 from bed import BIN_DIR
 from legacy_pod import LegacyPod
 from podman import Podman
-from private_network import PrivateNetwork
+from private_space import PrivateSpace
 from real_apiserver import RealApiserver
 
 _SUMMARY = BIN_DIR.parent / "pod.txt"
@@ -27,24 +27,24 @@ def _missing() -> str:
 
 
 @pytest.fixture(scope="session")
-def podman(tmp_path_factory):
-    """With the four images, just built."""
+def space():
     reason = _missing()
     if reason:
         pytest.skip(reason)
-    podman = Podman(tmp_path_factory.mktemp("podman"))
+    with PrivateSpace() as space:
+        yield space
+
+
+@pytest.fixture(scope="session")
+def podman(space, tmp_path_factory):
+    """With the four images, just built."""
+    podman = Podman(tmp_path_factory.mktemp("podman"), space)
     try:
         podman.prepare()
         podman.build()
         yield podman
     finally:
         podman.remove()
-
-
-@pytest.fixture(scope="session")
-def network(podman):
-    with PrivateNetwork() as network:
-        yield network
 
 
 @pytest.fixture(scope="session")
@@ -60,14 +60,14 @@ def note(podman):
 
 
 @pytest.fixture(scope="module")
-def pod(podman, network, tmp_path_factory):
+def pod(podman, space, tmp_path_factory):
     """The legacy pod, well, its probes called as a kubelet would."""
     folder: Path = tmp_path_factory.mktemp("kube-apiserver")
     folder.chmod(0o755)  # kube2sky reads the credentials in it as another user
-    apiserver = RealApiserver(folder, network.inside)
+    apiserver = RealApiserver(folder, space.inside)
     apiserver.start()
     try:
-        pod = LegacyPod(tmp_path_factory.mktemp("pod"), podman, network, apiserver)
+        pod = LegacyPod(tmp_path_factory.mktemp("pod"), podman, space, apiserver)
         pod.play()
         pod.wait_well()
         with pod.kubelet():

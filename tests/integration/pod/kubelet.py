@@ -9,10 +9,9 @@ from podman import Podman
 
 
 class Kubelet:
-    def __init__(self, podman: Podman, inside: list[str], containers: dict[str, float]):
+    def __init__(self, podman: Podman, containers: dict[str, float]):
         """containers: the period of each one's probe, in seconds."""
         self._podman = podman
-        self._inside = inside
         self._stopped = threading.Event()
         self._threads = [
             threading.Thread(target=self._probe, args=each, daemon=True) for each in containers.items()
@@ -31,6 +30,6 @@ class Kubelet:
     def _probe(self, name: str, period_s: float) -> None:
         while not self._stopped.wait(period_s):
             try:
-                self._podman.call("healthcheck", "run", name, inside=self._inside, timeout=120)
+                self._podman.call("healthcheck", "run", name, timeout=120)
             except subprocess.TimeoutExpired:
                 continue  # podman itself hangs: the tests' own waiting tells

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 from kubelet import Kubelet
 from podman import IMAGES, ROOT, Podman
-from private_network import PrivateNetwork
+from private_space import PrivateSpace
 from programs import wait_until
 from real_apiserver import RealApiserver
 
@@ -65,10 +65,10 @@ def _bend(container: dict, healthcheck: dict, kubeconfig: Path) -> None:
 class LegacyPod:
     """Not started yet."""
 
-    def __init__(self, folder: Path, podman: Podman, network: PrivateNetwork, apiserver: RealApiserver):
+    def __init__(self, folder: Path, podman: Podman, space: PrivateSpace, apiserver: RealApiserver):
         self._manifest = folder / "pod.json"
         self._podman = podman
-        self._network = network
+        self._space = space
         self._kubeconfig = Path(apiserver.flags[0].partition("=")[2])
         self._services = 0
         self.probe_s = 0.0  # until a hung container has been restarted: its probe's time
@@ -86,7 +86,7 @@ class LegacyPod:
         spec["volumes"].append({"name": "api", "hostPath": {"path": folder, "type": "Directory"}})
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": _POD}, "spec": spec}
         self._manifest.write_text(json.dumps(pod))
-        self._podman.run("play", "kube", str(self._manifest), inside=self._network.inside)
+        self._podman.run("play", "kube", str(self._manifest))
 
     def _take_times(self, container: dict) -> None:
         probe = container["livenessProbe"]
@@ -97,7 +97,7 @@ class LegacyPod:
         self.probe_s = max(self.probe_s, whole_s)
 
     def kubelet(self) -> Kubelet:
-        return Kubelet(self._podman, self._network.inside, self._periods)
+        return Kubelet(self._podman, self._periods)
 
     # ---- Its containers ----
 
@@ -117,7 +117,7 @@ class LegacyPod:
 
     def run_in(self, name: str, *command: str) -> tuple[int, str]:
         """Exit status and output of a command in a container."""
-        done = self._podman.call("exec", f"{_POD}-{name}", *command, inside=self._network.inside)
+        done = self._podman.call("exec", f"{_POD}-{name}", *command)
         return done.returncode, done.stdout + done.stderr
 
     def etcd_data(self) -> Path:
@@ -148,7 +148,7 @@ class LegacyPod:
     # ---- What its users do ----
 
     def _kubectl(self, *arguments: str) -> str:
-        return self._network.output(["kubectl", "--kubeconfig", str(self._kubeconfig), *arguments])
+        return self._space.output(["kubectl", "--kubeconfig", str(self._kubeconfig), *arguments])
 
     def make_service(self) -> tuple[str, str]:
         """Name and address."""
@@ -169,12 +169,12 @@ class LegacyPod:
         return output.split() if status == 0 else []
 
     def health(self) -> int:
-        return self._network.http_status(_HEALTH)
+        return self._space.http_status(_HEALTH)
 
     def wait_healthy(self) -> None:
         """By both HTTP probes of the manifest."""
         wait_until(lambda: self.health() == 200, "health 200", PATIENCE_S)
-        wait_until(lambda: self._network.http_status(_READINESS) == 200, "readiness 200", PATIENCE_S)
+        wait_until(lambda: self._space.http_status(_READINESS) == 200, "readiness 200", PATIENCE_S)
 
     def wait_right(self, service: tuple[str, str]) -> None:
         name, address = service

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from private_space import PrivateSpace
 
 ROOT = Path(__file__).resolve().parents[3]
 VERSION = (ROOT / "VERSION").read_text().strip()
@@ -31,13 +32,11 @@ runroot = "{folder}/run"
 
 
 class Podman:
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, space: PrivateSpace):
+        self._space = space
         self._folder = folder
         self._storage = folder / "storage"
         self._driver = "overlay" if _has_overlay(folder) else "vfs"
-        # Of the machine, shared by all storages: not ours when it was there.
-        self._locks = Path("/dev/shm/libpod_lock")
-        self._has_locks = self._locks.exists()
         self.environment = os.environ | {"STORAGE_DRIVER": self._driver}
         free, needed = shutil.disk_usage(folder).free, _FREE_MIN[self._driver]
         if free < needed:
@@ -47,8 +46,9 @@ class Podman:
         """A storage, and a base image in it."""
         preparer = os.environ.get("PODMAN_ENV")
         if preparer:
+            command = [*self._space.apart, preparer, str(self._folder)]
             done = subprocess.run(
-                [preparer, str(self._folder)], env=self.environment, capture_output=True, text=True, timeout=900
+                command, env=self.environment, capture_output=True, text=True, timeout=900
             )
             assert done.returncode == 0, done.stdout + done.stderr
             for line in done.stdout.splitlines():
@@ -59,29 +59,29 @@ class Podman:
         configuration = self._folder / "storage.conf"
         configuration.write_text(_OWN_CONFIGURATION.format(driver=self._driver, folder=self._folder))
         self.environment["CONTAINERS_STORAGE_CONF"] = str(configuration)
-        done = self.call("pull", "-q", BASE)
+        command = [*self._space.apart, "podman", "pull", "-q", BASE]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=_TIMEOUT_S)
         if done.returncode != 0:
             pytest.skip(f"PODMAN_ENV names no preparer, and podman has no {BASE}: {done.stderr.strip()[-200:]}")
 
     def build(self) -> None:
         """All four, from the tree that this file is in."""
-        command = ["make", "-s", "images", "ENGINE=podman", "IMAGE_PREFIX=localhost/", f"BASE={BASE}"]
+        command = [*self._space.apart, "make", "-s", "-C", str(ROOT), "images", "ENGINE=podman", "IMAGE_PREFIX=localhost/", f"BASE={BASE}"]
         command.append("IMAGE_FLAGS=--network=host -q")
         # Not what a make above this one was told.
         environment = {k: v for k, v in self.environment.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
         done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S
+            command, env=environment, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S
         )
         assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
 
-    def call(self, *arguments: str, inside: list[str] = (), timeout: float = _TIMEOUT_S):
-        """inside: what the command begins with to run in a network."""
-        command = [*inside, "podman", *arguments]
+    def call(self, *arguments: str, timeout: float = _TIMEOUT_S):
+        command = [*self._space.inside, "podman", *arguments]
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=timeout)
 
-    def run(self, *arguments: str, inside: list[str] = ()) -> str:
+    def run(self, *arguments: str) -> str:
         """Its output; an AssertionError when it fails."""
-        done = self.call(*arguments, inside=inside)
+        done = self.call(*arguments)
         assert done.returncode == 0, f"podman {' '.join(arguments)}: {done.stdout}{done.stderr}"
         return done.stdout.strip()
 
@@ -98,17 +98,7 @@ class Podman:
                 self.call("pod", "rm", "-f", "-t", "0", pod)
             for container in self.call("ps", "-aq").stdout.split():
                 self.call("rm", "-f", "-t", "0", container)
-            for mount in _mounts_below(self._folder):
-                subprocess.run(["umount", mount], capture_output=True, timeout=60)
             shutil.rmtree(self._folder, ignore_errors=True)
-        if not self._has_locks:
-            self._locks.unlink(missing_ok=True)
-
-
-def _mounts_below(folder: Path) -> list[str]:
-    """The inner ones first."""
-    points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-    return sorted((point for point in points if point.startswith(f"{folder}/")), reverse=True)
 
 
 def _has_overlay(folder: Path) -> bool:

@@ -19,13 +19,13 @@ _AT_WORK = {"kube2sky": " started ", "skydns": "skydns started", "exechealthz": 
 
 
 @pytest.fixture
-def container(podman, network):
+def container(podman):
     """A function that starts an image's container in the private network; gives its id."""
     started = []
 
     def run(name: str, *options: str) -> str:
         command = ["run", "-d", "--network=host", *options, IMAGES[name], *_ALONE[name]]
-        started.append(podman.run(*command, inside=network.inside).splitlines()[-1])
+        started.append(podman.run(*command).splitlines()[-1])
         return started[-1]
 
     yield run
@@ -69,12 +69,11 @@ def test_read_only(podman, container, name):
     assert podman.inspect("container", running)["State"]["ExitCode"] == 0, _log(podman, running)
 
 
-def test_skydns_has_port_53(podman, network, container):
+def test_skydns_has_port_53(podman, container):
     """Not root, without any option: by the file capability, which COPY has kept."""
     running = container("skydns")
     check = ["exec", running, *podman.inspect("container", running)["Config"]["Healthcheck"]["Test"][1:]]
-    # What is executed later is in the caller's network, not in the one of the start.
-    wait_until(lambda: podman.call(*check, inside=network.inside).returncode == 0, "port 53 answers", 60)
+    wait_until(lambda: podman.call(*check).returncode == 0, "port 53 answers", 60)
 
 
 def test_skydns_without_rights(podman, container):

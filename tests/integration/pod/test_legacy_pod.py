@@ -1,4 +1,4 @@
-"""The legacy pod in containers: each killed in turn, and hung in turn. The tests share one pod, which each leaves well."""
+"""The legacy pod in containers: each killed in turn, and hung in turn. The tests share one pod, and leave it well."""
 
 import os
 import shutil
