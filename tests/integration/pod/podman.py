@@ -1,5 +1,6 @@
 """podman with a storage of its own in a folder, removed at the end with everything in it."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -36,6 +37,7 @@ class Podman:
         self._space = space
         self._folder = folder
         self._storage = folder / "storage"
+        self._cgroups_before = _cgroups()
         self._driver = "overlay" if _has_overlay(folder) else "vfs"
         self.environment = os.environ | {"STORAGE_DRIVER": self._driver}
         free, needed = shutil.disk_usage(folder).free, _FREE_MIN[self._driver]
@@ -99,6 +101,15 @@ class Podman:
             for container in self.call("ps", "-aq").stdout.split():
                 self.call("rm", "-f", "-t", "0", container)
             shutil.rmtree(self._folder, ignore_errors=True)
+        for cgroup in sorted(_cgroups() - self._cgroups_before, reverse=True):  # inner ones first
+            with contextlib.suppress(OSError):  # another podman has begun to use it
+                cgroup.rmdir()
+
+
+def _cgroups() -> set[Path]:
+    """What podman makes above the containers' control groups and leaves behind."""
+    root = Path("/sys/fs/cgroup")
+    return {*root.glob("libpod_parent"), *root.glob("*/libpod_parent"), *root.glob("*/libpod_parent/conmon")}
 
 
 def _has_overlay(folder: Path) -> bool:
