@@ -25,12 +25,11 @@
 #include "skydns/snapshot.h"
 #include "skydns/udp_server.h"
 #include "skydns/worker.h"
+#include "tests/support/loopback.h"
 
-enum { FIRST_PORT = 24000, LAST_PORT = 32000, WORKERS = 2, PATIENCE_S = 20 };
+enum { WORKERS = 2, PATIENCE_S = 20, ATTEMPTS = 100 };
 enum { A = 1, CNAME = 5, HINFO = 13, IN = 1 };
 enum { NOERROR = 0, SERVFAIL = 2 };
-
-static uint16_t next_port = FIRST_PORT;
 
 struct fixture {
     struct recursion recursion;
@@ -60,13 +59,11 @@ static int patient_socket(int type)
     return fd;
 }
 
-/* A port, UDP and TCP, below the ephemeral ones. */
+/* A port, UDP and TCP. */
 static void open_upstream(struct fixture *f)
 {
-    while (next_port < LAST_PORT) {
-        struct addr a = {.v4 = {.sin_family = AF_INET, .sin_port = htons(next_port++)},
-                         .len = sizeof(a.v4)};
-        a.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int i = 0; i < ATTEMPTS; i++) {
+        struct addr a = loopback_addr(loopback_free_port());
         f->upstream_udp = patient_socket(SOCK_DGRAM);
         f->upstream_tcp = patient_socket(SOCK_STREAM);
         if (bind(f->upstream_tcp, &a.sa, a.len) == 0 && bind(f->upstream_udp, &a.sa, a.len) == 0 &&
@@ -277,9 +274,7 @@ static struct fixture *setup_still(uint32_t timeout_ms)
     open_upstream(f);
     do {
         close_servers(f);
-        assert_true(next_port < LAST_PORT);
-        f->address = f->upstream_address;
-        f->address.v4.sin_port = htons(next_port++);
+        f->address = loopback_addr(loopback_free_port());
     } while (open_servers(f) < 0);
     return f;
 }

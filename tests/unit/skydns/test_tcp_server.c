@@ -15,10 +15,9 @@
 #include <unistd.h>
 
 #include "skydns/tcp_server.h"
+#include "tests/support/loopback.h"
 
-enum { FIRST_PORT = 23000, LAST_PORT = 32000, PATIENCE_S = 20, IDLE_MS = 60000 };
-
-static uint16_t next_port = FIRST_PORT;
+enum { PATIENCE_S = 20, IDLE_MS = 60000, ATTEMPTS = 100 };
 
 /* A query's first byte says what becomes of it; the rest is echoed. */
 enum { ECHO = 'e', LATE = 'l', SILENT = 's', HUGE_REPLY = 'h' };
@@ -72,10 +71,8 @@ static struct fixture *setup(size_t connections_max, uint32_t idle_ms)
     struct err err = {0};
     int r = -EADDRINUSE;
     f->loop = ev_loop_new(EVFLAG_AUTO);
-    while (r == -EADDRINUSE && next_port < LAST_PORT) {
-        f->address = (struct addr){.v4 = {.sin_family = AF_INET, .sin_port = htons(next_port++)},
-                                   .len = sizeof(f->address.v4)};
-        f->address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int i = 0; r == -EADDRINUSE && i < ATTEMPTS; i++) {
+        f->address = loopback_addr(loopback_free_port());
         struct listen_socket socket;
         r = listen_tcp(&f->address, false, &socket, &err);
         if (r < 0) {

@@ -17,10 +17,9 @@
 
 #include "common/addr.h"
 #include "skydns/udp_server.h"
+#include "tests/support/loopback.h"
 
-enum { FIRST_PORT = 21000, LAST_PORT = 32000, REPLY_MAX = 1232 };
-
-static uint16_t next_port = FIRST_PORT;
+enum { REPLY_MAX = 1232, ATTEMPTS = 100 };
 
 static struct addr address_of(const char *ip, uint16_t port)
 {
@@ -44,8 +43,8 @@ static struct udp_server *server_new(const char *ip, struct addr *ret_address)
     struct udp_server *server = NULL;
     struct err err = {0};
     int r = -EADDRINUSE;
-    while (r == -EADDRINUSE && next_port < LAST_PORT) {
-        *ret_address = address_of(ip, next_port++);
+    for (int i = 0; r == -EADDRINUSE && i < ATTEMPTS; i++) {
+        *ret_address = address_of(ip, (uint16_t)loopback_free_port());
         /* SO_REUSEPORT would let it share another test's port, so see that nobody has it. */
         int probe = socket(ret_address->sa.sa_family, SOCK_DGRAM, 0);
         r = bind(probe, &ret_address->sa, ret_address->len) < 0 ? -errno : 0;
