@@ -219,6 +219,7 @@ void resolver_set_nameservers(struct resolver *resolver,
 static void start_watchers(struct resolver *r)
 {
     ev_async_init(&r->servers_changed, on_servers);
+    ev_set_priority(&r->servers_changed, EV_MAXPRI); /* before the queries of the same turn */
     r->servers_changed.data = r;
     ev_async_start(r->loop, &r->servers_changed);
     ev_async_init(&r->wake, on_wake);
