@@ -77,6 +77,8 @@ static void open_upstream(struct fixture *f)
     fail_msg("no free port");
 }
 
+/* After publish: the turn that accepts a connection also reads from it, and answers from the
+ * version with which it began. */
 static int client(const struct fixture *f, int type)
 {
     int fd = patient_socket(type);
@@ -398,10 +400,10 @@ static void test_before_the_first_sync(void **state)
 static void test_foreign_names_are_forwarded(void **state)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
-    int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
     struct message q = question(0x1234, "WWW.Test.");
     (void)state;
     publish(f);
+    int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
     send_udp(udp, &q);
     answer_as_upstream(f, "www.test.");
     struct message m = receive_udp(udp);
@@ -424,11 +426,11 @@ static void test_foreign_names_are_forwarded(void **state)
 static void test_targets_are_looked_up(void **state)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
-    int fds[2] = {client(f, SOCK_DGRAM), client(f, SOCK_STREAM)};
     struct message q = question(7, "ext.cluster.local.");
     (void)state;
     put_host(f, "ext.cluster.local.", "www.test.");
     publish(f);
+    int fds[2] = {client(f, SOCK_DGRAM), client(f, SOCK_STREAM)};
     for (int tcp = 0; tcp < 2; tcp++) {
         tcp ? send_tcp(fds[tcp], &q) : send_udp(fds[tcp], &q);
         answer_as_upstream(f, "www.test.");
@@ -445,10 +447,10 @@ static void test_targets_are_looked_up(void **state)
 static void test_a_dead_nameserver_is_servfail(void **state)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
-    int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
     struct message q = question(9, "www.test.");
     (void)state;
     publish(f);
+    int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
     close(f->upstream_udp);
     close(f->upstream_tcp);
     f->upstream_udp = f->upstream_tcp = -1;
@@ -504,12 +506,12 @@ static void test_foreign_names_do_not_wait_for_walks(void **state)
 {
     enum { WALKS = 200 };
     struct fixture *f = setup(PATIENCE_S * 1000);
-    int tcp = client(f, SOCK_STREAM);
     struct message walk = question(1, "many.cluster.local."), foreign = question(2, "www.test.");
     uint8_t frames[(WALKS + 1) * 64];
     struct writer w = writer_of(frames, sizeof(frames));
     (void)state;
     put_many(f, true); /* asked for A: a short answer after a long walk */
+    int tcp = client(f, SOCK_STREAM);
     close(f->upstream_udp);
     f->upstream_udp = -1;
     for (unsigned i = 0; i <= WALKS; i++) {
@@ -542,11 +544,11 @@ static void test_too_many_walks_are_refused(void **state)
 {
     enum { MORE = 32 };
     struct fixture *f = setup(PATIENCE_S * 1000);
-    int tcp = client(f, SOCK_STREAM);
     struct message walk = question(1, "many.cluster.local.");
     unsigned refused = 0;
     (void)state;
     put_many(f, true);
+    int tcp = client(f, SOCK_STREAM);
     uint8_t frames[(RESOLVER_WALKS_MAX + MORE) * 64];
     struct writer w = writer_of(frames, sizeof(frames));
     for (unsigned i = 0; i < RESOLVER_WALKS_MAX + MORE; i++) {
@@ -569,13 +571,13 @@ static void test_too_many_walks_are_refused(void **state)
 static void test_tcp_answers_overtake(void **state)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
-    int tcp = client(f, SOCK_STREAM);
     struct message slow = question(1, "ext.cluster.local."),
                    quick = question(2, "web.cluster.local.");
     (void)state;
     put_host(f, "ext.cluster.local.", "www.test.");
     put_host(f, "web.cluster.local.", "10.0.0.1");
     publish(f);
+    int tcp = client(f, SOCK_STREAM);
     send_tcp(tcp, &slow);
     send_tcp(tcp, &quick);
     struct message m = receive_tcp(tcp);
@@ -617,7 +619,6 @@ static void test_a_full_ring_is_servfail(void **state)
 static void test_stop_answers_what_waits(void **state)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
-    int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
     struct message q = question(5, "ext.cluster.local."), other = question(5, "two.cluster.local.");
     struct addr from;
     uint8_t byte;
@@ -625,6 +626,7 @@ static void test_stop_answers_what_waits(void **state)
     put_host(f, "ext.cluster.local.", "www.test.");
     put_host(f, "two.cluster.local.", "two.test.");
     publish(f);
+    int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
     send_udp(udp, &q);
     (void)receive_as_upstream(f, &from); /* it has come to the nameserver, which says nothing */
     send_tcp(tcp, &other);
