@@ -65,7 +65,8 @@ def machine_name() -> str:
     models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     cpu = models[0] if models else platform.machine()
     memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{os.cpu_count()} x {cpu}, {memory_gib:.1f} GiB, Linux {platform.release()}"
+    kernel = ".".join(platform.release().split(".")[:2])  # the rest names a build, not what it does
+    return f"{os.cpu_count()} x {cpu}, {memory_gib:.1f} GiB, Linux {kernel}"
 
 
 def percentile(values: list[float], part: float) -> float:
