@@ -110,11 +110,25 @@ static bool is_seen_stale(const struct flight *flight)
     return false;
 }
 
+/* The mirror shows what an acknowledged transaction did. Else the store that acknowledged it is
+ * gone: restored from an older copy it counts the same revisions a second time. */
+static bool is_shown(const struct flight *flight)
+{
+    const struct plan *plan = &flight->batch.plan;
+    const struct flights_config *config = &flight->flights->config;
+    return config->key_revision(config->data, plan_get(plan, flight->probe).key) !=
+           plan->ops[flight->probe].revision;
+}
+
 static void land_if_seen(struct flight *flight)
 {
     bool is_reached = flight->revision <= flight->flights->revision;
     if (flight->state == FLIGHT_DONE && is_reached) {
-        land(flight);
+        if (is_shown(flight)) {
+            land(flight);
+        } else {
+            land_undone(flight);
+        }
     } else if (flight->state == FLIGHT_STALE && (is_reached || is_seen_stale(flight))) {
         land_undone(flight);
     }
