@@ -54,11 +54,12 @@ void flights_free(struct flights *flights)
 
 /* ---- Landing ---- */
 
-/* What else has happened to the owner while its transaction was away. */
+/* Unless its transaction is all that has happened to the owner. Nothing at all is no proof of it:
+ * an etcd restored from an older copy counts revisions a second time that others acknowledged.
+ * (Where only reverse keys were written, which are no owner's, the look finds nothing to do.) */
 static bool needs_look(const struct owner *owner, int64_t revision)
 {
-    return owner->has_changed || (owner->first_event && (owner->first_event != owner->last_event ||
-                                                         owner->first_event != revision));
+    return owner->has_changed || owner->first_event != revision || owner->last_event != revision;
 }
 
 static void land(struct flight *flight)
@@ -110,25 +111,11 @@ static bool is_seen_stale(const struct flight *flight)
     return false;
 }
 
-/* The mirror shows what an acknowledged transaction did. Else the store that acknowledged it is
- * gone: restored from an older copy it counts the same revisions a second time. */
-static bool is_shown(const struct flight *flight)
-{
-    const struct plan *plan = &flight->batch.plan;
-    const struct flights_config *config = &flight->flights->config;
-    return config->key_revision(config->data, plan_get(plan, flight->probe).key) !=
-           plan->ops[flight->probe].revision;
-}
-
 static void land_if_seen(struct flight *flight)
 {
     bool is_reached = flight->revision <= flight->flights->revision;
     if (flight->state == FLIGHT_DONE && is_reached) {
-        if (is_shown(flight)) {
-            land(flight);
-        } else {
-            land_undone(flight);
-        }
+        land(flight);
     } else if (flight->state == FLIGHT_STALE && (is_reached || is_seen_stale(flight))) {
         land_undone(flight);
     }
