@@ -32,8 +32,8 @@ struct kube_list_cut {
 };
 
 struct kube_codec {
-    /* Takes what is complete from the front of the bytes, and says how much that was; what is left
-     * comes again with more behind it. */
+    /* Takes one part of a list from the front of the bytes, of which there are some, and says how
+     * long it was: 0, untouched, when it has not come whole. It then comes again with more. */
     int (*cut)(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used, struct err *err);
     /* There is no more: fails when something is missing. */
     int (*cut_end)(const struct kube_list_cut *cut, struct err *err);

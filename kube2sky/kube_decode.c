@@ -94,6 +94,23 @@ struct kube_list *kube_list_new(enum kube_encoding encoding, enum kube_kind kind
     return list;
 }
 
+/* As many parts as have come whole. */
+static int cut_parts(struct kube_list *list, struct slice bytes, size_t *ret_used, struct err *err)
+{
+    size_t pos = 0, used = 0;
+    int rc = 0;
+    do {
+        pos += used;
+        used = 0;
+        if (pos < bytes.len) {
+            rc = list->codec->cut(&list->cut, slice_of(bytes.ptr + pos, bytes.len - pos), &used,
+                                  err);
+        }
+    } while (rc == 0 && used > 0);
+    *ret_used = pos;
+    return rc;
+}
+
 /* The next bytes join what is left of those before. *ret_used: of bytes, all that were copied. */
 static int push_behind(struct kube_list *list, struct slice bytes, size_t *ret_used,
                        struct err *err)
@@ -105,7 +122,7 @@ static int push_behind(struct kube_list *list, struct slice bytes, size_t *ret_u
     if (list->partial.failed) {
         return err_set(err, ERR_TOO_LARGE, "an item is longer than %d bytes", KUBE_FRAME_MAX);
     }
-    int rc = list->codec->cut(&list->cut, buf_slice(&list->partial), &used, err);
+    int rc = cut_parts(list, buf_slice(&list->partial), &used, err);
     buf_consume(&list->partial, used);
     *ret_used = len;
     return rc;
@@ -119,7 +136,7 @@ int kube_list_push(struct kube_list *list, struct slice bytes, struct err *err)
         if (list->partial.len > 0) {
             rc = push_behind(list, bytes, &used, err);
         } else {
-            rc = list->codec->cut(&list->cut, bytes, &used, err);
+            rc = cut_parts(list, bytes, &used, err);
             if (rc == 0 && used == 0) {
                 rc = push_behind(list, bytes, &used, err);
             }

@@ -268,20 +268,12 @@ static int take_step(struct kube_list_cut *cut, struct slice text, size_t *ret_u
 static int cut_list(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
                     struct err *err)
 {
-    size_t pos = 0, used = 0;
-    int rc = 0;
-    do {
-        pos += used;
-        while (pos < bytes.len && is_blank(bytes.ptr[pos])) {
-            pos++;
-        }
-        used = 0;
-        if (pos < bytes.len) {
-            rc = take_step(cut, slice_of(bytes.ptr + pos, bytes.len - pos), &used, err);
-        }
-    } while (rc == 0 && used > 0);
-    *ret_used = pos;
-    return rc;
+    size_t blanks = 0;
+    while (blanks < bytes.len && is_blank(bytes.ptr[blanks])) {
+        blanks++;
+    }
+    *ret_used = blanks;
+    return blanks > 0 ? 0 : take_step(cut, bytes, ret_used, err);
 }
 
 static int cut_list_end(const struct kube_list_cut *cut, struct err *err)

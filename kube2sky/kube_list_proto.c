@@ -233,23 +233,15 @@ static int take_magic(struct kube_list_cut *cut, struct slice bytes, size_t *ret
 static int cut_list(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
                     struct err *err)
 {
-    size_t pos = 0, used = 0;
-    int rc = 0;
-    do {
-        pos += used;
-        used = 0;
-        struct slice rest = slice_of(bytes.ptr + pos, bytes.len - pos);
-        if (cut->step == IN_LIST && cut->list_left == 0) {
-            cut->step = IN_ENVELOPE;
-        }
-        if (rest.len > 0) {
-            rc = cut->step == AT_MAGIC      ? take_magic(cut, rest, &used, err)
-                 : cut->step == IN_ENVELOPE ? take_envelope_field(cut, rest, &used, err)
-                                            : take_list_field(cut, rest, &used, err);
-        }
-    } while (rc == 0 && used > 0);
-    *ret_used = pos;
-    return rc;
+    *ret_used = 0;
+    if (cut->step == AT_MAGIC) {
+        return take_magic(cut, bytes, ret_used, err);
+    }
+    if (cut->step == IN_LIST && cut->list_left == 0) {
+        cut->step = IN_ENVELOPE;
+    }
+    return cut->step == IN_ENVELOPE ? take_envelope_field(cut, bytes, ret_used, err)
+                                    : take_list_field(cut, bytes, ret_used, err);
 }
 
 static int cut_list_end(const struct kube_list_cut *cut, struct err *err)
