@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from certificates import Authority  # noqa: E402
-from measuring import Figure, Machine, machine_name, print_table  # noqa: E402
+from measuring import Figure, run_benchmark  # noqa: E402
 from programs import etcd, is_etcd_healthy, reserve_port  # noqa: E402
 
 FIGURES = [
@@ -115,12 +115,7 @@ def main():
     parser.add_argument("--bench", required=True, help="the driver, tests/bench/etcd/bench_etcd as built")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    print(machine_name(), flush=True)
-    machine = Machine()
-    rounds = [run_round(arguments.bench) for _ in range(arguments.rounds)]
-    missed = print_table(FIGURES, rounds)
-    print(f"{len(rounds)} rounds; {machine.busy_text()}")
-    return 1 if missed else 0
+    return run_benchmark("bench-etcd", FIGURES, arguments.rounds, lambda: run_round(arguments.bench))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ is met; 1: one is missed; 2: something could not be measured.
 """
 
 import argparse
-import subprocess
 import sys
 import tempfile
 import threading
@@ -17,7 +16,7 @@ import time
 from pathlib import Path
 
 from cluster import PAGE, PATIENCE_S, Bed, Follower, bulk_keys, list_all
-from measuring import Figure, Machine, machine_name, percentile, print_table
+from measuring import Figure, percentile, run_benchmark
 
 # Of tests/support and tests/integration, whose folders cluster has put into the path.
 from etcd_client import EtcdClient
@@ -181,17 +180,7 @@ def main() -> int:
     parser.add_argument("--store", required=True, help="tests/bench/kube2sky/bench_store as built")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    print(f"{machine_name()}; {ETCD}", flush=True)
-    machine = Machine()
-    try:
-        rounds = [run_round(arguments) for _ in range(arguments.rounds)]
-    except (AssertionError, OSError, subprocess.SubprocessError, SystemExit) as error:
-        print(f"bench-kube2sky: {error}", file=sys.stderr)
-        return 2
-    missed = print_table(FIGURES, rounds)
-    print(f"{len(rounds)} rounds; {machine.busy_text()}")
-    print(f"{missed} of {sum(f.goal is not None for f in FIGURES)} goals missed")
-    return 1 if missed else 0
+    return run_benchmark("bench-kube2sky", FIGURES, arguments.rounds, lambda: run_round(arguments), f" on {ETCD}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,10 @@
 import os
 import platform
 import statistics
+import subprocess
+import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,3 +90,22 @@ def print_table(figures: list[Figure], rounds: list[dict[str, float]]) -> int:
         missed += figure.is_missed(median)
         print(f"{cells} {goal:>8}  {figure.unit}{'  MISSED' if figure.is_missed(median) else ''}")
     return missed
+
+
+def run_benchmark(
+    name: str, figures: list[Figure], count: int, run_round: Callable[[], dict[str, float]], told: str = ""
+) -> int:
+    """The whole of a benchmark: its rounds, their table, the machine and the goals. The exit status: 1, a goal is
+    missed; 2, something could not be measured. `told` is said behind the number of rounds.
+    """
+    print(machine_name(), flush=True)
+    machine = Machine()
+    try:
+        rounds = [run_round() for _ in range(count)]
+    except (AssertionError, OSError, ValueError, subprocess.SubprocessError, SystemExit) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 2
+    missed = print_table(figures, rounds)
+    print(f"{count} rounds{told}; {machine.busy_text()}")
+    print(f"{missed} of {sum(f.goal is not None for f in figures)} goals missed")
+    return 1 if missed else 0

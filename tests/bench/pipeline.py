@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cluster import Bed, Follower, Times, bulk_keys, list_all
-from measuring import Figure, Machine, machine_name, percentile, print_table
+from measuring import Figure, percentile, run_benchmark
 
 # Of tests/support and tests/integration, whose folders cluster has put into the path.
 from kube import Kube, port, service
@@ -328,20 +328,10 @@ def main() -> int:
     parser.add_argument("--ask", required=True, help="tests/bench/pipeline/bench_ask as built")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    print(f"{machine_name()}; {ETCD}", flush=True)
-    machine = Machine()
-    try:
-        rounds = [run_round(arguments) for _ in range(arguments.rounds)]
-    except (AssertionError, OSError, subprocess.SubprocessError, SystemExit) as error:
-        print(f"bench-pipeline: {error}", file=sys.stderr)
-        return 2
-    figures = FIGURES + (REAL_FIGURES if os.environ.get("KUBE_APISERVER") else [])
-    missed = print_table(figures, rounds)
-    if not os.environ.get("KUBE_APISERVER"):
-        print("no KUBE_APISERVER: a real API server was not measured")
-    print(f"{len(rounds)} rounds; {machine.busy_text()}")
-    print(f"{missed} of {sum(f.goal is not None for f in figures)} goals missed")
-    return 1 if missed else 0
+    has_real = bool(os.environ.get("KUBE_APISERVER"))
+    told = f" on {ETCD}" + ("" if has_real else "; no KUBE_APISERVER: a real API server was not measured")
+    figures = FIGURES + (REAL_FIGURES if has_real else [])
+    return run_benchmark("bench-pipeline", figures, arguments.rounds, lambda: run_round(arguments), told)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 
-from measuring import Figure, Machine, machine_name, print_table
+from measuring import Figure, run_benchmark
 
 COST_ONLY = 1_000
 LOADED = (10_000, 100_000)
@@ -122,17 +122,8 @@ def main() -> int:
         "--first", action="store_true", help="before all other processes (needs root), where others are busy"
     )
     arguments = parser.parse_args()
-    print(machine_name(), flush=True)
-    machine = Machine()
-    try:
-        rounds = [run_round(arguments) for _ in range(arguments.rounds)]
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        print(f"bench-updates: {error}", file=sys.stderr)
-        return 2
-    missed = print_table(FIGURES, rounds)
-    print(f"{len(rounds)} rounds of {arguments.seconds} s{', before all others' * arguments.first}; {machine.busy_text()}")
-    print(f"{missed} of {sum(f.goal is not None for f in FIGURES)} goals missed")
-    return 1 if missed else 0
+    told = f" of {arguments.seconds} s{', before all others' * arguments.first}"
+    return run_benchmark("bench-updates", FIGURES, arguments.rounds, lambda: run_round(arguments), told)
 
 
 if __name__ == "__main__":
