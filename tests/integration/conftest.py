@@ -61,6 +61,15 @@ def real_apiserver(tmp_path_factory):
         server.stop()
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A real kube-apiserver for the tests of one file, each of which leaves its objects there."""
+    server = RealApiserver(tmp_path_factory.mktemp("kube-apiserver"))
+    server.start()
+    yield server
+    server.stop()
+
+
 @pytest.fixture(params=["own", "real"])
 def cluster_bed(request, bare_bed):
     """A bed with etcd and an API server: the project's own, then a real one, left as it was found."""

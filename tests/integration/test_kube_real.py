@@ -7,18 +7,8 @@ import signal
 import pytest
 from kube import endpoint, endpoint_slice, headless, pod, port, service
 from model import ENDPOINTS, SLICES, Model
-from real_apiserver import RealApiserver
 
 BETA = "/apis/discovery.k8s.io/v1beta1"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """One for all tests, each of which leaves its objects there."""
-    server = RealApiserver(tmp_path_factory.mktemp("kube-apiserver"))
-    server.start()
-    yield server
-    server.stop()
 
 
 @pytest.fixture

@@ -21,14 +21,6 @@ OURS = [KUBE_DNS, EXTERNAL_ETCD]
 BETA_SLICES = "/apis/discovery.k8s.io/v1beta1"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = RealApiserver(tmp_path_factory.mktemp("kube-apiserver"))
-    server.start()
-    yield server
-    server.stop()
-
-
 # ---- Objects as they would be created ----
 
 
