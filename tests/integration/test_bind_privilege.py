@@ -103,7 +103,7 @@ def test_capability_denied(skydns, limit):
 
 def test_unprivileged_ports(skydns):
     """The sysctl that a pod may set makes do without the capability, under every restriction."""
-    setup = "sysctl -qw net.ipv4.ip_unprivileged_port_start=0"
+    setup = "echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start"
     with Namespace(skydns, ("--no-new-privs", "--bounding-set=-all"), setup) as program:
         program.wait_line("skydns started")
         wait_until(lambda: _is_asked(program), "port 53 answers")

@@ -65,7 +65,7 @@ def refused(bed, cluster: str, user: str) -> str:
     """The reason that readiness gives; kube2sky goes on trying."""
     bed.start_kube2sky(write_kubeconfig(bed, cluster, user), is_waiting=False)
     since = len(bed.kube2sky.lines)
-    bed.kube2sky.wait_line(r"^(warn|error) ", since)
+    bed.kube2sky.wait_line(r"^(warn|error) .* kind=services ", since)
     status, body = wait_until(bed.readiness, "readiness answers")
     assert status == 503 and bed.kube2sky.is_running()
     return body
