@@ -48,6 +48,8 @@ enum dns_type {
     DNS_TYPE_AAAA = 28, /* RFC 3596 */
     DNS_TYPE_SRV = 33,  /* RFC 2782 */
     DNS_TYPE_OPT = 41,  /* RFC 6891 */
+    DNS_TYPE_SVCB = 64, /* RFC 9460; nobody has these two, and browsers ask for them */
+    DNS_TYPE_HTTPS = 65,
     DNS_TYPE_ANY = 255,
 };
 

@@ -122,9 +122,7 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
 void engine_look_ahead(struct engine *engine, const struct store *store,
                        const struct slice *queries, size_t count)
 {
-    if (store && count > 1) { /* one alone would only wait here instead of there */
-        fast_look_ahead(engine->fast, store, queries, count);
-    }
+    fast_look_ahead(engine->fast, store, queries, store ? count : 0);
 }
 
 static size_t reply_error(struct engine *engine, const struct engine_query *query,

@@ -42,6 +42,7 @@ struct engine_query {
     enum engine_transport transport;
     int64_t now_s;   /* wall clock */
     uint32_t random; /* for rotation */
+    unsigned ahead;  /* its place, from 1, among those of the last engine_look_ahead; 0: none */
     bool may_walk;   /* on the resolver thread, in every call: no ENGINE_WALK_MAX */
 };
 
@@ -104,9 +105,9 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
                                   const struct external_answers *externals, uint8_t *reply,
                                   size_t *ret_len, struct engine_deferral *ret_deferral);
 
-/* These queries will be asked in a moment, one after the other: has the processor fetch what their
- * answers will read, for all of them at once (store_ahead.h). A hint, which changes no answer;
- * store as above, at most ENGINE_AHEAD_MAX queries. */
+/* These queries will be asked in a moment: looks all their names up at once (store_walk.h), so that
+ * they wait for memory together. It changes no answer; store as above, at most ENGINE_AHEAD_MAX
+ * queries, whose bytes stay as they are until they are asked, or others are looked up. */
 enum { ENGINE_AHEAD_MAX = 8 };
 void engine_look_ahead(struct engine *engine, const struct store *store,
                        const struct slice *queries, size_t count);

@@ -4,62 +4,32 @@
 #include <string.h>
 
 #include "common/dns.h"
-#include "common/seeded_hash.h"
 #include "common/xalloc.h"
 #include "skydns/answer.h"
-#include "skydns/fast_query.h"
+#include "skydns/fast_names.h"
 #include "skydns/fast_reply.h"
+#include "skydns/fast_target.h"
 #include "skydns/rng.h"
-#include "skydns/soa_template.h"
-#include "skydns/store_ahead.h"
 #include "skydns/store_ready.h"
-
-/* Types that browsers ask for and nobody has; RFC 9460. */
-enum { TYPE_SVCB = 64, TYPE_HTTPS = 65 };
-
-/* What of a domain the short way needs at once. */
-struct fast_zone {
-    const struct engine_zone *zone;
-    struct soa_template soa;
-    struct slice rname_label;      /* of the hostmaster's name, above the domain; may be empty */
-    const struct store_node *node; /* of the domain in the store of `serial`; may be NULL */
-};
 
 struct fast {
     const struct engine_config *config;
-    uint64_t serial; /* of the store whose nodes the zones know; 0: none */
-    size_t zone_count;
-    struct fast_zone zones[ENGINE_ZONES_MAX];
-    struct fast_query query;
+    struct fast_zones zones;
 
     struct fast_reply reply; /* being made */
     uint32_t random;
+
+    uint64_t ahead_serial; /* of the store in which the first of `questions` were looked up */
+    size_t ahead_count;
+    struct fast_question questions[ENGINE_AHEAD_MAX];
+    struct fast_question alone; /* one that was not announced */
 };
-
-/* ---- Configuration ---- */
-
-static struct slice label_above(const struct dname *name, const struct dname *domain)
-{
-    struct dname_labels labels;
-    dname_labels(name, &labels);
-    unsigned below = dname_label_count(domain);
-    if (labels.count <= below || !dname_is_within(name, domain)) {
-        return slice_of(NULL, 0);
-    }
-    return dname_label(name, labels.offsets[labels.count - below - 1]);
-}
 
 void fast_configure(struct fast *fast, const struct engine_config *config, struct encoder *encoder)
 {
     fast->config = config;
-    fast->serial = 0;
-    fast->zone_count = config->zone_count;
-    for (size_t i = 0; i < config->zone_count; i++) {
-        struct fast_zone *z = &fast->zones[i];
-        z->zone = &config->zones[i];
-        z->rname_label = label_above(&z->zone->hostmaster, &z->zone->domain);
-        soa_template_make(&z->soa, config, z->zone, encoder);
-    }
+    fast->ahead_count = 0;
+    fast_zones_configure(&fast->zones, config, encoder);
 }
 
 struct fast *fast_new(const struct engine_config *config, struct encoder *encoder)
@@ -76,92 +46,58 @@ void fast_free(struct fast *fast)
 
 /* ---- Looking up ---- */
 
-/* The nodes of the domains, found anew for each version. */
-static void use_store(struct fast *f, const struct store *store)
+void fast_look_ahead(struct fast *fast, const struct store *store, const struct slice *queries,
+                     size_t count)
 {
-    if (f->serial != store_serial(store)) {
-        f->serial = store_serial(store);
-        for (size_t i = 0; i < f->zone_count; i++) {
-            f->zones[i].node = store_find(store, &f->zones[i].zone->domain, NULL);
+    struct store_walk *walks[ENGINE_AHEAD_MAX];
+    size_t going = 0;
+    fast->ahead_count = count < ENGINE_AHEAD_MAX ? count : ENGINE_AHEAD_MAX;
+    if (count == 0) {
+        return;
+    }
+    fast_zones_use(&fast->zones, store);
+    fast->ahead_serial = fast->zones.serial;
+    for (size_t i = 0; i < fast->ahead_count; i++) {
+        struct fast_question *question = &fast->questions[i];
+        fast_question_begin(&fast->zones, queries[i], question);
+        if (question->is_usual) {
+            walks[going++] = &question->walk;
+        }
+    }
+    while (going > 0) {
+        for (size_t i = 0; i < going;) {
+            if (store_walk_step(walks[i])) {
+                i++;
+            } else {
+                walks[i] = walks[--going];
+            }
         }
     }
 }
 
-/* The domain that a name in lower case is in, as engine_config_zone finds it. */
-static const struct fast_zone *find_zone(const struct fast *f, const struct fast_query *q)
+static void walk_to_the_end(struct store_walk *walk)
 {
-    for (size_t i = 0; i < f->zone_count; i++) {
-        const struct engine_zone *zone = f->zones[i].zone;
-        if (q->label_count >= zone->labels && q->name_len >= zone->domain.len &&
-            (q->label_count == zone->labels ||
-             q->offsets[q->label_count - zone->labels] == q->name_len - zone->domain.len) &&
-            memcmp(q->name + q->name_len - zone->domain.len, zone->domain.wire, zone->domain.len) ==
-                0) {
-            return &f->zones[i];
-        }
+    while (store_walk_step(walk)) {
     }
-    return NULL;
 }
 
-static bool is_label(struct slice label, const char *text, size_t len)
+/* The query's, with its name looked up; NULL: none of the usual kind. */
+static const struct fast_question *find_question(struct fast *f, const struct store *store,
+                                                 const struct engine_query *query)
 {
-    return label.len == len && memcmp(label.ptr, text, len) == 0;
-}
-
-static bool has_wildcard(const struct fast_query *q, unsigned labels)
-{
-    for (unsigned i = 0; i < labels; i++) {
-        struct slice label = fast_query_label(q, i);
-        if (is_label(label, "*", 1) || is_label(label, "any", 3)) {
-            return true;
-        }
+    struct fast_question *q = &f->alone;
+    if (query->ahead > 0 && query->ahead <= f->ahead_count &&
+        f->ahead_serial == store_serial(store)) {
+        q = &f->questions[query->ahead - 1];
+        return q->is_usual ? q : NULL;
     }
-    return false;
-}
-
-/* Names below the domain that are more than what the store has, or that share an end with the names
- * in the SOA record. */
-static bool is_special(const struct fast *f, const struct fast_zone *z, struct slice top)
-{
-    return is_label(top, "dns", 3) || is_label(top, "dns-version", 11) ||
-           slice_equal(top, z->rname_label) ||
-           (f->config->pods != ENGINE_PODS_VERIFIED && is_label(top, "pod", 3));
-}
-
-/* With -schema=kubernetes: names that exist and mean there what they mean without it. */
-static bool is_same_in_schema(const struct fast *f, const struct fast_query *q, unsigned labels)
-{
-    if (f->config->schema == ENGINE_SCHEMA_SKYDNS || q->type == TYPE_SVCB ||
-        q->type == TYPE_HTTPS) {
-        return true;
+    fast_zones_use(&f->zones, store);
+    fast_question_begin(&f->zones, slice_of(query->wire, query->len), q);
+    if (!q->is_usual) {
+        return NULL;
     }
-    bool is_address = q->type == DNS_TYPE_A || q->type == DNS_TYPE_AAAA;
-    bool is_port = labels == 5 && fast_query_label(q, 1).ptr[0] == '_';
-    struct slice top = fast_query_label(q, labels - 1);
-    if (labels < 3 || !(is_label(top, "svc", 3) || is_label(top, "pod", 3))) {
-        return false;
-    }
-    if (labels > 3 && fast_query_label(q, labels - 4).ptr[0] == '_') {
-        return is_port && q->type == DNS_TYPE_SRV;
-    }
-    return is_address;
-}
-
-/* Below the domain. False: the long way has to look. *ret_node NULL: there is no such name. */
-static bool find_name(const struct fast *f, const struct fast_zone *z, const struct fast_query *q,
-                      const struct store_node **ret_node)
-{
-    unsigned labels = (unsigned)q->label_count - z->zone->labels;
-    if (labels == 0 || has_wildcard(q, labels) ||
-        is_special(f, z, fast_query_label(q, labels - 1))) {
-        return false;
-    }
-    const struct store_node *node = z->node;
-    for (unsigned i = labels; i > 0 && node; i--) {
-        node = store_child(node, fast_query_label(q, i - 1));
-    }
-    *ret_node = node;
-    return !node || is_same_in_schema(f, q, labels);
+    walk_to_the_end(&q->walk);
+    return q;
 }
 
 /* ---- Addresses ---- */
@@ -177,17 +113,17 @@ struct addresses {
 static bool get_addresses(const struct fast *f, const struct store_node *node, unsigned family,
                           struct addresses *ret)
 {
-    const struct store_record *record = store_node_record(node);
+    const struct store_record *record = store_node_single(node);
     const struct store_ready *ready = store_node_ready(node);
     *ret = (struct addresses){.size = family == 0 ? 4 : 16};
+    if (!record && (record = store_node_record(node)) && store_visible_count(node) != 1) {
+        return false;
+    }
     if (record) {
-        if (record->host != STORE_HOST_IP || store_visible_count(node) != 1) {
-            return false;
-        }
         ret->count = record->host_len == ret->size;
         ret->bytes = record->bytes;
         ret->ttl_s = record->ttl_s ? record->ttl_s : f->config->ttl_s;
-        return true;
+        return record->host == STORE_HOST_IP;
     }
     if (!ready) {
         return store_visible_count(node) == 0;
@@ -225,166 +161,163 @@ static uint32_t level(const struct fast *f, unsigned count, uint32_t ttl_s)
 
 /* ---- Answers ---- */
 
-static size_t end(struct fast *f, enum dns_rcode rcode)
+static size_t end(struct fast *f, const struct fast_query *q, enum dns_rcode rcode)
 {
-    return fast_reply_end(&f->reply, &f->query, f->config->max_udp_size, rcode);
+    return fast_reply_end(&f->reply, q, f->config->max_udp_size, rcode);
 }
 
 /* There is nothing, or no such name. */
-static size_t deny(struct fast *f, const struct fast_zone *z, const struct engine_query *query,
-                   enum dns_rcode rcode)
+static size_t deny(struct fast *f, const struct fast_question *question,
+                   const struct engine_query *query, enum dns_rcode rcode)
 {
-    if (!f->query.is_lower || f->reply.len + z->soa.len > f->reply.limit) {
+    const struct fast_query *q = &question->query;
+    const struct soa_template *soa = &question->zone->soa;
+    if (!q->is_lower || f->reply.len + soa->len > f->reply.limit) {
         return 0;
     }
-    f->reply.len += soa_template_write(&z->soa, f->query.name_len, answer_soa_serial(query->now_s),
+    f->reply.len += soa_template_write(soa, q->name_len, answer_soa_serial(query->now_s),
                                        f->reply.bytes + f->reply.len);
     f->reply.authorities = 1;
-    return end(f, rcode);
+    return end(f, q, rcode);
 }
 
-static size_t answer_addresses(struct fast *f, const struct fast_zone *z,
-                               const struct engine_query *query, const struct store_node *node)
+static size_t answer_addresses(struct fast *f, const struct fast_question *question,
+                               const struct engine_query *query)
 {
     struct addresses addresses;
-    if (!get_addresses(f, node, f->query.type == DNS_TYPE_A ? 0 : 1, &addresses)) {
+    unsigned family = question->query.type == DNS_TYPE_A ? 0 : 1;
+    if (!get_addresses(f, question->walk.node, family, &addresses)) {
         return 0;
     }
     if (addresses.count == 0) {
-        return deny(f, z, query, DNS_RCODE_NOERROR);
+        return deny(f, question, query, DNS_RCODE_NOERROR);
     }
     addresses.ttl_s = level(f, addresses.count, addresses.ttl_s);
     f->reply.answers = (uint16_t)addresses.count;
-    return put_addresses(f, &addresses, DNS_HEADER_SIZE) ? end(f, DNS_RCODE_NOERROR) : 0;
+    return put_addresses(f, &addresses, DNS_HEADER_SIZE)
+               ? end(f, &question->query, DNS_RCODE_NOERROR)
+               : 0;
 }
 
-/* Where a target that was written at `written_at` is pointed to: the question's name may end with
- * it. */
-static unsigned target_at(const struct fast_query *q, struct slice target, unsigned written_at)
-{
-    for (unsigned i = 0; i < q->label_count; i++) {
-        if ((size_t)q->name_len - q->offsets[i] == target.len) {
-            bool is_end = memcmp(q->name + q->offsets[i], target.ptr, target.len) == 0;
-            return is_end ? DNS_HEADER_SIZE + (unsigned)q->offsets[i] : written_at;
-        }
-    }
-    return written_at;
-}
-
-/* The target's name as a query has it: in lower case, cut into labels. */
-static bool read_target(struct slice target, struct fast_query *q)
-{
-    unsigned pos = 0;
-    q->label_count = 0;
-    q->type = DNS_TYPE_A;
-    for (; pos < target.len && target.ptr[pos] != 0; pos += (uint8_t)target.ptr[pos] + 1u) {
-        q->offsets[q->label_count++] = (uint8_t)pos;
-    }
-    for (size_t i = 0; i < target.len; i++) {
-        uint8_t c = (uint8_t)target.ptr[i];
-        if (c == '.' || (c >= 'A' && c <= 'Z')) {
-            return false;
-        }
-        q->name[i] = c;
-    }
-    q->name_len = (uint8_t)target.len;
-    return true;
-}
+/* ---- Ports ---- */
 
 /* The addresses of a target, of one family, all with one TTL. False: the long way has to look, or
  * they do not fit. */
-static bool add_target(struct fast *f, struct slice target, unsigned written_at)
+static bool add_target(struct fast *f, const struct fast_question *question, struct slice wire,
+                       unsigned written_at)
 {
-    struct fast_query name;
-    const struct store_node *node;
+    struct fast_target target;
     struct addresses v4, v6;
-    const struct fast_zone *z = read_target(target, &name) ? find_zone(f, &name) : NULL;
-    if (!z || !find_name(f, z, &name, &node)) {
+    if (!fast_target_find(&f->zones, question, wire, written_at, &target)) {
         return false;
     }
-    if (!node) {
+    if (!target.node) {
         return true;
     }
-    const struct store_ready *ready = store_node_ready(node);
-    if (!get_addresses(f, node, 0, &v4) || !get_addresses(f, node, 1, &v6) ||
+    const struct store_ready *ready = store_node_ready(target.node);
+    if (!get_addresses(f, target.node, 0, &v4) || !get_addresses(f, target.node, 1, &v6) ||
         (v4.count > 0 && v6.count > 0) || (ready && !ready->is_level)) {
         return false;
     }
-    unsigned owner_at = target_at(&f->query, target, written_at);
     f->reply.additionals = (uint16_t)(f->reply.additionals + v4.count + v6.count);
-    return put_addresses(f, v4.count ? &v4 : &v6, owner_at);
+    return put_addresses(f, v4.count ? &v4 : &v6, target.owner_at);
 }
 
-static size_t answer_targets(struct fast *f, const struct store_node *node)
+struct targets {
+    unsigned count;
+    uint32_t ttl_s;
+    uint32_t weight_sum;
+    const struct store_record *const *records;
+};
+
+static bool get_targets(const struct fast *f, const struct store_node *node,
+                        const struct store_record **single, struct targets *ret)
 {
-    uint16_t written_at[STORE_READY_MAX];
     const struct store_ready *ready = store_node_ready(node);
-    if (!f->query.is_lower || store_node_record(node) || !ready ||
-        ready->kind != STORE_READY_TARGETS) {
-        return 0;
+    *single = store_node_single(node);
+    if (*single) {
+        *ret = (struct targets){1, (*single)->ttl_s, store_record_weight(*single), single};
+        return (*single)->host == STORE_HOST_NAME;
+    }
+    if (!ready || ready->kind != STORE_READY_TARGETS) {
+        return false;
     }
     unsigned count = ready->count[0];
-    uint32_t ttl_s = level(f, count, ready->ttl_s[0]);
-    for (unsigned i = 0; i < count; i++) {
-        const struct store_record *r = ready->records[i];
-        struct slice target = store_record_host_wire(r);
-        uint8_t *data =
-            fast_reply_record(&f->reply, DNS_HEADER_SIZE, DNS_TYPE_SRV, ttl_s, 6 + target.len);
-        if (!data) {
-            return 0;
-        }
-        fast_put16(data, r->priority);
-        fast_put16(data + 2, 100 * store_record_weight(r) / ready->weight_sum);
-        fast_put16(data + 4, r->port);
-        memcpy(data + 6, target.ptr, target.len);
-        written_at[i] = (uint16_t)(data + 6 - f->reply.bytes);
-    }
-    for (unsigned i = 0; i < count; i++) {
-        if (!add_target(f, store_record_host_wire(ready->records[i]), written_at[i])) {
-            return 0;
-        }
-    }
-    f->reply.answers = (uint16_t)count;
-    return end(f, DNS_RCODE_NOERROR);
+    *ret = (struct targets){count, level(f, count, ready->ttl_s[0]), ready->weight_sum,
+                            ready->records};
+    return true;
 }
 
-static size_t answer_in_zone(struct fast *f, const struct fast_zone *z,
+/* The place of the target's name in the reply; 0: it does not fit. */
+static unsigned put_target(struct fast *f, const struct store_record *r, const struct targets *all)
+{
+    struct slice target = store_record_host_wire(r);
+    uint8_t *data =
+        fast_reply_record(&f->reply, DNS_HEADER_SIZE, DNS_TYPE_SRV, all->ttl_s, 6 + target.len);
+    if (!data) {
+        return 0;
+    }
+    fast_put16(data, r->priority);
+    fast_put16(data + 2, 100 * store_record_weight(r) / all->weight_sum);
+    fast_put16(data + 4, r->port);
+    memcpy(data + 6, target.ptr, target.len);
+    return (unsigned)(data + 6 - f->reply.bytes);
+}
+
+static size_t answer_targets(struct fast *f, const struct fast_question *question)
+{
+    unsigned written_at[STORE_READY_MAX];
+    const struct store_record *single;
+    struct targets targets;
+    if (!question->query.is_lower || !get_targets(f, question->walk.node, &single, &targets)) {
+        return 0;
+    }
+    for (unsigned i = 0; i < targets.count; i++) {
+        written_at[i] = put_target(f, targets.records[i], &targets);
+        if (written_at[i] == 0) {
+            return 0;
+        }
+    }
+    for (unsigned i = 0; i < targets.count; i++) {
+        struct slice target = store_record_host_wire(targets.records[i]);
+        if (!add_target(f, question, target, written_at[i])) {
+            return 0;
+        }
+    }
+    f->reply.answers = (uint16_t)targets.count;
+    return end(f, &question->query, DNS_RCODE_NOERROR);
+}
+
+/* ---- Questions ---- */
+
+static size_t answer_in_zone(struct fast *f, const struct fast_question *question,
                              const struct engine_query *query)
 {
-    const struct store_node *node;
-    if (!find_name(f, z, &f->query, &node)) {
+    const struct store_node *node = question->walk.node;
+    if (!fast_name_is_plain(&f->zones, question->zone, &question->query, node)) {
         return 0;
     }
     if (!node) {
-        return deny(f, z, query, DNS_RCODE_NXDOMAIN);
+        return deny(f, question, query, DNS_RCODE_NXDOMAIN);
     }
-    switch (f->query.type) {
+    switch (question->query.type) {
     case DNS_TYPE_A:
     case DNS_TYPE_AAAA:
-        return answer_addresses(f, z, query, node);
+        return answer_addresses(f, question, query);
     case DNS_TYPE_SRV:
-        return answer_targets(f, node);
+        return answer_targets(f, question);
     default:
-        return deny(f, z, query, DNS_RCODE_NOERROR);
+        return deny(f, question, query, DNS_RCODE_NOERROR);
     }
 }
 
 /* A reverse name that a key says. */
-static size_t answer_pointer(struct fast *f, const struct store *store)
+static size_t answer_pointer(struct fast *f, const struct fast_question *question)
 {
-    static const char arpa[] = "\4arpa";
-    struct fast_query *q = &f->query;
-    struct dname name = {.len = q->name_len};
-    if (q->name_len < sizeof(arpa) ||
-        memcmp(q->name + q->name_len - sizeof(arpa), arpa, sizeof(arpa)) != 0) {
-        return 0;
-    }
-    memcpy(name.wire, q->name, q->name_len);
-    const struct store_node *node = store_find(store, &name, NULL);
+    const struct store_node *node = question->walk.node;
     const struct store_record *record = node ? store_node_record(node) : NULL;
     struct slice target = record ? store_record_host_wire(record) : slice_of(NULL, 0);
-    if (target.len < sizeof(arpa) ||
-        memcmp(target.ptr + target.len - sizeof(arpa), arpa, sizeof(arpa)) == 0) {
+    if (target.len == 0 || fast_name_is_in_arpa((const uint8_t *)target.ptr, target.len)) {
         return 0; /* none, or one that could share its end with the question */
     }
     uint32_t ttl_s = record->ttl_s ? record->ttl_s : f->config->ttl_s;
@@ -394,79 +327,18 @@ static size_t answer_pointer(struct fast *f, const struct store *store)
     }
     memcpy(data, target.ptr, target.len);
     f->reply.answers = 1;
-    return end(f, DNS_RCODE_NOERROR);
-}
-
-static void begin_reply(struct fast *f, const struct engine_query *query, uint8_t *reply)
-{
-    fast_reply_begin(&f->reply, &f->query, query, f->config->max_udp_size, reply);
-    f->random = query->random;
+    return end(f, &question->query, DNS_RCODE_NOERROR);
 }
 
 size_t fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
                    uint8_t *reply)
 {
     struct fast *f = fast;
-    if (!fast_query_read(query->wire, query->len, &f->query)) {
+    const struct fast_question *question = find_question(f, store, query);
+    if (!question) {
         return 0;
     }
-    switch (f->query.type) {
-    case DNS_TYPE_A:
-    case DNS_TYPE_AAAA:
-    case DNS_TYPE_SRV:
-    case TYPE_SVCB:
-    case TYPE_HTTPS:
-        break;
-    case DNS_TYPE_PTR:
-        begin_reply(f, query, reply);
-        return answer_pointer(f, store);
-    default:
-        return 0;
-    }
-    use_store(f, store);
-    const struct fast_zone *zone = find_zone(f, &f->query);
-    if (!zone || !zone->node) {
-        return 0;
-    }
-    begin_reply(f, query, reply);
-    return answer_in_zone(f, zone, query);
-}
-
-/* ---- Looking ahead ---- */
-
-static bool begin_ahead(struct fast *f, struct slice query, struct store_ahead *ahead)
-{
-    struct fast_query *q = &f->query;
-    const struct fast_zone *zone;
-    if (!fast_query_read((const uint8_t *)query.ptr, query.len, q) || !(zone = find_zone(f, q)) ||
-        !zone->node) {
-        return false;
-    }
-    unsigned labels = q->label_count - zone->zone->labels;
-    ahead->count = labels < STORE_AHEAD_LABELS_MAX ? labels : STORE_AHEAD_LABELS_MAX;
-    for (unsigned i = 0; i < ahead->count; i++) {
-        ahead->hashes[i] = seeded_hash(fast_query_label(q, labels - 1 - i));
-    }
-    store_ahead_begin(ahead, zone->node);
-    return true;
-}
-
-void fast_look_ahead(struct fast *fast, const struct store *store, const struct slice *queries,
-                     size_t count)
-{
-    struct store_ahead walks[ENGINE_AHEAD_MAX];
-    size_t going = 0;
-    use_store(fast, store);
-    for (size_t i = 0; i < count && i < ENGINE_AHEAD_MAX; i++) {
-        going += begin_ahead(fast, queries[i], &walks[going]);
-    }
-    while (going > 0) {
-        for (size_t i = 0; i < going;) {
-            if (store_ahead_step(&walks[i])) {
-                i++;
-            } else {
-                walks[i] = walks[--going];
-            }
-        }
-    }
+    fast_reply_begin(&f->reply, &question->query, query, f->config->max_udp_size, reply);
+    f->random = query->random;
+    return question->zone ? answer_in_zone(f, question, query) : answer_pointer(f, question);
 }

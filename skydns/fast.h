@@ -28,7 +28,7 @@ void fast_configure(struct fast *fast, const struct engine_config *config, struc
 size_t fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
                    uint8_t *reply);
 
-/* As engine_look_ahead. */
+/* As engine_look_ahead; count 0: none of before count any more, and the store is not read. */
 void fast_look_ahead(struct fast *fast, const struct store *store, const struct slice *queries,
                      size_t count);
 

@@ -6,7 +6,7 @@
 
 /* Six bits of a 32-bit hash a level; the sixth has the two that are left. Branches at LIST_LEVEL
  * are lists: there the hash has no more to say. */
-enum { LEVEL_BITS = 6, LIST_LEVEL = 6 };
+enum { LEVEL_BITS = 6, LIST_LEVEL = LABEL_MAP_LEVELS };
 
 struct label_branch {
     uint64_t stamp;
@@ -50,12 +50,6 @@ static uint64_t hash_bit(uint32_t hash, unsigned level)
 static unsigned index_of_bit(const struct label_branch *branch, uint64_t bit)
 {
     return (unsigned)__builtin_popcountll(branch->used & (bit - 1));
-}
-
-static bool has_label(const struct store_node *node, uint32_t hash, struct slice label)
-{
-    return node->hash == hash && node->label_len == label.len &&
-           memcmp(node->label, label.ptr, label.len) == 0;
 }
 
 /* The position in a list; the list's length when it is not there. */
@@ -140,7 +134,7 @@ struct store_node *label_map_find(struct label_map map, uint32_t hash, struct sl
         slot = branch->slots[index_of_bit(branch, bit)];
     }
     struct store_node *node = as_node(slot);
-    return node && has_label(node, hash, label) ? node : NULL;
+    return node && store_node_has_label(node, hash, label) ? node : NULL;
 }
 
 bool label_map_is_branch(uintptr_t slot)
@@ -156,8 +150,8 @@ const void *label_map_block(uintptr_t slot)
 uintptr_t label_map_below(uintptr_t branch, unsigned level, uint32_t hash)
 {
     const struct label_branch *b = as_branch(branch);
-    uint64_t bit = level < LIST_LEVEL ? hash_bit(hash, level) : 0;
-    return level < LIST_LEVEL && (b->used & bit) ? b->slots[index_of_bit(b, bit)] : 0;
+    uint64_t bit = hash_bit(hash, level);
+    return b->used & bit ? b->slots[index_of_bit(b, bit)] : 0;
 }
 
 /* A branch for this level that holds just this node. */
@@ -176,7 +170,7 @@ static uintptr_t put_below(uintptr_t slot, unsigned level, struct store_node *no
 {
     struct slice label = store_node_label_slice(node);
     struct label_branch *branch;
-    if (slot == 0 || (!is_branch(slot) && has_label(as_node(slot), node->hash, label))) {
+    if (slot == 0 || (!is_branch(slot) && store_node_has_label(as_node(slot), node->hash, label))) {
         return (uintptr_t)node;
     }
     branch = is_branch(slot) ? as_branch(slot) : branch_around(as_node(slot), level, build);

@@ -23,9 +23,10 @@ struct label_map {
 /* The node with this label, whose seeded_hash is given, or NULL. */
 struct store_node *label_map_find(struct label_map map, uint32_t hash, struct slice label);
 
-/* The way of a find, step by step, for who only wants to have been there (store_ahead.h): the block
- * that a slot leads to, a node unless it is a branch; NULL for slot 0. Below a branch of this level
- * the slot for a hash; 0: there is none, or more than the hash is needed. */
+/* The way of a find, step by step (store_walk.h): the block that a slot leads to, a node unless it
+ * is a branch; NULL for slot 0. Below a branch of a level the slot for a hash; 0: there is none. A
+ * branch behind the last level holds labels that only label_map_find tells apart. */
+enum { LABEL_MAP_LEVELS = 6 };
 bool label_map_is_branch(uintptr_t slot);
 const void *label_map_block(uintptr_t slot);
 uintptr_t label_map_below(uintptr_t branch, unsigned level, uint32_t hash);

@@ -84,6 +84,7 @@ static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp,
         .transport = ENGINE_TCP,
         .now_s = clock_wall_s(),
         .random = rng_next(&r->rng),
+        .ahead = tcp->ahead,
     };
     struct deferred_origin origin = {.tcp = tcp->connection};
     struct query_counts *counts = &r->counts.tcp;

@@ -19,7 +19,12 @@ uint64_t store_serial(const struct store *store)
 
 const struct store_ready *store_node_ready(const struct store_node *node)
 {
-    return store_node_own_ready(node);
+    return node->has == STORE_NODE_READY ? node->ready : NULL;
+}
+
+const struct store_record *store_node_single(const struct store_node *node)
+{
+    return node->has == STORE_NODE_SINGLE ? node->record : NULL;
 }
 
 const struct store_node *store_root(const struct store *store)

@@ -109,9 +109,11 @@ const struct store_node *store_find(const struct store *store, const struct dnam
 /* The record at exactly this name, or NULL. */
 const struct store_record *store_node_record(const struct store_node *node);
 
-/* What was made of the records below the node when they last changed; NULL when the node has a
- * record of its own, or there is nothing to be made: store_ready.h. */
+/* What was made of the records below the node when they last changed, or, when there is one alone,
+ * that. Both NULL when the node has a record of its own, or there is nothing to be made:
+ * store_ready.h. */
 const struct store_ready *store_node_ready(const struct store_node *node);
+const struct store_record *store_node_single(const struct store_node *node);
 
 /* The node's own label; empty at the root. Borrowed from the node. */
 struct slice store_node_label(const struct store_node *node);

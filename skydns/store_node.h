@@ -8,6 +8,8 @@
 #ifndef SKYDNS_STORE_NODE_H
 #define SKYDNS_STORE_NODE_H
 
+#include <string.h>
+
 #include "skydns/label_map.h"
 #include "skydns/store.h"
 #include "skydns/store_pool.h"
@@ -20,14 +22,21 @@ struct store {
     uint64_t serial; /* another one for each version */
 };
 
+/* What a node's pointer is. The last two are made at the end of the build (store_ready.h). */
+enum store_node_has {
+    STORE_NODE_RECORD, /* of its own, or NULL */
+    STORE_NODE_SINGLE, /* the record of a node below, which has it */
+    STORE_NODE_READY,
+};
+
 /* Kept small: a service has five or six of them. */
 struct store_node {
-    uint64_t stamp : 56; /* at 10,000 builds a second, good for 200,000 years */
+    uint64_t stamp : 55; /* at 10,000 builds a second, good for 100,000 years */
     uint64_t label_len : 7;
-    uint64_t is_ready : 1; /* the node has no record of its own, but `ready` */
+    uint64_t has : 2; /* enum store_node_has */
     union {
-        struct store_record *record; /* or NULL */
-        struct store_ready *ready;   /* made at the end of the build: store_ready.h */
+        struct store_record *record;
+        struct store_ready *ready;
     };
     struct label_map children;
     uint32_t visible; /* records at or below that a listing from here shows */
@@ -55,14 +64,16 @@ static inline bool store_node_is_hidden(const struct store_node *node)
     return node->label_len > 0 && node->label[0] == '_';
 }
 
-static inline struct store_record *store_node_own_record(const struct store_node *node)
+static inline bool store_node_has_label(const struct store_node *node, uint32_t hash,
+                                        struct slice label)
 {
-    return node->is_ready ? NULL : node->record;
+    return node->hash == hash && node->label_len == label.len &&
+           memcmp(node->label, label.ptr, label.len) == 0;
 }
 
-static inline const struct store_ready *store_node_own_ready(const struct store_node *node)
+static inline struct store_record *store_node_own_record(const struct store_node *node)
 {
-    return node->is_ready ? node->ready : NULL;
+    return node->has == STORE_NODE_RECORD ? node->record : NULL;
 }
 
 /* The block of a record: a copy of everything in `record`. */

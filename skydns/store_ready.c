@@ -140,6 +140,12 @@ static struct store_ready *make_addresses(struct store_pool *pool, const struct 
     return ready;
 }
 
+/* The priority and the name are those that are written. */
+static bool is_plain_target(const struct store_record *record)
+{
+    return record->priority != 0 && record->targetstrip == 0;
+}
+
 static struct store_ready *make_targets(struct store_pool *pool, const struct collected *found)
 {
     const struct store_record *first = found->records[0];
@@ -149,7 +155,7 @@ static struct store_ready *make_targets(struct store_pool *pool, const struct co
     }
     for (size_t i = 0; i < found->count; i++) {
         const struct store_record *r = found->records[i];
-        if (r->priority != first->priority || r->priority == 0 || r->targetstrip > 0) {
+        if (!is_plain_target(r) || r->priority != first->priority) {
             return NULL;
         }
         weights += store_record_weight(r);
@@ -164,15 +170,47 @@ static struct store_ready *make_targets(struct store_pool *pool, const struct co
     return ready;
 }
 
-struct store_ready *store_ready_new(struct store_pool *pool, const struct store_node *node)
+/* The node's `visible` is one. */
+static struct store_record *find_single(const struct store_node *node)
+{
+    struct children children = {.count = 0};
+    while (!store_node_own_record(node)) {
+        children.count = 0;
+        (void)label_map_each(node->children, add_child, &children); /* never stops early */
+        node = children.nodes[0];
+    }
+    return store_node_own_record(node);
+}
+
+static void make_single(struct store_node *node)
+{
+    struct store_record *r = find_single(node);
+    const struct collected found = {.count = 1, .records = {r}};
+    if (is_plain(&found, STORE_HOST_IP) ||
+        (is_plain(&found, STORE_HOST_NAME) && is_plain_target(r))) {
+        node->record = r;
+        node->has = STORE_NODE_SINGLE;
+    }
+}
+
+static struct store_ready *make_of_several(struct store_pool *pool, const struct store_node *node)
 {
     struct collected found = {.count = 0};
-    if (node->visible == 0 || node->visible > STORE_READY_MAX) {
-        return NULL;
-    }
     collect(node, &found);
     if (is_plain(&found, STORE_HOST_IP)) {
         return make_addresses(pool, &found);
     }
     return is_plain(&found, STORE_HOST_NAME) ? make_targets(pool, &found) : NULL;
+}
+
+void store_ready_make(struct store_pool *pool, struct store_node *node)
+{
+    struct store_ready *ready;
+    if (node->visible == 1) {
+        make_single(node);
+    } else if (node->visible > 1 && node->visible <= STORE_READY_MAX &&
+               (ready = make_of_several(pool, node))) {
+        node->ready = ready;
+        node->has = STORE_NODE_READY;
+    }
 }

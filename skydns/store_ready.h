@@ -1,5 +1,6 @@
 /* What is asked for at a name that stands for a few records below it, made once when they change
- * instead of with every question: the addresses of a service, or the targets of its port.
+ * instead of with every question: the addresses of a service, or the targets of its port. Where
+ * there is one record alone, it is that itself.
  *
  * Only what needs no rule to be looked up again is made ready: each record has its TTL (and for SRV
  * its priority) set, none has a group, none repeats another, no target's name ends with another's.
@@ -37,7 +38,8 @@ struct store_ready {
 
 struct store_pool;
 
-/* From the pool. NULL: there is nothing to be made, or not by these rules. */
-struct store_ready *store_ready_new(struct store_pool *pool, const struct store_node *node);
+/* Gives it to a node of the build that has no record of its own; nothing when there is nothing to
+ * be made, or not by these rules. */
+void store_ready_make(struct store_pool *pool, struct store_node *node);
 
 #endif

@@ -109,10 +109,9 @@ static struct store_node *node_writable(struct store_writer *writer, struct stor
     struct store_node *copy = node_new(writer, store_node_label_slice(node), node->hash);
     copy->children = node->children;
     copy->visible = node->visible;
-    if (node->is_ready) {
+    copy->record = store_node_own_record(node);
+    if (node->has == STORE_NODE_READY) {
         store_build_retire(build, node->stamp, node->ready);
-    } else {
-        copy->record = node->record;
     }
     store_build_retire(build, node->stamp, node);
     return copy;
@@ -123,7 +122,9 @@ static bool free_node(void *data, struct store_node *node)
     (void)data;
     (void)label_map_each(node->children, free_node, NULL); /* never stops early */
     label_map_free(node->children);
-    store_pool_free(node->is_ready ? (void *)node->ready : (void *)node->record);
+    if (node->has != STORE_NODE_SINGLE) {
+        store_pool_free(node->record); /* or what is ready */
+    }
     store_pool_free(node);
     return true;
 }
@@ -328,10 +329,8 @@ static void make_ready(struct store_writer *writer)
 {
     for (size_t i = 0; i < writer->fresh.count; i++) {
         struct store_node *node = writer->fresh.items[i];
-        struct store_ready *ready = node->record ? NULL : store_ready_new(writer->build.pool, node);
-        if (ready) {
-            node->ready = ready;
-            node->is_ready = true;
+        if (!node->record) {
+            store_ready_make(writer->build.pool, node);
         }
     }
     writer->fresh.count = 0;

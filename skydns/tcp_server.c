@@ -208,11 +208,15 @@ static void put_frame(struct tcp_server *s, const uint8_t *reply, size_t len)
 
 /* ---- Receiving ---- */
 
-static void answer_one(struct connection *c, const uint8_t *wire, size_t len)
+static void answer_one(struct connection *c, struct slice wire, unsigned ahead)
 {
     struct tcp_server *s = c->server;
-    struct tcp_query query = {
-        .wire = wire, .len = len, .client = &c->client, .local = &c->local, .connection = c->ref};
+    struct tcp_query query = {.wire = (const uint8_t *)wire.ptr,
+                              .len = wire.len,
+                              .client = &c->client,
+                              .local = &c->local,
+                              .connection = c->ref,
+                              .ahead = ahead};
     uint8_t *reply = s->out + s->out_len + PREFIX;
     size_t reply_len = 0;
     switch (s->config.answer(s->config.data, &query, reply, &reply_len)) {
@@ -255,13 +259,15 @@ static bool answer_frames(struct connection *c, size_t len)
 {
     struct tcp_server *s = c->server;
     size_t pos = 0, seen = 0, frame_len;
-    unsigned answered = 0;
+    unsigned answered = 0, ahead = 0;
     while ((frame_len = whole_frame(s->in + pos, len - pos)) > 0 && answered < QUERIES_A_TURN &&
            s->out_len < OUTPUT_A_TURN) {
         if (pos == seen && s->config.look_ahead) {
             seen = look_ahead(s, pos, len);
+            ahead = 1;
         }
-        answer_one(c, s->in + pos + PREFIX, frame_len - PREFIX);
+        struct slice wire = slice_of(s->in + pos + PREFIX, frame_len - PREFIX);
+        answer_one(c, wire, ahead > 0 ? ahead++ : 0);
         pos += frame_len;
         answered++;
     }

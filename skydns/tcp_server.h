@@ -41,6 +41,7 @@ struct tcp_query {
     const struct addr *client;
     const struct addr *local;
     struct tcp_ref connection;
+    unsigned ahead; /* its place, from 1, among those that tcp_ahead_fn was told last; 0: none */
 };
 
 /* REPLY: the answer is in reply (ENGINE_REPLY_MAX bytes), its length set. DROP: nothing. DEFER: one

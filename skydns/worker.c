@@ -24,7 +24,7 @@ struct worker {
 };
 
 static void answer(struct worker *w, const struct store *store, int64_t now_s,
-                   struct udp_packet *packet)
+                   struct udp_packet *packet, unsigned ahead)
 {
     const struct worker_config *config = &w->config;
     const struct engine_query query = {
@@ -35,6 +35,7 @@ static void answer(struct worker *w, const struct store *store, int64_t now_s,
         .transport = ENGINE_UDP,
         .now_s = now_s,
         .random = rng_next(&w->rng),
+        .ahead = ahead,
     };
     const struct deferred_origin origin = {.udp = config->udp};
     query_counts_begin(&w->counts);
@@ -85,10 +86,11 @@ static void *run(void *data)
         const struct store *store = snapshot_enter(w->config.reader);
         engine_configure(w->config.engine, snapshot_config(w->config.reader));
         for (size_t i = 0; i < count; i++) {
-            if (i % ENGINE_AHEAD_MAX == 0) {
+            unsigned ahead = i % ENGINE_AHEAD_MAX;
+            if (ahead == 0) {
                 look_ahead(w, store, packets + i, count - i);
             }
-            answer(w, store, now_s, &packets[i]);
+            answer(w, store, now_s, &packets[i], ahead + 1);
         }
         snapshot_leave(w->config.reader);
         size_t unsent = udp_server_send(w->config.udp);

@@ -93,10 +93,16 @@ static void check(bool holds, const char *what)
 
 static void ask(enum engine_transport transport)
 {
+    static char alone[DNS_TEXT_MAX];
     const struct slice twice[] = {slice_of(fixture->query, fixture->query_len),
                                   slice_of(fixture->query, fixture->query_len)};
-    engine_look_ahead(fixture->engine, fixture->store, twice, 2);
     const char *text = fixture_answer(fixture, transport);
+    memcpy(alone, text, strlen(text) + 1);
+    engine_look_ahead(fixture->engine, fixture->store, twice, 2);
+    fixture->ahead = 2;
+    text = fixture_answer(fixture, transport);
+    fixture->ahead = 0;
+    check(strcmp(text, alone) == 0, "answer of those looked up at once");
     check(strncmp(text, "malformed", 9) != 0, "reply");
     check(fixture->verdict != ENGINE_DEFER || fixture->deferral.kind != ENGINE_DEFER_LOOKUP ||
               !fixture->has_externals,

@@ -158,6 +158,7 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         .transport = transport,
         .now_s = FIXTURE_NOW_S,
         .random = fixture->random,
+        .ahead = fixture->ahead,
         .may_walk = fixture->may_walk,
     };
     fixture->reply_len = 0;

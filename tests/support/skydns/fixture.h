@@ -24,6 +24,7 @@ struct fixture {
     struct external_answers externals; /* given with the second call when has_externals */
     bool has_externals;
     bool may_walk;
+    unsigned ahead; /* as engine_query's */
     uint32_t random;
 
     enum engine_verdict verdict;

@@ -243,6 +243,7 @@ static void compare(struct bed *b, const char *question, unsigned long seed)
         const struct slice queries[] = {slice_of(query.wire, query.len), slice_of(query.wire, 3),
                                         slice_of(query.wire, query.len)};
         fast_look_ahead(b->fast, f->store, queries, 1 + draw(b, 3));
+        query.ahead = draw(b, 2) ? 1 : 0;
     }
     size_t len = fast_answer(b->fast, f->store, &query, quick);
     if (len == 0) {
@@ -356,10 +357,55 @@ static void test_what_is_asked_often(void **state)
     fixture_free(b.f);
 }
 
+/* ---- Names looked up at once ---- */
+
+static const char *ask_ahead(struct fixture *f, const char *question, unsigned ahead)
+{
+    enum engine_transport transport = fixture_query(f, question);
+    f->ahead = ahead;
+    return fixture_answer(f, transport);
+}
+
+/* What was looked up counts for the version and the configuration that it was looked up in. */
+static void test_what_changes_after_looking_ahead(void **state)
+{
+    static const char absent[] = "absent.default.svc.cluster.local. A";
+    static const char web[] = "web.default.svc.cluster.local. A";
+    static const struct fixture_key changed = {"local/cluster/svc/default/web/c8",
+                                               "{'host':'10.0.0.2','ttl':30,'priority':10}"};
+    static uint8_t wire[2][DNS_UDP_SIZE];
+    struct slice queries[2];
+    struct fixture *f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
+    struct engine_config config = f->config;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        (void)fixture_query(f, i == 0 ? absent : web);
+        queries[i] = slice_of(memcpy(wire[i], f->query, f->query_len), f->query_len);
+    }
+    engine_look_ahead(f->engine, f->store, queries, 2);
+    assert_non_null(strstr(ask_ahead(f, absent, 1), "NXDOMAIN"));
+    assert_non_null(strstr(ask_ahead(f, web, 2), "10.0.0.1"));
+    assert_non_null(strstr(ask_ahead(f, web, 3), "10.0.0.1")); /* there is no third */
+
+    fixture_put(f, &changed, 1);
+    assert_non_null(strstr(ask_ahead(f, web, 2), "10.0.0.2"));
+
+    engine_look_ahead(f->engine, f->store, queries, 2);
+    config.serial = f->config.serial + 1;
+    engine_configure(f->engine, &config);
+    assert_non_null(strstr(ask_ahead(f, web, 1), "10.0.0.2")); /* none is the first any more */
+
+    engine_look_ahead(f->engine, f->store, queries, 2);
+    engine_look_ahead(f->engine, NULL, queries, 2);
+    assert_non_null(strstr(ask_ahead(f, web, 1), "10.0.0.2"));
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_asked_often),
+        cmocka_unit_test(test_what_changes_after_looking_ahead),
         cmocka_unit_test(test_the_same_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,48 +1,39 @@
-/* The walks that go before look-ups come to where the look-ups go: else they would fetch what
- * nobody reads. */
+/* Walks end where look-ups do, and pass what those of shorter names find. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "common/seeded_hash.h"
-#include "skydns/store_ahead.h"
+#include "skydns/store_walk.h"
 #include "tests/support/skydns/fixture.h"
 
-/* A node, up to seven levels of its children, the next node, ..., and a last look. */
-enum { STEPS_MAX = STORE_AHEAD_LABELS_MAX * 8 + 1 };
-
-/* Labels as store_ahead wants them: from the root's end, as many as fit. */
-static void begin(struct store_ahead *ahead, const struct store *store, const struct dname *name)
-{
-    struct dname_labels labels;
-    dname_labels(name, &labels);
-    ahead->count = labels.count < STORE_AHEAD_LABELS_MAX ? labels.count : STORE_AHEAD_LABELS_MAX;
-    for (unsigned i = 0; i < ahead->count; i++) {
-        ahead->hashes[i] = seeded_hash(dname_label(name, labels.offsets[labels.count - 1 - i]));
-    }
-    store_ahead_begin(ahead, store_root(store));
-}
-
-static unsigned walk(struct store_ahead *ahead)
-{
-    unsigned steps = 0;
-    while (store_ahead_step(ahead)) {
-        assert_true(++steps <= STEPS_MAX);
-    }
-    return steps;
-}
+/* Of 19 labels, the longest way here: a node, up to seven levels of its children, the next node,
+ * ..., and a last look. */
+enum { STEPS_MAX = 19 * 8 + 1 };
 
 static const struct store_node *walk_to(const struct store *store, const char *text)
 {
-    struct store_ahead ahead;
     struct dname name = fixture_name(text);
-    begin(&ahead, store, &name);
-    walk(&ahead);
-    return store_ahead_found(&ahead);
+    struct dname_labels labels;
+    dname_labels(&name, &labels);
+    struct store_walk walk = {.name = name.wire, .offsets = labels.offsets, .count = labels.count};
+    unsigned steps = 0;
+    store_walk_begin(&walk, store_root(store));
+    while (store_walk_step(&walk)) {
+        assert_true(++steps <= STEPS_MAX);
+    }
+    assert_false(store_walk_step(&walk)); /* nor any more */
+    for (unsigned i = 0; walk.node && i < STORE_WALK_PASSED_MAX && i < labels.count; i++) {
+        unsigned at = labels.offsets[labels.count - 1 - i];
+        struct dname end = {.len = (uint8_t)(name.len - at)};
+        memcpy(end.wire, name.wire + at, end.len);
+        assert_ptr_equal(walk.passed[i], store_find(store, &end, NULL));
+    }
+    return walk.node;
 }
 
 static const struct store_node *look_up(const struct store *store, const char *text)
@@ -61,6 +52,7 @@ static void test_walks_end_where_look_ups_do(void **state)
         {"local/cluster/alone", "{'host':'10.0.0.3'}"},
     };
     static const char *const there[] = {
+        ".",
         "local.",
         "default.svc.cluster.local.",
         "web.default.svc.cluster.local.",
@@ -70,7 +62,6 @@ static void test_walks_end_where_look_ups_do(void **state)
         "alone.cluster.local.",
     };
     static const char *const absent[] = {
-        ".",
         "test.",
         "other.cluster.local.",
         "below.alone.cluster.local.",
@@ -109,23 +100,25 @@ static void test_a_large_namespace(void **state)
     fixture_free(f);
 }
 
-/* Only the beginning of a long name is walked. */
+/* More than what is kept of the way. */
 static void test_many_labels(void **state)
 {
     static const struct fixture_key key = {
         "local/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r",
         "{'host':'10.0.0.1'}",
     };
+    static const char name[] = "r.q.p.o.n.m.l.k.j.i.h.g.f.e.d.c.b.a.local.";
     struct fixture *f = fixture_new(&key, 1);
     (void)state;
-    assert_ptr_equal(walk_to(f->store, "r.q.p.o.n.m.l.k.j.i.h.g.f.e.d.c.b.a.local."),
-                     look_up(f->store, "o.n.m.l.k.j.i.h.g.f.e.d.c.b.a.local."));
+    assert_non_null(walk_to(f->store, name));
+    assert_ptr_equal(walk_to(f->store, name), look_up(f->store, name));
+    assert_null(walk_to(f->store, "s.r.q.p.o.n.m.l.k.j.i.h.g.f.e.d.c.b.a.local."));
+    assert_null(walk_to(f->store, "x.q.p.o.n.m.l.k.j.i.h.g.f.e.d.c.b.a.local."));
     fixture_free(f);
 }
 
 int main(void)
 {
-    seeded_hash_init();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_walks_end_where_look_ups_do),
         cmocka_unit_test(test_a_large_namespace),
