@@ -6,23 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/log.h"
 #include "common/xalloc.h"
+#include "skydns/descriptor_limit.h"
 #include "skydns/engine.h"
-#include "skydns/forwarder.h"
 #include "skydns/listen_socket.h"
 #include "skydns/resolver.h"
 #include "skydns/snapshot.h"
-#include "skydns/tcp_server.h"
 #include "skydns/udp_server.h"
 #include "skydns/worker.h"
-
-/* Descriptors kept for everything but TCP clients and nameservers: workers, HTTP (64), etcd, logs.
- */
-enum { DESCRIPTORS_RESERVED = 256 };
 
 struct lane {
     struct udp_server *udp;
@@ -87,39 +81,16 @@ static int open_sockets(struct answering *a, struct err *err)
 
 /* ---- The resolver ---- */
 
-/* As many descriptors as are allowed; TCP clients and questions to nameservers share them evenly.
- * Returns the share of each. */
-static size_t raise_descriptor_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0) {
-        return DESCRIPTORS_RESERVED;
-    }
-    struct rlimit raised = {.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
-    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) {
-        limit = raised;
-    }
-    if (limit.rlim_cur <= 2 * DESCRIPTORS_RESERVED) {
-        return limit.rlim_cur / 4 + 1;
-    }
-    return (limit.rlim_cur - DESCRIPTORS_RESERVED) / 2;
-}
-
-static size_t at_most(size_t n, size_t limit)
-{
-    return n < limit ? n : limit;
-}
-
 static int open_resolver(struct answering *a, struct err *err)
 {
-    size_t descriptors = raise_descriptor_limit();
+    struct descriptor_shares descriptors = descriptor_limit_raise();
     a->resolver_engine = engine_new(snapshot_newest_config(a->snapshot));
     const struct resolver_config config = {
         .sockets = a->sockets.tcp,
         .socket_count = a->sockets.tcp_count,
-        .connections_max = at_most(descriptors, TCP_CONNECTIONS_MAX),
+        .connections_max = descriptors.connections,
         .random_case = a->options.random_case,
-        .sockets_max = at_most(descriptors, FORWARDER_SOCKETS_MAX),
+        .sockets_max = descriptors.nameservers,
         .recursion = &a->options.recursion,
         .engine = a->resolver_engine,
         .reader = snapshot_reader_new(a->snapshot),

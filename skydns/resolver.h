@@ -47,9 +47,9 @@ enum {
 struct resolver_config {
     const struct listen_socket *sockets; /* for TCP; the resolver's to close once it is made */
     size_t socket_count;
-    size_t connections_max;      /* at most TCP_CONNECTIONS_MAX; descriptors decide */
+    size_t connections_max;      /* at most TCP_CONNECTIONS_MAX: descriptor_limit.h */
     bool random_case;            /* of the names sent to them: 0x20 */
-    size_t sockets_max;          /* at most FORWARDER_SOCKETS_MAX; descriptors decide */
+    size_t sockets_max;          /* at most FORWARDER_SOCKETS_MAX: the same */
     struct recursion *recursion; /* who may ask about other domains */
     struct engine *engine;
     struct snapshot_reader *reader;

@@ -1,0 +1,103 @@
+/* Who may have how many descriptors, for several limits, and that the soft limit is raised. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "skydns/descriptor_limit.h"
+#include "tests/support/log_capture.h"
+
+enum { ALL_WANT = 20320, HALF_WANT = 10000 };
+
+static void test_shares(void **state)
+{
+    static const struct {
+        size_t limit, want;
+    } rows[] = {
+        {0, 1},         {1, 1},         {16, 4},         {256, 64},        {639, 160},
+        {640, 160},     {1024, 352},    {4096, 1888},    {20000, 9840},    {20319, 9999},
+        {20320, 10000}, {65536, 10000}, {524288, 10000}, {1048576, 10000}, {SIZE_MAX, 10000},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct descriptor_shares got = descriptor_limit_share(rows[i].limit);
+        if (got.connections != rows[i].want || got.nameservers != rows[i].want) {
+            fail_msg("of %zu: %zu and %zu, expected %zu", rows[i].limit, got.connections,
+                     got.nameservers, rows[i].want);
+        }
+    }
+}
+
+/* A larger limit takes from nobody, and the others always keep as many as one of the two has, or
+ * all they can want. */
+static void test_everyone_keeps_a_part(void **state)
+{
+    size_t before = 0;
+    (void)state;
+    for (size_t limit = 4; limit < 2 * ALL_WANT; limit++) {
+        struct descriptor_shares got = descriptor_limit_share(limit);
+        size_t rest = limit - got.connections - got.nameservers;
+        assert_true(got.connections >= before);
+        assert_true(rest >= got.connections || rest >= ALL_WANT - 2 * HALF_WANT);
+        before = got.connections;
+    }
+}
+
+/* From a small soft limit to what is wanted, or the hard limit; it warns only below that. */
+static void test_soft_limit_is_raised(void **state)
+{
+    static struct log_capture log;
+    struct rlimit before, after;
+    char line[128];
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit small = {.rlim_cur = 64, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+    log_capture_begin(&log);
+    struct descriptor_shares got = descriptor_limit_raise();
+    const char *text = log_capture_end(&log);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &after), 0);
+    size_t want = before.rlim_max < ALL_WANT ? before.rlim_max : ALL_WANT;
+    assert_int_equal(after.rlim_cur, want);
+    assert_int_equal(after.rlim_max, before.rlim_max);
+    assert_int_equal(got.connections, descriptor_limit_share(want).connections);
+    (void)snprintf(line, sizeof(line), "limit=%zu wanted=%d connections=%zu", want, ALL_WANT,
+                   got.connections);
+    assert_int_equal(log_occurrences(text, line), want < ALL_WANT);
+    assert_int_equal(log_occurrences(text, "warn"), want < ALL_WANT);
+}
+
+/* The last test: a hard limit stays. */
+static void test_a_small_hard_limit(void **state)
+{
+    static struct log_capture log;
+    struct rlimit small = {.rlim_cur = 100, .rlim_max = 256};
+    (void)state;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &small), 0);
+    log_capture_begin(&log);
+    struct descriptor_shares got = descriptor_limit_raise();
+    const char *text = log_capture_end(&log);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &small), 0);
+    assert_int_equal(small.rlim_cur, 256);
+    assert_int_equal(got.connections, 64);
+    assert_int_equal(log_occurrences(text, "raise LimitNOFILE= or ulimit -n limit=256 wanted=20320 "
+                                           "connections=64 nameserver_queries=64"),
+                     1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_everyone_keeps_a_part),
+        cmocka_unit_test(test_soft_limit_is_raised),
+        cmocka_unit_test(test_a_small_hard_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
