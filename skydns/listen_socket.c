@@ -33,15 +33,20 @@ int listen_udp(const struct addr *address, bool v6_only, struct listen_socket *r
     return 0;
 }
 
+/* A connection is accepted when its first query is there, so that it does not wake us twice; one
+ * that stays silent, this much later. */
+enum { ACCEPT_SILENT_S = 1 };
+
 /* TCP_NODELAY is inherited by what is accepted: answers never wait for an acknowledgement. */
 int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
                struct err *err)
 {
-    int on = 1;
+    int on = 1, silent_s = ACCEPT_SILENT_S;
     CLEANUP_CLOSE int fd =
         socket(address->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &silent_s, sizeof(silent_s)) < 0 ||
         set_v6_only(fd, address, v6_only) < 0 || bind(fd, &address->sa, address->len) < 0 ||
         listen(fd, LISTEN_BACKLOG) < 0) {
         return listen_error("tcp", address, -errno, err);

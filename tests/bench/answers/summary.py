@@ -135,21 +135,21 @@ class Goal:
     text: str
     most: float
     services: int = 0  # 0: whatever number was loaded
-    pattern: str = ""
-    is_ratio: bool = False
+    pattern: str = ""  # of which the ratio to the bare responder
     value: str = ""  # the name of a value instead of a pattern
     digits: int = 2
 
 
 _RATIOS = {"a": 1.15, "kubernetes": 1.12, "nxdomain": 1.10, "srv": 1.20}
 _RATIO_100K = 1.25
-_TCP_US = {"tcp-many": 0.4, "tcp-one": 4.0}
+# Set as 0.4 and 4.0 µs, on a machine on which the bare responder takes 0.18 and 3.3; µs drift with the machine.
+_TCP_RATIOS = {"tcp-many": 0.4 / 0.18, "tcp-one": 4.0 / 3.3}
 RIVALS = ("gdnsd", "nsd", "knot")
 
 GOALS = [
-    *(Goal(f"{PATTERNS[name].title}, of the bare responder", most, 10_000, name, True) for name, most in _RATIOS.items()),
-    *(Goal(f"{PATTERNS[name].title}, of the bare responder", _RATIO_100K, 100_000, name, True) for name in _RATIOS),
-    *(Goal(f"{PATTERNS[name].title}, µs", most, 10_000, name) for name, most in _TCP_US.items()),
+    *(Goal(f"{PATTERNS[name].title}, of the bare responder", most, 10_000, name) for name, most in _RATIOS.items()),
+    *(Goal(f"{PATTERNS[name].title}, of the bare responder", _RATIO_100K, 100_000, name) for name in _RATIOS),
+    *(Goal(f"{PATTERNS[name].title}, of the bare responder", most, 10_000, name) for name, most in _TCP_RATIOS.items()),
     Goal("MiB resident", 20, 10_000, value="resident_mib.10000", digits=1),
     Goal("MiB resident", 120, 100_000, value="resident_mib.100000", digits=1),
     Goal("s from start until ready", 1.0, 100_000, value="start_s.100000"),
@@ -178,7 +178,7 @@ def _measured(goal: Goal, summary: Summary) -> tuple[float, bool] | None:
         value = summary.values.get(goal.value)
         return None if value is None else (value, True)
     cell = summary.cell(goal.services, goal.pattern, SKYDNS)
-    return None if cell is None else (cell.ratio if goal.is_ratio else cell.us, cell.is_trusted)
+    return None if cell is None else (cell.ratio, cell.is_trusted)
 
 
 def judge(summary: Summary) -> list[Verdict]:

@@ -9,11 +9,13 @@
 
 #include <errno.h>
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "skydns/tcp_leavers.h"
 #include "skydns/tcp_server.h"
 #include "tests/support/loopback.h"
 
@@ -65,6 +67,13 @@ static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
     fail_msg("nothing happened for %d s", PATIENCE_S);
 }
 
+/* Clients that say nothing are accepted at once; these are slow on purpose. */
+static void accept_silent_ones(int fd)
+{
+    const int off = 0;
+    assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &off, sizeof(off)), 0);
+}
+
 static struct fixture *setup(size_t connections_max, uint32_t idle_ms)
 {
     struct fixture *f = calloc(1, sizeof(*f));
@@ -78,6 +87,7 @@ static struct fixture *setup(size_t connections_max, uint32_t idle_ms)
         if (r < 0) {
             continue;
         }
+        accept_silent_ones(socket.fd);
         const struct tcp_server_config config = {.loop = f->loop,
                                                  .sockets = &socket,
                                                  .socket_count = 1,
@@ -532,6 +542,61 @@ static void test_drain_answers_who_waits_to_be_accepted(void **state)
     teardown(f);
 }
 
+/* ---- Connections that are expected to end ---- */
+
+/* Asks once on a connection of its own, which ends. */
+static void ask_once(struct fixture *f)
+{
+    int fd = connect_client(f);
+    send_all(fd, "\0\3e-1", 5);
+    assert_frame(f, fd, "e-1");
+    close(fd);
+    wait_for_connections(f, 0);
+}
+
+/* After many that asked once, one that asks again is answered, and so is one that stays; whether
+ * they are watched from the first answer on shows only in what they cost. */
+static void test_who_stays_though_others_left(void **state)
+{
+    struct fixture *f = setup(4, IDLE_MS);
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < TCP_LEAVERS_LEARNT; i++) {
+            ask_once(f);
+        }
+        int fd = connect_client(f);
+        for (int i = 0; i < 3; i++) {
+            send_all(fd, "\0\3e-2", 5);
+            assert_frame(f, fd, "e-2");
+        }
+        send_all(fd, "\0\3l-3", 5); /* a late one as the first thing of a connection, too */
+        wait_for_queries(f, f->queries + 1);
+        assert_true(
+            tcp_server_reply(f->server, f->late[f->late_count - 1], (const uint8_t *)"l", 1));
+        assert_frame(f, fd, "l");
+        close(fd);
+        wait_for_connections(f, 0);
+    }
+    teardown(f);
+}
+
+/* Drained while it is not watched: closed all the same. */
+static void test_drain_closes_who_was_expected_to_leave(void **state)
+{
+    struct fixture *f = setup(4, IDLE_MS);
+    (void)state;
+    for (int i = 0; i < TCP_LEAVERS_LEARNT; i++) {
+        ask_once(f);
+    }
+    int fd = connect_client(f);
+    send_all(fd, "\0\3e-1", 5);
+    wait_for_queries(f, TCP_LEAVERS_LEARNT + 1);
+    tcp_server_drain(f->server);
+    assert_frame(f, fd, "e-1");
+    assert_closed(f, fd);
+    teardown(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -551,6 +616,8 @@ int main(void)
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_drain_answers_all_that_has_arrived),
         cmocka_unit_test(test_drain_answers_who_waits_to_be_accepted),
+        cmocka_unit_test(test_who_stays_though_others_left),
+        cmocka_unit_test(test_drain_closes_who_was_expected_to_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

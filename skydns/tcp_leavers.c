@@ -1,0 +1,85 @@
+#include "skydns/tcp_leavers.h"
+
+#include <stdlib.h>
+
+#include "common/xalloc.h"
+
+struct leaver {
+    struct tcp_ref connection;
+    ev_tstamp due;
+};
+
+struct tcp_leavers {
+    struct ev_loop *loop;
+    tcp_leaver_fn fn;
+    void *data;
+    ev_timer timer; /* for the first of the ring; the others are later */
+    unsigned left_in_a_row;
+    unsigned first, count;
+    struct leaver ring[TCP_LEAVERS_MAX];
+};
+
+static const double leave_s = TCP_LEAVE_MS / 1000.;
+
+static void start_timer(struct tcp_leavers *l)
+{
+    if (l->count > 0 && !ev_is_active(&l->timer)) {
+        double left_s = l->ring[l->first].due - ev_now(l->loop);
+        ev_timer_set(&l->timer, left_s > 0 ? left_s : 0., 0.);
+        ev_timer_start(l->loop, &l->timer);
+    }
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct tcp_leavers *l = timer->data;
+    (void)revents;
+    while (l->count > 0 && l->ring[l->first].due <= ev_now(loop)) {
+        struct tcp_ref connection = l->ring[l->first].connection;
+        l->first = (l->first + 1) % TCP_LEAVERS_MAX;
+        l->count--;
+        l->fn(l->data, connection);
+    }
+    start_timer(l);
+}
+
+struct tcp_leavers *tcp_leavers_new(struct ev_loop *loop, tcp_leaver_fn fn, void *data)
+{
+    struct tcp_leavers *l = xcalloc(1, sizeof(*l));
+    l->loop = loop;
+    l->fn = fn;
+    l->data = data;
+    ev_init(&l->timer, on_timer);
+    l->timer.data = l;
+    return l;
+}
+
+void tcp_leavers_free(struct tcp_leavers *leavers)
+{
+    if (leavers) {
+        ev_timer_stop(leavers->loop, &leavers->timer);
+    }
+    free(leavers);
+}
+
+bool tcp_leavers_take(struct tcp_leavers *leavers, struct tcp_ref connection)
+{
+    struct tcp_leavers *l = leavers;
+    if (l->left_in_a_row < TCP_LEAVERS_LEARNT || l->count == TCP_LEAVERS_MAX) {
+        return false;
+    }
+    l->ring[(l->first + l->count++) % TCP_LEAVERS_MAX] =
+        (struct leaver){connection, ev_now(l->loop) + leave_s};
+    start_timer(l);
+    return true;
+}
+
+void tcp_leavers_learn(struct tcp_leavers *leavers, bool has_left)
+{
+    struct tcp_leavers *l = leavers;
+    if (!has_left) {
+        l->left_in_a_row = 0;
+    } else if (l->left_in_a_row < TCP_LEAVERS_LEARNT) {
+        l->left_in_a_row++;
+    }
+}
