@@ -119,7 +119,8 @@ class Bed:
     def readiness(self) -> tuple[int, str]:
         return http_get(f"http://127.0.0.1:{self.readiness_port}/readiness")
 
-    def start_skydns(self, *flags: str, is_waiting: bool = True) -> None:
+    def start_skydns(self, *flags: str, is_waiting: bool = True, prefix: tuple[str, ...] = ()) -> None:
+        """`prefix`: a command that becomes the one behind it, at the first start."""
         if self.skydns is None:
             self.skydns = self.command(
                 "skydns",
@@ -129,6 +130,7 @@ class Bed:
                 "-ns-rotate=false",
                 *(flags or ("-no-rec",)),
             )
+            self.skydns.argv[:0] = prefix
         since = len(self.skydns.lines)
         self.skydns.start()
         if is_waiting:
