@@ -5,6 +5,7 @@ import socket
 import struct
 import threading
 import time
+from pathlib import Path
 
 import dns.flags
 import dns.message
@@ -113,6 +114,28 @@ def test_passed_on_and_back(bed, upstream, tcp):
     assert [transport for transport, _ in upstream.seen] == ["udp"]
     sent = upstream.seen[0][1]
     assert sent.edns == 0 and sent.payload == 1232 and sent.id != question.id
+
+
+def udp_sockets(port: int) -> int:
+    """How many are bound to it at 127.0.0.1."""
+    return Path("/proc/net/udp").read_text().count(f" 0100007F:{port:04X} 00000000:0000 ")
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_any_number_of_workers(bare_bed, upstream, workers):
+    """From clients that the kernel spreads over all of them."""
+    bed = bare_bed
+    bed.start_etcd()
+    bed.etcd.put("/skydns/local/cluster/a", value("10.0.0.1"))
+    bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", f"-workers={workers}")
+    assert udp_sockets(bed.dns.port) == workers
+    for tcp in (False, True):
+        for number in range(20):
+            own = bed.dns.query("a.cluster.local", tcp=tcp)
+            assert own.answer[0][0].to_text() == "10.0.0.1"
+            others = bed.dns.query(f"{number}.example.com", tcp=tcp)
+            assert others.answer[0][0].to_text() == "192.0.2.7"
+    assert len(upstream.seen) == 40
 
 
 def test_negative_answers_are_passed_back(bed):
