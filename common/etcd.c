@@ -194,6 +194,16 @@ struct etcd_call *etcd_watch_range(struct etcd *etcd, const struct etcd_range *r
     return etcd_unary_start(u);
 }
 
+struct etcd_call *etcd_watch_range_into(struct etcd *etcd, const struct etcd_range *range,
+                                        struct arena *arena, etcd_range_cb cb, void *data)
+{
+    struct etcd_unary *u = range_unary(etcd, range, cb, data);
+    u->is_watched = true;
+    u->only_now = true;
+    u->into = arena;
+    return etcd_unary_start(u);
+}
+
 /* ---- Put, DeleteRange, Compact ---- */
 
 static void deliver_write(const struct etcd_unary *u, const struct err *err)

@@ -101,7 +101,8 @@ struct etcd_range_reply {
     int64_t revision; /* of the store when it was read (header.revision) */
     const struct etcd_kv *kvs;
     size_t count;
-    bool more; /* the limit cut it */
+    bool more;     /* the limit cut it */
+    int64_t total; /* keys of the range, as etcd says; 0: it does not */
 };
 
 /* reply is NULL when err is set, and the other way round. Both are borrowed during the call.

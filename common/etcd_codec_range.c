@@ -7,7 +7,7 @@
 
 /* Field numbers: proto/rpc.proto, proto/kv.proto. */
 enum { HEADER_REVISION = 3 };
-enum { RANGE_HEADER = 1, RANGE_KVS = 2, RANGE_MORE = 3 };
+enum { RANGE_HEADER = 1, RANGE_KVS = 2, RANGE_MORE = 3, RANGE_COUNT = 4 };
 enum { KV_KEY = 1, KV_CREATE_REVISION, KV_MOD_REVISION, KV_VERSION, KV_VALUE, KV_LEASE };
 
 static int malformed(struct err *err)
@@ -69,8 +69,8 @@ static bool count_kvs(struct slice message, size_t *ret_count)
     struct proto_field field;
     *ret_count = 0;
     while (proto_scan_next(&scan, &field)) {
-        if (field.number >= RANGE_HEADER && field.number <= RANGE_MORE) {
-            scan.failed = field.is_bytes != (field.number != RANGE_MORE);
+        if (field.number >= RANGE_HEADER && field.number <= RANGE_COUNT) {
+            scan.failed = field.is_bytes != (field.number < RANGE_MORE);
         }
         *ret_count += field.number == RANGE_KVS;
     }
@@ -88,6 +88,9 @@ static int read_fields(struct slice message, struct etcd_kv *kvs, struct etcd_ra
         }
         if (field.number == RANGE_MORE) {
             reply->more = field.varint != 0;
+        }
+        if (field.number == RANGE_COUNT) {
+            reply->total = (int64_t)field.varint;
         }
         if (field.number == RANGE_KVS) {
             if (!read_kv(field.bytes, &kvs[reply->count])) {

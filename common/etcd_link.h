@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/arena.h"
 #include "common/buf.h"
 #include "common/err.h"
 #include "common/etcd.h"
@@ -113,6 +114,9 @@ struct ev_loop *etcd_loop(const struct etcd *etcd);
 /* Range and Txn on the watch line, for what must be asked of the server that is watched. */
 struct etcd_call *etcd_watch_range(struct etcd *etcd, const struct etcd_range *range, bool only_now,
                                    etcd_range_cb cb, void *data);
+/* The keys and values of the reply stay in the arena, which outlives the call; only now. */
+struct etcd_call *etcd_watch_range_into(struct etcd *etcd, const struct etcd_range *range,
+                                        struct arena *arena, etcd_range_cb cb, void *data);
 struct etcd_call *etcd_watch_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
                                  void *data); /* only now */
 

@@ -2,17 +2,23 @@
 
 #include <stdlib.h>
 
+#include "common/arena.h"
 #include "common/buf.h"
+#include "common/etcd_codec.h"
 #include "common/etcd_link.h"
+#include "common/grpc.h"
 #include "common/xalloc.h"
 
-enum { PAGE_SIZE_DEFAULT = 10000 };
+/* A Service's keys are 250 bytes long at most, and at 640 they would fill a message. */
+enum { PAGE_SIZE_DEFAULT = 50000 };
 
 /* As many of the largest keys that etcd takes (1.5 MiB a request) fit into a message of ours. */
 enum { PAGE_SIZE_LEAST = 16 };
 
-/* A page may be as large as this part of what was read already: not more beside it than it. */
-enum { PAGE_SHARE = 2 };
+/* What a page should not be longer than: a quarter less than a message may be, for the next keys
+ * may be longer than those of the last page. A key has this much more around it: revisions of four
+ * bytes, a lease of nine, tags and lengths. */
+enum { PAGE_BYTES_MAX = GRPC_RECEIVE_MAX / 4 * 3, KEY_OVERHEAD = 32 };
 
 /* An etcd key may be as long as a request, 1.5 MiB; one byte more makes the next. */
 enum { KEY_MAX = (2 << 20) + 1 };
@@ -23,26 +29,86 @@ struct etcd_pages {
     bool is_fixed;
 
     struct etcd_call *call;
-    bool is_going_on; /* unless the page's taker cancels */
     int64_t revision; /* 0: the first page says it */
     int64_t limit;    /* of the page asked for */
-    int64_t keys_read;
-    struct buf key; /* where the page starts */
+    struct buf key;   /* where the page starts */
+
+    /* The page that came lies in one, the next is asked into the other. */
+    struct arena arenas[2];
+    unsigned asked_into;
+
+    /* The page that came waits until the asking for the next is sent. */
+    ev_prepare give;
+    bool has_page;
+    struct etcd_range_reply page;
 };
+
+static void drop_page(struct etcd_pages *p)
+{
+    ev_clear_pending(etcd_loop(p->config.etcd), &p->give);
+    p->has_page = false;
+    arena_fini(&p->arenas[1 - p->asked_into]);
+}
+
+static void give_page(struct etcd_pages *p)
+{
+    struct arena *arena = &p->arenas[1 - p->asked_into];
+    ev_clear_pending(etcd_loop(p->config.etcd), &p->give);
+    if (p->has_page) {
+        p->has_page = false;
+        p->config.page(p->config.data, &p->page);
+        arena_fini(arena);
+    }
+}
+
+static void on_give(struct ev_loop *loop, ev_prepare *give, int revents)
+{
+    (void)loop;
+    (void)revents;
+    give_page(give->data);
+}
 
 static void on_page(void *data, const struct etcd_range_reply *reply, const struct err *err);
 
 static void ask(struct etcd_pages *p)
 {
-    int64_t share = p->is_fixed ? 0 : p->keys_read / PAGE_SHARE;
-    p->limit = share > p->page_size ? share : p->page_size;
     const struct etcd_range range = {
         .key = buf_slice(&p->key),
         .range_end = p->config.range_end,
         .limit = p->limit,
         .revision = p->revision,
     };
-    p->call = etcd_watch_range(p->config.etcd, &range, true, on_page, p);
+    p->call = etcd_watch_range_into(p->config.etcd, &range, &p->arenas[p->asked_into], on_page, p);
+}
+
+/* Of keys like those of this page, as many as fit a message. */
+static int64_t fitting(const struct etcd_range_reply *reply)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < reply->count; i++) {
+        bytes += reply->kvs[i].key.len + reply->kvs[i].value.len + KEY_OVERHEAD;
+    }
+    return (int64_t)(PAGE_BYTES_MAX / (bytes / reply->count));
+}
+
+int64_t etcd_pages_next_size(int64_t least, const struct etcd_range_reply *page)
+{
+    int64_t count = (int64_t)page->count, fit = fitting(page);
+    int64_t half = page->total > count ? (page->total - count) / 2 : 0;
+    int64_t size = half > least ? half : least;
+    size = size < fit ? size : fit;
+    return size > PAGE_SIZE_LEAST ? size : PAGE_SIZE_LEAST;
+}
+
+static void ask_next(struct etcd_pages *p, const struct etcd_range_reply *reply)
+{
+    p->revision = p->revision ? p->revision : reply->revision;
+    p->limit = p->is_fixed ? p->page_size : etcd_pages_next_size(p->page_size, reply);
+    p->asked_into = 1 - p->asked_into;
+    buf_clear(&p->key);
+    buf_append_slice(&p->key, reply->kvs[reply->count - 1].key);
+    buf_append_char(&p->key, '\0');
+    ask(p);
 }
 
 static void on_page(void *data, const struct etcd_range_reply *reply, const struct err *err)
@@ -50,19 +116,20 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
     struct etcd_pages *p = data;
     p->call = NULL;
     if (err) {
+        drop_page(p);
         p->config.failed(p->config.data, err);
         return;
     }
-    p->is_going_on = reply->more && reply->count > 0;
-    if (p->is_going_on) {
-        p->revision = p->revision ? p->revision : reply->revision;
-        p->keys_read += (int64_t)reply->count;
-        buf_clear(&p->key);
-        buf_append_slice(&p->key, reply->kvs[reply->count - 1].key);
-        buf_append_char(&p->key, '\0');
-        ask(p); /* etcd finds the next page while this one is taken in */
+    give_page(p);
+    p->page = *reply;
+    p->has_page = true;
+    if (reply->more && reply->count > 0) {
+        ask_next(p, reply);
+        ev_feed_event(etcd_loop(p->config.etcd), &p->give, EV_PREPARE);
+    } else {
+        p->asked_into = 1 - p->asked_into;
+        give_page(p);
     }
-    p->config.page(p->config.data, reply);
 }
 
 void etcd_pages_reset(struct etcd_pages *pages)
@@ -76,6 +143,11 @@ struct etcd_pages *etcd_pages_new(const struct etcd_pages_config *config)
     struct etcd_pages *pages = xcalloc(1, sizeof(*pages));
     pages->config = *config;
     buf_init(&pages->key, KEY_MAX);
+    arena_init(&pages->arenas[0], ETCD_DECODED_MAX);
+    arena_init(&pages->arenas[1], ETCD_DECODED_MAX);
+    ev_init(&pages->give, on_give);
+    ev_set_priority(&pages->give, EV_MINPRI); /* behind what is sent */
+    pages->give.data = pages;
     etcd_pages_reset(pages);
     return pages;
 }
@@ -93,7 +165,7 @@ void etcd_pages_read(struct etcd_pages *pages, int64_t revision)
 {
     etcd_pages_cancel(pages);
     pages->revision = revision;
-    pages->keys_read = 0;
+    pages->limit = pages->page_size;
     buf_clear(&pages->key);
     buf_append_slice(&pages->key, pages->config.first_key);
     ask(pages);
@@ -101,11 +173,12 @@ void etcd_pages_read(struct etcd_pages *pages, int64_t revision)
 
 void etcd_pages_cancel(struct etcd_pages *pages)
 {
-    pages->is_going_on = false;
     if (pages->call) {
         etcd_call_cancel(pages->call);
         pages->call = NULL;
     }
+    drop_page(pages);
+    arena_fini(&pages->arenas[pages->asked_into]);
 }
 
 bool etcd_pages_shrink(struct etcd_pages *pages)

@@ -91,7 +91,7 @@ static int on_message(void *data, struct slice message, struct err *err)
         return err_set(err, ERR_PROTOCOL, "more than one reply to a call");
     }
     u->has_reply = true;
-    return u->decode(message, &u->arena, &u->reply, err);
+    return u->decode(message, u->into ? u->into : &u->arena, &u->reply, err);
 }
 
 static void on_end(void *data, int status, const struct err *err)

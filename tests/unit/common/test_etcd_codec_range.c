@@ -43,6 +43,7 @@ static uint8_t *pack_reply(size_t *ret_len)
     }
     reply.header = &header;
     reply.more = true;
+    reply.count = 123456;
     reply.n_kvs = KVS;
     reply.kvs = pointers;
     *ret_len = etcdserverpb__range_response__get_packed_size(&reply);
@@ -60,6 +61,7 @@ static void assert_same(const struct etcd_range_reply *got, const Etcdserverpb__
 {
     assert_int_equal(got->revision, want->header->revision);
     assert_int_equal(got->more, want->more);
+    assert_int_equal(got->total, want->count);
     assert_int_equal(got->count, want->n_kvs);
     for (size_t i = 0; i < got->count; i++) {
         const struct etcd_kv *a = &got->kvs[i];
