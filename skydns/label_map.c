@@ -4,32 +4,9 @@
 
 #include "skydns/store_node.h"
 
-/* Six bits of a 32-bit hash a level; the sixth has the two that are left. Branches at LIST_LEVEL
- * are lists: there the hash has no more to say. */
-enum { LEVEL_BITS = 6, LIST_LEVEL = LABEL_MAP_LEVELS };
+enum { LIST_LEVEL = LABEL_MAP_LEVELS };
 
-struct label_branch {
-    uint64_t stamp;
-    uint64_t used; /* which of the 64 values have a slot; in a list the number of slots */
-    uintptr_t slots[];
-};
-
-/* ---- Slots and branches ---- */
-
-static bool is_branch(uintptr_t slot)
-{
-    return slot & 1;
-}
-
-static struct label_branch *as_branch(uintptr_t slot)
-{
-    return (struct label_branch *)(slot - 1);
-}
-
-static struct store_node *as_node(uintptr_t slot)
-{
-    return (struct store_node *)slot;
-}
+/* ---- Branches ---- */
 
 static uintptr_t slot_of_branch(struct label_branch *branch)
 {
@@ -42,22 +19,12 @@ static unsigned slot_count(const struct label_branch *branch, unsigned level)
                                : (unsigned)__builtin_popcountll(branch->used);
 }
 
-static uint64_t hash_bit(uint32_t hash, unsigned level)
-{
-    return UINT64_C(1) << (hash >> (LEVEL_BITS * level) & 63);
-}
-
-static unsigned index_of_bit(const struct label_branch *branch, uint64_t bit)
-{
-    return (unsigned)__builtin_popcountll(branch->used & (bit - 1));
-}
-
 /* The position in a list; the list's length when it is not there. */
 static unsigned index_in_list(const struct label_branch *list, struct slice label)
 {
     unsigned at = 0;
     while (at < list->used &&
-           !slice_equal(store_node_label_slice(as_node(list->slots[at])), label)) {
+           !slice_equal(store_node_label_slice(label_map_as_node(list->slots[at])), label)) {
         at++;
     }
     return at;
@@ -121,37 +88,20 @@ static struct label_branch *branch_close(struct label_branch *branch, unsigned l
 struct store_node *label_map_find(struct label_map map, uint32_t hash, struct slice label)
 {
     uintptr_t slot = map.slot;
-    for (unsigned level = 0; is_branch(slot); level++) {
-        const struct label_branch *branch = as_branch(slot);
+    for (unsigned level = 0; label_map_is_branch(slot); level++) {
+        const struct label_branch *branch = label_map_as_branch(slot);
         if (level == LIST_LEVEL) {
             unsigned at = index_in_list(branch, label);
-            return at < branch->used ? as_node(branch->slots[at]) : NULL;
+            return at < branch->used ? label_map_as_node(branch->slots[at]) : NULL;
         }
-        uint64_t bit = hash_bit(hash, level);
+        uint64_t bit = label_map_bit(hash, level);
         if (!(branch->used & bit)) {
             return NULL;
         }
-        slot = branch->slots[index_of_bit(branch, bit)];
+        slot = branch->slots[label_map_index(branch, bit)];
     }
-    struct store_node *node = as_node(slot);
+    struct store_node *node = label_map_as_node(slot);
     return node && store_node_has_label(node, hash, label) ? node : NULL;
-}
-
-bool label_map_is_branch(uintptr_t slot)
-{
-    return is_branch(slot);
-}
-
-const void *label_map_block(uintptr_t slot)
-{
-    return is_branch(slot) ? (const void *)as_branch(slot) : as_node(slot);
-}
-
-uintptr_t label_map_below(uintptr_t branch, unsigned level, uint32_t hash)
-{
-    const struct label_branch *b = as_branch(branch);
-    uint64_t bit = hash_bit(hash, level);
-    return b->used & bit ? b->slots[index_of_bit(b, bit)] : 0;
 }
 
 /* A branch for this level that holds just this node. */
@@ -159,7 +109,7 @@ static struct label_branch *branch_around(struct store_node *node, unsigned leve
                                           const struct store_build *build)
 {
     struct label_branch *branch = branch_alloc(1, build);
-    branch->used = level == LIST_LEVEL ? 1 : hash_bit(node->hash, level);
+    branch->used = level == LIST_LEVEL ? 1 : label_map_bit(node->hash, level);
     branch->slots[0] = (uintptr_t)node;
     return branch;
 }
@@ -170,12 +120,14 @@ static uintptr_t put_below(uintptr_t slot, unsigned level, struct store_node *no
 {
     struct slice label = store_node_label_slice(node);
     struct label_branch *branch;
-    if (slot == 0 || (!is_branch(slot) && store_node_has_label(as_node(slot), node->hash, label))) {
+    if (slot == 0 || (!label_map_is_branch(slot) &&
+                      store_node_has_label(label_map_as_node(slot), node->hash, label))) {
         return (uintptr_t)node;
     }
-    branch = is_branch(slot) ? as_branch(slot) : branch_around(as_node(slot), level, build);
+    branch = label_map_is_branch(slot) ? label_map_as_branch(slot)
+                                       : branch_around(label_map_as_node(slot), level, build);
 
-    uint64_t used, bit = level == LIST_LEVEL ? 0 : hash_bit(node->hash, level);
+    uint64_t used, bit = level == LIST_LEVEL ? 0 : label_map_bit(node->hash, level);
     unsigned at;
     bool there;
     if (level == LIST_LEVEL) {
@@ -183,7 +135,7 @@ static uintptr_t put_below(uintptr_t slot, unsigned level, struct store_node *no
         there = at < branch->used;
         used = branch->used + 1;
     } else {
-        at = index_of_bit(branch, bit);
+        at = label_map_index(branch, bit);
         there = branch->used & bit;
         used = branch->used | bit;
     }
@@ -212,25 +164,25 @@ void label_map_put(struct label_map *map, struct store_node *node, struct store_
 static uintptr_t remove_below(uintptr_t slot, unsigned level, const struct store_node *node,
                               struct store_build *build)
 {
-    if (!is_branch(slot)) {
+    if (!label_map_is_branch(slot)) {
         return 0;
     }
-    struct label_branch *branch = as_branch(slot);
-    uint64_t bit = level == LIST_LEVEL ? 0 : hash_bit(node->hash, level);
+    struct label_branch *branch = label_map_as_branch(slot);
+    uint64_t bit = level == LIST_LEVEL ? 0 : label_map_bit(node->hash, level);
     unsigned at, count = slot_count(branch, level);
     uintptr_t below = 0;
     if (level == LIST_LEVEL) {
         at = index_in_list(branch, store_node_label_slice(node));
     } else {
-        at = index_of_bit(branch, bit);
+        at = label_map_index(branch, bit);
         below = remove_below(branch->slots[at], level + 1, node, build);
     }
-    if (below == 0 && count == 2 && !is_branch(branch->slots[1 - at])) {
+    if (below == 0 && count == 2 && !label_map_is_branch(branch->slots[1 - at])) {
         below = branch->slots[1 - at];
         store_build_retire(build, branch->stamp, branch);
         return below;
     }
-    if (below != 0 && !is_branch(below) && count == 1) {
+    if (below != 0 && !label_map_is_branch(below) && count == 1) {
         store_build_retire(build, branch->stamp, branch);
         return below;
     }
@@ -253,10 +205,10 @@ void label_map_remove(struct label_map *map, const struct store_node *node,
 
 static bool each_below(uintptr_t slot, unsigned level, label_map_fn fn, void *data)
 {
-    if (!is_branch(slot)) {
-        return slot == 0 || fn(data, as_node(slot));
+    if (!label_map_is_branch(slot)) {
+        return slot == 0 || fn(data, label_map_as_node(slot));
     }
-    const struct label_branch *branch = as_branch(slot);
+    const struct label_branch *branch = label_map_as_branch(slot);
     unsigned count = slot_count(branch, level);
     for (unsigned i = 0; i < count; i++) {
         if (!each_below(branch->slots[i], level + 1, fn, data)) {
@@ -278,7 +230,7 @@ static struct store_node *least_in_list(const struct label_branch *list, const s
 {
     struct store_node *least = NULL;
     for (unsigned i = 0; i < list->used; i++) {
-        struct store_node *node = as_node(list->slots[i]);
+        struct store_node *node = label_map_as_node(list->slots[i]);
         struct slice label = store_node_label_slice(node);
         if ((!after || slice_compare(label, *after) > 0) &&
             (!least || slice_compare(label, store_node_label_slice(least)) < 0)) {
@@ -290,13 +242,13 @@ static struct store_node *least_in_list(const struct label_branch *list, const s
 
 static struct store_node *first_below(uintptr_t slot, unsigned level)
 {
-    for (; is_branch(slot); level++) {
+    for (; label_map_is_branch(slot); level++) {
         if (level == LIST_LEVEL) {
-            return least_in_list(as_branch(slot), NULL);
+            return least_in_list(label_map_as_branch(slot), NULL);
         }
-        slot = as_branch(slot)->slots[0];
+        slot = label_map_as_branch(slot)->slots[0];
     }
-    return as_node(slot);
+    return label_map_as_node(slot);
 }
 
 /* The levels before this one have found both in the same place. */
@@ -304,7 +256,7 @@ static bool is_behind(const struct store_node *node, unsigned level, uint32_t ha
                       struct slice label)
 {
     for (; level < LIST_LEVEL; level++) {
-        uint64_t own = hash_bit(node->hash, level), other = hash_bit(hash, level);
+        uint64_t own = label_map_bit(node->hash, level), other = label_map_bit(hash, level);
         if (own != other) {
             return own > other;
         }
@@ -315,16 +267,16 @@ static bool is_behind(const struct store_node *node, unsigned level, uint32_t ha
 static struct store_node *next_below(uintptr_t slot, unsigned level, uint32_t hash,
                                      struct slice label)
 {
-    if (!is_branch(slot)) {
-        struct store_node *node = as_node(slot);
+    if (!label_map_is_branch(slot)) {
+        struct store_node *node = label_map_as_node(slot);
         return node && is_behind(node, level, hash, label) ? node : NULL;
     }
-    const struct label_branch *branch = as_branch(slot);
+    const struct label_branch *branch = label_map_as_branch(slot);
     if (level == LIST_LEVEL) {
         return least_in_list(branch, &label);
     }
-    uint64_t bit = hash_bit(hash, level);
-    unsigned at = index_of_bit(branch, bit);
+    uint64_t bit = label_map_bit(hash, level);
+    unsigned at = label_map_index(branch, bit);
     if (branch->used & bit) {
         struct store_node *node = next_below(branch->slots[at++], level + 1, hash, label);
         if (node) {
@@ -348,10 +300,10 @@ struct store_node *label_map_first(struct label_map map)
 
 static void free_below(uintptr_t slot, unsigned level)
 {
-    if (!is_branch(slot)) {
+    if (!label_map_is_branch(slot)) {
         return;
     }
-    struct label_branch *branch = as_branch(slot);
+    struct label_branch *branch = label_map_as_branch(slot);
     unsigned count = slot_count(branch, level);
     for (unsigned i = 0; i < count; i++) {
         free_below(branch->slots[i], level + 1);

@@ -23,13 +23,58 @@ struct label_map {
 /* The node with this label, whose seeded_hash is given, or NULL. */
 struct store_node *label_map_find(struct label_map map, uint32_t hash, struct slice label);
 
-/* The way of a find, step by step (store_walk.h): the block that a slot leads to, a node unless it
- * is a branch; NULL for slot 0. Below a branch of a level the slot for a hash; 0: there is none. A
- * branch behind the last level holds labels that only label_map_find tells apart. */
-enum { LABEL_MAP_LEVELS = 6 };
-bool label_map_is_branch(uintptr_t slot);
-const void *label_map_block(uintptr_t slot);
-uintptr_t label_map_below(uintptr_t branch, unsigned level, uint32_t hash);
+/* ---- The way of a find, step by step (store_walk.h) ---- */
+
+/* Six bits of a 32-bit hash a level; the sixth has the two that are left. A branch behind the last
+ * level is a list of labels that only label_map_find tells apart: there the hash has no more to
+ * say. */
+enum { LABEL_MAP_LEVELS = 6, LABEL_MAP_LEVEL_BITS = 6 };
+
+struct label_branch {
+    uint64_t stamp;
+    uint64_t used; /* which of the 64 values have a slot; in a list the number of slots */
+    uintptr_t slots[];
+};
+
+static inline bool label_map_is_branch(uintptr_t slot)
+{
+    return slot & 1;
+}
+
+static inline struct label_branch *label_map_as_branch(uintptr_t slot)
+{
+    return (struct label_branch *)(slot - 1);
+}
+
+static inline struct store_node *label_map_as_node(uintptr_t slot)
+{
+    return (struct store_node *)slot;
+}
+
+/* The block that a slot leads to; NULL for slot 0. */
+static inline const void *label_map_block(uintptr_t slot)
+{
+    return label_map_is_branch(slot) ? (const void *)label_map_as_branch(slot)
+                                     : label_map_as_node(slot);
+}
+
+static inline uint64_t label_map_bit(uint32_t hash, unsigned level)
+{
+    return UINT64_C(1) << (hash >> (LABEL_MAP_LEVEL_BITS * level) & 63);
+}
+
+static inline unsigned label_map_index(const struct label_branch *branch, uint64_t bit)
+{
+    return (unsigned)__builtin_popcountll(branch->used & (bit - 1));
+}
+
+/* Below a branch of a level the slot for a hash; 0: there is none. */
+static inline uintptr_t label_map_below(uintptr_t slot, unsigned level, uint32_t hash)
+{
+    const struct label_branch *branch = label_map_as_branch(slot);
+    uint64_t bit = label_map_bit(hash, level);
+    return branch->used & bit ? branch->slots[label_map_index(branch, bit)] : 0;
+}
 
 /* Puts the node in the place of the one with the same label, if there is one: that one stays the
  * caller's to retire. */
