@@ -77,7 +77,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs objects deps deps-bench run check check-unit check-integration check-faults check-pod images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod profile lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs objects deps deps-bench run check check-unit check-integration check-faults check-pod images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod bench-churn profile lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -247,6 +247,10 @@ bench-updates: $(B)/tests/bench/updates/bench_updates
 bench-pod: all
 	@$(PYTHON) tests/bench/pod_resources.py --bin $(B)/bin $(BENCH_FLAGS)
 
+# Whether their memory grows in an hour of changes.
+bench-churn: all
+	@$(PYTHON) tests/bench/churn.py --bin $(B)/bin $(BENCH_FLAGS)
+
 lint: deps
 	@tests/support/lint
 
@@ -309,6 +313,6 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|check-pod|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|profile|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|check-pod|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|bench-churn|profile|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/tests/*/*.d $(B)/tests/*/*/*.d)

@@ -108,6 +108,14 @@ static size_t look_ahead(const struct tcp_server *s, size_t pos, size_t len)
     return pos;
 }
 
+/* Its queries are answered, or are going to be. */
+static bool end_turn(struct tcp_connection *c)
+{
+    c->turns += c->turns < 2;
+    tcp_connection_touch(c);
+    return send_collected(c);
+}
+
 /* One turn: answers whole frames at the server's input, keeps what is left. False: broken. */
 static bool answer_frames(struct tcp_connection *c, size_t len)
 {
@@ -133,11 +141,7 @@ static bool answer_frames(struct tcp_connection *c, size_t len)
         buf_fini(&c->in);
         buf_init(&c->in, TCP_INPUT_MAX);
     }
-    if (answered) {
-        c->turns += c->turns < 2;
-        tcp_connection_touch(c);
-    }
-    return send_collected(c);
+    return answered ? end_turn(c) : send_collected(c);
 }
 
 /* Moves what is kept to the server's input; its length. */
@@ -149,24 +153,78 @@ static size_t load_input(struct tcp_connection *c)
     return c->in.len;
 }
 
-bool tcp_connection_read(struct tcp_connection *c)
+/* Nothing was read. */
+static bool take_end(struct tcp_connection *c, ssize_t n, int error)
 {
-    struct tcp_server *s = c->server;
-    size_t held = load_input(c);
-    ssize_t n = recv(c->fd, s->in + held, TCP_READ_MAX, 0);
-    if (n < 0 && errno == EAGAIN) {
-        c->ending = s->draining; /* all that has arrived has been read */
-        return true;
-    }
-    if (n < 0) {
-        return errno == EINTR;
-    }
     if (n == 0) {
         c->ending = true; /* it may still be waiting for answers */
         return true;
     }
-    return answer_frames(c, held + (size_t)n);
+    if (error == EAGAIN) {
+        c->ending = c->server->draining; /* all that has arrived has been read */
+        return true;
+    }
+    return error == EINTR;
 }
+
+bool tcp_connection_read(struct tcp_connection *c)
+{
+    size_t held = load_input(c);
+    ssize_t n = recv(c->fd, c->server->in + held, TCP_READ_MAX, 0);
+    return n > 0 ? answer_frames(c, held + (size_t)n) : take_end(c, n, errno);
+}
+
+/* ---- Single queries ---- */
+
+/* Moves a read to the server's input, with what else there is if there may be more. */
+static size_t load_read(struct tcp_connection *c, const uint8_t *bytes, size_t len)
+{
+    uint8_t *in = c->server->in;
+    memcpy(in, bytes, len);
+    ssize_t n = len == TCP_SINGLE_MAX ? recv(c->fd, in + len, TCP_READ_MAX - len, 0) : 0;
+    return len + (n > 0 ? (size_t)n : 0); /* an end or error is there the next time, too */
+}
+
+void tcp_connection_read_single(struct tcp_connection *c)
+{
+    struct tcp_server *s = c->server;
+    struct tcp_single *one = &s->singles[s->single_count];
+    if (c->in.len > 0) {
+        tcp_connection_settle(c, tcp_connection_read(c));
+        return;
+    }
+    ssize_t n = recv(c->fd, one->frame, sizeof(one->frame), 0);
+    if (n <= 0) {
+        tcp_connection_settle(c, take_end(c, n, errno));
+    } else if (whole_frame(one->frame, (size_t)n) == (size_t)n) {
+        one->connection = c;
+        one->len = (size_t)n;
+        s->single_count++;
+    } else {
+        tcp_connection_settle(c, answer_frames(c, load_read(c, one->frame, (size_t)n)));
+    }
+}
+
+void tcp_connection_answer_singles(struct tcp_server *server)
+{
+    struct tcp_server *s = server;
+    struct slice queries[ENGINE_AHEAD_MAX];
+    size_t count = s->single_count;
+    for (size_t i = 0; i < count; i++) {
+        queries[i] = slice_of(s->singles[i].frame + TCP_PREFIX, s->singles[i].len - TCP_PREFIX);
+    }
+    if (count > 0 && s->config.look_ahead) {
+        s->config.look_ahead(s->config.data, queries, count);
+    }
+    s->single_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct tcp_connection *c = s->singles[i].connection;
+        answer_one(c, queries[i], s->config.look_ahead ? (unsigned)i + 1 : 0);
+        tcp_connection_settle(c, end_turn(c));
+    }
+}
+
+/* ---- What is left to do ---- */
 
 bool tcp_connection_go_on(struct tcp_connection *c)
 {

@@ -21,7 +21,16 @@ enum {
      * are collected for one send; the last may be of the largest, which take a millisecond. */
     TCP_QUERIES_A_TURN = 256,
     TCP_OUTPUT_A_TURN = 32 * 1024,
+    /* A first read: whatever is a single query, and most of what is several. */
+    TCP_SINGLE_MAX = 4096,
     TCP_COLLECTED_MAX = TCP_OUTPUT_A_TURN + TCP_FRAME_MAX
+};
+
+/* A query that came alone on its connection, and is to be answered together with others'. */
+struct tcp_single {
+    struct tcp_connection *connection;
+    size_t len;
+    uint8_t frame[TCP_SINGLE_MAX];
 };
 
 struct tcp_connection {
@@ -57,6 +66,8 @@ struct tcp_server {
     struct tcp_connection **slots; /* connections_max of them */
     uint32_t *generations;
     uint32_t *free_slots; /* a stack; connections_max - count of them */
+    size_t single_count;
+    struct tcp_single singles[ENGINE_AHEAD_MAX];
     size_t out_len;
     uint8_t in[TCP_INPUT_MAX];
     uint8_t out[TCP_COLLECTED_MAX];
@@ -72,6 +83,14 @@ static inline bool tcp_connection_wants_to_send(const struct tcp_connection *c)
 
 /* Reads once, and answers. */
 bool tcp_connection_read(struct tcp_connection *c) MUST_CHECK;
+
+/* The same, and settles it; but one query alone is left with the server's singles, of which there
+ * is room for one. */
+void tcp_connection_read_single(struct tcp_connection *c);
+
+/* Answers the singles: their names are looked up at once. None of their connections may have been
+ * touched meanwhile. */
+void tcp_connection_answer_singles(struct tcp_server *server);
 
 /* Sends, answers, and when drained reads on until nothing more has arrived. */
 bool tcp_connection_go_on(struct tcp_connection *c) MUST_CHECK;

@@ -12,9 +12,10 @@ enum { EVENTS_A_TURN = 128 };
 struct tcp_poller {
     struct ev_loop *loop;
     ev_io io; /* of the epoll set */
-    tcp_event_fn fn;
+    tcp_events_fn fn;
     void *data;
-    struct epoll_event events[EVENTS_A_TURN];
+    struct epoll_event ready[EVENTS_A_TURN];
+    struct tcp_event events[EVENTS_A_TURN];
 };
 
 static uint64_t pack(struct tcp_ref ref)
@@ -32,13 +33,16 @@ static void on_ready(struct ev_loop *loop, ev_io *io, int revents)
     struct tcp_poller *p = io->data;
     (void)loop;
     (void)revents;
-    int n = epoll_wait(io->fd, p->events, EVENTS_A_TURN, 0); /* a failure: the loop comes again */
+    int n = epoll_wait(io->fd, p->ready, EVENTS_A_TURN, 0); /* a failure: the loop comes again */
     for (int i = 0; i < n; i++) {
-        p->fn(p->data, unpack(p->events[i].data.u64), p->events[i].events);
+        p->events[i] = (struct tcp_event){unpack(p->ready[i].data.u64), p->ready[i].events};
+    }
+    if (n > 0) {
+        p->fn(p->data, p->events, (size_t)n);
     }
 }
 
-int tcp_poller_new(struct ev_loop *loop, tcp_event_fn fn, void *data,
+int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
                    struct tcp_poller **ret_poller, struct err *err)
 {
     int fd = epoll_create1(EPOLL_CLOEXEC);

@@ -18,11 +18,15 @@
 
 struct tcp_poller;
 
-/* What happened, of EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR, to a connection that may have gone
- * since: by what was told before in the same turn. */
-typedef void (*tcp_event_fn)(void *data, struct tcp_ref connection, uint32_t events);
+struct tcp_event {
+    struct tcp_ref connection; /* gone, perhaps, by what came before in the same turn */
+    uint32_t events;           /* of EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR */
+};
 
-int tcp_poller_new(struct ev_loop *loop, tcp_event_fn fn, void *data,
+/* All that happened in a turn, to one connection each. */
+typedef void (*tcp_events_fn)(void *data, const struct tcp_event *events, size_t count);
+
+int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
                    struct tcp_poller **ret_poller, struct err *err) MUST_CHECK;
 
 void tcp_poller_free(struct tcp_poller *poller); /* NULL is fine */

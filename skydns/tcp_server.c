@@ -68,18 +68,30 @@ static struct tcp_connection *find_connection(const struct tcp_server *s, struct
 }
 
 /* A connection that was reset has nobody to answer any more. */
-static void on_event(void *data, struct tcp_ref ref, uint32_t events)
+static void on_event(struct tcp_connection *c, uint32_t events)
 {
-    struct tcp_connection *c = find_connection(data, ref);
-    if (!c) {
-        return;
-    }
     if (events & (EPOLLHUP | EPOLLERR)) {
         tcp_connection_close(c);
+    } else if (events & EPOLLOUT) {
+        tcp_connection_settle(c, tcp_connection_go_on(c));
     } else {
-        tcp_connection_settle(c,
-                              events & EPOLLOUT ? tcp_connection_go_on(c) : tcp_connection_read(c));
+        tcp_connection_read_single(c);
     }
+}
+
+static void on_events(void *data, const struct tcp_event *events, size_t count)
+{
+    struct tcp_server *s = data;
+    for (size_t i = 0; i < count; i++) {
+        struct tcp_connection *c = find_connection(s, events[i].connection);
+        if (c) {
+            on_event(c, events[i].events);
+        }
+        if (s->single_count == ENGINE_AHEAD_MAX) {
+            tcp_connection_answer_singles(s);
+        }
+    }
+    tcp_connection_answer_singles(s);
 }
 
 /* It has had its time to leave. */
@@ -165,7 +177,7 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
                    struct err *err)
 {
     struct tcp_server *s = xcalloc(1, sizeof(*s));
-    int r = tcp_poller_new(config->loop, on_event, s, &s->poller, err);
+    int r = tcp_poller_new(config->loop, on_events, s, &s->poller, err);
     if (r < 0) {
         free(s);
         return r;

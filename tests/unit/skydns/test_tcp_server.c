@@ -30,6 +30,8 @@ struct fixture {
     struct addr address;
     ev_timer guard;
     unsigned queries;
+    struct slice ahead[ENGINE_AHEAD_MAX]; /* that were told last */
+    size_t ahead_count, ahead_most;
     size_t late_count;
     struct tcp_ref late[8];
     uint8_t late_tag[8]; /* the second byte of each */
@@ -40,6 +42,8 @@ static enum engine_verdict answer(void *data, const struct tcp_query *query, uin
 {
     struct fixture *f = data;
     f->queries++;
+    assert_true(query->ahead >= 1 && query->ahead <= f->ahead_count);
+    assert_true(slice_equal(f->ahead[query->ahead - 1], slice_of(query->wire, query->len)));
     switch (query->len ? query->wire[0] : SILENT) {
     case ECHO:
         memcpy(reply, query->wire, query->len);
@@ -57,6 +61,15 @@ static enum engine_verdict answer(void *data, const struct tcp_query *query, uin
     default:
         return ENGINE_DROP;
     }
+}
+
+static void look_ahead(void *data, const struct slice *queries, size_t count)
+{
+    struct fixture *f = data;
+    assert_true(count >= 1 && count <= ENGINE_AHEAD_MAX);
+    memcpy(f->ahead, queries, count * sizeof(queries[0]));
+    f->ahead_count = count;
+    f->ahead_most = count > f->ahead_most ? count : f->ahead_most;
 }
 
 static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
@@ -94,6 +107,7 @@ static struct fixture *setup(size_t connections_max, uint32_t idle_ms)
                                                  .connections_max = connections_max,
                                                  .idle_ms = idle_ms,
                                                  .answer = answer,
+                                                 .look_ahead = look_ahead,
                                                  .data = f};
         r = tcp_server_new(&config, &f->server, &err);
     }
@@ -542,6 +556,110 @@ static void test_drain_answers_who_waits_to_be_accepted(void **state)
     teardown(f);
 }
 
+/* ---- Queries of several connections ---- */
+
+/* One query each, all at once, twice: looked up together. */
+static void test_many_clients_at_once(void **state)
+{
+    enum { CLIENTS = 3 * ENGINE_AHEAD_MAX + 1 };
+    struct fixture *f = setup(CLIENTS, IDLE_MS);
+    int fds[CLIENTS];
+    (void)state;
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = connect_client(f);
+    }
+    wait_for_connections(f, CLIENTS);
+    for (int round = 0; round < 2; round++) {
+        f->ahead_most = 0;
+        for (int i = 0; i < CLIENTS; i++) {
+            const char query[] = {0, 3, 'e', (char)('0' + round), (char)('A' + i)};
+            send_all(fds[i], query, sizeof(query));
+        }
+        for (int i = 0; i < CLIENTS; i++) {
+            const char want[] = {'e', (char)('0' + round), (char)('A' + i), '\0'};
+            assert_frame(f, fds[i], want);
+        }
+        assert_int_equal(f->ahead_most, ENGINE_AHEAD_MAX);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        close(fds[i]);
+    }
+    teardown(f);
+}
+
+enum { KINDS = 7, MANY = 1500, LATE_KIND = 4, ENDING_KIND = 5 };
+
+static void send_kind(int fd, int kind)
+{
+    static uint8_t many[MANY * 5];
+    switch (kind) {
+    case 2: /* two */
+        send_all(fd, "\0\3e-2\0\3e-3", 10);
+        break;
+    case 3: /* a part */
+        send_all(fd, "\0\3e", 3);
+        break;
+    case LATE_KIND:
+        send_all(fd, "\0\3l-4", 5);
+        break;
+    case ENDING_KIND:
+        send_all(fd, "\0\3e-1", 5);
+        assert_int_equal(shutdown(fd, SHUT_WR), 0);
+        break;
+    case 6: /* more than a first read takes */
+        for (int i = 0; i < MANY; i++) {
+            memcpy(many + 5 * i, "\0\3e-m", 5);
+        }
+        send_all(fd, many, sizeof(many));
+        break;
+    default: /* one alone */
+        send_all(fd, "\0\3e-1", 5);
+    }
+}
+
+static void assert_kinds_answered(struct fixture *f, const int fds[KINDS])
+{
+    assert_frame(f, fds[0], "e-1");
+    assert_frame(f, fds[1], "e-1");
+    assert_frame(f, fds[2], "e-2");
+    assert_frame(f, fds[2], "e-3");
+    send_all(fds[3], "-3", 2);
+    assert_frame(f, fds[3], "e-3");
+    assert_frame(f, fds[ENDING_KIND], "e-1");
+    assert_closed(f, fds[ENDING_KIND]);
+    for (int i = 0; i < MANY; i++) {
+        assert_frame(f, fds[6], "e-m");
+    }
+    wait_for_queries(f, 7 + MANY);
+    assert_int_equal(f->late_count, 1);
+    assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"l", 1));
+    assert_frame(f, fds[LATE_KIND], "l");
+}
+
+/* Sent in every order that begins with another kind. */
+static void test_single_queries_beside_others(void **state)
+{
+    (void)state;
+    for (int first = 0; first < KINDS; first++) {
+        struct fixture *f = setup(KINDS, IDLE_MS);
+        int fds[KINDS];
+        for (int i = 0; i < KINDS; i++) {
+            fds[i] = connect_client(f);
+        }
+        wait_for_connections(f, KINDS);
+        for (int i = 0; i < KINDS; i++) {
+            send_kind(fds[(first + i) % KINDS], (first + i) % KINDS);
+        }
+        assert_kinds_answered(f, fds);
+        for (int i = 0; i < KINDS; i++) {
+            if (i != ENDING_KIND) {
+                close(fds[i]);
+            }
+        }
+        teardown(f);
+    }
+}
+
 /* ---- Connections that are expected to end ---- */
 
 /* Asks once on a connection of its own, which ends. */
@@ -616,6 +734,8 @@ int main(void)
         cmocka_unit_test(test_drain),
         cmocka_unit_test(test_drain_answers_all_that_has_arrived),
         cmocka_unit_test(test_drain_answers_who_waits_to_be_accepted),
+        cmocka_unit_test(test_many_clients_at_once),
+        cmocka_unit_test(test_single_queries_beside_others),
         cmocka_unit_test(test_who_stays_though_others_left),
         cmocka_unit_test(test_drain_closes_who_was_expected_to_leave),
     };

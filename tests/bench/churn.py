@@ -1,0 +1,110 @@
+#!/usr/bin/python3
+"""Whether memory grows while Services come, change and go (`make bench-churn`): the pod of
+docker/manifests/kube-dns.yaml as `make bench-pod` runs it, for an hour unless told otherwise.
+
+In each minute so many Services a second get other addresses, a hundred new ones come, those of the minute before go,
+and all the while names are asked for. Told is what each program has resident at each tenth of the time; a program
+grows that has more at the end than after the second tenth, by when everything has been touched. Exit status 0: none
+does; 1: one does; 2: something could not be measured.
+"""
+
+import argparse
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
+
+import dns.message  # noqa: E402
+from kube import Kube  # noqa: E402
+from measuring import Machine, machine_name  # noqa: E402
+from pod_resources import PHASE_S, MeasuredPod, ask, fill  # noqa: E402
+from programs import apiserver, http_get, reserve_port  # noqa: E402
+
+TENTHS = 10
+TOUCHED = 2  # tenths until everything has been touched
+GROWTH_MAX = 1.05
+COMERS = 100
+# etcd keeps every version until it is compacted, and is not ours.
+OURS = ("kube2sky", "skydns", "exechealthz")
+
+
+def change(url: str, phase: int, rate: int, services: int) -> None:
+    """On a thread and a connection of its own; it takes less than a phase."""
+    kube, count = Kube(url), rate * (PHASE_S - 4)
+    start = phase * count % services
+    kube.control("bulk", count=COMERS, prefix=f"come-{phase}-", salt=255 << 16)
+    kube.control("bulk", verb="replace", start=start, count=min(count, services - start), rate=rate, salt=phase << 16)
+    if phase > 0:
+        kube.control("bulk", verb="delete", count=COMERS, prefix=f"come-{phase - 1}-")
+
+
+def run_phase(pod: MeasuredPod, kube: Kube, phase: int, questions: list[bytes], arguments) -> None:
+    services = arguments.services - arguments.services // 10  # the others are headless
+    changes = threading.Thread(target=change, args=(kube.url, phase, arguments.changes, services))
+    changes.start()
+    answered = ask(pod.port(53), questions, arguments.queries, PHASE_S)
+    changes.join()
+    if answered < 0.99 * arguments.queries * PHASE_S:
+        raise SystemExit(f"only {answered} of {arguments.queries * PHASE_S} questions were answered")
+
+
+def print_row(done: float, resident_mib: dict[str, float]) -> None:
+    print(f"{done:10.1f}" + "".join(f"{mib:12.1f}" for mib in resident_mib.values()), flush=True)
+
+
+def churn(pod: MeasuredPod, kube: Kube, names: list[str], arguments) -> list[dict[str, float]]:
+    """What each program had resident at each tenth."""
+    questions = [dns.message.make_query(name, kind).to_wire() for name in names for kind in ("A", "SRV", "AAAA")]
+    phases, rows = max(TENTHS, int(arguments.minutes * 60 / PHASE_S)), []
+    print(f"{'minutes':>10}" + "".join(f"{name:>12}" for name in pod.programs))
+    for phase in range(phases):
+        run_phase(pod, kube, phase, questions, arguments)
+        if (phase + 1) * TENTHS // phases > len(rows):
+            rows.append({name: pod.memory_mib(name, "VmRSS:") for name in pod.programs})
+            print_row((phase + 1) * PHASE_S / 60, rows[-1])
+    return rows
+
+
+def run(arguments) -> int:
+    """How many programs have grown."""
+    with tempfile.TemporaryDirectory(prefix="bench-churn-") as folder:
+        port = reserve_port()
+        server = apiserver(port).start()
+        try:
+            server.wait_ready(lambda: http_get(f"http://127.0.0.1:{port}/readyz")[0] == 200, "readyz")
+            kube = Kube(f"http://127.0.0.1:{port}")
+            names = fill(kube, arguments.services)
+            with MeasuredPod(Path(folder), arguments.bin, kube) as pod:
+                rows = churn(pod, kube, names, arguments)
+        finally:
+            server.kill()
+    growth = {name: rows[-1][name] / rows[TOUCHED - 1][name] for name in OURS}
+    for name, times in growth.items():
+        print(f"{times:10.3f} <= {GROWTH_MAX}  of {name}'s memory then{'  MISSED' if times > GROWTH_MAX else ''}")
+    return sum(times > GROWTH_MAX for times in growth.values())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True, type=Path, help="the programs' folder")
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--services", type=int, default=10_000)
+    parser.add_argument("--queries", type=int, default=500, help="a second")
+    parser.add_argument("--changes", type=int, default=20, help="a second")
+    arguments = parser.parse_args()
+    print(f"{machine_name()}; {arguments.services:,} Services, {arguments.changes} changes/s, {arguments.queries} queries/s")
+    machine = Machine()
+    try:
+        grown = run(arguments)
+    except (AssertionError, OSError, SystemExit) as error:
+        print(f"bench-churn: {error}", file=sys.stderr)
+        return 2
+    print(machine.busy_text())
+    return 1 if grown else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
