@@ -56,8 +56,8 @@ def test_ports_and_paths_are_those_of_the_manifest():
 
 
 def test_flags_exist():
-    """Each is one of some program's, or of etcd's."""
-    known = {"quota-backend-bytes", "enable-v2", "endpoints"}
+    """Each is one of some program's, of etcd's, or of a container engine's."""
+    known = {"quota-backend-bytes", "enable-v2", "endpoints", "ulimit"}
     for program in manifests.PROGRAMS:
         shown = subprocess.run([str(BIN_DIR / program), "-help"], capture_output=True, text=True, timeout=60).stdout
         known |= set(re.findall(r"^  -([a-z0-9-]+)", shown, re.M))

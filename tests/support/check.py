@@ -4,9 +4,9 @@ integration tests that take long or need root (`make check-faults`) or podman (`
     check.py --build build/release [--only unit|integration|faults|pod]
 
 What is to run is read from the sources, so that a program that failed to build counts as failed. Unit
-programs and corpora run two at a time; pytest runs tests/integration with BIN_DIR naming the programs'
-folder, where faults.txt and pod.txt beside it get those tests' figures. Ends with `N passed, N failed`, and `, N skipped` when some were; exit status 1 when a test failed
-or none ran.
+programs and corpora run two at a time, and so do the halves of tests/integration, which pytest runs with
+BIN_DIR naming the programs' folder; faults.txt and pod.txt beside it get those tests' figures. Ends with
+`N passed, N failed`, and `, N skipped` when some were; exit status 1 when a test failed or none ran.
 """
 import argparse
 import concurrent.futures
@@ -26,7 +26,7 @@ UNIT_TIMEOUT_S = 300
 INTEGRATION_TIMEOUT_S = 1800
 GRACE_S = 20
 
-# Unit programs that start an etcd are mostly waiting for it.
+# Unit programs that start an etcd, and integration tests, are mostly waiting.
 AT_ONCE = 2
 
 
@@ -186,21 +186,45 @@ def check_unit(build, report):
             report.add(*result)
 
 
-def check_integration(build, report, name, folder_name, marker):
-    """Tests under the folder that pytest's marker expression selects."""
-    start = time.monotonic()
+def run_pytest(build, marker, paths, output):
+    """(totals, problem)."""
     with tempfile.TemporaryDirectory(prefix="check-") as folder:
         junit = pathlib.Path(folder) / "junit.xml"
-        # pytest's own output goes through as it comes: it names the failures and shows their logs.
-        status, _ = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marker,
-                         f"--junit-xml={junit}", f"--basetemp={folder}/tmp", folder_name], INTEGRATION_TIMEOUT_S,
-                        env=dict(os.environ, BIN_DIR=str(build / "bin"),
-                                 PYTHONDONTWRITEBYTECODE="1"))
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marker,
+                   f"--junit-xml={junit}", "-o", "junit_family=xunit1", f"--basetemp={folder}/tmp", *paths]
+        status, _ = run(command, INTEGRATION_TIMEOUT_S, stdout=output, stderr=subprocess.STDOUT,
+                        env=dict(os.environ, BIN_DIR=str(build / "bin"), PYTHONDONTWRITEBYTECODE="1"))
         totals = read_junit(junit.read_text())[0] if junit.is_file() else Totals()
     problem = ""
     if status != 0 and totals.failed == 0:
         totals.failed = 1
         problem = status_text(status, INTEGRATION_TIMEOUT_S)
+    return totals, problem
+
+
+def check_integration(build, report):
+    """In halves, each with every other file; what pytest says of one is shown when it has ended."""
+    files = sorted(str(path) for path in (ROOT / "tests/integration").rglob("test_*.py"))
+
+    def run_part(number):
+        start = time.monotonic()
+        with tempfile.TemporaryFile() as output:
+            totals, problem = run_pytest(build, "not faults and not pod", files[number::AT_ONCE], output)
+            output.seek(0)
+            told = output.read().decode(errors="backslashreplace")
+        return f"integration {number + 1} of {AT_ONCE}", totals, time.monotonic() - start, problem, told
+
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for name, totals, seconds, problem, told in pool.map(run_part, range(AT_ONCE)):
+            print(told, end="")
+            report.add(name, totals, seconds, problem)
+
+
+def check_folder(build, report, name, folder_name):
+    """The tests of a folder that has a marker of its own."""
+    start = time.monotonic()
+    # pytest's own output goes through as it comes: it names the failures and shows their logs.
+    totals, problem = run_pytest(build, name, [folder_name], None)
     report.add(name, totals, time.monotonic() - start, problem)
 
 
@@ -222,13 +246,13 @@ def main():
     if options.only in (None, "unit"):
         check_unit(build, report)
     if options.only in (None, "integration"):
-        check_integration(build, report, "integration", "tests/integration", "not faults and not pod")
+        check_integration(build, report)
     if options.only == "faults":
-        check_integration(build, report, "faults", "tests/integration/faults", "faults")
+        check_folder(build, report, "faults", "tests/integration/faults")
         print_figures(build / "faults.txt")
     if options.only == "pod":
         (build / "pod.txt").unlink(missing_ok=True)
-        check_integration(build, report, "pod", "tests/integration/pod", "pod")
+        check_folder(build, report, "pod", "tests/integration/pod")
         print_figures(build / "pod.txt")
     totals = report.totals
     for name, reason in totals.skipped:
