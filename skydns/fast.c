@@ -10,6 +10,7 @@
 #include "skydns/fast_reply.h"
 #include "skydns/fast_target.h"
 #include "skydns/rng.h"
+#include "skydns/rr.h"
 #include "skydns/store_ready.h"
 
 struct fast {
@@ -311,14 +312,23 @@ static size_t answer_in_zone(struct fast *f, const struct fast_question *questio
     }
 }
 
+/* Whether a name could share its end with a reverse name, as either is written. */
+static bool may_end_like_reverse(struct slice name)
+{
+    static const char arpa[] = "\4arpa"; /* with the root label */
+    return name.len >= sizeof(arpa) &&
+           rr_same_name(slice_of(name.ptr + name.len - sizeof(arpa), sizeof(arpa)),
+                        slice_of(arpa, sizeof(arpa)));
+}
+
 /* A reverse name that a key says. */
 static size_t answer_pointer(struct fast *f, const struct fast_question *question)
 {
     const struct store_node *node = question->walk.node;
     const struct store_record *record = node ? store_node_record(node) : NULL;
     struct slice target = record ? store_record_host_wire(record) : slice_of(NULL, 0);
-    if (target.len == 0 || fast_name_is_in_arpa((const uint8_t *)target.ptr, target.len)) {
-        return 0; /* none, or one that could share its end with the question */
+    if (target.len == 0 || may_end_like_reverse(target)) {
+        return 0;
     }
     uint32_t ttl_s = record->ttl_s ? record->ttl_s : f->config->ttl_s;
     uint8_t *data = fast_reply_record(&f->reply, DNS_HEADER_SIZE, DNS_TYPE_PTR, ttl_s, target.len);

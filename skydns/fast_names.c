@@ -17,26 +17,12 @@ static struct slice label_above(const struct dname *name, const struct dname *do
     return dname_label(name, labels.offsets[labels.count - below - 1]);
 }
 
-/* A domain stands before those that it is within. */
-static bool have_nested(const struct engine_config *config)
-{
-    for (size_t i = 0; i < config->zone_count; i++) {
-        for (size_t k = i + 1; k < config->zone_count; k++) {
-            if (dname_is_within(&config->zones[i].domain, &config->zones[k].domain)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 void fast_zones_configure(struct fast_zones *zones, const struct engine_config *config,
                           struct encoder *encoder)
 {
     zones->config = config;
     zones->serial = 0;
     zones->count = config->zone_count;
-    zones->are_nested = have_nested(config);
     for (size_t i = 0; i < config->zone_count; i++) {
         struct fast_zone *z = &zones->zones[i];
         z->zone = &config->zones[i];
@@ -74,13 +60,22 @@ const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
     return NULL;
 }
 
-bool fast_name_is_in_arpa(const uint8_t *name, size_t len)
+/* ---- Questions ---- */
+
+static bool is_label(struct slice label, const char *text, size_t len)
 {
-    static const char arpa[] = "\4arpa"; /* with the root label */
-    return len >= sizeof(arpa) && memcmp(name + len - sizeof(arpa), arpa, sizeof(arpa)) == 0;
+    return label.len == len && memcmp(label.ptr, text, len) == 0;
 }
 
-/* ---- Questions ---- */
+/* By its labels: the bytes of one may end like another one. */
+static bool is_reverse(const struct fast_query *q)
+{
+    if (q->label_count < 2 || !is_label(fast_query_label(q, q->label_count - 1u), "arpa", 4)) {
+        return false;
+    }
+    struct slice form = fast_query_label(q, q->label_count - 2u);
+    return is_label(form, "in-addr", 7) || is_label(form, "ip6", 3);
+}
 
 static void begin_walk(const struct store_node *from, unsigned labels, const struct fast_query *q,
                        struct store_walk *walk)
@@ -110,7 +105,7 @@ static bool begin_in_zone(const struct fast_zones *zones, struct fast_question *
 static bool begin_in_arpa(const struct fast_zones *zones, struct fast_question *question)
 {
     const struct fast_query *q = &question->query;
-    if (!zones->arpa || !fast_name_is_in_arpa(q->name, q->name_len)) {
+    if (!zones->arpa || !is_reverse(q)) {
         return false;
     }
     question->zone = NULL;
@@ -147,11 +142,6 @@ void fast_question_begin(const struct fast_zones *zones, struct slice wire,
 
 /* ---- Names that mean more ---- */
 
-static bool is_label(struct slice label, const char *text, size_t len)
-{
-    return label.len == len && memcmp(label.ptr, text, len) == 0;
-}
-
 bool fast_label_is_wildcard(struct slice label)
 {
     return is_label(label, "*", 1) || is_label(label, "any", 3);
@@ -174,6 +164,19 @@ static bool is_special(const struct fast_zones *zones, const struct fast_zone *z
     return is_label(top, "dns", 3) || is_label(top, "dns-version", 11) ||
            slice_equal(top, z->rname_label) ||
            (zones->config->pods != ENGINE_PODS_VERIFIED && is_label(top, "pod", 3));
+}
+
+/* What lies above a domain of ours exists, whatever the store has. */
+static bool is_above_a_domain(const struct fast_zones *zones, const struct fast_query *q)
+{
+    for (size_t i = 0; i < zones->count; i++) {
+        const struct dname *domain = &zones->zones[i].zone->domain;
+        if (domain->len > q->name_len &&
+            memcmp(domain->wire + domain->len - q->name_len, q->name, q->name_len) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* With -schema=kubernetes: names that exist and mean there what they mean without it. */
@@ -204,5 +207,5 @@ bool fast_name_is_plain(const struct fast_zones *zones, const struct fast_zone *
         is_special(zones, zone, fast_query_label(query, labels - 1))) {
         return false;
     }
-    return !node || is_same_in_schema(zones, query, labels);
+    return node ? is_same_in_schema(zones, query, labels) : !is_above_a_domain(zones, query);
 }

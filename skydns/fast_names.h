@@ -26,7 +26,6 @@ struct fast_zones {
     const struct engine_config *config;
     uint64_t serial; /* of the store whose nodes are known; 0: none */
     size_t count;
-    bool are_nested;               /* one within another */
     const struct store_node *arpa; /* of reverse names in the store in use; may be NULL */
     struct fast_zone zones[ENGINE_ZONES_MAX];
 };
@@ -62,9 +61,6 @@ void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *quer
 /* The name below the zone means what the store has at `node`, its node or NULL, and no more. */
 bool fast_name_is_plain(const struct fast_zones *zones, const struct fast_zone *zone,
                         const struct fast_query *query, const struct store_node *node);
-
-/* Wire bytes in lower case. */
-bool fast_name_is_in_arpa(const uint8_t *name, size_t len);
 
 bool fast_label_is_wildcard(struct slice label);
 

@@ -106,7 +106,7 @@ static const struct store_node *common_node(const struct fast_zones *zones,
     unsigned shared = question->query.label_count - cut->shared_at;
     unsigned above = question->zone->zone->labels;
     if (cut->own == cut->count || shared <= above || shared - above > STORE_WALK_PASSED_MAX ||
-        zones->are_nested || zones->config->schema != ENGINE_SCHEMA_SKYDNS) {
+        zones->config->schema != ENGINE_SCHEMA_SKYDNS) {
         return NULL;
     }
     return question->walk.passed[shared - above - 1];

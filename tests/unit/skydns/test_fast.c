@@ -14,6 +14,7 @@
 #include "common/dns.h"
 #include "skydns/encode.h"
 #include "skydns/fast.h"
+#include "tests/support/loopback.h"
 #include "tests/support/skydns/fixture.h"
 
 enum { STORES = 60, CHANGES = 6, QUERIES = 250 };
@@ -102,7 +103,8 @@ static void put_service(struct bed *b)
         case 0:
             (void)snprintf(target, sizeof(target), "%s",
                            PICK(b, "www.test.", "A.b.cluster.local.", "absent.n.svc.cluster.local.",
-                                "ns.dns.cluster.local."));
+                                "ns.dns.cluster.local.", "any.n.svc.cluster.local.",
+                                "A.n.svc.cluster.local.", "n.svc.cluster.local."));
             break;
         case 1:
         case 2:
@@ -124,11 +126,12 @@ static void put_service(struct bed *b)
 static void put_other(struct bed *b)
 {
     char key[200], value[300];
-    switch (draw(b, 5)) {
+    switch (draw(b, 6)) {
     case 0:
-        (void)snprintf(key, sizeof(key), "arpa/in-addr/10/0/0/%u", draw(b, 40));
-        draw_value(b, PICK(b, "web.default.svc.cluster.local.", "x.arpa.", "10.0.0.1"), 0, value,
-                   sizeof(value));
+        (void)snprintf(key, sizeof(key), "arpa/%s/10/0/0/%u",
+                       PICK(b, "in-addr", "in-addr", "other"), draw(b, 40));
+        draw_value(b, PICK(b, "web.default.svc.cluster.local.", "x.arpa.", "x.Arpa.", "10.0.0.1"),
+                   0, value, sizeof(value));
         break;
     case 1:
         (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/ext", draw_namespace(b));
@@ -139,7 +142,15 @@ static void put_other(struct bed *b)
         (void)snprintf(key, sizeof(key), "local/cluster/pod/n/10-0-0-%u/h", draw(b, 9));
         draw_value(b, "10.0.0.7", 0, value, sizeof(value));
         break;
-    case 3:
+    case 3: /* more labels than those of a service's port */
+        (void)snprintf(key, sizeof(key), "local/cluster/svc/n/a/d/e/e/p/e/%s/h",
+                       PICK(b, "r", "_tcp/_http", "r/_tcp/_http"));
+        draw_value(b,
+                   PICK(b, "r.e.p.e.e.d.a.n.svc.cluster.local.", "p.e.e.d.a.n.svc.cluster.local.",
+                        "e.d.a.n.svc.cluster.local.", "10.0.0.8"),
+                   80, value, sizeof(value));
+        break;
+    case 4:
         (void)snprintf(key, sizeof(key), "local/cluster/%s",
                        PICK(b, "hostmaster/a", "dns/ns/a", "top", "top/below", "svc/n/a"));
         draw_value(b, "10.0.0.9", 0, value, sizeof(value));
@@ -162,6 +173,10 @@ static void draw_config(struct bed *b)
     config->zones[0].hostmaster =
         fixture_name(PICK(b, "hostmaster.cluster.local.", "hostmaster.skydns.local.", "h.test.",
                           "HM.x.Local.", "a.b.cluster.local."));
+    if (draw(b, 4) == 0) {
+        fixture_domain(b->f, PICK(b, "n.svc.cluster.local.", "deep.top.cluster.local.",
+                                  "below.absent.cluster.local.", "local."));
+    }
 }
 
 /* ---- Questions ---- */
@@ -174,9 +189,11 @@ static void draw_name(struct bed *b, char *out, size_t size)
             first, sizeof(first), "%s",
             PICK(b, "_http._tcp.", "_tcp.", "*.", "e1.", "e1._http._tcp.", "nothing.", "a.b."));
     }
-    switch (draw(b, 9)) {
-    case 0:
-        (void)snprintf(out, size, "%u.0.0.10.in-addr.arpa.", draw(b, 40));
+    switch (draw(b, 10)) {
+    case 0: /* also where a label ends with what looks like another one */
+        (void)snprintf(
+            out, size, "%u.0.0.10.%s", draw(b, 40),
+            PICK(b, "in-addr.arpa.", "in-addr.Arpa.", "other.arpa.", "in-addr.x\\004arpa."));
         break;
     case 1:
         (void)snprintf(out, size, "%scluster.local.",
@@ -190,7 +207,13 @@ static void draw_name(struct bed *b, char *out, size_t size)
             PICK(b, "default.svc.cluster.local.", "svc.cluster.local.", "cluster.local."));
         break;
     case 3:
-        (void)snprintf(out, size, "%s%s", first, PICK(b, "www.test.", "local.", "xcluster.local."));
+        (void)snprintf(out, size, "%s%s", first,
+                       PICK(b, "www.test.", "local.", "xcluster.local.", "absent.cluster.local.",
+                            "below.absent.cluster.local.", "deep.top.cluster.local."));
+        break;
+    case 4:
+        (void)snprintf(out, size, "%s%sp.e.e.d.a.n.svc.cluster.local.", PICK(b, "_http._tcp.", ""),
+                       PICK(b, "r.e.", "e.", ""));
         break;
     default:
         (void)snprintf(out, size, "%s%s.%s.svc.cluster.local.", first, draw_service(b),
@@ -305,6 +328,8 @@ static const struct fixture_key keys[] = {
      "{'host':'db-1.db.default.svc.cluster.local.','port':80,'ttl':30,'priority':10}"},
     {"local/cluster/svc/default/ext", "{'host':'www.test.','ttl':30}"},
     {"arpa/in-addr/10/0/0/1", "{'host':'web.default.svc.cluster.local.','ttl':30}"},
+    {"arpa/in-addr/10/0/0/3", "{'host':'x.Arpa.','ttl':30}"},
+    {"arpa/other/10/0/0/1", "{'host':'web.default.svc.cluster.local.','ttl':30}"},
 };
 
 static void test_what_is_asked_often(void **state)
@@ -327,7 +352,12 @@ static void test_what_is_asked_often(void **state)
         {"_http._tcp.web.default.svc.cluster.local. SRV", true},
         {"_sql._tcp.db.default.svc.cluster.local. SRV", true},
         {"1.0.0.10.in-addr.arpa. PTR", true},
+        {"1.0.0.10.in-addr.ARPA. PTR", true},
         {"2.0.0.10.in-addr.arpa. PTR", false},
+        {"3.0.0.10.in-addr.Arpa. PTR", false},
+        {"1.0.0.10.other.arpa. PTR", false},
+        {"1.0.0.10.in-addr.x\\004arpa. PTR", false}, /* one label */
+        {"x\\004arpa. PTR", false},
         {"cluster.local. A", false},
         {"*.default.svc.cluster.local. A", false},
         {"ext.default.svc.cluster.local. A", false},
@@ -353,6 +383,60 @@ static void test_what_is_asked_often(void **state)
         }
         fast_free(b.fast);
     }
+    encoder_free(b.encoder);
+    fixture_free(b.f);
+}
+
+#define PORT(host) "{'host':'" host "','port':80,'ttl':30,'priority':10}"
+
+/* Ports whose targets are what targets seldom are. */
+static const struct fixture_key odd_keys[] = {
+    {"local/cluster/svc/n/a/c8", "{'host':'10.0.2.1','ttl':30,'priority':10}"},
+    /* The only addresses of a namespace; with the other schema its name has none. */
+    {"local/cluster/svc/n/a/_tcp/_up/c8", PORT("n.svc.cluster.local.")},
+    /* Of two targets one ends like the other, and the question does not. */
+    {"local/cluster/svc/n/a/_tcp/_ends/c8", PORT("db-0.db.default.svc.cluster.local.")},
+    {"local/cluster/svc/n/a/_tcp/_ends/c9", PORT("db.default.svc.cluster.local.")},
+    /* In another domain, when the namespace is one. */
+    {"local/cluster/svc/default/web/_tcp/_other/c8", PORT("a.n.svc.cluster.local.")},
+    {"local/cluster/svc/default/web/_tcp/_ns/c8", PORT("ns.dns.n.svc.cluster.local.")},
+    /* Below more labels than a walk notes. */
+    {"local/cluster/svc/d/e/e/p/e/r/s/t/u/c8", "{'host':'10.0.2.2','ttl':30,'priority':10}"},
+    {"local/cluster/svc/d/e/e/p/e/r/s/t/u/_tcp/_http/c8",
+     PORT("u.t.s.r.e.p.e.e.d.svc.cluster.local.")},
+};
+
+static void test_what_is_asked_seldom(void **state)
+{
+    static const char *const questions[] = {
+        "_up._tcp.a.n.svc.cluster.local. SRV",
+        "_ends._tcp.a.n.svc.cluster.local. SRV",
+        "_other._tcp.web.default.svc.cluster.local. SRV",
+        "_ns._tcp.web.default.svc.cluster.local. SRV",
+        "_http._tcp.u.t.s.r.e.p.e.e.d.svc.cluster.local. SRV",
+        "above.cluster.local. A",
+        "a.above.cluster.local. A",
+        "x.above.cluster.local. A",
+    };
+    struct bed b = {.state = 1};
+    (void)state;
+    b.f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
+    b.f->local = loopback_addr(53);
+    fixture_put(b.f, odd_keys, sizeof(odd_keys) / sizeof(odd_keys[0]));
+    b.encoder = encoder_new(b.f->config.max_udp_size);
+    for (int variant = 0; variant < 4; variant++) {
+        b.f->config.schema = variant % 2 ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        if (variant == 2) {
+            fixture_domain(b.f, "n.svc.cluster.local.");
+            fixture_domain(b.f, "a.above.cluster.local.");
+        }
+        b.fast = fast_new(&b.f->config, b.encoder);
+        for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+            compare(&b, questions[i], 0);
+        }
+        fast_free(b.fast);
+    }
+    assert_true(b.with_targets > 0);
     encoder_free(b.encoder);
     fixture_free(b.f);
 }
@@ -405,6 +489,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_asked_often),
+        cmocka_unit_test(test_what_is_asked_seldom),
         cmocka_unit_test(test_what_changes_after_looking_ahead),
         cmocka_unit_test(test_the_same_bytes),
     };
