@@ -4,10 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "common/seeded_hash.h"
 #include "skydns/store_walk.h"
 #include "tests/support/skydns/fixture.h"
 
@@ -100,6 +102,46 @@ static void test_a_large_namespace(void **state)
     fixture_free(f);
 }
 
+static int compare_hashes(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of so many labels there are two whose whole hashes are the same: once in 10^12 runs there are
+ * not. */
+static void test_labels_of_one_hash(void **state)
+{
+    enum { LABELS = 500000, KEYS = 2 };
+    static uint64_t hashes[LABELS]; /* above the label's number */
+    struct fixture *f = fixture_new(NULL, 0);
+    size_t at = 1;
+    (void)state;
+    for (uint64_t i = 0; i < LABELS; i++) {
+        char label[16];
+        int len = snprintf(label, sizeof(label), "h%06u", (unsigned)i);
+        hashes[i] = (uint64_t)seeded_hash(slice_of(label, (size_t)len)) << 32 | i;
+    }
+    qsort(hashes, LABELS, sizeof(hashes[0]), compare_hashes);
+    while (at < LABELS && hashes[at] >> 32 != hashes[at - 1] >> 32) {
+        at++;
+    }
+    assert_true(at < LABELS);
+    char text[KEYS][32];
+    for (unsigned i = 0; i < KEYS; i++) {
+        char key[32];
+        (void)snprintf(text[i], sizeof(text[i]), "h%06u.local.", (uint32_t)hashes[at - i]);
+        (void)snprintf(key, sizeof(key), "local/h%06u", (uint32_t)hashes[at - i]);
+        assert_null(walk_to(f->store, text[i]));
+        fixture_put(f, &(struct fixture_key){key, "{'host':'10.0.0.1'}"}, 1);
+    }
+    for (unsigned i = 0; i < KEYS; i++) {
+        assert_non_null(look_up(f->store, text[i]));
+        assert_ptr_equal(walk_to(f->store, text[i]), look_up(f->store, text[i]));
+    }
+    fixture_free(f);
+}
+
 /* More than what is kept of the way. */
 static void test_many_labels(void **state)
 {
@@ -122,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_walks_end_where_look_ups_do),
         cmocka_unit_test(test_a_large_namespace),
+        cmocka_unit_test(test_labels_of_one_hash),
         cmocka_unit_test(test_many_labels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
