@@ -31,6 +31,7 @@ void arena_fini(struct arena *a)
         a->newest = older;
     }
     a->reserved = 0;
+    a->failed = false;
 }
 
 static struct arena_chunk *add_chunk(struct arena *a, size_t need)

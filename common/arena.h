@@ -1,7 +1,7 @@
 /* A region: many allocations with one lifetime, released together. Nothing is freed alone. Bounded,
  * so that a peer's message cannot make its decoded form as large as it likes: past the limit
- * arena_alloc gives NULL and `failed` stays set until arena_clear. Not for sharing between threads.
- */
+ * arena_alloc gives NULL and `failed` stays set until everything is released. Not for sharing
+ * between threads. */
 #ifndef COMMON_ARENA_H
 #define COMMON_ARENA_H
 
@@ -18,7 +18,7 @@ struct arena {
 };
 
 void arena_init(struct arena *a, size_t limit);
-void arena_fini(struct arena *a);
+void arena_fini(struct arena *a); /* as arena_init has made it */
 
 /* size bytes, not zeroed, aligned for any type; NULL only when the limit is reached. */
 void *arena_alloc(struct arena *a, size_t size);

@@ -67,8 +67,8 @@ struct etcd_mirror_config {
     struct slice store_key; /* copied; see etcd_store_key */
     bool keeps_old;
     int64_t stale_max_ms; /* 0 = no limit */
-    int64_t page_size;    /* keys a Range page; 0 = 10,000 (1.5 MB), later half of what was read
-                             before. Halved by itself when a page is too large. */
+    int64_t page_size;    /* keys a Range page; 0 = what suits etcd (etcd_pages.h). Halved by itself
+                             when a page is too large. */
     void (*full_begin)(void *data, const struct etcd_mirror_read *read);
     void (*put)(void *data, const struct etcd_kv *kv);
     void (*del)(void *data, struct slice key, int64_t revision);

@@ -43,21 +43,25 @@ struct etcd_pages {
     struct etcd_range_reply page;
 };
 
-static void drop_page(struct etcd_pages *p)
+static void drop_pages(struct etcd_pages *p)
 {
     ev_clear_pending(etcd_loop(p->config.etcd), &p->give);
     p->has_page = false;
-    arena_fini(&p->arenas[1 - p->asked_into]);
+    arena_fini(&p->arenas[0]);
+    arena_fini(&p->arenas[1]);
 }
 
+/* Its taker may cancel, read again or free. */
 static void give_page(struct etcd_pages *p)
 {
-    struct arena *arena = &p->arenas[1 - p->asked_into];
     ev_clear_pending(etcd_loop(p->config.etcd), &p->give);
     if (p->has_page) {
+        const struct etcd_range_reply page = p->page;
+        struct arena arena = p->arenas[1 - p->asked_into];
+        arena_init(&p->arenas[1 - p->asked_into], ETCD_DECODED_MAX);
         p->has_page = false;
-        p->config.page(p->config.data, &p->page);
-        arena_fini(arena);
+        p->config.page(p->config.data, &page);
+        arena_fini(&arena);
     }
 }
 
@@ -116,7 +120,7 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
     struct etcd_pages *p = data;
     p->call = NULL;
     if (err) {
-        drop_page(p);
+        drop_pages(p);
         p->config.failed(p->config.data, err);
         return;
     }
@@ -177,8 +181,7 @@ void etcd_pages_cancel(struct etcd_pages *pages)
         etcd_call_cancel(pages->call);
         pages->call = NULL;
     }
-    drop_page(pages);
-    arena_fini(&pages->arenas[pages->asked_into]);
+    drop_pages(pages);
 }
 
 bool etcd_pages_shrink(struct etcd_pages *pages)

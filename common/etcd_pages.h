@@ -25,7 +25,7 @@ struct etcd_pages_config {
     int64_t page_size; /* of all pages; 0: as there is more or less */
 
     /* A page, borrowed during the call; the last one has `more` unset, and the reading is over when
-     * it is given. */
+     * it is given. Everything here may be called inside, and etcd_pages_free as the last act. */
     void (*page)(void *data, const struct etcd_range_reply *reply);
     /* The reading failed. ERR_TOO_LARGE: etcd_pages_shrink says whether to begin again. */
     void (*failed)(void *data, const struct err *err);

@@ -39,8 +39,7 @@ struct etcd_unary {
     size_t key_count; /* more than one: those from `key` to `range_end`, both included */
 
     struct buf request; /* to be encoded into */
-    struct arena
-        *into; /* NULL: the reply is gone with the call; else it is the caller's, in this */
+    struct arena *into; /* the caller's, for the reply; NULL: it is gone with the call */
     struct arena arena;
     bool has_reply;
     union etcd_reply reply;

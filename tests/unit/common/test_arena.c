@@ -47,6 +47,8 @@ static void test_limit(void **state)
     assert_non_null(arena_alloc(&a, 1000));
     assert_null(arena_alloc(&a, SIZE_MAX));
     arena_fini(&a);
+    assert_non_null(arena_alloc(&a, 1000)); /* as new */
+    arena_fini(&a);
 }
 
 static void test_clear_keeps_little(void **state)

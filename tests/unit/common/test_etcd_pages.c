@@ -30,6 +30,7 @@ static struct {
     struct etcd_pages *pages;
     unsigned page_count, key_count;
     unsigned cancel_at; /* the page that cancels; 0: none */
+    bool frees_at_end;  /* the last page does */
     bool is_over;
     struct err err;
 } f;
@@ -69,6 +70,11 @@ static void on_page(void *data, const struct etcd_range_reply *reply)
     if (f.page_count == f.cancel_at) {
         etcd_pages_cancel(f.pages);
     }
+    if (f.frees_at_end && !reply->more) {
+        etcd_pages_free(f.pages);
+        f.pages = NULL;
+    }
+    assert_true(slice_equal(reply->kvs[0].value, slice_str("value"))); /* it is there still */
     f.is_over = !reply->more || f.page_count == f.cancel_at;
 }
 
@@ -179,6 +185,17 @@ static void test_cancelled_and_read_again(void **state)
     assert_int_equal(f.key_count, KEYS);
 }
 
+/* From inside the taking of the last page, as etcd_mirror_stop may be called. */
+static void test_freed_by_the_last_page(void **state)
+{
+    (void)state;
+    f.frees_at_end = true;
+    read_all(0);
+    f.frees_at_end = false;
+    assert_int_equal(f.key_count, KEYS);
+    assert_null(f.pages);
+}
+
 /* The connection is lost with a page asked for: no page comes after the failure. */
 static void test_lost_connection(void **state)
 {
@@ -229,6 +246,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_every_key_once_and_asked_ahead, end_reading),
         cmocka_unit_test_teardown(test_cancelled_and_read_again, end_reading),
+        cmocka_unit_test_teardown(test_freed_by_the_last_page, end_reading),
         cmocka_unit_test_teardown(test_lost_connection, end_reading),
         cmocka_unit_test(test_sizes),
     };
