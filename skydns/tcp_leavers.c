@@ -2,11 +2,12 @@
 
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "common/xalloc.h"
 
 struct leaver {
     struct tcp_ref connection;
-    ev_tstamp due;
+    int64_t due_us; /* monotonic */
 };
 
 struct tcp_leavers {
@@ -19,13 +20,11 @@ struct tcp_leavers {
     struct leaver ring[TCP_LEAVERS_MAX];
 };
 
-static const double leave_s = TCP_LEAVE_MS / 1000.;
-
-static void start_timer(struct tcp_leavers *l)
+static void start_timer(struct tcp_leavers *l, int64_t now_us)
 {
     if (l->count > 0 && !ev_is_active(&l->timer)) {
-        double left_s = l->ring[l->first].due - ev_now(l->loop);
-        ev_timer_set(&l->timer, left_s > 0 ? left_s : 0., 0.);
+        int64_t left_us = l->ring[l->first].due_us - now_us;
+        ev_timer_set(&l->timer, left_us > 0 ? (double)left_us / 1e6 : 0., 0.);
         ev_timer_start(l->loop, &l->timer);
     }
 }
@@ -33,14 +32,16 @@ static void start_timer(struct tcp_leavers *l)
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct tcp_leavers *l = timer->data;
+    int64_t now_us = clock_monotonic_us();
+    (void)loop;
     (void)revents;
-    while (l->count > 0 && l->ring[l->first].due <= ev_now(loop)) {
+    while (l->count > 0 && l->ring[l->first].due_us <= now_us) {
         struct tcp_ref connection = l->ring[l->first].connection;
         l->first = (l->first + 1) % TCP_LEAVERS_MAX;
         l->count--;
         l->fn(l->data, connection);
     }
-    start_timer(l);
+    start_timer(l, now_us);
 }
 
 struct tcp_leavers *tcp_leavers_new(struct ev_loop *loop, tcp_leaver_fn fn, void *data)
@@ -68,9 +69,10 @@ bool tcp_leavers_take(struct tcp_leavers *leavers, struct tcp_ref connection)
     if (l->left_in_a_row < TCP_LEAVERS_LEARNT || l->count == TCP_LEAVERS_MAX) {
         return false;
     }
+    int64_t now_us = clock_monotonic_us();
     l->ring[(l->first + l->count++) % TCP_LEAVERS_MAX] =
-        (struct leaver){connection, ev_now(l->loop) + leave_s};
-    start_timer(l);
+        (struct leaver){connection, now_us + INT64_C(1000) * TCP_LEAVE_MS};
+    start_timer(l, now_us);
     return true;
 }
 

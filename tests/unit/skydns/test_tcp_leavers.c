@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "skydns/tcp_leavers.h"
+#include "tests/support/test_clock.h"
 
 struct fixture {
     struct ev_loop *loop;
@@ -33,6 +34,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *f = *state;
+    test_clock_run();
     tcp_leavers_free(f->leavers);
     ev_loop_destroy(f->loop);
     return 0;
@@ -70,20 +72,32 @@ static void test_comes_back_in_turn_and_not_early(void **state)
 {
     struct fixture *f = *state;
     learn(f, TCP_LEAVERS_LEARNT);
+    test_clock_stop();
     for (int round = 0; round < 3; round++) { /* the ring goes round */
         uint32_t first = f->next;
-        ev_tstamp taken = ev_now(f->loop);
         for (uint32_t i = 0; i < TCP_LEAVERS_MAX; i++) {
             assert_true(take(f, first + i));
         }
         assert_false(take(f, 0)); /* no room */
-        while (f->next == first) {
-            ev_run(f->loop, EVRUN_ONCE);
-        }
-        assert_true(ev_now(f->loop) >= taken + TCP_LEAVE_MS / 1000.);
-        ev_run(f->loop, 0);
+        ev_run(f->loop, EVRUN_NOWAIT);
+        assert_int_equal(f->next, first);
+        test_clock_advance_ms(TCP_LEAVE_MS + 1);
+        ev_run(f->loop, EVRUN_NOWAIT);
         assert_int_equal(f->next, first + TCP_LEAVERS_MAX);
     }
+}
+
+/* A wall clock that is set back keeps none: here it falls behind by a minute. */
+static void test_whatever_the_wall_clock_says(void **state)
+{
+    enum { MINUTE_MS = 60000 };
+    struct fixture *f = *state;
+    learn(f, TCP_LEAVERS_LEARNT);
+    test_clock_stop();
+    assert_true(take(f, 0));
+    test_clock_advance_ms(MINUTE_MS);
+    ev_run(f->loop, EVRUN_NOWAIT);
+    assert_int_equal(f->next, 1);
 }
 
 static void test_freed_while_one_is_out(void **state)
@@ -102,6 +116,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_learns_from_those_before, setup, teardown),
         cmocka_unit_test_setup_teardown(test_comes_back_in_turn_and_not_early, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_whatever_the_wall_clock_says, setup, teardown),
         cmocka_unit_test_setup_teardown(test_freed_while_one_is_out, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -452,7 +452,6 @@ static void test_idle_connections_are_closed(void **state)
     teardown(f);
 }
 
-/* What has arrived is answered, what is awaited is waited for, nothing new is taken. */
 /* An answer that is still owed keeps no connection whose client takes none. */
 static void test_an_idle_client_with_unread_answers_is_closed(void **state)
 {
@@ -475,6 +474,7 @@ static void test_an_idle_client_with_unread_answers_is_closed(void **state)
     teardown(f);
 }
 
+/* What has arrived is answered, what is awaited is waited for, nothing new is taken. */
 static void test_drain(void **state)
 {
     struct fixture *f = setup(4, IDLE_MS);
@@ -672,29 +672,63 @@ static void ask_once(struct fixture *f)
     wait_for_connections(f, 0);
 }
 
+/* So often that the next is expected to. */
+static void ask_often(struct fixture *f)
+{
+    for (int i = 0; i < TCP_LEAVERS_LEARNT; i++) {
+        ask_once(f);
+    }
+}
+
+static void ask_for_a_late_one(struct fixture *f, int fd)
+{
+    send_all(fd, "\0\3l-3", 5);
+    wait_for_queries(f, f->queries + 1);
+    assert_true(tcp_server_reply(f->server, f->late[f->late_count - 1], (const uint8_t *)"l", 1));
+    assert_frame(f, fd, "l");
+}
+
 /* After many that asked once, one that asks again is answered, and so is one that stays; whether
  * they are watched from the first answer on shows only in what they cost. */
 static void test_who_stays_though_others_left(void **state)
 {
     struct fixture *f = setup(4, IDLE_MS);
     (void)state;
-    for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < TCP_LEAVERS_LEARNT; i++) {
-            ask_once(f);
-        }
+    for (int is_late_first = 0; is_late_first < 2; is_late_first++) {
+        ask_often(f);
         int fd = connect_client(f);
+        if (is_late_first) {
+            ask_for_a_late_one(f, fd);
+        }
         for (int i = 0; i < 3; i++) {
             send_all(fd, "\0\3e-2", 5);
             assert_frame(f, fd, "e-2");
         }
-        send_all(fd, "\0\3l-3", 5); /* a late one as the first thing of a connection, too */
-        wait_for_queries(f, f->queries + 1);
-        assert_true(
-            tcp_server_reply(f->server, f->late[f->late_count - 1], (const uint8_t *)"l", 1));
-        assert_frame(f, fd, "l");
+        ask_for_a_late_one(f, fd);
         close(fd);
         wait_for_connections(f, 0);
     }
+    teardown(f);
+}
+
+/* Its place is taken while it is not watched: the one that has it then is answered. */
+static void test_who_was_expected_to_leave_gives_way(void **state)
+{
+    struct fixture *f = setup(1, IDLE_MS);
+    (void)state;
+    ask_often(f);
+    int first = connect_client(f);
+    send_all(first, "\0\3e-1", 5);
+    wait_for_queries(f, TCP_LEAVERS_LEARNT + 1);
+    int second = connect_client(f);
+    send_all(second, "\0\3e-2", 5);
+    assert_frame(f, first, "e-1");
+    assert_closed(f, first);
+    assert_frame(f, second, "e-2");
+    send_all(second, "\0\3e-3", 5);
+    assert_frame(f, second, "e-3");
+    assert_int_equal(shutdown(second, SHUT_WR), 0);
+    assert_closed(f, second);
     teardown(f);
 }
 
@@ -703,9 +737,7 @@ static void test_drain_closes_who_was_expected_to_leave(void **state)
 {
     struct fixture *f = setup(4, IDLE_MS);
     (void)state;
-    for (int i = 0; i < TCP_LEAVERS_LEARNT; i++) {
-        ask_once(f);
-    }
+    ask_often(f);
     int fd = connect_client(f);
     send_all(fd, "\0\3e-1", 5);
     wait_for_queries(f, TCP_LEAVERS_LEARNT + 1);
@@ -737,6 +769,7 @@ int main(void)
         cmocka_unit_test(test_many_clients_at_once),
         cmocka_unit_test(test_single_queries_beside_others),
         cmocka_unit_test(test_who_stays_though_others_left),
+        cmocka_unit_test(test_who_was_expected_to_leave_gives_way),
         cmocka_unit_test(test_drain_closes_who_was_expected_to_leave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
