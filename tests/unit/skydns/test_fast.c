@@ -12,12 +12,13 @@
 #include <string.h>
 
 #include "common/dns.h"
+#include "common/record_key.h"
 #include "skydns/encode.h"
 #include "skydns/fast.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/fixture.h"
 
-enum { STORES = 60, CHANGES = 6, QUERIES = 250 };
+enum { STORES = 60, CHANGES = 6, QUERIES = 250, CHANGE_EACH = 50, KEYS_MAX = 64, KEY_SIZE = 200 };
 
 struct bed {
     struct fixture *f;
@@ -25,6 +26,8 @@ struct bed {
     struct fast *fast;
     uint64_t state;
     unsigned long asked, answered, with_targets;
+    char put[KEYS_MAX][KEY_SIZE]; /* the last keys */
+    unsigned put_count;
 };
 
 static uint32_t draw(struct bed *b, uint32_t below)
@@ -47,6 +50,7 @@ static const char *pick(struct bed *b, const char *const *items, size_t count)
 
 static void put(struct bed *b, const char *key, const char *value)
 {
+    (void)snprintf(b->put[b->put_count++ % KEYS_MAX], KEY_SIZE, "%s", key);
     fixture_put(b->f, &(struct fixture_key){key, value}, 1);
 }
 
@@ -161,6 +165,35 @@ static void put_other(struct bed *b)
         break;
     }
     put(b, key, value);
+}
+
+static void change_one(struct bed *b)
+{
+    struct dname name;
+    bool is_changed = false;
+    unsigned known = b->put_count < KEYS_MAX ? b->put_count : KEYS_MAX;
+    assert_true(record_key_to_name(slice_str(""), slice_str(b->put[draw(b, known)]), &name));
+    if (draw(b, 2)) {
+        store_writer_del(b->f->writer, &name);
+    } else {
+        assert_true(store_writer_set_ttl(b->f->writer, &name, 1, 20 + draw(b, 3), &is_changed) ||
+                    !is_changed);
+    }
+}
+
+/* Several in one version; seldom, everything goes that is not put again at once. */
+static void change_some(struct bed *b)
+{
+    if (draw(b, 30) == 0) {
+        store_writer_clear(b->f->writer);
+    }
+    for (unsigned i = 1 + draw(b, 3); i > 0; i--) {
+        change_one(b);
+    }
+    if (draw(b, 2)) {
+        put_service(b); /* its first key is of the same version */
+    }
+    fixture_put(b->f, NULL, 0);
 }
 
 static void draw_config(struct bed *b)
@@ -287,10 +320,11 @@ static void compare(struct bed *b, const char *question, unsigned long seed)
 
 static void test_the_same_bytes(void **state)
 {
-    struct bed b = {.state = 0};
+    static struct bed b;
     (void)state;
     for (unsigned long seed = 1; seed <= STORES; seed++) {
         b.state = seed * 0x9e3779b97f4a7c15U;
+        b.put_count = 0;
         b.f = fixture_new(NULL, 0);
         draw_config(&b);
         b.encoder = encoder_new(b.f->config.max_udp_size);
@@ -300,6 +334,9 @@ static void test_the_same_bytes(void **state)
                 draw(&b, 3) ? put_service(&b) : put_other(&b);
             }
             for (unsigned i = 0; i < QUERIES; i++) {
+                if (i % CHANGE_EACH == CHANGE_EACH - 1) {
+                    change_some(&b);
+                }
                 char question[512];
                 draw_question(&b, question, sizeof(question));
                 compare(&b, question, seed);
