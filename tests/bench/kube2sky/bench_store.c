@@ -23,7 +23,7 @@
 
 enum {
     CALL_TIMEOUT_MS = 30000,
-    DUMP_PAGE = 5000,
+    DUMP_PAGE = 50000,
     KEY_MAX = 160,
     PACED_MAX = 512, /* at once, when etcd stalls: half of what the client takes */
 };
