@@ -1,5 +1,6 @@
 #include "common/etcd_pages.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/arena.h"
@@ -124,7 +125,7 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
         p->config.failed(p->config.data, err);
         return;
     }
-    give_page(p);
+    assert(!p->has_page); /* it was given in the turn in which this one was asked for */
     p->page = *reply;
     p->has_page = true;
     if (reply->more && reply->count > 0) {

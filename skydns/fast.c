@@ -76,12 +76,6 @@ void fast_look_ahead(struct fast *fast, const struct store *store, const struct 
     }
 }
 
-static void walk_to_the_end(struct store_walk *walk)
-{
-    while (store_walk_step(walk)) {
-    }
-}
-
 /* The query's, with its name looked up; NULL: none of the usual kind. */
 static const struct fast_question *find_question(struct fast *f, const struct store *store,
                                                  const struct engine_query *query)
@@ -97,7 +91,7 @@ static const struct fast_question *find_question(struct fast *f, const struct st
     if (!q->is_usual) {
         return NULL;
     }
-    walk_to_the_end(&q->walk);
+    store_walk_finish(&q->walk);
     return q;
 }
 

@@ -90,8 +90,7 @@ static bool find_from_zone(const struct fast_zones *zones, const struct cut *cut
     const struct fast_zone *zone = fast_zones_find(zones, &name);
     if (zone && zone->node) {
         fast_walk_begin(zone, &name, &walk);
-        while (store_walk_step(&walk)) {
-        }
+        store_walk_finish(&walk);
     }
     *ret_node = walk.node;
     return zone && fast_name_is_plain(zones, zone, &name, walk.node);

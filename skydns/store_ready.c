@@ -10,7 +10,7 @@
 /* The visible records below a node, in the order of their keys. */
 struct collected {
     size_t count;
-    const struct store_record *records[STORE_READY_MAX];
+    struct store_record *records[STORE_READY_MAX];
 };
 
 struct children {
@@ -37,7 +37,7 @@ static int compare_labels(const void *a, const void *b)
 static void collect(const struct store_node *node, struct collected *found)
 {
     struct children children = {.count = 0};
-    const struct store_record *record = store_node_own_record(node);
+    struct store_record *record = store_node_own_record(node);
     if (record) {
         found->records[found->count++] = record;
     }
@@ -170,47 +170,33 @@ static struct store_ready *make_targets(struct store_pool *pool, const struct co
     return ready;
 }
 
-/* The node's `visible` is one. */
-static struct store_record *find_single(const struct store_node *node)
+static bool is_plain_single(const struct collected *found)
 {
-    struct children children = {.count = 0};
-    while (!store_node_own_record(node)) {
-        children.count = 0;
-        (void)label_map_each(node->children, add_child, &children); /* never stops early */
-        node = children.nodes[0];
-    }
-    return store_node_own_record(node);
+    return is_plain(found, STORE_HOST_IP) ||
+           (is_plain(found, STORE_HOST_NAME) && is_plain_target(found->records[0]));
 }
 
-static void make_single(struct store_node *node)
+static struct store_ready *make_of_several(struct store_pool *pool, const struct collected *found)
 {
-    struct store_record *r = find_single(node);
-    const struct collected found = {.count = 1, .records = {r}};
-    if (is_plain(&found, STORE_HOST_IP) ||
-        (is_plain(&found, STORE_HOST_NAME) && is_plain_target(r))) {
-        node->record = r;
-        node->has = STORE_NODE_SINGLE;
+    if (is_plain(found, STORE_HOST_IP)) {
+        return make_addresses(pool, found);
     }
-}
-
-static struct store_ready *make_of_several(struct store_pool *pool, const struct store_node *node)
-{
-    struct collected found = {.count = 0};
-    collect(node, &found);
-    if (is_plain(&found, STORE_HOST_IP)) {
-        return make_addresses(pool, &found);
-    }
-    return is_plain(&found, STORE_HOST_NAME) ? make_targets(pool, &found) : NULL;
+    return is_plain(found, STORE_HOST_NAME) ? make_targets(pool, found) : NULL;
 }
 
 void store_ready_make(struct store_pool *pool, struct store_node *node)
 {
+    struct collected found = {.count = 0};
     struct store_ready *ready;
-    if (node->visible == 1) {
-        make_single(node);
-    } else if (node->visible > 1 && node->visible <= STORE_READY_MAX &&
-               (ready = make_of_several(pool, node))) {
+    if (node->visible == 0 || node->visible > STORE_READY_MAX) {
+        return;
+    }
+    collect(node, &found);
+    if (found.count > 1 && (ready = make_of_several(pool, &found))) {
         node->ready = ready;
         node->has = STORE_NODE_READY;
+    } else if (found.count == 1 && is_plain_single(&found)) {
+        node->record = found.records[0];
+        node->has = STORE_NODE_SINGLE;
     }
 }

@@ -71,3 +71,9 @@ bool store_walk_step(struct store_walk *walk)
     fetch(node->record); /* of those on the way, too: a port's target is one of them */
     return go_below(w, node);
 }
+
+void store_walk_finish(struct store_walk *walk)
+{
+    while (store_walk_step(walk)) {
+    }
+}

@@ -35,4 +35,7 @@ void store_walk_begin(struct store_walk *walk, const struct store_node *from);
 /* One step. False: there is none left. */
 bool store_walk_step(struct store_walk *walk);
 
+/* All that are left, of a walk by itself. */
+void store_walk_finish(struct store_walk *walk);
+
 #endif

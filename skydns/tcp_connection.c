@@ -124,12 +124,12 @@ static bool answer_frames(struct tcp_connection *c, size_t len)
     unsigned answered = 0, ahead = 0;
     while ((frame_len = whole_frame(s->in + pos, len - pos)) > 0 && answered < TCP_QUERIES_A_TURN &&
            s->out_len < TCP_OUTPUT_A_TURN) {
-        if (pos == seen && s->config.look_ahead) {
+        if (pos == seen) {
             seen = look_ahead(s, pos, len);
-            ahead = 1;
+            ahead = 0;
         }
         struct slice wire = slice_of(s->in + pos + TCP_PREFIX, frame_len - TCP_PREFIX);
-        answer_one(c, wire, ahead > 0 ? ahead++ : 0);
+        answer_one(c, wire, ++ahead);
         pos += frame_len;
         answered++;
     }
@@ -213,13 +213,13 @@ void tcp_connection_answer_singles(struct tcp_server *server)
     for (size_t i = 0; i < count; i++) {
         queries[i] = slice_of(s->singles[i].frame + TCP_PREFIX, s->singles[i].len - TCP_PREFIX);
     }
-    if (count > 0 && s->config.look_ahead) {
+    if (count > 0) {
         s->config.look_ahead(s->config.data, queries, count);
     }
     s->single_count = 0;
     for (size_t i = 0; i < count; i++) {
         struct tcp_connection *c = s->singles[i].connection;
-        answer_one(c, queries[i], s->config.look_ahead ? (unsigned)i + 1 : 0);
+        answer_one(c, queries[i], (unsigned)i + 1);
         tcp_connection_settle(c, end_turn(c));
     }
 }

@@ -34,7 +34,8 @@ void tcp_leavers_free(struct tcp_leavers *leavers);
 /* False: it is not expected to end; the caller watches it. */
 bool tcp_leavers_take(struct tcp_leavers *leavers, struct tcp_ref connection);
 
-/* What a connection did after its first answer. */
+/* What a connection did after its first answer: one that asked nothing more until it was closed, by
+ * whomever, has left. */
 void tcp_leavers_learn(struct tcp_leavers *leavers, bool has_left);
 
 #endif

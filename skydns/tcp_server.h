@@ -41,7 +41,7 @@ struct tcp_query {
     const struct addr *client;
     const struct addr *local;
     struct tcp_ref connection;
-    unsigned ahead; /* its place, from 1, among those that tcp_ahead_fn was told last; 0: none */
+    unsigned ahead; /* its place, from 1, among those that tcp_ahead_fn was told last */
 };
 
 /* REPLY: the answer is in reply (ENGINE_REPLY_MAX bytes), its length set. DROP: nothing. DEFER: one
@@ -59,7 +59,7 @@ struct tcp_server_config {
     size_t connections_max;
     uint32_t idle_ms;
     tcp_answer_fn answer;
-    tcp_ahead_fn look_ahead; /* NULL: nobody wants to know */
+    tcp_ahead_fn look_ahead;
     void *data;
 };
 
