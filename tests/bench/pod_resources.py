@@ -8,6 +8,7 @@ manifests come from here.
 """
 
 import argparse
+import contextlib
 import random
 import select
 import socket
@@ -63,9 +64,28 @@ class MeasuredPod(manifests.Pod):
         status = Path(f"/proc/{self.programs[name].pid}/status").read_text()
         return next(int(text.split()[1]) for text in status.splitlines() if text.startswith(line)) / 1024
 
+    def resident_mib(self) -> dict[str, float]:
+        return {name: self.memory_mib(name, "VmRSS:") for name in self.programs}
+
     def cpu_s(self, name: str) -> float:
         tasks = Path(f"/proc/{self.programs[name].pid}/task").glob("*/schedstat")
         return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+
+
+@contextlib.contextmanager
+def filled_pod(bin_dir: Path, services: int):
+    """The pod at work in a cluster of so many Services, its API, and the names to ask for."""
+    with tempfile.TemporaryDirectory(prefix="bench-pod-") as folder:
+        port = reserve_port()
+        server = apiserver(port).start()
+        try:
+            server.wait_ready(lambda: http_get(f"http://127.0.0.1:{port}/readyz")[0] == 200, "readyz")
+            kube = Kube(f"http://127.0.0.1:{port}")
+            names = fill(kube, services)
+            with MeasuredPod(Path(folder), bin_dir, kube) as pod:
+                yield pod, kube, names
+        finally:
+            server.kill()
 
 
 def fill(kube: Kube, services: int) -> list[str]:
@@ -79,20 +99,21 @@ def fill(kube: Kube, services: int) -> list[str]:
     return [f"{name}.default.svc.cluster.local" for name in names]
 
 
-def ask(port: int, questions: list[bytes], rate: int, seconds: float) -> int:
-    """How many were answered. A rate of 0 only lets the time pass."""
+def ask(port: int, questions: list[bytes], rate: int) -> None:
+    """For a phase; nearly all are answered. A rate of 0 only lets the time pass."""
     answered, rng = 0, random.Random(1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.connect(("127.0.0.1", port))
         start_s = time.monotonic()
-        for tick in range(int(seconds * TICKS_PER_S)):
+        for tick in range(PHASE_S * TICKS_PER_S):
             for _ in range(rate // TICKS_PER_S):
                 udp.send(rng.choice(questions))
             end_s = start_s + (tick + 1) / TICKS_PER_S
             while select.select([udp], [], [], max(0.0, end_s - time.monotonic()))[0]:
                 udp.recv(4096)
                 answered += 1
-    return answered
+    if answered < 0.99 * rate * PHASE_S:
+        raise SystemExit(f"only {answered} of {rate * PHASE_S} questions were answered")
 
 
 def measure(pod: MeasuredPod, kube: Kube, names: list[str], load: Load) -> None:
@@ -101,9 +122,7 @@ def measure(pod: MeasuredPod, kube: Kube, names: list[str], load: Load) -> None:
     changes = threading.Thread(target=change, args=(kube.url, load.changes_per_s))
     changes.start()
     questions = [dns.message.make_query(name, kind).to_wire() for name in names for kind in ("A", "AAAA")]
-    answered = ask(pod.port(53), questions, load.queries_per_s, PHASE_S)
-    if answered < 0.99 * load.queries_per_s * PHASE_S:
-        raise SystemExit(f"only {answered} of {load.queries_per_s * PHASE_S} questions were answered")
+    ask(pod.port(53), questions, load.queries_per_s)
     changes.join()
     passed_s = time.monotonic() - start_s
     load.cpu_percent = {name: (pod.cpu_s(name) - before[name]) / passed_s * 100 for name in before}
@@ -121,23 +140,14 @@ def run(arguments) -> None:
         Load(f"{arguments.queries:,} queries/s", queries_per_s=arguments.queries),
         Load(f"{arguments.changes:,} changes/s", changes_per_s=arguments.changes),
     ]
-    with tempfile.TemporaryDirectory(prefix="bench-pod-") as folder:
-        port = reserve_port()
-        server = apiserver(port).start()
-        try:
-            server.wait_ready(lambda: http_get(f"http://127.0.0.1:{port}/readyz")[0] == 200, "readyz")
-            kube = Kube(f"http://127.0.0.1:{port}")
-            names = fill(kube, arguments.services)
-            with MeasuredPod(Path(folder), arguments.bin, kube) as pod:
-                then_mib = {name: pod.memory_mib(name, "VmRSS:") for name in pod.programs}
-                for load in loads:
-                    measure(pod, kube, names, load)
-                print(f"{'':12} {'MiB, ready':>11} {'at most':>8}" + "".join(f" {'% CPU, ' + one.name:>24}" for one in loads))
-                for name in pod.programs:
-                    cells = "".join(f" {one.cpu_percent[name]:24.2f}" for one in loads)
-                    print(f"{name:12} {then_mib[name]:11.1f} {pod.memory_mib(name, 'VmHWM:'):8.1f}{cells}")
-        finally:
-            server.kill()
+    with filled_pod(arguments.bin, arguments.services) as (pod, kube, names):
+        then_mib = pod.resident_mib()
+        for load in loads:
+            measure(pod, kube, names, load)
+        print(f"{'':12} {'MiB, ready':>11} {'at most':>8}" + "".join(f" {'% CPU, ' + one.name:>24}" for one in loads))
+        for name in pod.programs:
+            cells = "".join(f" {one.cpu_percent[name]:24.2f}" for one in loads)
+            print(f"{name:12} {then_mib[name]:11.1f} {pod.memory_mib(name, 'VmHWM:'):8.1f}{cells}")
 
 
 def main() -> int:
