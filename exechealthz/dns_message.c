@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/cursor.h"
+#include "common/base/cursor.h"
 
 static const struct {
     const char *name;

@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/attributes.h"
-#include "common/dname.h"
-#include "common/dns.h"
+#include "common/base/attributes.h"
+#include "common/dns/dname.h"
+#include "common/dns/dns.h"
 
 enum {
     DNS_QUERY_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4, /* the longest name, type and class */

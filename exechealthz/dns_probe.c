@@ -6,12 +6,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "common/attributes.h"
-#include "common/cleanup.h"
-#include "common/clock.h"
-#include "common/json_text.h"
-#include "common/log.h"
-#include "common/xalloc.h"
+#include "common/base/attributes.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/json_text.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
 
 enum {
     RESEND_S = 1, /* a datagram that was lost; a second is far above any answer from memory */

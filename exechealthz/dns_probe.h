@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/base/buf.h"
 #include "exechealthz/dns_target.h"
 
 enum { DNS_LATENCY_BOUNDS = 16 };

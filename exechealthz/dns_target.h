@@ -2,9 +2,9 @@
 #ifndef EXECHEALTHZ_DNS_TARGET_H
 #define EXECHEALTHZ_DNS_TARGET_H
 
-#include "common/addr.h"
-#include "common/attributes.h"
-#include "common/err.h"
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
 #include "exechealthz/dns_message.h"
 
 enum { DNS_LABEL_TEXT_MAX = 64 }; /* as long as a label of a name, and NUL */

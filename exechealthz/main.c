@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/attributes.h"
-#include "common/flags.h"
-#include "common/healthcheck.h"
-#include "common/http_server.h"
-#include "common/log.h"
-#include "common/service_manager.h"
-#include "common/version.h"
-#include "common/xalloc.h"
+#include "common/base/attributes.h"
+#include "common/base/flags.h"
+#include "common/base/log.h"
+#include "common/base/service_manager.h"
+#include "common/base/version.h"
+#include "common/base/xalloc.h"
+#include "common/http/healthcheck.h"
+#include "common/http/http_server.h"
 #include "exechealthz/dns_probe.h"
 #include "exechealthz/options.h"
 #include "exechealthz/pages.h"

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/attributes.h"
-#include "common/clock.h"
-#include "common/metrics.h"
+#include "common/base/attributes.h"
+#include "common/base/clock.h"
+#include "common/base/metrics.h"
 
 /* ---- Commands ---- */
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/base/buf.h"
 #include "exechealthz/dns_probe.h"
 #include "exechealthz/probe.h"
 

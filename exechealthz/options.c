@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/slice.h"
+#include "common/base/slice.h"
 
 enum {
     /* The longest period, latency or timeout: a day. Whoever gives more means something else. */

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/addr.h"
-#include "common/attributes.h"
-#include "common/err.h"
-#include "common/flags.h"
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/flags.h"
 #include "exechealthz/dns_target.h"
 
 /* A command and where its result is served; from argv, borrowed for good. */

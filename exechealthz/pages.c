@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/attributes.h"
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/xalloc.h"
+#include "common/base/attributes.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
 #include "exechealthz/metrics_table.h"
 
 static const char healthcheck_folder[] = "/healthcheck/";

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/http_server.h"
+#include "common/http/http_server.h"
 #include "exechealthz/dns_probe.h"
 #include "exechealthz/probe.h"
 

@@ -10,12 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/attributes.h"
-#include "common/cleanup.h"
-#include "common/clock.h"
-#include "common/err.h"
-#include "common/log.h"
-#include "common/xalloc.h"
+#include "common/base/attributes.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/err.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
 
 enum {
     /* Enough for any message a person reads in a probe's reply; also what a pipe holds. The rest is

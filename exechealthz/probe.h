@@ -15,9 +15,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/buf.h"
-#include "common/metrics.h"
-#include "common/slice.h"
+#include "common/base/buf.h"
+#include "common/base/metrics.h"
+#include "common/base/slice.h"
 #include "exechealthz/reaper.h"
 
 struct probe_config {

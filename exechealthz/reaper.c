@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <sys/wait.h>
 
-#include "common/attributes.h"
+#include "common/base/attributes.h"
 
 static struct reaper_child *take(struct reaper *reaper, pid_t pid)
 {

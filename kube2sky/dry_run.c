@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/attributes.h"
-#include "common/clock.h"
-#include "common/log.h"
-#include "common/outage.h"
-#include "common/xalloc.h"
+#include "common/base/attributes.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/outage.h"
+#include "common/base/xalloc.h"
 #include "kube2sky/feed.h"
-#include "kube2sky/preview.h"
-#include "kube2sky/reconciler.h"
+#include "kube2sky/reconcile/preview.h"
+#include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
 
 /* A million objects are listed in less. */

@@ -2,10 +2,10 @@
 
 #include <stdlib.h>
 
-#include "common/log.h"
-#include "common/xalloc.h"
-#include "kube2sky/inventory.h"
-#include "kube2sky/kube_client.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/api/kube_client.h"
+#include "kube2sky/naming/inventory.h"
 
 struct feed {
     struct feed_config config;

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/outage.h"
-#include "kube2sky/endpoints_source.h"
-#include "kube2sky/kube_object.h"
-#include "kube2sky/reflector.h"
+#include "common/base/outage.h"
+#include "kube2sky/api/endpoints_source.h"
+#include "kube2sky/api/kube_object.h"
+#include "kube2sky/api/reflector.h"
 
 struct feed;
 struct inventory;

@@ -1,11 +1,11 @@
 #include "kube2sky/metrics_table.h"
 
-#include "common/etcd_metrics.h"
-#include "common/outage.h"
+#include "common/base/outage.h"
+#include "common/etcd/etcd_metrics.h"
+#include "kube2sky/api/kube_client.h"
 #include "kube2sky/feed.h"
-#include "kube2sky/inventory.h"
-#include "kube2sky/kube_client.h"
-#include "kube2sky/reconciler.h"
+#include "kube2sky/naming/inventory.h"
+#include "kube2sky/reconcile/reconciler.h"
 
 /* ---- The API ---- */
 

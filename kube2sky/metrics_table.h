@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-#include "common/buf.h"
-#include "common/metrics.h"
+#include "common/base/buf.h"
+#include "common/base/metrics.h"
 
 struct etcd;
 struct feed;

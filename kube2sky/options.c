@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
-#include "common/dname.h"
-#include "common/etcd.h"
-#include "common/flags.h"
-#include "common/log.h"
-#include "common/xalloc.h"
-#include "kube2sky/kube_client.h"
-#include "kube2sky/label_selector.h"
+#include "common/base/cleanup.h"
+#include "common/base/flags.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "common/etcd/etcd.h"
+#include "kube2sky/api/kube_client.h"
+#include "kube2sky/api/label_selector.h"
 
 /* Longer than a day is never: whoever gives more means something else. */
 enum { TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };

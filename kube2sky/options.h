@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/attributes.h"
-#include "common/err.h"
-#include "common/flags.h"
-#include "kube2sky/endpoints_source.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/flags.h"
+#include "kube2sky/api/endpoints_source.h"
 
 struct options {
     char *domain; /* lower case, with the trailing dot; owned */

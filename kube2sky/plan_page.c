@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-#include "common/attributes.h"
-#include "common/xalloc.h"
-#include "kube2sky/reconciler.h"
+#include "common/base/attributes.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
 
 /* Owners planned for one piece of the page: below a millisecond, since the loop waits for it. */

@@ -4,7 +4,7 @@
 #ifndef KUBE2SKY_PLAN_PAGE_H
 #define KUBE2SKY_PLAN_PAGE_H
 
-#include "common/http_server.h"
+#include "common/http/http_server.h"
 #include "kube2sky/metrics_table.h"
 
 /* An http_handler; data is a struct metrics_sources, which outlives the server. */

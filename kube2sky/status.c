@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "common/http_server.h"
-#include "common/outage.h"
-#include "common/xalloc.h"
+#include "common/base/outage.h"
+#include "common/base/xalloc.h"
+#include "common/http/http_server.h"
 #include "kube2sky/feed.h"
-#include "kube2sky/inventory.h"
+#include "kube2sky/naming/inventory.h"
 #include "kube2sky/plan_page.h"
-#include "kube2sky/reconciler.h"
+#include "kube2sky/reconcile/reconciler.h"
 
 enum { ROUTES = 4 };
 

@@ -15,8 +15,8 @@
 #include <ev.h>
 #include <stdint.h>
 
-#include "common/attributes.h"
-#include "common/err.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
 #include "kube2sky/metrics_table.h"
 
 struct status;

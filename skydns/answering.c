@@ -8,15 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/log.h"
-#include "common/xalloc.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "skydns/answer/engine.h"
 #include "skydns/descriptor_limit.h"
-#include "skydns/engine.h"
-#include "skydns/listen_socket.h"
-#include "skydns/resolver.h"
-#include "skydns/snapshot.h"
-#include "skydns/udp_server.h"
-#include "skydns/worker.h"
+#include "skydns/serve/listen_socket.h"
+#include "skydns/serve/resolver.h"
+#include "skydns/serve/udp_server.h"
+#include "skydns/serve/worker.h"
+#include "skydns/store/snapshot.h"
 
 struct lane {
     struct udp_server *udp;

@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-#include "common/attributes.h"
-#include "common/err.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
 #include "skydns/options.h"
 
 struct answering;

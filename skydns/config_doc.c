@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "skydns/option_values.h"
+#include "skydns/sync/store_sync.h"
 
 /* What SkyDNS takes for an empty or zero value. */
 static const char default_address[] = "127.0.0.1:53", default_domain[] = "skydns.local.";
@@ -292,9 +293,9 @@ int config_doc_apply(struct slice json, struct options *options, struct config_d
     struct options changed = *options;
     struct overlay x = {.o = &changed, .report = report};
     report->ignored_count = 0;
-    if (json.len > CONFIG_DOC_MAX) {
+    if (json.len > STORE_SYNC_CONFIG_MAX) {
         return err_set(err, ERR_TOO_LARGE, "%zu bytes: expected at most %d", json.len,
-                       CONFIG_DOC_MAX);
+                       STORE_SYNC_CONFIG_MAX);
     }
     json_t *root = json_loadb(json.len ? json.ptr : "", json.len, 0, &why);
     if (!root) {

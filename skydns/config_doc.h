@@ -7,13 +7,10 @@
 #ifndef SKYDNS_CONFIG_DOC_H
 #define SKYDNS_CONFIG_DOC_H
 
-#include "common/attributes.h"
-#include "common/err.h"
-#include "common/slice.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/slice.h"
 #include "skydns/options.h"
-
-/* A document is a page at most; 64 KiB is what any value may have. */
-enum { CONFIG_DOC_MAX = 65536 };
 
 /* Fields that were read and have no effect, in the order of the document; more are left out. */
 enum { CONFIG_DOC_IGNORED_MAX = 16, CONFIG_DOC_NAME_MAX = 32 };

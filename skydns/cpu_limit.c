@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cleanup.h"
+#include "common/base/cleanup.h"
 
 /* Of a line or a path; longer ones are of no cgroup that has a quota we could find. */
 enum { TEXT_MAX = 4096 };

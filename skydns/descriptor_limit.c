@@ -2,9 +2,9 @@
 
 #include <sys/resource.h>
 
-#include "common/log.h"
-#include "skydns/forwarder.h"
-#include "skydns/tcp_server.h"
+#include "common/base/log.h"
+#include "skydns/serve/tcp_server.h"
+#include "skydns/upstream/forwarder.h"
 
 enum {
     /* At worst: 80 sockets for UDP and that listen, 130 for HTTP at two ports, 48 for probes of

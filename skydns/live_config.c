@@ -4,13 +4,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/buf.h"
-#include "common/etcd.h"
-#include "common/log.h"
-#include "common/xalloc.h"
+#include "common/base/buf.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd.h"
 #include "skydns/config_doc.h"
 #include "skydns/resolv_conf.h"
-#include "skydns/snapshot.h"
+#include "skydns/store/snapshot.h"
+#include "skydns/sync/store_sync.h"
 
 /* How long the sockets wait for the document: a healthy etcd takes milliseconds. */
 static const double read_timeout_s = 1.0;
@@ -36,7 +37,7 @@ struct live_config *live_config_new(const struct live_config_config *config)
     struct live_config *live = xcalloc(1, sizeof(*live));
     live->config = *config;
     live->key = xasprintf("/%s/config", config->flags->path_prefix);
-    buf_init(&live->doc, CONFIG_DOC_MAX + 1); /* too long shows as that */
+    buf_init(&live->doc, STORE_SYNC_CONFIG_MAX + 1); /* too long shows as that */
     return live;
 }
 
@@ -202,7 +203,7 @@ static bool keep_doc(struct live_config *live, struct slice value)
     if (has_doc == live->has_doc && slice_equal(value, slice_of(live->doc.data, live->doc.len))) {
         return false;
     }
-    size_t len = value.len < CONFIG_DOC_MAX + 1 ? value.len : CONFIG_DOC_MAX + 1;
+    size_t len = value.len < STORE_SYNC_CONFIG_MAX + 1 ? value.len : STORE_SYNC_CONFIG_MAX + 1;
     buf_clear(&live->doc);
     buf_append_slice(&live->doc, slice_of(value.ptr, len));
     live->has_doc = has_doc;

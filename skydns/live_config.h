@@ -12,9 +12,9 @@
 
 #include <ev.h>
 
-#include "common/attributes.h"
-#include "common/err.h"
-#include "common/slice.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/slice.h"
 #include "skydns/options.h"
 
 struct etcd;

@@ -3,8 +3,8 @@
 #ifndef SKYDNS_OPTION_VALUES_H
 #define SKYDNS_OPTION_VALUES_H
 
-#include "common/attributes.h"
-#include "common/err.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
 #include "skydns/options.h"
 
 /* Each replaces what the options had, or fails with ERR_USAGE. Lists are comma-separated; empty

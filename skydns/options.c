@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/flags.h"
-#include "common/log.h"
-#include "common/xalloc.h"
+#include "common/base/flags.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
 #include "skydns/cpu_limit.h"
 #include "skydns/option_values.h"
 

@@ -7,15 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/addr.h"
-#include "common/attributes.h"
-#include "common/dname.h"
-#include "common/err.h"
-#include "common/flags.h"
-#include "skydns/engine_config.h"
-#include "skydns/listen_socket.h"
-#include "skydns/recursion.h"
-#include "skydns/upstreams.h"
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/flags.h"
+#include "common/dns/dname.h"
+#include "skydns/serve/listen_socket.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/upstream/recursion.h"
+#include "skydns/upstream/upstreams.h"
 
 enum {
     OPTIONS_NAMESERVERS_MAX = UPSTREAMS_MAX,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
+#include "common/base/cleanup.h"
 
 /* The interface of fe80::1%eth0, by name or number; 0: there is none of that name. */
 static uint32_t find_zone(struct slice zone)

@@ -2,8 +2,8 @@
 #ifndef SKYDNS_RESOLV_CONF_H
 #define SKYDNS_RESOLV_CONF_H
 
-#include "common/attributes.h"
-#include "common/err.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
 #include "skydns/options.h"
 
 /* Adds the nameservers of a resolv.conf, port 53. A file that does not exist is no error and names

@@ -11,7 +11,7 @@ from kube import KubeError, endpoint, endpoint_slice, endpoints, headless, pod, 
 
 ACCEPT = {"json": "application/json", "protobuf": "application/vnd.kubernetes.protobuf"}
 DISCOVERY = ("/apis/discovery.k8s.io/v1", "/apis/discovery.k8s.io/v1beta1")
-COMPARE = Path(os.environ["BIN_DIR"]).parent / "tests/unit/kube2sky/test_kube_encodings"
+COMPARE = Path(os.environ["BIN_DIR"]).parent / "tests/unit/kube2sky/api/test_kube_encodings"
 
 
 def discovery_path(kube) -> str:

@@ -36,7 +36,7 @@ def test_every_path_is_in_the_man_page(running, program):
     """Those with a route in the source, and each answers."""
     heads = re.findall(r"^\*(/[^*]+)\*", section(program, "HTTP"), re.M)
     documented = {re.split(r"[?]", head)[0] for head in heads}
-    source = "".join(path.read_text() for path in (MAN_PAGES[program].parent).glob("*.c"))
+    source = "".join(path.read_text() for path in MAN_PAGES[program].parent.rglob("*.c"))
     routes = set(re.findall(r'(?:\(struct http_route\)\{|add\(pages, )"(/[a-z]+)"', source))
     assert routes and documented == routes | ({"/healthz", "/healthcheck/LABEL"} if program == "exechealthz" else set())
     for path in documented - {"/quit"}:  # which needs a flag

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "common/cleanup.h"
-#include "common/xalloc.h"
+#include "common/base/cleanup.h"
+#include "common/base/xalloc.h"
 
 struct certs_ca {
     EVP_PKEY *key;

@@ -179,7 +179,7 @@ def run_program(source, build):
 
 
 def check_unit(build, report):
-    sources = sorted((ROOT / "tests/unit").glob("*/test_*.c"))
+    sources = sorted((ROOT / "tests/unit").rglob("test_*.c"))
     sources += sorted((ROOT / "tests/fuzz").glob("*/fuzz_*.c"))
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         for result in pool.map(lambda source: run_program(source, build), sources):

@@ -20,9 +20,9 @@
 
 #include <cmocka.h>
 
-#include "common/cleanup.h"
-#include "common/clock.h"
-#include "common/xalloc.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
 #include "tests/support/loopback.h"
 
 /* How long a start may take on a busy machine, and how often it is asked meanwhile. */

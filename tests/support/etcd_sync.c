@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "common/attributes.h"
-#include "common/xalloc.h"
+#include "common/base/attributes.h"
+#include "common/base/xalloc.h"
 
 static const ev_tstamp limit_s = 60.0;
 

@@ -6,7 +6,7 @@
 #include <ev.h>
 #include <stdbool.h>
 
-#include "common/etcd.h"
+#include "common/etcd/etcd.h"
 
 /* Runs the loop until done(data); fails the test when that takes a minute. */
 void loop_until(struct ev_loop *loop, bool (*done)(const void *data), const void *data);

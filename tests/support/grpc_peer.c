@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "common/xalloc.h"
+#include "common/base/xalloc.h"
 #include "tests/support/h2_bytes.h"
 #include "tests/support/loopback.h"
 

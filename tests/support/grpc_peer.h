@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/buf.h"
+#include "common/base/buf.h"
 
 struct grpc_peer;
 

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "common/buf.h"
-#include "common/cursor.h"
+#include "common/base/buf.h"
+#include "common/base/cursor.h"
 
 enum h2_type {
     H2_DATA = 0,

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/buf.h"
-#include "common/xalloc.h"
+#include "common/base/buf.h"
+#include "common/base/xalloc.h"
 
 enum { REQUEST_BYTES_MAX = 256 * 1024 };
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/backoff.h"
+#include "common/base/backoff.h"
 
 enum { PORT_MIN = 10240, PORT_MAX = 32767 };
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "common/addr.h"
+#include "common/base/addr.h"
 
 /* 127.0.0.1 and the port. */
 struct addr loopback_addr(unsigned port);

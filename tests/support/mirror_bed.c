@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "common/buf.h"
-#include "common/xalloc.h"
+#include "common/base/buf.h"
+#include "common/base/xalloc.h"
 #include "tests/support/etcd_sync.h"
 
 struct mirror_bed bed;

@@ -1,5 +1,5 @@
-/* A mirror (common/etcd_mirror.h) of a real etcd, and an owner that keeps the keys it is told of
- * and checks the order of what it is told. For cmocka tests; each program has one of each. */
+/* A mirror (common/etcd/etcd_mirror.h) of a real etcd, and an owner that keeps the keys it is told
+ * of and checks the order of what it is told. For cmocka tests; each program has one of each. */
 #ifndef TESTS_SUPPORT_MIRROR_BED_H
 #define TESTS_SUPPORT_MIRROR_BED_H
 
@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/err.h"
-#include "common/etcd.h"
-#include "common/etcd_mirror.h"
+#include "common/base/err.h"
+#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_mirror.h"
 #include "tests/support/etcd_proc.h"
 
 /* As simple an owner as there can be: keys in an array, in the order they came. */

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "common/attributes.h"
-#include "common/buf.h"
-#include "common/xalloc.h"
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/xalloc.h"
 #include "tests/support/loopback.h"
 
 /* A client under test has a connection or two, and opens one more for each that is cut. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/addr.h"
+#include "common/base/addr.h"
 
 struct scripted_nameserver {
     struct ev_loop *loop;

@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/addr.h"
-#include "common/dns.h"
-#include "common/err.h"
+#include "common/base/addr.h"
+#include "common/base/err.h"
+#include "common/dns/dns.h"
 #include "tests/bench/answers/bare_answer.h"
 
 enum {

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "common/addr.h"
-#include "common/err.h"
-#include "common/xalloc.h"
+#include "common/base/addr.h"
+#include "common/base/err.h"
+#include "common/base/xalloc.h"
 #include "tests/bench/answers/bare_answer.h"
 #include "tests/bench/answers/udp_socket.h"
 

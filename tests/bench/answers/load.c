@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/err.h"
+#include "common/base/err.h"
 
 enum { DAY_MS = 24 * 3600 * 1000 };
 

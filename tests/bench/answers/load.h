@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/addr.h"
-#include "common/attributes.h"
-#include "common/flags.h"
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/flags.h"
 #include "tests/bench/answers/queries.h"
 
 struct load {

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "common/attributes.h"
-#include "common/cursor.h"
-#include "common/dns.h"
-#include "common/xalloc.h"
+#include "common/base/attributes.h"
+#include "common/base/cursor.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
 #include "tests/bench/answers/load.h"
 #include "tests/bench/answers/meter.h"
 #include "tests/bench/answers/udp_socket.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/cleanup.h"
-#include "common/dns.h"
+#include "common/base/cleanup.h"
+#include "common/dns/dns.h"
 
 static uint64_t ns_of(clockid_t clock)
 {

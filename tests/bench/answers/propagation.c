@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "common/addr.h"
-#include "common/clock.h"
-#include "common/cursor.h"
-#include "common/dname.h"
-#include "common/dns.h"
-#include "common/etcd.h"
+#include "common/base/addr.h"
+#include "common/base/clock.h"
+#include "common/base/cursor.h"
+#include "common/dns/dname.h"
+#include "common/dns/dns.h"
+#include "common/etcd/etcd.h"
 #include "tests/bench/answers/udp_socket.h"
 
 enum {

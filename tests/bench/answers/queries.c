@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cleanup.h"
-#include "common/cursor.h"
-#include "common/dname.h"
-#include "common/dns.h"
-#include "common/xalloc.h"
+#include "common/base/cleanup.h"
+#include "common/base/cursor.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "common/dns/dns.h"
 
 enum { QUERY_MAX = QUERY_FRAME + DNS_HEADER_SIZE + DNAME_MAX + 4 };
 

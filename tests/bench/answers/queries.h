@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/attributes.h"
-#include "common/err.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
 
 enum { QUERY_FRAME = 2 }; /* the length before each message over TCP */
 

@@ -3,8 +3,8 @@
 #ifndef BENCH_ANSWERS_UDP_SOCKET_H
 #define BENCH_ANSWERS_UDP_SOCKET_H
 
-#include "common/addr.h"
-#include "common/err.h"
+#include "common/base/addr.h"
+#include "common/base/err.h"
 
 /* Unbound; flags as of socket(2). The descriptor, or a negative code. */
 int udp_socket(const struct addr *peer, int flags, struct err *err) MUST_CHECK;

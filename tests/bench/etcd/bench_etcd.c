@@ -15,13 +15,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/clock.h"
-#include "common/etcd.h"
-#include "common/etcd_mirror.h"
-#include "common/outage.h"
-#include "common/xalloc.h"
-#include "kube2sky/inventory.h"
-#include "kube2sky/reconciler.h"
+#include "common/base/clock.h"
+#include "common/base/outage.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_mirror.h"
+#include "kube2sky/naming/inventory.h"
+#include "kube2sky/reconcile/reconciler.h"
 
 enum {
     KEYS = 100000,

@@ -16,10 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/etcd.h"
-#include "common/etcd_watch.h"
-#include "common/xalloc.h"
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_watch.h"
 
 enum {
     CALL_TIMEOUT_MS = 30000,

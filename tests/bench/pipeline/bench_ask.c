@@ -20,10 +20,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/cursor.h"
-#include "common/dname.h"
-#include "common/dns.h"
-#include "common/xalloc.h"
+#include "common/base/cursor.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "common/dns/dns.h"
 
 enum {
     QUERY_MAX = 12 + 255 + 4,

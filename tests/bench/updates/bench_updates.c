@@ -15,12 +15,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/xalloc.h"
-#include "skydns/engine.h"
-#include "skydns/engine_config.h"
-#include "skydns/listen_socket.h"
-#include "skydns/udp_server.h"
-#include "skydns/worker.h"
+#include "common/base/xalloc.h"
+#include "skydns/answer/engine.h"
+#include "skydns/serve/listen_socket.h"
+#include "skydns/serve/udp_server.h"
+#include "skydns/serve/worker.h"
+#include "skydns/store/engine_config.h"
 #include "tests/bench/updates/hooks.h"
 #include "tests/bench/updates/load.h"
 #include "tests/support/skydns/questions.h"

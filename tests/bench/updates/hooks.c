@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "skydns/store_pool.h"
+#include "skydns/store/store_pool_internal.h"
 
 /* Versions whose times of publication are remembered: at 10,000 a second those of six seconds,
  * where a batch takes milliseconds at worst. */

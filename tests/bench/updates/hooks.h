@@ -11,7 +11,7 @@
 
 #include <sys/socket.h>
 
-#include "skydns/snapshot.h"
+#include "skydns/store/snapshot.h"
 #include "tests/bench/updates/histogram.h"
 
 enum { HOOKS_WORKERS_MAX = 8 };

@@ -8,8 +8,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "common/xalloc.h"
-#include "skydns/rng.h"
+#include "common/base/xalloc.h"
+#include "skydns/store/rng.h"
 #include "tests/support/skydns/questions.h"
 
 enum {

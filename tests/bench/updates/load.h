@@ -3,7 +3,7 @@
 #ifndef TESTS_BENCH_UPDATES_LOAD_H
 #define TESTS_BENCH_UPDATES_LOAD_H
 
-#include "common/addr.h"
+#include "common/base/addr.h"
 #include "tests/bench/updates/hooks.h"
 
 struct load;

@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/dname.h"
+#include "common/dns/dname.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cursor.h"
-#include "common/etcd_link.h"
-#include "common/etcd_watch.h"
+#include "common/base/cursor.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/etcd/etcd_watch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,10 +1,10 @@
 /* The decoding of what etcd replies: the same bytes as each of the replies there are. A decoded
- * message keeps what etcd_codec.h promises, and stays below its limit. */
+ * message keeps what etcd_codec_internal.h promises, and stays below its limit. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/etcd_codec.h"
+#include "common/etcd/etcd_codec_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/flags.h"
-#include "common/xalloc.h"
+#include "common/base/flags.h"
+#include "common/base/xalloc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/grpc_frame.h"
+#include "common/grpc/grpc_frame_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/http_request.h"
+#include "common/http/http_request_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/record_json.h"
-#include "common/record_scan.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_scan.h"
 
 static void check_scan(const struct record_view *scanned, const struct record *record)
 {

@@ -2,7 +2,7 @@
  * for the answers it says it has, and our own query is no reply to itself. */
 #include <assert.h>
 
-#include "common/cursor.h"
+#include "common/base/cursor.h"
 #include "exechealthz/dns_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 /* One line of a watch, and a Status: kube_object.h's decoders over arbitrary bytes. */
 #include <stdlib.h>
 
-#include "kube2sky/kube_object.h"
+#include "kube2sky/api/kube_object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

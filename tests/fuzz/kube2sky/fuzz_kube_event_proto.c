@@ -2,7 +2,7 @@
  */
 #include <stdlib.h>
 
-#include "kube2sky/kube_object.h"
+#include "kube2sky/api/kube_object.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
  * byte is the size of the pieces. */
 #include <stdlib.h>
 
-#include "kube2sky/kube_frames.h"
+#include "kube2sky/api/kube_frames_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

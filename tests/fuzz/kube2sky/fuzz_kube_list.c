@@ -2,8 +2,8 @@
  * in one. The first byte is the size of the pieces. */
 #include <stdlib.h>
 
-#include "common/buf.h"
-#include "tests/unit/kube2sky/whole_list.h"
+#include "common/base/buf.h"
+#include "tests/unit/kube2sky/api/whole_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* kubeconfig files: kube_auth_config_parse over arbitrary bytes. */
 #include <stdlib.h>
 
-#include "kube2sky/kube_auth_config.h"
+#include "kube2sky/api/kube_auth_config_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/xalloc.h"
-#include "kube2sky/label_selector.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/api/label_selector.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/record_json.h"
-#include "common/record_key.h"
-#include "common/xalloc.h"
-#include "kube2sky/inventory.h"
-#include "kube2sky/kube_object.h"
-#include "kube2sky/naming.h"
+#include "common/base/xalloc.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_key.h"
+#include "kube2sky/api/kube_object.h"
+#include "kube2sky/naming/inventory.h"
+#include "kube2sky/naming/naming.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

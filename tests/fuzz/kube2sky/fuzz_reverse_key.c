@@ -1,7 +1,7 @@
 /* Any bytes as a reverse key: refused, or the address that is spelled so. */
 #include <assert.h>
 
-#include "kube2sky/reverse.h"
+#include "kube2sky/naming/reverse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

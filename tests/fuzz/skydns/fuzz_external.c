@@ -2,7 +2,7 @@
  * read. */
 #include <stdlib.h>
 
-#include "skydns/external.h"
+#include "skydns/upstream/external.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/dns.h"
+#include "common/dns/dns.h"
 #include "tests/support/skydns/fixture.h"
 
 enum {

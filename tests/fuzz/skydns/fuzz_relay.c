@@ -2,12 +2,12 @@
  * the limit. The client asks what the reply says it answers. */
 #include <assert.h>
 
-#include "common/cursor.h"
-#include "common/dns.h"
-#include "skydns/external.h"
-#include "skydns/question.h"
-#include "skydns/relay.h"
-#include "skydns/upstream_message.h"
+#include "common/base/cursor.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/question.h"
+#include "skydns/answer/relay_internal.h"
+#include "skydns/upstream/external.h"
+#include "skydns/upstream/upstream_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

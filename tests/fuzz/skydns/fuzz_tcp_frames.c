@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "skydns/listen_socket.h"
-#include "skydns/tcp_server.h"
+#include "skydns/serve/listen_socket.h"
+#include "skydns/serve/tcp_server.h"
 
 enum { CUTS = 4, INPUT_MAX = 8192, FIRST_PORT = 20000, LAST_PORT = 32000, SMALLEST = 3 };
 

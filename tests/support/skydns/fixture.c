@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cursor.h"
-#include "common/record_json.h"
-#include "common/record_key.h"
-#include "common/xalloc.h"
+#include "common/base/cursor.h"
+#include "common/base/xalloc.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_key.h"
 
 static _Noreturn void die(const char *what, const char *which)
 {

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cursor.h"
-#include "common/dname.h"
-#include "common/dns.h"
+#include "common/base/cursor.h"
+#include "common/dns/dname.h"
+#include "common/dns/dns.h"
 #include "tests/support/skydns/services.h"
 
 /* Where the counts are, and what they must be. */

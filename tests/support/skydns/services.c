@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/record_json.h"
-#include "common/record_key.h"
-#include "common/xalloc.h"
+#include "common/base/xalloc.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_key.h"
 
 /* The longest are 96 bytes. */
 enum { TEXT_MAX = 160 };

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
-#include "common/log.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
 
 enum {
     LONG_MS = 3600 * 1000, /* never passes in a test */

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "common/xalloc.h"
-#include "kube2sky/kube_object.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/api/kube_object.h"
 
 /* The whole object, '{'metadata':{...},'spec':{...}}'. Owned by the caller; fails the test when the
  * text cannot be understood. */

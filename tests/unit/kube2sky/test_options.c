@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "common/attributes.h"
-#include "common/log.h"
+#include "common/base/attributes.h"
+#include "common/base/log.h"
 #include "kube2sky/options.h"
 
 enum { ARGS_MAX = 8 };

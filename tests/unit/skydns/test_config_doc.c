@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "skydns/config_doc.h"
+#include "skydns/sync/store_sync.h"
 
 /* As flags that all differ from the defaults. */
 static struct options flags(void)
@@ -157,7 +158,7 @@ static void test_refused(void **state)
 
 static void test_too_long(void **state)
 {
-    static char json[CONFIG_DOC_MAX + 1];
+    static char json[STORE_SYNC_CONFIG_MAX + 1];
     struct options o = flags();
     struct config_doc_report report;
     struct err err;

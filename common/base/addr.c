@@ -1,0 +1,178 @@
+#include "common/base/addr.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const uint8_t mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+bool ip_parse(struct slice text, struct ip *ret_ip)
+{
+    char s[INET6_ADDRSTRLEN];
+    if (text.len == 0 || text.len >= sizeof(s) || memchr(text.ptr, '\0', text.len)) {
+        return false;
+    }
+    memcpy(s, text.ptr, text.len);
+    s[text.len] = '\0';
+
+    struct ip ip = {0};
+    if (inet_pton(AF_INET, s, ip.bytes) == 1) {
+        ip.family_bytes = 4;
+    } else if (inet_pton(AF_INET6, s, ip.bytes) == 1) {
+        ip.family_bytes = 16;
+        if (memcmp(ip.bytes, mapped_prefix, sizeof(mapped_prefix)) == 0) {
+            memmove(ip.bytes, ip.bytes + 12, 4);
+            memset(ip.bytes + 4, 0, 12);
+            ip.family_bytes = 4;
+        }
+    } else {
+        return false;
+    }
+    *ret_ip = ip;
+    return true;
+}
+
+const char *ip_format(const struct ip *ip, char out[INET6_ADDRSTRLEN])
+{
+    out[0] = '\0';
+    if (ip->family_bytes) {
+        (void)inet_ntop(ip->family_bytes == 4 ? AF_INET : AF_INET6, ip->bytes, out,
+                        INET6_ADDRSTRLEN); /* the buffer is large enough for either */
+    }
+    return out;
+}
+
+static bool parse_port(const char *text, uint16_t *ret_port)
+{
+    unsigned port = 0;
+    size_t n = strlen(text);
+    if (n == 0 || n > 5) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] < '0' || text[i] > '9') {
+            return false;
+        }
+        port = port * 10 + (unsigned)(text[i] - '0');
+    }
+    if (port == 0 || port > 65535) {
+        return false;
+    }
+    *ret_port = (uint16_t)port;
+    return true;
+}
+
+int addr_parse(const char *text, struct addr *ret_addr, struct err *err)
+{
+    static const char expected[] = "expected IP:port, like 127.0.0.1:53 or [::1]:53";
+    const char *colon = strrchr(text, ':');
+    uint16_t port;
+    if (!colon || !parse_port(colon + 1, &port)) {
+        return err_set(err, ERR_SYNTAX, "`%s`: %s, port 1-65535", text, expected);
+    }
+    struct slice host = slice_of(text, (size_t)(colon - text));
+    bool bracketed = host.len >= 2 && host.ptr[0] == '[' && host.ptr[host.len - 1] == ']';
+    if (bracketed) {
+        host = slice_of(host.ptr + 1, host.len - 2);
+    }
+    struct addr a = {0};
+    struct in6_addr v6;
+    char s[INET6_ADDRSTRLEN] = "";
+    if (host.len < sizeof(s)) {
+        memcpy(s, host.ptr, host.len);
+    }
+    if (!bracketed && inet_pton(AF_INET, s, &a.v4.sin_addr) == 1) {
+        a.v4.sin_family = AF_INET;
+        a.v4.sin_port = htons(port);
+        a.len = sizeof(a.v4);
+    } else if (bracketed && inet_pton(AF_INET6, s, &v6) == 1) {
+        a.v6.sin6_family = AF_INET6;
+        a.v6.sin6_addr = v6;
+        a.v6.sin6_port = htons(port);
+        a.len = sizeof(a.v6);
+    } else {
+        return err_set(err, ERR_SYNTAX, "`%s`: %s", text, expected);
+    }
+    *ret_addr = a;
+    return 0;
+}
+
+const char *addr_format(const struct addr *addr, char out[ADDR_TEXT_MAX])
+{
+    char ip[INET6_ADDRSTRLEN] = "";
+    if (addr->sa.sa_family == AF_INET6) {
+        (void)inet_ntop(AF_INET6, &addr->v6.sin6_addr, ip, sizeof(ip)); /* fits */
+        (void)snprintf(out, ADDR_TEXT_MAX, "[%s]:%u", ip, addr_port(addr));
+    } else if (addr->sa.sa_family == AF_INET) {
+        (void)inet_ntop(AF_INET, &addr->v4.sin_addr, ip, sizeof(ip)); /* fits */
+        (void)snprintf(out, ADDR_TEXT_MAX, "%s:%u", ip, addr_port(addr));
+    } else {
+        (void)snprintf(out, ADDR_TEXT_MAX, "unknown");
+    }
+    return out;
+}
+
+struct addr addr_of_ip(const struct ip *ip, uint16_t port)
+{
+    struct addr addr = {0};
+    if (ip->family_bytes == 4) {
+        addr.v4.sin_family = AF_INET;
+        addr.v4.sin_port = htons(port);
+        memcpy(&addr.v4.sin_addr, ip->bytes, 4);
+        addr.len = sizeof(addr.v4);
+    } else if (ip->family_bytes == 16) {
+        addr.v6.sin6_family = AF_INET6;
+        addr.v6.sin6_port = htons(port);
+        memcpy(&addr.v6.sin6_addr, ip->bytes, 16);
+        addr.len = sizeof(addr.v6);
+    }
+    return addr;
+}
+
+uint16_t addr_port(const struct addr *addr)
+{
+    switch (addr->sa.sa_family) {
+    case AF_INET:
+        return ntohs(addr->v4.sin_port);
+    case AF_INET6:
+        return ntohs(addr->v6.sin6_port);
+    default:
+        return 0;
+    }
+}
+
+struct ip addr_ip(const struct addr *addr)
+{
+    struct ip ip = {0};
+    if (addr->sa.sa_family == AF_INET) {
+        ip.family_bytes = 4;
+        memcpy(ip.bytes, &addr->v4.sin_addr, 4);
+    } else if (addr->sa.sa_family == AF_INET6) {
+        if (IN6_IS_ADDR_V4MAPPED(&addr->v6.sin6_addr)) {
+            ip.family_bytes = 4;
+            memcpy(ip.bytes, addr->v6.sin6_addr.s6_addr + 12, 4);
+        } else {
+            ip.family_bytes = 16;
+            memcpy(ip.bytes, &addr->v6.sin6_addr, 16);
+        }
+    }
+    return ip;
+}
+
+bool addr_is_wildcard(const struct addr *addr)
+{
+    if (addr->sa.sa_family == AF_INET) {
+        return addr->v4.sin_addr.s_addr == htonl(INADDR_ANY);
+    }
+    return addr->sa.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&addr->v6.sin6_addr);
+}
+
+bool addr_equal(const struct addr *a, const struct addr *b)
+{
+    struct ip ip_a = addr_ip(a), ip_b = addr_ip(b);
+    return a->sa.sa_family == b->sa.sa_family && addr_port(a) == addr_port(b) &&
+           ip_a.family_bytes == ip_b.family_bytes &&
+           memcmp(ip_a.bytes, ip_b.bytes, ip_a.family_bytes) == 0 &&
+           (a->sa.sa_family != AF_INET6 || a->v6.sin6_scope_id == b->v6.sin6_scope_id);
+}

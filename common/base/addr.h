@@ -1,0 +1,54 @@
+/* IP addresses and socket addresses: parsing and printing, never a name lookup. Pure; any thread.
+ */
+#ifndef COMMON_BASE_ADDR_H
+#define COMMON_BASE_ADDR_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/slice.h"
+
+/* A socket address with its length; family AF_UNSPEC (all zero) means "not known". */
+struct addr {
+    union {
+        struct sockaddr sa;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    };
+    socklen_t len;
+};
+
+/* An IP address alone. IPv4-mapped IPv6 (::ffff:a.b.c.d) is IPv4, as the old programs took it. */
+struct ip {
+    uint8_t family_bytes; /* 4, 16, or 0 for none */
+    uint8_t bytes[16];    /* network order; the first family_bytes count */
+};
+
+/* "1.2.3.4", "fd00::1". False when the text is no address: blanks, a trailing dot or leading zeros
+ * make it a name. */
+bool ip_parse(struct slice text, struct ip *ret_ip);
+
+/* RFC 5952 text; INET6_ADDRSTRLEN bytes are always enough. Returns out. */
+const char *ip_format(const struct ip *ip, char out[INET6_ADDRSTRLEN]);
+
+/* "1.2.3.4:53", "[fd00::1]:53". The port is mandatory, 1-65535. */
+int addr_parse(const char *text, struct addr *ret_addr, struct err *err) MUST_CHECK;
+
+/* The same form back; ADDR_TEXT_MAX bytes are always enough. Returns out. */
+#define ADDR_TEXT_MAX (INET6_ADDRSTRLEN + sizeof("[]:65535"))
+const char *addr_format(const struct addr *addr, char out[ADDR_TEXT_MAX]);
+
+/* AF_UNSPEC for no address. */
+struct addr addr_of_ip(const struct ip *ip, uint16_t port);
+uint16_t addr_port(const struct addr *addr);
+struct ip addr_ip(const struct addr *addr);
+bool addr_is_wildcard(const struct addr *addr);
+
+/* The same address and port; an IPv4-mapped IPv6 address is another one than the IPv4 address,
+ * since its socket is. */
+bool addr_equal(const struct addr *a, const struct addr *b);
+
+#endif

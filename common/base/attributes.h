@@ -1,0 +1,14 @@
+/* Compiler attributes under short names. */
+#ifndef COMMON_BASE_ATTRIBUTES_H
+#define COMMON_BASE_ATTRIBUTES_H
+
+/* The caller must look at the result; a deliberate ignore is `(void)call(); // why`. */
+#define MUST_CHECK __attribute__((warn_unused_result))
+#define PRINTF_LIKE(format_index, first_arg) \
+    __attribute__((format(printf, format_index, first_arg)))
+#define NORETURN __attribute__((noreturn))
+#define UNUSED   __attribute__((unused))
+
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+
+#endif

@@ -1,0 +1,26 @@
+/* Jittered exponential delay between attempts. Pure: the caller gives the random number and waits.
+ * The n-th delay is uniform in [d/2, d], d = min(first_ms * 2^n, max_ms), so that a thousand
+ * readers of one etcd do not come back in step. */
+#ifndef COMMON_BASE_BACKOFF_H
+#define COMMON_BASE_BACKOFF_H
+
+#include <stdint.h>
+
+struct backoff {
+    uint32_t first_ms;
+    uint32_t max_ms;
+    uint32_t failures; /* in a row */
+};
+
+void backoff_init(struct backoff *b, uint32_t first_ms, uint32_t max_ms);
+
+/* The delay before the next attempt; counts one more failure. */
+uint32_t backoff_next_ms(struct backoff *b, uint32_t random);
+
+/* After the first good message, not after a mere connection. */
+void backoff_reset(struct backoff *b);
+
+/* A random number from the kernel, for the call above; not for secrets that must not repeat. */
+uint32_t backoff_random(void);
+
+#endif

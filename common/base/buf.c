@@ -1,0 +1,104 @@
+#include "common/base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+
+void buf_init(struct buf *b, size_t limit)
+{
+    *b = (struct buf){.limit = limit};
+}
+
+void buf_fini(struct buf *b)
+{
+    free(b->data);
+    *b = (struct buf){.limit = b->limit};
+}
+
+/* One byte more than asked is always there, for the NUL of buf_cstr. */
+static void grow(struct buf *b, size_t need)
+{
+    if (need + 1 <= b->cap) {
+        return;
+    }
+    size_t cap = b->cap ? b->cap : 64;
+    while (cap < need + 1) {
+        cap *= 2;
+    }
+    b->data = xrealloc(b->data, cap);
+    b->cap = cap;
+}
+
+uint8_t *buf_reserve(struct buf *b, size_t len)
+{
+    if (b->failed || len > b->limit - b->len) {
+        b->failed = true;
+        return NULL;
+    }
+    grow(b, b->len + len);
+    return b->data + b->len;
+}
+
+void buf_append(struct buf *b, const void *bytes, size_t len)
+{
+    uint8_t *room = buf_reserve(b, len);
+    if (room && len) {
+        memcpy(room, bytes, len);
+        b->len += len;
+    }
+}
+
+void buf_append_slice(struct buf *b, struct slice s)
+{
+    buf_append(b, s.ptr, s.len);
+}
+
+void buf_append_str(struct buf *b, const char *s)
+{
+    buf_append(b, s, strlen(s));
+}
+
+void buf_append_char(struct buf *b, char c)
+{
+    buf_append(b, &c, 1);
+}
+
+void buf_printf(struct buf *b, const char *format, ...)
+{
+    va_list args;
+    char *text = NULL;
+    va_start(args, format);
+    int n = vasprintf(&text, format, args);
+    va_end(args);
+    if (n < 0) {
+        xalloc_out_of_memory();
+    }
+    buf_append(b, text, (size_t)n);
+    free(text);
+}
+
+void buf_consume(struct buf *b, size_t len)
+{
+    if (len >= b->len) {
+        b->len = 0;
+        return;
+    }
+    memmove(b->data, b->data + len, b->len - len);
+    b->len -= len;
+}
+
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+    b->failed = false;
+}
+
+const char *buf_cstr(struct buf *b)
+{
+    grow(b, b->len);
+    b->data[b->len] = '\0';
+    return (const char *)b->data;
+}

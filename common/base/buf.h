@@ -1,0 +1,48 @@
+/* A growable byte buffer with a limit. Past the limit nothing is appended and `failed` stays set,
+ * so a writer appends freely and checks once. Not for sharing between threads. */
+#ifndef COMMON_BASE_BUF_H
+#define COMMON_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/slice.h"
+
+struct buf {
+    uint8_t *data; /* owned; NULL until the first append */
+    size_t len;
+    size_t cap;
+    size_t limit; /* len never exceeds it */
+    bool failed;  /* something did not fit; sticky until buf_clear */
+};
+
+void buf_init(struct buf *b, size_t limit);
+void buf_fini(struct buf *b);
+
+void buf_append(struct buf *b, const void *bytes, size_t len);
+void buf_append_slice(struct buf *b, struct slice s);
+void buf_append_str(struct buf *b, const char *s);
+void buf_append_char(struct buf *b, char c);
+void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* Room for len more bytes to be written at data + len by the caller, who then adds to b->len.
+ * NULL, and failed set, when that would exceed the limit. */
+uint8_t *buf_reserve(struct buf *b, size_t len);
+
+/* Removes the first len bytes. */
+void buf_consume(struct buf *b, size_t len);
+
+/* Empty, not failed, memory kept. */
+void buf_clear(struct buf *b);
+
+/* A NUL is put behind the content, outside len; never NULL. Borrowed until the next change. */
+const char *buf_cstr(struct buf *b);
+
+static inline struct slice buf_slice(const struct buf *b)
+{
+    return slice_of(b->data, b->len);
+}
+
+#endif

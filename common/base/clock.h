@@ -1,0 +1,14 @@
+/* The two clocks. Any thread. Tests of pure code pass times in; only edges call these. */
+#ifndef COMMON_BASE_CLOCK_H
+#define COMMON_BASE_CLOCK_H
+
+#include <stdint.h>
+
+/* Monotonic, for deadlines and delays; its zero means nothing. */
+int64_t clock_monotonic_ms(void);
+int64_t clock_monotonic_us(void);
+
+/* Wall clock, Unix seconds, for SOA serials and log lines. */
+int64_t clock_wall_s(void);
+
+#endif

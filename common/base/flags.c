@@ -1,0 +1,403 @@
+#include "common/base/flags.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/slice.h"
+
+static bool parse_bool(const char *text, bool *ret)
+{
+    static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
+    static const char *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+        if (strcmp(text, yes[i]) == 0) {
+            *ret = true;
+            return true;
+        }
+        if (strcmp(text, no[i]) == 0) {
+            *ret = false;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_int(const char *text, int64_t *ret)
+{
+    bool negative = *text == '-';
+    int64_t value = 0;
+    if (*text == '-' || *text == '+') {
+        text++;
+    }
+    if (!*text) {
+        return false;
+    }
+    for (; *text; text++) {
+        int digit = *text - '0';
+        if (digit < 0 || digit > 9 || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, digit, &value)) {
+            return false;
+        }
+    }
+    *ret = negative ? -value : value;
+    return true;
+}
+
+/* The unit's length in microseconds, and the text behind it. As in Go, a microsecond may be written
+ * with the micro sign (U+00B5) or with the Greek letter (U+03BC). */
+static const char *duration_unit(const char *text, double *ret_us)
+{
+    static const struct {
+        const char *name;
+        double us;
+    } units[] = {
+        {"ns", 0.001}, {"us", 1},  {"µs", 1},   {"μs", 1},
+        {"ms", 1e3},   {"s", 1e6}, {"m", 60e6}, {"h", 3600e6},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+        size_t n = strlen(units[i].name);
+        if (strncmp(text, units[i].name, n) == 0) {
+            *ret_us = units[i].us;
+            return text + n;
+        }
+    }
+    return NULL;
+}
+
+bool flags_parse_duration_ms(const char *text, int64_t *ret_ms)
+{
+    double total_us = 0;
+    if (strcmp(text, "0") == 0) {
+        *ret_ms = 0;
+        return true;
+    }
+    if (!*text) {
+        return false;
+    }
+    while (*text) {
+        double value = 0, scale = 1, unit_us;
+        bool any = false;
+        for (; *text >= '0' && *text <= '9'; text++, any = true) {
+            value = value * 10 + (*text - '0');
+        }
+        if (*text == '.') {
+            for (text++; *text >= '0' && *text <= '9'; text++, any = true) {
+                scale /= 10;
+                value += (*text - '0') * scale;
+            }
+        }
+        text = any ? duration_unit(text, &unit_us) : NULL;
+        if (!text) {
+            return false;
+        }
+        total_us += value * unit_us;
+    }
+    if (total_us > 9e15) { /* 285 years; keeps the conversion below exact */
+        return false;
+    }
+    *ret_ms = (int64_t)(total_us / 1000 + 0.5);
+    return true;
+}
+
+/* The index-th of the choices; empty behind the last one. */
+static struct slice choice_at(const char *choices, int index)
+{
+    for (; index > 0 && *choices; index--) {
+        choices += strcspn(choices, "|");
+        choices += *choices == '|';
+    }
+    return slice_of(choices, strcspn(choices, "|"));
+}
+
+static bool parse_choice(const char *choices, const char *text, int *ret)
+{
+    for (int i = 0; choice_at(choices, i).len > 0; i++) {
+        if (slice_equal(choice_at(choices, i), slice_str(text))) {
+            *ret = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool in_range(const struct flag *flag, int64_t value)
+{
+    int64_t max = flag->min == 0 && flag->max == 0 ? INT64_MAX : flag->max;
+    return value >= flag->min && value <= max;
+}
+
+static bool parse_duration(const struct flag *flag, const char *text, int64_t *ret_ms)
+{
+    int64_t number_s;
+    if (flag->is_in_s && parse_int(text, &number_s)) {
+        return !__builtin_mul_overflow(number_s, 1000, ret_ms);
+    }
+    return flags_parse_duration_ms(text, ret_ms);
+}
+
+static const char *expected(const struct flag *flag, char *out, size_t size)
+{
+    bool open = flag->min == 0 && flag->max == 0;
+    switch (flag->kind) {
+    case FLAG_BOOL:
+    case FLAG_IGNORED_BOOL:
+        return "expected true or false";
+    case FLAG_INT:
+        if (open) {
+            return "expected a number from 0 up";
+        }
+        (void)snprintf(out, size, "expected a number from %lld to %lld", (long long)flag->min,
+                       (long long)flag->max); /* cut is still readable */
+        return out;
+    case FLAG_DURATION_MS:
+        if (open) {
+            return "expected a duration like 10s or 1m30s";
+        }
+        (void)snprintf(out, size, "expected a duration like 10s, from %lldms to %lldms",
+                       (long long)flag->min, (long long)flag->max);
+        return out;
+    case FLAG_CHOICE:
+        (void)snprintf(out, size, "expected %s", flag->choices);
+        return out;
+    case FLAG_STRING:
+    case FLAG_STRING_LIST:
+    case FLAG_IGNORED_STRING:
+        break;
+    }
+    return "expected a value";
+}
+
+static int add_to_list(struct flag_strings *list, const char *text, const char *source,
+                       struct err *err)
+{
+    if (list->count == FLAG_STRINGS_MAX) {
+        return err_set(err, ERR_USAGE, "%s: given more than %d times", source, FLAG_STRINGS_MAX);
+    }
+    list->items[list->count++] = text;
+    return 0;
+}
+
+/* Who keeps the names of flags without effect wants each once. */
+static void note_ignored(const struct flag *flag)
+{
+    struct flag_strings *names = flag->value;
+    for (size_t i = 0; names && i < names->count; i++) {
+        if (names->items[i] == flag->name) {
+            return;
+        }
+    }
+    if (names && names->count < FLAG_STRINGS_MAX) {
+        names->items[names->count++] = flag->name;
+    }
+}
+
+/* `source` is how the user wrote it: "flag -ttl" or "environment variable SKYDNS_ADDR". */
+static int set_value(const struct flag *flag, const char *text, const char *source, struct err *err)
+{
+    char range[96];
+    bool ok = true;
+    bool ignored;
+    int64_t number;
+    switch (flag->kind) {
+    case FLAG_BOOL:
+        ok = parse_bool(text, flag->value);
+        break;
+    case FLAG_CHOICE:
+        ok = parse_choice(flag->choices, text, flag->value);
+        break;
+    case FLAG_IGNORED_BOOL:
+        ok = parse_bool(text, &ignored);
+        note_ignored(flag);
+        break;
+    case FLAG_STRING:
+        *(const char **)flag->value = text;
+        break;
+    case FLAG_STRING_LIST:
+        return add_to_list(flag->value, text, source, err);
+    case FLAG_INT:
+    case FLAG_DURATION_MS:
+        ok = (flag->kind == FLAG_INT ? parse_int(text, &number)
+                                     : parse_duration(flag, text, &number)) &&
+             in_range(flag, number);
+        if (ok) {
+            *(int64_t *)flag->value = number;
+        }
+        break;
+    case FLAG_IGNORED_STRING:
+        note_ignored(flag);
+        break;
+    }
+    if (!ok) {
+        return err_set(err, ERR_USAGE, "%s: `%s`: %s", source, text,
+                       expected(flag, range, sizeof(range)));
+    }
+    return 0;
+}
+
+static bool name_matches(const struct flags *flags, const char *name, struct slice given)
+{
+    if (strlen(name) != given.len) {
+        return false;
+    }
+    for (size_t i = 0; i < given.len; i++) {
+        char c = given.ptr[i];
+        if (flags->underscore_is_dash && c == '_') {
+            c = '-';
+        }
+        char want = flags->underscore_is_dash && name[i] == '_' ? '-' : name[i];
+        if (c != want) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const struct flag *find(const struct flags *flags, struct slice name)
+{
+    for (size_t i = 0; i < flags->count; i++) {
+        if (name_matches(flags, flags->table[i].name, name)) {
+            return &flags->table[i];
+        }
+    }
+    return NULL;
+}
+
+static int apply_environment(const struct flags *flags, struct err *err)
+{
+    for (size_t i = 0; i < flags->count; i++) {
+        const struct flag *flag = &flags->table[i];
+        const char *text = flag->env ? getenv(flag->env) : NULL;
+        if (text && *text) {
+            char source[128];
+            (void)snprintf(source, sizeof(source), "environment variable %s", flag->env);
+            int r = set_value(flag, text, source, err);
+            if (r < 0) {
+                return r;
+            }
+        }
+    }
+    return 0;
+}
+
+/* One flag at argv[*i]; moves *i over a value taken from the next argument. */
+static int parse_one(const struct flags *flags, int argc, char *const *argv, int *i,
+                     struct err *err)
+{
+    const char *arg = argv[*i];
+    const char *name = arg + 1 + (arg[1] == '-');
+    const char *equals = strchr(name, '=');
+    struct slice given = slice_of(name, equals ? (size_t)(equals - name) : strlen(name));
+    const struct flag *flag = find(flags, given);
+    if (!flag) {
+        if (slice_equal(given, slice_str("h")) || slice_equal(given, slice_str("help"))) {
+            return FLAGS_HELP;
+        }
+        return err_set(err, ERR_USAGE, "unknown flag `%s`; -help lists the flags", arg);
+    }
+    char source[128];
+    (void)snprintf(source, sizeof(source), "flag -%s", flag->name);
+    if (equals) {
+        return set_value(flag, equals + 1, source, err);
+    }
+    if (flag->kind == FLAG_BOOL || flag->kind == FLAG_IGNORED_BOOL) {
+        return set_value(flag, "true", source, err);
+    }
+    if (*i + 1 >= argc) {
+        char range[96];
+        return err_set(err, ERR_USAGE, "%s: value missing: %s", source,
+                       expected(flag, range, sizeof(range)));
+    }
+    return set_value(flag, argv[++*i], source, err);
+}
+
+int flags_parse(const struct flags *flags, int argc, char *const *argv, struct err *err)
+{
+    int r = apply_environment(flags, err);
+    for (int i = 1; i < argc && r == 0; i++) {
+        const char *arg = argv[i];
+        bool is_argument = arg[0] != '-';
+        if (is_argument && flags->arguments && flags->arguments->count < FLAG_STRINGS_MAX) {
+            flags->arguments->items[flags->arguments->count++] = arg;
+            continue;
+        }
+        if (is_argument || arg[1] == '\0' || strcmp(arg, "--") == 0) {
+            return err_set(err, ERR_USAGE, "unexpected argument `%s`: expected a flag like -%s",
+                           arg, flags->count ? flags->table[0].name : "help");
+        }
+        r = parse_one(flags, argc, argv, &i, err);
+    }
+    return r;
+}
+
+static const char *kind_text(const struct flag *flag, char *out, size_t size)
+{
+    switch (flag->kind) {
+    case FLAG_CHOICE:
+        (void)snprintf(out, size, "=%s", flag->choices); /* cut is still readable */
+        return out;
+    case FLAG_STRING:
+        return "=VALUE";
+    case FLAG_STRING_LIST:
+        return "=VALUE ...";
+    case FLAG_INT:
+        return "=N";
+    case FLAG_DURATION_MS:
+        return "=DURATION";
+    default:
+        return "";
+    }
+}
+
+static void print_default(const struct flag *flag)
+{
+    const char *text;
+    int64_t number;
+    switch (flag->kind) {
+    case FLAG_BOOL:
+        printf(" (default %s)", *(const bool *)flag->value ? "true" : "false");
+        break;
+    case FLAG_STRING:
+        text = *(const char *const *)flag->value;
+        if (text && *text) {
+            printf(" (default %s)", text);
+        }
+        break;
+    case FLAG_CHOICE: {
+        struct slice choice = choice_at(flag->choices, *(const int *)flag->value);
+        printf(" (default %.*s)", (int)choice.len, choice.ptr);
+        break;
+    }
+    case FLAG_INT:
+        printf(" (default %lld)", (long long)*(const int64_t *)flag->value);
+        break;
+    case FLAG_DURATION_MS:
+        number = *(const int64_t *)flag->value;
+        if (number % 1000) {
+            printf(" (default %lldms)", (long long)number);
+        } else {
+            printf(" (default %llds)", (long long)number / 1000);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+void flags_print_help(const struct flags *flags)
+{
+    printf("%s: %s\n\n", flags->program, flags->summary);
+    for (size_t i = 0; i < flags->count; i++) {
+        const struct flag *flag = &flags->table[i];
+        char kind[96];
+        if (!flag->help) {
+            continue;
+        }
+        printf("  -%s%s\n        %s", flag->name, kind_text(flag, kind, sizeof(kind)), flag->help);
+        print_default(flag);
+        if (flag->env) {
+            printf(" [%s]", flag->env);
+        }
+        putchar('\n');
+    }
+}

@@ -1,0 +1,59 @@
+#include "common/base/json_text.h"
+
+#include <stdint.h>
+
+/* How many bytes the character that begins here has (RFC 3629); 0: it is none. */
+static size_t character_len(const uint8_t *p, size_t left)
+{
+    static const struct {
+        uint8_t first, last;            /* of the first byte */
+        uint8_t second_min, second_max; /* of the second one */
+        uint8_t len;
+    } forms[] = {
+        {0x00, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+        {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+        {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+    };
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        if (p[0] < forms[i].first || p[0] > forms[i].last) {
+            continue;
+        }
+        size_t len = forms[i].len;
+        bool ok = len <= left &&
+                  (len == 1 || (p[1] >= forms[i].second_min && p[1] <= forms[i].second_max));
+        for (size_t k = 2; ok && k < len; k++) {
+            ok = (p[k] & 0xc0) == 0x80;
+        }
+        return ok ? len : 0;
+    }
+    return 0;
+}
+
+static void append_character(struct buf *out, const uint8_t *p, size_t len)
+{
+    if (len == 0) {
+        buf_append_str(out, "\xef\xbf\xbd");
+    } else if (*p == '"' || *p == '\\') {
+        buf_append_char(out, '\\');
+        buf_append_char(out, (char)*p);
+    } else if (*p < ' ' || *p == 0x7f) {
+        buf_printf(out, "\\u%04x", *p);
+    } else {
+        buf_append(out, p, len);
+    }
+}
+
+void json_text_string(struct buf *out, struct slice bytes)
+{
+    const uint8_t *p = (const uint8_t *)bytes.ptr;
+    size_t left = bytes.len;
+    buf_append_char(out, '"');
+    while (left > 0) {
+        size_t len = character_len(p, left);
+        append_character(out, p, len);
+        size_t taken = len ? len : 1;
+        p += taken;
+        left -= taken;
+    }
+    buf_append_char(out, '"');
+}

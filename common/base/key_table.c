@@ -1,0 +1,109 @@
+#include "common/base/key_table.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "common/base/seeded_hash.h"
+#include "common/base/xalloc.h"
+
+enum { CAP_MIN = 16 };
+
+void key_table_init(struct key_table *table, struct slice (*key_of)(const void *thing))
+{
+    seeded_hash_init();
+    *table = (struct key_table){.key_of = key_of};
+}
+
+void key_table_fini(struct key_table *table)
+{
+    free(table->slots);
+    *table = (struct key_table){.key_of = table->key_of};
+}
+
+static size_t home_of(const struct key_table *table, struct slice key)
+{
+    return seeded_hash(key) & (table->cap - 1);
+}
+
+static size_t after(const struct key_table *table, size_t at)
+{
+    return (at + 1) & (table->cap - 1);
+}
+
+/* The key's slot, or the free one where it would be. There is one: the table is never full. */
+static size_t seek(const struct key_table *table, struct slice key)
+{
+    size_t at = home_of(table, key);
+    while (table->slots[at] && !slice_equal(table->key_of(table->slots[at]), key)) {
+        at = after(table, at);
+    }
+    return at;
+}
+
+void *key_table_find(const struct key_table *table, struct slice key)
+{
+    return table->cap ? table->slots[seek(table, key)] : NULL;
+}
+
+static void resize(struct key_table *table, size_t cap)
+{
+    struct key_table old = *table;
+    table->cap = cap;
+    table->slots = xcalloc(cap, sizeof(*table->slots));
+    for (size_t i = 0; i < old.cap; i++) {
+        if (old.slots[i]) {
+            table->slots[seek(table, table->key_of(old.slots[i]))] = old.slots[i];
+        }
+    }
+    free(old.slots);
+}
+
+void *key_table_put(struct key_table *table, void *thing)
+{
+    if ((table->count + 1) * 4 > table->cap * 3) {
+        resize(table, table->cap ? table->cap * 2 : CAP_MIN);
+    }
+    size_t at = seek(table, table->key_of(thing));
+    void *previous = table->slots[at];
+    table->slots[at] = thing;
+    table->count += previous == NULL;
+    return previous;
+}
+
+/* Those behind a slot that became free move up, as far as their home allows, so that no search ends
+ * before them. */
+static void close_gap(struct key_table *table, size_t gap)
+{
+    size_t mask = table->cap - 1;
+    for (size_t at = after(table, gap); table->slots[at]; at = after(table, at)) {
+        size_t home = home_of(table, table->key_of(table->slots[at]));
+        bool may_move = ((at - home) & mask) >= ((at - gap) & mask);
+        if (may_move) {
+            table->slots[gap] = table->slots[at];
+            gap = at;
+        }
+    }
+    table->slots[gap] = NULL;
+}
+
+void *key_table_take(struct key_table *table, struct slice key)
+{
+    if (table->cap == 0) {
+        return NULL;
+    }
+    size_t at = seek(table, key);
+    void *thing = table->slots[at];
+    if (thing) {
+        close_gap(table, at);
+        table->count--;
+    }
+    return thing;
+}
+
+void *key_table_next(const struct key_table *table, size_t *at)
+{
+    while (*at < table->cap && !table->slots[*at]) {
+        (*at)++;
+    }
+    return *at < table->cap ? table->slots[*at] : NULL;
+}

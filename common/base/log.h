@@ -1,0 +1,82 @@
+/* One line per event to stderr: `level time message key=value ...`, bytes from outside escaped.
+ *
+ *     log_warn("etcd away, retrying", LOG_STR("endpoint", url), LOG_INT("delay_ms", delay_ms));
+ *     warn 2026-01-02T03:04:05.678Z etcd away, retrying endpoint=http://127.0.0.1:2379 delay_ms=200
+ *
+ * error = act now; warn = degraded, continuing; info = a state changed; debug = per request.
+ * common/ logs at debug only; a program's own modules log an error once, where it is decided what
+ * happens next. Any thread: a line is one write(2). The message is ours and constant; whatever came
+ * from a peer goes into a field. */
+#ifndef COMMON_BASE_LOG_H
+#define COMMON_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+
+enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERROR };
+
+enum log_field_kind { LOG_FIELD_STR, LOG_FIELD_SLICE, LOG_FIELD_INT };
+
+struct log_field {
+    const char *key;
+    enum log_field_kind kind;
+    union {
+        const char *str; /* NULL prints as empty */
+        struct slice slice;
+        int64_t integer;
+    };
+};
+
+#define LOG_STR(k, v)   ((struct log_field){.key = (k), .kind = LOG_FIELD_STR, .str = (v)})
+#define LOG_SLICE(k, v) ((struct log_field){.key = (k), .kind = LOG_FIELD_SLICE, .slice = (v)})
+#define LOG_INT(k, v)   ((struct log_field){.key = (k), .kind = LOG_FIELD_INT, .integer = (v)})
+
+/* fields may be NULL when count is 0. */
+void log_write(enum log_level level, const char *message, size_t count,
+               const struct log_field *fields);
+
+#define LOG_AT(level, message, ...)                                                         \
+    do {                                                                                    \
+        if (log_is_on(level)) {                                                             \
+            const struct log_field log_fields_[] = {{.key = NULL}, ##__VA_ARGS__};          \
+            log_write((level), (message), sizeof(log_fields_) / sizeof(log_fields_[0]) - 1, \
+                      log_fields_ + 1);                                                     \
+        }                                                                                   \
+    } while (0)
+#define log_debug(...) LOG_AT(LOG_LEVEL_DEBUG, __VA_ARGS__)
+#define log_info(...)  LOG_AT(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_warn(...)  LOG_AT(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_error(...) LOG_AT(LOG_LEVEL_ERROR, __VA_ARGS__)
+
+/* The same as JSON, one object a line. Bytes from outside stay one character each: those that are
+ * no printable ASCII are \u00XX.
+ *
+ *     {"level":"warn","time":"2026-...Z","message":"etcd away, retrying","delay_ms":200} */
+enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
+
+/* A FLAG_CHOICE of an enum log_format. */
+#define LOG_FORMAT_CHOICES "text|json"
+
+/* Set once at start, before threads. Default: info, text. */
+void log_set_level(enum log_level level);
+void log_set_format(enum log_format format);
+bool log_is_on(enum log_level level);
+
+/* For lines that the network can trigger, so that a hostile packet never fills a disk: at most
+ * `burst` lines a minute each site, the count of suppressed ones on the next. Static storage:
+ *
+ *     static struct log_limit limit = {.burst = 10};
+ *     if (log_limit_pass(&limit)) { log_warn(..., LOG_INT("suppressed", ...)); }
+ */
+struct log_limit {
+    uint32_t burst;
+    _Atomic uint32_t in_minute;
+    _Atomic int64_t minute;
+    _Atomic uint64_t suppressed; /* since the program started */
+};
+bool log_limit_pass(struct log_limit *limit);
+
+#endif

@@ -1,0 +1,87 @@
+/* What a program tells about itself, in Prometheus' text format (version 0.0.4). A program's own
+ * metrics_table.c is the list of its metrics: it writes a page line by line when somebody asks,
+ * from the counts that the modules keep anyway.
+ *
+ * Counts of the main thread are plain integers. One that another thread writes is a struct counter:
+ * one writer, any reader, no lock and no locked instruction; whoever puts counters of several
+ * threads side by side keeps them on lines of their own. */
+#ifndef COMMON_BASE_METRICS_H
+#define COMMON_BASE_METRICS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+
+/* ---- Counting ---- */
+
+struct counter {
+    _Atomic uint64_t value;
+};
+
+static inline uint64_t counter_get(const struct counter *counter)
+{
+    return atomic_load_explicit(&counter->value, memory_order_relaxed);
+}
+
+/* The writer's thread; being the only one, it may read and write in two steps. */
+static inline void counter_set(struct counter *counter, uint64_t value)
+{
+    atomic_store_explicit(&counter->value, value, memory_order_relaxed);
+}
+
+static inline void counter_add(struct counter *counter, uint64_t n)
+{
+    counter_set(counter, counter_get(counter) + n);
+}
+
+/* How long something took: from 0.1 ms, less than etcd needs for a commit, to 10 s, when every
+ * deadline has passed. One thread's. */
+enum { HISTOGRAM_BOUNDS = 16 };
+
+struct histogram {
+    uint64_t buckets[HISTOGRAM_BOUNDS + 1]; /* each up to its bound; the last one is the rest */
+    uint64_t sum_us;
+};
+
+void histogram_observe_us(struct histogram *histogram, int64_t us); /* negative: 0 */
+
+/* ---- Telling ---- */
+
+enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
+
+/* A page in the making. */
+struct metrics_page {
+    struct buf *out;
+    const char *prefix; /* of every name, "skydns_" */
+    const char *name;   /* of the metric whose samples follow */
+};
+
+extern const char metrics_content_type[];
+
+/* out and prefix are borrowed while the page is used. */
+struct metrics_page metrics_page_begin(struct buf *out, const char *prefix);
+
+/* A metric of one sample. Names are without the prefix; a counter's ends in `_total`, one that
+ * measures in its unit. The help says, for a counter, what makes it grow. */
+void metrics_counter(struct metrics_page *page, const char *name, const char *help, uint64_t value);
+void metrics_gauge(struct metrics_page *page, const char *name, const char *help, double value);
+void metrics_histogram(struct metrics_page *page, const char *name, const char *help,
+                       const struct histogram *histogram);
+
+/* A metric of several: its head, then a sample for each combination of labels. */
+struct metric_label {
+    const char *name;
+    const char *value;
+};
+#define METRIC_LABELS(...) ((const struct metric_label[]){__VA_ARGS__, {NULL, NULL}})
+
+void metrics_family(struct metrics_page *page, enum metric_kind kind, const char *name,
+                    const char *help);
+void metrics_sample(struct metrics_page *page, const struct metric_label *labels, uint64_t value);
+
+/* What every program tells first: its version, and since when it runs (Unix seconds). */
+void metrics_process(struct metrics_page *page, int64_t start_s);
+
+#endif

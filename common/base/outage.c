@@ -1,0 +1,261 @@
+#include "common/base/outage.h"
+
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "common/base/clock.h"
+
+enum { LINES_A_MINUTE = 10, SILENCE_MS = 60000 };
+
+/* ---- Reasons ---- */
+
+enum outage_reason outage_reason_of(int code)
+{
+    switch (code) {
+    case ERR_TIMEOUT:
+        return OUTAGE_TIMEOUT;
+    case ERR_REFUSED:
+    case ERR_SHUT_OUT:
+        return OUTAGE_REFUSED;
+    case ERR_PROTOCOL:
+    case ERR_SYNTAX:
+    case ERR_TOO_LARGE:
+        return OUTAGE_PROTOCOL;
+    case ERR_UNAVAILABLE:
+        return OUTAGE_UNAVAILABLE;
+    default: /* an errno comes from a socket */
+        return code < 0 && code > ERR_SYNTAX ? OUTAGE_UNAVAILABLE : OUTAGE_OTHER;
+    }
+}
+
+const char *outage_reason_name(enum outage_reason reason)
+{
+    static const char *const names[OUTAGE_REASON_COUNT] = {
+        [OUTAGE_UNAVAILABLE] = "unavailable",
+        [OUTAGE_TIMEOUT] = "timeout",
+        [OUTAGE_REFUSED] = "refused",
+        [OUTAGE_PROTOCOL] = "protocol",
+        [OUTAGE_OTHER] = "other",
+    };
+    return names[reason];
+}
+
+/* ---- Lines ---- */
+
+/* FNV-1a 64. */
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (; *text; text++) {
+        hash = (hash ^ (uint8_t)*text) * 1099511628211u;
+    }
+    return hash;
+}
+
+/* Notes what is about to be said; false when it was said within the last minute. */
+static bool is_news(struct outage_source *source, const char *text, int64_t now_ms)
+{
+    uint64_t hash = hash_text(text);
+    for (size_t i = 0; i < OUTAGE_TOLD_MAX; i++) {
+        if (source->told[i].hash == hash && now_ms - source->told[i].at_ms < SILENCE_MS) {
+            return false;
+        }
+    }
+    source->told[source->told_next] = (struct outage_told){.hash = hash, .at_ms = now_ms};
+    source->told_next = (source->told_next + 1) % OUTAGE_TOLD_MAX;
+    return true;
+}
+
+static void tell_away(const struct outage_source *source)
+{
+    struct log_field fields[2];
+    size_t count = 0;
+    if (source->kind) {
+        fields[count++] = LOG_STR("kind", source->kind);
+    }
+    fields[count++] = LOG_STR("reason", source->err.msg);
+    if (log_is_on(LOG_LEVEL_WARN)) {
+        log_write(LOG_LEVEL_WARN, source->away_line, count, fields);
+    }
+}
+
+static void tell_back(const struct outage_source *source, int64_t after_ms)
+{
+    struct log_field fields[3];
+    size_t count = 0;
+    if (source->kind) {
+        fields[count++] = LOG_STR("kind", source->kind);
+    }
+    fields[count++] = LOG_INT("after_ms", after_ms);
+    if (source->endpoint) {
+        fields[count++] = LOG_STR("endpoint", source->endpoint(source->data));
+    }
+    if (log_is_on(LOG_LEVEL_INFO)) {
+        log_write(LOG_LEVEL_INFO, source->back_line, count, fields);
+    }
+}
+
+/* ---- The whole ---- */
+
+/* The source that has been away longest; NULL: none is. */
+static const struct outage_source *longest_away(const struct outage *outage)
+{
+    const struct outage_source *longest = NULL;
+    for (const struct outage_source *s = outage->sources; s; s = s->next) {
+        if (s->is_away && (!longest || s->since_ms < longest->since_ms)) {
+            longest = s;
+        }
+    }
+    return longest;
+}
+
+bool outage_is_away(const struct outage *outage)
+{
+    return longest_away(outage) != NULL;
+}
+
+const char *outage_why(const struct outage *outage)
+{
+    const struct outage_source *source = longest_away(outage);
+    return source ? source->err.msg : "";
+}
+
+bool outage_explain_overdue(const struct outage *outage, struct buf *out)
+{
+    const char *why = outage_why(outage);
+    if (outage->is_overdue) {
+        buf_printf(out, "%s has been failing for more than %lld ms%s%s", outage->name,
+                   (long long)outage->patience_ms, *why ? ": " : "", why);
+    }
+    return outage->is_overdue;
+}
+
+/* Once an outage, and only with a reason: without one, what is away may just take its time, as a
+ * long list does. */
+static void tell_overdue(struct outage *outage)
+{
+    const char *why = outage_why(outage);
+    if (!outage->is_overdue || outage->is_overdue_told || !*why) {
+        return;
+    }
+    outage->is_overdue_told = true;
+    log_error(outage->overdue_line, LOG_INT("timeout_ms", outage->patience_ms),
+              LOG_STR("reason", why));
+    if (outage->overdue) {
+        outage->overdue(outage->data);
+    }
+}
+
+static void on_patience_over(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    struct outage *outage = timer->data;
+    outage->is_overdue = true;
+    tell_overdue(outage);
+}
+
+static void update(struct outage *outage)
+{
+    if (!outage_is_away(outage)) {
+        ev_timer_stop(outage->loop, &outage->patience);
+        outage->is_overdue = false;
+        outage->is_overdue_told = false;
+    } else if (!ev_is_active(&outage->patience) && !outage->is_overdue) {
+        ev_now_update(outage->loop);
+        ev_timer_set(&outage->patience, (double)outage->patience_ms / 1000.0, 0.0);
+        ev_timer_start(outage->loop, &outage->patience);
+    }
+    tell_overdue(outage);
+}
+
+void outage_init(struct outage *outage, struct ev_loop *loop, const char *name, int64_t patience_ms,
+                 const char *overdue_line)
+{
+    *outage = (struct outage){
+        .loop = loop, .name = name, .patience_ms = patience_ms, .overdue_line = overdue_line};
+    ev_timer_init(&outage->patience, on_patience_over, 0.0, 0.0);
+    outage->patience.data = outage;
+}
+
+void outage_fini(struct outage *outage)
+{
+    ev_timer_stop(outage->loop, &outage->patience);
+}
+
+void outage_when_overdue(struct outage *outage, void (*overdue)(void *data), void *data)
+{
+    outage->overdue = overdue;
+    outage->data = data;
+}
+
+/* ---- Its sources ---- */
+
+void outage_join(struct outage *outage, struct outage_source *source, bool starts_away)
+{
+    *source = (struct outage_source){
+        .away_line = source->away_line,
+        .back_line = source->back_line,
+        .kind = source->kind,
+        .endpoint = source->endpoint,
+        .data = source->data,
+        .outage = outage,
+        .is_away = starts_away,
+        .was_there = !starts_away,
+        .since_ms = clock_monotonic_ms(),
+        .limit = {.burst = LINES_A_MINUTE},
+    };
+    struct outage_source **end = &outage->sources;
+    while (*end) {
+        end = &(*end)->next;
+    }
+    *end = source;
+    update(outage);
+}
+
+void outage_leave(struct outage_source *source)
+{
+    struct outage *outage = source->outage;
+    struct outage_source **at = &outage->sources;
+    while (*at != source) {
+        at = &(*at)->next;
+    }
+    *at = source->next;
+    update(outage);
+}
+
+void outage_away(struct outage_source *source, const struct err *err)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (!source->is_away) {
+        source->is_away = true;
+        source->is_told = false;
+        source->since_ms = now_ms;
+        source->began_with = outage_reason_of(err->code);
+    }
+    bool may_repeat = !source->is_told; /* the first line of an outage is news whatever it says */
+    bool is_new = is_news(source, err->msg, now_ms);
+    source->err = *err;
+    if ((is_new || may_repeat) && log_limit_pass(&source->limit)) {
+        tell_away(source);
+        source->is_told = true;
+    }
+    update(source->outage);
+}
+
+void outage_back(struct outage_source *source)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (!source->is_away) {
+        return;
+    }
+    source->is_away = false;
+    source->err.msg[0] = '\0';
+    if (source->was_there) {
+        source->returns[source->began_with]++;
+    }
+    if (source->is_told || !source->was_there) {
+        tell_back(source, now_ms - source->since_ms);
+    }
+    source->was_there = true;
+    source->since_ms = now_ms;
+    update(source->outage);
+}

@@ -1,0 +1,78 @@
+#include "common/base/proto_scan.h"
+
+/* The wire types of protobuf; groups (3, 4) are not in use. */
+enum { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5 };
+
+struct proto_scan proto_scan_of(struct slice message)
+{
+    return (struct proto_scan){.reader = reader_of(message.ptr, message.len)};
+}
+
+/* At most ten bytes of seven bits; what goes beyond 64 bits is lost, as in every decoder. */
+static uint64_t take_varint(struct reader *reader)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        uint8_t byte = reader_u8(reader);
+        value |= shift < 64 ? (uint64_t)(byte & 0x7f) << shift : 0;
+        if (!(byte & 0x80)) {
+            return value;
+        }
+    }
+    reader->failed = true;
+    return 0;
+}
+
+static struct slice take_bytes(struct reader *reader, uint64_t len)
+{
+    if (len > reader_left(reader)) {
+        reader->failed = true;
+        return slice_of(NULL, 0);
+    }
+    return slice_of(reader_take(reader, (size_t)len), (size_t)len);
+}
+
+bool proto_scan_next(struct proto_scan *scan, struct proto_field *ret_field)
+{
+    struct reader *reader = &scan->reader;
+    if (scan->failed || reader_left(reader) == 0) {
+        return false;
+    }
+    uint64_t key = take_varint(reader);
+    *ret_field = (struct proto_field){.number = (uint32_t)(key >> 3)};
+    switch (key & 7) {
+    case VARINT:
+        ret_field->varint = take_varint(reader);
+        break;
+    case FIXED64:
+        (void)take_bytes(reader, 8);
+        break;
+    case LENGTH_DELIMITED:
+        ret_field->is_bytes = true;
+        ret_field->bytes = take_bytes(reader, take_varint(reader));
+        break;
+    case FIXED32:
+        (void)take_bytes(reader, 4);
+        break;
+    default:
+        reader->failed = true;
+        break;
+    }
+    scan->failed = reader->failed || key >> 3 == 0 || key >> 3 > UINT32_MAX;
+    return !scan->failed;
+}
+
+bool proto_scan_find(struct slice message, uint32_t number, struct slice *ret_bytes)
+{
+    struct proto_scan scan = proto_scan_of(message);
+    struct proto_field field;
+    bool is_right = true;
+    *ret_bytes = slice_of("", 0);
+    while (proto_scan_next(&scan, &field)) {
+        if (field.number == number) {
+            *ret_bytes = field.bytes;
+            is_right = is_right && field.is_bytes;
+        }
+    }
+    return is_right && !scan.failed;
+}

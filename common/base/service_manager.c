@@ -1,0 +1,131 @@
+#include "common/base/service_manager.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "common/base/attributes.h"
+#include "common/base/xalloc.h"
+
+/* The longest text that callers have, twice. */
+enum { MESSAGE_MAX = 256 };
+
+/* A systemd whose queue stays full for longer has other worries than our state. */
+static const struct timeval send_patience = {.tv_sec = 1};
+
+/* The variable's text, NULL when it is not set or empty. It leaves the environment: free the text.
+ */
+static char *take_variable(const char *name)
+{
+    const char *text = getenv(name);
+    char *taken = text && *text ? xstrdup(text) : NULL;
+    (void)unsetenv(name); /* the name is valid: it cannot fail */
+    return taken;
+}
+
+/* A whole number of which nothing else is known; 0: not set, or none. */
+static int64_t take_number(const char *name)
+{
+    char *text = take_variable(name), *end = NULL;
+    long long number = text ? strtoll(text, &end, 10) : 0;
+    bool is_number = text && *end == '\0' && number > 0;
+    free(text);
+    return is_number ? number : 0;
+}
+
+/* "/run/systemd/notify", or "@name" in the abstract namespace. */
+static bool parse_address(const char *text, struct service_manager *manager)
+{
+    size_t len = strlen(text);
+    if ((text[0] != '/' && text[0] != '@') || len < 2 || len >= sizeof(manager->address.sun_path)) {
+        return false;
+    }
+    manager->address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(manager->address.sun_path, text, len);
+    manager->address_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+    if (text[0] == '@') {
+        manager->address.sun_path[0] = '\0';
+    }
+    return true;
+}
+
+static void open_socket(struct service_manager *manager)
+{
+    char *where = take_variable("NOTIFY_SOCKET");
+    if (where && parse_address(where, manager)) {
+        manager->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    }
+    if (manager->fd >= 0) {
+        (void)setsockopt(manager->fd, SOL_SOCKET, SO_SNDTIMEO, &send_patience,
+                         sizeof(send_patience)); /* without it, it waits longer */
+    }
+    free(where);
+}
+
+static void tell(const struct service_manager *manager, const char *message, int flags)
+{
+    if (manager->fd >= 0) {
+        (void)sendto(manager->fd, message, strlen(message), flags | MSG_NOSIGNAL,
+                     (const struct sockaddr *)&manager->address, manager->address_len);
+    }
+}
+
+/* Never waits: the next one comes in time. */
+static void on_watchdog(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    tell(timer->data, "WATCHDOG=1", MSG_DONTWAIT);
+}
+
+/* Half of what the unit allows, as sd_watchdog_enabled(3) asks for. */
+static void start_watchdog(struct service_manager *manager, int64_t limit_us)
+{
+    double period_s = (double)limit_us / 2e6;
+    ev_timer_init(&manager->watchdog, on_watchdog, period_s, period_s);
+    manager->watchdog.data = manager;
+    ev_timer_start(manager->loop, &manager->watchdog);
+}
+
+void service_manager_init(struct service_manager *manager, struct ev_loop *loop)
+{
+    *manager = (struct service_manager){.fd = -1, .loop = loop};
+    int64_t limit_us = take_number("WATCHDOG_USEC"), pid = take_number("WATCHDOG_PID");
+    open_socket(manager);
+    if (manager->fd >= 0 && limit_us > 0 && (pid == 0 || pid == (int64_t)getpid())) {
+        start_watchdog(manager, limit_us);
+    }
+}
+
+void service_manager_fini(struct service_manager *manager)
+{
+    ev_timer_stop(manager->loop, &manager->watchdog);
+    if (manager->fd >= 0) {
+        (void)close(manager->fd); /* nothing was buffered */
+        manager->fd = -1;
+    }
+}
+
+void service_manager_ready(const struct service_manager *manager, const char *text)
+{
+    char message[MESSAGE_MAX];
+    (void)snprintf(message, sizeof(message), "READY=1\nSTATUS=%s",
+                   text); /* cut, it still says so */
+    tell(manager, message, 0);
+}
+
+void service_manager_status(const struct service_manager *manager, const char *text)
+{
+    char message[MESSAGE_MAX];
+    (void)snprintf(message, sizeof(message), "STATUS=%s", text); /* the same */
+    tell(manager, message, 0);
+}
+
+void service_manager_stopping(const struct service_manager *manager)
+{
+    tell(manager, "STOPPING=1", 0);
+}

@@ -1,0 +1,49 @@
+/* A view of bytes that somebody else owns. Pure; any thread. */
+#ifndef COMMON_BASE_SLICE_H
+#define COMMON_BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct slice {
+    const char *ptr; /* not NUL-terminated; may be NULL when len is 0 */
+    size_t len;
+};
+
+static inline struct slice slice_of(const void *ptr, size_t len)
+{
+    return (struct slice){ptr, len};
+}
+
+static inline struct slice slice_str(const char *s)
+{
+    return (struct slice){s, strlen(s)};
+}
+
+static inline bool slice_equal(struct slice a, struct slice b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static inline bool slice_has_prefix(struct slice s, struct slice prefix)
+{
+    return s.len >= prefix.len && (prefix.len == 0 || memcmp(s.ptr, prefix.ptr, prefix.len) == 0);
+}
+
+static inline bool slice_has_suffix(struct slice s, struct slice suffix)
+{
+    return s.len >= suffix.len &&
+           (suffix.len == 0 || memcmp(s.ptr + s.len - suffix.len, suffix.ptr, suffix.len) == 0);
+}
+
+/* Byte order, as etcd sorts keys: a prefix sorts before what it begins. */
+static inline int slice_compare(struct slice a, struct slice b)
+{
+    size_t n = a.len < b.len ? a.len : b.len;
+    int d = n ? memcmp(a.ptr, b.ptr, n) : 0;
+    return d ? d : (a.len > b.len) - (a.len < b.len);
+}
+
+#endif

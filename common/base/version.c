@@ -1,0 +1,3 @@
+#include "common/base/version.h"
+
+const char version_string[] = PROJECT_VERSION;

@@ -1,0 +1,89 @@
+/* DNS names in uncompressed wire form (RFC 1035 section 3.1) and their text. Pure; any thread;
+ * nothing allocates. Comparison ignores ASCII case (RFC 4343); the case given is kept. */
+#ifndef COMMON_DNS_DNAME_H
+#define COMMON_DNS_DNAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/cursor.h"
+#include "common/base/slice.h"
+
+enum {
+    DNAME_MAX = 255, /* wire bytes with the root label, RFC 1035 2.3.4 */
+    DNAME_LABEL_MAX = 63,
+    DNAME_LABELS_MAX = 127, /* 127 labels of one byte and the root: 255 bytes */
+    DNAME_TEXT_MAX = 1009,  /* every byte as \DDD, dots, NUL */
+};
+
+struct dname {
+    uint8_t len; /* wire bytes including the root label; 0 = no name */
+    uint8_t wire[DNAME_MAX];
+};
+
+/* The offset of each label in a name, root excluded: offsets[0] is the leftmost. */
+struct dname_labels {
+    uint8_t count;
+    uint8_t offsets[DNAME_LABELS_MAX];
+};
+
+/* Master-file text, `\.` and `\DDD` escapes, with or without the trailing dot. False: an empty
+ * label, a label over 63 bytes, a name over 255, a bad escape. "." is the root. */
+bool dname_from_text(struct slice text, struct dname *ret_name) MUST_CHECK;
+
+/* Text with the trailing dot; bytes that need it escaped. Returns out. */
+const char *dname_to_text(const struct dname *name, char out[DNAME_TEXT_MAX]);
+
+/* A possibly compressed name at the position of a reader over a whole message (RFC 1035 4.1.4).
+ * Pointers must point backwards, to a name behind the header that ends before the part they are in
+ * begins: so there is no loop, and what a name says depends on what stands before it alone. Labels
+ * of other types than 00 and 11 are refused. On success the reader stands behind the name; on
+ * failure false and reader->failed. */
+bool dname_read(struct reader *reader, struct dname *ret_name) MUST_CHECK;
+
+void dname_labels(const struct dname *name, struct dname_labels *ret_labels);
+
+/* ASCII letters folded to lower case, in place. */
+void dname_lower(struct dname *name);
+
+bool dname_equal(const struct dname *a, const struct dname *b);
+
+/* name is zone itself or below it, at a label boundary. */
+bool dname_is_within(const struct dname *name, const struct dname *zone);
+
+/* A label of a host name (RFC 1123 2.1), as Kubernetes means it: letters, digits and inner hyphens,
+ * 1-63 bytes. */
+bool dname_is_host_label(struct slice text);
+
+/* A view of the label at this offset, without its length byte. */
+static inline struct slice dname_label(const struct dname *name, uint8_t offset)
+{
+    return slice_of(name->wire + offset + 1, name->wire[offset]);
+}
+
+/* Puts a label in front. False when the label or the name would be too long; name unchanged. */
+bool dname_prepend(struct dname *name, struct slice label) MUST_CHECK;
+
+/* Removes n labels from the left; the root stays. */
+void dname_strip(struct dname *name, unsigned n);
+
+/* The number of labels, root excluded. */
+unsigned dname_label_count(const struct dname *name);
+
+/* The highest bit of each byte that is a capital letter: `>> 2` of it is what lower case adds. */
+static inline uint64_t ascii_capitals(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101;
+    uint64_t low = word & 0x7f * ones;
+    uint64_t from_a = low + (0x80 - 'A') * ones, behind_z = low + (0x7f - 'Z') * ones;
+    return ~word & (from_a ^ behind_z) & 0x80 * ones;
+}
+
+static inline uint8_t ascii_lower(uint8_t c)
+{
+    return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
+}
+
+#endif

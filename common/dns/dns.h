@@ -1,0 +1,64 @@
+/* Numbers of the DNS protocol, as far as this project speaks it. Sources: RFC 1035 (unless noted),
+ * and IANA's "Domain Name System (DNS) Parameters". */
+#ifndef COMMON_DNS_DNS_H
+#define COMMON_DNS_DNS_H
+
+enum {
+    DNS_HEADER_SIZE = 12,
+    DNS_UDP_SIZE = 512,        /* what a client without EDNS takes, 4.2.1 */
+    DNS_MESSAGE_MAX = 65535,   /* the length over TCP has 16 bits, 4.2.2 */
+    DNS_POINTER_MAX = 0x3fff,  /* the last offset a compression pointer reaches, 4.1.4 */
+    DNS_CHARACTER_STRING = 255 /* the longest <character-string>, 3.3 */
+};
+
+/* The flags word of the header, 4.1.1. */
+enum dns_flag {
+    DNS_FLAG_QR = 0x8000,
+    DNS_FLAG_AA = 0x0400,
+    DNS_FLAG_TC = 0x0200,
+    DNS_FLAG_RD = 0x0100,
+    DNS_FLAG_RA = 0x0080,
+    DNS_FLAG_AD = 0x0020,     /* RFC 4035 3.2.3 */
+    DNS_FLAG_CD = 0x0010,     /* RFC 4035 3.2.2 */
+    DNS_MASK_OPCODE = 0x7800, /* shifted by 11 */
+    DNS_MASK_RCODE = 0x000f,
+};
+
+enum dns_opcode { DNS_OPCODE_QUERY = 0 };
+
+enum dns_rcode {
+    DNS_RCODE_NOERROR = 0,
+    DNS_RCODE_FORMERR = 1,
+    DNS_RCODE_SERVFAIL = 2,
+    DNS_RCODE_NXDOMAIN = 3,
+    DNS_RCODE_NOTIMP = 4,
+    DNS_RCODE_REFUSED = 5,
+    DNS_RCODE_BADVERS = 16, /* RFC 6891; its upper bits travel in the OPT record */
+};
+
+enum dns_type {
+    DNS_TYPE_A = 1,
+    DNS_TYPE_NS = 2,
+    DNS_TYPE_CNAME = 5,
+    DNS_TYPE_SOA = 6,
+    DNS_TYPE_PTR = 12,
+    DNS_TYPE_HINFO = 13,
+    DNS_TYPE_MX = 15,
+    DNS_TYPE_TXT = 16,
+    DNS_TYPE_AAAA = 28, /* RFC 3596 */
+    DNS_TYPE_SRV = 33,  /* RFC 2782 */
+    DNS_TYPE_OPT = 41,  /* RFC 6891 */
+    DNS_TYPE_SVCB = 64, /* RFC 9460; nobody has these two, and browsers ask for them */
+    DNS_TYPE_HTTPS = 65,
+    DNS_TYPE_ANY = 255,
+};
+
+enum dns_class {
+    DNS_CLASS_IN = 1,
+    DNS_CLASS_CH = 3,
+};
+
+/* The flags half of an OPT record's TTL field, RFC 3225. */
+enum { DNS_EDNS_DO = 0x8000 };
+
+#endif

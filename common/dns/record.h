@@ -1,0 +1,48 @@
+/* One SkyDNS record: what the JSON value of a key says (record_json.h parses and prints it).
+ * Plain data; owned strings. Any thread once filled. */
+#ifndef COMMON_DNS_RECORD_H
+#define COMMON_DNS_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/slice.h"
+
+struct record {
+    char *host;     /* as written, "" when absent: an address or a name */
+    char *text;     /* "" when absent */
+    char *group;    /* "" when absent */
+    struct ip ip;   /* host as an address; family_bytes 0 when it is a name or absent */
+    uint32_t ttl_s; /* 0 = not set */
+    uint16_t port;
+    uint16_t priority;    /* 0 = not set */
+    uint16_t weight;      /* 0 = not set */
+    uint16_t targetstrip; /* labels to remove from the left of the target */
+    bool mail;
+};
+
+/* The same, owning nothing. */
+struct record_view {
+    struct slice host, text, group; /* borrowed; empty when absent */
+    uint32_t ttl_s;
+    uint16_t port;
+    uint16_t priority;
+    uint16_t weight;
+    uint16_t targetstrip;
+    bool mail;
+};
+
+/* Good as long as the record is as it is. */
+struct record_view record_view_of(const struct record *record);
+
+/* RFC 2181 section 8: a TTL has 31 bits. More counts as the most. */
+uint32_t record_ttl_s(uint32_t ttl_s);
+
+void record_init(struct record *record); /* strings "" (owned), rest zero */
+void record_fini(struct record *record);
+
+/* Equal for SkyDNS's de-duplication: host, port, priority, weight and text. */
+bool record_same_data(const struct record *a, const struct record *b);
+
+#endif

@@ -1,0 +1,188 @@
+#include "common/dns/record_json.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "common/base/xalloc.h"
+
+/* SkyDNS took 32 bits; record_ttl_s makes 31 of them. */
+#define TTL_TAKEN UINT32_MAX
+#define SHORT_MAX UINT16_MAX
+
+/* How much of a value a message repeats. */
+enum { SHOWN_BYTES = 40 };
+
+static int wrong_type(const char *field, const json_t *value, const char *want, struct err *err)
+{
+    char *found = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    int r = err_set(err, ERR_SYNTAX, "field `%s`: `%.*s`: expected %s", field, SHOWN_BYTES,
+                    found ? found : "?", want);
+    free(found);
+    return r;
+}
+
+static int take_string(const char *field, const json_t *value, char **out, struct err *err)
+{
+    if (!json_is_string(value)) {
+        return wrong_type(field, value, "a string", err);
+    }
+    free(*out);
+    *out = xstrndup(json_string_value(value), json_string_length(value));
+    return 0;
+}
+
+static int take_number(const char *field, const json_t *value, int64_t max, int64_t *ret,
+                       struct err *err)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+        json_integer_value(value) > max) {
+        char want[48];
+        (void)snprintf(want, sizeof(want), "a whole number from 0 to %" PRId64, max); /* fits */
+        return wrong_type(field, value, want, err);
+    }
+    *ret = json_integer_value(value);
+    return 0;
+}
+
+static int take_short(const char *field, const json_t *value, uint16_t *out, struct err *err)
+{
+    int64_t number;
+    int r = take_number(field, value, SHORT_MAX, &number, err);
+    if (r == 0) {
+        *out = (uint16_t)number;
+    }
+    return r;
+}
+
+static int take_ttl(const json_t *value, uint32_t *out, struct err *err)
+{
+    int64_t number;
+    int r = take_number("ttl", value, TTL_TAKEN, &number, err);
+    if (r == 0) {
+        *out = record_ttl_s((uint32_t)number);
+    }
+    return r;
+}
+
+static int take_field(const char *name, const json_t *value, struct record *record, struct err *err)
+{
+    if (json_is_null(value)) {
+        return 0;
+    }
+    if (strcasecmp(name, "host") == 0) {
+        return take_string("host", value, &record->host, err);
+    }
+    if (strcasecmp(name, "text") == 0) {
+        return take_string("text", value, &record->text, err);
+    }
+    if (strcasecmp(name, "group") == 0) {
+        return take_string("group", value, &record->group, err);
+    }
+    if (strcasecmp(name, "port") == 0) {
+        return take_short("port", value, &record->port, err);
+    }
+    if (strcasecmp(name, "priority") == 0) {
+        return take_short("priority", value, &record->priority, err);
+    }
+    if (strcasecmp(name, "weight") == 0) {
+        return take_short("weight", value, &record->weight, err);
+    }
+    if (strcasecmp(name, "targetstrip") == 0) {
+        return take_short("targetstrip", value, &record->targetstrip, err);
+    }
+    if (strcasecmp(name, "ttl") == 0) {
+        return take_ttl(value, &record->ttl_s, err);
+    }
+    if (strcasecmp(name, "mail") == 0) {
+        if (!json_is_boolean(value)) {
+            return wrong_type("mail", value, "true or false", err);
+        }
+        record->mail = json_is_true(value);
+    }
+    return 0;
+}
+
+static int take_fields(json_t *object, struct record *ret_record, struct err *err)
+{
+    struct record record;
+    const char *name;
+    json_t *value;
+    int r = 0;
+    record_init(&record);
+    json_object_foreach(object, name, value)
+    {
+        r = take_field(name, value, &record, err);
+        if (r < 0) {
+            record_fini(&record);
+            return r;
+        }
+    }
+    if (!ip_parse(slice_str(record.host), &record.ip)) {
+        record.ip = (struct ip){0};
+    }
+    *ret_record = record;
+    return 0;
+}
+
+int record_from_json(struct slice json, struct record *ret_record, struct err *err)
+{
+    json_error_t why;
+    if (json.len > RECORD_JSON_MAX) {
+        return err_set(err, ERR_TOO_LARGE, "value of %zu bytes: expected at most %d", json.len,
+                       RECORD_JSON_MAX);
+    }
+    json_t *root = json_loadb(json.len ? json.ptr : "", json.len, 0, &why);
+    if (!root) {
+        return err_set(err, ERR_SYNTAX, "no JSON: %s at byte %d", why.text, why.position);
+    }
+    int r = json_is_object(root)
+                ? take_fields(root, ret_record, err)
+                : err_set(err, ERR_SYNTAX, "expected a JSON object like {\"host\":\"10.0.0.1\"}");
+    json_decref(root);
+    return r;
+}
+
+static void put_string(const char *s, struct buf *out)
+{
+    buf_append_char(out, '"');
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\') {
+            buf_append_char(out, '\\');
+            buf_append_char(out, *s);
+        } else if ((unsigned char)*s < ' ') {
+            buf_printf(out, "\\u%04x", (unsigned)*s);
+        } else {
+            buf_append_char(out, *s);
+        }
+    }
+    buf_append_char(out, '"');
+}
+
+void record_to_json(const struct record *record, struct buf *out)
+{
+    buf_append_str(out, "{\"host\":");
+    put_string(record->host, out);
+    if (record->port) {
+        buf_printf(out, ",\"port\":%u", record->port);
+    }
+    buf_printf(out, ",\"priority\":%u,\"weight\":%u,\"ttl\":%" PRIu32 ",\"targetstrip\":%u}",
+               record->priority, record->weight, record->ttl_s, record->targetstrip);
+}
+
+const char *record_label(struct slice value, char out[9])
+{
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < value.len; i++) {
+        hash = (hash ^ (uint8_t)value.ptr[i]) * 16777619u;
+    }
+    (void)snprintf(out, 9, "%" PRIx32, hash); /* at most 8 digits */
+    return out;
+}
+
+void record_json_use_xalloc(void)
+{
+    json_set_alloc_funcs(xmalloc, free);
+}

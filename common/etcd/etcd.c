@@ -1,0 +1,357 @@
+#include "common/etcd/etcd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_auth_internal.h"
+#include "common/etcd/etcd_codec_internal.h"
+#include "common/etcd/etcd_endpoint_internal.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/etcd/etcd_unary_internal.h"
+
+struct etcd {
+    struct ev_loop *loop;
+    uint32_t call_timeout_ms;
+    struct etcd_endpoints endpoints;
+    struct tls_client *tls;
+    struct etcd_auth *auth; /* or NULL */
+    struct etcd_link *calls;
+    struct etcd_link *watches;
+};
+
+static void on_auth_settled(void *data, const struct err *err)
+{
+    const struct etcd *etcd = data;
+    etcd_link_auth_settled(etcd->calls, err);
+    etcd_link_auth_settled(etcd->watches, err);
+}
+
+static struct etcd_auth *auth_of(struct etcd *etcd, const struct etcd_config *config)
+{
+    if (!config->username || !config->username[0]) {
+        return NULL;
+    }
+    return etcd_auth_new(&(struct etcd_auth_config){
+        .etcd = etcd,
+        .username = config->username,
+        .password = config->password,
+        .password_file = config->password_file,
+        .on_settled = on_auth_settled,
+        .data = etcd,
+    });
+}
+
+/* The roots of the system are not read for nothing. */
+static bool needs_tls(const struct etcd_endpoints *endpoints, const struct tls_files *files)
+{
+    bool is_https = false;
+    for (size_t i = 0; i < endpoints->count; i++) {
+        is_https |= endpoints->items[i].is_tls;
+    }
+    return is_https || tls_files_any(files);
+}
+
+int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct err *err)
+{
+    struct etcd *etcd = xcalloc(1, sizeof(*etcd));
+    int rc = etcd_endpoints_parse(config->endpoints, &etcd->endpoints, err);
+    if (rc == 0 && needs_tls(&etcd->endpoints, &config->tls)) {
+        rc = tls_client_new(&config->tls, &etcd->tls, err);
+    }
+    if (rc != 0) {
+        etcd_endpoints_fini(&etcd->endpoints);
+        free(etcd);
+        return rc;
+    }
+    etcd->loop = config->loop;
+    etcd->call_timeout_ms = config->call_timeout_ms;
+    etcd->auth = auth_of(etcd, config);
+    const struct etcd_link_config link = {
+        .loop = config->loop,
+        .endpoints = &etcd->endpoints,
+        .look_up = config->look_up,
+        .auth = etcd->auth,
+        .tls = etcd->tls,
+        .on_credentials = config->on_credentials,
+        .data = config->data,
+    };
+    etcd->calls = etcd_link_new(&link);
+    etcd->watches = etcd_link_new(&link);
+    *ret_etcd = etcd;
+    return 0;
+}
+
+void etcd_free(struct etcd *etcd)
+{
+    if (!etcd) {
+        return;
+    }
+    etcd_link_free(etcd->calls);
+    etcd_link_free(etcd->watches);
+    etcd_auth_free(etcd->auth);
+    etcd_endpoints_fini(&etcd->endpoints);
+    tls_client_free(etcd->tls);
+    free(etcd);
+}
+
+const char *etcd_endpoint(const struct etcd *etcd)
+{
+    return etcd_link_endpoint(etcd->watches);
+}
+
+int64_t etcd_silence_ms(const struct etcd *etcd)
+{
+    int64_t calls_ms = etcd_link_heard_ms(etcd->calls);
+    int64_t watches_ms = etcd_link_heard_ms(etcd->watches);
+    return clock_monotonic_ms() - (calls_ms > watches_ms ? calls_ms : watches_ms);
+}
+
+struct etcd_counts etcd_counts(const struct etcd *etcd)
+{
+    struct etcd_link_counts calls = etcd_link_counts(etcd->calls);
+    struct etcd_link_counts watches = etcd_link_counts(etcd->watches);
+    struct etcd_auth_counts auth = {.tokens = 0};
+    if (etcd->auth) {
+        auth = etcd_auth_counts(etcd->auth);
+    }
+    return (struct etcd_counts){
+        .connections = calls.connections + watches.connections,
+        .tls_connections = calls.tls_connections + watches.tls_connections,
+        .failures = calls.failures + watches.failures,
+        .refusals = calls.refusals + watches.refusals,
+        .credentials_read = calls.credentials_read + watches.credentials_read,
+        .credentials_kept = calls.credentials_kept + watches.credentials_kept,
+        .tokens = auth.tokens,
+        .token_failures = auth.failures,
+    };
+}
+
+struct etcd_link *etcd_watch_link(struct etcd *etcd)
+{
+    return etcd->watches;
+}
+
+struct ev_loop *etcd_loop(const struct etcd *etcd)
+{
+    return etcd->loop;
+}
+
+void etcd_calls_elsewhere(struct etcd *etcd)
+{
+    etcd_link_leave(etcd->calls, "given up, it may lead to another store");
+}
+
+uint32_t etcd_call_timeout_ms(const struct etcd *etcd)
+{
+    return etcd->call_timeout_ms;
+}
+
+struct etcd_link *etcd_call_link(struct etcd *etcd)
+{
+    return etcd->calls;
+}
+
+/* ---- Range ---- */
+
+static int decode_range(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
+                        struct err *err)
+{
+    return etcd_decode_range(message, arena, &ret_reply->range, err);
+}
+
+static void deliver_range(const struct etcd_unary *u, const struct err *err)
+{
+    ((etcd_range_cb)u->cb)(u->data, err ? NULL : &u->reply.range, err);
+}
+
+static struct etcd_unary *range_unary(struct etcd *etcd, const struct etcd_range *range,
+                                      etcd_range_cb cb, void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Range");
+    u->decode = decode_range;
+    u->deliver = deliver_range;
+    u->cb = (void (*)(void))cb;
+    u->data = data;
+    etcd_unary_touches(u, "read", range->key, range->range_end);
+    etcd_encode_range(range, &u->request);
+    return u;
+}
+
+struct etcd_call *etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_cb cb,
+                             void *data)
+{
+    return etcd_unary_start(range_unary(etcd, range, cb, data));
+}
+
+struct etcd_call *etcd_watch_range(struct etcd *etcd, const struct etcd_range *range, bool only_now,
+                                   etcd_range_cb cb, void *data)
+{
+    struct etcd_unary *u = range_unary(etcd, range, cb, data);
+    u->is_watched = true;
+    u->only_now = only_now;
+    return etcd_unary_start(u);
+}
+
+struct etcd_call *etcd_watch_range_into(struct etcd *etcd, const struct etcd_range *range,
+                                        struct arena *arena, etcd_range_cb cb, void *data)
+{
+    struct etcd_unary *u = range_unary(etcd, range, cb, data);
+    u->is_watched = true;
+    u->only_now = true;
+    u->into = arena;
+    return etcd_unary_start(u);
+}
+
+/* ---- Put, DeleteRange, Compact ---- */
+
+static void deliver_write(const struct etcd_unary *u, const struct err *err)
+{
+    ((etcd_write_cb)u->cb)(u->data, err ? NULL : &u->reply.write, err);
+}
+
+static struct etcd_call *start_write(struct etcd_unary *u, etcd_write_cb cb, void *data)
+{
+    u->deliver = deliver_write;
+    u->cb = (void (*)(void))cb;
+    u->data = data;
+    return etcd_unary_start(u);
+}
+
+static int decode_put(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
+                      struct err *err)
+{
+    return etcd_decode_put(message, arena, &ret_reply->write, err);
+}
+
+struct etcd_call *etcd_put(struct etcd *etcd, const struct etcd_put *put, etcd_write_cb cb,
+                           void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Put");
+    u->decode = decode_put;
+    etcd_unary_touches(u, "write", put->key, slice_of(NULL, 0));
+    etcd_encode_put(put, &u->request);
+    return start_write(u, cb, data);
+}
+
+static int decode_delete(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
+                         struct err *err)
+{
+    return etcd_decode_delete(message, arena, &ret_reply->write, err);
+}
+
+struct etcd_call *etcd_delete(struct etcd *etcd, const struct etcd_delete *del, etcd_write_cb cb,
+                              void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/DeleteRange");
+    u->decode = decode_delete;
+    etcd_unary_touches(u, "delete", del->key, del->range_end);
+    etcd_encode_delete(del, &u->request);
+    return start_write(u, cb, data);
+}
+
+static int decode_compact(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
+                          struct err *err)
+{
+    return etcd_decode_compact(message, arena, &ret_reply->write, err);
+}
+
+struct etcd_call *etcd_compact(struct etcd *etcd, int64_t revision, etcd_write_cb cb, void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Compact");
+    u->decode = decode_compact;
+    etcd_encode_compact(revision, &u->request);
+    return start_write(u, cb, data);
+}
+
+/* ---- Txn ---- */
+
+static int decode_txn(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
+                      struct err *err)
+{
+    return etcd_decode_txn(message, arena, &ret_reply->txn, err);
+}
+
+static void deliver_txn(const struct etcd_unary *u, const struct err *err)
+{
+    ((etcd_txn_cb)u->cb)(u->data, err ? NULL : &u->reply.txn, err);
+}
+
+static void txn_touches(struct etcd_unary *u, const struct etcd_txn *txn)
+{
+    struct slice first = slice_of(NULL, 0);
+    struct slice last = first;
+    for (size_t i = 0; i < txn->op_count; i++) {
+        struct slice key = txn->ops[i].key;
+        first = i == 0 || slice_compare(key, first) < 0 ? key : first;
+        last = i == 0 || slice_compare(key, last) > 0 ? key : last;
+    }
+    u->key_count = txn->op_count;
+    etcd_unary_touches(u, "write", first, txn->op_count > 1 ? last : slice_of(NULL, 0));
+}
+
+static struct etcd_unary *txn_unary(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
+                                    void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Txn");
+    u->decode = decode_txn;
+    u->deliver = deliver_txn;
+    u->cb = (void (*)(void))cb;
+    u->data = data;
+    txn_touches(u, txn);
+    etcd_encode_txn(txn, &u->request);
+    return u;
+}
+
+struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
+                           void *data)
+{
+    return etcd_unary_start(txn_unary(etcd, txn, cb, data));
+}
+
+struct etcd_call *etcd_watch_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
+                                 void *data)
+{
+    struct etcd_unary *u = txn_unary(etcd, txn, cb, data);
+    u->is_watched = true;
+    u->only_now = true;
+    return etcd_unary_start(u);
+}
+
+/* ---- Status ---- */
+
+static int decode_status(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
+                         struct err *err)
+{
+    return etcd_decode_status(message, arena, &ret_reply->status, err);
+}
+
+static void deliver_status(const struct etcd_unary *u, const struct err *err)
+{
+    ((etcd_status_cb)u->cb)(u->data, err ? NULL : &u->reply.status, err);
+}
+
+struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data)
+{
+    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.Maintenance/Status");
+    u->is_leaderless = true;
+    u->decode = decode_status;
+    u->deliver = deliver_status;
+    u->cb = (void (*)(void))cb;
+    u->data = data;
+    return etcd_unary_start(u);
+}
+
+struct slice etcd_prefix_end(struct slice prefix, char *out)
+{
+    size_t len = prefix.len;
+    while (len > 0 && (unsigned char)prefix.ptr[len - 1] == 0xff) {
+        len--;
+    }
+    if (len > 0) {
+        memcpy(out, prefix.ptr, len);
+        out[len - 1] = (char)((unsigned char)out[len - 1] + 1);
+    }
+    return slice_of(out, len);
+}

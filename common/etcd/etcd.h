@@ -1,0 +1,224 @@
+/* The etcd v3 client: typed calls over gRPC (common/grpc/grpc.h), one endpoint after another,
+ * reconnecting by itself. One libev loop, one thread; every callback runs on it, never from inside
+ * the call that started it. Nothing blocks and no failure ends the process: a call ends in its
+ * callback, once, with a reply or an error.
+ *
+ * Field meanings: etcd API reference v3 (rpc.proto, kv.proto); trimmed copies are in proto/.
+ *
+ * Every call but Status asks for a leader (metadata `hasleader`): a member that has none refuses it
+ * within some three seconds, and the next attempt goes to another endpoint.
+ *
+ * Two connections are kept apart: one for watches, one for everything else, opened on demand
+ * and closed after 30 s idle (big reads would starve watches on a shared one). */
+#ifndef COMMON_ETCD_ETCD_H
+#define COMMON_ETCD_ETCD_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/slice.h"
+#include "common/etcd/name_lookup.h"
+#include "common/tls/tls_client.h"
+
+struct etcd;
+struct etcd_call;
+
+struct etcd_config {
+    struct ev_loop *loop;
+    const char *endpoints;    /* comma-separated URLs, "https://10.0.0.1:2379,..."; copied */
+    uint32_t call_timeout_ms; /* deadline of each unary call, from start to last byte */
+    name_lookup_fn look_up;   /* of the endpoints' names, in a helper thread; NULL: the C library */
+
+    /* For an etcd with authentication; NULL or empty: none. Copied. A password file (its first line
+     * counts, not `password`) is read whenever etcd is asked for a token, so that a new password is
+     * taken up by itself; one that cannot be read fails the calls until it can. */
+    const char *username;
+    const char *password;
+    const char *password_file;
+
+    struct tls_files tls; /* for https endpoints, read at once in any case; copied */
+    /* Files of `tls` changed on disk: NULL when they are in use from the next connection on, else
+     * why the old ones stay in use; once for each change. Must not free the client. May be NULL. */
+    void (*on_credentials)(void *data, const struct err *err);
+    void *data; /* of on_credentials */
+};
+
+/* A bad URL is ERR_USAGE with a message that names it; a TLS file that cannot be used is another
+ * code, with a message that names the file. No connection is made and no name looked up
+ * yet. */
+int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct err *err) MUST_CHECK;
+
+/* Calls in flight end without their callbacks; watches must be stopped before. NULL is fine. */
+void etcd_free(struct etcd *etcd);
+
+/* The endpoint that watches use, or whose turn it is; its URL, for log lines. Borrowed until the
+ * loop turns. */
+const char *etcd_endpoint(const struct etcd *etcd);
+
+/* Since the last byte from any endpoint; since etcd_new when there was none. A connected and idle
+ * etcd is heard every 6 s, when it answers the watch's ping. */
+int64_t etcd_silence_ms(const struct etcd *etcd);
+
+/* Since etcd_new, of both connections. */
+struct etcd_counts {
+    uint64_t connections;      /* opened */
+    uint64_t tls_connections;  /* of these */
+    uint64_t failures;         /* endpoints tried without success */
+    uint64_t refusals;         /* of these, by TLS, or by what is no etcd */
+    uint64_t credentials_read; /* TLS files that had changed, and are in use */
+    uint64_t credentials_kept; /* the same, and could not be used */
+    uint64_t tokens;           /* that etcd has given for the user name */
+    uint64_t token_failures;
+};
+
+struct etcd_counts etcd_counts(const struct etcd *etcd);
+
+/* Key and value are borrowed from the reply that carries them. */
+struct etcd_kv {
+    struct slice key;
+    struct slice value;
+    int64_t create_revision;
+    int64_t mod_revision;
+    int64_t version;
+    int64_t lease; /* 0 = none */
+};
+
+/* ---- Range ---- */
+
+struct etcd_range {
+    struct slice key;
+    struct slice range_end; /* empty = the one key; see etcd_prefix_end */
+    int64_t limit;          /* 0 = no limit */
+    int64_t revision;       /* 0 = newest */
+    bool keys_only;
+};
+
+struct etcd_range_reply {
+    int64_t revision; /* of the store when it was read (header.revision) */
+    const struct etcd_kv *kvs;
+    size_t count;
+    bool more;     /* the limit cut it */
+    int64_t total; /* keys of the range, as etcd says; 0: it does not */
+};
+
+/* reply is NULL when err is set, and the other way round. Both are borrowed during the call.
+ * ERR_COMPACTED: the revision asked for is gone; ERR_FUTURE: it is to come. ERR_UNAVAILABLE,
+ * ERR_TIMEOUT: try again. Of any call: ERR_REFUSED is etcd's answer to what was asked (a permission
+ * is missing, too many operations), ERR_SHUT_OUT says that certificates or passwords let no call
+ * through. */
+typedef void (*etcd_range_cb)(void *data, const struct etcd_range_reply *reply,
+                              const struct err *err);
+
+struct etcd_call *etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_cb cb,
+                             void *data);
+
+/* ---- Put, DeleteRange, Compact ---- */
+
+struct etcd_write_reply {
+    int64_t revision; /* of the store behind the change */
+    int64_t deleted;  /* keys; 0 but for etcd_delete */
+};
+
+/* As with etcd_txn, ERR_UNAVAILABLE and ERR_TIMEOUT leave open whether it happened. */
+typedef void (*etcd_write_cb)(void *data, const struct etcd_write_reply *reply,
+                              const struct err *err);
+
+struct etcd_put {
+    struct slice key;
+    struct slice value;
+    int64_t lease; /* 0 = none; ERR_NOT_FOUND when it is gone */
+};
+
+struct etcd_call *etcd_put(struct etcd *etcd, const struct etcd_put *put, etcd_write_cb cb,
+                           void *data);
+
+struct etcd_delete {
+    struct slice key;
+    struct slice range_end; /* as in struct etcd_range */
+};
+
+struct etcd_call *etcd_delete(struct etcd *etcd, const struct etcd_delete *del, etcd_write_cb cb,
+                              void *data);
+
+/* Drops the history before the revision. ERR_COMPACTED: it is gone already. */
+struct etcd_call *etcd_compact(struct etcd *etcd, int64_t revision, etcd_write_cb cb, void *data);
+
+/* ---- Txn ---- */
+
+enum etcd_op_kind { ETCD_OP_PUT, ETCD_OP_DELETE };
+
+struct etcd_op {
+    enum etcd_op_kind kind;
+    struct slice key;
+    struct slice value; /* puts only, as the lease */
+    int64_t lease;      /* 0 = none */
+};
+
+enum etcd_compare_target { ETCD_COMPARE_CREATE_REVISION, ETCD_COMPARE_MOD_REVISION };
+
+struct etcd_compare { /* target of key == revision; revision 0 = the key does not exist */
+    enum etcd_compare_target target;
+    struct slice key;
+    int64_t revision;
+};
+
+struct etcd_txn {
+    const struct etcd_compare *compares;
+    size_t compare_count;
+    const struct etcd_op *ops; /* done when all compares hold */
+    size_t op_count;           /* etcd refuses more than its limit, and a key twice */
+};
+
+/* etcd's --max-txn-ops default. */
+enum { ETCD_TXN_OPS_MAX = 128 };
+
+struct etcd_txn_reply {
+    int64_t revision;
+    bool succeeded; /* the compares held */
+};
+
+typedef void (*etcd_txn_cb)(void *data, const struct etcd_txn_reply *reply, const struct err *err);
+
+/* ERR_UNAVAILABLE and ERR_TIMEOUT leave open whether the transaction happened. Everything passed
+ * in is copied before the function returns. */
+struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
+                           void *data);
+
+/* ---- Status ---- */
+
+/* What the member that was asked says of itself; texts are borrowed. */
+struct etcd_status_reply {
+    uint64_t cluster_id;
+    uint64_t member_id;
+    uint64_t leader_id; /* 0: it knows of none */
+    uint64_t raft_term;
+    int64_t revision;
+    const char *version; /* "3.4.23" */
+    int64_t db_size;     /* bytes on disk */
+};
+
+typedef void (*etcd_status_cb)(void *data, const struct etcd_status_reply *reply,
+                               const struct err *err);
+
+/* Needs no leader. */
+struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data);
+
+/* Calls that were sent end with ERR_UNAVAILABLE (their callbacks run inside) and new ones go over a
+ * new connection: for who has found that the present one leads to a store that is not the one
+ * watched. Not from inside the callback of a call. */
+void etcd_calls_elsewhere(struct etcd *etcd);
+
+/* Ends the call without its callback. */
+void etcd_call_cancel(struct etcd_call *call);
+
+/* ---- Helpers ---- */
+
+/* The key just behind all keys with this prefix ("/skydns/" -> "/skydns0"), written to out, which
+ * must have room for prefix.len bytes. Returns its slice; empty only for a prefix of 0xff bytes. */
+struct slice etcd_prefix_end(struct slice prefix, char *out);
+
+#endif

@@ -1,0 +1,265 @@
+#include "common/etcd/etcd_auth_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/arena.h"
+#include "common/base/backoff.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_codec_internal.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/grpc/grpc.h"
+
+/* Between refusals. A wrong password mends itself only by somebody's hand. */
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 5000 };
+
+/* etcd hashes passwords by bcrypt, which takes 72 bytes; a file of this size holds something else.
+ */
+enum { PASSWORD_MAX = 4096 };
+
+/* etcd's simple tokens have 20 bytes, a JWT some hundred; gRPC servers take headers of 8 KiB. */
+enum { TOKEN_MAX = 8000 };
+
+/* grpc-status */
+enum { STATUS_INVALID_ARGUMENT = 3, STATUS_FAILED_PRECONDITION = 9, STATUS_UNAUTHENTICATED = 16 };
+
+struct etcd_auth {
+    struct etcd *etcd;
+    void (*on_settled)(void *data, const struct err *err);
+    void *data;
+    char *username;
+    char *password;
+    char *password_file; /* or NULL */
+
+    enum { NONE, ASKING, HAVE, FAILED } state;
+    char *token; /* HAVE: NULL when authentication is off */
+    uint64_t generation;
+    struct etcd_auth_counts counts;
+
+    /* FAILED */
+    struct err failure;
+    struct backoff backoff;
+    int64_t not_before_ms;
+    struct stat file_read; /* the password file as it was read */
+
+    /* ASKING: what came */
+    struct arena arena;
+    const char *reply_token;
+};
+
+/* ---- Password ---- */
+
+static int read_fd(int fd, char out[PASSWORD_MAX + 1], size_t *ret_len)
+{
+    size_t len = 0;
+    for (;;) {
+        ssize_t n = read(fd, out + len, PASSWORD_MAX + 1 - len);
+        if (n < 0 && errno != EINTR) {
+            return -errno;
+        }
+        if (n == 0) {
+            break;
+        }
+        len += n > 0 ? (size_t)n : 0;
+        if (len > PASSWORD_MAX) {
+            return -EFBIG;
+        }
+    }
+    *ret_len = len;
+    return 0;
+}
+
+/* The first line, so that an editor's newline does not count. */
+static int read_password(struct etcd_auth *auth, char out[PASSWORD_MAX + 1], struct err *err)
+{
+    size_t len = 0;
+    CLEANUP_CLOSE int fd = open(auth->password_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int rc = fd < 0 || fstat(fd, &auth->file_read) < 0 ? -errno : read_fd(fd, out, &len);
+    if (rc != 0) {
+        return err_set(err, ERR_REFUSED, "read password file `%s`: %s", auth->password_file,
+                       err_code_text(rc));
+    }
+    out[len] = '\0';
+    out[strcspn(out, "\r\n")] = '\0';
+    return 0;
+}
+
+static bool is_file_changed(const struct etcd_auth *auth)
+{
+    struct stat now;
+    const struct stat *before = &auth->file_read;
+    return auth->password_file && stat(auth->password_file, &now) == 0 &&
+           (now.st_ino != before->st_ino || now.st_size != before->st_size ||
+            now.st_mtim.tv_sec != before->st_mtim.tv_sec ||
+            now.st_mtim.tv_nsec != before->st_mtim.tv_nsec);
+}
+
+/* ---- Asking ---- */
+
+static void have_token(struct etcd_auth *auth, const char *token)
+{
+    auth->counts.tokens += token != NULL;
+    free(auth->token);
+    auth->token = token ? xstrdup(token) : NULL;
+    auth->state = HAVE;
+    auth->generation++;
+    backoff_reset(&auth->backoff);
+    auth->not_before_ms = 0;
+}
+
+static void fail(struct etcd_auth *auth, const struct err *err)
+{
+    auth->counts.failures++;
+    auth->state = FAILED;
+    auth->failure = *err;
+    err_wrap(&auth->failure, err->code, "authenticate as `%s`", auth->username);
+    /* An etcd that is away has the link's back-off, and is no reason to wait when it is back. */
+    auth->not_before_ms =
+        err->code == ERR_REFUSED
+            ? clock_monotonic_ms() + backoff_next_ms(&auth->backoff, backoff_random())
+            : 0;
+}
+
+static bool is_header_value(const char *token)
+{
+    size_t len = strlen(token);
+    for (size_t i = 0; i < len; i++) {
+        if (token[i] <= 0x20 || token[i] >= 0x7f) {
+            return false;
+        }
+    }
+    return len <= TOKEN_MAX;
+}
+
+static int on_message(void *data, struct slice message, struct err *err)
+{
+    struct etcd_auth *auth = data;
+    int rc = etcd_decode_authenticate(message, &auth->arena, &auth->reply_token, err);
+    if (rc == 0 && !is_header_value(auth->reply_token)) {
+        return err_set(err, ERR_PROTOCOL, "token is no text");
+    }
+    return rc;
+}
+
+static void on_end(void *data, int status, const struct err *err)
+{
+    struct etcd_auth *auth = data;
+    if (!err) {
+        have_token(auth, auth->reply_token);
+    } else if (status == STATUS_FAILED_PRECONDITION && strstr(err->msg, "not enabled")) {
+        have_token(auth, NULL);
+    } else {
+        fail(auth, err);
+    }
+    arena_clear(&auth->arena);
+    auth->on_settled(auth->data, auth->state == FAILED ? &auth->failure : NULL);
+}
+
+static int ask(struct etcd_auth *auth, struct err *err)
+{
+    char password[PASSWORD_MAX + 1];
+    struct buf request;
+    int rc = auth->password_file ? read_password(auth, password, err) : 0;
+    if (rc != 0) {
+        return rc;
+    }
+    const struct etcd_call_config config = {
+        .path = "/etcdserverpb.Auth/Authenticate",
+        .timeout_ms = etcd_call_timeout_ms(auth->etcd),
+        .is_tokenless = true,
+        .on_message = on_message,
+        .on_end = on_end,
+        .data = auth,
+    };
+    buf_init(&request, GRPC_SEND_MAX);
+    etcd_encode_authenticate(auth->username, auth->password_file ? password : auth->password,
+                             &request);
+    explicit_bzero(password, sizeof(password));
+    auth->state = ASKING;
+    auth->reply_token = NULL;
+    (void)etcd_link_call(etcd_call_link(auth->etcd), &config, &request); /* ends by itself */
+    return 0;
+}
+
+/* ---- What the links call ---- */
+
+enum etcd_auth_state etcd_auth_get(struct etcd_auth *auth, const char **ret_token,
+                                   uint64_t *ret_generation, struct err *ret_err)
+{
+    bool is_due = auth->state == NONE ||
+                  (auth->state == FAILED &&
+                   (clock_monotonic_ms() >= auth->not_before_ms || is_file_changed(auth)));
+    struct err err;
+    if (is_due && ask(auth, &err) != 0) {
+        fail(auth, &err);
+    }
+    switch (auth->state) {
+    case HAVE:
+        *ret_token = auth->token;
+        *ret_generation = auth->generation;
+        return ETCD_AUTH_READY;
+    case FAILED:
+        *ret_err = auth->failure;
+        return ETCD_AUTH_FAILED;
+    case NONE:
+    case ASKING:
+        break;
+    }
+    return ETCD_AUTH_WAIT;
+}
+
+void etcd_auth_refused(struct etcd_auth *auth, uint64_t generation)
+{
+    if (auth->state == HAVE && auth->generation == generation) {
+        auth->state = NONE;
+    }
+}
+
+bool etcd_auth_is_refusal(int status, const char *message)
+{
+    return status == STATUS_UNAUTHENTICATED ||
+           (status == STATUS_INVALID_ARGUMENT &&
+            (strstr(message, "user name is empty") || strstr(message, "invalid auth token") ||
+             strstr(message, "revision of auth store is old")));
+}
+
+struct etcd_auth_counts etcd_auth_counts(const struct etcd_auth *auth)
+{
+    return auth->counts;
+}
+
+/* ---- Life ---- */
+
+struct etcd_auth *etcd_auth_new(const struct etcd_auth_config *config)
+{
+    struct etcd_auth *auth = xcalloc(1, sizeof(*auth));
+    bool has_file = config->password_file && config->password_file[0];
+    auth->etcd = config->etcd;
+    auth->on_settled = config->on_settled;
+    auth->data = config->data;
+    auth->username = xstrdup(config->username);
+    auth->password = xstrdup(config->password ? config->password : "");
+    auth->password_file = has_file ? xstrdup(config->password_file) : NULL;
+    backoff_init(&auth->backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
+    arena_init(&auth->arena, ETCD_DECODED_MAX);
+    return auth;
+}
+
+void etcd_auth_free(struct etcd_auth *auth)
+{
+    if (!auth) {
+        return;
+    }
+    arena_fini(&auth->arena);
+    free(auth->token);
+    free(auth->username);
+    free(auth->password);
+    free(auth->password_file);
+    free(auth);
+}

@@ -1,0 +1,377 @@
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_link_state_internal.h"
+
+/* The grpc-status of a member that cannot do anything now: no leader, stopping, cut off. */
+enum { STATUS_UNAVAILABLE = 14 };
+
+/* ---- Ends ---- */
+
+static void call_free(struct etcd_call *call)
+{
+    struct etcd_link *link = call->link;
+    TAILQ_REMOVE(&link->calls, call, entry);
+    link->call_count--;
+    if (call->stream) {
+        grpc_stream_cancel(call->stream);
+    }
+    if (call->config.release) {
+        call->config.release(call->config.data);
+    }
+    buf_fini(&call->request);
+    free(call);
+    if (link->call_count == 0) {
+        etcd_link_unwanted(link);
+    }
+}
+
+/* The callback may start and cancel calls, but not this one. */
+static void call_end(struct etcd_call *call, int status, const struct err *err)
+{
+    call->config.on_end(call->config.data, status, err);
+    call_free(call);
+}
+
+void etcd_call_cancel(struct etcd_call *call)
+{
+    call_free(call);
+}
+
+/* Ends the doomed calls, one after the other from the start, since a callback may change the list.
+ */
+static void sweep(struct etcd_link *link)
+{
+    struct etcd_call *call = TAILQ_FIRST(&link->calls);
+    while (call) {
+        if (call->doom.code) {
+            struct err err = call->doom;
+            call->doom.code = 0;
+            call_end(call, GRPC_STATUS_NONE, &err);
+            call = TAILQ_FIRST(&link->calls);
+        } else {
+            call = TAILQ_NEXT(call, entry);
+        }
+    }
+}
+
+/* A call that did not get as far as etcd, which has not refused what it asks, then. */
+static void doom_unsent(struct etcd_call *call, const struct err *err)
+{
+    call->doom = *err;
+    call->doom.code = err->code == ERR_REFUSED ? ERR_SHUT_OUT : err->code;
+}
+
+void etcd_calls_doom_sent(struct etcd_link *link, const struct err *reason)
+{
+    struct etcd_call *call;
+    TAILQ_FOREACH (call, &link->calls, entry) {
+        if (call->stream && !call->doom.code) {
+            call->doom = *reason;
+            call->doom.code = ERR_UNAVAILABLE;
+        }
+        call->stream = NULL; /* goes with the connection */
+    }
+}
+
+void etcd_calls_turn_failed(struct etcd_link *link, bool was_opened)
+{
+    struct etcd_call *call;
+    TAILQ_FOREACH (call, &link->calls, entry) {
+        bool is_last = call->config.only_now || (!was_opened && --call->tries_left == 0);
+        if (is_last && !call->doom.code) {
+            doom_unsent(call, &link->last_failure);
+        }
+    }
+    sweep(link);
+}
+
+static void leave_member(struct etcd_call *call, const struct err *reason)
+{
+    call->doom = *reason;
+    etcd_link_leave_member(call->link, reason);
+}
+
+/* ---- Streams ---- */
+
+static void on_stream_message(void *data, struct slice message)
+{
+    struct etcd_call *call = data;
+    struct etcd_link *link = call->link;
+    struct err err;
+    link->answers++;
+    call->has_message = true;
+    if (call->config.on_message(call->config.data, message, &err) == 0) {
+        etcd_link_made_sense(link);
+        return;
+    }
+    err_wrap(&err, err.code, "etcd at %s", etcd_link_endpoint(link));
+    if (err.code == ERR_PROTOCOL) {
+        leave_member(call, &err);
+    } else {
+        call_end(call, GRPC_STATUS_NONE, &err);
+    }
+}
+
+static void submit(struct etcd_call *call);
+
+/* True when the call goes on: etcd has done nothing but refuse its token, so it is sent again. */
+static bool is_sent_again(struct etcd_call *call, int status, const struct err *err)
+{
+    struct etcd_link *link = call->link;
+    if (!link->config.auth || call->config.is_tokenless ||
+        !etcd_auth_is_refusal(status, err->msg)) {
+        return false;
+    }
+    etcd_auth_refused(link->config.auth, call->token_generation);
+    if (call->is_sent_again || call->has_message) {
+        return false;
+    }
+    call->is_sent_again = true;
+    if (etcd_link_is_open(link)) {
+        submit(call);
+    }
+    return true;
+}
+
+/* What the call's end says of the member: it can do nothing now, or does not speak gRPC. */
+static bool is_useless(const struct etcd_link *link, int status)
+{
+    if (!etcd_link_is_open(link)) {
+        return false; /* it is left in any case */
+    }
+    return status <= 0 || status == STATUS_UNAVAILABLE; /* one URL can lead to several members */
+}
+
+static void on_stream_end(void *data, int status, const struct err *err)
+{
+    struct etcd_call *call = data;
+    struct etcd_link *link = call->link;
+    struct err failure;
+    call->stream = NULL;
+    link->answers += status >= 0;
+    if (!err && (call->has_message || call->config.timeout_ms == 0)) {
+        call_end(call, status, NULL);
+        return;
+    }
+    if (err && is_sent_again(call, status, err)) {
+        return;
+    }
+    if (err) {
+        failure = *err;
+    } else {
+        err_set(&failure, ERR_PROTOCOL, "no reply, though the call succeeded");
+    }
+    err_wrap(&failure, failure.code, "etcd at %s", etcd_link_endpoint(link));
+    if (err && !call->config.is_tokenless && etcd_auth_is_refusal(status, err->msg)) {
+        failure.code = ERR_SHUT_OUT;
+        if (!link->config.auth) {
+            err_wrap(&failure, failure.code, "etcd wants a user name and a password");
+        }
+    }
+    if (is_useless(link, status)) {
+        leave_member(call, &failure);
+    } else {
+        call_end(call, status, &failure);
+    }
+}
+
+static void arm_deadline(struct etcd_link *link, int64_t deadline_ms);
+
+/* False when the call cannot be sent now: it waits for the token, or is doomed. */
+static bool take_token(struct etcd_call *call, const char **ret_token)
+{
+    struct etcd_link *link = call->link;
+    *ret_token = NULL;
+    if (!link->config.auth || call->config.is_tokenless) {
+        return true;
+    }
+    struct err err;
+    enum etcd_auth_state state =
+        etcd_auth_get(link->config.auth, ret_token, &call->token_generation, &err);
+    call->is_waiting_for_token = state == ETCD_AUTH_WAIT;
+    if (state == ETCD_AUTH_FAILED) {
+        doom_unsent(call, &err);
+        arm_deadline(link, clock_monotonic_ms());
+    }
+    return state == ETCD_AUTH_READY;
+}
+
+static void submit(struct etcd_call *call)
+{
+    struct grpc_metadata metadata[GRPC_METADATA_MAX];
+    size_t metadata_count = 0;
+    const char *token;
+    if (!take_token(call, &token)) {
+        return;
+    }
+    if (token) {
+        metadata[metadata_count++] = (struct grpc_metadata){"token", token};
+    }
+    if (!call->config.is_leaderless) {
+        metadata[metadata_count++] = (struct grpc_metadata){"hasleader", "true"};
+    }
+    const struct grpc_stream_config config = {
+        .path = call->config.path,
+        .is_long = call->config.timeout_ms == 0,
+        .metadata = metadata,
+        .metadata_count = metadata_count,
+        .on_message = on_stream_message,
+        .on_end = on_stream_end,
+        .data = call,
+    };
+    call->stream = grpc_stream_open(call->link->grpc, &config);
+    grpc_stream_send(call->stream, buf_slice(&call->request), !config.is_long);
+    call->answers_before = call->link->answers;
+    if (!call->link->config.auth || call->is_sent_again) {
+        buf_fini(&call->request);
+    }
+}
+
+void etcd_calls_submit(struct etcd_link *link)
+{
+    struct etcd_call *call;
+    link->answers = 0;
+    TAILQ_FOREACH (call, &link->calls, entry) {
+        if (!call->stream && !call->doom.code && etcd_link_is_open(link)) {
+            submit(call);
+        }
+    }
+}
+
+void etcd_link_auth_settled(struct etcd_link *link, const struct err *err)
+{
+    struct etcd_call *call;
+    TAILQ_FOREACH (call, &link->calls, entry) {
+        if (!call->is_waiting_for_token || call->doom.code) {
+            continue;
+        }
+        call->is_waiting_for_token = false;
+        if (err) {
+            doom_unsent(call, err);
+            arm_deadline(link, clock_monotonic_ms());
+        } else if (etcd_link_is_open(link)) {
+            submit(call);
+        }
+    }
+}
+
+/* ---- Deadlines ---- */
+
+static void arm_deadline(struct etcd_link *link, int64_t deadline_ms)
+{
+    if (deadline_ms >= link->next_deadline_ms) {
+        return;
+    }
+    int64_t wait_ms = deadline_ms - clock_monotonic_ms();
+    link->next_deadline_ms = deadline_ms;
+    ev_timer_stop(link->loop, &link->deadline);
+    ev_timer_set(&link->deadline, wait_ms > 0 ? (double)wait_ms / 1000.0 : 0.0, 0.0);
+    ev_timer_start(link->loop, &link->deadline);
+}
+
+/* No call was brought anything since this one was sent: the member or the way to it hangs, though
+ * it may still answer pings. */
+static bool is_hung(const struct etcd_call *call)
+{
+    return call->stream && call->link->answers == call->answers_before;
+}
+
+static void doom_overdue(struct etcd_call *call)
+{
+    const struct etcd_link *link = call->link;
+    const char *url = etcd_link_endpoint(link);
+    if (call->is_waiting_for_token) {
+        err_set(&call->doom, ERR_TIMEOUT, "etcd at %s: not authenticated within %u ms", url,
+                call->config.timeout_ms);
+    } else if (call->stream) {
+        err_set(&call->doom, ERR_TIMEOUT, "etcd at %s: no reply within %u ms", url,
+                call->config.timeout_ms);
+    } else if (link->last_failure.code) {
+        doom_unsent(call, &link->last_failure);
+    } else {
+        err_set(&call->doom, ERR_UNAVAILABLE, "etcd at %s: not connected within %u ms", url,
+                call->config.timeout_ms);
+    }
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *w, int events)
+{
+    struct etcd_link *link = w->data;
+    struct etcd_call *call;
+    int64_t now_ms = clock_monotonic_ms();
+    int64_t next_ms = INT64_MAX;
+    struct err silence = {.code = 0};
+    (void)loop;
+    (void)events;
+    link->next_deadline_ms = INT64_MAX;
+    if (link->grpc) {
+        grpc_read_pending(link->grpc);
+    }
+    TAILQ_FOREACH (call, &link->calls, entry) {
+        if (!call->doom.code && call->deadline_ms <= now_ms) {
+            doom_overdue(call);
+            if (is_hung(call)) {
+                silence = call->doom;
+            }
+        } else if (call->deadline_ms < next_ms) {
+            next_ms = call->deadline_ms;
+        }
+    }
+    arm_deadline(link, next_ms);
+    if (silence.code) {
+        etcd_link_leave_member(link, &silence);
+    } else {
+        sweep(link);
+    }
+}
+
+/* ---- Beginning ---- */
+
+struct etcd_call *etcd_link_call(struct etcd_link *link, const struct etcd_call_config *config,
+                                 struct buf *request)
+{
+    struct etcd_call *call = xcalloc(1, sizeof(*call));
+    int64_t now_ms = clock_monotonic_ms();
+    bool is_open = etcd_link_is_open(link);
+    call->link = link;
+    call->config = *config;
+    call->request = *request;
+    buf_init(request, request->limit); /* its bytes are the call's now */
+    call->deadline_ms = config->timeout_ms ? now_ms + config->timeout_ms : INT64_MAX;
+    call->tries_left = link->config.endpoints->count;
+    TAILQ_INSERT_TAIL(&link->calls, call, entry);
+    link->call_count++;
+
+    if (call->request.failed) {
+        err_set(&call->doom, ERR_TOO_LARGE, "request of more than %zu bytes", call->request.limit);
+    } else if (link->call_count > ETCD_CALLS_MAX) {
+        err_set(&call->doom, ERR_TOO_LARGE, "more than %d calls to etcd at once", ETCD_CALLS_MAX);
+    } else if (config->only_now && !is_open) {
+        err_set(&call->doom, ERR_UNAVAILABLE, "etcd at %s: connection lost",
+                etcd_link_endpoint(link));
+    }
+    arm_deadline(link, call->doom.code ? now_ms : call->deadline_ms);
+    if (!call->doom.code && is_open) {
+        submit(call);
+    }
+    etcd_link_wanted(link);
+    return call;
+}
+
+void etcd_calls_init(struct etcd_link *link)
+{
+    TAILQ_INIT(&link->calls);
+    link->next_deadline_ms = INT64_MAX;
+    ev_init(&link->deadline, on_deadline);
+    link->deadline.data = link;
+}
+
+void etcd_calls_fini(struct etcd_link *link)
+{
+    while (!TAILQ_EMPTY(&link->calls)) {
+        call_free(TAILQ_FIRST(&link->calls));
+    }
+    ev_timer_stop(link->loop, &link->deadline);
+}

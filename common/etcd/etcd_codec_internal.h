@@ -1,0 +1,78 @@
+/* etcd's protobuf messages to and from the structs of etcd.h and etcd_watch.h; protobuf-c stays
+ * inside. Decoded replies live in the caller's arena, whose limit bounds what a message can unfold
+ * to. Used by etcd.c and etcd_watch.c, and by fuzzing. Pure; any thread. */
+#ifndef COMMON_ETCD_ETCD_CODEC_INTERNAL_H
+#define COMMON_ETCD_ETCD_CODEC_INTERNAL_H
+
+#include "common/base/arena.h"
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_lease.h"
+#include "common/etcd/etcd_watch.h"
+
+/* A message of ordinary records (140 bytes each) unfolds to 2.7 times its size (a reply to Range to
+ * 1.5 times), one of the tiniest keys to 30 times; this holds the largest message
+ * (GRPC_RECEIVE_MAX) of the former. */
+enum { ETCD_DECODED_MAX = 128 << 20 };
+
+/* Append the message to out, whose limit makes out->failed when it is too long. */
+void etcd_encode_range(const struct etcd_range *range, struct buf *out);
+void etcd_encode_txn(const struct etcd_txn *txn, struct buf *out);
+void etcd_encode_put(const struct etcd_put *put, struct buf *out);
+void etcd_encode_delete(const struct etcd_delete *del, struct buf *out);
+void etcd_encode_compact(int64_t revision, struct buf *out);
+void etcd_encode_lease_grant(int64_t id, int64_t ttl_s, struct buf *out);
+void etcd_encode_lease_keep_alive(int64_t id, struct buf *out);
+void etcd_encode_lease_time_to_live(int64_t id, struct buf *out);
+void etcd_encode_lease_revoke(int64_t id, struct buf *out);
+void etcd_encode_authenticate(const char *name, const char *password, struct buf *out);
+
+struct etcd_watch_request {
+    struct slice key;
+    struct slice range_end;
+    int64_t start_revision;
+};
+void etcd_encode_watch(const struct etcd_watch_request *request, struct buf *out);
+
+/* Everything in a reply lives until the arena is cleared. ERR_PROTOCOL: malformed; ERR_TOO_LARGE:
+ * the arena's limit was reached. */
+int etcd_decode_range(struct slice message, struct arena *arena, struct etcd_range_reply *ret_reply,
+                      struct err *err) MUST_CHECK;
+int etcd_decode_txn(struct slice message, struct arena *arena, struct etcd_txn_reply *ret_reply,
+                    struct err *err) MUST_CHECK;
+
+int etcd_decode_put(struct slice message, struct arena *arena, struct etcd_write_reply *ret_reply,
+                    struct err *err) MUST_CHECK;
+int etcd_decode_delete(struct slice message, struct arena *arena,
+                       struct etcd_write_reply *ret_reply, struct err *err) MUST_CHECK;
+int etcd_decode_compact(struct slice message, struct arena *arena,
+                        struct etcd_write_reply *ret_reply, struct err *err) MUST_CHECK;
+int etcd_decode_lease_grant(struct slice message, struct arena *arena,
+                            struct etcd_lease_reply *ret_reply, struct err *err) MUST_CHECK;
+int etcd_decode_lease_keep_alive(struct slice message, struct arena *arena,
+                                 struct etcd_lease_reply *ret_reply, struct err *err) MUST_CHECK;
+int etcd_decode_lease_time_to_live(struct slice message, struct arena *arena,
+                                   struct etcd_lease_reply *ret_reply, struct err *err) MUST_CHECK;
+int etcd_decode_lease_revoke(struct slice message, struct arena *arena,
+                             struct etcd_write_reply *ret_reply, struct err *err) MUST_CHECK;
+int etcd_decode_status(struct slice message, struct arena *arena,
+                       struct etcd_status_reply *ret_reply, struct err *err) MUST_CHECK;
+/* Not empty. */
+int etcd_decode_authenticate(struct slice message, struct arena *arena, const char **ret_token,
+                             struct err *err) MUST_CHECK;
+
+struct etcd_watch_response {
+    bool created;
+    bool canceled;
+    bool fragment;             /* more of this response follows */
+    int64_t store_revision;    /* when it was sent; 0 in refusals */
+    int64_t compact_revision;  /* not 0: canceled because the start is gone */
+    const char *cancel_reason; /* never NULL */
+    struct etcd_event *events; /* each with a key and a revision, revisions ascending */
+    size_t count;
+};
+int etcd_decode_watch(struct slice message, struct arena *arena,
+                      struct etcd_watch_response *ret_response, struct err *err) MUST_CHECK;
+
+#endif

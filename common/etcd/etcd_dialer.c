@@ -1,0 +1,183 @@
+#include "common/etcd/etcd_dialer_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/backoff.h"
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+
+/* The C library gives a nameserver 5 s; then another endpoint is tried first. */
+enum { LOOKUP_LIMIT_MS = 2000 };
+
+/* What a late look-up brought is used instead of another one for as long. */
+enum { LATE_RESULT_MS = 5000 };
+
+/* Addresses that refuse do so at once and are all tried; those that are silent take a connection's
+ * whole time limit, and after two of them the next endpoint is more promising. */
+enum { TURN_LIMIT_MS = 4000 };
+
+/* An endpoint and what is known of its addresses. */
+struct place {
+    struct etcd_dialer *dialer;
+    const struct etcd_endpoint *endpoint;
+    struct name_lookup *lookup; /* NULL = none under way */
+    int64_t late_until_ms;      /* addresses that no turn has used yet are good until then */
+    struct name_addresses addresses;
+    size_t index; /* of the address in use or to be tried; one that worked stays the first */
+};
+
+struct etcd_dialer {
+    struct etcd_dialer_config config;
+    struct place places[ETCD_ENDPOINTS_MAX];
+    size_t turn;           /* whose */
+    size_t left;           /* addresses to be tried in this turn; 0: it has not begun */
+    int64_t turn_until_ms; /* no other address is tried then */
+    ev_timer limit;        /* runs while the turn waits for a look-up */
+};
+
+static struct place *current(struct etcd_dialer *dialer)
+{
+    return &dialer->places[dialer->turn];
+}
+
+static void offer(struct etcd_dialer *dialer)
+{
+    const struct place *place = current(dialer);
+    dialer->config.on_address(dialer->config.data, &place->addresses.items[place->index]);
+}
+
+/* What is known by now has to do. */
+static void begin_turn(struct etcd_dialer *dialer)
+{
+    struct place *place = current(dialer);
+    ev_timer_stop(dialer->config.loop, &dialer->limit);
+    place->late_until_ms = 0;
+    dialer->left = place->addresses.count;
+    dialer->turn_until_ms = clock_monotonic_ms() + TURN_LIMIT_MS;
+    offer(dialer);
+}
+
+static void settle(struct etcd_dialer *dialer, const struct err *failure)
+{
+    if (current(dialer)->addresses.count > 0) {
+        begin_turn(dialer);
+        return;
+    }
+    const struct etcd_endpoint *endpoint = current(dialer)->endpoint;
+    etcd_dialer_next_endpoint(dialer);
+    dialer->config.on_no_address(dialer->config.data, endpoint, failure);
+}
+
+static void on_looked_up(void *data, const struct name_addresses *addresses, const struct err *err)
+{
+    struct place *place = data;
+    struct etcd_dialer *dialer = place->dialer;
+    place->lookup = NULL;
+    if (addresses) {
+        place->addresses = *addresses;
+        place->index %= addresses->count;
+        place->late_until_ms = clock_monotonic_ms() + LATE_RESULT_MS;
+    }
+    if (place == current(dialer) && ev_is_active(&dialer->limit)) {
+        settle(dialer, err);
+    }
+}
+
+static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
+{
+    struct etcd_dialer *dialer = w->data;
+    struct err err;
+    (void)loop;
+    (void)events;
+    err_set(&err, ERR_UNAVAILABLE, "look up `%s`: no answer within %d ms",
+            current(dialer)->endpoint->host, LOOKUP_LIMIT_MS);
+    settle(dialer, &err);
+}
+
+static void look_up(struct etcd_dialer *dialer)
+{
+    struct place *place = current(dialer);
+    if (!place->lookup) {
+        place->lookup = name_lookup_start(&(struct name_lookup_config){
+            .loop = dialer->config.loop,
+            .host = place->endpoint->host,
+            .port = place->endpoint->port,
+            .look_up = dialer->config.look_up,
+            .on_done = on_looked_up,
+            .data = place,
+        });
+    }
+    ev_timer_set(&dialer->limit, LOOKUP_LIMIT_MS / 1000.0, 0.0);
+    ev_timer_start(dialer->config.loop, &dialer->limit);
+}
+
+void etcd_dialer_find(struct etcd_dialer *dialer)
+{
+    const struct place *place = current(dialer);
+    if (dialer->left > 0) {
+        offer(dialer);
+    } else if (place->endpoint->is_literal || clock_monotonic_ms() < place->late_until_ms) {
+        begin_turn(dialer);
+    } else {
+        look_up(dialer);
+    }
+}
+
+bool etcd_dialer_next_address(struct etcd_dialer *dialer)
+{
+    struct place *place = current(dialer);
+    place->index = (place->index + 1) % place->addresses.count;
+    if (dialer->left > 1 && clock_monotonic_ms() < dialer->turn_until_ms) {
+        dialer->left--;
+        return true;
+    }
+    etcd_dialer_next_endpoint(dialer);
+    return false;
+}
+
+void etcd_dialer_next_endpoint(struct etcd_dialer *dialer)
+{
+    etcd_dialer_cancel(dialer);
+    dialer->turn = (dialer->turn + 1) % dialer->config.endpoints->count;
+}
+
+void etcd_dialer_cancel(struct etcd_dialer *dialer)
+{
+    ev_timer_stop(dialer->config.loop, &dialer->limit);
+    dialer->left = 0;
+}
+
+const struct etcd_endpoint *etcd_dialer_endpoint(const struct etcd_dialer *dialer)
+{
+    return dialer->places[dialer->turn].endpoint;
+}
+
+struct etcd_dialer *etcd_dialer_new(const struct etcd_dialer_config *config)
+{
+    struct etcd_dialer *dialer = xcalloc(1, sizeof(*dialer));
+    dialer->config = *config;
+    for (size_t i = 0; i < config->endpoints->count; i++) {
+        const struct etcd_endpoint *endpoint = &config->endpoints->items[i];
+        struct place *place = &dialer->places[i];
+        place->dialer = dialer;
+        place->endpoint = endpoint;
+        if (endpoint->is_literal) {
+            place->addresses.items[0] = endpoint->address;
+            place->addresses.count = 1;
+        }
+    }
+    /* A thousand readers do not all begin with the first member. */
+    dialer->turn = backoff_random() % config->endpoints->count;
+    ev_init(&dialer->limit, on_limit);
+    dialer->limit.data = dialer;
+    return dialer;
+}
+
+void etcd_dialer_free(struct etcd_dialer *dialer)
+{
+    for (size_t i = 0; i < dialer->config.endpoints->count; i++) {
+        name_lookup_cancel(dialer->places[i].lookup);
+    }
+    ev_timer_stop(dialer->config.loop, &dialer->limit);
+    free(dialer);
+}

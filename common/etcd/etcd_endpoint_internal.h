@@ -1,0 +1,41 @@
+/* The endpoints of an etcd cluster, from a comma-separated list of URLs. Pure: names are looked up
+ * by etcd_dialer.c, at each connection. */
+#ifndef COMMON_ETCD_ETCD_ENDPOINT_INTERNAL_H
+#define COMMON_ETCD_ETCD_ENDPOINT_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+
+/* A cluster has 5 or 7 members, perhaps each with an IPv4 and an IPv6 URL. */
+enum { ETCD_ENDPOINTS_MAX = 16 };
+
+/* etcd's own default, for URLs without a port. */
+enum { ETCD_DEFAULT_PORT = 2379 };
+
+struct etcd_endpoint {
+    char *url;       /* as given, for messages */
+    char *authority; /* "127.0.0.1:2379", "[::1]:2379", "localhost:2379" */
+    char *host;      /* without brackets: what is looked up, and what its certificate must name */
+    uint16_t port;
+    bool is_tls;         /* https */
+    bool is_literal;     /* host is an IP address: */
+    struct addr address; /* with the port; only then */
+};
+
+struct etcd_endpoints {
+    struct etcd_endpoint items[ETCD_ENDPOINTS_MAX];
+    size_t count; /* at least 1 after a successful parse */
+};
+
+/* "http://127.0.0.1:2379, https://etcd-0.etcd:2379/". ERR_USAGE: a message that names the URL and
+ * what was expected. *ret is untouched on failure. */
+int etcd_endpoints_parse(const char *urls, struct etcd_endpoints *ret, struct err *err) MUST_CHECK;
+
+void etcd_endpoints_fini(struct etcd_endpoints *endpoints);
+
+#endif

@@ -1,0 +1,582 @@
+#include "common/etcd/etcd_mirror.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/backoff.h"
+#include "common/base/buf.h"
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/etcd/etcd_pages_internal.h"
+#include "common/etcd/etcd_store_id.h"
+#include "common/etcd/etcd_store_mark_internal.h"
+#include "common/etcd/etcd_watch.h"
+
+/* Between sessions that fail. */
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000 };
+
+/* etcd hands out old history at 1,000 revisions per 0.2 s; reading 100,000 keys takes as long as
+ * following 3,000 revisions. */
+enum { LAG_MAX = 3000 };
+
+/* A store that is written to faster than its history is handed out leaves a new watch behind at
+ * once: no more reads than this for that. */
+enum { LAG_READ_INTERVAL_MS = 1000 };
+
+/* An etcd key may be as long as a request, 1.5 MiB. */
+enum { KEY_MAX = 2 << 20 };
+
+enum phase { PHASE_WAITING, PHASE_ASKING, PHASE_READING, PHASE_FOLLOWING };
+
+struct etcd_mirror {
+    struct etcd *etcd;
+    struct etcd_mirror_config config;
+    struct buf first_key; /* where the range starts */
+    struct buf store_key;
+    char *range_end;
+    size_t range_end_len;
+
+    /* The session */
+    enum phase phase;
+    ev_timer retry;                       /* WAITING */
+    struct etcd_store_question *question; /* ASKING */
+    int64_t noted;            /* ASKING: the newest write that was acknowledged since; 0 = none */
+    struct etcd_pages *pages; /* READING */
+    struct etcd_watch *watch; /* FOLLOWING */
+    struct etcd_watch *store_watch;
+    bool is_up;     /* `watch` is confirmed */
+    bool is_marked; /* by us; the news of it is on its way */
+    bool is_other;  /* another store than `known` */
+    struct backoff backoff;
+    int down_code; /* of the last state(err); 0 = up, or nothing told yet */
+
+    /* What the owner has, and what it will have once the read under way is committed */
+    struct etcd_evidence known;
+    struct etcd_evidence fresh;
+
+    /* The read wanted or under way */
+    bool must_read;
+    struct etcd_mirror_read read;
+    char reason[160];
+    int64_t store_revision; /* at which the store key was read; 0: it could not be */
+    int64_t last_read_ms;   /* when the last one was committed */
+
+    /* Keys of an earlier store are held */
+    bool is_holding;
+    int64_t held_since_ms;
+    bool is_overdue;       /* they have been for stale_max_ms */
+    struct buf doubted_id; /* the store key that came with them, or with a copy of that store */
+    ev_timer stale;
+
+    struct etcd_store_mark *mark;
+    bool was_mark_refused;
+    bool is_key_told; /* that the store key cannot be read or written */
+
+    struct etcd_mirror_counts counts;
+};
+
+static void begin_session(struct etcd_mirror *mirror);
+
+const char *etcd_mirror_cause_text(enum etcd_mirror_cause cause)
+{
+    static const char *const texts[ETCD_MIRROR_CAUSE_COUNT] = {
+        [ETCD_MIRROR_FIRST] = "first",
+        [ETCD_MIRROR_COMPACTED] = "compacted",
+        [ETCD_MIRROR_LAG] = "lag",
+        [ETCD_MIRROR_UNCERTAIN] = "uncertain",
+        [ETCD_MIRROR_OTHER_STORE] = "another",
+        [ETCD_MIRROR_COMPLETE] = "complete",
+        [ETCD_MIRROR_STALE] = "stale-max",
+    };
+    return texts[cause];
+}
+
+/* ---- Sessions ---- */
+
+static void end_session(struct etcd_mirror *mirror)
+{
+    ev_timer_stop(etcd_loop(mirror->etcd), &mirror->retry);
+    etcd_store_question_cancel(mirror->question);
+    etcd_pages_cancel(mirror->pages);
+    etcd_store_mark_cancel(mirror->mark);
+    etcd_watch_stop(mirror->watch);
+    etcd_watch_stop(mirror->store_watch);
+    mirror->question = NULL;
+    mirror->watch = NULL;
+    mirror->store_watch = NULL;
+    mirror->is_up = false;
+    mirror->is_marked = false;
+    mirror->phase = PHASE_WAITING;
+}
+
+/* Ends the session; the next one, perhaps with somebody else, comes after a while. */
+static void lose(struct etcd_mirror *mirror, const struct err *err)
+{
+    end_session(mirror);
+    etcd_pages_reset(mirror->pages); /* somebody else may send larger ones */
+    uint32_t delay_ms = backoff_next_ms(&mirror->backoff, backoff_random());
+    ev_timer_set(&mirror->retry, delay_ms / 1000.0, 0.0);
+    ev_timer_start(etcd_loop(mirror->etcd), &mirror->retry);
+    /* Compacted between two pages is no trouble with etcd. */
+    if (err->code != ERR_COMPACTED && mirror->down_code != err->code) {
+        mirror->down_code = err->code;
+        mirror->config.state(mirror->config.data, err);
+    }
+}
+
+/* A read that is wanted already keeps its cause. */
+static void want_read(struct etcd_mirror *mirror, enum etcd_mirror_cause cause)
+{
+    if (!mirror->must_read) {
+        mirror->must_read = true;
+        mirror->read.cause = cause;
+    }
+}
+
+/* ---- Another store ---- */
+
+/* Its writer says that everything is in it: by a store key that came with none of the stores whose
+ * keys are held, since a copy of one of them has it, too. */
+static bool is_complete(const struct etcd_mirror *mirror, struct slice id)
+{
+    bool is_known = mirror->is_other && slice_equal(id, buf_slice(&mirror->known.id));
+    bool is_doubted = mirror->is_holding && slice_equal(id, buf_slice(&mirror->doubted_id));
+    return id.len > 0 && !is_known && !is_doubted;
+}
+
+static void hold(struct etcd_mirror *mirror)
+{
+    struct ev_loop *loop = etcd_loop(mirror->etcd);
+    if (!mirror->is_holding || mirror->known.id.len) { /* else what was doubted still is */
+        buf_clear(&mirror->doubted_id);
+        buf_append_slice(&mirror->doubted_id, buf_slice(&mirror->known.id));
+    }
+    mirror->is_holding = true;
+    mirror->held_since_ms = clock_monotonic_ms();
+    mirror->is_overdue = false;
+    ev_timer_stop(loop, &mirror->stale);
+    if (mirror->config.stale_max_ms > 0) {
+        ev_now_update(loop);
+        ev_timer_set(&mirror->stale, (double)mirror->config.stale_max_ms / 1000.0, 0.0);
+        ev_timer_start(loop, &mirror->stale);
+    }
+}
+
+static void let_go(struct etcd_mirror *mirror)
+{
+    mirror->is_holding = false;
+    mirror->is_overdue = false;
+    ev_timer_stop(etcd_loop(mirror->etcd), &mirror->stale);
+}
+
+static void on_stale(struct ev_loop *loop, ev_timer *w, int events)
+{
+    struct etcd_mirror *mirror = w->data;
+    (void)loop;
+    (void)events;
+    mirror->is_overdue = true;
+    want_read(mirror, ETCD_MIRROR_STALE);
+    if (mirror->phase != PHASE_WAITING) {
+        begin_session(mirror);
+    }
+}
+
+/* ---- Following ---- */
+
+static void on_up(void *data)
+{
+    struct etcd_mirror *mirror = data;
+    mirror->is_up = true;
+    mirror->down_code = 0;
+    backoff_reset(&mirror->backoff);
+    mirror->config.state(mirror->config.data, NULL);
+}
+
+static void on_watch_end(void *data, const struct err *err)
+{
+    struct etcd_mirror *mirror = data;
+    if (err->code == ERR_COMPACTED || err->code == ERR_TOO_LARGE) {
+        want_read(mirror, ETCD_MIRROR_COMPACTED);
+        begin_session(mirror);
+    } else {
+        lose(mirror, err);
+    }
+}
+
+/* The last put and the last delete are the newest ones. */
+static void learn(struct etcd_mirror *mirror, const struct etcd_event *events, size_t count)
+{
+    bool has_put = false, has_del = false;
+    for (size_t i = count; i > 0 && !(has_put && has_del); i--) {
+        const struct etcd_event *event = &events[i - 1];
+        if (event->kind == ETCD_EVENT_PUT && !has_put) {
+            etcd_evidence_put(&mirror->known, &event->kv);
+            has_put = true;
+        } else if (event->kind == ETCD_EVENT_DELETE && !has_del) {
+            etcd_evidence_del(&mirror->known, event->kv.key, event->kv.mod_revision);
+            has_del = true;
+        }
+    }
+}
+
+static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+{
+    struct etcd_mirror *mirror = data;
+    const struct etcd_mirror_config *config = &mirror->config;
+    for (size_t i = 0; i < count; i++) {
+        const struct etcd_kv *kv = &events[i].kv;
+        if (events[i].kind == ETCD_EVENT_PUT) {
+            config->put(config->data, kv);
+        } else {
+            config->del(config->data, kv->key, kv->mod_revision);
+        }
+    }
+    learn(mirror, events, count);
+    mirror->known.revision = revision;
+    mirror->counts.events += count;
+    if (etcd_watch_lag(mirror->watch) > LAG_MAX &&
+        clock_monotonic_ms() - mirror->last_read_ms > LAG_READ_INTERVAL_MS) {
+        want_read(mirror, ETCD_MIRROR_LAG);
+        begin_session(mirror);
+    }
+    config->commit(config->data, revision, false);
+}
+
+/* The store key was written, or deleted by somebody. */
+static void on_store_events(void *data, const struct etcd_event *events, size_t count,
+                            int64_t revision)
+{
+    struct etcd_mirror *mirror = data;
+    const struct etcd_event *last = &events[count - 1];
+    struct slice id = last->kind == ETCD_EVENT_PUT ? last->kv.value : slice_of(NULL, 0);
+    (void)revision;
+    etcd_evidence_set_id(&mirror->known, id);
+    mirror->is_marked = false;
+    if (mirror->is_holding && is_complete(mirror, id)) {
+        want_read(mirror, ETCD_MIRROR_COMPLETE);
+        begin_session(mirror);
+    }
+}
+
+static void on_store_up(void *data)
+{
+    (void)data; /* that of the range tells */
+}
+
+static void on_store_watch_end(void *data, const struct err *err)
+{
+    struct etcd_mirror *mirror = data;
+    if (err->code == ERR_COMPACTED) {
+        begin_session(mirror);
+    } else {
+        lose(mirror, err);
+    }
+}
+
+/* The store key was read at store_revision. */
+static void follow(struct etcd_mirror *mirror, int64_t store_revision)
+{
+    const struct etcd_watch_config range = {
+        .key = buf_slice(&mirror->first_key),
+        .range_end = slice_of(mirror->range_end, mirror->range_end_len),
+        .start_revision = mirror->known.revision + 1,
+        .only_now = true,
+        .on_events = on_events,
+        .on_up = on_up,
+        .on_end = on_watch_end,
+        .data = mirror,
+    };
+    const struct etcd_watch_config store = {
+        .key = buf_slice(&mirror->store_key),
+        .start_revision = store_revision + 1,
+        .only_now = true,
+        .on_events = on_store_events,
+        .on_up = on_store_up,
+        .on_end = on_store_watch_end,
+        .data = mirror,
+    };
+    mirror->phase = PHASE_FOLLOWING;
+    mirror->is_other = false;
+    mirror->watch = etcd_watch_start(mirror->etcd, &range);
+    if (store_revision > 0) { /* else there is no permission to read it */
+        mirror->store_watch = etcd_watch_start(mirror->etcd, &store);
+    }
+}
+
+/* ---- Reading everything ---- */
+
+/* At the revision at which the store key was read. */
+static void read_all(struct etcd_mirror *mirror)
+{
+    struct etcd_mirror_read *read = &mirror->read;
+    read->keeps_old = mirror->config.keeps_old &&
+                      (mirror->is_other || (mirror->is_holding && !mirror->is_overdue)) &&
+                      !is_complete(mirror, buf_slice(&mirror->fresh.id));
+    read->reason = mirror->is_other ? mirror->reason : "";
+    mirror->phase = PHASE_READING;
+    mirror->store_revision = mirror->fresh.revision;
+    mirror->config.full_begin(mirror->config.data, read);
+    etcd_pages_read(mirror->pages, mirror->fresh.revision);
+}
+
+static void on_read_failed(void *data, const struct err *err)
+{
+    struct etcd_mirror *mirror = data;
+    if (err->code == ERR_TOO_LARGE && etcd_pages_shrink(mirror->pages)) {
+        begin_session(mirror);
+    } else {
+        lose(mirror, err);
+    }
+}
+
+/* The owner is about to have what was read. */
+static void read_ended(struct etcd_mirror *mirror)
+{
+    if (!mirror->read.keeps_old) {
+        let_go(mirror);
+    } else if (mirror->is_other) {
+        hold(mirror);
+    }
+    struct etcd_evidence before = mirror->known;
+    mirror->known = mirror->fresh;
+    mirror->fresh = before;
+    mirror->must_read = false;
+    mirror->last_read_ms = clock_monotonic_ms();
+    mirror->counts.reads[mirror->read.cause]++;
+}
+
+static void on_page(void *data, const struct etcd_range_reply *reply)
+{
+    struct etcd_mirror *mirror = data;
+    const struct etcd_mirror_config *config = &mirror->config;
+    if (mirror->fresh.revision == 0) { /* the store key could not be read */
+        mirror->fresh.revision = reply->revision;
+    }
+    for (size_t i = 0; i < reply->count; i++) {
+        etcd_evidence_put(&mirror->fresh, &reply->kvs[i]);
+        config->put(config->data, &reply->kvs[i]);
+    }
+    if (reply->more && reply->count > 0) {
+        return;
+    }
+    read_ended(mirror);
+    follow(mirror, mirror->store_revision);
+    config->commit(config->data, mirror->known.revision, true);
+}
+
+/* ---- Asking who it is ---- */
+
+/* The owner is told when the store key cannot be read or written, and when it can again. */
+static void tell_key(struct etcd_mirror *mirror, const struct err *err)
+{
+    bool is_news = mirror->is_key_told != (err != NULL);
+    mirror->is_key_told = err != NULL;
+    if (is_news && mirror->config.store_key_state) {
+        mirror->config.store_key_state(mirror->config.data, err);
+    }
+}
+
+static void on_other(struct etcd_mirror *mirror, const struct etcd_store_answer *answer)
+{
+    mirror->is_other = true;
+    mirror->must_read = true;
+    mirror->read.cause = ETCD_MIRROR_OTHER_STORE;
+    (void)snprintf(mirror->reason, sizeof(mirror->reason), "%s", answer->reason);
+}
+
+static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *answer)
+{
+    if (mirror->must_read && mirror->read.cause == ETCD_MIRROR_OTHER_STORE) {
+        mirror->read.cause = ETCD_MIRROR_UNCERTAIN; /* the way led elsewhere for a moment */
+    }
+    etcd_evidence_set_id(&mirror->known, answer->id); /* it may have got one since */
+    if (mirror->is_holding && is_complete(mirror, answer->id)) {
+        want_read(mirror, ETCD_MIRROR_COMPLETE);
+    }
+    if (answer->revision - mirror->known.revision > LAG_MAX) {
+        want_read(mirror, ETCD_MIRROR_LAG);
+    }
+    if (mirror->noted > mirror->known.written) {
+        mirror->known.written = mirror->noted;
+    }
+}
+
+static void on_answer(void *data, const struct etcd_store_answer *answer, const struct err *err)
+{
+    struct etcd_mirror *mirror = data;
+    mirror->question = NULL;
+    if (err) {
+        lose(mirror, err);
+        return;
+    }
+    mirror->is_other = false;
+    if (answer->key_err || answer->id.len || !mirror->was_mark_refused) {
+        tell_key(mirror, answer->key_err);
+    }
+    switch (answer->verdict) {
+    case ETCD_STORE_SAME:
+        on_same(mirror, answer);
+        break;
+    case ETCD_STORE_OTHER:
+        on_other(mirror, answer);
+        break;
+    case ETCD_STORE_COMPACTED:
+        want_read(mirror, ETCD_MIRROR_COMPACTED);
+        break;
+    case ETCD_STORE_UNKNOWN:
+        want_read(mirror, mirror->known.revision ? ETCD_MIRROR_UNCERTAIN : ETCD_MIRROR_FIRST);
+        break;
+    }
+    if (mirror->must_read) {
+        etcd_evidence_clear(&mirror->fresh);
+        mirror->fresh.revision = answer->revision;
+        etcd_evidence_set_id(&mirror->fresh, answer->id);
+        read_all(mirror);
+    } else {
+        mirror->counts.resumed++;
+        follow(mirror, answer->revision);
+    }
+}
+
+static void begin_session(struct etcd_mirror *mirror)
+{
+    end_session(mirror);
+    mirror->phase = PHASE_ASKING;
+    mirror->noted = 0;
+    mirror->question = etcd_store_ask(
+        mirror->etcd, &(struct etcd_store_ask){
+                          .store_key = buf_slice(&mirror->store_key),
+                          .range = buf_slice(&mirror->first_key),
+                          .range_end = slice_of(mirror->range_end, mirror->range_end_len),
+                          .evidence = &mirror->known,
+                          .cb = on_answer,
+                          .data = mirror,
+                      });
+}
+
+static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
+{
+    (void)loop;
+    (void)events;
+    begin_session(w->data);
+}
+
+/* ---- The store key ---- */
+
+static void on_mark(void *data, bool is_ours, const struct err *err)
+{
+    struct etcd_mirror *mirror = data;
+    mirror->was_mark_refused = err && err->code == ERR_REFUSED;
+    if (!err || mirror->was_mark_refused) {
+        tell_key(mirror, err);
+    }
+    mirror->is_marked = !err;
+    mirror->counts.marked += is_ours;
+}
+
+/* In both, since a read that is under way will replace what is known. While the store is asked, its
+ * answer may be older than the write: that comes into the evidence only once the answer is judged.
+ */
+void etcd_mirror_note_write(struct etcd_mirror *mirror, int64_t revision)
+{
+    if (mirror->phase == PHASE_ASKING) {
+        mirror->noted = revision > mirror->noted ? revision : mirror->noted;
+        return;
+    }
+    if (revision > mirror->known.written) {
+        mirror->known.written = revision;
+    }
+    if (revision > mirror->fresh.written) {
+        mirror->fresh.written = revision;
+    }
+}
+
+void etcd_mirror_mark_store(struct etcd_mirror *mirror, const struct etcd_compare *condition)
+{
+    if (mirror->is_up && mirror->known.id.len == 0 && !mirror->is_marked) {
+        etcd_store_mark_try(mirror->mark, condition);
+    }
+}
+
+/* ---- Life ---- */
+
+static void set_range(struct etcd_mirror *mirror, struct slice prefix)
+{
+    mirror->range_end = xmalloc(prefix.len + 1);
+    mirror->range_end_len = etcd_prefix_end(prefix, mirror->range_end).len;
+    buf_append_slice(&mirror->first_key, prefix);
+    if (prefix.len == 0) {
+        buf_append_char(&mirror->first_key, '\0'); /* the least key there can be */
+    }
+    if (mirror->range_end_len == 0) {
+        mirror->range_end[0] = '\0'; /* etcd: to the end of all keys */
+        mirror->range_end_len = 1;
+    }
+}
+
+static void init_timer(struct etcd_mirror *mirror, ev_timer *timer,
+                       void (*fn)(struct ev_loop *loop, ev_timer *w, int events))
+{
+    ev_timer_init(timer, fn, 0.0, 0.0);
+    timer->data = mirror;
+}
+
+struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
+{
+    struct etcd_mirror *mirror = xcalloc(1, sizeof(*mirror));
+    mirror->etcd = etcd;
+    mirror->config = *config;
+    buf_init(&mirror->first_key, KEY_MAX);
+    buf_init(&mirror->store_key, KEY_MAX);
+    buf_init(&mirror->doubted_id, KEY_MAX);
+    etcd_evidence_init(&mirror->known);
+    etcd_evidence_init(&mirror->fresh);
+    buf_append_slice(&mirror->store_key, config->store_key);
+    set_range(mirror, config->prefix);
+    mirror->pages = etcd_pages_new(&(struct etcd_pages_config){
+        .etcd = etcd,
+        .first_key = buf_slice(&mirror->first_key),
+        .range_end = slice_of(mirror->range_end, mirror->range_end_len),
+        .page_size = config->page_size,
+        .page = on_page,
+        .failed = on_read_failed,
+        .data = mirror,
+    });
+    backoff_init(&mirror->backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
+    init_timer(mirror, &mirror->retry, on_retry);
+    init_timer(mirror, &mirror->stale, on_stale);
+    mirror->mark = etcd_store_mark_new(etcd, buf_slice(&mirror->store_key), on_mark, mirror);
+    begin_session(mirror);
+    return mirror;
+}
+
+void etcd_mirror_stop(struct etcd_mirror *mirror)
+{
+    if (!mirror) {
+        return;
+    }
+    end_session(mirror);
+    ev_timer_stop(etcd_loop(mirror->etcd), &mirror->stale);
+    etcd_store_mark_free(mirror->mark);
+    etcd_pages_free(mirror->pages);
+    etcd_evidence_fini(&mirror->known);
+    etcd_evidence_fini(&mirror->fresh);
+    buf_fini(&mirror->first_key);
+    buf_fini(&mirror->store_key);
+    buf_fini(&mirror->doubted_id);
+    free(mirror->range_end);
+    free(mirror);
+}
+
+struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *mirror)
+{
+    struct etcd_mirror_counts counts = mirror->counts;
+    counts.revision = mirror->known.revision;
+    counts.is_following = mirror->is_up;
+    counts.has_store_key = mirror->known.id.len > 0;
+    counts.is_marking = etcd_store_mark_is_under_way(mirror->mark);
+    counts.is_holding_old = mirror->is_holding;
+    counts.holding_ms = mirror->is_holding ? clock_monotonic_ms() - mirror->held_since_ms : 0;
+    return counts;
+}

@@ -1,0 +1,196 @@
+#include "common/etcd/etcd_pages_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "common/base/arena.h"
+#include "common/base/buf.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_codec_internal.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/grpc/grpc.h"
+
+/* A Service's keys are 250 bytes long at most, and at 640 they would fill a message. */
+enum { PAGE_SIZE_DEFAULT = 50000 };
+
+/* As many of the largest keys that etcd takes (1.5 MiB a request) fit into a message of ours. */
+enum { PAGE_SIZE_LEAST = 16 };
+
+/* What a page should not be longer than: a quarter less than a message may be, for the next keys
+ * may be longer than those of the last page. A key has this much more around it: revisions of four
+ * bytes, a lease of nine, tags and lengths. */
+enum { PAGE_BYTES_MAX = GRPC_RECEIVE_MAX / 4 * 3, KEY_OVERHEAD = 32 };
+
+/* An etcd key may be as long as a request, 1.5 MiB; one byte more makes the next. */
+enum { KEY_MAX = (2 << 20) + 1 };
+
+struct etcd_pages {
+    struct etcd_pages_config config;
+    int64_t page_size; /* the smallest, or the only one */
+    bool is_fixed;
+
+    struct etcd_call *call;
+    int64_t revision; /* 0: the first page says it */
+    int64_t limit;    /* of the page asked for */
+    struct buf key;   /* where the page starts */
+
+    /* The page that came lies in one, the next is asked into the other. */
+    struct arena arenas[2];
+    unsigned asked_into;
+
+    /* The page that came waits until the asking for the next is sent. */
+    ev_prepare give;
+    bool has_page;
+    struct etcd_range_reply page;
+};
+
+static void drop_pages(struct etcd_pages *p)
+{
+    ev_clear_pending(etcd_loop(p->config.etcd), &p->give);
+    p->has_page = false;
+    arena_fini(&p->arenas[0]);
+    arena_fini(&p->arenas[1]);
+}
+
+/* Its taker may cancel, read again or free. */
+static void give_page(struct etcd_pages *p)
+{
+    ev_clear_pending(etcd_loop(p->config.etcd), &p->give);
+    if (p->has_page) {
+        const struct etcd_range_reply page = p->page;
+        struct arena arena = p->arenas[1 - p->asked_into];
+        arena_init(&p->arenas[1 - p->asked_into], ETCD_DECODED_MAX);
+        p->has_page = false;
+        p->config.page(p->config.data, &page);
+        arena_fini(&arena);
+    }
+}
+
+static void on_give(struct ev_loop *loop, ev_prepare *give, int revents)
+{
+    (void)loop;
+    (void)revents;
+    give_page(give->data);
+}
+
+static void on_page(void *data, const struct etcd_range_reply *reply, const struct err *err);
+
+static void ask(struct etcd_pages *p)
+{
+    const struct etcd_range range = {
+        .key = buf_slice(&p->key),
+        .range_end = p->config.range_end,
+        .limit = p->limit,
+        .revision = p->revision,
+    };
+    p->call = etcd_watch_range_into(p->config.etcd, &range, &p->arenas[p->asked_into], on_page, p);
+}
+
+/* Of keys like those of this page, as many as fit a message. */
+static int64_t fitting(const struct etcd_range_reply *reply)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < reply->count; i++) {
+        bytes += reply->kvs[i].key.len + reply->kvs[i].value.len + KEY_OVERHEAD;
+    }
+    return (int64_t)(PAGE_BYTES_MAX / (bytes / reply->count));
+}
+
+int64_t etcd_pages_next_size(int64_t least, const struct etcd_range_reply *page)
+{
+    int64_t count = (int64_t)page->count, fit = fitting(page);
+    int64_t half = page->total > count ? (page->total - count) / 2 : 0;
+    int64_t size = half > least ? half : least;
+    size = size < fit ? size : fit;
+    return size > PAGE_SIZE_LEAST ? size : PAGE_SIZE_LEAST;
+}
+
+static void ask_next(struct etcd_pages *p, const struct etcd_range_reply *reply)
+{
+    p->revision = p->revision ? p->revision : reply->revision;
+    p->limit = p->is_fixed ? p->page_size : etcd_pages_next_size(p->page_size, reply);
+    p->asked_into = 1 - p->asked_into;
+    buf_clear(&p->key);
+    buf_append_slice(&p->key, reply->kvs[reply->count - 1].key);
+    buf_append_char(&p->key, '\0');
+    ask(p);
+}
+
+static void on_page(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct etcd_pages *p = data;
+    p->call = NULL;
+    if (err) {
+        drop_pages(p);
+        p->config.failed(p->config.data, err);
+        return;
+    }
+    assert(!p->has_page); /* it was given in the turn in which this one was asked for */
+    p->page = *reply;
+    p->has_page = true;
+    if (reply->more && reply->count > 0) {
+        ask_next(p, reply);
+        ev_feed_event(etcd_loop(p->config.etcd), &p->give, EV_PREPARE);
+    } else {
+        p->asked_into = 1 - p->asked_into;
+        give_page(p);
+    }
+}
+
+void etcd_pages_reset(struct etcd_pages *pages)
+{
+    pages->is_fixed = pages->config.page_size > 0;
+    pages->page_size = pages->is_fixed ? pages->config.page_size : PAGE_SIZE_DEFAULT;
+}
+
+struct etcd_pages *etcd_pages_new(const struct etcd_pages_config *config)
+{
+    struct etcd_pages *pages = xcalloc(1, sizeof(*pages));
+    pages->config = *config;
+    buf_init(&pages->key, KEY_MAX);
+    arena_init(&pages->arenas[0], ETCD_DECODED_MAX);
+    arena_init(&pages->arenas[1], ETCD_DECODED_MAX);
+    ev_init(&pages->give, on_give);
+    ev_set_priority(&pages->give, EV_MINPRI); /* behind what is sent */
+    pages->give.data = pages;
+    etcd_pages_reset(pages);
+    return pages;
+}
+
+void etcd_pages_free(struct etcd_pages *pages)
+{
+    if (pages) {
+        etcd_pages_cancel(pages);
+        buf_fini(&pages->key);
+        free(pages);
+    }
+}
+
+void etcd_pages_read(struct etcd_pages *pages, int64_t revision)
+{
+    etcd_pages_cancel(pages);
+    pages->revision = revision;
+    pages->limit = pages->page_size;
+    buf_clear(&pages->key);
+    buf_append_slice(&pages->key, pages->config.first_key);
+    ask(pages);
+}
+
+void etcd_pages_cancel(struct etcd_pages *pages)
+{
+    if (pages->call) {
+        etcd_call_cancel(pages->call);
+        pages->call = NULL;
+    }
+    drop_pages(pages);
+}
+
+bool etcd_pages_shrink(struct etcd_pages *pages)
+{
+    if (pages->limit <= PAGE_SIZE_LEAST) {
+        return false;
+    }
+    pages->page_size = pages->limit / 2;
+    pages->is_fixed = true;
+    return true;
+}

@@ -1,0 +1,342 @@
+#include "common/etcd/etcd_store_id.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/random.h>
+
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_link_internal.h"
+
+/* What one key and one value may have: a request to etcd, 1.5 MiB unless it is told otherwise. What
+ * is larger is no witness. */
+enum { WITNESS_BYTES_MAX = 2 << 20 };
+
+char *etcd_store_key(struct slice domain)
+{
+    if (domain.len && domain.ptr[domain.len - 1] == '.') {
+        domain.len--;
+    }
+    return xasprintf("/kube2sky/%.*s/store", (int)domain.len, domain.ptr);
+}
+
+bool etcd_store_id_random(char ret_id[ETCD_STORE_ID_SIZE])
+{
+    unsigned char bits[(ETCD_STORE_ID_SIZE - 1) / 2];
+    if (getrandom(bits, sizeof(bits), 0) != (ssize_t)sizeof(bits)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(bits); i++) {
+        (void)snprintf(ret_id + 2 * i, 3, "%02x", bits[i]); /* exactly two digits */
+    }
+    return true;
+}
+
+/* ---- Evidence ---- */
+
+static void witness_init(struct etcd_witness *witness)
+{
+    *witness = (struct etcd_witness){.mod_revision = 0};
+    buf_init(&witness->key, WITNESS_BYTES_MAX);
+    buf_init(&witness->value, WITNESS_BYTES_MAX);
+}
+
+static void witness_fini(struct etcd_witness *witness)
+{
+    buf_fini(&witness->key);
+    buf_fini(&witness->value);
+}
+
+static void set(struct buf *b, struct slice s)
+{
+    buf_clear(b);
+    buf_append_slice(b, s);
+}
+
+static void witness_set(struct etcd_witness *witness, const struct etcd_kv *kv)
+{
+    if (kv->mod_revision <= witness->mod_revision) {
+        return;
+    }
+    set(&witness->key, kv->key);
+    set(&witness->value, kv->value);
+    bool fits = !witness->key.failed && !witness->value.failed;
+    witness->create_revision = kv->create_revision;
+    witness->mod_revision = fits ? kv->mod_revision : 0;
+    witness->version = kv->version;
+}
+
+void etcd_evidence_init(struct etcd_evidence *evidence)
+{
+    evidence->revision = 0;
+    evidence->written = 0;
+    buf_init(&evidence->id, WITNESS_BYTES_MAX);
+    witness_init(&evidence->put);
+    witness_init(&evidence->del);
+}
+
+void etcd_evidence_fini(struct etcd_evidence *evidence)
+{
+    buf_fini(&evidence->id);
+    witness_fini(&evidence->put);
+    witness_fini(&evidence->del);
+}
+
+void etcd_evidence_clear(struct etcd_evidence *evidence)
+{
+    evidence->revision = 0;
+    evidence->written = 0;
+    buf_clear(&evidence->id);
+    evidence->put.mod_revision = 0;
+    evidence->del.mod_revision = 0;
+}
+
+void etcd_evidence_set_id(struct etcd_evidence *evidence, struct slice id)
+{
+    set(&evidence->id, id);
+}
+
+void etcd_evidence_put(struct etcd_evidence *evidence, const struct etcd_kv *kv)
+{
+    witness_set(&evidence->put, kv);
+}
+
+void etcd_evidence_del(struct etcd_evidence *evidence, struct slice key, int64_t revision)
+{
+    const struct etcd_kv kv = {.key = key, .mod_revision = revision};
+    witness_set(&evidence->del, &kv);
+}
+
+/* ---- Asking ---- */
+
+struct etcd_store_question {
+    struct etcd *etcd;
+    struct etcd_store_ask ask;
+    struct etcd_call *call;
+    int64_t revision;
+    struct buf id;
+    struct err key_err; /* code 0: the store key was read */
+    struct err refusal; /* of a witness, while the range is asked for */
+    bool is_compacted;  /* a witness is */
+    char reason[160];
+};
+
+static void question_free(struct etcd_store_question *question)
+{
+    buf_fini(&question->id);
+    free(question);
+}
+
+static void fail(struct etcd_store_question *question, const struct err *err)
+{
+    question->ask.cb(question->ask.data, NULL, err);
+    question_free(question);
+}
+
+static void answer(struct etcd_store_question *question, enum etcd_store_verdict verdict)
+{
+    if (question->key_err.code && verdict != ETCD_STORE_OTHER) {
+        set(&question->id, buf_slice(&question->ask.evidence->id));
+    }
+    const struct etcd_store_answer result = {
+        .verdict = verdict,
+        .revision = question->revision,
+        .id = buf_slice(&question->id),
+        .reason = question->reason,
+        .key_err = question->key_err.code ? &question->key_err : NULL,
+    };
+    question->ask.cb(question->ask.data, &result, NULL);
+    question_free(question);
+}
+
+#define SAY(question, ...) \
+    (void)snprintf((question)->reason, sizeof((question)->reason), __VA_ARGS__)
+
+/* Another store: what the witness saw is not so here. */
+static void refute(struct etcd_store_question *question, const struct etcd_witness *witness,
+                   const char *what)
+{
+    SAY(question, "%s at revision %lld: %.*s", what, (long long)witness->mod_revision,
+        (int)(witness->key.len < 64 ? witness->key.len : 64), (const char *)witness->key.data);
+    answer(question, ETCD_STORE_OTHER);
+}
+
+static void ask_witness(struct etcd_store_question *question, const struct etcd_witness *witness,
+                        etcd_range_cb cb)
+{
+    const struct etcd_range range = {
+        .key = buf_slice(&witness->key),
+        .revision = witness->mod_revision,
+    };
+    question->call = etcd_watch_range(question->etcd, &range, true, cb, question);
+}
+
+static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct etcd_store_question *question = data;
+    (void)reply;
+    question->call = NULL;
+    fail(question, err ? err : &question->refusal);
+}
+
+/* A witness that may not be read: people are to hear of the range that is mirrored, not of one key
+ * in it, so that is asked for as well. */
+static void explain_refusal(struct etcd_store_question *question, const struct err *err)
+{
+    const struct etcd_range range = {
+        .key = question->ask.range,
+        .range_end = question->ask.range_end,
+        .limit = 1,
+        .keys_only = true,
+    };
+    question->refusal = *err;
+    question->call = etcd_watch_range(question->etcd, &range, true, on_range, question);
+}
+
+/* A witness could not be asked: neither yes nor no. */
+static void witness_failed(struct etcd_store_question *question, const struct etcd_witness *witness,
+                           const struct err *err)
+{
+    if (err->code == ERR_FUTURE) {
+        refute(question, witness, "the store is older than what was seen");
+    } else if (err->code == ERR_REFUSED) {
+        explain_refusal(question, err);
+    } else {
+        fail(question, err);
+    }
+}
+
+/* True: the next step is to be taken. */
+static bool is_passed_over(struct etcd_store_question *question, const struct err *err)
+{
+    if (err && err->code == ERR_COMPACTED) {
+        question->is_compacted = true;
+        return true;
+    }
+    return false;
+}
+
+static void conclude(struct etcd_store_question *question)
+{
+    const struct etcd_evidence *known = question->ask.evidence;
+    bool has_witness = known->put.mod_revision || known->del.mod_revision;
+    if (question->is_compacted) {
+        SAY(question, "what was seen last is compacted");
+        answer(question, ETCD_STORE_COMPACTED);
+    } else if (!has_witness && known->id.len == 0) {
+        SAY(question, "nothing was seen there");
+        answer(question, ETCD_STORE_UNKNOWN);
+    } else {
+        SAY(question, "what was seen last is there");
+        answer(question, ETCD_STORE_SAME);
+    }
+}
+
+static void on_del_witness(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct etcd_store_question *question = data;
+    const struct etcd_witness *witness = &question->ask.evidence->del;
+    question->call = NULL;
+    if (err && !is_passed_over(question, err)) {
+        witness_failed(question, witness, err);
+    } else if (reply && reply->count > 0) {
+        refute(question, witness, "a deleted key is there");
+    } else {
+        conclude(question);
+    }
+}
+
+static void ask_del(struct etcd_store_question *question)
+{
+    if (question->ask.evidence->del.mod_revision) {
+        ask_witness(question, &question->ask.evidence->del, on_del_witness);
+    } else {
+        conclude(question);
+    }
+}
+
+static bool is_same_kv(const struct etcd_witness *witness, const struct etcd_kv *kv)
+{
+    return kv->create_revision == witness->create_revision &&
+           kv->mod_revision == witness->mod_revision && kv->version == witness->version &&
+           slice_equal(kv->value, buf_slice(&witness->value));
+}
+
+static void on_put_witness(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct etcd_store_question *question = data;
+    const struct etcd_witness *witness = &question->ask.evidence->put;
+    question->call = NULL;
+    if (err && !is_passed_over(question, err)) {
+        witness_failed(question, witness, err);
+    } else if (reply && reply->count == 0) {
+        refute(question, witness, "a key is not there");
+    } else if (reply && !is_same_kv(witness, &reply->kvs[0])) {
+        refute(question, witness, "a key is another");
+    } else {
+        ask_del(question);
+    }
+}
+
+static void judge_key(struct etcd_store_question *question)
+{
+    const struct etcd_evidence *known = question->ask.evidence;
+    int64_t reached = known->written > known->revision ? known->written : known->revision;
+    if (known->revision == 0) {
+        answer(question, ETCD_STORE_UNKNOWN);
+    } else if (!question->key_err.code && known->id.len &&
+               !slice_equal(buf_slice(&known->id), buf_slice(&question->id))) {
+        SAY(question, question->id.len ? "the store key is another" : "the store key is gone");
+        answer(question, ETCD_STORE_OTHER);
+    } else if (question->revision && question->revision < reached) {
+        SAY(question, "its revision is %lld, known was %lld", (long long)question->revision,
+            (long long)reached);
+        answer(question, ETCD_STORE_OTHER);
+    } else if (known->put.mod_revision) {
+        ask_witness(question, &known->put, on_put_witness);
+    } else {
+        ask_del(question);
+    }
+}
+
+static void on_key(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct etcd_store_question *question = data;
+    question->call = NULL;
+    if (err && err->code != ERR_REFUSED) {
+        fail(question, err);
+        return;
+    }
+    if (err) {
+        question->key_err = *err;
+    }
+    if (reply) {
+        question->revision = reply->revision;
+    }
+    if (reply && reply->count > 0) {
+        buf_append_slice(&question->id, reply->kvs[0].value);
+    }
+    judge_key(question);
+}
+
+struct etcd_store_question *etcd_store_ask(struct etcd *etcd, const struct etcd_store_ask *ask)
+{
+    struct etcd_store_question *question = xcalloc(1, sizeof(*question));
+    const struct etcd_range range = {.key = ask->store_key};
+    question->etcd = etcd;
+    question->ask = *ask;
+    buf_init(&question->id, WITNESS_BYTES_MAX);
+    question->call = etcd_watch_range(etcd, &range, false, on_key, question);
+    return question;
+}
+
+void etcd_store_question_cancel(struct etcd_store_question *question)
+{
+    if (question) {
+        if (question->call) {
+            etcd_call_cancel(question->call);
+        }
+        question_free(question);
+    }
+}

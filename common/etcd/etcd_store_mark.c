@@ -1,0 +1,107 @@
+#include "common/etcd/etcd_store_mark_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/backoff.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/etcd/etcd_store_id.h"
+
+/* Readers wait for the key, but etcd refuses it for good where the permission is missing. */
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000 };
+
+struct etcd_store_mark {
+    struct etcd *etcd;
+    struct slice store_key;
+    etcd_store_mark_cb cb;
+    void *data;
+    struct etcd_call *call;
+    bool is_conditional; /* the call */
+    ev_timer retry;      /* active: not before it fires */
+    struct backoff backoff;
+};
+
+static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
+{
+    (void)loop;
+    (void)w;
+    (void)events; /* the loop is awake: that is all there is to it */
+}
+
+struct etcd_store_mark *etcd_store_mark_new(struct etcd *etcd, struct slice store_key,
+                                            etcd_store_mark_cb cb, void *data)
+{
+    struct etcd_store_mark *mark = xcalloc(1, sizeof(*mark));
+    mark->etcd = etcd;
+    mark->store_key = store_key;
+    mark->cb = cb;
+    mark->data = data;
+    ev_timer_init(&mark->retry, on_retry, 0.0, 0.0);
+    backoff_init(&mark->backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
+    return mark;
+}
+
+void etcd_store_mark_free(struct etcd_store_mark *mark)
+{
+    if (mark) {
+        etcd_store_mark_cancel(mark);
+        ev_timer_stop(etcd_loop(mark->etcd), &mark->retry);
+        free(mark);
+    }
+}
+
+static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+{
+    struct etcd_store_mark *mark = data;
+    struct err unmet;
+    mark->call = NULL;
+    if (!err && !reply->succeeded && mark->is_conditional) {
+        (void)err_set(&unmet, ERR_CANCELED, "the store has a key, or the condition did not hold");
+        err = &unmet; /* it is told: there is nothing to return */
+    }
+    if (err) {
+        uint32_t delay_ms = backoff_next_ms(&mark->backoff, backoff_random());
+        ev_timer_set(&mark->retry, delay_ms / 1000.0, 0.0);
+        ev_timer_start(etcd_loop(mark->etcd), &mark->retry);
+    } else {
+        backoff_reset(&mark->backoff);
+    }
+    mark->cb(mark->data, reply && reply->succeeded, err);
+}
+
+void etcd_store_mark_try(struct etcd_store_mark *mark, const struct etcd_compare *condition)
+{
+    char id[ETCD_STORE_ID_SIZE];
+    if (mark->call || ev_is_active(&mark->retry) || !etcd_store_id_random(id)) {
+        return;
+    }
+    struct etcd_compare compares[2] = {{
+        .target = ETCD_COMPARE_CREATE_REVISION, /* 0: it does not exist */
+        .key = mark->store_key,
+    }};
+    mark->is_conditional = condition != NULL;
+    if (condition) {
+        compares[1] = *condition;
+    }
+    const struct etcd_op put = {
+        .kind = ETCD_OP_PUT,
+        .key = mark->store_key,
+        .value = slice_str(id),
+    };
+    const struct etcd_txn txn = {
+        .compares = compares, .compare_count = condition ? 2 : 1, .ops = &put, .op_count = 1};
+    mark->call = etcd_watch_txn(mark->etcd, &txn, on_txn, mark);
+}
+
+void etcd_store_mark_cancel(struct etcd_store_mark *mark)
+{
+    if (mark->call) {
+        etcd_call_cancel(mark->call);
+        mark->call = NULL;
+    }
+}
+
+bool etcd_store_mark_is_under_way(const struct etcd_store_mark *mark)
+{
+    return mark->call != NULL;
+}

@@ -1,0 +1,122 @@
+#include "common/etcd/etcd_unary_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_codec_internal.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/grpc/grpc.h"
+
+enum { STATUS_PERMISSION_DENIED = 7, STATUS_OUT_OF_RANGE = 11 };
+
+/* As much of each key as a message shows. */
+enum { KEY_SHOWN_MAX = 80 };
+
+struct etcd_unary *etcd_unary_new(struct etcd *etcd, const char *path)
+{
+    struct etcd_unary *u = xcalloc(1, sizeof(*u));
+    u->etcd = etcd;
+    u->path = path;
+    arena_init(&u->arena, ETCD_DECODED_MAX);
+    buf_init(&u->request, GRPC_SEND_MAX);
+    return u;
+}
+
+static void unary_release(void *data)
+{
+    struct etcd_unary *u = data;
+    arena_fini(&u->arena);
+    free(u);
+}
+
+static struct slice shown(struct arena *arena, struct slice s)
+{
+    size_t len = s.len < KEY_SHOWN_MAX ? s.len : KEY_SHOWN_MAX;
+    char *copy = arena_alloc(arena, len);
+    if (!copy || len == 0) {
+        return slice_of(NULL, 0);
+    }
+    memcpy(copy, s.ptr, len);
+    return slice_of(copy, len);
+}
+
+void etcd_unary_touches(struct etcd_unary *u, const char *verb, struct slice key,
+                        struct slice range_end)
+{
+    u->verb = verb;
+    u->key = shown(&u->arena, key);
+    u->range_end = shown(&u->arena, range_end);
+}
+
+static void add_range(const struct etcd_unary *u, struct err *err)
+{
+    char text[2 * KEY_SHOWN_MAX + 64];
+    struct buf b;
+    buf_init(&b, sizeof(text) - 1);
+    if (u->key_count > 1) {
+        buf_printf(&b, "%zu keys from ", u->key_count);
+    }
+    buf_append_slice(&b, u->key);
+    if (u->range_end.len == 1 && u->range_end.ptr[0] == '\0') {
+        buf_append_str(&b, " and all keys behind it");
+    } else if (u->range_end.len > 0) {
+        buf_append_str(&b, u->key_count > 1 ? " to " : " up to ");
+        buf_append_slice(&b, u->range_end);
+    }
+    memcpy(text, buf_cstr(&b), b.len);
+    text[b.len] = '\0';
+    buf_fini(&b);
+    char reason[sizeof(err->msg)];
+    memcpy(reason, err->msg, sizeof(reason));
+    err_set(err, err->code, "%s, to %s %s", reason, u->verb, text);
+}
+
+/* What this status of this call means, for whom gets *err. */
+static void explain(const struct etcd_unary *u, int status, struct err *err)
+{
+    if (status == STATUS_OUT_OF_RANGE && strstr(err->msg, "compacted")) {
+        err->code = ERR_COMPACTED;
+    } else if (status == STATUS_OUT_OF_RANGE && strstr(err->msg, "future revision")) {
+        err->code = ERR_FUTURE;
+    } else if (status == STATUS_PERMISSION_DENIED && u->verb) {
+        add_range(u, err);
+    }
+}
+
+static int on_message(void *data, struct slice message, struct err *err)
+{
+    struct etcd_unary *u = data;
+    if (u->has_reply) {
+        return err_set(err, ERR_PROTOCOL, "more than one reply to a call");
+    }
+    u->has_reply = true;
+    return u->decode(message, u->into ? u->into : &u->arena, &u->reply, err);
+}
+
+static void on_end(void *data, int status, const struct err *err)
+{
+    const struct etcd_unary *u = data;
+    struct err explained;
+    if (err) {
+        explained = *err;
+        explain(u, status, &explained);
+    }
+    u->deliver(u, err ? &explained : NULL);
+}
+
+struct etcd_call *etcd_unary_start(struct etcd_unary *u)
+{
+    const struct etcd_call_config config = {
+        .path = u->path,
+        .timeout_ms = etcd_call_timeout_ms(u->etcd),
+        .is_leaderless = u->is_leaderless,
+        .only_now = u->only_now,
+        .on_message = on_message,
+        .on_end = on_end,
+        .release = unary_release,
+        .data = u,
+    };
+    struct etcd_link *link = u->is_watched ? etcd_watch_link(u->etcd) : etcd_call_link(u->etcd);
+    return etcd_link_call(link, &config, &u->request);
+}

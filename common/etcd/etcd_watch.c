@@ -1,0 +1,307 @@
+#include "common/etcd/etcd_watch.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/arena.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_codec_internal.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/grpc/grpc.h"
+
+struct etcd_watch {
+    struct etcd *etcd;
+    struct etcd_watch_config config; /* key and range_end point to `key` and `range_end` */
+    char *key;
+    char *range_end;
+    int64_t next_revision; /* the first one not delivered */
+    int64_t lag;
+
+    struct etcd_call *call;  /* NULL once ended, or while probing */
+    struct etcd_call *probe; /* a read that tells why the watch was refused */
+    struct err refusal;      /* while it is under way */
+    bool was_probed;
+    bool is_up;
+
+    /* Events received and not yet delivered, in `arena` and listed in `events`. They outlive a
+     * message only when a fragment ended inside a revision. */
+    struct arena arena;
+    struct arena spare; /* where the rest moves, so that `arena` can be cleared */
+    struct etcd_event *events;
+    size_t count;
+    size_t capacity;
+
+    unsigned depth; /* of our callbacks on the stack */
+    bool is_stopped;
+};
+
+static void watch_free(struct etcd_watch *watch)
+{
+    arena_fini(&watch->arena);
+    arena_fini(&watch->spare);
+    free(watch->events);
+    free(watch->key);
+    free(watch->range_end);
+    free(watch);
+}
+
+static void enter(struct etcd_watch *watch)
+{
+    watch->depth++;
+}
+
+static void leave(struct etcd_watch *watch)
+{
+    watch->depth--;
+    if (watch->is_stopped && watch->depth == 0) {
+        watch_free(watch);
+    }
+}
+
+/* The stream is of no more use, for a reason that its messages gave. */
+static void give_up(struct etcd_watch *watch, const struct err *err)
+{
+    etcd_call_cancel(watch->call);
+    watch->call = NULL;
+    watch->config.on_end(watch->config.data, err);
+}
+
+static void go_up(struct etcd_watch *watch)
+{
+    watch->is_up = true;
+    watch->config.on_up(watch->config.data);
+}
+
+/* ---- Events ---- */
+
+static struct slice move_bytes(struct arena *arena, struct slice s)
+{
+    char *p = arena_alloc(arena, s.len);
+    if (p && s.len) {
+        memcpy(p, s.ptr, s.len);
+    }
+    return slice_of(p, p ? s.len : 0);
+}
+
+/* Frees what was delivered: the first `delivered` events. */
+static void keep_rest(struct etcd_watch *watch, size_t delivered)
+{
+    watch->count -= delivered;
+    memmove(watch->events, watch->events + delivered, watch->count * sizeof(*watch->events));
+    for (size_t i = 0; i < watch->count; i++) {
+        struct etcd_kv *kv = &watch->events[i].kv;
+        kv->key = move_bytes(&watch->spare, kv->key);
+        kv->value = move_bytes(&watch->spare, kv->value);
+    }
+    struct arena emptied = watch->arena;
+    watch->arena = watch->spare;
+    watch->spare = emptied;
+    arena_clear(&watch->spare);
+}
+
+/* After a fragment the last revision may go on in the next; those before it are whole. */
+static size_t whole_count(const struct etcd_watch *watch, bool is_fragment)
+{
+    size_t n = watch->count;
+    if (is_fragment) {
+        int64_t last = watch->events[n - 1].kv.mod_revision;
+        while (n > 0 && watch->events[n - 1].kv.mod_revision == last) {
+            n--;
+        }
+    }
+    return n;
+}
+
+static void append(struct etcd_watch *watch, const struct etcd_event *events, size_t count)
+{
+    size_t total = watch->count + count;
+    if (total > watch->capacity) {
+        watch->capacity = total > watch->capacity * 2 ? total : watch->capacity * 2;
+        watch->events = xrealloc_array(watch->events, watch->capacity, sizeof(*events));
+    }
+    memcpy(watch->events + watch->count, events, count * sizeof(*events));
+    watch->count = total;
+}
+
+static bool are_in_order(const struct etcd_watch *watch, const struct etcd_event *first)
+{
+    int64_t least =
+        watch->count ? watch->events[watch->count - 1].kv.mod_revision : watch->next_revision;
+    return first->kv.mod_revision >= least;
+}
+
+static int take_events(struct etcd_watch *watch, const struct etcd_watch_response *response,
+                       struct err *err)
+{
+    if (response->count == 0) {
+        return 0; /* progress, or a confirmation */
+    }
+    if (!are_in_order(watch, &response->events[0])) {
+        return err_set(err, ERR_PROTOCOL, "watch event of revision %lld after %lld",
+                       (long long)response->events[0].kv.mod_revision,
+                       (long long)watch->next_revision - 1);
+    }
+    append(watch, response->events, response->count);
+    size_t whole = whole_count(watch, response->fragment);
+    if (whole > 0) {
+        int64_t revision = watch->events[whole - 1].kv.mod_revision;
+        watch->next_revision = revision + 1;
+        watch->lag = response->store_revision > revision ? response->store_revision - revision : 0;
+        watch->config.on_events(watch->config.data, watch->events, whole, revision);
+        if (!watch->is_stopped) {
+            keep_rest(watch, whole);
+        }
+    }
+    return 0;
+}
+
+/* ---- The stream ---- */
+
+static void compacted(struct etcd_watch *watch, int64_t compact_revision)
+{
+    struct err err;
+    err_set(&err, ERR_COMPACTED, "etcd: history before revision %lld is compacted",
+            (long long)compact_revision);
+    give_up(watch, &err);
+}
+
+static void begin(struct etcd_watch *watch);
+
+static void on_probe(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct etcd_watch *watch = data;
+    watch->probe = NULL;
+    enter(watch);
+    if (reply && !watch->was_probed) {
+        watch->was_probed = true;
+        begin(watch); /* it was the token, which the read has renewed */
+    } else {
+        watch->config.on_end(watch->config.data, err ? err : &watch->refusal);
+    }
+    leave(watch);
+}
+
+/* Without a permission or with an old token a watch is created and canceled at once, often without
+ * a reason. A read of the same range is refused in so many words. */
+static void refused(struct etcd_watch *watch, const struct etcd_watch_response *response)
+{
+    const struct etcd_range range = {
+        .key = watch->config.key,
+        .range_end = watch->config.range_end,
+        .limit = 1,
+        .keys_only = true,
+    };
+    const char *reason = response->cancel_reason[0] ? response->cancel_reason
+                                                    : "no reason given; is a permission missing?";
+    err_set(&watch->refusal, ERR_REFUSED, "etcd: watch canceled: %s", reason);
+    etcd_call_cancel(watch->call);
+    watch->call = NULL;
+    watch->probe = etcd_watch_range(watch->etcd, &range, watch->config.only_now, on_probe, watch);
+}
+
+static int on_message(void *data, struct slice message, struct err *err)
+{
+    struct etcd_watch *watch = data;
+    struct etcd_watch_response response;
+    int rc = etcd_decode_watch(message, &watch->arena, &response, err);
+    if (rc != 0) {
+        return rc;
+    }
+    enter(watch);
+    if (response.canceled && response.compact_revision > 0) {
+        compacted(watch, response.compact_revision);
+    } else if (response.canceled) {
+        /* Also what a watch without permission gets, with created set as well. */
+        refused(watch, &response);
+    } else {
+        if (response.created && !watch->is_up) {
+            go_up(watch);
+        }
+        if (!watch->is_stopped) {
+            rc = take_events(watch, &response, err);
+        }
+    }
+    if (!watch->is_stopped && watch->count == 0) {
+        arena_clear(&watch->arena);
+    }
+    leave(watch);
+    return rc;
+}
+
+static void on_end(void *data, int status, const struct err *err)
+{
+    struct etcd_watch *watch = data;
+    struct err ended;
+    (void)status;
+    if (!err) {
+        err_set(&ended, ERR_UNAVAILABLE, "etcd: watch ended by the server");
+        err = &ended;
+    }
+    watch->call = NULL;
+    enter(watch);
+    watch->config.on_end(watch->config.data, err);
+    leave(watch);
+}
+
+static void begin(struct etcd_watch *watch)
+{
+    const struct etcd_call_config call = {
+        .path = "/etcdserverpb.Watch/Watch",
+        .timeout_ms = 0,
+        .only_now = watch->config.only_now,
+        .on_message = on_message,
+        .on_end = on_end,
+        .data = watch,
+    };
+    const struct etcd_watch_request create = {
+        .key = watch->config.key,
+        .range_end = watch->config.range_end,
+        .start_revision = watch->next_revision,
+    };
+    struct buf request;
+    buf_init(&request, GRPC_SEND_MAX);
+    etcd_encode_watch(&create, &request);
+    watch->call = etcd_link_call(etcd_watch_link(watch->etcd), &call, &request);
+}
+
+struct etcd_watch *etcd_watch_start(struct etcd *etcd, const struct etcd_watch_config *config)
+{
+    struct etcd_watch *watch = xcalloc(1, sizeof(*watch));
+    assert(config->start_revision >= 1);
+    watch->etcd = etcd;
+    watch->config = *config;
+    watch->key = xstrndup(config->key.ptr, config->key.len);
+    watch->range_end = xstrndup(config->range_end.ptr, config->range_end.len);
+    watch->config.key.ptr = watch->key;
+    watch->config.range_end.ptr = watch->range_end;
+    watch->next_revision = config->start_revision;
+    arena_init(&watch->arena, ETCD_DECODED_MAX);
+    arena_init(&watch->spare, ETCD_DECODED_MAX);
+    begin(watch);
+    return watch;
+}
+
+void etcd_watch_stop(struct etcd_watch *watch)
+{
+    if (!watch || watch->is_stopped) {
+        return;
+    }
+    watch->is_stopped = true;
+    if (watch->call) {
+        etcd_call_cancel(watch->call);
+        watch->call = NULL;
+    }
+    if (watch->probe) {
+        etcd_call_cancel(watch->probe);
+        watch->probe = NULL;
+    }
+    if (watch->depth == 0) {
+        watch_free(watch);
+    }
+}
+
+int64_t etcd_watch_lag(const struct etcd_watch *watch)
+{
+    return watch->lag;
+}

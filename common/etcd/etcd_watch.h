@@ -1,0 +1,51 @@
+/* One watch on a key range: it lasts as long as its connection and is not resumed by itself, since
+ * whoever answers the next connection may be another store (etcd_mirror.h asks before it resumes).
+ * Same loop and thread as its etcd; events arrive as whole revisions (fragments of one response are
+ * put together first).
+ *
+ *     start -> on_up -> on_events ... -> on_end: lost, refused, compacted
+ *
+ * Where to resume is known from the events alone. header.revision is of no use for it: it is 0 in
+ * cancel responses, can run ahead of undelivered events in progress responses (etcd issue 15220),
+ * and does in every batch of events but the last while the server catches up with an old start.
+ * That tells how far the watch lags behind: etcd_watch_lag. */
+#ifndef COMMON_ETCD_ETCD_WATCH_H
+#define COMMON_ETCD_ETCD_WATCH_H
+
+#include "common/etcd/etcd.h"
+
+struct etcd_watch;
+
+enum etcd_event_kind { ETCD_EVENT_PUT, ETCD_EVENT_DELETE };
+
+struct etcd_event {
+    enum etcd_event_kind kind;
+    struct etcd_kv kv; /* a delete has only key and mod_revision */
+};
+
+struct etcd_watch_config {
+    struct slice key; /* copied by etcd_watch_start, as is range_end */
+    struct slice range_end;
+    int64_t start_revision; /* the first one wanted, at least 1 */
+    bool only_now;          /* on the connection that is open now or not at all */
+
+    /* All events up to and including `revision`, in order; borrowed during the call. */
+    void (*on_events)(void *data, const struct etcd_event *events, size_t count, int64_t revision);
+    /* The server has confirmed the watch. */
+    void (*on_up)(void *data);
+    /* Once; call etcd_watch_stop. ERR_COMPACTED: start_revision is gone. ERR_TOO_LARGE: one
+     * revision has more changes than are held in memory. Neither can be followed: read everything
+     * again. */
+    void (*on_end)(void *data, const struct err *err);
+    void *data;
+};
+
+struct etcd_watch *etcd_watch_start(struct etcd *etcd, const struct etcd_watch_config *config);
+
+/* No callback after it; may be called from inside one. NULL is fine. */
+void etcd_watch_stop(struct etcd_watch *watch);
+
+/* How many revisions the store was ahead of the last event delivered when the server sent it. */
+int64_t etcd_watch_lag(const struct etcd_watch *watch);
+
+#endif

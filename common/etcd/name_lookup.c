@@ -1,0 +1,143 @@
+#include "common/etcd/name_lookup.h"
+
+#include <netdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+
+struct name_lookup {
+    struct name_lookup_config config;
+    char *host;
+    ev_async done;
+
+    pthread_mutex_t mutex; /* of the two below; the thread wakes the loop while it holds it */
+    bool is_canceled;
+    bool is_finished;
+
+    /* The thread's until is_finished, the loop's from then on. */
+    struct name_addresses addresses;
+    struct err err; /* code 0 = found */
+};
+
+int name_lookup_libc(const char *host, uint16_t port, struct name_addresses *ret, struct err *err)
+{
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    char service[sizeof("65535")];
+    (void)snprintf(service, sizeof(service), "%u", port); /* fits */
+
+    int rc = getaddrinfo(host, service, &hints, &found);
+    if (rc != 0) {
+        return err_set(err, ERR_UNAVAILABLE, "look up `%s`: %s", host, gai_strerror(rc));
+    }
+    memset(ret, 0, sizeof(*ret));
+    for (const struct addrinfo *i = found; i && ret->count < NAME_ADDRESSES_MAX; i = i->ai_next) {
+        if (i->ai_family == AF_INET || i->ai_family == AF_INET6) {
+            struct addr *address = &ret->items[ret->count++];
+            memcpy(address, i->ai_addr, i->ai_addrlen);
+            address->len = i->ai_addrlen;
+        }
+    }
+    freeaddrinfo(found);
+    return ret->count ? 0 : err_set(err, ERR_UNAVAILABLE, "look up `%s`: no IP address", host);
+}
+
+static void lookup_free(struct name_lookup *lookup)
+{
+    (void)pthread_mutex_destroy(&lookup->mutex); /* nobody holds it any more */
+    free(lookup->host);
+    free(lookup);
+}
+
+static void *run(void *data)
+{
+    struct name_lookup *lookup = data;
+    lookup->err.code = 0;
+    int rc =
+        lookup->config.look_up(lookup->host, lookup->config.port, &lookup->addresses, &lookup->err);
+    lookup->err.code = rc; /* success leaves it untouched */
+
+    (void)pthread_mutex_lock(&lookup->mutex);
+    bool is_canceled = lookup->is_canceled;
+    lookup->is_finished = true;
+    if (!is_canceled) {
+        ev_async_send(lookup->config.loop, &lookup->done);
+    }
+    (void)pthread_mutex_unlock(&lookup->mutex);
+    if (is_canceled) {
+        lookup_free(lookup);
+    }
+    return NULL;
+}
+
+static void on_done(struct ev_loop *loop, ev_async *w, int events)
+{
+    struct name_lookup *lookup = w->data;
+    (void)events;
+    /* The thread may still be about to unlock. */
+    (void)pthread_mutex_lock(&lookup->mutex);
+    (void)pthread_mutex_unlock(&lookup->mutex);
+    ev_async_stop(loop, w);
+    bool is_found = lookup->err.code == 0;
+    lookup->config.on_done(lookup->config.data, is_found ? &lookup->addresses : NULL,
+                           is_found ? NULL : &lookup->err);
+    lookup_free(lookup);
+}
+
+/* Signals are the main thread's. */
+static int start_thread(struct name_lookup *lookup)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    sigfillset(&all);
+    /* None of these fails with such arguments. */
+    (void)pthread_attr_init(&attributes);
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, &attributes, run, lookup);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    return error;
+}
+
+struct name_lookup *name_lookup_start(const struct name_lookup_config *config)
+{
+    struct name_lookup *lookup = xcalloc(1, sizeof(*lookup));
+    lookup->config = *config;
+    lookup->host = xstrdup(config->host);
+    if (!lookup->config.look_up) {
+        lookup->config.look_up = name_lookup_libc;
+    }
+    (void)pthread_mutex_init(&lookup->mutex, NULL); /* cannot fail without attributes */
+    ev_async_init(&lookup->done, on_done);
+    lookup->done.data = lookup;
+    ev_async_start(config->loop, &lookup->done);
+    int error = start_thread(lookup);
+    if (error) {
+        err_set(&lookup->err, ERR_UNAVAILABLE, "look up `%s`: no thread: %s", lookup->host,
+                strerror(error));
+        lookup->is_finished = true;
+        ev_async_send(config->loop, &lookup->done);
+    }
+    return lookup;
+}
+
+void name_lookup_cancel(struct name_lookup *lookup)
+{
+    if (!lookup) {
+        return;
+    }
+    ev_async_stop(lookup->config.loop, &lookup->done);
+    (void)pthread_mutex_lock(&lookup->mutex);
+    bool is_finished = lookup->is_finished;
+    lookup->is_canceled = true;
+    (void)pthread_mutex_unlock(&lookup->mutex);
+    if (is_finished) {
+        lookup_free(lookup);
+    }
+}

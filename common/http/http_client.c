@@ -1,0 +1,305 @@
+#include "common/http/http_client.h"
+
+#include <curl/curl.h>
+#include <stdlib.h>
+
+#include "common/base/buf.h"
+#include "common/base/xalloc.h"
+#include "common/http/http_transfer_internal.h"
+
+struct http_client {
+    struct ev_loop *loop;
+    CURLM *multi;
+    ev_timer timer;
+    struct http_call *calls; /* doubly linked, newest first */
+    bool is_in_curl;         /* libcurl is running: handles may not be removed now */
+};
+
+/* The watcher of one of libcurl's sockets. */
+struct socket_watch {
+    ev_io io;
+    struct http_client *client;
+};
+
+struct http_call {
+    struct http_client *client;
+    struct http_call *next;
+    struct http_call *prev;
+    struct http_transfer transfer;
+    ev_timer silence; /* repeat = silence_ms; 0 = never started */
+    uint32_t silence_ms;
+    struct buf body;
+    size_t body_max;
+    bool is_added; /* libcurl has it */
+    bool is_canceled;
+    void (*on_open)(void *data);
+    void (*on_data)(void *data, struct slice bytes);
+    void (*on_end)(void *data, const struct http_result *result);
+    void *data;
+};
+
+/* ---- The end of a call ---- */
+
+static void unlink_call(struct http_call *call)
+{
+    if (call->prev) {
+        call->prev->next = call->next;
+    } else {
+        call->client->calls = call->next;
+    }
+    if (call->next) {
+        call->next->prev = call->prev;
+    }
+}
+
+static void free_call(struct http_call *call)
+{
+    ev_timer_stop(call->client->loop, &call->silence);
+    unlink_call(call);
+    if (call->is_added) {
+        (void)curl_multi_remove_handle(call->client->multi, call->transfer.easy); /* is in there */
+    }
+    http_transfer_fini(&call->transfer);
+    buf_fini(&call->body);
+    free(call);
+}
+
+static void finish(struct http_call *call, const struct err *err)
+{
+    if (!call->is_canceled) {
+        struct http_result result = {.status = http_transfer_status(&call->transfer),
+                                     .body = buf_slice(&call->body),
+                                     .err = *err};
+        call->on_end(call->data, &result);
+    }
+    free_call(call);
+}
+
+static void add_to_curl(struct http_call *call)
+{
+    call->is_added = true;
+    (void)curl_multi_add_handle(call->client->multi, call->transfer.easy); /* it is in no other */
+}
+
+/* What was cancelled or started while libcurl was running, and what has ended. on_end may start
+ * calls and cancel others; libcurl forgets the message of a handle that is removed. */
+static void after_curl(struct http_client *client)
+{
+    int left;
+    CURLMsg *message;
+    for (struct http_call *call = client->calls, *next; call; call = next) {
+        next = call->next;
+        if (call->is_canceled) {
+            free_call(call);
+        } else if (!call->is_added) {
+            add_to_curl(call);
+        }
+    }
+    while ((message = curl_multi_info_read(client->multi, &left))) {
+        char *owner = NULL;
+        struct err err = {0};
+        (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner); /* set at start */
+        struct http_call *call = (struct http_call *)(void *)owner;
+        http_transfer_explain(&call->transfer, (int)message->data.result, call->body_max, &err);
+        finish(call, &err);
+    }
+}
+
+static void run_curl(struct http_client *client, curl_socket_t fd, int events)
+{
+    int running;
+    client->is_in_curl = true;
+    (void)curl_multi_socket_action(client->multi, fd, events, &running); /* each call has its own */
+    client->is_in_curl = false;
+    after_curl(client);
+}
+
+/* ---- libcurl on the loop ---- */
+
+static void on_socket_ready(struct ev_loop *loop, ev_io *w, int revents)
+{
+    struct socket_watch *watch = w->data;
+    (void)loop;
+    run_curl(watch->client, w->fd,
+             (revents & EV_READ ? CURL_CSELECT_IN : 0) |
+                 (revents & EV_WRITE ? CURL_CSELECT_OUT : 0));
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    run_curl(w->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int on_want_timer(CURLM *multi, long timeout_ms, void *user)
+{
+    struct http_client *client = user;
+    (void)multi;
+    ev_timer_stop(client->loop, &client->timer);
+    if (timeout_ms >= 0) {
+        ev_timer_set(&client->timer, (double)timeout_ms / 1000, 0);
+        ev_timer_start(client->loop, &client->timer);
+    }
+    return 0;
+}
+
+static int on_want_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
+{
+    struct http_client *client = user;
+    struct socket_watch *watch = socket_user;
+    (void)easy;
+    if (what == CURL_POLL_REMOVE) {
+        if (watch) {
+            ev_io_stop(client->loop, &watch->io);
+            free(watch);
+            (void)curl_multi_assign(client->multi, fd, NULL); /* the socket is known */
+        }
+        return 0;
+    }
+    if (!watch) {
+        watch = xcalloc(1, sizeof(*watch));
+        watch->client = client;
+        ev_io_init(&watch->io, on_socket_ready, fd, 0);
+        watch->io.data = watch;
+        (void)curl_multi_assign(client->multi, fd, watch); /* the socket is known */
+    }
+    ev_io_stop(client->loop, &watch->io);
+    ev_io_set(&watch->io, fd,
+              (what & CURL_POLL_IN ? EV_READ : 0) | (what & CURL_POLL_OUT ? EV_WRITE : 0));
+    ev_io_start(client->loop, &watch->io);
+    return 0;
+}
+
+struct http_client *http_client_new(struct ev_loop *loop)
+{
+    struct http_client *client = xcalloc(1, sizeof(*client));
+    if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, xmalloc, free, xrealloc, xstrdup, xcalloc) ||
+        !(client->multi = curl_multi_init())) {
+        xalloc_out_of_memory(); /* the only way either fails */
+    }
+    client->loop = loop;
+    ev_timer_init(&client->timer, on_timer, 0, 0);
+    client->timer.data = client;
+    (void)curl_multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_want_socket);
+    (void)curl_multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
+    (void)curl_multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_want_timer);
+    (void)curl_multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
+    return client;
+}
+
+void http_client_free(struct http_client *client)
+{
+    if (!client) {
+        return;
+    }
+    while (client->calls) {
+        free_call(client->calls);
+    }
+    (void)curl_multi_cleanup(client->multi); /* no handle is left in it */
+    ev_timer_stop(client->loop, &client->timer);
+    curl_global_cleanup();
+    free(client);
+}
+
+/* ---- The answer ---- */
+
+static void hear(struct http_call *call)
+{
+    if (call->silence_ms) {
+        ev_timer_again(call->client->loop, &call->silence);
+    }
+}
+
+/* After the sockets of the same turn of the loop: a byte that has come while the process was
+ * stopped counts. */
+static void on_silence(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct http_call *call = w->data;
+    struct err err = {0};
+    (void)loop;
+    (void)revents;
+    err_set(&err, ERR_TIMEOUT, "nothing heard for %u s", (unsigned)(call->silence_ms / 1000));
+    finish(call, &err);
+}
+
+static size_t on_header(char *line, size_t size, size_t count, void *user)
+{
+    struct http_call *call = user;
+    size_t len = size * count;
+    hear(call);
+    bool is_last = len <= 2 && (len == 0 || line[0] == '\r' || line[0] == '\n');
+    if (is_last && call->on_open && !call->is_canceled &&
+        http_transfer_status(&call->transfer) == 200) {
+        call->on_open(call->data);
+    }
+    return call->is_canceled ? 0 : len;
+}
+
+/* Returning less than len makes libcurl end the call with CURLE_WRITE_ERROR. */
+static size_t on_body(char *bytes, size_t size, size_t count, void *user)
+{
+    struct http_call *call = user;
+    size_t len = size * count;
+    bool is_success = http_transfer_status(&call->transfer) == 200;
+    if (call->is_canceled) {
+        return 0;
+    }
+    hear(call);
+    if (is_success && call->on_data) {
+        call->on_data(call->data, slice_of(bytes, len));
+        return call->is_canceled ? 0 : len;
+    }
+    call->body.limit = is_success ? call->body_max : HTTP_ERROR_BODY_MAX;
+    buf_append(&call->body, bytes, len);
+    return is_success && call->body.failed ? 0 : len;
+}
+
+/* ---- Calls ---- */
+
+struct http_call *http_call_start(struct http_client *client, const struct http_call_config *config)
+{
+    struct http_call *call = xcalloc(1, sizeof(*call));
+    const struct http_transfer_callbacks callbacks = {on_header, on_body, call};
+    call->client = client;
+    call->silence_ms = config->silence_ms;
+    call->body_max = config->body_max;
+    call->on_open = config->on_open;
+    call->on_data = config->on_data;
+    call->on_end = config->on_end;
+    call->data = config->data;
+    buf_init(&call->body, config->body_max);
+    http_transfer_init(&call->transfer, config, &callbacks);
+
+    call->next = client->calls;
+    if (call->next) {
+        call->next->prev = call;
+    }
+    client->calls = call;
+    ev_timer_init(&call->silence, on_silence, 0, (double)config->silence_ms / 1000);
+    ev_set_priority(&call->silence, EV_MINPRI);
+    call->silence.data = call;
+    hear(call);
+    if (!client->is_in_curl) {
+        add_to_curl(call); /* else after_curl does */
+    }
+    return call;
+}
+
+void http_call_cancel(struct http_call *call)
+{
+    if (call->client->is_in_curl) {
+        call->is_canceled = true; /* after_curl frees it */
+        ev_timer_stop(call->client->loop, &call->silence);
+    } else {
+        free_call(call);
+    }
+}
+
+const char *http_call_content_type(const struct http_call *call)
+{
+    char *type = NULL;
+    (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_CONTENT_TYPE,
+                            &type); /* NULL = not said */
+    return type ? type : "";
+}

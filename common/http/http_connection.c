@@ -1,0 +1,450 @@
+#include "common/http/http_connection_internal.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/xalloc.h"
+#include "common/http/http_request_internal.h"
+
+enum {
+    READ_SIZE = 4096,
+    /* Read and thrown away, so that a probe that POSTs something gets its answer; more than this is
+     * no probe and the connection is closed. */
+    REQUEST_BODY_MAX = 64 * 1024,
+    REPLY_BODY_MAX = 16 * 1024 * 1024,
+    REPLY_HEAD_MAX = 1024, /* four fields, the longest a content type of ours */
+};
+
+static const double idle_s = 10.;  /* without a request, or without room for the reply */
+static const double linger_s = 2.; /* until the client has seen the reply, and the end behind it */
+
+enum phase { READING, SKIPPING, SENDING, LINGERING };
+
+struct http_connection {
+    const struct http_connection_config *config;
+    ev_io io;
+    ev_timer timer;
+    enum phase phase;
+    struct buf in;         /* from the beginning of the request on */
+    size_t head_len;       /* of it, in `in`, while it is being answered */
+    struct http_head head; /* its strings are in `in` */
+    size_t skip_left;      /* SKIPPING: of the body. LINGERING: that are still taken */
+    bool is_last;          /* closed after this reply */
+
+    /* What is being sent: two parts, of which so many bytes have gone. */
+    struct buf out_head;
+    struct buf out_body;
+    size_t sent;
+    struct http_stream stream; /* `more` is NULL: none, or all of it has been asked for */
+    bool is_chunked;
+    bool is_begun; /* a chunk has gone */
+};
+
+/* ---- Life ---- */
+
+static void end_stream(struct http_connection *c)
+{
+    if (c->stream.end) {
+        c->stream.end(c->stream.data);
+    }
+    c->stream = (struct http_stream){0};
+}
+
+void http_connection_free(struct http_connection *connection)
+{
+    struct http_connection *c = connection;
+    ev_io_stop(c->config->loop, &c->io);
+    ev_timer_stop(c->config->loop, &c->timer);
+    end_stream(c);
+    (void)close(c->io.fd); /* what could not be sent is lost with it */
+    buf_fini(&c->in);
+    buf_fini(&c->out_head);
+    buf_fini(&c->out_body);
+    free(c);
+}
+
+static void close_connection(struct http_connection *c)
+{
+    c->config->closed(c->config->data, c);
+    http_connection_free(c);
+}
+
+static void set_events(struct http_connection *c, int events)
+{
+    if (c->io.events != events) {
+        ev_io_stop(c->config->loop, &c->io);
+        ev_io_set(&c->io, c->io.fd, events);
+        ev_io_start(c->config->loop, &c->io);
+    }
+}
+
+static void set_timer(struct http_connection *c, double after_s)
+{
+    ev_timer_stop(c->config->loop, &c->timer);
+    ev_timer_set(&c->timer, after_s, 0.);
+    ev_timer_start(c->config->loop, &c->timer);
+}
+
+static void on_timer(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
+{
+    close_connection(w->data);
+}
+
+/* ---- Replies ---- */
+
+static const char *status_text(int status)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } texts[] = {
+        {200, "OK"},
+        {400, "Bad Request"},
+        {404, "Not Found"},
+        {411, "Length Required"},
+        {417, "Expectation Failed"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {503, "Service Unavailable"},
+        {505, "HTTP Version Not Supported"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        if (texts[i].status == status) {
+            return texts[i].text;
+        }
+    }
+    return "Other";
+}
+
+static void write_head(struct http_connection *c, const struct http_reply *reply)
+{
+    struct buf *out = &c->out_head;
+    char date[64];
+    struct tm utc;
+    time_t now = time(NULL);
+    size_t date_len =
+        strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &utc));
+    buf_clear(out);
+    buf_printf(out, "HTTP/1.1 %d %s\r\nDate: %.*s\r\nContent-Type: %s\r\n", reply->status,
+               status_text(reply->status), (int)date_len, date, reply->content_type);
+    if (c->is_chunked) {
+        buf_append_str(out, "Transfer-Encoding: chunked\r\n");
+    } else if (!reply->stream.more) {
+        buf_printf(out, "Content-Length: %zu\r\n", reply->body.len);
+    }
+    buf_append_str(out, c->is_last ? "Connection: close\r\n\r\n" : "\r\n");
+}
+
+/* Takes the reply's body, or its stream. */
+static void begin_reply(struct http_connection *c, struct http_reply *reply, bool is_head_alone)
+{
+    c->is_chunked = reply->stream.more && !c->head.is_1_0;
+    c->is_begun = false;
+    c->sent = 0;
+    write_head(c, reply);
+    buf_fini(&c->out_body);
+    c->out_body = reply->body;
+    c->stream = reply->stream;
+    if (is_head_alone) {
+        end_stream(c);
+        buf_clear(&c->out_body);
+        c->is_chunked = false;
+    }
+    c->phase = SENDING;
+    set_timer(c, idle_s);
+    set_events(c, EV_WRITE);
+}
+
+static struct http_reply new_reply(void)
+{
+    struct http_reply reply = {.status = 200, .content_type = "text/plain; charset=utf-8"};
+    buf_init(&reply.body, REPLY_BODY_MAX);
+    return reply;
+}
+
+static void fill_error(struct http_reply *reply, int status, const char *text)
+{
+    reply->status = status;
+    reply->content_type = "text/plain; charset=utf-8";
+    buf_clear(&reply->body);
+    buf_append_str(&reply->body, text);
+}
+
+/* To what is no request that could be answered; where the next one begins is not known. */
+static void refuse(struct http_connection *c, int status)
+{
+    struct http_reply reply = new_reply();
+    fill_error(&reply, status, status_text(status));
+    buf_append_char(&reply.body, '\n');
+    c->is_last = true;
+    c->head.is_1_0 = false;
+    buf_fini(&c->in);
+    buf_init(&c->in, HTTP_HEAD_MAX);
+    c->head_len = 0;
+    begin_reply(c, &reply, false);
+}
+
+static const struct http_route *find_route(const struct http_connection_config *config,
+                                           const char *path)
+{
+    for (size_t i = 0; i < config->count; i++) {
+        const char *pattern = config->routes[i].path;
+        if (strcmp(pattern, path) == 0 || strcmp(pattern, "*") == 0) {
+            return &config->routes[i];
+        }
+    }
+    return NULL;
+}
+
+static void answer(struct http_connection *c)
+{
+    const struct http_request request = {
+        .method = c->head.method, .path = c->head.path, .head = &c->head};
+    struct http_reply reply = new_reply();
+    const struct http_route *route = find_route(c->config, request.path);
+    if (route) {
+        route->handler(route->data, &request, &reply);
+    } else {
+        fill_error(&reply, 404, "not found\n");
+    }
+    if (reply.body.failed) {
+        fill_error(&reply, 500, "reply too large\n");
+    }
+    c->is_last = c->head.wants_close;
+    begin_reply(c, &reply, strcmp(request.method, "HEAD") == 0);
+}
+
+/* ---- Requests ---- */
+
+/* The body's bytes that are here already are cut out; false: it is longer than any probe's. */
+static bool begin_body(struct http_connection *c)
+{
+    if (c->head.body_len > REQUEST_BODY_MAX) {
+        return false;
+    }
+    size_t behind = c->in.len - c->head_len, body_len = (size_t)c->head.body_len;
+    size_t here = behind < body_len ? behind : body_len;
+    uint8_t *body = c->in.data + c->head_len;
+    memmove(body, body + here, behind - here);
+    c->in.len -= here;
+    c->skip_left = body_len - here;
+    return true;
+}
+
+/* The word that the client waits for. A socket without room for it has a client that reads nothing.
+ */
+static bool send_continue(const struct http_connection *c)
+{
+    static const char word[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    return send(c->io.fd, word, sizeof(word) - 1, MSG_NOSIGNAL) == (ssize_t)(sizeof(word) - 1);
+}
+
+/* Looks whether a request has come. False: the connection is to be closed. */
+static bool take_request(struct http_connection *c)
+{
+    c->head_len = http_head_length(c->in.data, c->in.len);
+    if (c->head_len == 0) {
+        if (c->in.len == HTTP_HEAD_MAX) {
+            refuse(c, 431);
+        } else {
+            set_events(c, EV_READ);
+        }
+        return true;
+    }
+    int status = http_head_parse(c->in.data, c->head_len, &c->head);
+    if (status != 0) {
+        refuse(c, status);
+        return true;
+    }
+    if (!begin_body(c)) {
+        return false;
+    }
+    if (c->skip_left == 0) {
+        answer(c);
+        return true;
+    }
+    c->phase = SKIPPING;
+    set_events(c, EV_READ);
+    return !c->head.wants_continue || send_continue(c);
+}
+
+/* False: the end, or broken. */
+static bool read_request(struct http_connection *c)
+{
+    size_t room = HTTP_HEAD_MAX - c->in.len;
+    room = room < READ_SIZE ? room : READ_SIZE;
+    ssize_t n = recv(c->io.fd, buf_reserve(&c->in, room), room, 0);
+    if (n <= 0) {
+        return n < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+    c->in.len += (size_t)n;
+    return take_request(c);
+}
+
+/* Reads away up to skip_left bytes. False: the end, or broken. */
+static bool skip(struct http_connection *c)
+{
+    uint8_t bytes[READ_SIZE];
+    ssize_t n =
+        recv(c->io.fd, bytes, c->skip_left < sizeof(bytes) ? c->skip_left : sizeof(bytes), 0);
+    if (n <= 0) {
+        return n < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+    c->skip_left -= (size_t)n;
+    return true;
+}
+
+/* ---- Sending ---- */
+
+/* The reply has gone. */
+static void end_reply(struct http_connection *c)
+{
+    buf_fini(&c->out_body); /* replies may be large; idle connections are not */
+    buf_init(&c->out_body, 0);
+    buf_consume(&c->in, c->head_len);
+    c->head_len = 0;
+    set_events(c, EV_READ);
+    if (c->is_last) {
+        c->phase = LINGERING;
+        c->skip_left = REQUEST_BODY_MAX;
+        (void)shutdown(c->io.fd, SHUT_WR); /* fails when the client has gone: the next read tells */
+        set_timer(c, linger_s);
+        return;
+    }
+    c->phase = READING;
+    set_timer(c, idle_s);
+    if (c->in.len > 0) {
+        set_events(c, EV_WRITE); /* the next request may be here: in the next turn */
+    } else {
+        buf_fini(&c->in);
+        buf_init(&c->in, HTTP_HEAD_MAX);
+    }
+}
+
+/* The next piece of a stream, as a chunk where there are chunks, or what is behind the last. False:
+ * it failed, which a close before the last chunk tells the client. */
+static bool fill_from_stream(struct http_connection *c)
+{
+    bool has_more = true;
+    c->sent = 0;
+    buf_clear(&c->out_head);
+    buf_fini(&c->out_body);
+    buf_init(&c->out_body, HTTP_PIECE_MAX);
+    while (has_more && c->out_body.len == 0) {
+        has_more = c->stream.more(c->stream.data, &c->out_body);
+        if (c->out_body.failed) {
+            return false;
+        }
+    }
+    if (c->is_chunked && c->out_body.len > 0) {
+        buf_printf(&c->out_head, "%s%zx\r\n", c->is_begun ? "\r\n" : "", c->out_body.len);
+        c->is_begun = true;
+    }
+    if (!has_more) {
+        end_stream(c);
+    }
+    return true;
+}
+
+/* Behind the last piece. False: nothing is. */
+static bool fill_end_of_chunks(struct http_connection *c)
+{
+    if (!c->is_chunked) {
+        return false;
+    }
+    c->is_chunked = false;
+    c->sent = 0;
+    buf_clear(&c->out_head);
+    buf_clear(&c->out_body);
+    buf_append_str(&c->out_head, c->is_begun ? "\r\n0\r\n\r\n" : "0\r\n\r\n");
+    return true;
+}
+
+/* Sends what it can of the two parts; false: broken. */
+static bool send_parts(struct http_connection *c)
+{
+    size_t head_sent = c->sent < c->out_head.len ? c->sent : c->out_head.len;
+    size_t body_sent = c->sent - head_sent;
+    struct iovec parts[2] = {
+        {c->out_head.data + head_sent, c->out_head.len - head_sent},
+        {c->out_body.len ? c->out_body.data + body_sent : NULL, c->out_body.len - body_sent},
+    };
+    const struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    ssize_t n = sendmsg(c->io.fd, &message, MSG_NOSIGNAL);
+    if (n < 0) {
+        return errno == EAGAIN || errno == EINTR;
+    }
+    c->sent += (size_t)n;
+    set_timer(c, idle_s);
+    return true;
+}
+
+static bool send_reply(struct http_connection *c)
+{
+    if (!send_parts(c)) {
+        return false;
+    }
+    if (c->sent < c->out_head.len + c->out_body.len) {
+        return true;
+    }
+    if (c->stream.more) {
+        return fill_from_stream(c);
+    }
+    if (!fill_end_of_chunks(c)) {
+        end_reply(c);
+    }
+    return true;
+}
+
+/* ---- Events ---- */
+
+static bool go_on(struct http_connection *c, int events)
+{
+    switch (c->phase) {
+    case READING:
+        return events & EV_WRITE ? take_request(c) : read_request(c);
+    case SKIPPING:
+        if (!skip(c)) {
+            return false;
+        }
+        if (c->skip_left == 0) {
+            answer(c);
+        }
+        return true;
+    case SENDING:
+        return send_reply(c);
+    case LINGERING:
+        return skip(c) && c->skip_left > 0;
+    }
+    return false;
+}
+
+static void on_io(struct ev_loop *loop UNUSED, ev_io *w, int events)
+{
+    struct http_connection *c = w->data;
+    if (!go_on(c, events)) {
+        close_connection(c);
+    }
+}
+
+struct http_connection *http_connection_new(const struct http_connection_config *config, int fd)
+{
+    struct http_connection *c = xcalloc(1, sizeof(*c));
+    c->config = config;
+    buf_init(&c->in, HTTP_HEAD_MAX);
+    buf_init(&c->out_head, REPLY_HEAD_MAX);
+    buf_init(&c->out_body, 0);
+    ev_io_init(&c->io, on_io, fd, EV_READ);
+    c->io.data = c;
+    ev_io_start(config->loop, &c->io);
+    ev_init(&c->timer, on_timer);
+    c->timer.data = c;
+    set_timer(c, idle_s);
+    return c;
+}

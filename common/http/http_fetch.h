@@ -1,0 +1,31 @@
+/* One HTTP GET that blocks, for a command that asks a running program something and ends: skydns
+ * -explain, -healthcheck. No redirects, no TLS, no keep-alive: the server is one of ours. Any
+ * thread. */
+#ifndef COMMON_HTTP_HTTP_FETCH_H
+#define COMMON_HTTP_HTTP_FETCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/err.h"
+
+struct http_fetch {
+    struct addr server;
+    const char *target; /* path and query, escaped as they go into the request line */
+    int64_t timeout_ms; /* until the last byte of the reply */
+};
+
+struct http_page {
+    unsigned status;
+    const char *body; /* NUL-terminated, in the buffer of the reply */
+};
+
+/* The reply goes into `reply`, whose limit bounds it; *ret_page points into it. Any status is a
+ * success; a server that cannot be reached in time, or speaks no HTTP, is not. */
+int http_fetch(const struct http_fetch *fetch, struct buf *reply, struct http_page *ret_page,
+               struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,339 @@
+#include "common/http/http_transfer_internal.h"
+
+#include <curl/curl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/base/attributes.h"
+#include "common/base/cleanup.h"
+#include "common/base/xalloc.h"
+#include "common/http/http_url.h"
+
+enum {
+    CONNECT_TIMEOUT_MS = 10000, /* with name look-up and TLS handshake; far away is 1 s */
+    /* One read's worth: a page of a list in some tens of callbacks, 64 KiB held by each call. */
+    RECEIVE_BUFFER_BYTES = 64 * 1024,
+    /* A dead peer is noticed after 15 + 3 * 5 = 30 s, idle or with data in flight. */
+    KEEPALIVE_IDLE_S = 15,
+    KEEPALIVE_INTERVAL_S = 5,
+    KEEPALIVE_PROBES = 3,
+    UNACKED_MS = 30000,
+};
+
+_Static_assert(HTTP_TRANSFER_MESSAGE_BYTES >= CURL_ERROR_SIZE, "libcurl fills in as much");
+
+/* Setting an option fails only without memory, or for a string of 8 MB, which no caller has. */
+static void require(CURLcode code)
+{
+    if (code != CURLE_OK) {
+        xalloc_out_of_memory();
+    }
+}
+
+static int on_new_socket(void *user UNUSED, curl_socket_t fd, curlsocktype purpose UNUSED)
+{
+    static const struct {
+        int option, value;
+    } options[] = {
+        {TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
+        {TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
+        {TCP_KEEPCNT, KEEPALIVE_PROBES},
+        {TCP_USER_TIMEOUT, UNACKED_MS},
+    };
+    const int on = 1;
+    /* Without them a dead peer is noticed later: no reason to do without the connection. */
+    (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        (void)setsockopt(fd, IPPROTO_TCP, options[i].option, &options[i].value,
+                         sizeof(options[i].value));
+    }
+    return CURL_SOCKOPT_OK;
+}
+
+static void add_header(struct http_transfer *transfer, const char *name, const char *value)
+{
+    if (value) {
+        CLEANUP_FREE char *line = xasprintf("%s: %s", name, value);
+        transfer->headers = curl_slist_append(transfer->headers, line);
+    }
+}
+
+/* ---- Where to ---- */
+
+/* libcurl takes the name to verify from the URL: so the URL gets that name, the connection goes to
+ * the real host, and the Host header says what it would have said. */
+static void rename_host(struct http_transfer *transfer, const char *url, const char *server_name)
+{
+    CLEANUP_FREE char *authority = http_url_authority(url);
+    CLEANUP_FREE char *renamed = http_url_with_host(url, server_name);
+    if (!authority || !renamed) {
+        require(curl_easy_setopt(transfer->easy, CURLOPT_URL, url)); /* fails when it runs */
+        return;
+    }
+    CLEANUP_FREE char *to = xasprintf("::%s", authority);
+    transfer->connect_to = curl_slist_append(NULL, to);
+    add_header(transfer, "Host", authority);
+    require(curl_easy_setopt(transfer->easy, CURLOPT_CONNECT_TO, transfer->connect_to));
+    require(curl_easy_setopt(transfer->easy, CURLOPT_URL, renamed));
+}
+
+static void set_url(struct http_transfer *transfer, const struct http_call_config *config)
+{
+    const char *server_name = config->tls ? config->tls->server_name : NULL;
+    if (server_name && *server_name && http_url_is_https(config->url)) {
+        rename_host(transfer, config->url, server_name);
+    } else {
+        require(curl_easy_setopt(transfer->easy, CURLOPT_URL, config->url));
+    }
+}
+
+static void set_proxy(struct http_transfer *transfer, const struct http_call_config *config)
+{
+    CURL *easy = transfer->easy;
+    if (config->proxy_url) {
+        transfer->proxy = http_url_shown(config->proxy_url);
+        require(curl_easy_setopt(easy, CURLOPT_PROXY, config->proxy_url));
+        require(curl_easy_setopt(easy, CURLOPT_NOPROXY, "")); /* else the environment's */
+    } else if (http_url_is_loopback(config->url)) {
+        require(curl_easy_setopt(easy, CURLOPT_PROXY, ""));
+    }
+    require(curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L));
+    /* What is for the server is not for who leads there. */
+    require(curl_easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE));
+}
+
+/* ---- As whom ---- */
+
+static void set_blob(CURL *easy, CURLoption option, struct slice text)
+{
+    CLEANUP_FREE char *bytes = xstrndup(text.ptr, text.len);
+    struct curl_blob blob = {.data = bytes, .len = text.len, .flags = CURL_BLOB_COPY};
+    require(curl_easy_setopt(easy, option, &blob));
+}
+
+/* Of the server and, with the same authorities, of a proxy that is reached over TLS. */
+static void set_verification(CURL *easy, const struct http_tls *tls)
+{
+    if (tls->ca.len) {
+        set_blob(easy, CURLOPT_CAINFO_BLOB, tls->ca);
+        set_blob(easy, CURLOPT_PROXY_CAINFO_BLOB, tls->ca);
+        /* Else the system's folder of authorities is trusted beside it. */
+        require(curl_easy_setopt(easy, CURLOPT_CAPATH, NULL));
+        require(curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL));
+    }
+    if (tls->is_unverified) {
+        require(curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L));
+        require(curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L));
+        require(curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYPEER, 0L));
+        require(curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYHOST, 0L));
+    }
+}
+
+static void set_tls(CURL *easy, const struct http_tls *tls)
+{
+    require(curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2));
+    require(curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2));
+    if (tls) {
+        set_verification(easy, tls);
+    }
+    if (tls && tls->cert.len) {
+        set_blob(easy, CURLOPT_SSLCERT_BLOB, tls->cert);
+        set_blob(easy, CURLOPT_SSLKEY_BLOB, tls->key);
+        /* An encrypted key fails, instead of asking on the terminal. */
+        require(curl_easy_setopt(easy, CURLOPT_KEYPASSWD, ""));
+    }
+}
+
+static void set_credentials(struct http_transfer *transfer, const struct http_call_config *config)
+{
+    CURL *easy = transfer->easy;
+    if (config->bearer_token) {
+        CLEANUP_FREE char *value = xasprintf("Bearer %s", config->bearer_token);
+        add_header(transfer, "Authorization", value);
+    } else if (config->username) {
+        require(curl_easy_setopt(easy, CURLOPT_HTTPAUTH, CURLAUTH_BASIC));
+        require(curl_easy_setopt(easy, CURLOPT_USERNAME, config->username));
+        require(curl_easy_setopt(easy, CURLOPT_PASSWORD, config->password ? config->password : ""));
+    }
+}
+
+static void set_transport(struct http_transfer *transfer,
+                          const struct http_transfer_callbacks *callbacks)
+{
+    CURL *easy = transfer->easy;
+    require(curl_easy_setopt(easy, CURLOPT_PRIVATE, callbacks->data));
+    require(curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->message));
+    require(curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https"));
+    require(curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1));
+    require(curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER_BYTES));
+    require(curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS));
+    /* A look-up that hangs is left to its thread when the call ends, not waited for. */
+    require(curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L));
+    require(curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_new_socket));
+    require(curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, callbacks->on_header));
+    require(curl_easy_setopt(easy, CURLOPT_HEADERDATA, callbacks->data));
+    require(curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, callbacks->on_body));
+    require(curl_easy_setopt(easy, CURLOPT_WRITEDATA, callbacks->data));
+}
+
+void http_transfer_init(struct http_transfer *transfer, const struct http_call_config *config,
+                        const struct http_transfer_callbacks *callbacks)
+{
+    *transfer = (struct http_transfer){.easy = curl_easy_init()};
+    if (!transfer->easy) {
+        xalloc_out_of_memory();
+    }
+    set_transport(transfer, callbacks);
+    set_url(transfer, config);
+    set_proxy(transfer, config);
+    set_tls(transfer->easy, config->tls);
+    set_credentials(transfer, config);
+    add_header(transfer, "Accept", config->accept);
+    add_header(transfer, "User-Agent", config->user_agent);
+    require(curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers));
+}
+
+void http_transfer_fini(struct http_transfer *transfer)
+{
+    curl_easy_cleanup(transfer->easy);
+    curl_slist_free_all(transfer->headers);
+    curl_slist_free_all(transfer->connect_to);
+    free(transfer->proxy);
+}
+
+int http_transfer_status(const struct http_transfer *transfer)
+{
+    long status = 0;
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status); /* 0 = none yet */
+    return (int)status;
+}
+
+/* ---- Why it failed ---- */
+
+static const char *system_reason(const struct http_transfer *transfer, const char *otherwise)
+{
+    long number = 0;
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_OS_ERRNO, &number); /* 0 = not known */
+    return number > 0 ? strerror((int)number) : otherwise;
+}
+
+/* A proxy that does not connect us on. */
+static bool explain_proxy_answer(const struct http_transfer *transfer, struct err *err)
+{
+    long status = 0;
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_HTTP_CONNECTCODE, &status); /* 0 = none */
+    if (status < 300) {
+        return false;
+    }
+    err_set(err, ERR_UNAVAILABLE, "the proxy%s%s answered %ld instead of connecting",
+            transfer->proxy ? " " : "", transfer->proxy ? transfer->proxy : "", status);
+    return true;
+}
+
+/* OpenSSL's reason, without its number and what libcurl puts around it. With TLS 1.3 the server's
+ * verdict on our certificate comes with the first answer. NULL: it was not TLS that failed. */
+static const char *tls_reason(const char *message, char out[HTTP_TRANSFER_MESSAGE_BYTES])
+{
+    static const char library[] = "SSL routines::";
+    const char *reason = strstr(message, library);
+    if (!reason) {
+        return NULL;
+    }
+    reason += strlen(library);
+    size_t len = strcspn(reason, ",");
+    memcpy(out, reason, len);
+    out[len] = '\0';
+    return out;
+}
+
+static void explain_tls(const char *message, struct err *err)
+{
+    char reason[HTTP_TRANSFER_MESSAGE_BYTES];
+    const char *why = tls_reason(message, reason);
+    bool is_plain = why && (strcmp(why, "wrong version number") == 0 ||
+                            strcmp(why, "packet length too long") == 0);
+    if (is_plain) {
+        err_set(err, ERR_REFUSED, "TLS: the answer is none (%s); is it http:// there?", why);
+    } else {
+        err_set(err, ERR_REFUSED, "TLS: %s", why ? why : message);
+    }
+}
+
+static void explain_connect(const struct http_transfer *transfer, const char *why, struct err *err)
+{
+    if (transfer->proxy) {
+        err_set(err, ERR_UNAVAILABLE, "cannot connect to the proxy %s: %s", transfer->proxy, why);
+    } else {
+        err_set(err, ERR_UNAVAILABLE, "cannot connect: %s", why);
+    }
+}
+
+static void explain_loss(const struct http_transfer *transfer, CURLcode code, const char *said,
+                         struct err *err)
+{
+    char reason[HTTP_TRANSFER_MESSAGE_BYTES];
+    if (explain_proxy_answer(transfer, err)) {
+        return;
+    }
+    if (tls_reason(said, reason)) {
+        explain_tls(said, err);
+        return;
+    }
+    err_set(err, ERR_UNAVAILABLE, "the connection was lost: %s",
+            system_reason(transfer, curl_easy_strerror(code)));
+}
+
+/* libcurl's own message where it is about certificates; elsewhere ours, since it puts times and
+ * byte counts into its own, and the same failure should read the same each time. */
+void http_transfer_explain(const struct http_transfer *transfer, int curl_code, size_t body_max,
+                           struct err *err)
+{
+    CURLcode code = (CURLcode)curl_code;
+    const char *said = *transfer->message ? transfer->message : curl_easy_strerror(code);
+    switch (code) {
+    case CURLE_OK:
+        break;
+    case CURLE_COULDNT_CONNECT:
+        explain_connect(transfer, system_reason(transfer, "no address answers"), err);
+        break;
+    case CURLE_COULDNT_RESOLVE_HOST:
+        err_set(err, ERR_UNAVAILABLE, "cannot connect: the host name is not found");
+        break;
+    case CURLE_COULDNT_RESOLVE_PROXY:
+        explain_connect(transfer, "its host name is not found", err);
+        break;
+    case CURLE_PROXY: /* SOCKS */
+        explain_connect(transfer, said, err);
+        break;
+    case CURLE_OPERATION_TIMEDOUT:
+        err_set(err, ERR_TIMEOUT, "no connection within %d s%s%s", CONNECT_TIMEOUT_MS / 1000,
+                transfer->proxy ? " through the proxy " : "",
+                transfer->proxy ? transfer->proxy : "");
+        break;
+    case CURLE_GOT_NOTHING:
+    case CURLE_PARTIAL_FILE:
+        err_set(err, ERR_UNAVAILABLE, "the connection was closed in the middle of the answer");
+        break;
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+        explain_loss(transfer, code, said, err);
+        break;
+    case CURLE_WRITE_ERROR:
+        err_set(err, ERR_TOO_LARGE, "the answer is longer than %zu bytes", body_max);
+        break;
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CIPHER:
+    case CURLE_SSL_ISSUER_ERROR:
+        explain_tls(said, err);
+        break;
+    default:
+        err_set(err, ERR_PROTOCOL, "%s", said);
+        break;
+    }
+}

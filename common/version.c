@@ -1,3 +1,0 @@
-#include "common/version.h"
-
-const char version_string[] = PROJECT_VERSION;

@@ -1,0 +1,160 @@
+#include "kube2sky/api/fields_json_internal.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "kube2sky/api/kube_object.h"
+
+json_t *fields_parse(struct slice text, struct err *err)
+{
+    static bool has_allocator;
+    if (!has_allocator) {
+        json_set_alloc_funcs(xmalloc, free);
+        has_allocator = true;
+    }
+    json_error_t error;
+    json_t *json = json_loadb(text.ptr ? text.ptr : "", text.len, JSON_ALLOW_NUL, &error);
+    if (!json) {
+        err_set(err, ERR_SYNTAX, "no JSON: %s at byte %d", error.text, error.position);
+    }
+    return json;
+}
+
+const char *fields_type_name(const json_t *json)
+{
+    switch (json_typeof(json)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "an array";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+    case JSON_REAL:
+        return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "a boolean";
+    case JSON_NULL:
+        return "null";
+    }
+    return "something else";
+}
+
+/* *ret_value is NULL when there is none. */
+static int get_member(const json_t *object, const char *key, json_type type, const char *expected,
+                      json_t **ret_value, struct err *err)
+{
+    json_t *value = json_object_get(object, key);
+    if (json_is_null(value)) {
+        value = NULL;
+    }
+    if (value && json_typeof(value) != type) {
+        return err_set(err, ERR_SYNTAX, "%s: expected %s, found %s", key, expected,
+                       fields_type_name(value));
+    }
+    *ret_value = value;
+    return 0;
+}
+
+int fields_get_object(const json_t *object, const char *key, json_t **ret_value, struct err *err)
+{
+    return get_member(object, key, JSON_OBJECT, "an object", ret_value, err);
+}
+
+int fields_get_array(const json_t *object, const char *key, json_t **ret_value, struct err *err)
+{
+    return get_member(object, key, JSON_ARRAY, "an array", ret_value, err);
+}
+
+static int take_string(const json_t *string, const char *key, const char **ret_text,
+                       struct err *err)
+{
+    const char *text = json_string_value(string);
+    size_t len = json_string_length(string);
+    if (memchr(text, '\0', len)) {
+        return err_set(err, ERR_SYNTAX, "%s: holds a NUL", key);
+    }
+    *ret_text = text;
+    return 0;
+}
+
+int fields_get_string(const json_t *object, const char *key, const char **ret_text, struct err *err)
+{
+    json_t *value = NULL;
+    int rc = get_member(object, key, JSON_STRING, "a string", &value, err);
+    if (rc == 0 && value) {
+        rc = take_string(value, key, ret_text, err);
+    } else if (rc == 0) {
+        *ret_text = "";
+    }
+    return rc;
+}
+
+int fields_get_version(const json_t *metadata, const char **ret_version, struct err *err)
+{
+    const char *version = NULL;
+    int rc = fields_get_string(metadata, "resourceVersion", &version, err);
+    if (rc == 0 && strlen(version) > KUBE_VERSION_MAX) {
+        return err_set(err, ERR_TOO_LARGE, "resourceVersion: longer than %d bytes",
+                       KUBE_VERSION_MAX);
+    }
+    if (rc == 0) {
+        *ret_version = version;
+    }
+    return rc;
+}
+
+int fields_get_bool(const json_t *object, const char *key, bool *ret_value, struct err *err)
+{
+    json_t *value = json_object_get(object, key);
+    if (value && !json_is_null(value) && !json_is_boolean(value)) {
+        return err_set(err, ERR_SYNTAX, "%s: expected a boolean, found %s", key,
+                       fields_type_name(value));
+    }
+    if (json_is_boolean(value)) {
+        *ret_value = json_is_true(value);
+    }
+    return 0;
+}
+
+int fields_get_port(const json_t *object, const char *key, int32_t *ret_port, struct err *err)
+{
+    json_t *value = NULL;
+    int rc = get_member(object, key, JSON_INTEGER, "a number from 0 to 65535", &value, err);
+    if (rc < 0) {
+        return rc;
+    }
+    json_int_t port = value ? json_integer_value(value) : 0;
+    if (port < 0 || port > 65535) {
+        return err_set(err, ERR_SYNTAX, "%s: expected a number from 0 to 65535, found %lld", key,
+                       (long long)port);
+    }
+    *ret_port = (int32_t)port;
+    return 0;
+}
+
+int fields_get_element_object(const json_t *array, const char *key, size_t i, json_t **ret_object,
+                              struct err *err)
+{
+    json_t *element = json_array_get(array, i);
+    if (!json_is_object(element)) {
+        return err_set(err, ERR_SYNTAX, "%s[%zu]: expected an object, found %s", key, i,
+                       fields_type_name(element));
+    }
+    *ret_object = element;
+    return 0;
+}
+
+int fields_get_element_string(const json_t *array, const char *key, size_t i, const char **ret_text,
+                              struct err *err)
+{
+    const json_t *element = json_array_get(array, i);
+    if (!json_is_string(element)) {
+        return err_set(err, ERR_SYNTAX, "%s[%zu]: expected a string, found %s", key, i,
+                       fields_type_name(element));
+    }
+    return take_string(element, key, ret_text, err);
+}

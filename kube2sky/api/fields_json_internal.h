@@ -1,0 +1,53 @@
+/* Typed access to the members of a JSON object, with errors a person can act on
+ * (`port: expected a number from 0 to 65535, found a string`). For the files that decode the
+ * Kubernetes API's JSON; jansson's own header stays in those. Absent and null are the same, as in
+ * the API's own decoder. Each getter: 0, or a negative code (ERR_SYNTAX unless said) and
+ * nothing returned. Main thread only. */
+#ifndef KUBE2SKY_API_FIELDS_JSON_INTERNAL_H
+#define KUBE2SKY_API_FIELDS_JSON_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/slice.h"
+
+typedef struct json_t json_t;
+
+/* The caller owns the result (json_decref). NULL: no JSON. */
+json_t *fields_parse(struct slice text, struct err *err) MUST_CHECK;
+
+/* Borrowed from object; NULL when absent. */
+int fields_get_object(const json_t *object, const char *key, json_t **ret_value,
+                      struct err *err) MUST_CHECK;
+int fields_get_array(const json_t *object, const char *key, json_t **ret_value,
+                     struct err *err) MUST_CHECK;
+
+/* Borrowed from object; "" when absent. One that holds a NUL is refused rather than cut. */
+int fields_get_string(const json_t *object, const char *key, const char **ret_text,
+                      struct err *err) MUST_CHECK;
+
+/* resourceVersion; "" when absent. Longer than KUBE_VERSION_MAX: ERR_TOO_LARGE. */
+int fields_get_version(const json_t *metadata, const char **ret_version,
+                       struct err *err) MUST_CHECK;
+
+/* *ret_value stays as it is when absent. */
+int fields_get_bool(const json_t *object, const char *key, bool *ret_value,
+                    struct err *err) MUST_CHECK;
+
+/* 0 when absent. */
+int fields_get_port(const json_t *object, const char *key, int32_t *ret_port,
+                    struct err *err) MUST_CHECK;
+
+/* The i-th element of the array called key. */
+int fields_get_element_object(const json_t *array, const char *key, size_t i, json_t **ret_object,
+                              struct err *err) MUST_CHECK;
+int fields_get_element_string(const json_t *array, const char *key, size_t i, const char **ret_text,
+                              struct err *err) MUST_CHECK;
+
+/* "a string", "an object", ... */
+const char *fields_type_name(const json_t *json);
+
+#endif

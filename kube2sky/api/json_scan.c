@@ -1,0 +1,139 @@
+#include "kube2sky/api/json_scan_internal.h"
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static void skip_blanks(struct json_scan *scan)
+{
+    while (scan->pos < scan->end && is_blank(*scan->pos)) {
+        scan->pos++;
+    }
+}
+
+/* The next byte that is no blank is consumed if it is c. */
+static bool take(struct json_scan *scan, char c)
+{
+    skip_blanks(scan);
+    if (scan->pos < scan->end && *scan->pos == c) {
+        scan->pos++;
+        return true;
+    }
+    return false;
+}
+
+/* pos stands behind the opening quote; afterwards behind the closing one. */
+static bool skip_string(struct json_scan *scan)
+{
+    while (scan->pos < scan->end) {
+        char c = *scan->pos++;
+        if (c == '"') {
+            return true;
+        }
+        if (c == '\\' && scan->pos < scan->end) {
+            scan->pos++;
+        }
+    }
+    return false;
+}
+
+/* Objects and arrays up to the bracket that closes the first one. Which kind closes which is not
+ * looked at: the text between is parsed by somebody else. */
+static bool skip_nested(struct json_scan *scan)
+{
+    size_t depth = 0;
+    while (scan->pos < scan->end) {
+        char c = *scan->pos++;
+        if (c == '"') {
+            if (!skip_string(scan)) {
+                return false;
+            }
+        } else if (c == '{' || c == '[') {
+            depth++;
+        } else if ((c == '}' || c == ']') && --depth == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool skip_scalar(struct json_scan *scan)
+{
+    const char *start = scan->pos;
+    while (scan->pos < scan->end && !is_blank(*scan->pos) && *scan->pos != ',' &&
+           *scan->pos != '}' && *scan->pos != ']') {
+        scan->pos++;
+    }
+    return scan->pos > start;
+}
+
+static bool take_value(struct json_scan *scan, struct slice *ret_value)
+{
+    skip_blanks(scan);
+    const char *start = scan->pos;
+    bool ok = false;
+    if (start == scan->end) {
+        return false;
+    }
+    if (*start == '{' || *start == '[') {
+        ok = skip_nested(scan);
+    } else if (*start == '"') {
+        scan->pos++;
+        ok = skip_string(scan);
+    } else {
+        ok = skip_scalar(scan);
+    }
+    *ret_value = slice_of(start, (size_t)(scan->pos - start));
+    return ok;
+}
+
+struct json_scan json_scan_object(struct slice text)
+{
+    struct json_scan scan = {.is_first = true, .failed = true};
+    if (text.len > 0) {
+        scan.pos = text.ptr;
+        scan.end = text.ptr + text.len;
+        scan.failed = !take(&scan, '{');
+    }
+    return scan;
+}
+
+/* True when another member has to follow. */
+static bool has_next(struct json_scan *scan)
+{
+    if (scan->failed || scan->is_done) {
+        return false;
+    }
+    if (take(scan, '}')) {
+        scan->is_done = true;
+        skip_blanks(scan);
+        scan->failed = scan->pos != scan->end;
+        return false;
+    }
+    if (!scan->is_first && !take(scan, ',')) {
+        scan->failed = true;
+        return false;
+    }
+    scan->is_first = false;
+    return true;
+}
+
+bool json_scan_member(struct json_scan *scan, struct slice *ret_key, struct slice *ret_value)
+{
+    if (!has_next(scan)) {
+        return false;
+    }
+    if (!take(scan, '"')) {
+        scan->failed = true;
+        return false;
+    }
+    const char *key = scan->pos;
+    if (!skip_string(scan)) {
+        scan->failed = true;
+        return false;
+    }
+    *ret_key = slice_of(key, (size_t)(scan->pos - key) - 1);
+    scan->failed = !take(scan, ':') || !take_value(scan, ret_value);
+    return !scan->failed;
+}

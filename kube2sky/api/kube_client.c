@@ -1,0 +1,453 @@
+#include "kube2sky/api/kube_client.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
+#include "common/base/version.h"
+#include "common/base/xalloc.h"
+#include "common/http/http_client.h"
+#include "kube2sky/api/kube_auth_internal.h"
+#include "kube2sky/api/kube_frames_internal.h"
+
+static const struct kube_resource resources[KUBE_KIND_COUNT] = {
+    [KUBE_SERVICE] = {KUBE_SERVICE, "/api/v1", "services"},
+    [KUBE_ENDPOINTS] = {KUBE_ENDPOINTS, "/api/v1", "endpoints"},
+    [KUBE_SLICE] = {KUBE_SLICE, "/apis/discovery.k8s.io/v1", "endpointslices"},
+    [KUBE_POD] = {KUBE_POD, "/api/v1", "pods"},
+};
+
+#define PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
+#define JSON_TYPE     "application/json"
+
+/* Three times what may need escaping at its longest, and the rest. */
+enum { QUERY_BYTES_MAX = 3 * (KUBE_CONTINUE_MAX + KUBE_SELECTOR_MAX + KUBE_VERSION_MAX) + 1024 };
+
+/* Two paths, and some words. */
+enum { TOLD_BYTES_MAX = 2 * PATH_MAX + 256 };
+
+/* The API server gives a list 60 s before it answers 504 itself. */
+enum { LIST_SILENCE_MS = 65000 };
+
+struct kube_client {
+    struct http_client *http;
+    struct kube_auth *auth;
+    char *user_agent;
+};
+
+struct kube_request {
+    struct kube_client *client;
+    struct http_call *call;
+    char *what; /* "GET https://.../api/v1/services", for messages */
+    struct kube_list_callbacks list;
+    struct kube_watch_callbacks watch;
+    void *data;
+    struct kube_frames frames;
+    bool is_delivering; /* a callback is running: the request must outlive it */
+    bool is_canceled;
+};
+
+int kube_client_new(const struct kube_client_config *config, struct kube_client **ret_client,
+                    struct err *err)
+{
+    const struct kube_auth_source source = {
+        .kubecfg_file = config->kubecfg_file,
+        .kube_master_url = config->kube_master_url,
+        .service_account_dir = config->service_account_dir,
+    };
+    struct kube_auth *auth = NULL;
+    int rc = kube_auth_new(&source, &auth, err);
+    if (rc < 0) {
+        return rc;
+    }
+    struct kube_client *client = xcalloc(1, sizeof(*client));
+    client->auth = auth;
+    client->http = http_client_new(config->loop);
+    client->user_agent = xasprintf("kube2sky/%s", version_string);
+    *ret_client = client;
+    return 0;
+}
+
+void kube_client_free(struct kube_client *client)
+{
+    if (client) {
+        http_client_free(client->http);
+        kube_auth_free(client->auth);
+        free(client->user_agent);
+        free(client);
+    }
+}
+
+void kube_client_reload(struct kube_client *client)
+{
+    kube_auth_refused(client->auth);
+}
+
+const char *kube_client_server(const struct kube_client *client)
+{
+    return kube_auth_server(client->auth);
+}
+
+const char *kube_kind_name(enum kube_kind kind)
+{
+    return resources[kind].name;
+}
+
+const struct kube_resource *kube_resource_of(enum kube_kind kind)
+{
+    return &resources[kind];
+}
+
+/* ---- Errors ---- */
+
+static const char *status_text(int status)
+{
+    switch (status) {
+    case 400:
+        return "Bad Request";
+    case 401:
+        return "Unauthorized";
+    case 403:
+        return "Forbidden";
+    case 404:
+        return "Not Found";
+    case 410:
+        return "Gone";
+    case 429:
+        return "Too Many Requests";
+    case 500:
+        return "Internal Server Error";
+    case 503:
+        return "Service Unavailable";
+    case 504:
+        return "Gateway Timeout";
+    default:
+        return "unexpected status";
+    }
+}
+
+static int status_code(int status)
+{
+    switch (status) {
+    case 401:
+    case 403:
+    case 404:
+        return ERR_REFUSED;
+    case 410:
+        return ERR_COMPACTED;
+    case 429:
+        return ERR_UNAVAILABLE;
+    default:
+        return status >= 500 ? ERR_UNAVAILABLE : ERR_PROTOCOL;
+    }
+}
+
+/* The first line of an answer that is no Status (a proxy's, say), as far as it is worth showing. */
+static struct slice first_line(struct slice body)
+{
+    enum { SHOWN_BYTES = 160 };
+    size_t len = 0;
+    while (len < body.len && len < SHOWN_BYTES && body.ptr[len] >= ' ' && body.ptr[len] < 0x7f) {
+        len++;
+    }
+    return slice_of(len ? body.ptr : "", len);
+}
+
+/* What was sent or trusted, when the answer was that it is not good enough; else nothing. */
+static void tell_credentials(const struct kube_client *client, const struct http_result *result,
+                             struct buf *out)
+{
+    if (result->status == 401) {
+        buf_append_str(out, "; sent: ");
+        kube_auth_tell_identity(client->auth, out);
+    } else if (result->err.code == ERR_REFUSED) {
+        buf_append_str(out, "; trusted: ");
+        kube_auth_tell_trust(client->auth, out);
+        buf_append_str(out, "; sent: ");
+        kube_auth_tell_identity(client->auth, out);
+    }
+}
+
+/* True, and *ret_err set, when the answer is not what was asked for. */
+static bool is_error(const struct kube_request *request, const struct http_result *result,
+                     struct err *ret_err)
+{
+    struct buf told;
+    if (result->err.code == 0 && result->status == 200) {
+        return false;
+    }
+    *ret_err = result->err;
+    if (result->err.code == 0) {
+        struct kube_status status = {0};
+        struct slice said = first_line(result->body);
+        if (kube_decode_status(result->body, &status)) {
+            said = slice_str(status.message);
+        }
+        err_set(ret_err, status_code(result->status), "%d %s%s%.*s", result->status,
+                status_text(result->status), said.len ? ": " : "", (int)said.len, said.ptr);
+        kube_status_fini(&status);
+    }
+    buf_init(&told, TOLD_BYTES_MAX);
+    tell_credentials(request->client, result, &told);
+    CLEANUP_FREE char *reason = xasprintf("%s%s", ret_err->msg, buf_cstr(&told));
+    err_set(ret_err, ret_err->code, "%s: %s", request->what, reason);
+    buf_fini(&told);
+    return true;
+}
+
+/* ---- Requests ---- */
+
+static void free_request(struct kube_request *request)
+{
+    kube_frames_fini(&request->frames);
+    free(request->what);
+    free(request);
+}
+
+/* RFC 3986: all but unreserved characters. */
+static void append_escaped(struct buf *out, const char *text)
+{
+    static const char unreserved[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    for (; *text; text++) {
+        if (strchr(unreserved, *text)) {
+            buf_append_char(out, *text);
+        } else {
+            buf_printf(out, "%%%02X", (unsigned)(unsigned char)*text);
+        }
+    }
+}
+
+/* `GET <URL>`, without the query. */
+static char *what_is_asked(const struct kube_client *client, const struct kube_resource *resource,
+                           const struct kube_scope *scope)
+{
+    struct buf ns;
+    buf_init(&ns, 3 * KUBE_SELECTOR_MAX);
+    if (*scope->ns) {
+        buf_append_str(&ns, "/namespaces/");
+        append_escaped(&ns, scope->ns);
+    }
+    char *what = xasprintf("GET %s%s%s/%s", kube_client_server(client), resource->group_path,
+                           buf_cstr(&ns), resource->name);
+    buf_fini(&ns);
+    return what;
+}
+
+static void append_selector(struct buf *query, const struct kube_scope *scope)
+{
+    if (*scope->label_selector) {
+        buf_append_str(query, "&labelSelector=");
+        append_escaped(query, scope->label_selector);
+    }
+}
+
+static struct kube_request *new_request(struct kube_client *client,
+                                        const struct kube_resource *resource,
+                                        const struct kube_scope *scope, void *data)
+{
+    struct kube_request *request = xcalloc(1, sizeof(*request));
+    request->client = client;
+    request->what = what_is_asked(client, resource, scope);
+    request->data = data;
+    kube_frames_init(&request->frames, KUBE_JSON);
+    return request;
+}
+
+/* Everything but the URL's query and the callbacks is the same for lists and watches. */
+static void start(struct kube_request *request, const char *query, struct http_call_config *config)
+{
+    struct kube_client *client = request->client;
+    struct kube_credentials credentials = kube_auth_credentials(client->auth);
+    CLEANUP_FREE char *url = xasprintf("%s?%s", request->what + strlen("GET "), query);
+    config->url = url;
+    config->user_agent = client->user_agent;
+    config->bearer_token = credentials.bearer_token;
+    config->username = credentials.username;
+    config->password = credentials.password;
+    config->proxy_url = credentials.proxy_url;
+    config->tls = &credentials.tls;
+    config->data = request;
+    request->call = http_call_start(client->http, config);
+}
+
+/* By what the answer says of itself. */
+static int find_encoding(const struct kube_request *request, enum kube_encoding *ret_encoding,
+                         struct err *err)
+{
+    const char *type = http_call_content_type(request->call);
+    struct slice media = slice_of(type, strcspn(type, "; "));
+    if (slice_equal(media, slice_str(PROTOBUF_TYPE))) {
+        *ret_encoding = KUBE_PROTOBUF;
+    } else if (slice_equal(media, slice_str(JSON_TYPE))) {
+        *ret_encoding = KUBE_JSON;
+    } else {
+        return err_set(err, ERR_PROTOCOL,
+                       "%s: the answer's type is `%.100s`: expected " PROTOBUF_TYPE
+                       " or " JSON_TYPE,
+                       request->what, type);
+    }
+    return 0;
+}
+
+static void end_list(struct kube_request *request, int status, const struct err *err)
+{
+    request->list.on_end(request->data, status, err);
+    free_request(request);
+}
+
+/* A callback has run, and may have cancelled the request. */
+static void end_delivery(struct kube_request *request)
+{
+    request->is_delivering = false;
+    if (request->is_canceled) {
+        free_request(request);
+    }
+}
+
+static void on_list_open(void *data)
+{
+    struct kube_request *request = data;
+    enum kube_encoding encoding;
+    struct err err = {0};
+    if (find_encoding(request, &encoding, &err) < 0) {
+        http_call_cancel(request->call);
+        end_list(request, 200, &err);
+        return;
+    }
+    request->is_delivering = true;
+    request->list.on_open(request->data, encoding);
+    end_delivery(request);
+}
+
+static void on_list_data(void *data, struct slice bytes)
+{
+    struct kube_request *request = data;
+    request->is_delivering = true;
+    request->list.on_bytes(request->data, bytes);
+    end_delivery(request);
+}
+
+static void on_list_end(void *data, const struct http_result *result)
+{
+    struct kube_request *request = data;
+    struct err err;
+    if (result->status == 401) {
+        kube_auth_refused(request->client->auth);
+    }
+    end_list(request, result->status, is_error(request, result, &err) ? &err : NULL);
+}
+
+struct kube_request *kube_client_list(struct kube_client *client,
+                                      const struct kube_resource *resource,
+                                      const struct kube_scope *scope, int limit,
+                                      const char *continue_token,
+                                      const struct kube_list_callbacks *callbacks, void *data)
+{
+    struct kube_request *request = new_request(client, resource, scope, data);
+    struct http_call_config config = {.accept = PROTOBUF_TYPE ", " JSON_TYPE,
+                                      .silence_ms = LIST_SILENCE_MS,
+                                      .on_open = on_list_open,
+                                      .on_data = on_list_data,
+                                      .on_end = on_list_end};
+    struct buf query;
+    request->list = *callbacks;
+    buf_init(&query, QUERY_BYTES_MAX);
+    buf_printf(&query, "limit=%d", limit);
+    append_selector(&query, scope);
+    if (*continue_token) {
+        buf_append_str(&query, "&continue=");
+        append_escaped(&query, continue_token);
+    }
+    start(request, buf_cstr(&query), &config);
+    buf_fini(&query);
+    return request;
+}
+
+/* ---- Watches ---- */
+
+static void end_watch(struct kube_request *request, int status, const struct err *err)
+{
+    request->watch.on_end(request->data, status, err);
+    free_request(request);
+}
+
+static void on_watch_open(void *data)
+{
+    struct kube_request *request = data;
+    struct err err = {0};
+    if (find_encoding(request, &request->frames.encoding, &err) < 0) {
+        http_call_cancel(request->call);
+        end_watch(request, 200, &err);
+        return;
+    }
+    request->is_delivering = true;
+    request->watch.on_open(request->data);
+    end_delivery(request);
+}
+
+static void on_watch_data(void *data, struct slice bytes)
+{
+    struct kube_request *request = data;
+    struct slice frame;
+    kube_frames_push(&request->frames, bytes);
+    request->is_delivering = true;
+    while (!request->is_canceled && kube_frames_next(&request->frames, &frame)) {
+        request->watch.on_frame(request->data, request->frames.encoding, frame);
+    }
+    request->is_delivering = false;
+    if (request->is_canceled) {
+        free_request(request);
+    } else if (request->frames.failed) {
+        struct err err = {0};
+        err_set(&err, ERR_TOO_LARGE, "%s: an event is longer than %d bytes", request->what,
+                KUBE_FRAME_MAX);
+        http_call_cancel(request->call);
+        end_watch(request, 200, &err);
+    }
+}
+
+static void on_watch_end(void *data, const struct http_result *result)
+{
+    struct kube_request *request = data;
+    struct err err;
+    if (result->status == 401) {
+        kube_auth_refused(request->client->auth);
+    }
+    end_watch(request, result->status, is_error(request, result, &err) ? &err : NULL);
+}
+
+struct kube_request *kube_client_watch(struct kube_client *client,
+                                       const struct kube_resource *resource,
+                                       const struct kube_scope *scope, const char *resource_version,
+                                       int timeout_s, const struct kube_watch_callbacks *callbacks,
+                                       void *data)
+{
+    struct kube_request *request = new_request(client, resource, scope, data);
+    struct http_call_config config = {.accept = PROTOBUF_TYPE ";stream=watch, " JSON_TYPE,
+                                      .on_open = on_watch_open,
+                                      .on_data = on_watch_data,
+                                      .on_end = on_watch_end};
+    struct buf query;
+    request->watch = *callbacks;
+    buf_init(&query, QUERY_BYTES_MAX);
+    buf_printf(&query,
+               "watch=true&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=", timeout_s);
+    append_escaped(&query, resource_version);
+    append_selector(&query, scope);
+    start(request, buf_cstr(&query), &config);
+    buf_fini(&query);
+    return request;
+}
+
+void kube_request_cancel(struct kube_request *request)
+{
+    http_call_cancel(request->call);
+    if (request->is_delivering) {
+        request->is_canceled = true; /* freed behind the callback */
+    } else {
+        free_request(request);
+    }
+}

@@ -1,0 +1,249 @@
+/* Lists and watch events, whatever their encoding (kube_object.h): what is done with each object,
+ * and what the types of events mean. */
+#include <stdlib.h>
+
+#include "common/base/buf.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/api/kube_codec_internal.h"
+
+static const struct kube_codec *codec_of(enum kube_encoding encoding)
+{
+    return encoding == KUBE_PROTOBUF ? &kube_codec_proto : &kube_codec_json;
+}
+
+int kube_replace_text(char **text, struct slice value, const char *key, size_t max, struct err *err)
+{
+    if (value.len > max) {
+        return err_set(err, ERR_TOO_LARGE, "%s: longer than %zu bytes", key, max);
+    }
+    if (value.len > 0 && memchr(value.ptr, '\0', value.len)) {
+        return err_set(err, ERR_SYNTAX, "%s: holds a NUL", key);
+    }
+    free(*text);
+    *text = xstrndup(value.len ? value.ptr : "", value.len);
+    return 0;
+}
+
+/* "<namespace>/<name>" of an object that could not be decoded, since its owner has to know which
+ * one to keep; "" when it cannot be told. */
+static char *name_of_bad(const struct kube_codec *codec, const struct kube_object *object,
+                         struct slice text)
+{
+    struct kube_full_name full = {slice_str(object->ns), slice_str(object->name)};
+    if (full.ns.len == 0 || full.name.len == 0) {
+        full = codec->full_name(text);
+    }
+    if (full.ns.len == 0 || full.name.len == 0 || memchr(full.ns.ptr, '\0', full.ns.len) ||
+        memchr(full.name.ptr, '\0', full.name.len)) {
+        return xstrdup("");
+    }
+    struct buf out;
+    buf_init(&out, full.ns.len + 1 + full.name.len);
+    buf_append_slice(&out, full.ns);
+    buf_append_char(&out, '/');
+    buf_append_slice(&out, full.name);
+    char *result = xstrdup(buf_cstr(&out));
+    buf_fini(&out);
+    return result;
+}
+
+/* ---- Lists ---- */
+
+/* What is copied at once behind an item whose end has not come. */
+enum { PIECE_BYTES = 64 * 1024 };
+
+struct kube_list {
+    const struct kube_codec *codec;
+    enum kube_kind kind;
+    struct kube_list_cut cut;
+    struct buf partial; /* pushed and not yet used: the beginning of an item, at most */
+    struct kube_draft draft;
+    kube_object_fn fn;
+    kube_bad_object_fn bad;
+    void *data;
+};
+
+static void on_item(void *data, struct slice item)
+{
+    struct kube_list *list = data;
+    struct kube_object *object = NULL;
+    struct err err = {0};
+    if (list->codec->object(list->kind, item, KUBE_WHOLE, &list->draft, &object, &err) == 0) {
+        list->fn(list->data, object);
+        return;
+    }
+    char *name = name_of_bad(list->codec, object, item);
+    kube_object_free(object);
+    list->bad(list->data, name, &err);
+    free(name);
+}
+
+struct kube_list *kube_list_new(enum kube_encoding encoding, enum kube_kind kind, kube_object_fn fn,
+                                kube_bad_object_fn bad, void *data)
+{
+    struct kube_list *list = xcalloc(1, sizeof(*list));
+    list->codec = codec_of(encoding);
+    list->kind = kind;
+    list->cut.on_item = on_item;
+    list->cut.data = list;
+    list->fn = fn;
+    list->bad = bad;
+    list->data = data;
+    buf_init(&list->partial, KUBE_FRAME_MAX + PIECE_BYTES);
+    kube_draft_init(&list->draft);
+    return list;
+}
+
+/* As many parts as have come whole. */
+static int cut_parts(struct kube_list *list, struct slice bytes, size_t *ret_used, struct err *err)
+{
+    size_t pos = 0, used = 0;
+    int rc = 0;
+    do {
+        pos += used;
+        used = 0;
+        if (pos < bytes.len) {
+            rc = list->codec->cut(&list->cut, slice_of(bytes.ptr + pos, bytes.len - pos), &used,
+                                  err);
+        }
+    } while (rc == 0 && used > 0);
+    *ret_used = pos;
+    return rc;
+}
+
+/* The next bytes join what is left of those before. *ret_used: of bytes, all that were copied. */
+static int push_behind(struct kube_list *list, struct slice bytes, size_t *ret_used,
+                       struct err *err)
+{
+    size_t used = 0;
+    bool is_first = list->partial.len == 0; /* then all of them belong to one item */
+    size_t len = is_first || bytes.len < PIECE_BYTES ? bytes.len : PIECE_BYTES;
+    buf_append(&list->partial, bytes.ptr, len);
+    if (list->partial.failed) {
+        return err_set(err, ERR_TOO_LARGE, "an item is longer than %d bytes", KUBE_FRAME_MAX);
+    }
+    int rc = cut_parts(list, buf_slice(&list->partial), &used, err);
+    buf_consume(&list->partial, used);
+    *ret_used = len;
+    return rc;
+}
+
+int kube_list_push(struct kube_list *list, struct slice bytes, struct err *err)
+{
+    int rc = 0;
+    while (rc == 0 && bytes.len > 0) {
+        size_t used = 0;
+        if (list->partial.len > 0) {
+            rc = push_behind(list, bytes, &used, err);
+        } else {
+            rc = cut_parts(list, bytes, &used, err);
+            if (rc == 0 && used == 0) {
+                rc = push_behind(list, bytes, &used, err);
+            }
+        }
+        bytes = slice_of(bytes.ptr + used, bytes.len - used);
+    }
+    return rc < 0 ? err_wrap(err, rc, "list") : 0;
+}
+
+int kube_list_end(struct kube_list *list, struct kube_list_meta *ret_meta, struct err *err)
+{
+    struct kube_list_meta *meta = &list->cut.meta;
+    list->cut.left = list->partial.len;
+    int rc = list->codec->cut_end(&list->cut, err);
+    if (rc == 0 && (!meta->resource_version || !*meta->resource_version)) {
+        rc = err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");
+    }
+    if (rc < 0) {
+        return err_wrap(err, rc, "list");
+    }
+    *ret_meta = *meta;
+    *meta = (struct kube_list_meta){0};
+    return 0;
+}
+
+void kube_list_free(struct kube_list *list)
+{
+    if (list) {
+        kube_list_meta_fini(&list->cut.meta);
+        kube_draft_fini(&list->draft);
+        buf_fini(&list->partial);
+        free(list);
+    }
+}
+
+/* ---- Watch events ---- */
+
+static void decode_error(const struct kube_codec *codec, struct slice object,
+                         struct kube_event *event, struct err *err)
+{
+    struct kube_status status = {0};
+    event->kind = KUBE_EVENT_ERROR;
+    if (codec->status(object, &status)) {
+        event->status_code = status.code;
+        err_set(err, status.code == 410 ? ERR_COMPACTED : ERR_PROTOCOL, "%d %s", status.code,
+                status.message);
+    } else {
+        err_set(err, ERR_PROTOCOL, "an ERROR event without a Status");
+    }
+    kube_status_fini(&status);
+}
+
+static void decode_change(const struct kube_codec *codec, enum kube_kind kind,
+                          enum kube_event_kind event_kind, struct slice text,
+                          struct kube_event *event, struct err *err)
+{
+    struct kube_object *object = NULL;
+    struct kube_draft draft;
+    enum kube_object_part part = event_kind == KUBE_EVENT_DELETE ? KUBE_METADATA_ONLY : KUBE_WHOLE;
+    kube_draft_init(&draft);
+    int rc = codec->object(kind, text, part, &draft, &object, err);
+    kube_draft_fini(&draft);
+    if (*object->resource_version) {
+        event->resource_version = xstrdup(object->resource_version);
+    }
+    if (rc < 0) {
+        event->kind = KUBE_EVENT_BAD;
+        event->bad_name = name_of_bad(codec, object, text);
+        kube_object_free(object);
+    } else {
+        event->kind = event_kind;
+        event->object = object;
+    }
+}
+
+int kube_decode_event(enum kube_encoding encoding, enum kube_kind kind, struct slice frame,
+                      struct kube_event *ret_event, struct err *err)
+{
+    const struct kube_codec *codec = codec_of(encoding);
+    struct slice type = {0}, object = {0};
+    struct kube_event event = {0};
+    int rc = codec->event(frame, &type, &object, err);
+    if (rc < 0) {
+        return err_wrap(err, rc, "watch event");
+    }
+    if (slice_equal(type, slice_str("ADDED")) || slice_equal(type, slice_str("MODIFIED"))) {
+        decode_change(codec, kind, KUBE_EVENT_UPSERT, object, &event, err);
+    } else if (slice_equal(type, slice_str("DELETED"))) {
+        decode_change(codec, kind, KUBE_EVENT_DELETE, object, &event, err);
+    } else if (slice_equal(type, slice_str("BOOKMARK"))) {
+        event.kind = KUBE_EVENT_BOOKMARK;
+        rc = codec->version(object, &event.resource_version, err);
+        rc = rc < 0 ? err_wrap(err, rc, "bookmark") : 0;
+    } else if (slice_equal(type, slice_str("ERROR"))) {
+        decode_error(codec, object, &event, err);
+    } else {
+        rc = err_set(err, ERR_SYNTAX, "watch event: unknown type `%.*s`",
+                     (int)(type.len > 40 ? 40 : type.len), type.ptr ? type.ptr : "");
+    }
+    if (rc == 0) {
+        *ret_event = event;
+    }
+    return rc;
+}
+
+bool kube_decode_status(struct slice body, struct kube_status *ret_status)
+{
+    return kube_codec_proto.status_body(body, ret_status) ||
+           kube_codec_json.status_body(body, ret_status);
+}

@@ -1,0 +1,338 @@
+#include "kube2sky/api/kube_draft_internal.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+
+/* An object is at most 8 MiB. An address of Endpoints, what most of a large one is made of, is 25
+ * bytes of protobuf and takes 200 while it is decoded. */
+enum { DRAFT_BYTES_MAX = 8 * KUBE_FRAME_MAX };
+
+/* Said by nearly every object: not copied into each. */
+static const char *const constants[] = {
+    "", "TCP", "UDP", "ClusterIP", "Running", "Pending", "Succeeded", "Failed", "NodePort", "SCTP",
+};
+
+void kube_draft_init(struct kube_draft *draft)
+{
+    *draft = (struct kube_draft){.object = {.ns = ""}};
+    arena_init(&draft->arena, DRAFT_BYTES_MAX);
+}
+
+void kube_draft_fini(struct kube_draft *draft)
+{
+    arena_fini(&draft->arena);
+}
+
+void kube_draft_begin(struct kube_draft *draft, enum kube_kind kind)
+{
+    arena_clear(&draft->arena);
+    draft->object =
+        (struct kube_object){.kind = kind, .ns = "", .name = "", .resource_version = ""};
+    switch (kind) {
+    case KUBE_SERVICE:
+        draft->object.service = (struct kube_service){.type = "", .external_name = ""};
+        break;
+    case KUBE_ENDPOINTS:
+        break;
+    case KUBE_SLICE:
+        draft->object.slice =
+            (struct kube_slice){.service = "", .address_type = KUBE_OTHER_ADDRESS};
+        break;
+    case KUBE_POD:
+        draft->object.pod = (struct kube_pod){.phase = ""};
+        break;
+    }
+}
+
+static int too_large(struct err *err)
+{
+    return err_set(err, ERR_TOO_LARGE, "takes more than %d bytes when decoded", DRAFT_BYTES_MAX);
+}
+
+void *kube_draft_array(struct kube_draft *draft, size_t count, size_t size, struct err *err)
+{
+    void *array = NULL;
+    if (count <= DRAFT_BYTES_MAX / size) {
+        array = arena_alloc(&draft->arena, count * size);
+    }
+    if (!array) {
+        too_large(err);
+        return NULL;
+    }
+    return memset(array, 0, count * size);
+}
+
+int kube_draft_text(struct kube_draft *draft, struct slice text, const char **ret_text,
+                    struct err *err)
+{
+    if (text.len == 0) {
+        *ret_text = "";
+        return 0;
+    }
+    if (memchr(text.ptr, '\0', text.len)) {
+        return err_set(err, ERR_SYNTAX, "holds a NUL");
+    }
+    char *copy = arena_alloc(&draft->arena, text.len + 1);
+    if (!copy) {
+        return too_large(err);
+    }
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    *ret_text = copy;
+    return 0;
+}
+
+/* ---- What fields mean ---- */
+
+/* All but "", or the single one when there are none. */
+static const char **take_addresses(struct kube_draft *draft, const char *const *many, size_t count,
+                                   const char *single, size_t *ret_count, struct err *err)
+{
+    if (count == 0) {
+        many = &single;
+        count = 1;
+    }
+    const char **taken = kube_draft_array(draft, count, sizeof(*taken), err);
+    for (size_t i = 0; taken && i < count; i++) {
+        if (*many[i]) {
+            taken[(*ret_count)++] = many[i];
+        }
+    }
+    return taken;
+}
+
+/* "None" says headless; anything else is an address. */
+int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_ips, size_t count,
+                           const char *cluster_ip, struct err *err)
+{
+    struct kube_service *service = &draft->object.service;
+    size_t taken = 0;
+    const char **ips = take_addresses(draft, cluster_ips, count, cluster_ip, &taken, err);
+    if (!ips) {
+        return ERR_TOO_LARGE;
+    }
+    for (size_t i = 0; i < taken; i++) {
+        if (strcmp(ips[i], "None") == 0) {
+            service->is_headless = true;
+        } else {
+            ips[service->cluster_ip_count++] = ips[i];
+        }
+    }
+    service->cluster_ips = ips;
+    return 0;
+}
+
+int kube_draft_pod_ips(struct kube_draft *draft, const char *const *pod_ips, size_t count,
+                       const char *pod_ip, struct err *err)
+{
+    struct kube_pod *pod = &draft->object.pod;
+    pod->ips = take_addresses(draft, pod_ips, count, pod_ip, &pod->ip_count, err);
+    return pod->ips ? 0 : ERR_TOO_LARGE;
+}
+
+enum kube_address_type kube_draft_address_type(const char *type)
+{
+    static const char *const names[] = {
+        [KUBE_IPV4] = "IPv4", [KUBE_IPV6] = "IPv6", [KUBE_FQDN] = "FQDN"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(type, names[i]) == 0) {
+            return (enum kube_address_type)i;
+        }
+    }
+    return KUBE_OTHER_ADDRESS;
+}
+
+/* ---- Packing: the same walk twice, first to measure, then to copy ---- */
+
+/* Arrays lie in front, aligned; strings behind them. */
+struct packing {
+    char *block; /* NULL: measured only */
+    size_t array_bytes;
+    size_t string_start;
+    size_t string_bytes;
+};
+
+static void *pack_array(struct packing *p, const void *from, size_t count, size_t size)
+{
+    const size_t align = alignof(struct kube_object);
+    size_t start = p->array_bytes;
+    p->array_bytes += (count * size + align - 1) / align * align;
+    if (!p->block || count == 0) {
+        return NULL;
+    }
+    return memcpy(p->block + start, from, count * size);
+}
+
+static const char *pack_string(struct packing *p, const char *from)
+{
+    for (size_t i = 0; i < ARRAY_LEN(constants); i++) {
+        if (strcmp(from, constants[i]) == 0) {
+            return constants[i];
+        }
+    }
+    size_t start = p->string_start + p->string_bytes;
+    size_t size = strlen(from) + 1;
+    p->string_bytes += size;
+    return p->block ? memcpy(p->block + start, from, size) : NULL;
+}
+
+static const char *const *pack_strings(struct packing *p, const char *const *from, size_t count)
+{
+    const char **to = pack_array(p, from, count, sizeof(*to));
+    for (size_t i = 0; i < count; i++) {
+        const char *string = pack_string(p, from[i]);
+        if (to) {
+            to[i] = string;
+        }
+    }
+    return to;
+}
+
+static const struct kube_port *pack_ports(struct packing *p, const struct kube_port *from,
+                                          size_t count)
+{
+    struct kube_port *to = pack_array(p, from, count, sizeof(*to));
+    for (size_t i = 0; i < count; i++) {
+        struct kube_port port = {
+            .name = pack_string(p, from[i].name),
+            .protocol = pack_string(p, from[i].protocol),
+            .port = from[i].port,
+        };
+        if (to) {
+            to[i] = port;
+        }
+    }
+    return to;
+}
+
+static void pack_service(struct packing *p, struct kube_service *service)
+{
+    service->type = pack_string(p, service->type);
+    service->external_name = pack_string(p, service->external_name);
+    service->cluster_ips = pack_strings(p, service->cluster_ips, service->cluster_ip_count);
+    service->ports = pack_ports(p, service->ports, service->port_count);
+}
+
+static const struct kube_address *pack_addresses(struct packing *p, const struct kube_address *from,
+                                                 size_t count)
+{
+    struct kube_address *to = pack_array(p, from, count, sizeof(*to));
+    for (size_t i = 0; i < count; i++) {
+        struct kube_address address = {
+            .ip = pack_string(p, from[i].ip),
+            .hostname = pack_string(p, from[i].hostname),
+            .is_ready = from[i].is_ready,
+        };
+        if (to) {
+            to[i] = address;
+        }
+    }
+    return to;
+}
+
+static void pack_endpoints(struct packing *p, struct kube_endpoints *endpoints)
+{
+    const struct kube_subset *from = endpoints->subsets;
+    struct kube_subset *to = pack_array(p, from, endpoints->subset_count, sizeof(*to));
+    for (size_t i = 0; i < endpoints->subset_count; i++) {
+        struct kube_subset subset = from[i];
+        subset.addresses = pack_addresses(p, from[i].addresses, from[i].address_count);
+        subset.ports = pack_ports(p, from[i].ports, from[i].port_count);
+        if (to) {
+            to[i] = subset;
+        }
+    }
+    endpoints->subsets = to;
+}
+
+static void pack_slice(struct packing *p, struct kube_slice *slice)
+{
+    const struct kube_slice_endpoint *from = slice->endpoints;
+    struct kube_slice_endpoint *to = pack_array(p, from, slice->endpoint_count, sizeof(*to));
+    for (size_t i = 0; i < slice->endpoint_count; i++) {
+        struct kube_slice_endpoint endpoint = from[i];
+        endpoint.addresses = pack_strings(p, from[i].addresses, from[i].address_count);
+        endpoint.hostname = pack_string(p, from[i].hostname);
+        if (to) {
+            to[i] = endpoint;
+        }
+    }
+    slice->service = pack_string(p, slice->service);
+    slice->endpoints = to;
+    slice->ports = pack_ports(p, slice->ports, slice->port_count);
+}
+
+static void pack_content(struct packing *p, struct kube_object *object)
+{
+    switch (object->kind) {
+    case KUBE_SERVICE:
+        pack_service(p, &object->service);
+        break;
+    case KUBE_ENDPOINTS:
+        pack_endpoints(p, &object->endpoints);
+        break;
+    case KUBE_SLICE:
+        pack_slice(p, &object->slice);
+        break;
+    case KUBE_POD:
+        object->pod.phase = pack_string(p, object->pod.phase);
+        object->pod.ips = pack_strings(p, object->pod.ips, object->pod.ip_count);
+        break;
+    }
+}
+
+/* The object itself comes first; of the union only what its kind needs. */
+static size_t head_size(enum kube_kind kind)
+{
+    switch (kind) {
+    case KUBE_SERVICE:
+        return offsetof(struct kube_object, service) + sizeof(struct kube_service);
+    case KUBE_ENDPOINTS:
+        return offsetof(struct kube_object, endpoints) + sizeof(struct kube_endpoints);
+    case KUBE_SLICE:
+        return offsetof(struct kube_object, slice) + sizeof(struct kube_slice);
+    case KUBE_POD:
+        return offsetof(struct kube_object, pod) + sizeof(struct kube_pod);
+    }
+    return sizeof(struct kube_object);
+}
+
+/* object: the draft on the way in, the packed one (while measuring: nothing of use) on the way out.
+ */
+static void pack(struct packing *p, struct kube_object *object)
+{
+    p->array_bytes = head_size(object->kind);
+    object->ns = pack_string(p, object->ns);
+    object->name = pack_string(p, object->name);
+    object->resource_version = pack_string(p, object->resource_version);
+    pack_content(p, object);
+}
+
+struct kube_object *kube_draft_pack(const struct kube_draft *draft, enum kube_object_part part)
+{
+    struct kube_draft bare;
+    const struct kube_object *from = &draft->object;
+    if (part == KUBE_METADATA_ONLY) {
+        kube_draft_init(&bare);
+        kube_draft_begin(&bare, from->kind);
+        bare.object.ns = from->ns;
+        bare.object.name = from->name;
+        bare.object.resource_version = from->resource_version;
+        from = &bare.object;
+    }
+    struct packing p = {.block = NULL};
+    struct kube_object object = *from;
+    pack(&p, &object);
+
+    p = (struct packing){
+        .block = xmalloc(p.array_bytes + p.string_bytes),
+        .string_start = p.array_bytes,
+    };
+    object = *from;
+    pack(&p, &object);
+    memcpy(p.block, &object, head_size(object.kind));
+    return (struct kube_object *)p.block;
+}

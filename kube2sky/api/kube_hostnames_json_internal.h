@@ -1,0 +1,26 @@
+/* The annotation by which pods had host names before the addresses of Endpoints had a field for it
+ * (kube2sky 1.14): {"10.0.0.1":{"HostName":"web-0"}}. Its value is JSON, whatever the encoding of
+ * the object around it. For the decoders of objects. Main thread. */
+#ifndef KUBE2SKY_API_KUBE_HOSTNAMES_JSON_INTERNAL_H
+#define KUBE2SKY_API_KUBE_HOSTNAMES_JSON_INTERNAL_H
+
+#include "kube2sky/api/fields_json_internal.h"
+#include "kube2sky/api/kube_draft_internal.h"
+
+#define KUBE_HOSTNAMES_ANNOTATION "endpoints.beta.kubernetes.io/hostnames-map"
+
+struct kube_hostnames {
+    json_t *map; /* owned; NULL = none */
+};
+
+/* An empty text is a map without entries. */
+int kube_hostnames_parse(struct slice text, struct kube_hostnames *ret_hostnames,
+                         struct err *err) MUST_CHECK;
+void kube_hostnames_fini(struct kube_hostnames *hostnames);
+
+/* The name of an address: *hostname unless that is "", else the map's, borrowed from it; "" when
+ * neither has one. */
+const char *kube_hostnames_of(const struct kube_hostnames *hostnames, const char *ip,
+                              const char *hostname);
+
+#endif

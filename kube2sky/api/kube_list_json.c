@@ -1,0 +1,348 @@
+/* Lists, watch events and Statuses in JSON. The text is cut into objects by its brackets alone and
+ * each is parsed by itself: what is wrong inside one stays there, and no tree ever holds more than
+ * one. */
+#include <jansson.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "kube2sky/api/fields_json_internal.h"
+#include "kube2sky/api/json_scan_internal.h"
+#include "kube2sky/api/kube_codec_internal.h"
+#include "kube2sky/api/kube_object_json_internal.h"
+
+static void free_json(json_t **json)
+{
+    json_decref(*json);
+}
+#define CLEANUP_JSON __attribute__((cleanup(free_json)))
+
+/* The text between the quotes when value is a string without escapes, as names are; else empty. */
+static struct slice plain_string(struct slice value)
+{
+    if (value.len < 2 || value.ptr[0] != '"' || memchr(value.ptr, '\\', value.len)) {
+        return slice_of("", 0);
+    }
+    return slice_of(value.ptr + 1, value.len - 2);
+}
+
+/* As far as the brackets match. */
+static struct kube_full_name find_name(struct slice text)
+{
+    struct json_scan object = json_scan_object(text);
+    struct slice key, value, metadata = {0};
+    struct kube_full_name full = {0};
+    while (json_scan_member(&object, &key, &value)) {
+        if (slice_equal(key, slice_str("metadata"))) {
+            metadata = value;
+        }
+    }
+    struct json_scan members = json_scan_object(metadata);
+    while (json_scan_member(&members, &key, &value)) {
+        if (slice_equal(key, slice_str("namespace"))) {
+            full.ns = plain_string(value);
+        } else if (slice_equal(key, slice_str("name"))) {
+            full.name = plain_string(value);
+        }
+    }
+    return full;
+}
+
+/* ---- Lists ---- */
+
+/* What has to come next. */
+enum {
+    AT_START,
+    AT_FIRST_KEY,
+    AT_KEY,
+    AT_ITEMS,
+    AT_VALUE,
+    AFTER_VALUE,
+    AT_FIRST_ITEM,
+    AT_ITEM,
+    AFTER_ITEM,
+    AT_END,
+};
+
+static int no_list(struct err *err)
+{
+    return err_set(err, ERR_SYNTAX, "no JSON object, or cut short");
+}
+
+static int no_array(struct err *err)
+{
+    return err_set(err, ERR_SYNTAX, "items: no JSON array, or cut short");
+}
+
+static int decode_list_meta(struct slice text, struct kube_list_meta *meta, struct err *err)
+{
+    CLEANUP_JSON json_t *json = fields_parse(text, err);
+    const char *version = NULL;
+    const char *token = NULL;
+    int rc = json ? 0 : ERR_SYNTAX;
+    if (rc == 0 && (rc = fields_get_version(json, &version, err)) == 0 &&
+        (rc = fields_get_string(json, "continue", &token, err)) == 0 &&
+        (rc = kube_replace_text(&meta->resource_version, slice_str(version), "resourceVersion",
+                                KUBE_VERSION_MAX, err)) == 0) {
+        rc = kube_replace_text(&meta->continue_token, slice_str(token), "continue",
+                               KUBE_CONTINUE_MAX, err);
+    }
+    return rc < 0 ? err_wrap(err, rc, "metadata") : 0;
+}
+
+/* Which of the value's bytes are a string's, and how deep the brackets: goes on where it stopped.
+ * True: the byte ends the value. */
+static bool ends_value(struct kube_list_cut *cut, char c)
+{
+    if (cut->is_escaped) {
+        cut->is_escaped = false;
+    } else if (cut->is_in_string) {
+        cut->is_escaped = c == '\\';
+        cut->is_in_string = c != '"';
+        return c == '"' && cut->depth == 0;
+    } else if (c == '"') {
+        cut->is_in_string = true;
+    } else if (c == '{' || c == '[') {
+        cut->depth++;
+    } else if (c == '}' || c == ']') {
+        return --cut->depth == 0;
+    }
+    return false;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+/* The value that begins the text; false: its end has not come. An empty one is none. */
+static bool take_value(struct kube_list_cut *cut, struct slice text, struct slice *ret_value)
+{
+    char first = text.ptr[0];
+    bool is_scalar = first != '{' && first != '[' && first != '"';
+    for (size_t i = cut->scanned; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool is_behind = is_scalar && (is_blank(c) || c == ',' || c == '}' || c == ']');
+        if (is_behind || (!is_scalar && ends_value(cut, c))) {
+            *ret_value = slice_of(text.ptr, is_scalar ? i : i + 1);
+            cut->scanned = 0;
+            return true;
+        }
+    }
+    cut->scanned = text.len;
+    return false;
+}
+
+/* A key with its colon, both or nothing. *ret_used stays 0 when they have not come. */
+static int take_key(struct kube_list_cut *cut, struct slice text, size_t *ret_used, struct err *err)
+{
+    struct slice key;
+    if (text.ptr[0] != '"') {
+        return no_list(err);
+    }
+    if (!take_value(cut, text, &key)) {
+        cut->scanned = 0; /* begun anew with the rest: a key is short */
+        cut->is_in_string = cut->is_escaped = false;
+        return 0;
+    }
+    size_t colon = key.len;
+    while (colon < text.len && is_blank(text.ptr[colon])) {
+        colon++;
+    }
+    if (colon == text.len) {
+        return 0;
+    }
+    if (text.ptr[colon] != ':') {
+        return no_list(err);
+    }
+    cut->is_meta = slice_equal(key, slice_str("\"metadata\""));
+    cut->step = slice_equal(key, slice_str("\"items\"")) ? AT_ITEMS : AT_VALUE;
+    *ret_used = colon + 1;
+    return 0;
+}
+
+/* The value of a member that is not the items. */
+static int take_member(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
+                       struct err *err)
+{
+    struct slice value;
+    int rc = 0;
+    if (!take_value(cut, text, &value)) {
+        return 0;
+    }
+    if (value.len == 0) {
+        return no_list(err);
+    }
+    if (cut->is_meta) {
+        rc = decode_list_meta(value, &cut->meta, err);
+    }
+    cut->step = AFTER_VALUE;
+    *ret_used = value.len;
+    return rc;
+}
+
+/* An array, or null, which is how Go writes an empty list that was never filled. */
+static int open_items(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
+                      struct err *err)
+{
+    struct slice value;
+    cut->has_items = true;
+    if (text.ptr[0] == '[') {
+        cut->step = AT_FIRST_ITEM;
+        *ret_used = 1;
+        return 0;
+    }
+    if (text.ptr[0] != 'n') {
+        return no_array(err);
+    }
+    if (!take_value(cut, text, &value)) {
+        return 0;
+    }
+    cut->step = AFTER_VALUE;
+    *ret_used = value.len;
+    return slice_equal(value, slice_str("null")) ? 0 : no_array(err);
+}
+
+static int take_item(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
+                     struct err *err)
+{
+    struct slice item;
+    if (!take_value(cut, text, &item)) {
+        return 0;
+    }
+    if (item.len == 0) {
+        return no_array(err);
+    }
+    cut->on_item(cut->data, item);
+    cut->step = AFTER_ITEM;
+    *ret_used = item.len;
+    return 0;
+}
+
+/* One bracket, comma, key or value; the text begins with no blank. */
+static int take_step(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
+                     struct err *err)
+{
+    char c = text.ptr[0];
+    int next = -1;
+    switch (cut->step) {
+    case AT_START:
+        next = c == '{' ? AT_FIRST_KEY : -1;
+        break;
+    case AT_FIRST_KEY:
+        if (c != '}') {
+            return take_key(cut, text, ret_used, err);
+        }
+        next = AT_END;
+        break;
+    case AT_KEY:
+        return take_key(cut, text, ret_used, err);
+    case AT_ITEMS:
+        return open_items(cut, text, ret_used, err);
+    case AT_VALUE:
+        return take_member(cut, text, ret_used, err);
+    case AFTER_VALUE:
+        next = c == ',' ? AT_KEY : c == '}' ? AT_END : -1;
+        break;
+    case AT_FIRST_ITEM:
+        if (c != ']') {
+            return take_item(cut, text, ret_used, err);
+        }
+        next = AFTER_VALUE;
+        break;
+    case AT_ITEM:
+        return take_item(cut, text, ret_used, err);
+    case AFTER_ITEM:
+        next = c == ',' ? AT_ITEM : c == ']' ? AFTER_VALUE : -1;
+        break;
+    default: /* nothing belongs behind the end */
+        break;
+    }
+    if (next < 0) {
+        return cut->step == AFTER_ITEM ? no_array(err) : no_list(err);
+    }
+    cut->step = next;
+    *ret_used = 1;
+    return 0;
+}
+
+static int cut_list(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
+                    struct err *err)
+{
+    size_t blanks = 0;
+    while (blanks < bytes.len && is_blank(bytes.ptr[blanks])) {
+        blanks++;
+    }
+    *ret_used = blanks;
+    return blanks > 0 ? 0 : take_step(cut, bytes, ret_used, err);
+}
+
+static int cut_list_end(const struct kube_list_cut *cut, struct err *err)
+{
+    if (cut->step != AT_END) {
+        return no_list(err);
+    }
+    return cut->has_items ? 0 : err_set(err, ERR_SYNTAX, "items: missing");
+}
+
+/* ---- Watch events ---- */
+
+static bool decode_status(struct slice body, struct kube_status *ret_status)
+{
+    CLEANUP_JSON json_t *json = fields_parse(body, NULL);
+    const char *kind = json_string_value(json_object_get(json, "kind"));
+    if (!kind || strcmp(kind, "Status") != 0) {
+        return false;
+    }
+    json_int_t code = json_integer_value(json_object_get(json, "code"));
+    const char *message = json_string_value(json_object_get(json, "message"));
+    ret_status->code = code > 0 && code < 1000 ? (int)code : 0;
+    ret_status->message = xstrdup(message ? message : "");
+    return true;
+}
+
+static int decode_version(struct slice text, char **ret_version, struct err *err)
+{
+    CLEANUP_JSON json_t *json = fields_parse(text, err);
+    json_t *metadata = NULL;
+    const char *version = NULL;
+    int rc = json ? fields_get_object(json, "metadata", &metadata, err) : ERR_SYNTAX;
+    if (rc == 0) {
+        rc = fields_get_version(metadata, &version, err);
+    }
+    if (rc == 0 && !*version) {
+        rc = err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");
+    }
+    if (rc == 0) {
+        *ret_version = xstrdup(version);
+    }
+    return rc;
+}
+
+static int cut_event(struct slice line, struct slice *ret_type, struct slice *ret_object,
+                     struct err *err)
+{
+    struct json_scan scan = json_scan_object(line);
+    struct slice key, value;
+    while (json_scan_member(&scan, &key, &value)) {
+        if (slice_equal(key, slice_str("type"))) {
+            *ret_type = plain_string(value);
+        } else if (slice_equal(key, slice_str("object"))) {
+            *ret_object = value;
+        }
+    }
+    if (scan.failed || ret_object->len == 0) {
+        return err_set(err, ERR_SYNTAX, "no JSON object with type and object");
+    }
+    return 0;
+}
+
+const struct kube_codec kube_codec_json = {
+    .cut = cut_list,
+    .cut_end = cut_list_end,
+    .event = cut_event,
+    .object = kube_object_from_json,
+    .full_name = find_name,
+    .version = decode_version,
+    .status = decode_status,
+    .status_body = decode_status,
+};

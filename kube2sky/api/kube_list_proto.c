@@ -1,0 +1,327 @@
+/* Lists, watch events and Statuses in protobuf. The message is cut into objects by the lengths of
+ * its fields and each is unpacked by itself: what is wrong inside one stays there, and no unpacked
+ * message ever holds more than one. */
+#include <string.h>
+
+#include "common/base/proto_scan.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/api/kube_codec_internal.h"
+#include "kube2sky/api/kube_object_proto_internal.h"
+
+/* In front of every body and every object of a watch. */
+static const struct slice magic = {"k8s\0", 4};
+
+/* The fields of the messages around objects, from runtime/generated.proto and
+ * meta/v1/generated.proto of k8s.io/apimachinery. */
+enum { UNKNOWN_TYPE_META = 1, UNKNOWN_RAW = 2, UNKNOWN_CONTENT_ENCODING = 3 };
+enum { TYPE_META_KIND = 2 };
+enum { RAW_EXTENSION_RAW = 1 };
+enum { WATCH_EVENT_TYPE = 1, WATCH_EVENT_OBJECT = 2 };
+enum { LIST_METADATA = 1, LIST_ITEMS = 2 };
+enum { LIST_META_VERSION = 2, LIST_META_CONTINUE = 3 };
+enum { OBJECT_METADATA = 1 };
+enum { OBJECT_META_NAME = 1, OBJECT_META_NAMESPACE = 3, OBJECT_META_VERSION = 6 };
+enum { STATUS_MESSAGE = 3, STATUS_CODE = 6 };
+
+struct envelope {
+    struct slice kind; /* "ServiceList", "Status" */
+    struct slice raw;
+};
+
+static int no_kubernetes(struct err *err)
+{
+    return err_set(err, ERR_SYNTAX, "no protobuf of Kubernetes: it does not begin with `k8s`");
+}
+
+static int wrong_encoding(struct slice encoding, struct err *err)
+{
+    return err_set(err, ERR_PROTOCOL, "its content is encoded as `%.*s`: expected it plain",
+                   (int)(encoding.len > 40 ? 40 : encoding.len), encoding.ptr);
+}
+
+static int open_envelope(struct slice body, struct envelope *ret_envelope, struct err *err)
+{
+    if (!slice_has_prefix(body, magic)) {
+        return no_kubernetes(err);
+    }
+    struct proto_scan scan = proto_scan_of(slice_of(body.ptr + magic.len, body.len - magic.len));
+    struct envelope envelope = {{"", 0}, {"", 0}};
+    struct proto_field field;
+    while (proto_scan_next(&scan, &field)) {
+        if (field.number == UNKNOWN_TYPE_META) {
+            (void)proto_scan_find(field.bytes, TYPE_META_KIND, &envelope.kind); /* else "" */
+        } else if (field.number == UNKNOWN_RAW) {
+            envelope.raw = field.bytes;
+        } else if (field.number == UNKNOWN_CONTENT_ENCODING && field.bytes.len > 0) {
+            return wrong_encoding(field.bytes, err);
+        }
+    }
+    if (scan.failed) {
+        return err_set(err, ERR_SYNTAX, "no protobuf message, or cut short");
+    }
+    *ret_envelope = envelope;
+    return 0;
+}
+
+/* A field of the object's metadata. */
+static bool find_in_metadata(struct slice object, uint32_t number, struct slice *ret_text)
+{
+    struct slice metadata;
+    *ret_text = slice_of("", 0);
+    return proto_scan_find(object, OBJECT_METADATA, &metadata) &&
+           proto_scan_find(metadata, number, ret_text);
+}
+
+/* The metadata comes first: what is broken behind it does not matter. */
+static struct kube_full_name find_name(struct slice object)
+{
+    struct kube_full_name full;
+    struct slice metadata;
+    (void)proto_scan_find(object, OBJECT_METADATA, &metadata);
+    (void)proto_scan_find(metadata, OBJECT_META_NAMESPACE, &full.ns);
+    (void)proto_scan_find(metadata, OBJECT_META_NAME, &full.name);
+    return full;
+}
+
+/* ---- Lists ---- */
+
+static int decode_list_meta(struct slice message, struct kube_list_meta *meta, struct err *err)
+{
+    struct slice version, token;
+    if (!proto_scan_find(message, LIST_META_VERSION, &version) ||
+        !proto_scan_find(message, LIST_META_CONTINUE, &token)) {
+        return err_set(err, ERR_SYNTAX, "metadata: no protobuf message");
+    }
+    int rc = kube_replace_text(&meta->resource_version, version, "resourceVersion",
+                               KUBE_VERSION_MAX, err);
+    if (rc == 0) {
+        rc = kube_replace_text(&meta->continue_token, token, "continue", KUBE_CONTINUE_MAX, err);
+    }
+    return rc < 0 ? err_wrap(err, rc, "metadata") : 0;
+}
+
+/* What has to come next. */
+enum { AT_MAGIC, IN_ENVELOPE, IN_LIST };
+
+static int no_message(struct err *err)
+{
+    return err_set(err, ERR_SYNTAX, "no protobuf message, or cut short");
+}
+
+/* A varint at pos, which moves behind it. 0: it has not come whole; negative: it is none. */
+static int take_varint(struct slice bytes, size_t *pos, uint64_t *ret_value)
+{
+    enum { VARINT_BYTES_MAX = 10 };
+    struct reader reader = reader_of(bytes.ptr + *pos, bytes.len - *pos);
+    uint64_t value = 0;
+    for (unsigned i = 0; i < VARINT_BYTES_MAX; i++) {
+        uint8_t byte = reader_u8(&reader);
+        if (reader.failed) {
+            return 0;
+        }
+        value |= i < 9 ? (uint64_t)(byte & 0x7f) << (7 * i) : 0; /* no length has 64 bits */
+        if (!(byte & 0x80)) {
+            *pos += reader.pos;
+            *ret_value = value;
+            return 1;
+        }
+    }
+    return -1;
+}
+
+/* The length of the field at the front, with its key, when it is one that has bytes; *ret_head is
+ * that of its key and length alone. 0: not even those have come. */
+static int measure_field(struct slice bytes, uint32_t *ret_number, size_t *ret_head,
+                         uint64_t *ret_size, struct err *err)
+{
+    enum { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5 };
+    uint64_t key, value = 0;
+    size_t pos = 0;
+    int rc = take_varint(bytes, &pos, &key);
+    if (rc <= 0) {
+        return rc == 0 ? 0 : no_message(err);
+    }
+    unsigned type = key & 7;
+    if (type == VARINT || type == LENGTH_DELIMITED) {
+        rc = take_varint(bytes, &pos, &value);
+    }
+    if (rc <= 0) {
+        return rc == 0 ? 0 : no_message(err);
+    }
+    if (key >> 3 == 0 || key >> 3 > UINT32_MAX || value > SIZE_MAX / 2) {
+        return no_message(err);
+    }
+    if (type != VARINT && type != LENGTH_DELIMITED && type != FIXED32 && type != FIXED64) {
+        return no_message(err);
+    }
+    *ret_number = (uint32_t)(key >> 3);
+    *ret_head = pos;
+    *ret_size = pos + (type == LENGTH_DELIMITED ? value
+                       : type == FIXED64        ? 8
+                       : type == FIXED32        ? 4
+                                                : 0);
+    return 1;
+}
+
+/* Of the fields of the envelope the list is not waited for, but entered. */
+static int take_envelope_field(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
+                               struct err *err)
+{
+    uint32_t number = 0;
+    size_t head = 0;
+    uint64_t size = 0;
+    int rc = measure_field(bytes, &number, &head, &size, err);
+    if (rc <= 0) {
+        return rc;
+    }
+    if (number == UNKNOWN_RAW && size >= head) {
+        cut->list_left = size - head;
+        cut->step = IN_LIST;
+        *ret_used = head;
+        return 0;
+    }
+    if (size > bytes.len) {
+        return 0;
+    }
+    *ret_used = (size_t)size;
+    return number == UNKNOWN_CONTENT_ENCODING && size > head
+               ? wrong_encoding(slice_of(bytes.ptr + head, (size_t)size - head), err)
+               : 0;
+}
+
+static int take_list_field(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
+                           struct err *err)
+{
+    uint32_t number = 0;
+    size_t head = 0;
+    uint64_t size = 0;
+    int rc = measure_field(bytes, &number, &head, &size, err);
+    if (rc <= 0) {
+        return rc;
+    }
+    if (size > cut->list_left) {
+        return no_message(err);
+    }
+    if (size > bytes.len) {
+        return 0;
+    }
+    struct slice content = slice_of(bytes.ptr + head, (size_t)size - head);
+    if (number == LIST_METADATA) {
+        rc = decode_list_meta(content, &cut->meta, err);
+    } else if (number == LIST_ITEMS) {
+        cut->on_item(cut->data, content);
+    }
+    cut->list_left -= size;
+    *ret_used = (size_t)size;
+    return rc < 0 ? rc : 0;
+}
+
+static int take_magic(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
+                      struct err *err)
+{
+    if (!slice_has_prefix(bytes.len < magic.len ? magic : bytes,
+                          bytes.len < magic.len ? bytes : magic)) {
+        return no_kubernetes(err);
+    }
+    if (bytes.len >= magic.len) {
+        cut->step = IN_ENVELOPE;
+        *ret_used = magic.len;
+    }
+    return 0;
+}
+
+static int cut_list(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
+                    struct err *err)
+{
+    *ret_used = 0;
+    if (cut->step == AT_MAGIC) {
+        return take_magic(cut, bytes, ret_used, err);
+    }
+    if (cut->step == IN_LIST && cut->list_left == 0) {
+        cut->step = IN_ENVELOPE;
+    }
+    return cut->step == IN_ENVELOPE ? take_envelope_field(cut, bytes, ret_used, err)
+                                    : take_list_field(cut, bytes, ret_used, err);
+}
+
+static int cut_list_end(const struct kube_list_cut *cut, struct err *err)
+{
+    if (cut->step == AT_MAGIC) {
+        return no_kubernetes(err);
+    }
+    return cut->list_left > 0 || cut->left > 0 ? no_message(err) : 0;
+}
+
+/* ---- Watch events ---- */
+
+static bool decode_status(struct slice object, struct kube_status *ret_status)
+{
+    struct proto_scan scan = proto_scan_of(object);
+    struct proto_field field;
+    struct slice message = {"", 0};
+    uint64_t code = 0;
+    while (proto_scan_next(&scan, &field)) {
+        if (field.number == STATUS_MESSAGE) {
+            message = field.bytes;
+        } else if (field.number == STATUS_CODE) {
+            code = field.varint;
+        }
+    }
+    if (scan.failed) {
+        return false;
+    }
+    ret_status->code = code < 1000 ? (int)code : 0;
+    ret_status->message = xstrndup(message.ptr, message.len);
+    return true;
+}
+
+static bool decode_status_body(struct slice body, struct kube_status *ret_status)
+{
+    struct envelope envelope;
+    return open_envelope(body, &envelope, NULL) == 0 &&
+           slice_equal(envelope.kind, slice_str("Status")) &&
+           decode_status(envelope.raw, ret_status);
+}
+
+static int decode_version(struct slice object, char **ret_version, struct err *err)
+{
+    struct slice version;
+    if (!find_in_metadata(object, OBJECT_META_VERSION, &version) || version.len == 0) {
+        return err_set(err, ERR_SYNTAX, "metadata.resourceVersion: missing");
+    }
+    return kube_replace_text(ret_version, version, "metadata.resourceVersion", KUBE_VERSION_MAX,
+                             err);
+}
+
+static int cut_event(struct slice message, struct slice *ret_type, struct slice *ret_object,
+                     struct err *err)
+{
+    struct proto_scan scan = proto_scan_of(message);
+    struct proto_field field;
+    struct envelope envelope = {.raw = {"", 0}};
+    struct slice object = {"", 0};
+    while (proto_scan_next(&scan, &field)) {
+        if (field.number == WATCH_EVENT_TYPE) {
+            *ret_type = field.bytes;
+        } else if (field.number == WATCH_EVENT_OBJECT) {
+            (void)proto_scan_find(field.bytes, RAW_EXTENSION_RAW, &object); /* else empty */
+        }
+    }
+    if (scan.failed || object.len == 0) {
+        return err_set(err, ERR_SYNTAX, "no protobuf message with type and object");
+    }
+    int rc = open_envelope(object, &envelope, err);
+    *ret_object = envelope.raw;
+    return rc;
+}
+
+const struct kube_codec kube_codec_proto = {
+    .cut = cut_list,
+    .cut_end = cut_list_end,
+    .event = cut_event,
+    .object = kube_object_from_proto,
+    .full_name = find_name,
+    .version = decode_version,
+    .status = decode_status,
+    .status_body = decode_status_body,
+};

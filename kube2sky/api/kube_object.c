@@ -1,0 +1,124 @@
+#include "kube2sky/api/kube_object.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void kube_object_free(struct kube_object *object)
+{
+    free(object);
+}
+
+/* ---- Equality ---- */
+
+static bool equal_strings(const char *const *a, size_t a_count, const char *const *b,
+                          size_t b_count)
+{
+    bool equal = a_count == b_count;
+    for (size_t i = 0; equal && i < a_count; i++) {
+        equal = strcmp(a[i], b[i]) == 0;
+    }
+    return equal;
+}
+
+static bool equal_ports(const struct kube_port *a, size_t a_count, const struct kube_port *b,
+                        size_t b_count)
+{
+    bool equal = a_count == b_count;
+    for (size_t i = 0; equal && i < a_count; i++) {
+        equal = a[i].port == b[i].port && strcmp(a[i].name, b[i].name) == 0 &&
+                strcmp(a[i].protocol, b[i].protocol) == 0;
+    }
+    return equal;
+}
+
+static bool equal_services(const struct kube_service *a, const struct kube_service *b)
+{
+    return a->is_headless == b->is_headless && a->publish_not_ready == b->publish_not_ready &&
+           strcmp(a->type, b->type) == 0 && strcmp(a->external_name, b->external_name) == 0 &&
+           equal_strings(a->cluster_ips, a->cluster_ip_count, b->cluster_ips,
+                         b->cluster_ip_count) &&
+           equal_ports(a->ports, a->port_count, b->ports, b->port_count);
+}
+
+static bool equal_subsets(const struct kube_subset *a, const struct kube_subset *b)
+{
+    bool equal = a->address_count == b->address_count;
+    for (size_t i = 0; equal && i < a->address_count; i++) {
+        const struct kube_address *x = &a->addresses[i], *y = &b->addresses[i];
+        equal = x->is_ready == y->is_ready && strcmp(x->ip, y->ip) == 0 &&
+                strcmp(x->hostname, y->hostname) == 0;
+    }
+    return equal && equal_ports(a->ports, a->port_count, b->ports, b->port_count);
+}
+
+static bool equal_endpoints(const struct kube_endpoints *a, const struct kube_endpoints *b)
+{
+    bool equal = a->subset_count == b->subset_count;
+    for (size_t i = 0; equal && i < a->subset_count; i++) {
+        equal = equal_subsets(&a->subsets[i], &b->subsets[i]);
+    }
+    return equal;
+}
+
+static bool equal_slice_endpoints(const struct kube_slice_endpoint *a,
+                                  const struct kube_slice_endpoint *b)
+{
+    return a->is_ready == b->is_ready && a->is_serving == b->is_serving &&
+           a->is_terminating == b->is_terminating && strcmp(a->hostname, b->hostname) == 0 &&
+           equal_strings(a->addresses, a->address_count, b->addresses, b->address_count);
+}
+
+static bool equal_slices(const struct kube_slice *a, const struct kube_slice *b)
+{
+    bool equal = a->address_type == b->address_type && a->endpoint_count == b->endpoint_count &&
+                 strcmp(a->service, b->service) == 0;
+    for (size_t i = 0; equal && i < a->endpoint_count; i++) {
+        equal = equal_slice_endpoints(&a->endpoints[i], &b->endpoints[i]);
+    }
+    return equal && equal_ports(a->ports, a->port_count, b->ports, b->port_count);
+}
+
+static bool equal_contents(const struct kube_object *a, const struct kube_object *b)
+{
+    switch (a->kind) {
+    case KUBE_SERVICE:
+        return equal_services(&a->service, &b->service);
+    case KUBE_ENDPOINTS:
+        return equal_endpoints(&a->endpoints, &b->endpoints);
+    case KUBE_SLICE:
+        return equal_slices(&a->slice, &b->slice);
+    case KUBE_POD:
+        return strcmp(a->pod.phase, b->pod.phase) == 0 &&
+               equal_strings(a->pod.ips, a->pod.ip_count, b->pod.ips, b->pod.ip_count);
+    }
+    return false;
+}
+
+bool kube_object_equal(const struct kube_object *a, const struct kube_object *b)
+{
+    return a->kind == b->kind && strcmp(a->ns, b->ns) == 0 && strcmp(a->name, b->name) == 0 &&
+           equal_contents(a, b);
+}
+
+/* ---- What decoding gives ---- */
+
+void kube_list_meta_fini(struct kube_list_meta *meta)
+{
+    free(meta->resource_version);
+    free(meta->continue_token);
+    *meta = (struct kube_list_meta){0};
+}
+
+void kube_event_fini(struct kube_event *event)
+{
+    kube_object_free(event->object);
+    free(event->resource_version);
+    free(event->bad_name);
+    *event = (struct kube_event){0};
+}
+
+void kube_status_fini(struct kube_status *status)
+{
+    free(status->message);
+    *status = (struct kube_status){0};
+}

@@ -1,0 +1,349 @@
+#include "kube2sky/api/kube_object_json_internal.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kube2sky/api/fields_json_internal.h"
+#include "kube2sky/api/kube_hostnames_json_internal.h"
+
+/* One object being decoded. */
+struct decoder {
+    struct kube_draft *draft;
+    struct kube_hostnames hostnames;
+    json_t *labels;
+    json_t *annotations;
+    struct err *err;
+};
+
+/* ---- Parts of objects ---- */
+
+static int decode_metadata(struct decoder *d, const json_t *json)
+{
+    struct kube_object *object = &d->draft->object;
+    struct err *err = d->err;
+    json_t *metadata = NULL;
+    int rc = fields_get_object(json, "metadata", &metadata, err);
+    if (rc == 0 && ((rc = fields_get_string(metadata, "namespace", &object->ns, err)) < 0 ||
+                    (rc = fields_get_string(metadata, "name", &object->name, err)) < 0 ||
+                    (rc = fields_get_version(metadata, &object->resource_version, err)) < 0 ||
+                    (rc = fields_get_object(metadata, "labels", &d->labels, err)) < 0 ||
+                    (rc = fields_get_object(metadata, "annotations", &d->annotations, err)) < 0)) {
+        return err_wrap(err, rc, "metadata");
+    }
+    if (rc == 0 && (!*object->ns || !*object->name)) {
+        return err_set(err, ERR_SYNTAX, "metadata: expected a name and a namespace");
+    }
+    return rc;
+}
+
+/* The array called key of parent, and room for its elements. *ret_array is NULL without one. */
+static int begin_array(struct decoder *d, const json_t *parent, const char *key, size_t size,
+                       json_t **ret_array, void **ret_elements)
+{
+    int rc = fields_get_array(parent, key, ret_array, d->err);
+    if (rc < 0) {
+        return rc;
+    }
+    *ret_elements = kube_draft_array(d->draft, json_array_size(*ret_array), size, d->err);
+    return *ret_elements ? 0 : ERR_TOO_LARGE;
+}
+
+static int decode_ports(struct decoder *d, const json_t *parent, const struct kube_port **ret_ports,
+                        size_t *ret_count)
+{
+    json_t *array = NULL;
+    void *elements = NULL;
+    int rc = begin_array(d, parent, "ports", sizeof(**ret_ports), &array, &elements);
+    struct kube_port *ports = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        json_t *json = NULL;
+        if ((rc = fields_get_element_object(array, "ports", i, &json, d->err)) < 0) {
+            return rc;
+        }
+        if ((rc = fields_get_string(json, "name", &ports[i].name, d->err)) < 0 ||
+            (rc = fields_get_string(json, "protocol", &ports[i].protocol, d->err)) < 0 ||
+            (rc = fields_get_port(json, "port", &ports[i].port, d->err)) < 0) {
+            return err_wrap(d->err, rc, "ports[%zu]", i);
+        }
+    }
+    *ret_ports = ports;
+    *ret_count = json_array_size(array);
+    return rc;
+}
+
+static int decode_strings(struct decoder *d, const json_t *parent, const char *key,
+                          const char *const **ret_strings, size_t *ret_count)
+{
+    json_t *array = NULL;
+    void *elements = NULL;
+    int rc = begin_array(d, parent, key, sizeof(**ret_strings), &array, &elements);
+    const char **strings = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        rc = fields_get_element_string(array, key, i, &strings[i], d->err);
+    }
+    *ret_strings = strings;
+    *ret_count = json_array_size(array);
+    return rc;
+}
+
+/* ---- Services ---- */
+
+static int decode_cluster_ips(struct decoder *d, const json_t *spec)
+{
+    const char *const *addresses = NULL;
+    const char *address = "";
+    size_t count = 0;
+    int rc = decode_strings(d, spec, "clusterIPs", &addresses, &count);
+    if (rc == 0) {
+        rc = fields_get_string(spec, "clusterIP", &address, d->err);
+    }
+    return rc < 0 ? rc : kube_draft_cluster_ips(d->draft, addresses, count, address, d->err);
+}
+
+static int decode_service(struct decoder *d, const json_t *json)
+{
+    struct kube_service *service = &d->draft->object.service;
+    json_t *spec = NULL;
+    int rc = fields_get_object(json, "spec", &spec, d->err);
+    if (rc == 0 &&
+        ((rc = fields_get_string(spec, "type", &service->type, d->err)) < 0 ||
+         (rc = decode_cluster_ips(d, spec)) < 0 ||
+         (rc = fields_get_string(spec, "externalName", &service->external_name, d->err)) < 0 ||
+         (rc = fields_get_bool(spec, "publishNotReadyAddresses", &service->publish_not_ready,
+                               d->err)) < 0 ||
+         (rc = decode_ports(d, spec, &service->ports, &service->port_count)) < 0)) {
+        return err_wrap(d->err, rc, "spec");
+    }
+    const char *tolerate =
+        json_string_value(json_object_get(d->annotations, KUBE_TOLERATE_UNREADY_ANNOTATION));
+    if (tolerate && strcmp(tolerate, "true") == 0) {
+        service->publish_not_ready = true;
+    }
+    return rc;
+}
+
+/* ---- Endpoints ---- */
+
+static int decode_hostnames(struct decoder *d)
+{
+    const char *text = NULL;
+    int rc = fields_get_string(d->annotations, KUBE_HOSTNAMES_ANNOTATION, &text, d->err);
+    return rc < 0 ? rc : kube_hostnames_parse(slice_str(text), &d->hostnames, d->err);
+}
+
+static int decode_addresses(struct decoder *d, const json_t *array, const char *key, bool is_ready,
+                            struct kube_address *ret_addresses)
+{
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        struct kube_address *address = &ret_addresses[i];
+        json_t *json = NULL;
+        int rc = fields_get_element_object(array, key, i, &json, d->err);
+        if (rc < 0) {
+            return rc;
+        }
+        if ((rc = fields_get_string(json, "ip", &address->ip, d->err)) < 0 ||
+            (rc = fields_get_string(json, "hostname", &address->hostname, d->err)) < 0) {
+            return err_wrap(d->err, rc, "%s[%zu]", key, i);
+        }
+        address->is_ready = is_ready;
+        address->hostname = kube_hostnames_of(&d->hostnames, address->ip, address->hostname);
+    }
+    return 0;
+}
+
+static int decode_subset(struct decoder *d, const json_t *json, struct kube_subset *subset)
+{
+    json_t *ready = NULL;
+    json_t *not_ready = NULL;
+    int rc = fields_get_array(json, "addresses", &ready, d->err);
+    if (rc == 0) {
+        rc = fields_get_array(json, "notReadyAddresses", &not_ready, d->err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    size_t ready_count = json_array_size(ready);
+    size_t count = ready_count + json_array_size(not_ready);
+    struct kube_address *addresses = kube_draft_array(d->draft, count, sizeof(*addresses), d->err);
+    if (!addresses) {
+        return ERR_TOO_LARGE;
+    }
+    subset->addresses = addresses;
+    subset->address_count = count;
+    if ((rc = decode_addresses(d, ready, "addresses", true, addresses)) < 0 ||
+        (rc = decode_addresses(d, not_ready, "notReadyAddresses", false, addresses + ready_count)) <
+            0) {
+        return rc;
+    }
+    return decode_ports(d, json, &subset->ports, &subset->port_count);
+}
+
+static int decode_endpoints(struct decoder *d, const json_t *json)
+{
+    struct kube_endpoints *endpoints = &d->draft->object.endpoints;
+    json_t *array = NULL;
+    void *elements = NULL;
+    int rc = decode_hostnames(d);
+    if (rc == 0) {
+        rc = begin_array(d, json, "subsets", sizeof(*endpoints->subsets), &array, &elements);
+    }
+    struct kube_subset *subsets = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        json_t *subset = NULL;
+        if ((rc = fields_get_element_object(array, "subsets", i, &subset, d->err)) < 0) {
+            return rc;
+        }
+        if ((rc = decode_subset(d, subset, &subsets[i])) < 0) {
+            return err_wrap(d->err, rc, "subsets[%zu]", i);
+        }
+    }
+    endpoints->subsets = subsets;
+    endpoints->subset_count = json_array_size(array);
+    return rc;
+}
+
+/* ---- EndpointSlices ---- */
+
+static int decode_conditions(struct decoder *d, const json_t *json,
+                             struct kube_slice_endpoint *endpoint)
+{
+    json_t *conditions = NULL;
+    int rc = fields_get_object(json, "conditions", &conditions, d->err);
+    endpoint->is_ready = true;
+    if (rc < 0 || (rc = fields_get_bool(conditions, "ready", &endpoint->is_ready, d->err)) < 0) {
+        return rc;
+    }
+    endpoint->is_serving = endpoint->is_ready;
+    if ((rc = fields_get_bool(conditions, "serving", &endpoint->is_serving, d->err)) < 0) {
+        return rc;
+    }
+    return fields_get_bool(conditions, "terminating", &endpoint->is_terminating, d->err);
+}
+
+static int decode_slice_endpoint(struct decoder *d, const json_t *json,
+                                 struct kube_slice_endpoint *endpoint)
+{
+    size_t count = 0;
+    int rc = 0;
+    if ((rc = decode_strings(d, json, "addresses", &endpoint->addresses, &count)) < 0 ||
+        (rc = fields_get_string(json, "hostname", &endpoint->hostname, d->err)) < 0 ||
+        (rc = decode_conditions(d, json, endpoint)) < 0) {
+        return rc;
+    }
+    endpoint->address_count = (uint32_t)count;
+    if (count > 0) {
+        endpoint->hostname =
+            kube_hostnames_of(&d->hostnames, endpoint->addresses[0], endpoint->hostname);
+    }
+    return 0;
+}
+
+static int decode_slice_endpoints(struct decoder *d, const json_t *json, struct kube_slice *slice)
+{
+    json_t *array = NULL;
+    void *elements = NULL;
+    int rc = begin_array(d, json, "endpoints", sizeof(*slice->endpoints), &array, &elements);
+    struct kube_slice_endpoint *endpoints = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        json_t *endpoint = NULL;
+        if ((rc = fields_get_element_object(array, "endpoints", i, &endpoint, d->err)) < 0) {
+            return rc;
+        }
+        if ((rc = decode_slice_endpoint(d, endpoint, &endpoints[i])) < 0) {
+            return err_wrap(d->err, rc, "endpoints[%zu]", i);
+        }
+    }
+    slice->endpoints = endpoints;
+    slice->endpoint_count = json_array_size(array);
+    return rc;
+}
+
+static int decode_slice(struct decoder *d, const json_t *json)
+{
+    struct kube_slice *slice = &d->draft->object.slice;
+    const char *type = NULL;
+    int rc = 0;
+    if ((rc = fields_get_string(d->labels, KUBE_SERVICE_NAME_LABEL, &slice->service, d->err)) < 0 ||
+        (rc = fields_get_string(json, "addressType", &type, d->err)) < 0 ||
+        (rc = decode_hostnames(d)) < 0 || (rc = decode_slice_endpoints(d, json, slice)) < 0 ||
+        (rc = decode_ports(d, json, &slice->ports, &slice->port_count)) < 0) {
+        return rc;
+    }
+    slice->address_type = kube_draft_address_type(type);
+    return 0;
+}
+
+/* ---- Pods ---- */
+
+static int decode_pod_ips(struct decoder *d, const json_t *status)
+{
+    json_t *array = NULL;
+    void *elements = NULL;
+    const char *ip = "";
+    int rc = begin_array(d, status, "podIPs", sizeof(char *), &array, &elements);
+    const char **ips = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        json_t *json = NULL;
+        if ((rc = fields_get_element_object(array, "podIPs", i, &json, d->err)) < 0) {
+            return rc;
+        }
+        if ((rc = fields_get_string(json, "ip", &ips[i], d->err)) < 0) {
+            return err_wrap(d->err, rc, "podIPs[%zu]", i);
+        }
+    }
+    if (rc == 0) {
+        rc = fields_get_string(status, "podIP", &ip, d->err);
+    }
+    return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, json_array_size(array), ip, d->err);
+}
+
+static int decode_pod(struct decoder *d, const json_t *json)
+{
+    json_t *status = NULL;
+    int rc = fields_get_object(json, "status", &status, d->err);
+    if (rc == 0 &&
+        ((rc = fields_get_string(status, "phase", &d->draft->object.pod.phase, d->err)) < 0 ||
+         (rc = decode_pod_ips(d, status)) < 0)) {
+        return err_wrap(d->err, rc, "status");
+    }
+    return rc;
+}
+
+/* ---- Objects ---- */
+
+static int decode_json(struct decoder *d, const json_t *json, enum kube_object_part part)
+{
+    if (!json_is_object(json)) {
+        return err_set(d->err, ERR_SYNTAX, "expected an object, found %s", fields_type_name(json));
+    }
+    int rc = decode_metadata(d, json);
+    if (rc < 0 || part == KUBE_METADATA_ONLY) {
+        return rc;
+    }
+    switch (d->draft->object.kind) {
+    case KUBE_SERVICE:
+        return decode_service(d, json);
+    case KUBE_ENDPOINTS:
+        return decode_endpoints(d, json);
+    case KUBE_SLICE:
+        return decode_slice(d, json);
+    case KUBE_POD:
+        return decode_pod(d, json);
+    }
+    return rc;
+}
+
+int kube_object_from_json(enum kube_kind kind, struct slice text, enum kube_object_part part,
+                          struct kube_draft *draft, struct kube_object **ret_object,
+                          struct err *err)
+{
+    struct decoder d = {.draft = draft, .err = err};
+    kube_draft_begin(draft, kind);
+    json_t *json = fields_parse(text, err);
+    int rc = json ? decode_json(&d, json, part) : ERR_SYNTAX;
+    *ret_object = kube_draft_pack(draft, rc < 0 ? KUBE_METADATA_ONLY : part);
+    kube_hostnames_fini(&d.hostnames);
+    json_decref(json);
+    return rc;
+}

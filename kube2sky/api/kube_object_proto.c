@@ -1,0 +1,403 @@
+#include "kube2sky/api/kube_object_proto_internal.h"
+
+#include "common/base/proto_scan.h"
+#include "kube2sky/api/kube_hostnames_json_internal.h"
+#include "kube_objects.pb-c.h"
+
+/* Fields of the objects themselves. */
+enum { OBJECT_METADATA = 1, SERVICE_SPEC = 2, POD_STATUS = 3 };
+
+/* One object being decoded. What protobuf-c makes lies in the draft's arena, too. */
+struct decoder {
+    struct kube_draft *draft;
+    struct kube_hostnames hostnames;
+    const Kube__ObjectMeta *metadata;
+    ProtobufCAllocator allocator;
+    struct err *err;
+};
+
+/* ---- Fields ---- */
+
+static void *allocate(void *data, size_t size)
+{
+    struct kube_draft *draft = data;
+    return arena_alloc(&draft->arena, size);
+}
+
+/* With the arena. */
+static void deallocate(void *data, void *pointer)
+{
+    (void)data;
+    (void)pointer;
+}
+
+static void *unpack(struct decoder *d, const ProtobufCMessageDescriptor *type, struct slice message,
+                    const char *what)
+{
+    void *unpacked = protobuf_c_message_unpack(type, &d->allocator, message.len,
+                                               (const uint8_t *)(message.ptr ? message.ptr : ""));
+    if (!unpacked) {
+        err_set(d->err, ERR_SYNTAX, "%s: no protobuf message, or beyond every limit", what);
+    }
+    return unpacked;
+}
+
+/* One field of the object, so that what else it has need not be copied. */
+static void *unpack_field(struct decoder *d, const ProtobufCMessageDescriptor *type,
+                          struct slice object, uint32_t number, const char *what)
+{
+    struct slice message;
+    if (!proto_scan_find(object, number, &message)) {
+        err_set(d->err, ERR_SYNTAX, "%s: no protobuf message", what);
+        return NULL;
+    }
+    return unpack(d, type, message, what);
+}
+
+/* "" when absent. */
+static int take_text(struct decoder *d, ProtobufCBinaryData value, const char *key,
+                     const char **ret_text)
+{
+    int rc = kube_draft_text(d->draft, slice_of(value.data, value.len), ret_text, d->err);
+    return rc < 0 ? err_wrap(d->err, rc, "%s", key) : 0;
+}
+
+static int take_texts(struct decoder *d, const ProtobufCBinaryData *values, size_t count,
+                      const char *key, const char *const **ret_texts)
+{
+    const char **texts = kube_draft_array(d->draft, count, sizeof(*texts), d->err);
+    if (!texts) {
+        return ERR_TOO_LARGE;
+    }
+    *ret_texts = texts;
+    for (size_t i = 0; i < count; i++) {
+        int rc = take_text(d, values[i], key, &texts[i]);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+/* The value of the map's last such key, as a decoder of maps keeps it; empty when there is none. */
+static struct slice entry_of(Kube__StringEntry *const *entries, size_t count, const char *key)
+{
+    struct slice value = {.ptr = ""};
+    for (size_t i = 0; i < count; i++) {
+        if (slice_equal(slice_of(entries[i]->key.data, entries[i]->key.len), slice_str(key))) {
+            value = slice_of(entries[i]->value.data, entries[i]->value.len);
+        }
+    }
+    return value;
+}
+
+static struct slice annotation_of(const struct decoder *d, const char *key)
+{
+    return entry_of(d->metadata->annotations, d->metadata->n_annotations, key);
+}
+
+/* ---- Parts of objects ---- */
+
+static int decode_metadata(struct decoder *d, struct slice object)
+{
+    struct kube_object *draft = &d->draft->object;
+    const Kube__ObjectMeta *metadata =
+        unpack_field(d, &kube__object_meta__descriptor, object, OBJECT_METADATA, "metadata");
+    int rc = 0;
+    if (!metadata) {
+        return ERR_SYNTAX;
+    }
+    d->metadata = metadata;
+    if ((rc = take_text(d, metadata->namespace_, "namespace", &draft->ns)) < 0 ||
+        (rc = take_text(d, metadata->name, "name", &draft->name)) < 0) {
+        return err_wrap(d->err, rc, "metadata");
+    }
+    if (metadata->resourceversion.len > KUBE_VERSION_MAX) {
+        return err_set(d->err, ERR_TOO_LARGE, "metadata: resourceVersion: longer than %d bytes",
+                       KUBE_VERSION_MAX);
+    }
+    rc = take_text(d, metadata->resourceversion, "resourceVersion", &draft->resource_version);
+    if (rc < 0) {
+        return err_wrap(d->err, rc, "metadata");
+    }
+    if (!*draft->ns || !*draft->name) {
+        return err_set(d->err, ERR_SYNTAX, "metadata: expected a name and a namespace");
+    }
+    return 0;
+}
+
+/* Two messages of the API say what a port is, with the fields in two orders. */
+static int take_port(struct decoder *d, size_t i, const Kube__Port *from, struct kube_port *to)
+{
+    int rc = 0;
+    if ((rc = take_text(d, from->name, "name", &to->name)) < 0 ||
+        (rc = take_text(d, from->protocol, "protocol", &to->protocol)) < 0) {
+        return err_wrap(d->err, rc, "ports[%zu]", i);
+    }
+    if (from->port < 0 || from->port > 65535) {
+        return err_set(d->err, ERR_SYNTAX,
+                       "ports[%zu]: port: expected a number from 0 to 65535, found %d", i,
+                       (int)from->port);
+    }
+    to->port = from->port;
+    return 0;
+}
+
+static int decode_ports(struct decoder *d, Kube__Port *const *from, size_t count,
+                        const struct kube_port **ret_ports, size_t *ret_count)
+{
+    struct kube_port *ports = kube_draft_array(d->draft, count, sizeof(*ports), d->err);
+    int rc = ports ? 0 : ERR_TOO_LARGE;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = take_port(d, i, from[i], &ports[i]);
+    }
+    *ret_ports = ports;
+    *ret_count = count;
+    return rc;
+}
+
+static int decode_endpoint_ports(struct decoder *d, Kube__EndpointPort *const *from, size_t count,
+                                 const struct kube_port **ret_ports, size_t *ret_count)
+{
+    struct kube_port *ports = kube_draft_array(d->draft, count, sizeof(*ports), d->err);
+    int rc = ports ? 0 : ERR_TOO_LARGE;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        const Kube__Port port = {
+            .name = from[i]->name, .protocol = from[i]->protocol, .port = from[i]->port};
+        rc = take_port(d, i, &port, &ports[i]);
+    }
+    *ret_ports = ports;
+    *ret_count = count;
+    return rc;
+}
+
+static int decode_hostnames(struct decoder *d)
+{
+    return kube_hostnames_parse(annotation_of(d, KUBE_HOSTNAMES_ANNOTATION), &d->hostnames, d->err);
+}
+
+/* ---- Services ---- */
+
+static int decode_spec(struct decoder *d, const Kube__ServiceSpec *spec)
+{
+    struct kube_service *service = &d->draft->object.service;
+    const char *const *ips = NULL;
+    const char *ip = NULL;
+    int rc = 0;
+    service->publish_not_ready = spec->publishnotreadyaddresses;
+    if ((rc = take_text(d, spec->type, "type", &service->type)) < 0 ||
+        (rc = take_texts(d, spec->clusterips, spec->n_clusterips, "clusterIPs", &ips)) < 0 ||
+        (rc = take_text(d, spec->clusterip, "clusterIP", &ip)) < 0 ||
+        (rc = kube_draft_cluster_ips(d->draft, ips, spec->n_clusterips, ip, d->err)) < 0 ||
+        (rc = take_text(d, spec->externalname, "externalName", &service->external_name)) < 0) {
+        return rc;
+    }
+    return decode_ports(d, spec->ports, spec->n_ports, &service->ports, &service->port_count);
+}
+
+static int decode_service(struct decoder *d, struct slice object)
+{
+    const Kube__ServiceSpec *spec =
+        unpack_field(d, &kube__service_spec__descriptor, object, SERVICE_SPEC, "spec");
+    int rc = spec ? decode_spec(d, spec) : ERR_SYNTAX;
+    if (spec && rc < 0) {
+        return err_wrap(d->err, rc, "spec");
+    }
+    if (slice_equal(annotation_of(d, KUBE_TOLERATE_UNREADY_ANNOTATION), slice_str("true"))) {
+        d->draft->object.service.publish_not_ready = true;
+    }
+    return rc;
+}
+
+/* ---- Endpoints ---- */
+
+static int decode_addresses(struct decoder *d, Kube__EndpointAddress *const *from, size_t count,
+                            const char *key, bool is_ready, struct kube_address *ret_addresses)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct kube_address *address = &ret_addresses[i];
+        int rc = 0;
+        if ((rc = take_text(d, from[i]->ip, "ip", &address->ip)) < 0 ||
+            (rc = take_text(d, from[i]->hostname, "hostname", &address->hostname)) < 0) {
+            return err_wrap(d->err, rc, "%s[%zu]", key, i);
+        }
+        address->is_ready = is_ready;
+        address->hostname = kube_hostnames_of(&d->hostnames, address->ip, address->hostname);
+    }
+    return 0;
+}
+
+static int decode_subset(struct decoder *d, const Kube__EndpointSubset *from,
+                         struct kube_subset *subset)
+{
+    size_t count = from->n_addresses + from->n_notreadyaddresses;
+    struct kube_address *addresses = kube_draft_array(d->draft, count, sizeof(*addresses), d->err);
+    int rc = 0;
+    if (!addresses) {
+        return ERR_TOO_LARGE;
+    }
+    subset->addresses = addresses;
+    subset->address_count = count;
+    if ((rc = decode_addresses(d, from->addresses, from->n_addresses, "addresses", true,
+                               addresses)) < 0 ||
+        (rc = decode_addresses(d, from->notreadyaddresses, from->n_notreadyaddresses,
+                               "notReadyAddresses", false, addresses + from->n_addresses)) < 0) {
+        return rc;
+    }
+    return decode_endpoint_ports(d, from->ports, from->n_ports, &subset->ports,
+                                 &subset->port_count);
+}
+
+static int decode_endpoints(struct decoder *d, struct slice object)
+{
+    struct kube_endpoints *endpoints = &d->draft->object.endpoints;
+    int rc = decode_hostnames(d);
+    if (rc < 0) {
+        return rc;
+    }
+    const Kube__Endpoints *from = unpack(d, &kube__endpoints__descriptor, object, "subsets");
+    if (!from) {
+        return ERR_SYNTAX;
+    }
+    struct kube_subset *subsets =
+        kube_draft_array(d->draft, from->n_subsets, sizeof(*subsets), d->err);
+    if (!subsets) {
+        return ERR_TOO_LARGE;
+    }
+    endpoints->subsets = subsets;
+    endpoints->subset_count = from->n_subsets;
+    for (size_t i = 0; i < from->n_subsets; i++) {
+        if ((rc = decode_subset(d, from->subsets[i], &subsets[i])) < 0) {
+            return err_wrap(d->err, rc, "subsets[%zu]", i);
+        }
+    }
+    return 0;
+}
+
+/* ---- EndpointSlices ---- */
+
+static int decode_slice_endpoint(struct decoder *d, const Kube__SliceEndpoint *from,
+                                 struct kube_slice_endpoint *endpoint)
+{
+    const Kube__EndpointConditions none = KUBE__ENDPOINT_CONDITIONS__INIT;
+    const Kube__EndpointConditions *conditions = from->conditions ? from->conditions : &none;
+    int rc = 0;
+    if ((rc = take_texts(d, from->addresses, from->n_addresses, "addresses",
+                         &endpoint->addresses)) < 0 ||
+        (rc = take_text(d, from->hostname, "hostname", &endpoint->hostname)) < 0) {
+        return rc;
+    }
+    endpoint->address_count = (uint32_t)from->n_addresses;
+    endpoint->is_ready = !conditions->has_ready || conditions->ready;
+    endpoint->is_serving = conditions->has_serving ? conditions->serving : endpoint->is_ready;
+    endpoint->is_terminating = conditions->terminating;
+    if (endpoint->address_count > 0) {
+        endpoint->hostname =
+            kube_hostnames_of(&d->hostnames, endpoint->addresses[0], endpoint->hostname);
+    }
+    return 0;
+}
+
+static int decode_slice_endpoints(struct decoder *d, const Kube__EndpointSlice *from,
+                                  struct kube_slice *slice)
+{
+    struct kube_slice_endpoint *endpoints =
+        kube_draft_array(d->draft, from->n_endpoints, sizeof(*endpoints), d->err);
+    if (!endpoints) {
+        return ERR_TOO_LARGE;
+    }
+    slice->endpoints = endpoints;
+    slice->endpoint_count = from->n_endpoints;
+    for (size_t i = 0; i < from->n_endpoints; i++) {
+        int rc = decode_slice_endpoint(d, from->endpoints[i], &endpoints[i]);
+        if (rc < 0) {
+            return err_wrap(d->err, rc, "endpoints[%zu]", i);
+        }
+    }
+    return 0;
+}
+
+static int decode_slice(struct decoder *d, struct slice object)
+{
+    struct kube_slice *slice = &d->draft->object.slice;
+    struct slice service =
+        entry_of(d->metadata->labels, d->metadata->n_labels, KUBE_SERVICE_NAME_LABEL);
+    const Kube__EndpointSlice *from =
+        unpack(d, &kube__endpoint_slice__descriptor, object, "endpoints");
+    const char *type = NULL;
+    int rc = 0;
+    if (!from) {
+        return ERR_SYNTAX;
+    }
+    if ((rc = kube_draft_text(d->draft, service, &slice->service, d->err)) < 0) {
+        return err_wrap(d->err, rc, "label %s", KUBE_SERVICE_NAME_LABEL);
+    }
+    if ((rc = take_text(d, from->addresstype, "addressType", &type)) < 0 ||
+        (rc = decode_hostnames(d)) < 0 || (rc = decode_slice_endpoints(d, from, slice)) < 0 ||
+        (rc = decode_ports(d, from->ports, from->n_ports, &slice->ports, &slice->port_count)) < 0) {
+        return rc;
+    }
+    slice->address_type = kube_draft_address_type(type);
+    return 0;
+}
+
+/* ---- Pods ---- */
+
+static int decode_status(struct decoder *d, const Kube__PodStatus *status)
+{
+    const char **ips = kube_draft_array(d->draft, status->n_podips, sizeof(*ips), d->err);
+    const char *ip = NULL;
+    int rc =
+        ips ? take_text(d, status->phase, "phase", &d->draft->object.pod.phase) : ERR_TOO_LARGE;
+    for (size_t i = 0; rc == 0 && i < status->n_podips; i++) {
+        rc = take_text(d, status->podips[i]->ip, "podIPs", &ips[i]);
+    }
+    if (rc == 0) {
+        rc = take_text(d, status->podip, "podIP", &ip);
+    }
+    return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, status->n_podips, ip, d->err);
+}
+
+static int decode_pod(struct decoder *d, struct slice object)
+{
+    const Kube__PodStatus *status =
+        unpack_field(d, &kube__pod_status__descriptor, object, POD_STATUS, "status");
+    int rc = status ? decode_status(d, status) : ERR_SYNTAX;
+    return status && rc < 0 ? err_wrap(d->err, rc, "status") : rc;
+}
+
+/* ---- Objects ---- */
+
+static int decode_content(struct decoder *d, struct slice object)
+{
+    switch (d->draft->object.kind) {
+    case KUBE_SERVICE:
+        return decode_service(d, object);
+    case KUBE_ENDPOINTS:
+        return decode_endpoints(d, object);
+    case KUBE_SLICE:
+        return decode_slice(d, object);
+    case KUBE_POD:
+        return decode_pod(d, object);
+    }
+    return 0;
+}
+
+int kube_object_from_proto(enum kube_kind kind, struct slice message, enum kube_object_part part,
+                           struct kube_draft *draft, struct kube_object **ret_object,
+                           struct err *err)
+{
+    struct decoder d = {
+        .draft = draft,
+        .allocator = {.alloc = allocate, .free = deallocate, .allocator_data = draft},
+        .err = err,
+    };
+    kube_draft_begin(draft, kind);
+    int rc = decode_metadata(&d, message);
+    if (rc == 0 && part == KUBE_WHOLE) {
+        rc = decode_content(&d, message);
+    }
+    *ret_object = kube_draft_pack(draft, rc < 0 ? KUBE_METADATA_ONLY : part);
+    kube_hostnames_fini(&d.hostnames);
+    return rc;
+}

@@ -1,0 +1,173 @@
+#include "kube2sky/api/label_selector.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* RFC 1035's limits, as Kubernetes has them. */
+enum { NAME_MAX_BYTES = 63, PREFIX_MAX_BYTES = 253 };
+
+struct scanner {
+    const char *start;
+    const char *at;
+    const char *end;
+};
+
+/* ---- Characters ---- */
+
+static bool is_lower_or_digit(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+static bool is_alphanumeric(char c)
+{
+    return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_word_char(char c)
+{
+    return is_alphanumeric(c) || c == '-' || c == '_' || c == '.' || c == '/';
+}
+
+/* ---- Words ---- */
+
+static bool is_name(struct slice text)
+{
+    if (text.len == 0 || text.len > NAME_MAX_BYTES || !is_alphanumeric(text.ptr[0]) ||
+        !is_alphanumeric(text.ptr[text.len - 1])) {
+        return false;
+    }
+    return !memchr(text.ptr, '/', text.len);
+}
+
+/* Labels of lower-case letters, digits and inner hyphens. */
+static bool is_prefix(struct slice text)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool is_last = i + 1 == text.len || text.ptr[i + 1] == '.';
+        if (c == '.' ? is_first : !is_lower_or_digit(c) && (c != '-' || is_first || is_last)) {
+            return false;
+        }
+        is_first = c == '.';
+    }
+    return text.len > 0 && text.len <= PREFIX_MAX_BYTES && !is_first;
+}
+
+static bool is_key(struct slice text)
+{
+    const char *slash = memchr(text.ptr, '/', text.len);
+    if (!slash) {
+        return is_name(text);
+    }
+    size_t prefix_len = (size_t)(slash - text.ptr);
+    return is_prefix(slice_of(text.ptr, prefix_len)) &&
+           is_name(slice_of(slash + 1, text.len - prefix_len - 1));
+}
+
+static bool is_value(struct slice text)
+{
+    return text.len == 0 || is_name(text);
+}
+
+/* ---- The grammar ---- */
+
+static int expected(const struct scanner *s, const char *at, const char *what, struct err *err)
+{
+    return err_set(err, ERR_SYNTAX, "expected %s at byte %zu", what, (size_t)(at - s->start) + 1);
+}
+
+static void skip_blanks(struct scanner *s)
+{
+    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t')) {
+        s->at++;
+    }
+}
+
+static bool take(struct scanner *s, const char *token)
+{
+    size_t len = strlen(token);
+    skip_blanks(s);
+    if ((size_t)(s->end - s->at) < len || memcmp(s->at, token, len) != 0) {
+        return false;
+    }
+    s->at += len;
+    return true;
+}
+
+/* May be empty. */
+static struct slice take_word(struct scanner *s)
+{
+    skip_blanks(s);
+    const char *start = s->at;
+    while (s->at < s->end && is_word_char(*s->at)) {
+        s->at++;
+    }
+    return slice_of(start, (size_t)(s->at - start));
+}
+
+static int check_value(struct scanner *s, struct err *err)
+{
+    struct slice value = take_word(s);
+    return is_value(value) ? 0 : expected(s, value.ptr, "a label's value", err);
+}
+
+static int check_values(struct scanner *s, struct err *err)
+{
+    if (!take(s, "(")) {
+        return expected(s, s->at, "`(`", err);
+    }
+    skip_blanks(s);
+    if (s->at < s->end && *s->at == ')') {
+        return expected(s, s->at, "a label's value", err);
+    }
+    do {
+        int rc = check_value(s, err);
+        if (rc < 0) {
+            return rc;
+        }
+    } while (take(s, ","));
+    return take(s, ")") ? 0 : expected(s, s->at, "`,` or `)`", err);
+}
+
+/* What follows a key. */
+static int check_operator(struct scanner *s, struct err *err)
+{
+    if (take(s, "==") || take(s, "!=") || take(s, "=")) {
+        return check_value(s, err);
+    }
+    const char *at = s->at;
+    struct slice word = take_word(s);
+    if (slice_equal(word, slice_str("in")) || slice_equal(word, slice_str("notin"))) {
+        return check_values(s, err);
+    }
+    return word.len == 0 ? 0 : expected(s, at, "=, !=, in, notin or `,`", err);
+}
+
+static int check_requirement(struct scanner *s, struct err *err)
+{
+    bool is_absent = take(s, "!");
+    struct slice key = take_word(s);
+    if (!is_key(key)) {
+        return expected(s, key.ptr, "a label's name", err);
+    }
+    return is_absent ? 0 : check_operator(s, err);
+}
+
+int label_selector_check(struct slice text, struct err *err)
+{
+    struct scanner s = {.start = text.ptr, .at = text.ptr, .end = text.ptr + text.len};
+    skip_blanks(&s);
+    if (s.at == s.end) {
+        return 0;
+    }
+    do {
+        int rc = check_requirement(&s, err);
+        if (rc < 0) {
+            return rc;
+        }
+    } while (take(&s, ","));
+    skip_blanks(&s);
+    return s.at == s.end ? 0 : expected(&s, s.at, "`,` or the end", err);
+}

@@ -1,0 +1,21 @@
+/* Is a text a label selector as Kubernetes' API takes it? For options.c: a slip in --label-selector
+ * should end the program at once, not show as a 400 of every list. Pure.
+ *
+ *     selector     [requirement *("," requirement)]
+ *     requirement  ["!"] key | key ("=" | "==" | "!=") value | key ("in" | "notin") "(" values ")"
+ *     values       value *("," value)
+ *     key          [prefix "/"] name
+ *
+ * A name, and a value that is not empty, is 1-63 letters, digits, "-", "_" and ".", with a letter
+ * or digit at both ends; a prefix is a DNS name in lower case of at most 253 bytes. */
+#ifndef KUBE2SKY_API_LABEL_SELECTOR_H
+#define KUBE2SKY_API_LABEL_SELECTOR_H
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/slice.h"
+
+/* ERR_SYNTAX with what was expected and where. The empty text selects everything. */
+int label_selector_check(struct slice text, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,395 @@
+#include "kube2sky/api/reflector.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/backoff.h"
+#include "common/base/cleanup.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/api/kube_client.h"
+#include "kube2sky/api/watcher_internal.h"
+
+const struct reflector_timing reflector_default_timing = {
+    .watch_min_s = 60,
+    .watch_max_s = 120,
+    .overdue_ms = 30000,
+    .retry_first_ms = 100,
+    .retry_max_ms = 5000,
+};
+
+/* One namespace, or all of them. */
+struct part {
+    struct reflector *reflector;
+    const char *ns;          /* "" = all */
+    char *version;           /* of its list, where its watch starts; NULL: not listed yet */
+    struct watcher *watcher; /* NULL while listing */
+    bool is_open;
+    struct err err; /* why the watch does not run; code 0 = none */
+};
+
+struct reflector {
+    struct reflector_config config;
+    struct reflector_timing timing;
+    const struct kube_resource *resource; /* of the list under way, or done last */
+    const struct kube_resource *listed;   /* of the last whole list; NULL: there was none */
+    struct part *parts;
+    size_t part_count;
+
+    struct backoff backoff;
+    ev_timer retry;               /* WAITING */
+    struct kube_request *request; /* LISTING; else NULL */
+    struct kube_list *page;       /* while it comes */
+    size_t listing;               /* the part whose pages are read */
+    char *continue_token;         /* of its next page; NULL: the first */
+    bool has_begun;               /* list_begin was called for the list under way */
+    unsigned expired_lists;       /* in a row that took longer than the server remembers */
+
+    bool is_relisting; /* history was gone, and nothing was heard since */
+    bool has_state;    /* state was called */
+    struct err state;  /* with this; code 0 = NULL */
+    struct reflector_counts counts;
+};
+
+static void request_page(struct reflector *reflector);
+
+/* ---- What is wrong, and waiting ---- */
+
+static void report(struct reflector *reflector, const struct err *err)
+{
+    const struct err now = err ? *err : (struct err){0};
+    if (reflector->has_state && now.code == reflector->state.code &&
+        strcmp(now.msg, reflector->state.msg) == 0) {
+        return;
+    }
+    reflector->has_state = true;
+    reflector->state = now;
+    reflector->config.state(reflector->config.data, reflector->config.kind, err);
+}
+
+static void forget_list(struct reflector *reflector)
+{
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        free(reflector->parts[i].version);
+        reflector->parts[i].version = NULL;
+    }
+    free(reflector->continue_token);
+    reflector->continue_token = NULL;
+    reflector->listing = 0;
+    reflector->has_begun = false;
+}
+
+static void stop_watchers(struct reflector *reflector)
+{
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        struct part *part = &reflector->parts[i];
+        reflector->counts.watches += part->watcher ? watcher_opened(part->watcher) : 0;
+        watcher_stop(part->watcher);
+        part->watcher = NULL;
+        part->is_open = false;
+        part->err = (struct err){0};
+    }
+}
+
+static const struct kube_resource *first_resource(const struct reflector_config *config)
+{
+    return config->kind == KUBE_ENDPOINTS ? endpoints_source_first(config->endpoints_mode)
+                                          : kube_resource_of(config->kind);
+}
+
+/* What can be listed instead of what was refused with this status; NULL: nothing. */
+static const struct kube_resource *other_resource(const struct reflector *reflector, int status)
+{
+    return reflector->config.kind == KUBE_ENDPOINTS
+               ? endpoints_source_instead(reflector->config.endpoints_mode, reflector->resource,
+                                          status)
+               : NULL;
+}
+
+static void begin_list(struct reflector *reflector, const struct kube_resource *resource)
+{
+    forget_list(reflector);
+    reflector->resource = resource;
+    request_page(reflector);
+}
+
+static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct reflector *reflector = w->data;
+    (void)loop;
+    (void)revents;
+    begin_list(reflector, first_resource(&reflector->config));
+}
+
+/* History that is gone is an ordinary event for whoever was away: nothing to report, and listed
+ * again at once, unless nothing was heard since the last time: a server could answer so each time.
+ * What another resource can replace is none, either. */
+static void fail(struct reflector *reflector, int status, const struct err *err)
+{
+    const struct kube_resource *other = other_resource(reflector, status);
+    log_debug("list or watch ended", LOG_STR("kind", reflector->resource->name),
+              LOG_STR("reason", err->msg));
+    if (other) {
+        begin_list(reflector, other);
+    } else if (err->code == ERR_COMPACTED && !reflector->is_relisting) {
+        reflector->is_relisting = true;
+        begin_list(reflector, first_resource(&reflector->config));
+    } else {
+        if (err->code != ERR_COMPACTED) {
+            report(reflector, err);
+        }
+        uint32_t delay_ms = backoff_next_ms(&reflector->backoff, backoff_random());
+        ev_timer_set(&reflector->retry, (double)delay_ms / 1000, 0);
+        ev_timer_start(reflector->config.loop, &reflector->retry);
+    }
+}
+
+/* ---- Watching ---- */
+
+static void on_event(void *data, struct kube_event *event, const struct err *err)
+{
+    struct part *part = data;
+    struct reflector *reflector = part->reflector;
+    const struct reflector_config *config = &reflector->config;
+    enum kube_kind kind = reflector->resource->kind;
+    reflector->is_relisting = false;
+    backoff_reset(&reflector->backoff);
+    switch (event->kind) {
+    case KUBE_EVENT_UPSERT:
+        config->upsert(config->data, STEAL(event->object));
+        break;
+    case KUBE_EVENT_DELETE:
+        config->remove(config->data, kind, event->object->ns, event->object->name);
+        break;
+    case KUBE_EVENT_BAD:
+        config->bad(config->data, kind, event->bad_name, err);
+        break;
+    case KUBE_EVENT_BOOKMARK:
+    case KUBE_EVENT_ERROR:
+        break;
+    }
+}
+
+/* One watch that does not run is reported; that all run, when they do. */
+static void on_watch_state(void *data, const struct err *err)
+{
+    struct part *part = data;
+    struct reflector *reflector = part->reflector;
+    const struct err *wrong = NULL;
+    bool is_open = true;
+    part->is_open = !err;
+    part->err = err ? *err : (struct err){0};
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        const struct part *other = &reflector->parts[i];
+        is_open = is_open && other->is_open;
+        wrong = !wrong && other->err.code != 0 ? &other->err : wrong;
+    }
+    if (is_open || wrong) {
+        report(reflector, wrong);
+    }
+}
+
+static void on_watch_lost(void *data, int status, const struct err *err)
+{
+    struct part *part = data;
+    struct reflector *reflector = part->reflector;
+    stop_watchers(reflector);
+    fail(reflector, status, err);
+}
+
+static struct kube_scope scope_of(const struct part *part)
+{
+    const char *selector = part->reflector->config.label_selector;
+    return (struct kube_scope){.ns = part->ns, .label_selector = selector ? selector : ""};
+}
+
+static void start_watchers(struct reflector *reflector)
+{
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        struct part *part = &reflector->parts[i];
+        const struct watcher_config config = {
+            .loop = reflector->config.loop,
+            .client = reflector->config.client,
+            .resource = reflector->resource,
+            .scope = scope_of(part),
+            .timing = &reflector->timing,
+            .is_replaceable = other_resource(reflector, 404) != NULL,
+            .event = on_event,
+            .state = on_watch_state,
+            .lost = on_watch_lost,
+            .data = part,
+        };
+        part->watcher = watcher_start(&config, part->version);
+    }
+}
+
+/* ---- Listing ---- */
+
+static void on_listed(void *data, struct kube_object *object)
+{
+    struct reflector *reflector = data;
+    reflector->config.upsert(reflector->config.data, object);
+}
+
+static void on_listed_bad(void *data, const char *name, const struct err *err)
+{
+    struct reflector *reflector = data;
+    reflector->config.bad(reflector->config.data, reflector->resource->kind, name, err);
+}
+
+/* A list that takes longer than the server keeps its revision is not tried in pages again. */
+static void on_list_failed(struct reflector *reflector, int status, const struct err *err)
+{
+    if (err->code == ERR_COMPACTED) {
+        reflector->expired_lists++;
+    }
+    forget_list(reflector);
+    fail(reflector, status, err);
+}
+
+static void finish_list(struct reflector *reflector)
+{
+    if (reflector->listed && reflector->listed != reflector->resource) {
+        log_info("endpoints are taken from another resource now",
+                 LOG_STR("path", reflector->resource->group_path),
+                 LOG_STR("kind", reflector->resource->name));
+    }
+    reflector->listed = reflector->resource;
+    reflector->counts.lists++;
+    reflector->expired_lists = 0;
+    reflector->config.list_end(reflector->config.data, reflector->resource->kind);
+    start_watchers(reflector);
+    forget_list(reflector);
+}
+
+/* The watch starts at the first page's version, which the later pages keep: events that are in the
+ * list already may come again, none is lost. */
+static void take_meta(struct reflector *reflector, struct kube_list_meta *meta)
+{
+    struct part *part = &reflector->parts[reflector->listing];
+    if (!part->version) {
+        part->version = STEAL(meta->resource_version);
+    }
+    free(reflector->continue_token);
+    reflector->continue_token = NULL;
+    if (*meta->continue_token) {
+        reflector->continue_token = STEAL(meta->continue_token);
+    } else {
+        reflector->listing++;
+    }
+}
+
+static void on_page_open(void *data, enum kube_encoding encoding)
+{
+    struct reflector *reflector = data;
+    enum kube_kind kind = reflector->resource->kind;
+    if (!reflector->has_begun) {
+        reflector->has_begun = true;
+        reflector->config.list_begin(reflector->config.data, kind);
+    }
+    reflector->page = kube_list_new(encoding, kind, on_listed, on_listed_bad, reflector);
+}
+
+static void forget_page(struct reflector *reflector)
+{
+    kube_list_free(reflector->page);
+    reflector->page = NULL;
+}
+
+static void on_page_bytes(void *data, struct slice bytes)
+{
+    struct reflector *reflector = data;
+    struct err err = {0};
+    if (kube_list_push(reflector->page, bytes, &err) < 0) {
+        kube_request_cancel(reflector->request);
+        reflector->request = NULL;
+        forget_page(reflector);
+        err_wrap(&err, err.code, "%s", reflector->resource->name);
+        on_list_failed(reflector, 0, &err);
+    }
+}
+
+static void on_page_end(void *data, int status, const struct err *err)
+{
+    struct reflector *reflector = data;
+    struct kube_list_meta meta = {0};
+    struct err bad = {0};
+    reflector->request = NULL;
+    if (!err && kube_list_end(reflector->page, &meta, &bad) < 0) {
+        err_wrap(&bad, bad.code, "%s", reflector->resource->name);
+        status = 0;
+        err = &bad;
+    }
+    forget_page(reflector);
+    if (err) {
+        on_list_failed(reflector, status, err);
+        return;
+    }
+    take_meta(reflector, &meta);
+    kube_list_meta_fini(&meta);
+    if (reflector->listing < reflector->part_count) {
+        request_page(reflector);
+    } else {
+        finish_list(reflector);
+    }
+}
+
+static void request_page(struct reflector *reflector)
+{
+    static const struct kube_list_callbacks callbacks = {
+        .on_open = on_page_open, .on_bytes = on_page_bytes, .on_end = on_page_end};
+    const struct kube_scope scope = scope_of(&reflector->parts[reflector->listing]);
+    const char *token = reflector->continue_token ? reflector->continue_token : "";
+    int limit = reflector->expired_lists > 1 ? 0 : KUBE_PAGE_OBJECTS;
+    reflector->request = kube_client_list(reflector->config.client, reflector->resource, &scope,
+                                          limit, token, &callbacks, reflector);
+}
+
+/* ---- Lifecycle ---- */
+
+struct reflector *reflector_start(const struct reflector_config *config)
+{
+    struct reflector *reflector = xcalloc(1, sizeof(*reflector));
+    reflector->config = *config;
+    reflector->timing = config->timing ? *config->timing : reflector_default_timing;
+    reflector->config.timing = NULL; /* the copy counts */
+    reflector->resource = first_resource(config);
+    reflector->part_count = config->namespace_count ? config->namespace_count : 1;
+    reflector->parts = xcalloc(reflector->part_count, sizeof(*reflector->parts));
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        reflector->parts[i].reflector = reflector;
+        reflector->parts[i].ns = config->namespace_count ? config->namespaces[i] : "";
+    }
+    backoff_init(&reflector->backoff, reflector->timing.retry_first_ms,
+                 reflector->timing.retry_max_ms);
+    ev_timer_init(&reflector->retry, on_retry, 0, 0);
+    reflector->retry.data = reflector;
+    request_page(reflector);
+    return reflector;
+}
+
+void reflector_stop(struct reflector *reflector)
+{
+    if (!reflector) {
+        return;
+    }
+    if (reflector->request) {
+        kube_request_cancel(reflector->request);
+    }
+    ev_timer_stop(reflector->config.loop, &reflector->retry);
+    stop_watchers(reflector);
+    forget_page(reflector);
+    forget_list(reflector);
+    free(reflector->parts);
+    free(reflector);
+}
+
+struct reflector_counts reflector_counts(const struct reflector *reflector)
+{
+    struct reflector_counts counts = reflector->counts;
+    for (size_t i = 0; i < reflector->part_count; i++) {
+        const struct watcher *watcher = reflector->parts[i].watcher;
+        counts.watches += watcher ? watcher_opened(watcher) : 0;
+    }
+    return counts;
+}

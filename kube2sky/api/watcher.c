@@ -1,0 +1,273 @@
+#include "kube2sky/api/watcher_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/backoff.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+
+/* A watch from a resourceVersion that the server has not reached (its store came back from a
+ * backup) is never answered, not even by a bookmark. One timeout without either is possible on a
+ * quiet cluster: a bookmark comes about once a minute, and not before the first event. */
+enum { SILENT_WATCHES_MAX = 2 };
+
+/* A watch that ends sooner and brought nothing would be opened again without pause for ever. */
+enum { SHORT_WATCH_MS = 1000 };
+
+struct watcher {
+    struct watcher_config config;
+    struct backoff backoff;
+    ev_timer retry;
+    struct kube_request *request; /* NULL while waiting, and once it is lost */
+    char *version;                /* where the watch resumes */
+
+    ev_timer overdue;
+    int timeout_s;
+    int64_t start_ms;
+    int64_t last_frame_ms;
+    bool has_heard;          /* an event or bookmark came on this watch */
+    unsigned silent_watches; /* in a row that ended at their timeout without one */
+    uint64_t opened;
+};
+
+static void open_watch(struct watcher *watcher);
+
+static const char *kind_name(const struct watcher *watcher)
+{
+    return watcher->config.resource->name;
+}
+
+/* ---- Waiting, and giving up ---- */
+
+static void retry_later(struct watcher *watcher)
+{
+    uint32_t delay_ms = backoff_next_ms(&watcher->backoff, backoff_random());
+    ev_timer_set(&watcher->retry, (double)delay_ms / 1000, 0);
+    ev_timer_start(watcher->config.loop, &watcher->retry);
+}
+
+static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    (void)loop;
+    (void)revents;
+    open_watch(w->data);
+}
+
+/* The watch is over before its end. */
+static void leave_watch(struct watcher *watcher)
+{
+    ev_timer_stop(watcher->config.loop, &watcher->overdue);
+    kube_request_cancel(watcher->request);
+    watcher->request = NULL;
+}
+
+/* The watcher may be gone afterwards. */
+static void lose(struct watcher *watcher, int status, const struct err *err)
+{
+    log_debug("watch lost, listing again", LOG_STR("kind", kind_name(watcher)),
+              LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", err->msg));
+    watcher->config.lost(watcher->config.data, status, err);
+}
+
+/* ---- Events ---- */
+
+static void set_version(struct watcher *watcher, const char *version)
+{
+    char *copy = xstrdup(version);
+    free(watcher->version);
+    watcher->version = copy;
+}
+
+static bool is_number(const char *version)
+{
+    return *version && *version != '0' && !version[strspn(version, "0123456789")];
+}
+
+/* Within one watch versions grow. A server that goes back repeats or reorders events, and what an
+ * object's last state is can no longer be told from them. Versions that are no numbers are left
+ * alone: nothing but equality is promised of them. */
+static bool goes_back(const struct watcher *watcher, const char *version)
+{
+    const char *last = watcher->version;
+    if (!is_number(version) || !is_number(last)) {
+        return false;
+    }
+    size_t len = strlen(version), last_len = strlen(last);
+    return len != last_len ? len < last_len : strcmp(version, last) < 0;
+}
+
+static void hear(struct watcher *watcher)
+{
+    watcher->has_heard = true;
+    watcher->silent_watches = 0;
+    backoff_reset(&watcher->backoff);
+}
+
+static void on_open(void *data)
+{
+    struct watcher *watcher = data;
+    watcher->opened++;
+    watcher->config.state(watcher->config.data, NULL);
+}
+
+/* After an ERROR event, and after a frame that is no event, it is not known what was missed. */
+static void on_frame(void *data, enum kube_encoding encoding, struct slice frame)
+{
+    struct watcher *watcher = data;
+    struct kube_event event = {0};
+    struct err err = {0};
+    watcher->last_frame_ms = clock_monotonic_ms();
+    int rc = kube_decode_event(encoding, watcher->config.resource->kind, frame, &event, &err);
+    if (rc == 0 && event.kind != KUBE_EVENT_ERROR && event.resource_version &&
+        goes_back(watcher, event.resource_version)) {
+        rc = err_set(&err, ERR_COMPACTED, "an event of version %.40s came after %.40s",
+                     event.resource_version, watcher->version);
+    }
+    if (rc == 0 && event.kind != KUBE_EVENT_ERROR) {
+        hear(watcher);
+        if (event.resource_version) {
+            set_version(watcher, event.resource_version);
+        }
+        watcher->config.event(watcher->config.data, &event, &err);
+        kube_event_fini(&event);
+        return;
+    }
+    kube_event_fini(&event);
+    leave_watch(watcher);
+    err_wrap(&err, err.code, "watch of %s", kind_name(watcher));
+    lose(watcher, 0, &err);
+}
+
+/* ---- The end of a watch ---- */
+
+/* It ended at its timeout or later, not because the server is going away: half of it tells. True:
+ * once too often. */
+static bool is_too_silent(struct watcher *watcher, int64_t lasted_ms)
+{
+    return !watcher->has_heard && lasted_ms >= (int64_t)watcher->timeout_s * 500 &&
+           ++watcher->silent_watches >= SILENT_WATCHES_MAX;
+}
+
+/* Asking the same again would end the same. */
+static bool is_final(const struct err *err)
+{
+    return err->code == ERR_COMPACTED || err->code == ERR_PROTOCOL || err->code == ERR_TOO_LARGE;
+}
+
+static bool is_refused(const struct watcher *watcher, int status)
+{
+    return watcher->config.is_replaceable && (status == 403 || status == 404);
+}
+
+static void fail(struct watcher *watcher, const struct err *err)
+{
+    log_debug("watch ended", LOG_STR("kind", kind_name(watcher)),
+              LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", err->msg));
+    watcher->config.state(watcher->config.data, err);
+    retry_later(watcher);
+}
+
+static void on_end(void *data, int status, const struct err *err)
+{
+    struct watcher *watcher = data;
+    int64_t lasted_ms = clock_monotonic_ms() - watcher->start_ms;
+    struct err silent = {0};
+    watcher->request = NULL;
+    ev_timer_stop(watcher->config.loop, &watcher->overdue);
+    if (err && is_refused(watcher, status)) {
+        lose(watcher, status, err);
+    } else if (err && is_final(err)) {
+        lose(watcher, 0, err);
+    } else if (err) {
+        fail(watcher, err);
+    } else if (is_too_silent(watcher, lasted_ms)) {
+        err_set(&silent, ERR_COMPACTED, "no event or bookmark in two watches");
+        lose(watcher, 0, &silent);
+    } else if (watcher->has_heard || lasted_ms >= SHORT_WATCH_MS) {
+        backoff_reset(&watcher->backoff);
+        open_watch(watcher);
+    } else {
+        retry_later(watcher);
+    }
+}
+
+/* Events may still be coming from a server that does not heed timeoutSeconds. */
+static void on_overdue(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct watcher *watcher = w->data;
+    int64_t overdue_ms = watcher->config.timing->overdue_ms;
+    int64_t now_ms = clock_monotonic_ms();
+    int64_t silent_ms = now_ms - watcher->last_frame_ms;
+    struct err err = {0};
+    (void)revents;
+    if (silent_ms < overdue_ms) {
+        ev_timer_set(w, (double)(overdue_ms - silent_ms) / 1000, 0);
+        ev_timer_start(loop, w);
+        return;
+    }
+    leave_watch(watcher);
+    err_set(&err, ERR_TIMEOUT,
+            "watch of %s: the server did not end it at its timeout and is silent",
+            kind_name(watcher));
+    if (is_too_silent(watcher, now_ms - watcher->start_ms)) {
+        lose(watcher, 0, &err);
+    } else {
+        fail(watcher, &err);
+    }
+}
+
+/* ---- Lifecycle ---- */
+
+static void open_watch(struct watcher *watcher)
+{
+    static const struct kube_watch_callbacks callbacks = {
+        .on_open = on_open, .on_frame = on_frame, .on_end = on_end};
+    const struct watcher_config *config = &watcher->config;
+    const struct reflector_timing *timing = config->timing;
+    uint32_t spread_s = (uint32_t)(timing->watch_max_s - timing->watch_min_s);
+    watcher->timeout_s = timing->watch_min_s + (int)(backoff_random() % (spread_s + 1));
+    watcher->start_ms = clock_monotonic_ms();
+    watcher->last_frame_ms = watcher->start_ms;
+    watcher->has_heard = false;
+    watcher->request = kube_client_watch(config->client, config->resource, &config->scope,
+                                         watcher->version, watcher->timeout_s, &callbacks, watcher);
+    ev_timer_set(&watcher->overdue, watcher->timeout_s + (double)timing->overdue_ms / 1000, 0);
+    ev_timer_start(config->loop, &watcher->overdue);
+}
+
+struct watcher *watcher_start(const struct watcher_config *config, const char *version)
+{
+    struct watcher *watcher = xcalloc(1, sizeof(*watcher));
+    watcher->config = *config;
+    watcher->version = xstrdup(version);
+    backoff_init(&watcher->backoff, config->timing->retry_first_ms, config->timing->retry_max_ms);
+    ev_timer_init(&watcher->retry, on_retry, 0, 0);
+    ev_timer_init(&watcher->overdue, on_overdue, 0, 0);
+    /* After the sockets of the same turn: what came while the process was stopped counts. */
+    ev_set_priority(&watcher->overdue, EV_MINPRI);
+    watcher->retry.data = watcher;
+    watcher->overdue.data = watcher;
+    open_watch(watcher);
+    return watcher;
+}
+
+void watcher_stop(struct watcher *watcher)
+{
+    if (!watcher) {
+        return;
+    }
+    if (watcher->request) {
+        kube_request_cancel(watcher->request);
+    }
+    ev_timer_stop(watcher->config.loop, &watcher->retry);
+    ev_timer_stop(watcher->config.loop, &watcher->overdue);
+    free(watcher->version);
+    free(watcher);
+}
+
+uint64_t watcher_opened(const struct watcher *watcher)
+{
+    return watcher->opened;
+}

@@ -1,0 +1,103 @@
+#include "kube2sky/naming/claims.h"
+
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "kube2sky/naming/desired.h"
+
+struct claims_item {
+    struct ip ip;
+    uint8_t rank;
+    uint16_t host_len;
+    uint32_t host_at; /* into hosts */
+};
+
+/* A host is a name of at most 255 bytes below our prefix: DESIRED_MAX of them, offsets in 32 bits.
+ */
+enum { HOSTS_MAX = DESIRED_MAX * (DNAME_MAX + 1) };
+
+int claim_compare(const struct claim *a, const struct claim *b)
+{
+    return a->rank != b->rank ? (int)a->rank - (int)b->rank : slice_compare(a->host, b->host);
+}
+
+int claim_compare_ips(const struct ip *a, const struct ip *b)
+{
+    int d = (int)a->family_bytes - (int)b->family_bytes;
+    return d ? d : memcmp(a->bytes, b->bytes, a->family_bytes);
+}
+
+void claims_init(struct claims *claims)
+{
+    *claims = (struct claims){.items = NULL};
+    buf_init(&claims->hosts, HOSTS_MAX);
+}
+
+void claims_fini(struct claims *claims)
+{
+    buf_fini(&claims->hosts);
+    free(claims->items);
+    *claims = (struct claims){.items = NULL};
+}
+
+void claims_clear(struct claims *claims)
+{
+    if (claims->hosts.cap > DESIRED_KEPT_BYTES) {
+        claims_fini(claims);
+        claims_init(claims);
+    }
+    buf_clear(&claims->hosts);
+    claims->count = 0;
+}
+
+void claims_add(struct claims *claims, const struct claim *claim)
+{
+    if (claims->count == claims->cap) {
+        claims->cap = claims->cap ? claims->cap * 2 : 16;
+        claims->items = xrealloc_array(claims->items, claims->cap, sizeof(struct claims_item));
+    }
+    claims->items[claims->count++] = (struct claims_item){
+        .ip = claim->ip,
+        .rank = (uint8_t)claim->rank,
+        .host_len = (uint16_t)claim->host.len,
+        .host_at = (uint32_t)claims->hosts.len,
+    };
+    buf_append_slice(&claims->hosts, claim->host);
+}
+
+static struct claim claim_of(const struct claims *claims, const struct claims_item *item)
+{
+    return (struct claim){
+        .ip = item->ip,
+        .rank = item->rank,
+        .host = slice_of(claims->hosts.data + item->host_at, item->host_len),
+    };
+}
+
+static int compare_items(const void *a, const void *b, void *claims)
+{
+    struct claim x = claim_of(claims, a), y = claim_of(claims, b);
+    int d = claim_compare_ips(&x.ip, &y.ip);
+    return d ? d : claim_compare(&x, &y);
+}
+
+void claims_seal(struct claims *claims)
+{
+    size_t kept = 0;
+    if (claims->count > 1) {
+        qsort_r(claims->items, claims->count, sizeof(struct claims_item), compare_items, claims);
+    }
+    for (size_t i = 0; i < claims->count; i++) {
+        if (kept == 0 ||
+            claim_compare_ips(&claims->items[kept - 1].ip, &claims->items[i].ip) != 0) {
+            claims->items[kept++] = claims->items[i];
+        }
+    }
+    claims->count = kept;
+}
+
+struct claim claims_get(const struct claims *claims, size_t index)
+{
+    return claim_of(claims, &claims->items[index]);
+}

@@ -1,0 +1,92 @@
+#include "kube2sky/naming/desired.h"
+
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+
+struct desired_item {
+    uint32_t key_at;
+    uint32_t key_len;
+    uint32_t value_len; /* the value follows its key */
+};
+
+/* A key is a DNS name of at most 255 bytes below the prefix, a value has such a name and numbers:
+ * DESIRED_MAX of the largest records, and offsets that fit 32 bits. */
+enum { BYTES_MAX = DESIRED_MAX * 1024 };
+
+void desired_init(struct desired *desired)
+{
+    *desired = (struct desired){.items = NULL};
+    buf_init(&desired->bytes, BYTES_MAX);
+}
+
+void desired_fini(struct desired *desired)
+{
+    buf_fini(&desired->bytes);
+    free(desired->items);
+    *desired = (struct desired){.items = NULL};
+}
+
+void desired_clear(struct desired *desired)
+{
+    if (desired->bytes.cap > DESIRED_KEPT_BYTES) {
+        desired_fini(desired);
+        desired_init(desired);
+    }
+    buf_clear(&desired->bytes);
+    desired->count = 0;
+}
+
+void desired_add(struct desired *desired, struct slice key, struct slice value)
+{
+    if (desired->count == desired->cap) {
+        desired->cap = desired->cap ? desired->cap * 2 : 16;
+        desired->items = xrealloc_array(desired->items, desired->cap, sizeof(struct desired_item));
+    }
+    desired->items[desired->count++] = (struct desired_item){
+        .key_at = (uint32_t)desired->bytes.len,
+        .key_len = (uint32_t)key.len,
+        .value_len = (uint32_t)value.len,
+    };
+    buf_append_slice(&desired->bytes, key);
+    buf_append_slice(&desired->bytes, value);
+}
+
+static struct desired_record record_of(const struct desired *desired,
+                                       const struct desired_item *item)
+{
+    const uint8_t *key = desired->bytes.data + item->key_at;
+    return (struct desired_record){
+        .key = slice_of(key, item->key_len),
+        .value = slice_of(key + item->key_len, item->value_len),
+    };
+}
+
+/* By value too, so that the one that stays of several does not depend on the order of addition. */
+static int compare_items(const void *a, const void *b, void *desired)
+{
+    struct desired_record x = record_of(desired, a), y = record_of(desired, b);
+    int d = slice_compare(x.key, y.key);
+    return d ? d : slice_compare(x.value, y.value);
+}
+
+void desired_seal(struct desired *desired)
+{
+    size_t kept = 0;
+    if (desired->count > 1) {
+        qsort_r(desired->items, desired->count, sizeof(struct desired_item), compare_items,
+                desired);
+    }
+    for (size_t i = 0; i < desired->count; i++) {
+        if (kept == 0 ||
+            !slice_equal(desired_get(desired, kept - 1).key, desired_get(desired, i).key)) {
+            desired->items[kept++] = desired->items[i];
+        }
+    }
+    desired->count = kept;
+}
+
+struct desired_record desired_get(const struct desired *desired, size_t index)
+{
+    return record_of(desired, &desired->items[index]);
+}

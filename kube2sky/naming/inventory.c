@@ -1,0 +1,372 @@
+#include "kube2sky/naming/inventory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "kube2sky/naming/inventory_index_internal.h"
+
+#define FIRST_SERVICE "default/kubernetes"
+
+struct kind_state {
+    uint32_t generation;  /* of the list under way or done last */
+    size_t unknown_count; /* of objects that were never understood */
+    bool is_wanted;
+    bool is_listing;
+    bool is_listed;
+    bool wants_first;  /* the list has ended without default/kubernetes */
+    bool has_nameless; /* the list has an object that nobody can name */
+};
+
+struct inventory {
+    struct inventory_config config;
+    struct index index;
+    struct kind_state kinds[KUBE_KIND_COUNT];
+    enum kube_kind source;      /* what headless Services have is what this one says */
+    enum kube_kind next_source; /* and this one once it is listed, if it is another one */
+    uint32_t epoch;
+};
+
+struct inventory *inventory_new(const struct inventory_config *config)
+{
+    struct inventory *inventory = xcalloc(1, sizeof(*inventory));
+    inventory->config = *config;
+    index_init(&inventory->index, config->changed, config->data);
+    inventory->source = KUBE_ENDPOINTS;
+    inventory->next_source = KUBE_ENDPOINTS;
+    inventory->kinds[KUBE_SERVICE].is_wanted = true;
+    inventory->kinds[KUBE_ENDPOINTS].is_wanted = true;
+    inventory->kinds[KUBE_POD].is_wanted = true;
+    return inventory;
+}
+
+void inventory_free(struct inventory *inventory)
+{
+    if (!inventory) {
+        return;
+    }
+    index_fini(&inventory->index);
+    free(inventory);
+}
+
+/* ---- Objects that come and go ---- */
+
+static void set_unknown(struct inventory *inventory, enum kube_kind kind, struct entry *entry,
+                        bool is_unknown)
+{
+    if (entry->is_unknown != is_unknown) {
+        inventory->kinds[kind].unknown_count += is_unknown ? 1 : (size_t)-1;
+        inventory->epoch += !is_unknown;
+    }
+    entry->is_unknown = is_unknown;
+}
+
+static void discard(struct inventory *inventory, enum kube_kind kind, struct entry *entry)
+{
+    set_unknown(inventory, kind, entry, false);
+    index_discard(&inventory->index, kind, entry);
+}
+
+/* Those of the kind that are not of this generation; -1: all. */
+static void discard_others(struct inventory *inventory, enum kube_kind kind, int64_t generation)
+{
+    struct entry *entry;
+    size_t at = 0;
+    while ((entry = key_table_next(&inventory->index.kinds[kind], &at))) {
+        if (entry->generation == generation) {
+            at++;
+        } else {
+            discard(inventory, kind, entry);
+        }
+    }
+}
+
+/* ---- Which kinds ---- */
+
+static void unwant(struct inventory *inventory, enum kube_kind kind)
+{
+    struct kind_state *state = &inventory->kinds[kind];
+    uint32_t generation = state->generation;
+    discard_others(inventory, kind, -1);
+    *state = (struct kind_state){.generation = generation};
+    inventory->epoch++;
+}
+
+/* Every owner that either kind has something for is looked at again: those of the old one are told
+ * as it goes. */
+static void switch_source(struct inventory *inventory)
+{
+    enum kube_kind old = inventory->source;
+    struct entry *entry;
+    inventory->source = inventory->next_source;
+    unwant(inventory, old);
+    for (size_t at = 0; (entry = key_table_next(&inventory->index.kinds[inventory->source], &at));
+         at++) {
+        index_tell(&inventory->index, inventory->source, entry);
+    }
+}
+
+void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind)
+{
+    enum kube_kind source = inventory->source, next = inventory->next_source;
+    if (kind == next) {
+        return;
+    }
+    if (next != source) { /* a change under way that is not wanted any more */
+        unwant(inventory, next);
+    }
+    inventory->next_source = kind;
+    inventory->kinds[kind].is_wanted = true;
+    if (kind != source && !inventory->kinds[source].is_listed) {
+        switch_source(inventory);
+    }
+}
+
+void inventory_want_pods(struct inventory *inventory, bool are_wanted)
+{
+    struct kind_state *state = &inventory->kinds[KUBE_POD];
+    if (!are_wanted && state->is_wanted) {
+        unwant(inventory, KUBE_POD);
+    }
+    state->is_wanted = are_wanted;
+}
+
+/* ---- Lists ---- */
+
+void inventory_list_begin(struct inventory *inventory, enum kube_kind kind)
+{
+    struct kind_state *state = &inventory->kinds[kind];
+    state->generation++;
+    state->is_listing = true;
+    state->has_nameless = false;
+}
+
+/* The list is complete: what it did not name is gone. */
+static void sweep(struct inventory *inventory, enum kube_kind kind)
+{
+    struct kind_state *state = &inventory->kinds[kind];
+    discard_others(inventory, kind, state->generation);
+    state->is_listed = true;
+    state->wants_first = false;
+    inventory->epoch++;
+    if (kind == inventory->next_source && kind != inventory->source) {
+        switch_source(inventory);
+    }
+}
+
+static bool has_first_service(const struct inventory *inventory)
+{
+    const struct entry *entry =
+        index_find(&inventory->index, KUBE_SERVICE, slice_str(FIRST_SERVICE));
+    return inventory->config.is_narrowed ||
+           (entry && entry->generation == inventory->kinds[KUBE_SERVICE].generation);
+}
+
+static void sweep_if_first_came(struct inventory *inventory)
+{
+    const struct kind_state *state = &inventory->kinds[KUBE_SERVICE];
+    if (state->wants_first && !state->is_listing && has_first_service(inventory)) {
+        sweep(inventory, KUBE_SERVICE);
+    }
+}
+
+void inventory_list_end(struct inventory *inventory, enum kube_kind kind)
+{
+    struct kind_state *state = &inventory->kinds[kind];
+    state->is_listing = false;
+    if (!state->is_wanted || state->has_nameless) {
+        return;
+    }
+    if (kind == KUBE_SERVICE && !has_first_service(inventory)) {
+        state->wants_first = true;
+        return;
+    }
+    sweep(inventory, kind);
+}
+
+/* ---- Objects ---- */
+
+void inventory_upsert(struct inventory *inventory, struct kube_object *object)
+{
+    enum kube_kind kind = object->kind;
+    struct kind_state *state = &inventory->kinds[kind];
+    if (!state->is_wanted) {
+        kube_object_free(object);
+        return;
+    }
+    struct entry *entry =
+        index_get(&inventory->index, kind, slice_str(object->ns), slice_str(object->name));
+    set_unknown(inventory, kind, entry, false);
+    entry->generation = state->generation;
+    if (entry->object && kube_object_equal(entry->object, object)) {
+        kube_object_free(object); /* listed again, or changed in what is not looked at */
+    } else {
+        index_set_object(&inventory->index, kind, entry, object);
+    }
+    sweep_if_first_came(inventory);
+}
+
+void inventory_bad(struct inventory *inventory, enum kube_kind kind, const char *name)
+{
+    struct kind_state *state = &inventory->kinds[kind];
+    size_t ns_len = strcspn(name, "/");
+    if (!state->is_wanted) {
+        return;
+    }
+    if (name[ns_len] != '/') {
+        state->has_nameless = true;
+        return;
+    }
+    struct entry *entry =
+        index_get(&inventory->index, kind, slice_of(name, ns_len), slice_str(name + ns_len + 1));
+    entry->generation = state->generation;
+    if (!entry->object) {
+        set_unknown(inventory, kind, entry, true);
+        index_tell(&inventory->index, kind, entry);
+    }
+    sweep_if_first_came(inventory);
+}
+
+void inventory_remove(struct inventory *inventory, enum kube_kind kind, const char *ns,
+                      const char *name)
+{
+    struct entry *entry = index_lookup(&inventory->index, kind, slice_str(ns), slice_str(name));
+    if (entry) {
+        discard(inventory, kind, entry);
+    }
+}
+
+/* ---- The reconciler's side ---- */
+
+static bool is_complete(const struct inventory *inventory, enum kube_kind kind)
+{
+    const struct kind_state *state = &inventory->kinds[kind];
+    return state->is_listed && !state->wants_first;
+}
+
+const char *inventory_missing(const struct inventory *inventory)
+{
+    static const struct {
+        const char *unlisted;
+        const char *nameless;
+    } texts[KUBE_KIND_COUNT] = {
+        [KUBE_SERVICE] = {"services are not listed yet", "a service without a name was listed"},
+        [KUBE_ENDPOINTS] = {"endpoints are not listed yet", "endpoints without a name were listed"},
+        [KUBE_SLICE] = {"endpoint slices are not listed yet",
+                        "an endpoint slice without a name was listed"},
+        [KUBE_POD] = {"pods are not listed yet", "a pod without a name was listed"},
+    };
+    if (inventory->kinds[KUBE_SERVICE].wants_first) {
+        return "service default/kubernetes does not exist yet";
+    }
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        const struct kind_state *state = &inventory->kinds[kind];
+        bool is_next = kind == inventory->next_source && kind != inventory->source;
+        if (state->is_wanted && !state->is_listed && !is_next) {
+            return state->has_nameless ? texts[kind].nameless : texts[kind].unlisted;
+        }
+    }
+    return NULL;
+}
+
+bool inventory_is_complete(const struct inventory *inventory)
+{
+    return inventory_missing(inventory) == NULL;
+}
+
+uint32_t inventory_epoch(const struct inventory *inventory)
+{
+    return inventory->epoch;
+}
+
+size_t inventory_count(const struct inventory *inventory, enum kube_kind kind)
+{
+    return inventory->index.kinds[kind].count;
+}
+
+/* ---- What an owner has ---- */
+
+/* "svc/default/web" is "default/web" of "svc/"; ptr NULL: of another one. */
+static struct slice behind(struct slice owner, const char *prefix)
+{
+    struct slice text = slice_str(prefix);
+    return slice_has_prefix(owner, text) ? slice_of(owner.ptr + text.len, owner.len - text.len)
+                                         : slice_of(NULL, 0);
+}
+
+static bool add_endpoints(const struct inventory *inventory, struct slice id,
+                          struct owner_objects *objects)
+{
+    if (inventory->source == KUBE_SLICE) {
+        index_add_slices(&inventory->index, id, objects);
+        return true;
+    }
+    const struct entry *entry = index_find(&inventory->index, KUBE_ENDPOINTS, id);
+    if (entry && entry->object) {
+        owner_objects_add_part(objects, entry->object);
+    }
+    return !entry || !entry->is_unknown;
+}
+
+bool inventory_get(const struct inventory *inventory, struct slice owner,
+                   struct owner_objects *ret_objects)
+{
+    struct slice id = behind(owner, "svc/"), address = behind(owner, "pod/");
+    owner_objects_clear(ret_objects);
+    if (address.ptr) {
+        index_add_pod(&inventory->index, address, ret_objects);
+        return true;
+    }
+    const struct entry *service = index_find(&inventory->index, KUBE_SERVICE, id);
+    if (!service || service->is_unknown) {
+        return !service;
+    }
+    ret_objects->service = service->object;
+    return !service->object->service.is_headless || add_endpoints(inventory, id, ret_objects);
+}
+
+/* An object of the namespace that was never understood could be about anything there. */
+static bool has_unknown(const struct inventory *inventory, enum kube_kind kind, struct slice id)
+{
+    const struct key_table *table = &inventory->index.kinds[kind];
+    const char *slash = id.len ? memchr(id.ptr, '/', id.len) : NULL;
+    struct slice ns = slash ? slice_of(id.ptr, (size_t)(slash - id.ptr) + 1) : id;
+    const struct entry *entry;
+    if (inventory->kinds[kind].unknown_count == 0) {
+        return false;
+    }
+    for (size_t at = 0; (entry = key_table_next(table, &at)); at++) {
+        if (entry->is_unknown && slice_has_prefix(slice_of(entry->id, entry->id_len), ns)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool knows_pods(const struct inventory *inventory, struct slice address)
+{
+    return !inventory->kinds[KUBE_POD].is_wanted ||
+           (is_complete(inventory, KUBE_POD) && !has_unknown(inventory, KUBE_POD, address));
+}
+
+bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
+{
+    struct slice id = behind(owner, "svc/"), address = behind(owner, "pod/");
+    if (address.ptr) {
+        return knows_pods(inventory, address);
+    }
+    const struct entry *service = index_find(&inventory->index, KUBE_SERVICE, id);
+    if (!is_complete(inventory, KUBE_SERVICE) || (service && service->is_unknown)) {
+        return false;
+    }
+    bool needs_endpoints = service && service->object->service.is_headless;
+    return !needs_endpoints || (is_complete(inventory, inventory->source) &&
+                                !has_unknown(inventory, inventory->source, id));
+}
+
+bool inventory_knows_claims(const struct inventory *inventory)
+{
+    return is_complete(inventory, KUBE_SERVICE) && is_complete(inventory, inventory->source) &&
+           inventory->kinds[KUBE_SERVICE].unknown_count == 0 &&
+           inventory->kinds[inventory->source].unknown_count == 0;
+}

@@ -1,0 +1,355 @@
+#include "kube2sky/naming/inventory_index_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "kube2sky/naming/naming.h"
+
+/* Namespace and name of at most 253 bytes each (the API's limit) and what is between; longer ones,
+ * from an API gone mad, are cut and found as cut. */
+enum { OWNER_ID_MAX = 1024 };
+
+#define SERVICE_PREFIX "svc/"
+#define POD_PREFIX     "pod/"
+enum { OWNER_PREFIX_LEN = sizeof(SERVICE_PREFIX) - 1 };
+
+/* In front of what a pod has that is no address; no label begins so. */
+enum { NO_ADDRESS_MARK = '!' };
+
+/* The slices of one Service. */
+struct slices {
+    struct entry *first;
+    uint32_t id_len;
+    char id[]; /* "<namespace>/<service>" */
+};
+
+/* An address that pods of one namespace have: usually one, several on the host's network. */
+struct address {
+    uint32_t pod_count;
+    uint32_t id_len;
+    struct ip ip; /* family 0: it is none */
+    char id[];    /* "<namespace>/<label>" */
+};
+
+static struct slice entry_key(const void *thing)
+{
+    const struct entry *entry = thing;
+    return slice_of(entry->id, entry->id_len);
+}
+
+static struct slice slices_key(const void *thing)
+{
+    const struct slices *slices = thing;
+    return slice_of(slices->id, slices->id_len);
+}
+
+static struct slice address_key(const void *thing)
+{
+    const struct address *address = thing;
+    return slice_of(address->id, address->id_len);
+}
+
+void index_init(struct index *index, void (*changed)(void *data, struct slice owner), void *data)
+{
+    *index = (struct index){.changed = changed, .data = data};
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        key_table_init(&index->kinds[kind], entry_key);
+    }
+    key_table_init(&index->services, slices_key);
+    key_table_init(&index->addresses, address_key);
+    buf_init(&index->id, OWNER_ID_MAX);
+}
+
+static void free_things(struct key_table *table)
+{
+    void *thing;
+    for (size_t at = 0; (thing = key_table_next(table, &at)); at++) {
+        free(thing);
+    }
+    key_table_fini(table);
+}
+
+void index_fini(struct index *index)
+{
+    for (size_t kind = 0; kind < KUBE_KIND_COUNT; kind++) {
+        struct entry *entry;
+        for (size_t at = 0; (entry = key_table_next(&index->kinds[kind], &at)); at++) {
+            kube_object_free(entry->object);
+        }
+        free_things(&index->kinds[kind]);
+    }
+    free_things(&index->services);
+    free_things(&index->addresses);
+    buf_fini(&index->id);
+}
+
+/* ---- Ids ---- */
+
+static void append_lower(struct buf *out, struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        buf_append_char(out, (char)ascii_lower((uint8_t)text.ptr[i]));
+    }
+}
+
+/* "<prefix><namespace>/<name>" in index->id; borrowed until the next one. */
+static struct slice make_id(struct index *index, const char *prefix, struct slice ns,
+                            struct slice name)
+{
+    buf_clear(&index->id);
+    buf_append_str(&index->id, prefix);
+    append_lower(&index->id, ns);
+    buf_append_char(&index->id, '/');
+    append_lower(&index->id, name);
+    return buf_slice(&index->id);
+}
+
+static struct slice without_prefix(struct slice owner)
+{
+    return slice_of(owner.ptr + OWNER_PREFIX_LEN, owner.len - OWNER_PREFIX_LEN);
+}
+
+/* ---- Slices by Service ---- */
+
+static bool has_service(const struct kube_object *slice)
+{
+    return slice && slice->slice.service[0];
+}
+
+static struct slice owner_of_slice(struct index *index, const struct kube_object *slice)
+{
+    return make_id(index, SERVICE_PREFIX, slice_str(slice->ns), slice_str(slice->slice.service));
+}
+
+static void link_slice(struct index *index, struct entry *entry)
+{
+    struct slice id = without_prefix(owner_of_slice(index, entry->object));
+    struct slices *slices = key_table_find(&index->services, id);
+    if (!slices) {
+        slices = xcalloc(1, sizeof(*slices) + id.len);
+        slices->id_len = (uint32_t)id.len;
+        memcpy(slices->id, id.ptr, id.len);
+        (void)key_table_put(&index->services, slices); /* was not there */
+    }
+    entry->next = slices->first;
+    slices->first = entry;
+}
+
+static void unlink_slice(struct index *index, struct entry *entry)
+{
+    struct slice id = without_prefix(owner_of_slice(index, entry->object));
+    struct slices *slices = key_table_find(&index->services, id);
+    struct entry **link = &slices->first;
+    while (*link != entry) {
+        link = &(*link)->next;
+    }
+    *link = entry->next;
+    entry->next = NULL;
+    if (!slices->first) {
+        (void)key_table_take(&index->services, id); /* this one */
+        free(slices);
+    }
+}
+
+/* What endpoints say matters to headless Services alone; one that comes or changes tells itself. */
+static void tell_service(struct index *index, struct slice owner)
+{
+    const struct entry *service = index_find(index, KUBE_SERVICE, without_prefix(owner));
+    if (service && service->object && service->object->service.is_headless) {
+        index->changed(index->data, owner);
+    }
+}
+
+static void set_slice(struct index *index, struct entry *entry, struct kube_object *object)
+{
+    struct kube_object *old = entry->object;
+    if (has_service(old)) {
+        unlink_slice(index, entry);
+    }
+    entry->object = object;
+    if (has_service(object)) {
+        link_slice(index, entry);
+        tell_service(index, owner_of_slice(index, object));
+    }
+    bool has_moved = has_service(old) && !(has_service(object) &&
+                                           strcmp(old->slice.service, object->slice.service) == 0);
+    if (has_moved) {
+        tell_service(index, owner_of_slice(index, old));
+    }
+}
+
+/* ---- Pods by address ---- */
+
+/* A pod that has ended keeps its IP in the API although another pod may have it by now. */
+static size_t address_count(const struct kube_object *pod)
+{
+    bool has_ended =
+        pod && (strcmp(pod->pod.phase, "Succeeded") == 0 || strcmp(pod->pod.phase, "Failed") == 0);
+    return pod && !has_ended ? pod->pod.ip_count : 0;
+}
+
+static struct slice owner_of_pod(struct index *index, const struct kube_object *pod, size_t i,
+                                 struct ip *ret_ip)
+{
+    const char *text = pod->pod.ips[i];
+    struct slice owner;
+    struct buf name;
+    buf_init(&name, OWNER_ID_MAX);
+    if (ip_parse(slice_str(text), ret_ip)) {
+        naming_pod_label(ret_ip, &name);
+    } else {
+        *ret_ip = (struct ip){.family_bytes = 0};
+        buf_append_char(&name, NO_ADDRESS_MARK);
+        buf_append_str(&name, text);
+    }
+    owner = make_id(index, POD_PREFIX, slice_str(pod->ns), buf_slice(&name));
+    buf_fini(&name);
+    return owner;
+}
+
+static void count_address(struct index *index, const struct kube_object *pod, size_t i)
+{
+    struct ip ip;
+    struct slice owner = owner_of_pod(index, pod, i, &ip), id = without_prefix(owner);
+    struct address *address = key_table_find(&index->addresses, id);
+    if (!address) {
+        address = xcalloc(1, sizeof(*address) + id.len);
+        address->ip = ip;
+        address->id_len = (uint32_t)id.len;
+        memcpy(address->id, id.ptr, id.len);
+        (void)key_table_put(&index->addresses, address); /* was not there */
+    }
+    address->pod_count++;
+    if (address->pod_count == 1) {
+        index->changed(index->data, owner);
+    }
+}
+
+static void uncount_address(struct index *index, const struct kube_object *pod, size_t i)
+{
+    struct ip ip;
+    struct slice owner = owner_of_pod(index, pod, i, &ip), id = without_prefix(owner);
+    struct address *address = key_table_find(&index->addresses, id);
+    address->pod_count--;
+    if (address->pod_count == 0) {
+        (void)key_table_take(&index->addresses, id); /* this one */
+        free(address);
+        index->changed(index->data, owner);
+    }
+}
+
+/* The new addresses first, so that those which stay are never gone. */
+static void set_pod(struct index *index, struct entry *entry, struct kube_object *object)
+{
+    const struct kube_object *old = entry->object;
+    for (size_t i = 0; i < address_count(object); i++) {
+        count_address(index, object, i);
+    }
+    for (size_t i = 0; i < address_count(old); i++) {
+        uncount_address(index, old, i);
+    }
+    entry->object = object;
+}
+
+/* ---- Entries ---- */
+
+struct entry *index_find(const struct index *index, enum kube_kind kind, struct slice id)
+{
+    return key_table_find(&index->kinds[kind], id);
+}
+
+struct entry *index_lookup(struct index *index, enum kube_kind kind, struct slice ns,
+                           struct slice name)
+{
+    return index_find(index, kind, make_id(index, "", ns, name));
+}
+
+struct entry *index_get(struct index *index, enum kube_kind kind, struct slice ns,
+                        struct slice name)
+{
+    struct slice id = make_id(index, "", ns, name);
+    struct entry *entry = index_find(index, kind, id);
+    if (!entry) {
+        entry = xcalloc(1, sizeof(*entry) + id.len);
+        entry->id_len = (uint16_t)id.len; /* at most OWNER_ID_MAX */
+        memcpy(entry->id, id.ptr, id.len);
+        (void)key_table_put(&index->kinds[kind], entry); /* was not there */
+    }
+    return entry;
+}
+
+/* Of a Service, or of Endpoints, which have the Service's name. */
+static struct slice owner_of_named(struct index *index, const struct entry *entry)
+{
+    buf_clear(&index->id);
+    buf_append_str(&index->id, SERVICE_PREFIX);
+    buf_append(&index->id, entry->id, entry->id_len);
+    return buf_slice(&index->id);
+}
+
+void index_tell(struct index *index, enum kube_kind kind, const struct entry *entry)
+{
+    switch (kind) {
+    case KUBE_SERVICE:
+        index->changed(index->data, owner_of_named(index, entry));
+        break;
+    case KUBE_ENDPOINTS:
+        tell_service(index, owner_of_named(index, entry));
+        break;
+    case KUBE_SLICE:
+        if (has_service(entry->object)) {
+            tell_service(index, owner_of_slice(index, entry->object));
+        }
+        break;
+    case KUBE_POD:
+        break; /* its addresses are told when they come and go */
+    }
+}
+
+void index_set_object(struct index *index, enum kube_kind kind, struct entry *entry,
+                      struct kube_object *object)
+{
+    struct kube_object *old = entry->object;
+    if (kind == KUBE_SLICE) {
+        set_slice(index, entry, object);
+    } else if (kind == KUBE_POD) {
+        set_pod(index, entry, object);
+    } else {
+        entry->object = object;
+        index_tell(index, kind, entry);
+    }
+    kube_object_free(old);
+}
+
+void index_discard(struct index *index, enum kube_kind kind, struct entry *entry)
+{
+    (void)key_table_take(&index->kinds[kind], entry_key(entry)); /* this one */
+    index_set_object(index, kind, entry, NULL);
+    free(entry);
+}
+
+/* ---- What an owner has ---- */
+
+void index_add_slices(const struct index *index, struct slice service,
+                      struct owner_objects *objects)
+{
+    const struct slices *slices = key_table_find(&index->services, service);
+    for (const struct entry *entry = slices ? slices->first : NULL; entry; entry = entry->next) {
+        owner_objects_add_part(objects, entry->object);
+    }
+}
+
+void index_add_pod(const struct index *index, struct slice address, struct owner_objects *objects)
+{
+    const struct address *found = key_table_find(&index->addresses, address);
+    const char *slash = found ? memchr(found->id, '/', found->id_len) : NULL;
+    if (slash) {
+        size_t ns_len = (size_t)(slash - found->id), from = ns_len + 1;
+        from += found->ip.family_bytes == 0; /* the mark */
+        objects->pod_ns = slice_of(found->id, ns_len);
+        objects->pod_name = slice_of(found->id + from, found->id_len - from);
+        objects->pod_ip = found->ip;
+    }
+}

@@ -1,0 +1,185 @@
+#include "kube2sky/naming/key_style.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/dns/dname.h"
+#include "common/dns/record.h"
+#include "common/dns/record_json.h"
+#include "kube2sky/naming/naming.h"
+#include "kube2sky/naming/reverse.h"
+
+/* The longest key that is ours has svc, ns, name, _proto, _port, label. */
+enum { SEGMENTS_MAX = 6 };
+
+struct path {
+    struct slice segments[SEGMENTS_MAX];
+    size_t count; /* 0: too many */
+};
+
+static struct path split(struct slice below)
+{
+    struct path path = {.count = 0};
+    const char *at = below.ptr, *end = below.ptr + below.len;
+    for (;;) {
+        const char *slash = memchr(at, '/', (size_t)(end - at));
+        if (path.count == SEGMENTS_MAX) {
+            return (struct path){.count = 0};
+        }
+        path.segments[path.count++] = slice_of(at, (size_t)((slash ? slash : end) - at));
+        if (!slash) {
+            return path;
+        }
+        at = slash + 1;
+    }
+}
+
+/* ---- Values ---- */
+
+/* Byte for byte as record_to_json prints it, with any ttl. */
+static bool parse(struct slice value, struct record *ret_record)
+{
+    struct buf again;
+    struct record r;
+    if (record_from_json(value, &r, NULL) < 0) {
+        return false;
+    }
+    buf_init(&again, RECORD_JSON_MAX);
+    record_to_json(&r, &again);
+    bool is_same = r.priority == 10 && r.weight == 10 && r.targetstrip == 0 && r.ttl_s > 0 &&
+                   slice_equal(buf_slice(&again), value);
+    buf_fini(&again);
+    if (is_same) {
+        *ret_record = r;
+    } else {
+        record_fini(&r);
+    }
+    return is_same;
+}
+
+static bool says_address(const struct record *r)
+{
+    return r->ip.family_bytes != 0 && r->port == 0;
+}
+
+/* ---- Labels ---- */
+
+static bool is_hash_of(struct slice label, struct slice value)
+{
+    char hash[9];
+    return slice_equal(label, slice_str(record_label(value, hash)));
+}
+
+/* "_tcp" */
+static bool is_service_label(struct slice label)
+{
+    return label.len > 1 && label.ptr[0] == '_' &&
+           dname_is_host_label(slice_of(label.ptr + 1, label.len - 1));
+}
+
+static bool is_pod_label(struct slice label, const struct ip *ip)
+{
+    struct buf want;
+    buf_init(&want, INET6_ADDRSTRLEN + 1);
+    naming_pod_label(ip, &want);
+    bool is_it = slice_equal(buf_slice(&want), label);
+    buf_fini(&want);
+    return is_it;
+}
+
+/* Takes the label of a host's front: "web." of "web.default.svc.cluster.local.". */
+static bool take_label(struct slice *host, struct slice label)
+{
+    if (host->len <= label.len || host->ptr[label.len] != '.' || !slice_has_prefix(*host, label)) {
+        return false;
+    }
+    *host = slice_of(host->ptr + label.len + 1, host->len - label.len - 1);
+    return true;
+}
+
+/* "[<label>.]<service>.<ns>.svc.<domain>" */
+static bool is_host_of(struct slice domain, const struct path *path, struct slice label,
+                       struct slice host)
+{
+    return (label.len == 0 || take_label(&host, label)) && take_label(&host, path->segments[2]) &&
+           take_label(&host, path->segments[1]) && take_label(&host, slice_str("svc")) &&
+           slice_equal(host, domain);
+}
+
+/* Of several ports of one name and protocol, all but one have their number behind the label. */
+static struct slice without_number(struct slice label, uint16_t port)
+{
+    char number[8];
+    int n = snprintf(number, sizeof(number), "-%u", port);
+    bool has_it = slice_has_suffix(label, slice_of(number, (size_t)n));
+    return has_it ? slice_of(label.ptr, label.len - (size_t)n) : slice_of(NULL, 0);
+}
+
+/* ---- Rows ---- */
+
+static bool is_port(struct slice domain, const struct path *path, const struct record *r)
+{
+    struct slice label = path->segments[5], host = slice_str(r->host);
+    struct slice short_label = without_number(label, r->port);
+    return r->port != 0 && is_service_label(path->segments[3]) &&
+           is_service_label(path->segments[4]) && dname_is_host_label(label) &&
+           (is_host_of(domain, path, slice_of(NULL, 0), host) ||
+            is_host_of(domain, path, label, host) ||
+            (short_label.len && is_host_of(domain, path, short_label, host)));
+}
+
+static bool is_service_key(struct slice domain, const struct path *path, const struct record *r,
+                           struct slice value)
+{
+    size_t host_len = strlen(r->host);
+    switch (path->count) {
+    case 3: /* ExternalName */
+        return r->port == 0 && host_len > 1 && r->host[host_len - 1] == '.';
+    case 4:
+        return says_address(r) && dname_is_host_label(path->segments[3]);
+    case 5: /* addresses with one hostname */
+        return says_address(r) && dname_is_host_label(path->segments[3]) &&
+               is_hash_of(path->segments[4], value);
+    case 6:
+        return is_port(domain, path, r);
+    default:
+        return false;
+    }
+}
+
+static bool is_pod_key(const struct path *path, const struct record *r, struct slice value)
+{
+    return path->count == 4 && says_address(r) && is_pod_label(path->segments[2], &r->ip) &&
+           is_hash_of(path->segments[3], value);
+}
+
+bool key_style_object(struct slice domain, struct slice below, struct slice value)
+{
+    struct path path = split(below);
+    struct record record;
+    if (path.count < 3 || !dname_is_host_label(path.segments[1]) ||
+        !dname_is_host_label(path.segments[2])) {
+        return false;
+    }
+    if (!parse(value, &record)) {
+        return false;
+    }
+    bool is_it = slice_equal(path.segments[0], slice_str("pod"))
+                     ? is_pod_key(&path, &record, value)
+                     : is_service_key(domain, &path, &record, value);
+    record_fini(&record);
+    return is_it;
+}
+
+bool key_style_reverse(struct slice key, struct slice value)
+{
+    struct record record;
+    struct ip ip;
+    if (!reverse_parse_key(key, &ip) || !parse(value, &record)) {
+        return false;
+    }
+    bool is_it = record.port == 0;
+    record_fini(&record);
+    return is_it;
+}

@@ -1,0 +1,184 @@
+#include "kube2sky/naming/naming.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "kube2sky/naming/naming_records_internal.h"
+
+/* ---- A Service with cluster IPs ---- */
+
+/* Returns how many; *ret_first is the label of the first one. */
+static size_t add_cluster_ips(struct build *b, const struct kube_service *service,
+                              struct label *ret_first)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < service->cluster_ip_count; i++) {
+        struct address address;
+        struct label label;
+        if (take_address(b, service->cluster_ips[i], &address)) {
+            address_label(b, &address, &label);
+            add_address(b, label.text, &address, NULL);
+            add_claim(b, &address, CLAIM_CLUSTER_IP, NULL);
+            *ret_first = count ? *ret_first : label;
+            count++;
+        }
+    }
+    return count;
+}
+
+static int build_cluster_ips(struct build *b, const struct kube_service *service, struct err *err)
+{
+    struct label first;
+    if (service->cluster_ip_count + service->port_count > DESIRED_MAX) {
+        return err_set(err, ERR_TOO_LARGE,
+                       "%zu cluster IPs and %zu ports: expected at most %d together",
+                       service->cluster_ip_count, service->port_count, DESIRED_MAX);
+    }
+    if (add_cluster_ips(b, service, &first) == 0) {
+        return 0;
+    }
+    struct named_port *ports = xcalloc(service->port_count, sizeof(*ports));
+    size_t count = take_ports(b, service->ports, service->port_count, ports);
+    struct srv *srvs = xcalloc(count, sizeof(*srvs));
+    for (size_t i = 0; i < count; i++) {
+        srvs[i] = (struct srv){.port = &ports[i], .label = &first};
+    }
+    add_srvs(b, srvs, count, false);
+    free(srvs);
+    free(ports);
+    return 0;
+}
+
+/* ---- An ExternalName ---- */
+
+/* A host name as the API takes it, RFC 1123, with or without the trailing dot. */
+static bool is_host_name(struct slice name)
+{
+    struct dname wire;
+    const char *at = name.ptr, *end = name.ptr + name.len;
+    while (at < end) {
+        const char *dot = memchr(at, '.', (size_t)(end - at));
+        const char *label_end = dot ? dot : end;
+        if (!dname_is_host_label(slice_of(at, (size_t)(label_end - at)))) {
+            return false;
+        }
+        at = label_end + 1;
+    }
+    return name.len > 0 && dname_from_text(name, &wire);
+}
+
+static void build_external_name(struct build *b, const char *external_name)
+{
+    size_t n = strlen(external_name);
+    if (!is_host_name(slice_of(external_name, n))) {
+        build_drop(b, "external name", external_name);
+        return;
+    }
+    char *host = xasprintf("%s%s", external_name, external_name[n - 1] == '.' ? "" : ".");
+    for (char *c = host; *c; c++) {
+        *c = (char)ascii_lower((uint8_t)*c);
+    }
+    add_host(b, host);
+    free(host);
+}
+
+/* ---- A pod ---- */
+
+void naming_pod_label(const struct ip *ip, struct buf *out)
+{
+    char text[INET6_ADDRSTRLEN + 1];
+    (void)ip_format(ip, text);
+    size_t n = strlen(text);
+    for (size_t i = 0; i < n; i++) {
+        text[i] = text[i] == '.' || text[i] == ':' ? '-' : text[i];
+    }
+    if (n && text[n - 1] == '-') {
+        text[n++] = '0';
+    }
+    buf_append(out, text, n);
+}
+
+static void build_pod(struct build *b, const struct ip *ip)
+{
+    struct label ns, name, hash;
+    struct address address = {.ip = *ip};
+    if (!ip->family_bytes) {
+        build_drop(b, "address", b->object.name);
+        return;
+    }
+    if (!take_label(b, "namespace", b->object.ns, DNAME_LABEL_MAX, &ns) ||
+        !take_label(b, "address", b->object.name, DNAME_LABEL_MAX, &name)) {
+        return;
+    }
+    build_set_name(b, xasprintf("%s.%s.pod.%s", name.text, ns.text, b->config->domain));
+    (void)ip_format(ip, address.text);
+    address_label(b, &address, &hash);
+    add_address(b, hash.text, &address, NULL);
+}
+
+static void name_pod(const struct naming_config *config, const struct owner_objects *objects,
+                     struct desired *desired, struct claims *claims)
+{
+    struct build b;
+    char *ns = xstrndup(objects->pod_ns.ptr, objects->pod_ns.len);
+    char *name = xstrndup(objects->pod_name.ptr, objects->pod_name.len);
+    struct naming_drop object = {.kind = "pod", .ns = ns, .name = name};
+    build_init(&b, config, &object, desired, claims);
+    build_pod(&b, &objects->pod_ip);
+    build_fini(&b);
+    free(name);
+    free(ns);
+}
+
+/* ---- The whole ---- */
+
+static int build_service(struct build *b, const struct owner_objects *objects, struct err *err)
+{
+    const struct kube_object *object = objects->service;
+    const struct kube_service *service = &object->service;
+    struct label ns, name;
+    if (!take_label(b, "namespace", object->ns, DNAME_LABEL_MAX, &ns) ||
+        !take_label(b, "service name", object->name, DNAME_LABEL_MAX, &name)) {
+        return 0;
+    }
+    build_set_name(b, xasprintf("%s.%s.svc.%s", name.text, ns.text, b->config->domain));
+    if (strcmp(service->type, "ExternalName") == 0) {
+        build_external_name(b, service->external_name); /* an address it still has does not count */
+        return 0;
+    }
+    return service->is_headless ? build_headless(b, objects, err)
+                                : build_cluster_ips(b, service, err);
+}
+
+static int name_service(const struct naming_config *config, const struct owner_objects *objects,
+                        struct desired *desired, struct claims *claims, struct err *err)
+{
+    struct build b;
+    struct naming_drop object = {
+        .kind = "service",
+        .ns = objects->service->ns,
+        .name = objects->service->name,
+    };
+    build_init(&b, config, &object, desired, claims);
+    int r = build_service(&b, objects, err);
+    build_fini(&b);
+    return r;
+}
+
+int naming_build(const struct naming_config *config, const struct owner_objects *objects,
+                 struct desired *ret_desired, struct claims *ret_claims, struct err *err)
+{
+    int r = 0;
+    desired_clear(ret_desired);
+    claims_clear(ret_claims);
+    if (objects->service) {
+        r = name_service(config, objects, ret_desired, ret_claims, err);
+    } else if (objects->pod_ns.ptr) {
+        name_pod(config, objects, ret_desired, ret_claims);
+    }
+    desired_seal(ret_desired);
+    claims_seal(ret_claims);
+    return r;
+}

@@ -1,0 +1,232 @@
+/* A headless Service: from its Endpoints or slices to the ready addresses under their labels, each
+ * with the ports of where it came from. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "kube2sky/naming/naming_records_internal.h"
+
+/* A ready address under its label. */
+struct endpoint {
+    struct label label;
+    struct address address;
+    bool has_hostname;
+};
+
+/* A subset of an Endpoints object, or a slice: addresses that share ports. */
+struct group {
+    struct endpoint *endpoints;
+    size_t endpoint_count;
+    struct named_port *ports;
+    size_t port_count;
+};
+
+struct groups {
+    struct group *items;
+    size_t count;
+    size_t endpoint_count; /* of all */
+    size_t srv_count;      /* endpoints x ports */
+};
+
+/* ---- Gathering ---- */
+
+static bool take_endpoint(struct build *b, const char *ip, const char *hostname,
+                          struct endpoint *ret_endpoint)
+{
+    if (!take_address(b, ip, &ret_endpoint->address)) {
+        return false;
+    }
+    ret_endpoint->has_hostname = hostname[0] != '\0';
+    if (ret_endpoint->has_hostname) {
+        return take_label(b, "hostname", hostname, DNAME_LABEL_MAX, &ret_endpoint->label);
+    }
+    address_label(b, &ret_endpoint->address, &ret_endpoint->label);
+    return true;
+}
+
+static void add_group(struct build *b, struct groups *groups, struct group *group,
+                      const struct kube_port *ports, size_t port_count)
+{
+    group->ports = xcalloc(port_count, sizeof(struct named_port));
+    group->port_count = take_ports(b, ports, port_count, group->ports);
+    groups->endpoint_count += group->endpoint_count;
+    groups->srv_count += group->endpoint_count * group->port_count;
+    groups->items[groups->count++] = *group;
+}
+
+static void take_subset(struct build *b, bool takes_all, const struct kube_subset *subset,
+                        struct groups *groups)
+{
+    struct group group = {
+        .endpoints = xcalloc(subset->address_count, sizeof(struct endpoint)),
+    };
+    for (size_t i = 0; i < subset->address_count; i++) {
+        const struct kube_address *address = &subset->addresses[i];
+        struct endpoint *next = &group.endpoints[group.endpoint_count];
+        group.endpoint_count += (address->is_ready || takes_all) &&
+                                take_endpoint(b, address->ip, address->hostname, next);
+    }
+    add_group(b, groups, &group, subset->ports, subset->port_count);
+}
+
+/* Addresses that are names are for others to resolve; ready tells what a terminating one is. */
+static void take_slice(struct build *b, bool takes_all, const struct kube_slice *slice,
+                       struct groups *groups)
+{
+    struct group group = {.endpoints = NULL};
+    size_t total = 0;
+    if (slice->address_type != KUBE_IPV4 && slice->address_type != KUBE_IPV6) {
+        return;
+    }
+    for (size_t i = 0; i < slice->endpoint_count; i++) {
+        total += slice->endpoints[i].address_count;
+    }
+    group.endpoints = xcalloc(total, sizeof(struct endpoint));
+    for (size_t i = 0; i < slice->endpoint_count; i++) {
+        const struct kube_slice_endpoint *from = &slice->endpoints[i];
+        for (size_t j = 0; j < from->address_count && (from->is_ready || takes_all); j++) {
+            struct endpoint *next = &group.endpoints[group.endpoint_count];
+            group.endpoint_count += take_endpoint(b, from->addresses[j], from->hostname, next);
+        }
+    }
+    add_group(b, groups, &group, slice->ports, slice->port_count);
+}
+
+static size_t count_groups(const struct owner_objects *objects)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < objects->part_count; i++) {
+        const struct kube_object *part = objects->parts[i];
+        count += part->kind == KUBE_SLICE ? 1 : part->endpoints.subset_count;
+    }
+    return count;
+}
+
+static void gather(struct build *b, const struct owner_objects *objects, struct groups *ret_groups)
+{
+    bool takes_all = objects->service->service.publish_not_ready;
+    ret_groups->items = xcalloc(count_groups(objects), sizeof(struct group));
+    for (size_t i = 0; i < objects->part_count; i++) {
+        const struct kube_object *part = objects->parts[i];
+        if (part->kind == KUBE_SLICE) {
+            take_slice(b, takes_all, &part->slice, ret_groups);
+            continue;
+        }
+        for (size_t j = 0; j < part->endpoints.subset_count; j++) {
+            take_subset(b, takes_all, &part->endpoints.subsets[j], ret_groups);
+        }
+    }
+}
+
+static void free_groups(struct groups *groups)
+{
+    for (size_t i = 0; i < groups->count; i++) {
+        free(groups->items[i].endpoints);
+        free(groups->items[i].ports);
+    }
+    free(groups->items);
+}
+
+/* ---- Addresses ---- */
+
+static int compare_endpoints(const void *a, const void *b)
+{
+    const struct endpoint *x = *(const struct endpoint *const *)a;
+    const struct endpoint *y = *(const struct endpoint *const *)b;
+    int d = strcmp(x->label.text, y->label.text);
+    return d ? d : claim_compare_ips(&x->address.ip, &y->address.ip);
+}
+
+/* Sorted by label and address; an address in two groups is there once. Returns how many. */
+static size_t merge_endpoints(const struct groups *groups, const struct endpoint **ret_endpoints)
+{
+    size_t total = 0, kept = 0;
+    for (size_t i = 0; i < groups->count; i++) {
+        for (size_t j = 0; j < groups->items[i].endpoint_count; j++) {
+            ret_endpoints[total++] = &groups->items[i].endpoints[j];
+        }
+    }
+    if (total) {
+        qsort(ret_endpoints, total, sizeof(*ret_endpoints), compare_endpoints);
+    }
+    for (size_t i = 0; i < total; i++) {
+        if (kept == 0 || compare_endpoints(&ret_endpoints[kept - 1], &ret_endpoints[i]) != 0) {
+            ret_endpoints[kept++] = ret_endpoints[i];
+        }
+    }
+    return kept;
+}
+
+static bool same_label(const struct endpoint *a, const struct endpoint *b)
+{
+    return strcmp(a->label.text, b->label.text) == 0;
+}
+
+/* A label's only address is the label's value; several addresses lie below it, by their hashes. */
+static void add_endpoints(struct build *b, const struct endpoint *const *endpoints, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct endpoint *endpoint = endpoints[i];
+        bool is_shared = (i > 0 && same_label(endpoints[i - 1], endpoint)) ||
+                         (i + 1 < count && same_label(endpoint, endpoints[i + 1]));
+        struct label hash;
+        address_label(b, &endpoint->address, &hash);
+        add_address(b, endpoint->label.text, &endpoint->address, is_shared ? hash.text : NULL);
+    }
+}
+
+/* Of every group's, since merging kept only one of an address that has a hostname in one of them
+ * and is called the same by its hash in another. */
+static void add_claims(struct build *b, const struct groups *groups)
+{
+    for (size_t i = 0; i < groups->count; i++) {
+        for (size_t j = 0; j < groups->items[i].endpoint_count; j++) {
+            const struct endpoint *endpoint = &groups->items[i].endpoints[j];
+            add_claim(b, &endpoint->address, endpoint->has_hostname ? CLAIM_HOSTNAME : CLAIM_HASH,
+                      endpoint->label.text);
+        }
+    }
+}
+
+/* ---- Ports ---- */
+
+static void add_ports(struct build *b, const struct groups *groups)
+{
+    struct srv *srvs = xcalloc(groups->srv_count, sizeof(*srvs));
+    size_t count = 0;
+    for (size_t i = 0; i < groups->count; i++) {
+        const struct group *group = &groups->items[i];
+        for (size_t j = 0; j < group->endpoint_count; j++) {
+            for (size_t k = 0; k < group->port_count; k++) {
+                srvs[count++] = (struct srv){
+                    .port = &group->ports[k],
+                    .label = &group->endpoints[j].label,
+                };
+            }
+        }
+    }
+    add_srvs(b, srvs, count, true);
+    free(srvs);
+}
+
+/* ---- The whole ---- */
+
+int build_headless(struct build *b, const struct owner_objects *objects, struct err *err)
+{
+    struct groups groups = {.items = NULL};
+    int r = 0;
+    gather(b, objects, &groups);
+    if (groups.endpoint_count + groups.srv_count > DESIRED_MAX) {
+        r = err_set(err, ERR_TOO_LARGE,
+                    "%zu addresses and %zu address and port pairs: expected at most %d together",
+                    groups.endpoint_count, groups.srv_count, DESIRED_MAX);
+    } else {
+        const struct endpoint **merged = xcalloc(groups.endpoint_count, sizeof(*merged));
+        add_endpoints(b, merged, merge_endpoints(&groups, merged));
+        add_claims(b, &groups);
+        add_ports(b, &groups);
+        free(merged);
+    }
+    free_groups(&groups);
+    return r;
+}

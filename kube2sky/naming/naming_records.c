@@ -1,0 +1,241 @@
+#include "kube2sky/naming/naming_records_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_key.h"
+
+/* What every record of kube2sky has said since 1.9. */
+enum { RECORD_PRIORITY = 10, RECORD_WEIGHT = 10 };
+
+/* The label has an underscore in front. */
+enum { UNDERSCORED_MAX = DNAME_LABEL_MAX - 1 };
+
+/* Prefix and a name of at most 4 labels more than the domain's 255. */
+enum { KEY_MAX = 2048 };
+
+#define KEY_PREFIX "/skydns/"
+
+void build_init(struct build *b, const struct naming_config *config,
+                const struct naming_drop *object, struct desired *desired, struct claims *claims)
+{
+    *b = (struct build){
+        .config = config,
+        .object = *object,
+        .desired = desired,
+        .claims = claims,
+    };
+    buf_init(&b->key, KEY_MAX);
+    buf_init(&b->value, RECORD_JSON_MAX);
+}
+
+void build_set_name(struct build *b, char *name)
+{
+    free(b->name);
+    b->name = name;
+    buf_clear(&b->key);
+    record_key_from_name(slice_str(KEY_PREFIX), slice_str(name), &b->key);
+    b->key_base = b->key.len;
+}
+
+void build_fini(struct build *b)
+{
+    free(b->name);
+    buf_fini(&b->key);
+    buf_fini(&b->value);
+}
+
+void build_drop(const struct build *b, const char *what, const char *value)
+{
+    struct naming_drop drop = b->object;
+    drop.what = what;
+    drop.value = value;
+    b->config->dropped(b->config->data, &drop);
+}
+
+/* ---- Parts of keys ---- */
+
+bool take_label(const struct build *b, const char *what, const char *text, size_t max,
+                struct label *ret_label)
+{
+    size_t n = strlen(text);
+    if (n > max || !dname_is_host_label(slice_of(text, n))) {
+        build_drop(b, what, text);
+        return false;
+    }
+    for (size_t i = 0; i <= n; i++) {
+        ret_label->text[i] = (char)ascii_lower((uint8_t)text[i]);
+    }
+    return true;
+}
+
+bool take_address(const struct build *b, const char *text, struct address *ret_address)
+{
+    if (!ip_parse(slice_str(text), &ret_address->ip)) {
+        build_drop(b, "address", text);
+        return false;
+    }
+    ip_format(&ret_address->ip, ret_address->text);
+    return true;
+}
+
+size_t take_ports(const struct build *b, const struct kube_port *ports, size_t count,
+                  struct named_port *ret_ports)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct named_port *port = &ret_ports[n];
+        if (!ports[i].name[0] || !ports[i].protocol[0] || !ports[i].port) {
+            continue;
+        }
+        port->number = (uint16_t)ports[i].port;
+        n += take_label(b, "port name", ports[i].name, UNDERSCORED_MAX, &port->name) &&
+             take_label(b, "protocol", ports[i].protocol, UNDERSCORED_MAX, &port->protocol);
+    }
+    return n;
+}
+
+/* ---- Records ---- */
+
+void naming_value(const struct naming_config *config, const char *host, uint16_t port,
+                  struct buf *out)
+{
+    char *copy = xstrdup(host);
+    const struct record record = {
+        .host = copy,
+        .port = port,
+        .priority = RECORD_PRIORITY,
+        .weight = RECORD_WEIGHT,
+        .ttl_s = config->ttl_s,
+    };
+    buf_clear(out);
+    record_to_json(&record, out);
+    free(copy);
+}
+
+static void make_value(struct build *b, const char *host, uint16_t port)
+{
+    naming_value(b->config, host, port, &b->value);
+}
+
+void address_label(struct build *b, const struct address *address, struct label *ret_label)
+{
+    make_value(b, address->text, 0);
+    record_label(buf_slice(&b->value), ret_label->text);
+}
+
+/* The value last made, under the key built in b->key, which starts anew. */
+static void add_record(struct build *b)
+{
+    struct dname name;
+    if (record_key_to_name(slice_str(KEY_PREFIX), buf_slice(&b->key), &name)) {
+        desired_add(b->desired, buf_slice(&b->key), buf_slice(&b->value));
+    } else {
+        build_drop(b, "key beyond the limits of DNS names", buf_cstr(&b->key));
+    }
+    b->key.len = b->key_base;
+}
+
+void add_address(struct build *b, const char *label, const struct address *address,
+                 const char *label_below)
+{
+    make_value(b, address->text, 0);
+    buf_printf(&b->key, "/%s", label);
+    if (label_below) {
+        buf_printf(&b->key, "/%s", label_below);
+    }
+    add_record(b);
+}
+
+void add_host(struct build *b, const char *host)
+{
+    make_value(b, host, 0);
+    add_record(b);
+}
+
+void add_claim(struct build *b, const struct address *address, enum claim_rank rank,
+               const char *label)
+{
+    struct dname name;
+    char *host = label ? xasprintf("%s.%s", label, b->name) : xstrdup(b->name);
+    if (dname_from_text(slice_str(host), &name)) { /* else its key was dropped and reported */
+        claims_add(b->claims,
+                   &(struct claim){.ip = address->ip, .rank = rank, .host = slice_str(host)});
+    }
+    free(host);
+}
+
+/* ---- Ports ---- */
+
+static int compare_ports(const struct srv *a, const struct srv *b)
+{
+    int d = strcmp(a->port->protocol.text, b->port->protocol.text);
+    return d ? d : strcmp(a->port->name.text, b->port->name.text);
+}
+
+static int compare_srv_keys(const struct srv *a, const struct srv *b)
+{
+    int d = compare_ports(a, b);
+    return d ? d : strcmp(a->label->text, b->label->text);
+}
+
+static int compare_srvs(const void *a, const void *b)
+{
+    const struct srv *x = a, *y = b;
+    int d = compare_srv_keys(x, y);
+    return d ? d : (x->port->number > y->port->number) - (x->port->number < y->port->number);
+}
+
+/* Equal ports sort by number, so the search is for the key alone. */
+static int compare_to_key(const void *key, const void *srv)
+{
+    return compare_srv_keys(key, srv);
+}
+
+static void add_srv(struct build *b, const struct srv *srv, const char *label, bool is_headless)
+{
+    char *host = is_headless ? xasprintf("%s.%s", srv->label->text, b->name) : xstrdup(b->name);
+    make_value(b, host, srv->port->number);
+    buf_printf(&b->key, "/_%s/_%s/%s", srv->port->protocol.text, srv->port->name.text, label);
+    add_record(b);
+    free(host);
+}
+
+/* A port whose key an equal one with a smaller number has. Its label may be another's already: that
+ * one keeps it. */
+static void add_numbered_srv(struct build *b, const struct srv *srv, const struct srv *srvs,
+                             size_t count, bool is_headless)
+{
+    char *text = xasprintf("%s-%u", srv->label->text, srv->port->number);
+    struct label label;
+    if (take_label(b, "port label", text, DNAME_LABEL_MAX, &label)) {
+        struct srv plain = {.port = srv->port, .label = &label};
+        if (bsearch(&plain, srvs, count, sizeof(*srvs), compare_to_key)) {
+            build_drop(b, "port label, another endpoint's", text);
+        } else {
+            add_srv(b, srv, label.text, is_headless);
+        }
+    }
+    free(text);
+}
+
+void add_srvs(struct build *b, struct srv *srvs, size_t count, bool is_headless)
+{
+    if (count) {
+        qsort(srvs, count, sizeof(*srvs), compare_srvs);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct srv *previous = i ? &srvs[i - 1] : NULL;
+        if (previous && compare_srvs(previous, &srvs[i]) == 0) {
+            continue;
+        }
+        if (previous && compare_srv_keys(previous, &srvs[i]) == 0) {
+            add_numbered_srv(b, &srvs[i], srvs, count, is_headless);
+        } else {
+            add_srv(b, &srvs[i], srvs[i].label->text, is_headless);
+        }
+    }
+}

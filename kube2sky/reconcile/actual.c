@@ -1,0 +1,148 @@
+#include "kube2sky/reconcile/actual.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+
+/* Places of deleted keys are given up together, so that an owner which loses 100,000 keys one by
+ * one does not move the rest 100,000 times; but not so few that each deletion does it. */
+enum { DELETED_KEPT = 16 };
+
+void actual_fini(struct actual_keys *actual)
+{
+    for (size_t i = 0; i < actual->used; i++) {
+        free(actual->keys[i]);
+    }
+    free(actual->keys);
+    *actual = (struct actual_keys){.keys = NULL};
+}
+
+/* FNV-1a 64: two values of one key that collide by chance are one in 2^64. */
+uint64_t actual_value_hash(struct slice value)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < value.len; i++) {
+        hash = (hash ^ (uint8_t)value.ptr[i]) * 1099511628211u;
+    }
+    return hash;
+}
+
+/* Where the suffix is, deleted or not, or belongs. */
+static size_t position(const struct actual_keys *actual, struct slice suffix, bool *ret_found)
+{
+    size_t low = 0, high = actual->used;
+    *ret_found = false;
+    /* In order, as a full read and our own transactions bring them. */
+    if (high && slice_compare(actual_suffix(actual->keys[high - 1]), suffix) < 0) {
+        return high;
+    }
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int d = slice_compare(actual_suffix(actual->keys[middle]), suffix);
+        if (d == 0) {
+            *ret_found = true;
+            return middle;
+        }
+        if (d < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static bool is_deleted(const struct actual_key *key)
+{
+    return key->value.generation == 0;
+}
+
+const struct actual_key *actual_find(const struct actual_keys *actual, struct slice suffix)
+{
+    bool found;
+    size_t at = position(actual, suffix, &found);
+    return found && !is_deleted(actual->keys[at]) ? actual->keys[at] : NULL;
+}
+
+const struct actual_key *actual_next(const struct actual_keys *actual, size_t *at)
+{
+    while (*at < actual->used && is_deleted(actual->keys[*at])) {
+        (*at)++;
+    }
+    return *at < actual->used ? actual->keys[*at] : NULL;
+}
+
+static void insert(struct actual_keys *actual, size_t at, struct slice suffix,
+                   const struct actual_value *value)
+{
+    struct actual_key *key = xmalloc(sizeof(*key) + suffix.len);
+    key->value = *value;
+    key->suffix_len = (uint32_t)suffix.len;
+    memcpy(key->suffix, suffix.ptr, suffix.len);
+    if (actual->used == actual->cap) {
+        actual->cap = actual->cap ? actual->cap * 2 : 2;
+        actual->keys = xrealloc_array(actual->keys, actual->cap, sizeof(struct actual_key *));
+    }
+    memmove(&actual->keys[at + 1], &actual->keys[at],
+            (actual->used - at) * sizeof(struct actual_key *));
+    actual->keys[at] = key;
+    actual->used++;
+    actual->count++;
+}
+
+bool actual_put(struct actual_keys *actual, struct slice suffix, const struct actual_value *value)
+{
+    bool found;
+    size_t at = position(actual, suffix, &found);
+    if (!found) {
+        insert(actual, at, suffix, value);
+        return true;
+    }
+    struct actual_key *key = actual->keys[at];
+    bool has_changed = is_deleted(key) || key->value.hash != value->hash;
+    actual->count += is_deleted(key);
+    key->value = *value;
+    return has_changed;
+}
+
+/* Keeps the keys of one generation, or with 0 all that are not deleted. */
+static void keep(struct actual_keys *actual, uint32_t generation)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < actual->used; i++) {
+        uint32_t of_key = actual->keys[i]->value.generation;
+        if (of_key != 0 && (generation == 0 || of_key == generation)) {
+            actual->keys[kept++] = actual->keys[i];
+        } else {
+            free(actual->keys[i]);
+        }
+    }
+    actual->used = kept;
+    actual->count = kept;
+}
+
+bool actual_delete(struct actual_keys *actual, struct slice suffix)
+{
+    bool found;
+    size_t at = position(actual, suffix, &found);
+    if (!found || is_deleted(actual->keys[at])) {
+        return false;
+    }
+    actual->keys[at]->value.generation = 0;
+    actual->count--;
+    size_t deleted = actual->used - actual->count;
+    if (actual->count == 0) {
+        actual_fini(actual);
+    } else if (deleted > DELETED_KEPT && deleted > actual->count) {
+        keep(actual, 0);
+    }
+    return true;
+}
+
+size_t actual_sweep(struct actual_keys *actual, uint32_t generation)
+{
+    size_t before = actual->count;
+    keep(actual, generation);
+    return before - actual->count;
+}

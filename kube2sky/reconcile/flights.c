@@ -1,0 +1,374 @@
+#include "kube2sky/reconcile/flights_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd.h"
+
+struct flights {
+    struct flights_config config;
+    int64_t revision;    /* the mirror's */
+    struct etcd_op *ops; /* room for those of one transaction */
+    struct etcd_compare *compares;
+    struct flight items[FLIGHTS_MAX];
+};
+
+struct flights *flights_new(const struct flights_config *config)
+{
+    struct flights *flights = xcalloc(1, sizeof(*flights));
+    /* There may be a condition for each operation, and etcd counts both. */
+    size_t ops_max = config->ops_max - (config->condition != NULL);
+    flights->config = *config;
+    flights->compares = xcalloc(config->ops_max, sizeof(*flights->compares));
+    flights->ops = xcalloc(config->ops_max, sizeof(*flights->ops));
+    for (size_t i = 0; i < FLIGHTS_MAX; i++) {
+        struct flight *flight = &flights->items[i];
+        flight->flights = flights;
+        flight->passengers = xcalloc(config->ops_max, sizeof(*flight->passengers));
+        plan_batch_init(&flight->batch, ops_max);
+        plan_init(&flight->rest);
+    }
+    return flights;
+}
+
+void flights_free(struct flights *flights)
+{
+    if (!flights) {
+        return;
+    }
+    for (size_t i = 0; i < FLIGHTS_MAX; i++) {
+        struct flight *flight = &flights->items[i];
+        if (flight->call) {
+            etcd_call_cancel(flight->call);
+        }
+        plan_batch_fini(&flight->batch);
+        plan_fini(&flight->rest);
+        free(flight->passengers);
+    }
+    free(flights->compares);
+    free(flights->ops);
+    free(flights);
+}
+
+/* ---- Landing ---- */
+
+/* Unless its transaction is all that has happened to the owner. Nothing at all is no proof of it:
+ * an etcd restored from an older copy counts revisions a second time that others acknowledged.
+ * (Where only reverse keys were written, which are no owner's, the look finds nothing to do.) */
+static bool needs_look(const struct owner *owner, int64_t revision)
+{
+    return owner->has_changed || owner->first_event != revision || owner->last_event != revision;
+}
+
+static void land(struct flight *flight)
+{
+    const struct flights_config *config = &flight->flights->config;
+    flight->state = FLIGHT_FREE;
+    for (size_t i = 0; i < flight->passenger_count; i++) {
+        struct owner *owner = flight->passengers[i].owner;
+        config->landed(config->data, owner, needs_look(owner, flight->revision));
+    }
+}
+
+/* What is left to do is for planning to find out, against what the mirror shows. */
+static void want_look(struct flight *flight)
+{
+    for (size_t i = 0; i < flight->passenger_count; i++) {
+        struct passenger *passenger = &flight->passengers[i];
+        passenger->owner->has_changed = true;
+        if (passenger->changed_us) {
+            passenger->owner->changed_us = passenger->changed_us;
+        }
+    }
+}
+
+static void land_undone(struct flight *flight)
+{
+    want_look(flight);
+    land(flight);
+}
+
+/* Is the transaction conditional on this operation's key? */
+static bool is_condition(const struct flight *flight, size_t at)
+{
+    return at == flight->probe ||
+           flight->flights->config.is_contested(plan_get(&flight->batch.plan, at).key);
+}
+
+/* A key of the conditions is another than it was planned for. */
+static bool is_seen_stale(const struct flight *flight)
+{
+    const struct plan *plan = &flight->batch.plan;
+    const struct flights_config *config = &flight->flights->config;
+    for (size_t i = 0; i < plan->op_count; i++) {
+        if (is_condition(flight, i) &&
+            config->key_revision(config->data, plan_get(plan, i).key) != plan->ops[i].revision) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void land_if_seen(struct flight *flight)
+{
+    bool is_reached = flight->revision <= flight->flights->revision;
+    if (flight->state == FLIGHT_DONE && is_reached) {
+        land(flight);
+    } else if (flight->state == FLIGHT_STALE && (is_reached || is_seen_stale(flight))) {
+        land_undone(flight);
+    }
+}
+
+void flights_on_mirror(struct flights *flights, int64_t revision, bool is_full)
+{
+    flights->revision = revision;
+    for (size_t i = 0; i < FLIGHTS_MAX; i++) {
+        struct flight *flight = &flights->items[i];
+        land_if_seen(flight);
+        if (is_full && (flight->state == FLIGHT_DONE || flight->state == FLIGHT_STALE)) {
+            land_undone(flight);
+        }
+    }
+}
+
+void flights_on_condition(struct flights *flights)
+{
+    for (size_t i = 0; i < FLIGHTS_MAX; i++) {
+        if (flights->items[i].state == FLIGHT_STALE) {
+            land_undone(&flights->items[i]);
+        }
+    }
+}
+
+/* ---- Sending ---- */
+
+/* The next part of a plan larger than a transaction. */
+static bool send_rest(struct flight *flight)
+{
+    if (flight->rest_at == flight->rest.op_count || flight->passengers[0].owner->has_changed) {
+        return false;
+    }
+    plan_batch_clear(&flight->batch);
+    plan_batch_add(&flight->batch, &flight->rest, &flight->rest_at);
+    flight_send(flight);
+    return true;
+}
+
+static void ask(struct flight *flight);
+
+static void fail(struct flight *flight, const struct err *err)
+{
+    const struct flights_config *config = &flight->flights->config;
+    bool is_refused =
+        err->code == ERR_REFUSED || err->code == ERR_NOT_FOUND || err->code == ERR_TOO_LARGE;
+    config->failed(config->data, flight, is_refused ? FLIGHT_REFUSED : FLIGHT_UNCERTAIN, err);
+    if (is_refused) {
+        land_undone(flight);
+    } else {
+        ask(flight);
+    }
+}
+
+static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+{
+    struct flight *flight = data;
+    const struct flights_config *config = &flight->flights->config;
+    flight->call = NULL;
+    if (err) {
+        fail(flight, err);
+        return;
+    }
+    flight->revision = reply->revision;
+    flight->state = reply->succeeded ? FLIGHT_DONE : FLIGHT_STALE;
+    if (reply->succeeded) {
+        config->acknowledged(config->data, flight);
+    } else {
+        config->refuted(config->data);
+    }
+    if (!reply->succeeded || !send_rest(flight)) {
+        land_if_seen(flight);
+    }
+}
+
+/* A put, if there is one: its key tells at which revision. */
+static size_t probe_of(const struct plan *plan)
+{
+    size_t at = 0;
+    while (at < plan->op_count && plan->ops[at].kind != ETCD_OP_PUT) {
+        at++;
+    }
+    return at < plan->op_count ? at : 0;
+}
+
+/* Into flights->compares; how many. */
+static size_t collect_conditions(const struct flight *flight)
+{
+    const struct flights *flights = flight->flights;
+    const struct flights_config *config = &flights->config;
+    const struct plan *plan = &flight->batch.plan;
+    size_t count = 0;
+    for (size_t i = 0; i < plan->op_count; i++) {
+        if (is_condition(flight, i)) {
+            flights->compares[count++] = (struct etcd_compare){
+                .target = ETCD_COMPARE_MOD_REVISION,
+                .key = plan_get(plan, i).key,
+                .revision = plan->ops[i].revision,
+            };
+        }
+    }
+    if (config->condition) {
+        flights->compares[count++] = config->condition(config->data);
+    }
+    return count;
+}
+
+void flight_send(struct flight *flight)
+{
+    const struct flights *flights = flight->flights;
+    const struct flights_config *config = &flights->config;
+    flight->probe = probe_of(&flight->batch.plan);
+    const struct etcd_txn txn = {
+        .compares = flights->compares,
+        .compare_count = collect_conditions(flight),
+        .ops = flights->ops,
+        .op_count = plan_batch_ops(&flight->batch, flights->ops),
+    };
+    flight->state = FLIGHT_SENT;
+    flight->sent_us = clock_monotonic_us();
+    flight->call = etcd_txn(config->etcd, &txn, on_txn, flight);
+}
+
+/* ---- Did it happen? ---- */
+
+/* All its keys were changed at once, so one tells of all. What others did to it since makes "no" of
+ * a "yes", at the price of a plan with nothing in it. */
+static bool has_happened(const struct etcd_op *op, const struct etcd_kv *kv)
+{
+    return op->kind == ETCD_OP_PUT ? kv && slice_equal(kv->value, op->value) : !kv;
+}
+
+static void on_answer(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct flight *flight = data;
+    const struct flights_config *config = &flight->flights->config;
+    const struct etcd_op op = plan_get(&flight->batch.plan, flight->probe);
+    flight->call = NULL;
+    if (err) {
+        config->failed(config->data, flight, FLIGHT_UNCERTAIN, err);
+        return;
+    }
+    const struct etcd_kv *kv = reply->count ? &reply->kvs[0] : NULL;
+    want_look(flight); /* somebody else may have written the same */
+    if (!has_happened(&op, kv)) {
+        land(flight);
+        return;
+    }
+    flight->state = kv ? FLIGHT_DONE : FLIGHT_STALE; /* when it was deleted, nobody knows */
+    flight->revision = kv ? kv->mod_revision : reply->revision;
+    config->acknowledged(config->data, flight);
+    land_if_seen(flight);
+}
+
+static void ask(struct flight *flight)
+{
+    const struct etcd_range range = {.key = plan_get(&flight->batch.plan, flight->probe).key};
+    flight->state = FLIGHT_DOUBTFUL;
+    flight->call = etcd_range(flight->flights->config.etcd, &range, on_answer, flight);
+}
+
+void flights_ask_again(struct flights *flights)
+{
+    for (size_t i = 0; i < FLIGHTS_MAX; i++) {
+        struct flight *flight = &flights->items[i];
+        if (flight->state == FLIGHT_DOUBTFUL && !flight->call) {
+            ask(flight);
+        }
+    }
+}
+
+/* ---- Filling ---- */
+
+static size_t count(const struct flights *flights, enum flight_state state)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < FLIGHTS_MAX; i++) {
+        n += flights->items[i].state == state;
+    }
+    return n;
+}
+
+size_t flights_used(const struct flights *flights)
+{
+    return FLIGHTS_MAX - count(flights, FLIGHT_FREE);
+}
+
+size_t flights_busy(const struct flights *flights)
+{
+    size_t n = flights_used(flights);
+    for (size_t i = 0; i < FLIGHTS_MAX; i++) {
+        const struct flight *flight = &flights->items[i];
+        n -= flight->state == FLIGHT_DOUBTFUL && !flight->call;
+    }
+    return n;
+}
+
+size_t flights_passengers(const struct flights *flights)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < FLIGHTS_MAX; i++) {
+        const struct flight *flight = &flights->items[i];
+        n += flight->state != FLIGHT_FREE ? flight->passenger_count : 0;
+    }
+    return n;
+}
+
+bool flights_has_free(const struct flights *flights)
+{
+    size_t sent = count(flights, FLIGHT_SENT) + count(flights, FLIGHT_DOUBTFUL);
+    return sent < FLIGHTS_SENT_MAX && count(flights, FLIGHT_FREE) > 0;
+}
+
+struct flight *flights_open(struct flights *flights)
+{
+    struct flight *flight = flights->items;
+    while (flight->state != FLIGHT_FREE) {
+        flight++;
+        assert(flight < flights->items + FLIGHTS_MAX);
+    }
+    flight->state = FLIGHT_FILLING;
+    flight->passenger_count = 0;
+    plan_batch_clear(&flight->batch);
+    plan_build_nothing(&flight->rest);
+    flight->rest_at = 0;
+    return flight;
+}
+
+void flight_close(struct flight *flight)
+{
+    flight->state = FLIGHT_FREE;
+}
+
+enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct plan *plan)
+{
+    struct owner *owner = owners_first(owners);
+    size_t from = 0;
+    enum plan_fit fit = plan_batch_add(&flight->batch, plan, &from);
+    if (fit == PLAN_FITS_NOT) {
+        return fit;
+    }
+    if (fit == PLAN_FITS_PARTLY) {
+        struct plan larger = *plan;
+        *plan = flight->rest;
+        flight->rest = larger;
+        flight->rest_at = from;
+    }
+    owners_dequeue(owners, OWNER_IN_FLIGHT);
+    flight->passengers[flight->passenger_count++] = (struct passenger){owner, owner->changed_us};
+    owner->has_changed = false;
+    owner->changed_us = 0;
+    owner->first_event = 0;
+    owner->last_event = 0;
+    return fit;
+}

@@ -1,0 +1,412 @@
+#include "kube2sky/reconcile/leader_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/attributes.h"
+#include "common/base/backoff.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_lease.h"
+#include "common/etcd/etcd_watch.h"
+
+/* Between attempts while etcd is away. */
+enum { RETRY_FIRST_MS = 100, RETRY_MAX_MS = 1000 };
+
+/* A lease is kept alive this often in its time, so that two attempts may be lost. */
+enum { KEEPS_PER_LEASE = 3 };
+
+/* Host names have up to 253 bytes in DNS, 64 in Linux; more of somebody else's text is cut. */
+enum { HOLDER_MAX = 300 };
+
+struct leader {
+    struct leader_config config;
+    char *key;
+    char *own_name;
+    char *holder;
+
+    bool is_leading;
+    bool is_resigned;
+    int64_t create_revision; /* of the key while leading */
+    int64_t lease;           /* ours; 0 = none */
+    int64_t lease_s;
+    int64_t sent_ms;     /* monotonic, when what the lease begins with was asked for */
+    int64_t deadline_ms; /* until when the lease lives surely */
+
+    struct etcd_call *call; /* look, grant or claim */
+    struct etcd_call *keep;
+    struct etcd_call *revoke;
+    struct etcd_watch *watch;
+    struct backoff backoff;
+    ev_timer retry;
+    ev_timer keep_timer;
+    ev_timer deadline;
+
+    ev_timer resigned; /* active: done is due */
+    void (*done)(void *data);
+    void *done_data;
+};
+
+static void look(struct leader *l);
+
+static void cancel(struct etcd_call **call)
+{
+    if (*call) {
+        etcd_call_cancel(*call);
+        *call = NULL;
+    }
+}
+
+static void start_timer(struct leader *l, ev_timer *timer, int64_t ms)
+{
+    ev_now_update(l->config.loop);
+    ev_timer_stop(l->config.loop, timer);
+    ev_timer_set(timer, ms > 0 ? (double)ms / 1000.0 : 0.0, 0.0);
+    ev_timer_start(l->config.loop, timer);
+}
+
+static void look_later(struct leader *l)
+{
+    start_timer(l, &l->retry, backoff_next_ms(&l->backoff, backoff_random()));
+}
+
+static void set_holder(struct leader *l, struct slice holder)
+{
+    char *before = l->holder;
+    l->holder = xstrndup(holder.ptr, holder.len < HOLDER_MAX ? holder.len : HOLDER_MAX);
+    bool is_other = *l->holder && strcmp(l->holder, l->own_name) != 0;
+    if (is_other && strcmp(l->holder, before) != 0) {
+        log_info("another leads", LOG_STR("leader", l->holder));
+    }
+    free(before);
+}
+
+/* ---- Losing it ---- */
+
+static void on_revoked(void *data, const struct etcd_write_reply *reply UNUSED,
+                       const struct err *err UNUSED)
+{
+    struct leader *l = data;
+    l->revoke = NULL; /* what could not be revoked runs out by itself */
+    if (l->done) {
+        l->done(l->done_data);
+    }
+}
+
+static void give_back(struct leader *l)
+{
+    cancel(&l->revoke);
+    if (l->lease) {
+        l->revoke = etcd_lease_revoke(l->config.etcd, l->lease, on_revoked, l);
+        l->lease = 0;
+    }
+}
+
+static void stop_keeping(struct leader *l)
+{
+    cancel(&l->keep);
+    ev_timer_stop(l->config.loop, &l->keep_timer);
+    ev_timer_stop(l->config.loop, &l->deadline);
+}
+
+static void lose(struct leader *l, const char *why)
+{
+    stop_keeping(l);
+    give_back(l);
+    if (l->is_leading) {
+        l->is_leading = false;
+        log_warn("no longer leading", LOG_STR("reason", why));
+        if (l->config.changed) {
+            l->config.changed(l->config.data, false);
+        }
+    }
+}
+
+/* ---- Keeping it ---- */
+
+static void live_until(struct leader *l, int64_t ttl_s)
+{
+    l->deadline_ms = l->sent_ms + ttl_s * 1000;
+    start_timer(l, &l->deadline, l->deadline_ms - clock_monotonic_ms());
+}
+
+static void on_deadline(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    struct leader *l = timer->data;
+    lose(l, "the lease could not be kept alive");
+    look(l);
+}
+
+static void on_kept(void *data, const struct etcd_lease_reply *reply, const struct err *err)
+{
+    struct leader *l = data;
+    l->keep = NULL;
+    if (err) {
+        start_timer(l, &l->keep_timer, backoff_next_ms(&l->backoff, backoff_random()));
+    } else if (reply->ttl_s <= 0) {
+        lose(l, "the lease is gone");
+        look(l);
+    } else {
+        live_until(l, reply->ttl_s);
+        start_timer(l, &l->keep_timer, l->lease_s * 1000 / KEEPS_PER_LEASE);
+    }
+}
+
+static void on_keep_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    struct leader *l = timer->data;
+    l->sent_ms = clock_monotonic_ms();
+    l->keep = etcd_lease_keep_alive(l->config.etcd, l->lease, on_kept, l);
+}
+
+static void lead(struct leader *l, int64_t create_revision)
+{
+    l->create_revision = create_revision;
+    l->is_leading = true;
+    live_until(l, l->lease_s);
+    start_timer(l, &l->keep_timer, l->lease_s * 1000 / KEEPS_PER_LEASE);
+    set_holder(l, slice_str(l->own_name));
+    log_info("leading", LOG_STR("as", l->own_name), LOG_INT("lease_s", l->lease_s));
+    if (l->config.changed) {
+        l->config.changed(l->config.data, true);
+    }
+}
+
+/* ---- Following ---- */
+
+static void on_events(void *data, const struct etcd_event *events UNUSED, size_t count UNUSED,
+                      int64_t revision UNUSED)
+{
+    look(data);
+}
+
+static void on_watch_up(void *data UNUSED)
+{
+    /* what matters are the events */
+}
+
+static void on_watch_end(void *data, const struct err *err UNUSED)
+{
+    struct leader *l = data;
+    etcd_watch_stop(l->watch);
+    l->watch = NULL;
+    look_later(l);
+}
+
+/* Also while leading: the key may be deleted by hand. */
+static void watch(struct leader *l, int64_t from)
+{
+    l->watch = etcd_watch_start(l->config.etcd, &(struct etcd_watch_config){
+                                                    .key = slice_str(l->key),
+                                                    .start_revision = from,
+                                                    .on_events = on_events,
+                                                    .on_up = on_watch_up,
+                                                    .on_end = on_watch_end,
+                                                    .data = l,
+                                                });
+}
+
+/* ---- Claiming it ---- */
+
+static void on_claimed(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+{
+    struct leader *l = data;
+    l->call = NULL;
+    if (err) {
+        look_later(l); /* and see whose it is then */
+    } else if (reply->succeeded) {
+        lead(l, reply->revision);
+        watch(l, reply->revision + 1);
+    } else {
+        look(l);
+    }
+}
+
+static void on_granted(void *data, const struct etcd_lease_reply *reply, const struct err *err)
+{
+    struct leader *l = data;
+    l->call = NULL;
+    if (err) {
+        look_later(l);
+        return;
+    }
+    l->lease = reply->id;
+    l->lease_s = reply->granted_s;
+    const struct etcd_compare is_nobodys = {
+        .target = ETCD_COMPARE_CREATE_REVISION,
+        .key = slice_str(l->key),
+    };
+    const struct etcd_op put = {
+        .kind = ETCD_OP_PUT,
+        .key = slice_str(l->key),
+        .value = slice_str(l->own_name),
+        .lease = l->lease,
+    };
+    const struct etcd_txn txn = {
+        .compares = &is_nobodys,
+        .compare_count = 1,
+        .ops = &put,
+        .op_count = 1,
+    };
+    l->call = etcd_txn(l->config.etcd, &txn, on_claimed, l);
+}
+
+static void claim(struct leader *l)
+{
+    lose(l, "the key is gone");
+    set_holder(l, slice_of(NULL, 0));
+    l->sent_ms = clock_monotonic_ms();
+    l->call = etcd_lease_grant(l->config.etcd, 0, l->config.lease_s, on_granted, l);
+}
+
+/* ---- Looking ---- */
+
+static void on_look(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct leader *l = data;
+    l->call = NULL;
+    if (err) {
+        look_later(l);
+        return;
+    }
+    backoff_reset(&l->backoff);
+    if (reply->count == 0) {
+        claim(l);
+        return;
+    }
+    const struct etcd_kv *kv = &reply->kvs[0];
+    bool is_ours = l->lease && kv->lease == l->lease;
+    if (!is_ours) {
+        lose(l, "the key is another's");
+        set_holder(l, kv->value);
+    } else if (!l->is_leading) {
+        lead(l, kv->create_revision); /* the claim's reply was lost */
+    }
+    watch(l, reply->revision + 1);
+}
+
+static void look(struct leader *l)
+{
+    ev_timer_stop(l->config.loop, &l->retry);
+    cancel(&l->call);
+    etcd_watch_stop(l->watch);
+    l->watch = NULL;
+    if (!l->is_resigned) {
+        const struct etcd_range range = {.key = slice_str(l->key)};
+        l->call = etcd_range(l->config.etcd, &range, on_look, l);
+    }
+}
+
+static void on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    look(timer->data);
+}
+
+/* ---- Lifetime ---- */
+
+static char *make_own_name(void)
+{
+    char host[256];
+    if (gethostname(host, sizeof(host)) < 0) {
+        host[0] = '\0';
+    }
+    host[sizeof(host) - 1] = '\0';
+    return xasprintf("%s-%08x", host, backoff_random());
+}
+
+static char *make_key(const char *domain)
+{
+    size_t n = strlen(domain);
+    n -= n && domain[n - 1] == '.';
+    return xasprintf("/kube2sky/%.*s/leader", (int)n, domain);
+}
+
+static void on_resigned(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    struct leader *l = timer->data;
+    l->done(l->done_data);
+}
+
+static void init_timer(struct leader *l, ev_timer *timer,
+                       void (*fn)(struct ev_loop *loop, ev_timer *timer, int revents))
+{
+    ev_timer_init(timer, fn, 0.0, 0.0);
+    timer->data = l;
+}
+
+struct leader *leader_start(const struct leader_config *config)
+{
+    struct leader *l = xcalloc(1, sizeof(*l));
+    l->config = *config;
+    l->key = make_key(config->domain);
+    l->own_name = make_own_name();
+    l->holder = xstrdup("");
+    backoff_init(&l->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
+    init_timer(l, &l->retry, on_retry);
+    init_timer(l, &l->keep_timer, on_keep_timer);
+    init_timer(l, &l->deadline, on_deadline);
+    init_timer(l, &l->resigned, on_resigned);
+    look(l);
+    return l;
+}
+
+static void halt(struct leader *l)
+{
+    l->is_resigned = true;
+    look(l); /* which only stops what was under way */
+    stop_keeping(l);
+}
+
+void leader_stop(struct leader *l)
+{
+    if (!l) {
+        return;
+    }
+    halt(l);
+    cancel(&l->revoke);
+    ev_timer_stop(l->config.loop, &l->resigned);
+    free(l->holder);
+    free(l->own_name);
+    free(l->key);
+    free(l);
+}
+
+bool leader_is_leading(const struct leader *l)
+{
+    return l->is_leading && clock_monotonic_ms() < l->deadline_ms;
+}
+
+struct etcd_compare leader_condition(const struct leader *l)
+{
+    return (struct etcd_compare){
+        .target = ETCD_COMPARE_CREATE_REVISION,
+        .key = slice_str(l->key),
+        .revision = l->create_revision,
+    };
+}
+
+void leader_doubt(struct leader *l)
+{
+    if (l->is_leading && !l->call) {
+        look(l);
+    }
+}
+
+void leader_resign(struct leader *l, void (*done)(void *data), void *data)
+{
+    l->done = done;
+    l->done_data = data;
+    halt(l);
+    l->is_leading = false;
+    give_back(l);
+    if (!l->revoke) {
+        start_timer(l, &l->resigned, 0);
+    }
+}
+
+const char *leader_holder(const struct leader *l)
+{
+    return l->holder;
+}

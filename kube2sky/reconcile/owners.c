@@ -1,0 +1,244 @@
+#include "kube2sky/reconcile/owners_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/key_table.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd.h"
+#include "kube2sky/naming/ip_list.h"
+#include "kube2sky/reconcile/ownership_internal.h"
+
+struct queue {
+    struct owner *first;
+    struct owner *last;
+    size_t count;
+};
+
+struct owners {
+    const struct ownership *ownership;
+    struct key_table table;
+    struct queue queued;
+    struct queue blocked;
+    size_t held;
+    size_t key_count;
+};
+
+static struct slice id_of(const void *thing)
+{
+    const struct owner *owner = thing;
+    return owner->id;
+}
+
+struct owners *owners_new(const struct ownership *ownership)
+{
+    struct owners *owners = xcalloc(1, sizeof(*owners));
+    owners->ownership = ownership;
+    key_table_init(&owners->table, id_of);
+    return owners;
+}
+
+void owners_free_touched(struct owner *owner)
+{
+    if (owner->touched) {
+        ip_list_fini(owner->touched);
+        free(owner->touched);
+        owner->touched = NULL;
+    }
+}
+
+static void free_owner(struct owner *owner)
+{
+    owners_free_touched(owner);
+    actual_fini(&owner->actual);
+    free(owner);
+}
+
+void owners_free(struct owners *owners)
+{
+    size_t at = 0;
+    if (!owners) {
+        return;
+    }
+    for (struct owner *owner = key_table_next(&owners->table, &at); owner;
+         at++, owner = key_table_next(&owners->table, &at)) {
+        free_owner(owner);
+    }
+    key_table_fini(&owners->table);
+    free(owners);
+}
+
+struct owner *owners_find(const struct owners *owners, struct slice id)
+{
+    return key_table_find(&owners->table, id);
+}
+
+/* The id lies behind the owner. */
+struct owner *owners_get(struct owners *owners, struct slice id)
+{
+    struct owner *owner = owners_find(owners, id);
+    if (owner) {
+        return owner;
+    }
+    owner = xcalloc(1, sizeof(*owner) + id.len);
+    memcpy(owner + 1, id.ptr, id.len);
+    owner->id = slice_of(owner + 1, id.len);
+    (void)key_table_put(&owners->table, owner);
+    return owner;
+}
+
+void owners_base(const struct owners *owners, const struct owner *owner, struct buf *out)
+{
+    buf_clear(out);
+    buf_append_slice(out, buf_slice(&owners->ownership->tree));
+    buf_append_slice(out, owner->id);
+}
+
+/* ---- What the mirror tells ---- */
+
+struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation)
+{
+    struct object_key key = ownership_part(owners->ownership, kv->key);
+    struct owner *owner = owners_get(owners, key.owner);
+    size_t before = owner->actual.count;
+    const struct actual_value value = {
+        .hash = actual_value_hash(kv->value),
+        .revision = kv->mod_revision,
+        .generation = generation,
+        .is_ours = ownership_has(owners->ownership, KEY_OBJECT, kv->key, kv->value),
+    };
+    bool has_changed = actual_put(&owner->actual, key.suffix, &value);
+    owners->key_count += owner->actual.count - before;
+    return has_changed ? owner : NULL;
+}
+
+struct owner *owners_key_delete(struct owners *owners, struct slice key)
+{
+    struct object_key parted = ownership_part(owners->ownership, key);
+    struct owner *owner = owners_find(owners, parted.owner);
+    if (!owner || !actual_delete(&owner->actual, parted.suffix)) {
+        return NULL;
+    }
+    owners->key_count--;
+    return owner;
+}
+
+int64_t owners_key_revision(const struct owners *owners, struct slice key)
+{
+    struct object_key parted = ownership_part(owners->ownership, key);
+    const struct owner *owner = owners_find(owners, parted.owner);
+    const struct actual_key *there = owner ? actual_find(&owner->actual, parted.suffix) : NULL;
+    return there ? there->value.revision : 0;
+}
+
+bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generation)
+{
+    size_t swept = actual_sweep(&owner->actual, generation);
+    owners->key_count -= swept;
+    return swept > 0;
+}
+
+size_t owners_key_count(const struct owners *owners)
+{
+    return owners->key_count;
+}
+
+/* ---- The table ---- */
+
+void owners_forget_if_empty(struct owners *owners, struct owner *owner)
+{
+    if (owner->state == OWNER_SETTLED && owner->actual.count == 0 && owner->desired_count == 0) {
+        (void)key_table_take(&owners->table, owner->id);
+        free_owner(owner);
+    }
+}
+
+void owners_each(struct owners *owners, void (*fn)(void *data, struct owner *owner), void *data)
+{
+    size_t at = 0;
+    for (struct owner *owner = key_table_next(&owners->table, &at); owner;
+         at++, owner = key_table_next(&owners->table, &at)) {
+        fn(data, owner);
+    }
+}
+
+/* ---- The queue ---- */
+
+static void append(struct queue *queue, struct owner *owner)
+{
+    owner->next = NULL;
+    if (queue->last) {
+        queue->last->next = owner;
+    } else {
+        queue->first = owner;
+    }
+    queue->last = owner;
+    queue->count++;
+}
+
+static struct owner *take(struct queue *queue)
+{
+    struct owner *owner = queue->first;
+    queue->first = owner->next;
+    queue->last = queue->first ? queue->last : NULL;
+    owner->next = NULL;
+    queue->count--;
+    return owner;
+}
+
+void owners_enqueue(struct owners *owners, struct owner *owner)
+{
+    assert(owner->state == OWNER_SETTLED || owner->state == OWNER_HELD);
+    owners->held -= owner->state == OWNER_HELD;
+    owner->state = OWNER_QUEUED;
+    append(&owners->queued, owner);
+}
+
+struct owner *owners_first(const struct owners *owners)
+{
+    return owners->queued.first;
+}
+
+void owners_dequeue(struct owners *owners, enum owner_state state)
+{
+    struct owner *owner = take(&owners->queued);
+    owner->state = state;
+    owners->held += state == OWNER_HELD;
+    if (state == OWNER_BLOCKED) {
+        append(&owners->blocked, owner);
+    }
+}
+
+static void release(void *data, struct owner *owner)
+{
+    if (owner->state == OWNER_HELD) {
+        owners_enqueue(data, owner);
+    }
+}
+
+void owners_hold_release(struct owners *owners)
+{
+    if (owners->held) {
+        owners_each(owners, release, owners);
+    }
+}
+
+void owners_blocked_release(struct owners *owners)
+{
+    while (owners->blocked.first) {
+        struct owner *owner = take(&owners->blocked);
+        owner->state = OWNER_QUEUED;
+        append(&owners->queued, owner);
+    }
+}
+
+size_t owners_queued(const struct owners *owners)
+{
+    return owners->queued.count + owners->blocked.count;
+}
+
+size_t owners_held(const struct owners *owners)
+{
+    return owners->held;
+}

@@ -1,0 +1,99 @@
+/* The owners of keys, the unit the reconciler works in: "svc/<namespace>/<name>" for each Service,
+ * "pod/<namespace>/<address>", and for whatever else lies below svc/ and pod/ its first three path
+ * segments, so that foreign keys belong to somebody and can be removed. A reverse key that nobody
+ * claims is an owner of its own, "arpa/in-addr/10/0/0/1", as long as there is something to do about
+ * it. A table of them and the queue of those to be planned. Plain data, no I/O; single-threaded.
+ *
+ *     settled -> queued -> in flight -> settled | queued again
+ *                       -> held (it must not be done now) -> queued
+ *                       -> blocked (a key of its plan is in flight with another's) -> queued
+ *                       -> settled, when there is nothing to do */
+#ifndef KUBE2SKY_RECONCILE_OWNERS_INTERNAL_H
+#define KUBE2SKY_RECONCILE_OWNERS_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/slice.h"
+#include "kube2sky/reconcile/actual.h"
+
+struct etcd_kv;
+struct ip_list;
+struct reverse_lock;
+
+enum owner_state { OWNER_SETTLED, OWNER_QUEUED, OWNER_HELD, OWNER_BLOCKED, OWNER_IN_FLIGHT };
+
+struct owner {
+    struct slice id;
+    struct actual_keys actual; /* but for its reverse keys: reverse_keys_internal.h */
+    struct ip_list
+        *touched; /* addresses it has to do with that it does not claim; see planner_internal.h */
+    struct reverse_lock *locks; /* in flight only: of reverse_keys_internal.h */
+    uint32_t desired_count;     /* keys, when last planned */
+    uint32_t foreign_count;     /* desired reverse keys that are others' and stay */
+    int64_t changed_us;         /* monotonic: its objects' oldest change not yet sent; 0 = none */
+    enum owner_state state;
+    bool is_suspect; /* was in a transaction that etcd refused: goes alone until one is taken */
+    bool is_refusal_told; /* and the log says that it was refused alone, too */
+
+    /* In flight only: is another look needed when it has landed? */
+    bool has_changed;    /* its objects did */
+    int64_t first_event; /* the revisions of the changes seen under it, 0 = none; those of its */
+    int64_t last_event;  /* own transaction all have one */
+    struct owner *next;  /* in the queue, or among the blocked ones */
+};
+
+struct owners;
+struct ownership;
+
+/* Borrowed for good. */
+struct owners *owners_new(const struct ownership *ownership);
+void owners_free(struct owners *owners); /* NULL is fine */
+
+struct owner *owners_find(const struct owners *owners, struct slice id); /* NULL: unknown */
+struct owner *owners_get(struct owners *owners, struct slice id);        /* made when unknown */
+
+/* The owner's part of its keys, "/skydns/local/cluster/svc/default/web"; replaces what out had. */
+void owners_base(const struct owners *owners, const struct owner *owner, struct buf *out);
+
+/* ---- What the mirror tells; every key is a KEY_OBJECT (ownership_internal.h) ---- */
+
+/* The key's owner when that changed something, else NULL. generation: see actual.h. */
+struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation);
+struct owner *owners_key_delete(struct owners *owners, struct slice key);
+
+/* The revision that last wrote the key; 0: it is not there. */
+int64_t owners_key_revision(const struct owners *owners, struct slice key);
+
+/* After a full read: forgets the owner's keys of other generations. True when there were some. */
+bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generation);
+
+size_t owners_key_count(const struct owners *owners); /* of all owners */
+
+/* ---- The table ---- */
+
+/* Frees a settled owner that has no keys and wants none; others stay. */
+void owners_forget_if_empty(struct owners *owners, struct owner *owner);
+
+/* fn may change the owner, not the table. */
+void owners_each(struct owners *owners, void (*fn)(void *data, struct owner *owner), void *data);
+
+void owners_free_touched(struct owner *owner);
+
+/* ---- The queue, first in, first out ---- */
+
+/* To the end; the owner is not queued yet and not in flight. */
+void owners_enqueue(struct owners *owners, struct owner *owner);
+struct owner *owners_first(const struct owners *owners); /* NULL: empty */
+
+/* Takes the first one out of the queue into another state. */
+void owners_dequeue(struct owners *owners, enum owner_state state);
+
+void owners_hold_release(struct owners *owners);    /* every held one is queued */
+void owners_blocked_release(struct owners *owners); /* every blocked one */
+size_t owners_queued(const struct owners *owners);  /* and blocked */
+size_t owners_held(const struct owners *owners);
+
+#endif

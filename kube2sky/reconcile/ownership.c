@@ -1,0 +1,140 @@
+#include "kube2sky/reconcile/ownership_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "common/dns/record.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_key.h"
+#include "kube2sky/naming/key_style.h"
+
+#define SKYDNS_TREE  "/skydns/"
+#define REVERSE_TREE "/skydns/arpa/"
+
+/* A domain is a name of at most 255 bytes; what goes around it is less than as much again. */
+enum { TREE_MAX = 512 };
+
+void ownership_init(struct ownership *o, const struct ownership_config *config)
+{
+    o->config = *config;
+    buf_init(&o->tree, TREE_MAX);
+    record_key_from_name(slice_str(SKYDNS_TREE), slice_str(config->domain), &o->tree);
+    buf_append_char(&o->tree, '/');
+    o->host_end = xasprintf(".svc.%s", config->domain);
+}
+
+void ownership_fini(struct ownership *o)
+{
+    buf_fini(&o->tree);
+    free(o->host_end);
+    o->host_end = NULL;
+}
+
+static struct slice rest_of(struct slice s, size_t from)
+{
+    return slice_of(s.ptr + from, s.len - from);
+}
+
+/* The first segment, without its slash. */
+static struct slice first_segment(struct slice path)
+{
+    const char *slash = path.len ? memchr(path.ptr, '/', path.len) : NULL;
+    return slash ? slice_of(path.ptr, (size_t)(slash - path.ptr)) : path;
+}
+
+static bool is_namespace(const struct ownership *o, struct slice ns)
+{
+    bool is_known = o->config.namespace_count == 0;
+    for (size_t i = 0; i < o->config.namespace_count && !is_known; i++) {
+        is_known = slice_equal(slice_str(o->config.namespaces[i]), ns);
+    }
+    return is_known;
+}
+
+enum key_place ownership_place(const struct ownership *o, struct slice key)
+{
+    if (slice_has_prefix(key, slice_str(REVERSE_TREE))) {
+        return KEY_REVERSE;
+    }
+    if (!slice_has_prefix(key, buf_slice(&o->tree))) {
+        return KEY_ELSEWHERE;
+    }
+    struct slice below = rest_of(key, o->tree.len);
+    bool is_ours =
+        slice_has_prefix(below, slice_str("svc/")) || slice_has_prefix(below, slice_str("pod/"));
+    bool is_here = is_ours && is_namespace(o, first_segment(rest_of(below, strlen("svc/"))));
+    return is_here ? KEY_OBJECT : KEY_ELSEWHERE;
+}
+
+struct object_key ownership_part(const struct ownership *o, struct slice key)
+{
+    struct slice below = rest_of(key, o->tree.len);
+    const char *slash = below.ptr, *end = below.ptr + below.len;
+    for (int i = 0; i < 3 && slash; i++) {
+        const char *from = i ? slash + 1 : slash;
+        slash = memchr(from, '/', (size_t)(end - from));
+    }
+    size_t n = slash ? (size_t)(slash - below.ptr) : below.len;
+    return (struct object_key){.owner = slice_of(below.ptr, n), .suffix = rest_of(below, n)};
+}
+
+/* What the writer has written begins like this, and no host that it writes needs an escape. Empty:
+ * it cannot be told that quickly. */
+static struct slice quick_host(struct slice value)
+{
+    static const char start[] = "{\"host\":\"";
+    if (!slice_has_prefix(value, slice_str(start))) {
+        return slice_of(NULL, 0);
+    }
+    struct slice rest = rest_of(value, strlen(start));
+    const char *quote = memchr(rest.ptr, '"', rest.len);
+    size_t n = quote ? (size_t)(quote - rest.ptr) : 0;
+    return n && !memchr(rest.ptr, '\\', n) ? slice_of(rest.ptr, n) : slice_of(NULL, 0);
+}
+
+/* "web.default.svc.cluster.local." or "a1.web.default.svc.cluster.local.": is it in one of our
+ * namespaces? */
+static bool is_our_host(const struct ownership *o, struct slice host)
+{
+    struct slice end = slice_str(o->host_end);
+    if (host.len <= end.len || !slice_has_suffix(host, end)) {
+        return false;
+    }
+    struct slice names = slice_of(host.ptr, host.len - end.len);
+    const char *dot = memrchr(names.ptr, '.', names.len);
+    struct slice ns = dot ? rest_of(names, (size_t)(dot + 1 - names.ptr)) : names;
+    return is_namespace(o, ns);
+}
+
+static bool says_our_host(const struct ownership *o, struct slice value)
+{
+    struct slice host = quick_host(value);
+    struct record record;
+    if (host.len) {
+        return is_our_host(o, host);
+    }
+    if (record_from_json(value, &record, NULL) < 0) {
+        return false;
+    }
+    bool is_ours = is_our_host(o, slice_str(record.host));
+    record_fini(&record);
+    return is_ours;
+}
+
+bool ownership_has(const struct ownership *o, enum key_place place, struct slice key,
+                   struct slice value)
+{
+    bool only_written = o->config.only_written;
+    switch (place) {
+    case KEY_OBJECT:
+        return !only_written ||
+               key_style_object(slice_str(o->config.domain), rest_of(key, o->tree.len), value);
+    case KEY_REVERSE:
+        return says_our_host(o, value) && (!only_written || key_style_reverse(key, value));
+    case KEY_ELSEWHERE:
+        break;
+    }
+    return false;
+}

@@ -1,0 +1,55 @@
+/* Whose key is it? Of all that lies below /skydns/ the writer owns
+ *
+ *     /skydns/<domain reversed>/svc/...    everything
+ *     /skydns/<domain reversed>/pod/...    everything
+ *     /skydns/arpa/...                     what says a host that ends in ".svc.<domain>"
+ *
+ * With --namespaces only svc/<ns>/, pod/<ns>/ and hosts in ".<ns>.svc.<domain>"; with
+ * --own-only-written only what it could have written itself, label and value. It deletes what it
+ * owns and does not want, and nothing else. PURE. */
+#ifndef KUBE2SKY_RECONCILE_OWNERSHIP_INTERNAL_H
+#define KUBE2SKY_RECONCILE_OWNERSHIP_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/buf.h"
+#include "common/base/slice.h"
+
+struct ownership_config {
+    const char *domain;            /* "cluster.local.", lower case, with the dot */
+    const char *const *namespaces; /* lower case */
+    size_t namespace_count;        /* 0 = all */
+    bool only_written;
+};
+
+struct ownership {
+    struct ownership_config config; /* borrowed for good */
+    struct buf tree;                /* "/skydns/local/cluster/" */
+    char *host_end;                 /* ".svc.cluster.local." */
+};
+
+void ownership_init(struct ownership *ownership, const struct ownership_config *config);
+void ownership_fini(struct ownership *ownership);
+
+enum key_place {
+    KEY_ELSEWHERE, /* not the writer's, whatever it says */
+    KEY_OBJECT,    /* below svc/ or pod/ */
+    KEY_REVERSE,   /* below /skydns/arpa/ */
+};
+
+enum key_place ownership_place(const struct ownership *ownership, struct slice key);
+
+/* An object key's parts: the id of its owner, the first three segments below the domain, as many as
+ * there are, "svc/default/web"; and the rest, "/_tcp/_http/c88f1059". */
+struct object_key {
+    struct slice owner;
+    struct slice suffix;
+};
+struct object_key ownership_part(const struct ownership *ownership, struct slice key);
+
+/* May the writer delete a KEY_OBJECT or KEY_REVERSE that says this? */
+bool ownership_has(const struct ownership *ownership, enum key_place place, struct slice key,
+                   struct slice value);
+
+#endif

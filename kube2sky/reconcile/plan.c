@@ -1,0 +1,202 @@
+#include "kube2sky/reconcile/plan.h"
+
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+
+/* What protobuf adds to an operation's key and value: tags and lengths of four nested messages. */
+enum { OP_OVERHEAD = 32 };
+
+/* More than the largest desired set; offsets fit 32 bits. */
+enum { PLAN_BYTES_MAX = 256 * 1024 * 1024 };
+
+void plan_init(struct plan *plan)
+{
+    *plan = (struct plan){.ops = NULL};
+    buf_init(&plan->bytes, PLAN_BYTES_MAX);
+}
+
+void plan_fini(struct plan *plan)
+{
+    buf_fini(&plan->bytes);
+    free(plan->ops);
+    *plan = (struct plan){.ops = NULL};
+}
+
+void plan_build_nothing(struct plan *plan)
+{
+    buf_clear(&plan->bytes);
+    plan->op_count = 0;
+    plan->put_count = 0;
+}
+
+/* Past the limit nothing is added: the buffer's failure is sticky. */
+void plan_add(struct plan *plan, const struct etcd_op *op, int64_t revision)
+{
+    size_t at = plan->bytes.len;
+    buf_append_slice(&plan->bytes, op->key);
+    buf_append_slice(&plan->bytes, op->value);
+    if (plan->bytes.failed) {
+        plan->bytes.len = at;
+        return;
+    }
+    if (plan->op_count == plan->cap) {
+        plan->cap = plan->cap ? plan->cap * 2 : 16;
+        plan->ops = xrealloc_array(plan->ops, plan->cap, sizeof(*plan->ops));
+    }
+    plan->ops[plan->op_count++] = (struct plan_op){
+        .revision = revision,
+        .kind = op->kind,
+        .key_at = (uint32_t)at,
+        .key_len = (uint32_t)op->key.len,
+        .value_len = (uint32_t)op->value.len,
+    };
+    plan->put_count += op->kind == ETCD_OP_PUT;
+}
+
+/* Moves *at to the first key that does not sort before the suffix. */
+static const struct actual_key *advance(const struct actual_keys *actual, size_t *at,
+                                        struct slice suffix)
+{
+    const struct actual_key *key = actual_next(actual, at);
+    int d = 1;
+    for (; key; (*at)++, key = actual_next(actual, at)) {
+        d = slice_compare(actual_suffix(key), suffix);
+        if (d >= 0) {
+            break;
+        }
+    }
+    return d == 0 ? key : NULL;
+}
+
+static struct slice suffix_of(const struct desired_record *record, struct slice base)
+{
+    return slice_of(record->key.ptr + base.len, record->key.len - base.len);
+}
+
+void plan_add_puts(const struct desired *desired, struct slice base,
+                   const struct actual_keys *actual, struct plan *plan)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < desired->count; i++) {
+        struct desired_record record = desired_get(desired, i);
+        const struct actual_key *key = advance(actual, &at, suffix_of(&record, base));
+        if (!key || key->value.hash != actual_value_hash(record.value)) {
+            const struct etcd_op put = {
+                .kind = ETCD_OP_PUT,
+                .key = record.key,
+                .value = record.value,
+            };
+            plan_add(plan, &put, key ? key->value.revision : 0);
+        }
+    }
+}
+
+void plan_add_deletes(const struct desired *desired, struct slice base,
+                      const struct actual_keys *actual, struct plan *plan)
+{
+    struct buf key;
+    size_t next = 0, at = 0;
+    buf_init(&key, PLAN_BYTES_MAX);
+    buf_append_slice(&key, base);
+    for (const struct actual_key *there = actual_next(actual, &at); there;
+         at++, there = actual_next(actual, &at)) {
+        struct slice suffix = actual_suffix(there);
+        int d = 1; /* 0: the first desired key not before this one is this one */
+        for (; next < desired->count; next++) {
+            struct desired_record record = desired_get(desired, next);
+            d = slice_compare(suffix_of(&record, base), suffix);
+            if (d >= 0) {
+                break;
+            }
+        }
+        if (d != 0 && there->value.is_ours) {
+            key.len = base.len;
+            buf_append_slice(&key, suffix);
+            const struct etcd_op del = {.kind = ETCD_OP_DELETE, .key = buf_slice(&key)};
+            plan_add(plan, &del, there->value.revision);
+        }
+    }
+    buf_fini(&key);
+}
+
+struct etcd_op plan_get(const struct plan *plan, size_t index)
+{
+    const struct plan_op *op = &plan->ops[index];
+    const uint8_t *key = plan->bytes.data + op->key_at;
+    return (struct etcd_op){
+        .kind = op->kind,
+        .key = slice_of(key, op->key_len),
+        .value = slice_of(key + op->key_len, op->value_len),
+    };
+}
+
+/* ---- Transactions ---- */
+
+void plan_batch_init(struct plan_batch *batch, size_t ops_max)
+{
+    plan_init(&batch->plan);
+    batch->ops_max = ops_max;
+    batch->size = 0;
+}
+
+void plan_batch_fini(struct plan_batch *batch)
+{
+    plan_fini(&batch->plan);
+}
+
+void plan_batch_clear(struct plan_batch *batch)
+{
+    plan_build_nothing(&batch->plan);
+    batch->size = 0;
+}
+
+static size_t op_size(const struct plan_op *op)
+{
+    return (size_t)op->key_len + op->value_len + OP_OVERHEAD;
+}
+
+/* The end of the operations, counted from `from`, that fit into what is left of the batch. */
+static size_t fitting_end(const struct plan_batch *batch, const struct plan *plan, size_t from)
+{
+    size_t size = batch->size, at = from;
+    while (at < plan->op_count && batch->plan.op_count + at - from < batch->ops_max) {
+        size += op_size(&plan->ops[at]);
+        if (size > PLAN_BATCH_BYTES_MAX) {
+            break;
+        }
+        at++;
+    }
+    return at;
+}
+
+static void copy_ops(struct plan_batch *batch, const struct plan *plan, size_t from, size_t end)
+{
+    for (size_t i = from; i < end; i++) {
+        struct etcd_op op = plan_get(plan, i);
+        plan_add(&batch->plan, &op, plan->ops[i].revision);
+        batch->size += op_size(&plan->ops[i]);
+    }
+}
+
+enum plan_fit plan_batch_add(struct plan_batch *batch, const struct plan *plan, size_t *from)
+{
+    size_t end = fitting_end(batch, plan, *from);
+    if (end < plan->op_count && batch->plan.op_count) {
+        return PLAN_FITS_NOT;
+    }
+    if (end == *from) {
+        end++; /* one operation over the limit is etcd's to judge */
+    }
+    copy_ops(batch, plan, *from, end);
+    *from = end;
+    return end == plan->op_count ? PLAN_FITS_WHOLE : PLAN_FITS_PARTLY;
+}
+
+size_t plan_batch_ops(const struct plan_batch *batch, struct etcd_op *ret_ops)
+{
+    for (size_t i = 0; i < batch->plan.op_count; i++) {
+        ret_ops[i] = plan_get(&batch->plan, i);
+    }
+    return batch->plan.op_count;
+}

@@ -1,0 +1,84 @@
+/* From what one owner should have to what must be done: puts of what is missing or says something
+ * else, deletes of what should not be there, nothing when both are equal. And the packing of such
+ * plans into transactions. PURE.
+ *
+ * Puts come first, deletes last, each in key order, so that of a plan too large for one transaction
+ * the additions are made first. */
+#ifndef KUBE2SKY_RECONCILE_PLAN_H
+#define KUBE2SKY_RECONCILE_PLAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/slice.h"
+#include "common/etcd/etcd.h"
+#include "kube2sky/naming/desired.h"
+#include "kube2sky/reconcile/actual.h"
+
+struct plan_op {
+    int64_t revision; /* that the key is known to have now; 0 = it is not there */
+    enum etcd_op_kind kind;
+    uint32_t key_at; /* into the bytes; a put's value follows its key */
+    uint32_t key_len;
+    uint32_t value_len;
+};
+
+struct plan {
+    struct buf bytes;
+    struct plan_op *ops;
+    size_t op_count;
+    size_t put_count; /* the first ones */
+    size_t cap;
+};
+
+void plan_init(struct plan *plan);
+void plan_fini(struct plan *plan);
+
+void plan_build_nothing(struct plan *ret_plan);
+
+/* Adds what there is to put, or to delete; keys that are not ours (actual.h) are left.
+ * `base` is the owner's part of the keys; desired's keys all begin with it. All puts are added
+ * before any delete. A plan over 256 MiB is cut there (others left that much to delete); planning
+ * again, after it is done, gives the rest. */
+void plan_add_puts(const struct desired *desired, struct slice base,
+                   const struct actual_keys *actual, struct plan *plan);
+void plan_add_deletes(const struct desired *desired, struct slice base,
+                      const struct actual_keys *actual, struct plan *plan);
+
+/* Any other operation; revision: as in struct plan_op. */
+void plan_add(struct plan *plan, const struct etcd_op *op, int64_t revision);
+
+/* Borrowed until the plan changes. */
+struct etcd_op plan_get(const struct plan *plan, size_t index);
+
+/* ---- Transactions ---- */
+
+/* etcd refuses requests over 1.5 MiB; this leaves room for the encoding. */
+enum { PLAN_BATCH_BYTES_MAX = 1024 * 1024 };
+
+/* One transaction in the making; it holds copies. */
+struct plan_batch {
+    struct plan plan;
+    size_t ops_max;
+    size_t size; /* as etcd counts it, nearly */
+};
+
+void plan_batch_init(struct plan_batch *batch, size_t ops_max);
+void plan_batch_fini(struct plan_batch *batch);
+void plan_batch_clear(struct plan_batch *batch);
+
+enum plan_fit {
+    PLAN_FITS_WHOLE,
+    PLAN_FITS_PARTLY, /* larger than a transaction and the batch was empty: as much as fits */
+    PLAN_FITS_NOT,    /* nothing was added; it goes into the next one */
+};
+
+/* Adds the plan's operations from *from on and moves *from behind those added. There is at least
+ * one, and the plan shares no key with others in the batch. */
+enum plan_fit plan_batch_add(struct plan_batch *batch, const struct plan *plan, size_t *from);
+
+/* ret_ops has room for ops_max; borrowed until the batch changes. Returns their number. */
+size_t plan_batch_ops(const struct plan_batch *batch, struct etcd_op *ret_ops);
+
+#endif

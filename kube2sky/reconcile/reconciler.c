@@ -1,0 +1,484 @@
+#include "kube2sky/reconcile/reconciler.h"
+
+#include <stdlib.h>
+
+#include "common/base/attributes.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_mirror.h"
+#include "kube2sky/reconcile/leader_internal.h"
+#include "kube2sky/reconcile/reconciler_internal.h"
+
+/* Owners planned per turn of the loop, weighed by their records: about 10 ms, so that probes, the
+ * API's events and etcd's acknowledgements are served in between. */
+enum { WORK_PER_TURN = 4096 };
+
+/* etcd restarts within seconds: asking more often than this gains nothing. */
+enum { RETRY_FIRST_MS = 100, RETRY_MAX_MS = 1000 };
+
+/* What goes into a transaction besides its owner's own keys. */
+#define REVERSE_TREE "/skydns/arpa/"
+
+bool reconciler_may_write(const struct reconciler *r)
+{
+    return !r->config.planned && (!r->leader || leader_is_leading(r->leader));
+}
+
+/* ---- Owners ---- */
+
+void reconciler_want_look(struct reconciler *r, struct owner *owner)
+{
+    if (owner->state == OWNER_SETTLED || owner->state == OWNER_HELD) {
+        owners_enqueue(r->owners, owner);
+    }
+}
+
+void reconciler_owner_changed(struct reconciler *r, struct slice id)
+{
+    struct owner *owner = owners_get(r->owners, id);
+    if (owner->state == OWNER_IN_FLIGHT) {
+        owner->has_changed = true;
+    }
+    if (!owner->changed_us) {
+        owner->changed_us = clock_monotonic_us();
+    }
+    reconciler_want_look(r, owner);
+}
+
+/* ---- Transactions ---- */
+
+static void on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    struct reconciler *r = timer->data;
+    flights_ask_again(r->flights);
+}
+
+static void wait_before_retry(struct reconciler *r)
+{
+    if (!ev_is_active(&r->retry)) {
+        uint32_t delay_ms = backoff_next_ms(&r->backoff, backoff_random());
+        ev_timer_set(&r->retry, delay_ms / 1000.0, 0.0);
+        ev_timer_start(r->config.loop, &r->retry);
+    }
+}
+
+/* Which of a refused transaction's owners etcd would not take is not said: each goes alone from now
+ * on, so that one does not hold up the others. */
+static void set_suspect(const struct flight *flight, bool is_suspect)
+{
+    for (size_t i = 0; i < flight->passenger_count; i++) {
+        struct owner *owner = flight->passengers[i].owner;
+        owner->is_suspect = is_suspect;
+        owner->is_refusal_told &= is_suspect;
+    }
+}
+
+/* One service that etcd will not take alone either: etcd itself is not away for that. */
+static void refuse_again(struct reconciler *r, struct owner *owner, const struct err *err)
+{
+    static struct log_limit limit = {.burst = 10};
+    r->refused = *err;
+    if (!owner->is_refusal_told && log_limit_pass(&limit)) {
+        owner->is_refusal_told = true;
+        log_warn("etcd refuses the service's keys, trying again", LOG_SLICE("service", owner->id),
+                 LOG_STR("reason", err->msg));
+    }
+}
+
+static void on_failed(void *data, const struct flight *flight, enum flight_failure failure,
+                      const struct err *err)
+{
+    struct reconciler *r = data;
+    struct owner *first = flight->passengers[0].owner;
+    if (failure == FLIGHT_REFUSED && first->is_suspect) {
+        refuse_again(r, first, err);
+    } else {
+        outage_away(&r->written, err);
+    }
+    if (failure == FLIGHT_REFUSED) {
+        set_suspect(flight, true);
+    }
+    r->failures++;
+    wait_before_retry(r);
+}
+
+static void on_acknowledged(void *data, const struct flight *flight)
+{
+    struct reconciler *r = data;
+    const struct plan *plan = &flight->batch.plan;
+    int64_t now_us = clock_monotonic_us();
+    outage_back(&r->written);
+    backoff_reset(&r->backoff);
+    set_suspect(flight, false);
+    r->transactions++;
+    r->report.keys_written += plan->put_count;
+    r->report.keys_deleted += plan->op_count - plan->put_count;
+    histogram_observe_us(&r->transaction_time, now_us - flight->sent_us);
+    for (size_t i = 0; i < flight->passenger_count; i++) {
+        if (flight->passengers[i].changed_us) {
+            histogram_observe_us(&r->change_time, now_us - flight->passengers[i].changed_us);
+        }
+    }
+    etcd_mirror_note_write(r->mirror, flight->revision);
+}
+
+static void on_refuted(void *data)
+{
+    struct reconciler *r = data;
+    r->conflicts++;
+    if (r->leader) {
+        leader_doubt(r->leader);
+    }
+}
+
+static struct etcd_compare leading(const void *data)
+{
+    const struct reconciler *r = data;
+    return leader_condition(r->leader);
+}
+
+static void on_landed(void *data, struct owner *owner, bool needs_look)
+{
+    struct reconciler *r = data;
+    owner->state = OWNER_SETTLED;
+    if (owner->locks) {
+        reverse_keys_unlock(r->reverse_keys, owner);
+        owners_blocked_release(r->owners);
+    }
+    if (needs_look) {
+        owners_enqueue(r->owners, owner);
+    } else {
+        owners_free_touched(owner);
+        owners_forget_if_empty(r->owners, owner);
+    }
+}
+
+static void on_leader_changed(void *data, bool is_leading)
+{
+    struct reconciler *r = data;
+    flights_on_condition(r->flights);
+    if (is_leading) {
+        owners_hold_release(r->owners);
+    }
+}
+
+/* ---- Planning ---- */
+
+struct planned reconciler_plan_owner(struct reconciler *r, struct owner *owner)
+{
+    r->report.desired -= owner->desired_count;
+    struct planned planned = planner_plan(&r->planner, owner, &r->plan);
+    r->report.desired += owner->desired_count;
+    return planned;
+}
+
+static void settle_first(struct reconciler *r, struct owner *owner)
+{
+    owner->changed_us = 0;
+    owners_dequeue(r->owners, OWNER_SETTLED);
+    owners_forget_if_empty(r->owners, owner);
+}
+
+static bool is_reverse_key(struct slice key)
+{
+    return slice_has_prefix(key, slice_str(REVERSE_TREE));
+}
+
+static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->op_count; i++) {
+        struct slice key = plan_get(plan, i).key;
+        if (is_reverse_key(key)) {
+            reverse_keys_lock(r->reverse_keys, key, owner);
+        }
+    }
+}
+
+/* The queue's first owner goes on board. False: the flight is full, or it waits for the next one.
+ */
+static bool board_first(struct reconciler *r, struct flight *flight, const struct planned *planned)
+{
+    struct owner *owner = owners_first(r->owners);
+    if (owner->is_suspect && flight->passenger_count) {
+        return false;
+    }
+    enum plan_fit fit = flight_board(flight, r->owners, &r->plan);
+    if (fit == PLAN_FITS_NOT) {
+        return false;
+    }
+    if (planned->reverse_ops) {
+        lock_reverse_keys(r, owner, fit == PLAN_FITS_WHOLE ? &r->plan : &flight->rest);
+    }
+    owner->has_changed = planned->has_left_some;
+    return fit == PLAN_FITS_WHOLE && !owner->is_suspect;
+}
+
+/* Plans the queue's first owner, and puts it where it belongs then. flight NULL: nothing may be
+ * written. False: as board_first. */
+static bool plan_first(struct reconciler *r, struct flight *flight, size_t *budget)
+{
+    struct owner *owner = owners_first(r->owners);
+    struct planned planned = reconciler_plan_owner(r, owner);
+    *budget -= planned.work < *budget ? planned.work : *budget;
+    if (planned.other) {
+        owners_dequeue(r->owners, OWNER_BLOCKED);
+    } else if (r->plan.op_count == 0 && !planned.has_left_some) {
+        settle_first(r, owner);
+    } else if (r->plan.op_count == 0 || planned.must_wait || !flight) {
+        if (r->config.planned && r->plan.op_count && r->planner.has_all_claims) {
+            r->config.planned(r->config.data, &r->plan);
+        }
+        owners_dequeue(r->owners, OWNER_HELD);
+    } else {
+        return board_first(r, flight, &planned);
+    }
+    return true;
+}
+
+/* As many waiting owners as fit into one transaction. */
+static void fill_flight(struct reconciler *r, size_t *budget)
+{
+    struct flight *flight = flights_open(r->flights);
+    while (owners_first(r->owners) && *budget && plan_first(r, flight, budget)) {
+    }
+    if (flight->passenger_count) {
+        flight_send(flight);
+    } else {
+        flight_close(flight);
+    }
+}
+
+/* Who may not write keeps what it would write at hand. */
+static void look_over(struct reconciler *r, size_t *budget)
+{
+    while (owners_first(r->owners) && *budget) {
+        (void)plan_first(r, NULL, budget);
+    }
+}
+
+static bool can_send(struct reconciler *r) /* libev's macro takes no const */
+{
+    return !ev_is_active(&r->retry) && flights_has_free(r->flights);
+}
+
+static bool can_plan(struct reconciler *r)
+{
+    bool is_time = reconciler_may_write(r) ? can_send(r) : r->was_complete || !r->config.planned;
+    return r->is_mirrored && !r->is_mid_publication && owners_first(r->owners) && is_time;
+}
+
+static void plan_some(struct reconciler *r)
+{
+    size_t budget = WORK_PER_TURN;
+    while (budget && can_plan(r)) {
+        if (reconciler_may_write(r)) {
+            fill_flight(r, &budget);
+        } else {
+            look_over(r, &budget);
+        }
+    }
+}
+
+/* ---- The turn of the loop ---- */
+
+/* Somebody else does the writing, or nobody shall. */
+static bool is_onlooker(const struct reconciler *r)
+{
+    return r->config.planned != NULL ||
+           (r->leader && !leader_is_leading(r->leader) && *leader_holder(r->leader));
+}
+
+/* An onlooker is in sync when it knows what it would write. */
+static bool is_in_sync(const struct reconciler *r)
+{
+    bool are_orphans_due = r->are_orphans_due && inventory_knows_claims(r->config.inventory);
+    bool is_known = r->is_mirrored && r->was_complete && !r->is_mid_publication &&
+                    !are_orphans_due && owners_queued(r->owners) == 0;
+    bool is_done = flights_used(r->flights) == 0 && owners_held(r->owners) == 0;
+    return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
+}
+
+static void check_completeness(struct reconciler *r)
+{
+    uint32_t epoch = inventory_epoch(r->config.inventory);
+    if (epoch != r->epoch) {
+        r->epoch = epoch;
+        owners_hold_release(r->owners);
+    }
+    r->was_complete = inventory_is_complete(r->config.inventory);
+}
+
+static void finish_drain(struct reconciler *r)
+{
+    void (*done)(void *data) = r->drained;
+    if (!done || flights_busy(r->flights) || can_plan(r) ||
+        etcd_mirror_counts(r->mirror).is_marking) {
+        return;
+    }
+    r->drained = NULL;
+    if (r->leader) {
+        leader_resign(r->leader, done, r->drained_data);
+    } else {
+        done(r->drained_data);
+    }
+}
+
+/* What was the leader's when it began is not written by one that lost the lead meanwhile. */
+static void mark_store(struct reconciler *r)
+{
+    if (r->leader) {
+        struct etcd_compare condition = leader_condition(r->leader);
+        etcd_mirror_mark_store(r->mirror, &condition);
+    } else {
+        etcd_mirror_mark_store(r->mirror, NULL);
+    }
+}
+
+/* Before the loop sleeps: everything that has arrived has been told to us by then. */
+static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
+{
+    struct reconciler *r = prepare->data;
+    check_completeness(r);
+    plan_some(r);
+    reconciler_find_orphans(r);
+    if (can_plan(r)) {
+        ev_idle_start(loop, &r->stay_awake);
+    } else {
+        ev_idle_stop(loop, &r->stay_awake);
+    }
+    bool has_no_work = is_in_sync(r);
+    if (has_no_work && reconciler_may_write(r)) {
+        outage_back(&r->written); /* what failed was done after all, or is not wanted any more */
+        r->refused.msg[0] = '\0';
+        mark_store(r);
+    }
+    sync_report_update(&r->report, has_no_work);
+    finish_drain(r);
+}
+
+static void on_idle(struct ev_loop *loop UNUSED, ev_idle *idle UNUSED, int revents UNUSED)
+{
+    /* its being active keeps the loop from sleeping */
+}
+
+/* ---- Lifetime ---- */
+
+static void init_watchers(struct reconciler *r)
+{
+    ev_timer_init(&r->retry, on_retry, 0.0, 0.0);
+    r->retry.data = r;
+    ev_prepare_init(&r->turn, on_turn);
+    ev_idle_init(&r->stay_awake, on_idle);
+    r->turn.data = r;
+    /* Before the etcd client's, which sends what was written during the turn. */
+    ev_set_priority(&r->turn, EV_MAXPRI);
+    ev_prepare_start(r->config.loop, &r->turn);
+}
+
+static const char *current_endpoint(const void *etcd)
+{
+    return etcd_endpoint(etcd);
+}
+
+static void join_outage(struct reconciler *r)
+{
+    r->followed.away_line = "etcd cannot be followed, trying again";
+    r->followed.back_line = "etcd is followed";
+    r->followed.endpoint = current_endpoint;
+    r->followed.data = r->config.etcd;
+    outage_join(r->config.outage, &r->followed, true);
+    r->written.away_line = "etcd transaction failed, trying again";
+    r->written.back_line = "no etcd transaction fails any more";
+    outage_join(r->config.outage, &r->written, false);
+}
+
+static void start_planner(struct reconciler *r)
+{
+    const struct reconciler_config *config = &r->config;
+    ownership_init(&r->ownership, &(struct ownership_config){
+                                      .domain = config->domain,
+                                      .namespaces = config->namespaces,
+                                      .namespace_count = config->namespace_count,
+                                      .only_written = config->own_only_written,
+                                  });
+    r->owners = owners_new(&r->ownership);
+    r->reverse_keys = reverse_keys_new();
+    plan_init(&r->plan);
+    planner_init(&r->planner, &(struct planner_config){
+                                  .inventory = config->inventory,
+                                  .owners = r->owners,
+                                  .reverse_keys = r->reverse_keys,
+                                  .domain = config->domain,
+                                  .ttl_s = config->ttl_s,
+                                  .has_reverse = !config->no_reverse,
+                              });
+}
+
+static void start_leader(struct reconciler *r)
+{
+    if (r->config.leader_lease_s) {
+        r->leader = leader_start(&(struct leader_config){
+            .loop = r->config.loop,
+            .etcd = r->config.etcd,
+            .domain = r->config.domain,
+            .lease_s = r->config.leader_lease_s,
+            .changed = on_leader_changed,
+            .data = r,
+        });
+    }
+}
+
+struct reconciler *reconciler_start(const struct reconciler_config *config)
+{
+    struct reconciler *r = xcalloc(1, sizeof(*r));
+    r->config = *config;
+    start_planner(r);
+    join_outage(r);
+    sync_report_init(&r->report, config->loop);
+    backoff_init(&r->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
+    r->flights = flights_new(&(struct flights_config){
+        .etcd = config->etcd,
+        .ops_max = config->txn_ops_max,
+        .key_revision = reconciler_key_revision,
+        .is_contested = is_reverse_key,
+        .condition = config->leader_lease_s ? leading : NULL,
+        .acknowledged = on_acknowledged,
+        .failed = on_failed,
+        .refuted = on_refuted,
+        .landed = on_landed,
+        .data = r,
+    });
+    init_watchers(r);
+    start_leader(r);
+    reconciler_follow(r);
+    return r;
+}
+
+void reconciler_stop(struct reconciler *r)
+{
+    if (!r) {
+        return;
+    }
+    etcd_mirror_stop(r->mirror);
+    leader_stop(r->leader);
+    outage_leave(&r->followed);
+    outage_leave(&r->written);
+    ev_timer_stop(r->config.loop, &r->retry);
+    sync_report_fini(&r->report);
+    ev_prepare_stop(r->config.loop, &r->turn);
+    ev_idle_stop(r->config.loop, &r->stay_awake);
+    flights_free(r->flights);
+    plan_fini(&r->plan);
+    planner_fini(&r->planner);
+    reverse_keys_free(r->reverse_keys);
+    owners_free(r->owners);
+    ownership_fini(&r->ownership);
+    free(r);
+}
+
+void reconciler_drain(struct reconciler *r, void (*done)(void *data), void *data)
+{
+    r->drained = done;
+    r->drained_data = data;
+}

@@ -1,0 +1,88 @@
+/* What the files of the reconciler share; nobody else includes it. reconciler.c plans and sends,
+ * reconciler_mirror.c takes what etcd tells, reconciler_tell.c answers people and metrics. */
+#ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
+#define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/backoff.h"
+#include "common/base/metrics.h"
+#include "common/base/outage.h"
+#include "kube2sky/reconcile/flights_internal.h"
+#include "kube2sky/reconcile/owners_internal.h"
+#include "kube2sky/reconcile/ownership_internal.h"
+#include "kube2sky/reconcile/plan.h"
+#include "kube2sky/reconcile/planner_internal.h"
+#include "kube2sky/reconcile/reconciler.h"
+#include "kube2sky/reconcile/reverse_keys_internal.h"
+#include "kube2sky/reconcile/sync_report_internal.h"
+
+struct leader;
+
+struct reconciler {
+    struct reconciler_config config;
+    struct leader *leader; /* NULL: the only writer */
+    struct flights *flights;
+
+    /* What etcd holds, as the mirror tells */
+    struct etcd_mirror *mirror;
+    struct ownership ownership;
+    struct owners *owners;
+    struct reverse_keys *reverse_keys;
+    int64_t revision;    /* of the mirror's last commit */
+    uint32_t generation; /* of its full reads */
+    bool is_mirrored;    /* it has read everything once */
+    bool is_mid_publication;
+    bool is_mid_read;
+    bool are_orphans_due; /* reverse keys that nobody claims are to be looked for */
+    uint64_t reads;
+    struct outage_source followed; /* away while the mirror's watch is not up */
+
+    /* Sending */
+    struct outage_source written; /* away from a failed transaction to the next good one */
+    struct err refused;           /* why a service alone was refused last; msg "": none waits */
+    struct backoff backoff;
+    ev_timer retry; /* active: no transaction before it fires */
+
+    /* The work */
+    ev_prepare turn;
+    ev_idle stay_awake; /* active: there is more to plan, the loop must not sleep */
+    struct planner planner;
+    struct plan plan; /* of the owner last planned */
+    bool was_complete;
+    uint32_t epoch; /* the inventory's, when held owners were last released */
+
+    struct sync_report report;
+    uint64_t transactions; /* acknowledged */
+    uint64_t failures;
+    uint64_t conflicts;
+    struct histogram transaction_time;
+    struct histogram change_time;
+
+    void (*drained)(void *data);
+    void *drained_data;
+};
+
+/* The owner is to be planned, unless it is already or is in flight. */
+void reconciler_want_look(struct reconciler *r, struct owner *owner);
+
+/* Plans the owner into r->plan. */
+struct planned reconciler_plan_owner(struct reconciler *r, struct owner *owner);
+
+/* May it write just now? */
+bool reconciler_may_write(const struct reconciler *r);
+
+/* ---- reconciler_mirror.c ---- */
+
+void reconciler_follow(struct reconciler *r);
+
+/* The revision that last wrote the key; 0: etcd does not have it. */
+int64_t reconciler_key_revision(const void *data, struct slice key);
+
+/* Once all claims are known: reverse keys may change, and those that are ours and that nobody
+ * claims become owners. */
+void reconciler_find_orphans(struct reconciler *r);
+
+#endif

@@ -1,0 +1,209 @@
+#include <stdlib.h>
+
+#include "common/base/attributes.h"
+#include "common/base/cleanup.h"
+#include "common/base/log.h"
+#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_mirror.h"
+#include "common/etcd/etcd_store_id.h"
+#include "kube2sky/reconcile/reconciler_internal.h"
+
+#define SKYDNS_TREE "/skydns/"
+
+/* A key of the owner's changed in etcd; NULL: of nobody's. */
+static void owner_touched(struct reconciler *r, struct owner *owner, int64_t revision)
+{
+    if (!owner) {
+        return;
+    }
+    if (owner->state == OWNER_IN_FLIGHT) {
+        owner->first_event = owner->first_event ? owner->first_event : revision;
+        owner->last_event = revision;
+    }
+    reconciler_want_look(r, owner);
+}
+
+/* The owner of a reverse key that nobody claims is the key itself. */
+static struct slice orphan_id(struct slice key)
+{
+    size_t n = strlen(SKYDNS_TREE);
+    return slice_of(key.ptr + n, key.len - n);
+}
+
+/* Whoever has it in flight or claims it looks after it. Of those that nobody claims there may be as
+ * many as there are keys before the objects are known: reconciler_find_orphans sorts them out. */
+static void reverse_touched(struct reconciler *r, struct slice key, int64_t revision)
+{
+    struct owner *owner = reverse_keys_locker(r->reverse_keys, key);
+    if (!owner) {
+        struct slice id = planner_reverse_owner(&r->planner, key);
+        owner = id.len ? owners_find(r->owners, id) : NULL;
+    }
+    const struct reverse_key *there = reverse_keys_find(r->reverse_keys, key);
+    if (owner) {
+        owner_touched(r, owner, revision);
+    } else if (there && there->value.is_ours && !r->is_mid_read) {
+        owner_touched(r, owners_get(r->owners, orphan_id(key)), revision);
+    }
+}
+
+int64_t reconciler_key_revision(const void *data, struct slice key)
+{
+    const struct reconciler *r = data;
+    if (ownership_place(&r->ownership, key) == KEY_OBJECT) {
+        return owners_key_revision(r->owners, key);
+    }
+    const struct reverse_key *there = reverse_keys_find(r->reverse_keys, key);
+    return there ? there->value.revision : 0;
+}
+
+static void find_orphan(void *data, struct slice key)
+{
+    struct reconciler *r = data;
+    if (!planner_reverse_owner(&r->planner, key).len) {
+        reconciler_want_look(r, owners_get(r->owners, orphan_id(key)));
+    }
+}
+
+/* Every claim is known when every owner has been planned. Until then a loser may look like the
+ * winner, so what reverse keys say already was left alone. */
+void reconciler_find_orphans(struct reconciler *r)
+{
+    if (!r->is_mirrored || r->is_mid_publication || owners_queued(r->owners) > 0 ||
+        !inventory_knows_claims(r->config.inventory)) {
+        return;
+    }
+    if (!r->planner.has_all_claims) {
+        r->planner.has_all_claims = true;
+        owners_hold_release(r->owners);
+    }
+    if (r->are_orphans_due) {
+        r->are_orphans_due = false;
+        reverse_keys_each_own(r->reverse_keys, find_orphan, r);
+    }
+}
+
+/* ---- The mirror's news ---- */
+
+static void on_full_begin(void *data, const struct etcd_mirror_read *read)
+{
+    struct reconciler *r = data;
+    if (read->cause == ETCD_MIRROR_OTHER_STORE) {
+        log_warn("etcd holds another store, writing everything into it that it lacks",
+                 LOG_STR("reason", read->reason));
+        etcd_calls_elsewhere(r->config.etcd); /* they may still go to the old one */
+    }
+    r->is_mid_publication = true;
+    r->is_mid_read = true;
+    r->generation++;
+}
+
+static void on_put(void *data, const struct etcd_kv *kv)
+{
+    struct reconciler *r = data;
+    enum key_place place = ownership_place(&r->ownership, kv->key);
+    r->is_mid_publication = true;
+    if (place == KEY_OBJECT) {
+        owner_touched(r, owners_key_put(r->owners, kv, r->generation), kv->mod_revision);
+    } else if (place == KEY_REVERSE) {
+        const struct actual_value value = {
+            .hash = actual_value_hash(kv->value),
+            .revision = kv->mod_revision,
+            .generation = r->generation,
+            .is_ours = ownership_has(&r->ownership, KEY_REVERSE, kv->key, kv->value),
+        };
+        if (reverse_keys_put(r->reverse_keys, kv->key, &value)) {
+            reverse_touched(r, kv->key, kv->mod_revision);
+        }
+    }
+}
+
+static void on_del(void *data, struct slice key, int64_t revision)
+{
+    struct reconciler *r = data;
+    enum key_place place = ownership_place(&r->ownership, key);
+    r->is_mid_publication = true;
+    if (place == KEY_OBJECT) {
+        owner_touched(r, owners_key_delete(r->owners, key), revision);
+    } else if (place == KEY_REVERSE && reverse_keys_delete(r->reverse_keys, key)) {
+        reverse_touched(r, key, revision);
+    }
+}
+
+/* Which revision deleted it is not known. */
+static void want_another_look(struct reconciler *r, struct owner *owner)
+{
+    owner->has_changed = true;
+    reconciler_want_look(r, owner);
+}
+
+static void sweep_owner(void *data, struct owner *owner)
+{
+    struct reconciler *r = data;
+    if (owners_sweep(r->owners, owner, r->generation)) {
+        want_another_look(r, owner);
+    }
+}
+
+static void on_reverse_swept(void *data, struct slice key)
+{
+    struct reconciler *r = data;
+    struct slice id = planner_reverse_owner(&r->planner, key);
+    struct owner *owner = id.len ? owners_find(r->owners, id) : NULL;
+    if (owner) {
+        want_another_look(r, owner);
+    }
+}
+
+static void on_commit(void *data, int64_t revision, bool full)
+{
+    struct reconciler *r = data;
+    r->is_mid_publication = false;
+    r->revision = revision;
+    if (full) {
+        owners_each(r->owners, sweep_owner, r);
+        reverse_keys_sweep(r->reverse_keys, r->generation, on_reverse_swept, r);
+        r->is_mirrored = true;
+        r->is_mid_read = false;
+        r->are_orphans_due = true;
+        r->reads++;
+    }
+    flights_on_mirror(r->flights, revision, full);
+}
+
+static void on_state(void *data, const struct err *err)
+{
+    struct reconciler *r = data;
+    if (err) {
+        outage_away(&r->followed, err);
+    } else {
+        outage_back(&r->followed);
+    }
+}
+
+static void on_store_key_state(void *data UNUSED, const struct err *err)
+{
+    if (err) {
+        log_warn("store key cannot be read or written; readers may keep old names of a lost store",
+                 LOG_STR("reason", err->msg));
+    } else {
+        log_info("store key can be read and written again");
+    }
+}
+
+/* All of SkyDNS's tree: reverse keys lie beside the domain's. */
+void reconciler_follow(struct reconciler *r)
+{
+    CLEANUP_FREE char *store_key = etcd_store_key(slice_str(r->config.domain));
+    r->mirror = etcd_mirror_start(r->config.etcd, &(struct etcd_mirror_config){
+                                                      .prefix = slice_str(SKYDNS_TREE),
+                                                      .store_key = slice_str(store_key),
+                                                      .full_begin = on_full_begin,
+                                                      .put = on_put,
+                                                      .del = on_del,
+                                                      .commit = on_commit,
+                                                      .state = on_state,
+                                                      .store_key_state = on_store_key_state,
+                                                      .data = r,
+                                                  });
+}

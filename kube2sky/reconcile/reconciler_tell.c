@@ -1,0 +1,102 @@
+#include <stdlib.h>
+
+#include "common/etcd/etcd_mirror.h"
+#include "kube2sky/reconcile/leader_internal.h"
+#include "kube2sky/reconcile/preview.h"
+#include "kube2sky/reconcile/reconciler_internal.h"
+
+bool reconciler_has_synced(const struct reconciler *r)
+{
+    return r->report.has_synced;
+}
+
+static void append_why(const struct outage_source *source, struct buf *out)
+{
+    if (source->is_away && source->err.msg[0]) {
+        buf_printf(out, ": %s", source->err.msg);
+    }
+}
+
+void reconciler_explain(const struct reconciler *r, struct buf *out)
+{
+    if (!r->is_mirrored) {
+        buf_append_str(out, "etcd is not read yet");
+        append_why(&r->followed, out);
+        return;
+    }
+    size_t waiting = owners_queued(r->owners) + owners_held(r->owners);
+    buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
+               waiting, flights_used(r->flights));
+    append_why(&r->written, out);
+    if (!r->written.is_away && r->refused.msg[0]) {
+        buf_printf(out, "; the last refusal was: %s", r->refused.msg);
+    }
+}
+
+struct unsettled_visit {
+    void (*fn)(void *data, struct slice owner);
+    void *data;
+};
+
+static void visit_unsettled(void *data, struct owner *owner)
+{
+    const struct unsettled_visit *visit = data;
+    if (owner->state != OWNER_SETTLED || owner->foreign_count) {
+        visit->fn(visit->data, owner->id);
+    }
+}
+
+void reconciler_each_unsettled(struct reconciler *r, void (*fn)(void *data, struct slice owner),
+                               void *data)
+{
+    struct unsettled_visit visit = {fn, data};
+    owners_each(r->owners, visit_unsettled, &visit);
+}
+
+/* What the planner meets is not counted twice. */
+void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
+{
+    struct owner *owner = owners_find(r->owners, id);
+    if (owner && r->is_mirrored) {
+        uint64_t dropped = r->planner.dropped;
+        (void)reconciler_plan_owner(r, owner);
+        preview_append(&r->plan, out);
+        preview_append_left(&r->planner.left, out);
+        r->planner.dropped = dropped;
+    }
+}
+
+struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
+{
+    struct reconciler_stats stats = {
+        .mirror = etcd_mirror_counts(r->mirror),
+        .reads = r->reads,
+        .keys_written = r->report.keys_written,
+        .keys_deleted = r->report.keys_deleted,
+        .transactions = r->transactions,
+        .failures = r->failures,
+        .conflicts = r->conflicts,
+        .dropped = r->planner.dropped,
+        .transaction_time = &r->transaction_time,
+        .change_time = &r->change_time,
+        .revision = r->revision,
+        .desired = r->report.desired,
+        .actual = owners_key_count(r->owners) + reverse_keys_count(r->reverse_keys),
+        .foreign = r->planner.foreign,
+        .is_leading = !r->leader || leader_is_leading(r->leader),
+        .waiting = owners_queued(r->owners) + owners_held(r->owners),
+        .in_flight = flights_passengers(r->flights),
+        .flights = flights_used(r->flights),
+    };
+    return stats;
+}
+
+const struct outage_source *reconciler_followed(const struct reconciler *r)
+{
+    return &r->followed;
+}
+
+const char *reconciler_leader(const struct reconciler *r)
+{
+    return r->leader ? leader_holder(r->leader) : "";
+}

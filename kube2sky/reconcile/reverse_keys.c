@@ -1,0 +1,148 @@
+#include "kube2sky/reconcile/reverse_keys_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/key_table.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/reconcile/owners_internal.h"
+
+struct reverse_lock {
+    struct owner *owner;
+    struct reverse_lock *next; /* of the same owner */
+    size_t len;
+    char key[];
+};
+
+struct reverse_keys {
+    struct key_table table; /* struct reverse_key */
+    struct key_table locks; /* struct reverse_lock */
+};
+
+static struct slice key_of(const void *thing)
+{
+    const struct reverse_key *key = thing;
+    return slice_of(key->key, key->len);
+}
+
+static struct slice key_of_lock(const void *thing)
+{
+    const struct reverse_lock *lock = thing;
+    return slice_of(lock->key, lock->len);
+}
+
+struct reverse_keys *reverse_keys_new(void)
+{
+    struct reverse_keys *keys = xcalloc(1, sizeof(*keys));
+    key_table_init(&keys->table, key_of);
+    key_table_init(&keys->locks, key_of_lock);
+    return keys;
+}
+
+static void free_all(struct key_table *table)
+{
+    size_t at = 0;
+    for (void *thing = key_table_next(table, &at); thing;
+         at++, thing = key_table_next(table, &at)) {
+        free(thing);
+    }
+    key_table_fini(table);
+}
+
+void reverse_keys_free(struct reverse_keys *keys)
+{
+    if (keys) {
+        free_all(&keys->table);
+        free_all(&keys->locks);
+        free(keys);
+    }
+}
+
+const struct reverse_key *reverse_keys_find(const struct reverse_keys *keys, struct slice key)
+{
+    return key_table_find(&keys->table, key);
+}
+
+bool reverse_keys_put(struct reverse_keys *keys, struct slice key, const struct actual_value *value)
+{
+    struct reverse_key *there = key_table_find(&keys->table, key);
+    bool has_changed = !there || there->value.hash != value->hash;
+    if (!there) {
+        there = xmalloc(sizeof(*there) + key.len);
+        there->len = (uint32_t)key.len;
+        memcpy(there->key, key.ptr, key.len);
+        (void)key_table_put(&keys->table, there);
+    }
+    there->value = *value;
+    return has_changed;
+}
+
+bool reverse_keys_delete(struct reverse_keys *keys, struct slice key)
+{
+    struct reverse_key *there = key_table_take(&keys->table, key);
+    free(there);
+    return there != NULL;
+}
+
+void reverse_keys_sweep(struct reverse_keys *keys, uint32_t generation, reverse_key_fn fn,
+                        void *data)
+{
+    size_t at = 0;
+    struct reverse_key *key = key_table_next(&keys->table, &at);
+    while (key) {
+        if (key->value.generation == generation) {
+            at++;
+        } else {
+            (void)key_table_take(&keys->table, key_of(key));
+            fn(data, key_of(key));
+            free(key);
+        }
+        key = key_table_next(&keys->table, &at);
+    }
+}
+
+void reverse_keys_each_own(const struct reverse_keys *keys, reverse_key_fn fn, void *data)
+{
+    size_t at = 0;
+    for (const struct reverse_key *key = key_table_next(&keys->table, &at); key;
+         at++, key = key_table_next(&keys->table, &at)) {
+        if (key->value.is_ours) {
+            fn(data, key_of(key));
+        }
+    }
+}
+
+size_t reverse_keys_count(const struct reverse_keys *keys)
+{
+    return keys->table.count;
+}
+
+/* ---- Locks ---- */
+
+struct owner *reverse_keys_locker(const struct reverse_keys *keys, struct slice key)
+{
+    const struct reverse_lock *lock = key_table_find(&keys->locks, key);
+    return lock ? lock->owner : NULL;
+}
+
+void reverse_keys_lock(struct reverse_keys *keys, struct slice key, struct owner *owner)
+{
+    struct reverse_lock *lock = xmalloc(sizeof(*lock) + key.len);
+    *lock = (struct reverse_lock){.owner = owner, .next = owner->locks, .len = key.len};
+    memcpy(lock->key, key.ptr, key.len);
+    owner->locks = lock;
+    struct reverse_lock *before = key_table_put(&keys->locks, lock);
+    assert(!before);
+    (void)before;
+}
+
+void reverse_keys_unlock(struct reverse_keys *keys, struct owner *owner)
+{
+    while (owner->locks) {
+        struct reverse_lock *lock = owner->locks;
+        owner->locks = lock->next;
+        (void)key_table_take(&keys->locks, key_of_lock(lock));
+        free(lock);
+    }
+}

@@ -1,0 +1,58 @@
+/* What etcd holds of reverse keys, as far as the mirror has told: key -> hash of its value,
+ * revision, and whether it is ours. They lie by address, not by owner, and an owner's transaction
+ * may carry some: those are locked, so that no two transactions in flight share a key. Plain data,
+ * no I/O; single-threaded. */
+#ifndef KUBE2SKY_RECONCILE_REVERSE_KEYS_INTERNAL_H
+#define KUBE2SKY_RECONCILE_REVERSE_KEYS_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+#include "kube2sky/reconcile/actual.h"
+
+struct owner;
+struct reverse_keys;
+
+struct reverse_key {
+    struct actual_value value; /* is_ours: ownership_has */
+    uint32_t len;
+    char key[]; /* "/skydns/arpa/in-addr/10/0/0/1" */
+};
+
+struct reverse_keys *reverse_keys_new(void);
+void reverse_keys_free(struct reverse_keys *keys); /* NULL is fine */
+
+/* Borrowed until the next change; NULL: etcd does not have it. */
+const struct reverse_key *reverse_keys_find(const struct reverse_keys *keys, struct slice key);
+
+/* True when the key is new or said something else. */
+bool reverse_keys_put(struct reverse_keys *keys, struct slice key,
+                      const struct actual_value *value);
+
+/* True when it was there. */
+bool reverse_keys_delete(struct reverse_keys *keys, struct slice key);
+
+/* Removes the keys of other generations, calling fn for each when it is gone. */
+typedef void (*reverse_key_fn)(void *data, struct slice key);
+void reverse_keys_sweep(struct reverse_keys *keys, uint32_t generation, reverse_key_fn fn,
+                        void *data);
+
+/* Each key that is ours. fn must not change the table. */
+void reverse_keys_each_own(const struct reverse_keys *keys, reverse_key_fn fn, void *data);
+
+size_t reverse_keys_count(const struct reverse_keys *keys); /* ours and others' */
+
+/* ---- Locks ---- */
+
+/* By whose transaction the key is being changed; NULL: nobody's. */
+struct owner *reverse_keys_locker(const struct reverse_keys *keys, struct slice key);
+
+/* Nobody has it. */
+void reverse_keys_lock(struct reverse_keys *keys, struct slice key, struct owner *owner);
+
+/* All the owner's. */
+void reverse_keys_unlock(struct reverse_keys *keys, struct owner *owner);
+
+#endif

@@ -1,0 +1,192 @@
+#include "skydns/answer/answer.h"
+
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "skydns/answer/answer_internal.h"
+
+struct answer *answer_new(const struct engine_config *config)
+{
+    struct answer *a = xcalloc(1, sizeof(*a));
+    weights_init(&a->weights);
+    follow_init(&a->follow);
+    rr_list_init(&a->plan.answers);
+    rr_list_init(&a->plan.additionals);
+    answer_configure(a, config);
+    return a;
+}
+
+void answer_free(struct answer *answer)
+{
+    if (!answer) {
+        return;
+    }
+    weights_fini(&answer->weights);
+    follow_fini(&answer->follow);
+    rr_list_fini(&answer->plan.answers);
+    rr_list_fini(&answer->plan.additionals);
+    free(answer);
+}
+
+void answer_configure(struct answer *answer, const struct engine_config *config)
+{
+    answer->config = config;
+    answer->follow.config = config;
+}
+
+const struct answer_plan *answer_get_plan(const struct answer *answer)
+{
+    return &answer->plan;
+}
+
+/* ---- Ends ---- */
+
+void answer_fail(struct answer *a, enum dns_rcode rcode)
+{
+    a->plan.rcode = rcode;
+}
+
+void answer_add(struct answer *a, struct rr rr)
+{
+    rr_list_add(&a->plan.answers, &rr);
+}
+
+struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s)
+{
+    a->plan.soa = (struct answer_soa){
+        .mname = rr_name(&a->zone->ns),
+        .rname = rr_name(&a->zone->hostmaster),
+        .serial = answer_soa_serial(a->in.now_s),
+        .minimum_s = a->config->min_ttl_s,
+    };
+    return (struct rr){.owner = owner, .ttl_s = ttl_s, .type = DNS_TYPE_SOA};
+}
+
+/* NOERROR without data, or NXDOMAIN: RFC 2308. */
+static void deny(struct answer *a, enum dns_rcode rcode)
+{
+    a->plan.rcode = rcode;
+    a->plan.has_authority = true;
+    a->plan.authority = answer_soa_rr(a, a->soa_owner, a->config->min_ttl_s);
+}
+
+void answer_no_data(struct answer *a)
+{
+    deny(a, DNS_RCODE_NOERROR);
+}
+
+void answer_denied(struct answer *a)
+{
+    deny(a, DNS_RCODE_NXDOMAIN);
+}
+
+bool answer_is_apex(const struct answer *a)
+{
+    return dname_equal(&a->name, &a->zone->domain);
+}
+
+/* The apex and the name server's name, with what lies between, exist whatever the store holds; and
+ * so does what lies above another domain of ours. */
+static bool always_exists(const struct answer *a)
+{
+    if (dname_is_within(&a->zone->ns, &a->name)) {
+        return true;
+    }
+    for (size_t i = 0; i < a->config->zone_count; i++) {
+        if (dname_is_within(&a->config->zones[i].domain, &a->name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void answer_no_name(struct answer *a)
+{
+    deny(a, always_exists(a) ? DNS_RCODE_NOERROR : DNS_RCODE_NXDOMAIN);
+}
+
+static void forward(struct answer *a)
+{
+    a->plan.is_authoritative = false;
+    if (a->config->no_rec) {
+        a->plan.is_recursive = false;
+        answer_fail(a, DNS_RCODE_SERVFAIL);
+    } else if (!a->config->has_nameservers || dname_label_count(&a->name) < a->config->ndots) {
+        answer_fail(a, DNS_RCODE_SERVFAIL);
+    } else {
+        a->follow.is_deferred = true;
+        a->follow.deferral->kind = ENGINE_DEFER_FORWARD;
+    }
+}
+
+/* ---- The whole ---- */
+
+/* Whose name it is. */
+static void take_name(struct answer *a, const struct dname *name)
+{
+    const struct engine_config *config = a->config;
+    a->owner = rr_name(name);
+    a->name = *name;
+    dname_lower(&a->name);
+    a->zone = engine_config_zone(config, &a->name);
+    if (config->local.len > 0 && a->zone && dname_equal(&a->name, &a->zone->local)) {
+        a->name = config->local;
+        a->zone = engine_config_zone(config, &a->name);
+    }
+    if (a->zone) {
+        a->soa_owner = rr_name(&a->zone->domain);
+        a->follow.rule = follow_rule(config, a->zone);
+    }
+}
+
+static void start(struct answer *a, const struct answer_input *input)
+{
+    a->in = *input;
+    take_name(a, &input->question->name);
+    a->plan.rcode = DNS_RCODE_NOERROR;
+    a->plan.is_authoritative = true;
+    a->plan.is_recursive = true;
+    a->plan.rr_class = DNS_CLASS_IN;
+    a->plan.has_authority = false;
+    rr_list_clear(&a->plan.answers);
+    rr_list_clear(&a->plan.additionals);
+}
+
+/* In SkyDNS's order. Before the first sync nothing of ours can be said: an NXDOMAIN would stay in
+ * the clients' caches. A reverse name may be ours, too. */
+static void dispatch(struct answer *a)
+{
+    if (a->in.question->type == DNS_TYPE_ANY) {
+        answer_any(a);
+    } else if (a->in.question->qclass == DNS_CLASS_CH) {
+        answer_chaos(a);
+    } else if (answer_is_reverse(a) && answer_reverse(a)) {
+        return;
+    } else if (!a->zone) {
+        forward(a);
+    } else if (!a->follow.store) {
+        answer_fail(a, DNS_RCODE_SERVFAIL);
+    } else {
+        answer_in_domain(a);
+    }
+}
+
+enum engine_verdict answer_build(struct answer *answer, const struct answer_input *input,
+                                 struct engine_deferral *ret_deferral)
+{
+    start(answer, input);
+    follow_start(&answer->follow, input->store, input->externals, input->may_walk, ret_deferral);
+    dispatch(answer);
+    if (answer->follow.is_deferred) {
+        return ENGINE_DEFER;
+    }
+    if (answer->config->round_robin) {
+        uint32_t random = input->random;
+        rr_list_shuffle_addresses(&answer->plan.answers, &random);
+        rr_list_shuffle_addresses(&answer->plan.additionals, &random);
+    }
+    if (answer->plan.answers.count > 1) { /* a single one keeps its own */
+        rr_list_level_ttls(&answer->plan.answers, answer->config->ttl_s);
+    }
+    return ENGINE_REPLY;
+}

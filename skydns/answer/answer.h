@@ -1,0 +1,73 @@
+/* What to answer: (question, store, configuration, externals) -> the records of a reply, as a plan
+ * that encode_internal.h writes. All policy is here and nothing of it is wire format; no I/O, no
+ * clock. One per engine; that engine's thread only. */
+#ifndef SKYDNS_ANSWER_ANSWER_H
+#define SKYDNS_ANSWER_ANSWER_H
+
+#include "common/dns/dns.h"
+#include "skydns/answer/engine.h"
+#include "skydns/answer/question.h"
+#include "skydns/store/rr.h"
+
+struct answer_input {
+    const struct question *question;
+    const struct store *store;                /* NULL before the first sync */
+    const struct external_answers *externals; /* NULL in a first call */
+    struct ip local;                          /* where the question came to; none if not known */
+    int64_t now_s;
+    uint32_t random;
+    bool may_walk;
+};
+
+/* SOA timers as SkyDNS gave them: nothing transfers this zone. */
+enum {
+    ANSWER_SOA_REFRESH_S = 28800,
+    ANSWER_SOA_RETRY_S = 7200,
+    ANSWER_SOA_EXPIRE_S = 604800,
+};
+
+/* The SOA's serial is the hour, as SkyDNS had it. */
+static inline uint32_t answer_soa_serial(int64_t now_s)
+{
+    return (uint32_t)(now_s - now_s % 3600);
+}
+
+/* The zone's SOA: the answer to its question, or the authority of a negative answer. */
+struct answer_soa {
+    struct slice mname, rname;
+    uint32_t serial;
+    uint32_t minimum_s;
+};
+
+/* Borrows from the input, the store and the configuration: valid as long as they are, and until the
+ * next answer_build. */
+struct answer_plan {
+    enum dns_rcode rcode;
+    bool is_authoritative;
+    bool is_recursive; /* RA */
+    uint16_t rr_class;
+    struct rr_list answers;
+    struct rr_list additionals;
+    bool has_authority; /* it is a negative answer: SOA */
+    struct rr authority;
+    struct answer_soa soa;
+};
+
+struct answer;
+
+struct answer *answer_new(const struct engine_config *config); /* borrowed */
+void answer_free(struct answer *answer);
+
+/* ENGINE_REPLY: the plan is made. ENGINE_DEFER: *ret_deferral says why. Never ENGINE_DROP. */
+enum engine_verdict answer_build(struct answer *answer, const struct answer_input *input,
+                                 struct engine_deferral *ret_deferral) MUST_CHECK;
+
+/* Between answers: goes on with another configuration, borrowed as the first. */
+void answer_configure(struct answer *answer, const struct engine_config *config);
+
+/* Whether -schema=kubernetes lets a lower-cased name of the zone have records of the type. */
+bool answer_kube_has_data(const struct engine_zone *zone, const struct dname *name, uint16_t type);
+
+const struct answer_plan *answer_get_plan(const struct answer *answer);
+
+#endif

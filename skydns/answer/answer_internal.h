@@ -1,0 +1,70 @@
+/* The parts that an answer is made by, known to answer*.c alone: the answer under way, the ends
+ * they all share, and one function for each thing that can be asked for. On the engine's thread.
+ *
+ *     answer.c          whose name it is; the ends; the whole
+ *     answer_types.c    the types, from the records of a name of ours
+ *     answer_kube.c     what -schema=kubernetes answers otherwise
+ *     answer_pods.c     a-b-c-d.<namespace>.pod.<domain> without records
+ *     answer_reverse.c  PTR, and the networks that are ours
+ *     answer_meta.c     class CHAOS, and ANY */
+#ifndef SKYDNS_ANSWER_ANSWER_INTERNAL_H
+#define SKYDNS_ANSWER_ANSWER_INTERNAL_H
+
+#include "skydns/answer/answer.h"
+#include "skydns/answer/follow.h"
+#include "skydns/answer/rrsynth_internal.h"
+#include "skydns/store/engine_config.h"
+
+struct answer {
+    const struct engine_config *config;
+    struct weights weights;
+
+    /* Of the answer being made. */
+    struct answer_input in;
+    struct slice owner;             /* the question's name as typed */
+    struct dname name;              /* in lower case; or what it stands for */
+    const struct engine_zone *zone; /* that the name is in, or NULL */
+    struct slice soa_owner;         /* of negative answers */
+    struct ip pod;                  /* an address that only the name says */
+    struct follow follow;
+    struct answer_plan plan;
+};
+
+/* ---- Ends (answer.c) ---- */
+
+void answer_fail(struct answer *a, enum dns_rcode rcode);
+void answer_add(struct answer *a, struct rr rr);
+
+/* NOERROR without data; the same or NXDOMAIN, whichever is true of a name of ours. */
+void answer_no_data(struct answer *a);
+void answer_no_name(struct answer *a);
+/* NXDOMAIN. */
+void answer_denied(struct answer *a);
+
+/* The SOA of the zone, as an answer or for the authority section. */
+struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s);
+
+bool answer_is_apex(const struct answer *a);
+
+/* ---- What is asked for ---- */
+
+/* A name of ours, by the question's type; then `answer_kube` says first what is different. */
+void answer_in_domain(struct answer *a);
+
+/* The types one by one, for parts that choose among them. */
+void answer_nothing(struct answer *a); /* a type of which there is no data */
+void answer_srv(struct answer *a);
+void answer_ports(struct answer *a); /* SRV at a service's own name: its named ports */
+void answer_own_ns(struct answer *a);
+
+/* True: it is answered. */
+bool answer_kube(struct answer *a);
+bool answer_pod(struct answer *a);
+bool answer_reverse(struct answer *a);
+
+bool answer_is_reverse(const struct answer *a); /* below in-addr.arpa. or ip6.arpa. */
+
+void answer_chaos(struct answer *a);
+void answer_any(struct answer *a);
+
+#endif

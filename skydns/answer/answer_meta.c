@@ -1,0 +1,81 @@
+/* Questions about the server rather than the records: class CHAOS, and ANY. */
+#include <string.h>
+
+#include "common/base/version.h"
+#include "skydns/answer/answer_internal.h"
+
+static bool is_a_domain(const struct answer *a)
+{
+    return a->zone && answer_is_apex(a);
+}
+
+/* Who serves here. The authors are those of SkyDNS, whose answer this is. */
+static const char *const *chaos_texts(const struct answer *a)
+{
+    static const char *const authors[] = {"Erik St. Martin", "Brian Ketelsen", "Miek Gieben",
+                                          "Michael Crosby", NULL};
+    static const char *const host[] = {"localhost", NULL};
+    static const char *const version[] = {version_string, NULL};
+    static const struct {
+        const char *name;
+        const char *const *texts;
+    } known[] = {
+        {"version.bind.", version}, {"version.server.", version}, {"id.server.", host},
+        {"hostname.bind.", host},   {"authors.bind.", authors},
+    };
+    char name[DNAME_TEXT_MAX];
+    dname_to_text(&a->name, name);
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (strcmp(known[i].name, name) == 0) {
+            return known[i].texts;
+        }
+    }
+    return is_a_domain(a) ? authors : NULL;
+}
+
+void answer_chaos(struct answer *a)
+{
+    if (a->config->no_chaos) {
+        a->plan.is_authoritative = a->plan.is_recursive = false;
+        answer_fail(a, DNS_RCODE_REFUSED);
+        return;
+    }
+    const char *const *texts = chaos_texts(a);
+    if (!texts || a->in.question->type != DNS_TYPE_TXT) {
+        answer_fail(a, DNS_RCODE_SERVFAIL);
+        return;
+    }
+    a->plan.rr_class = DNS_CLASS_CH;
+    for (; *texts; texts++) {
+        answer_add(a,
+                   (struct rr){.owner = a->owner, .type = DNS_TYPE_TXT, .data = slice_str(*texts)});
+    }
+}
+
+/* RFC 8482 4.2: one record that exists for every name of ours that does. */
+static void answer_hinfo(struct answer *a)
+{
+    static const char hinfo[] = "\7RFC8482";
+    if (!a->follow.store) {
+        answer_fail(a, DNS_RCODE_SERVFAIL);
+        return;
+    }
+    answer_in_domain(a); /* nothing: no data is of type ANY; but whether the name exists */
+    if (a->plan.rcode == DNS_RCODE_NOERROR) {
+        a->plan.has_authority = false;
+        answer_add(a, (struct rr){.owner = a->owner,
+                                  .ttl_s = a->config->ttl_s,
+                                  .type = DNS_TYPE_HINFO,
+                                  .data = slice_of(hinfo, sizeof(hinfo))}); /* "" is the NUL */
+    }
+}
+
+void answer_any(struct answer *a)
+{
+    if (a->config->any_is_hinfo && a->zone && a->in.question->qclass != DNS_CLASS_CH) {
+        answer_hinfo(a);
+        return;
+    }
+    a->plan.is_authoritative = a->plan.is_recursive = false;
+    answer_fail(a, DNS_RCODE_REFUSED);
+}

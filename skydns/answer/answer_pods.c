@@ -1,0 +1,53 @@
+/* -pods=insecure and -pods=disabled: a-b-c-d.<namespace>.pod.<domain> without looking at records.
+ */
+#include <netinet/in.h>
+
+#include "skydns/answer/answer_internal.h"
+
+/* 10-0-0-1, or fd00--1: the dashes are dots when that makes an IPv4 address, else colons. */
+static bool parse_label(struct slice label, struct ip *ret_ip)
+{
+    static const char separators[] = {'.', ':'};
+    char text[INET6_ADDRSTRLEN];
+    if (label.len >= sizeof(text)) {
+        return false;
+    }
+    for (size_t i = 0; i < sizeof(separators); i++) {
+        for (size_t at = 0; at < label.len; at++) {
+            text[at] = label.ptr[at] == '-' ? separators[i] : label.ptr[at];
+        }
+        if (ip_parse(slice_of(text, label.len), ret_ip)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_pod(struct answer *a)
+{
+    uint16_t type = a->pod.family_bytes == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA;
+    if (a->in.question->type == type) {
+        answer_add(a, (struct rr){.owner = a->owner,
+                                  .ttl_s = a->config->ttl_s,
+                                  .type = type,
+                                  .data = slice_of(a->pod.bytes, a->pod.family_bytes)});
+    }
+}
+
+/* The labels in front of pod.<domain>: none and the namespace alone exist, the address is what it
+ * says, and below it is nothing. */
+bool answer_pod(struct answer *a)
+{
+    if (a->zone->pods.len == 0 || !dname_is_within(&a->name, &a->zone->pods)) {
+        return false;
+    }
+    unsigned labels = dname_label_count(&a->name) - a->zone->labels - 1;
+    if (a->config->pods == ENGINE_PODS_DISABLED || labels > 2) {
+        answer_denied(a);
+    } else if (labels == 2 && !parse_label(dname_label(&a->name, 0), &a->pod)) {
+        answer_denied(a);
+    } else if (labels == 2) {
+        add_pod(a);
+    }
+    return true;
+}

@@ -1,0 +1,149 @@
+/* Reverse names: PTR records that etcd holds, whichever address they are for; and the networks of
+ * -reverse-zones, whose names are never asked of anybody else. A network's zones begin at the whole
+ * octets (or nibbles) of its prefix: 10.96.0.0/12 is 96.10.in-addr.arpa. to 111.10.in-addr.arpa. */
+#include <string.h>
+
+#include "skydns/answer/answer_internal.h"
+#include "skydns/answer/lookup.h"
+
+static const struct dname in_addr_arpa = {.len = 14, .wire = "\7in-addr\4arpa"};
+static const struct dname ip6_arpa = {.len = 10, .wire = "\3ip6\4arpa"};
+
+/* How an address is written into names. */
+struct form {
+    uint8_t family_bytes;
+    uint8_t label_bits;
+    unsigned suffix_labels;
+};
+static const struct form form4 = {4, 8, 2}, form6 = {16, 4, 2};
+
+/* Most names end otherwise than in `arpa.`, which the last bytes say. */
+static const struct form *form_of(const struct dname *name)
+{
+    static const char arpa[] = "\4arpa";
+    if (name->len < sizeof(arpa) ||
+        memcmp(name->wire + name->len - sizeof(arpa), arpa, sizeof(arpa)) != 0) {
+        return NULL;
+    }
+    return dname_is_within(name, &in_addr_arpa) ? &form4
+           : dname_is_within(name, &ip6_arpa)   ? &form6
+                                                : NULL;
+}
+
+bool answer_is_reverse(const struct answer *a)
+{
+    return form_of(&a->name) != NULL;
+}
+
+/* 0 to 255, or one hexadecimal digit. */
+static bool parse_label(const struct form *form, struct slice label, unsigned *ret)
+{
+    unsigned value = 0, base = form->label_bits == 4 ? 16 : 10;
+    size_t digits_max = form->label_bits == 4 ? 1 : 3;
+    if (label.len == 0 || label.len > digits_max || (label.len > 1 && label.ptr[0] == '0')) {
+        return false;
+    }
+    for (size_t i = 0; i < label.len; i++) {
+        char c = label.ptr[i];
+        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
+                                                : base;
+        if (digit >= base) {
+            return false;
+        }
+        value = value * base + digit;
+    }
+    *ret = value;
+    return value >> form->label_bits == 0;
+}
+
+/* As much of an address as the name says. */
+struct reversed {
+    const struct form *form;
+    struct dname_labels labels;
+    unsigned said; /* labels of it */
+    uint8_t bytes[16];
+};
+
+static void read_name(const struct dname *name, const struct form *form, struct reversed *r)
+{
+    *r = (struct reversed){.form = form};
+    dname_labels(name, &r->labels);
+    unsigned left = r->labels.count - form->suffix_labels;
+    unsigned most = (unsigned)form->family_bytes * 8 / form->label_bits;
+    unsigned value;
+    while (r->said < left && r->said < most &&
+           parse_label(form, dname_label(name, r->labels.offsets[left - r->said - 1]), &value)) {
+        unsigned bit = r->said++ * form->label_bits;
+        r->bytes[bit / 8] |= (uint8_t)(value << (8 - form->label_bits - bit % 8));
+    }
+}
+
+/* The labels of the zone's part of the address, when the name is in a zone of ours; else -1. */
+static int find_zone(const struct engine_config *config, const struct reversed *r)
+{
+    struct ip ip = {.family_bytes = (uint8_t)r->form->family_bytes};
+    memcpy(ip.bytes, r->bytes, ip.family_bytes);
+    for (size_t i = 0; i < config->reverse_zone_count; i++) {
+        const struct network *network = &config->reverse_zones[i];
+        unsigned apex = (network->prefix_bits + r->form->label_bits - 1u) / r->form->label_bits;
+        if (r->said >= apex && network_contains(network, &ip)) {
+            return (int)apex;
+        }
+    }
+    return -1;
+}
+
+static bool add_pointer(struct answer *a)
+{
+    const struct store_record *record =
+        a->in.question->type == DNS_TYPE_PTR ? lookup_exact(a->follow.store, &a->name) : NULL;
+    if (!record || record->host != STORE_HOST_NAME) {
+        return false;
+    }
+    answer_add(a, rrsynth_pointer(a->config, record, a->owner, DNS_TYPE_PTR));
+    return true;
+}
+
+/* A zone of ours that begins at this label of the name. */
+static void answer_zone(struct answer *a, const struct reversed *r, unsigned apex)
+{
+    unsigned first = r->labels.count - r->form->suffix_labels - apex;
+    a->zone = &a->config->zones[0]; /* whose hostmaster and name server these zones have */
+    a->soa_owner =
+        slice_of(a->name.wire + r->labels.offsets[first], a->name.len - r->labels.offsets[first]);
+    if (!a->follow.store) {
+        answer_fail(a, DNS_RCODE_SERVFAIL);
+    } else if (add_pointer(a)) {
+        return;
+    } else if (first == 0 && a->in.question->type == DNS_TYPE_SOA) {
+        answer_add(a, answer_soa_rr(a, a->owner, a->config->ttl_s));
+    } else if (first == 0 && a->in.question->type == DNS_TYPE_NS) {
+        answer_own_ns(a);
+    } else if (first == 0 || store_find(a->follow.store, &a->name, NULL)) {
+        answer_no_data(a);
+    } else {
+        answer_denied(a);
+    }
+}
+
+bool answer_reverse(struct answer *a)
+{
+    if (a->config->reverse_zone_count > 0) {
+        struct reversed r;
+        read_name(&a->name, form_of(&a->name), &r);
+        int apex = find_zone(a->config, &r);
+        if (apex >= 0) {
+            answer_zone(a, &r, (unsigned)apex);
+            return true;
+        }
+    }
+    if (a->in.question->type != DNS_TYPE_PTR) {
+        return false;
+    }
+    if (!a->follow.store) {
+        answer_fail(a, DNS_RCODE_SERVFAIL);
+        return true;
+    }
+    return add_pointer(a);
+}

@@ -1,0 +1,285 @@
+#include "skydns/answer/answer_internal.h"
+
+#include "skydns/answer/lookup.h"
+
+/* ---- Types that collect records ---- */
+
+static void allow_walk(struct answer *a)
+{
+    struct follow *f = &a->follow;
+    lookup_allow(f->lookup, f->may_walk ? LOOKUP_RECORDS_MAX : ENGINE_WALK_MAX);
+}
+
+/* What a lookup of the name asked for came to; false: the answer is already decided. */
+static bool take_found(struct answer *a, enum lookup_result result)
+{
+    struct follow *f = &a->follow;
+    switch (result) {
+    case LOOKUP_FOUND:
+        break;
+    case LOOKUP_ABSENT:
+        answer_no_name(a);
+        return false;
+    case LOOKUP_LIMIT:
+        if (!follow_defer_walk(f)) {
+            answer_fail(a, DNS_RCODE_SERVFAIL);
+        }
+        return false;
+    }
+    if (f->may_walk) {
+        lookup_allow(f->lookup, FOLLOW_VISITS_MAX);
+    }
+    return true;
+}
+
+/* The records of the question's name, or of one below it; false: the answer is already decided. */
+static bool find_records(struct answer *a, const struct dname *name, struct lookup_span *ret_span)
+{
+    struct follow *f = &a->follow;
+    allow_walk(a);
+    return take_found(a, lookup_find(f->lookup, f->store, name, f->rule, ret_span));
+}
+
+static const struct store_record *nth(const struct answer *a, const struct lookup_span *span,
+                                      size_t i)
+{
+    return lookup_record(a->follow.lookup, span, i);
+}
+
+/* The addresses of what an SRV, MX or NS record points to; those of an IP host are its own. */
+static void add_target(struct answer *a, const struct store_record *record, struct slice owner)
+{
+    if (record->host == STORE_HOST_IP) {
+        struct rr rr = rrsynth_address(a->config, record, owner);
+        rr_list_add(&a->plan.additionals, &rr);
+    } else {
+        follow_target(&a->follow, rrsynth_target(record), &a->plan.additionals);
+    }
+}
+
+/* The records as SRV, with each one's share of the weights. */
+static void add_services(struct answer *a, const struct lookup_span *span)
+{
+    for (size_t i = 0; i < span->count; i++) {
+        const struct store_record *record = nth(a, span, i);
+        if (rrsynth_has_target(record)) {
+            weights_add(&a->weights, a->config, record);
+        }
+    }
+    for (size_t i = 0; i < span->count && !follow_is_walk_deferred(&a->follow); i++) {
+        const struct store_record *record = nth(a, span, i);
+        if (rrsynth_has_target(record)) {
+            uint16_t weight = weights_share(&a->weights, a->config, record);
+            struct rr rr = rrsynth_srv(a->config, record, a->owner, weight);
+            rr_list_add(&a->plan.answers, &rr);
+            add_target(a, record, rr.data);
+        }
+    }
+    for (size_t i = 0; i < span->count; i++) {
+        weights_forget(&a->weights, a->config, nth(a, span, i));
+    }
+}
+
+void answer_srv(struct answer *a)
+{
+    struct lookup_span span;
+    if (find_records(a, &a->name, &span)) {
+        lookup_keep_group(a->follow.lookup, &span);
+        add_services(a, &span);
+    }
+}
+
+void answer_ports(struct answer *a)
+{
+    struct lookup_span span;
+    allow_walk(a);
+    if (take_found(a, lookup_find_ports(a->follow.lookup, a->follow.store, &a->name, &span))) {
+        add_services(a, &span);
+    }
+}
+
+/* Groups do not matter here, and the address of a host keeps the key's whole name as its owner, as
+ * it was with SkyDNS. */
+static void answer_mx(struct answer *a)
+{
+    struct lookup_span span;
+    if (!find_records(a, &a->name, &span)) {
+        return;
+    }
+    for (size_t i = 0; i < span.count && !follow_is_walk_deferred(&a->follow); i++) {
+        const struct store_record *record = nth(a, &span, i);
+        if (record->mail && rrsynth_has_target(record)) {
+            struct rr rr = rrsynth_mx(a->config, record, a->owner);
+            rr_list_add(&a->plan.answers, &rr);
+            add_target(a, record, store_record_name_wire(record));
+        }
+    }
+}
+
+/* Without keys for name servers this server says it is the one, at the address it was reached. */
+static bool has_ns_keys(const struct answer *a)
+{
+    return store_find(a->follow.store, &a->zone->ns, NULL) != NULL;
+}
+
+static void add_own_address(struct answer *a, struct slice owner, enum follow_families families,
+                            struct rr_list *out)
+{
+    const struct ip *ip = &a->in.local;
+    enum follow_families family = ip->family_bytes == 4 ? FOLLOW_A : FOLLOW_AAAA;
+    if (ip->family_bytes > 0 && (families & family)) {
+        struct rr rr = {.owner = owner,
+                        .ttl_s = a->config->ttl_s,
+                        .type = family == FOLLOW_A ? DNS_TYPE_A : DNS_TYPE_AAAA,
+                        .data = slice_of(ip->bytes, ip->family_bytes)};
+        rr_list_add(out, &rr);
+    }
+}
+
+void answer_own_ns(struct answer *a)
+{
+    struct slice name = rr_name(&a->zone->ns);
+    answer_add(
+        a, (struct rr){
+               .owner = a->owner, .ttl_s = a->config->ttl_s, .type = DNS_TYPE_NS, .data = name});
+    add_own_address(a, name, FOLLOW_BOTH, &a->plan.additionals);
+}
+
+static void answer_address(struct answer *a, enum follow_families families)
+{
+    struct lookup_span span;
+    if (dname_equal(&a->name, &a->zone->ns) && !has_ns_keys(a)) {
+        add_own_address(a, a->owner, families, &a->plan.answers);
+    } else if (find_records(a, &a->name, &span)) {
+        lookup_keep_group(a->follow.lookup, &span);
+        follow_records(&a->follow, &span, a->owner, families, &a->plan.answers);
+    }
+}
+
+/* A type of which there is no data. */
+void answer_nothing(struct answer *a)
+{
+    if (!lookup_exists(a->follow.store, &a->name, a->follow.rule)) {
+        answer_no_name(a);
+    }
+}
+
+static bool all_hosts_are_addresses(const struct answer *a, const struct lookup_span *span)
+{
+    for (size_t i = 0; i < span->count; i++) {
+        if (nth(a, span, i)->host != STORE_HOST_IP) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Name servers are the keys below dns/ns; elsewhere than at the apex there are none. */
+static void answer_ns(struct answer *a)
+{
+    struct lookup_span span;
+    if (!answer_is_apex(a)) {
+        answer_nothing(a);
+        return;
+    }
+    if (!has_ns_keys(a)) {
+        answer_own_ns(a);
+        return;
+    }
+    if (!find_records(a, &a->zone->ns, &span)) {
+        return;
+    }
+    lookup_keep_group(a->follow.lookup, &span);
+    if (!all_hosts_are_addresses(a, &span)) {
+        return;
+    }
+    for (size_t i = 0; i < span.count; i++) {
+        const struct store_record *record = nth(a, &span, i);
+        struct rr rr = rrsynth_ns(a->config, record, a->owner);
+        rr_list_add(&a->plan.answers, &rr);
+        add_target(a, record, rr.data);
+    }
+}
+
+/* ---- Other types ---- */
+
+static void answer_txt(struct answer *a)
+{
+    struct lookup_span span;
+    if (!find_records(a, &a->name, &span)) {
+        return;
+    }
+    lookup_keep_group(a->follow.lookup, &span);
+    for (size_t i = 0; i < span.count; i++) {
+        const struct store_record *record = nth(a, &span, i);
+        if (record->text_len > 0) {
+            answer_add(a, rrsynth_txt(a->config, record, a->owner));
+        }
+    }
+}
+
+/* Only the key of exactly this name: what is below it has names of its own. */
+static void answer_cname(struct answer *a)
+{
+    const struct store_record *record = lookup_exact(a->follow.store, &a->name);
+    if (!record || record->host != STORE_HOST_NAME) {
+        answer_nothing(a);
+        return;
+    }
+    answer_add(a, rrsynth_pointer(a->config, record, a->owner, DNS_TYPE_CNAME));
+}
+
+static void answer_soa(struct answer *a)
+{
+    if (!answer_is_apex(a)) {
+        answer_nothing(a);
+        return;
+    }
+    answer_add(a, answer_soa_rr(a, a->owner, a->config->ttl_s));
+}
+
+static void answer_type(struct answer *a)
+{
+    switch (a->in.question->type) {
+    case DNS_TYPE_A:
+        answer_address(a, FOLLOW_A);
+        break;
+    case DNS_TYPE_AAAA:
+        answer_address(a, FOLLOW_AAAA);
+        break;
+    case DNS_TYPE_SRV:
+        answer_srv(a);
+        break;
+    case DNS_TYPE_MX:
+        answer_mx(a);
+        break;
+    case DNS_TYPE_TXT:
+        answer_txt(a);
+        break;
+    case DNS_TYPE_NS:
+        answer_ns(a);
+        break;
+    case DNS_TYPE_CNAME:
+        answer_cname(a);
+        break;
+    case DNS_TYPE_SOA:
+        answer_soa(a);
+        break;
+    default:
+        answer_nothing(a);
+        break;
+    }
+}
+
+void answer_in_domain(struct answer *a)
+{
+    bool is_special = (a->config->pods != ENGINE_PODS_VERIFIED && answer_pod(a)) ||
+                      (a->config->schema == ENGINE_SCHEMA_KUBERNETES && answer_kube(a));
+    if (!is_special) {
+        answer_type(a);
+    }
+    if (a->plan.rcode == DNS_RCODE_NOERROR && a->plan.answers.count == 0 &&
+        !a->plan.has_authority) {
+        answer_no_data(a);
+    }
+}

@@ -1,0 +1,46 @@
+/* What every reply and query of ours says of EDNS(0), RFC 6891: an OPT record without options, and
+ * how long a datagram may be. Pure; any thread. */
+#ifndef SKYDNS_ANSWER_EDNS_H
+#define SKYDNS_ANSWER_EDNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/base/cursor.h"
+#include "common/dns/dns.h"
+
+/* Root owner, type, class, TTL, length. */
+enum { EDNS_OPT_SIZE = 11 };
+
+/* `udp_size` is what we take ourselves; `extended_rcode` the upper eight bits of the rcode. */
+static inline void edns_write_opt(uint8_t *out, uint16_t udp_size, uint8_t extended_rcode,
+                                  bool dnssec_ok)
+{
+    const uint8_t opt[EDNS_OPT_SIZE] = {
+        [2] = DNS_TYPE_OPT,   [3] = (uint8_t)(udp_size >> 8),         [4] = (uint8_t)udp_size,
+        [5] = extended_rcode, [7] = dnssec_ok ? DNS_EDNS_DO >> 8 : 0,
+    };
+    memcpy(out, opt, sizeof(opt));
+}
+
+/* The same at the end of a message; nothing when it does not fit, which the writer remembers. */
+static inline void edns_append_opt(struct writer *w, uint16_t udp_size, uint8_t extended_rcode,
+                                   bool dnssec_ok)
+{
+    uint8_t *opt = writer_take(w, EDNS_OPT_SIZE);
+    if (opt) {
+        edns_write_opt(opt, udp_size, extended_rcode, dnssec_ok);
+    }
+}
+
+/* How long a reply over UDP may be: what the client takes, but no more than `max`, which is known
+ * to pass networks in one piece; at least what RFC 1035 lets anybody send. */
+static inline size_t edns_udp_limit(bool has_edns, uint16_t client_size, uint16_t max)
+{
+    size_t limit = has_edns && client_size < max ? client_size : has_edns ? max : 0;
+    return limit > DNS_UDP_SIZE ? limit : DNS_UDP_SIZE;
+}
+
+#endif

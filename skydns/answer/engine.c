@@ -1,0 +1,162 @@
+#include "skydns/answer/engine.h"
+
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/answer.h"
+#include "skydns/answer/edns.h"
+#include "skydns/answer/encode_internal.h"
+#include "skydns/answer/fast_internal.h"
+#include "skydns/answer/question.h"
+#include "skydns/answer/relay_internal.h"
+
+struct engine {
+    const struct engine_config *config;
+    struct answer *answer;
+    struct encoder *encoder;
+    struct fast *fast;
+    uint64_t config_serial;
+};
+
+struct engine *engine_new(const struct engine_config *config)
+{
+    struct engine *engine = xcalloc(1, sizeof(*engine));
+    engine->config = config;
+    engine->answer = answer_new(config);
+    engine->encoder = encoder_new(config->max_udp_size);
+    engine->fast = fast_new(config, engine->encoder);
+    engine->config_serial = config->serial;
+    return engine;
+}
+
+void engine_free(struct engine *engine)
+{
+    if (!engine) {
+        return;
+    }
+    answer_free(engine->answer);
+    encoder_free(engine->encoder);
+    fast_free(engine->fast);
+    free(engine);
+}
+
+/* A new configuration may lie where an old one lay: the serial tells them apart. */
+void engine_configure(struct engine *engine, const struct engine_config *config)
+{
+    if (engine->config != config || engine->config_serial != config->serial) {
+        engine->config = config;
+        engine->config_serial = config->serial;
+        answer_configure(engine->answer, config);
+        fast_configure(engine->fast, config, engine->encoder);
+    }
+}
+
+static size_t reply_limit(const struct engine *engine, const struct engine_query *query,
+                          const struct question *question)
+{
+    return query->transport == ENGINE_TCP ? ENGINE_REPLY_MAX
+                                          : edns_udp_limit(question->has_edns, question->udp_size,
+                                                           engine->config->max_udp_size);
+}
+
+/* The address a client can reach this server at, as far as the transport knows. */
+static struct ip local_ip(const struct engine_query *query)
+{
+    return addr_is_wildcard(query->local) ? (struct ip){0} : addr_ip(query->local);
+}
+
+static enum engine_verdict answer_question(struct engine *engine, const struct store *store,
+                                           const struct engine_query *query,
+                                           const struct external_answers *externals,
+                                           const struct question *question, uint8_t *reply,
+                                           size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    struct answer_input input = {
+        .question = question,
+        .store = store,
+        .externals = externals,
+        .local = local_ip(query),
+        .now_s = query->now_s,
+        .random = query->random,
+        .may_walk = query->may_walk,
+    };
+    enum engine_verdict verdict = answer_build(engine->answer, &input, ret_deferral);
+    if (verdict == ENGINE_REPLY) {
+        *ret_len = encode_plan(engine->encoder, question, answer_get_plan(engine->answer),
+                               reply_limit(engine, query, question), reply);
+    }
+    return verdict;
+}
+
+enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
+                                  const struct engine_query *query,
+                                  const struct external_answers *externals, uint8_t *reply,
+                                  size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    struct question question;
+    enum dns_rcode rcode = DNS_RCODE_NOERROR;
+    if (store && !externals && (*ret_len = fast_answer(engine->fast, store, query, reply)) > 0) {
+        return ENGINE_REPLY;
+    }
+    switch (question_parse(query->wire, query->len, &question)) {
+    case QUESTION_OK:
+        return answer_question(engine, store, query, externals, &question, reply, ret_len,
+                               ret_deferral);
+    case QUESTION_DROP:
+        return ENGINE_DROP;
+    case QUESTION_FORMERR:
+        rcode = DNS_RCODE_FORMERR;
+        break;
+    case QUESTION_NOTIMP:
+        rcode = DNS_RCODE_NOTIMP;
+        break;
+    case QUESTION_BADVERS:
+        rcode = DNS_RCODE_BADVERS;
+        break;
+    }
+    *ret_len = encode_bare(engine->encoder, &question, rcode, 0, reply);
+    return ENGINE_REPLY;
+}
+
+void engine_look_ahead(struct engine *engine, const struct store *store,
+                       const struct slice *queries, size_t count)
+{
+    fast_look_ahead(engine->fast, store, queries, store ? count : 0);
+}
+
+static size_t reply_error(struct engine *engine, const struct engine_query *query,
+                          enum dns_rcode rcode, uint16_t flags, uint8_t *reply)
+{
+    struct question question;
+    if (question_parse(query->wire, query->len, &question) != QUESTION_OK) {
+        return 0;
+    }
+    return encode_bare(engine->encoder, &question, rcode, flags, reply);
+}
+
+size_t engine_servfail(struct engine *engine, const struct engine_query *query, uint8_t *reply)
+{
+    return reply_error(engine, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, reply);
+}
+
+size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply)
+{
+    return reply_error(engine, query, DNS_RCODE_REFUSED, 0, reply);
+}
+
+size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
+                        const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
+{
+    struct question question;
+    struct relay_parts parts;
+    if (question_parse(query->wire, query->len, &question) != QUESTION_OK ||
+        !relay_read(&question, upstream, upstream_len, &parts)) {
+        return 0;
+    }
+    if (query->transport == ENGINE_TCP && (parts.flags & DNS_FLAG_TC)) {
+        return 0; /* it has asked over TCP already: part of an answer would pass for the whole */
+    }
+    return relay_write(&question, upstream, &parts, engine->config->max_udp_size,
+                       reply_limit(engine, query, &question), reply);
+}

@@ -1,0 +1,127 @@
+/* The seam between sockets and records: query bytes in, reply bytes out. It knows no socket, and
+ * the sockets know no record. UDP workers, the TCP server and the resolver all call engine_answer;
+ * each thread has an engine of its own (scratch memory, counters), made before the thread starts.
+ *
+ * REPLY: the reply is written. DROP: say nothing (RFC 1035: a response, a message shorter than a
+ * header). DEFER: cannot be answered without waiting; the caller hands a copy of the query and the
+ * deferral to the resolver thread, which fetches the externals and calls engine_answer again on the
+ * store of that moment with them in hand. A call with externals never defers for LOOKUP again (what
+ * is still unknown then counts as unanswered), one with may_walk never for WALK; a WALK repeated
+ * with may_walk may still ask for a LOOKUP.
+ *
+ * Steady state: nothing is allocated, no lock, no system call. */
+#ifndef SKYDNS_ANSWER_ENGINE_H
+#define SKYDNS_ANSWER_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/dns/dname.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/store/store.h"
+
+/* A reply is never longer than the transport's limit; over TCP 65,535 (RFC 1035 4.2.2). */
+enum { ENGINE_REPLY_MAX = 65535 };
+
+/* The records one answer may visit on a worker; beyond, the walk is deferred. */
+enum { ENGINE_WALK_MAX = 4096 };
+
+/* External questions one answer may need (targets outside the domain); further targets stay without
+ * addresses. */
+enum { ENGINE_EXTERNAL_MAX = 16 };
+
+enum engine_transport { ENGINE_UDP, ENGINE_TCP };
+
+struct engine_query {
+    const uint8_t *wire;
+    size_t len;
+    const struct addr *client;
+    const struct addr *local; /* where it was sent to; family AF_UNSPEC when not known */
+    enum engine_transport transport;
+    int64_t now_s;   /* wall clock */
+    uint32_t random; /* for rotation */
+    unsigned ahead;  /* its place, from 1, among those of the last engine_look_ahead; 0: none */
+    bool may_walk;   /* on the resolver thread, in every call: no ENGINE_WALK_MAX */
+};
+
+enum engine_verdict { ENGINE_REPLY, ENGINE_DROP, ENGINE_DEFER };
+
+enum engine_deferral_kind {
+    ENGINE_DEFER_FORWARD, /* not our name: send the query on, pass the reply back */
+    ENGINE_DEFER_LOOKUP,  /* the questions below have to be asked upstream first */
+    ENGINE_DEFER_WALK,    /* too many records for a worker */
+};
+
+struct external_question {
+    struct dname name;
+    uint16_t type; /* A or AAAA */
+};
+
+struct engine_deferral {
+    enum engine_deferral_kind kind;
+    size_t question_count; /* LOOKUP only */
+    struct external_question questions[ENGINE_EXTERNAL_MAX];
+};
+
+/* What upstream said to one external question: the CNAMEs in order, then the addresses. */
+struct external_rr {
+    struct dname owner;
+    uint16_t type; /* CNAME, A, AAAA */
+    uint32_t ttl_s;
+    struct dname target; /* CNAME */
+    struct ip ip;        /* A, AAAA */
+};
+
+/* 32: a chain of 16 CNAMEs and a dozen addresses; further ones are left out. */
+enum { EXTERNAL_RRS_MAX = 32 };
+
+struct external_answer {
+    struct external_question question;
+    size_t count; /* 0: no such name, no data, or upstream failed */
+    struct external_rr rrs[EXTERNAL_RRS_MAX];
+};
+
+struct external_answers {
+    size_t count;
+    const struct external_answer *items;
+};
+
+struct engine;
+
+struct engine *engine_new(const struct engine_config *config); /* config is borrowed */
+void engine_free(struct engine *engine);
+
+/* Between queries, on the engine's thread: goes on with another configuration, borrowed until the
+ * next one; max_udp_size must be the same. Costs nothing when called with the one it has. */
+void engine_configure(struct engine *engine, const struct engine_config *config);
+
+/* store NULL: not synced yet; names of ours are SERVFAIL, foreign ones still forwarded.
+ * externals NULL: first call. reply has ENGINE_REPLY_MAX bytes over TCP, at least max_udp_size
+ * (and 512) over UDP; *ret_len is set for REPLY, *ret_deferral for DEFER. */
+enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
+                                  const struct engine_query *query,
+                                  const struct external_answers *externals, uint8_t *reply,
+                                  size_t *ret_len, struct engine_deferral *ret_deferral);
+
+/* These queries will be asked in a moment: looks all their names up at once (store_walk.h), so that
+ * they wait for memory together. It changes no answer; store as above, at most ENGINE_AHEAD_MAX
+ * queries, whose bytes stay as they are until they are asked, or others are looked up. */
+enum { ENGINE_AHEAD_MAX = 8 };
+void engine_look_ahead(struct engine *engine, const struct store *store,
+                       const struct slice *queries, size_t count);
+
+/* A SERVFAIL to a query that was deferred and cannot be served (queue full, upstream dead). Never
+ * longer than 512 bytes. */
+size_t engine_servfail(struct engine *engine, const struct engine_query *query, uint8_t *reply);
+
+/* REFUSED, to a client whose question may not be sent on. The same size. */
+size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply);
+
+/* Fits an upstream's reply to a deferred FORWARD query: relay_internal.h. 0 when the reply is no
+ * valid reply to this query, or over TCP not the whole one. */
+size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
+                        const uint8_t *upstream, size_t upstream_len, uint8_t *reply);
+
+#endif

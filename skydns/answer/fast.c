@@ -1,0 +1,348 @@
+#include "skydns/answer/fast_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/answer.h"
+#include "skydns/answer/fast_names_internal.h"
+#include "skydns/answer/fast_reply_internal.h"
+#include "skydns/answer/fast_target_internal.h"
+#include "skydns/store/rng.h"
+#include "skydns/store/rr.h"
+#include "skydns/store/store_ready.h"
+
+struct fast {
+    const struct engine_config *config;
+    struct fast_zones zones;
+
+    struct fast_reply reply; /* being made */
+    uint32_t random;
+
+    uint64_t ahead_serial; /* of the store in which the first of `questions` were looked up */
+    size_t ahead_count;
+    struct fast_question questions[ENGINE_AHEAD_MAX];
+    struct fast_question alone; /* one that was not announced */
+};
+
+void fast_configure(struct fast *fast, const struct engine_config *config, struct encoder *encoder)
+{
+    fast->config = config;
+    fast->ahead_count = 0;
+    fast_zones_configure(&fast->zones, config, encoder);
+}
+
+struct fast *fast_new(const struct engine_config *config, struct encoder *encoder)
+{
+    struct fast *fast = xcalloc(1, sizeof(*fast));
+    fast_configure(fast, config, encoder);
+    return fast;
+}
+
+void fast_free(struct fast *fast)
+{
+    free(fast);
+}
+
+/* ---- Looking up ---- */
+
+void fast_look_ahead(struct fast *fast, const struct store *store, const struct slice *queries,
+                     size_t count)
+{
+    struct store_walk *walks[ENGINE_AHEAD_MAX];
+    size_t going = 0;
+    fast->ahead_count = count < ENGINE_AHEAD_MAX ? count : ENGINE_AHEAD_MAX;
+    if (count == 0) {
+        return;
+    }
+    fast_zones_use(&fast->zones, store);
+    fast->ahead_serial = fast->zones.serial;
+    for (size_t i = 0; i < fast->ahead_count; i++) {
+        struct fast_question *question = &fast->questions[i];
+        fast_question_begin(&fast->zones, queries[i], question);
+        if (question->is_usual) {
+            walks[going++] = &question->walk;
+        }
+    }
+    while (going > 0) {
+        for (size_t i = 0; i < going;) {
+            if (store_walk_step(walks[i])) {
+                i++;
+            } else {
+                walks[i] = walks[--going];
+            }
+        }
+    }
+}
+
+/* The query's, with its name looked up; NULL: none of the usual kind. */
+static const struct fast_question *find_question(struct fast *f, const struct store *store,
+                                                 const struct engine_query *query)
+{
+    struct fast_question *q = &f->alone;
+    if (query->ahead > 0 && query->ahead <= f->ahead_count &&
+        f->ahead_serial == store_serial(store)) {
+        q = &f->questions[query->ahead - 1];
+        return q->is_usual ? q : NULL;
+    }
+    fast_zones_use(&f->zones, store);
+    fast_question_begin(&f->zones, slice_of(query->wire, query->len), q);
+    if (!q->is_usual) {
+        return NULL;
+    }
+    store_walk_finish(&q->walk);
+    return q;
+}
+
+/* ---- Addresses ---- */
+
+struct addresses {
+    const uint8_t *bytes;
+    unsigned count;
+    unsigned size; /* of one */
+    uint32_t ttl_s;
+};
+
+/* The addresses of one family at a node. False: the long way has to look. */
+static bool get_addresses(const struct fast *f, const struct store_node *node, unsigned family,
+                          struct addresses *ret)
+{
+    const struct store_record *record = store_node_single(node);
+    const struct store_ready *ready = store_node_ready(node);
+    *ret = (struct addresses){.size = family == 0 ? 4 : 16};
+    if (!record && (record = store_node_record(node)) && store_visible_count(node) != 1) {
+        return false;
+    }
+    if (record) {
+        ret->count = record->host_len == ret->size;
+        ret->bytes = record->bytes;
+        ret->ttl_s = record->ttl_s ? record->ttl_s : f->config->ttl_s;
+        return record->host == STORE_HOST_IP;
+    }
+    if (!ready) {
+        return store_visible_count(node) == 0;
+    }
+    ret->count = ready->count[family];
+    ret->bytes = ready->bytes + (family == 0 ? 0 : 4 * ready->count[0]);
+    ret->ttl_s = ready->ttl_s[family];
+    return ready->kind == STORE_READY_ADDRESSES;
+}
+
+/* False: they do not fit. */
+static bool put_addresses(struct fast *f, const struct addresses *a, unsigned owner_at)
+{
+    uint8_t order[STORE_READY_MAX];
+    for (unsigned i = 0; i < a->count; i++) {
+        unsigned other = f->config->round_robin && i > 0 ? shuffle_random(&f->random) % (i + 1) : i;
+        order[i] = order[other];
+        order[other] = (uint8_t)i;
+    }
+    for (unsigned i = 0; i < a->count; i++) {
+        unsigned type = a->size == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA;
+        uint8_t *data = fast_reply_record(&f->reply, owner_at, type, a->ttl_s, a->size);
+        if (!data) {
+            return false;
+        }
+        memcpy(data, a->bytes + (size_t)order[i] * a->size, a->size);
+    }
+    return true;
+}
+
+static uint32_t level(const struct fast *f, unsigned count, uint32_t ttl_s)
+{
+    return count > 1 && f->config->ttl_s < ttl_s ? f->config->ttl_s : ttl_s;
+}
+
+/* ---- Answers ---- */
+
+static size_t end(struct fast *f, const struct fast_query *q, enum dns_rcode rcode)
+{
+    return fast_reply_end(&f->reply, q, f->config->max_udp_size, rcode);
+}
+
+/* There is nothing, or no such name. */
+static size_t deny(struct fast *f, const struct fast_question *question,
+                   const struct engine_query *query, enum dns_rcode rcode)
+{
+    const struct fast_query *q = &question->query;
+    const struct soa_template *soa = &question->zone->soa;
+    if (!q->is_lower || f->reply.len + soa->len > f->reply.limit) {
+        return 0;
+    }
+    f->reply.len += soa_template_write(soa, q->name_len, answer_soa_serial(query->now_s),
+                                       f->reply.bytes + f->reply.len);
+    f->reply.authorities = 1;
+    return end(f, q, rcode);
+}
+
+static size_t answer_addresses(struct fast *f, const struct fast_question *question,
+                               const struct engine_query *query)
+{
+    struct addresses addresses;
+    unsigned family = question->query.type == DNS_TYPE_A ? 0 : 1;
+    if (!get_addresses(f, question->walk.node, family, &addresses)) {
+        return 0;
+    }
+    if (addresses.count == 0) {
+        return deny(f, question, query, DNS_RCODE_NOERROR);
+    }
+    addresses.ttl_s = level(f, addresses.count, addresses.ttl_s);
+    f->reply.answers = (uint16_t)addresses.count;
+    return put_addresses(f, &addresses, DNS_HEADER_SIZE)
+               ? end(f, &question->query, DNS_RCODE_NOERROR)
+               : 0;
+}
+
+/* ---- Ports ---- */
+
+/* The addresses of a target, of one family, all with one TTL. False: the long way has to look, or
+ * they do not fit. */
+static bool add_target(struct fast *f, const struct fast_question *question, struct slice wire,
+                       unsigned written_at)
+{
+    struct fast_target target;
+    struct addresses v4, v6;
+    if (!fast_target_find(&f->zones, question, wire, written_at, &target)) {
+        return false;
+    }
+    if (!target.node) {
+        return true;
+    }
+    const struct store_ready *ready = store_node_ready(target.node);
+    if (!get_addresses(f, target.node, 0, &v4) || !get_addresses(f, target.node, 1, &v6) ||
+        (v4.count > 0 && v6.count > 0) || (ready && !ready->is_level)) {
+        return false;
+    }
+    f->reply.additionals = (uint16_t)(f->reply.additionals + v4.count + v6.count);
+    return put_addresses(f, v4.count ? &v4 : &v6, target.owner_at);
+}
+
+struct targets {
+    unsigned count;
+    uint32_t ttl_s;
+    uint32_t weight_sum;
+    const struct store_record *const *records;
+};
+
+static bool get_targets(const struct fast *f, const struct store_node *node,
+                        const struct store_record **single, struct targets *ret)
+{
+    const struct store_ready *ready = store_node_ready(node);
+    *single = store_node_single(node);
+    if (*single) {
+        *ret = (struct targets){1, (*single)->ttl_s, store_record_weight(*single), single};
+        return (*single)->host == STORE_HOST_NAME;
+    }
+    if (!ready || ready->kind != STORE_READY_TARGETS) {
+        return false;
+    }
+    unsigned count = ready->count[0];
+    *ret = (struct targets){count, level(f, count, ready->ttl_s[0]), ready->weight_sum,
+                            ready->records};
+    return true;
+}
+
+/* The place of the target's name in the reply; 0: it does not fit. */
+static unsigned put_target(struct fast *f, const struct store_record *r, const struct targets *all)
+{
+    struct slice target = store_record_host_wire(r);
+    uint8_t *data =
+        fast_reply_record(&f->reply, DNS_HEADER_SIZE, DNS_TYPE_SRV, all->ttl_s, 6 + target.len);
+    if (!data) {
+        return 0;
+    }
+    fast_put16(data, r->priority);
+    fast_put16(data + 2, 100 * store_record_weight(r) / all->weight_sum);
+    fast_put16(data + 4, r->port);
+    memcpy(data + 6, target.ptr, target.len);
+    return (unsigned)(data + 6 - f->reply.bytes);
+}
+
+static size_t answer_targets(struct fast *f, const struct fast_question *question)
+{
+    unsigned written_at[STORE_READY_MAX];
+    const struct store_record *single;
+    struct targets targets;
+    if (!question->query.is_lower || !get_targets(f, question->walk.node, &single, &targets)) {
+        return 0;
+    }
+    for (unsigned i = 0; i < targets.count; i++) {
+        written_at[i] = put_target(f, targets.records[i], &targets);
+        if (written_at[i] == 0) {
+            return 0;
+        }
+    }
+    for (unsigned i = 0; i < targets.count; i++) {
+        struct slice target = store_record_host_wire(targets.records[i]);
+        if (!add_target(f, question, target, written_at[i])) {
+            return 0;
+        }
+    }
+    f->reply.answers = (uint16_t)targets.count;
+    return end(f, &question->query, DNS_RCODE_NOERROR);
+}
+
+/* ---- Questions ---- */
+
+static size_t answer_in_zone(struct fast *f, const struct fast_question *question,
+                             const struct engine_query *query)
+{
+    const struct store_node *node = question->walk.node;
+    if (!fast_name_is_plain(&f->zones, question->zone, &question->query, node)) {
+        return 0;
+    }
+    if (!node) {
+        return deny(f, question, query, DNS_RCODE_NXDOMAIN);
+    }
+    switch (question->query.type) {
+    case DNS_TYPE_A:
+    case DNS_TYPE_AAAA:
+        return answer_addresses(f, question, query);
+    case DNS_TYPE_SRV:
+        return answer_targets(f, question);
+    default:
+        return deny(f, question, query, DNS_RCODE_NOERROR);
+    }
+}
+
+/* Whether a name could share its end with a reverse name, as either is written. */
+static bool may_end_like_reverse(struct slice name)
+{
+    static const char arpa[] = "\4arpa"; /* with the root label */
+    return name.len >= sizeof(arpa) &&
+           rr_same_name(slice_of(name.ptr + name.len - sizeof(arpa), sizeof(arpa)),
+                        slice_of(arpa, sizeof(arpa)));
+}
+
+/* A reverse name that a key says. */
+static size_t answer_pointer(struct fast *f, const struct fast_question *question)
+{
+    const struct store_node *node = question->walk.node;
+    const struct store_record *record = node ? store_node_record(node) : NULL;
+    struct slice target = record ? store_record_host_wire(record) : slice_of(NULL, 0);
+    if (target.len == 0 || may_end_like_reverse(target)) {
+        return 0;
+    }
+    uint32_t ttl_s = record->ttl_s ? record->ttl_s : f->config->ttl_s;
+    uint8_t *data = fast_reply_record(&f->reply, DNS_HEADER_SIZE, DNS_TYPE_PTR, ttl_s, target.len);
+    if (!data) {
+        return 0;
+    }
+    memcpy(data, target.ptr, target.len);
+    f->reply.answers = 1;
+    return end(f, &question->query, DNS_RCODE_NOERROR);
+}
+
+size_t fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
+                   uint8_t *reply)
+{
+    struct fast *f = fast;
+    const struct fast_question *question = find_question(f, store, query);
+    if (!question) {
+        return 0;
+    }
+    fast_reply_begin(&f->reply, &question->query, query, f->config->max_udp_size, reply);
+    f->random = query->random;
+    return question->zone ? answer_in_zone(f, question, query) : answer_pointer(f, question);
+}

@@ -1,0 +1,211 @@
+#include "skydns/answer/fast_names_internal.h"
+
+#include <string.h>
+
+#include "common/dns/dns.h"
+
+/* ---- Domains ---- */
+
+static struct slice label_above(const struct dname *name, const struct dname *domain)
+{
+    struct dname_labels labels;
+    dname_labels(name, &labels);
+    unsigned below = dname_label_count(domain);
+    if (labels.count <= below || !dname_is_within(name, domain)) {
+        return slice_of(NULL, 0);
+    }
+    return dname_label(name, labels.offsets[labels.count - below - 1]);
+}
+
+void fast_zones_configure(struct fast_zones *zones, const struct engine_config *config,
+                          struct encoder *encoder)
+{
+    zones->config = config;
+    zones->serial = 0;
+    zones->count = config->zone_count;
+    for (size_t i = 0; i < config->zone_count; i++) {
+        struct fast_zone *z = &zones->zones[i];
+        z->zone = &config->zones[i];
+        z->rname_label = label_above(&z->zone->hostmaster, &z->zone->domain);
+        soa_template_make(&z->soa, config, z->zone, encoder);
+    }
+}
+
+void fast_zones_use(struct fast_zones *zones, const struct store *store)
+{
+    if (zones->serial != store_serial(store)) {
+        zones->serial = store_serial(store);
+        zones->arpa = store_child(store_root(store), slice_of("arpa", 4));
+        for (size_t i = 0; i < zones->count; i++) {
+            struct fast_zone *z = &zones->zones[i];
+            z->node = store_find(store, &z->zone->domain, NULL);
+        }
+    }
+}
+
+const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
+                                        const struct fast_query *query)
+{
+    const struct fast_query *q = query;
+    for (size_t i = 0; i < zones->count; i++) {
+        const struct engine_zone *zone = zones->zones[i].zone;
+        if (q->label_count >= zone->labels && q->name_len >= zone->domain.len &&
+            (q->label_count == zone->labels ||
+             q->offsets[q->label_count - zone->labels] == q->name_len - zone->domain.len) &&
+            memcmp(q->name + q->name_len - zone->domain.len, zone->domain.wire, zone->domain.len) ==
+                0) {
+            return &zones->zones[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- Questions ---- */
+
+static bool is_label(struct slice label, const char *text, size_t len)
+{
+    return label.len == len && memcmp(label.ptr, text, len) == 0;
+}
+
+/* By its labels: the bytes of one may end like another one. */
+static bool is_reverse(const struct fast_query *q)
+{
+    if (q->label_count < 2 || !is_label(fast_query_label(q, q->label_count - 1u), "arpa", 4)) {
+        return false;
+    }
+    struct slice form = fast_query_label(q, q->label_count - 2u);
+    return is_label(form, "in-addr", 7) || is_label(form, "ip6", 3);
+}
+
+static void begin_walk(const struct store_node *from, unsigned labels, const struct fast_query *q,
+                       struct store_walk *walk)
+{
+    walk->name = q->name;
+    walk->offsets = q->offsets;
+    walk->count = labels;
+    store_walk_begin(walk, from);
+}
+
+void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *query,
+                     struct store_walk *walk)
+{
+    begin_walk(zone->node, query->label_count - zone->zone->labels, query, walk);
+}
+
+static bool begin_in_zone(const struct fast_zones *zones, struct fast_question *question)
+{
+    question->zone = fast_zones_find(zones, &question->query);
+    if (!question->zone || !question->zone->node) {
+        return false;
+    }
+    fast_walk_begin(question->zone, &question->query, &question->walk);
+    return true;
+}
+
+static bool begin_in_arpa(const struct fast_zones *zones, struct fast_question *question)
+{
+    const struct fast_query *q = &question->query;
+    if (!zones->arpa || !is_reverse(q)) {
+        return false;
+    }
+    question->zone = NULL;
+    begin_walk(zones->arpa, q->label_count - 1, q, &question->walk);
+    return true;
+}
+
+static bool begin_question(const struct fast_zones *zones, struct slice wire,
+                           struct fast_question *question)
+{
+    struct fast_query *q = &question->query;
+    if (!fast_query_read((const uint8_t *)wire.ptr, wire.len, q)) {
+        return false;
+    }
+    switch (q->type) {
+    case DNS_TYPE_A:
+    case DNS_TYPE_AAAA:
+    case DNS_TYPE_SRV:
+    case DNS_TYPE_SVCB:
+    case DNS_TYPE_HTTPS:
+        return begin_in_zone(zones, question);
+    case DNS_TYPE_PTR:
+        return begin_in_arpa(zones, question);
+    default:
+        return false;
+    }
+}
+
+void fast_question_begin(const struct fast_zones *zones, struct slice wire,
+                         struct fast_question *question)
+{
+    question->is_usual = begin_question(zones, wire, question);
+}
+
+/* ---- Names that mean more ---- */
+
+bool fast_label_is_wildcard(struct slice label)
+{
+    return is_label(label, "*", 1) || is_label(label, "any", 3);
+}
+
+static bool has_wildcard(const struct fast_query *q, unsigned labels)
+{
+    for (unsigned i = 0; i < labels; i++) {
+        if (fast_label_is_wildcard(fast_query_label(q, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Names below the domain that are more than what the store has, or that share an end with the names
+ * in the SOA record. */
+static bool is_special(const struct fast_zones *zones, const struct fast_zone *z, struct slice top)
+{
+    return is_label(top, "dns", 3) || is_label(top, "dns-version", 11) ||
+           slice_equal(top, z->rname_label) ||
+           (zones->config->pods != ENGINE_PODS_VERIFIED && is_label(top, "pod", 3));
+}
+
+/* What lies above a domain of ours exists, whatever the store has. */
+static bool is_above_a_domain(const struct fast_zones *zones, const struct fast_query *q)
+{
+    for (size_t i = 0; i < zones->count; i++) {
+        const struct dname *domain = &zones->zones[i].zone->domain;
+        if (domain->len > q->name_len &&
+            memcmp(domain->wire + domain->len - q->name_len, q->name, q->name_len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* With -schema=kubernetes: names that exist and mean there what they mean without it. */
+static bool is_same_in_schema(const struct fast_zones *zones, const struct fast_query *q,
+                              unsigned labels)
+{
+    if (zones->config->schema == ENGINE_SCHEMA_SKYDNS || q->type == DNS_TYPE_SVCB ||
+        q->type == DNS_TYPE_HTTPS) {
+        return true;
+    }
+    bool is_address = q->type == DNS_TYPE_A || q->type == DNS_TYPE_AAAA;
+    bool is_port = labels == 5 && fast_query_label(q, 1).ptr[0] == '_';
+    struct slice top = fast_query_label(q, labels - 1);
+    if (labels < 3 || !(is_label(top, "svc", 3) || is_label(top, "pod", 3))) {
+        return false;
+    }
+    if (labels > 3 && fast_query_label(q, labels - 4).ptr[0] == '_') {
+        return is_port && q->type == DNS_TYPE_SRV;
+    }
+    return is_address;
+}
+
+bool fast_name_is_plain(const struct fast_zones *zones, const struct fast_zone *zone,
+                        const struct fast_query *query, const struct store_node *node)
+{
+    unsigned labels = (unsigned)query->label_count - zone->zone->labels;
+    if (labels == 0 || has_wildcard(query, labels) ||
+        is_special(zones, zone, fast_query_label(query, labels - 1))) {
+        return false;
+    }
+    return node ? is_same_in_schema(zones, query, labels) : !is_above_a_domain(zones, query);
+}

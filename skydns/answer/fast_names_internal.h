@@ -1,0 +1,67 @@
+/* The second step of the short way: the domain that a question's name is in, and the way from that
+ * down to the name's node; also which names mean more than what the store has, which are the long
+ * way's. One set of domains per engine; that engine's thread only. Nothing allocates. */
+#ifndef SKYDNS_ANSWER_FAST_NAMES_INTERNAL_H
+#define SKYDNS_ANSWER_FAST_NAMES_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+#include "skydns/answer/fast_query_internal.h"
+#include "skydns/answer/soa_template_internal.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/store/store_walk.h"
+
+/* What of a domain the short way needs at once. */
+struct fast_zone {
+    const struct engine_zone *zone;
+    struct soa_template soa;
+    struct slice rname_label;      /* of the hostmaster's name, above the domain; may be empty */
+    const struct store_node *node; /* of the domain in the store in use; may be NULL */
+};
+
+struct fast_zones {
+    const struct engine_config *config;
+    uint64_t serial; /* of the store whose nodes are known; 0: none */
+    size_t count;
+    const struct store_node *arpa; /* of reverse names in the store in use; may be NULL */
+    struct fast_zone zones[ENGINE_ZONES_MAX];
+};
+
+/* A question on its way. It stays where it is: the walk points into the query. */
+struct fast_question {
+    bool is_usual; /* the short way may know the answer */
+    struct fast_query query;
+    const struct fast_zone *zone; /* NULL: a reverse name */
+    struct store_walk walk;
+};
+
+/* The configuration is borrowed until the next one, the encoder for the call. */
+void fast_zones_configure(struct fast_zones *zones, const struct engine_config *config,
+                          struct encoder *encoder);
+
+/* The version that the next questions are put to. */
+void fast_zones_use(struct fast_zones *zones, const struct store *store);
+
+/* The domain that a name in lower case is in, the longest one of several; or NULL. */
+const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
+                                        const struct fast_query *query);
+
+/* Reads a query and begins the walk to its name, if it is of the usual kind. The wire bytes are
+ * borrowed. */
+void fast_question_begin(const struct fast_zones *zones, struct slice wire,
+                         struct fast_question *question);
+
+/* Begins the walk to the name of `query`, which is in the zone. */
+void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *query,
+                     struct store_walk *walk);
+
+/* The name below the zone means what the store has at `node`, its node or NULL, and no more. */
+bool fast_name_is_plain(const struct fast_zones *zones, const struct fast_zone *zone,
+                        const struct fast_query *query, const struct store_node *node);
+
+bool fast_label_is_wildcard(struct slice label);
+
+#endif

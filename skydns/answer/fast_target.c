@@ -1,0 +1,126 @@
+#include "skydns/answer/fast_target_internal.h"
+
+#include <string.h>
+
+#include "common/dns/dns.h"
+
+/* A target's labels, and how it ends like the question. */
+struct cut {
+    struct slice wire;
+    unsigned count;
+    unsigned own;       /* labels before that end; count: there is none */
+    unsigned shared_at; /* the question's label where it begins */
+    uint8_t offsets[DNAME_LABELS_MAX];
+};
+
+static bool is_shared_from(const struct cut *cut, unsigned label, const struct fast_query *q,
+                           unsigned question_label)
+{
+    unsigned from = cut->offsets[label], at = q->offsets[question_label];
+    return cut->wire.len - from == (size_t)q->name_len - at &&
+           memcmp(cut->wire.ptr + from, q->name + at, cut->wire.len - from) == 0;
+}
+
+static void cut_target(struct slice wire, const struct fast_query *q, struct cut *cut)
+{
+    cut->wire = wire;
+    cut->count = 0;
+    for (size_t at = 0; at < wire.len && wire.ptr[at] != 0; at += (uint8_t)wire.ptr[at] + 1u) {
+        cut->offsets[cut->count++] = (uint8_t)at;
+    }
+    unsigned i = 0;
+    for (cut->own = 0; cut->own < cut->count; cut->own++) {
+        size_t left = wire.len - cut->offsets[cut->own];
+        while (i < q->label_count && (size_t)q->name_len - q->offsets[i] > left) {
+            i++;
+        }
+        if (i < q->label_count && is_shared_from(cut, cut->own, q, i)) {
+            break;
+        }
+    }
+    cut->shared_at = i;
+}
+
+/* As it would be asked for. */
+static bool is_plain_byte(uint8_t c)
+{
+    return c != '.' && !(c >= 'A' && c <= 'Z');
+}
+
+static bool is_plain_label(struct slice label)
+{
+    for (size_t i = 0; i < label.len; i++) {
+        if (!is_plain_byte((uint8_t)label.ptr[i])) {
+            return false;
+        }
+    }
+    return !fast_label_is_wildcard(label);
+}
+
+/* From the last node that the question's name has in common with the target. */
+static bool find_below(const struct store_node *node, const struct cut *cut,
+                       const struct store_node **ret_node)
+{
+    for (unsigned i = cut->own; i > 0; i--) {
+        const char *at = cut->wire.ptr + cut->offsets[i - 1];
+        struct slice label = slice_of(at + 1, (uint8_t)at[0]);
+        if (!is_plain_label(label)) {
+            return false;
+        }
+        node = node ? store_child(node, label) : NULL;
+    }
+    *ret_node = node;
+    return true;
+}
+
+/* As a question for its address. */
+static bool find_from_zone(const struct fast_zones *zones, const struct cut *cut,
+                           const struct store_node **ret_node)
+{
+    struct fast_query name = {
+        .type = DNS_TYPE_A, .name_len = (uint8_t)cut->wire.len, .label_count = (uint8_t)cut->count};
+    struct store_walk walk = {.node = NULL};
+    for (size_t i = 0; i < cut->wire.len; i++) {
+        name.name[i] = (uint8_t)cut->wire.ptr[i];
+        if (!is_plain_byte(name.name[i])) {
+            return false;
+        }
+    }
+    memcpy(name.offsets, cut->offsets, cut->count);
+    const struct fast_zone *zone = fast_zones_find(zones, &name);
+    if (zone && zone->node) {
+        fast_walk_begin(zone, &name, &walk);
+        store_walk_finish(&walk);
+    }
+    *ret_node = walk.node;
+    return zone && fast_name_is_plain(zones, zone, &name, walk.node);
+}
+
+/* The node that question and target have in common below their domain; NULL: none, or it has to be
+ * looked up whether the target's name is plain there. */
+static const struct store_node *common_node(const struct fast_zones *zones,
+                                            const struct fast_question *question,
+                                            const struct cut *cut)
+{
+    unsigned shared = question->query.label_count - cut->shared_at;
+    unsigned above = question->zone->zone->labels;
+    if (cut->own == cut->count || shared <= above || shared - above > STORE_WALK_PASSED_MAX ||
+        zones->config->schema != ENGINE_SCHEMA_SKYDNS) {
+        return NULL;
+    }
+    return question->walk.passed[shared - above - 1];
+}
+
+bool fast_target_find(const struct fast_zones *zones, const struct fast_question *question,
+                      struct slice wire, unsigned written_at, struct fast_target *ret_target)
+{
+    struct cut cut;
+    cut_target(wire, &question->query, &cut);
+    const struct store_node *common = common_node(zones, question, &cut);
+    ret_target->owner_at = written_at;
+    if (cut.own == 0 && cut.count > 0) {
+        ret_target->owner_at = DNS_HEADER_SIZE + (unsigned)question->query.offsets[cut.shared_at];
+    }
+    return common ? find_below(common, &cut, &ret_target->node)
+                  : find_from_zone(zones, &cut, &ret_target->node);
+}

@@ -1,0 +1,243 @@
+#include "skydns/answer/follow.h"
+
+#include <string.h>
+
+#include "common/dns/dns.h"
+#include "skydns/answer/answer.h"
+#include "skydns/answer/rrsynth_internal.h"
+
+/* CNAMEs in one chain, as SkyDNS had it. */
+enum { CHAIN_MAX = 8 };
+
+/* The TTL of what upstream said about a target, as SkyDNS gave it. */
+enum { EXTERNAL_TTL_S = 60 };
+
+/* The CNAMEs on the way to where addresses are sought. They are shown when one turns up. */
+struct chain {
+    struct rr_list *out;
+    enum follow_families families;
+    struct slice start; /* the name at the beginning of the way */
+    unsigned count;
+    unsigned shown; /* of count, already in out */
+    struct rr links[CHAIN_MAX];
+};
+
+void follow_init(struct follow *follow)
+{
+    *follow = (struct follow){.lookup = lookup_new(ENGINE_WALK_MAX)};
+    rr_list_init(&follow->targets);
+}
+
+void follow_fini(struct follow *follow)
+{
+    lookup_free(follow->lookup);
+    rr_list_fini(&follow->targets);
+}
+
+void follow_start(struct follow *follow, const struct store *store,
+                  const struct external_answers *externals, bool may_walk,
+                  struct engine_deferral *deferral)
+{
+    follow->store = store;
+    follow->externals = externals;
+    follow->may_walk = may_walk;
+    follow->is_deferred = false;
+    follow->deferral = deferral;
+    deferral->question_count = 0;
+    rr_list_clear(&follow->targets);
+    lookup_start(follow->lookup);
+}
+
+bool follow_defer_walk(struct follow *follow)
+{
+    if (follow->may_walk) {
+        return false;
+    }
+    follow->is_deferred = true;
+    follow->deferral->kind = ENGINE_DEFER_WALK;
+    return true;
+}
+
+bool follow_is_walk_deferred(const struct follow *follow)
+{
+    return follow->is_deferred && follow->deferral->kind == ENGINE_DEFER_WALK;
+}
+
+static void show_links(struct chain *chain)
+{
+    for (; chain->shown < chain->count; chain->shown++) {
+        rr_list_add(chain->out, &chain->links[chain->shown]);
+    }
+}
+
+static void add_found(struct chain *chain, const struct rr *rr)
+{
+    show_links(chain);
+    rr_list_add(chain->out, rr);
+}
+
+/* What does not fit is not asked: such targets stay without addresses. */
+static void ask_external(struct follow *f, const struct dname *name, uint16_t type)
+{
+    struct engine_deferral *d = f->deferral;
+    if (!f->is_deferred) {
+        f->is_deferred = true;
+        d->kind = ENGINE_DEFER_LOOKUP;
+    }
+    for (size_t i = 0; i < d->question_count; i++) {
+        if (d->questions[i].type == type && dname_equal(&d->questions[i].name, name)) {
+            return;
+        }
+    }
+    if (d->question_count < ENGINE_EXTERNAL_MAX) {
+        d->questions[d->question_count++] = (struct external_question){*name, type};
+    }
+}
+
+static const struct external_answer *find_external(const struct external_answers *externals,
+                                                   const struct dname *name, uint16_t type)
+{
+    for (size_t i = 0; i < externals->count; i++) {
+        const struct external_question *q = &externals->items[i].question;
+        if (q->type == type && dname_equal(&q->name, name)) {
+            return &externals->items[i];
+        }
+    }
+    return NULL;
+}
+
+static void add_external(struct chain *chain, const struct external_answer *answer)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct external_rr *e = &answer->rrs[i];
+        struct rr rr = {.owner = rr_name(&e->owner), .ttl_s = EXTERNAL_TTL_S, .type = e->type};
+        rr.data = e->type == DNS_TYPE_CNAME ? rr_name(&e->target)
+                                            : slice_of(e->ip.bytes, e->ip.family_bytes);
+        add_found(chain, &rr);
+    }
+}
+
+static void follow_external(struct follow *f, struct chain *chain, const struct dname *name)
+{
+    static const struct {
+        enum follow_families family;
+        uint16_t type;
+    } types[] = {{FOLLOW_A, DNS_TYPE_A}, {FOLLOW_AAAA, DNS_TYPE_AAAA}};
+
+    if (!f->config->has_nameservers || dname_label_count(name) < f->config->ndots) {
+        return;
+    }
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        if (!(chain->families & types[i].family)) {
+            continue;
+        }
+        if (!f->externals) {
+            ask_external(f, name, types[i].type);
+            continue;
+        }
+        const struct external_answer *answer = find_external(f->externals, name, types[i].type);
+        if (answer) {
+            add_external(chain, answer);
+        }
+    }
+}
+
+static void add_addresses(struct follow *f, struct chain *chain, const struct lookup_span *span,
+                          struct slice owner);
+
+/* The addresses of a name inside or outside the domain. */
+static void follow_name(struct follow *f, struct chain *chain, struct slice name)
+{
+    struct dname lower = {.len = (uint8_t)name.len};
+    memcpy(lower.wire, name.ptr, name.len);
+    dname_lower(&lower);
+    const struct engine_zone *zone = engine_config_zone(f->config, &lower);
+    if (!zone) {
+        follow_external(f, chain, &lower);
+        return;
+    }
+    if (f->config->schema == ENGINE_SCHEMA_KUBERNETES &&
+        !answer_kube_has_data(zone, &lower, DNS_TYPE_A)) {
+        return; /* as for who asks for it */
+    }
+    struct lookup_span span;
+    switch (lookup_find(f->lookup, f->store, &lower, follow_rule(f->config, zone), &span)) {
+    case LOOKUP_FOUND:
+        lookup_keep_group(f->lookup, &span);
+        add_addresses(f, chain, &span, name);
+        lookup_release(f->lookup, &span);
+        break;
+    case LOOKUP_ABSENT:
+        break;
+    case LOOKUP_LIMIT:
+        (void)follow_defer_walk(f); /* else this name stays without addresses */
+        break;
+    }
+}
+
+/* The target is a name that the chain already went through. */
+static bool is_loop(const struct chain *chain, struct slice target)
+{
+    for (unsigned i = 0; i < chain->count; i++) {
+        if (rr_same_name(chain->links[i].data, target)) {
+            return true;
+        }
+    }
+    return rr_same_name(chain->start, target);
+}
+
+static void follow_host(struct follow *f, struct chain *chain, const struct store_record *record,
+                        struct slice owner)
+{
+    struct rr cname = rrsynth_pointer(f->config, record, owner, DNS_TYPE_CNAME);
+    if (chain->count == CHAIN_MAX || is_loop(chain, cname.data)) {
+        return;
+    }
+    chain->links[chain->count++] = cname;
+    if (f->config->schema == ENGINE_SCHEMA_KUBERNETES) {
+        show_links(chain); /* an ExternalName says where it points to, whatever is there */
+    }
+    follow_name(f, chain, cname.data);
+    chain->count--;
+    if (chain->shown > chain->count) {
+        chain->shown = chain->count;
+    }
+}
+
+static bool is_wanted(const struct chain *chain, const struct store_record *record)
+{
+    return record->host == STORE_HOST_IP &&
+           (chain->families & (record->host_len == 4 ? FOLLOW_A : FOLLOW_AAAA)) != 0;
+}
+
+static void add_addresses(struct follow *f, struct chain *chain, const struct lookup_span *span,
+                          struct slice owner)
+{
+    for (size_t i = 0; i < span->count && !follow_is_walk_deferred(f); i++) {
+        const struct store_record *record = lookup_record(f->lookup, span, i);
+        if (record->host == STORE_HOST_NAME) {
+            follow_host(f, chain, record, owner);
+        } else if (is_wanted(chain, record)) {
+            struct rr rr = rrsynth_address(f->config, record, owner);
+            add_found(chain, &rr);
+        }
+    }
+}
+
+void follow_records(struct follow *follow, const struct lookup_span *span, struct slice owner,
+                    enum follow_families families, struct rr_list *out)
+{
+    struct chain chain = {.out = out, .families = families, .start = owner};
+    add_addresses(follow, &chain, span, owner);
+}
+
+void follow_target(struct follow *follow, struct slice target, struct rr_list *out)
+{
+    size_t known = follow->targets.count;
+    struct rr entry = {.owner = target};
+    rr_list_add(&follow->targets, &entry);
+    if (follow->targets.count > known) {
+        struct chain chain = {.out = out, .families = FOLLOW_BOTH, .start = target};
+        follow_name(follow, &chain, target);
+    }
+}

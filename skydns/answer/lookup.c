@@ -1,0 +1,425 @@
+#include "skydns/answer/lookup.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "skydns/store/hash.h"
+
+/* Where the walk is: the siblings still to be visited on each level lie on one stack. */
+struct node_stack {
+    const struct store_node **items;
+    size_t count, capacity;
+};
+
+struct lookup {
+    const struct store_record **records;
+    size_t count, capacity;
+    struct node_stack nodes;
+    size_t siblings_base; /* where the children now being pushed begin */
+    uint32_t *slots;      /* of de-duplication: an index into records plus one; 0 is free */
+    size_t slots_capacity;
+    size_t visits_left;
+    bool limit_hit;
+};
+
+/* A name cut into the part that is listed and the pattern that picks from the listing. */
+struct pattern {
+    const struct dname *name;
+    struct dname_labels labels;
+    int wildcard; /* the label with the first wildcard seen from the root; -1: none */
+    bool has_dotted_label;
+};
+
+struct lookup *lookup_new(size_t capacity)
+{
+    struct lookup *l = xcalloc(1, sizeof(*l));
+    l->capacity = l->nodes.capacity = capacity;
+    l->records = xcalloc(capacity, sizeof(const struct store_record *));
+    l->nodes.items = xcalloc(capacity, sizeof(const struct store_node *));
+    l->slots_capacity = 2 * capacity;
+    l->slots = xcalloc(l->slots_capacity, sizeof(*l->slots));
+    return l;
+}
+
+void lookup_free(struct lookup *lookup)
+{
+    if (!lookup) {
+        return;
+    }
+    free(lookup->records);
+    free(lookup->nodes.items);
+    free(lookup->slots);
+    free(lookup);
+}
+
+void lookup_start(struct lookup *lookup)
+{
+    lookup->count = 0;
+    lookup->nodes.count = 0;
+}
+
+void lookup_allow(struct lookup *lookup, size_t visits)
+{
+    lookup->visits_left = visits;
+}
+
+static bool visit(struct lookup *l)
+{
+    if (l->visits_left == 0) {
+        l->limit_hit = true;
+        return false;
+    }
+    l->visits_left--;
+    return true;
+}
+
+static void push_record(struct lookup *l, const struct store_record *record)
+{
+    if (l->count == l->capacity) {
+        l->capacity *= 2;
+        l->records = xrealloc_array(l->records, l->capacity, sizeof(const struct store_record *));
+    }
+    l->records[l->count++] = record;
+}
+
+static void push_node(struct node_stack *stack, const struct store_node *node)
+{
+    if (stack->count == stack->capacity) {
+        stack->capacity *= 2;
+        stack->items =
+            xrealloc_array(stack->items, stack->capacity, sizeof(const struct store_node *));
+    }
+    stack->items[stack->count++] = node;
+}
+
+static bool is_hidden(struct slice label)
+{
+    return label.len > 0 && label.ptr[0] == '_';
+}
+
+static bool is_wildcard(struct slice label)
+{
+    return slice_equal(label, slice_of("*", 1)) || slice_equal(label, slice_of("any", 3));
+}
+
+static int compare_labels(const void *a, const void *b)
+{
+    return slice_compare(store_node_label(*(const struct store_node *const *)a),
+                         store_node_label(*(const struct store_node *const *)b));
+}
+
+/* More siblings than visits are left could not be visited, and are not worth sorting. */
+static bool push_child(struct lookup *l, const struct store_node *child)
+{
+    if (l->nodes.count - l->siblings_base >= l->visits_left) {
+        l->limit_hit = true;
+        return false;
+    }
+    push_node(&l->nodes, child);
+    return true;
+}
+
+static bool push_visible_child(void *data, const struct store_node *child)
+{
+    bool is_wanted = !is_hidden(store_node_label(child)) && store_visible_count(child) > 0;
+    return !is_wanted || push_child(data, child);
+}
+
+static bool push_hidden_child(void *data, const struct store_node *child)
+{
+    return !is_hidden(store_node_label(child)) || push_child(data, child);
+}
+
+/* Puts the children that `push` takes on the stack, in order; the caller pops down to the old
+ * count. */
+static void push_children(struct lookup *l, const struct store_node *node, store_child_fn push)
+{
+    size_t base = l->siblings_base = l->nodes.count;
+    store_each_child(node, push, l);
+    if (l->nodes.count - base > 1 && !l->limit_hit) {
+        qsort(l->nodes.items + base, l->nodes.count - base, sizeof(const struct store_node *),
+              compare_labels);
+    }
+}
+
+/* The record of the node and the visible ones below. Recursion ends with the labels of a name. */
+static void walk_all(struct lookup *l, const struct store_node *node)
+{
+    const struct store_record *record = store_node_record(node);
+    if (record && visit(l)) {
+        push_record(l, record);
+    }
+    size_t base = l->nodes.count;
+    push_children(l, node, push_visible_child);
+    size_t end = l->nodes.count;
+    for (size_t i = base; i < end && !l->limit_hit; i++) {
+        walk_all(l, l->nodes.items[i]);
+    }
+    l->nodes.count = base;
+}
+
+/* What below the node matches labels at, at - 1, ... 0 of the pattern. */
+static void walk_matching(struct lookup *l, const struct store_node *node, const struct pattern *p,
+                          int at)
+{
+    if (at < 0) {
+        walk_all(l, node);
+        return;
+    }
+    struct slice label = dname_label(p->name, p->labels.offsets[at]);
+    if (!is_wildcard(label)) {
+        const struct store_node *child = is_hidden(label) ? NULL : store_child(node, label);
+        if (child) {
+            walk_matching(l, child, p, at - 1);
+        }
+        return;
+    }
+    size_t base = l->nodes.count;
+    push_children(l, node, push_visible_child);
+    size_t end = l->nodes.count;
+    for (size_t i = base; i < end && !l->limit_hit && visit(l); i++) {
+        walk_matching(l, l->nodes.items[i], p, at - 1);
+    }
+    l->nodes.count = base;
+}
+
+/* Every label is what it says. */
+static const struct lookup_rule as_written = {.no_wildcards = true};
+
+static struct pattern pattern_of(const struct dname *name, struct lookup_rule rule)
+{
+    struct pattern p = {.name = name, .wildcard = -1};
+    dname_labels(name, &p.labels);
+    for (int i = p.labels.count - (int)rule.domain_labels - 1; i >= 0; i--) {
+        struct slice label = dname_label(name, p.labels.offsets[i]);
+        if (p.wildcard < 0 && !rule.no_wildcards && is_wildcard(label)) {
+            p.wildcard = i;
+        }
+        p.has_dotted_label = p.has_dotted_label || memchr(label.ptr, '.', label.len);
+    }
+    return p;
+}
+
+static const struct store_node *find_listed(const struct store *store, const struct pattern *p)
+{
+    if (p->has_dotted_label) {
+        return NULL;
+    }
+    if (p->wildcard < 0) {
+        return store_find(store, p->name, NULL);
+    }
+    struct dname listed = *p->name;
+    dname_strip(&listed, (unsigned)p->wildcard + 1);
+    return store_find(store, &listed, NULL);
+}
+
+/* Reading a leaf by a path with wildcards gives the leaf itself: etcd had nothing to pick from. */
+static bool is_leaf(const struct store_node *node)
+{
+    return store_node_record(node) && store_visible_count(node) == 1;
+}
+
+static uint32_t hash_data(const struct store_record *r)
+{
+    uint32_t numbers = (uint32_t)r->port << 16 ^ (uint32_t)r->priority << 8 ^ r->weight;
+    uint32_t h = hash_bytes(HASH_START ^ numbers, r->bytes, r->host_len);
+    struct slice text = store_record_text(r);
+    return hash_bytes(h, text.ptr, text.len);
+}
+
+static void clear_slots(struct lookup *l, size_t count)
+{
+    if (count > l->slots_capacity) {
+        free(l->slots);
+        l->slots = xcalloc(count, sizeof(*l->slots));
+        l->slots_capacity = count;
+    } else {
+        memset(l->slots, 0, count * sizeof(*l->slots));
+    }
+}
+
+/* The first of equal records stays; their order too. */
+static void remove_duplicates(struct lookup *l, struct lookup_span *span)
+{
+    if (span->count < 2) {
+        return;
+    }
+    size_t size = 4;
+    while (size < 2 * span->count) {
+        size *= 2;
+    }
+    clear_slots(l, size);
+    const struct store_record **records = l->records + span->first;
+    size_t kept = 0;
+    for (size_t i = 0; i < span->count; i++) {
+        size_t slot = hash_data(records[i]) & (size - 1);
+        while (l->slots[slot] && !store_record_same_data(records[l->slots[slot] - 1], records[i])) {
+            slot = (slot + 1) & (size - 1);
+        }
+        if (!l->slots[slot]) {
+            records[kept++] = records[i];
+            l->slots[slot] = (uint32_t)kept;
+        }
+    }
+    span->count = kept;
+    l->count = span->first + kept;
+}
+
+static void begin(struct lookup *l, struct lookup_span *ret_span)
+{
+    *ret_span = (struct lookup_span){.first = l->count};
+    l->limit_hit = false;
+}
+
+static enum lookup_result end(struct lookup *l, struct lookup_span *span)
+{
+    if (l->limit_hit) {
+        l->count = span->first;
+        return LOOKUP_LIMIT;
+    }
+    span->count = l->count - span->first;
+    remove_duplicates(l, span);
+    return LOOKUP_FOUND;
+}
+
+enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
+                               const struct dname *name, struct lookup_rule rule,
+                               struct lookup_span *ret_span)
+{
+    struct pattern p = pattern_of(name, rule);
+    begin(lookup, ret_span);
+    if (!visit(lookup)) {
+        return LOOKUP_LIMIT;
+    }
+    const struct store_node *node = find_listed(store, &p);
+    if (!node) {
+        return LOOKUP_ABSENT;
+    }
+    if (p.wildcard >= 0 && !is_leaf(node)) {
+        walk_matching(lookup, node, &p, p.wildcard);
+    } else if (store_visible_count(node) <= lookup->visits_left) {
+        walk_all(lookup, node);
+    } else {
+        lookup->limit_hit = true;
+    }
+    return end(lookup, ret_span);
+}
+
+/* The hidden children, and with `levels` left theirs; what is below the last is listed. */
+static void walk_hidden(struct lookup *l, const struct store_node *node, int levels)
+{
+    if (levels == 0) {
+        walk_all(l, node);
+        return;
+    }
+    size_t base = l->nodes.count;
+    push_children(l, node, push_hidden_child);
+    size_t end = l->nodes.count;
+    for (size_t i = base; i < end && !l->limit_hit && visit(l); i++) {
+        walk_hidden(l, l->nodes.items[i], levels - 1);
+    }
+    l->nodes.count = base;
+}
+
+enum lookup_result lookup_find_ports(struct lookup *lookup, const struct store *store,
+                                     const struct dname *name, struct lookup_span *ret_span)
+{
+    enum { PROTOCOL_AND_PORT = 2 };
+    struct pattern p = pattern_of(name, as_written);
+    begin(lookup, ret_span);
+    if (!visit(lookup)) {
+        return LOOKUP_LIMIT;
+    }
+    const struct store_node *node = find_listed(store, &p);
+    if (!node) {
+        return LOOKUP_ABSENT;
+    }
+    walk_hidden(lookup, node, PROTOCOL_AND_PORT);
+    return end(lookup, ret_span);
+}
+
+bool lookup_exists(const struct store *store, const struct dname *name, struct lookup_rule rule)
+{
+    struct pattern p = pattern_of(name, rule);
+    return find_listed(store, &p) != NULL;
+}
+
+const struct store_record *lookup_exact(const struct store *store, const struct dname *name)
+{
+    struct pattern p = pattern_of(name, as_written);
+    const struct store_node *node = p.has_dotted_label ? NULL : store_find(store, name, NULL);
+    return node ? store_node_record(node) : NULL;
+}
+
+static unsigned depth(const struct store_record *record)
+{
+    struct dname name;
+    store_record_name(record, &name);
+    return dname_label_count(&name);
+}
+
+/* The group that the records closest to the root ask for; empty: none, or they disagree. The scan
+ * goes in key order and ends at a record closer to the root that has no group. */
+static struct slice choose_group(const struct store_record *const *records, size_t count)
+{
+    struct slice group = store_record_group(records[0]);
+    unsigned closest = depth(records[0]);
+    for (size_t i = 1; i < count; i++) {
+        unsigned d = depth(records[i]);
+        if (d < closest) {
+            if (records[i]->group_len == 0) {
+                break;
+            }
+            closest = d;
+            group = store_record_group(records[i]);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (records[i]->group_len > 0 && depth(records[i]) == closest &&
+            !slice_equal(store_record_group(records[i]), group)) {
+            return slice_of(NULL, 0);
+        }
+    }
+    return group;
+}
+
+void lookup_keep_group(struct lookup *lookup, struct lookup_span *span)
+{
+    if (span->count < 2) {
+        return;
+    }
+    assert(span->first + span->count == lookup->count);
+    const struct store_record **records = lookup->records + span->first;
+    bool has_group = false;
+    for (size_t i = 0; i < span->count && !has_group; i++) {
+        has_group = records[i]->group_len > 0;
+    }
+    struct slice group = has_group ? choose_group(records, span->count) : slice_of(NULL, 0);
+    if (group.len == 0) {
+        return;
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < span->count; i++) {
+        if (records[i]->group_len == 0 || slice_equal(store_record_group(records[i]), group)) {
+            records[kept++] = records[i];
+        }
+    }
+    span->count = kept;
+    lookup->count = span->first + kept;
+}
+
+const struct store_record *lookup_record(const struct lookup *lookup,
+                                         const struct lookup_span *span, size_t i)
+{
+    assert(i < span->count);
+    return lookup->records[span->first + i];
+}
+
+void lookup_release(struct lookup *lookup, const struct lookup_span *span)
+{
+    assert(span->first + span->count == lookup->count);
+    lookup->count = span->first;
+}

@@ -1,0 +1,90 @@
+/* The records that a name stands for, as SkyDNS read them from etcd: the key of the name and every
+ * key below it, except below labels that start with `_`, which a listing hides:
+ *
+ *     web.default.svc.cluster.local         .../default/web/c88f1059, not .../web/_tcp/_http/...
+ *     _http._tcp.web.default.svc...         .../web/_tcp/_http/c88f1059: named, so not hidden
+ *     web.*.svc.cluster.local               .../svc/default/web/..., .../svc/other/web/...
+ *
+ * A label `*` or `any` stands for any one label. The labels right of the first wildcard name what
+ * is listed, the rest picks from the listing: below it, a label `_tcp` is hidden even when named.
+ *
+ * A label with a dot in it matches no key, though a key may have one: it would be two labels.
+ *
+ * Records come in the order of their keys, label by label from the root, and one whose data equals
+ * an earlier one's is left out; so the same store gives the same answer every time.
+ *
+ * Lookups nest (a record's target is looked up while its siblings wait), so the results are a
+ * stack: the last lookup is released first. One per engine; that engine's thread only. */
+#ifndef SKYDNS_ANSWER_LOOKUP_H
+#define SKYDNS_ANSWER_LOOKUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/attributes.h"
+#include "common/dns/dname.h"
+#include "skydns/store/store.h"
+
+/* The most records one lookup gives, whatever it may visit: above the million endpoints and 100,000
+ * services that a cluster is planned for, and 64 MiB of memory, which stay with the engine. */
+enum { LOOKUP_RECORDS_MAX = 4 * 1024 * 1024 };
+
+enum lookup_result {
+    LOOKUP_FOUND,  /* the name exists; perhaps with no visible record */
+    LOOKUP_ABSENT, /* neither the name nor anything below it exists */
+    LOOKUP_LIMIT,  /* more than may be visited; no records */
+};
+
+/* Where a lookup's records are on the stack. */
+struct lookup_span {
+    size_t first;
+    size_t count;
+};
+
+struct lookup;
+
+/* Room for `capacity` records at once is made here; more is made when it is needed. */
+struct lookup *lookup_new(size_t capacity);
+void lookup_free(struct lookup *lookup);
+
+/* Starts an answer: all lookups released. */
+void lookup_start(struct lookup *lookup);
+
+/* How much the lookups that follow may visit together: each counts one, and one for each record and
+ * each label tried against a wildcard. */
+void lookup_allow(struct lookup *lookup, size_t visits);
+
+/* How a name's labels are read. */
+struct lookup_rule {
+    unsigned domain_labels; /* the last ones, which are always what they say */
+    bool no_wildcards;      /* so are the others */
+};
+
+/* `name` is lower case. */
+enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
+                               const struct dname *name, struct lookup_rule rule,
+                               struct lookup_span *ret_span) MUST_CHECK;
+
+/* The records of a service's named ports, below _<protocol> and _<port> under its name: FOUND with
+ * none when the name exists without. */
+enum lookup_result lookup_find_ports(struct lookup *lookup, const struct store *store,
+                                     const struct dname *name,
+                                     struct lookup_span *ret_span) MUST_CHECK;
+
+/* Whether lookup_find would find the name. */
+bool lookup_exists(const struct store *store, const struct dname *name, struct lookup_rule rule);
+
+/* The record of exactly this name, or NULL; a wildcard is a label like any other. */
+const struct store_record *lookup_exact(const struct store *store, const struct dname *name);
+
+/* Keeps the records of one group, as SkyDNS did: that of the record closest to the root, with those
+ * that have no group; all records, if that one has none or if the closest ones disagree. */
+void lookup_keep_group(struct lookup *lookup, struct lookup_span *span);
+
+/* The i-th record of a span; belongs to the store. */
+const struct store_record *lookup_record(const struct lookup *lookup,
+                                         const struct lookup_span *span, size_t i);
+
+void lookup_release(struct lookup *lookup, const struct lookup_span *span);
+
+#endif

@@ -1,0 +1,127 @@
+#include "skydns/answer/rrsynth_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+
+bool rrsynth_has_target(const struct store_record *record)
+{
+    return record->host == STORE_HOST_IP || record->host == STORE_HOST_NAME;
+}
+
+static struct slice strip_labels(struct slice name, unsigned labels)
+{
+    size_t at = 0;
+    for (unsigned i = 0; i < labels && name.ptr[at] != 0; i++) {
+        at += (uint8_t)name.ptr[at] + 1u;
+    }
+    return name.ptr[at] == 0 ? name : slice_of(name.ptr + at, name.len - at);
+}
+
+struct slice rrsynth_target(const struct store_record *record)
+{
+    struct slice name = record->host == STORE_HOST_NAME ? store_record_host_wire(record)
+                                                        : store_record_name_wire(record);
+    return strip_labels(name, record->targetstrip);
+}
+
+static uint16_t priority_of(const struct engine_config *config, const struct store_record *record)
+{
+    return record->priority ? record->priority : config->priority;
+}
+
+static struct rr start_rr(const struct engine_config *config, const struct store_record *record,
+                          struct slice owner, uint16_t type)
+{
+    return (struct rr){
+        .owner = owner,
+        .ttl_s = record->ttl_s ? record->ttl_s : config->ttl_s,
+        .type = type,
+    };
+}
+
+struct rr rrsynth_address(const struct engine_config *config, const struct store_record *record,
+                          struct slice owner)
+{
+    uint16_t type = record->host_len == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA;
+    struct rr rr = start_rr(config, record, owner, type);
+    rr.data = slice_of(record->bytes, record->host_len);
+    return rr;
+}
+
+struct rr rrsynth_pointer(const struct engine_config *config, const struct store_record *record,
+                          struct slice owner, uint16_t type)
+{
+    struct rr rr = start_rr(config, record, owner, type);
+    rr.data = store_record_host_wire(record);
+    return rr;
+}
+
+struct rr rrsynth_srv(const struct engine_config *config, const struct store_record *record,
+                      struct slice owner, uint16_t weight)
+{
+    struct rr rr = start_rr(config, record, owner, DNS_TYPE_SRV);
+    rr.priority = priority_of(config, record);
+    rr.weight = weight;
+    rr.port = record->port;
+    rr.data = rrsynth_target(record);
+    return rr;
+}
+
+struct rr rrsynth_mx(const struct engine_config *config, const struct store_record *record,
+                     struct slice owner)
+{
+    struct rr rr = start_rr(config, record, owner, DNS_TYPE_MX);
+    rr.priority = priority_of(config, record);
+    rr.data = rrsynth_target(record);
+    return rr;
+}
+
+struct rr rrsynth_txt(const struct engine_config *config, const struct store_record *record,
+                      struct slice owner)
+{
+    struct rr rr = start_rr(config, record, owner, DNS_TYPE_TXT);
+    rr.data = store_record_text(record);
+    return rr;
+}
+
+struct rr rrsynth_ns(const struct engine_config *config, const struct store_record *record,
+                     struct slice owner)
+{
+    struct rr rr = start_rr(config, record, owner, DNS_TYPE_NS);
+    rr.data = store_record_name_wire(record);
+    return rr;
+}
+
+/* One sum for each priority there is: 512 KiB of address space, of which only the pages of
+ * priorities in use are ever touched. */
+void weights_init(struct weights *weights)
+{
+    weights->sums = xcalloc(UINT16_MAX + 1, sizeof(*weights->sums));
+}
+
+void weights_fini(struct weights *weights)
+{
+    free(weights->sums);
+    weights->sums = NULL;
+}
+
+void weights_add(struct weights *weights, const struct engine_config *config,
+                 const struct store_record *record)
+{
+    weights->sums[priority_of(config, record)] += store_record_weight(record);
+}
+
+uint16_t weights_share(const struct weights *weights, const struct engine_config *config,
+                       const struct store_record *record)
+{
+    return (uint16_t)(UINT64_C(100) * store_record_weight(record) /
+                      weights->sums[priority_of(config, record)]);
+}
+
+void weights_forget(struct weights *weights, const struct engine_config *config,
+                    const struct store_record *record)
+{
+    weights->sums[priority_of(config, record)] = 0;
+}

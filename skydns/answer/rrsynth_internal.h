@@ -1,0 +1,51 @@
+/* From a key's record to resource records: what each type takes from it, with the configuration's
+ * defaults for what it leaves out. Pure but for struct weights, which belongs to one thread. */
+#ifndef SKYDNS_ANSWER_RRSYNTH_INTERNAL_H
+#define SKYDNS_ANSWER_RRSYNTH_INTERNAL_H
+
+#include "skydns/answer/engine.h"
+#include "skydns/store/rr.h"
+#include "skydns/store/store.h"
+
+/* What an SRV or MX record points to: the host when it is a name, the key's own name when it is an
+ * address; without the `targetstrip` leftmost labels, unless nothing would be left. */
+struct slice rrsynth_target(const struct store_record *record);
+
+/* Whether an SRV or MX record can be made: the host is an address or a valid name. */
+bool rrsynth_has_target(const struct store_record *record);
+
+/* A or AAAA, whichever the host is. */
+struct rr rrsynth_address(const struct engine_config *config, const struct store_record *record,
+                          struct slice owner);
+
+/* CNAME, PTR: to the host. */
+struct rr rrsynth_pointer(const struct engine_config *config, const struct store_record *record,
+                          struct slice owner, uint16_t type);
+
+struct rr rrsynth_srv(const struct engine_config *config, const struct store_record *record,
+                      struct slice owner, uint16_t weight);
+struct rr rrsynth_mx(const struct engine_config *config, const struct store_record *record,
+                     struct slice owner);
+struct rr rrsynth_txt(const struct engine_config *config, const struct store_record *record,
+                      struct slice owner);
+/* To the key's name. */
+struct rr rrsynth_ns(const struct engine_config *config, const struct store_record *record,
+                     struct slice owner);
+
+/* SRV weights as SkyDNS gave them: each record's share, in percent and rounded down, of the weights
+ * of its priority; a weight that is not set counts as 100. */
+struct weights {
+    uint64_t *sums; /* by priority; all zero between answers */
+};
+
+void weights_init(struct weights *weights);
+void weights_fini(struct weights *weights);
+void weights_add(struct weights *weights, const struct engine_config *config,
+                 const struct store_record *record);
+uint16_t weights_share(const struct weights *weights, const struct engine_config *config,
+                       const struct store_record *record);
+/* Takes back every weights_add of this record's priority. */
+void weights_forget(struct weights *weights, const struct engine_config *config,
+                    const struct store_record *record);
+
+#endif

@@ -1,0 +1,487 @@
+#include "skydns/pages/explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "common/dns/record_key.h"
+#include "skydns/answer/follow.h"
+#include "skydns/answer/rr_text.h"
+#include "skydns/sync/store_sync.h"
+
+/* Records that one explanation may go through: 10 ms of the main thread. */
+enum { VISITS_MAX = 50000 };
+
+struct explainer {
+    struct answer *answer;
+    struct lookup *lookup;
+    struct engine_deferral deferral;
+    struct external_question externals[ENGINE_EXTERNAL_MAX];
+    struct explain_name names[EXPLAIN_NAMES_MAX];
+    struct explanation result;
+
+    /* Of the explanation being made. */
+    const struct store_sync *sync;
+    const struct store *store;
+    const struct engine_config *config;
+};
+
+struct explainer *explainer_new(const struct engine_config *config)
+{
+    struct explainer *e = xcalloc(1, sizeof(*e));
+    e->answer = answer_new(config);
+    e->lookup = lookup_new(EXPLAIN_RECORDS_MAX);
+    return e;
+}
+
+void explainer_free(struct explainer *explainer)
+{
+    if (!explainer) {
+        return;
+    }
+    answer_free(explainer->answer);
+    lookup_free(explainer->lookup);
+    free(explainer);
+}
+
+/* ---- What became of a key ---- */
+
+/* What the lookup of a name found, and what groups left of it; owned copies. */
+struct found {
+    const struct explain_name *name;
+    const struct store_record **all;
+    size_t all_count;
+    const struct store_record **grouped;
+    size_t grouped_count;
+};
+
+static bool is_among(const struct store_record *const *records, size_t count,
+                     const struct store_record *record)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (records[i] == record) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool list_has_part(const struct rr_list *list, const struct store_record *record)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (store_record_holds(record, list->items[i].data)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool gave_something(const struct explainer *e, const struct explain_name *name,
+                           const struct store_record *record)
+{
+    const struct answer_plan *plan = e->result.plan;
+    return plan && (list_has_part(&plan->answers, record) ||
+                    (name->from && list_has_part(&plan->additionals, record)));
+}
+
+/* A label below the name, or what its wildcards stand for, starts with `_`. */
+static bool is_hidden_below(const struct dname *record_name, unsigned listed_labels)
+{
+    struct dname_labels labels;
+    dname_labels(record_name, &labels);
+    for (unsigned i = 0; i + listed_labels < labels.count; i++) {
+        struct slice label = dname_label(record_name, labels.offsets[i]);
+        if (label.len > 0 && label.ptr[0] == '_') {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct store_record *find_same(const struct found *found,
+                                            const struct store_record *record)
+{
+    for (size_t i = 0; i < found->all_count; i++) {
+        if (found->all[i] != record && store_record_same_data(found->all[i], record)) {
+            return found->all[i];
+        }
+    }
+    return NULL;
+}
+
+/* The lookup left it out. */
+static void explain_left_out(const struct found *found, unsigned listed_labels,
+                             struct explain_record *x)
+{
+    struct dname name;
+    store_record_name(x->record, &name);
+    x->other = find_same(found, x->record);
+    x->rule = is_hidden_below(&name, listed_labels) ? EXPLAIN_HIDDEN
+              : x->other                            ? EXPLAIN_DUPLICATE
+                                                    : EXPLAIN_PATTERN;
+    if (x->rule != EXPLAIN_DUPLICATE) {
+        x->other = NULL;
+    }
+}
+
+static enum explain_rule host_rule(const struct store_record *record, enum explain_rule if_address,
+                                   enum explain_rule if_name)
+{
+    switch ((enum store_host)record->host) {
+    case STORE_HOST_NONE:
+        return EXPLAIN_NO_HOST;
+    case STORE_HOST_BAD:
+        return EXPLAIN_BAD_HOST;
+    case STORE_HOST_IP:
+        return if_address;
+    case STORE_HOST_NAME:
+        break;
+    }
+    return if_name;
+}
+
+static enum explain_rule address_rule(const struct explainer *e, const struct store_record *record,
+                                      uint16_t type)
+{
+    bool is_wanted = record->host_len == (type == DNS_TYPE_A ? 4 : 16);
+    struct dname host;
+    bool is_external = false;
+    if (store_record_host_name(record, &host)) {
+        dname_lower(&host);
+        is_external = !engine_config_zone(e->config, &host);
+    }
+    return host_rule(record, is_wanted ? EXPLAIN_DUPLICATE : EXPLAIN_FAMILY,
+                     is_external ? EXPLAIN_EXTERNAL : EXPLAIN_TARGET);
+}
+
+/* SRV at a service's name comes from its ports, whatever else is there. */
+static bool is_against_schema(const struct explainer *e, const struct explain_name *name)
+{
+    const struct engine_zone *zone = engine_config_zone(e->config, &name->name);
+    uint16_t type = e->result.question.type;
+    if (e->config->schema != ENGINE_SCHEMA_KUBERNETES || !zone) {
+        return false;
+    }
+    if (name->from) { /* what is wanted of it are addresses */
+        return !answer_kube_has_data(zone, &name->name, DNS_TYPE_A);
+    }
+    return type == DNS_TYPE_SRV || !answer_kube_has_data(zone, &name->name, type);
+}
+
+/* It was found, and gave nothing. */
+static enum explain_rule type_rule(const struct explainer *e, const struct explain_name *name,
+                                   const struct store_record *record)
+{
+    struct dname own;
+    store_record_name(record, &own);
+    if (is_against_schema(e, name)) {
+        return EXPLAIN_SCHEMA;
+    }
+    switch (e->result.question.type) {
+    case DNS_TYPE_A:
+    case DNS_TYPE_AAAA:
+        return address_rule(e, record, e->result.question.type);
+    case DNS_TYPE_SRV:
+        return host_rule(record, EXPLAIN_DUPLICATE, EXPLAIN_DUPLICATE);
+    case DNS_TYPE_MX:
+        return record->mail ? host_rule(record, EXPLAIN_DUPLICATE, EXPLAIN_DUPLICATE)
+                            : EXPLAIN_NO_MAIL;
+    case DNS_TYPE_TXT:
+        return record->text_len ? EXPLAIN_DUPLICATE : EXPLAIN_NO_TEXT;
+    case DNS_TYPE_CNAME:
+    case DNS_TYPE_PTR:
+        return dname_equal(&own, &name->name)
+                   ? host_rule(record, EXPLAIN_ADDRESS, EXPLAIN_DUPLICATE)
+                   : EXPLAIN_BELOW;
+    default:
+        return EXPLAIN_TYPE;
+    }
+}
+
+static void classify(const struct explainer *e, const struct found *found, unsigned listed_labels,
+                     struct explain_record *x)
+{
+    const struct explain_name *name = found->name;
+    if (gave_something(e, name, x->record)) {
+        x->rule = EXPLAIN_GAVE;
+    } else if (!is_among(found->all, found->all_count, x->record)) {
+        explain_left_out(found, listed_labels, x);
+    } else if (!is_among(found->grouped, found->grouped_count, x->record)) {
+        x->rule = EXPLAIN_GROUP;
+    } else if (e->result.plan && e->result.plan->answers.is_cut) {
+        x->rule = EXPLAIN_ROOM;
+    } else {
+        x->rule = e->result.plan ? type_rule(e, name, x->record) : EXPLAIN_TYPE;
+    }
+}
+
+/* ---- A name ---- */
+
+/* The labels that a listing names: those right of the first wildcard, or all. */
+static struct dname listed_part(const struct explainer *e, const struct dname *name)
+{
+    const struct engine_zone *zone = engine_config_zone(e->config, name);
+    struct dname_labels labels;
+    struct dname listed = *name;
+    dname_labels(name, &labels);
+    if (e->config->schema == ENGINE_SCHEMA_KUBERNETES || !zone) {
+        return listed;
+    }
+    for (unsigned i = labels.count - zone->labels; i > 0; i--) {
+        struct slice label = dname_label(name, labels.offsets[i - 1]);
+        if (slice_equal(label, slice_str("*")) || slice_equal(label, slice_str("any"))) {
+            dname_strip(&listed, i);
+            break;
+        }
+    }
+    return listed;
+}
+
+/* Every record at or below, hidden ones too. */
+static void collect(struct explainer *e, const struct found *found, const struct dname *listed,
+                    struct explain_name *x)
+{
+    unsigned labels = dname_label_count(listed), named = dname_label_count(&x->name);
+    const struct store_node *node = store_find(e->store, listed, NULL);
+    const struct store_record *record = node ? store_node_record(node) : NULL;
+    struct dname at = *listed;
+    if (!record) {
+        record = store_next(e->store, &at);
+    }
+    for (; record && x->record_total < VISITS_MAX; record = store_next(e->store, &at)) {
+        store_record_name(record, &at);
+        if (!dname_is_within(&at, listed)) {
+            break;
+        }
+        x->record_total++;
+        if (x->record_count < EXPLAIN_RECORDS_MAX) {
+            struct explain_record *shown = &x->records[x->record_count++];
+            *shown = (struct explain_record){.record = record};
+            classify(e, found, labels < named ? labels : named, shown);
+        }
+    }
+}
+
+static struct dname closest_to(const struct store *store, const struct dname *name)
+{
+    struct dname closest = *name;
+    while (closest.len > 1 && !store_find(store, &closest, NULL)) {
+        dname_strip(&closest, 1);
+    }
+    return closest;
+}
+
+struct broken_search {
+    struct explain_name *x;
+    struct slice key; /* of the name */
+};
+
+static bool see_broken(void *data, const struct broken_key *key)
+{
+    struct broken_search *s = data;
+    bool is_below = slice_has_prefix(key->key, s->key) &&
+                    (key->key.len == s->key.len || key->key.ptr[s->key.len] == '/');
+    if (is_below && s->x->broken_count < EXPLAIN_BROKEN_MAX) {
+        s->x->broken[s->x->broken_count++] = *key;
+    }
+    return s->x->broken_count < EXPLAIN_BROKEN_MAX;
+}
+
+static void find_broken(struct explainer *e, struct explain_name *x, const struct dname *listed)
+{
+    struct buf key;
+    buf_init(&key, store_sync_prefix(e->sync).len + DNAME_MAX);
+    record_key_of(store_sync_prefix(e->sync), listed, &key);
+    struct broken_search s = {.x = x, .key = buf_slice(&key)};
+    broken_each(store_sync_broken(e->sync), see_broken, &s);
+    buf_fini(&key);
+}
+
+static const struct store_record **copy_span(const struct explainer *e,
+                                             const struct lookup_span *span)
+{
+    const struct store_record **copy = xcalloc(span->count + 1, sizeof(*copy));
+    for (size_t i = 0; i < span->count; i++) {
+        copy[i] = lookup_record(e->lookup, span, i);
+    }
+    return copy;
+}
+
+/* The records that a lookup gives, before and after groups. */
+static enum lookup_result look_up(struct explainer *e, const struct explain_name *x,
+                                  struct found *ret)
+{
+    const struct engine_zone *zone = engine_config_zone(e->config, &x->name);
+    struct lookup_rule rule =
+        zone ? follow_rule(e->config, zone) : (struct lookup_rule){.no_wildcards = true};
+    struct lookup_span span;
+    lookup_start(e->lookup);
+    lookup_allow(e->lookup, VISITS_MAX);
+    *ret = (struct found){.name = x};
+    enum lookup_result result = lookup_find(e->lookup, e->store, &x->name, rule, &span);
+    if (result == LOOKUP_FOUND) {
+        ret->all = copy_span(e, &span);
+        ret->all_count = span.count;
+        if (e->result.question.type != DNS_TYPE_MX) {
+            lookup_keep_group(e->lookup, &span);
+        }
+        ret->grouped = copy_span(e, &span);
+        ret->grouped_count = span.count;
+    }
+    return result;
+}
+
+static void explain_name(struct explainer *e, struct explain_name *x)
+{
+    struct found found;
+    const struct engine_zone *zone = engine_config_zone(e->config, &x->name);
+    struct dname listed = listed_part(e, &x->name);
+    find_broken(e, x, &listed);
+    switch (look_up(e, x, &found)) {
+    case LOOKUP_FOUND:
+        x->exists = true;
+        collect(e, &found, &listed, x);
+        break;
+    case LOOKUP_LIMIT:
+        x->exists = x->is_too_large = true;
+        break;
+    case LOOKUP_ABSENT:
+        x->closest = closest_to(e->store, &listed);
+        if (zone && dname_is_within(&x->closest, &zone->domain)) {
+            x->near_count = explain_near(e->store, zone, &listed, &x->closest, x->near);
+        }
+        break;
+    }
+    free(found.all);
+    free(found.grouped);
+}
+
+/* ---- The names that lead on ---- */
+
+static bool leads_on(uint16_t type)
+{
+    return type == DNS_TYPE_A || type == DNS_TYPE_AAAA || type == DNS_TYPE_SRV ||
+           type == DNS_TYPE_MX;
+}
+
+static void add_name(struct explainer *e, const struct dname *name, const struct store_record *from)
+{
+    for (size_t i = 0; i < e->result.name_count; i++) {
+        if (dname_equal(&e->names[i].name, name)) {
+            return;
+        }
+    }
+    if (e->result.name_count < EXPLAIN_NAMES_MAX) {
+        e->names[e->result.name_count++] = (struct explain_name){.name = *name, .from = from};
+    }
+}
+
+static void add_targets(struct explainer *e, const struct explain_name *x)
+{
+    for (size_t i = 0; i < x->record_count; i++) {
+        const struct explain_record *r = &x->records[i];
+        struct dname target;
+        bool is_followed = r->rule == EXPLAIN_GAVE || r->rule == EXPLAIN_TARGET;
+        if (is_followed && store_record_host_name(r->record, &target)) {
+            dname_lower(&target);
+            if (engine_config_zone(e->config, &target)) {
+                add_name(e, &target, r->record);
+            }
+        }
+    }
+}
+
+static void explain_names(struct explainer *e)
+{
+    for (size_t i = 0; i < e->result.name_count; i++) {
+        explain_name(e, &e->names[i]);
+        if (leads_on(e->result.question.type)) {
+            add_targets(e, &e->names[i]);
+        }
+    }
+}
+
+/* ---- The answer ---- */
+
+/* With the externals unanswered: a client's answer would wait for them. */
+static enum engine_verdict build(struct explainer *e)
+{
+    struct answer_input input = {
+        .question = &e->result.question, .store = e->store, .now_s = clock_wall_s()};
+    const struct external_answers none = {0};
+    enum engine_verdict verdict = answer_build(e->answer, &input, &e->deferral);
+    if (verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_LOOKUP) {
+        e->result.external_count = e->deferral.question_count;
+        memcpy(e->externals, e->deferral.questions, sizeof(e->externals));
+        input.externals = &none;
+        verdict = answer_build(e->answer, &input, &e->deferral);
+    }
+    return verdict;
+}
+
+static int parse_question(struct question *q, const char *name, const char *type, struct err *err)
+{
+    *q = (struct question){.qclass = DNS_CLASS_IN, .recursion_desired = true};
+    if (!name || !dname_from_text(slice_str(name), &q->name)) {
+        return err_set(err, ERR_USAGE, "name `%s`: expected one like web.default.svc.cluster.local",
+                       name ? name : "");
+    }
+    if (!rr_type_parse(type && *type ? type : "A", &q->type)) {
+        return err_set(err, ERR_USAGE, "type `%s`: expected one like A, SRV or TYPE65", type);
+    }
+    return 0;
+}
+
+/* In lower case; what local.dns.<domain> stands for. */
+static struct dname name_meant(const struct explainer *e)
+{
+    struct dname name = e->result.question.name;
+    dname_lower(&name);
+    const struct engine_zone *zone = engine_config_zone(e->config, &name);
+    return zone && e->config->local.len > 0 && dname_equal(&name, &zone->local) ? e->config->local
+                                                                                : name;
+}
+
+int explain(struct explainer *explainer, const struct store_sync *sync,
+            const struct engine_config *config, const char *name, const char *type,
+            const struct explanation **ret, struct err *err)
+{
+    struct explainer *e = explainer;
+    e->sync = sync;
+    e->store = store_sync_store(sync);
+    e->config = config;
+    e->result = (struct explanation){.prefix = store_sync_prefix(sync),
+                                     .revision = e->store ? store_revision(e->store) : 0,
+                                     .externals = e->externals,
+                                     .names = e->names};
+    int r = parse_question(&e->result.question, name, type, err);
+    if (r < 0) {
+        return r;
+    }
+    answer_configure(e->answer, config);
+    enum engine_verdict verdict = build(e);
+    struct dname meant = name_meant(e);
+    const struct engine_zone *zone = engine_config_zone(config, &meant);
+    e->result.plan = verdict == ENGINE_REPLY ? answer_get_plan(e->answer) : NULL;
+    e->result.why = explain_why(&(struct explain_case){
+        .config = config,
+        .store = e->store,
+        .zone = zone,
+        .name = &meant,
+        .type = e->result.question.type,
+        .plan = e->result.plan,
+        .is_forwarded = verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_FORWARD,
+    });
+    bool is_from_keys = zone ? !e->result.why || verdict == ENGINE_DEFER
+                             : e->result.plan && e->result.plan->is_authoritative;
+    if (e->store && is_from_keys) {
+        add_name(e, &meant, NULL);
+        explain_names(e);
+    } else if (e->store && zone && e->result.question.type == DNS_TYPE_NS) {
+        add_name(e, &zone->ns, NULL); /* whose keys are the name servers, if there are any */
+        explain_names(e);
+    }
+    *ret = &e->result;
+    return 0;
+}

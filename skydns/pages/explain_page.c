@@ -1,0 +1,329 @@
+#include "skydns/pages/explain_page_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/json_text.h"
+#include "common/dns/record_key.h"
+#include "skydns/answer/rr_text.h"
+#include "skydns/pages/record_page_internal.h"
+#include "skydns/serve/query_counts.h"
+
+/* The word for programs, and what people read. */
+static const struct {
+    const char *word;
+    const char *text;
+} rules[] = {
+    [EXPLAIN_GAVE] = {"gave", "gave a record"},
+    [EXPLAIN_HIDDEN] =
+        {"hidden", "hidden: below a label that starts with _, which must be asked for by name"},
+    [EXPLAIN_PATTERN] = {"pattern", "its labels do not match the wildcards"},
+    [EXPLAIN_DUPLICATE] = {"duplicate", "says the same as"},
+    [EXPLAIN_GROUP] = {"group", "is of another group than the keys closest to the domain"},
+    [EXPLAIN_FAMILY] = {"family", "an address of the other family"},
+    [EXPLAIN_TARGET] = {"target", "its host is a name for which no such address was found"},
+    [EXPLAIN_EXTERNAL] = {"external",
+                          "its host is in no domain of this server: a nameserver is asked"},
+    [EXPLAIN_NO_HOST] = {"no-host", "has no host"},
+    [EXPLAIN_BAD_HOST] = {"bad-host", "its host is neither an address nor a name"},
+    [EXPLAIN_NO_TEXT] = {"no-text", "has no text"},
+    [EXPLAIN_NO_MAIL] = {"no-mail", "does not say \"mail\":true"},
+    [EXPLAIN_BELOW] = {"below", "is below the name; the type takes the name's own key"},
+    [EXPLAIN_ADDRESS] = {"address", "its host is an address; the type takes a name"},
+    [EXPLAIN_SCHEMA] = {"schema", "-schema=kubernetes: gives no such record to a name like this"},
+    [EXPLAIN_TYPE] = {"type", "no key gives records of this type"},
+    [EXPLAIN_ROOM] = {"room", "the answer holds no more records"},
+};
+
+static void append_key(const struct store_record *record, struct slice prefix, struct buf *out)
+{
+    struct dname name;
+    store_record_name(record, &name);
+    record_key_of(prefix, &name, out);
+}
+
+static const char *status_of(const struct explanation *x)
+{
+    return x->plan ? query_rcode_name(x->plan->rcode) : "not from here";
+}
+
+/* ---- Text ---- */
+
+static void text_section(const struct explanation *x, const char *title, const struct rr *rrs,
+                         size_t count, struct buf *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        buf_append_str(out, i == 0 ? title : "           ");
+        rr_text(&rrs[i], &x->plan->soa, out);
+        buf_append_char(out, '\n');
+    }
+}
+
+/* "3 d 4 h", "2 m 10 s": two units are enough. */
+static void append_age(uint32_t s, struct buf *out)
+{
+    if (s >= 86400) {
+        buf_printf(out, "%" PRIu32 " d %" PRIu32 " h", s / 86400, s % 86400 / 3600);
+    } else if (s >= 3600) {
+        buf_printf(out, "%" PRIu32 " h %" PRIu32 " m", s / 3600, s % 3600 / 60);
+    } else if (s >= 60) {
+        buf_printf(out, "%" PRIu32 " m %" PRIu32 " s", s / 60, s % 60);
+    } else {
+        buf_printf(out, "%" PRIu32 " s", s);
+    }
+}
+
+/* Bytes from values: only what a terminal shows as it is. */
+static void append_plain(struct slice text, struct buf *out)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        buf_append_char(out, c >= ' ' && c <= '~' ? c : '?');
+    }
+}
+
+static void append_value(const struct store_record *record, struct buf *out)
+{
+    char host[DNAME_TEXT_MAX];
+    buf_append_str(out, " = ");
+    append_plain(store_record_host_text(record, host), out);
+    if (record->port) {
+        buf_printf(out, " port %u", record->port);
+    }
+    if (record->text_len) {
+        buf_append_str(out, " text \"");
+        append_plain(store_record_text(record), out);
+        buf_append_char(out, '"');
+    }
+    if (record->group_len) {
+        buf_append_str(out, " group ");
+        append_plain(store_record_group(record), out);
+    }
+}
+
+static void text_record(const struct explanation *x, const struct explain_record *r,
+                        struct buf *out)
+{
+    buf_append_str(out, r->rule == EXPLAIN_GAVE ? "  + " : "  - ");
+    append_key(r->record, x->prefix, out);
+    append_value(r->record, out);
+    buf_printf(out, "\n      revision %" PRId64 ", known for ", r->record->mod_revision);
+    append_age(record_page_known_s(r->record), out);
+    if (r->rule != EXPLAIN_GAVE) {
+        bool has_other = r->rule == EXPLAIN_DUPLICATE && r->other;
+        buf_printf(out, "; %s",
+                   r->rule == EXPLAIN_DUPLICATE && !r->other ? "gave the same record as another key"
+                                                             : rules[r->rule].text);
+        if (has_other) {
+            buf_append_char(out, ' ');
+            append_key(r->other, x->prefix, out);
+        }
+    }
+    buf_append_char(out, '\n');
+}
+
+static void text_absent(const struct explain_name *n, struct buf *out)
+{
+    char text[DNAME_TEXT_MAX];
+    buf_append_str(out, " does not exist: no key at or below it\n");
+    if (n->closest.len > 1) {
+        buf_printf(out, "  the last name above it that does is %s\n",
+                   dname_to_text(&n->closest, text));
+    }
+    for (size_t i = 0; i < n->near_count; i++) {
+        buf_printf(out, "%s%s", i ? ", " : "  meant, perhaps: ", dname_to_text(&n->near[i], text));
+    }
+    buf_append_str(out, n->near_count ? "\n" : "");
+}
+
+static void text_name(const struct explanation *x, const struct explain_name *n, struct buf *out)
+{
+    char text[DNAME_TEXT_MAX];
+    buf_printf(out, "\n%s", dname_to_text(&n->name, text));
+    if (n->from) {
+        buf_append_str(out, " (the host of ");
+        append_key(n->from, x->prefix, out);
+        buf_append_char(out, ')');
+    }
+    if (n->is_too_large) {
+        buf_append_str(out, " has more keys than are looked at here\n");
+    } else if (n->exists) {
+        buf_printf(out, " exists; keys at or below it: %zu\n", n->record_total);
+    } else {
+        text_absent(n, out);
+    }
+    for (size_t i = 0; i < n->record_count; i++) {
+        text_record(x, &n->records[i], out);
+    }
+    if (n->record_total > n->record_count) {
+        buf_printf(out, "  ... %zu more\n", n->record_total - n->record_count);
+    }
+    for (size_t i = 0; i < n->broken_count; i++) {
+        buf_append_str(out, "  ! ");
+        append_plain(n->broken[i].key, out);
+        buf_printf(out,
+                   "\n      revision %" PRId64 "; cannot be used: ", n->broken[i].mod_revision);
+        append_plain(slice_str(n->broken[i].reason), out);
+        buf_append_char(out, '\n');
+    }
+}
+
+void explain_page_text(const struct explanation *x, struct buf *out)
+{
+    char name[DNAME_TEXT_MAX], type[RR_TYPE_TEXT_MAX];
+    buf_printf(out, "%s %s: %s", dname_to_text(&x->question.name, name),
+               rr_type_text(x->question.type, type), status_of(x));
+    if (x->plan && x->plan->rcode == DNS_RCODE_NOERROR) {
+        buf_printf(out, ", answers: %zu%s", x->plan->answers.count,
+                   x->external_count ? " and what nameservers say" : "");
+    }
+    buf_printf(out, "; etcd revision %" PRId64 "\n", x->revision);
+    if (x->why) {
+        buf_printf(out, "why        %s\n", x->why);
+    }
+    if (x->plan) {
+        text_section(x, "answer     ", x->plan->answers.items, x->plan->answers.count, out);
+        text_section(x, "authority  ", &x->plan->authority, x->plan->has_authority, out);
+        text_section(x, "additional ", x->plan->additionals.items, x->plan->additionals.count, out);
+    }
+    for (size_t i = 0; i < x->external_count; i++) {
+        buf_printf(out, "external   %s %s: asked of a nameserver at every query\n",
+                   dname_to_text(&x->externals[i].name, name),
+                   rr_type_text(x->externals[i].type, type));
+    }
+    for (size_t i = 0; i < x->name_count; i++) {
+        text_name(x, &x->names[i], out);
+    }
+}
+
+/* ---- JSON ---- */
+
+static void json_name(const char *field, const struct dname *name, struct buf *out)
+{
+    char text[DNAME_TEXT_MAX];
+    buf_printf(out, "\"%s\":", field);
+    json_text_string(out, slice_str(dname_to_text(name, text)));
+}
+
+static void json_key(const char *field, const struct store_record *record, struct slice prefix,
+                     struct buf *out)
+{
+    struct buf key;
+    buf_init(&key, prefix.len + DNAME_MAX);
+    append_key(record, prefix, &key);
+    buf_printf(out, ",\"%s\":", field);
+    json_text_string(out, buf_slice(&key));
+    buf_fini(&key);
+}
+
+static void json_section(const struct explanation *x, const char *field, const struct rr *rrs,
+                         size_t count, struct buf *out)
+{
+    /* A name escaped, twice; a text of 64 KiB with its escapes. */
+    enum { RR_TEXT_MAX = 2 * DNAME_TEXT_MAX + 4 * 65536 + 64 };
+    struct buf text;
+    buf_init(&text, RR_TEXT_MAX);
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&text);
+        rr_text(&rrs[i], &x->plan->soa, &text);
+        buf_printf(out, i == 0 ? ",\n\"%s\":[" : ",", field);
+        json_text_string(out, buf_slice(&text));
+    }
+    buf_append_str(out, count ? "]" : "");
+    buf_fini(&text);
+}
+
+static void json_records(const struct explanation *x, const struct explain_name *n, struct buf *out)
+{
+    buf_printf(out, ",\"key_count\":%zu,\"keys\":[", n->record_total);
+    for (size_t i = 0; i < n->record_count; i++) {
+        const struct explain_record *r = &n->records[i];
+        buf_append_str(out, i ? ",\n {" : "\n {");
+        record_page_fields(r->record, x->prefix, out);
+        buf_printf(out, ",\"rule\":\"%s\"", rules[r->rule].word);
+        if (r->other) {
+            json_key("instead", r->other, x->prefix, out);
+        }
+        buf_append_char(out, '}');
+    }
+    buf_append_char(out, ']');
+}
+
+static void json_near(const struct explain_name *n, struct buf *out)
+{
+    char text[DNAME_TEXT_MAX];
+    buf_append_char(out, ',');
+    json_name("closest", &n->closest, out);
+    buf_append_str(out, ",\"near\":[");
+    for (size_t i = 0; i < n->near_count; i++) {
+        buf_append_str(out, i ? "," : "");
+        json_text_string(out, slice_str(dname_to_text(&n->near[i], text)));
+    }
+    buf_append_char(out, ']');
+}
+
+static void json_broken(const struct explain_name *n, struct buf *out)
+{
+    for (size_t i = 0; i < n->broken_count; i++) {
+        buf_append_str(out, i ? ",{\"key\":" : ",\"broken\":[{\"key\":");
+        json_text_string(out, n->broken[i].key);
+        buf_append_str(out, ",\"reason\":");
+        json_text_string(out, slice_str(n->broken[i].reason));
+        buf_printf(out, ",\"revision\":%" PRId64 "}", n->broken[i].mod_revision);
+    }
+    buf_append_str(out, n->broken_count ? "]" : "");
+}
+
+static void json_one(const struct explanation *x, const struct explain_name *n, struct buf *out)
+{
+    buf_append_char(out, '{');
+    json_name("name", &n->name, out);
+    if (n->from) {
+        json_key("host_of", n->from, x->prefix, out);
+    }
+    buf_printf(out, ",\"exists\":%s", n->exists ? "true" : "false");
+    if (n->exists) {
+        json_records(x, n, out);
+    } else {
+        json_near(n, out);
+    }
+    json_broken(n, out);
+    buf_append_char(out, '}');
+}
+
+static void json_externals(const struct explanation *x, struct buf *out)
+{
+    char name[DNAME_TEXT_MAX], type[RR_TYPE_TEXT_MAX], text[DNAME_TEXT_MAX + RR_TYPE_TEXT_MAX + 1];
+    for (size_t i = 0; i < x->external_count; i++) {
+        (void)snprintf(text, sizeof(text), "%s %s", dname_to_text(&x->externals[i].name, name),
+                       rr_type_text(x->externals[i].type, type)); /* always fits */
+        buf_append_str(out, i ? "," : ",\n\"external\":[");
+        json_text_string(out, slice_str(text));
+    }
+    buf_append_str(out, x->external_count ? "]" : "");
+}
+
+void explain_page_json(const struct explanation *x, struct buf *out)
+{
+    char type[RR_TYPE_TEXT_MAX];
+    buf_append_char(out, '{');
+    json_name("name", &x->question.name, out);
+    buf_printf(out, ",\"type\":\"%s\",\"revision\":%" PRId64 ",\"status\":\"%s\"",
+               rr_type_text(x->question.type, type), x->revision, status_of(x));
+    if (x->why) {
+        buf_append_str(out, ",\"why\":");
+        json_text_string(out, slice_str(x->why));
+    }
+    if (x->plan) {
+        json_section(x, "answer", x->plan->answers.items, x->plan->answers.count, out);
+        json_section(x, "authority", &x->plan->authority, x->plan->has_authority, out);
+        json_section(x, "additional", x->plan->additionals.items, x->plan->additionals.count, out);
+    }
+    json_externals(x, out);
+    buf_append_str(out, ",\n\"names\":[");
+    for (size_t i = 0; i < x->name_count; i++) {
+        buf_append_str(out, i ? ",\n" : "");
+        json_one(x, &x->names[i], out);
+    }
+    buf_append_str(out, "]}\n");
+}

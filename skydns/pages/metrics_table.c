@@ -1,0 +1,154 @@
+#include "skydns/pages/metrics_table.h"
+
+#include "common/etcd/etcd_metrics.h"
+#include "skydns/serve/query_counts.h"
+#include "skydns/serve/resolver.h"
+#include "skydns/serve/worker.h"
+#include "skydns/sync/store_sync.h"
+
+/* UDP from all threads, and TCP. */
+struct transport_sums {
+    const char *name;
+    struct query_sums sums;
+};
+
+/* ---- Queries ---- */
+
+static void write_verdicts(struct metrics_page *page, const struct transport_sums *transport)
+{
+    const struct query_sums *sums = &transport->sums;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } verdicts[] = {
+        {"answered", sums->answered},
+        {"deferred", sums->deferred},
+        {"dropped", sums->dropped},
+        {"refused", sums->refused},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(verdicts); i++) {
+        metrics_sample(page,
+                       METRIC_LABELS({"transport", transport->name}, {"verdict", verdicts[i].name}),
+                       verdicts[i].value);
+    }
+}
+
+static void write_rcodes(struct metrics_page *page, const struct transport_sums *transport)
+{
+    for (size_t i = 0; i < QUERY_RCODES; i++) {
+        metrics_sample(
+            page, METRIC_LABELS({"transport", transport->name}, {"rcode", query_rcode_name(i)}),
+            transport->sums.rcodes[i]);
+    }
+}
+
+static void write_queries(struct metrics_page *page, const struct transport_sums transports[2])
+{
+    metrics_family(page, METRIC_COUNTER, "queries_total",
+                   "Queries received, by what became of them at once: answered; deferred to the "
+                   "resolver, which waits; dropped, being none; refused, the resolver having no "
+                   "room.");
+    write_verdicts(page, &transports[0]);
+    write_verdicts(page, &transports[1]);
+    metrics_family(page, METRIC_COUNTER, "replies_total",
+                   "Replies, to deferred queries too, by what they say.");
+    write_rcodes(page, &transports[0]);
+    write_rcodes(page, &transports[1]);
+    metrics_family(page, METRIC_COUNTER, "truncated_total", "Replies with TC set.");
+    for (size_t i = 0; i < 2; i++) {
+        metrics_sample(page, METRIC_LABELS({"transport", transports[i].name}),
+                       transports[i].sums.truncated);
+    }
+    metrics_counter(page, "udp_unsent_total", "Replies that the kernel did not take.",
+                    transports[0].sums.unsent);
+}
+
+static void write_resolver(struct metrics_page *page, const struct resolver_sums *sums)
+{
+    metrics_counter(page, "forwarded_total", "Queries sent on to nameservers.", sums->forwarded);
+    metrics_counter(page, "lookups_total",
+                    "Questions asked of nameservers for targets outside the domain.",
+                    sums->lookups);
+    metrics_counter(page, "forward_failures_total",
+                    "Of these two, the ones that no nameserver answered, or that could not be "
+                    "sent.",
+                    sums->failures);
+    metrics_counter(page, "recursion_refused_total",
+                    "Queries about other domains from clients that -allow-recursion leaves out.",
+                    sums->not_allowed);
+    metrics_counter(page, "forwards_shared_total",
+                    "Questions that waited for the reply to the same one under way.", sums->shared);
+    metrics_counter(page, "forward_tcp_retries_total",
+                    "Truncated replies of nameservers asked for again over TCP.",
+                    sums->tcp_retries);
+    metrics_gauge(page, "nameservers", "Nameservers that other names are forwarded to.",
+                  (double)sums->nameservers);
+    metrics_gauge(page, "nameservers_dead",
+                  "Of them, the ones that do not answer or lead back here.",
+                  (double)sums->nameservers_dead);
+    metrics_gauge(page, "forwards_waiting", "Questions that nameservers have not answered yet.",
+                  (double)sums->waiting);
+    metrics_gauge(page, "deferred_in_hand", "Deferred queries that wait for their answer.",
+                  (double)sums->in_hand);
+    metrics_gauge(page, "tcp_connections", "Open TCP connections.", (double)sums->connections);
+}
+
+/* ---- Records ---- */
+
+static void write_store(struct metrics_page *page, const struct store_sync_counts *counts)
+{
+    metrics_gauge(page, "store_records", "Records held.", (double)counts->keys);
+    metrics_gauge(page, "store_holds_old",
+                  "1 while records of an etcd that lost its data are answered, since it is not "
+                  "known to be complete again.",
+                  counts->mirror.is_holding_old);
+    metrics_gauge(page, "store_revision",
+                  "etcd's revision of the version that is answered from; changes that change no "
+                  "record make no version.",
+                  (double)counts->published_revision);
+    metrics_counter(page, "store_versions_total", "Versions published.", counts->published);
+    metrics_gauge(page, "keys_broken",
+                  "Keys and values that cannot be answered from now, as /cache lists them; at most "
+                  "10,000 are remembered.",
+                  (double)counts->broken);
+    metrics_counter(page, "keys_skipped_total",
+                    "Keys and values that could not be understood, each time one came.",
+                    counts->skipped);
+    metrics_gauge(page, "leases", "etcd leases of the records held.",
+                  (double)counts->leases.leases);
+    metrics_counter(page, "lease_questions_total", "Times etcd was asked what a lease has left.",
+                    counts->leases.questions);
+    metrics_counter(page, "lease_failures_total", "Of these, without an answer.",
+                    counts->leases.failures);
+}
+
+void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
+{
+    struct metrics_page page = metrics_page_begin(out, "skydns_");
+    struct transport_sums transports[2] = {{.name = "udp"}, {.name = "tcp"}};
+    struct resolver_sums resolver;
+    const struct store_sync_counts store = store_sync_counts(sources->sync);
+    const struct etcd_metrics etcd = {
+        .etcd = sources->etcd,
+        .outage = sources->outage,
+        .followed = sources->followed,
+        .mirror = store.mirror,
+    };
+    resolver_sums(sources->resolver, &resolver);
+    transports[0].sums = resolver.udp;
+    transports[1].sums = resolver.tcp;
+    for (size_t i = 0; i < sources->worker_count; i++) {
+        worker_sums_add(sources->workers[i], &transports[0].sums);
+    }
+    metrics_process(&page, sources->start_s);
+    metrics_gauge(&page, "ready", "1 while /readiness is 200: everything was read from etcd.",
+                  store_sync_is_ready(sources->sync) && !sources->is_lame_duck);
+    etcd_metrics_write(&page, &etcd);
+    write_store(&page, &store);
+    write_queries(&page, transports);
+    write_resolver(&page, &resolver);
+    if (sources->skydns_prefix) {
+        skydns_sums_join(&transports[0].sums.skydns, &transports[1].sums.skydns);
+        skydns_metrics_write(&transports[0].sums.skydns, sources->skydns_prefix, out);
+    }
+}

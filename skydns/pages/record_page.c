@@ -1,0 +1,148 @@
+#include "skydns/pages/record_page_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/json_text.h"
+#include "common/base/xalloc.h"
+#include "common/dns/record_key.h"
+#include "skydns/sync/broken.h"
+#include "skydns/sync/store_sync.h"
+
+/* A piece ends with the record that fills it: one has a value of 64 KiB at most, whose characters
+ * take six when they are escaped. */
+enum { PIECE_FULL = 64 * 1024 };
+
+/* BROKEN_MAX keys of BROKEN_KEY_MAX with their reasons, every character escaped. */
+enum { BROKEN_TEXT_MAX = 128 * 1024 * 1024 };
+
+struct page {
+    const struct store_sync *sync;
+    struct dname last; /* the record that was written last; len 0: none yet */
+    bool has_begun;
+    bool has_records;  /* all of them */
+    struct buf broken; /* as they were when the page began */
+};
+
+uint32_t record_page_known_s(const struct store_record *record)
+{
+    return (uint32_t)(clock_monotonic_ms() / 1000) - record->known_s;
+}
+
+static void number_field(struct buf *out, const char *name, uint32_t value)
+{
+    if (value != 0) {
+        buf_printf(out, ",\"%s\":%" PRIu32, name, value);
+    }
+}
+
+static void text_field(struct buf *out, const char *name, struct slice value)
+{
+    if (value.len > 0) {
+        buf_printf(out, ",\"%s\":", name);
+        json_text_string(out, value);
+    }
+}
+
+void record_page_fields(const struct store_record *record, struct slice prefix, struct buf *out)
+{
+    char host[DNAME_TEXT_MAX];
+    struct dname name;
+    struct buf key;
+    buf_init(&key, prefix.len + DNAME_MAX);
+    store_record_name(record, &name);
+    record_key_of(prefix, &name, &key);
+    buf_append_str(out, "\"key\":");
+    json_text_string(out, buf_slice(&key));
+    buf_fini(&key);
+    text_field(out, "host", store_record_host_text(record, host));
+    number_field(out, "port", record->port);
+    number_field(out, "priority", record->priority);
+    number_field(out, "weight", record->weight);
+    text_field(out, "text", store_record_text(record));
+    if (record->mail) {
+        buf_append_str(out, ",\"mail\":true");
+    }
+    number_field(out, "ttl", record->ttl_s);
+    number_field(out, "targetstrip", record->targetstrip);
+    text_field(out, "group", store_record_group(record));
+    buf_printf(out, ",\"revision\":%" PRId64 ",\"known_s\":%" PRIu32, record->mod_revision,
+               record_page_known_s(record));
+}
+
+static bool add_broken(void *data, const struct broken_key *key)
+{
+    struct buf *out = data;
+    buf_append_str(out, out->len ? ",\n{\"key\":" : "\n{\"key\":");
+    json_text_string(out, key->key);
+    buf_append_str(out, ",\"reason\":");
+    json_text_string(out, slice_str(key->reason));
+    buf_printf(out, ",\"revision\":%" PRId64 "}", key->mod_revision);
+    return !out->failed;
+}
+
+static void begin_page(const struct page *page, struct buf *piece)
+{
+    buf_printf(piece, "{\"revision\":%" PRId64 ",\"records\":[",
+               store_sync_counts(page->sync).revision);
+}
+
+/* Records until the piece is full; true when there are no more. */
+static bool add_records(struct page *page, struct buf *piece)
+{
+    const struct store *store = store_sync_store(page->sync);
+    while (piece->len < PIECE_FULL) {
+        const struct store_record *record =
+            store ? store_next(store, page->last.len ? &page->last : NULL) : NULL;
+        if (!record) {
+            return true;
+        }
+        buf_append_str(piece, page->last.len ? ",\n{" : "\n{");
+        record_page_fields(record, store_sync_prefix(page->sync), piece);
+        buf_append_char(piece, '}');
+        store_record_name(record, &page->last);
+    }
+    return false;
+}
+
+static bool more(void *data, struct buf *piece)
+{
+    struct page *page = data;
+    if (!page->has_begun) {
+        page->has_begun = true;
+        begin_page(page, piece);
+    }
+    if (!page->has_records) {
+        page->has_records = add_records(page, piece);
+        if (page->has_records) {
+            buf_append_str(piece, "],\n\"broken\":[");
+        }
+        return true;
+    }
+    size_t len = page->broken.len < PIECE_FULL ? page->broken.len : PIECE_FULL;
+    buf_append(piece, page->broken.data, len);
+    buf_consume(&page->broken, len);
+    if (page->broken.len > 0) {
+        return true;
+    }
+    buf_append_str(piece, "]}\n");
+    return false;
+}
+
+static void end(void *data)
+{
+    struct page *page = data;
+    buf_fini(&page->broken);
+    free(page);
+}
+
+void record_page_stream(const struct store_sync *sync, struct http_reply *reply)
+{
+    struct page *page = xcalloc(1, sizeof(*page));
+    page->sync = sync;
+    buf_init(&page->broken, BROKEN_TEXT_MAX);
+    broken_each(store_sync_broken(sync), add_broken, &page->broken);
+    reply->content_type = "application/json";
+    reply->stream = (struct http_stream){.more = more, .end = end, .data = page};
+}

@@ -1,0 +1,97 @@
+#include "skydns/pages/status.h"
+
+#include "common/base/attributes.h"
+#include "common/base/outage.h"
+#include "skydns/pages/explain.h"
+#include "skydns/pages/explain_page_internal.h"
+#include "skydns/pages/record_page_internal.h"
+#include "skydns/store/snapshot.h"
+#include "skydns/sync/store_sync.h"
+
+static void on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
+                       struct http_reply *reply)
+{
+    buf_append_str(&reply->body, "ok");
+}
+
+/* False when all that is answered is what etcd holds, as far as it is heard; else says why not. */
+static bool explain_holding(const struct store_sync *sync, struct buf *out)
+{
+    const struct etcd_mirror_counts mirror = store_sync_counts(sync).mirror;
+    if (mirror.is_holding_old) {
+        buf_printf(out,
+                   "etcd came back without its data or with older data; for %lld s records that it "
+                   "lacks have been answered, since it has no new store key yet",
+                   (long long)(mirror.holding_ms / 1000));
+    }
+    return mirror.is_holding_old;
+}
+
+static void on_readiness(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    const struct metrics_sources *sources = data;
+    bool is_strict = http_request_arg(request, "strict") != NULL;
+    if (sources->is_lame_duck) {
+        reply->status = 503;
+        buf_append_str(&reply->body, "stopping: answering for a while yet, for those who have not "
+                                     "seen this\n");
+    } else if (!store_sync_is_ready(sources->sync)) {
+        const char *why = outage_why(sources->outage);
+        reply->status = 503;
+        buf_printf(&reply->body, "the records have not been read from etcd yet%s%s\n",
+                   *why ? ": " : "", why);
+    } else if (is_strict && (outage_explain_overdue(sources->outage, &reply->body) ||
+                             explain_holding(sources->sync, &reply->body))) {
+        reply->status = 503;
+        buf_append_char(&reply->body, '\n');
+    } else {
+        buf_append_str(&reply->body, "ok");
+    }
+}
+
+static void on_metrics(void *data, const struct http_request *request UNUSED,
+                       struct http_reply *reply)
+{
+    reply->content_type = metrics_content_type;
+    metrics_table_write(data, &reply->body);
+}
+
+static void on_cache(void *data, const struct http_request *request UNUSED,
+                     struct http_reply *reply)
+{
+    const struct metrics_sources *sources = data;
+    record_page_stream(sources->sync, reply);
+}
+
+static void on_explain(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    const struct metrics_sources *sources = data;
+    const struct explanation *explanation;
+    struct err err;
+    int r = explain(sources->explainer, sources->sync, snapshot_newest_config(sources->snapshot),
+                    http_request_arg(request, "name"), http_request_arg(request, "type"),
+                    &explanation, &err);
+    if (r < 0) {
+        reply->status = 400;
+        buf_printf(&reply->body, "%s\n", err.msg);
+    } else if (http_request_arg(request, "text")) {
+        explain_page_text(explanation, &reply->body);
+    } else {
+        reply->content_type = "application/json";
+        explain_page_json(explanation, &reply->body);
+    }
+}
+
+void status_routes(struct metrics_sources *sources, struct http_route routes[STATUS_ROUTES])
+{
+    routes[0] = (struct http_route){"/healthz", on_healthz, sources};
+    routes[1] = (struct http_route){"/readiness", on_readiness, sources};
+    routes[2] = (struct http_route){"/metrics", on_metrics, sources};
+    routes[3] = (struct http_route){"/cache", on_cache, sources};
+    routes[4] = (struct http_route){"/explain", on_explain, sources};
+}
+
+struct http_route status_metrics_route(struct metrics_sources *sources, const char *path)
+{
+    return (struct http_route){path, on_metrics, sources};
+}

@@ -1,0 +1,75 @@
+#include "skydns/serve/deferred.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+
+/* Head and tail only grow; their difference is how much the ring holds. */
+struct deferred_ring {
+    _Atomic size_t head; /* next to pop; the consumer's */
+    _Atomic size_t tail; /* next to push; the producer's */
+    struct deferred *slots[DEFERRED_RING_SIZE];
+};
+
+struct deferred *deferred_new(const struct engine_query *query, enum engine_deferral_kind kind,
+                              const struct deferred_origin *origin)
+{
+    struct deferred *d = xmalloc(sizeof(*d) + query->len);
+    *d = (struct deferred){.kind = kind,
+                           .origin = *origin,
+                           .begun_us = clock_monotonic_us(),
+                           .client = *query->client,
+                           .local = *query->local,
+                           .len = query->len};
+    memcpy(d->wire, query->wire, query->len);
+    return d;
+}
+
+void deferred_free(struct deferred *deferred)
+{
+    free(deferred);
+}
+
+struct deferred_ring *deferred_ring_new(void)
+{
+    return xcalloc(1, sizeof(struct deferred_ring));
+}
+
+void deferred_ring_free(struct deferred_ring *ring)
+{
+    if (ring) {
+        struct deferred *d;
+        while ((d = deferred_ring_pop(ring))) {
+            deferred_free(d);
+        }
+        free(ring);
+    }
+}
+
+bool deferred_ring_push(struct deferred_ring *ring, struct deferred *deferred)
+{
+    size_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    /* Acquire: the slot's pointer has been read before it is overwritten. */
+    size_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+    if (tail - head == DEFERRED_RING_SIZE) {
+        return false;
+    }
+    ring->slots[tail % DEFERRED_RING_SIZE] = deferred;
+    atomic_store_explicit(&ring->tail, tail + 1, memory_order_release);
+    return true;
+}
+
+struct deferred *deferred_ring_pop(struct deferred_ring *ring)
+{
+    size_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    size_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+    if (head == tail) {
+        return NULL;
+    }
+    struct deferred *d = ring->slots[head % DEFERRED_RING_SIZE];
+    atomic_store_explicit(&ring->head, head + 1, memory_order_release);
+    return d;
+}

@@ -1,0 +1,12 @@
+/* What to tell somebody whose address cannot be listened on. Main thread, at start. */
+#ifndef SKYDNS_SERVE_LISTEN_ERROR_INTERNAL_H
+#define SKYDNS_SERVE_LISTEN_ERROR_INTERNAL_H
+
+#include "common/base/addr.h"
+#include "common/base/err.h"
+
+/* Sets `listen on udp://127.0.0.1:53: address already in use; stop ...` and returns the code
+ * (-errno). */
+int listen_error(const char *transport, const struct addr *address, int code, struct err *err);
+
+#endif

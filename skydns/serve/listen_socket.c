@@ -1,0 +1,169 @@
+#include "skydns/serve/listen_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "skydns/serve/listen_error_internal.h"
+
+/* The first one that systemd passes, sd_listen_fds(3). */
+enum { FIRST_PASSED_FD = 3 };
+
+static int set_v6_only(int fd, const struct addr *address, bool v6_only)
+{
+    int on = v6_only;
+    return address->sa.sa_family == AF_INET6 && addr_is_wildcard(address)
+               ? setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on))
+               : 0;
+}
+
+int listen_udp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
+               struct err *err)
+{
+    int on = 1;
+    CLEANUP_CLOSE int fd = socket(address->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) < 0 ||
+        set_v6_only(fd, address, v6_only) < 0 || bind(fd, &address->sa, address->len) < 0) {
+        return listen_error("udp", address, -errno, err);
+    }
+    *ret_socket = (struct listen_socket){.fd = STEAL_FD(fd), .address = *address};
+    return 0;
+}
+
+/* A connection is accepted when its first query is there, so that it does not wake us twice; one
+ * that stays silent, this much later. */
+enum { ACCEPT_SILENT_S = 1 };
+
+/* TCP_NODELAY is inherited by what is accepted: answers never wait for an acknowledgement. */
+int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
+               struct err *err)
+{
+    int on = 1, silent_s = ACCEPT_SILENT_S;
+    CLEANUP_CLOSE int fd =
+        socket(address->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &silent_s, sizeof(silent_s)) < 0 ||
+        set_v6_only(fd, address, v6_only) < 0 || bind(fd, &address->sa, address->len) < 0 ||
+        listen(fd, LISTEN_BACKLOG) < 0) {
+        return listen_error("tcp", address, -errno, err);
+    }
+    *ret_socket = (struct listen_socket){.fd = STEAL_FD(fd), .address = *address};
+    return 0;
+}
+
+bool listen_wants_v6_only(const struct addr *addresses, size_t count, const struct addr *address)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (addresses[i].sa.sa_family == AF_INET &&
+            addr_port(&addresses[i]) == addr_port(address)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- systemd ---- */
+
+/* A whole number from the environment, removed from it; -1: there is none. */
+static long take_number(const char *name)
+{
+    const char *text = getenv(name);
+    char *end = NULL;
+    long n = text && *text ? strtol(text, &end, 10) : -1;
+    bool is_number = end && *end == '\0';
+    (void)unsetenv(name); /* the name is valid: it cannot fail */
+    return is_number ? n : -1;
+}
+
+static int get_int_option(int fd, int option)
+{
+    int value = -1;
+    socklen_t len = sizeof(value);
+    return getsockopt(fd, SOL_SOCKET, option, &value, &len) == 0 ? value : -1;
+}
+
+static int refuse(int fd, const char *what, struct err *err)
+{
+    return err_set(
+        err, ERR_USAGE,
+        "flag -systemd: descriptor %d is %s, expected a UDP socket, or a TCP socket that "
+        "listens",
+        fd, what);
+}
+
+static int set_blocking(int fd, bool is_blocking)
+{
+    int flags = fcntl(fd, F_GETFL);
+    int wanted = is_blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+    return flags < 0 || fcntl(fd, F_SETFL, wanted) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ? -1
+                                                                                             : 0;
+}
+
+static int take_fd(int fd, struct listen_sockets *sockets, struct err *err)
+{
+    struct listen_socket socket = {
+        .fd = fd, .address.len = sizeof(socket.address.v6), .is_shared = true};
+    if (getsockname(fd, &socket.address.sa, &socket.address.len) < 0) {
+        return refuse(fd, "no socket", err);
+    }
+    if (socket.address.sa.sa_family != AF_INET && socket.address.sa.sa_family != AF_INET6) {
+        return refuse(fd, "no internet socket", err);
+    }
+    bool is_udp = get_int_option(fd, SO_TYPE) == SOCK_DGRAM;
+    if (!is_udp && get_int_option(fd, SO_ACCEPTCONN) != 1) {
+        return refuse(fd, "a TCP socket that does not listen", err);
+    }
+    size_t *count = is_udp ? &sockets->udp_count : &sockets->tcp_count;
+    if (*count == LISTEN_SOCKETS_MAX) {
+        return err_set(err, ERR_USAGE, "flag -systemd: more than %d sockets of a kind",
+                       LISTEN_SOCKETS_MAX);
+    }
+    if (set_blocking(fd, is_udp) < 0) {
+        return err_set(err, -errno, "flag -systemd: descriptor %d: %s", fd, err_code_text(-errno));
+    }
+    (is_udp ? sockets->udp : sockets->tcp)[(*count)++] = socket;
+    return 0;
+}
+
+int listen_from_systemd(struct listen_sockets *ret_sockets, struct err *err)
+{
+    struct listen_sockets sockets = {0};
+    long pid = take_number("LISTEN_PID"), count = take_number("LISTEN_FDS");
+    (void)unsetenv("LISTEN_FDNAMES"); /* the name is valid: it cannot fail */
+    if (pid != (long)getpid() || count <= 0) {
+        return err_set(
+            err, ERR_USAGE,
+            "flag -systemd: no sockets were passed; expected a .socket unit to start this");
+    }
+    if (count > 2 * LISTEN_SOCKETS_MAX) {
+        return err_set(err, ERR_USAGE, "flag -systemd: %ld sockets, expected at most %d", count,
+                       2 * LISTEN_SOCKETS_MAX);
+    }
+    for (int i = 0; i < count; i++) {
+        int r = take_fd(FIRST_PASSED_FD + i, &sockets, err);
+        if (r < 0) {
+            return r;
+        }
+    }
+    *ret_sockets = sockets;
+    return 0;
+}
+
+void listen_sockets_close(struct listen_sockets *sockets)
+{
+    for (size_t i = 0; i < sockets->udp_count; i++) {
+        if (sockets->udp[i].fd >= 0) {
+            (void)close(sockets->udp[i].fd); /* nothing was buffered */
+        }
+    }
+    for (size_t i = 0; i < sockets->tcp_count; i++) {
+        if (sockets->tcp[i].fd >= 0) {
+            (void)close(sockets->tcp[i].fd); /* the same */
+        }
+    }
+    *sockets = (struct listen_sockets){0};
+}

@@ -1,0 +1,89 @@
+/* What a thread that answers counts: each worker for its UDP queries, the resolver for TCP and for
+ * the late answers to what others deferred to it. Written by that thread alone (relaxed counters,
+ * common/base/metrics.h), read by any; every set lies on cache lines of its own, so that counting
+ * costs no thread another one's line. */
+#ifndef SKYDNS_SERVE_QUERY_COUNTS_H
+#define SKYDNS_SERVE_QUERY_COUNTS_H
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/clock.h"
+#include "common/base/metrics.h"
+#include "common/dns/dns.h"
+#include "skydns/serve/skydns_metrics.h"
+
+/* The four bits of the header (RFC 1035 4.1.1), and BADVERS, whose upper bits are in OPT. */
+enum { QUERY_RCODES = DNS_RCODE_BADVERS + 1 };
+
+/* 64 bytes, and the line that the processor fetches beside it. */
+enum { QUERY_COUNTS_ALIGN = 128 };
+
+struct query_counts {
+    alignas(QUERY_COUNTS_ALIGN) struct counter answered; /* at once, from the store */
+    struct counter deferred;                             /* handed to the resolver */
+    struct counter dropped;                              /* no query: nothing is said */
+    struct counter refused;              /* SERVFAIL at once, because the resolver had no room */
+    struct counter unsent;               /* UDP replies that the kernel did not take */
+    struct counter truncated;            /* replies with TC */
+    struct counter rcodes[QUERY_RCODES]; /* replies, late ones too */
+    struct skydns_counts *skydns;        /* owned; NULL: nobody asks for them */
+};
+
+/* Before the thread starts; with SkyDNS's own metrics, or without. */
+void query_counts_init(struct query_counts *counts, bool want_skydns);
+void query_counts_fini(struct query_counts *counts);
+
+/* A reply with nothing in it: may it say BADVERS in a bare OPT? */
+bool query_counts_is_badvers(const uint8_t *reply, size_t len);
+
+/* Counts a reply by what its header says; len 0: there is none. */
+static inline void query_counts_reply(struct query_counts *counts, const uint8_t *reply, size_t len)
+{
+    if (len < DNS_HEADER_SIZE) {
+        return;
+    }
+    size_t rcode = reply[3] & DNS_MASK_RCODE;
+    if (reply[2] & DNS_FLAG_TC >> 8) {
+        counter_add(&counts->truncated, 1);
+    }
+    if (rcode == DNS_RCODE_NOERROR && (reply[6] | reply[7]) == 0 &&
+        query_counts_is_badvers(reply, len)) {
+        rcode = DNS_RCODE_BADVERS;
+    }
+    counter_add(&counts->rcodes[rcode], 1);
+    if (counts->skydns) {
+        skydns_counts_reply(counts->skydns, reply, len);
+    }
+}
+
+/* A query that is answered by this thread; query_counts_reply comes when it is. */
+static inline void query_counts_begin(struct query_counts *counts)
+{
+    if (counts->skydns) {
+        skydns_counts_begin(counts->skydns, clock_monotonic_us(), false);
+    }
+}
+
+/* A reading, or the sum of several. */
+struct query_sums {
+    uint64_t queries; /* answered, deferred, dropped or refused */
+    uint64_t answered;
+    uint64_t deferred;
+    uint64_t dropped;
+    uint64_t refused;
+    uint64_t unsent;
+    uint64_t truncated;
+    uint64_t rcodes[QUERY_RCODES];
+    struct skydns_sums skydns;
+};
+
+/* Any thread. */
+void query_sums_add(struct query_sums *sums, const struct query_counts *counts);
+
+/* "NOERROR", ...; "RCODE12" for those without a name. Constant. */
+const char *query_rcode_name(size_t rcode);
+
+#endif

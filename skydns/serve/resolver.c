@@ -1,0 +1,375 @@
+/* The thread, what comes in through the rings and over TCP, and the end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "skydns/serve/query_log_internal.h"
+#include "skydns/serve/resolver_internal.h"
+#include "skydns/serve/tcp_server.h"
+#include "skydns/store/snapshot.h"
+#include "skydns/upstream/forwarder.h"
+#include "skydns/upstream/loop_check.h"
+
+/* Queries taken from each ring before the loop turns: TCP and timers want their turn, too. */
+enum { TAKES_A_TURN = 64 };
+
+/* ---- Queries in ---- */
+
+static void begin_or_refuse(struct resolver *r, struct deferred *d)
+{
+    bool is_walk = d->kind == ENGINE_DEFER_WALK;
+    resolver_take(r, d);
+    if (r->in_hand_count > RESOLVER_IN_HAND_MAX ||
+        (is_walk && r->walk_count == RESOLVER_WALKS_MAX)) {
+        resolver_refuse(r, d);
+    } else if (is_walk) {
+        r->walks[(r->walk_first + r->walk_count++) % RESOLVER_WALKS_MAX] = d;
+    } else {
+        resolver_begin(r, d);
+    }
+}
+
+static void walk_one(struct resolver *r)
+{
+    if (r->walk_count > 0) {
+        struct deferred *d = r->walks[r->walk_first];
+        r->walk_first = (r->walk_first + 1) % RESOLVER_WALKS_MAX;
+        r->walk_count--;
+        resolver_begin(r, d);
+    }
+}
+
+static void on_wake(struct ev_loop *loop, ev_async *wake, int revents)
+{
+    struct resolver *r = wake->data;
+    (void)revents;
+    r->rings_pending = false;
+    for (unsigned i = 0; i <= r->config.workers; i++) {
+        unsigned taken = 0;
+        struct deferred *d;
+        while (taken < TAKES_A_TURN && (d = deferred_ring_pop(r->rings[i]))) {
+            begin_or_refuse(r, d);
+            taken++;
+        }
+        r->rings_pending = r->rings_pending || taken == TAKES_A_TURN;
+    }
+    walk_one(r);
+    if (r->rings_pending || r->walk_count > 0) {
+        ev_async_send(loop, wake);
+    }
+}
+
+bool resolver_defer(struct resolver *resolver, unsigned producer, const struct engine_query *query,
+                    enum engine_deferral_kind kind, const struct deferred_origin *origin)
+{
+    struct deferred *d = deferred_new(query, kind, origin);
+    if (!deferred_ring_push(resolver->rings[producer], d)) {
+        deferred_free(d);
+        return false;
+    }
+    ev_async_send(resolver->loop, &resolver->wake);
+    return true;
+}
+
+static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp, uint8_t *reply,
+                                        size_t *ret_len)
+{
+    struct resolver *r = data;
+    struct engine_query query = {
+        .wire = tcp->wire,
+        .len = tcp->len,
+        .client = tcp->client,
+        .local = tcp->local,
+        .transport = ENGINE_TCP,
+        .now_s = clock_wall_s(),
+        .random = rng_next(&r->rng),
+        .ahead = tcp->ahead,
+    };
+    struct deferred_origin origin = {.tcp = tcp->connection};
+    struct query_counts *counts = &r->counts.tcp;
+    query_counts_begin(counts);
+    enum engine_verdict verdict =
+        engine_answer(r->config.engine, r->store, &query, NULL, reply, ret_len, &r->deferral);
+    if (verdict == ENGINE_DEFER) {
+        if (resolver_defer(r, r->config.workers, &query, r->deferral.kind, &origin)) {
+            counter_add(&counts->deferred, 1);
+            return ENGINE_DEFER;
+        }
+        *ret_len = engine_servfail(r->config.engine, &query, reply);
+        counter_add(&counts->refused, 1);
+        verdict = ENGINE_REPLY;
+    } else {
+        counter_add(verdict == ENGINE_REPLY ? &counts->answered : &counts->dropped, 1);
+    }
+    if (verdict == ENGINE_REPLY) {
+        query_counts_reply(counts, reply, *ret_len);
+    }
+    if (r->config.verbose && verdict == ENGINE_REPLY) {
+        query_log(&query, reply, *ret_len);
+    }
+    return verdict;
+}
+
+static void on_tcp_ahead(void *data, const struct slice *queries, size_t count)
+{
+    struct resolver *r = data;
+    engine_look_ahead(r->config.engine, r->store, queries, count);
+}
+
+/* ---- The loop ---- */
+
+/* First thing after the sleep, before any other callback. */
+static void on_check(struct ev_loop *loop, ev_check *check, int revents)
+{
+    struct resolver *r = check->data;
+    (void)loop;
+    (void)revents;
+    r->store = snapshot_enter(r->config.reader);
+    engine_configure(r->config.engine, snapshot_config(r->config.reader));
+    r->entered = true;
+}
+
+/* Last thing before the sleep: asleep, no version is held. */
+static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
+{
+    struct resolver *r = prepare->data;
+    (void)revents;
+    if (r->entered) {
+        r->entered = false;
+        r->store = NULL;
+        snapshot_leave(r->config.reader);
+    }
+    struct forwarder_stats stats = forwarder_get_stats(r->forwarder);
+    counter_set(&r->counts.waiting, stats.questions);
+    counter_set(&r->counts.shared, stats.shared);
+    counter_set(&r->counts.tcp_retries, stats.tcp_retries);
+    counter_set(&r->counts.nameservers, stats.servers);
+    counter_set(&r->counts.nameservers_dead, stats.dead);
+    counter_set(&r->counts.in_hand, r->in_hand_count);
+    counter_set(&r->counts.connections, tcp_server_connections(r->tcp));
+    if (r->draining && !r->rings_pending && r->in_hand_count == 0 &&
+        tcp_server_connections(r->tcp) == 0) {
+        ev_break(loop, EVBREAK_ALL);
+    }
+}
+
+/* What still waits hears SERVFAIL, so that its client asks another server now. The nameservers'
+ * replies and silences of this turn of the loop would find their queries gone. */
+static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct resolver *r = timer->data;
+    (void)revents;
+    forwarder_drop_all(r->forwarder);
+    r->walk_count = 0;
+    for (unsigned i = 0; i <= r->config.workers; i++) {
+        struct deferred *d;
+        while ((d = deferred_ring_pop(r->rings[i]))) {
+            resolver_take(r, d);
+        }
+    }
+    while (!TAILQ_EMPTY(&r->in_hand)) {
+        resolver_refuse(r, TAILQ_FIRST(&r->in_hand));
+    }
+    ev_break(loop, EVBREAK_ALL);
+}
+
+/* No worker runs any more, so the rings only get what TCP connections still have. */
+static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
+{
+    struct resolver *r = stop->data;
+    (void)revents;
+    r->draining = true;
+    r->rings_pending = true;
+    ev_async_send(loop, &r->wake);
+    ev_timer_set(&r->drain_timer, RESOLVER_DRAIN_MS / 1000.0, 0.);
+    ev_timer_start(loop, &r->drain_timer);
+    tcp_server_drain(r->tcp);
+}
+
+/* ---- Nameservers ---- */
+
+static void on_servers(struct ev_loop *loop, ev_async *changed, int revents)
+{
+    struct resolver *r = changed->data;
+    (void)loop;
+    (void)revents;
+    (void)pthread_mutex_lock(
+        &r->servers_lock); /* cannot fail: a plain mutex, held by others only */
+    const struct resolver_nameservers now = r->nameservers;
+    (void)pthread_mutex_unlock(&r->servers_lock); /* the same */
+    const struct forwarder_servers servers = {.items = now.servers,
+                                              .count = now.count,
+                                              .rotate = now.rotate,
+                                              .timeout_ms = now.timeout_ms};
+    forwarder_set_servers(r->forwarder, &servers);
+    loop_check_start(r->loop_check, now.servers, now.count, now.ndots);
+}
+
+void resolver_set_nameservers(struct resolver *resolver,
+                              const struct resolver_nameservers *nameservers)
+{
+    (void)pthread_mutex_lock(&resolver->servers_lock); /* cannot fail: a plain mutex, not held */
+    resolver->nameservers = *nameservers;
+    (void)pthread_mutex_unlock(&resolver->servers_lock); /* the same */
+    ev_async_send(resolver->loop, &resolver->servers_changed);
+}
+
+/* ---- Life ---- */
+
+static void start_watchers(struct resolver *r)
+{
+    ev_async_init(&r->servers_changed, on_servers);
+    ev_set_priority(&r->servers_changed, EV_MAXPRI); /* before the queries of the same turn */
+    r->servers_changed.data = r;
+    ev_async_start(r->loop, &r->servers_changed);
+    ev_async_init(&r->wake, on_wake);
+    r->wake.data = r;
+    ev_async_start(r->loop, &r->wake);
+    ev_async_init(&r->stop, on_stop);
+    r->stop.data = r;
+    ev_async_start(r->loop, &r->stop);
+    ev_init(&r->drain_timer, on_drain_end);
+    r->drain_timer.data = r;
+    ev_check_init(&r->check, on_check);
+    ev_set_priority(&r->check, EV_MAXPRI);
+    r->check.data = r;
+    ev_check_start(r->loop, &r->check);
+    ev_prepare_init(&r->prepare, on_prepare);
+    r->prepare.data = r;
+    ev_prepare_start(r->loop, &r->prepare);
+}
+
+static int open_tcp(struct resolver *r, struct err *err)
+{
+    const struct tcp_server_config tcp = {
+        .loop = r->loop,
+        .sockets = r->config.sockets,
+        .socket_count = r->config.socket_count,
+        .connections_max = r->config.connections_max,
+        .idle_ms = TCP_IDLE_MS,
+        .answer = on_tcp_query,
+        .look_ahead = on_tcp_ahead,
+        .data = r,
+    };
+    return tcp_server_new(&tcp, &r->tcp, err);
+}
+
+static int open_loop(struct resolver *r, struct err *err)
+{
+    r->loop = ev_loop_new(EVFLAG_AUTO);
+    if (!r->loop) {
+        return err_set(err, ERR_UNAVAILABLE, "no event loop: too few descriptors?");
+    }
+    int result = open_tcp(r, err);
+    if (result < 0) {
+        ev_loop_destroy(r->loop);
+    }
+    return result;
+}
+
+int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
+                 struct err *err)
+{
+    struct resolver *r = xcalloc_aligned(alignof(struct resolver), sizeof(*r));
+    r->config = *config;
+    query_counts_init(&r->counts.udp, config->want_skydns_metrics);
+    query_counts_init(&r->counts.tcp, config->want_skydns_metrics);
+    TAILQ_INIT(&r->in_hand);
+    rng_seed(&r->rng);
+    int result = open_loop(r, err);
+    if (result < 0) {
+        query_counts_fini(&r->counts.udp);
+        query_counts_fini(&r->counts.tcp);
+        free(r);
+        return result;
+    }
+    const struct forwarder_config forwarder = {
+        .loop = r->loop,
+        .random_case = config->random_case,
+        .sockets_max = config->sockets_max,
+    };
+    r->forwarder = forwarder_new(&forwarder);
+    r->loop_check = loop_check_new(r->loop);
+    (void)pthread_mutex_init(&r->servers_lock, NULL); /* cannot fail without attributes */
+    r->rings = xcalloc(config->workers + 1, sizeof(*r->rings));
+    for (unsigned i = 0; i <= config->workers; i++) {
+        r->rings[i] = deferred_ring_new();
+    }
+    start_watchers(r);
+    *ret_resolver = r;
+    return 0;
+}
+
+static void *run(void *data)
+{
+    struct resolver *r = data;
+    ev_run(r->loop, 0);
+    if (r->entered) { /* the drain's time ran out in the middle of a turn */
+        r->entered = false;
+        snapshot_leave(r->config.reader);
+    }
+    return NULL;
+}
+
+int resolver_start(struct resolver *resolver, struct err *err)
+{
+    int r = -pthread_create(&resolver->thread, NULL, run, resolver);
+    if (r < 0) {
+        return err_set(err, r, "start the resolver: %s", err_code_text(r));
+    }
+    resolver->started = true;
+    (void)pthread_setname_np(resolver->thread, "resolver"); /* for top and gdb only */
+    return 0;
+}
+
+void resolver_stop(struct resolver *resolver)
+{
+    if (resolver->started) {
+        ev_async_send(resolver->loop, &resolver->stop);
+        (void)pthread_join(resolver->thread, NULL); /* cannot fail for a thread of ours */
+        resolver->started = false;
+    }
+}
+
+void resolver_free(struct resolver *resolver)
+{
+    if (!resolver) {
+        return;
+    }
+    forwarder_free(resolver->forwarder);
+    loop_check_free(resolver->loop_check);
+    (void)pthread_mutex_destroy(&resolver->servers_lock); /* nobody holds it */
+    while (!TAILQ_EMPTY(&resolver->in_hand)) {
+        resolver_release(resolver, TAILQ_FIRST(&resolver->in_hand));
+    }
+    tcp_server_free(resolver->tcp);
+    for (unsigned i = 0; i <= resolver->config.workers; i++) {
+        deferred_ring_free(resolver->rings[i]);
+    }
+    free(resolver->rings);
+    ev_loop_destroy(resolver->loop);
+    query_counts_fini(&resolver->counts.udp);
+    query_counts_fini(&resolver->counts.tcp);
+    free(resolver);
+}
+
+void resolver_sums(const struct resolver *resolver, struct resolver_sums *ret_sums)
+{
+    const struct resolver_counts *counts = &resolver->counts;
+    *ret_sums = (struct resolver_sums){
+        .forwarded = counter_get(&counts->forwarded),
+        .lookups = counter_get(&counts->lookups),
+        .failures = counter_get(&counts->failures),
+        .not_allowed = counter_get(&counts->not_allowed),
+        .shared = counter_get(&counts->shared),
+        .tcp_retries = counter_get(&counts->tcp_retries),
+        .nameservers = counter_get(&counts->nameservers),
+        .nameservers_dead = counter_get(&counts->nameservers_dead),
+        .waiting = counter_get(&counts->waiting),
+        .in_hand = counter_get(&counts->in_hand),
+        .connections = counter_get(&counts->connections),
+    };
+    query_sums_add(&ret_sums->udp, &counts->udp);
+    query_sums_add(&ret_sums->tcp, &counts->tcp);
+}

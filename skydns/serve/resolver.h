@@ -1,0 +1,112 @@
+/* The thread that waits: TCP, and every query that cannot be answered from memory at once (another
+ * domain's name, a record that points to one, a walk over thousands of records). It calls the same
+ * engine_answer as the workers, on the store of that moment:
+ *
+ *     worker -- ring --> resolver: engine_answer --> reply
+ *                          |  FORWARD: forwarder, then engine_forwarded --> reply
+ *                          `  LOOKUP: forwarder for each name, then engine_answer again --> reply
+ *
+ * Walks take milliseconds each, all of this thread's time: they wait in a queue of their own, and
+ * between two of them everything else gets its turn.
+ *
+ * Whatever fails ends in SERVFAIL; every query taken is answered once. Made, started, stopped and
+ * freed on the main thread; the loop is its own. */
+#ifndef SKYDNS_SERVE_RESOLVER_H
+#define SKYDNS_SERVE_RESOLVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "skydns/answer/engine.h"
+#include "skydns/serve/query_counts.h"
+#include "skydns/upstream/upstreams.h"
+
+struct deferred_origin;
+struct listen_socket;
+struct recursion;
+struct resolver;
+struct snapshot_reader;
+
+enum {
+    /* Queries in hand, from all workers and connections; 0.2-1.7 KB each. */
+    RESOLVER_IN_HAND_MAX = 10000,
+    /* Of these, the ones that look up external names, which keep up to 16 replies of 1.2 KB. */
+    RESOLVER_LOOKUPS_MAX = 1000,
+    /* And the ones that wait for a walk over thousands of records: half a second's worth of a
+     * headless service with 5,000 addresses. */
+    RESOLVER_WALKS_MAX = 256,
+    /* How long resolver_stop lets what is in hand be finished. */
+    RESOLVER_DRAIN_MS = 1000,
+};
+
+/* All borrowed until resolver_free; engine and reader are the resolver's alone. */
+struct resolver_config {
+    const struct listen_socket *sockets; /* for TCP; the resolver's to close once it is made */
+    size_t socket_count;
+    size_t connections_max;      /* at most TCP_CONNECTIONS_MAX: descriptor_limit.h */
+    bool random_case;            /* of the names sent to them: 0x20 */
+    size_t sockets_max;          /* at most FORWARDER_SOCKETS_MAX: the same */
+    struct recursion *recursion; /* who may ask about other domains */
+    struct engine *engine;
+    struct snapshot_reader *reader;
+    unsigned workers; /* they are producers 0 to workers - 1 of resolver_defer */
+    bool verbose;
+    bool want_skydns_metrics;
+};
+
+int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
+                 struct err *err) MUST_CHECK;
+
+struct resolver_nameservers {
+    size_t count;
+    struct addr servers[UPSTREAMS_MAX];
+    bool rotate;         /* over them */
+    uint32_t timeout_ms; /* of one try at one; all of them have twice that */
+    unsigned ndots;      /* names with fewer labels are not forwarded */
+};
+
+/* Any thread: the nameservers from now on. Until the first call there are none. */
+void resolver_set_nameservers(struct resolver *resolver,
+                              const struct resolver_nameservers *nameservers);
+
+int resolver_start(struct resolver *resolver, struct err *err) MUST_CHECK;
+
+/* Worker threads, each with its own number. Copies the query. False when there is no room: the
+ * caller answers SERVFAIL. */
+bool resolver_defer(struct resolver *resolver, unsigned producer, const struct engine_query *query,
+                    enum engine_deferral_kind kind,
+                    const struct deferred_origin *origin) MUST_CHECK;
+
+/* When no worker runs any more: takes no more connections, finishes what is in hand or the time
+ * allows, ends the thread. Nothing happens when it never started. */
+void resolver_stop(struct resolver *resolver);
+
+void resolver_free(struct resolver *resolver); /* stopped; NULL is fine */
+
+struct resolver_sums {
+    /* Since the start */
+    struct query_sums udp; /* the late replies; the queries are the workers' */
+    struct query_sums tcp;
+    uint64_t forwarded;   /* clients' queries sent on */
+    uint64_t lookups;     /* questions of our own sent */
+    uint64_t failures;    /* of both: not answered usefully, or not sent */
+    uint64_t not_allowed; /* clients' queries refused: recursion.h */
+    uint64_t shared;      /* questions that joined one under way */
+    uint64_t tcp_retries; /* truncated replies asked for again over TCP */
+
+    /* When the thread last went to sleep */
+    uint64_t nameservers;
+    uint64_t nameservers_dead; /* of them */
+    uint64_t waiting;          /* questions that nameservers have not answered */
+    uint64_t in_hand;          /* deferred queries */
+    uint64_t connections;      /* TCP */
+};
+
+/* Any thread. */
+void resolver_sums(const struct resolver *resolver, struct resolver_sums *ret_sums);
+
+#endif

@@ -1,0 +1,109 @@
+/* The inside of the resolver, known to resolver.c (its thread, rings and life) and resolver_work.c
+ * (what becomes of a query in hand). Everything is the resolver thread's but where it is said. */
+#ifndef SKYDNS_SERVE_RESOLVER_INTERNAL_H
+#define SKYDNS_SERVE_RESOLVER_INTERNAL_H
+
+#include <ev.h>
+#include <pthread.h>
+
+#include "common/base/metrics.h"
+#include "skydns/answer/engine.h"
+#include "skydns/serve/deferred.h"
+#include "skydns/serve/query_counts.h"
+#include "skydns/serve/resolver.h"
+#include "skydns/store/rng.h"
+#include "skydns/upstream/upstreams.h"
+
+struct forwarder;
+struct loop_check;
+struct tcp_server;
+
+/* The external questions of one query, and what came back so far. */
+struct lookup {
+    struct deferred *deferred;
+    int64_t revision; /* of the records that the questions come from */
+    size_t waiting;   /* questions without an outcome yet */
+    size_t count;
+    struct lookup_item {
+        struct lookup *lookup;
+        struct external_question question;
+        uint8_t *reply; /* owned; NULL when none came (yet) */
+        size_t len;
+    } items[];
+};
+
+TAILQ_HEAD(deferred_list, deferred);
+
+/* Written by the resolver's thread, read by others. */
+struct resolver_counts {
+    struct query_counts udp;
+    struct query_counts tcp;
+    struct counter forwarded;
+    struct counter lookups;
+    struct counter failures;
+    struct counter not_allowed;
+    struct counter shared;
+    struct counter tcp_retries;
+    struct counter nameservers;
+    struct counter nameservers_dead;
+    struct counter waiting;
+    struct counter in_hand;
+    struct counter connections;
+};
+
+struct resolver {
+    struct resolver_counts counts;
+    struct resolver_config config;
+    struct ev_loop *loop;
+    pthread_t thread;
+    bool started;
+    bool draining;
+    ev_async wake; /* something is in a ring */
+    ev_async stop;
+    ev_timer drain_timer;
+    ev_check check;
+    ev_prepare prepare;
+    struct tcp_server *tcp;
+    struct forwarder *forwarder;
+    struct loop_check *loop_check;
+    int64_t refusal_told_ms; /* when the log last said that a client may not ask; 0 = never */
+
+    /* From the main thread: the nameservers to be used from now on. */
+    pthread_mutex_t servers_lock;
+    ev_async servers_changed;
+    struct resolver_nameservers nameservers;
+
+    struct deferred_ring **rings; /* the workers', then the TCP server's */
+    bool rings_pending;           /* the last turn may have left something in one */
+
+    bool entered;              /* from check to prepare: while callbacks run */
+    const struct store *store; /* then: the version of this turn */
+    struct deferred_list in_hand;
+    struct deferred *walks[RESOLVER_WALKS_MAX]; /* of them; a ring, the oldest at walk_first */
+    size_t walk_first;
+    size_t walk_count;
+    size_t in_hand_count;
+    size_t lookup_count;
+    struct rng rng;
+
+    /* Scratch of one call. */
+    struct engine_deferral deferral;
+    struct external_answer answers[ENGINE_EXTERNAL_MAX];
+    uint8_t reply[ENGINE_REPLY_MAX];
+};
+
+/* ---- resolver_work.c ---- */
+
+/* The query is in hand from here on: one of the next two follows. */
+void resolver_take(struct resolver *resolver, struct deferred *deferred);
+
+/* Answers it, now or when nameservers have. */
+void resolver_begin(struct resolver *resolver, struct deferred *deferred);
+
+/* SERVFAIL. */
+void resolver_refuse(struct resolver *resolver, struct deferred *deferred);
+
+/* Without an answer. */
+void resolver_release(struct resolver *resolver, struct deferred *deferred);
+
+#endif

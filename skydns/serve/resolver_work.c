@@ -1,0 +1,283 @@
+/* What becomes of a query that waits, from the moment it is in hand to its reply. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/serve/query_log_internal.h"
+#include "skydns/serve/resolver_internal.h"
+#include "skydns/serve/tcp_server.h"
+#include "skydns/serve/udp_server.h"
+#include "skydns/store/store.h"
+#include "skydns/upstream/external.h"
+#include "skydns/upstream/forwarder.h"
+#include "skydns/upstream/loop_check.h"
+#include "skydns/upstream/recursion.h"
+
+/* Of a reply to an external question: some 250 addresses. A longer one counts as none; the memory
+ * of RESOLVER_LOOKUPS_MAX lookups stays below 64 MiB. */
+enum { EXTERNAL_REPLY_MAX = 4096 };
+
+/* How often the log says that somebody was refused. */
+enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
+
+static struct engine_query query_of(struct resolver *r, const struct deferred *d)
+{
+    return (struct engine_query){
+        .wire = d->wire,
+        .len = d->len,
+        .client = &d->client,
+        .local = &d->local,
+        .transport = d->origin.udp ? ENGINE_UDP : ENGINE_TCP,
+        .now_s = clock_wall_s(),
+        .random = rng_next(&r->rng),
+        .may_walk = true,
+    };
+}
+
+/* ---- The end of a query ---- */
+
+static void free_lookup(struct resolver *r, struct lookup *lookup)
+{
+    if (lookup) {
+        for (size_t i = 0; i < lookup->count; i++) {
+            free(lookup->items[i].reply);
+        }
+        free(lookup);
+        r->lookup_count--;
+    }
+}
+
+void resolver_release(struct resolver *r, struct deferred *d)
+{
+    TAILQ_REMOVE(&r->in_hand, d, entry);
+    r->in_hand_count--;
+    free_lookup(r, d->lookup);
+    deferred_free(d);
+}
+
+/* Sends what is in r->reply; len 0: nothing. */
+static void finish(struct resolver *r, struct deferred *d, size_t len)
+{
+    if (r->config.verbose && len) {
+        struct engine_query query = query_of(r, d);
+        query_log(&query, r->reply, len);
+    }
+    struct query_counts *counts = d->origin.udp ? &r->counts.udp : &r->counts.tcp;
+    if (counts->skydns) {
+        skydns_counts_begin(counts->skydns, d->begun_us, d->kind == ENGINE_DEFER_FORWARD);
+    }
+    query_counts_reply(counts, r->reply, len);
+    if (!d->origin.udp) {
+        (void)tcp_server_reply(r->tcp, d->origin.tcp, r->reply, len); /* gone: nobody to tell */
+    } else if (len && !udp_server_send_one(d->origin.udp, &d->client, &d->local, r->reply, len)) {
+        counter_add(&r->counts.udp.unsent, 1); /* as on any link: the client asks again */
+    }
+    resolver_release(r, d);
+}
+
+void resolver_refuse(struct resolver *r, struct deferred *d)
+{
+    struct engine_query query = query_of(r, d);
+    finish(r, d, engine_servfail(r->config.engine, &query, r->reply));
+}
+
+/* ---- LOOKUP ---- */
+
+static bool has_asked(const struct lookup *lookup, const struct external_question *question)
+{
+    for (size_t i = 0; i < lookup->count; i++) {
+        const struct external_question *asked = &lookup->items[i].question;
+        if (asked->type == question->type && dname_equal(&asked->name, &question->name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The records changed meanwhile, and now point to names that nobody has asked about: without their
+ * addresses the answer would deny what is there. */
+static bool is_outdated(struct resolver *r, const struct deferred *d)
+{
+    struct engine_query query = query_of(r, d);
+    size_t len;
+    if (!r->store || store_revision(r->store) == d->lookup->revision ||
+        engine_answer(r->config.engine, r->store, &query, NULL, r->reply, &len, &r->deferral) !=
+            ENGINE_DEFER ||
+        r->deferral.kind != ENGINE_DEFER_LOOKUP) {
+        return false;
+    }
+    for (size_t i = 0; i < r->deferral.question_count; i++) {
+        if (!has_asked(d->lookup, &r->deferral.questions[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All outcomes are there: the engine is asked again, on the store of this moment. */
+static void answer_with_externals(struct resolver *r, struct deferred *d)
+{
+    const struct lookup *lookup = d->lookup;
+    struct external_answers externals = {.count = lookup->count, .items = r->answers};
+    struct engine_query query = query_of(r, d);
+    size_t len = 0;
+    if (is_outdated(r, d)) { /* ask again, please */
+        resolver_refuse(r, d);
+        return;
+    }
+    for (size_t i = 0; i < lookup->count; i++) {
+        const struct lookup_item *item = &lookup->items[i];
+        (void)external_read(&item->question, item->reply, item->len,
+                            &r->answers[i]); /* unusable is unanswered, and says so */
+    }
+    enum engine_verdict verdict =
+        engine_answer(r->config.engine, r->store, &query, &externals, r->reply, &len, &r->deferral);
+    if (verdict == ENGINE_DEFER) { /* the name left the domain meanwhile: ask again, please */
+        resolver_refuse(r, d);
+    } else {
+        finish(r, d, verdict == ENGINE_REPLY ? len : 0);
+    }
+}
+
+static void on_external(void *data, const uint8_t *reply, size_t len)
+{
+    struct lookup_item *item = data;
+    struct deferred *d = item->lookup->deferred;
+    if (!reply) {
+        counter_add(&d->resolver->counts.failures, 1);
+    } else if (len <= EXTERNAL_REPLY_MAX) {
+        item->reply = xmalloc(len);
+        item->len = len;
+        memcpy(item->reply, reply, len);
+    }
+    if (--item->lookup->waiting == 0) {
+        answer_with_externals(d->resolver, d);
+    }
+}
+
+static void look_up(struct resolver *r, struct deferred *d)
+{
+    size_t count = r->deferral.question_count;
+    if (r->lookup_count >= RESOLVER_LOOKUPS_MAX) {
+        resolver_refuse(r, d);
+        return;
+    }
+    struct lookup *lookup = xcalloc(1, sizeof(*lookup) + count * sizeof(lookup->items[0]));
+    lookup->deferred = d;
+    lookup->count = count;
+    lookup->revision = r->store ? store_revision(r->store) : 0;
+    d->lookup = lookup;
+    r->lookup_count++;
+    for (size_t i = 0; i < count; i++) {
+        struct lookup_item *item = &lookup->items[i];
+        item->lookup = lookup;
+        item->question = r->deferral.questions[i];
+        struct upstream_question question = {.name = item->question.name,
+                                             .type = item->question.type,
+                                             .qclass = DNS_CLASS_IN,
+                                             .flags = DNS_FLAG_RD};
+        dname_lower(&question.name);
+        bool is_sent = forwarder_ask(r->forwarder, &question, rng_next(&r->rng), on_external, item);
+        counter_add(is_sent ? &r->counts.lookups : &r->counts.failures, 1);
+        lookup->waiting += is_sent;
+    }
+    if (lookup->waiting == 0) { /* none could be sent */
+        answer_with_externals(r, d);
+    }
+}
+
+/* ---- FORWARD ---- */
+
+static void on_forwarded(void *data, const uint8_t *reply, size_t len)
+{
+    struct deferred *d = data;
+    struct resolver *r = d->resolver;
+    struct engine_query query = query_of(r, d);
+    size_t reply_len = reply ? engine_forwarded(r->config.engine, &query, reply, len, r->reply) : 0;
+    if (reply_len) {
+        finish(r, d, reply_len);
+    } else {
+        counter_add(&r->counts.failures, 1);
+        resolver_refuse(r, d);
+    }
+}
+
+/* One that may not ask is told so, and the operator once an hour. */
+static void refuse_recursion(struct resolver *r, struct deferred *d)
+{
+    char client[ADDR_TEXT_MAX];
+    int64_t now_ms = clock_monotonic_ms();
+    counter_add(&r->counts.not_allowed, 1);
+    if (r->refusal_told_ms == 0 || now_ms - r->refusal_told_ms >= REFUSAL_PAUSE_MS) {
+        r->refusal_told_ms = now_ms;
+        log_warn("refusing questions about other domains; to allow them set -allow-recursion",
+                 LOG_STR("client", addr_format(&d->client, client)));
+    }
+    struct engine_query query = query_of(r, d);
+    finish(r, d, engine_refused(r->config.engine, &query, r->reply));
+}
+
+/* A question that we sent ourselves came back to us: its server is no way to any answer. */
+static bool is_loop(struct resolver *r, const struct upstream_question *question)
+{
+    char text[ADDR_TEXT_MAX];
+    const struct addr *server = loop_check_find(r->loop_check, &question->name);
+    if (!server) {
+        return false;
+    }
+    log_error("nameserver leads back to this program, not using it; mend -nameservers or "
+              "resolv.conf",
+              LOG_STR("server", addr_format(server, text)));
+    forwarder_drop_server(r->forwarder, server);
+    return true;
+}
+
+/* The client's id spreads the questions over the servers, as it did with SkyDNS. */
+static void forward(struct resolver *r, struct deferred *d)
+{
+    struct upstream_question question;
+    if (!upstream_question_read(d->wire, d->len, &question) || is_loop(r, &question)) {
+        resolver_refuse(r, d);
+    } else if (!recursion_allows(r->config.recursion, &d->client, clock_monotonic_ms())) {
+        refuse_recursion(r, d);
+    } else if (forwarder_ask(r->forwarder, &question, (unsigned)(d->wire[0] << 8 | d->wire[1]),
+                             on_forwarded, d)) {
+        counter_add(&r->counts.forwarded, 1);
+    } else {
+        counter_add(&r->counts.failures, 1);
+        resolver_refuse(r, d);
+    }
+}
+
+void resolver_begin(struct resolver *r, struct deferred *d)
+{
+    struct engine_query query = query_of(r, d);
+    size_t len = 0;
+    switch (engine_answer(r->config.engine, r->store, &query, NULL, r->reply, &len, &r->deferral)) {
+    case ENGINE_REPLY:
+        finish(r, d, len);
+        return;
+    case ENGINE_DROP:
+        finish(r, d, 0);
+        return;
+    case ENGINE_DEFER:
+        break;
+    }
+    if (r->deferral.kind == ENGINE_DEFER_LOOKUP) {
+        look_up(r, d);
+    } else if (r->deferral.kind == ENGINE_DEFER_FORWARD) {
+        forward(r, d);
+    } else {
+        resolver_refuse(r, d);
+    }
+}
+
+void resolver_take(struct resolver *r, struct deferred *d)
+{
+    d->resolver = r;
+    TAILQ_INSERT_TAIL(&r->in_hand, d, entry);
+    r->in_hand_count++;
+}

@@ -1,0 +1,293 @@
+#include "skydns/serve/tcp_connection_internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- Sending ---- */
+
+/* Sends what it can and keeps the rest. False: the connection is broken, or its client so slow that
+ * the limit is reached; the caller closes it. */
+static bool send_bytes(struct tcp_connection *c, const uint8_t *bytes, size_t len)
+{
+    size_t sent = 0;
+    if (c->out.len == 0) {
+        ssize_t n = send(c->fd, bytes, len, MSG_NOSIGNAL);
+        if (n < 0 && errno != EAGAIN && errno != EINTR) {
+            return false;
+        }
+        sent = n > 0 ? (size_t)n : 0;
+    }
+    if (sent < len) {
+        buf_append(&c->out, bytes + sent, len - sent);
+    }
+    return !c->out.failed;
+}
+
+static bool send_collected(struct tcp_connection *c)
+{
+    struct tcp_server *s = c->server;
+    size_t len = s->out_len;
+    s->out_len = 0;
+    return len == 0 || send_bytes(c, s->out, len);
+}
+
+/* Sends what is kept. False: broken. */
+static bool send_kept(struct tcp_connection *c)
+{
+    ssize_t n = send(c->fd, c->out.data, c->out.len, MSG_NOSIGNAL);
+    if (n < 0) {
+        return errno == EAGAIN || errno == EINTR;
+    }
+    tcp_connection_touch(c);
+    if ((size_t)n == c->out.len) {
+        buf_fini(&c->out); /* few clients are slow; none keeps memory for having been */
+        buf_init(&c->out, TCP_OUTPUT_MAX);
+    } else {
+        buf_consume(&c->out, (size_t)n);
+    }
+    return true;
+}
+
+/* Puts an answer behind those collected. */
+static void put_frame(struct tcp_server *s, const uint8_t *reply, size_t len)
+{
+    uint8_t *frame = s->out + s->out_len;
+    frame[0] = (uint8_t)(len >> 8);
+    frame[1] = (uint8_t)len;
+    if (reply != frame + TCP_PREFIX) {
+        memcpy(frame + TCP_PREFIX, reply, len);
+    }
+    s->out_len += TCP_PREFIX + len;
+}
+
+/* ---- Receiving ---- */
+
+static void answer_one(struct tcp_connection *c, struct slice wire, unsigned ahead)
+{
+    struct tcp_server *s = c->server;
+    struct tcp_query query = {.wire = (const uint8_t *)wire.ptr,
+                              .len = wire.len,
+                              .client = &c->client,
+                              .local = &c->local,
+                              .connection = c->ref,
+                              .ahead = ahead};
+    uint8_t *reply = s->out + s->out_len + TCP_PREFIX;
+    size_t reply_len = 0;
+    switch (s->config.answer(s->config.data, &query, reply, &reply_len)) {
+    case ENGINE_REPLY:
+        put_frame(s, reply, reply_len);
+        break;
+    case ENGINE_DEFER:
+        c->waiting++;
+        break;
+    case ENGINE_DROP:
+        break;
+    }
+}
+
+/* The length of the whole frame at the beginning of the bytes; 0: there is none. */
+static size_t whole_frame(const uint8_t *bytes, size_t len)
+{
+    if (len < TCP_PREFIX) {
+        return 0;
+    }
+    size_t frame_len = TCP_PREFIX + (size_t)(bytes[0] << 8 | bytes[1]);
+    return frame_len <= len ? frame_len : 0;
+}
+
+/* Tells what comes next; the length of all of it. */
+static size_t look_ahead(const struct tcp_server *s, size_t pos, size_t len)
+{
+    struct slice queries[ENGINE_AHEAD_MAX];
+    size_t count = 0, frame_len;
+    while (count < ENGINE_AHEAD_MAX && (frame_len = whole_frame(s->in + pos, len - pos)) > 0) {
+        queries[count++] = slice_of(s->in + pos + TCP_PREFIX, frame_len - TCP_PREFIX);
+        pos += frame_len;
+    }
+    s->config.look_ahead(s->config.data, queries, count);
+    return pos;
+}
+
+/* Its queries are answered, or are going to be. */
+static bool end_turn(struct tcp_connection *c)
+{
+    c->turns += c->turns < 2;
+    tcp_connection_touch(c);
+    return send_collected(c);
+}
+
+/* One turn: answers whole frames at the server's input, keeps what is left. False: broken. */
+static bool answer_frames(struct tcp_connection *c, size_t len)
+{
+    struct tcp_server *s = c->server;
+    size_t pos = 0, seen = 0, frame_len;
+    unsigned answered = 0, ahead = 0;
+    while ((frame_len = whole_frame(s->in + pos, len - pos)) > 0 && answered < TCP_QUERIES_A_TURN &&
+           s->out_len < TCP_OUTPUT_A_TURN) {
+        if (pos == seen) {
+            seen = look_ahead(s, pos, len);
+            ahead = 0;
+        }
+        struct slice wire = slice_of(s->in + pos + TCP_PREFIX, frame_len - TCP_PREFIX);
+        answer_one(c, wire, ++ahead);
+        pos += frame_len;
+        answered++;
+    }
+    c->has_frames = frame_len > 0;
+    buf_clear(&c->in);
+    if (pos < len) {
+        buf_append(&c->in, s->in + pos, len - pos);
+    } else if (c->in.cap) {
+        buf_fini(&c->in);
+        buf_init(&c->in, TCP_INPUT_MAX);
+    }
+    return answered ? end_turn(c) : send_collected(c);
+}
+
+/* Moves what is kept to the server's input; its length. */
+static size_t load_input(struct tcp_connection *c)
+{
+    if (c->in.len) {
+        memcpy(c->server->in, c->in.data, c->in.len);
+    }
+    return c->in.len;
+}
+
+/* Nothing was read. */
+static bool take_end(struct tcp_connection *c, ssize_t n, int error)
+{
+    if (n == 0) {
+        c->ending = true; /* it may still be waiting for answers */
+        return true;
+    }
+    if (error == EAGAIN) {
+        c->ending = c->server->draining; /* all that has arrived has been read */
+        return true;
+    }
+    return error == EINTR;
+}
+
+bool tcp_connection_read(struct tcp_connection *c)
+{
+    size_t held = load_input(c);
+    ssize_t n = recv(c->fd, c->server->in + held, TCP_READ_MAX, 0);
+    return n > 0 ? answer_frames(c, held + (size_t)n) : take_end(c, n, errno);
+}
+
+/* ---- Single queries ---- */
+
+/* Moves a read to the server's input, with what else there is if there may be more. */
+static size_t load_read(struct tcp_connection *c, const uint8_t *bytes, size_t len)
+{
+    uint8_t *in = c->server->in;
+    memcpy(in, bytes, len);
+    ssize_t n = len == TCP_SINGLE_MAX ? recv(c->fd, in + len, TCP_READ_MAX - len, 0) : 0;
+    return len + (n > 0 ? (size_t)n : 0); /* an end or error is there the next time, too */
+}
+
+void tcp_connection_read_single(struct tcp_connection *c)
+{
+    struct tcp_server *s = c->server;
+    struct tcp_single *one = &s->singles[s->single_count];
+    if (c->in.len > 0) {
+        tcp_connection_settle(c, tcp_connection_read(c));
+        return;
+    }
+    ssize_t n = recv(c->fd, one->frame, sizeof(one->frame), 0);
+    if (n <= 0) {
+        tcp_connection_settle(c, take_end(c, n, errno));
+    } else if (whole_frame(one->frame, (size_t)n) == (size_t)n) {
+        one->connection = c;
+        one->len = (size_t)n;
+        s->single_count++;
+    } else {
+        tcp_connection_settle(c, answer_frames(c, load_read(c, one->frame, (size_t)n)));
+    }
+}
+
+void tcp_connection_answer_singles(struct tcp_server *server)
+{
+    struct tcp_server *s = server;
+    struct slice queries[ENGINE_AHEAD_MAX];
+    size_t count = s->single_count;
+    for (size_t i = 0; i < count; i++) {
+        queries[i] = slice_of(s->singles[i].frame + TCP_PREFIX, s->singles[i].len - TCP_PREFIX);
+    }
+    if (count > 0) {
+        s->config.look_ahead(s->config.data, queries, count);
+    }
+    s->single_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct tcp_connection *c = s->singles[i].connection;
+        answer_one(c, queries[i], (unsigned)i + 1);
+        tcp_connection_settle(c, end_turn(c));
+    }
+}
+
+/* ---- What is left to do ---- */
+
+bool tcp_connection_go_on(struct tcp_connection *c)
+{
+    if (c->out.len && !send_kept(c)) {
+        return false;
+    }
+    if (c->out.len) {
+        return true;
+    }
+    if (c->has_frames) {
+        return answer_frames(c, load_input(c));
+    }
+    return !c->server->draining || c->ending || tcp_connection_read(c);
+}
+
+bool tcp_connection_reply(struct tcp_connection *c, const uint8_t *reply, size_t len)
+{
+    put_frame(c->server, reply, len);
+    if (!send_collected(c)) {
+        return false;
+    }
+    tcp_connection_touch(c);
+    return true;
+}
+
+/* ---- What comes next ---- */
+
+/* All that was asked is answered, in one turn. */
+static bool may_leave(struct tcp_connection *c, uint32_t events)
+{
+    return events == EPOLLIN && c->turns == 1 && !c->is_polled && c->waiting == 0 &&
+           tcp_leavers_take(c->server->leavers, c->ref);
+}
+
+/* False: the kernel has no room for one more. */
+static bool set_events(struct tcp_connection *c, uint32_t events)
+{
+    c->is_leaving = c->is_leaving ? false : may_leave(c, events);
+    if (c->is_leaving) {
+        return true;
+    }
+    if (c->is_polled && c->events == events) {
+        return true;
+    }
+    bool was_polled = c->is_polled;
+    c->is_polled = true;
+    c->events = events;
+    return tcp_poller_set(c->server->poller, c->fd, was_polled, events, c->ref);
+}
+
+/* Frames that are there wait for the next turn of the loop, or until their answers can be sent.
+ * When drained, the next turn looks whether more has arrived. */
+void tcp_connection_settle(struct tcp_connection *c, bool is_sound)
+{
+    uint32_t events = 0;
+    if (tcp_connection_wants_to_send(c)) {
+        events = EPOLLOUT;
+    } else if (!c->ending) {
+        events = c->server->draining ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    } else if (!c->waiting) {
+        is_sound = false;
+    }
+    if (!is_sound || !set_events(c, events)) {
+        tcp_connection_close(c);
+    }
+}

@@ -1,0 +1,250 @@
+#include "skydns/serve/tcp_server.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "skydns/serve/tcp_connection_internal.h"
+
+/* ---- Connections ---- */
+
+void tcp_connection_close(struct tcp_connection *c)
+{
+    struct tcp_server *s = c->server;
+    (void)close(c->fd); /* what could not be sent is lost with it */
+    if (c->turns > 0) {
+        tcp_leavers_learn(s->leavers, c->turns == 1);
+    }
+    TAILQ_REMOVE(&s->queue, c, idle);
+    s->slots[c->ref.slot] = NULL;
+    s->generations[c->ref.slot]++;
+    s->count--;
+    s->free_slots[s->config.connections_max - s->count - 1] = c->ref.slot;
+    buf_fini(&c->in);
+    buf_fini(&c->out);
+    free(c);
+}
+
+static void start_idle_timer(struct tcp_server *s)
+{
+    struct tcp_connection *head = TAILQ_FIRST(&s->queue);
+    if (head && !ev_is_active(&s->idle_timer)) {
+        int64_t left_ms = head->active_ms + s->config.idle_ms - clock_monotonic_ms();
+        ev_timer_set(&s->idle_timer, left_ms > 0 ? (double)left_ms / 1000 : 0., 0.);
+        ev_timer_start(s->config.loop, &s->idle_timer);
+    }
+}
+
+void tcp_connection_touch(struct tcp_connection *c)
+{
+    struct tcp_server *s = c->server;
+    c->active_ms = clock_monotonic_ms();
+    TAILQ_REMOVE(&s->queue, c, idle);
+    TAILQ_INSERT_TAIL(&s->queue, c, idle);
+}
+
+static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct tcp_server *s = timer->data;
+    int64_t limit_ms = clock_monotonic_ms() - s->config.idle_ms;
+    struct tcp_connection *c;
+    (void)loop;
+    (void)revents;
+    while ((c = TAILQ_FIRST(&s->queue)) && c->active_ms <= limit_ms) {
+        if (c->waiting && !tcp_connection_wants_to_send(c)) {
+            tcp_connection_touch(c); /* the answer is ours to give (RFC 7766 6.2.3) */
+        } else {
+            tcp_connection_close(c);
+        }
+    }
+    start_idle_timer(s);
+}
+
+static struct tcp_connection *find_connection(const struct tcp_server *s, struct tcp_ref ref)
+{
+    struct tcp_connection *c = ref.slot < s->config.connections_max ? s->slots[ref.slot] : NULL;
+    return c && c->ref.generation == ref.generation ? c : NULL;
+}
+
+/* A connection that was reset has nobody to answer any more. */
+static void on_event(struct tcp_connection *c, uint32_t events)
+{
+    if (events & (EPOLLHUP | EPOLLERR)) {
+        tcp_connection_close(c);
+    } else if (events & EPOLLOUT) {
+        tcp_connection_settle(c, tcp_connection_go_on(c));
+    } else {
+        tcp_connection_read_single(c);
+    }
+}
+
+static void on_events(void *data, const struct tcp_event *events, size_t count)
+{
+    struct tcp_server *s = data;
+    for (size_t i = 0; i < count; i++) {
+        struct tcp_connection *c = find_connection(s, events[i].connection);
+        if (c) {
+            on_event(c, events[i].events);
+        }
+        if (s->single_count == ENGINE_AHEAD_MAX) {
+            tcp_connection_answer_singles(s);
+        }
+    }
+    tcp_connection_answer_singles(s);
+}
+
+/* It has had its time to leave. */
+static void on_leaver(void *data, struct tcp_ref ref)
+{
+    struct tcp_connection *c = find_connection(data, ref);
+    if (c && c->is_leaving) {
+        bool is_sound = tcp_connection_read(c);
+        if (is_sound && !c->ending) {
+            tcp_leavers_learn(c->server->leavers, false);
+        }
+        tcp_connection_settle(c, is_sound);
+    }
+}
+
+bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, const uint8_t *reply,
+                      size_t len)
+{
+    struct tcp_connection *c = find_connection(server, connection);
+    if (!c) {
+        return false;
+    }
+    c->waiting--;
+    bool is_sound = len == 0 || tcp_connection_reply(c, reply, len);
+    tcp_connection_settle(c, is_sound);
+    return is_sound;
+}
+
+/* ---- Accepting ---- */
+
+/* Makes room by closing the longest idle connection, if any is idle. */
+static bool evict_one(struct tcp_server *s)
+{
+    struct tcp_connection *c;
+    TAILQ_FOREACH (c, &s->queue, idle) {
+        if (c->waiting == 0 && !tcp_connection_wants_to_send(c)) {
+            tcp_connection_close(c);
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct tcp_connection *add_connection(struct tcp_server *s, int fd,
+                                             const struct addr *client, const struct addr *local)
+{
+    struct tcp_connection *c = xcalloc(1, sizeof(*c));
+    uint32_t slot = s->free_slots[s->config.connections_max - s->count - 1];
+    c->server = s;
+    c->ref = (struct tcp_ref){.slot = slot, .generation = s->generations[slot]};
+    c->client = *client;
+    c->local = *local;
+    buf_init(&c->in, TCP_INPUT_MAX);
+    buf_init(&c->out, TCP_OUTPUT_MAX);
+    c->fd = fd;
+    s->slots[slot] = c;
+    s->count++;
+    c->active_ms = clock_monotonic_ms();
+    TAILQ_INSERT_TAIL(&s->queue, c, idle);
+    start_idle_timer(s);
+    return c;
+}
+
+static bool on_full(void *data)
+{
+    return evict_one(data);
+}
+
+static void on_accepted(void *data, int fd, const struct addr *client, const struct addr *local)
+{
+    struct tcp_server *s = data;
+    if (s->count == s->config.connections_max && !evict_one(s)) {
+        (void)close(fd); /* every connection there is has work in hand */
+        return;
+    }
+    struct tcp_connection *c = add_connection(s, fd, client, local);
+    tcp_connection_settle(c, tcp_connection_read(c));
+}
+
+/* ---- Life ---- */
+
+int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **ret_server,
+                   struct err *err)
+{
+    struct tcp_server *s = xcalloc(1, sizeof(*s));
+    int r = tcp_poller_new(config->loop, on_events, s, &s->poller, err);
+    if (r < 0) {
+        free(s);
+        return r;
+    }
+    const struct tcp_acceptor_config acceptor = {
+        .loop = config->loop,
+        .sockets = config->sockets,
+        .count = config->socket_count,
+        .accepted = on_accepted,
+        .make_room = on_full,
+        .data = s,
+    };
+    s->config = *config;
+    s->config.sockets = NULL; /* the acceptor has them */
+    TAILQ_INIT(&s->queue);
+    s->slots = xcalloc(config->connections_max, sizeof(*s->slots));
+    s->generations = xcalloc(config->connections_max, sizeof(*s->generations));
+    s->free_slots = xcalloc(config->connections_max, sizeof(*s->free_slots));
+    for (size_t i = 0; i < config->connections_max; i++) {
+        s->free_slots[i] = (uint32_t)(config->connections_max - 1 - i);
+    }
+    ev_init(&s->idle_timer, on_idle);
+    s->idle_timer.data = s;
+    s->leavers = tcp_leavers_new(config->loop, on_leaver, s);
+    s->acceptor = tcp_acceptor_new(&acceptor);
+    *ret_server = s;
+    return 0;
+}
+
+static void stop_accepting(struct tcp_server *s)
+{
+    tcp_acceptor_free(s->acceptor);
+    s->acceptor = NULL;
+}
+
+void tcp_server_free(struct tcp_server *server)
+{
+    if (!server) {
+        return;
+    }
+    stop_accepting(server);
+    while (!TAILQ_EMPTY(&server->queue)) {
+        tcp_connection_close(TAILQ_FIRST(&server->queue));
+    }
+    ev_timer_stop(server->config.loop, &server->idle_timer);
+    tcp_leavers_free(server->leavers);
+    tcp_poller_free(server->poller);
+    free(server->slots);
+    free(server->generations);
+    free(server->free_slots);
+    free(server);
+}
+
+/* Connections that nobody has accepted yet come second: the idle ones have made room by then. */
+void tcp_server_drain(struct tcp_server *server)
+{
+    server->draining = true;
+    for (size_t i = 0; i < server->config.connections_max; i++) {
+        if (server->slots[i]) {
+            tcp_connection_settle(server->slots[i], tcp_connection_go_on(server->slots[i]));
+        }
+    }
+    tcp_acceptor_take_waiting(server->acceptor);
+    stop_accepting(server);
+}
+
+size_t tcp_server_connections(const struct tcp_server *server)
+{
+    return server->count;
+}

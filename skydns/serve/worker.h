@@ -1,0 +1,43 @@
+/* A thread that answers UDP: receives a batch, answers it from one version of the store, sends the
+ * replies, and sleeps until the next one. It never waits for anything else: what cannot be answered
+ * at once goes to the resolver. Asleep it holds no version. */
+#ifndef SKYDNS_SERVE_WORKER_H
+#define SKYDNS_SERVE_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+
+struct engine;
+struct query_sums;
+struct resolver;
+struct snapshot_reader;
+struct udp_server;
+struct worker;
+
+/* All borrowed until worker_join ends; engine, reader and udp are this worker's alone. */
+struct worker_config {
+    unsigned index; /* its ring at the resolver */
+    struct udp_server *udp;
+    struct engine *engine;
+    struct snapshot_reader *reader;
+    struct resolver *resolver;
+    bool verbose;
+    bool want_skydns_metrics;
+};
+
+/* Main thread. */
+int worker_start(const struct worker_config *config, struct worker **ret_worker,
+                 struct err *err) MUST_CHECK;
+
+/* Main thread, after udp_server_stop: waits until the last batch is answered. */
+void worker_join(struct worker *worker);
+
+void worker_free(struct worker *worker); /* joined; NULL is fine */
+
+/* Any thread: adds what the worker has counted since it started (query_counts.h). */
+void worker_sums_add(const struct worker *worker, struct query_sums *sums);
+
+#endif

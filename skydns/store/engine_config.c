@@ -1,0 +1,53 @@
+#include "skydns/store/engine_config.h"
+
+#include <string.h>
+
+/* The labels, leftmost first, in front of the domain; no name when they do not fit. */
+static struct dname below(const struct dname *domain, const char *first, const char *second)
+{
+    struct dname name = *domain;
+    bool fits = (!second || dname_prepend(&name, slice_str(second))) &&
+                dname_prepend(&name, slice_str(first));
+    return fits ? name : (struct dname){0};
+}
+
+/* The first place whose domain has fewer labels: no domain stands behind one it is within. */
+static size_t place_of(const struct engine_config *config, unsigned labels)
+{
+    size_t at = 0;
+    while (at < config->zone_count && config->zones[at].labels >= labels) {
+        at++;
+    }
+    return at;
+}
+
+bool engine_config_add_domain(struct engine_config *config, const struct dname *domain,
+                              const struct dname *hostmaster)
+{
+    for (size_t i = 0; i < config->zone_count; i++) {
+        if (dname_equal(&config->zones[i].domain, domain)) {
+            return true;
+        }
+    }
+    if (config->zone_count == ENGINE_ZONES_MAX) {
+        return false;
+    }
+    unsigned labels = dname_label_count(domain);
+    size_t at = place_of(config, labels);
+    memmove(&config->zones[at + 1], &config->zones[at],
+            (config->zone_count - at) * sizeof(config->zones[0]));
+    struct engine_zone *zone = &config->zones[at];
+    *zone = (struct engine_zone){
+        .domain = *domain,
+        .labels = labels,
+        .hostmaster = hostmaster ? *hostmaster : below(domain, "hostmaster", NULL),
+        .ns = below(domain, "ns", "dns"),
+        .local = below(domain, "local", "dns"),
+        .version = below(domain, "dns-version", NULL),
+        .pods = below(domain, "pod", NULL),
+    };
+    zone->ns = zone->ns.len ? zone->ns : *domain;
+    zone->hostmaster = zone->hostmaster.len ? zone->hostmaster : *domain;
+    config->zone_count++;
+    return true;
+}

@@ -1,0 +1,21 @@
+/* FNV-1a 32, for the small tables of one answer (duplicates, compression): they are emptied for
+ * every answer and bounded, and no client chooses what goes in but by naming a record. Pure. */
+#ifndef SKYDNS_STORE_HASH_H
+#define SKYDNS_STORE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HASH_PRIME = 16777619 };
+#define HASH_START 2166136261u
+
+static inline uint32_t hash_bytes(uint32_t h, const void *bytes, size_t len)
+{
+    const uint8_t *p = bytes;
+    for (size_t i = 0; i < len; i++) {
+        h = (h ^ p[i]) * HASH_PRIME;
+    }
+    return h;
+}
+
+#endif

@@ -1,0 +1,178 @@
+#include "skydns/store/rr.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/store/hash.h"
+#include "skydns/store/rng.h"
+
+/* Twice the items, so that a search ends soon. */
+enum { SLOTS = 2 * RR_LIST_MAX };
+
+/* Up to here comparing with each item is cheaper than emptying and filling the slots. */
+enum { UNINDEXED_MAX = 16 };
+
+bool rr_same_name(struct slice a, struct slice b)
+{
+    if (a.len != b.len) {
+        return false;
+    }
+    if (a.ptr == b.ptr) {
+        return true;
+    }
+    for (size_t i = 0; i < a.len; i++) {
+        if (ascii_lower((uint8_t)a.ptr[i]) != ascii_lower((uint8_t)b.ptr[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void rr_list_init(struct rr_list *list)
+{
+    *list = (struct rr_list){
+        .items = xcalloc(RR_LIST_MAX, sizeof(*list->items)),
+        .slots = xcalloc(SLOTS, sizeof(*list->slots)),
+    };
+}
+
+void rr_list_fini(struct rr_list *list)
+{
+    free(list->items);
+    free(list->slots);
+    *list = (struct rr_list){.items = NULL};
+}
+
+void rr_list_clear(struct rr_list *list)
+{
+    list->count = 0;
+    list->is_cut = false;
+    list->is_indexed = false;
+}
+
+static bool data_is_name(uint16_t type)
+{
+    return type != DNS_TYPE_A && type != DNS_TYPE_AAAA && type != DNS_TYPE_TXT &&
+           type != DNS_TYPE_HINFO;
+}
+
+/* The list has room for only one of them. */
+static bool excludes(const struct rr *a, const struct rr *b)
+{
+    if (a->type != b->type || !rr_same_name(a->owner, b->owner)) {
+        return false;
+    }
+    if (a->type == DNS_TYPE_CNAME) {
+        return true;
+    }
+    return a->priority == b->priority && a->weight == b->weight && a->port == b->port &&
+           (data_is_name(a->type) ? rr_same_name(a->data, b->data) : slice_equal(a->data, b->data));
+}
+
+static uint32_t hash_name(uint32_t h, struct slice name)
+{
+    for (size_t i = 0; i < name.len; i++) {
+        uint8_t c = ascii_lower((uint8_t)name.ptr[i]);
+        h = hash_bytes(h, &c, 1);
+    }
+    return h;
+}
+
+/* Equal for records that exclude each other. */
+static uint32_t hash_rr(const struct rr *rr)
+{
+    uint32_t h = hash_name(HASH_START ^ rr->type, rr->owner);
+    if (rr->type == DNS_TYPE_CNAME) {
+        return h;
+    }
+    h ^= (uint32_t)rr->priority << 16 ^ (uint32_t)rr->weight << 8 ^ rr->port;
+    return data_is_name(rr->type) ? hash_name(h, rr->data)
+                                  : hash_bytes(h, rr->data.ptr, rr->data.len);
+}
+
+/* The slot of the record that excludes this one, or the free one where it would be. */
+static uint16_t *find_slot(struct rr_list *list, const struct rr *rr)
+{
+    size_t at = hash_rr(rr) & (SLOTS - 1);
+    while (list->slots[at] && !excludes(&list->items[list->slots[at] - 1], rr)) {
+        at = (at + 1) & (SLOTS - 1);
+    }
+    return &list->slots[at];
+}
+
+static void build_index(struct rr_list *list)
+{
+    memset(list->slots, 0, SLOTS * sizeof(*list->slots));
+    for (size_t i = 0; i < list->count; i++) {
+        *find_slot(list, &list->items[i]) = (uint16_t)(i + 1);
+    }
+    list->is_indexed = true;
+}
+
+static struct rr *find_excluding(struct rr_list *list, const struct rr *rr)
+{
+    if (list->is_indexed) {
+        uint16_t slot = *find_slot(list, rr);
+        return slot ? &list->items[slot - 1] : NULL;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        if (excludes(&list->items[i], rr)) {
+            return &list->items[i];
+        }
+    }
+    return NULL;
+}
+
+void rr_list_add(struct rr_list *list, const struct rr *rr)
+{
+    if (list->count == UNINDEXED_MAX && !list->is_indexed) {
+        build_index(list);
+    }
+    struct rr *earlier = find_excluding(list, rr);
+    if (earlier) {
+        uint32_t ttl_s = earlier->ttl_s < rr->ttl_s ? earlier->ttl_s : rr->ttl_s;
+        *earlier = *rr;
+        earlier->ttl_s = ttl_s;
+        return;
+    }
+    if (list->count == RR_LIST_MAX) {
+        list->is_cut = true;
+        return;
+    }
+    list->items[list->count++] = *rr;
+    if (list->is_indexed) {
+        *find_slot(list, rr) = (uint16_t)list->count;
+    }
+}
+
+static bool are_addresses_of_one_name(const struct rr *a, const struct rr *b)
+{
+    return (a->type == DNS_TYPE_A || a->type == DNS_TYPE_AAAA) && a->type == b->type &&
+           rr_same_name(a->owner, b->owner);
+}
+
+void rr_list_shuffle_addresses(struct rr_list *list, uint32_t *random)
+{
+    struct rr *items = list->items;
+    for (size_t first = 0, end; first < list->count; first = end) {
+        end = first + 1;
+        while (end < list->count && are_addresses_of_one_name(&items[first], &items[end])) {
+            size_t other = first + shuffle_random(random) % (end - first + 1);
+            struct rr rr = items[end];
+            items[end++] = items[other];
+            items[other] = rr;
+        }
+    }
+}
+
+void rr_list_level_ttls(struct rr_list *list, uint32_t ttl_s)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        ttl_s = list->items[i].ttl_s < ttl_s ? list->items[i].ttl_s : ttl_s;
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        list->items[i].ttl_s = ttl_s;
+    }
+}

@@ -1,0 +1,61 @@
+/* Resource records of an answer before they are wire: views into the store, the question, the
+ * configuration or an upstream's reply, valid as long as those. Names are slices of uncompressed
+ * wire form, since a name with labels stripped is simply the end of the whole one. Any thread. */
+#ifndef SKYDNS_STORE_RR_H
+#define SKYDNS_STORE_RR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+#include "common/dns/dname.h"
+
+struct rr {
+    struct slice owner;
+    uint32_t ttl_s;
+    uint16_t type;
+    uint16_t priority; /* SRV; MX: the preference */
+    uint16_t weight;   /* SRV */
+    uint16_t port;     /* SRV */
+    struct slice data; /* A, AAAA, HINFO: as on the wire; TXT: the text, uncut; SOA: nothing, the
+                        * answer has one SOA; any other: the name it points to */
+};
+
+static inline struct slice rr_name(const struct dname *name)
+{
+    return slice_of(name->wire, name->len);
+}
+
+/* Without regard to case. */
+bool rr_same_name(struct slice a, struct slice b);
+
+/* No message holds more: over TCP it has 65,535 bytes, and a record of an address behind a
+ * compressed owner has 16. */
+enum { RR_LIST_MAX = 4096 };
+
+/* The records of one section, without duplicates, in the order they were added. */
+struct rr_list {
+    size_t count;
+    bool is_cut; /* there were more than RR_LIST_MAX */
+    struct rr *items;
+    uint16_t *slots; /* an index into items plus one; 0 is free */
+    bool is_indexed; /* slots are in use: only for lists that are long */
+};
+
+void rr_list_init(struct rr_list *list);
+void rr_list_fini(struct rr_list *list);
+void rr_list_clear(struct rr_list *list);
+
+/* Equal records become one with the smaller TTL. Of two CNAMEs with one owner the later stays, in
+ * the place of the earlier: a name has one (RFC 2181 10.1). */
+void rr_list_add(struct rr_list *list, const struct rr *rr);
+
+/* Shuffles the addresses of each name among themselves; CNAMEs stay before what they point to. No
+ * more records may be added then. */
+void rr_list_shuffle_addresses(struct rr_list *list, uint32_t *random);
+
+/* Gives all records the smallest TTL among them, and at most ttl_s. */
+void rr_list_level_ttls(struct rr_list *list, uint32_t ttl_s);
+
+#endif

@@ -1,0 +1,160 @@
+/* Reading a version. Writing: store_writer.c. */
+#include "skydns/store/store.h"
+
+#include "common/base/seeded_hash.h"
+#include "skydns/store/store_node_internal.h"
+#include "skydns/store/store_ready.h"
+
+/* ---- Reading ---- */
+
+int64_t store_revision(const struct store *store)
+{
+    return store->revision;
+}
+
+uint64_t store_serial(const struct store *store)
+{
+    return store->serial;
+}
+
+const struct store_ready *store_node_ready(const struct store_node *node)
+{
+    return node->has == STORE_NODE_READY ? node->ready : NULL;
+}
+
+const struct store_record *store_node_single(const struct store_node *node)
+{
+    return node->has == STORE_NODE_SINGLE ? node->record : NULL;
+}
+
+const struct store_node *store_root(const struct store *store)
+{
+    return store->root;
+}
+
+const struct store_node *store_child(const struct store_node *node, struct slice label)
+{
+    return label_map_find(node->children, seeded_hash(label), label);
+}
+
+/* Label by label from the root's end of the name. */
+const struct store_node *store_find(const struct store *store, const struct dname *name,
+                                    const struct store_node **ret_closest)
+{
+    const struct store_node *node = store->root, *child = node;
+    struct dname_labels labels;
+    dname_labels(name, &labels);
+    for (unsigned i = labels.count; i > 0 && child; i--) {
+        child = store_child(node, dname_label(name, labels.offsets[i - 1]));
+        node = child ? child : node;
+    }
+    if (ret_closest) {
+        *ret_closest = node;
+    }
+    return child;
+}
+
+const struct store_record *store_node_record(const struct store_node *node)
+{
+    return store_node_own_record(node);
+}
+
+struct slice store_node_label(const struct store_node *node)
+{
+    return store_node_label_slice(node);
+}
+
+size_t store_visible_count(const struct store_node *node)
+{
+    return node->visible;
+}
+
+bool store_has_children(const struct store_node *node)
+{
+    return node->children.slot != 0;
+}
+
+struct child_visit {
+    store_child_fn fn;
+    void *data;
+};
+
+static bool visit_child(void *data, struct store_node *node)
+{
+    const struct child_visit *visit = data;
+    return visit->fn(visit->data, node);
+}
+
+bool store_each_child(const struct store_node *node, store_child_fn fn, void *data)
+{
+    struct child_visit visit = {fn, data};
+    return label_map_each(node->children, visit_child, &visit);
+}
+
+struct record_visit {
+    store_record_fn fn;
+    void *data;
+};
+
+static bool visit_visible(void *data, struct store_node *node)
+{
+    const struct record_visit *visit = data;
+    if (store_node_is_hidden(node) || node->visible == 0) {
+        return true;
+    }
+    return store_each_visible(node, visit->fn, visit->data);
+}
+
+/* As deep as a name has labels, times the few levels of a label_map. */
+bool store_each_visible(const struct store_node *node, store_record_fn fn, void *data)
+{
+    struct record_visit visit = {fn, data};
+    const struct store_record *record = store_node_own_record(node);
+    if (record && !fn(data, record)) {
+        return false;
+    }
+    return label_map_each(node->children, visit_visible, &visit);
+}
+
+/* The first record at or below: a node has one. */
+static const struct store_record *first_record(const struct store_node *node)
+{
+    while (!store_node_own_record(node)) {
+        node = label_map_first(node->children);
+    }
+    return store_node_own_record(node);
+}
+
+/* Behind the name whose labels from `left` on, counted from the left, are still to come. A node's
+ * own record stands before its children's. */
+static const struct store_record *next_below(const struct store_node *node,
+                                             const struct dname *name,
+                                             const struct dname_labels *labels, unsigned left)
+{
+    const struct store_node *sibling;
+    if (left == 0) {
+        sibling = label_map_first(node->children);
+    } else {
+        struct slice label = dname_label(name, labels->offsets[left - 1]);
+        uint32_t hash = seeded_hash(label);
+        const struct store_node *child = label_map_find(node->children, hash, label);
+        const struct store_record *record =
+            child ? next_below(child, name, labels, left - 1) : NULL;
+        if (record) {
+            return record;
+        }
+        sibling = label_map_next(node->children, hash, label);
+    }
+    return sibling ? first_record(sibling) : NULL;
+}
+
+const struct store_record *store_next(const struct store *store, const struct dname *after)
+{
+    struct dname_labels labels;
+    if (!after) {
+        const struct store_node *root = store->root;
+        return store_node_own_record(root) || root->children.slot ? first_record(root) : NULL;
+    }
+    dname_labels(after, &labels);
+    return next_below(store->root, after, &labels, labels.count);
+}

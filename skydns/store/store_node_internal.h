@@ -1,0 +1,88 @@
+/* The inside of the store, known to store*.c and label_map.c alone: what a node is, and what a
+ * build may do to it.
+ *
+ * A build makes one version out of the one before. A block that the build itself made carries the
+ * build's stamp: no reader knows it yet, so it is changed in place. Any other block belongs to
+ * published versions: it is copied, and the old one becomes garbage. A block of the build is only
+ * reachable through blocks of the build. */
+#ifndef SKYDNS_STORE_STORE_NODE_INTERNAL_H
+#define SKYDNS_STORE_STORE_NODE_INTERNAL_H
+
+#include <string.h>
+
+#include "skydns/store/label_map_internal.h"
+#include "skydns/store/store.h"
+#include "skydns/store/store_pool_internal.h"
+
+struct store_ready;
+
+struct store {
+    struct store_node *root;
+    int64_t revision;
+    uint64_t serial; /* another one for each version */
+};
+
+/* What a node's pointer is. The last two are made at the end of the build (store_ready.h). */
+enum store_node_has {
+    STORE_NODE_RECORD, /* of its own, or NULL */
+    STORE_NODE_SINGLE, /* the record of a node below, which has it */
+    STORE_NODE_READY,
+};
+
+/* Kept small: a service has five or six of them. */
+struct store_node {
+    uint64_t stamp : 55; /* at 10,000 builds a second, good for 100,000 years */
+    uint64_t label_len : 7;
+    uint64_t has : 2; /* enum store_node_has */
+    union {
+        struct store_record *record;
+        struct store_ready *ready;
+    };
+    struct label_map children;
+    uint32_t visible; /* records at or below that a listing from here shows */
+    uint32_t hash;    /* of the label */
+    char label[];
+};
+
+struct store_build {
+    struct store_pool *pool; /* of all blocks */
+    uint64_t stamp;
+    struct store_garbage *garbage;
+};
+
+/* Frees a block at once when the build made it, else when no reader can hold it any more. */
+void store_build_retire(struct store_build *build, uint64_t stamp, void *block);
+
+static inline struct slice store_node_label_slice(const struct store_node *node)
+{
+    return slice_of(node->label, node->label_len);
+}
+
+/* Not shown in listings. */
+static inline bool store_node_is_hidden(const struct store_node *node)
+{
+    return node->label_len > 0 && node->label[0] == '_';
+}
+
+static inline bool store_node_has_label(const struct store_node *node, uint32_t hash,
+                                        struct slice label)
+{
+    return node->hash == hash && node->label_len == label.len &&
+           memcmp(node->label, label.ptr, label.len) == 0;
+}
+
+static inline struct store_record *store_node_own_record(const struct store_node *node)
+{
+    return node->has == STORE_NODE_RECORD ? node->record : NULL;
+}
+
+/* The block of a record: a copy of everything in `record`. */
+struct store_record *store_record_new(struct store_pool *pool, const struct dname *name,
+                                      const struct record_view *record, int64_t mod_revision);
+
+struct store_record *store_record_copy(struct store_pool *pool, const struct store_record *record);
+
+/* The two say the same, generation and known_s apart. */
+bool store_record_equal(const struct store_record *a, const struct store_record *b);
+
+#endif

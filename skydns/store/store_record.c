@@ -1,0 +1,231 @@
+/* A record as one block of memory: the fixed fields, then host, name, host text, text, group. */
+#include <assert.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "skydns/store/store_node_internal.h"
+
+/* What the host says, and its text where the printed form of the address or name would not give it
+ * back ("FD00::1", a name without its trailing dot): de-duplication compares what was written. */
+struct host {
+    enum store_host kind;
+    const uint8_t *bytes;
+    uint8_t len;
+    struct slice text;
+};
+
+/* Digits without leading zeros and three dots: what parsed as these bytes and is as long as they
+ * are printed, is how they are printed. */
+static bool is_printed_v4(const struct ip *ip, struct slice written)
+{
+    size_t len = 3;
+    for (unsigned i = 0; i < 4; i++) {
+        len += ip->bytes[i] >= 100 ? 3 : ip->bytes[i] >= 10 ? 2 : 1;
+    }
+    return ip->family_bytes == 4 && written.len == len;
+}
+
+static bool is_printed_ip(const struct ip *ip, struct slice written)
+{
+    char printed[INET6_ADDRSTRLEN];
+    return is_printed_v4(ip, written) || slice_equal(slice_str(ip_format(ip, printed)), written);
+}
+
+/* Bytes that stand for themselves, in labels as dname_to_text writes them. */
+static bool is_plain_name(struct slice written)
+{
+    for (size_t i = 0; i < written.len; i++) {
+        uint8_t c = ascii_lower((uint8_t)written.ptr[i]);
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+              c == '.')) {
+            return false;
+        }
+    }
+    return written.len > 0 && written.ptr[written.len - 1] == '.';
+}
+
+static bool is_printed_name(const struct dname *name, struct slice written)
+{
+    char printed[DNAME_TEXT_MAX];
+    return is_plain_name(written) || slice_equal(slice_str(dname_to_text(name, printed)), written);
+}
+
+/* `ip` and `name` are room for what the host's bytes point to. */
+static struct host host_of(struct slice written, struct ip *ip, struct dname *name)
+{
+    if (written.len == 0) {
+        return (struct host){.kind = STORE_HOST_NONE};
+    }
+    if (ip_parse(written, ip)) {
+        return (struct host){.kind = STORE_HOST_IP,
+                             .bytes = ip->bytes,
+                             .len = ip->family_bytes,
+                             .text = is_printed_ip(ip, written) ? slice_of(NULL, 0) : written};
+    }
+    if (dname_from_text(written, name)) {
+        return (struct host){.kind = STORE_HOST_NAME,
+                             .bytes = name->wire,
+                             .len = name->len,
+                             .text = is_printed_name(name, written) ? slice_of(NULL, 0) : written};
+    }
+    return (struct host){.kind = STORE_HOST_BAD, .text = written};
+}
+
+static uint8_t *append(uint8_t *at, const void *bytes, size_t len)
+{
+    if (len > 0) {
+        memcpy(at, bytes, len);
+    }
+    return at + len;
+}
+
+/* At least the struct, which ends with padding: an assignment writes that, too. */
+static size_t record_size(size_t tail)
+{
+    size_t size = offsetof(struct store_record, bytes) + tail;
+    return size > sizeof(struct store_record) ? size : sizeof(struct store_record);
+}
+
+struct store_record *store_record_new(struct store_pool *pool, const struct dname *name,
+                                      const struct record_view *record, int64_t mod_revision)
+{
+    struct ip ip;
+    struct dname host_name;
+    struct host host = host_of(record->host, &ip, &host_name);
+    struct slice text = record->text, group = record->group;
+    /* A value has at most RECORD_JSON_MAX bytes with its quotes. */
+    assert(host.text.len <= UINT16_MAX && text.len <= UINT16_MAX && group.len <= UINT16_MAX);
+
+    size_t tail = host.len + (size_t)name->len + host.text.len + text.len + group.len;
+    struct store_record *r = store_pool_alloc(pool, record_size(tail));
+    *r = (struct store_record){
+        .mod_revision = mod_revision,
+        .ttl_s = record->ttl_s,
+        .known_s = (uint32_t)(clock_monotonic_ms() / 1000),
+        .port = record->port,
+        .priority = record->priority,
+        .weight = record->weight,
+        .targetstrip = record->targetstrip,
+        .host_text_len = (uint16_t)host.text.len,
+        .text_len = (uint16_t)text.len,
+        .group_len = (uint16_t)group.len,
+        .host_len = host.len,
+        .name_len = name->len,
+        .host = (uint8_t)host.kind,
+        .mail = record->mail,
+    };
+    uint8_t *at = append(r->bytes, host.bytes, host.len);
+    at = append(at, name->wire, name->len);
+    at = append(at, host.text.ptr, host.text.len);
+    at = append(at, text.ptr, text.len);
+    append(at, group.ptr, group.len);
+    return r;
+}
+
+static size_t tail_len(const struct store_record *r)
+{
+    return (size_t)r->host_len + r->name_len + r->host_text_len + r->text_len + r->group_len;
+}
+
+struct store_record *store_record_copy(struct store_pool *pool, const struct store_record *record)
+{
+    size_t size = record_size(tail_len(record));
+    return memcpy(store_pool_alloc(pool, size), record, size);
+}
+
+bool store_record_equal(const struct store_record *a, const struct store_record *b)
+{
+    return a->mod_revision == b->mod_revision && a->ttl_s == b->ttl_s && a->port == b->port &&
+           a->priority == b->priority && a->weight == b->weight &&
+           a->targetstrip == b->targetstrip && a->host_text_len == b->host_text_len &&
+           a->text_len == b->text_len && a->group_len == b->group_len &&
+           a->host_len == b->host_len && a->name_len == b->name_len && a->host == b->host &&
+           a->mail == b->mail && memcmp(a->bytes, b->bytes, tail_len(a)) == 0;
+}
+
+struct ip store_record_ip(const struct store_record *record)
+{
+    struct ip ip = {0};
+    if (record->host == STORE_HOST_IP) {
+        ip.family_bytes = record->host_len;
+        memcpy(ip.bytes, record->bytes, record->host_len);
+    }
+    return ip;
+}
+
+struct slice store_record_host_wire(const struct store_record *record)
+{
+    return slice_of(record->bytes, record->host == STORE_HOST_NAME ? record->host_len : 0);
+}
+
+struct slice store_record_name_wire(const struct store_record *record)
+{
+    return slice_of(record->bytes + record->host_len, record->name_len);
+}
+
+static void copy_name(struct slice wire, struct dname *ret_name)
+{
+    ret_name->len = (uint8_t)wire.len;
+    memcpy(ret_name->wire, wire.ptr, wire.len);
+}
+
+bool store_record_host_name(const struct store_record *record, struct dname *ret_name)
+{
+    if (record->host != STORE_HOST_NAME) {
+        return false;
+    }
+    copy_name(store_record_host_wire(record), ret_name);
+    return true;
+}
+
+void store_record_name(const struct store_record *record, struct dname *ret_name)
+{
+    copy_name(store_record_name_wire(record), ret_name);
+}
+
+static const uint8_t *texts(const struct store_record *r)
+{
+    return r->bytes + r->host_len + r->name_len;
+}
+
+struct slice store_record_host_text(const struct store_record *record, char out[DNAME_TEXT_MAX])
+{
+    struct dname name;
+    struct ip ip = store_record_ip(record);
+    if (record->host_text_len > 0) {
+        return slice_of(texts(record), record->host_text_len);
+    }
+    if (store_record_host_name(record, &name)) {
+        return slice_str(dname_to_text(&name, out));
+    }
+    return ip.family_bytes ? slice_str(ip_format(&ip, out)) : slice_of(NULL, 0);
+}
+
+bool store_record_holds(const struct store_record *record, struct slice part)
+{
+    const uint8_t *at = (const uint8_t *)part.ptr;
+    return part.len > 0 && at >= record->bytes && at < record->bytes + tail_len(record);
+}
+
+struct slice store_record_text(const struct store_record *record)
+{
+    return slice_of(texts(record) + record->host_text_len, record->text_len);
+}
+
+struct slice store_record_group(const struct store_record *record)
+{
+    return slice_of(texts(record) + record->host_text_len + record->text_len, record->group_len);
+}
+
+static bool same_host(const struct store_record *a, const struct store_record *b)
+{
+    return a->host == b->host && a->host_len == b->host_len &&
+           memcmp(a->bytes, b->bytes, a->host_len) == 0 &&
+           slice_equal(slice_of(texts(a), a->host_text_len), slice_of(texts(b), b->host_text_len));
+}
+
+bool store_record_same_data(const struct store_record *a, const struct store_record *b)
+{
+    return a->port == b->port && a->priority == b->priority && a->weight == b->weight &&
+           same_host(a, b) && slice_equal(store_record_text(a), store_record_text(b));
+}

@@ -1,0 +1,474 @@
+#include "skydns/sync/lease.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <uthash.h>
+
+#include "common/base/clock.h"
+#include "common/base/outage.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_lease.h"
+
+/* Records are changed at most this often, so that many leases share a publication; a TTL is cut by
+ * as much, so that it is never more than what is left. */
+enum { RUN_GAP_MS = 100 };
+
+/* etcd is asked this much before a TTL would have to shrink: the answer is there in time. */
+enum { ASK_AHEAD_MS = 1000 };
+
+/* Questions under way. A lease takes etcd some 50 us; with 100,000 of them at a start, etcd has
+ * more to do than this. */
+enum { ASKING_MAX = 16 };
+
+/* Before etcd is asked again: a third of the granted TTL, or less when it could not answer. */
+enum { RETRY_MIN_MS = 1000, RETRY_MAX_MS = 5000 };
+
+enum { TTL_FLOOR_S = 1 };
+
+static const int64_t lease_ttl_max_s = 9000000000; /* etcd grants no more */
+
+struct lease;
+
+struct leased_key {
+    UT_hash_handle hh;
+    LIST_ENTRY(leased_key) sibling;
+    struct lease *lease;
+    int64_t mod_revision;
+    uint32_t ttl_s; /* as the value says; 0 = not set */
+    uint8_t name_len;
+    uint8_t name[];
+};
+
+struct lease {
+    UT_hash_handle hh;
+    struct lease_table *table;
+    int64_t id;
+    LIST_HEAD(, leased_key) keys;
+    int64_t least_ttl_ms; /* of the keys; may be too small after one has gone */
+    int64_t wake_ms;      /* when something is to be done; INT64_MAX = nothing */
+
+    bool is_known;
+    bool has_failed; /* the last question, to etcd's discredit */
+    int64_t granted_ms;
+    int64_t expires_ms; /* at the earliest */
+
+    bool is_waiting; /* in `waiting` */
+    TAILQ_ENTRY(lease) waiting_entry;
+    struct etcd_call *call; /* NULL = none under way */
+    int64_t asked_ms;       /* when the last question began */
+    int64_t ask_again_ms;   /* not before; INT64_MAX: when a key is put with it */
+};
+
+struct lease_table {
+    struct ev_loop *loop;
+    struct etcd *etcd;
+    struct store_writer *writer;
+    uint32_t default_ttl_s;
+    void (*changed)(void *data);
+    void *data;
+
+    struct leased_key *keys; /* by name */
+    struct lease *leases;    /* by id */
+    TAILQ_HEAD(, lease) waiting;
+    struct lease_counts counts;
+    size_t failed_count;          /* of the leases */
+    struct outage_source *asking; /* NULL: nobody asks */
+    bool is_held;
+    ev_timer run;
+    int64_t run_ms;      /* when `run` fires; INT64_MAX when it does not */
+    int64_t last_run_ms; /* when it did */
+};
+
+static int64_t min_ms(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max_ms(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- Timing ---- */
+
+static void wake_at(struct lease *lease, int64_t at_ms)
+{
+    struct lease_table *table = lease->table;
+    lease->wake_ms = min_ms(lease->wake_ms, at_ms);
+    if (table->is_held || at_ms >= table->run_ms) {
+        return;
+    }
+    int64_t now_ms = clock_monotonic_ms();
+    table->run_ms = max_ms(at_ms, table->last_run_ms + RUN_GAP_MS);
+    ev_now_update(table->loop);
+    ev_timer_stop(table->loop, &table->run);
+    ev_timer_set(&table->run, (double)max_ms(table->run_ms - now_ms, 0) / 1000.0, 0.0);
+    ev_timer_start(table->loop, &table->run);
+}
+
+/* ---- How long ---- */
+
+static int64_t limit_ms(const struct lease_table *table, uint32_t ttl_s)
+{
+    return (int64_t)(ttl_s ? ttl_s : table->default_ttl_s) * 1000;
+}
+
+static uint32_t ttl_now(const struct lease *lease, uint32_t ttl_s, int64_t now_ms)
+{
+    int64_t left_ms = lease->is_known ? lease->expires_ms - now_ms - RUN_GAP_MS : 0;
+    if (left_ms >= limit_ms(lease->table, ttl_s)) {
+        return ttl_s;
+    }
+    return left_ms > TTL_FLOOR_S * 1000 ? (uint32_t)(left_ms / 1000) : TTL_FLOOR_S;
+}
+
+/* When a record with this TTL has it no longer. */
+static int64_t shrinks_ms(const struct lease *lease, uint32_t ttl_s)
+{
+    return lease->is_known && ttl_s != TTL_FLOOR_S
+               ? lease->expires_ms - RUN_GAP_MS - limit_ms(lease->table, ttl_s) + 1
+               : INT64_MAX;
+}
+
+static int64_t ask_ms(const struct lease *lease)
+{
+    if (!lease->is_known || lease->call || lease->is_waiting) {
+        return INT64_MAX; /* its end wakes the lease */
+    }
+    return max_ms(lease->expires_ms - lease->least_ttl_ms - ASK_AHEAD_MS, lease->ask_again_ms);
+}
+
+/* ---- Asking etcd ---- */
+
+static int64_t third_ms(const struct lease *lease)
+{
+    return max_ms(lease->granted_ms / 3, RETRY_MIN_MS);
+}
+
+static void ask_next(struct lease_table *table);
+
+/* etcd is of use for this while no lease of those there are waits for a better answer. */
+static void set_failed(struct lease *lease, const struct err *err)
+{
+    struct lease_table *table = lease->table;
+    table->failed_count += !!err;
+    table->failed_count -= lease->has_failed;
+    lease->has_failed = err != NULL;
+    if (!table->asking) {
+        return;
+    }
+    if (err) {
+        outage_away(table->asking, err);
+    } else if (table->failed_count == 0) {
+        outage_back(table->asking);
+    }
+}
+
+static void ask_failed(struct lease *lease)
+{
+    int64_t delay_ms = min_ms(third_ms(lease), RETRY_MAX_MS);
+    lease->ask_again_ms = clock_monotonic_ms() + delay_ms;
+    wake_at(lease, lease->ask_again_ms);
+}
+
+static void on_reply(void *data, const struct etcd_lease_reply *reply, const struct err *err)
+{
+    struct lease *lease = data;
+    struct lease_table *table = lease->table;
+    lease->call = NULL;
+    table->counts.asking--;
+    table->counts.failures += !!err;
+    set_failed(lease, err);
+    if (err) {
+        ask_failed(lease);
+    } else {
+        int64_t left_s = min_ms(max_ms(reply->ttl_s, 0), lease_ttl_max_s);
+        lease->is_known = true;
+        lease->granted_ms = min_ms(max_ms(reply->granted_s, 0), lease_ttl_max_s) * 1000;
+        lease->expires_ms = lease->asked_ms + left_s * 1000;
+        lease->ask_again_ms = reply->ttl_s > 0 ? lease->asked_ms + third_ms(lease) : INT64_MAX;
+        wake_at(lease, clock_monotonic_ms());
+    }
+    ask_next(table);
+}
+
+static void ask_next(struct lease_table *table)
+{
+    struct lease *lease;
+    while (table->counts.asking < ASKING_MAX && (lease = TAILQ_FIRST(&table->waiting))) {
+        TAILQ_REMOVE(&table->waiting, lease, waiting_entry);
+        lease->is_waiting = false;
+        lease->asked_ms = clock_monotonic_ms();
+        lease->call = etcd_lease_time_to_live(table->etcd, lease->id, on_reply, lease);
+        table->counts.asking++;
+        table->counts.questions++;
+    }
+}
+
+static void ask(struct lease *lease)
+{
+    if (!lease->call && !lease->is_waiting) {
+        lease->is_waiting = true;
+        TAILQ_INSERT_TAIL(&lease->table->waiting, lease, waiting_entry);
+        ask_next(lease->table);
+    }
+}
+
+/* ---- Keys and leases ---- */
+
+static struct lease *lease_get(struct lease_table *table, int64_t id)
+{
+    struct lease *lease;
+    HASH_FIND(hh, table->leases, &id, sizeof(id), lease);
+    if (lease) {
+        return lease;
+    }
+    lease = xcalloc(1, sizeof(*lease));
+    lease->table = table;
+    lease->id = id;
+    lease->wake_ms = INT64_MAX;
+    lease->least_ttl_ms = INT64_MAX;
+    LIST_INIT(&lease->keys);
+    HASH_ADD(hh, table->leases, id, sizeof(lease->id), lease);
+    table->counts.leases++;
+    ask(lease);
+    return lease;
+}
+
+static void lease_free(struct lease *lease)
+{
+    struct lease_table *table = lease->table;
+    HASH_DEL(table->leases, lease);
+    if (lease->is_waiting) {
+        TAILQ_REMOVE(&table->waiting, lease, waiting_entry);
+    }
+    if (lease->call) {
+        etcd_call_cancel(lease->call);
+        table->counts.asking--;
+    }
+    set_failed(lease, NULL);
+    table->counts.leases--;
+    free(lease);
+}
+
+static void key_free(struct lease_table *table, struct leased_key *key)
+{
+    HASH_DEL(table->keys, key);
+    LIST_REMOVE(key, sibling);
+    free(key);
+}
+
+static struct leased_key *key_find(struct lease_table *table, const struct dname *name)
+{
+    struct leased_key *key;
+    HASH_FIND(hh, table->keys, name->wire, name->len, key);
+    return key;
+}
+
+static struct leased_key *key_get(struct lease_table *table, const struct dname *name)
+{
+    struct leased_key *key = key_find(table, name);
+    if (!key) {
+        key = xcalloc(1, sizeof(*key) + name->len);
+        key->name_len = name->len;
+        memcpy(key->name, name->wire, name->len);
+        HASH_ADD_KEYPTR(hh, table->keys, key->name, key->name_len, key);
+    }
+    return key;
+}
+
+uint32_t lease_table_put(struct lease_table *table, const struct dname *name, int64_t id,
+                         int64_t mod_revision, uint32_t ttl_s)
+{
+    if (id == 0) {
+        lease_table_del(table, name);
+        return ttl_s;
+    }
+    struct lease *lease = lease_get(table, id);
+    struct leased_key *key = key_get(table, name);
+    if (key->lease != lease) {
+        if (key->lease) {
+            LIST_REMOVE(key, sibling);
+            wake_at(key->lease, clock_monotonic_ms()); /* it may have been its last */
+        }
+        key->lease = lease;
+        LIST_INSERT_HEAD(&lease->keys, key, sibling);
+    }
+    key->mod_revision = mod_revision;
+    key->ttl_s = ttl_s;
+    int64_t now_ms = clock_monotonic_ms();
+    if (lease->is_known && lease->expires_ms <= now_ms) {
+        ask(lease); /* etcd puts no key with a lease that is gone: it is another one */
+    }
+    uint32_t ttl = ttl_now(lease, ttl_s, now_ms);
+    lease->least_ttl_ms = min_ms(lease->least_ttl_ms, limit_ms(table, ttl_s));
+    wake_at(lease, min_ms(shrinks_ms(lease, ttl), ask_ms(lease)));
+    return ttl;
+}
+
+void lease_table_del(struct lease_table *table, const struct dname *name)
+{
+    struct leased_key *key = table->keys ? key_find(table, name) : NULL;
+    if (key) {
+        struct lease *lease = key->lease;
+        key_free(table, key);
+        if (LIST_EMPTY(&lease->keys)) {
+            lease_free(lease);
+        }
+    }
+}
+
+/* ---- Counting down ---- */
+
+/* Gives the record its TTL of now; false when the store has it no more, as after a full read. */
+static bool key_update(const struct leased_key *key, int64_t now_ms, uint32_t *ret_ttl_s,
+                       bool *is_changed)
+{
+    struct dname name = {.len = key->name_len};
+    memcpy(name.wire, key->name, key->name_len);
+    *ret_ttl_s = ttl_now(key->lease, key->ttl_s, now_ms);
+    return store_writer_set_ttl(key->lease->table->writer, &name, key->mod_revision, *ret_ttl_s,
+                                is_changed);
+}
+
+/* The lease is gone when its last key is. */
+static void lease_update(struct lease *lease, int64_t now_ms, bool *is_changed)
+{
+    struct lease_table *table = lease->table;
+    int64_t shrink_ms = INT64_MAX;
+    lease->wake_ms = INT64_MAX;
+    lease->least_ttl_ms = INT64_MAX;
+    for (struct leased_key *key = LIST_FIRST(&lease->keys), *next; key; key = next) {
+        uint32_t ttl_s;
+        next = LIST_NEXT(key, sibling);
+        if (!key_update(key, now_ms, &ttl_s, is_changed)) {
+            key_free(table, key);
+            continue;
+        }
+        shrink_ms = min_ms(shrink_ms, shrinks_ms(lease, ttl_s));
+        lease->least_ttl_ms = min_ms(lease->least_ttl_ms, limit_ms(table, key->ttl_s));
+    }
+    if (LIST_EMPTY(&lease->keys)) {
+        lease_free(lease);
+        return;
+    }
+    if (lease->is_known ? ask_ms(lease) <= now_ms : lease->ask_again_ms <= now_ms) {
+        ask(lease);
+    }
+    lease->wake_ms = min_ms(shrink_ms, ask_ms(lease));
+}
+
+static void on_run(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    struct lease_table *table = timer->data;
+    int64_t now_ms = clock_monotonic_ms();
+    bool is_changed = false;
+    struct lease *next_lease = NULL; /* the first to wake */
+    struct lease *lease;
+    struct lease *after;
+    (void)loop;
+    (void)events;
+    table->last_run_ms = now_ms;
+    table->run_ms = INT64_MAX;
+    HASH_ITER(hh, table->leases, lease, after)
+    {
+        if (lease->wake_ms <= now_ms) {
+            lease_update(lease, now_ms, &is_changed);
+        }
+    }
+    HASH_ITER(hh, table->leases, lease, after)
+    {
+        if (!next_lease || lease->wake_ms < next_lease->wake_ms) {
+            next_lease = lease;
+        }
+    }
+    if (next_lease && next_lease->wake_ms != INT64_MAX) {
+        wake_at(next_lease, next_lease->wake_ms);
+    }
+    if (is_changed) {
+        table->changed(table->data);
+    }
+}
+
+void lease_table_hold(struct lease_table *table)
+{
+    table->is_held = true;
+    table->run_ms = INT64_MAX;
+    ev_timer_stop(table->loop, &table->run);
+}
+
+/* Each lease is gone through once more, as after a full read. */
+static void wake_all(struct lease_table *table)
+{
+    struct lease *lease;
+    struct lease *after;
+    int64_t now_ms = clock_monotonic_ms();
+    HASH_ITER(hh, table->leases, lease, after)
+    {
+        wake_at(lease, now_ms);
+    }
+}
+
+void lease_table_set_default_ttl(struct lease_table *table, uint32_t ttl_s)
+{
+    if (ttl_s != table->default_ttl_s) {
+        table->default_ttl_s = ttl_s;
+        wake_all(table);
+    }
+}
+
+void lease_table_release(struct lease_table *table)
+{
+    if (table->is_held) {
+        table->is_held = false;
+        wake_all(table);
+    }
+}
+
+struct lease_counts lease_table_counts(const struct lease_table *table)
+{
+    return table->counts;
+}
+
+/* ---- Life ---- */
+
+struct lease_table *lease_table_new(const struct lease_table_config *config)
+{
+    struct lease_table *table = xcalloc(1, sizeof(*table));
+    table->loop = config->loop;
+    table->etcd = config->etcd;
+    table->writer = config->writer;
+    table->default_ttl_s = config->default_ttl_s;
+    table->asking = config->asking;
+    table->changed = config->changed;
+    table->data = config->data;
+    TAILQ_INIT(&table->waiting);
+    table->run_ms = INT64_MAX;
+    ev_init(&table->run, on_run);
+    table->run.data = table;
+    return table;
+}
+
+void lease_table_free(struct lease_table *table)
+{
+    struct leased_key *key;
+    struct leased_key *next_key;
+    struct lease *lease;
+    struct lease *next;
+    if (!table) {
+        return;
+    }
+    table->asking = NULL; /* etcd has no part in this end */
+    ev_timer_stop(table->loop, &table->run);
+    HASH_ITER(hh, table->keys, key, next_key)
+    {
+        key_free(table, key);
+    }
+    HASH_ITER(hh, table->leases, lease, next)
+    {
+        lease_free(lease);
+    }
+    free(table);
+}

@@ -1,0 +1,405 @@
+#include "skydns/sync/store_sync.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/err.h"
+#include "common/base/log.h"
+#include "common/base/outage.h"
+#include "common/base/xalloc.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_key.h"
+#include "common/dns/record_scan.h"
+#include "common/etcd/etcd_mirror.h"
+#include "common/etcd/etcd_store_id.h"
+#include "skydns/sync/broken.h"
+#include "skydns/sync/lease.h"
+
+/* Each publication frees what it can; this catches what a reader held back then, long after its
+ * batch has ended. */
+static const double reclaim_interval_s = 0.01;
+
+/* The document, as of the sequence that the mirror is in the middle of. */
+struct config_value {
+    struct buf text; /* one byte more than may be: too long shows as that */
+    bool is_there;
+    bool is_read; /* in the running full read */
+    bool is_changed;
+};
+
+/* Broken values come in crowds (one broken writer); ten lines a minute say it. */
+enum { SKIPPED_LINES_A_MINUTE = 10 };
+
+struct store_sync {
+    struct ev_loop *loop;
+    struct snapshot *snapshot;
+    void (*on_ready)(void *data);
+    void *data;
+    struct outage_source *followed; /* NULL: nobody asks */
+
+    struct etcd_mirror *mirror;
+    struct store_writer *writer;
+    struct lease_table *leases;
+    struct outage_source leases_asked; /* joined when `followed` is there */
+    struct broken_table *broken;
+    struct config_value document;
+    void (*on_config)(void *data, struct slice value);
+    ev_timer reclaim; /* runs while garbage waits */
+    ev_timer trim;    /* runs once behind a full read, when its pages are gone */
+    char *prefix;     /* "/skydns/" */
+    char *config_key; /* "/skydns/config" */
+
+    const struct store *published; /* the newest version; NULL before the first */
+    bool is_ready;
+    struct etcd_mirror_read read; /* the one running; its reason is gone */
+    uint64_t skipped_before_read; /* `skipped` when it began */
+    struct store_sync_counts counts;
+};
+
+/* ---- Keys and values ---- */
+
+/* Each revision of a key is logged once, however often it is read. */
+static void note_broken(struct store_sync *sync, const struct etcd_kv *kv, const char *message,
+                        const char *reason)
+{
+    static struct log_limit limit = {.burst = SKIPPED_LINES_A_MINUTE};
+    sync->counts.skipped++;
+    if (broken_put(sync->broken, kv->key, kv->mod_revision, reason) && log_limit_pass(&limit)) {
+        log_warn(message, LOG_SLICE("key", kv->key), LOG_STR("reason", reason),
+                 LOG_INT("suppressed", (int64_t)limit.suppressed));
+    }
+}
+
+static void skip(struct store_sync *sync, const struct etcd_kv *kv, const char *reason)
+{
+    note_broken(sync, kv, "key skipped", reason);
+}
+
+static void set_document(struct store_sync *sync, struct slice value)
+{
+    struct config_value *document = &sync->document;
+    size_t limit = STORE_SYNC_CONFIG_MAX + 1;
+    buf_clear(&document->text);
+    buf_append(&document->text, value.ptr, value.len < limit ? value.len : limit);
+    document->is_there = document->is_read = document->is_changed = true;
+}
+
+static void remove_document(struct store_sync *sync)
+{
+    sync->document.is_there = false;
+    sync->document.is_changed = true;
+}
+
+static bool is_config(const struct store_sync *sync, struct slice key)
+{
+    return slice_equal(key, slice_str(sync->config_key));
+}
+
+static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const struct dname *name,
+                       struct record_view *record)
+{
+    record->ttl_s = lease_table_put(sync->leases, name, kv->lease, kv->mod_revision, record->ttl_s);
+    if (store_writer_put_view(sync->writer, name, record, kv->mod_revision) == STORE_HOST_BAD) {
+        note_broken(sync, kv, "host of a key cannot be used",
+                    "the host is neither an address nor a name; only a text can be answered");
+    } else {
+        broken_del(sync->broken, kv->key);
+    }
+}
+
+static void on_put(void *data, const struct etcd_kv *kv)
+{
+    struct store_sync *sync = data;
+    struct dname name;
+    struct record record;
+    struct record_view view;
+    struct err err;
+    if (is_config(sync, kv->key)) {
+        set_document(sync, kv->value);
+        return;
+    }
+    if (!record_key_to_name(slice_str(sync->prefix), kv->key, &name)) {
+        skip(sync, kv, "no DNS name: an empty label, one over 63 bytes, or over 255 in all");
+        return;
+    }
+    if (record_scan(kv->value, &view)) {
+        put_record(sync, kv, &name, &view);
+    } else if (record_from_json(kv->value, &record, &err) == 0) {
+        view = record_view_of(&record);
+        put_record(sync, kv, &name, &view);
+        record_fini(&record);
+    } else {
+        skip(sync, kv, err.msg);
+        store_writer_del(sync->writer, &name);
+    }
+}
+
+static void on_del(void *data, struct slice key, int64_t revision)
+{
+    struct store_sync *sync = data;
+    struct dname name;
+    (void)revision; /* the commit brings it */
+    broken_del(sync->broken, key);
+    if (is_config(sync, key)) {
+        remove_document(sync);
+    } else if (record_key_to_name(slice_str(sync->prefix), key, &name)) {
+        store_writer_del(sync->writer, &name);
+        lease_table_del(sync->leases, &name);
+    }
+}
+
+/* ---- Versions ---- */
+
+static void on_full_begin(void *data, const struct etcd_mirror_read *read)
+{
+    struct store_sync *sync = data;
+    lease_table_hold(sync->leases);
+    if (!read->keeps_old) {
+        store_writer_clear(sync->writer);
+        broken_begin_read(sync->broken);
+        sync->document.is_read = false;
+    }
+    if (read->reason[0]) {
+        log_warn(
+            "etcd holds another store", LOG_STR("reason", read->reason),
+            LOG_STR("old_records", read->keeps_old ? "kept until it is complete" : "replaced"));
+    }
+    sync->read = (struct etcd_mirror_read){.cause = read->cause, .keeps_old = read->keeps_old};
+    sync->skipped_before_read = sync->counts.skipped;
+}
+
+static void on_reclaim(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    const struct store_sync *sync = timer->data;
+    (void)events;
+    if (!snapshot_reclaim(sync->snapshot)) {
+        ev_timer_stop(loop, timer);
+    }
+}
+
+/* What the pages and the list of all nodes took may be a third of the store, and comes rarely. */
+static void on_trim(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)events;
+    ev_timer_stop(loop, timer);
+    xalloc_trim();
+}
+
+static void publish(struct store_sync *sync, const struct store *store,
+                    struct store_garbage *garbage)
+{
+    snapshot_publish(sync->snapshot, store, garbage);
+    sync->published = store;
+    sync->counts.published++;
+    sync->counts.published_revision = store_revision(store);
+    if (snapshot_reclaim(sync->snapshot)) {
+        ev_timer_again(sync->loop, &sync->reclaim);
+    }
+}
+
+static void publish_build(struct store_sync *sync, int64_t revision)
+{
+    struct store_garbage *garbage;
+    const struct store *store = store_writer_commit(sync->writer, revision, &garbage);
+    if (store != sync->published) {
+        publish(sync, store, garbage);
+    }
+}
+
+static void on_ttls_changed(void *data)
+{
+    struct store_sync *sync = data;
+    publish_build(sync, sync->counts.revision);
+}
+
+/* What a full read did not bring is gone. */
+static void end_read(struct store_sync *sync)
+{
+    broken_end_read(sync->broken);
+    if (!sync->document.is_read && sync->document.is_there) {
+        remove_document(sync);
+    }
+}
+
+static void tell_document(struct store_sync *sync)
+{
+    struct config_value *document = &sync->document;
+    if (document->is_changed && sync->on_config) {
+        sync->on_config(sync->data, document->is_there
+                                        ? slice_of(buf_cstr(&document->text), document->text.len)
+                                        : slice_of(NULL, 0));
+    }
+    document->is_changed = false;
+}
+
+static void on_commit(void *data, int64_t revision, bool full)
+{
+    struct store_sync *sync = data;
+    if (full && !sync->read.keeps_old) {
+        end_read(sync);
+    }
+    tell_document(sync);
+    publish_build(sync, revision);
+    if (full) {
+        lease_table_release(sync->leases);
+    }
+    sync->counts.keys = store_writer_count(sync->writer);
+    sync->counts.revision = revision;
+    if (full) {
+        ev_timer_again(sync->loop, &sync->trim);
+        sync->counts.reads++;
+        log_info(sync->is_ready ? "records read again" : "records read",
+                 LOG_INT("keys", (int64_t)sync->counts.keys),
+                 LOG_INT("skipped", (int64_t)(sync->counts.skipped - sync->skipped_before_read)),
+                 LOG_INT("revision", revision),
+                 LOG_STR("cause", etcd_mirror_cause_text(sync->read.cause)));
+    }
+    if (full && !sync->is_ready) {
+        sync->is_ready = true;
+        if (sync->on_ready) {
+            sync->on_ready(sync->data);
+        }
+    }
+}
+
+static void on_state(void *data, const struct err *err)
+{
+    struct store_sync *sync = data;
+    if (sync->followed && err) {
+        outage_away(sync->followed, err);
+    } else if (sync->followed) {
+        outage_back(sync->followed);
+    }
+}
+
+static void on_store_key_state(void *data, const struct err *err)
+{
+    (void)data;
+    if (err) {
+        log_warn("store key cannot be read; another etcd is known by single keys alone",
+                 LOG_STR("reason", err->msg));
+    } else {
+        log_info("store key can be read again");
+    }
+}
+
+/* ---- Life ---- */
+
+/* "/skydns/" from "skydns", "/skydns" or "/skydns/"; "/" from "". */
+static char *key_prefix(const char *path)
+{
+    struct slice p = slice_str(path);
+    while (p.len && p.ptr[0] == '/') {
+        p = slice_of(p.ptr + 1, p.len - 1);
+    }
+    while (p.len && p.ptr[p.len - 1] == '/') {
+        p.len--;
+    }
+    return xasprintf("/%.*s%s", (int)p.len, p.ptr, p.len ? "/" : "");
+}
+
+struct store_sync *store_sync_start(const struct store_sync_config *config)
+{
+    struct store_sync *sync = xcalloc(1, sizeof(*sync));
+    sync->loop = config->loop;
+    sync->snapshot = config->snapshot;
+    sync->on_ready = config->on_ready;
+    sync->data = config->data;
+    sync->followed = config->followed;
+    sync->prefix = key_prefix(config->path_prefix);
+    sync->config_key = xasprintf("%sconfig", sync->prefix);
+    sync->on_config = config->on_config;
+    sync->broken = broken_new();
+    buf_init(&sync->document.text, STORE_SYNC_CONFIG_MAX + 1);
+    sync->document.is_changed = true; /* the first full read tells, whatever it is */
+    sync->writer = store_writer_new();
+    if (sync->followed) {
+        sync->leases_asked.away_line = "leases cannot be asked for, their records' TTLs go down";
+        sync->leases_asked.back_line = "leases can be asked for";
+        outage_join(sync->followed->outage, &sync->leases_asked, false);
+    }
+    sync->leases = lease_table_new(&(struct lease_table_config){
+        .asking = sync->followed ? &sync->leases_asked : NULL,
+        .loop = config->loop,
+        .etcd = config->etcd,
+        .writer = sync->writer,
+        .default_ttl_s = config->default_ttl_s,
+        .changed = on_ttls_changed,
+        .data = sync,
+    });
+    ev_timer_init(&sync->reclaim, on_reclaim, 0., reclaim_interval_s);
+    sync->reclaim.data = sync;
+    ev_timer_init(&sync->trim, on_trim, 0., reclaim_interval_s);
+
+    CLEANUP_FREE char *store_key = etcd_store_key(slice_str(config->domain));
+    struct etcd_mirror_config mirror = {
+        .prefix = slice_str(sync->prefix),
+        .store_key = slice_str(store_key),
+        .keeps_old = true,
+        .stale_max_ms = config->stale_max_ms,
+        .full_begin = on_full_begin,
+        .put = on_put,
+        .del = on_del,
+        .commit = on_commit,
+        .state = on_state,
+        .store_key_state = on_store_key_state,
+        .data = sync,
+    };
+    sync->mirror = etcd_mirror_start(config->etcd, &mirror);
+    return sync;
+}
+
+void store_sync_stop(struct store_sync *sync)
+{
+    if (!sync) {
+        return;
+    }
+    etcd_mirror_stop(sync->mirror);
+    ev_timer_stop(sync->loop, &sync->reclaim);
+    ev_timer_stop(sync->loop, &sync->trim);
+    lease_table_free(sync->leases);
+    if (sync->followed) {
+        outage_leave(&sync->leases_asked);
+    }
+    broken_free(sync->broken);
+    buf_fini(&sync->document.text);
+    store_writer_free(sync->writer);
+    free(sync->prefix);
+    free(sync->config_key);
+    free(sync);
+}
+
+bool store_sync_is_ready(const struct store_sync *sync)
+{
+    return sync->is_ready;
+}
+
+struct store_sync_counts store_sync_counts(const struct store_sync *sync)
+{
+    struct store_sync_counts counts = sync->counts;
+    counts.broken = broken_count(sync->broken);
+    counts.mirror = etcd_mirror_counts(sync->mirror);
+    counts.leases = lease_table_counts(sync->leases);
+    return counts;
+}
+
+void store_sync_set_default_ttl(struct store_sync *sync, uint32_t ttl_s)
+{
+    lease_table_set_default_ttl(sync->leases, ttl_s);
+}
+
+const struct store *store_sync_store(const struct store_sync *sync)
+{
+    return sync->published;
+}
+
+struct slice store_sync_prefix(const struct store_sync *sync)
+{
+    return slice_str(sync->prefix);
+}
+
+const struct broken_table *store_sync_broken(const struct store_sync *sync)
+{
+    return sync->broken;
+}

@@ -1,0 +1,237 @@
+#include "skydns/upstream/exchange_internal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
+#include "common/base/cursor.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+
+enum { FRAME_PREFIX = 2 };
+
+struct exchange {
+    struct exchange_config config;
+    struct addr server;
+    ev_io io;
+    bool over_tcp;
+    bool without_edns;
+    size_t sent;          /* TCP: bytes of the frame */
+    struct buf received;  /* TCP: the frame so far */
+    struct buf truncated; /* the UDP reply that made us go on over TCP */
+    size_t query_len;
+    uint8_t frame[FRAME_PREFIX + UPSTREAM_QUERY_MAX]; /* the length over TCP, the query */
+};
+
+static const uint8_t *query_of(const struct exchange *x)
+{
+    return x->frame + FRAME_PREFIX;
+}
+
+static void close_socket(struct exchange *x)
+{
+    if (x->io.fd >= 0) {
+        ev_io_stop(x->config.loop, &x->io);
+        (void)close(x->io.fd); /* nothing buffered that matters */
+        x->io.fd = -1;
+    }
+}
+
+static void set_events(struct exchange *x, int events)
+{
+    ev_io_stop(x->config.loop, &x->io);
+    ev_io_set(&x->io, x->io.fd, events);
+    ev_io_start(x->config.loop, &x->io);
+}
+
+/* What no one can guess: the id, and the capitals. False: the kernel gave no random bytes. */
+static bool make_query(struct exchange *x, const struct upstream_question *question)
+{
+    struct {
+        uint16_t id;
+        uint8_t capitals[DNAME_MAX / 8 + 1];
+    } secret;
+    if (getrandom(&secret, sizeof(secret), 0) != sizeof(secret)) {
+        return false;
+    }
+    uint8_t *query = x->frame + FRAME_PREFIX;
+    x->query_len = upstream_query_write(question, secret.id, query);
+    x->frame[0] = (uint8_t)(x->query_len >> 8);
+    x->frame[1] = (uint8_t)x->query_len;
+    if (x->config.random_case) {
+        upstream_query_mix_case(query, x->query_len, secret.capitals);
+    }
+    return true;
+}
+
+/* Opens a socket to the server; over UDP the query is sent at once. */
+static bool open_socket(struct exchange *x)
+{
+    int type = (x->over_tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
+    CLEANUP_CLOSE int fd = socket(x->server.sa.sa_family, type, 0);
+    if (fd < 0) {
+        return false;
+    }
+    if (connect(fd, &x->server.sa, x->server.len) < 0 && !(x->over_tcp && errno == EINPROGRESS)) {
+        return false;
+    }
+    if (!x->over_tcp && send(fd, query_of(x), x->query_len, 0) != (ssize_t)x->query_len) {
+        return false;
+    }
+    x->io.fd = STEAL_FD(fd);
+    set_events(x, x->over_tcp ? EV_WRITE : EV_READ);
+    return true;
+}
+
+static void end(struct exchange *x, const uint8_t *reply, size_t len)
+{
+    close_socket(x); /* its descriptor may be wanted by what the callback sends */
+    x->config.done(x->config.data, reply, len);
+}
+
+/* TCP brought nothing: what UDP brought is all there is. */
+static void end_broken(struct exchange *x)
+{
+    end(x, x->truncated.data, x->truncated.len);
+}
+
+static bool is_reply(const struct exchange *x, const uint8_t *bytes, size_t len)
+{
+    return upstream_is_reply(query_of(x), x->query_len, bytes, len, x->config.random_case);
+}
+
+static void go_on_over_tcp(struct exchange *x, const uint8_t *reply, size_t len)
+{
+    close_socket(x);
+    buf_append(&x->truncated, reply, len);
+    x->over_tcp = true;
+    ++*x->config.tcp_retries;
+    if (!open_socket(x)) {
+        end_broken(x);
+    }
+}
+
+/* A server that does not know EDNS: the same question again in the words of RFC 1035. A truncated
+ * reply then leads to TCP as any other. */
+static void ask_without_edns(struct exchange *x)
+{
+    x->without_edns = true;
+    x->query_len = upstream_query_strip_edns(x->frame + FRAME_PREFIX, x->query_len);
+    x->frame[0] = (uint8_t)(x->query_len >> 8);
+    x->frame[1] = (uint8_t)x->query_len;
+    if (send(x->io.fd, query_of(x), x->query_len, 0) != (ssize_t)x->query_len) {
+        end_broken(x);
+    }
+}
+
+/* A socket error (port unreachable) says that nobody is there. */
+static void receive_udp(struct exchange *x)
+{
+    uint8_t bytes[DNS_MESSAGE_MAX];
+    ssize_t n = recv(x->io.fd, bytes, sizeof(bytes), 0);
+    if (n < 0 && errno != EAGAIN && errno != EINTR) {
+        end_broken(x);
+    } else if (n > 0 && !x->without_edns &&
+               upstream_is_edns_refusal(query_of(x), x->query_len, bytes, (size_t)n)) {
+        ask_without_edns(x);
+    } else if (n > 0 && is_reply(x, bytes, (size_t)n)) {
+        if (bytes[2] & DNS_FLAG_TC >> 8) {
+            go_on_over_tcp(x, bytes, (size_t)n);
+        } else {
+            end(x, bytes, (size_t)n);
+        }
+    }
+}
+
+static void send_tcp(struct exchange *x)
+{
+    size_t frame_len = FRAME_PREFIX + x->query_len;
+    ssize_t n = send(x->io.fd, x->frame + x->sent, frame_len - x->sent, MSG_NOSIGNAL);
+    if (n < 0) {
+        if (errno != EAGAIN && errno != EINTR) {
+            end_broken(x);
+        }
+        return;
+    }
+    x->sent += (size_t)n;
+    if (x->sent == frame_len) {
+        set_events(x, EV_READ);
+    }
+}
+
+/* A stream carries one reply to us: anything else on it is a broken server. */
+static void receive_tcp(struct exchange *x)
+{
+    uint8_t bytes[16 * 1024];
+    ssize_t n = recv(x->io.fd, bytes, sizeof(bytes), 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return;
+    }
+    if (n <= 0) {
+        end_broken(x);
+        return;
+    }
+    buf_append(&x->received, bytes, (size_t)n);
+    struct reader r = reader_of(x->received.data, x->received.len);
+    uint16_t len = reader_u16(&r);
+    if (x->received.failed) {
+        end_broken(x);
+    } else if (!r.failed && reader_left(&r) >= len) {
+        const uint8_t *reply = x->received.data + FRAME_PREFIX;
+        if (is_reply(x, reply, len)) {
+            end(x, reply, len);
+        } else {
+            end_broken(x);
+        }
+    }
+}
+
+static void on_io(struct ev_loop *loop, ev_io *io, int revents)
+{
+    struct exchange *x = io->data;
+    (void)loop;
+    if (!x->over_tcp) {
+        receive_udp(x);
+    } else if (revents & EV_WRITE) {
+        send_tcp(x);
+    } else {
+        receive_tcp(x);
+    }
+}
+
+struct exchange *exchange_start(const struct exchange_config *config,
+                                const struct upstream_question *question)
+{
+    struct exchange *x = xcalloc(1, sizeof(*x));
+    x->config = *config;
+    x->server = *config->server;
+    x->config.server = &x->server;
+    buf_init(&x->received, FRAME_PREFIX + DNS_MESSAGE_MAX);
+    buf_init(&x->truncated, DNS_MESSAGE_MAX);
+    ev_init(&x->io, on_io);
+    x->io.fd = -1;
+    x->io.data = x;
+    if (!make_query(x, question) || !open_socket(x)) {
+        exchange_free(x);
+        return NULL;
+    }
+    return x;
+}
+
+void exchange_free(struct exchange *exchange)
+{
+    if (exchange) {
+        close_socket(exchange);
+        buf_fini(&exchange->received);
+        buf_fini(&exchange->truncated);
+        free(exchange);
+    }
+}
+
+struct slice exchange_truncated(const struct exchange *exchange)
+{
+    return buf_slice(&exchange->truncated);
+}

@@ -1,0 +1,452 @@
+#include "skydns/upstream/forwarder.h"
+
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <sys/random.h>
+
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/upstream/exchange_internal.h"
+#include "skydns/upstream/upstream_probes_internal.h"
+#include "skydns/upstream/upstreams.h"
+
+/* Chains of the table of questions under way; with the most of them, some ten in a chain. */
+enum { TABLE_SIZE = 1024 };
+
+struct waiter {
+    STAILQ_ENTRY(waiter) entry;
+    forwarder_cb cb;
+    void *data;
+};
+
+struct
+try {
+    struct flight *flight;
+    struct addr server;
+    struct exchange *exchange; /* NULL: not begun, or over */
+    bool is_noted;             /* its silence has been held against the server */
+};
+
+/* A question under way. */
+struct flight {
+    LIST_ENTRY(flight) entry;
+    struct forwarder *owner;
+    struct upstream_question question;
+    STAILQ_HEAD(, waiter) waiters;
+    ev_timer step;       /* until the next try */
+    ev_timer deadline;   /* at once when everything has failed */
+    struct buf fallback; /* SERVFAIL or REFUSED, when nothing better comes */
+    double step_s;
+    size_t server_count;
+    size_t begun; /* tries */
+    size_t open;  /* of them */
+    struct try tries[UPSTREAMS_MAX + 1];
+};
+
+struct forwarder {
+    struct forwarder_config config;
+    struct upstreams upstreams;
+    bool rotate;
+    uint32_t timeout_ms;
+    struct upstream_probes *probes;
+    uint32_t seed;
+    size_t sockets;
+    size_t questions;
+    uint64_t shared;
+    uint64_t tcp_retries;
+    LIST_HEAD(flights, flight) table[TABLE_SIZE];
+};
+
+/* ---- What is known of the servers ---- */
+
+/* A server that is silent about some names only goes and comes with every few questions. */
+enum { TURNS_TOLD_A_MINUTE = 10 };
+
+static void note_failure(struct forwarder *f, const struct addr *server)
+{
+    static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
+    char text[ADDR_TEXT_MAX];
+    struct upstream *upstream = upstreams_find(&f->upstreams, server);
+    if (!upstream || !upstream_note_failure(upstream)) {
+        return;
+    }
+    if (log_limit_pass(&limit)) {
+        log_warn("nameserver does not answer, leaving it",
+                 LOG_STR("server", addr_format(server, text)));
+    }
+    upstream_probes_start(f->probes, server);
+}
+
+static void note_answer(struct forwarder *f, const struct addr *server)
+{
+    static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
+    char text[ADDR_TEXT_MAX];
+    struct upstream *upstream = upstreams_find(&f->upstreams, server);
+    if (upstream && upstream_note_answer(upstream) && log_limit_pass(&limit)) {
+        log_info("nameserver answers again", LOG_STR("server", addr_format(server, text)));
+    }
+}
+
+static void on_probe_answer(void *data, const struct addr *server)
+{
+    note_answer(data, server);
+}
+
+static bool is_still_dead(void *data, const struct addr *server)
+{
+    struct forwarder *f = data;
+    const struct upstream *upstream = upstreams_find(&f->upstreams, server);
+    return upstream && upstream_is_dead(upstream) && !upstream->is_looping;
+}
+
+/* ---- The end of a question ---- */
+
+/* The exchange becomes the caller's; NULL when there is none. */
+static struct exchange *detach(struct try *t)
+{
+    struct exchange *exchange = STEAL(t->exchange);
+    if (exchange) {
+        t->flight->open--;
+        t->flight->owner->sockets--;
+    }
+    return exchange;
+}
+
+static void close_try(struct try *t)
+{
+    exchange_free(detach(t));
+}
+
+/* Out of the table, so that the same question can be asked anew; sockets closed, since their
+ * descriptors may be wanted by what the waiters ask. */
+static void withdraw(struct flight *flight)
+{
+    struct forwarder *f = flight->owner;
+    ev_timer_stop(f->config.loop, &flight->step);
+    ev_timer_stop(f->config.loop, &flight->deadline);
+    for (size_t i = 0; i < flight->begun; i++) {
+        close_try(&flight->tries[i]);
+    }
+    LIST_REMOVE(flight, entry);
+    f->questions--;
+}
+
+static void free_flight(struct flight *flight)
+{
+    struct waiter *w;
+    while ((w = STAILQ_FIRST(&flight->waiters))) {
+        STAILQ_REMOVE_HEAD(&flight->waiters, entry);
+        free(w);
+    }
+    buf_fini(&flight->fallback);
+    free(flight);
+}
+
+static void finish(struct flight *flight, const uint8_t *reply, size_t len)
+{
+    struct waiter *w;
+    withdraw(flight);
+    STAILQ_FOREACH(w, &flight->waiters, entry)
+    {
+        w->cb(w->data, reply, len);
+    }
+    free_flight(flight);
+}
+
+/* The time is over. A truncated reply is better than none: the client then asks over TCP itself. */
+static void finish_late(struct flight *flight)
+{
+    struct buf kept;
+    buf_init(&kept, DNS_MESSAGE_MAX);
+    for (size_t i = 0; i < flight->begun; i++) {
+        struct try *t = &flight->tries[i];
+        struct slice truncated = t->exchange ? exchange_truncated(t->exchange) : slice_of(NULL, 0);
+        if (truncated.len > 0 && kept.len == 0) {
+            buf_append_slice(&kept, truncated);
+        }
+        if (t->exchange && truncated.len == 0 && !t->is_noted) {
+            note_failure(flight->owner, &t->server);
+        }
+    }
+    if (kept.len == 0) {
+        buf_append_slice(&kept, buf_slice(&flight->fallback));
+    }
+    finish(flight, kept.len ? kept.data : NULL, kept.len);
+    buf_fini(&kept);
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)revents;
+    finish_late(timer->data);
+}
+
+/* ---- Tries ---- */
+
+static void on_exchange(void *data, const uint8_t *reply, size_t len);
+
+/* When no socket may be opened any more, the question's own oldest one gives way. */
+static bool make_room(struct flight *flight)
+{
+    struct forwarder *f = flight->owner;
+    for (size_t i = 0; i < flight->begun && f->sockets >= f->config.sockets_max; i++) {
+        close_try(&flight->tries[i]);
+    }
+    return f->sockets < f->config.sockets_max;
+}
+
+static bool begin_try(struct flight *flight, struct try *t)
+{
+    struct forwarder *f = flight->owner;
+    const struct exchange_config config = {
+        .loop = f->config.loop,
+        .server = &t->server,
+        .random_case = f->config.random_case,
+        .tcp_retries = &f->tcp_retries,
+        .done = on_exchange,
+        .data = t,
+    };
+    t->exchange = make_room(flight) ? exchange_start(&config, &flight->question) : NULL;
+    if (t->exchange) {
+        flight->open++;
+        f->sockets++;
+    }
+    return t->exchange != NULL;
+}
+
+/* The next server that can be sent to, or the end: said from the loop, not from inside the asker.
+ */
+static void next_try(struct flight *flight)
+{
+    struct ev_loop *loop = flight->owner->config.loop;
+    ev_timer_stop(loop, &flight->step);
+    while (flight->begun <= flight->server_count) {
+        struct try *t = &flight->tries[flight->begun++];
+        if (begin_try(flight, t)) {
+            ev_timer_set(&flight->step, flight->step_s, 0.);
+            ev_timer_start(loop, &flight->step);
+            return;
+        }
+        note_failure(flight->owner, &t->server);
+    }
+    if (flight->open == 0) {
+        ev_timer_stop(loop, &flight->deadline);
+        ev_timer_set(&flight->deadline, 0., 0.);
+        ev_timer_start(loop, &flight->deadline);
+    }
+}
+
+static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct flight *flight = timer->data;
+    struct try *last = &flight->tries[flight->begun - 1];
+    (void)loop;
+    (void)revents;
+    if (last->exchange && exchange_truncated(last->exchange).len == 0) {
+        last->is_noted = true;
+        note_failure(flight->owner, &last->server);
+    }
+    next_try(flight);
+}
+
+/* A server that cannot or will not answer: perhaps another one does. */
+static bool is_refusal(const uint8_t *reply)
+{
+    unsigned rcode = reply[3] & DNS_MASK_RCODE;
+    return rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED;
+}
+
+static void on_exchange(void *data, const uint8_t *reply, size_t len)
+{
+    struct try *t = data;
+    struct flight *flight = t->flight;
+    struct exchange *exchange = detach(t); /* the reply is in it */
+    bool others_left = flight->begun < flight->server_count;
+    if (!reply) {
+        exchange_free(exchange);
+        note_failure(flight->owner, &t->server);
+        next_try(flight);
+        return;
+    }
+    note_answer(flight->owner, &t->server);
+    if (!is_refusal(reply) || (!others_left && flight->open == 0)) {
+        finish(flight, reply, len);
+    } else {
+        buf_clear(&flight->fallback);
+        buf_append(&flight->fallback, reply, len);
+        if (others_left) {
+            next_try(flight);
+        }
+    }
+    exchange_free(exchange);
+}
+
+/* ---- Questions ---- */
+
+static struct flight *find_flight(const struct forwarder *f, const struct upstream_question *q,
+                                  uint32_t hash)
+{
+    struct flight *flight;
+    LIST_FOREACH(flight, &f->table[hash % TABLE_SIZE], entry)
+    {
+        if (upstream_question_equal(&flight->question, q)) {
+            return flight;
+        }
+    }
+    return NULL;
+}
+
+/* Every server once, in their order, then the first one again. */
+static size_t plan_tries(struct flight *flight, unsigned rotation)
+{
+    struct forwarder *f = flight->owner;
+    struct addr order[UPSTREAMS_MAX];
+    size_t n = upstreams_order(&f->upstreams, f->rotate ? rotation : 0, order);
+    for (size_t i = 0; i < n; i++) {
+        flight->tries[i] = (struct try){.flight = flight, .server = order[i]};
+    }
+    flight->tries[n] = (struct try){.flight = flight, .server = order[0]};
+    return n;
+}
+
+/* What has arrived is read before a time is over: the timers have the lowest priority. */
+static void init_timer(ev_timer *timer, void (*fn)(struct ev_loop *, ev_timer *, int),
+                       struct flight *flight)
+{
+    ev_init(timer, fn);
+    ev_set_priority(timer, EV_MINPRI);
+    timer->data = flight;
+}
+
+static struct flight *new_flight(struct forwarder *f, const struct upstream_question *question,
+                                 unsigned rotation)
+{
+    struct flight *flight = xcalloc(1, sizeof(*flight));
+    double timeout_s = f->timeout_ms / 1000.0;
+    flight->owner = f;
+    flight->question = *question;
+    flight->server_count = plan_tries(flight, rotation);
+    flight->step_s = 2 * timeout_s / (double)(flight->server_count + 1);
+    STAILQ_INIT(&flight->waiters);
+    buf_init(&flight->fallback, DNS_MESSAGE_MAX);
+    init_timer(&flight->step, on_step, flight);
+    init_timer(&flight->deadline, on_deadline, flight);
+    ev_timer_set(&flight->deadline, 2 * timeout_s, 0.);
+    ev_timer_start(f->config.loop, &flight->deadline);
+    return flight;
+}
+
+static void wait_for(struct flight *flight, forwarder_cb cb, void *data)
+{
+    struct waiter *w = xmalloc(sizeof(*w));
+    *w = (struct waiter){.cb = cb, .data = data};
+    STAILQ_INSERT_TAIL(&flight->waiters, w, entry);
+}
+
+static bool is_full(const struct forwarder *f)
+{
+    if (f->sockets < f->config.sockets_max) {
+        return false;
+    }
+    static struct log_limit limit = {.burst = 1};
+    if (log_limit_pass(&limit)) {
+        log_warn("too many queries wait for nameservers, refusing more",
+                 LOG_INT("waiting", (int64_t)f->questions));
+    }
+    return true;
+}
+
+bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *question,
+                   unsigned rotation, forwarder_cb cb, void *data)
+{
+    struct forwarder *f = forwarder;
+    struct addr order[UPSTREAMS_MAX];
+    uint32_t hash = upstream_question_hash(question, f->seed);
+    struct flight *flight = find_flight(f, question, hash);
+    if (flight) {
+        f->shared++;
+        wait_for(flight, cb, data);
+        return true;
+    }
+    if (upstreams_order(&f->upstreams, 0, order) == 0 || is_full(f)) {
+        return false;
+    }
+    flight = new_flight(f, question, rotation);
+    LIST_INSERT_HEAD(&f->table[hash % TABLE_SIZE], flight, entry);
+    f->questions++;
+    wait_for(flight, cb, data);
+    next_try(flight);
+    return true;
+}
+
+/* ---- Life ---- */
+
+struct forwarder *forwarder_new(const struct forwarder_config *config)
+{
+    struct forwarder *f = xcalloc(1, sizeof(*f));
+    const struct upstream_probes_config probes = {
+        .loop = config->loop,
+        .is_wanted = is_still_dead,
+        .answered = on_probe_answer,
+        .data = f,
+    };
+    f->config = *config;
+    f->probes = upstream_probes_new(&probes);
+    if (getrandom(&f->seed, sizeof(f->seed), 0) < 0) {
+        f->seed = 0; /* only of a table */
+    }
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
+        LIST_INIT(&f->table[i]);
+    }
+    return f;
+}
+
+void forwarder_set_servers(struct forwarder *forwarder, const struct forwarder_servers *servers)
+{
+    upstreams_set(&forwarder->upstreams, servers->items, servers->count);
+    forwarder->rotate = servers->rotate;
+    forwarder->timeout_ms = servers->timeout_ms;
+}
+
+void forwarder_drop_server(struct forwarder *forwarder, const struct addr *server)
+{
+    struct upstream *upstream = upstreams_find(&forwarder->upstreams, server);
+    if (upstream) {
+        upstream->is_looping = true;
+    }
+}
+
+void forwarder_drop_all(struct forwarder *forwarder)
+{
+    for (size_t i = 0; i < TABLE_SIZE; i++) {
+        struct flight *flight;
+        while ((flight = LIST_FIRST(&forwarder->table[i]))) {
+            withdraw(flight);
+            free_flight(flight);
+        }
+    }
+}
+
+void forwarder_free(struct forwarder *forwarder)
+{
+    if (forwarder) {
+        forwarder_drop_all(forwarder);
+        upstream_probes_free(forwarder->probes);
+        free(forwarder);
+    }
+}
+
+struct forwarder_stats forwarder_get_stats(const struct forwarder *forwarder)
+{
+    return (struct forwarder_stats){
+        .questions = forwarder->questions,
+        .servers = forwarder->upstreams.count,
+        .dead = upstreams_dead(&forwarder->upstreams),
+        .shared = forwarder->shared,
+        .tcp_retries = forwarder->tcp_retries,
+    };
+}

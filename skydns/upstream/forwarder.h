@@ -1,0 +1,80 @@
+/* Asks the nameservers, one after another until one answers. Identical questions under way share
+ * one: whoever asks what is being asked already waits for the same reply.
+ *
+ *     forwarder_ask -- new question --> try 1 --(silence)--> try 2 --> ... first server again
+ *                  \ same question --> waits with it          |  the first good reply, from
+ *                                                             v  whichever try, ends it
+ *
+ * There is one try more than there are servers, spread over twice the time-out; a try goes on
+ * listening when the next one begins, so that a slow server is heard, too. A server that cannot be
+ * reached is left at once, one that failed twice in succession for as long as another lives
+ * (upstreams.h), until a probe has an answer. SERVFAIL and REFUSED are taken for an answer when no
+ * other server has a better one. When all are dead they are tried all the same.
+ *
+ * On the resolver's loop and thread. */
+#ifndef SKYDNS_UPSTREAM_FORWARDER_H
+#define SKYDNS_UPSTREAM_FORWARDER_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "skydns/upstream/upstream_message.h"
+
+struct forwarder;
+
+struct forwarder_config {
+    struct ev_loop *loop;
+    bool random_case;   /* of the names sent: 0x20 */
+    size_t sockets_max; /* open at once; one a try */
+};
+
+/* Ten thousand questions a second to a server that takes a second each; 2 KB and a socket a
+ * question. */
+enum { FORWARDER_SOCKETS_MAX = 10000 };
+
+/* Without servers: forwarder_set_servers. */
+struct forwarder *forwarder_new(const struct forwarder_config *config);
+
+struct forwarder_servers {
+    const struct addr *items; /* copied */
+    size_t count;             /* at most UPSTREAMS_MAX */
+    bool rotate;              /* the asker chooses the first one; else it is always items[0] */
+    uint32_t timeout_ms;      /* of one try; after twice that the question has failed */
+};
+
+/* For the questions that follow. */
+void forwarder_set_servers(struct forwarder *forwarder, const struct forwarder_servers *servers);
+
+/* The server leads back to this program: it is not used any more. */
+void forwarder_drop_server(struct forwarder *forwarder, const struct addr *server);
+
+/* Questions under way end without their callbacks, those included whose end is already waiting in
+ * the loop. Not from inside a callback. */
+void forwarder_drop_all(struct forwarder *forwarder);
+
+/* The same; NULL is fine. */
+void forwarder_free(struct forwarder *forwarder);
+
+/* The reply with the server's id, borrowed during the call; NULL when there is none. Called once,
+ * never from inside forwarder_ask. May ask further questions. */
+typedef void (*forwarder_cb)(void *data, const uint8_t *reply, size_t len);
+
+/* `rotation` chooses the first server. False, and no callback, when there are no servers or too
+ * many sockets are open. */
+bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *question,
+                   unsigned rotation, forwarder_cb cb, void *data) MUST_CHECK;
+
+struct forwarder_stats {
+    size_t questions;     /* under way */
+    size_t servers;       /* in the list */
+    size_t dead;          /* of them */
+    uint64_t shared;      /* askers that joined a question under way, since the start */
+    uint64_t tcp_retries; /* truncated replies asked for again over TCP, since the start */
+};
+struct forwarder_stats forwarder_get_stats(const struct forwarder *forwarder);
+
+#endif

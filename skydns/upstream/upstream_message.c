@@ -1,0 +1,127 @@
+#include "skydns/upstream/upstream_message.h"
+
+#include <string.h>
+
+#include "common/base/cursor.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/question.h"
+#include "skydns/store/hash.h"
+
+bool upstream_question_equal(const struct upstream_question *a, const struct upstream_question *b)
+{
+    return a->type == b->type && a->qclass == b->qclass && a->flags == b->flags &&
+           a->dnssec_ok == b->dnssec_ok && dname_equal(&a->name, &b->name);
+}
+
+uint32_t upstream_question_hash(const struct upstream_question *question, uint32_t seed)
+{
+    const uint16_t numbers[] = {question->type, question->qclass, question->flags};
+    uint32_t hash = hash_bytes(HASH_START ^ seed, question->name.wire, question->name.len);
+    return hash_bytes(hash, numbers, sizeof(numbers));
+}
+
+bool upstream_question_read(const uint8_t *wire, size_t len, struct upstream_question *ret_question)
+{
+    struct question question;
+    if (question_parse(wire, len, &question) != QUESTION_OK) {
+        return false;
+    }
+    *ret_question = (struct upstream_question){
+        .name = question.name,
+        .type = question.type,
+        .qclass = question.qclass,
+        .flags = (uint16_t)((wire[2] << 8 | wire[3]) & (DNS_FLAG_RD | DNS_FLAG_AD | DNS_FLAG_CD)),
+        .dnssec_ok = question.dnssec_ok,
+    };
+    dname_lower(&ret_question->name);
+    return true;
+}
+
+size_t upstream_query_write(const struct upstream_question *question, uint16_t id,
+                            uint8_t out[UPSTREAM_QUERY_MAX])
+{
+    struct writer w = writer_of(out, UPSTREAM_QUERY_MAX);
+    writer_u16(&w, id);
+    writer_u16(&w, question->flags);
+    writer_u16(&w, 1); /* question */
+    writer_u16(&w, 0);
+    writer_u16(&w, 0);
+    writer_u16(&w, 1); /* OPT */
+    writer_bytes(&w, question->name.wire, question->name.len);
+    writer_u16(&w, question->type);
+    writer_u16(&w, question->qclass);
+    edns_append_opt(&w, UPSTREAM_UDP_SIZE, 0, question->dnssec_ok);
+    return w.pos;
+}
+
+size_t upstream_query_strip_edns(uint8_t *query, size_t len)
+{
+    enum { ADDITIONALS_AT = 10 };
+    query[ADDITIONALS_AT] = query[ADDITIONALS_AT + 1] = 0;
+    return len - EDNS_OPT_SIZE; /* it is the last record */
+}
+
+/* A name's length bytes are at most 63, below any letter. */
+void upstream_query_mix_case(uint8_t *query, size_t len, const uint8_t bits[DNAME_MAX / 8 + 1])
+{
+    uint8_t *name = query + DNS_HEADER_SIZE;
+    for (size_t i = 0; DNS_HEADER_SIZE + i < len && i < DNAME_MAX && name[i] != 0;
+         i += name[i] + 1u) {
+        for (size_t k = i + 1; k <= i + name[i]; k++) {
+            bool is_letter = name[k] >= 'a' && name[k] <= 'z';
+            if (is_letter && (bits[k / 8] >> k % 8 & 1)) {
+                name[k] = (uint8_t)(name[k] - ('a' - 'A'));
+            }
+        }
+    }
+}
+
+struct asked {
+    struct dname name;
+    uint16_t type;
+    uint16_t qclass;
+};
+
+static bool read_asked(const uint8_t *message, size_t len, struct asked *ret)
+{
+    struct reader r = reader_of(message, len);
+    reader_seek(&r, 4);
+    uint16_t count = reader_u16(&r);
+    reader_seek(&r, DNS_HEADER_SIZE);
+    if (r.failed || count != 1 || !dname_read(&r, &ret->name)) {
+        return false;
+    }
+    ret->type = reader_u16(&r);
+    ret->qclass = reader_u16(&r);
+    return !r.failed;
+}
+
+/* Id, QR, opcode. */
+static bool is_header_of_reply(const uint8_t *query, const uint8_t *reply, size_t reply_len)
+{
+    return reply_len >= DNS_HEADER_SIZE && memcmp(reply, query, 2) == 0 &&
+           (reply[2] & DNS_FLAG_QR >> 8) && ((reply[2] ^ query[2]) & DNS_MASK_OPCODE >> 8) == 0;
+}
+
+bool upstream_is_reply(const uint8_t *query, size_t query_len, const uint8_t *reply,
+                       size_t reply_len, bool exact_case)
+{
+    struct asked asked, answered;
+    return is_header_of_reply(query, reply, reply_len) && read_asked(query, query_len, &asked) &&
+           read_asked(reply, reply_len, &answered) && asked.type == answered.type &&
+           asked.qclass == answered.qclass && dname_equal(&asked.name, &answered.name) &&
+           (!exact_case || memcmp(asked.name.wire, answered.name.wire, asked.name.len) == 0);
+}
+
+bool upstream_is_edns_refusal(const uint8_t *query, size_t query_len, const uint8_t *reply,
+                              size_t reply_len)
+{
+    enum { QUESTIONS_AT = 4 };
+    if (!is_header_of_reply(query, reply, reply_len)) {
+        return false;
+    }
+    unsigned rcode = reply[3] & DNS_MASK_RCODE;
+    bool has_question = reply[QUESTIONS_AT] || reply[QUESTIONS_AT + 1];
+    return (rcode == DNS_RCODE_FORMERR || rcode == DNS_RCODE_NOTIMP) &&
+           (!has_question || upstream_is_reply(query, query_len, reply, reply_len, false));
+}

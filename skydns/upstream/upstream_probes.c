@@ -1,0 +1,131 @@
+#include "skydns/upstream/upstream_probes_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/upstream/exchange_internal.h"
+#include "skydns/upstream/upstreams.h"
+
+static const double first_pause_s = 0.5, longest_pause_s = 5;
+
+struct probe {
+    struct upstream_probes *owner;
+    bool is_running;
+    struct addr server;
+    double pause_s;
+    ev_timer timer;
+    struct exchange *exchange;
+};
+
+struct upstream_probes {
+    struct upstream_probes_config config;
+    uint64_t tcp_retries; /* nobody's interest */
+    /* A list that is replaced again and again leaves the probes of gone servers behind until their
+     * next turn; a dead server that finds no slot gets one when it next fails. */
+    struct probe items[2 * UPSTREAMS_MAX];
+};
+
+static void stop(struct probe *p)
+{
+    ev_timer_stop(p->owner->config.loop, &p->timer);
+    exchange_free(p->exchange);
+    p->exchange = NULL;
+    p->is_running = false;
+}
+
+static void on_end(void *data, const uint8_t *reply, size_t len)
+{
+    struct probe *p = data;
+    (void)len;
+    exchange_free(p->exchange);
+    p->exchange = NULL;
+    if (reply) {
+        stop(p);
+        p->owner->config.answered(p->owner->config.data, &p->server);
+    }
+}
+
+static void ask(struct probe *p)
+{
+    static const struct upstream_question root_ns = {
+        .name = {.len = 1}, .type = DNS_TYPE_NS, .qclass = DNS_CLASS_IN};
+    const struct exchange_config config = {
+        .loop = p->owner->config.loop,
+        .server = &p->server,
+        .tcp_retries = &p->owner->tcp_retries,
+        .done = on_end,
+        .data = p,
+    };
+    p->exchange = exchange_start(&config, &root_ns); /* NULL: as if it had not answered */
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct probe *p = timer->data;
+    const struct upstream_probes_config *config = &p->owner->config;
+    (void)revents;
+    exchange_free(p->exchange);
+    p->exchange = NULL;
+    if (!config->is_wanted(config->data, &p->server)) {
+        stop(p);
+        return;
+    }
+    ask(p);
+    p->pause_s = p->pause_s * 2 < longest_pause_s ? p->pause_s * 2 : longest_pause_s;
+    ev_timer_set(&p->timer, p->pause_s, 0.);
+    ev_timer_start(loop, &p->timer);
+}
+
+static struct probe *find(struct upstream_probes *probes, const struct addr *server)
+{
+    for (size_t i = 0; i < 2 * UPSTREAMS_MAX; i++) {
+        struct probe *p = &probes->items[i];
+        if (p->is_running && addr_equal(&p->server, server)) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+void upstream_probes_start(struct upstream_probes *probes, const struct addr *server)
+{
+    struct probe *p = find(probes, server);
+    for (size_t i = 0; i < 2 * UPSTREAMS_MAX && !p; i++) {
+        if (!probes->items[i].is_running) {
+            p = &probes->items[i];
+        }
+    }
+    if (!p || p->is_running) {
+        return;
+    }
+    p->is_running = true;
+    p->server = *server;
+    p->pause_s = first_pause_s;
+    ev_timer_set(&p->timer, p->pause_s, 0.);
+    ev_timer_start(probes->config.loop, &p->timer);
+}
+
+struct upstream_probes *upstream_probes_new(const struct upstream_probes_config *config)
+{
+    struct upstream_probes *probes = xcalloc(1, sizeof(*probes));
+    probes->config = *config;
+    for (size_t i = 0; i < 2 * UPSTREAMS_MAX; i++) {
+        struct probe *p = &probes->items[i];
+        p->owner = probes;
+        ev_init(&p->timer, on_timer);
+        p->timer.data = p;
+    }
+    return probes;
+}
+
+void upstream_probes_free(struct upstream_probes *probes)
+{
+    if (!probes) {
+        return;
+    }
+    for (size_t i = 0; i < 2 * UPSTREAMS_MAX; i++) {
+        stop(&probes->items[i]);
+    }
+    free(probes);
+}

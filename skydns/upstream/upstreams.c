@@ -1,0 +1,75 @@
+#include "skydns/upstream/upstreams.h"
+
+#include <assert.h>
+
+struct upstream *upstreams_find(struct upstreams *upstreams, const struct addr *server)
+{
+    for (size_t i = 0; i < upstreams->count; i++) {
+        if (addr_equal(&upstreams->items[i].address, server)) {
+            return &upstreams->items[i];
+        }
+    }
+    return NULL;
+}
+
+void upstreams_set(struct upstreams *upstreams, const struct addr *servers, size_t count)
+{
+    struct upstreams old = *upstreams;
+    assert(count <= UPSTREAMS_MAX);
+    upstreams->count = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct upstream *known = upstreams_find(&old, &servers[i]);
+        upstreams->items[i] =
+            (struct upstream){.address = servers[i], .failures = known ? known->failures : 0};
+    }
+}
+
+bool upstream_is_dead(const struct upstream *upstream)
+{
+    return upstream->failures >= UPSTREAM_FAILURES_MAX;
+}
+
+static size_t take(const struct upstreams *upstreams, size_t first, bool dead,
+                   struct addr *ret_order)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < upstreams->count; i++) {
+        const struct upstream *u = &upstreams->items[(first + i) % upstreams->count];
+        if (!u->is_looping && upstream_is_dead(u) == dead) {
+            ret_order[n++] = u->address;
+        }
+    }
+    return n;
+}
+
+size_t upstreams_order(const struct upstreams *upstreams, size_t first,
+                       struct addr ret_order[UPSTREAMS_MAX])
+{
+    size_t n = take(upstreams, first, false, ret_order);
+    return n + take(upstreams, first, true, ret_order + n);
+}
+
+bool upstream_note_failure(struct upstream *upstream)
+{
+    bool was_dead = upstream_is_dead(upstream);
+    if (!was_dead) {
+        upstream->failures++;
+    }
+    return !was_dead && upstream_is_dead(upstream);
+}
+
+bool upstream_note_answer(struct upstream *upstream)
+{
+    bool was_dead = upstream_is_dead(upstream);
+    upstream->failures = 0;
+    return was_dead;
+}
+
+size_t upstreams_dead(const struct upstreams *upstreams)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < upstreams->count; i++) {
+        n += upstreams->items[i].is_looping || upstream_is_dead(&upstreams->items[i]);
+    }
+    return n;
+}

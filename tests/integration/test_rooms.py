@@ -1,0 +1,64 @@
+"""The layers that `make lint` checks (tests/support/rooms.py) are checked: a wrong include planted in a folder is
+found there and nowhere else, and so is a private header that another folder includes.
+"""
+
+import shutil
+
+import pytest
+import rooms
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A copy of the programs' sources."""
+    for top in ("common", "skydns", "kube2sky", "exechealthz"):
+        shutil.copytree(rooms.ROOT / top, tmp_path / top, ignore=shutil.ignore_patterns("*.scd", "*.service"))
+    return tmp_path
+
+
+def plant(tree, folder, header):
+    path = min((tree / folder).glob("*.c"))
+    path.write_text(f'#include "{header}"\n' + path.read_text())
+    return f'{path.relative_to(tree)}:1: {folder} may not include "{header}"'
+
+
+def broken(tree):
+    return [line for folder in rooms.ROOMS for line in rooms.wrong_includes(tree, folder)]
+
+
+def test_the_tree_keeps_its_own_rules():
+    assert not broken(rooms.ROOT)
+    assert not [*rooms.strangers(rooms.ROOT), *rooms.wrong_headers(rooms.ROOT)]
+
+
+@pytest.mark.parametrize("folder", rooms.ROOMS)
+def test_a_wrong_include_is_found(tree, folder):
+    """Of every folder that this one may not include, one header."""
+    headers = {other: next((tree / other).glob("*.h")) for other in rooms.ROOMS if other not in rooms.allowed(folder)}
+    assert headers
+    planted = [plant(tree, folder, str(path.relative_to(tree))) for path in headers.values()]
+    found = broken(tree)
+    assert len(found) == len(planted)
+    assert {line.split(": ", 1)[1] for line in found} == {line.split(": ", 1)[1] for line in planted}
+
+
+def test_a_private_header_is_private(tree):
+    plant(tree, "skydns/serve", "skydns/answer/fast_internal.h")
+    assert list(rooms.wrong_headers(tree)) == [
+        "skydns/answer/fast_internal.h: private to skydns/answer, yet other folders see it"
+    ]
+
+
+def test_a_header_only_its_folder_sees_is_called_private(tree):
+    (tree / "skydns/answer/fast_internal.h").rename(tree / "skydns/answer/fast.h")
+    for path in (tree / "skydns/answer").glob("*.c"):
+        path.write_text(path.read_text().replace("answer/fast_internal.h", "answer/fast.h"))
+    assert list(rooms.wrong_headers(tree)) == [
+        "skydns/answer/fast.h: no other folder sees it: its name should end in _internal.h"
+    ]
+
+
+def test_a_new_folder_needs_a_line(tree):
+    (tree / "skydns/cache").mkdir()
+    (tree / "skydns/cache/cache.c").write_text("int x;\n")
+    assert list(rooms.strangers(tree)) == ["skydns/cache/cache.c: its folder has no line in tests/support/rooms.py"]

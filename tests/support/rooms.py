@@ -1,0 +1,130 @@
+"""Who may include whom: the folders of the programs as layers (ARCHITECTURE.md), checked by `make lint`.
+
+    rooms.py --list            the folders, a line each: FOLDER TAB what it may include
+    rooms.py FOLDER            prints the includes of FOLDER that break its line; exit status 1 if any
+    rooms.py --headers         the same for private headers: those that no other folder sees, directly or
+                               through a public header, end in `_internal.h`, and only those
+    --root DIR                 another tree than this one (for the test that plants wrong includes)
+
+Includes of system and third-party headers are not looked at here; tests/support/lint fences those.
+"""
+import argparse
+import collections
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# A folder may include itself and what its line names. `common` stands for all of common's folders.
+ROOMS = {
+    "common/base": "",
+    "common/dns": "common/base",
+    "common/http": "common/base common/dns",
+    "common/tls": "common/base",
+    "common/grpc": "common/base common/tls",
+    "common/etcd": "common/base common/tls common/grpc",
+    "kube2sky/api": "common",
+    "kube2sky/naming": "common kube2sky/api",
+    "kube2sky/reconcile": "common kube2sky/naming",
+    "kube2sky": "common kube2sky/api kube2sky/naming kube2sky/reconcile",
+    "skydns/store": "common",
+    "skydns/answer": "common skydns/store",
+    "skydns/upstream": "common skydns/store skydns/answer",
+    "skydns/serve": "common skydns/store skydns/answer skydns/upstream",
+    "skydns/sync": "common skydns/store",
+    "skydns/pages": "common skydns/store skydns/answer skydns/upstream skydns/serve skydns/sync",
+    "skydns": "common skydns/store skydns/answer skydns/upstream skydns/serve skydns/sync skydns/pages",
+    "exechealthz": "common",
+}
+# Nothing lies above these, so all of their headers are their own.
+TOPS = {"kube2sky", "skydns", "exechealthz"}
+
+Include = collections.namedtuple("Include", "file line_number header")
+
+
+def parent(path):
+    return path.rpartition("/")[0]
+
+
+def allowed(folder):
+    names = ROOMS[folder].split()
+    common = [name for name in ROOMS if name.startswith("common/")] if "common" in names else []
+    return {folder, *names, *common}
+
+
+def source_files(root):
+    for folder in ROOMS:
+        yield from sorted(path for path in (root / folder).glob("*.[ch]"))
+
+
+def includes(root):
+    for path in source_files(root):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
+            if match:
+                yield Include(str(path.relative_to(root)), number, match[1])
+
+
+def wrong_includes(root, folder):
+    """Generated code (proto/, by its bare name) is below everything."""
+    may = allowed(folder)
+    return [f'{include.file}:{include.line_number}: {folder} may not include "{include.header}"'
+            for include in includes(root)
+            if parent(include.file) == folder and "/" in include.header and parent(include.header) not in may]
+
+
+def strangers(root):
+    """Source files in a folder that has no line above."""
+    known = set(source_files(root))
+    for top in ["common", *sorted(TOPS)]:
+        for path in sorted((root / top).rglob("*.[ch]")):
+            if path not in known:
+                yield f"{path.relative_to(root)}: its folder has no line in tests/support/rooms.py"
+
+
+def visible_headers(root):
+    """Headers that another folder includes, and what those include in turn."""
+    users = collections.defaultdict(set)
+    for include in includes(root):
+        users[include.header].add(include.file)
+    visible = {header for header, files in users.items() if any(parent(file) != parent(header) for file in files)}
+    while True:
+        more = {header for header, files in users.items() if files & visible} - visible
+        if not more:
+            return visible
+        visible |= more
+
+
+def wrong_headers(root):
+    visible = visible_headers(root)
+    for path in source_files(root):
+        header = str(path.relative_to(root))
+        if not header.endswith(".h") or parent(header) in TOPS:
+            continue
+        if header.endswith("_internal.h") and header in visible:
+            yield f"{header}: private to {parent(header)}, yet other folders see it"
+        if not header.endswith("_internal.h") and header not in visible:
+            yield f"{header}: no other folder sees it: its name should end in _internal.h"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", choices=ROOMS)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--headers", action="store_true")
+    parser.add_argument("--root", type=pathlib.Path, default=ROOT)
+    options = parser.parse_args()
+    if options.list:
+        print("".join(f"{folder}\t{may or 'nothing else'}\n" for folder, may in ROOMS.items()), end="")
+        return 0
+    if options.headers:
+        wrong = [*strangers(options.root), *wrong_headers(options.root)]
+    else:
+        wrong = wrong_includes(options.root, options.folder)
+    print("".join(f"{line}\n" for line in wrong), end="")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+#include "common/base/addr.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void test_ip(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in;
+        int family_bytes; /* 0: no address */
+        const char *want;
+    } cases[] = {
+        {"10.0.0.1", 4, "10.0.0.1"},
+        {"0.0.0.0", 4, "0.0.0.0"},
+        {"255.255.255.255", 4, "255.255.255.255"},
+        {"::", 16, "::"},
+        {"FD00:0:0:0::1", 16, "fd00::1"},
+        {"2001:db8::1:0:0:1", 16, "2001:db8::1:0:0:1"},
+        {"::ffff:10.1.2.3", 4, "10.1.2.3"},
+        {"::10.1.2.3", 16, "::10.1.2.3"},
+        {"", 0, NULL},
+        {"10.0.0", 0, NULL},
+        {"10.0.0.1.", 0, NULL},
+        {"10.0.0.256", 0, NULL},
+        {"10.0.0.01", 0, NULL},
+        {" 10.0.0.1", 0, NULL},
+        {"10.0.0.1 ", 0, NULL},
+        {"0x0a.0.0.1", 0, NULL},
+        {"[::1]", 0, NULL},
+        {"fe80::1%eth0", 0, NULL},
+        {"1:2:3:4:5:6:7:8:9", 0, NULL},
+        {"web.default.svc", 0, NULL},
+        {"0000:0000:0000:0000:0000:ffff:255.255.255.2550", 0, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct ip ip = {.family_bytes = 99};
+        char text[INET6_ADDRSTRLEN];
+        bool ok = ip_parse(slice_str(cases[i].in), &ip);
+        if (ok != (cases[i].family_bytes != 0) ||
+            (ok && (ip.family_bytes != cases[i].family_bytes ||
+                    strcmp(ip_format(&ip, text), cases[i].want) != 0))) {
+            fail_msg("`%s`: %d, family %d", cases[i].in, ok, ip.family_bytes);
+        }
+        assert_true(ok || ip.family_bytes == 99); /* untouched on failure */
+    }
+    struct ip none = {0};
+    char text[INET6_ADDRSTRLEN];
+    assert_string_equal(ip_format(&none, text), "");
+    assert_false(ip_parse(slice_of("10.0.0.1\0x", 10), &none));
+    assert_true(ip_parse(slice_of("10.0.0.12", 8), &none)); /* not NUL-terminated */
+    assert_string_equal(ip_format(&none, text), "10.0.0.1");
+}
+
+/* The IPv4 form leaves no trace of the IPv6 one: addresses are compared byte by byte. */
+static void test_mapped_ip_equals_the_plain_one(void **state)
+{
+    (void)state;
+    struct ip plain, mapped;
+    assert_true(ip_parse(slice_str("10.1.2.3"), &plain));
+    assert_true(ip_parse(slice_str("::ffff:10.1.2.3"), &mapped));
+    assert_memory_equal(&plain, &mapped, sizeof(plain));
+}
+
+static void test_addr(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in;
+        const char *want; /* NULL: refused */
+        uint16_t port;
+        const char *ip;
+        bool is_wildcard;
+    } cases[] = {
+        {"127.0.0.1:53", "127.0.0.1:53", 53, "127.0.0.1", false},
+        {"0.0.0.0:65535", "0.0.0.0:65535", 65535, "0.0.0.0", true},
+        {"[::]:1", "[::]:1", 1, "::", true},
+        {"[FD00::1]:053", "[fd00::1]:53", 53, "fd00::1", false},
+        {"[::ffff:1.2.3.4]:53", "[::ffff:1.2.3.4]:53", 53, "1.2.3.4", false},
+        {"127.0.0.1", NULL, 0, NULL, false},
+        {"127.0.0.1:", NULL, 0, NULL, false},
+        {"127.0.0.1:0", NULL, 0, NULL, false},
+        {"127.0.0.1:65536", NULL, 0, NULL, false},
+        {"127.0.0.1:000053", NULL, 0, NULL, false},
+        {"127.0.0.1:+53", NULL, 0, NULL, false},
+        {"127.0.0.1:53 ", NULL, 0, NULL, false},
+        {"127.0.0.1:dns", NULL, 0, NULL, false},
+        {":53", NULL, 0, NULL, false},
+        {"localhost:53", NULL, 0, NULL, false},
+        {"::1:53", NULL, 0, NULL, false},
+        {"[::1]", NULL, 0, NULL, false},
+        {"[]:53", NULL, 0, NULL, false},
+        {"[127.0.0.1]:53", NULL, 0, NULL, false},
+        {"[::1:53", NULL, 0, NULL, false},
+        {"", NULL, 0, NULL, false},
+        {"a-host-name-that-is-longer-than-any-address-in-text-could-ever-be:53", NULL, 0, NULL,
+         false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct addr addr = {.len = 77};
+        struct err err = {0};
+        char text[ADDR_TEXT_MAX], ip_text[INET6_ADDRSTRLEN];
+        int r = addr_parse(cases[i].in, &addr, &err);
+        if (!cases[i].want) {
+            assert_int_equal(addr.len, 77);
+            if (r != ERR_SYNTAX || !strstr(err.msg, cases[i].in) || !strstr(err.msg, "expected")) {
+                fail_msg("`%s`: %d, %s", cases[i].in, r, err.msg);
+            }
+            continue;
+        }
+        assert_int_equal(r, 0);
+        struct ip ip = addr_ip(&addr);
+        assert_string_equal(addr_format(&addr, text), cases[i].want);
+        assert_int_equal(addr_port(&addr), cases[i].port);
+        assert_string_equal(ip_format(&ip, ip_text), cases[i].ip);
+        assert_int_equal(addr_is_wildcard(&addr), cases[i].is_wildcard);
+    }
+}
+
+static void test_addr_of_ip(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ip, *want;
+    } cases[] = {
+        {"10.0.0.1", "10.0.0.1:53"},
+        {"fd00::1", "[fd00::1]:53"},
+        {"::ffff:10.0.0.1", "10.0.0.1:53"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct ip ip;
+        char text[ADDR_TEXT_MAX];
+        assert_true(ip_parse(slice_str(cases[i].ip), &ip));
+        struct addr addr = addr_of_ip(&ip, 53);
+        assert_string_equal(addr_format(&addr, text), cases[i].want);
+    }
+    assert_int_equal(addr_of_ip(&(struct ip){0}, 53).sa.sa_family, AF_UNSPEC);
+}
+
+static void test_unknown_addr(void **state)
+{
+    (void)state;
+    const struct addr none = {0};
+    char text[ADDR_TEXT_MAX];
+    assert_string_equal(addr_format(&none, text), "unknown");
+    assert_int_equal(addr_port(&none), 0);
+    assert_int_equal(addr_ip(&none).family_bytes, 0);
+    assert_false(addr_is_wildcard(&none));
+}
+
+static void test_longest_addr_fits(void **state)
+{
+    (void)state;
+    static const char longest[] = "[1111:2222:3333:4444:5555:6666:7777:8888]:65535";
+    struct addr addr;
+    char text[ADDR_TEXT_MAX];
+    assert_int_equal(addr_parse(longest, &addr, NULL), 0);
+    assert_string_equal(addr_format(&addr, text), longest);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ip),           cmocka_unit_test(test_mapped_ip_equals_the_plain_one),
+        cmocka_unit_test(test_addr),         cmocka_unit_test(test_addr_of_ip),
+        cmocka_unit_test(test_unknown_addr), cmocka_unit_test(test_longest_addr_fits),
+    };
+    return cmocka_run_group_tests_name("addr", tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+#include "common/base/cursor.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+
+static void test_reads_big_endian(void **state)
+{
+    (void)state;
+    static const uint8_t data[] = {1, 2, 3, 0xff, 0xfe, 0xfd, 0xfc, 9};
+    struct reader r = reader_of(data, sizeof(data));
+    assert_int_equal(reader_u8(&r), 1);
+    assert_int_equal(reader_u16(&r), 0x0203);
+    assert_int_equal(reader_u32(&r), 0xfffefdfc);
+    assert_int_equal(reader_left(&r), 1);
+    assert_ptr_equal(reader_take(&r, 1), data + 7);
+    assert_int_equal(reader_left(&r), 0);
+    assert_false(r.failed);
+}
+
+static void test_read_past_the_end_fails_for_good(void **state)
+{
+    (void)state;
+    static const uint8_t data[] = {1, 2, 3};
+    static const size_t lengths[] = {4, 5, SIZE_MAX, SIZE_MAX - 1};
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        struct reader r = reader_of(data, sizeof(data));
+        assert_null(reader_take(&r, lengths[i]));
+        assert_true(r.failed);
+        assert_int_equal(reader_left(&r), 0);
+        assert_int_equal(reader_u8(&r), 0); /* there is a byte, but it is too late */
+        assert_null(reader_take(&r, 0));
+    }
+    struct reader r = reader_of(data, sizeof(data));
+    assert_int_equal(reader_u16(&r), 0x0102);
+    assert_int_equal(reader_u16(&r), 0);
+    assert_true(r.failed);
+    r = reader_of(data, sizeof(data));
+    assert_int_equal(reader_u32(&r), 0);
+    assert_true(r.failed);
+}
+
+static void test_seek(void **state)
+{
+    (void)state;
+    static const uint8_t data[] = {1, 2, 3};
+    struct reader r = reader_of(data, sizeof(data));
+    reader_seek(&r, 2);
+    assert_int_equal(reader_u8(&r), 3);
+    reader_seek(&r, 3); /* the end is a place */
+    assert_false(r.failed);
+    reader_seek(&r, 4);
+    assert_true(r.failed);
+    reader_seek(&r, 0);
+    assert_int_equal(reader_u8(&r), 0);
+}
+
+static void test_writes_big_endian(void **state)
+{
+    (void)state;
+    uint8_t data[9];
+    memset(data, 0xaa, sizeof(data));
+    struct writer w = writer_of(data, sizeof(data) - 1);
+    writer_u8(&w, 1);
+    writer_u16(&w, 0x0203);
+    writer_u32(&w, 0xfffefdfc);
+    writer_bytes(&w, "\x09", 1);
+    writer_bytes(&w, NULL, 0);
+    assert_false(w.failed);
+    assert_int_equal(w.pos, 8);
+    assert_memory_equal(data, "\x01\x02\x03\xff\xfe\xfd\xfc\x09\xaa", 9);
+}
+
+static void test_write_past_the_end_fails_for_good(void **state)
+{
+    (void)state;
+    uint8_t data[4] = {0xaa, 0xaa, 0xaa, 0xaa};
+    struct writer w = writer_of(data, 3);
+    writer_u16(&w, 0x0102);
+    writer_u16(&w, 0x0304); /* nothing of it */
+    writer_u8(&w, 5);       /* would fit */
+    assert_true(w.failed);
+    assert_int_equal(w.pos, 2);
+    assert_memory_equal(data, "\x01\x02\xaa\xaa", 4);
+    w = writer_of(data, 3);
+    assert_null(writer_take(&w, SIZE_MAX));
+    assert_true(w.failed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reads_big_endian),
+        cmocka_unit_test(test_read_past_the_end_fails_for_good),
+        cmocka_unit_test(test_seek),
+        cmocka_unit_test(test_writes_big_endian),
+        cmocka_unit_test(test_write_past_the_end_fails_for_good),
+    };
+    return cmocka_run_group_tests_name("cursor", tests, NULL, NULL);
+}

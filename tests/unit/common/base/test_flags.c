@@ -1,0 +1,415 @@
+#include "common/base/flags.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* One flag of each kind, as a program has them. */
+struct values {
+    bool verbose, rotate;
+    const char *domain;
+    struct flag_strings cmds;
+    int64_t ttl_s, offset, any, period_ms, wait_ms, leave_ms;
+    int source;
+    struct flag_strings ignored;
+};
+
+enum { ARGS_MAX = 80 };
+
+#define VARIABLE "TEST_FLAGS_DOMAIN"
+
+static int parse(const char *const *args, struct values *v, bool underscores, struct err *err)
+{
+    const struct flag table[] = {
+        {"verbose", FLAG_BOOL, &v->verbose, .help = "log each query"},
+        {"ns-rotate", FLAG_BOOL, &v->rotate, .help = "begin with another"},
+        {"domain", FLAG_STRING, &v->domain, .env = VARIABLE, .help = "the domain"},
+        {"cmd", FLAG_STRING_LIST, &v->cmds, .help = "a command"},
+        {"ttl", FLAG_INT, &v->ttl_s, .env = "TEST_FLAGS_TTL", .min = 1, .max = 3600, .help = "s"},
+        {"offset", FLAG_INT, &v->offset, .min = -5, .max = 5, .help = "n"},
+        {"any", FLAG_INT, &v->any, .help = "n"},
+        {"period", FLAG_DURATION_MS, &v->period_ms, .min = 10, .max = 60000, .help = "t"},
+        {"wait", FLAG_DURATION_MS, &v->wait_ms, .help = "t"},
+        {"leave", FLAG_DURATION_MS, &v->leave_ms, .max = 60000, .is_in_s = true, .help = "t"},
+        {"source", FLAG_CHOICE, &v->source, .choices = "auto|slices|endpoints", .help = "kind"},
+        {"etcd3", FLAG_IGNORED_BOOL, .help = "accepted"},
+        {"v", FLAG_IGNORED_STRING, .help = NULL},
+        {"log-dir", FLAG_IGNORED_STRING, &v->ignored, .help = NULL},
+        {"to-files", FLAG_IGNORED_BOOL, &v->ignored, .help = NULL},
+    };
+    const struct flags flags = {"test", "tests", table, ARRAY_LEN(table), underscores, NULL};
+    char *argv[ARGS_MAX + 2];
+    int argc = 0;
+    argv[argc++] = strdup("test");
+    for (; *args; args++) {
+        assert_true(argc <= ARGS_MAX);
+        argv[argc++] = strdup(*args);
+    }
+    int r = flags_parse(&flags, argc, argv, err);
+    /* Text values point into argv: kept for the assertions, as a program keeps its own. */
+    static char *kept[ARGS_MAX + 2];
+    for (int i = 0; i < ARGS_MAX + 2; i++) {
+        free(kept[i]);
+        kept[i] = i < argc ? argv[i] : NULL;
+    }
+    return r;
+}
+
+static struct values defaults(void)
+{
+    return (struct values){.domain = "cluster.local", .ttl_s = 30, .period_ms = 2000};
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    unsetenv(VARIABLE);
+    unsetenv("TEST_FLAGS_TTL");
+    const char *const none[] = {NULL};
+    struct values v = defaults();
+    return parse(none, &v, false, NULL); /* frees what was kept */
+}
+
+static void test_spellings(void **state)
+{
+    (void)state;
+    const char *const args[] = {"-verbose",
+                                "--ns-rotate=T",
+                                "-domain",
+                                "a.b",
+                                "--domain=c=d",
+                                "-ttl",
+                                "60",
+                                "--offset",
+                                "-3",
+                                "-any=+7",
+                                "-period",
+                                "1.5s",
+                                "-cmd=one",
+                                "--cmd",
+                                "-two",
+                                "-wait=0",
+                                "-etcd3",
+                                "--v=2",
+                                "-v",
+                                "3",
+                                NULL};
+    struct values v = defaults();
+    struct err err;
+    assert_int_equal(parse(args, &v, false, &err), 0);
+    assert_true(v.verbose && v.rotate);
+    assert_string_equal(v.domain, "c=d");
+    assert_int_equal(v.ttl_s, 60);
+    assert_int_equal(v.offset, -3);
+    assert_int_equal(v.any, 7);
+    assert_int_equal(v.period_ms, 1500);
+    assert_int_equal(v.cmds.count, 2);
+    assert_string_equal(v.cmds.items[0], "one");
+    assert_string_equal(v.cmds.items[1], "-two");
+}
+
+static void test_booleans(void **state)
+{
+    (void)state;
+    static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
+    static const char *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
+    for (size_t i = 0; i < 2 * ARRAY_LEN(yes); i++) {
+        bool want = i < ARRAY_LEN(yes);
+        char arg[32];
+        const char *const args[] = {arg, NULL};
+        struct values v = defaults();
+        v.verbose = !want;
+        (void)snprintf(arg, sizeof(arg), "-verbose=%s", want ? yes[i] : no[i - ARRAY_LEN(yes)]);
+        assert_int_equal(parse(args, &v, false, NULL), 0);
+        assert_int_equal(v.verbose, want);
+    }
+}
+
+static void test_choices(void **state)
+{
+    (void)state;
+    static const char *const spellings[] = {"-source=auto", "-source=slices", "--source=endpoints"};
+    for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
+        const char *const args[] = {spellings[i], NULL};
+        struct values v = defaults();
+        v.source = -1;
+        assert_int_equal(parse(args, &v, false, NULL), 0);
+        assert_int_equal(v.source, i);
+    }
+}
+
+/* Whoever wants to say that a flag changes nothing gets to know which were given. */
+static void test_ignored(void **state)
+{
+    (void)state;
+    const char *const args[] = {"-log-dir=/a", "-v=3", "-log-dir", "/b", "-to-files", NULL};
+    struct values v = defaults();
+    assert_int_equal(parse(args, &v, false, NULL), 0);
+    assert_int_equal(v.ignored.count, 2);
+    assert_string_equal(v.ignored.items[0], "log-dir");
+    assert_string_equal(v.ignored.items[1], "to-files");
+}
+
+static void test_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *args[3];
+        const char *want;
+    } cases[] = {
+        {{"-nope"}, "unknown flag `-nope`; -help lists the flags"},
+        {{"--nope=1"}, "unknown flag `--nope=1`; -help lists the flags"},
+        {{"-verb"}, "unknown flag `-verb`; -help lists the flags"},
+        {{"-ns_rotate"}, "unknown flag `-ns_rotate`; -help lists the flags"},
+        {{"---verbose"}, "unknown flag `---verbose`; -help lists the flags"},
+        {{"-=x"}, "unknown flag `-=x`; -help lists the flags"},
+        {{"web"}, "unexpected argument `web`: expected a flag like -verbose"},
+        {{"-"}, "unexpected argument `-`: expected a flag like -verbose"},
+        {{"--"}, "unexpected argument `--`: expected a flag like -verbose"},
+        {{"-verbose", "false"}, "unexpected argument `false`: expected a flag like -verbose"},
+        {{"-verbose=yes"}, "flag -verbose: `yes`: expected true or false"},
+        {{"-etcd3=2"}, "flag -etcd3: `2`: expected true or false"},
+        {{"-domain"}, "flag -domain: value missing: expected a value"},
+        {{"-ttl"}, "flag -ttl: value missing: expected a number from 1 to 3600"},
+        {{"-ttl=0"}, "flag -ttl: `0`: expected a number from 1 to 3600"},
+        {{"-ttl=3601"}, "flag -ttl: `3601`: expected a number from 1 to 3600"},
+        {{"-ttl="}, "flag -ttl: ``: expected a number from 1 to 3600"},
+        {{"-ttl=5s"}, "flag -ttl: `5s`: expected a number from 1 to 3600"},
+        {{"-ttl=0x10"}, "flag -ttl: `0x10`: expected a number from 1 to 3600"},
+        {{"-offset=-6"}, "flag -offset: `-6`: expected a number from -5 to 5"},
+        {{"-any=-1"}, "flag -any: `-1`: expected a number from 0 up"},
+        {{"-any=-"}, "flag -any: `-`: expected a number from 0 up"},
+        {{"-any=9223372036854775808"},
+         "flag -any: `9223372036854775808`: expected a number from 0 up"},
+        {{"-period=9ms"},
+         "flag -period: `9ms`: expected a duration like 10s, from 10ms to 60000ms"},
+        {{"-wait=2"}, "flag -wait: `2`: expected a duration like 10s or 1m30s"},
+        {{"-leave=61"}, "flag -leave: `61`: expected a duration like 10s, from 0ms to 60000ms"},
+        {{"-leave=-1"}, "flag -leave: `-1`: expected a duration like 10s, from 0ms to 60000ms"},
+        {{"-leave=1.5"}, "flag -leave: `1.5`: expected a duration like 10s, from 0ms to 60000ms"},
+        {{"-leave=9223372036854775807"},
+         "flag -leave: `9223372036854775807`: expected a duration like 10s, from 0ms to 60000ms"},
+        {{"-v"}, "flag -v: value missing: expected a value"},
+        {{"-source"}, "flag -source: value missing: expected auto|slices|endpoints"},
+        {{"-source=slice"}, "flag -source: `slice`: expected auto|slices|endpoints"},
+        {{"-source=auto|slices"}, "flag -source: `auto|slices`: expected auto|slices|endpoints"},
+        {{"-source="}, "flag -source: ``: expected auto|slices|endpoints"},
+        {{"-to-files=maybe"}, "flag -to-files: `maybe`: expected true or false"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct values v = defaults();
+        struct err err = {0};
+        int r = parse(cases[i].args, &v, false, &err);
+        if (r != ERR_USAGE || strcmp(err.msg, cases[i].want) != 0) {
+            fail_msg("%s: %d `%s`", cases[i].args[0], r, err.msg);
+        }
+        assert_int_equal(v.ttl_s, 30);
+        assert_int_equal(v.period_ms, 2000);
+    }
+}
+
+static void test_durations_in_seconds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arg;
+        int64_t want_ms;
+    } cases[] = {
+        {"-leave=0", 0},         {"-leave=5", 5000},   {"-leave=60", 60000},
+        {"-leave=1500ms", 1500}, {"-leave=0.5s", 500}, {"-leave=1m", 60000},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *const args[] = {cases[i].arg, NULL};
+        struct values v = defaults();
+        v.leave_ms = -1;
+        assert_int_equal(parse(args, &v, false, NULL), 0);
+        assert_int_equal(v.leave_ms, cases[i].want_ms);
+    }
+}
+
+static void test_help_wins_over_what_follows(void **state)
+{
+    (void)state;
+    static const char *const spellings[] = {"-h", "--h", "-help", "--help"};
+    for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
+        const char *const args[] = {"-verbose", spellings[i], "-nope", NULL};
+        struct values v = defaults();
+        assert_int_equal(parse(args, &v, false, NULL), FLAGS_HELP);
+    }
+}
+
+static void test_underscores(void **state)
+{
+    (void)state;
+    const char *const args[] = {"--ns_rotate", NULL};
+    const char *const dashes[] = {"--ns-rotate", NULL};
+    struct values v = defaults();
+    assert_int_equal(parse(args, &v, true, NULL), 0);
+    assert_true(v.rotate);
+    v = defaults();
+    assert_int_equal(parse(dashes, &v, true, NULL), 0);
+    assert_true(v.rotate);
+}
+
+static void test_environment(void **state)
+{
+    (void)state;
+    const char *const none[] = {NULL};
+    const char *const given[] = {"-domain=flag", NULL};
+    struct values v = defaults();
+    struct err err = {0};
+    setenv(VARIABLE, "variable", 1);
+    assert_int_equal(parse(none, &v, false, NULL), 0);
+    assert_string_equal(v.domain, "variable");
+    assert_int_equal(parse(given, &v, false, NULL), 0);
+    assert_string_equal(v.domain, "flag");
+    setenv(VARIABLE, "", 1);
+    v = defaults();
+    assert_int_equal(parse(none, &v, false, NULL), 0);
+    assert_string_equal(v.domain, "cluster.local");
+    setenv("TEST_FLAGS_TTL", "soon", 1);
+    assert_int_equal(parse(none, &v, false, &err), ERR_USAGE);
+    assert_string_equal(
+        err.msg, "environment variable TEST_FLAGS_TTL: `soon`: expected a number from 1 to 3600");
+}
+
+static void test_repeated_too_often(void **state)
+{
+    (void)state;
+    const char *args[FLAG_STRINGS_MAX + 2] = {NULL};
+    struct values v = defaults();
+    struct err err = {0};
+    for (int i = 0; i < FLAG_STRINGS_MAX; i++) {
+        args[i] = "-cmd=x";
+    }
+    assert_int_equal(parse(args, &v, false, &err), 0);
+    assert_int_equal(v.cmds.count, FLAG_STRINGS_MAX);
+    args[FLAG_STRINGS_MAX] = "-cmd=x";
+    v = defaults();
+    assert_int_equal(parse(args, &v, false, &err), ERR_USAGE);
+    assert_string_equal(err.msg, "flag -cmd: given more than 64 times");
+}
+
+static void test_durations(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in;
+        int64_t want_ms; /* -1: refused */
+    } cases[] = {
+        {"0", 0},
+        {"0s", 0},
+        {"1s", 1000},
+        {"300ms", 300},
+        {"1m30s", 90000},
+        {"1h2m3.5s", 3723500},
+        {"1.5h", 5400000},
+        {"0.25s", 250},
+        {".5s", 500},
+        {"5.s", 5000},
+        {"1500us", 2},
+        {"1499us", 1},
+        {"1000µs", 1},
+        {"1000μs", 1},
+        {"999999ns", 1},
+        {"1ns", 0},
+        {"24h", 86400000},
+        {"2m2m", 240000},
+        {"", -1},
+        {"1", -1},
+        {"s", -1},
+        {".s", -1},
+        {"-1s", -1},
+        {"1s ", -1},
+        {" 1s", -1},
+        {"1 s", -1},
+        {"1d", -1},
+        {"1S", -1},
+        {"1.2.3s", -1},
+        {"1s2", -1},
+        {"1e3s", -1},
+        {"00", -1},
+        {"inf", -1},
+        {"nans", -1},
+        {"9999999999999h", -1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        int64_t got_ms = -1;
+        bool ok = flags_parse_duration_ms(cases[i].in, &got_ms);
+        if (ok != (cases[i].want_ms >= 0) || got_ms != cases[i].want_ms) {
+            fail_msg("`%s`: %d, %lld ms", cases[i].in, ok, (long long)got_ms);
+        }
+    }
+    char digits[1000];
+    int64_t got_ms;
+    memset(digits, '9', sizeof(digits));
+    memcpy(digits + sizeof(digits) - 2, "s", 2);
+    assert_false(flags_parse_duration_ms(digits, &got_ms));
+}
+
+/* The help is for people, but every flag that has a text must be in it, with its default. */
+static void test_help_text(void **state)
+{
+    (void)state;
+    bool quiet = true;
+    const char *domain = "cluster.local";
+    int64_t port = 8080, period_ms = 2000, latency_ms = 1500;
+    int format = 1;
+    const struct flag table[] = {
+        {"quiet", FLAG_BOOL, &quiet, .help = "say little"},
+        {"domain", FLAG_STRING, &domain, .env = "DOMAIN", .help = "the domain"},
+        {"port", FLAG_INT, &port, .help = "a port"},
+        {"period", FLAG_DURATION_MS, &period_ms, .help = "a period"},
+        {"latency", FLAG_DURATION_MS, &latency_ms, .help = "a latency"},
+        {"format", FLAG_CHOICE, &format, .choices = "text|json", .help = "a format"},
+        {"logtostderr", FLAG_IGNORED_BOOL, .help = NULL},
+    };
+    const struct flags flags = {"test", "tests", table, ARRAY_LEN(table), false, NULL};
+    FILE *captured = tmpfile();
+    int out = dup(STDOUT_FILENO);
+    assert_true(captured && out >= 0);
+    fflush(stdout);
+    dup2(fileno(captured), STDOUT_FILENO);
+    flags_print_help(&flags);
+    fflush(stdout);
+    dup2(out, STDOUT_FILENO);
+    close(out);
+    char text[1024];
+    rewind(captured);
+    text[fread(text, 1, sizeof(text) - 1, captured)] = '\0';
+    fclose(captured);
+    assert_string_equal(text, "test: tests\n\n"
+                              "  -quiet\n        say little (default true)\n"
+                              "  -domain=VALUE\n"
+                              "        the domain (default cluster.local) [DOMAIN]\n"
+                              "  -port=N\n        a port (default 8080)\n"
+                              "  -period=DURATION\n        a period (default 2s)\n"
+                              "  -latency=DURATION\n        a latency (default 1500ms)\n"
+                              "  -format=text|json\n        a format (default json)\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_spellings, teardown),
+        cmocka_unit_test_teardown(test_booleans, teardown),
+        cmocka_unit_test_teardown(test_choices, teardown),
+        cmocka_unit_test_teardown(test_ignored, teardown),
+        cmocka_unit_test_teardown(test_refused, teardown),
+        cmocka_unit_test_teardown(test_help_wins_over_what_follows, teardown),
+        cmocka_unit_test_teardown(test_underscores, teardown),
+        cmocka_unit_test_teardown(test_environment, teardown),
+        cmocka_unit_test_teardown(test_repeated_too_often, teardown),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_durations_in_seconds),
+        cmocka_unit_test(test_help_text),
+    };
+    return cmocka_run_group_tests_name("flags", tests, NULL, NULL);
+}

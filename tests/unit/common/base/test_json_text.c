@@ -1,0 +1,43 @@
+/* JSON strings from any bytes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/json_text.h"
+
+static void test_strings(void **state)
+{
+    static const struct {
+        struct slice bytes;
+        const char *want;
+    } rows[] = {
+        {{"", 0}, "\"\""},
+        {{"a b", 3}, "\"a b\""},
+        {{"\"\\/", 3}, "\"\\\"\\\\/\""},
+        {{"\n\0\x7f", 3}, "\"\\u000a\\u0000\\u007f\""},
+        {{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 9}, "\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\""},
+        {{"\xff", 1}, "\"\xef\xbf\xbd\""},
+        {{"\xc3", 1}, "\"\xef\xbf\xbd\""},                                 /* cut */
+        {{"\xc0\xaf", 2}, "\"\xef\xbf\xbd\xef\xbf\xbd\""},                 /* overlong */
+        {{"\xed\xa0\x80", 3}, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, /* a surrogate */
+        {{"\xe2\x82x", 3}, "\"\xef\xbf\xbd\xef\xbf\xbdx\""},
+        {{"\xf4\x90\x80\x80", 4}, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct buf out;
+        buf_init(&out, 1000);
+        json_text_string(&out, rows[i].bytes);
+        assert_string_equal(buf_cstr(&out), rows[i].want);
+        buf_fini(&out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_strings)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

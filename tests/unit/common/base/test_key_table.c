@@ -1,0 +1,135 @@
+/* key_table against an array of what is in it, over random sequences; small keys, so that many
+ * share a home and gaps close over the table's end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/key_table.h"
+
+enum { THINGS = 300, STEPS = 30000 };
+
+struct thing {
+    char key[8];
+    unsigned number;
+    unsigned seen;
+};
+
+static struct thing things[THINGS];
+static struct thing *expected[THINGS]; /* by number; NULL = not in the table */
+static struct thing twins[THINGS];     /* the same keys */
+
+static struct slice key_of(const void *thing)
+{
+    return slice_str(((const struct thing *)thing)->key);
+}
+
+static uint32_t next_random(uint32_t *seed, uint32_t below)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 17;
+    *seed ^= *seed << 5;
+    return *seed % below;
+}
+
+static void set_up_things(void)
+{
+    for (unsigned i = 0; i < THINGS; i++) {
+        (void)snprintf(things[i].key, sizeof(things[i].key), "k%u", i);
+        things[i].number = i;
+        twins[i] = things[i];
+        expected[i] = NULL;
+    }
+}
+
+static size_t count_expected(void)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < THINGS; i++) {
+        count += expected[i] != NULL;
+    }
+    return count;
+}
+
+static void check(const struct key_table *table)
+{
+    struct thing *thing;
+    size_t met = 0;
+    for (unsigned i = 0; i < THINGS; i++) {
+        assert_ptr_equal(key_table_find(table, slice_str(things[i].key)), expected[i]);
+    }
+    for (size_t at = 0; (thing = key_table_next(table, &at)); at++) {
+        assert_ptr_equal(thing, expected[thing->number]);
+        met++;
+    }
+    assert_int_equal(met, count_expected());
+    assert_int_equal(table->count, met);
+}
+
+static void test_random_sequences(void **state)
+{
+    struct key_table table;
+    uint32_t seed = 77;
+    (void)state;
+    set_up_things();
+    key_table_init(&table, key_of);
+    assert_null(key_table_find(&table, slice_str("k1")));
+    assert_null(key_table_take(&table, slice_str("k1")));
+    for (unsigned step = 0; step < STEPS; step++) {
+        unsigned i = next_random(&seed, THINGS);
+        if (next_random(&seed, 2)) {
+            struct thing *thing = next_random(&seed, 2) ? &things[i] : &twins[i];
+            assert_ptr_equal(key_table_put(&table, thing), expected[i]);
+            expected[i] = thing;
+        } else {
+            assert_ptr_equal(key_table_take(&table, slice_str(things[i].key)), expected[i]);
+            expected[i] = NULL;
+        }
+        if (step % 16 == 0) {
+            check(&table);
+        }
+    }
+    check(&table);
+    key_table_fini(&table);
+}
+
+/* A loop that takes every third one out meets each of the others at least once. */
+static void test_taking_out_in_a_loop(void **state)
+{
+    struct key_table table;
+    struct thing *thing;
+    (void)state;
+    set_up_things();
+    key_table_init(&table, key_of);
+    for (unsigned i = 0; i < THINGS; i++) {
+        (void)key_table_put(&table, &things[i]);
+        expected[i] = i % 3 ? &things[i] : NULL;
+    }
+    size_t at = 0;
+    while ((thing = key_table_next(&table, &at))) {
+        thing->seen++;
+        if (expected[thing->number]) {
+            at++;
+        } else {
+            (void)key_table_take(&table, key_of(thing));
+        }
+    }
+    for (unsigned i = 0; i < THINGS; i++) {
+        assert_in_range(things[i].seen, 1, 2);
+    }
+    check(&table);
+    key_table_fini(&table);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_sequences),
+        cmocka_unit_test(test_taking_out_in_a_loop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,149 @@
+/* metrics: counters, histograms, and the pages they are told on, byte for byte. */
+#include "common/base/metrics.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/version.h"
+
+struct fixture {
+    struct buf out;
+    struct metrics_page page;
+};
+
+static void begin(struct fixture *f)
+{
+    buf_init(&f->out, 65536);
+    f->page = metrics_page_begin(&f->out, "test_");
+}
+
+static void end(struct fixture *f, const char *want)
+{
+    assert_string_equal(buf_cstr(&f->out), want);
+    buf_fini(&f->out);
+}
+
+static void test_counter(void **state)
+{
+    struct fixture f;
+    struct counter counter = {0};
+    (void)state;
+    counter_add(&counter, 3);
+    counter_add(&counter, UINT64_MAX - 4);
+    begin(&f);
+    metrics_counter(&f.page, "things_total", "Things, each.", counter_get(&counter));
+    end(&f, "# HELP test_things_total Things, each.\n"
+            "# TYPE test_things_total counter\n"
+            "test_things_total 18446744073709551614\n");
+}
+
+static void test_gauge(void **state)
+{
+    static const struct {
+        double value;
+        const char *want;
+    } rows[] = {
+        {0.0, "test_x 0\n"},
+        {1.0, "test_x 1\n"},
+        {0.25, "test_x 0.25\n"},
+        {-3.0, "test_x -3\n"},
+        {1763665418.123, "test_x 1763665418.123\n"},
+        {123456789012345.0, "test_x 123456789012345\n"},
+        {__builtin_nan(""), "test_x 0\n"},
+        {__builtin_inf(), "test_x 0\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct fixture f;
+        begin(&f);
+        metrics_gauge(&f.page, "x", "H.", rows[i].value);
+        const char *text = buf_cstr(&f.out);
+        assert_string_equal(text + strlen("# HELP test_x H.\n# TYPE test_x gauge\n"), rows[i].want);
+        buf_fini(&f.out);
+    }
+}
+
+static void test_labels_and_escapes(void **state)
+{
+    struct fixture f;
+    (void)state;
+    begin(&f);
+    metrics_family(&f.page, METRIC_COUNTER, "y_total", "A \"quote\", a \\ and\na line.");
+    metrics_sample(&f.page, METRIC_LABELS({"kind", "services"}), 1);
+    metrics_sample(&f.page, METRIC_LABELS({"kind", "a\"b\\c\nd"}, {"reason", ""}), 2);
+    end(&f, "# HELP test_y_total A \"quote\", a \\\\ and\\na line.\n"
+            "# TYPE test_y_total counter\n"
+            "test_y_total{kind=\"services\"} 1\n"
+            "test_y_total{kind=\"a\\\"b\\\\c\\nd\",reason=\"\"} 2\n");
+}
+
+static void test_histogram(void **state)
+{
+    static const int64_t observed_us[] = {-5, 0, 100, 101, 1000, 999999, 10000000, 10000001};
+    struct fixture f;
+    struct histogram histogram = {.sum_us = 0};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(observed_us); i++) {
+        histogram_observe_us(&histogram, observed_us[i]);
+    }
+    begin(&f);
+    metrics_histogram(&f.page, "took_seconds", "How long.", &histogram);
+    end(&f, "# HELP test_took_seconds How long.\n"
+            "# TYPE test_took_seconds histogram\n"
+            "test_took_seconds_bucket{le=\"0.0001\"} 3\n"
+            "test_took_seconds_bucket{le=\"0.00025\"} 4\n"
+            "test_took_seconds_bucket{le=\"0.0005\"} 4\n"
+            "test_took_seconds_bucket{le=\"0.001\"} 5\n"
+            "test_took_seconds_bucket{le=\"0.0025\"} 5\n"
+            "test_took_seconds_bucket{le=\"0.005\"} 5\n"
+            "test_took_seconds_bucket{le=\"0.01\"} 5\n"
+            "test_took_seconds_bucket{le=\"0.025\"} 5\n"
+            "test_took_seconds_bucket{le=\"0.05\"} 5\n"
+            "test_took_seconds_bucket{le=\"0.1\"} 5\n"
+            "test_took_seconds_bucket{le=\"0.25\"} 5\n"
+            "test_took_seconds_bucket{le=\"0.5\"} 5\n"
+            "test_took_seconds_bucket{le=\"1\"} 6\n"
+            "test_took_seconds_bucket{le=\"2.5\"} 6\n"
+            "test_took_seconds_bucket{le=\"5\"} 6\n"
+            "test_took_seconds_bucket{le=\"10\"} 7\n"
+            "test_took_seconds_bucket{le=\"+Inf\"} 8\n"
+            "test_took_seconds_sum 21.001201\n"
+            "test_took_seconds_count 8\n");
+}
+
+static void test_process(void **state)
+{
+    struct fixture f;
+    struct buf want;
+    (void)state;
+    buf_init(&want, 1024);
+    buf_printf(&want,
+               "# HELP test_build_info 1, with the version as its label.\n"
+               "# TYPE test_build_info gauge\n"
+               "test_build_info{version=\"%s\"} 1\n"
+               "# HELP test_start_time_seconds When the process started, in Unix time.\n"
+               "# TYPE test_start_time_seconds gauge\n"
+               "test_start_time_seconds 1763665418\n",
+               version_string);
+    begin(&f);
+    metrics_process(&f.page, 1763665418);
+    end(&f, buf_cstr(&want));
+    buf_fini(&want);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counter),
+        cmocka_unit_test(test_gauge),
+        cmocka_unit_test(test_labels_and_escapes),
+        cmocka_unit_test(test_histogram),
+        cmocka_unit_test(test_process),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

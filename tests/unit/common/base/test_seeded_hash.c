@@ -1,0 +1,67 @@
+/* seeded_hash: equal bytes have equal hashes, and no byte is overlooked. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/seeded_hash.h"
+
+static int compare_hashes(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Every length has its way through the hash, and every byte counts. */
+static void test_hash_takes_every_byte(void **state)
+{
+    (void)state;
+    seeded_hash_init();
+    char a[63], b[63];
+    memset(a, 'a', sizeof(a));
+    for (size_t len = 1; len <= sizeof(a); len++) {
+        memcpy(b, a, sizeof(b));
+        assert_int_equal(seeded_hash(slice_of(a, len)), seeded_hash(slice_of(b, len)));
+        assert_int_not_equal(seeded_hash(slice_of(a, len)), seeded_hash(slice_of(a, len - 1)));
+        for (size_t i = 0; i < len; i++) {
+            memcpy(b, a, sizeof(b));
+            b[i] = 'b';
+            assert_int_not_equal(seeded_hash(slice_of(a, len)), seeded_hash(slice_of(b, len)));
+        }
+    }
+}
+
+/* Names of services as they are chosen: of some thousand at most a few share a hash of 32 bits by
+ * chance (one pair in a run of fifty). */
+static void test_numbered_names_differ(void **state)
+{
+    enum { NAMES = 10000, SHARED_MAX = 5 };
+    static uint32_t hashes[NAMES];
+    unsigned shared = 0;
+    (void)state;
+    seeded_hash_init();
+    for (unsigned i = 0; i < NAMES; i++) {
+        char name[16];
+        int len = snprintf(name, sizeof(name), "s%u", i);
+        hashes[i] = seeded_hash(slice_of(name, (size_t)len));
+    }
+    qsort(hashes, NAMES, sizeof(hashes[0]), compare_hashes);
+    for (unsigned i = 1; i < NAMES; i++) {
+        shared += hashes[i] == hashes[i - 1];
+    }
+    assert_in_range(shared, 0, SHARED_MAX);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hash_takes_every_byte),
+        cmocka_unit_test(test_numbered_names_differ),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,200 @@
+/* service_manager: what systemd is told, on a socket that takes its place. */
+#include "common/base/service_manager.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+
+struct fixture {
+    struct ev_loop *loop;
+    struct service_manager manager;
+    int fd; /* systemd's end */
+    char where[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+    ev_io arrival;
+};
+
+/* A socket in the abstract namespace, of a name that the kernel chooses. */
+static int set_up(void **state)
+{
+    static struct fixture f;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t len = sizeof(address);
+    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO),
+                         .fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0)};
+    assert_true(f.fd >= 0);
+    assert_return_code(
+        bind(f.fd, (const struct sockaddr *)&address, (socklen_t)sizeof(address.sun_family)), 0);
+    assert_return_code(getsockname(f.fd, (struct sockaddr *)&address, &len), 0);
+    size_t name_len = len - offsetof(struct sockaddr_un, sun_path);
+    assert_in_range(name_len, 2, sizeof(f.where) - 1);
+    memcpy(f.where, address.sun_path, name_len);
+    f.where[0] = '@';
+    *state = &f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    ev_loop_destroy(f->loop);
+    (void)close(f->fd);
+    return 0;
+}
+
+static void init_with(struct fixture *f, const char *where, const char *watchdog_us,
+                      const char *watchdog_pid)
+{
+    setenv("NOTIFY_SOCKET", where, 1);
+    setenv("WATCHDOG_USEC", watchdog_us, 1);
+    setenv("WATCHDOG_PID", watchdog_pid, 1);
+    service_manager_init(&f->manager, f->loop);
+    assert_null(getenv("NOTIFY_SOCKET"));
+    assert_null(getenv("WATCHDOG_USEC"));
+    assert_null(getenv("WATCHDOG_PID"));
+}
+
+/* The next message is this; NULL: there is none. */
+static void assert_told(const struct fixture *f, const char *want)
+{
+    char got[512];
+    ssize_t len = recv(f->fd, got, sizeof(got) - 1, 0);
+    if (!want) {
+        assert_int_equal(len, -1);
+        return;
+    }
+    assert_true(len >= 0);
+    got[len] = '\0';
+    assert_string_equal(got, want);
+}
+
+static void test_a_life(void **state)
+{
+    struct fixture *f = *state;
+    init_with(f, f->where, "", "");
+    assert_told(f, NULL);
+    service_manager_ready(&f->manager, "waiting");
+    assert_told(f, "READY=1\nSTATUS=waiting");
+    service_manager_status(&f->manager, "all there");
+    assert_told(f, "STATUS=all there");
+    service_manager_stopping(&f->manager);
+    assert_told(f, "STOPPING=1");
+    assert_false(ev_is_active(&f->manager.watchdog));
+    service_manager_fini(&f->manager);
+}
+
+static void test_a_path(void **state)
+{
+    struct fixture *f = *state;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0), first_fd = f->fd;
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "/tmp/service-manager-%ld",
+                   (long)getpid());
+    assert_return_code(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    init_with(f, address.sun_path, "", "");
+    service_manager_ready(&f->manager, "x");
+    f->fd = fd;
+    assert_told(f, "READY=1\nSTATUS=x");
+    f->fd = first_fd;
+    (void)close(fd);
+    (void)unlink(address.sun_path);
+    service_manager_stopping(&f->manager); /* nobody is there any more: no signal, no harm */
+    service_manager_fini(&f->manager);
+}
+
+/* A busy machine may have been told more often. */
+static void drain(const struct fixture *f)
+{
+    char message[64];
+    while (recv(f->fd, message, sizeof(message), 0) >= 0) {
+    }
+}
+
+static void on_arrival(struct ev_loop *loop, ev_io *watcher UNUSED, int revents UNUSED)
+{
+    ev_break(loop, EVBREAK_ALL);
+}
+
+/* Both by this process's number and by none; twice, since once would be no period. */
+static void test_watchdog(void **state)
+{
+    struct fixture *f = *state;
+    char own_pid[32];
+    (void)snprintf(own_pid, sizeof(own_pid), "%ld", (long)getpid());
+    const char *const pids[] = {own_pid, ""};
+    for (size_t i = 0; i < ARRAY_LEN(pids); i++) {
+        init_with(f, f->where, "20000", pids[i]);
+        assert_true(ev_is_active(&f->manager.watchdog));
+        assert_true(f->manager.watchdog.repeat > 0.0099 && f->manager.watchdog.repeat < 0.0101);
+        for (int n = 0; n < 2; n++) {
+            ev_io_init(&f->arrival, on_arrival, f->fd, EV_READ);
+            ev_io_start(f->loop, &f->arrival);
+            ev_run(f->loop, 0);
+            ev_io_stop(f->loop, &f->arrival);
+            assert_told(f, "WATCHDOG=1");
+        }
+        service_manager_fini(&f->manager);
+        assert_false(ev_is_active(&f->manager.watchdog));
+        drain(f);
+    }
+}
+
+static void test_what_makes_no_sense(void **state)
+{
+    struct fixture *f = *state;
+    char too_long[200] = "/";
+    memset(too_long + 1, 'x', sizeof(too_long) - 2);
+    too_long[sizeof(too_long) - 1] = '\0';
+    const char *const wheres[] = {"", "@", "/", "relative", "vsock:2:9999", too_long};
+    for (size_t i = 0; i < ARRAY_LEN(wheres); i++) {
+        init_with(f, wheres[i], "1000000", "");
+        assert_int_equal(f->manager.fd, -1);
+        assert_false(ev_is_active(&f->manager.watchdog));
+        service_manager_ready(&f->manager, "x");
+        service_manager_fini(&f->manager);
+    }
+    static const struct {
+        const char *us, *pid;
+    } watchdogs[] = {{"1000000", "1"}, {"soon", ""}, {"-5", ""}, {"0", ""}, {"10 s", ""}};
+    for (size_t i = 0; i < ARRAY_LEN(watchdogs); i++) {
+        init_with(f, f->where, watchdogs[i].us, watchdogs[i].pid);
+        assert_true(f->manager.fd >= 0);
+        assert_false(ev_is_active(&f->manager.watchdog));
+        service_manager_fini(&f->manager);
+    }
+    assert_told(f, NULL);
+}
+
+static void test_a_long_text_is_cut(void **state)
+{
+    struct fixture *f = *state;
+    char text[400], got[512];
+    memset(text, 'a', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    init_with(f, f->where, "", "");
+    service_manager_ready(&f->manager, text);
+    assert_int_equal(recv(f->fd, got, sizeof(got), 0), 255);
+    assert_memory_equal(got, "READY=1\nSTATUS=aaa", 18);
+    service_manager_fini(&f->manager);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_life, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_path, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_watchdog, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_makes_no_sense, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_long_text_is_cut, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

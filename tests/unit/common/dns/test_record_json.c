@@ -1,0 +1,252 @@
+/* record_json: what SkyDNS accepted and what kube2sky wrote, byte for byte. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/record_json.h"
+
+struct labelled {
+    const char *host;
+    const char *label;
+};
+
+static void test_labels_of_known_addresses(void **state)
+{
+    static const struct labelled cases[] = {
+        {"10.0.0.1", "c88f1059"},   {"10.0.0.10", "21172049"}, {"10.3.0.214", "6ead029a"},
+        {"10.3.0.116", "5c82f78b"}, {"11.1.1.1", "2f15de08"},  {"10.0.0.9", "19ccb11"},
+        {"10.0.0.26", "734242"},    {"fd00::1", "479bcb2e"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct record r;
+        struct buf json;
+        char label[9];
+        record_init(&r);
+        free(r.host);
+        r.host = xstrdup(cases[i].host);
+        r.priority = 10;
+        r.weight = 10;
+        r.ttl_s = 30;
+        buf_init(&json, RECORD_JSON_MAX);
+        record_to_json(&r, &json);
+        assert_string_equal(record_label(buf_slice(&json), label), cases[i].label);
+        buf_fini(&json);
+        record_fini(&r);
+    }
+}
+
+static void test_label_of_old_form_and_of_nothing(void **state)
+{
+    char label[9];
+    (void)state;
+    /* kube2sky 1.9-1.10 wrote no targetstrip. */
+    assert_string_equal(
+        record_label(slice_str("{\"host\":\"10.0.0.1\",\"priority\":10,\"weight\":10,\"ttl\":30}"),
+                     label),
+        "f488b1a2");
+    assert_string_equal(record_label(slice_str(""), label), "811c9dc5"); /* the FNV offset basis */
+}
+
+static void test_written_form(void **state)
+{
+    static const struct {
+        const char *host;
+        uint16_t port;
+        const char *want;
+    } cases[] = {
+        {"10.0.0.1", 0,
+         "{\"host\":\"10.0.0.1\",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}"},
+        {"kubernetes.default.svc.cluster.local.", 443,
+         "{\"host\":\"kubernetes.default.svc.cluster.local.\",\"port\":443,\"priority\":10,"
+         "\"weight\":10,\"ttl\":30,\"targetstrip\":0}"},
+        {"a\"b\\c\n", 65535,
+         "{\"host\":\"a\\\"b\\\\c\\u000a\",\"port\":65535,\"priority\":10,\"weight\":10,"
+         "\"ttl\":30,\"targetstrip\":0}"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct record r;
+        struct buf json;
+        record_init(&r);
+        free(r.host);
+        r.host = xstrdup(cases[i].host);
+        r.port = cases[i].port;
+        r.priority = 10;
+        r.weight = 10;
+        r.ttl_s = 30;
+        buf_init(&json, RECORD_JSON_MAX);
+        record_to_json(&r, &json);
+        assert_string_equal(buf_cstr(&json), cases[i].want);
+        buf_fini(&json);
+        record_fini(&r);
+    }
+}
+
+struct accepted {
+    const char *json;
+    const char *host, *text, *group;
+    uint32_t ttl_s;
+    uint16_t port, priority, weight, targetstrip;
+    bool mail;
+    uint8_t family_bytes;
+};
+
+static void test_accepted(void **state)
+{
+    static const struct accepted cases[] = {
+        {"{}", "", "", "", 0, 0, 0, 0, 0, false, 0},
+        {" { } \n", "", "", "", 0, 0, 0, 0, 0, false, 0},
+        {"{\"host\":\"10.0.0.1\",\"port\":80,\"priority\":1,\"weight\":2,\"text\":\"t\","
+         "\"mail\":true,\"ttl\":30,\"targetstrip\":3,\"group\":\"g\"}",
+         "10.0.0.1", "t", "g", 30, 80, 1, 2, 3, true, 4},
+        {"{\"HOST\":\"fd00::1\",\"Port\":1,\"TTL\":2,\"TargetStrip\":1}", "fd00::1", "", "", 2, 1,
+         0, 0, 1, false, 16},
+        {"{\"host\":\"::ffff:10.0.0.1\"}", "::ffff:10.0.0.1", "", "", 0, 0, 0, 0, 0, false, 4},
+        {"{\"host\":\"10.0.0.1.\"}", "10.0.0.1.", "", "", 0, 0, 0, 0, 0, false, 0},
+        {"{\"host\":\" 10.0.0.1\"}", " 10.0.0.1", "", "", 0, 0, 0, 0, 0, false, 0},
+        {"{\"host\":\"a\",\"host\":\"b\"}", "b", "", "", 0, 0, 0, 0, 0, false, 0},
+        {"{\"host\":\"a\",\"HOST\":\"b\"}", "b", "", "", 0, 0, 0, 0, 0, false, 0},
+        {"{\"host\":null,\"port\":null,\"mail\":null}", "", "", "", 0, 0, 0, 0, 0, false, 0},
+        {"{\"other\":{\"x\":[1,2]},\"host\":\"a\"}", "a", "", "", 0, 0, 0, 0, 0, false, 0},
+        {"{\"port\":65535,\"weight\":65535,\"priority\":65535}", "", "", "", 0, 65535, 65535, 65535,
+         0, false, 0},
+        {"{\"ttl\":2147483647}", "", "", "", 2147483647, 0, 0, 0, 0, false, 0},
+        {"{\"ttl\":4294967295}", "", "", "", 2147483647, 0, 0, 0, 0, false, 0},
+        {"{\"text\":\"\\u00e9 \\\" \"}", "", "\xc3\xa9 \" ", "", 0, 0, 0, 0, 0, false, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct accepted *want = &cases[i];
+        struct record r;
+        struct err err = {0};
+        if (record_from_json(slice_str(want->json), &r, &err) != 0) {
+            fail_msg("%s: %s", want->json, err.msg);
+        }
+        assert_string_equal(r.host, want->host);
+        assert_string_equal(r.text, want->text);
+        assert_string_equal(r.group, want->group);
+        assert_int_equal(r.ttl_s, want->ttl_s);
+        assert_int_equal(r.port, want->port);
+        assert_int_equal(r.priority, want->priority);
+        assert_int_equal(r.weight, want->weight);
+        assert_int_equal(r.targetstrip, want->targetstrip);
+        assert_int_equal(r.mail, want->mail);
+        assert_int_equal(r.ip.family_bytes, want->family_bytes);
+        record_fini(&r);
+    }
+}
+
+static void assert_refused(struct slice json, int code, const char *want)
+{
+    struct record r = {.ttl_s = 77};
+    struct err err = {0};
+    assert_int_equal(record_from_json(json, &r, &err), code);
+    assert_int_equal(err.code, code);
+    if (!strstr(err.msg, want)) {
+        fail_msg("message `%s` lacks `%s`", err.msg, want);
+    }
+    assert_int_equal(r.ttl_s, 77); /* untouched */
+    assert_null(r.host);
+}
+
+static void test_refused(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *want;
+    } cases[] = {
+        {"", "no JSON"},
+        {"10.0.0.1", "no JSON"},
+        {"{\"host\":\"10.0.0.1\"", "no JSON"},
+        {"{\"host\":\"10.0.0.1\"} x", "no JSON"},
+        {"{'host':'10.0.0.1'}", "no JSON"},
+        {"[]", "expected a JSON object"},
+        {"{\"host\":10}", "field `host`: `10`: expected a string"},
+        {"{\"text\":[\"a\"]}", "field `text`: `[\"a\"]`: expected a string"},
+        {"{\"group\":true}", "field `group`: `true`: expected a string"},
+        {"{\"port\":\"80\"}", "field `port`: `\"80\"`: expected a whole number from 0 to 65535"},
+        {"{\"port\":65536}", "field `port`: `65536`"},
+        {"{\"PORT\":-1}", "field `port`: `-1`"},
+        {"{\"port\":80.0}", "field `port`: `80.0`"},
+        {"{\"port\":99999999999999999999}", "no JSON"},
+        {"{\"weight\":65536}", "field `weight`: `65536`"},
+        {"{\"weight\":-10}", "field `weight`: `-10`"},
+        {"{\"priority\":70000}", "field `priority`: `70000`"},
+        {"{\"targetstrip\":-1}", "field `targetstrip`: `-1`"},
+        {"{\"ttl\":-1}", "expected a whole number from 0 to 4294967295"},
+        {"{\"ttl\":4294967296}", "field `ttl`"},
+        {"{\"mail\":1}", "field `mail`: `1`: expected true or false"},
+        {"{\"host\":\"a\\u0000b\"}", "no JSON"},
+        {"{\"host\":\"\xff\"}", "no JSON"},
+        {"{\"host\":\"a\",\"host\":1}", "field `host`: `1`"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_refused(slice_str(cases[i].json), ERR_SYNTAX, cases[i].want);
+    }
+    static const char with_nul[] = "{\"host\":\"a\0b\"}";
+    assert_refused(slice_of(with_nul, sizeof(with_nul) - 1), ERR_SYNTAX, "no JSON");
+    static const char nul_behind[] = "{\"host\":\"a\"}";
+    assert_refused(slice_of(nul_behind, sizeof(nul_behind)), ERR_SYNTAX, "no JSON");
+    assert_refused(slice_of(NULL, 0), ERR_SYNTAX, "no JSON");
+}
+
+static void test_refused_by_size_and_depth(void **state)
+{
+    (void)state;
+    char *big = xmalloc(RECORD_JSON_MAX + 1);
+    memset(big, ' ', RECORD_JSON_MAX + 1);
+    memcpy(big, "{}", 2);
+    assert_refused(slice_of(big, RECORD_JSON_MAX + 1), ERR_TOO_LARGE, "65537 bytes");
+    struct record r;
+    assert_int_equal(record_from_json(slice_of(big, RECORD_JSON_MAX), &r, NULL), 0);
+    record_fini(&r);
+    memset(big, '[', RECORD_JSON_MAX);
+    assert_refused(slice_of(big, RECORD_JSON_MAX), ERR_SYNTAX, "no JSON");
+    free(big);
+}
+
+static void test_same_data(void **state)
+{
+    static const struct {
+        const char *a, *b;
+        bool want;
+    } cases[] = {
+        {"{\"host\":\"a\",\"ttl\":1,\"group\":\"x\"}", "{\"host\":\"a\",\"ttl\":2}", true},
+        {"{\"host\":\"a\"}", "{\"host\":\"b\"}", false},
+        {"{\"host\":\"a\"}", "{\"host\":\"a\",\"text\":\"t\"}", false},
+        {"{\"host\":\"a\"}", "{\"host\":\"a\",\"port\":1}", false},
+        {"{\"host\":\"a\"}", "{\"host\":\"a\",\"priority\":1}", false},
+        {"{\"host\":\"a\"}", "{\"host\":\"a\",\"weight\":1}", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct record a, b;
+        assert_int_equal(record_from_json(slice_str(cases[i].a), &a, NULL), 0);
+        assert_int_equal(record_from_json(slice_str(cases[i].b), &b, NULL), 0);
+        assert_int_equal(record_same_data(&a, &b), cases[i].want);
+        record_fini(&a);
+        record_fini(&b);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_labels_of_known_addresses),
+        cmocka_unit_test(test_label_of_old_form_and_of_nothing),
+        cmocka_unit_test(test_written_form),
+        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_refused_by_size_and_depth),
+        cmocka_unit_test(test_same_data),
+    };
+    record_json_use_xalloc();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/* record_key: names and keys, both ways, at the limits of DNS names. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/dns/record_key.h"
+
+static const struct slice prefix = {"/skydns/", 8};
+
+static void test_from_name(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *want;
+    } cases[] = {
+        {"cluster.local.", "/skydns/local/cluster"},
+        {"cluster.local", "/skydns/local/cluster"},
+        {"web.default.svc.cluster.local.", "/skydns/local/cluster/svc/default/web"},
+        {"_HTTP._Tcp.Web", "/skydns/web/_tcp/_http"},
+        {"local", "/skydns/local"},
+        {".", "/skydns/"},
+        {"", "/skydns/"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buf key;
+        buf_init(&key, 1024);
+        record_key_from_name(prefix, slice_str(cases[i].name), &key);
+        assert_string_equal(buf_cstr(&key), cases[i].want);
+        buf_fini(&key);
+    }
+}
+
+static void test_to_name(void **state)
+{
+    static const struct {
+        const char *key;
+        const char *want; /* NULL: refused */
+    } cases[] = {
+        {"/skydns/local/cluster/svc/default/web", "web.default.svc.cluster.local."},
+        {"/skydns/local", "local."},
+        {"/skydns/local/Cluster", "Cluster.local."},
+        {"/skydns/local/a b", "a\\032b.local."},
+        {"/skydns/local/a.b", "a\\.b.local."},
+        {"/skydns/", NULL},
+        {"/skydns", NULL},
+        {"/skydnsx/local", NULL},
+        {"/other/local", NULL},
+        {"", NULL},
+        {"/skydns//local", NULL},
+        {"/skydns/local/", NULL},
+        {"/skydns/local//cluster", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct dname name = {.len = 99};
+        char text[DNAME_TEXT_MAX];
+        bool ok = record_key_to_name(prefix, slice_str(cases[i].key), &name);
+        if (ok != (cases[i].want != NULL)) {
+            fail_msg("%s: %s", cases[i].key, ok ? "accepted" : "refused");
+        }
+        if (ok) {
+            assert_string_equal(dname_to_text(&name, text), cases[i].want);
+        } else {
+            assert_int_equal(name.len, 99); /* untouched */
+        }
+    }
+}
+
+/* A key of `count` labels of `length` bytes below the prefix, and whether it is a name. */
+static bool is_name(unsigned count, unsigned length, unsigned last_length)
+{
+    struct buf key;
+    struct dname name, again;
+    buf_init(&key, 4096);
+    buf_append_str(&key, "/skydns");
+    for (unsigned i = 0; i < count; i++) {
+        buf_append_char(&key, '/');
+        for (unsigned j = 0; j < (i + 1 < count ? length : last_length); j++) {
+            buf_append_char(&key, 'a');
+        }
+    }
+    bool ok = record_key_to_name(prefix, buf_slice(&key), &name);
+    if (ok) {
+        char text[DNAME_TEXT_MAX];
+        assert_true(dname_from_text(slice_str(dname_to_text(&name, text)), &again));
+        assert_true(dname_equal(&name, &again));
+        assert_int_equal(dname_label_count(&name), count);
+    }
+    buf_fini(&key);
+    return ok;
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    assert_true(is_name(1, 0, 63));
+    assert_false(is_name(1, 0, 64));
+    assert_true(is_name(4, 63, 61)); /* 3 * 64 + 62 + 1 = 255 */
+    assert_false(is_name(4, 63, 62));
+    assert_true(is_name(127, 1, 1));
+    assert_false(is_name(128, 1, 1));
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_from_name),
+        cmocka_unit_test(test_to_name),
+        cmocka_unit_test(test_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

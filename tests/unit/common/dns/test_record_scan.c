@@ -1,0 +1,197 @@
+/* record_scan: the short way of reading a value. It takes what is written, and says of it what
+ * record_from_json says; of other values it takes none that record_from_json refuses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_scan.h"
+
+static void assert_same(const char *json, const struct record_view *a, const struct record_view *b)
+{
+    if (!slice_equal(a->host, b->host) || !slice_equal(a->text, b->text) ||
+        !slice_equal(a->group, b->group) || a->ttl_s != b->ttl_s || a->port != b->port ||
+        a->priority != b->priority || a->weight != b->weight || a->targetstrip != b->targetstrip ||
+        a->mail != b->mail) {
+        fail_msg("%s: read in two ways", json);
+    }
+}
+
+/* Whether the short way takes it; then the long one says the same. The value has no byte behind it
+ * that could be read: the sanitizer sees one. */
+static bool scan(const char *json, size_t len)
+{
+    struct record_view view;
+    struct record record;
+    char *value = xmalloc(len);
+    memcpy(value, json, len);
+    bool is_taken = record_scan(slice_of(value, len), &view);
+    if (is_taken) {
+        if (record_from_json(slice_of(value, len), &record, NULL) < 0) {
+            fail_msg("%.*s: taken by the short way alone", (int)len, json);
+        }
+        struct record_view want = record_view_of(&record);
+        assert_same(json, &view, &want);
+        record_fini(&record);
+    }
+    free(value);
+    return is_taken;
+}
+
+static const char *const written[] = {
+    "{\"host\":\"10.0.0.1\",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}",
+    "{\"host\":\"10.0.0.1\",\"priority\":10,\"weight\":10,\"ttl\":30}",
+    "{\"host\":\"web.default.svc.cluster.local.\",\"port\":65535,\"weight\":10,\"ttl\":30}",
+    "{\"host\":\"fd00::1\",\"ttl\":4294967295}",
+    "{\"text\":\"v=1 ~ {}[],:\",\"group\":\"g\",\"mail\":true}",
+    "{\"mail\":false,\"host\":\"\",\"port\":0}",
+    "{\"host\":\"a\",\"host\":\"b\",\"ttl\":1,\"ttl\":2}",
+};
+
+static void test_taken(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(written); i++) {
+        if (!scan(written[i], strlen(written[i]))) {
+            fail_msg("%s: not taken", written[i]);
+        }
+    }
+}
+
+/* What kube2sky writes is what is read by the hundred thousand. */
+static void test_takes_what_is_written(void **state)
+{
+    char host[] = "web-1.default.svc.cluster.local.", none[] = "";
+    struct record record = {.host = host, .text = none, .group = none, .ttl_s = INT32_MAX};
+    (void)state;
+    for (unsigned i = 0; i <= UINT16_MAX; i += 5) {
+        struct buf json;
+        struct record_view view, want;
+        record.port = (uint16_t)i;
+        record.priority = (uint16_t)(UINT16_MAX - i);
+        record.weight = (uint16_t)(i ^ 0x5555);
+        buf_init(&json, RECORD_JSON_MAX);
+        record_to_json(&record, &json);
+        assert_true(record_scan(buf_slice(&json), &view));
+        want = record_view_of(&record);
+        assert_same(buf_cstr(&json), &view, &want);
+        buf_fini(&json);
+    }
+}
+
+static void test_left_to_others(void **state)
+{
+    static const char *const cases[] = {
+        "",
+        "{",
+        "{}",
+        "[]",
+        "null",
+        "{\"host\":\"a\"",
+        "{\"host\":\"a\"} ",
+        " {\"host\":\"a\"}",
+        "{ \"host\":\"a\"}",
+        "{\"host\": \"a\"}",
+        "{\"host\":\"a\",}",
+        "{\"host\":\"a\"}}",
+        "{\"host\":\"a\"\"port\":1}",
+        "{\"host\"\"a\"}",
+        "{host:\"a\"}",
+        "{\"host\":a}",
+        "{\"host\":\"a}",
+        "{\"host\":null}",
+        "{\"host\":1}",
+        "{\"HOST\":\"a\"}",
+        "{\"hosts\":\"a\"}",
+        "{\"other\":1}",
+        "{\"host\":\"\\u0061\"}",
+        "{\"host\":\"\xc3\xa9\"}",
+        "{\"host\":\"\xff\"}",
+        "{\"host\":\"a\nb\"}",
+        "{\"host\":\"\x7f\"}",
+        "{\"port\":}",
+        "{\"port\":-1}",
+        "{\"port\":+1}",
+        "{\"port\":01}",
+        "{\"port\":00}",
+        "{\"port\":1.0}",
+        "{\"port\":1e1}",
+        "{\"port\":65536}",
+        "{\"port\":\"80\"}",
+        "{\"weight\":70000}",
+        "{\"priority\":99999999999999999999999999999999}",
+        "{\"targetstrip\":18446744073709551616}",
+        "{\"ttl\":4294967296}",
+        "{\"mail\":1}",
+        "{\"mail\":tru}",
+        "{\"mail\":trues}",
+        "{\"mail\":\"true\"}",
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (scan(cases[i], strlen(cases[i]))) {
+            fail_msg("%s: taken", cases[i]);
+        }
+    }
+    struct record_view view = {.ttl_s = 77};
+    assert_false(record_scan(slice_of(NULL, 0), &view));
+    assert_false(record_scan(slice_str("{\"ttl\":1"), &view));
+    assert_int_equal(view.ttl_s, 77); /* untouched */
+}
+
+/* Every byte of every value above in the place of every byte, before it, and without it. */
+static void test_agrees_on_neighbours(void **state)
+{
+    unsigned taken = 0;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(written); i++) {
+        char json[256];
+        size_t len = strlen(written[i]);
+        for (size_t at = 0; at < len; at++) {
+            memcpy(json, written[i], len);
+            memmove(json + at, json + at + 1, len - at - 1);
+            taken += scan(json, len - 1);
+            taken += scan(written[i], at);
+            for (unsigned c = 0; c < 256; c++) {
+                memcpy(json, written[i], len);
+                json[at] = (char)c;
+                taken += scan(json, len);
+                memcpy(json + at + 1, written[i] + at, len - at);
+                taken += scan(json, len + 1);
+            }
+        }
+    }
+    assert_true(taken > 10000); /* other digits and letters are fine */
+}
+
+static void test_size_limit(void **state)
+{
+    (void)state;
+    struct record_view view;
+    char *json = xmalloc(RECORD_JSON_MAX + 1);
+    memset(json, 'x', RECORD_JSON_MAX + 1);
+    memcpy(json, "{\"text\":\"", 9);
+    memcpy(json + RECORD_JSON_MAX - 2, "\"}", 2);
+    assert_true(record_scan(slice_of(json, RECORD_JSON_MAX), &view));
+    assert_int_equal(view.text.len, RECORD_JSON_MAX - 11);
+    memcpy(json + RECORD_JSON_MAX - 2, "x\"}", 3);
+    assert_false(record_scan(slice_of(json, RECORD_JSON_MAX + 1), &view));
+    free(json);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_taken),          cmocka_unit_test(test_takes_what_is_written),
+        cmocka_unit_test(test_left_to_others), cmocka_unit_test(test_agrees_on_neighbours),
+        cmocka_unit_test(test_size_limit),
+    };
+    record_json_use_xalloc();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

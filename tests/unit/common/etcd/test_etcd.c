@@ -1,0 +1,469 @@
+/* The typed calls of common/etcd/etcd.h against a real etcd: pages, transactions, error texts, and
+ * what happens when it goes away and comes back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd.h"
+#include "tests/support/etcd_proc.h"
+#include "tests/support/etcd_sync.h"
+
+enum { CALL_TIMEOUT_MS = 60000 };
+
+struct fixture {
+    struct ev_loop *loop;
+    struct etcd_proc *proc;
+    struct etcd *etcd;
+};
+
+static struct fixture f;
+
+static void connect_to(const char *endpoints, uint32_t timeout_ms)
+{
+    etcd_free(f.etcd);
+    f.etcd = sync_client(f.loop, endpoints, timeout_ms);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    f.loop = ev_loop_new(EVFLAG_AUTO);
+    if (!etcd_proc_missing()) {
+        f.proc = etcd_proc_start();
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    etcd_proc_free(f.proc);
+    ev_loop_destroy(f.loop);
+    return 0;
+}
+
+static int each(void **state)
+{
+    (void)state;
+    if (f.proc) {
+        connect_to(etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
+    }
+    return 0;
+}
+
+static int each_end(void **state)
+{
+    (void)state;
+    etcd_free(f.etcd);
+    f.etcd = NULL;
+    return 0;
+}
+
+/* ---- Range, step by step ---- */
+
+struct range_result {
+    bool is_done;
+    struct err err;
+    int64_t revision;
+    size_t count;
+    bool more;
+    char first[64];
+    char last[64];
+    char value[64]; /* of the first */
+    int64_t mod_revision;
+};
+
+static void copy_text(char out[64], struct slice s)
+{
+    size_t n = s.len < 63 ? s.len : 63;
+    if (n) {
+        memcpy(out, s.ptr, n);
+    }
+    out[n] = '\0';
+}
+
+static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct range_result *r = data;
+    r->is_done = true;
+    assert_true(!reply == !!err); /* exactly one of them */
+    if (err) {
+        r->err = *err;
+        return;
+    }
+    r->revision = reply->revision;
+    r->count = reply->count;
+    r->more = reply->more;
+    if (reply->count > 0) {
+        copy_text(r->first, reply->kvs[0].key);
+        copy_text(r->value, reply->kvs[0].value);
+        copy_text(r->last, reply->kvs[reply->count - 1].key);
+        r->mod_revision = reply->kvs[0].mod_revision;
+    }
+}
+
+static bool is_range_done(const void *data)
+{
+    return ((const struct range_result *)data)->is_done;
+}
+
+static struct range_result get(const struct etcd_range *range)
+{
+    struct range_result r = {.is_done = false};
+    etcd_range(f.etcd, range, on_range, &r);
+    assert_false(r.is_done); /* never from inside the call */
+    loop_until(f.loop, is_range_done, &r);
+    return r;
+}
+
+static struct range_result get_ok(const struct etcd_range *range)
+{
+    struct range_result r = get(range);
+    if (r.err.code) {
+        fail_msg("range: %s", r.err.msg);
+    }
+    return r;
+}
+
+/* ---- Tests ---- */
+
+static void test_range_pages(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    int64_t revision = sync_put_many(f.loop, f.etcd, "/pages/", 300, slice_str("v"));
+    struct etcd_range range = {
+        .key = slice_str("/pages/"), .range_end = slice_str("/pages0"), .limit = 128};
+
+    struct range_result r = get_ok(&range);
+    assert_int_equal(r.count, 128);
+    assert_true(r.more);
+    assert_string_equal(r.first, "/pages/000000");
+    assert_string_equal(r.last, "/pages/000127");
+    assert_int_equal(r.revision, revision);
+
+    /* Pinned: what is added behind the cursor in between is not seen. */
+    sync_put(f.loop, f.etcd, "/pages/999999", slice_str("late"));
+    range.key = slice_str("/pages/000256");
+    range.revision = revision;
+    r = get_ok(&range);
+    assert_int_equal(r.count, 300 - 256);
+    assert_false(r.more);
+    assert_string_equal(r.last, "/pages/000299");
+}
+
+static void test_range_one_key_and_none(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    int64_t revision = sync_put(f.loop, f.etcd, "/one", slice_str("first"));
+    struct range_result r = get_ok(&(struct etcd_range){.key = slice_str("/one")});
+    assert_int_equal(r.count, 1);
+    assert_string_equal(r.value, "first");
+    assert_int_equal(r.mod_revision, revision);
+
+    r = get_ok(&(struct etcd_range){.key = slice_str("/one"), .keys_only = true});
+    assert_int_equal(r.count, 1);
+    assert_string_equal(r.value, "");
+
+    r = get_ok(&(struct etcd_range){.key = slice_str("/nothing/here")});
+    assert_int_equal(r.count, 0);
+    assert_false(r.more);
+    assert_int_equal(r.revision, revision);
+}
+
+static void test_range_of_lost_and_future_revisions(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    sync_put(f.loop, f.etcd, "/lost", slice_str("1"));
+    int64_t revision = sync_put(f.loop, f.etcd, "/lost", slice_str("2"));
+    etcd_proc_compact(f.proc, revision);
+
+    struct range_result r =
+        get(&(struct etcd_range){.key = slice_str("/lost"), .revision = revision - 1});
+    assert_int_equal(r.err.code, ERR_COMPACTED);
+    assert_non_null(strstr(r.err.msg, etcd_proc_url(f.proc)));
+    assert_non_null(strstr(r.err.msg, "required revision has been compacted"));
+
+    r = get(&(struct etcd_range){.key = slice_str("/lost"), .revision = revision + 1000});
+    assert_int_equal(r.err.code, ERR_FUTURE);
+    assert_non_null(strstr(r.err.msg, "future revision"));
+}
+
+static void test_txn_with_compares(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    const struct etcd_op put = {
+        .kind = ETCD_OP_PUT, .key = slice_str("/txn/a"), .value = slice_str("1")};
+    const struct etcd_compare absent = {
+        .target = ETCD_COMPARE_CREATE_REVISION, .key = slice_str("/txn/a"), .revision = 0};
+    struct etcd_txn txn = {.compares = &absent, .compare_count = 1, .ops = &put, .op_count = 1};
+    struct etcd_txn_reply first;
+    struct etcd_txn_reply reply;
+
+    assert_int_equal(sync_txn(f.loop, f.etcd, &txn, &first, NULL), 0);
+    assert_true(first.succeeded);
+    assert_int_equal(sync_txn(f.loop, f.etcd, &txn, &reply, NULL), 0);
+    assert_false(reply.succeeded); /* it exists now */
+    assert_int_equal(reply.revision, first.revision);
+
+    const struct etcd_compare unchanged = {.target = ETCD_COMPARE_MOD_REVISION,
+                                           .key = slice_str("/txn/a"),
+                                           .revision = first.revision};
+    const struct etcd_op ops[] = {
+        {.kind = ETCD_OP_DELETE, .key = slice_str("/txn/a")},
+        {.kind = ETCD_OP_PUT, .key = slice_str("/txn/b"), .value = slice_str("2")},
+    };
+    txn = (struct etcd_txn){
+        .compares = &unchanged, .compare_count = 1, .ops = ops, .op_count = ARRAY_LEN(ops)};
+    assert_int_equal(sync_txn(f.loop, f.etcd, &txn, &reply, NULL), 0);
+    assert_true(reply.succeeded);
+    assert_int_equal(reply.revision, first.revision + 1); /* both in one */
+    struct range_result r =
+        get_ok(&(struct etcd_range){.key = slice_str("/txn/"), .range_end = slice_str("/txn0")});
+    assert_int_equal(r.count, 1);
+    assert_string_equal(r.first, "/txn/b");
+}
+
+static void test_txn_too_large(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct etcd_op ops[ETCD_TXN_OPS_MAX + 1];
+    char keys[ARRAY_LEN(ops)][32];
+    struct err err;
+    for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
+        snprintf(keys[i], sizeof(keys[i]), "/many/%zu", i);
+        ops[i] = (struct etcd_op){.kind = ETCD_OP_PUT, .key = slice_str(keys[i])};
+    }
+    struct etcd_txn txn = {.ops = ops, .op_count = ARRAY_LEN(ops)};
+    assert_int_equal(sync_txn(f.loop, f.etcd, &txn, NULL, &err), ERR_REFUSED);
+    assert_non_null(strstr(err.msg, "too many operations in txn request"));
+    txn.op_count = ETCD_TXN_OPS_MAX;
+    assert_int_equal(sync_txn(f.loop, f.etcd, &txn, NULL, &err), 0);
+
+    ops[1].key = ops[0].key;
+    assert_int_equal(sync_txn(f.loop, f.etcd, &txn, NULL, &err), ERR_REFUSED);
+    assert_non_null(strstr(err.msg, "duplicate key"));
+
+    /* Above etcd's 1.5 MiB, below ours; then above ours, which is not even sent. */
+    char *large = xcalloc(3, 1 << 20);
+    ops[0].value = slice_of(large, 1700000);
+    txn.op_count = 1;
+    assert_int_equal(sync_txn(f.loop, f.etcd, &txn, NULL, &err), ERR_REFUSED);
+    assert_non_null(strstr(err.msg, "request is too large"));
+    ops[0].value = slice_of(large, 3 << 20);
+    assert_int_equal(sync_txn(f.loop, f.etcd, &txn, NULL, &err), ERR_TOO_LARGE);
+    free(large);
+}
+
+static void test_large_values(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    char *value = xmalloc(1400000);
+    memset(value, 'x', 1400000);
+    for (int i = 0; i < 5; i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "/large/%d", i);
+        sync_put(f.loop, f.etcd, key, slice_of(value, 1400000));
+    }
+    struct range_result r = get_ok(
+        &(struct etcd_range){.key = slice_str("/large/"), .range_end = slice_str("/large0")});
+    assert_int_equal(r.count, 5);
+    free(value);
+}
+
+static void test_pipelined_calls_and_cancel(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    enum { CALLS = 200 };
+    static struct range_result results[CALLS];
+    struct etcd_call *calls[CALLS];
+    memset(results, 0, sizeof(results));
+    sync_put(f.loop, f.etcd, "/pipelined", slice_str("x"));
+    for (int i = 0; i < CALLS; i++) {
+        calls[i] = etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/pipelined")},
+                              on_range, &results[i]);
+    }
+    for (int i = 0; i < CALLS; i += 2) {
+        etcd_call_cancel(calls[i]);
+    }
+    for (int i = 1; i < CALLS; i += 2) {
+        loop_until(f.loop, is_range_done, &results[i]);
+        assert_int_equal(results[i].err.code, 0);
+        assert_int_equal(results[i].count, 1);
+        assert_false(results[i - 1].is_done);
+    }
+}
+
+static void test_too_many_calls(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    enum { CALLS = 1025 };
+    struct range_result *results = xcalloc(CALLS, sizeof(*results));
+    unsigned refused = 0;
+    for (int i = 0; i < CALLS; i++) {
+        etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/x")}, on_range, &results[i]);
+    }
+    for (int i = 0; i < CALLS; i++) {
+        loop_until(f.loop, is_range_done, &results[i]);
+        refused += results[i].err.code == ERR_TOO_LARGE;
+    }
+    assert_int_equal(refused, 1);
+    assert_int_equal(results[CALLS - 1].err.code, ERR_TOO_LARGE);
+    free(results);
+}
+
+static void test_nobody_listens(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    etcd_proc_kill(f.proc);
+    struct range_result r = get(&(struct etcd_range){.key = slice_str("/x")});
+    assert_int_equal(r.err.code, ERR_UNAVAILABLE);
+    assert_non_null(strstr(r.err.msg, etcd_proc_url(f.proc)));
+    assert_non_null(strstr(r.err.msg, "Connection refused"));
+
+    etcd_proc_restart(f.proc);
+    assert_int_equal(get(&(struct etcd_range){.key = slice_str("/x")}).err.code, 0);
+}
+
+static void test_killed_in_between(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    sync_put(f.loop, f.etcd, "/kept", slice_str("x"));
+    etcd_proc_kill(f.proc);
+    etcd_proc_restart(f.proc);
+    /* The old connection is dead and the client may not have noticed yet: one error at most. */
+    struct range_result r = get(&(struct etcd_range){.key = slice_str("/kept")});
+    if (r.err.code) {
+        assert_int_equal(r.err.code, ERR_UNAVAILABLE);
+        r = get_ok(&(struct etcd_range){.key = slice_str("/kept")});
+    }
+    assert_int_equal(r.count, 1);
+}
+
+static void test_next_endpoint(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    char endpoints[128];
+    /* Port 1 of loopback: nobody listens there. */
+    snprintf(endpoints, sizeof(endpoints), "http://127.0.0.1:1,%s", etcd_proc_url(f.proc));
+    connect_to(endpoints, CALL_TIMEOUT_MS);
+    get_ok(&(struct etcd_range){.key = slice_str("/x")});
+}
+
+static void test_deadline(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    connect_to(etcd_proc_url(f.proc), 200);
+    /* One that works first, so that the connection is there. Slow machines: try until it does. */
+    while (get(&(struct etcd_range){.key = slice_str("/x")}).err.code) {
+    }
+    etcd_proc_pause(f.proc);
+    struct range_result r = get(&(struct etcd_range){.key = slice_str("/x")});
+    etcd_proc_resume(f.proc);
+    assert_int_equal(r.err.code, ERR_TIMEOUT);
+    assert_non_null(strstr(r.err.msg, "no reply within 200 ms"));
+}
+
+/* Two etcds that know nothing of each other: the value tells which one has answered. */
+static void test_hung_member_is_left(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct etcd_proc *other = etcd_proc_start();
+    const struct etcd_range range = {.key = slice_str("/who")};
+    char endpoints[128];
+    connect_to(etcd_proc_url(other), CALL_TIMEOUT_MS);
+    sync_put(f.loop, f.etcd, "/who", slice_str("other"));
+    connect_to(etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
+    sync_put(f.loop, f.etcd, "/who", slice_str("first"));
+
+    snprintf(endpoints, sizeof(endpoints), "%s,%s", etcd_proc_url(f.proc), etcd_proc_url(other));
+    connect_to(endpoints, 200);
+    struct range_result r;
+    do { /* slow machines: until one has answered in time */
+        r = get(&range);
+    } while (r.err.code);
+    bool is_other = strcmp(r.value, "other") == 0;
+    struct etcd_proc *hung = is_other ? other : f.proc;
+    etcd_proc_pause(hung);
+    assert_int_equal(get(&range).err.code, ERR_TIMEOUT);
+    do {
+        r = get(&range);
+    } while (r.err.code);
+    assert_string_equal(r.value, is_other ? "first" : "other");
+    etcd_proc_resume(hung);
+    etcd_proc_free(other);
+}
+
+static void test_free_with_calls_under_way(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct range_result r = {.is_done = false};
+    etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/x")}, on_range, &r);
+    ev_run(f.loop, EVRUN_NOWAIT);
+    etcd_free(f.etcd);
+    f.etcd = NULL;
+    ev_run(f.loop, EVRUN_NOWAIT);
+    assert_false(r.is_done);
+}
+
+static void test_prefix_end(void **state)
+{
+    static const struct {
+        const char *in;
+        const char *want;
+    } cases[] = {
+        {"/skydns/", "/skydns0"}, {"a", "b"}, {"a\xff\xff", "b"}, {"\xff\xff", ""}, {"", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char out[16];
+        struct slice end = etcd_prefix_end(slice_str(cases[i].in), out);
+        if (!slice_equal(end, slice_str(cases[i].want))) {
+            fail_msg("prefix `%s`: want `%s`, got `%.*s`", cases[i].in, cases[i].want, (int)end.len,
+                     end.ptr);
+        }
+    }
+}
+
+#define WITH_CLIENT(test) cmocka_unit_test_setup_teardown(test, each, each_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_prefix_end),
+        WITH_CLIENT(test_range_pages),
+        WITH_CLIENT(test_range_one_key_and_none),
+        WITH_CLIENT(test_range_of_lost_and_future_revisions),
+        WITH_CLIENT(test_txn_with_compares),
+        WITH_CLIENT(test_txn_too_large),
+        WITH_CLIENT(test_large_values),
+        WITH_CLIENT(test_pipelined_calls_and_cancel),
+        WITH_CLIENT(test_too_many_calls),
+        WITH_CLIENT(test_nobody_listens),
+        WITH_CLIENT(test_killed_in_between),
+        WITH_CLIENT(test_next_endpoint),
+        WITH_CLIENT(test_deadline),
+        WITH_CLIENT(test_hung_member_is_left),
+        WITH_CLIENT(test_free_with_calls_under_way),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

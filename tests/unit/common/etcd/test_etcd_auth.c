@@ -1,0 +1,560 @@
+/* Authentication of the etcd client against a real etcd that asks for it: tokens that expire, a
+ * password that changes, permissions that come and go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_mirror.h"
+#include "common/etcd/etcd_watch.h"
+#include "tests/support/etcd_proc.h"
+#include "tests/support/etcd_sync.h"
+
+enum { CALL_TIMEOUT_MS = 60000 };
+
+/* The user `app` may read and write below /app/. In base64: L2FwcC8= is /app/, L2FwcDA= /app0. */
+static const char app_grant[] =
+    "{\"name\":\"app\",\"perm\":{\"permType\":\"READWRITE\",\"key\":\"L2FwcC8=\","
+    "\"range_end\":\"L2FwcDA=\"}}";
+static const char key_grant[] =
+    "{\"name\":\"app\",\"perm\":{\"permType\":\"READ\",\"key\":\"L2tleS9vZi9zdG9yZQ==\"}}";
+static const char app_revoke[] =
+    "{\"role\":\"app\",\"key\":\"L2FwcC8=\",\"range_end\":\"L2FwcDA=\"}";
+
+static struct {
+    struct ev_loop *loop;
+    struct etcd_proc *proc;
+    struct etcd *etcd;
+    char password_file[64];
+} f;
+
+static void connect_as(const char *username, const char *password, const char *password_file)
+{
+    struct err err;
+    const struct etcd_config config = {
+        .loop = f.loop,
+        .endpoints = etcd_proc_url(f.proc),
+        .call_timeout_ms = CALL_TIMEOUT_MS,
+        .username = username,
+        .password = password,
+        .password_file = password_file,
+    };
+    etcd_free(f.etcd);
+    f.etcd = NULL;
+    if (etcd_new(&config, &f.etcd, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static void set_password(const char *password)
+{
+    CLEANUP_FREE char *body = xasprintf("{\"name\":\"app\",\"password\":\"%s\"}", password);
+    etcd_proc_post(f.proc, "auth/user/changepw", body);
+}
+
+static void write_password_file(const char *text)
+{
+    CLEANUP_FREE char *other = xasprintf("%s.new", f.password_file);
+    FILE *file = fopen(other, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(rename(other, f.password_file), 0);
+}
+
+static int start(void **state)
+{
+    static const char *const arguments[] = {"--auth-token-ttl=1", "--logger=zap",
+                                            "--log-outputs=stderr", NULL};
+    (void)state;
+    f.loop = ev_loop_new(EVFLAG_AUTO);
+    if (etcd_proc_missing()) {
+        return 0;
+    }
+    (void)snprintf(f.password_file, sizeof(f.password_file),
+                   "/tmp/etcd-password-XXXXXX"); /* fits */
+    int fd = mkstemp(f.password_file);
+    assert_true(fd >= 0);
+    close(fd);
+    f.proc = etcd_proc_start_with(arguments);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    if (f.proc) {
+        (void)unlink(f.password_file);
+    }
+    etcd_proc_free(f.proc);
+    ev_loop_destroy(f.loop);
+    return 0;
+}
+
+static int each_end(void **state)
+{
+    (void)state;
+    etcd_free(f.etcd);
+    f.etcd = NULL;
+    return 0;
+}
+
+/* ---- Steps ---- */
+
+struct result {
+    bool is_done;
+    struct err err;
+};
+
+static bool is_done(const void *data)
+{
+    return ((const struct result *)data)->is_done;
+}
+
+static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct result *r = data;
+    (void)reply;
+    r->is_done = true;
+    if (err) {
+        r->err = *err;
+    }
+}
+
+static void start_read(const char *key, const char *end, struct result *r)
+{
+    *r = (struct result){.is_done = false};
+    etcd_range(f.etcd, &(struct etcd_range){.key = slice_str(key), .range_end = slice_str(end)},
+               on_range, r);
+    assert_false(r->is_done);
+}
+
+static struct err read_range(const char *key, const char *end)
+{
+    struct result r;
+    start_read(key, end, &r);
+    loop_until(f.loop, is_done, &r);
+    return r.err;
+}
+
+static void expect_ok(struct err err)
+{
+    if (err.code) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static void expect_err(struct err err, int code, const char *text)
+{
+    if (err.code != code || !strstr(err.msg, text)) {
+        fail_msg("want code %d and `%s`, got %d and `%s`", code, text, err.code, err.msg);
+    }
+}
+
+struct seen {
+    unsigned ups;
+    unsigned downs;
+    size_t events;
+    struct err down;
+    unsigned want_ups;
+    unsigned want_downs;
+    size_t want_events;
+};
+
+static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+{
+    struct seen *seen = data;
+    (void)events;
+    (void)revision;
+    seen->events += count;
+}
+
+static void on_up(void *data)
+{
+    struct seen *seen = data;
+    seen->ups++;
+}
+
+static void on_end(void *data, const struct err *err)
+{
+    struct seen *seen = data;
+    seen->downs++;
+    seen->down = *err;
+}
+
+static bool is_seen(const void *data)
+{
+    const struct seen *seen = data;
+    return seen->ups >= seen->want_ups && seen->downs >= seen->want_downs &&
+           seen->events >= seen->want_events;
+}
+
+static struct etcd_watch *watch_app(struct seen *seen)
+{
+    return etcd_watch_start(f.etcd, &(struct etcd_watch_config){
+                                        .key = slice_str("/app/"),
+                                        .range_end = slice_str("/app0"),
+                                        .start_revision = 1,
+                                        .on_events = on_events,
+                                        .on_up = on_up,
+                                        .on_end = on_end,
+                                        .data = seen,
+                                    });
+}
+
+/* ---- Tests, in this order ---- */
+
+/* A client with a name and password, first of an etcd that wants none, then of one that does. */
+static void test_switched_on(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    etcd_proc_post(f.proc, "auth/user/add", "{\"name\":\"app\",\"password\":\"secret\"}");
+    etcd_proc_post(f.proc, "auth/role/add", "{\"name\":\"app\"}");
+    etcd_proc_post(f.proc, "auth/role/grant", app_grant);
+    etcd_proc_post(f.proc, "auth/user/grant", "{\"user\":\"app\",\"role\":\"app\"}");
+
+    connect_as("app", "secret", NULL);
+    expect_ok(read_range("/app/x", ""));
+    etcd_proc_enable_auth(f.proc);
+    expect_ok(read_range("/app/x", ""));
+    sync_put(f.loop, f.etcd, "/app/x", slice_str("1"));
+}
+
+static void test_no_name(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    connect_as(NULL, NULL, NULL);
+    expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "etcd wants a user name and a password");
+}
+
+static void test_wrong_password(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    connect_as("app", "guess", NULL);
+    struct err err = read_range("/app/x", "");
+    expect_err(err, ERR_SHUT_OUT, "authenticate as `app`");
+    expect_err(err, ERR_SHUT_OUT, "invalid user ID or password");
+    /* Backing off, it says so without asking etcd again. */
+    expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "invalid user ID or password");
+}
+
+static void test_missing_permission(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    connect_as("app", "secret", NULL);
+    expect_err(read_range("/other", ""), ERR_REFUSED, "permission denied, to read /other");
+    expect_err(read_range("/", "0"), ERR_REFUSED, "permission denied, to read / up to 0");
+
+    const struct etcd_op ops[] = {
+        {.kind = ETCD_OP_PUT, .key = slice_str("/b"), .value = slice_str("1")},
+        {.kind = ETCD_OP_DELETE, .key = slice_str("/app/x")},
+        {.kind = ETCD_OP_DELETE, .key = slice_str("/a")},
+    };
+    struct err err = {.code = 0};
+    (void)!sync_txn(f.loop, f.etcd, &(struct etcd_txn){.ops = ops, .op_count = ARRAY_LEN(ops)},
+                    NULL, &err);
+    expect_err(err, ERR_REFUSED, "permission denied, to write 3 keys from /a to /b");
+}
+
+/* Many calls at once when the token has become worthless: all are sent again, on one new token. */
+static void test_token_worthless(void **state)
+{
+    enum { CALLS = 50 };
+    static struct result results[CALLS];
+    (void)state;
+    etcd_proc_need();
+    connect_as("app", "secret", NULL);
+    expect_ok(read_range("/app/x", ""));
+    set_password("secret"); /* etcd forgets the user's tokens */
+    for (int i = 0; i < CALLS; i++) {
+        start_read("/app/x", "", &results[i]);
+    }
+    for (int i = 0; i < CALLS; i++) {
+        loop_until(f.loop, is_done, &results[i]);
+        expect_ok(results[i].err);
+    }
+}
+
+static void test_token_expired(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.want_ups = 1};
+    /* A user of its own: tokens of the others expire, too. */
+    etcd_proc_post(f.proc, "auth/user/add", "{\"name\":\"late\",\"password\":\"secret\"}");
+    etcd_proc_post(f.proc, "auth/user/grant", "{\"user\":\"late\",\"role\":\"app\"}");
+    connect_as("late", "secret", NULL);
+    struct etcd_watch *watch = watch_app(&seen);
+    loop_until(f.loop, is_seen, &seen);
+    etcd_proc_wait_for_log(f.proc, "\"deleted a simple token\",\"user-name\":\"late\"");
+
+    /* The watch goes on, a call is sent again; another watch is created anew. */
+    sync_put(f.loop, f.etcd, "/app/y", slice_str("1"));
+    seen.want_events = 1;
+    loop_until(f.loop, is_seen, &seen);
+    struct seen second = {.want_ups = 1};
+    struct etcd_watch *other = watch_app(&second);
+    loop_until(f.loop, is_seen, &second);
+    assert_int_equal(seen.downs + second.downs, 0);
+    etcd_watch_stop(watch);
+    etcd_watch_stop(other);
+}
+
+/* The first call after it is a watch's. */
+static void test_watch_with_a_worthless_token(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.want_ups = 1};
+    connect_as("app", "secret", NULL);
+    expect_ok(read_range("/app/x", ""));
+    set_password("secret");
+    struct etcd_watch *watch = watch_app(&seen);
+    loop_until(f.loop, is_seen, &seen);
+    assert_int_equal(seen.downs, 0);
+    etcd_watch_stop(watch);
+}
+
+static void test_permission_removed_and_granted(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.want_downs = 1};
+    connect_as("app", "secret", NULL);
+    expect_ok(read_range("/app/x", ""));
+    etcd_proc_post(f.proc, "auth/role/revoke", app_revoke);
+    expect_err(read_range("/app/x", ""), ERR_REFUSED, "permission denied, to read /app/x");
+
+    struct etcd_watch *watch = watch_app(&seen);
+    loop_until(f.loop, is_seen, &seen);
+    expect_err(seen.down, ERR_REFUSED, "permission denied, to read /app/ up to /app0");
+    assert_int_equal(seen.ups, 0);
+    etcd_watch_stop(watch);
+
+    etcd_proc_post(f.proc, "auth/role/grant", app_grant);
+    watch = watch_app(&seen);
+    seen.want_ups = 1;
+    loop_until(f.loop, is_seen, &seen);
+    expect_ok(read_range("/app/x", ""));
+    etcd_watch_stop(watch);
+}
+
+/* ---- A mirror's permissions ---- */
+
+struct mirrored {
+    unsigned ups, reads, keys;
+    struct err down;     /* the last one */
+    struct err key_err;  /* of the store key; code 0: it may be read */
+    unsigned key_states; /* told */
+    unsigned want_ups;
+};
+
+static void on_full_begin(void *data, const struct etcd_mirror_read *read)
+{
+    struct mirrored *seen = data;
+    (void)read;
+    seen->keys = 0;
+}
+
+static void on_put(void *data, const struct etcd_kv *kv)
+{
+    struct mirrored *seen = data;
+    (void)kv;
+    seen->keys++;
+}
+
+static void on_del(void *data, struct slice key, int64_t revision)
+{
+    (void)data;
+    (void)key;
+    (void)revision;
+}
+
+static void on_commit(void *data, int64_t revision, bool full)
+{
+    struct mirrored *seen = data;
+    (void)revision;
+    seen->reads += full;
+}
+
+static void on_state(void *data, const struct err *err)
+{
+    struct mirrored *seen = data;
+    if (err) {
+        seen->down = *err;
+    } else {
+        seen->ups++;
+    }
+}
+
+static void on_store_key_state(void *data, const struct err *err)
+{
+    struct mirrored *seen = data;
+    seen->key_states++;
+    seen->key_err = err ? *err : (struct err){.code = 0};
+}
+
+static struct etcd_mirror *mirror_app(const char *store_key, struct mirrored *seen)
+{
+    *seen = (struct mirrored){.ups = 0};
+    return etcd_mirror_start(f.etcd, &(struct etcd_mirror_config){
+                                         .prefix = slice_str("/app/"),
+                                         .store_key = slice_str(store_key),
+                                         .full_begin = on_full_begin,
+                                         .put = on_put,
+                                         .del = on_del,
+                                         .commit = on_commit,
+                                         .state = on_state,
+                                         .store_key_state = on_store_key_state,
+                                         .data = seen,
+                                     });
+}
+
+static bool is_mirrored(const void *data)
+{
+    const struct mirrored *seen = data;
+    return seen->ups >= seen->want_ups;
+}
+
+static bool is_mirror_refused(const void *data)
+{
+    const struct mirrored *seen = data;
+    return seen->down.code == ERR_REFUSED;
+}
+
+static void wait_mirrored(struct mirrored *seen, unsigned ups)
+{
+    seen->want_ups = ups;
+    loop_until(f.loop, is_mirrored, seen);
+}
+
+/* Without the store key the range is followed nevertheless, and resumed when it was away. */
+static void test_store_key_may_not_be_read(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct mirrored seen;
+    connect_as("app", "secret", NULL);
+    struct etcd_mirror *mirror = mirror_app("/key/of/store", &seen);
+    wait_mirrored(&seen, 1);
+    assert_true(seen.keys > 0);
+    expect_err(seen.key_err, ERR_REFUSED, "permission denied, to read /key/of/store");
+    etcd_proc_kill(f.proc);
+    etcd_proc_restart(f.proc);
+    wait_mirrored(&seen, 2);
+    assert_int_equal(seen.reads, 1);
+    assert_int_equal(etcd_mirror_counts(mirror).resumed, 1);
+    assert_int_equal(seen.key_states, 1);
+
+    etcd_proc_post(f.proc, "auth/role/grant", key_grant);
+    etcd_proc_kill(f.proc);
+    etcd_proc_restart(f.proc);
+    wait_mirrored(&seen, 3);
+    assert_int_equal(seen.key_states, 2);
+    assert_int_equal(seen.key_err.code, 0);
+    assert_int_equal(seen.reads, 1);
+    etcd_mirror_stop(mirror);
+}
+
+/* Its own range may not be read any more: that is told, not the one key that was asked for, nor the
+ * store key. */
+static void test_mirror_loses_its_range(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct mirrored seen;
+    connect_as("app", "secret", NULL);
+    struct etcd_mirror *mirror = mirror_app("/key/of/other", &seen);
+    wait_mirrored(&seen, 1);
+    etcd_proc_post(f.proc, "auth/role/revoke", app_revoke);
+    etcd_proc_kill(f.proc); /* a watch that is there would go on */
+    etcd_proc_restart(f.proc);
+    loop_until(f.loop, is_mirror_refused, &seen);
+    expect_err(seen.down, ERR_REFUSED, "permission denied, to read /app/ up to /app0");
+    etcd_proc_post(f.proc, "auth/role/grant", app_grant);
+    wait_mirrored(&seen, 2);
+    assert_int_equal(seen.reads, 1);
+    etcd_mirror_stop(mirror);
+}
+
+static void test_password_changed_then_the_file(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    write_password_file("secret\n");
+    connect_as("app", NULL, f.password_file);
+    expect_ok(read_range("/app/x", ""));
+
+    set_password("better");
+    expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "invalid user ID or password");
+    expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "invalid user ID or password");
+    write_password_file("better\n");
+    expect_ok(read_range("/app/x", ""));
+    set_password("secret");
+}
+
+static void test_password_file_comes_later(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    assert_int_equal(unlink(f.password_file), 0);
+    connect_as("app", NULL, f.password_file);
+    struct err err = read_range("/app/x", "");
+    expect_err(err, ERR_SHUT_OUT, "read password file");
+    expect_err(err, ERR_SHUT_OUT, "No such file");
+    write_password_file("secret");
+    expect_ok(read_range("/app/x", ""));
+}
+
+static void test_etcd_restarted(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.want_ups = 1};
+    connect_as("app", "secret", NULL);
+    struct etcd_watch *watch = watch_app(&seen);
+    loop_until(f.loop, is_seen, &seen);
+    etcd_proc_kill(f.proc);
+    seen.want_downs = 1;
+    loop_until(f.loop, is_seen, &seen);
+    etcd_watch_stop(watch);
+    etcd_proc_restart(f.proc); /* without the tokens it had given */
+    watch = watch_app(&seen);
+    seen.want_ups = 2;
+    loop_until(f.loop, is_seen, &seen);
+    etcd_watch_stop(watch);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, each_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_switched_on),
+        TEST(test_no_name),
+        TEST(test_wrong_password),
+        TEST(test_missing_permission),
+        TEST(test_token_worthless),
+        TEST(test_token_expired),
+        TEST(test_watch_with_a_worthless_token),
+        TEST(test_permission_removed_and_granted),
+        TEST(test_store_key_may_not_be_read),
+        TEST(test_mirror_loses_its_range),
+        TEST(test_password_changed_then_the_file),
+        TEST(test_password_file_comes_later),
+        TEST(test_etcd_restarted),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,252 @@
+/* common/etcd/etcd_dialer_internal.h: which address comes next, with look-ups that answer what the
+ * test says. */
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/etcd/etcd_dialer_internal.h"
+#include "tests/support/etcd_sync.h"
+
+/* ---- The names, as the look-up's thread finds them ---- */
+
+static pthread_mutex_t names_mutex = PTHREAD_MUTEX_INITIALIZER;
+static const char *names_addresses; /* "10.0.0.1 10.0.0.2"; NULL = the look-up fails */
+static sem_t gate;                  /* one look-up passes for each post */
+
+static void set_names(const char *addresses)
+{
+    assert_int_equal(pthread_mutex_lock(&names_mutex), 0);
+    names_addresses = addresses;
+    assert_int_equal(pthread_mutex_unlock(&names_mutex), 0);
+}
+
+static int look_up(const char *host, uint16_t port, struct name_addresses *ret, struct err *err)
+{
+    while (sem_wait(&gate) != 0) {
+    }
+    (void)pthread_mutex_lock(&names_mutex);
+    const char *text = names_addresses;
+    (void)pthread_mutex_unlock(&names_mutex);
+    if (!text) {
+        return err_set(err, ERR_UNAVAILABLE, "look up `%s`: nobody knows it", host);
+    }
+    memset(ret, 0, sizeof(*ret));
+    while (*text) {
+        size_t len = strcspn(text, " ");
+        struct ip ip;
+        struct addr *a = &ret->items[ret->count++];
+        (void)ip_parse(slice_of(text, len), &ip);
+        a->v4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
+        memcpy(&a->v4.sin_addr, ip.bytes, 4);
+        a->len = sizeof(a->v4);
+        text += len + (text[len] == ' ');
+    }
+    return 0;
+}
+
+/* ---- One dialer ---- */
+
+struct outcome {
+    unsigned count; /* of callbacks */
+    char text[600]; /* the address, or the message */
+};
+
+static struct ev_loop *loop;
+static struct etcd_endpoints endpoints;
+static struct etcd_dialer *dialer;
+static struct outcome last;
+
+static void on_address(void *data, const struct addr *address)
+{
+    char text[ADDR_TEXT_MAX];
+    (void)data;
+    last.count++;
+    (void)snprintf(last.text, sizeof(last.text), "%s", addr_format(address, text)); /* fits */
+}
+
+static void on_no_address(void *data, const struct etcd_endpoint *endpoint, const struct err *err)
+{
+    (void)data;
+    last.count++;
+    assert_non_null(strstr(err->msg, endpoint->host));
+    (void)snprintf(last.text, sizeof(last.text), "%s", err->msg); /* fits */
+}
+
+static void begin(const char *urls)
+{
+    struct err err;
+    if (etcd_endpoints_parse(urls, &endpoints, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    dialer = etcd_dialer_new(&(struct etcd_dialer_config){.loop = loop,
+                                                          .endpoints = &endpoints,
+                                                          .look_up = look_up,
+                                                          .on_address = on_address,
+                                                          .on_no_address = on_no_address});
+}
+
+static int each(void **state)
+{
+    (void)state;
+    loop = ev_loop_new(EVFLAG_AUTO);
+    (void)sem_init(&gate, 0, 0);
+    return 0;
+}
+
+static int each_end(void **state)
+{
+    (void)state;
+    etcd_dialer_free(dialer);
+    etcd_endpoints_fini(&endpoints);
+    ev_loop_destroy(loop);
+    return 0;
+}
+
+static bool is_found(const void *data)
+{
+    return last.count > *(const unsigned *)data;
+}
+
+static const char *find(void)
+{
+    unsigned before = last.count;
+    memset(last.text, 0, sizeof(last.text));
+    etcd_dialer_find(dialer);
+    loop_until(loop, is_found, &before);
+    assert_int_equal(last.count, before + 1);
+    return last.text;
+}
+
+static const char *find_after_look_up(void)
+{
+    assert_int_equal(sem_post(&gate), 0);
+    return find();
+}
+
+/* ---- Tests ---- */
+
+static void test_literals_in_turn(void **state)
+{
+    static const char *const want[] = {"10.0.0.1:1", "[fd00::2]:2", "10.0.0.3:3"};
+    size_t first = 0;
+    (void)state;
+    begin("http://10.0.0.1:1,http://[fd00::2]:2,http://10.0.0.3:3");
+    const char *text = find();
+    while (first < 2 && strcmp(text, want[first]) != 0) {
+        first++;
+    }
+    for (size_t i = 0; i < 6; i++) {
+        assert_string_equal(last.text, want[(first + i) % 3]);
+        assert_false(etcd_dialer_next_address(dialer)); /* each has only one */
+        find();
+    }
+}
+
+static void test_random_start(void **state)
+{
+    unsigned seen = 0;
+    (void)state;
+    begin("http://10.0.0.1:1,http://10.0.0.2:2");
+    /* One in 2^63 that this ends the test for no reason. */
+    for (int i = 0; i < 64; i++) {
+        seen |= strcmp(etcd_dialer_endpoint(dialer)->host, "10.0.0.1") == 0 ? 1 : 2;
+        etcd_dialer_free(dialer);
+        etcd_endpoints_fini(&endpoints);
+        begin("http://10.0.0.1:1,http://10.0.0.2:2");
+    }
+    assert_int_equal(seen, 3);
+}
+
+static void test_all_addresses_of_a_name(void **state)
+{
+    (void)state;
+    begin("http://etcd:1");
+    set_names("10.0.0.1 10.0.0.2 10.0.0.3");
+    assert_string_equal(find_after_look_up(), "10.0.0.1:1");
+    assert_true(etcd_dialer_next_address(dialer));
+    assert_string_equal(find(), "10.0.0.2:1"); /* of the same look-up: the gate is shut */
+    assert_true(etcd_dialer_next_address(dialer));
+    assert_string_equal(find(), "10.0.0.3:1");
+    assert_false(etcd_dialer_next_address(dialer));
+
+    /* Looked up again; what it brings counts. */
+    set_names("10.0.0.4");
+    assert_string_equal(find_after_look_up(), "10.0.0.4:1");
+    etcd_dialer_next_endpoint(dialer);
+    set_names("10.0.0.5 10.0.0.6");
+    assert_string_equal(find_after_look_up(), "10.0.0.5:1");
+
+    /* One that worked is the first again. */
+    assert_true(etcd_dialer_next_address(dialer));
+    assert_string_equal(find(), "10.0.0.6:1");
+    etcd_dialer_next_endpoint(dialer);
+    assert_string_equal(find_after_look_up(), "10.0.0.6:1");
+}
+
+static void test_fails_then_succeeds_then_fails(void **state)
+{
+    (void)state;
+    begin("http://etcd:1");
+    set_names(NULL);
+    assert_string_equal(find_after_look_up(), "look up `etcd`: nobody knows it");
+    assert_string_equal(find_after_look_up(), "look up `etcd`: nobody knows it");
+    set_names("10.0.0.1");
+    assert_string_equal(find_after_look_up(), "10.0.0.1:1");
+    etcd_dialer_next_endpoint(dialer);
+    set_names(NULL); /* what was known last is better than nothing */
+    assert_string_equal(find_after_look_up(), "10.0.0.1:1");
+}
+
+static void test_late(void **state)
+{
+    (void)state;
+    begin("http://etcd:1");
+    set_names("10.0.0.1");
+    assert_string_equal(find(), "look up `etcd`: no answer within 2000 ms");
+    assert_int_equal(sem_post(&gate), 0); /* and yet it comes */
+    assert_string_equal(find(), "10.0.0.1:1");
+    etcd_dialer_next_endpoint(dialer);
+
+    assert_string_equal(find(), "10.0.0.1:1"); /* the next one is late, too: the old address */
+    etcd_dialer_next_endpoint(dialer);
+    assert_int_equal(sem_post(&gate), 0); /* for the thread that still waits */
+    find();
+}
+
+static void test_cancel(void **state)
+{
+    (void)state;
+    begin("http://etcd:1");
+    set_names("10.0.0.1 10.0.0.2");
+    unsigned before = last.count;
+    etcd_dialer_find(dialer);
+    etcd_dialer_cancel(dialer);
+    assert_int_equal(sem_post(&gate), 0);
+    assert_string_equal(find(), "10.0.0.1:1"); /* from the look-up that was under way */
+    assert_int_equal(last.count, before + 1);
+
+    etcd_dialer_cancel(dialer); /* the turn begins anew, with a look-up */
+    set_names("10.0.0.3");
+    assert_string_equal(find_after_look_up(), "10.0.0.3:1");
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, each, each_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        EACH(test_literals_in_turn),
+        EACH(test_random_start),
+        EACH(test_all_addresses_of_a_name),
+        EACH(test_fails_then_succeeds_then_fails),
+        EACH(test_late),
+        EACH(test_cancel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+/* Lists of etcd URLs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/buf.h"
+#include "common/etcd/etcd_endpoint_internal.h"
+
+static void test_accepted(void **state)
+{
+    static const struct {
+        const char *in;
+        const char *want; /* TLS, address and authority of each */
+    } cases[] = {
+        {"http://127.0.0.1:4001", "127.0.0.1:4001 127.0.0.1:4001;"},
+        {"http://127.0.0.1:2379/", "127.0.0.1:2379 127.0.0.1:2379;"},
+        {"http://10.0.0.1", "10.0.0.1:2379 10.0.0.1:2379;"},
+        {"http://[::1]:4001", "[::1]:4001 [::1]:4001;"},
+        {"http://[fd00::7]", "[fd00::7]:2379 [fd00::7]:2379;"},
+        {"https://10.0.0.1", "TLS 10.0.0.1:2379 10.0.0.1:2379;"},
+        {"https://10.0.0.1:4001/,http://10.0.0.2:4001",
+         "TLS 10.0.0.1:4001 10.0.0.1:4001;10.0.0.2:4001 10.0.0.2:4001;"},
+        {"http://127.0.0.1:2379,http://127.0.0.1:4001",
+         "127.0.0.1:2379 127.0.0.1:2379;127.0.0.1:4001 127.0.0.1:4001;"},
+        {" http://127.0.0.1:1 , http://127.0.0.1:65535 ",
+         "127.0.0.1:1 127.0.0.1:1;127.0.0.1:65535 127.0.0.1:65535;"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct etcd_endpoints list;
+        struct err err;
+        struct buf got;
+        buf_init(&got, 4096);
+        if (etcd_endpoints_parse(cases[i].in, &list, &err) != 0) {
+            fail_msg("`%s`: %s", cases[i].in, err.msg);
+        }
+        for (size_t k = 0; k < list.count; k++) {
+            char text[ADDR_TEXT_MAX];
+            buf_printf(&got, "%s%s %s;", list.items[k].is_tls ? "TLS " : "",
+                       addr_format(&list.items[k].address, text), list.items[k].authority);
+        }
+        assert_string_equal(buf_cstr(&got), cases[i].want);
+        etcd_endpoints_fini(&list);
+        buf_fini(&got);
+    }
+}
+
+static void test_name(void **state)
+{
+    struct etcd_endpoints list;
+    (void)state;
+    assert_int_equal(etcd_endpoints_parse("http://etcd-0.etcd:4001", &list, NULL), 0);
+    assert_int_equal(list.count, 1);
+    assert_false(list.items[0].is_literal);
+    assert_string_equal(list.items[0].host, "etcd-0.etcd");
+    assert_int_equal(list.items[0].port, 4001);
+    assert_string_equal(list.items[0].authority, "etcd-0.etcd:4001");
+    assert_string_equal(list.items[0].url, "http://etcd-0.etcd:4001");
+    etcd_endpoints_fini(&list);
+
+    assert_int_equal(etcd_endpoints_parse("http://[::1]", &list, NULL), 0);
+    assert_true(list.items[0].is_literal);
+    assert_string_equal(list.items[0].host, "::1");
+    etcd_endpoints_fini(&list);
+}
+
+static void test_refused(void **state)
+{
+    static const struct {
+        const char *in;
+        const char *want; /* in the message */
+    } cases[] = {
+        {"", "not an http:// or https:// URL"},
+        {"127.0.0.1:2379", "not an http:// or https:// URL"},
+        {"HTTP://127.0.0.1:2379", "not an http:// or https:// URL"},
+        {"ftp://127.0.0.1", "not an http:// or https:// URL"},
+        {"https:/127.0.0.1:2379", "not an http:// or https:// URL"},
+        {"http://", "no valid host"},
+        {"http://:2379", "no valid host"},
+        {"http://[::1", "no valid host"},
+        {"http://[::1]2379", "no valid host"},
+        {"http://[]:2379", "no valid host"},
+        {"http://127.0.0.1:", "the port must be 1-65535"},
+        {"http://127.0.0.1:0", "the port must be 1-65535"},
+        {"http://127.0.0.1:65536", "the port must be 1-65535"},
+        {"http://127.0.0.1:2379x", "the port must be 1-65535"},
+        {"http://127.0.0.1:000002379", "the port must be 1-65535"},
+        {"http://::1", "no valid host"},
+        {"http://127.0.0.1:2379/v2", "neither path"},
+        {"http://user@127.0.0.1:2379", "neither path"},
+        {"http://127.0.0.1:2379?x", "neither path"},
+        {"http://127.0.0.1 :2379", "neither path"},
+        {"http://127.0.0.1:2379,", "not an http:// or https:// URL"},
+        {"http://127.0.0.1:2379,,http://127.0.0.1:4001", "not an http:// or https:// URL"},
+        {"http://127.0.0.1:2379,https://", "`https://`: no valid host"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct etcd_endpoints list = {.count = 77};
+        struct err err;
+        assert_int_equal(etcd_endpoints_parse(cases[i].in, &list, &err), ERR_USAGE);
+        if (!strstr(err.msg, cases[i].want)) {
+            fail_msg("`%s`: want `%s`, got `%s`", cases[i].in, cases[i].want, err.msg);
+        }
+        assert_int_equal(list.count, 77); /* untouched */
+    }
+}
+
+static void test_too_many(void **state)
+{
+    struct etcd_endpoints list;
+    struct err err;
+    struct buf urls;
+    (void)state;
+    buf_init(&urls, 4096);
+    for (int i = 1; i <= ETCD_ENDPOINTS_MAX; i++) {
+        buf_printf(&urls, "%shttp://127.0.0.1:%d", i > 1 ? "," : "", i);
+    }
+    assert_int_equal(etcd_endpoints_parse(buf_cstr(&urls), &list, &err), 0);
+    assert_int_equal(list.count, ETCD_ENDPOINTS_MAX);
+    etcd_endpoints_fini(&list);
+    buf_append_str(&urls, ",http://127.0.0.1:99");
+    assert_int_equal(etcd_endpoints_parse(buf_cstr(&urls), &list, &err), ERR_USAGE);
+    assert_non_null(strstr(err.msg, "one endpoint too many"));
+    buf_fini(&urls);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_name),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_too_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

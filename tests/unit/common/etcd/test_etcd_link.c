@@ -1,0 +1,379 @@
+/* common/etcd/etcd_link_internal.h against peers that say what the test wants, by a clock that the
+ * test moves: when it connects, pings, closes, and leaves one endpoint for the next. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/etcd/etcd_link_internal.h"
+#include "common/grpc/grpc.h"
+#include "tests/support/etcd_sync.h"
+#include "tests/support/grpc_peer.h"
+#include "tests/support/h2_bytes.h"
+#include "tests/support/test_clock.h"
+
+enum { IDLE_LIMIT_MS = 30000, PING_INTERVAL_MS = 6000, CALL_TIMEOUT_MS = 5000 };
+
+/* What a client that ought to do nothing gets of the loop to do it anyway. */
+enum { TURNS = 20 };
+
+static struct {
+    struct ev_loop *loop;
+    struct etcd_endpoints endpoints;
+    struct etcd_link *link;
+    struct grpc_peer *peer;  /* the first endpoint */
+    struct grpc_peer *other; /* the second; NULL: none */
+} f;
+
+/* ---- Calls ---- */
+
+struct result {
+    struct etcd_call *call;
+    unsigned messages;
+    bool is_ended;
+    int status;
+    struct err err;
+};
+
+static int on_message(void *data, struct slice message, struct err *err)
+{
+    ((struct result *)data)->messages++;
+    return message.len == 0 ? 0 : err_set(err, ERR_PROTOCOL, "the only message is the empty one");
+}
+
+static void on_end(void *data, int status, const struct err *err)
+{
+    struct result *result = data;
+    result->is_ended = true;
+    result->status = status;
+    if (err) {
+        result->err = *err;
+    }
+}
+
+static bool is_ended(const void *data)
+{
+    return ((const struct result *)data)->is_ended;
+}
+
+static bool has_message(const void *data)
+{
+    return ((const struct result *)data)->messages > 0;
+}
+
+static void call(struct result *result, uint32_t timeout_ms)
+{
+    const struct etcd_call_config config = {.path = "/test.Test/Call",
+                                            .timeout_ms = timeout_ms,
+                                            .on_message = on_message,
+                                            .on_end = on_end,
+                                            .data = result};
+    struct buf request;
+    buf_init(&request, 64);
+    buf_append_str(&request, "request");
+    *result = (struct result){.status = 0};
+    result->call = etcd_link_call(f.link, &config, &request);
+}
+
+static void call_ok(void)
+{
+    struct result result;
+    call(&result, CALL_TIMEOUT_MS);
+    loop_until(f.loop, is_ended, &result);
+    if (result.err.code) {
+        fail_msg("%s", result.err.msg);
+    }
+}
+
+static void watch(struct result *result)
+{
+    call(result, 0);
+    loop_until(f.loop, has_message, result);
+}
+
+/* ---- Peers ---- */
+
+static const struct grpc_peer_counts *seen(void)
+{
+    return grpc_peer_counts(f.peer);
+}
+
+static void start(grpc_peer_answer answer, grpc_peer_answer other)
+{
+    char urls[256];
+    struct err err;
+    f.peer = grpc_peer_new(f.loop, answer);
+    f.other = other ? grpc_peer_new(f.loop, other) : NULL;
+    (void)snprintf(urls, sizeof(urls), "%s%s%s", grpc_peer_url(f.peer), other ? "," : "",
+                   other ? grpc_peer_url(f.other) : "");
+    assert_int_equal(etcd_endpoints_parse(urls, &f.endpoints, &err), 0);
+    f.link = etcd_link_new(&(struct etcd_link_config){.loop = f.loop, .endpoints = &f.endpoints});
+}
+
+static void stop(void)
+{
+    test_clock_run();
+    etcd_link_free(f.link);
+    grpc_peer_free(f.peer);
+    grpc_peer_free(f.other);
+    etcd_endpoints_fini(&f.endpoints);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    f.loop = ev_loop_new(EVFLAG_AUTO);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    stop();
+    ev_loop_destroy(f.loop);
+    return 0;
+}
+
+/* Time passes: everything that is due happens. */
+static void pass(int64_t ms)
+{
+    test_clock_advance_ms(ms);
+    for (int i = 0; i < TURNS; i++) {
+        ev_run(f.loop, EVRUN_NOWAIT);
+    }
+}
+
+static bool nothing_is_open(const void *data)
+{
+    return ((const struct grpc_peer_counts *)data)->open == 0;
+}
+
+/* ---- The connection's life ---- */
+
+static void test_closed_when_idle(void **state)
+{
+    (void)state;
+    start(grpc_peer_yes, NULL);
+    assert_int_equal(seen()->accepted, 0); /* on demand */
+    test_clock_stop();
+    call_ok();
+    pass(IDLE_LIMIT_MS - 1);
+    assert_int_equal(seen()->open, 1);
+    call_ok(); /* begins the time anew */
+    pass(IDLE_LIMIT_MS - 1);
+    assert_int_equal(seen()->open, 1);
+    assert_int_equal(seen()->accepted, 1);
+    pass(2);
+    loop_until(f.loop, nothing_is_open, seen());
+    assert_int_equal(seen()->pings, 0); /* etcd takes pings without a stream for abuse */
+    call_ok();
+    assert_int_equal(seen()->accepted, 2);
+}
+
+static void test_kept_while_a_watch_is_open(void **state)
+{
+    struct result result;
+    (void)state;
+    start(grpc_peer_yes, NULL);
+    test_clock_stop();
+    watch(&result);
+    pass(1);
+    for (int ms = 0; ms < 3 * IDLE_LIMIT_MS; ms += PING_INTERVAL_MS) {
+        unsigned pings = seen()->pings;
+        pass(PING_INTERVAL_MS - 2);
+        assert_int_equal(seen()->pings, pings);
+        pass(2);
+        assert_int_equal(seen()->pings, pings + 1);
+    }
+    assert_int_equal(seen()->open, 1);
+    assert_false(result.is_ended);
+}
+
+/* The next connection pings half as often: whoever is told so again and again ends at one an hour.
+ */
+static void test_too_many_pings(void **state)
+{
+    enum { ENHANCE_YOUR_CALM = 11, HOUR_MS = 3600 * 1000 };
+    (void)state;
+    start(grpc_peer_yes, NULL);
+    test_clock_stop();
+    for (int64_t interval_ms = PING_INTERVAL_MS, round = 0; round < 12; round++) {
+        struct result result;
+        unsigned pings = seen()->pings;
+        watch(&result);
+        pass(interval_ms - 1);
+        assert_int_equal(seen()->pings, pings);
+        pass(2);
+        assert_int_equal(seen()->pings, pings + 1);
+        grpc_peer_go_away(f.peer, ENHANCE_YOUR_CALM, "too_many_pings");
+        loop_until(f.loop, is_ended, &result);
+        assert_non_null(strstr(result.err.msg, "too_many_pings"));
+        pass(1000); /* the back-off */
+        interval_ms = interval_ms > HOUR_MS / 2 ? HOUR_MS : interval_ms * 2;
+    }
+}
+
+static void test_other_goaways_change_no_interval(void **state)
+{
+    struct result result;
+    (void)state;
+    start(grpc_peer_yes, NULL);
+    test_clock_stop();
+    watch(&result);
+    grpc_peer_go_away(f.peer, 0, "maintenance");
+    loop_until(f.loop, is_ended, &result);
+    pass(1000);
+    watch(&result);
+    pass(PING_INTERVAL_MS - 1);
+    assert_int_equal(seen()->pings, 0);
+    pass(2);
+    assert_int_equal(seen()->pings, 1);
+}
+
+/* ---- Members of no use ---- */
+
+/* As etcd 3.4 ends a call, and a watch after three seconds without a leader. */
+static void no_leader(struct buf *out, uint32_t stream, bool is_long)
+{
+    (void)is_long;
+    h2_headers(out, H2_END_STREAM, stream,
+               ":status: 200\ncontent-type: application/grpc\n"
+               "grpc-status: 14\ngrpc-message: etcdserver: no leader");
+}
+
+static void page_of_a_proxy(struct buf *out, uint32_t stream, bool is_long)
+{
+    (void)is_long;
+    h2_headers(out, H2_END_STREAM, stream, ":status: 503\ncontent-type: text/html");
+}
+
+static void reset(struct buf *out, uint32_t stream, bool is_long)
+{
+    (void)is_long;
+    h2_frame(out, H2_RST_STREAM, 0, stream, slice_of("\0\0\0\2", 4));
+}
+
+static void compressed(struct buf *out, uint32_t stream, bool is_long)
+{
+    (void)is_long;
+    h2_headers(out, 0, stream, ":status: 200\ncontent-type: application/grpc");
+    h2_frame(out, H2_DATA, 0, stream, slice_of("\1\0\0\0\1x", 6));
+}
+
+static void endless_message(struct buf *out, uint32_t stream, bool is_long)
+{
+    (void)is_long;
+    h2_headers(out, 0, stream, ":status: 200\ncontent-type: application/grpc");
+    h2_frame(out, H2_DATA, 0, stream, slice_of("\0\6\x40\0\0", 5)); /* 105 MB to come */
+}
+
+static void nonsense(struct buf *out, uint32_t stream, bool is_long)
+{
+    (void)is_long;
+    h2_headers(out, 0, stream, ":status: 200\ncontent-type: application/grpc");
+    h2_frame(out, H2_DATA, 0, stream, slice_of("\0\0\0\0\1x", 6));
+    h2_headers(out, H2_END_STREAM, stream, "grpc-status: 0");
+}
+
+static void success_without_reply(struct buf *out, uint32_t stream, bool is_long)
+{
+    (void)is_long;
+    h2_headers(out, H2_END_STREAM, stream,
+               ":status: 200\ncontent-type: application/grpc\ngrpc-status: 0");
+}
+
+static void no_http2(struct buf *out, uint32_t stream, bool is_long)
+{
+    (void)stream;
+    (void)is_long;
+    buf_append_str(out, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+}
+
+static const struct {
+    const char *name;
+    grpc_peer_answer answer;
+} bad_members[] = {
+    {"no leader", no_leader},
+    {"page of a proxy", page_of_a_proxy},
+    {"reset", reset},
+    {"compressed", compressed},
+    {"endless", endless_message},
+    {"nonsense", nonsense},
+    {"success without reply", success_without_reply},
+    {"no HTTP/2", no_http2},
+    {"silence", grpc_peer_silence},
+};
+
+/* The end of a call; time passes until it comes. */
+static struct result call_to_the_end(void)
+{
+    struct result result;
+    call(&result, CALL_TIMEOUT_MS);
+    for (int ms = 0; !result.is_ended; ms += 100) {
+        assert_true(ms <= CALL_TIMEOUT_MS);
+        pass(100);
+    }
+    return result;
+}
+
+/* One that has had its turn, by chance the first or not. */
+static void meet(size_t i)
+{
+    for (;;) {
+        start(bad_members[i].answer, grpc_peer_yes);
+        test_clock_stop();
+        if (call_to_the_end().err.code) {
+            break;
+        }
+        stop();
+    }
+    assert_int_equal(seen()->calls, 1);
+}
+
+/* The next call goes elsewhere, and all that follow. */
+static void test_bad_member_is_left(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad_members); i++) {
+        if (i > 0) {
+            stop();
+        }
+        meet(i);
+        for (int n = 0; n < 20; n++) {
+            struct result result = call_to_the_end();
+            if (result.err.code) {
+                fail_msg("%s: asked again: %s", bad_members[i].name, result.err.msg);
+            }
+        }
+        assert_int_equal(seen()->accepted, 1);
+    }
+}
+
+static void test_watch_leaves_a_member_without_leader(void **state)
+{
+    struct result result;
+    (void)state;
+    meet(0);
+    call(&result, 0);
+    while (!has_message(&result)) {
+        pass(100);
+        assert_false(result.is_ended);
+    }
+    assert_int_equal(grpc_peer_counts(f.other)->open, 1);
+    assert_int_equal(seen()->open, 0);
+}
+
+#define WITH_LOOP(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_LOOP(test_closed_when_idle),   WITH_LOOP(test_kept_while_a_watch_is_open),
+        WITH_LOOP(test_too_many_pings),     WITH_LOOP(test_other_goaways_change_no_interval),
+        WITH_LOOP(test_bad_member_is_left), WITH_LOOP(test_watch_leaves_a_member_without_leader),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* common/etcd/etcd_mirror.h against a real etcd: what the owner holds after each commit is compared
+ * with what etcd holds. Other stores: test_etcd_mirror_stores.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+#include "tests/support/etcd_sync.h"
+#include "tests/support/mirror_bed.h"
+
+static void test_nothing_there(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    int64_t before = bed_put("/elsewhere");
+    struct etcd_mirror *m = bed_mirror("/none/", 0);
+    bed_wait_ups(1);
+    assert_int_equal(owner.fulls, 1);
+    assert_int_equal(owner.count, 0);
+    assert_int_equal(owner.revision, before);
+
+    bed_wait_revision(bed_put("/none/first"));
+    assert_int_equal(owner.count, 1);
+    bed_wait_revision(sync_del(bed.loop, bed.writer, "/none/first"));
+    assert_int_equal(owner.count, 0);
+    assert_int_equal(owner.commits, 2);
+    etcd_mirror_stop(m);
+}
+
+static void test_pages_and_changes(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    int64_t revision = sync_put_many(bed.loop, bed.writer, "/m1/", 1000, slice_str("v"));
+    struct etcd_mirror *m = bed_mirror("/m1/", 64);
+    bed_wait_ups(1);
+    assert_int_equal(owner.fulls, 1);
+    assert_int_equal(owner.full_begins, 1);
+    assert_int_equal(owner.revision, revision);
+    assert_int_equal(owner.count, 1000);
+
+    bed_wait_revision(sync_put_many(bed.loop, bed.writer, "/m1/more/", 300, slice_str("v")));
+    assert_int_equal(owner.count, 1300);
+    assert_in_range(owner.commits, 1, 3);
+    bed_wait_revision(sync_del(bed.loop, bed.writer, "/m1/000500"));
+    bed_expect_same("/m1/");
+    assert_int_equal(owner.downs, 0);
+    etcd_mirror_stop(m);
+}
+
+/* On a loop of its own, while the mirror's waits. */
+static void change_pages_to_come(void)
+{
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct etcd *etcd = sync_client(loop, etcd_proc_url(bed.proc), MIRROR_BED_TIMEOUT_MS);
+    sync_del(loop, etcd, "/m9/000003");
+    sync_put(loop, etcd, "/m9/000004", slice_str("new"));
+    owner.want_revision = sync_put(loop, etcd, "/m9/000009", slice_str("new"));
+    etcd_free(etcd);
+    ev_loop_destroy(loop);
+}
+
+/* The pages are of one revision; what happens between them comes as changes. */
+static void test_changes_between_pages(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    int64_t before = sync_put_many(bed.loop, bed.writer, "/m9/", 8, slice_str("v"));
+    owner.between_pages = change_pages_to_come;
+    struct etcd_mirror *m = bed_mirror("/m9/", 2);
+    bed_wait_fulls(1);
+    assert_int_equal(owner.revision, before);
+    assert_int_equal(owner.count, 8);
+    bed_wait_revision(owner.want_revision);
+    assert_int_equal(owner.count, 8);
+    bed_expect_same("/m9/");
+    etcd_mirror_stop(m);
+}
+
+/* Every key there is: no prefix at all. */
+static void test_empty_prefix(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put("a");
+    bed_put("\xff\xff");
+    struct etcd_mirror *m = bed_mirror("", 100);
+    bed_wait_ups(1);
+    assert_true(owner_find(0, owner.count, slice_str("a")) < owner.count);
+    assert_true(owner_find(0, owner.count, slice_str("\xff\xff")) < owner.count);
+    bed_wait_revision(sync_del(bed.loop, bed.writer, "\xff\xff"));
+    assert_true(owner_find(0, owner.count, slice_str("\xff\xff")) == owner.count);
+    etcd_mirror_stop(m);
+}
+
+static void test_killed_and_restarted(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    sync_put_many(bed.loop, bed.writer, "/m2/", 100, slice_str("v"));
+    struct etcd_mirror *m = bed_mirror("/m2/", 0);
+    bed_wait_ups(1);
+    etcd_proc_kill(bed.proc);
+    loop_until(bed.loop, bed_is_down, NULL);
+    assert_int_equal(owner.down.code, ERR_UNAVAILABLE);
+    etcd_proc_restart(bed.proc);
+    bed_put("/m2/after");
+    bed_wait_revision(sync_del(bed.loop, bed.writer, "/m2/000050"));
+    bed_wait_ups(2);
+    bed_expect_same("/m2/");
+    assert_int_equal(owner.fulls, 1); /* resumed, not read again */
+    assert_int_equal(owner.downs, 1);
+    etcd_mirror_stop(m);
+}
+
+/* Away while keys come and go and the history with them: everything is read again, and what is gone
+ * is missing from the full read. The mirror's loop does not run between kill and compaction, so it
+ * cannot have followed. */
+static void test_compacted_while_away(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    sync_put_many(bed.loop, bed.writer, "/m3/", 100, slice_str("v"));
+    struct etcd_mirror *m = bed_mirror("/m3/", 30);
+    bed_wait_ups(1);
+    etcd_proc_kill(bed.proc);
+    loop_until(bed.loop, bed_is_down, NULL);
+    etcd_proc_restart(bed.proc);
+
+    /* Another loop for the writer, so that the mirror stands still. */
+    struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
+    struct etcd *writer = sync_client(loop, etcd_proc_url(bed.proc), MIRROR_BED_TIMEOUT_MS);
+    sync_del(loop, writer, "/m3/000007");
+    int64_t last = sync_put(loop, writer, "/m3/new", slice_str("v"));
+    etcd_proc_compact(bed.proc, last);
+    etcd_free(writer);
+    ev_loop_destroy(loop);
+
+    bed_wait_fulls(2);
+    bed_wait_ups(2);
+    assert_int_equal(owner.cause, ETCD_MIRROR_COMPACTED);
+    assert_int_equal(owner.count, 100);
+    assert_true(owner_find(0, owner.count, slice_str("/m3/000007")) == owner.count);
+    bed_expect_same("/m3/");
+    bed_wait_revision(bed_put("/m3/follows"));
+    assert_int_equal(owner.count, 101);
+    etcd_mirror_stop(m);
+}
+
+static void test_nobody_there_at_first(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put("/m4/a");
+    etcd_proc_kill(bed.proc);
+    struct etcd_mirror *m = bed_mirror("/m4/", 0);
+    loop_until(bed.loop, bed_is_down, NULL);
+    assert_int_equal(owner.full_begins, 0); /* nothing is known */
+    etcd_proc_restart(bed.proc);
+    bed_wait_ups(1);
+    assert_int_equal(owner.count, 1);
+    etcd_mirror_stop(m);
+}
+
+/* 25 values of 1.4 MB do not fit one message of 32 MiB: the page is halved until they do. */
+static void test_page_too_large(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    enum { VALUES = 25, VALUE = 1400000 };
+    char *value = xcalloc(1, VALUE);
+    for (int i = 0; i < VALUES; i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "/m5/%02d", i);
+        sync_put(bed.loop, bed.writer, key, slice_of(value, VALUE));
+    }
+    free(value);
+    struct etcd_mirror *m = bed_mirror("/m5/", 64);
+    bed_wait_ups(1);
+    assert_int_equal(owner.count, VALUES);
+    assert_true(owner.value_bytes >= (size_t)VALUES * VALUE);
+    assert_int_equal(owner.downs, 0);
+    etcd_mirror_stop(m);
+}
+
+static void test_stop_under_way(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    sync_put_many(bed.loop, bed.writer, "/m6/", 300, slice_str("v"));
+    struct etcd_mirror *m = bed_mirror("/m6/", 10);
+    ev_run(bed.loop, EVRUN_NOWAIT);
+    etcd_mirror_stop(m);
+    bed_put("/elsewhere"); /* the loop runs */
+    assert_int_equal(owner.fulls, 0);
+    etcd_mirror_stop(NULL);
+}
+
+#define WITH_CLIENT(test) \
+    cmocka_unit_test_setup_teardown(test, mirror_bed_each, mirror_bed_each_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_CLIENT(test_nothing_there),         WITH_CLIENT(test_pages_and_changes),
+        WITH_CLIENT(test_changes_between_pages), WITH_CLIENT(test_empty_prefix),
+        WITH_CLIENT(test_killed_and_restarted),  WITH_CLIENT(test_compacted_while_away),
+        WITH_CLIENT(test_nobody_there_at_first), WITH_CLIENT(test_page_too_large),
+        WITH_CLIENT(test_stop_under_way),
+    };
+    return cmocka_run_group_tests(tests, mirror_bed_start, mirror_bed_stop);
+}

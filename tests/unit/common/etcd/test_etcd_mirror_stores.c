@@ -1,0 +1,501 @@
+/* common/etcd/etcd_mirror.h when etcd comes back without its data, with older data or far ahead,
+ * and the store key that tells. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/support/etcd_sync.h"
+#include "tests/support/mirror_bed.h"
+#include "tests/support/test_clock.h"
+
+enum { FIVE_MINUTES_MS = 5 * 60 * 1000 };
+
+/* What a mirror that ought to do nothing gets of the loop to do it anyway. */
+enum { TURNS = 20 };
+
+static bool is_marked(const void *data)
+{
+    return etcd_mirror_counts(data).has_store_key;
+}
+
+/* Like a writer, whose turn comes before each sleep. The news may come before the acknowledgement.
+ */
+static bool mark_until_marked(const void *data)
+{
+    etcd_mirror_mark_store((struct etcd_mirror *)(uintptr_t)data, NULL);
+    return is_marked(data) && !etcd_mirror_counts(data).is_marking;
+}
+
+static int64_t stores_seen(const struct etcd_mirror *m)
+{
+    return (int64_t)etcd_mirror_counts(m).reads[ETCD_MIRROR_OTHER_STORE];
+}
+
+/* Its key tells, and it is complete: what it lacks goes at once. */
+static void test_another_complete_store(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    owner.want_old = true;
+    bed_put("/s/stays");
+    bed_put("/s/goes");
+    bed_put_store_key("first");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    assert_true(is_marked(m));
+    bed_lose_etcd();
+    etcd_proc_wipe(bed.proc);
+    etcd_proc_restart(bed.proc);
+    struct aside a = aside_open();
+    sync_put(a.loop, a.etcd, "/s/stays", slice_str("v"));
+    sync_put(a.loop, a.etcd, "/key/of/store", slice_str("second"));
+    aside_close(&a);
+    bed_wait_fulls(2);
+    assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
+    assert_false(owner.keeps_old);
+    bed_expect_same("/s/");
+    assert_int_equal(stores_seen(m), 1);
+    assert_false(etcd_mirror_counts(m).is_holding_old);
+    etcd_mirror_stop(m);
+}
+
+/* The same revision as before, and no store key: the keys themselves tell. Old keys stay until the
+ * store key appears, and go in one publication. */
+static void test_wiped_up_to_the_same_revision(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    owner.want_old = true;
+    bed_put("/s/a");
+    bed_put("/s/b");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    int64_t before = owner.revision;
+    bed_lose_etcd();
+    etcd_proc_wipe(bed.proc);
+    etcd_proc_restart(bed.proc);
+    struct aside a = aside_open();
+    aside_write_up_to(&a, "/s/a", before);
+    aside_close(&a);
+    bed_wait_fulls(2);
+    assert_int_equal(owner.revision, before);
+    assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
+    assert_true(owner.keeps_old);
+    assert_true(owner_has("/s/a") && owner_has("/s/b"));
+    assert_true(etcd_mirror_counts(m).is_holding_old);
+
+    bed_wait_revision(bed_put("/s/c"));
+    assert_true(owner_has("/s/b"));
+    bed_put_store_key("new");
+    bed_wait_fulls(3);
+    assert_int_equal(owner.cause, ETCD_MIRROR_COMPLETE);
+    assert_false(owner.keeps_old);
+    bed_expect_same("/s/");
+    assert_false(owner_has("/s/b"));
+    assert_false(etcd_mirror_counts(m).is_holding_old);
+    etcd_mirror_stop(m);
+}
+
+/* A store whose key is known comes back without one, at the very same revision. */
+static void test_store_key_gone(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    owner.want_old = true;
+    bed_put_store_key("first");
+    int64_t before = bed_put("/s/a");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    bed_lose_etcd();
+    etcd_proc_wipe(bed.proc);
+    etcd_proc_restart(bed.proc);
+    struct aside a = aside_open();
+    aside_write_up_to(&a, "/s/a", before);
+    aside_close(&a);
+    bed_wait_fulls(2);
+    assert_true(owner.keeps_old);
+    assert_int_equal(stores_seen(m), 1);
+    etcd_mirror_stop(m);
+}
+
+/* It has the old store key and an older content; written to, it is as far as the old one was. */
+static void test_restored_from_a_copy(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    owner.want_old = true;
+    bed_put_store_key("first");
+    bed_put("/s/early");
+    bed_put("/s/deleted");
+    etcd_proc_kill(bed.proc);
+    etcd_proc_save(bed.proc);
+    etcd_proc_restart(bed.proc);
+    bed_put("/s/late");
+    int64_t before = sync_del(bed.loop, bed.writer, "/s/deleted");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    for (int round = 1; round <= 2; round++) { /* older, then as far */
+        bed_lose_etcd();
+        etcd_proc_restore(bed.proc);
+        etcd_proc_restart(bed.proc);
+        if (round == 2) {
+            struct aside a = aside_open();
+            aside_write_up_to(&a, "/elsewhere", before);
+            aside_close(&a);
+        }
+        bed_wait_fulls(2 * (unsigned)round);
+        assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
+        assert_true(owner.keeps_old);
+        assert_true(owner_has("/s/early") && owner_has("/s/deleted") && owner_has("/s/late"));
+        assert_int_equal(stores_seen(m), round);
+        bed_put_store_key("again"); /* by hand: kube2sky never does */
+        bed_wait_fulls(2 * (unsigned)round + 1);
+        assert_false(owner_has("/s/late"));
+        if (round == 1) { /* once more, as it was before */
+            bed_put_store_key("first");
+            bed_put("/s/late");
+            bed_wait_revision(sync_del(bed.loop, bed.writer, "/s/deleted"));
+            bed_wait_fulls(3);
+        }
+    }
+    etcd_mirror_stop(m);
+}
+
+/* A transaction was acknowledged, and the connection ended before the watch brought it. etcd comes
+ * back without it, otherwise as it was. */
+static void test_restored_without_what_was_written(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put_store_key("first");
+    int64_t seen = bed_put("/s/a");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    assert_int_equal(owner.revision, seen);
+    etcd_mirror_note_write(m, seen + 1);
+    bed_lose_etcd();
+    etcd_proc_restart(bed.proc);
+    bed_wait_fulls(2);
+    assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
+
+    /* What was written into the old one says nothing of this one. */
+    bed_wait_ups(2);
+    bed_lose_etcd();
+    etcd_proc_restart(bed.proc);
+    bed_wait_ups(3);
+    assert_int_equal(owner.fulls, 2);
+    assert_int_equal(etcd_mirror_counts(m).resumed, 1);
+    etcd_mirror_stop(m);
+}
+
+/* It was in the watch's way when etcd ended: the same store has it, and is resumed. */
+static void test_what_was_written_is_there(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put("/s/a");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    bed_lose_etcd();
+    etcd_proc_restart(bed.proc);
+    struct aside a = aside_open();
+    int64_t written = sync_put(a.loop, a.etcd, "/s/b", slice_str("v"));
+    aside_close(&a);
+    etcd_mirror_note_write(m, written);
+    bed_wait_revision(written);
+    assert_int_equal(owner.fulls, 1);
+    etcd_mirror_stop(m);
+}
+
+/* A deletion is the last that was seen of the old store; the copy has the key still. */
+static void test_restored_from_before_a_deletion(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put("/s/deleted");
+    bed_put("/s/a");
+    etcd_proc_kill(bed.proc);
+    etcd_proc_save(bed.proc);
+    etcd_proc_restart(bed.proc);
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    int64_t before = sync_del(bed.loop, bed.writer, "/s/deleted");
+    bed_wait_revision(before);
+    bed_lose_etcd();
+    etcd_proc_restore(bed.proc);
+    etcd_proc_restart(bed.proc);
+    struct aside a = aside_open();
+    aside_write_up_to(&a, "/elsewhere", before);
+    aside_close(&a);
+    bed_wait_fulls(2);
+    assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
+    assert_true(owner_has("/s/deleted"));
+    etcd_mirror_stop(m);
+}
+
+/* Nobody writes a store key: after a while the old keys go, in one publication. */
+static void test_old_keys_go_after_stale_max(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    owner.want_old = true;
+    owner.stale_max_ms = 300;
+    bed_put("/s/a");
+    bed_put("/s/b");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    bed_lose_etcd();
+    etcd_proc_wipe(bed.proc);
+    etcd_proc_restart(bed.proc);
+    bed_wait_fulls(2);
+    assert_true(owner.keeps_old);
+    assert_int_equal(owner.count, 2);
+    bed_wait_fulls(3);
+    assert_int_equal(owner.cause, ETCD_MIRROR_STALE);
+    assert_int_equal(owner.count, 0);
+    assert_false(etcd_mirror_counts(m).is_holding_old);
+    bed_wait_ups(3);
+    bed_wait_revision(bed_put("/s/c"));
+    assert_int_equal(owner.fulls, 3);
+    etcd_mirror_stop(m);
+}
+
+static void turn_often(void)
+{
+    for (int i = 0; i < TURNS; i++) {
+        ev_run(bed.loop, EVRUN_NOWAIT);
+    }
+}
+
+/* A copy of the old store, with the old store key: five minutes are five minutes, during which the
+ * key is read again and nothing else happens. */
+static void test_stale_max_of_five_minutes(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    owner.want_old = true;
+    owner.stale_max_ms = FIVE_MINUTES_MS;
+    bed_put_store_key("first");
+    bed_put("/s/early");
+    etcd_proc_kill(bed.proc);
+    etcd_proc_save(bed.proc);
+    etcd_proc_restart(bed.proc);
+    bed_put("/s/late");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    bed_lose_etcd();
+    etcd_proc_restore(bed.proc);
+    etcd_proc_restart(bed.proc);
+    bed_wait_ups(2);
+    assert_int_equal(owner.fulls, 2);
+    bed_wait_revision(bed_put("/s/new"));
+
+    test_clock_stop();
+    int64_t held_ms = etcd_mirror_counts(m).holding_ms;
+    test_clock_advance_ms(FIVE_MINUTES_MS - held_ms - 1000);
+    turn_often();
+    assert_true(etcd_mirror_counts(m).is_holding_old);
+    assert_true(owner_has("/s/late"));
+    assert_int_equal(owner.fulls, 2);
+    test_clock_advance_ms(1001);
+    turn_often();
+    test_clock_run();
+    bed_wait_fulls(3);
+    assert_int_equal(owner.cause, ETCD_MIRROR_STALE);
+    assert_false(owner_has("/s/late"));
+    bed_expect_same("/s/");
+    assert_false(etcd_mirror_counts(m).is_holding_old);
+    etcd_mirror_stop(m);
+}
+
+/* etcd comes back empty, and then is restored from a copy of what it had: the store key of that is
+ * no sign that nothing is missing. */
+static void test_wiped_and_then_restored(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    owner.want_old = true;
+    bed_put_store_key("first");
+    bed_put("/s/early");
+    etcd_proc_kill(bed.proc);
+    etcd_proc_save(bed.proc);
+    etcd_proc_restart(bed.proc);
+    bed_put("/s/late");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    bed_lose_etcd();
+    etcd_proc_wipe(bed.proc);
+    etcd_proc_restart(bed.proc);
+    bed_wait_ups(2);
+    bed_wait_revision(bed_put("/s/between"));
+    bed_lose_etcd();
+    etcd_proc_restore(bed.proc);
+    etcd_proc_restart(bed.proc);
+    bed_wait_ups(3);
+    assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
+    assert_true(owner.keeps_old);
+    assert_true(owner_has("/s/early") && owner_has("/s/late") && owner_has("/s/between"));
+    bed_put_store_key("second");
+    bed_wait_fulls(4);
+    assert_int_equal(owner.cause, ETCD_MIRROR_COMPLETE);
+    bed_expect_same("/s/");
+    etcd_mirror_stop(m);
+}
+
+/* An owner that keeps nothing, as the writer: the other store is all there is. */
+static void test_nothing_is_kept_unless_asked_for(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put("/s/a");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    bed_lose_etcd();
+    etcd_proc_wipe(bed.proc);
+    etcd_proc_restart(bed.proc);
+    bed_wait_fulls(2);
+    assert_false(owner.keeps_old);
+    assert_int_equal(owner.count, 0);
+    etcd_mirror_stop(m);
+}
+
+/* The same store with its data: resumed, although its key appeared meanwhile. */
+static void test_same_store_is_resumed(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put("/s/a");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    assert_false(is_marked(m));
+    bed_lose_etcd();
+    etcd_proc_restart(bed.proc);
+    struct aside a = aside_open();
+    sync_put(a.loop, a.etcd, "/key/of/store", slice_str("first"));
+    int64_t last = sync_put(a.loop, a.etcd, "/s/b", slice_str("v"));
+    aside_close(&a);
+    bed_wait_revision(last);
+    assert_true(is_marked(m));
+    assert_int_equal(owner.fulls, 1);
+    assert_int_equal(etcd_mirror_counts(m).resumed, 1);
+    etcd_mirror_stop(m);
+}
+
+static void test_far_behind(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    enum { REVISIONS = 5000 };
+    bed_put("/s/a");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    bed_lose_etcd();
+    etcd_proc_restart(bed.proc);
+    struct aside a = aside_open();
+    int64_t last = 0;
+    for (int i = 0; i < REVISIONS; i++) {
+        last = sync_put(a.loop, a.etcd, "/s/b", slice_str("v"));
+    }
+    aside_close(&a);
+    bed_wait_revision(last);
+    assert_int_equal(owner.fulls, 2);
+    assert_int_equal(owner.cause, ETCD_MIRROR_LAG);
+    assert_int_equal(owner.commits, 0);
+    bed_expect_same("/s/");
+    etcd_mirror_stop(m);
+}
+
+/* ---- The store key is written ---- */
+
+static void test_store_is_marked(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    etcd_mirror_mark_store(m, NULL); /* not followed yet: nothing happens */
+    bed_wait_ups(1);
+    loop_until(bed.loop, mark_until_marked, m);
+    assert_int_equal(etcd_mirror_counts(m).marked, 1);
+    etcd_mirror_mark_store(m, NULL);
+    int64_t last = bed_put("/s/a");
+    bed_wait_revision(last);
+    assert_int_equal(last, 3); /* 2 was the store key; nothing else was written */
+    assert_int_equal(etcd_mirror_counts(m).marked, 1);
+    etcd_mirror_stop(m);
+}
+
+static bool is_not_marking(const void *data)
+{
+    return !etcd_mirror_counts(data).is_marking;
+}
+
+/* Whoever lost the lead marks nothing; once it has it again, it does. */
+static void test_marked_on_a_condition(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    struct etcd_compare leads = {.target = ETCD_COMPARE_CREATE_REVISION,
+                                 .key = slice_str("/leader"),
+                                 .revision = 7}; /* there is no such key */
+    bed_wait_ups(1);
+    etcd_mirror_mark_store(m, &leads);
+    assert_true(etcd_mirror_counts(m).is_marking);
+    loop_until(bed.loop, is_not_marking, m);
+    assert_int_equal(etcd_mirror_counts(m).marked, 0);
+    assert_int_equal(bed_put("/s/a"), 2); /* nothing was written */
+    leads.revision = 0;
+    while (etcd_mirror_counts(m).marked == 0) { /* not too soon after it failed */
+        etcd_mirror_mark_store(m, &leads);
+        ev_run(bed.loop, EVRUN_ONCE);
+    }
+    loop_until(bed.loop, is_marked, m);
+    etcd_mirror_stop(m);
+}
+
+/* Two writers: the second one takes the key of the first. */
+static void test_marked_by_another(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    struct aside a = aside_open();
+    sync_put(a.loop, a.etcd, "/key/of/store", slice_str("theirs"));
+    aside_close(&a);
+    loop_until(bed.loop, mark_until_marked, m);
+    assert_int_equal(etcd_mirror_counts(m).marked, 0);
+    assert_int_equal(bed_put("/s/a"), 3);
+    etcd_mirror_stop(m);
+}
+
+#define IN_NEW_STORE(test) \
+    cmocka_unit_test_setup_teardown(test, mirror_bed_each_in_new_store, mirror_bed_each_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_NEW_STORE(test_another_complete_store),
+        IN_NEW_STORE(test_wiped_up_to_the_same_revision),
+        IN_NEW_STORE(test_store_key_gone),
+        IN_NEW_STORE(test_restored_from_a_copy),
+        IN_NEW_STORE(test_restored_without_what_was_written),
+        IN_NEW_STORE(test_what_was_written_is_there),
+        IN_NEW_STORE(test_restored_from_before_a_deletion),
+        IN_NEW_STORE(test_old_keys_go_after_stale_max),
+        IN_NEW_STORE(test_stale_max_of_five_minutes),
+        IN_NEW_STORE(test_wiped_and_then_restored),
+        IN_NEW_STORE(test_nothing_is_kept_unless_asked_for),
+        IN_NEW_STORE(test_same_store_is_resumed),
+        IN_NEW_STORE(test_far_behind),
+        IN_NEW_STORE(test_store_is_marked),
+        IN_NEW_STORE(test_marked_on_a_condition),
+        IN_NEW_STORE(test_marked_by_another),
+    };
+    return cmocka_run_group_tests(tests, mirror_bed_start, mirror_bed_stop);
+}

@@ -1,0 +1,254 @@
+/* Reading a range in pages, from a real etcd: what comes, that etcd is asked for more before what
+ * came is given, and how large pages are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "common/base/addr.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/etcd/etcd_pages_internal.h"
+#include "tests/support/etcd_proc.h"
+#include "tests/support/etcd_sync.h"
+#include "tests/support/relay.h"
+
+enum { CALL_TIMEOUT_MS = 60000, KEYS = 100, PAGE = 30, PAGES = 4, FDS_MAX = 256 };
+
+static struct {
+    struct ev_loop *loop;
+    struct etcd_proc *proc;
+    struct relay *relay;
+    struct etcd *etcd;
+    struct etcd_pages *pages;
+    unsigned page_count, key_count;
+    unsigned cancel_at; /* the page that cancels; 0: none */
+    bool frees_at_end;  /* the last page does */
+    bool is_over;
+    struct err err;
+} f;
+
+/* Bytes that have come in at the relay, which this thread has had no turn to read yet. */
+static int bytes_on_the_way(void)
+{
+    const char *url = relay_url(f.relay);
+    unsigned port = (unsigned)strtoul(strrchr(url, ':') + 1, NULL, 10);
+    int sum = 0;
+    for (int fd = 3; fd < FDS_MAX; fd++) {
+        struct addr local = {.len = sizeof(local.v6)}, peer = {.len = sizeof(peer.v6)};
+        int bytes = 0;
+        bool is_ours = getsockname(fd, &local.sa, &local.len) == 0 &&
+                       local.sa.sa_family == AF_INET && addr_port(&local) == port &&
+                       getpeername(fd, &peer.sa, &peer.len) == 0;
+        if (is_ours && ioctl(fd, FIONREAD, &bytes) == 0) {
+            sum += bytes;
+        }
+    }
+    return sum;
+}
+
+static void on_page(void *data, const struct etcd_range_reply *reply)
+{
+    (void)data;
+    f.page_count++;
+    assert_int_equal(reply->total, KEYS - f.key_count);
+    for (size_t i = 0; i < reply->count; i++) {
+        char key[32];
+        (void)snprintf(key, sizeof(key), "/pages/%06u", f.key_count++);
+        assert_true(slice_equal(reply->kvs[i].key, slice_str(key)));
+        assert_true(slice_equal(reply->kvs[i].value, slice_str("value")));
+    }
+    assert_int_equal(reply->more, f.key_count < KEYS);
+    assert_true(!reply->more || bytes_on_the_way() > 0);
+    if (f.page_count == f.cancel_at) {
+        etcd_pages_cancel(f.pages);
+    }
+    if (f.frees_at_end && !reply->more) {
+        etcd_pages_free(f.pages);
+        f.pages = NULL;
+    }
+    assert_true(slice_equal(reply->kvs[0].value, slice_str("value"))); /* it is there still */
+    f.is_over = !reply->more || f.page_count == f.cancel_at;
+}
+
+static void on_failed(void *data, const struct err *err)
+{
+    (void)data;
+    f.err = *err;
+    f.is_over = true;
+}
+
+static bool is_over(const void *data)
+{
+    (void)data;
+    return f.is_over;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    f.loop = ev_loop_new(EVFLAG_AUTO);
+    if (!etcd_proc_missing()) {
+        f.proc = etcd_proc_start();
+        f.relay = relay_new(f.loop, etcd_proc_port(f.proc));
+        f.etcd = sync_client(f.loop, relay_url(f.relay), CALL_TIMEOUT_MS);
+        (void)sync_put_many(f.loop, f.etcd, "/pages/", KEYS, slice_str("value"));
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    etcd_pages_free(f.pages);
+    etcd_free(f.etcd);
+    if (f.relay) {
+        relay_free(f.relay);
+    }
+    etcd_proc_free(f.proc);
+    ev_loop_destroy(f.loop);
+    return 0;
+}
+
+static void on_connected(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    (void)data;
+    assert_true(reply && !err);
+    f.is_over = true;
+}
+
+/* Pages are only asked for where a connection of the watch line is open. */
+static void connect_watch_line(void)
+{
+    const struct etcd_range range = {.key = slice_str("/pages/000000")};
+    f.is_over = false;
+    etcd_watch_range(f.etcd, &range, false, on_connected, NULL);
+    loop_until(f.loop, is_over, NULL);
+}
+
+static void read_all(unsigned cancel_at)
+{
+    const struct etcd_pages_config config = {
+        .etcd = f.etcd,
+        .first_key = slice_str("/pages/"),
+        .range_end = slice_str("/pages0"),
+        .page_size = PAGE,
+        .page = on_page,
+        .failed = on_failed,
+    };
+    etcd_proc_need();
+    connect_watch_line();
+    f.page_count = f.key_count = 0;
+    f.cancel_at = cancel_at;
+    f.is_over = false;
+    f.err = (struct err){.code = 0};
+    f.pages = etcd_pages_new(&config);
+    etcd_pages_read(f.pages, 0);
+    loop_until(f.loop, is_over, NULL);
+}
+
+static int end_reading(void **state)
+{
+    (void)state;
+    etcd_pages_free(f.pages);
+    f.pages = NULL;
+    return 0;
+}
+
+/* on_page has seen that each further page was asked for before the one before was given. */
+static void test_every_key_once_and_asked_ahead(void **state)
+{
+    (void)state;
+    read_all(0);
+    assert_int_equal(f.err.code, 0);
+    assert_int_equal(f.page_count, PAGES);
+    assert_int_equal(f.key_count, KEYS);
+}
+
+/* From inside the taking of a page, and again from the first key on. */
+static void test_cancelled_and_read_again(void **state)
+{
+    (void)state;
+    read_all(2);
+    assert_int_equal(f.page_count, 2);
+    connect_watch_line(); /* what else was on its way has come in by then */
+    assert_int_equal(f.page_count, 2);
+    end_reading(NULL);
+    read_all(0);
+    assert_int_equal(f.key_count, KEYS);
+}
+
+/* From inside the taking of the last page, as etcd_mirror_stop may be called. */
+static void test_freed_by_the_last_page(void **state)
+{
+    (void)state;
+    f.frees_at_end = true;
+    read_all(0);
+    f.frees_at_end = false;
+    assert_int_equal(f.key_count, KEYS);
+    assert_null(f.pages);
+}
+
+/* The connection is lost with a page asked for: no page comes after the failure. */
+static void test_lost_connection(void **state)
+{
+    (void)state;
+    read_all(1);
+    f.cancel_at = 0;
+    f.is_over = false;
+    connect_watch_line();
+    f.page_count = f.key_count = 0;
+    f.is_over = false;
+    relay_set(f.relay, RELAY_HOLD);
+    etcd_pages_read(f.pages, 0);
+    relay_cut(f.relay);
+    loop_until(f.loop, is_over, NULL);
+    assert_int_equal(f.err.code, ERR_UNAVAILABLE);
+    assert_int_equal(f.page_count, 0);
+    relay_set(f.relay, RELAY_OPEN);
+}
+
+static void test_sizes(void **state)
+{
+    enum { LEAST = 50, MESSAGE = 24 << 20 };
+    static char value[1 << 20];
+    static const struct {
+        int64_t total, want;
+    } rows[] = {
+        {1000, 499}, /* half of the 999 behind it */
+        {101, LEAST}, {1, LEAST}, {0, LEAST}, {-5, LEAST}, {INT64_MIN, LEAST},
+    };
+    struct etcd_kv kv = {.key = slice_str("k"), .value = slice_str("v")};
+    struct etcd_range_reply page = {.kvs = &kv, .count = 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        page.total = rows[i].total;
+        assert_int_equal(etcd_pages_next_size(LEAST, &page), rows[i].want);
+    }
+    /* What fits a message. */
+    page.total = INT64_MAX;
+    kv.value = slice_of(value, 1000);
+    int64_t size = etcd_pages_next_size(LEAST, &page);
+    assert_true(size * 1001 < MESSAGE && size * 1100 > MESSAGE);
+    kv.value = slice_of(value, sizeof(value));
+    assert_true(etcd_pages_next_size(LEAST, &page) <= LEAST / 2); /* 16 of the largest fit */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_every_key_once_and_asked_ahead, end_reading),
+        cmocka_unit_test_teardown(test_cancelled_and_read_again, end_reading),
+        cmocka_unit_test_teardown(test_freed_by_the_last_page, end_reading),
+        cmocka_unit_test_teardown(test_lost_connection, end_reading),
+        cmocka_unit_test(test_sizes),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

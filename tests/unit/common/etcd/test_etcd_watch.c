@@ -1,0 +1,447 @@
+/* common/etcd/etcd_watch.h against a real etcd: events as whole revisions, fragments, going on
+ * after kill -9, compaction, lag. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_watch.h"
+#include "tests/support/etcd_proc.h"
+#include "tests/support/etcd_sync.h"
+
+enum { CALL_TIMEOUT_MS = 60000 };
+
+/* What one watch has told. */
+struct seen {
+    unsigned ups;
+    unsigned ends;
+    unsigned batches;
+    size_t events;
+    size_t puts;
+    int64_t first_revision; /* of the first event ever */
+    int64_t revision;       /* of the last on_events */
+    size_t last_value_len;
+    char last_key[64];
+    bool is_out_of_order; /* an event not above the batch before, or above its batch */
+    struct err end;
+    struct etcd_watch *stop_in_events; /* stopped from inside the next on_events */
+    bool kill_in_events;               /* etcd is killed inside the next on_events */
+
+    int64_t want_revision; /* for the waits below */
+    unsigned want_ups;
+};
+
+struct fixture {
+    struct ev_loop *loop;
+    struct etcd_proc *proc;
+    struct etcd *etcd;   /* of the watch */
+    struct etcd *writer; /* of the test: another client, so that nothing is shared */
+};
+
+static struct fixture f;
+
+static struct etcd *client(void)
+{
+    return sync_client(f.loop, etcd_proc_url(f.proc), CALL_TIMEOUT_MS);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    f.loop = ev_loop_new(EVFLAG_AUTO);
+    if (!etcd_proc_missing()) {
+        f.proc = etcd_proc_start();
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    etcd_proc_free(f.proc);
+    ev_loop_destroy(f.loop);
+    return 0;
+}
+
+static int each(void **state)
+{
+    (void)state;
+    if (f.proc) {
+        f.etcd = client();
+        f.writer = client();
+    }
+    return 0;
+}
+
+static int each_end(void **state)
+{
+    (void)state;
+    etcd_free(f.etcd);
+    etcd_free(f.writer);
+    f.etcd = f.writer = NULL;
+    return 0;
+}
+
+static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+{
+    struct seen *seen = data;
+    assert_true(count > 0);
+    seen->batches++;
+    for (size_t i = 0; i < count; i++) {
+        int64_t at = events[i].kv.mod_revision;
+        seen->is_out_of_order |= at <= seen->revision || at > revision;
+        seen->is_out_of_order |= i > 0 && at < events[i - 1].kv.mod_revision;
+        seen->puts += events[i].kind == ETCD_EVENT_PUT;
+    }
+    if (seen->events == 0) {
+        seen->first_revision = events[0].kv.mod_revision;
+    }
+    seen->events += count;
+    seen->revision = revision;
+    seen->last_value_len = events[count - 1].kv.value.len;
+    snprintf(seen->last_key, sizeof(seen->last_key), "%.*s", (int)events[count - 1].kv.key.len,
+             events[count - 1].kv.key.ptr);
+    if (seen->kill_in_events) {
+        seen->kill_in_events = false;
+        etcd_proc_kill(f.proc);
+    }
+    etcd_watch_stop(seen->stop_in_events);
+    seen->stop_in_events = NULL;
+}
+
+static void on_up(void *data)
+{
+    ((struct seen *)data)->ups++;
+}
+
+static void on_end(void *data, const struct err *err)
+{
+    struct seen *seen = data;
+    seen->ends++;
+    seen->end = *err;
+}
+
+static struct etcd_watch *watch(struct seen *seen, const char *key, const char *range_end,
+                                int64_t start_revision)
+{
+    const struct etcd_watch_config config = {
+        .key = slice_str(key),
+        .range_end = slice_str(range_end),
+        .start_revision = start_revision,
+        .on_events = on_events,
+        .on_up = on_up,
+        .on_end = on_end,
+        .data = seen,
+    };
+    ev_now_update(f.loop); /* it stood still while etcd was started */
+    return etcd_watch_start(f.etcd, &config);
+}
+
+static bool has_revision(const void *data)
+{
+    const struct seen *seen = data;
+    return seen->revision >= seen->want_revision;
+}
+
+static bool has_ups(const void *data)
+{
+    const struct seen *seen = data;
+    return seen->ups >= seen->want_ups;
+}
+
+static bool has_ended(const void *data)
+{
+    return ((const struct seen *)data)->ends > 0;
+}
+
+static void wait_revision(struct seen *seen, int64_t revision)
+{
+    seen->want_revision = revision;
+    loop_until(f.loop, has_revision, seen);
+}
+
+static void wait_ups(struct seen *seen, unsigned ups)
+{
+    seen->want_ups = ups;
+    loop_until(f.loop, has_ups, seen);
+}
+
+static int64_t put(const char *key)
+{
+    return sync_put(f.loop, f.writer, key, slice_str("v"));
+}
+
+/* ---- Tests ---- */
+
+static void test_put_and_delete(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.ups = 0};
+    int64_t before = put("/other");
+    struct etcd_watch *w = watch(&seen, "/w1/", "/w10", before + 1);
+    wait_ups(&seen, 1);
+    assert_int_equal(seen.batches, 0);
+
+    wait_revision(&seen, put("/w1/a"));
+    assert_string_equal(seen.last_key, "/w1/a");
+    assert_int_equal(seen.last_value_len, 1);
+    put("/w2/not-ours");
+    wait_revision(&seen, sync_del(f.loop, f.writer, "/w1/a"));
+    assert_string_equal(seen.last_key, "/w1/a");
+    assert_int_equal(seen.last_value_len, 0);
+    assert_int_equal(seen.events, 2);
+    assert_int_equal(seen.puts, 1);
+    assert_int_equal(seen.ups, 1);
+    assert_int_equal(seen.ends, 0);
+    assert_int_equal(etcd_watch_lag(w), 0);
+    etcd_watch_stop(w);
+}
+
+/* A change of 300 keys: three revisions, each of them whole. */
+static void test_events_come_as_whole_revisions(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.ups = 0};
+    int64_t before = put("/other");
+    struct etcd_watch *w = watch(&seen, "/w3/", "/w30", before + 1);
+    wait_ups(&seen, 1);
+    int64_t last = sync_put_many(f.loop, f.writer, "/w3/", 300, slice_str("v"));
+    wait_revision(&seen, last);
+    assert_int_equal(last, before + 3);
+    assert_int_equal(seen.events, 300);
+    assert_in_range(seen.batches, 1, 3);
+    assert_false(seen.is_out_of_order);
+    etcd_watch_stop(w);
+}
+
+/* 40 revisions of 1 MB that the server sends at once: fragments, and more than one window. */
+static void test_fragments(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    enum { REVISIONS = 40, VALUE = 1000000 };
+    struct seen seen = {.ups = 0};
+    char *value = xmalloc(VALUE);
+    memset(value, 'x', VALUE);
+    int64_t before = put("/other");
+    int64_t last = 0;
+    for (int i = 0; i < REVISIONS; i++) {
+        last = sync_put(f.loop, f.writer, "/w4/large", slice_of(value, VALUE));
+    }
+    struct etcd_watch *w = watch(&seen, "/w4/", "/w40", before + 1);
+    wait_revision(&seen, last);
+    assert_int_equal(seen.events, REVISIONS);
+    assert_int_equal(seen.last_value_len, VALUE);
+    assert_false(seen.is_out_of_order);
+    etcd_watch_stop(w);
+    free(value);
+}
+
+/* Revisions of 1.4 MB in fragments of 2 MB: a fragment ends inside a revision. */
+static void test_fragments_inside_a_revision(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    enum { KEYS = 100, VALUE = 14000 };
+    struct seen seen = {.ups = 0};
+    struct etcd_op ops[KEYS];
+    char keys[KEYS][32];
+    char *value = xcalloc(1, VALUE);
+    int64_t before = put("/other");
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < KEYS; i++) {
+            snprintf(keys[i], sizeof(keys[i]), "/w5/%d/%03d", round, i);
+            ops[i] = (struct etcd_op){
+                .kind = ETCD_OP_PUT, .key = slice_str(keys[i]), .value = slice_of(value, VALUE)};
+        }
+        const struct etcd_txn txn = {.ops = ops, .op_count = KEYS};
+        assert_int_equal(sync_txn(f.loop, f.writer, &txn, NULL, NULL), 0);
+    }
+    struct etcd_watch *w = watch(&seen, "/w5/", "/w50", before + 1);
+    wait_revision(&seen, before + 4);
+    assert_int_equal(seen.events, 4 * KEYS);
+    assert_false(seen.is_out_of_order);
+    assert_string_equal(seen.last_key, "/w5/3/099");
+    etcd_watch_stop(w);
+    free(value);
+}
+
+/* The server sends an old history in batches of 1,000 revisions, 0.1 s apart, whose headers are
+ * ahead of their events. A connection lost between two of them must lose nothing. */
+static void test_killed_while_catching_up(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    enum { REVISIONS = 2500 };
+    struct seen seen = {.ups = 0};
+    int64_t before = put("/other");
+    int64_t last = 0;
+    for (int i = 0; i < REVISIONS; i++) {
+        last = put("/w6/counter");
+    }
+    struct etcd_watch *w = watch(&seen, "/w6/", "/w60", before + 1);
+    seen.kill_in_events = true;
+    loop_until(f.loop, has_ended, &seen);
+    assert_int_equal(etcd_watch_lag(w), last - seen.revision);
+    assert_true(etcd_watch_lag(w) > 0);
+    etcd_watch_stop(w);
+    etcd_proc_restart(f.proc);
+    w = watch(&seen, "/w6/", "/w60", seen.revision + 1);
+    wait_revision(&seen, last);
+    assert_int_equal(etcd_watch_lag(w), 0);
+    assert_int_equal(seen.events, REVISIONS);
+    assert_false(seen.is_out_of_order);
+    etcd_watch_stop(w);
+}
+
+static void test_goes_on_after_kill(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.ups = 0};
+    int64_t before = put("/other");
+    struct etcd_watch *w = watch(&seen, "/w7/", "/w70", before + 1);
+    wait_revision(&seen, put("/w7/before"));
+
+    etcd_proc_kill(f.proc);
+    loop_until(f.loop, has_ended, &seen);
+    assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
+    assert_non_null(strstr(seen.end.msg, etcd_proc_url(f.proc)));
+    etcd_watch_stop(w);
+    etcd_proc_restart(f.proc);
+    w = watch(&seen, "/w7/", "/w70", seen.revision + 1);
+    wait_ups(&seen, 2);
+    wait_revision(&seen, put("/w7/after"));
+    assert_string_equal(seen.last_key, "/w7/after");
+    assert_int_equal(seen.events, 2); /* nothing twice */
+    assert_int_equal(seen.ends, 1);
+    etcd_watch_stop(w);
+}
+
+static void test_terminated_gracefully(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.ups = 0};
+    struct etcd_watch *w = watch(&seen, "/w8/", "/w80", put("/other") + 1);
+    wait_ups(&seen, 1);
+    etcd_proc_terminate(f.proc);
+    loop_until(f.loop, has_ended, &seen);
+    assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
+    etcd_proc_restart(f.proc);
+    etcd_watch_stop(w);
+}
+
+static void test_compacted(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.ups = 0};
+    int64_t before = put("/other");
+    put("/w9/a");
+    int64_t last = put("/w9/b");
+    etcd_proc_compact(f.proc, last);
+    struct etcd_watch *w = watch(&seen, "/w9/", "/w90", before + 1);
+    loop_until(f.loop, has_ended, &seen);
+    assert_int_equal(seen.end.code, ERR_COMPACTED);
+    assert_int_equal(seen.events, 0);
+    /* It has ended: what happens now is not told. */
+    put("/w9/c");
+    assert_int_equal(seen.events, 0);
+    etcd_watch_stop(w);
+}
+
+static void test_stop_inside_a_callback(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.ups = 0};
+    struct etcd_watch *w = watch(&seen, "/wa/", "/wa0", put("/other") + 1);
+    wait_ups(&seen, 1);
+    seen.stop_in_events = w;
+    wait_revision(&seen, put("/wa/a"));
+    put("/wa/b");
+    assert_int_equal(seen.events, 1);
+}
+
+/* A stopped server still acknowledges TCP; only the unanswered PING tells, within 6 + 3 s. */
+static void test_hung_server_is_noticed(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.ups = 0};
+    struct etcd_watch *w = watch(&seen, "/wb/", "/wb0", put("/other") + 1);
+    wait_ups(&seen, 1);
+    etcd_proc_pause(f.proc);
+    loop_until(f.loop, has_ended, &seen);
+    etcd_proc_resume(f.proc);
+    assert_non_null(strstr(seen.end.msg, "no answer to a PING within 3 s"));
+    etcd_watch_stop(w);
+}
+
+static void test_nobody_there(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.ups = 0};
+    int64_t before = put("/wc/a");
+    etcd_proc_kill(f.proc);
+    struct etcd_watch *w = watch(&seen, "/wc/", "/wc0", before);
+    loop_until(f.loop, has_ended, &seen);
+    assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
+    assert_int_equal(seen.ups, 0);
+    etcd_watch_stop(w);
+    etcd_proc_restart(f.proc);
+}
+
+/* There is no connection yet, and it is not to wait for one. */
+static void test_only_now(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct seen seen = {.ups = 0};
+    const struct etcd_watch_config config = {
+        .key = slice_str("/wd"),
+        .start_revision = 1,
+        .only_now = true,
+        .on_events = on_events,
+        .on_up = on_up,
+        .on_end = on_end,
+        .data = &seen,
+    };
+    struct etcd_watch *w = etcd_watch_start(f.etcd, &config);
+    assert_int_equal(seen.ends, 0); /* never from inside */
+    loop_until(f.loop, has_ended, &seen);
+    assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
+    assert_int_equal(seen.ups, 0);
+    etcd_watch_stop(w);
+}
+
+#define WITH_CLIENT(test) cmocka_unit_test_setup_teardown(test, each, each_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_CLIENT(test_put_and_delete),
+        WITH_CLIENT(test_events_come_as_whole_revisions),
+        WITH_CLIENT(test_fragments),
+        WITH_CLIENT(test_fragments_inside_a_revision),
+        WITH_CLIENT(test_killed_while_catching_up),
+        WITH_CLIENT(test_goes_on_after_kill),
+        WITH_CLIENT(test_terminated_gracefully),
+        WITH_CLIENT(test_compacted),
+        WITH_CLIENT(test_stop_inside_a_callback),
+        WITH_CLIENT(test_hung_server_is_noticed),
+        WITH_CLIENT(test_nobody_there),
+        WITH_CLIENT(test_only_now),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

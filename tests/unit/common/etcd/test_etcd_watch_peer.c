@@ -1,0 +1,350 @@
+/* common/etcd/etcd_watch.h, and what else is asked on the watch line, against a peer that says what
+ * the test wants: what no etcd can be made to say at a given moment. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/buf.h"
+#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/etcd/etcd_watch.h"
+#include "tests/support/etcd_sync.h"
+#include "tests/support/grpc_peer.h"
+#include "tests/support/h2_bytes.h"
+
+enum { CALL_TIMEOUT_MS = 60000, RESPONSE_MAX = 4096 };
+
+/* What a client that ought to do nothing gets of the loop to do it anyway. */
+enum { TURNS = 20 };
+
+static struct {
+    struct ev_loop *loop;
+    struct grpc_peer *peer;
+    struct etcd *etcd;
+} f;
+
+/* ---- etcd's WatchResponse, as bytes (rpc.proto; every number here is below 128) ---- */
+
+enum { VARINT = 0, BYTES = 2 };
+
+static void number(struct buf *out, unsigned field, unsigned value)
+{
+    assert_in_range(value, 0, 127);
+    buf_append_char(out, (char)(field << 3 | VARINT));
+    buf_append_char(out, (char)value);
+}
+
+static void bytes(struct buf *out, unsigned field, struct slice value)
+{
+    assert_in_range(value.len, 0, 127);
+    buf_append_char(out, (char)(field << 3 | BYTES));
+    buf_append_char(out, (char)value.len);
+    buf_append_slice(out, value);
+}
+
+struct response {
+    unsigned revision; /* of its header */
+    bool created;
+    bool canceled;
+    unsigned compact_revision;
+    bool fragment;
+    unsigned events[4]; /* the mod_revision of each; 0 = no more */
+};
+
+static void append_event(struct buf *out, unsigned revision)
+{
+    struct buf kv, event;
+    buf_init(&kv, RESPONSE_MAX);
+    buf_init(&event, RESPONSE_MAX);
+    bytes(&kv, 1, slice_str("/k"));
+    number(&kv, 2, 1); /* create_revision */
+    number(&kv, 3, revision);
+    number(&kv, 4, 1); /* version */
+    bytes(&kv, 5, slice_str("v"));
+    bytes(&event, 2, buf_slice(&kv)); /* a put: type 0 is left out */
+    bytes(out, 11, buf_slice(&event));
+    buf_fini(&kv);
+    buf_fini(&event);
+}
+
+static void append_response(struct buf *out, const struct response *response)
+{
+    struct buf header;
+    buf_init(&header, RESPONSE_MAX);
+    number(&header, 3, response->revision);
+    bytes(out, 1, buf_slice(&header));
+    number(out, 3, response->created);
+    number(out, 4, response->canceled);
+    number(out, 5, response->compact_revision);
+    number(out, 7, response->fragment);
+    for (size_t i = 0; i < ARRAY_LEN(response->events) && response->events[i]; i++) {
+        append_event(out, response->events[i]);
+    }
+    buf_fini(&header);
+}
+
+/* ---- The peer ---- */
+
+static const struct response *script; /* what a watch is answered with */
+static size_t script_len;
+static bool ends; /* behind it the stream does, too */
+
+static void say(struct buf *out, uint32_t stream, const struct response *response)
+{
+    struct buf message, framed;
+    buf_init(&message, RESPONSE_MAX);
+    buf_init(&framed, RESPONSE_MAX);
+    append_response(&message, response);
+    buf_append(&framed, "\0\0\0", 3);
+    buf_append_char(&framed, (char)(message.len >> 8));
+    buf_append_char(&framed, (char)(message.len & 255));
+    buf_append_slice(&framed, buf_slice(&message));
+    h2_frame(out, H2_DATA, 0, stream, buf_slice(&framed));
+    buf_fini(&message);
+    buf_fini(&framed);
+}
+
+static void play(struct buf *out, uint32_t stream, bool is_long)
+{
+    assert_true(is_long);
+    h2_headers(out, 0, stream, ":status: 200\ncontent-type: application/grpc");
+    for (size_t i = 0; i < script_len; i++) {
+        say(out, stream, &script[i]);
+    }
+    if (ends) {
+        h2_headers(out, H2_END_STREAM, stream, "grpc-status: 14");
+    }
+}
+
+static void start(grpc_peer_answer answer, const char *username)
+{
+    struct err err;
+    f.peer = grpc_peer_new(f.loop, answer);
+    const struct etcd_config config = {
+        .loop = f.loop,
+        .endpoints = grpc_peer_url(f.peer),
+        .call_timeout_ms = CALL_TIMEOUT_MS,
+        .username = username,
+        .password = "secret",
+    };
+    if (etcd_new(&config, &f.etcd, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    f.loop = ev_loop_new(EVFLAG_AUTO);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    etcd_free(f.etcd);
+    grpc_peer_free(f.peer);
+    ev_loop_destroy(f.loop);
+    return 0;
+}
+
+/* ---- The watch ---- */
+
+static struct {
+    unsigned ups;
+    unsigned batches;
+    unsigned events;
+    int64_t revision;
+    struct err end; /* code 0: it goes on */
+    unsigned want_events;
+} seen;
+
+static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+{
+    (void)data;
+    assert_int_equal(events[count - 1].kv.mod_revision, revision);
+    assert_true(revision > seen.revision);
+    seen.batches++;
+    seen.events += count;
+    seen.revision = revision;
+}
+
+static void on_up(void *data)
+{
+    (void)data;
+    seen.ups++;
+}
+
+static void on_end(void *data, const struct err *err)
+{
+    (void)data;
+    seen.end = *err;
+}
+
+static bool is_as_wanted(const void *data)
+{
+    (void)data;
+    return seen.end.code || (seen.want_events && seen.events >= seen.want_events);
+}
+
+/* Plays these responses to a watch from revision 5 and waits for its end, or for that many events
+ * when it has none. */
+static struct etcd_watch *watch(const struct response *responses, size_t count, unsigned events)
+{
+    memset(&seen, 0, sizeof(seen));
+    seen.want_events = events;
+    script = responses;
+    script_len = count;
+    start(play, NULL);
+    struct etcd_watch *watch = etcd_watch_start(f.etcd, &(struct etcd_watch_config){
+                                                            .key = slice_str("/"),
+                                                            .range_end = slice_str("0"),
+                                                            .start_revision = 5,
+                                                            .on_events = on_events,
+                                                            .on_up = on_up,
+                                                            .on_end = on_end,
+                                                        });
+    loop_until(f.loop, is_as_wanted, NULL);
+    return watch;
+}
+
+/* A progress response may name a revision whose events are still to come (etcd issue 15220). */
+static void test_progress_is_not_believed(void **state)
+{
+    static const struct response responses[] = {
+        {.revision = 4, .created = true},    {.revision = 100},
+        {.revision = 100, .events = {6, 7}}, {.revision = 100},
+        {.revision = 100, .events = {8}},
+    };
+    (void)state;
+    ends = false;
+    struct etcd_watch *w = watch(responses, ARRAY_LEN(responses), 3);
+    assert_int_equal(seen.end.code, 0);
+    assert_int_equal(seen.ups, 1);
+    assert_int_equal(seen.batches, 2);
+    assert_int_equal(seen.revision, 8);
+    assert_int_equal(etcd_watch_lag(w), 92);
+    etcd_watch_stop(w);
+}
+
+/* The connection goes in the middle of a revision: what came of it is not told. */
+static void test_half_a_revision_is_dropped(void **state)
+{
+    static const struct response responses[] = {
+        {.revision = 7, .created = true},
+        {.revision = 7, .fragment = true, .events = {5, 6, 6}},
+        {.revision = 7, .fragment = true, .events = {6, 7}},
+        {.revision = 7, .fragment = true, .events = {7}},
+    };
+    (void)state;
+    ends = true;
+    struct etcd_watch *w = watch(responses, ARRAY_LEN(responses), 0);
+    assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
+    assert_int_equal(seen.batches, 2);
+    assert_int_equal(seen.events, 4); /* 5 and three times 6 */
+    assert_int_equal(seen.revision, 6);
+    etcd_watch_stop(w);
+}
+
+static void test_compacted(void **state)
+{
+    static const struct response responses[] = {
+        {.revision = 0, .created = true},
+        {.revision = 0, .canceled = true, .compact_revision = 50},
+    };
+    (void)state;
+    ends = false;
+    struct etcd_watch *w = watch(responses, ARRAY_LEN(responses), 0);
+    assert_int_equal(seen.end.code, ERR_COMPACTED);
+    assert_non_null(strstr(seen.end.msg, "revision 50"));
+    assert_int_equal(seen.batches, 0);
+    etcd_watch_stop(w);
+}
+
+static void test_events_out_of_order(void **state)
+{
+    static const struct response old[] = {{.revision = 9, .created = true, .events = {4}}};
+    static const struct response twice[] = {
+        {.revision = 9, .created = true, .events = {5, 7}},
+        {.revision = 9, .events = {7}},
+    };
+    (void)state;
+    ends = false;
+    struct etcd_watch *w = watch(old, ARRAY_LEN(old), 0);
+    assert_int_equal(seen.end.code, ERR_PROTOCOL);
+    assert_int_equal(seen.batches, 0);
+    etcd_watch_stop(w);
+    etcd_free(f.etcd);
+    grpc_peer_free(f.peer);
+
+    w = watch(twice, ARRAY_LEN(twice), 0);
+    assert_int_equal(seen.end.code, ERR_PROTOCOL);
+    assert_int_equal(seen.revision, 7);
+    etcd_watch_stop(w);
+}
+
+/* ---- Only now ---- */
+
+struct result {
+    bool is_ended;
+    struct err err;
+};
+
+static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct result *result = data;
+    assert_null(reply);
+    result->is_ended = true;
+    result->err = *err;
+}
+
+static bool is_ended(const void *data)
+{
+    return ((const struct result *)data)->is_ended;
+}
+
+static bool is_asked(const void *data)
+{
+    (void)data;
+    return grpc_peer_counts(f.peer)->calls > 0;
+}
+
+/* Two calls wait for a token that never comes. When their connection closes, the one that is for
+ * that connection alone ends; the other waits on. */
+static void test_only_now_while_waiting_for_a_token(void **state)
+{
+    const struct etcd_range range = {.key = slice_str("/k")};
+    struct result any = {.is_ended = false}, now = {.is_ended = false};
+    (void)state;
+    start(grpc_peer_silence, "user");
+    struct etcd_call *waiting = etcd_watch_range(f.etcd, &range, false, on_range, &any);
+    loop_until(f.loop, is_asked, NULL); /* for a token: so the watch line is open */
+    (void)etcd_watch_range(f.etcd, &range, true, on_range, &now);
+    for (int i = 0; i < TURNS; i++) {
+        ev_run(f.loop, EVRUN_NOWAIT);
+    }
+    assert_false(now.is_ended);
+    grpc_peer_hang_up(f.peer); /* the watch line; the question for a token stays open */
+    loop_until(f.loop, is_ended, &now);
+    assert_int_equal(now.err.code, ERR_UNAVAILABLE);
+    assert_false(any.is_ended);
+    etcd_call_cancel(waiting);
+}
+
+#define WITH_LOOP(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_LOOP(test_progress_is_not_believed),
+        WITH_LOOP(test_half_a_revision_is_dropped),
+        WITH_LOOP(test_compacted),
+        WITH_LOOP(test_events_out_of_order),
+        WITH_LOOP(test_only_now_while_waiting_for_a_token),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,455 @@
+/* http_client against a scripted server on the same loop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/buf.h"
+#include "common/base/xalloc.h"
+#include "common/http/http_client.h"
+#include "tests/support/http_script.h"
+
+/* Far above what anything here takes: it only ends a hang. */
+enum { GUARD_S = 60 };
+
+struct fixture {
+    struct ev_loop *loop;
+    struct http_client *client;
+    struct http_script *script;
+    struct http_call *call;
+    ev_timer guard;
+    struct buf log;   /* what the callbacks saw */
+    unsigned pending; /* calls whose end is waited for */
+    bool cancels_on_data;
+    bool cancels_on_open;
+    bool logs_type;
+    const char *next_url; /* started inside the first on_data */
+};
+
+static void on_guard(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    (void)loop;
+    (void)w;
+    (void)revents;
+    fail_msg("nothing happened for %d s", GUARD_S);
+}
+
+static void start(struct fixture *f, const struct http_step *steps, size_t count)
+{
+    *f = (struct fixture){.loop = ev_loop_new(0)};
+    f->client = http_client_new(f->loop);
+    f->script = http_script_new(f->loop, steps, count);
+    buf_init(&f->log, 1 << 20);
+    ev_timer_init(&f->guard, on_guard, GUARD_S, 0);
+    ev_timer_start(f->loop, &f->guard);
+}
+
+static void finish(struct fixture *f)
+{
+    if (http_script_problem(f->script)) {
+        fail_msg("%s", http_script_problem(f->script));
+    }
+    http_client_free(f->client);
+    http_script_free(f->script);
+    ev_timer_stop(f->loop, &f->guard);
+    ev_loop_destroy(f->loop);
+    buf_fini(&f->log);
+}
+
+static void on_end(void *data, const struct http_result *result)
+{
+    struct fixture *f = data;
+    if (result->err.code) {
+        buf_printf(&f->log, "end %s: %s\n", err_code_text(result->err.code), result->err.msg);
+    } else {
+        buf_printf(&f->log, "end %d %.*s\n", result->status, (int)result->body.len,
+                   result->body.ptr ? result->body.ptr : "");
+    }
+    if (--f->pending == 0) {
+        ev_break(f->loop, EVBREAK_ALL);
+    }
+}
+
+static struct http_call_config call_config(struct fixture *f, const char *url)
+{
+    return (struct http_call_config){.url = url, .body_max = 1000, .on_end = on_end, .data = f};
+}
+
+static void call_and_run(struct fixture *f, const struct http_call_config *config)
+{
+    f->pending++;
+    f->call = http_call_start(f->client, config);
+    assert_int_equal(f->log.len, 0); /* nothing from inside */
+    ev_run(f->loop, 0);
+}
+
+static char *url_of(const struct fixture *f, const char *path)
+{
+    return xasprintf("%s%s", http_script_url(f->script), path);
+}
+
+/* One call with one answer. */
+static void check_one(struct http_step step, struct http_call_config config, const char *want)
+{
+    struct fixture f;
+    start(&f, &step, 1);
+    char *url = url_of(&f, "/x?y=1");
+    config.url = url;
+    config.on_end = on_end;
+    config.data = &f;
+    call_and_run(&f, &config);
+    assert_string_equal(buf_cstr(&f.log), want);
+    free(url);
+    finish(&f);
+}
+
+static void test_body(void **state)
+{
+    (void)state;
+    check_one((struct http_step){.request = "GET /x?y=1 HTTP/1.1\r\n",
+                                 .header = "Accept: application/json",
+                                 .reply = http_reply_body("200 OK", "hello")},
+              (struct http_call_config){.accept = "application/json", .body_max = 5},
+              "end 200 hello\n");
+}
+
+static void test_headers(void **state)
+{
+    (void)state;
+    const struct http_call_config bearer = {.bearer_token = "t0k3n", .body_max = 9};
+    const struct http_call_config basic = {.username = "u", .password = "p", .body_max = 9};
+    const struct http_call_config agent = {.user_agent = "a/1", .body_max = 9};
+    check_one((struct http_step){.request = "GET /x?y=1 ",
+                                 .header = "Authorization: Bearer t0k3n",
+                                 .reply = http_reply_body("200 OK", "")},
+              bearer, "end 200 \n");
+    check_one((struct http_step){.request = "GET /x?y=1 ",
+                                 .header = "Authorization: Basic dTpw",
+                                 .reply = http_reply_body("200 OK", "")},
+              basic, "end 200 \n");
+    check_one((struct http_step){.request = "GET /x?y=1 ",
+                                 .header = "User-Agent: a/1",
+                                 .reply = http_reply_body("200 OK", "")},
+              agent, "end 200 \n");
+}
+
+/* The Host header stays that of the URL when another name is to be verified. */
+static void test_server_name(void **state)
+{
+    struct fixture f;
+    const struct http_tls tls = {.server_name = "other.example"};
+    (void)state;
+    struct http_step step = {.request = "GET /x ", .reply = http_reply_body("200 OK", "found")};
+    start(&f, &step, 1);
+    char *url = url_of(&f, "/x");
+    struct http_call_config config = call_config(&f, url);
+    config.tls = &tls;
+    call_and_run(&f, &config);
+    assert_string_equal(buf_cstr(&f.log), "end 200 found\n");
+    char *host = xasprintf("\r\nHost: %s\r\n", http_script_url(f.script) + strlen("http://"));
+    if (!strstr(http_script_head(f.script), host)) {
+        fail_msg("no %s in %s", host, http_script_head(f.script));
+    }
+    free(host);
+    free(url);
+    finish(&f);
+}
+
+/* An http:// URL is asked of the proxy whole; no_proxy of the environment is not for a proxy that
+ * was named. */
+static void test_proxy(void **state)
+{
+    struct fixture f;
+    (void)state;
+    struct http_step step = {.request = "GET http://server.invalid/x HTTP/1.1\r\n",
+                             .header = "Host: server.invalid",
+                             .reply = http_reply_body("200 OK", "found")};
+    assert_int_equal(setenv("no_proxy", "*", 1), 0);
+    start(&f, &step, 1);
+    struct http_call_config config = call_config(&f, "http://server.invalid/x");
+    config.proxy_url = http_script_url(f.script);
+    call_and_run(&f, &config);
+    assert_string_equal(buf_cstr(&f.log), "end 200 found\n");
+    assert_int_equal(unsetenv("no_proxy"), 0);
+    finish(&f);
+}
+
+static void test_proxy_refuses(void **state)
+{
+    struct fixture f;
+    (void)state;
+    struct http_step step = {.request = "CONNECT server.invalid:443 HTTP/1.1\r\n",
+                             .reply = http_reply_body("403 Forbidden", "no")};
+    start(&f, &step, 1);
+    struct http_call_config config = call_config(&f, "https://server.invalid/x");
+    config.proxy_url = http_script_url(f.script);
+    config.bearer_token = "t0k3n";
+    call_and_run(&f, &config);
+    char *want = xasprintf("end unavailable: the proxy %s answered 403 instead of connecting\n",
+                           http_script_url(f.script));
+    assert_string_equal(buf_cstr(&f.log), want);
+    assert_null(strstr(http_script_head(f.script), "t0k3n"));
+    free(want);
+    finish(&f);
+}
+
+static void test_too_large(void **state)
+{
+    (void)state;
+    check_one((struct http_step){.request = "GET ", .reply = http_reply_body("200 OK", "123456")},
+              (struct http_call_config){.body_max = 5},
+              "end too large: the answer is longer than 5 bytes\n");
+}
+
+/* The body of an error does not count against body_max, and is cut where it ends being useful. */
+static void test_error_body(void **state)
+{
+    (void)state;
+    check_one((struct http_step){.request = "GET ",
+                                 .reply = http_reply_body("403 Forbidden", "you may not")},
+              (struct http_call_config){.body_max = 5}, "end 403 you may not\n");
+
+    struct fixture f;
+    char *page = xcalloc(1, HTTP_ERROR_BODY_MAX + 2);
+    memset(page, 'x', HTTP_ERROR_BODY_MAX + 1);
+    struct http_step step = {.request = "GET ", .reply = http_reply_body("500 Oops", page)};
+    start(&f, &step, 1);
+    struct http_call_config config = call_config(&f, http_script_url(f.script));
+    call_and_run(&f, &config);
+    assert_true(strncmp(buf_cstr(&f.log), "end 500 ", 8) == 0);
+    assert_true(f.log.len <= HTTP_ERROR_BODY_MAX + sizeof("end 500 "));
+    free(page);
+    finish(&f);
+}
+
+static void test_failures(void **state)
+{
+    (void)state;
+    check_one((struct http_step){.request = "GET ", .is_closed = true},
+              (struct http_call_config){0},
+              "end unavailable: the connection was closed in the middle of the answer\n");
+    check_one(
+        (struct http_step){.request = "GET ",
+                           .reply = xstrdup("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"),
+                           .is_closed = true},
+        (struct http_call_config){.body_max = 9},
+        "end unavailable: the connection was closed in the middle of the answer\n");
+    check_one((struct http_step){.request = "GET "}, (struct http_call_config){.silence_ms = 1000},
+              "end timed out: nothing heard for 1 s\n");
+}
+
+static void test_refused(void **state)
+{
+    struct fixture f;
+    (void)state;
+    start(&f, NULL, 0);
+    char *url = url_of(&f, "/");
+    struct http_script *other = http_script_new(f.loop, NULL, 0);
+    http_script_free(f.script); /* nobody listens there any more */
+    f.script = other;
+    struct http_call_config config = call_config(&f, url);
+    call_and_run(&f, &config);
+    assert_string_equal(buf_cstr(&f.log), "end unavailable: cannot connect: Connection refused\n");
+    free(url);
+    finish(&f);
+}
+
+static void test_no_url(void **state)
+{
+    struct fixture f;
+    (void)state;
+    start(&f, NULL, 0);
+    struct http_call_config config = call_config(&f, "gopher://127.0.0.1/");
+    call_and_run(&f, &config);
+    assert_non_null(strstr(buf_cstr(&f.log), "end protocol error: "));
+    finish(&f);
+}
+
+/* ---- Streams ---- */
+
+static void on_open(void *data)
+{
+    struct fixture *f = data;
+    buf_append_str(&f->log, "open\n");
+    if (f->logs_type) {
+        buf_printf(&f->log, "type `%s`\n", http_call_content_type(f->call));
+    }
+    if (f->cancels_on_open) {
+        http_call_cancel(f->call);
+        ev_break(f->loop, EVBREAK_ALL);
+    }
+}
+
+static void on_data(void *data, struct slice bytes)
+{
+    struct fixture *f = data;
+    buf_append_slice(&f->log, bytes);
+    if (f->next_url) {
+        struct http_call_config config = call_config(f, f->next_url);
+        f->next_url = NULL;
+        f->pending++;
+        (void)http_call_start(f->client, &config); /* ends by itself */
+    }
+    if (f->cancels_on_data) {
+        http_call_cancel(f->call);
+        ev_break(f->loop, EVBREAK_ALL);
+    }
+}
+
+static struct http_call_config stream_config(struct fixture *f, const char *url)
+{
+    struct http_call_config config = call_config(f, url);
+    config.on_open = on_open;
+    config.on_data = on_data;
+    return config;
+}
+
+static const char *const two_lines[] = {"one\n", "two\n", NULL};
+
+static void test_stream(void **state)
+{
+    (void)state;
+    for (size_t piece = 0; piece < 3; piece++) {
+        struct fixture f;
+        struct http_step step = {.request = "GET / ",
+                                 .reply = http_reply_stream(HTTP_STREAM_ENDS, two_lines),
+                                 .piece_bytes = piece};
+        start(&f, &step, 1);
+        struct http_call_config config = stream_config(&f, http_script_url(f.script));
+        call_and_run(&f, &config);
+        assert_string_equal(buf_cstr(&f.log), "open\none\ntwo\nend 200 \n");
+        finish(&f);
+    }
+}
+
+static void test_content_type(void **state)
+{
+    static const struct {
+        const char *reply, *want;
+    } cases[] = {
+        {"HTTP/1.1 200 OK\r\nContent-Type: a/b;stream=watch\r\nContent-Length: 0\r\n\r\n",
+         "open\ntype `a/b;stream=watch`\nend 200 \n"},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "open\ntype ``\nend 200 \n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f;
+        struct http_step step = {.request = "GET / ", .reply = xstrdup(cases[i].reply)};
+        start(&f, &step, 1);
+        f.logs_type = true;
+        struct http_call_config config = stream_config(&f, http_script_url(f.script));
+        call_and_run(&f, &config);
+        assert_string_equal(buf_cstr(&f.log), cases[i].want);
+        finish(&f);
+    }
+}
+
+static void test_stream_cut(void **state)
+{
+    struct fixture f;
+    struct http_step step = {.request = "GET / ",
+                             .reply = http_reply_stream(HTTP_STREAM_GOES_ON, two_lines),
+                             .is_closed = true};
+    (void)state;
+    start(&f, &step, 1);
+    struct http_call_config config = stream_config(&f, http_script_url(f.script));
+    call_and_run(&f, &config);
+    assert_string_equal(buf_cstr(&f.log),
+                        "open\none\ntwo\nend unavailable: the connection was closed in the middle "
+                        "of the answer\n");
+    finish(&f);
+}
+
+/* An error is no stream: its body is in the result. */
+static void test_stream_refused(void **state)
+{
+    struct fixture f;
+    struct http_step step = {.request = "GET / ", .reply = http_reply_body("410 Gone", "old")};
+    (void)state;
+    start(&f, &step, 1);
+    struct http_call_config config = stream_config(&f, http_script_url(f.script));
+    call_and_run(&f, &config);
+    assert_string_equal(buf_cstr(&f.log), "end 410 old\n");
+    finish(&f);
+}
+
+static void test_cancel_inside(void **state)
+{
+    (void)state;
+    for (int on_first = 0; on_first < 2; on_first++) {
+        struct fixture f;
+        struct http_step step = {.request = "GET / ",
+                                 .reply = http_reply_stream(HTTP_STREAM_ENDS, two_lines)};
+        start(&f, &step, 1);
+        f.cancels_on_open = on_first == 1;
+        f.cancels_on_data = on_first == 0;
+        struct http_call_config config = stream_config(&f, http_script_url(f.script));
+        call_and_run(&f, &config);
+        ev_run(f.loop, EVRUN_NOWAIT);
+        if (on_first) {
+            assert_string_equal(buf_cstr(&f.log), "open\n");
+        } else {
+            assert_true(strncmp(buf_cstr(&f.log), "open\none\n", 9) == 0);
+            assert_null(strstr(buf_cstr(&f.log), "end"));
+        }
+        finish(&f);
+    }
+}
+
+/* A call begun while libcurl is running, and connections that are used again. */
+static void test_start_inside(void **state)
+{
+    struct fixture f;
+    struct http_step steps[] = {
+        {.request = "GET / ", .reply = http_reply_stream(HTTP_STREAM_ENDS, two_lines)},
+        {.request = "GET /next ", .reply = http_reply_body("200 OK", "next")},
+    };
+    (void)state;
+    start(&f, steps, 2);
+    char *url = url_of(&f, "/next");
+    f.next_url = url;
+    struct http_call_config config = stream_config(&f, http_script_url(f.script));
+    call_and_run(&f, &config);
+    assert_non_null(strstr(buf_cstr(&f.log), "end 200 \n"));
+    assert_non_null(strstr(buf_cstr(&f.log), "end 200 next\n"));
+    free(url);
+    finish(&f);
+}
+
+/* Calls in flight are freed with the client, without a callback. */
+static void test_free_in_flight(void **state)
+{
+    struct fixture f;
+    struct http_step step = {.request = "GET / ",
+                             .reply = http_reply_stream(HTTP_STREAM_GOES_ON, two_lines)};
+    (void)state;
+    start(&f, &step, 1);
+    struct http_call_config config = stream_config(&f, http_script_url(f.script));
+    f.call = http_call_start(f.client, &config);
+    while (f.log.len < strlen("open\none\ntwo\n")) {
+        ev_run(f.loop, EVRUN_ONCE);
+    }
+    http_client_free(f.client);
+    f.client = http_client_new(f.loop);
+    assert_string_equal(buf_cstr(&f.log), "open\none\ntwo\n");
+    finish(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_body),           cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_server_name),    cmocka_unit_test(test_proxy),
+        cmocka_unit_test(test_proxy_refuses),  cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_error_body),     cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_no_url),
+        cmocka_unit_test(test_stream),         cmocka_unit_test(test_stream_cut),
+        cmocka_unit_test(test_stream_refused), cmocka_unit_test(test_cancel_inside),
+        cmocka_unit_test(test_content_type),   cmocka_unit_test(test_start_inside),
+        cmocka_unit_test(test_free_in_flight),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

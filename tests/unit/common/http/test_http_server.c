@@ -1,0 +1,670 @@
+/* http_server on a loop of its own, with clients on real sockets in the same loop. */
+#include "common/http/http_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+
+enum {
+    CONNECTIONS_MAX = 64, /* as http_server.h says */
+    IDLE_TIMEOUT_MS = 10000,
+    /* Only ends a test that hangs. */
+    PATIENCE_S = 60,
+};
+
+struct fixture {
+    struct ev_loop *loop;
+    struct http_server *server;
+    struct addr address;
+};
+
+/* A connection that collects what the server says, until a reply is complete or it is closed. */
+struct client {
+    struct fixture *fixture;
+    int fd;
+    ev_io readable;
+    struct buf received;
+    bool closed;
+};
+
+static void handle_echo(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    const char *arg = http_request_arg(request, "x");
+    buf_printf(&reply->body, "%s %s %s x=%s", (const char *)data, request->method, request->path,
+               arg ? arg : "(none)");
+}
+
+static void handle_unavailable(void *data, const struct http_request *request,
+                               struct http_reply *reply)
+{
+    (void)data;
+    (void)request;
+    reply->status = 503;
+    reply->content_type = "text/html";
+    buf_append_str(&reply->body, "100%s of it\n");
+}
+
+static void handle_empty(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    (void)data;
+    (void)request;
+    (void)reply;
+}
+
+static void handle_too_large(void *data, const struct http_request *request,
+                             struct http_reply *reply)
+{
+    (void)data;
+    (void)request;
+    for (int i = 0; i < 17; i++) {
+        uint8_t *room = buf_reserve(&reply->body, 1024 * 1024);
+        if (room) {
+            memset(room, 'x', 1024 * 1024);
+            reply->body.len += 1024 * 1024;
+        }
+    }
+}
+
+enum { BIG = 8 * 1024 * 1024 }; /* more than sockets hold */
+
+static void handle_big(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    (void)data;
+    (void)request;
+    uint8_t *room = buf_reserve(&reply->body, BIG);
+    assert_non_null(room);
+    for (size_t i = 0; i < BIG; i++) {
+        room[i] = (uint8_t)('a' + i % 23);
+    }
+    reply->body.len += BIG;
+}
+
+/* Pieces of many sizes, none of which fits the others; `streams_open` counts those not ended. */
+enum { STREAM_PIECES = 40, STREAM_PIECE = 7001 };
+static int streams_open;
+
+struct stream_state {
+    int pieces;
+    bool fails; /* in the middle */
+};
+
+static bool next_piece(void *data, struct buf *piece)
+{
+    struct stream_state *state = data;
+    assert_int_equal(piece->len, 0);
+    for (int i = 0; i < STREAM_PIECE * (state->pieces % 3); i++) {
+        buf_append_char(piece, (char)('a' + state->pieces % 26));
+    }
+    if (state->fails && state->pieces == STREAM_PIECES / 2) {
+        (void)buf_reserve(piece, HTTP_PIECE_MAX + 1);
+    }
+    return ++state->pieces < STREAM_PIECES;
+}
+
+static void end_stream(void *data)
+{
+    free(data);
+    streams_open--;
+}
+
+static void handle_stream(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    struct stream_state *state = calloc(1, sizeof(*state));
+    (void)request;
+    assert_non_null(state);
+    state->fails = data != NULL;
+    streams_open++;
+    reply->stream = (struct http_stream){.more = next_piece, .end = end_stream, .data = state};
+}
+
+static char echo_data[] = "echo";
+static const struct http_route routes[] = {
+    {"/echo", handle_echo, echo_data}, {"/unavailable", handle_unavailable, NULL},
+    {"/empty", handle_empty, NULL},    {"/large", handle_too_large, NULL},
+    {"/stream", handle_stream, NULL},  {"/broken-stream", handle_stream, echo_data},
+    {"/big", handle_big, NULL},
+};
+
+/* Serves on the first free port of a range of this process. */
+static void serve(struct fixture *f, const struct http_route *table, size_t count)
+{
+    struct err err = {0};
+    int r = -EADDRINUSE;
+    int first = 20000 + getpid() % 10000;
+    for (int port = first; r == -EADDRINUSE && port < first + 100; port++) {
+        char text[ADDR_TEXT_MAX];
+        (void)snprintf(text, sizeof(text), "127.0.0.1:%d", port);
+        assert_int_equal(addr_parse(text, &f->address, NULL), 0);
+        r = http_server_new(f->loop, &f->address, table, count, &f->server, &err);
+    }
+    if (r < 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO)};
+    serve(&f, routes, ARRAY_LEN(routes));
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    http_server_free(f->server);
+    ev_loop_destroy(f->loop);
+    return 0;
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *w, int events)
+{
+    struct client *c = w->data;
+    char bytes[4096];
+    (void)events;
+    ssize_t n = read(c->fd, bytes, sizeof(bytes));
+    if (n > 0) {
+        buf_append(&c->received, bytes, (size_t)n);
+    } else if (n == 0 || errno != EAGAIN) {
+        c->closed = true;
+        ev_io_stop(loop, w);
+    }
+    ev_break(loop, EVBREAK_ONE);
+}
+
+static void client_open(struct client *c, struct fixture *f)
+{
+    *c = (struct client){.fixture = f};
+    buf_init(&c->received, 32 * 1024 * 1024);
+    c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(c->fd >= 0);
+    assert_int_equal(connect(c->fd, &f->address.sa, f->address.len), 0);
+    assert_int_equal(fcntl(c->fd, F_SETFL, O_NONBLOCK), 0);
+    ev_io_init(&c->readable, on_readable, c->fd, EV_READ);
+    c->readable.data = c;
+    ev_io_start(f->loop, &c->readable);
+}
+
+static void client_close(struct client *c)
+{
+    ev_io_stop(c->fixture->loop, &c->readable);
+    close(c->fd);
+    buf_fini(&c->received);
+}
+
+static void client_send(struct client *c, const char *text)
+{
+    assert_int_equal(write(c->fd, text, strlen(text)), strlen(text));
+}
+
+static void give_up(struct ev_loop *loop, ev_timer *w, int events)
+{
+    (void)loop;
+    (void)w;
+    (void)events;
+    fail_msg("no answer in %d s", PATIENCE_S);
+}
+
+static bool is_answered(struct client *c)
+{
+    return strstr(buf_cstr(&c->received), "\r\n\r\n") != NULL;
+}
+
+/* Runs the loop until the reply's headers are here, or the connection is closed. */
+static void await(struct client *c, bool until_closed)
+{
+    ev_timer patience;
+    ev_timer_init(&patience, give_up, PATIENCE_S, 0.);
+    ev_timer_start(c->fixture->loop, &patience);
+    while (!c->closed && (until_closed || !is_answered(c))) {
+        ev_run(c->fixture->loop, 0);
+    }
+    ev_timer_stop(c->fixture->loop, &patience);
+}
+
+/* The whole reply to one request on a connection of its own. */
+static const char *exchange(struct fixture *f, struct client *c, const char *request)
+{
+    client_open(c, f);
+    client_send(c, request);
+    await(c, true);
+    return buf_cstr(&c->received);
+}
+
+#define CLOSE "Host: localhost\r\nConnection: close\r\n\r\n"
+
+/* Every byte in its order; without a length HTTP/1.0 ends it by closing. */
+static void test_stream(void **state)
+{
+    struct client c;
+    const char *body = strstr(exchange(*state, &c, "GET /stream HTTP/1.0\r\n\r\n"), "\r\n\r\n");
+    assert_non_null(body);
+    body += 4;
+    for (int piece = 0; piece < STREAM_PIECES; piece++) {
+        for (int i = 0; i < STREAM_PIECE * (piece % 3); i++) {
+            assert_int_equal(*body++, 'a' + piece % 26);
+        }
+    }
+    assert_int_equal(*body, '\0');
+    assert_int_equal(streams_open, 0);
+    client_close(&c);
+}
+
+/* A piece that is too large, a reader of headers alone, and one that goes away: each ends once. */
+static void test_streams_that_end_early(void **state)
+{
+    struct fixture *f = *state;
+    struct client c;
+    const char *reply = exchange(f, &c, "GET /broken-stream HTTP/1.1\r\n" CLOSE);
+    assert_null(strstr(reply, "\r\n0\r\n\r\n")); /* not the end that chunks have */
+    client_close(&c);
+    assert_int_equal(streams_open, 0);
+    (void)exchange(f, &c, "HEAD /stream HTTP/1.1\r\n" CLOSE);
+    client_close(&c);
+    assert_int_equal(streams_open, 0);
+    client_open(&c, f);
+    client_send(&c, "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    await(&c, false);
+    client_close(&c);
+    http_server_free(f->server);
+    f->server = NULL;
+    assert_int_equal(streams_open, 0);
+}
+
+static void test_replies(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *request;
+        const char *status_line;
+        const char *header;
+        const char *body;
+    } cases[] = {
+        {"path and data", "GET /echo HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 OK",
+         "Content-Type: text/plain; charset=utf-8", "echo GET /echo x=(none)"},
+        {"argument", "GET /echo?x=a%20b&y=2 HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 OK",
+         "Content-Length: 20", "echo GET /echo x=a b"},
+        {"argument without a value", "GET /echo?x HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 OK",
+         "Content-Type: text/plain", "echo GET /echo x="},
+        {"escaped path", "GET /%65cho HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 OK",
+         "Content-Type: text/plain", "echo GET /echo x=(none)"},
+        {"status, type, verbatim body", "GET /unavailable HTTP/1.1\r\n" CLOSE,
+         "HTTP/1.1 503 Service Unavailable", "Content-Type: text/html", "100%s of it\n"},
+        {"empty body", "GET /empty HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 OK", "Content-Length: 0", ""},
+        {"unknown path", "GET /quit HTTP/1.1\r\n" CLOSE, "HTTP/1.1 404 Not Found",
+         "Content-Type: text/plain", "not found\n"},
+        {"a longer path is another one", "GET /echo/x HTTP/1.1\r\n" CLOSE, "HTTP/1.1 404 Not Found",
+         "Content-Type: text/plain", "not found\n"},
+        {"reply over its limit", "GET /large HTTP/1.1\r\n" CLOSE,
+         "HTTP/1.1 500 Internal Server Error", "Content-Type: text/plain", "reply too large\n"},
+        {"HEAD", "HEAD /unavailable HTTP/1.1\r\n" CLOSE, "HTTP/1.1 503 Service Unavailable",
+         "Content-Length: 12", ""},
+        {"POST, its body thrown away", "POST /echo HTTP/1.1\r\nContent-Length: 5\r\n" CLOSE "x=abc",
+         "HTTP/1.1 200 OK", "Content-Type: text/plain", "echo POST /echo x=(none)"},
+        {"unknown method", "PURGE /echo HTTP/1.1\r\n" CLOSE, "HTTP/1.1 200 OK",
+         "Content-Type: text/plain", "echo PURGE /echo x=(none)"},
+        {"HTTP/1.0", "GET /echo HTTP/1.0\r\n\r\n", "HTTP/1.1 200 OK", "Connection: close",
+         "echo GET /echo x=(none)"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct client c;
+        const char *reply = exchange(*state, &c, cases[i].request);
+        const char *body = strstr(reply, "\r\n\r\n");
+        if (strncmp(reply, cases[i].status_line, strlen(cases[i].status_line)) != 0 ||
+            !strstr(reply, cases[i].header) || !body || strcmp(body + 4, cases[i].body) != 0) {
+            fail_msg("%s: got\n%s", cases[i].name, reply);
+        }
+        client_close(&c);
+    }
+}
+
+static void test_no_http(void **state)
+{
+    static const char *const requests[] = {"\x16\x03\x01\x02\n\r\n\r\n", "GET\r\n\r\n",
+                                           "GET /echo HTTP/9.9\r\n\r\n"};
+    struct client c;
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        const char *reply = exchange(*state, &c, requests[i]);
+        if (strstr(reply, " 200 ")) {
+            fail_msg("request %zu: got\n%s", i, reply);
+        }
+        client_close(&c);
+    }
+    assert_non_null(strstr(exchange(*state, &c, "GET /echo HTTP/1.1\r\n" CLOSE), "echo GET"));
+    client_close(&c);
+}
+
+static void test_requests_follow_on_one_connection(void **state)
+{
+    struct client c;
+    client_open(&c, *state);
+    for (int i = 0; i < 3; i++) {
+        client_send(&c, "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        await(&c, false);
+        assert_false(c.closed);
+        assert_non_null(strstr(buf_cstr(&c.received), "echo GET /echo"));
+        buf_clear(&c.received);
+    }
+    client_close(&c);
+}
+
+static void test_request_in_pieces(void **state)
+{
+    static const char request[] = "GET /echo HTTP/1.1\r\n" CLOSE;
+    struct client c;
+    client_open(&c, *state);
+    for (size_t i = 0; request[i]; i++) {
+        char piece[2] = {request[i], '\0'};
+        client_send(&c, piece);
+        ev_run(c.fixture->loop, EVRUN_NOWAIT);
+    }
+    await(&c, true);
+    assert_non_null(strstr(buf_cstr(&c.received), "echo GET /echo"));
+    client_close(&c);
+}
+
+static void test_body_over_the_limit_closes(void **state)
+{
+    char piece[1024];
+    struct client c;
+    memset(piece, 'x', sizeof(piece));
+    client_open(&c, *state);
+    client_send(&c, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n");
+    for (size_t sent = 0; sent < 1000000 && !c.closed; sent += sizeof(piece)) {
+        if (send(c.fd, piece, sizeof(piece), MSG_NOSIGNAL) < 0 && errno != EAGAIN) {
+            break; /* the server has closed */
+        }
+        ev_run(c.fixture->loop, EVRUN_NOWAIT);
+    }
+    await(&c, true);
+    assert_false(is_answered(&c));
+    client_close(&c);
+}
+
+static void test_star_route_matches_every_other_path(void **state)
+{
+    static char known[] = "known", other[] = "other";
+    static const struct http_route table[] = {{"/known", handle_echo, known},
+                                              {"*", handle_echo, other}};
+    struct fixture *f = *state;
+    struct client c;
+    http_server_free(f->server);
+    serve(f, table, ARRAY_LEN(table));
+    assert_non_null(strstr(exchange(f, &c, "GET /known HTTP/1.1\r\n" CLOSE), "known GET /known"));
+    client_close(&c);
+    assert_non_null(strstr(exchange(f, &c, "GET /a/b HTTP/1.1\r\n" CLOSE), "other GET /a/b"));
+    client_close(&c);
+}
+
+static void test_port_in_use_is_named(void **state)
+{
+    struct fixture *f = *state;
+    struct http_server *second = NULL;
+    struct err err = {0};
+    char text[ADDR_TEXT_MAX], want[128];
+    (void)snprintf(want, sizeof(want), "listen on %s: Address already in use",
+                   addr_format(&f->address, text));
+    assert_int_equal(
+        http_server_new(f->loop, &f->address, routes, ARRAY_LEN(routes), &second, &err),
+        -EADDRINUSE);
+    assert_string_equal(err.msg, want);
+    assert_null(second);
+}
+
+static void test_connections_over_the_limit_wait(void **state)
+{
+    struct fixture *f = *state;
+    static struct client held[CONNECTIONS_MAX];
+    struct client late;
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        client_open(&held[i], f);
+        client_send(&held[i], "GET /empty HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        await(&held[i], false);
+    }
+    client_open(&late, f);
+    client_send(&late, "GET /echo HTTP/1.1\r\n" CLOSE);
+    for (int i = 0; i < 100; i++) {
+        ev_run(f->loop, EVRUN_NOWAIT);
+    }
+    assert_false(is_answered(&late));
+    client_close(&held[0]);
+    await(&late, true);
+    assert_true(is_answered(&late));
+    client_close(&late);
+    for (int i = 1; i < CONNECTIONS_MAX; i++) {
+        client_close(&held[i]);
+    }
+}
+
+static void test_idle_connection_is_closed(void **state)
+{
+    struct client c;
+    int64_t start_ms = clock_monotonic_ms();
+    client_open(&c, *state);
+    client_send(&c, "GET /ec");
+    await(&c, true);
+    assert_in_range(clock_monotonic_ms() - start_ms, IDLE_TIMEOUT_MS - 1000, PATIENCE_S * 1000);
+    client_close(&c);
+}
+
+static void test_free_drops_connections(void **state)
+{
+    struct fixture *f = *state;
+    struct client c;
+    client_open(&c, f);
+    client_send(&c, "GET /echo HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    await(&c, false);
+    http_server_free(f->server);
+    f->server = NULL;
+    await(&c, true);
+    assert_true(c.closed);
+    client_close(&c);
+    http_server_free(NULL);
+}
+
+/* Lets the loop run until so many bytes are here; then they are taken out. */
+static void take(struct client *c, size_t len, char *out)
+{
+    ev_timer patience;
+    ev_timer_init(&patience, give_up, PATIENCE_S, 0.);
+    ev_timer_start(c->fixture->loop, &patience);
+    while (c->received.len < len) {
+        assert_false(c->closed);
+        ev_run(c->fixture->loop, 0);
+    }
+    ev_timer_stop(c->fixture->loop, &patience);
+    memcpy(out, c->received.data, len);
+    buf_consume(&c->received, len);
+}
+
+/* The next line, without its end. */
+static const char *take_line(struct client *c)
+{
+    static char line[256];
+    size_t len = 0;
+    while (len < 2 || memcmp(line + len - 2, "\r\n", 2) != 0) {
+        assert_true(len < sizeof(line) - 1);
+        take(c, 1, line + len);
+        len++;
+    }
+    line[len - 2] = '\0';
+    return line;
+}
+
+/* The next head: its status line is as wanted, and a line in it is this field. */
+static void take_head(struct client *c, const char *status_line, const char *field)
+{
+    const char *line = take_line(c);
+    bool has_field = false;
+    assert_string_equal(line, status_line);
+    while (*(line = take_line(c))) {
+        has_field = has_field || strcmp(line, field) == 0;
+    }
+    if (!has_field) {
+        fail_msg("no field `%s`", field);
+    }
+}
+
+static void take_body(struct client *c, const char *want)
+{
+    char body[256] = "";
+    assert_true(strlen(want) < sizeof(body));
+    take(c, strlen(want), body);
+    assert_string_equal(body, want);
+}
+
+/* All at once: bodies, heads alone, streams, and the last one that says so. Each reply in its turn.
+ */
+static void test_requests_that_do_not_wait(void **state)
+{
+    struct client c;
+    client_open(&c, *state);
+    client_send(&c, "POST /echo?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nGET "
+                    "HEAD /stream HTTP/1.1\r\nHost: h\r\n\r\n"
+                    "HEAD /unavailable HTTP/1.1\nHost: h\n\n"
+                    "\r\nGET /echo?x=2 HTTP/1.1\r\nHost: h\r\n\r\n"
+                    "GET /echo?x=3 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+                    "GET /echo?x=4 HTTP/1.1\r\nHost: h\r\n\r\n");
+    take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 19");
+    take_body(&c, "echo POST /echo x=1");
+    take_head(&c, "HTTP/1.1 200 OK", "Transfer-Encoding: chunked");
+    take_head(&c, "HTTP/1.1 503 Service Unavailable", "Content-Length: 12");
+    take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 18");
+    take_body(&c, "echo GET /echo x=2");
+    take_head(&c, "HTTP/1.1 200 OK", "Connection: close");
+    take_body(&c, "echo GET /echo x=3");
+    await(&c, true);
+    assert_int_equal(c.received.len, 0); /* nobody asks behind a close */
+    assert_int_equal(streams_open, 0);
+    client_close(&c);
+}
+
+static void test_a_stream_in_chunks(void **state)
+{
+    struct client c;
+    static char piece[STREAM_PIECE * 3];
+    client_open(&c, *state);
+    for (int round = 0; round < 2; round++) {
+        client_send(&c, "GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+        take_head(&c, "HTTP/1.1 200 OK", "Transfer-Encoding: chunked");
+        for (int i = 0; i < STREAM_PIECES; i++) {
+            size_t len = (size_t)(STREAM_PIECE * (i % 3));
+            if (len == 0) {
+                continue; /* an empty chunk would be the end */
+            }
+            assert_int_equal(strtoul(take_line(&c), NULL, 16), len);
+            take(&c, len, piece);
+            for (size_t k = 0; k < len; k++) {
+                assert_int_equal(piece[k], 'a' + i % 26);
+            }
+            assert_string_equal(take_line(&c), "");
+        }
+        assert_string_equal(take_line(&c), "0");
+        assert_string_equal(take_line(&c), "");
+    }
+    client_close(&c);
+}
+
+static void test_a_body_that_waits_to_be_asked_for(void **state)
+{
+    struct client c;
+    client_open(&c, *state);
+    client_send(&c, "PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n"
+                    "Expect: 100-continue\r\n\r\n");
+    assert_string_equal(take_line(&c), "HTTP/1.1 100 Continue");
+    assert_string_equal(take_line(&c), "");
+    client_send(&c, "ab");
+    for (int i = 0; i < 10; i++) {
+        ev_run(c.fixture->loop, EVRUN_NOWAIT);
+    }
+    assert_int_equal(c.received.len, 0);
+    client_send(&c, "c");
+    take_head(&c, "HTTP/1.1 200 OK", "Content-Length: 23");
+    take_body(&c, "echo PUT /echo x=(none)");
+    client_close(&c);
+}
+
+/* The reply arrives, though the client goes on sending what nobody reads any more. */
+static void test_refusals(void **state)
+{
+    static char long_head[20 * 1024];
+    static const struct {
+        const char *request, *status_line, *body;
+    } cases[] = {
+        {"nonsense\r\n\r\n", "HTTP/1.1 400 Bad Request", "Bad Request\n"},
+        {"GET /echo HTTP/1.1\r\n\r\n", "HTTP/1.1 400 Bad Request", "Bad Request\n"},
+        {"PUT /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+         "chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+         "HTTP/1.1 411 Length Required", "Length Required\n"},
+        {"GET / HTTP/1.1\r\nHost: h\r\nExpect: x\r\n\r\n", "HTTP/1.1 417 Expectation Failed",
+         "Expectation Failed\n"},
+        {"GET / HTTP/3.0\r\nHost: h\r\n\r\n", "HTTP/1.1 505 HTTP Version Not Supported",
+         "HTTP Version Not Supported\n"},
+        {long_head, "HTTP/1.1 431 Request Header Fields Too Large",
+         "Request Header Fields Too Large\n"},
+    };
+    memset(long_head, 'x', sizeof(long_head) - 1);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct client c;
+        client_open(&c, *state);
+        client_send(&c, cases[i].request);
+        client_send(&c, "more of it");
+        take_head(&c, cases[i].status_line, "Connection: close");
+        take_body(&c, cases[i].body);
+        await(&c, true);
+        assert_int_equal(c.received.len, 0);
+        client_close(&c);
+    }
+}
+
+static void test_a_reply_larger_than_sockets_hold(void **state)
+{
+    struct client c;
+    const char *body = strstr(exchange(*state, &c, "GET /big HTTP/1.1\r\n" CLOSE), "\r\n\r\n");
+    assert_non_null(body);
+    body += 4;
+    assert_int_equal(strlen(body), BIG);
+    for (size_t i = 0; i < BIG; i++) {
+        if (body[i] != (char)('a' + i % 23)) {
+            fail_msg("byte %zu is wrong", i);
+        }
+    }
+    client_close(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_replies, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stream, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_streams_that_end_early, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_http, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_requests_follow_on_one_connection, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_requests_that_do_not_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_stream_in_chunks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_body_that_waits_to_be_asked_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_reply_larger_than_sockets_hold, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_request_in_pieces, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_body_over_the_limit_closes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_star_route_matches_every_other_path, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_port_in_use_is_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_connections_over_the_limit_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_idle_connection_is_closed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_free_drops_connections, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("http_server", tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+/* An object as a line of text, so that a table can say what one became and two can be compared. All
+ * of it but the resourceVersion. */
+#ifndef TESTS_UNIT_KUBE2SKY_API_PRINT_OBJECT_H
+#define TESTS_UNIT_KUBE2SKY_API_PRINT_OBJECT_H
+
+#include "common/base/buf.h"
+#include "kube2sky/api/kube_object.h"
+
+static inline void print_ports(struct buf *out, const struct kube_port *ports, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        buf_printf(out, " %s/%s:%d", ports[i].name, ports[i].protocol, (int)ports[i].port);
+    }
+}
+
+static inline void print_service(struct buf *out, const struct kube_service *service)
+{
+    buf_printf(out, " type=%s", service->type);
+    for (size_t i = 0; i < service->cluster_ip_count; i++) {
+        buf_printf(out, " ip=%s", service->cluster_ips[i]);
+    }
+    buf_append_str(out, service->is_headless ? " headless" : "");
+    buf_append_str(out, service->publish_not_ready ? " notready" : "");
+    if (*service->external_name) {
+        buf_printf(out, " external=%s", service->external_name);
+    }
+    print_ports(out, service->ports, service->port_count);
+}
+
+static inline void print_endpoints(struct buf *out, const struct kube_endpoints *endpoints)
+{
+    for (size_t i = 0; i < endpoints->subset_count; i++) {
+        const struct kube_subset *subset = &endpoints->subsets[i];
+        buf_append_str(out, " {");
+        for (size_t j = 0; j < subset->address_count; j++) {
+            const struct kube_address *address = &subset->addresses[j];
+            buf_printf(out, " %s%s%s", address->ip, *address->hostname ? "=" : "",
+                       address->hostname);
+            buf_append_str(out, address->is_ready ? "" : "(not ready)");
+        }
+        print_ports(out, subset->ports, subset->port_count);
+        buf_append_str(out, " }");
+    }
+}
+
+static inline void print_slice(struct buf *out, const struct kube_slice *slice)
+{
+    static const char *const types[] = {"IPv4", "IPv6", "FQDN", "other"};
+    buf_printf(out, " of=%s %s", slice->service, types[slice->address_type]);
+    for (size_t i = 0; i < slice->endpoint_count; i++) {
+        const struct kube_slice_endpoint *endpoint = &slice->endpoints[i];
+        buf_append_char(out, ' ');
+        for (size_t j = 0; j < endpoint->address_count; j++) {
+            buf_printf(out, "%s%s", j ? "," : "", endpoint->addresses[j]);
+        }
+        buf_printf(out, "%s%s", *endpoint->hostname ? "=" : "", endpoint->hostname);
+        buf_append_str(out, endpoint->is_ready ? "" : "(not ready)");
+        buf_append_str(out, endpoint->is_serving ? "" : "(not serving)");
+        buf_append_str(out, endpoint->is_terminating ? "(terminating)" : "");
+    }
+    print_ports(out, slice->ports, slice->port_count);
+}
+
+static inline void print_object(struct buf *out, const struct kube_object *object)
+{
+    buf_printf(out, "%s/%s", object->ns, object->name);
+    switch (object->kind) {
+    case KUBE_SERVICE:
+        print_service(out, &object->service);
+        break;
+    case KUBE_ENDPOINTS:
+        print_endpoints(out, &object->endpoints);
+        break;
+    case KUBE_SLICE:
+        print_slice(out, &object->slice);
+        break;
+    case KUBE_POD:
+        buf_printf(out, " %s", object->pod.phase);
+        for (size_t i = 0; i < object->pod.ip_count; i++) {
+            buf_printf(out, " %s", object->pod.ips[i]);
+        }
+        break;
+    }
+}
+
+#endif

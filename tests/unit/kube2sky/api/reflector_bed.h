@@ -1,0 +1,256 @@
+/* A reflector over a real kube_client, against a scripted API server on the same loop, and what its
+ * owner sees as lines of text: for the tests of reflectors. */
+#ifndef TESTS_UNIT_KUBE2SKY_API_REFLECTOR_BED_H
+#define TESTS_UNIT_KUBE2SKY_API_REFLECTOR_BED_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/api/kube_client.h"
+#include "kube2sky/api/reflector.h"
+#include "tests/support/http_script.h"
+
+/* Far above what anything here takes: it only ends a hang. */
+enum { GUARD_S = 60 };
+
+/* A watch with timeoutSeconds=0 counts as having run its time however soon it ends. */
+static const struct reflector_timing quick UNUSED = {
+    .overdue_ms = 60000, .retry_first_ms = 1, .retry_max_ms = 4};
+
+struct fixture {
+    struct ev_loop *loop;
+    struct http_script *script;
+    struct kube_client *client;
+    struct reflector *reflector;
+    struct reflector_config config; /* of which kind, and which of them; the rest is filled in */
+    ev_timer guard;
+    struct buf log; /* a line for each callback */
+    const char *want;
+    char *token_path; /* written with `new` when a 401 is reported */
+};
+
+/* ---- What the owner sees, as lines ---- */
+
+static inline void note(struct fixture *f, const char *format, ...) PRINTF_LIKE(2, 3);
+static inline void note(struct fixture *f, const char *format, ...)
+{
+    char line[600];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof(line), format, args); /* cut ones differ from what is wanted */
+    va_end(args);
+    buf_append_str(&f->log, line);
+    buf_append_char(&f->log, '\n');
+    if (f->log.len >= strlen(f->want)) {
+        ev_break(f->loop, EVBREAK_ALL);
+    }
+}
+
+static inline void on_list_begin(void *data, enum kube_kind kind)
+{
+    note(data, "begin %s", kube_kind_name(kind));
+}
+
+static inline void on_upsert(void *data, struct kube_object *object)
+{
+    note(data, "upsert %s/%s", object->ns, object->name);
+    kube_object_free(object);
+}
+
+static inline void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
+{
+    (void)kind;
+    note(data, "remove %s/%s", ns, name);
+}
+
+static inline void on_list_end(void *data, enum kube_kind kind)
+{
+    note(data, "end %s", kube_kind_name(kind));
+}
+
+static inline void on_bad(void *data, enum kube_kind kind, const char *name, const struct err *err)
+{
+    (void)kind;
+    note(data, "bad %s: %s", name, err->msg);
+}
+
+static inline void put_token(const char *path, const char *token)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(token, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The URL has a port of its own each time: it is left out. */
+static inline void on_state(void *data, enum kube_kind kind, const struct err *err)
+{
+    struct fixture *f = data;
+    (void)kind;
+    if (!err) {
+        note(f, "state ok");
+        return;
+    }
+    const char *url = http_script_url(f->script);
+    const char *at = strstr(err->msg, url);
+    note(f, "state %.*s%s", (int)(at ? at - err->msg : 0), err->msg,
+         at ? at + strlen(url) : err->msg);
+    if (f->token_path && strstr(err->msg, "401")) {
+        put_token(f->token_path, "new");
+    }
+}
+
+/* ---- Running ---- */
+
+static inline void on_guard(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct fixture *f = w->data;
+    const char *problem = http_script_problem(f->script);
+    (void)loop;
+    (void)revents;
+    fail_msg("stuck after:\n%s\nrequests taken: %zu\n%s", buf_cstr(&f->log),
+             http_script_taken(f->script), problem ? problem : "");
+}
+
+static inline void start(struct fixture *f, const struct http_step *steps, size_t count,
+                         const struct reflector_timing *timing)
+{
+    f->loop = ev_loop_new(0);
+    f->script = http_script_new(f->loop, steps, count);
+    ev_timer_init(&f->guard, on_guard, GUARD_S, 0);
+    f->guard.data = f;
+    ev_timer_start(f->loop, &f->guard);
+    buf_init(&f->log, 1 << 20);
+
+    struct err err = {0};
+    char *config = NULL;
+    struct kube_client_config client_config = {.loop = f->loop,
+                                               .kube_master_url = http_script_url(f->script)};
+    if (f->token_path) {
+        config = xasprintf("%s.config", f->token_path);
+        char *text =
+            xasprintf("{current-context: c, contexts: [{name: c, context: {cluster: k, user: u}}],"
+                      " clusters: [{name: k, cluster: {server: '%s'}}],"
+                      " users: [{name: u, user: {tokenFile: '%s'}}]}",
+                      http_script_url(f->script), f->token_path);
+        put_token(config, text);
+        free(text);
+        client_config.kubecfg_file = config;
+    }
+    if (kube_client_new(&client_config, &f->client, &err) < 0) {
+        fail_msg("%s", err.msg);
+    }
+    if (config) {
+        assert_int_equal(unlink(config), 0);
+        free(config);
+    }
+    f->config.loop = f->loop;
+    f->config.client = f->client;
+    f->config.timing = timing;
+    f->config.list_begin = on_list_begin;
+    f->config.upsert = on_upsert;
+    f->config.remove = on_remove;
+    f->config.list_end = on_list_end;
+    f->config.bad = on_bad;
+    f->config.state = on_state;
+    f->config.data = f;
+    f->reflector = reflector_start(&f->config);
+    assert_int_equal(f->log.len, 0); /* nothing from inside */
+}
+
+static inline void finish(struct fixture *f)
+{
+    reflector_stop(f->reflector);
+    kube_client_free(f->client);
+    http_script_free(f->script);
+    ev_timer_stop(f->loop, &f->guard);
+    ev_loop_destroy(f->loop);
+    buf_fini(&f->log);
+}
+
+/* Runs until as much was noted as is wanted and every step was taken; both must be as wanted. */
+static inline void run_with(struct fixture *f, const struct http_step *steps, size_t count,
+                            const struct reflector_timing *timing)
+{
+    start(f, steps, count, timing);
+    do {
+        ev_run(f->loop, EVRUN_ONCE);
+    } while (!http_script_problem(f->script) &&
+             (f->log.len < strlen(f->want) || http_script_taken(f->script) < count));
+    if (http_script_problem(f->script)) {
+        fail_msg("%s\nafter:\n%s", http_script_problem(f->script), buf_cstr(&f->log));
+    }
+    if (strcmp(buf_cstr(&f->log), f->want) != 0) {
+        fail_msg("got:\n%swant:\n%s", buf_cstr(&f->log), f->want);
+    }
+    finish(f);
+}
+
+static inline void run(const struct http_step *steps, size_t count, const char *want)
+{
+    struct fixture f = {.want = want};
+    run_with(&f, steps, count, &quick);
+}
+
+/* ---- Steps ---- */
+
+#define LIST    "GET /api/v1/services?limit=500 "
+#define PAGE(t) "GET /api/v1/services?limit=500&continue=" t " "
+#define WATCH(v)                                                                                   \
+    "GET /api/v1/services?watch=true&allowWatchBookmarks=true&timeoutSeconds=0&resourceVersion=" v \
+    " "
+
+#define OBJECT(name, version)                                                                 \
+    "{\"metadata\":{\"namespace\":\"d\",\"name\":\"" name "\",\"resourceVersion\":\"" version \
+    "\"},\"spec\":{}}"
+#define BROKEN(name, version)                                                                 \
+    "{\"metadata\":{\"namespace\":\"d\",\"name\":\"" name "\",\"resourceVersion\":\"" version \
+    "\"},\"spec\":7}"
+#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}\n"
+#define BOOKMARK(version) \
+    EVENT("BOOKMARK", "{\"kind\":\"Service\",\"metadata\":{\"resourceVersion\":\"" version "\"}}")
+#define STATUS(code, message) \
+    "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"" message "\",\"code\":" code "}"
+
+static inline struct http_step list_step(const char *request, const char *version,
+                                         const char *token, const char *items)
+{
+    char *body = xasprintf("{\"kind\":\"ServiceList\",\"metadata\":{\"resourceVersion\":\"%s\","
+                           "\"continue\":\"%s\"},\"items\":[%s]}\n",
+                           version, token, items);
+    struct http_step step = {.request = request, .reply = http_reply_body("200 OK", body)};
+    free(body);
+    return step;
+}
+
+static inline struct http_step error_step(const char *request, const char *status, const char *body)
+{
+    return (struct http_step){.request = request, .reply = http_reply_body(status, body)};
+}
+
+/* lines end with NULL. */
+#define LINES(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static inline struct http_step watch_step(const char *request, enum http_stream stream,
+                                          const char *const *lines)
+{
+    return (struct http_step){.request = request, .reply = http_reply_stream(stream, lines)};
+}
+
+static inline struct http_step held_watch(const char *request)
+{
+    return watch_step(request, HTTP_STREAM_GOES_ON, (const char *const[]){NULL});
+}
+
+#endif

@@ -1,0 +1,78 @@
+/* The scanner that cuts JSON text into members. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "kube2sky/api/json_scan_internal.h"
+
+/* "key=value" each with a "|"; "!" at the end = failed. */
+static char *members(const char *text)
+{
+    struct json_scan scan = json_scan_object(slice_str(text));
+    struct slice key, value;
+    struct buf out;
+    buf_init(&out, 4096);
+    while (json_scan_member(&scan, &key, &value)) {
+        buf_append_slice(&out, key);
+        buf_append_char(&out, '=');
+        buf_append_slice(&out, value);
+        buf_append_char(&out, '|');
+    }
+    if (scan.failed) {
+        buf_append_char(&out, '!');
+    }
+    (void)buf_cstr(&out);
+    return (char *)out.data;
+}
+
+struct scan_case {
+    const char *in;
+    const char *want;
+};
+
+static void test_objects(void **state)
+{
+    (void)state;
+    static const struct scan_case cases[] = {
+        {"{}", ""},
+        {"{\"a\":1}", "a=1|"},
+        {" { \"a\" : {\"b\":[]} , \"c\":\"}\" } ", "a={\"b\":[]}|c=\"}\"|"},
+        {"{\"a\\\"b\":true}", "a\\\"b=true|"},
+        {"{\"a\"}", "!"},
+        {"{\"a\":}", "!"},
+        {"{\"a\":1,}", "a=1|!"},
+        {"{a:1}", "!"},
+        {"{\"a", "!"},
+        {"{\"a\":1", "a=1|!"},
+        {"{\"a\":{broken: ]}, \"b\":2}", "a={broken: ]|!"}, /* brackets count, of any kind */
+        {"{\"a\":{broken: []}, \"b\":2}", "a={broken: []}|b=2|"},
+        {"{\"a\":\"]}\",\"b\":\"\\\"]\"} \n", "a=\"]}\"|b=\"\\\"]\"|"},
+        {"{\"a\":1 \"b\":2}", "a=1|!"},
+        {"{\"a\":1}x", "a=1|!"},
+        {"{\"a\":\"b\\", "!"},
+        {"[]", "!"},
+        {"null", "!"},
+        {"", "!"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char *got = members(cases[i].in);
+        if (strcmp(got, cases[i].want) != 0) {
+            fail_msg("%s: got %s, want %s", cases[i].in, got, cases[i].want);
+        }
+        free(got);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_objects),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

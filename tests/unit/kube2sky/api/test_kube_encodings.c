@@ -1,0 +1,514 @@
+/* Random objects, as lists and as events: what JSON and protobuf say of them is the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "common/base/xalloc.h"
+#include "tests/unit/kube2sky/api/both_encodings.h"
+#include "tests/unit/kube2sky/api/print_object.h"
+#include "tests/unit/kube2sky/api/whole_list.h"
+
+enum { OBJECTS = 4000 };
+
+/* ---- Random parts ---- */
+
+static uint64_t random_state;
+
+static unsigned below(unsigned n)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (unsigned)(random_state >> 33) % n;
+}
+
+static const char *one_of(const char *const *texts, size_t count)
+{
+    return texts[below((unsigned)count)];
+}
+
+static const char *random_text(void)
+{
+    static const char *const texts[] = {
+        "",
+        "a",
+        "web",
+        "Web-0",
+        "x y",
+        "\"quoted\\\"",
+        "m\xc3\xbc\x6cler",
+        "line\nbreak",
+        "10.0.0.1",
+        "None",
+        "a-name-that-is-rather-longer-than-most-of-the-others-are-here",
+    };
+    return one_of(texts, ARRAY_LEN(texts));
+}
+
+static const char *random_ip(void)
+{
+    static const char *const texts[] = {"10.0.0.1", "10.0.0.2", "fd00::1", "", "None", "nonsense"};
+    return one_of(texts, ARRAY_LEN(texts));
+}
+
+/* Left out or said, when it is what is left out. */
+static void maybe_string(struct both *both, const char *name, unsigned number, const char *text)
+{
+    if (*text || below(2)) {
+        both_string(both, name, number, text);
+    }
+}
+
+static void maybe_bool(struct both *both, const char *name, unsigned number)
+{
+    if (below(3)) {
+        both_bool(both, name, number, below(2));
+    }
+}
+
+/* Fields that this program does not know, of every wire type. */
+static void add_unknown(struct both *both)
+{
+    (void)json_object_set_new(both->json, "somethingElse", json_integer(7));
+    switch (below(5)) {
+    case 0:
+        wire_int(&both->proto, 99, UINT64_MAX);
+        break;
+    case 1:
+        wire_varint(&both->proto, 98 << 3 | 1);
+        buf_append(&both->proto, "12345678", 8);
+        break;
+    case 2:
+        wire_varint(&both->proto, 97 << 3 | 5);
+        buf_append(&both->proto, "1234", 4);
+        break;
+    case 3:
+        wire_bytes(&both->proto, 1000, slice_str("whatever\x80\xff"));
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- Random objects ---- */
+
+static void add_metadata(struct both *object)
+{
+    static const char *const maps[] = {
+        "{\"10.0.0.1\":{\"HostName\":\"mapped\"},\"fd00::1\":{\"hostname\":\"six\"}}", "{}", "[]",
+        "{", ""};
+    struct both metadata;
+    both_init(&metadata);
+    both_string(&metadata, "name", 1, below(20) ? "web" : "");
+    both_string(&metadata, "namespace", 3, "default");
+    maybe_string(&metadata, "resourceVersion", 6, below(3) ? "4711" : "");
+    if (below(2)) {
+        both_map_entry(&metadata, "labels", 11, "app", "x");
+        both_map_entry(&metadata, "labels", 11, "kubernetes.io/service-name", random_text());
+    }
+    if (below(3) == 0) {
+        both_map_entry(&metadata, "annotations", 12, "endpoints.beta.kubernetes.io/hostnames-map",
+                       one_of(maps, ARRAY_LEN(maps)));
+    }
+    if (below(3) == 0) {
+        both_map_entry(&metadata, "annotations", 12,
+                       "service.alpha.kubernetes.io/tolerate-unready-endpoints",
+                       below(2) ? "true" : "false");
+    }
+    add_unknown(&metadata);
+    both_message(object, "metadata", 1, &metadata);
+}
+
+static int random_port(void)
+{
+    return below(40) ? (int)below(65536) : (int)below(200000) - 70000;
+}
+
+static void add_port(struct both *parent, unsigned number, bool is_of_endpoints)
+{
+    struct both port;
+    both_init(&port);
+    maybe_string(&port, "name", 1, random_text());
+    maybe_string(&port, "protocol", is_of_endpoints ? 3 : 2, below(2) ? "TCP" : random_text());
+    if (below(4)) {
+        both_int(&port, "port", is_of_endpoints ? 2 : 3, random_port());
+    }
+    add_unknown(&port);
+    both_add_message(parent, "ports", number, &port);
+}
+
+static void add_service(struct both *object)
+{
+    struct both spec;
+    both_init(&spec);
+    for (unsigned i = below(4); i > 0; i--) {
+        add_port(&spec, 1, false);
+    }
+    maybe_string(&spec, "clusterIP", 3, random_ip());
+    maybe_string(&spec, "type", 4, below(2) ? "ClusterIP" : random_text());
+    maybe_string(&spec, "externalName", 10, random_text());
+    maybe_bool(&spec, "publishNotReadyAddresses", 13);
+    for (unsigned i = below(3); i > 0; i--) {
+        both_add_string(&spec, "clusterIPs", 18, random_ip());
+    }
+    add_unknown(&spec);
+    both_message(object, "spec", 2, &spec);
+}
+
+static void add_addresses(struct both *subset, const char *name, unsigned number)
+{
+    for (unsigned i = below(4); i > 0; i--) {
+        struct both address;
+        both_init(&address);
+        maybe_string(&address, "ip", 1, random_ip());
+        maybe_string(&address, "hostname", 3, random_text());
+        add_unknown(&address);
+        both_add_message(subset, name, number, &address);
+    }
+}
+
+static void add_endpoints(struct both *object)
+{
+    for (unsigned i = below(4); i > 0; i--) {
+        struct both subset;
+        both_init(&subset);
+        add_addresses(&subset, "addresses", 1);
+        add_addresses(&subset, "notReadyAddresses", 2);
+        for (unsigned j = below(3); j > 0; j--) {
+            add_port(&subset, 3, true);
+        }
+        add_unknown(&subset);
+        both_add_message(object, "subsets", 2, &subset);
+    }
+}
+
+static void add_slice(struct both *object)
+{
+    static const char *const types[] = {"IPv4", "IPv6", "FQDN", "IP", ""};
+    for (unsigned i = below(5); i > 0; i--) {
+        struct both endpoint, conditions;
+        both_init(&endpoint);
+        for (unsigned j = below(3); j > 0; j--) {
+            both_add_string(&endpoint, "addresses", 1, random_ip());
+        }
+        if (below(4)) {
+            both_init(&conditions);
+            maybe_bool(&conditions, "ready", 1);
+            maybe_bool(&conditions, "serving", 2);
+            maybe_bool(&conditions, "terminating", 3);
+            both_message(&endpoint, "conditions", 2, &conditions);
+        }
+        maybe_string(&endpoint, "hostname", 3, random_text());
+        add_unknown(&endpoint);
+        both_add_message(object, "endpoints", 2, &endpoint);
+    }
+    for (unsigned i = below(3); i > 0; i--) {
+        add_port(object, 3, false);
+    }
+    maybe_string(object, "addressType", 4, one_of(types, ARRAY_LEN(types)));
+}
+
+static void add_pod(struct both *object)
+{
+    struct both status;
+    both_init(&status);
+    wire_bytes(&object->proto, 2, slice_str("a spec nobody looks at"));
+    maybe_string(&status, "phase", 1, below(2) ? "Running" : random_text());
+    maybe_string(&status, "podIP", 6, random_ip());
+    for (unsigned i = below(3); i > 0; i--) {
+        struct both ip;
+        both_init(&ip);
+        maybe_string(&ip, "ip", 1, random_ip());
+        both_add_message(&status, "podIPs", 12, &ip);
+    }
+    add_unknown(&status);
+    both_message(object, "status", 3, &status);
+}
+
+static void make_object(enum kube_kind kind, struct both *object)
+{
+    static void (*const contents[])(struct both *) = {add_service, add_endpoints, add_slice,
+                                                      add_pod};
+    both_init(object);
+    add_metadata(object);
+    if (below(20)) {
+        contents[kind](object);
+    }
+    add_unknown(object);
+}
+
+/* ---- What they are decoded to ---- */
+
+static void on_object(void *data, struct kube_object *object)
+{
+    struct buf *out = data;
+    print_object(out, object);
+    buf_printf(out, " rv=%s\n", object->resource_version);
+    kube_object_free(object);
+}
+
+static void on_bad(void *data, const char *name, const struct err *err)
+{
+    struct buf *out = data;
+    buf_printf(out, "bad %s: %s\n", name, err->msg);
+}
+
+static void decode_list(enum kube_encoding encoding, enum kube_kind kind, struct slice body,
+                        struct buf *out)
+{
+    struct kube_list_meta meta = {0};
+    struct err err = {0};
+    size_t piece = 1 + below((unsigned)body.len + 1);
+    if (decode_pieces(encoding, kind, body, piece, on_object, on_bad, out, &meta, &err) < 0) {
+        fail_msg("%s", err.msg);
+    }
+    buf_printf(out, "list rv=%s continue=%s\n", meta.resource_version, meta.continue_token);
+    kube_list_meta_fini(&meta);
+}
+
+static void decode_event(enum kube_encoding encoding, enum kube_kind kind, struct slice frame,
+                         struct buf *out)
+{
+    struct kube_event event = {0};
+    struct err err = {0};
+    if (kube_decode_event(encoding, kind, frame, &event, &err) < 0) {
+        fail_msg("%s", err.msg);
+    }
+    buf_printf(out, "event %d version %s name %s code %d error %s\n", (int)event.kind,
+               event.resource_version ? event.resource_version : "-",
+               event.bad_name ? event.bad_name : "-", event.status_code, err.msg);
+    if (event.object) {
+        on_object(out, event.object);
+        event.object = NULL;
+    }
+    kube_event_fini(&event);
+}
+
+static void compare(const struct buf *json, struct buf *proto, const char *text)
+{
+    if (!slice_equal(buf_slice(json), buf_slice(proto))) {
+        struct buf copy = *json;
+        fail_msg("%s\nJSON:     %sprotobuf: %s", text, buf_cstr(&copy), buf_cstr(proto));
+    }
+}
+
+static void check_event(enum kube_kind kind, const char *type, struct both *object)
+{
+    char *text = json_dumps(object->json, JSON_COMPACT);
+    struct buf line, message, inner, from_json, from_proto;
+    struct buf *all[] = {&line, &message, &inner, &from_json, &from_proto};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        buf_init(all[i], 1 << 20);
+    }
+    buf_printf(&line, "{\"type\":\"%s\",\"object\":", type);
+    buf_append_str(&line, text);
+    buf_append_char(&line, '}');
+
+    struct buf envelope;
+    buf_init(&envelope, 1 << 20);
+    wire_envelope(&envelope, "Whatever", buf_slice(&object->proto));
+    wire_bytes(&inner, 1, buf_slice(&envelope));
+    wire_bytes(&message, 1, slice_str(type));
+    wire_bytes(&message, 2, buf_slice(&inner));
+    buf_fini(&envelope);
+
+    decode_event(KUBE_JSON, kind, buf_slice(&line), &from_json);
+    decode_event(KUBE_PROTOBUF, kind, buf_slice(&message), &from_proto);
+    compare(&from_json, &from_proto, text);
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        buf_fini(all[i]);
+    }
+    free(text);
+}
+
+static void test_random_events(void **state)
+{
+    static const char *const types[] = {"ADDED", "MODIFIED", "DELETED"};
+    (void)state;
+    random_state = 0x9e3779b97f4a7c15;
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        enum kube_kind kind = (enum kube_kind)(i % KUBE_KIND_COUNT);
+        struct both object;
+        make_object(kind, &object);
+        check_event(kind, one_of(types, ARRAY_LEN(types)), &object);
+        both_fini(&object);
+    }
+}
+
+/* The object as an event in JSON gives it, with this version; NULL when it is a bad one. */
+static struct kube_object *decode_upsert(enum kube_kind kind, struct both *message,
+                                         const char *version)
+{
+    struct kube_event event = {0};
+    struct err err;
+    json_t *metadata = json_object_get(message->json, "metadata");
+    (void)json_object_set_new(metadata, "resourceVersion", json_string(version));
+    json_t *line = json_pack("{s:s,s:O}", "type", "ADDED", "object", message->json);
+    char *json = json_dumps(line, 0);
+    assert_int_equal(kube_decode_event(KUBE_JSON, kind, slice_str(json), &event, &err), 0);
+    struct kube_object *object = event.object;
+    event.object = NULL;
+    kube_event_fini(&event);
+    json_decref(line);
+    free(json);
+    return object;
+}
+
+/* Two objects are equal when they print the same, versions aside. */
+static void test_random_equality(void **state)
+{
+    unsigned equal = 0, different = 0;
+    (void)state;
+    random_state = 0xda942042e4dd58b5;
+    for (unsigned i = 0; i < OBJECTS; i++) {
+        enum kube_kind kind = (enum kube_kind)(i % KUBE_KIND_COUNT);
+        struct buf texts[2];
+        struct kube_object *objects[2];
+        uint64_t seed = random_state;
+        for (size_t j = 0; j < 2; j++) {
+            struct both message;
+            random_state = j && below(2) ? seed : random_state; /* the same again, or another */
+            make_object(kind, &message);
+            buf_init(&texts[j], 1 << 16);
+            objects[j] = decode_upsert(kind, &message, j ? "22" : "1");
+            if (objects[j]) {
+                print_object(&texts[j], objects[j]);
+            }
+            both_fini(&message);
+        }
+        if (objects[0] && objects[1]) {
+            bool is_same = slice_equal(buf_slice(&texts[0]), buf_slice(&texts[1]));
+            if (kube_object_equal(objects[0], objects[1]) != is_same) {
+                fail_msg("%s\n%s", buf_cstr(&texts[0]), buf_cstr(&texts[1]));
+            }
+            equal += is_same;
+            different += !is_same;
+        }
+        for (size_t j = 0; j < 2; j++) {
+            kube_object_free(objects[j]);
+            buf_fini(&texts[j]);
+        }
+    }
+    assert_true(equal > OBJECTS / 20 && different > OBJECTS / 20);
+}
+
+static void test_random_lists(void **state)
+{
+    (void)state;
+    random_state = 0x2545f4914f6cdd1d;
+    for (unsigned round = 0; round < 40; round++) {
+        enum kube_kind kind = (enum kube_kind)(round % KUBE_KIND_COUNT);
+        struct both list, metadata;
+        struct buf envelope, from_json, from_proto;
+        both_init(&list);
+        both_init(&metadata);
+        (void)array_called(&list, "items");
+        both_string(&metadata, "resourceVersion", 2, "100");
+        maybe_string(&metadata, "continue", 3, below(2) ? "to/ken==" : "");
+        both_message(&list, "metadata", 1, &metadata);
+        for (unsigned i = below(60); i > 0; i--) {
+            struct both object;
+            make_object(kind, &object);
+            both_add_message(&list, "items", 2, &object);
+        }
+        char *text = json_dumps(list.json, 0);
+        buf_init(&envelope, 1 << 24);
+        buf_init(&from_json, 1 << 24);
+        buf_init(&from_proto, 1 << 24);
+        wire_envelope(&envelope, "ServiceList", buf_slice(&list.proto));
+        decode_list(KUBE_JSON, kind, slice_str(text), &from_json);
+        decode_list(KUBE_PROTOBUF, kind, buf_slice(&envelope), &from_proto);
+        compare(&from_json, &from_proto, text);
+        free(text);
+        buf_fini(&envelope);
+        buf_fini(&from_json);
+        buf_fini(&from_proto);
+        both_fini(&list);
+    }
+}
+
+static void test_bookmarks_and_errors(void **state)
+{
+    struct both object, metadata;
+    (void)state;
+    both_init(&object);
+    both_init(&metadata);
+    both_string(&metadata, "resourceVersion", 6, "900");
+    both_message(&object, "metadata", 1, &metadata);
+    check_event(KUBE_POD, "BOOKMARK", &object);
+    both_fini(&object);
+
+    both_init(&object);
+    (void)json_object_set_new(object.json, "kind", json_string("Status"));
+    both_string(&object, "status", 2, "Failure");
+    both_string(&object, "message", 3, "too old resource version: 1 (2)");
+    both_int(&object, "code", 6, 410);
+    check_event(KUBE_POD, "ERROR", &object);
+    both_fini(&object);
+}
+
+/* ---- A server's answers ---- */
+
+/* Appends a file of the folder; false when it is not there. */
+static bool read_answer(const char *folder, const char *kind, const char *suffix, struct buf *out)
+{
+    char *path = xasprintf("%s/%s.%s", folder, kind, suffix);
+    FILE *f = fopen(path, "rb");
+    free(path);
+    if (!f) {
+        return false;
+    }
+    for (size_t n = 1; n > 0; out->len += n) {
+        uint8_t *room = buf_reserve(out, 65536);
+        assert_non_null(room);
+        n = fread(room, 1, 65536, f);
+    }
+    assert_int_equal(ferror(f), 0);
+    (void)fclose(f); /* read only */
+    return true;
+}
+
+/* tests/integration/test_encodings.py fetches them, names the folder, and wants this test alone. */
+static void test_answers_of_a_server(void **state)
+{
+    static const char *const kinds[KUBE_KIND_COUNT] = {"services", "endpoints", "endpointslices",
+                                                       "pods"};
+    const char *folder = getenv("KUBE_ANSWERS");
+    (void)state;
+    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
+        struct buf json, proto, from_json, from_proto;
+        buf_init(&json, 1 << 24);
+        buf_init(&proto, 1 << 24);
+        buf_init(&from_json, 1 << 24);
+        buf_init(&from_proto, 1 << 24);
+        assert_true(read_answer(folder, kinds[i], "json", &json));
+        assert_true(read_answer(folder, kinds[i], "protobuf", &proto));
+        decode_list(KUBE_JSON, (enum kube_kind)i, buf_slice(&json), &from_json);
+        decode_list(KUBE_PROTOBUF, (enum kube_kind)i, buf_slice(&proto), &from_proto);
+        compare(&from_json, &from_proto, kinds[i]);
+        printf("%s", buf_cstr(&from_proto));
+        buf_fini(&json);
+        buf_fini(&proto);
+        buf_fini(&from_json);
+        buf_fini(&from_proto);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_events),
+        cmocka_unit_test(test_random_lists),
+        cmocka_unit_test(test_random_equality),
+        cmocka_unit_test(test_bookmarks_and_errors),
+    };
+    const struct CMUnitTest of_a_server[] = {cmocka_unit_test(test_answers_of_a_server)};
+    return getenv("KUBE_ANSWERS") ? cmocka_run_group_tests(of_a_server, NULL, NULL)
+                                  : cmocka_run_group_tests(tests, NULL, NULL);
+}

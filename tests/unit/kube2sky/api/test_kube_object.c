@@ -1,0 +1,406 @@
+/* JSON of the Kubernetes API -> struct kube_object, lists and watch events. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "kube2sky/api/kube_object.h"
+#include "tests/unit/kube2sky/api/print_object.h"
+#include "tests/unit/kube2sky/api/whole_list.h"
+
+static void on_object(void *data, struct kube_object *object)
+{
+    struct buf *out = data;
+    print_object(out, object);
+    buf_append_char(out, '\n');
+    kube_object_free(object);
+}
+
+static void on_bad(void *data, const char *name, const struct err *err)
+{
+    struct buf *out = data;
+    buf_printf(out, "bad `%s`: %s\n", name, err->msg);
+}
+
+/* ---- Objects ---- */
+
+struct object_case {
+    const char *name;
+    enum kube_kind kind;
+    const char *in; /* one item of a list */
+    const char *want;
+};
+
+#define META "\"metadata\":{\"namespace\":\"default\",\"name\":\"web\"}"
+#define META_WITH(annotation, value)                                                          \
+    "\"metadata\":{\"namespace\":\"default\",\"name\":\"web\",\"annotations\":{\"" annotation \
+    "\":\"" value "\"}}"
+
+#define SLICE_META                                                \
+    "\"metadata\":{\"namespace\":\"default\",\"name\":\"web-x\"," \
+    "\"labels\":{\"kubernetes.io/service-name\":\"web\"}}"
+
+static const struct object_case object_cases[] = {
+    {"cluster IP with ports", KUBE_SERVICE,
+     "{" META ",\"spec\":{\"type\":\"ClusterIP\",\"clusterIP\":\"10.0.0.1\",\"ports\":["
+     "{\"name\":\"http\",\"protocol\":\"TCP\",\"port\":80,\"targetPort\":8080},"
+     "{\"protocol\":\"UDP\",\"port\":53,\"targetPort\":\"dns\"}]}}",
+     "default/web type=ClusterIP ip=10.0.0.1 http/TCP:80 /UDP:53"},
+    {"dual stack", KUBE_SERVICE,
+     "{" META ",\"spec\":{\"clusterIP\":\"10.0.0.1\",\"clusterIPs\":[\"10.0.0.1\",\"fd00::1\"]}}",
+     "default/web type= ip=10.0.0.1 ip=fd00::1"},
+    {"headless", KUBE_SERVICE, "{" META ",\"spec\":{\"clusterIP\":\"None\"}}",
+     "default/web type= headless"},
+    {"headless, clusterIPs", KUBE_SERVICE,
+     "{" META ",\"spec\":{\"clusterIP\":\"None\",\"clusterIPs\":[\"None\"]}}",
+     "default/web type= headless"},
+    {"no address yet", KUBE_SERVICE, "{" META ",\"spec\":{\"clusterIP\":\"\"}}",
+     "default/web type="},
+    {"null is absent", KUBE_SERVICE,
+     "{" META ",\"spec\":{\"clusterIP\":null,\"clusterIPs\":null,\"ports\":null,\"type\":null}}",
+     "default/web type="},
+    {"no spec", KUBE_SERVICE, "{" META "}", "default/web type="},
+    {"ExternalName", KUBE_SERVICE,
+     "{" META ",\"spec\":{\"type\":\"ExternalName\",\"externalName\":\"example.com\"}}",
+     "default/web type=ExternalName external=example.com"},
+    {"publishNotReadyAddresses", KUBE_SERVICE,
+     "{" META ",\"spec\":{\"clusterIP\":\"None\",\"publishNotReadyAddresses\":true}}",
+     "default/web type= headless notready"},
+    {"tolerate-unready-endpoints", KUBE_SERVICE,
+     "{" META_WITH("service.alpha.kubernetes.io/tolerate-unready-endpoints",
+                   "true") ",\"spec\":{\"clusterIP\":\"None\"}}",
+     "default/web type= headless notready"},
+    {"tolerate-unready-endpoints, false", KUBE_SERVICE,
+     "{" META_WITH("service.alpha.kubernetes.io/tolerate-unready-endpoints",
+                   "false") ",\"spec\":{\"clusterIP\":\"None\"}}",
+     "default/web type= headless"},
+    {"port out of range", KUBE_SERVICE, "{" META ",\"spec\":{\"ports\":[{\"port\":65536}]}}",
+     "bad `default/web`: spec: ports[0]: port: expected a number from 0 to 65535, found 65536"},
+    {"port is a string", KUBE_SERVICE, "{" META ",\"spec\":{\"ports\":[{\"port\":\"80\"}]}}",
+     "bad `default/web`: spec: ports[0]: port: expected a number from 0 to 65535, found a string"},
+    {"ports hold no object", KUBE_SERVICE, "{" META ",\"spec\":{\"ports\":[80]}}",
+     "bad `default/web`: spec: ports[0]: expected an object, found a number"},
+    {"clusterIPs hold no string", KUBE_SERVICE,
+     "{" META ",\"spec\":{\"clusterIPs\":[\"10.0.0.1\",7]}}",
+     "bad `default/web`: spec: clusterIPs[1]: expected a string, found a number"},
+    {"NUL in a field", KUBE_SERVICE, "{" META ",\"spec\":{\"externalName\":\"a\\u0000b\"}}",
+     "bad `default/web`: spec: externalName: holds a NUL"},
+    {"no name", KUBE_SERVICE, "{\"metadata\":{\"namespace\":\"default\"}}",
+     "bad ``: metadata: expected a name and a namespace"},
+    {"no JSON inside", KUBE_SERVICE, "{" META ",\"spec\":{oops}}",
+     "bad `default/web`: no JSON: string or '}' expected near 'oops' at byte 61"},
+    {"no object", KUBE_SERVICE, "[]", "bad ``: expected an object, found an array"},
+
+    {"endpoints", KUBE_ENDPOINTS,
+     "{" META ",\"subsets\":[{\"addresses\":[{\"ip\":\"10.1.0.1\",\"hostname\":\"a\"},"
+     "{\"ip\":\"10.1.0.2\"}],\"notReadyAddresses\":[{\"ip\":\"10.1.0.3\"}],"
+     "\"ports\":[{\"name\":\"http\",\"port\":8080,\"protocol\":\"TCP\"}]},"
+     "{\"addresses\":[{\"ip\":\"10.1.0.9\"}]}]}",
+     "default/web { 10.1.0.1=a 10.1.0.2 10.1.0.3(not ready) http/TCP:8080 } { 10.1.0.9 }"},
+    {"endpoints, empty", KUBE_ENDPOINTS, "{" META "}", "default/web"},
+    {"endpoints, null", KUBE_ENDPOINTS, "{" META ",\"subsets\":null}", "default/web"},
+    {"hostnames map; the address's own name wins", KUBE_ENDPOINTS,
+     "{" META_WITH(
+         "endpoints.beta.kubernetes.io/hostnames-map",
+         "{\\\"10.1.0.1\\\":{\\\"HostName\\\":\\\"x\\\"},"
+         "\\\"10.1.0.2\\\":{\\\"hostname\\\":\\\"y\\\"},"
+         "\\\"10.1.0.3\\\":7,"
+         "\\\"10.1.0.4\\\":{\\\"HostName\\\":\\\"a_b\\\"}}") ",\"subsets\":[{\"addresses\":["
+                                                             "{\"ip\":\"10.1.0.1\",\"hostname\":"
+                                                             "\"own\"},{\"ip\":\"10."
+                                                             "1.0.2\"},{\"ip\":\"10.1.0.3\"},{"
+                                                             "\"ip\":\"10.1.0.4\"}]}]}",
+     "default/web { 10.1.0.1=own 10.1.0.2=y 10.1.0.3 10.1.0.4 }"},
+    {"hostnames map, broken", KUBE_ENDPOINTS,
+     "{" META_WITH("endpoints.beta.kubernetes.io/hostnames-map", "[]") "}",
+     "bad `default/web`: annotation endpoints.beta.kubernetes.io/hostnames-map: expected an "
+     "object, found an array"},
+    {"address without an IP string", KUBE_ENDPOINTS,
+     "{" META ",\"subsets\":[{},{\"addresses\":[{\"ip\":[]}]}]}",
+     "bad `default/web`: subsets[1]: addresses[0]: ip: expected a string, found an array"},
+
+    {"slice", KUBE_SLICE,
+     "{" SLICE_META ",\"addressType\":\"IPv4\",\"endpoints\":["
+     "{\"addresses\":[\"10.1.0.1\"],\"hostname\":\"a\",\"conditions\":{\"ready\":true}},"
+     "{\"addresses\":[\"10.1.0.2\",\"10.1.0.3\"],\"topology\":{\"zone\":\"x\"}}],"
+     "\"ports\":[{\"name\":\"http\",\"protocol\":\"TCP\",\"port\":8080},"
+     "{\"name\":null,\"protocol\":\"UDP\",\"port\":null}]}",
+     "default/web-x of=web IPv4 10.1.0.1=a 10.1.0.2,10.1.0.3 http/TCP:8080 /UDP:0"},
+    {"slice, conditions", KUBE_SLICE,
+     "{" SLICE_META ",\"addressType\":\"IPv6\",\"endpoints\":["
+     "{\"addresses\":[\"::1\"],\"conditions\":{}},"
+     "{\"addresses\":[\"::2\"],\"conditions\":{\"ready\":null}},"
+     "{\"addresses\":[\"::3\"],\"conditions\":{\"ready\":false}},"
+     "{\"addresses\":[\"::4\"],\"conditions\":{\"ready\":false,\"serving\":true,"
+     "\"terminating\":true}},"
+     "{\"addresses\":[\"::5\"],\"conditions\":{\"serving\":false}}]}",
+     "default/web-x of=web IPv6 ::1 ::2 ::3(not ready)(not serving) "
+     "::4(not ready)(terminating) ::5(not serving)"},
+    {"slice of nothing", KUBE_SLICE,
+     "{" META ",\"addressType\":\"FQDN\",\"endpoints\":null,\"ports\":null}",
+     "default/web of= FQDN"},
+    {"slice of an unknown type", KUBE_SLICE, "{" META ",\"addressType\":\"IP\",\"endpoints\":[]}",
+     "default/web of= other"},
+    {"slice mirrored from endpoints with a hostnames map", KUBE_SLICE,
+     "{" META_WITH(
+         "endpoints.beta.kubernetes.io/hostnames-map",
+         "{\\\"10.1.0.1\\\":{\\\"HostName\\\":\\\"x\\\"}}") ",\"addressType\":\"IPv4\","
+                                                            "\"endpoints\":[{\"addresses\":[\"10.1."
+                                                            "0.1\"]},{\"addresses\":[]}]}",
+     "default/web of= IPv4 10.1.0.1=x "},
+    {"slice, condition is no boolean", KUBE_SLICE,
+     "{" META ",\"endpoints\":[{\"conditions\":{\"ready\":1}}]}",
+     "bad `default/web`: endpoints[0]: ready: expected a boolean, found a number"},
+    {"slice, endpoint is no object", KUBE_SLICE, "{" META ",\"endpoints\":[\"10.1.0.1\"]}",
+     "bad `default/web`: endpoints[0]: expected an object, found a string"},
+
+    {"pod", KUBE_POD,
+     "{" META ",\"status\":{\"phase\":\"Running\",\"podIP\":\"10.1.0.1\",\"podIPs\":["
+     "{\"ip\":\"10.1.0.1\"},{\"ip\":\"fd00::1\"}]}}",
+     "default/web Running 10.1.0.1 fd00::1"},
+    {"pod of an old server", KUBE_POD,
+     "{" META ",\"status\":{\"phase\":\"Succeeded\",\"podIP\":\"10.1.0.1\"}}",
+     "default/web Succeeded 10.1.0.1"},
+    {"pod without an address yet", KUBE_POD,
+     "{" META ",\"spec\":{\"hostNetwork\":true},\"status\":{\"phase\":\"Pending\"}}",
+     "default/web Pending"},
+    {"pod without a status", KUBE_POD, "{" META "}", "default/web "},
+    {"pod, addresses are strings", KUBE_POD, "{" META ",\"status\":{\"podIPs\":[\"10.1.0.1\"]}}",
+     "bad `default/web`: status: podIPs[0]: expected an object, found a string"},
+};
+
+static void test_objects(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(object_cases); i++) {
+        const struct object_case *c = &object_cases[i];
+        struct buf body, got;
+        struct kube_list_meta meta = {0};
+        struct err err = {0};
+        buf_init(&body, 65536);
+        buf_init(&got, 65536);
+        buf_printf(&body, "{\"metadata\":{\"resourceVersion\":\"1\"},\"items\":[%s]}", c->in);
+        assert_int_equal(decode_whole(KUBE_JSON, c->kind, buf_slice(&body), on_object, on_bad, &got,
+                                      &meta, &err),
+                         0);
+        size_t len = strlen(c->want);
+        const char *text = buf_cstr(&got);
+        if (strncmp(text, c->want, len) != 0 || strcmp(text + len, "\n") != 0) {
+            fail_msg("%s: got %s want %s", c->name, text, c->want);
+        }
+        kube_list_meta_fini(&meta);
+        buf_fini(&body);
+        buf_fini(&got);
+    }
+}
+
+/* ---- Lists ---- */
+
+struct list_case {
+    const char *name;
+    const char *in;
+    const char *want; /* the objects, then "rv=... continue=..." or the error */
+};
+
+#define ITEM(name) "{\"metadata\":{\"namespace\":\"d\",\"name\":\"" name "\"}}"
+
+static const struct list_case list_cases[] = {
+    {"one broken between good ones",
+     "{\"kind\":\"EndpointsList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" ITEM(
+         "a") ","
+              "{\"metadata\":{\"name\":\"b\",\"namespace\":\"d\"},\"subsets\":1}," ITEM("c") "]}",
+     "d/a\nbad `d/b`: subsets: expected an array, found a number\nd/c\nrv=7 continue="},
+    {"metadata behind the items, continued",
+     "{\"items\":[" ITEM("a") "],\"metadata\":{\"resourceVersion\":\"8\",\"continue\":\"x/y==\"}}",
+     "d/a\nrv=8 continue=x/y=="},
+    {"no items at all", "{\"metadata\":{\"resourceVersion\":\"9\"},\"items\":[]}",
+     "rv=9 continue="},
+    {"items null", "{\"metadata\":{\"resourceVersion\":\"9\"},\"items\":null}", "rv=9 continue="},
+    {"cut inside an item",
+     "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" ITEM("a") ",{\"metadata\":{\"na",
+     "d/a\nlist: no JSON object, or cut short"},
+    {"items is an object", "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":{}}",
+     "list: items: no JSON array, or cut short"},
+    {"items missing", "{\"metadata\":{\"resourceVersion\":\"7\"}}", "list: items: missing"},
+    {"no version", "{\"metadata\":{},\"items\":[]}", "list: metadata.resourceVersion: missing"},
+    {"no metadata", "{\"items\":[]}", "list: metadata.resourceVersion: missing"},
+    {"version is a number", "{\"metadata\":{\"resourceVersion\":7},\"items\":[]}",
+     "list: metadata: resourceVersion: expected a string, found a number"},
+    {"escapes and brackets in strings",
+     "{\"x\":\"}\\\"]{\",\"y\":[[{\"]\":1}]],\"metadata\":{\"resourceVersion\":\"9\"},\"z\":-1.5e3,"
+     "\"items\" : [ " ITEM("a") " , " ITEM("b") " ] } ",
+     "d/a\nd/b\nrv=9 continue="},
+    {"a comma too many", "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" ITEM("a") ",]}",
+     "d/a\nlist: items: no JSON array, or cut short"},
+    {"no comma", "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" ITEM("a") "{}]}",
+     "d/a\nlist: items: no JSON array, or cut short"},
+    {"no value", "{\"metadata\":{\"resourceVersion\":\"7\"},\"x\":,\"items\":[]}",
+     "list: no JSON object, or cut short"},
+    {"something behind it", "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[]}x",
+     "list: no JSON object, or cut short"},
+    {"no JSON", "404 page not found\n", "list: no JSON object, or cut short"},
+    {"empty", "", "list: no JSON object, or cut short"},
+};
+
+/* In whatever pieces they come. */
+static void test_lists(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(list_cases); i++) {
+        const struct list_case *c = &list_cases[i];
+        for (size_t piece = 1; piece <= strlen(c->in) + 1; piece++) {
+            struct buf got;
+            struct kube_list_meta meta = {0};
+            struct err err = {0};
+            buf_init(&got, 65536);
+            if (decode_pieces(KUBE_JSON, KUBE_ENDPOINTS, slice_str(c->in), piece, on_object, on_bad,
+                              &got, &meta, &err) == 0) {
+                buf_printf(&got, "rv=%s continue=%s", meta.resource_version, meta.continue_token);
+            } else {
+                buf_append_str(&got, err.msg);
+            }
+            if (strcmp(buf_cstr(&got), c->want) != 0) {
+                fail_msg("%s: in pieces of %zu: got %s want %s", c->name, piece, buf_cstr(&got),
+                         c->want);
+            }
+            kube_list_meta_fini(&meta);
+            buf_fini(&got);
+        }
+    }
+}
+
+static void test_list_refuses_huge_continue(void **state)
+{
+    (void)state;
+    struct buf body;
+    struct kube_list_meta meta = {0};
+    struct err err = {0};
+    buf_init(&body, 1 << 20);
+    buf_append_str(&body, "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"");
+    for (int i = 0; i < 65537; i++) {
+        buf_append_char(&body, 'x');
+    }
+    buf_append_str(&body, "\"},\"items\":[]}");
+    assert_int_equal(decode_whole(KUBE_JSON, KUBE_SERVICE, buf_slice(&body), on_object, on_bad,
+                                  NULL, &meta, &err),
+                     ERR_TOO_LARGE);
+    buf_fini(&body);
+}
+
+/* ---- Events ---- */
+
+struct event_case {
+    const char *name;
+    const char *in;
+    const char *want;
+};
+
+#define EVENT(type, object) "{\"type\":\"" type "\",\"object\":" object "}"
+#define VERSIONED(rest) \
+    "{\"metadata\":{\"namespace\":\"d\",\"name\":\"a\",\"resourceVersion\":\"5\"}" rest "}"
+
+static const struct event_case event_cases[] = {
+    {"added", EVENT("ADDED", VERSIONED("")), "upsert d/a rv=5"},
+    {"modified", EVENT("MODIFIED", VERSIONED(",\"subsets\":[{\"addresses\":[{\"ip\":\"::1\"}]}]")),
+     "upsert d/a { ::1 } rv=5"},
+    {"deleted, broken inside", EVENT("DELETED", VERSIONED(",\"subsets\":1")), "delete d/a rv=5"},
+    {"bookmark",
+     EVENT("BOOKMARK", "{\"kind\":\"Endpoints\",\"metadata\":{\"resourceVersion\":\"9\"}}"),
+     "bookmark rv=9"},
+    {"bookmark without version", EVENT("BOOKMARK", "{\"metadata\":{}}"),
+     "failed: bookmark: metadata.resourceVersion: missing"},
+    {"gone",
+     EVENT("ERROR", "{\"kind\":\"Status\",\"status\":\"Failure\",\"message\":\"too old resource "
+                    "version: 1 (2)\",\"reason\":\"Expired\",\"code\":410}"),
+     "error 410: 410 too old resource version: 1 (2)"},
+    {"error without status", EVENT("ERROR", "{}"), "error 0: an ERROR event without a Status"},
+    {"bad object", EVENT("ADDED", VERSIONED(",\"subsets\":1")),
+     "bad d/a: subsets: expected an array, found a number rv=5"},
+    {"object is no JSON", EVENT("ADDED", "{oops}"),
+     "bad : no JSON: string or '}' expected near 'oops' at byte 5 rv=-"},
+    {"unknown type", EVENT("MOVED", "{}"), "failed: watch event: unknown type `MOVED`"},
+    {"no object", "{\"type\":\"ADDED\"}",
+     "failed: watch event: no JSON object with type and object"},
+    {"no type", "{\"object\":{}}", "failed: watch event: unknown type ``"},
+    {"cut", "{\"type\":\"ADDED\",\"object\":{\"met",
+     "failed: watch event: no JSON object with type and object"},
+    {"empty line", "", "failed: watch event: no JSON object with type and object"},
+};
+
+static void print_event(struct buf *out, const struct kube_event *event, const struct err *err)
+{
+    const char *version = event->resource_version ? event->resource_version : "-";
+    switch (event->kind) {
+    case KUBE_EVENT_UPSERT:
+    case KUBE_EVENT_DELETE:
+        buf_append_str(out, event->kind == KUBE_EVENT_UPSERT ? "upsert " : "delete ");
+        print_object(out, event->object);
+        buf_printf(out, " rv=%s", version);
+        break;
+    case KUBE_EVENT_BOOKMARK:
+        buf_printf(out, "bookmark rv=%s", version);
+        break;
+    case KUBE_EVENT_ERROR:
+        buf_printf(out, "error %d: %s", event->status_code, err->msg);
+        break;
+    case KUBE_EVENT_BAD:
+        buf_printf(out, "bad %s: %s rv=%s", event->bad_name, err->msg, version);
+        break;
+    }
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(event_cases); i++) {
+        const struct event_case *c = &event_cases[i];
+        struct kube_event event = {0};
+        struct err err = {0};
+        struct buf got;
+        buf_init(&got, 65536);
+        if (kube_decode_event(KUBE_JSON, KUBE_ENDPOINTS, slice_str(c->in), &event, &err) == 0) {
+            print_event(&got, &event, &err);
+        } else {
+            buf_printf(&got, "failed: %s", err.msg);
+        }
+        if (strcmp(buf_cstr(&got), c->want) != 0) {
+            fail_msg("%s: got %s want %s", c->name, buf_cstr(&got), c->want);
+        }
+        kube_event_fini(&event);
+        buf_fini(&got);
+    }
+}
+
+static void test_status(void **state)
+{
+    (void)state;
+    struct kube_status status = {0};
+    assert_true(kube_decode_status(
+        slice_str("{\"kind\":\"Status\",\"message\":\"no\",\"code\":403}"), &status));
+    assert_int_equal(status.code, 403);
+    assert_string_equal(status.message, "no");
+    kube_status_fini(&status);
+    assert_true(kube_decode_status(slice_str("{\"kind\":\"Status\"}"), &status));
+    assert_int_equal(status.code, 0);
+    assert_string_equal(status.message, "");
+    kube_status_fini(&status);
+    assert_false(kube_decode_status(slice_str("{\"kind\":\"Service\"}"), &status));
+    assert_false(kube_decode_status(slice_str("Unauthorized"), &status));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_objects),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_list_refuses_huge_continue),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_status),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

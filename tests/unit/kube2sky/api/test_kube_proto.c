@@ -1,0 +1,336 @@
+/* Protobuf of the Kubernetes API that is broken, cut, or large. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "common/base/proto_scan.h"
+#include "common/base/xalloc.h"
+#include "tests/unit/kube2sky/api/both_encodings.h"
+#include "tests/unit/kube2sky/api/print_object.h"
+#include "tests/unit/kube2sky/api/whole_list.h"
+
+#define BYTES(literal)                \
+    {                                 \
+        literal, sizeof(literal) - 1, \
+    }
+#define SLICE(literal) slice_of(literal, sizeof(literal) - 1)
+
+/* ---- Building ---- */
+
+static void put_metadata(struct buf *out, struct slice name)
+{
+    struct buf metadata;
+    buf_init(&metadata, 1 << 20);
+    wire_bytes(&metadata, 1, name);
+    wire_bytes(&metadata, 3, slice_str("d"));
+    wire_bytes(&metadata, 6, slice_str("5"));
+    wire_bytes(out, 1, buf_slice(&metadata));
+    buf_fini(&metadata);
+}
+
+/* An item of a list: metadata, and what the spec (or status) is made of, as it is. */
+static void put_item(struct buf *list, struct slice name, struct slice spec)
+{
+    struct buf object;
+    buf_init(&object, 1 << 24);
+    put_metadata(&object, name);
+    wire_bytes(&object, 2, spec);
+    wire_bytes(list, 2, buf_slice(&object));
+    buf_fini(&object);
+}
+
+static void put_list_metadata(struct buf *list)
+{
+    wire_bytes(list, 1,
+               SLICE("\x12\x03"
+                     "100"));
+}
+
+/* ---- Decoding ---- */
+
+static void on_object(void *data, struct kube_object *object)
+{
+    struct buf *out = data;
+    print_object(out, object);
+    buf_append_char(out, '\n');
+    kube_object_free(object);
+}
+
+static void on_bad(void *data, const char *name, const struct err *err)
+{
+    struct buf *out = data;
+    buf_printf(out, "bad `%s`: %s\n", name, err->msg);
+}
+
+/* The objects, then how it ended. */
+static void decode(enum kube_kind kind, struct slice body, size_t piece, struct buf *out)
+{
+    struct kube_list_meta meta = {0};
+    struct err err = {0};
+    buf_init(out, 1 << 20);
+    if (decode_pieces(KUBE_PROTOBUF, kind, body, piece, on_object, on_bad, out, &meta, &err) < 0) {
+        buf_append_str(out, err.msg);
+    } else {
+        buf_printf(out, "rv=%s continue=%s", meta.resource_version, meta.continue_token);
+    }
+    kube_list_meta_fini(&meta);
+}
+
+static void check_list(enum kube_kind kind, const struct buf *list, const char *want)
+{
+    struct buf body, got;
+    buf_init(&body, 1 << 25);
+    wire_envelope(&body, "List", buf_slice(list));
+    for (size_t piece = body.len > 100000 ? 16384 : 1; piece <= 2 * body.len;
+         piece = piece * 3 + 1) {
+        decode(kind, buf_slice(&body), piece, &got);
+        if (strcmp(buf_cstr(&got), want) != 0) {
+            fail_msg("in pieces of %zu:\n%s\nwant:\n%s", piece, buf_cstr(&got), want);
+        }
+        buf_fini(&got);
+    }
+    buf_fini(&body);
+}
+
+/* ---- Tests ---- */
+
+/* What is broken inside an object costs that object. */
+static void test_broken_between_good_ones(void **state)
+{
+    struct buf list;
+    (void)state;
+    buf_init(&list, 1 << 20);
+    put_list_metadata(&list);
+    put_item(&list, slice_str("a"), SLICE(""));
+    put_item(&list, slice_str("cut"), SLICE("\x0a\x7f"));  /* a port longer than all */
+    put_item(&list, slice_str("type"), SLICE("\x08\x01")); /* ports as a number */
+    put_item(&list, slice_str("group"), SLICE("\x0b"));    /* a wire type not in use */
+    put_item(&list, slice_str("port"), SLICE("\x0a\x04\x18\xf0\xa2\x04")); /* 70000 */
+    put_item(&list, slice_str("nul"),
+             SLICE("\x1a\x03"
+                   "a\0b"));
+    put_item(&list, SLICE("x\0y"), SLICE(""));
+    wire_bytes(&list, 2, SLICE(""));
+    wire_bytes(&list, 2,
+               SLICE("\x0a\x06\x0a\x01n\x1a\x01"
+                     "d\x10\x11")); /* the spec: 17 */
+    wire_bytes(&list, 2, SLICE("\x0a\x7f"));
+    wire_bytes(&list, 2, SLICE("\x0a\x05\x0a\x01x\x1a\x7f")); /* a namespace longer than all */
+    put_item(&list, slice_str("z"), SLICE("\x1a\x04None"));
+    check_list(
+        KUBE_SERVICE, &list,
+        "d/a type=\n"
+        "bad `d/cut`: spec: no protobuf message, or beyond every limit\n"
+        "bad `d/type`: spec: no protobuf message, or beyond every limit\n"
+        "bad `d/group`: spec: no protobuf message, or beyond every limit\n"
+        "bad `d/port`: spec: ports[0]: port: expected a number from 0 to 65535, found 70000\n"
+        "bad `d/nul`: spec: clusterIP: holds a NUL\n"
+        "bad ``: metadata: name: holds a NUL\n"
+        "bad ``: metadata: expected a name and a namespace\n"
+        "bad `d/n`: spec: no protobuf message\n"
+        "bad ``: metadata: no protobuf message\n"
+        "bad ``: metadata: no protobuf message, or beyond every limit\n"
+        "d/z type= headless\n"
+        "rv=100 continue=");
+    buf_fini(&list);
+}
+
+/* Objects before the cut are handed over, and the list is none. */
+static void test_cut_anywhere(void **state)
+{
+    struct buf list, body;
+    (void)state;
+    buf_init(&list, 1 << 20);
+    buf_init(&body, 1 << 20);
+    put_list_metadata(&list);
+    put_item(&list, slice_str("a"),
+             SLICE("\x1a\x08"
+                   "10.0.0.1"));
+    put_item(&list, slice_str("b"), SLICE(""));
+    wire_envelope(&body, "ServiceList", buf_slice(&list));
+    for (size_t len = 0; len < body.len; len++) {
+        char *copy = xmalloc(len + 1);
+        struct buf got;
+        memcpy(copy, body.data, len);
+        decode(KUBE_SERVICE, slice_of(copy, len), len + 1, &got);
+        const char *text = buf_cstr(&got);
+        /* Behind the raw message only an empty contentEncoding follows: two bytes. */
+        bool is_whole = len == body.len - 2;
+        if ((strstr(text, "list: ") != NULL) == is_whole) {
+            fail_msg("%zu of %zu bytes: %s", len, body.len, text);
+        }
+        buf_fini(&got);
+        free(copy);
+    }
+    buf_fini(&list);
+    buf_fini(&body);
+}
+
+static const struct {
+    const char *name;
+    struct slice body;
+    const char *want;
+} odd_bodies[] = {
+    {"JSON", BYTES("{}"), "list: no protobuf of Kubernetes: it does not begin with `k8s`"},
+    {"nothing", BYTES(""), "list: no protobuf of Kubernetes: it does not begin with `k8s`"},
+    {"an empty envelope", BYTES("k8s\0"), "list: metadata.resourceVersion: missing"},
+    {"compressed", BYTES("k8s\0\x1a\x04gzip"),
+     "list: its content is encoded as `gzip`: expected it plain"},
+    {"no version", BYTES("k8s\0\x12\x02\x0a\x00"), "list: metadata.resourceVersion: missing"},
+    {"a varint without end", BYTES("k8s\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
+     "list: no protobuf message, or cut short"},
+    {"field 0", BYTES("k8s\0\x02\x00"), "list: no protobuf message, or cut short"},
+};
+
+static void test_odd_bodies(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(odd_bodies); i++) {
+        struct buf got;
+        decode(KUBE_SERVICE, odd_bodies[i].body, 1, &got);
+        if (strcmp(buf_cstr(&got), odd_bodies[i].want) != 0) {
+            fail_msg("%s: got %s", odd_bodies[i].name, buf_cstr(&got));
+        }
+        buf_fini(&got);
+    }
+}
+
+static void test_status_body(void **state)
+{
+    struct kube_status status = {0};
+    struct buf body;
+    (void)state;
+    buf_init(&body, 1024);
+    wire_envelope(&body, "Status", SLICE("\x1a\x03nay\x30\x93\x03"));
+    assert_true(kube_decode_status(buf_slice(&body), &status));
+    assert_int_equal(status.code, 403);
+    assert_string_equal(status.message, "nay");
+    kube_status_fini(&status);
+    buf_clear(&body);
+    wire_envelope(&body, "Service", SLICE("\x1a\x03nay\x30\x93\x03"));
+    assert_false(kube_decode_status(buf_slice(&body), &status));
+    buf_fini(&body);
+}
+
+/* An object whose decoded form is 40 times its encoded one is refused at the limit, alone. */
+static void test_amplification(void **state)
+{
+    struct buf list, spec;
+    (void)state;
+    buf_init(&spec, 1 << 23);
+    buf_init(&list, 1 << 24);
+    for (size_t i = 0; i < (1 << 23) / 2 - 100; i++) {
+        buf_append(&spec, "\x0a\x00", 2); /* a port */
+    }
+    put_list_metadata(&list);
+    put_item(&list, slice_str("huge"), buf_slice(&spec));
+    put_item(&list, slice_str("b"), SLICE(""));
+    check_list(KUBE_SERVICE, &list,
+               "bad `d/huge`: spec: no protobuf message, or beyond every limit\n"
+               "d/b type=\nrv=100 continue=");
+    buf_fini(&list);
+    buf_fini(&spec);
+}
+
+/* 5 MB of what is not looked at, in an annotation, are nothing special. */
+static void test_large_object(void **state)
+{
+    struct both object, metadata;
+    struct buf list;
+    char *text = xmalloc(5000001);
+    (void)state;
+    memset(text, 'x', 5000000);
+    text[5000000] = '\0';
+    both_init(&object);
+    both_init(&metadata);
+    both_string(&metadata, "name", 1, "large");
+    both_string(&metadata, "namespace", 3, "d");
+    struct buf entry;
+    buf_init(&entry, 1 << 23);
+    wire_bytes(&entry, 1, slice_str("note"));
+    wire_bytes(&entry, 2, slice_str(text));
+    wire_bytes(&metadata.proto, 12, buf_slice(&entry));
+    buf_fini(&entry);
+    both_message(&object, "metadata", 1, &metadata);
+    buf_init(&list, 1 << 24);
+    put_list_metadata(&list);
+    wire_bytes(&list, 2, buf_slice(&object.proto));
+    check_list(KUBE_POD, &list, "d/large \nrv=100 continue=");
+    both_fini(&object);
+    buf_fini(&list);
+    free(text);
+}
+
+/* One item that is longer than any object, of which only the beginning comes. */
+static void test_endless_item(void **state)
+{
+    struct kube_list *list = kube_list_new(KUBE_PROTOBUF, KUBE_POD, on_object, on_bad, NULL);
+    char *zeros = xcalloc(1, 1 << 20);
+    struct err err = {0};
+    int rc = kube_list_push(list, SLICE("k8s\0\x12\xff\xff\xff\x7f\x12\xf0\xff\xff\x7f"), &err);
+    (void)state;
+    for (unsigned i = 0; rc == 0 && i < 16; i++) {
+        rc = kube_list_push(list, slice_of(zeros, 1 << 20), &err);
+    }
+    assert_int_equal(rc, ERR_TOO_LARGE);
+    assert_string_equal(err.msg, "list: an item is longer than 8388608 bytes");
+    kube_list_free(list);
+    free(zeros);
+}
+
+/* ---- proto_scan ---- */
+
+static void test_scan(void **state)
+{
+    struct proto_scan scan = proto_scan_of(SLICE("\x08\x96\x01\x12\x03two\x19"
+                                                 "12345678\x25"
+                                                 "1234\x12\x00"));
+    static const struct {
+        uint32_t number;
+        uint64_t varint;
+        const char *bytes;
+    } want[] = {{1, 150, ""}, {2, 0, "two"}, {3, 0, ""}, {4, 0, ""}, {2, 0, ""}};
+    struct proto_field field;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(want); i++) {
+        assert_true(proto_scan_next(&scan, &field));
+        assert_int_equal(field.number, want[i].number);
+        assert_int_equal(field.varint, want[i].varint);
+        assert_true(slice_equal(field.bytes, slice_str(want[i].bytes)));
+    }
+    assert_false(proto_scan_next(&scan, &field));
+    assert_false(scan.failed);
+    struct slice found;
+    assert_true(proto_scan_find(SLICE("\x0a\x01"
+                                      "a\x0a\x01"
+                                      "b"),
+                                1, &found));
+    assert_true(slice_equal(found, slice_str("b")));
+    assert_true(proto_scan_find(SLICE("\x08\x01"), 2, &found));
+    assert_int_equal(found.len, 0);
+    assert_false(proto_scan_find(SLICE("\x08\x01"), 1, &found));
+    assert_false(proto_scan_find(SLICE("\x0a\x01"
+                                       "a\x0a"),
+                                 1, &found));
+    assert_true(slice_equal(found, slice_str("a")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_broken_between_good_ones),
+        cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_odd_bodies),
+        cmocka_unit_test(test_status_body),
+        cmocka_unit_test(test_amplification),
+        cmocka_unit_test(test_large_object),
+        cmocka_unit_test(test_endless_item),
+        cmocka_unit_test(test_scan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,310 @@
+/* The reflector: lists, watches, and what can go wrong with them. */
+#include "kube2sky/api/kube_frames_internal.h"
+#include "tests/unit/kube2sky/api/reflector_bed.h"
+
+/* The watch begins at the first page's version. */
+static void test_two_pages_then_events(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "t/1+", OBJECT("a", "1") "," OBJECT("b", "2")),
+        list_step(PAGE("t%2F1%2B"), "11", "", OBJECT("c", "3")),
+        watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ADDED", OBJECT("d", "12")), EVENT("MODIFIED", OBJECT("a", "13")),
+                         EVENT("DELETED", OBJECT("b", "14")),
+                         EVENT("DELETED", OBJECT("never-seen", "15")),
+                         EVENT("MODIFIED", OBJECT("a", "16")))),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nupsert d/a\nupsert d/b\nupsert d/c\nend services\nstate ok\n"
+        "upsert d/d\nupsert d/a\nremove d/b\nremove d/never-seen\nupsert d/a\n");
+}
+
+/* A watch that ended is resumed at the last event's or bookmark's version. */
+static void test_resume(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_ENDS, LINES(EVENT("ADDED", OBJECT("a", "12")))),
+        watch_step(WATCH("12"), HTTP_STREAM_ENDS,
+                   LINES(EVENT("ADDED", OBJECT("b", "13")), BOOKMARK("20"))),
+        watch_step(WATCH("20"), HTTP_STREAM_GOES_ON, LINES(EVENT("ADDED", OBJECT("c", "21")))),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\nupsert d/a\nupsert d/b\nupsert d/c\n");
+}
+
+static void test_continue_expired(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "t1", OBJECT("a", "1")),
+        error_step(PAGE("t1"), "410 Gone",
+                   "{\"kind\":\"Status\",\"code\":410,\"metadata\":{\"continue\":\"t2\"}}"),
+        list_step(LIST, "15", "", OBJECT("a", "1")),
+        held_watch(WATCH("15")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nupsert d/a\nbegin services\nupsert d/a\nend services\nstate ok\n");
+}
+
+/* History gone: as an event, and as a status. Neither is worth a report. */
+static void test_watch_gone(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ERROR", STATUS("410", "too old resource version")),
+                         EVENT("ADDED", OBJECT("not-to-be-seen", "11")))),
+        list_step(LIST, "20", "", OBJECT("a", "19")),
+        error_step(WATCH("20"), "410 Gone", STATUS("410", "gone")),
+        list_step(LIST, "30", "", ""),
+        held_watch(WATCH("30")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\n"
+        "begin services\nupsert d/a\nend services\n"
+        "begin services\nend services\n");
+}
+
+/* A server whose history is always gone is not asked as fast as it answers: the first new list is
+ * at once, the second waits. */
+static void test_watch_gone_again_and_again(void **state)
+{
+    (void)state;
+    static const struct reflector_timing slow = {
+        .overdue_ms = 60000, .retry_first_ms = 300, .retry_max_ms = 300};
+    struct fixture f = {.want = "begin services\nend services\n"
+                                "begin services\nend services\n"
+                                "begin services\nend services\nstate ok\n"};
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""), error_step(WATCH("10"), "410 Gone", STATUS("410", "gone")),
+        list_step(LIST, "20", "", ""), error_step(WATCH("20"), "410 Gone", STATUS("410", "gone")),
+        list_step(LIST, "30", "", ""), held_watch(WATCH("30")),
+    };
+    int64_t start_ms = clock_monotonic_ms();
+    run_with(&f, steps, ARRAY_LEN(steps), &slow);
+    assert_true(clock_monotonic_ms() - start_ms >= 140); /* half of it, less rounding */
+}
+
+static void test_other_error_event(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ERROR", STATUS("500", "etcd is away")))),
+        list_step(LIST, "20", "", ""),
+        held_watch(WATCH("20")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\n"
+        "state watch of services: 500 etcd is away\n"
+        "begin services\nend services\nstate ok\n");
+}
+
+/* The half line is dropped, and comes again whole. */
+static void test_cut_in_a_line(void **state)
+{
+    static const char line[] = EVENT("ADDED", OBJECT("b", "12"));
+    (void)state;
+    for (size_t cut = 0; cut < strlen(line); cut += 7) {
+        char *half = xstrndup(line, cut);
+        struct http_step steps[] = {
+            list_step(LIST, "10", "", ""),
+            watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
+                       cut ? LINES(EVENT("ADDED", OBJECT("a", "11")), half)
+                           : LINES(EVENT("ADDED", OBJECT("a", "11")))),
+            watch_step(WATCH("11"), HTTP_STREAM_GOES_ON, LINES(line)),
+        };
+        steps[1].is_closed = true;
+        run(steps, ARRAY_LEN(steps),
+            "begin services\nend services\nstate ok\nupsert d/a\n"
+            "state GET /api/v1/services: the connection was closed in the middle of the answer\n"
+            "state ok\nupsert d/b\n");
+        free(half);
+    }
+}
+
+/* However the network cuts the bytes. */
+static void test_in_pieces(void **state)
+{
+    (void)state;
+    for (size_t piece = 1; piece < 40; piece += 13) {
+        struct http_step steps[] = {
+            list_step(LIST, "10", "", OBJECT("a", "1")),
+            watch_step(WATCH("10"), HTTP_STREAM_GOES_ON,
+                       LINES(EVENT("ADDED", OBJECT("b", "11")), EVENT("ADDED", OBJECT("c", "12")))),
+        };
+        steps[0].piece_bytes = piece;
+        steps[1].piece_bytes = piece;
+        run(steps, ARRAY_LEN(steps),
+            "begin services\nupsert d/a\nend services\nstate ok\nupsert d/b\nupsert d/c\n");
+    }
+}
+
+/* A broken object takes no other with it, and the watch goes on behind it. */
+static void test_broken_objects(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", OBJECT("a", "1") "," BROKEN("b", "2") "," OBJECT("c", "3")),
+        watch_step(WATCH("10"), HTTP_STREAM_ENDS,
+                   LINES(EVENT("ADDED", OBJECT("d", "11")), EVENT("MODIFIED", BROKEN("d", "12")))),
+        watch_step(WATCH("12"), HTTP_STREAM_GOES_ON, LINES(EVENT("DELETED", BROKEN("d", "13")))),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nupsert d/a\nbad d/b: spec: expected an object, found a number\n"
+        "upsert d/c\nend services\nstate ok\nupsert d/d\n"
+        "bad d/d: spec: expected an object, found a number\nremove d/d\n");
+}
+
+/* A line that is no event: it is not known what was missed. */
+static void test_unreadable_line(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_GOES_ON, LINES("oops\n")),
+        list_step(LIST, "20", "", ""),
+        held_watch(WATCH("20")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\n"
+        "state watch of services: watch event: no JSON object with type and object\n"
+        "begin services\nend services\nstate ok\n");
+}
+
+static void test_line_too_long(void **state)
+{
+    char *line = xmalloc(KUBE_FRAME_MAX + 2);
+    (void)state;
+    memset(line, 'x', KUBE_FRAME_MAX + 1);
+    line[KUBE_FRAME_MAX + 1] = '\0';
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_GOES_ON, LINES(line)),
+        list_step(LIST, "20", "", ""),
+        held_watch(WATCH("20")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\n"
+        "state GET /api/v1/services: an event is longer than 8388608 bytes\n"
+        "begin services\nend services\nstate ok\n");
+    free(line);
+}
+
+/* What the server says is in the report; the same is not reported twice. */
+static void test_refusals(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        error_step(LIST, "403 Forbidden", STATUS("403", "services is forbidden")),
+        error_step(LIST, "403 Forbidden", STATUS("403", "services is forbidden")),
+        error_step(LIST, "503 Service Unavailable", "not yet\nmore"),
+        error_step(LIST, "200 OK", "<html>"),
+        list_step(LIST, "10", "", ""),
+        error_step(WATCH("10"), "429 Too Many Requests", STATUS("429", "slow down")),
+        error_step(WATCH("10"), "400 Bad Request", STATUS("400", "invalid version")),
+        list_step(LIST, "20", "", ""),
+        held_watch(WATCH("20")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "state GET /api/v1/services: 403 Forbidden: services is forbidden\n"
+        "state GET /api/v1/services: 503 Service Unavailable: not yet\n"
+        "begin services\n"
+        "state services: list: no JSON object, or cut short\n"
+        "begin services\nend services\n"
+        "state GET /api/v1/services: 429 Too Many Requests: slow down\n"
+        "state GET /api/v1/services: 400 Bad Request: invalid version\n"
+        "begin services\nend services\nstate ok\n");
+}
+
+/* A version the server has not reached: two watches that end without a word. */
+static void test_silent_watches(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        watch_step(WATCH("10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("900"))),
+        watch_step(WATCH("900"), HTTP_STREAM_ENDS, (const char *const[]){NULL}),
+        watch_step(WATCH("900"), HTTP_STREAM_ENDS, (const char *const[]){NULL}),
+        list_step(LIST, "11", "", OBJECT("a", "11")),
+        held_watch(WATCH("11")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\nbegin services\nupsert d/a\nend services\n");
+}
+
+/* A watch the server neither ends nor feeds is left; after the second, the list. A second is far
+ * more than the answer that opens one takes. */
+static void test_overdue_watches(void **state)
+{
+    const struct reflector_timing timing = {
+        .overdue_ms = 1000, .retry_first_ms = 1, .retry_max_ms = 4};
+    struct fixture f = {.want = "begin services\nend services\nstate ok\n"
+                                "state watch of services: the server did not end it at its "
+                                "timeout and is silent\n"
+                                "state ok\n"
+                                "state watch of services: the server did not end it at its "
+                                "timeout and is silent\n"
+                                "begin services\nend services\n"};
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "", ""),
+        held_watch(WATCH("10")),
+        held_watch(WATCH("10")),
+        list_step(LIST, "20", "", ""),
+    };
+    run_with(&f, steps, ARRAY_LEN(steps), &timing);
+}
+
+/* A 401 makes the token file be read again. */
+static void test_token_renewed(void **state)
+{
+    char path[] = "/tmp/test_reflector.XXXXXX";
+    int fd = mkstemp(path);
+    char *want = xasprintf("state GET /api/v1/services: 401 Unauthorized: Unauthorized; sent: the "
+                           "token in %s\nbegin services\nend services\nstate ok\n",
+                           path);
+    struct fixture f = {.want = want, .token_path = path};
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(close(fd), 0);
+    put_token(path, "old");
+    struct http_step steps[] = {
+        error_step(LIST, "401 Unauthorized", STATUS("401", "Unauthorized")),
+        list_step(LIST, "10", "", ""),
+        held_watch(WATCH("10")),
+    };
+    steps[0].header = "Authorization: Bearer old";
+    steps[1].header = "Authorization: Bearer new";
+    steps[2].header = "Authorization: Bearer new";
+    run_with(&f, steps, ARRAY_LEN(steps), &quick);
+    assert_int_equal(unlink(path), 0);
+    free(want);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_pages_then_events),
+        cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_continue_expired),
+        cmocka_unit_test(test_watch_gone),
+        cmocka_unit_test(test_watch_gone_again_and_again),
+        cmocka_unit_test(test_other_error_event),
+        cmocka_unit_test(test_cut_in_a_line),
+        cmocka_unit_test(test_in_pieces),
+        cmocka_unit_test(test_broken_objects),
+        cmocka_unit_test(test_unreadable_line),
+        cmocka_unit_test(test_line_too_long),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_silent_watches),
+        cmocka_unit_test(test_overdue_watches),
+        cmocka_unit_test(test_token_renewed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

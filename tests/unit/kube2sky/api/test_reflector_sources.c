@@ -1,0 +1,286 @@
+/* The reflector: namespaces, label selectors, where endpoints come from, and histories that are
+ * gone or go backwards. */
+#include "tests/unit/kube2sky/api/reflector_bed.h"
+
+#define WATCH_OF(path, v) \
+    "GET " path "?watch=true&allowWatchBookmarks=true&timeoutSeconds=0&resourceVersion=" v " "
+#define SLICES      "/apis/discovery.k8s.io/v1/endpointslices"
+#define BETA_SLICES "/apis/discovery.k8s.io/v1beta1/endpointslices"
+#define ENDPOINTS   "/api/v1/endpoints"
+
+static void run_as(const struct reflector_config *config, const struct http_step *steps,
+                   size_t count, const char *want)
+{
+    struct fixture f = {.want = want, .config = *config};
+    run_with(&f, steps, count, &quick);
+}
+
+/* ---- Namespaces and selectors ---- */
+
+static const char *const two_namespaces[] = {"a", "b"};
+static const struct reflector_config of_two = {
+    .kind = KUBE_SERVICE, .namespaces = two_namespaces, .namespace_count = 2};
+
+#define LIST_A     "GET /api/v1/namespaces/a/services?limit=500 "
+#define LIST_B     "GET /api/v1/namespaces/b/services?limit=500"
+#define WATCH_A(v) WATCH_OF("/api/v1/namespaces/a/services", v)
+#define WATCH_B(v) WATCH_OF("/api/v1/namespaces/b/services", v)
+
+/* One list of two parts, then two watches, each from its own part's version. */
+static void test_namespaces(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST_A, "10", "", OBJECT("x", "1")),
+        list_step(LIST_B " ", "11", "t", OBJECT("y", "2")),
+        list_step(LIST_B "&continue=t ", "11", "", OBJECT("z", "3")),
+        watch_step(WATCH_A("10"), HTTP_STREAM_GOES_ON, LINES(EVENT("ADDED", OBJECT("u", "12")))),
+        watch_step(WATCH_B("11"), HTTP_STREAM_GOES_ON, (const char *const[]){NULL}),
+    };
+    struct fixture f = {.want = "begin services\nupsert d/x\nupsert d/y\nupsert d/z\nend services\n"
+                                "upsert d/u\nstate ok\n",
+                        .config = of_two};
+    start(&f, steps, ARRAY_LEN(steps), &quick);
+    while (f.log.len < strlen(f.want) && !http_script_problem(f.script)) {
+        ev_run(f.loop, EVRUN_ONCE);
+    }
+    /* Which of the two watches is accepted first is the kernel's choice. */
+    assert_non_null(strstr(buf_cstr(&f.log), "upsert d/u\n"));
+    assert_non_null(strstr(buf_cstr(&f.log), "state ok\n"));
+    assert_int_equal(f.log.len, strlen(f.want));
+    finish(&f);
+}
+
+/* A watch that only ends is resumed alone; one that is lost takes the others with it. */
+static void test_lost_namespace(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST_A, "10", "", ""),
+        list_step(LIST_B " ", "10", "", ""),
+        held_watch(WATCH_A("10")),
+        watch_step(WATCH_B("10"), HTTP_STREAM_ENDS, LINES(EVENT("ADDED", OBJECT("y", "20")))),
+        error_step(WATCH_B("20"), "410 Gone", STATUS("410", "gone")),
+        list_step(LIST_A, "30", "", ""),
+        list_step(LIST_B " ", "31", "", OBJECT("y", "20")),
+        held_watch(WATCH_A("30")),
+        held_watch(WATCH_B("31")),
+    };
+    struct fixture f = {.want = "", .config = of_two};
+    start(&f, steps, ARRAY_LEN(steps), &quick);
+    while (http_script_taken(f.script) < ARRAY_LEN(steps) && !http_script_problem(f.script)) {
+        ev_run(f.loop, EVRUN_ONCE);
+    }
+    if (http_script_problem(f.script)) {
+        fail_msg("%s", http_script_problem(f.script));
+    }
+    assert_non_null(strstr(buf_cstr(&f.log), "begin services\nend services\n"));
+    assert_non_null(strstr(buf_cstr(&f.log), "begin services\nupsert d/y\nend services\n"));
+    assert_int_equal(reflector_counts(f.reflector).lists, 2);
+    finish(&f);
+}
+
+/* What one namespace refuses keeps the list from being complete. */
+static void test_forbidden_namespace(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST_A, "10", "", OBJECT("x", "1")),
+        error_step(LIST_B " ", "403 Forbidden", STATUS("403", "no")),
+        list_step(LIST_A, "11", "", OBJECT("x", "1")),
+    };
+    run_as(&of_two, steps, ARRAY_LEN(steps),
+           "begin services\nupsert d/x\n"
+           "state GET /api/v1/namespaces/b/services: 403 Forbidden: no\n"
+           "begin services\nupsert d/x\n");
+}
+
+static void test_label_selector(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step("GET /api/v1/services?limit=500&labelSelector=dns%3Dyes%2Ctier%20in%20%28a%29 ",
+                  "10", "t", ""),
+        list_step("GET /api/v1/services?limit=500&labelSelector=dns%3Dyes%2Ctier%20in%20%28a%29"
+                  "&continue=t ",
+                  "10", "", ""),
+        held_watch("GET /api/v1/services?watch=true&allowWatchBookmarks=true&timeoutSeconds=0"
+                   "&resourceVersion=10&labelSelector=dns%3Dyes%2Ctier%20in%20%28a%29 "),
+    };
+    run_as(&(struct reflector_config){.label_selector = "dns=yes,tier in (a)"}, steps,
+           ARRAY_LEN(steps), "begin services\nend services\nstate ok\n");
+}
+
+/* ---- Where endpoints come from ---- */
+
+static const struct reflector_config of_auto = {.kind = KUBE_ENDPOINTS,
+                                                .endpoints_mode = ENDPOINTS_AUTO};
+static const struct reflector_config of_slices = {.kind = KUBE_ENDPOINTS,
+                                                  .endpoints_mode = ENDPOINTS_SLICES};
+
+static void test_slices_where_served(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step("GET " SLICES "?limit=500 ", "10", "",
+                  "{\"metadata\":{\"namespace\":\"d\",\"name\":\"a\"},\"endpoints\":[]}"),
+        held_watch(WATCH_OF(SLICES, "10")),
+    };
+    run_as(&of_auto, steps, ARRAY_LEN(steps),
+           "begin endpointslices\nupsert d/a\nend endpointslices\nstate ok\n");
+}
+
+/* Not served, or not permitted: no error, and asked again with the next list. */
+static void test_endpoints_instead(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        error_step("GET " SLICES "?limit=500 ", "404 Not Found", "404 page not found\n"),
+        list_step("GET " ENDPOINTS "?limit=500 ", "10", "", OBJECT("a", "1")),
+        watch_step(WATCH_OF(ENDPOINTS, "10"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ERROR", STATUS("410", "gone")))),
+        error_step("GET " SLICES "?limit=500 ", "403 Forbidden", STATUS("403", "no")),
+        list_step("GET " ENDPOINTS "?limit=500 ", "20", "", OBJECT("a", "1")),
+        watch_step(WATCH_OF(ENDPOINTS, "20"), HTTP_STREAM_ENDS, LINES(BOOKMARK("25"))),
+        error_step(WATCH_OF(ENDPOINTS, "25"), "410 Gone", STATUS("410", "gone")),
+        list_step("GET " SLICES "?limit=500 ", "30", "", ""),
+        held_watch(WATCH_OF(SLICES, "30")),
+    };
+    run_as(&of_auto, steps, ARRAY_LEN(steps),
+           "begin endpoints\nupsert d/a\nend endpoints\nstate ok\n"
+           "begin endpoints\nupsert d/a\nend endpoints\n"
+           "begin endpointslices\nend endpointslices\n");
+}
+
+/* The permission goes while slices are watched. */
+static void test_slices_forbidden_later(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step("GET " SLICES "?limit=500 ", "10", "", ""),
+        watch_step(WATCH_OF(SLICES, "10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("12"))),
+        error_step(WATCH_OF(SLICES, "12"), "403 Forbidden", STATUS("403", "no")),
+        list_step("GET " ENDPOINTS "?limit=500 ", "20", "", ""),
+        held_watch(WATCH_OF(ENDPOINTS, "20")),
+    };
+    run_as(&of_auto, steps, ARRAY_LEN(steps),
+           "begin endpointslices\nend endpointslices\nstate ok\n"
+           "begin endpoints\nend endpoints\n");
+}
+
+/* Being unavailable is no reason to take another resource. */
+static void test_auto_waits_for_slices(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        error_step("GET " SLICES "?limit=500 ", "503 Service Unavailable", "later"),
+        list_step("GET " SLICES "?limit=500 ", "10", "", ""),
+        held_watch(WATCH_OF(SLICES, "10")),
+    };
+    run_as(&of_auto, steps, ARRAY_LEN(steps),
+           "state GET " SLICES ": 503 Service Unavailable: later\n"
+           "begin endpointslices\nend endpointslices\nstate ok\n");
+}
+
+static void test_slices_of_v1beta1(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        error_step("GET " SLICES "?limit=500 ", "404 Not Found", "404 page not found\n"),
+        list_step("GET " BETA_SLICES "?limit=500 ", "10", "", ""),
+        held_watch(WATCH_OF(BETA_SLICES, "10")),
+    };
+    run_as(&of_slices, steps, ARRAY_LEN(steps),
+           "begin endpointslices\nend endpointslices\nstate ok\n");
+}
+
+/* With =slices, what is forbidden is an error, as is what no version serves. */
+static void test_only_slices(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        error_step("GET " SLICES "?limit=500 ", "403 Forbidden", STATUS("403", "no")),
+        error_step("GET " SLICES "?limit=500 ", "404 Not Found", "404 page not found\n"),
+        error_step("GET " BETA_SLICES "?limit=500 ", "404 Not Found", "404 page not found\n"),
+        list_step("GET " SLICES "?limit=500 ", "10", "", ""),
+        held_watch(WATCH_OF(SLICES, "10")),
+    };
+    run_as(&of_slices, steps, ARRAY_LEN(steps),
+           "state GET " SLICES ": 403 Forbidden: no\n"
+           "state GET " BETA_SLICES ": 404 Not Found: 404 page not found\n"
+           "begin endpointslices\nend endpointslices\nstate ok\n");
+}
+
+/* ---- Histories ---- */
+
+/* A list that takes longer than the server keeps its revision, twice: then without pages. */
+static void test_continue_expires_again(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "10", "t1", OBJECT("a", "1")),
+        error_step(PAGE("t1"), "410 Gone", STATUS("410", "expired")),
+        list_step(LIST, "20", "t2", OBJECT("a", "1")),
+        error_step(PAGE("t2"), "410 Gone", STATUS("410", "expired")),
+        list_step("GET /api/v1/services?limit=0 ", "30", "", OBJECT("a", "1")),
+        watch_step(WATCH("30"), HTTP_STREAM_GOES_ON, LINES(EVENT("ERROR", STATUS("410", "gone")))),
+        list_step(LIST, "40", "", ""),
+        held_watch(WATCH("40")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nupsert d/a\nbegin services\nupsert d/a\n"
+        "begin services\nupsert d/a\nend services\nstate ok\n"
+        "begin services\nend services\n");
+}
+
+/* The same event twice is passed on twice; one from before makes everything be listed again, and is
+ * not believed. */
+static void test_versions_go_back(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "8", "", OBJECT("a", "1")),
+        watch_step(WATCH("8"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("MODIFIED", OBJECT("a", "9")), EVENT("MODIFIED", OBJECT("a", "9")),
+                         EVENT("MODIFIED", OBJECT("a", "10")), EVENT("MODIFIED", OBJECT("b", "9")),
+                         EVENT("MODIFIED", OBJECT("c", "12")))),
+        list_step(LIST, "12", "", OBJECT("a", "10")),
+        held_watch(WATCH("12")),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nupsert d/a\nend services\nstate ok\nupsert d/a\nupsert d/a\nupsert d/a\n"
+        "begin services\nupsert d/a\nend services\n");
+}
+
+/* Of versions that are no numbers nothing is known but that they differ. */
+static void test_opaque_versions(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        list_step(LIST, "z", "", ""),
+        watch_step(WATCH("z"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ADDED", OBJECT("a", "b")), EVENT("MODIFIED", OBJECT("a", "a")))),
+    };
+    run(steps, ARRAY_LEN(steps),
+        "begin services\nend services\nstate ok\nupsert d/a\nupsert d/a\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_namespaces),
+        cmocka_unit_test(test_lost_namespace),
+        cmocka_unit_test(test_forbidden_namespace),
+        cmocka_unit_test(test_label_selector),
+        cmocka_unit_test(test_slices_where_served),
+        cmocka_unit_test(test_endpoints_instead),
+        cmocka_unit_test(test_slices_forbidden_later),
+        cmocka_unit_test(test_auto_waits_for_slices),
+        cmocka_unit_test(test_slices_of_v1beta1),
+        cmocka_unit_test(test_only_slices),
+        cmocka_unit_test(test_continue_expires_again),
+        cmocka_unit_test(test_versions_go_back),
+        cmocka_unit_test(test_opaque_versions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

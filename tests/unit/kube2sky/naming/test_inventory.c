@@ -1,0 +1,726 @@
+/* inventory: who owns what, lists that sweep, lists that restart, lists that may not be believed,
+ * and what each kind's completeness allows. */
+#include "tests/unit/kube2sky/objects.h"
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "kube2sky/naming/inventory.h"
+
+struct fixture {
+    struct inventory *inventory;
+    struct owner_objects objects;
+    struct buf changed; /* "owner owner " since the last look */
+    struct buf parts;
+};
+
+static void note_change(void *data, struct slice owner)
+{
+    struct fixture *f = data;
+    buf_append_slice(&f->changed, owner);
+    buf_append_char(&f->changed, ' ');
+}
+
+static struct fixture *new_fixture(bool is_narrowed)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    buf_init(&f->changed, 1 << 20);
+    buf_init(&f->parts, 1 << 20);
+    owner_objects_init(&f->objects);
+    f->inventory = inventory_new(&(struct inventory_config){
+        .is_narrowed = is_narrowed,
+        .changed = note_change,
+        .data = f,
+    });
+    return f;
+}
+
+static int set_up(void **state)
+{
+    *state = new_fixture(false);
+    return 0;
+}
+
+static int set_up_narrowed(void **state)
+{
+    *state = new_fixture(true);
+    return 0;
+}
+
+/* With slices in place of Endpoints. */
+static int set_up_slices(void **state)
+{
+    struct fixture *f = new_fixture(false);
+    inventory_use_endpoints(f->inventory, KUBE_SLICE);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    inventory_free(f->inventory);
+    owner_objects_fini(&f->objects);
+    buf_fini(&f->changed);
+    buf_fini(&f->parts);
+    free(f);
+    return 0;
+}
+
+static void assert_changed(struct fixture *f, const char *want)
+{
+    assert_string_equal(buf_cstr(&f->changed), want);
+    buf_clear(&f->changed);
+}
+
+static void put_service(struct fixture *f, const char *ns, const char *name)
+{
+    inventory_upsert(f->inventory, service_from(ns, name, "'clusterIP':'None'"));
+}
+
+static void put_cluster_ip(struct fixture *f, const char *ns, const char *name)
+{
+    inventory_upsert(f->inventory, service_from(ns, name, "'clusterIP':'10.0.0.7'"));
+}
+
+static void put_endpoints(struct fixture *f, const char *ns, const char *name)
+{
+    inventory_upsert(f->inventory, endpoints_from(ns, name, "{'addresses':[{'ip':'10.0.0.1'}]}"));
+}
+
+static void put_slice(struct fixture *f, const char *name, const char *service)
+{
+    inventory_upsert(f->inventory,
+                     slice_from("default", name, service, "'addressType':'IPv4','endpoints':[]"));
+}
+
+static void put_pod(struct fixture *f, const char *ns, const char *name, const char *status)
+{
+    inventory_upsert(f->inventory, pod_from(ns, name, status));
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp((*(const struct kube_object *const *)a)->name,
+                  (*(const struct kube_object *const *)b)->name);
+}
+
+/* What the owner has: "S web-1 web-2 " a Service and its parts by name, "P default 10-0-0-1" a
+ * pod's address, "?" when it is not known, "". */
+static void assert_has(struct fixture *f, const char *owner, const char *want)
+{
+    struct owner_objects *objects = &f->objects;
+    buf_clear(&f->parts);
+    if (!inventory_get(f->inventory, slice_str(owner), objects)) {
+        assert_string_equal("?", want);
+        return;
+    }
+    if (objects->service) {
+        buf_append_str(&f->parts, "S ");
+    }
+    if (objects->part_count) {
+        qsort(objects->parts, objects->part_count, sizeof(objects->parts[0]), compare_names);
+    }
+    for (size_t i = 0; i < objects->part_count; i++) {
+        buf_printf(&f->parts, "%s ", objects->parts[i]->name);
+    }
+    if (objects->pod_ns.ptr) {
+        char ip[INET6_ADDRSTRLEN];
+        buf_printf(&f->parts, "P %.*s %.*s %s", (int)objects->pod_ns.len, objects->pod_ns.ptr,
+                   (int)objects->pod_name.len, objects->pod_name.ptr,
+                   ip_format(&objects->pod_ip, ip));
+    }
+    assert_string_equal(buf_cstr(&f->parts), want);
+}
+
+static void list_services(struct fixture *f, const char *const *names)
+{
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    for (; *names; names++) {
+        put_service(f, "default", *names);
+    }
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+}
+
+static void list_nothing(struct fixture *f, enum kube_kind kind)
+{
+    inventory_list_begin(f->inventory, kind);
+    inventory_list_end(f->inventory, kind);
+}
+
+static bool may_delete(const struct fixture *f, const char *owner)
+{
+    return inventory_may_delete(f->inventory, slice_str(owner));
+}
+
+/* ---- Services and Endpoints ---- */
+
+static void test_paired_by_name(void **state)
+{
+    struct fixture *f = *state;
+    put_endpoints(f, "default", "web");
+    assert_changed(f, ""); /* no service, no keys */
+    assert_has(f, "svc/default/web", "");
+    put_service(f, "Default", "WEB");
+    assert_changed(f, "svc/default/web ");
+    assert_has(f, "svc/default/web", "S web ");
+    assert_has(f, "svc/default/other", "");
+    put_service(f, "other", "web");
+    assert_has(f, "svc/other/web", "S ");
+    assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 2);
+    assert_int_equal(inventory_count(f->inventory, KUBE_ENDPOINTS), 1);
+    buf_clear(&f->changed);
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    assert_changed(f, "svc/default/web ");
+    assert_has(f, "svc/default/web", "");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "unknown");
+    assert_changed(f, "");
+    inventory_remove(f->inventory, KUBE_ENDPOINTS, "default", "web");
+    assert_int_equal(inventory_count(f->inventory, KUBE_ENDPOINTS), 0);
+}
+
+static void test_newest_state_counts(void **state)
+{
+    struct fixture *f = *state;
+    put_service(f, "default", "web");
+    put_cluster_ip(f, "default", "web");
+    assert_true(inventory_get(f->inventory, slice_str("svc/default/web"), &f->objects));
+    assert_string_equal(f->objects.service->service.cluster_ips[0], "10.0.0.7");
+    assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 1);
+}
+
+static void test_endpoints_matter_to_headless_services(void **state)
+{
+    struct fixture *f = *state;
+    put_cluster_ip(f, "default", "web");
+    buf_clear(&f->changed);
+    put_endpoints(f, "default", "web");
+    assert_changed(f, "");
+    assert_has(f, "svc/default/web", "S ");
+    put_service(f, "default", "web");
+    assert_changed(f, "svc/default/web ");
+    assert_has(f, "svc/default/web", "S web ");
+    put_endpoints(f, "default", "web");
+    assert_changed(f, ""); /* the same again */
+    inventory_remove(f->inventory, KUBE_ENDPOINTS, "default", "web");
+    assert_changed(f, "svc/default/web ");
+}
+
+static void test_ids_of_nobody(void **state)
+{
+    static const char *const owners[] = {"",     "svc",   "svc/",     "svc/default",      "pod",
+                                         "pod/", "pod/x", "dns/ns/a", "svc/default/web/x"};
+    struct fixture *f = *state;
+    put_service(f, "default", "web");
+    put_pod(f, "x", "p", "'podIP':'10.1.0.1'");
+    for (size_t i = 0; i < ARRAY_LEN(owners); i++) {
+        assert_has(f, owners[i], "");
+    }
+}
+
+/* Longer than the API allows: one object still, whatever happens to its name. */
+static void test_endless_names(void **state)
+{
+    struct fixture *f = *state;
+    char *name = xasprintf("%2000d", 1);
+    put_service(f, name, name);
+    put_service(f, name, "web");
+    put_pod(f, name, name, "'podIP':'10.1.0.1'");
+    assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 1);
+    inventory_remove(f->inventory, KUBE_SERVICE, name, name);
+    inventory_remove(f->inventory, KUBE_POD, name, name);
+    assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 0);
+    assert_int_equal(inventory_count(f->inventory, KUBE_POD), 0);
+    free(name);
+}
+
+/* ---- Lists ---- */
+
+static void test_complete_when_all_are_listed(void **state)
+{
+    struct fixture *f = *state;
+    assert_string_equal(inventory_missing(f->inventory), "services are not listed yet");
+    list_services(f, (const char *const[]){"kubernetes", "web", NULL});
+    assert_false(inventory_is_complete(f->inventory));
+    assert_string_equal(inventory_missing(f->inventory), "endpoints are not listed yet");
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    assert_false(inventory_is_complete(f->inventory));
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    assert_string_equal(inventory_missing(f->inventory), "pods are not listed yet");
+    list_nothing(f, KUBE_POD);
+    assert_true(inventory_is_complete(f->inventory));
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS); /* what is known stays known */
+    assert_true(inventory_is_complete(f->inventory));
+}
+
+static void test_list_removes_what_it_does_not_name(void **state)
+{
+    struct fixture *f = *state;
+    list_services(f, (const char *const[]){"kubernetes", "a", "b", NULL});
+    put_endpoints(f, "default", "b");
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "default", "kubernetes");
+    put_service(f, "default", "a");
+    assert_has(f, "svc/default/b", "S b "); /* not before the list's end */
+    buf_clear(&f->changed);
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    assert_changed(f, "svc/default/b ");
+    assert_has(f, "svc/default/b", "");
+    assert_has(f, "svc/default/a", "S ");
+    list_services(f, (const char *const[]){"kubernetes", "a", NULL});
+    assert_has(f, "svc/default/a", "S ");
+}
+
+static void test_list_that_begins_again_is_void(void **state)
+{
+    struct fixture *f = *state;
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "default", "kubernetes");
+    put_service(f, "default", "gone-meanwhile");
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "default", "kubernetes");
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    assert_has(f, "svc/default/gone-meanwhile", "");
+    assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 1);
+}
+
+static void test_first_list_without_kubernetes(void **state)
+{
+    struct fixture *f = *state;
+    list_nothing(f, KUBE_ENDPOINTS);
+    list_nothing(f, KUBE_POD);
+    list_services(f, (const char *const[]){"web", NULL});
+    assert_false(inventory_is_complete(f->inventory));
+    assert_string_equal(inventory_missing(f->inventory),
+                        "service default/kubernetes does not exist yet");
+    assert_has(f, "svc/default/web", "S ");
+    assert_false(may_delete(f, "svc/default/web"));
+    put_service(f, "kube-system", "kubernetes"); /* another one of this name */
+    assert_false(inventory_is_complete(f->inventory));
+    put_service(f, "default", "kubernetes");
+    assert_true(inventory_is_complete(f->inventory));
+    assert_true(may_delete(f, "svc/default/web"));
+}
+
+static void test_later_list_without_kubernetes(void **state)
+{
+    struct fixture *f = *state;
+    list_nothing(f, KUBE_ENDPOINTS);
+    list_nothing(f, KUBE_POD);
+    list_services(f, (const char *const[]){"kubernetes", "a", "b", NULL});
+    list_services(f, (const char *const[]){"a", NULL});
+    assert_false(inventory_is_complete(f->inventory));
+    assert_false(may_delete(f, "svc/default/a"));
+    assert_false(inventory_knows_claims(f->inventory));
+    assert_has(f, "svc/default/b", "S ");
+    assert_has(f, "svc/default/kubernetes", "S ");
+    put_service(f, "default", "kubernetes");
+    assert_true(inventory_is_complete(f->inventory));
+    assert_has(f, "svc/default/a", "S ");
+    assert_has(f, "svc/default/b", "");
+}
+
+static void test_narrowed_lists_need_no_kubernetes(void **state)
+{
+    struct fixture *f = *state;
+    list_nothing(f, KUBE_ENDPOINTS);
+    list_nothing(f, KUBE_POD);
+    list_services(f, (const char *const[]){"a", "b", NULL});
+    assert_true(inventory_is_complete(f->inventory));
+    list_nothing(f, KUBE_SERVICE);
+    assert_true(inventory_is_complete(f->inventory));
+    assert_has(f, "svc/default/a", "");
+}
+
+/* ---- What cannot be understood ---- */
+
+static void test_bad_object_keeps_its_last_state(void **state)
+{
+    struct fixture *f = *state;
+    list_services(f, (const char *const[]){"kubernetes", "web", NULL});
+    inventory_bad(f->inventory, KUBE_SERVICE, "default/web");
+    assert_has(f, "svc/default/web", "S ");
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "default", "kubernetes");
+    inventory_bad(f->inventory, KUBE_SERVICE, "default/web");
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    assert_has(f, "svc/default/web", "S ");
+    assert_true(may_delete(f, "svc/default/gone"));
+}
+
+static void test_bad_object_never_understood(void **state)
+{
+    struct fixture *f = *state;
+    inventory_bad(f->inventory, KUBE_SERVICE, "default/web");
+    assert_changed(f, "svc/default/web ");
+    assert_has(f, "svc/default/web", "?");
+    put_endpoints(f, "default", "web");
+    assert_has(f, "svc/default/web", "?");
+    put_service(f, "default", "web");
+    assert_has(f, "svc/default/web", "S web ");
+    inventory_bad(f->inventory, KUBE_SERVICE, "default/other");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "other");
+    assert_has(f, "svc/default/other", "");
+    inventory_bad(f->inventory, KUBE_SERVICE, ""); /* nobody knows which */
+    assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 1);
+}
+
+static void test_list_with_a_nameless_object_removes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    inventory_want_pods(f->inventory, false);
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    inventory_bad(f->inventory, KUBE_ENDPOINTS, "");
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    list_services(f, (const char *const[]){"kubernetes", "a", NULL});
+    assert_string_equal(inventory_missing(f->inventory), "endpoints without a name were listed");
+    list_nothing(f, KUBE_ENDPOINTS);
+    assert_true(inventory_is_complete(f->inventory));
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "default", "kubernetes");
+    inventory_bad(f->inventory, KUBE_SERVICE, "");
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    assert_has(f, "svc/default/a", "S ");
+    list_services(f, (const char *const[]){"kubernetes", NULL});
+    assert_has(f, "svc/default/a", "");
+}
+
+static void test_bad_endpoints_matter_to_headless_services(void **state)
+{
+    struct fixture *f = *state;
+    inventory_bad(f->inventory, KUBE_ENDPOINTS, "default/web");
+    assert_has(f, "svc/default/web", ""); /* no service, no keys */
+    put_service(f, "default", "web");
+    assert_has(f, "svc/default/web", "?");
+    put_cluster_ip(f, "default", "web");
+    assert_has(f, "svc/default/web", "S ");
+}
+
+/* ---- What each kind allows ---- */
+
+static void test_a_kind_holds_up_what_it_feeds_and_nothing_else(void **state)
+{
+    struct fixture *f = *state;
+    list_nothing(f, KUBE_POD);
+    assert_true(may_delete(f, "pod/default/10-0-0-1"));
+    assert_false(may_delete(f, "svc/default/gone"));
+    list_services(f, (const char *const[]){"kubernetes", "headless", NULL});
+    put_cluster_ip(f, "default", "ip");
+    assert_true(may_delete(f, "svc/default/gone"));
+    assert_true(may_delete(f, "svc/default/ip"));
+    assert_true(may_delete(f, "svc"));
+    assert_false(may_delete(f, "svc/default/headless"));
+    assert_false(inventory_knows_claims(f->inventory));
+    list_nothing(f, KUBE_ENDPOINTS);
+    assert_true(may_delete(f, "svc/default/headless"));
+    assert_true(inventory_knows_claims(f->inventory));
+}
+
+static void test_pods_that_cannot_be_listed(void **state)
+{
+    struct fixture *f = *state;
+    list_services(f, (const char *const[]){"kubernetes", NULL});
+    list_nothing(f, KUBE_ENDPOINTS);
+    assert_true(may_delete(f, "svc/default/gone"));
+    assert_true(inventory_knows_claims(f->inventory));
+    assert_false(may_delete(f, "pod/default/10-0-0-1"));
+    assert_false(may_delete(f, "pod/default"));
+}
+
+static void test_epoch_moves_when_more_may_be_deleted(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t before = inventory_epoch(f->inventory);
+    list_nothing(f, KUBE_POD);
+    assert_int_not_equal(inventory_epoch(f->inventory), before);
+    before = inventory_epoch(f->inventory);
+    inventory_bad(f->inventory, KUBE_POD, "default/odd");
+    assert_false(may_delete(f, "pod/default/10-0-0-1"));
+    assert_true(may_delete(f, "pod/other/10-0-0-1"));
+    assert_int_equal(inventory_epoch(f->inventory), before);
+    put_pod(f, "default", "odd", "'podIP':'10.1.0.1'");
+    assert_true(may_delete(f, "pod/default/10-0-0-1"));
+    assert_int_not_equal(inventory_epoch(f->inventory), before);
+    before = inventory_epoch(f->inventory);
+    put_service(f, "default", "web");
+    assert_int_equal(inventory_epoch(f->inventory), before);
+}
+
+static void test_claims_are_not_known_with_a_service_in_doubt(void **state)
+{
+    struct fixture *f = *state;
+    list_services(f, (const char *const[]){"kubernetes", NULL});
+    list_nothing(f, KUBE_ENDPOINTS);
+    inventory_bad(f->inventory, KUBE_SERVICE, "default/odd");
+    assert_false(inventory_knows_claims(f->inventory));
+    assert_false(may_delete(f, "svc/default/odd"));
+    assert_true(may_delete(f, "svc/default/web"));
+    list_services(f, (const char *const[]){"kubernetes", NULL}); /* it is gone */
+    assert_true(inventory_knows_claims(f->inventory));
+    assert_true(may_delete(f, "svc/default/odd"));
+}
+
+/* ---- Slices ---- */
+
+static void test_slices_by_service(void **state)
+{
+    struct fixture *f = *state;
+    put_slice(f, "web-1", "web");
+    assert_changed(f, "");
+    put_service(f, "default", "web");
+    put_slice(f, "web-2", "web");
+    put_slice(f, "db-1", "db");
+    put_slice(f, "nobody", "");
+    assert_changed(f, "svc/default/web svc/default/web ");
+    assert_has(f, "svc/default/web", "S web-1 web-2 ");
+    assert_int_equal(inventory_count(f->inventory, KUBE_SLICE), 4);
+    inventory_remove(f->inventory, KUBE_SLICE, "default", "web-1");
+    inventory_remove(f->inventory, KUBE_SLICE, "default", "nobody");
+    assert_changed(f, "svc/default/web ");
+    assert_has(f, "svc/default/web", "S web-2 ");
+}
+
+static void test_slice_that_moves_to_another_service(void **state)
+{
+    struct fixture *f = *state;
+    put_service(f, "default", "a");
+    put_service(f, "default", "b");
+    put_slice(f, "s", "a");
+    buf_clear(&f->changed);
+    put_slice(f, "s", "b");
+    assert_changed(f, "svc/default/b svc/default/a ");
+    assert_has(f, "svc/default/a", "S ");
+    assert_has(f, "svc/default/b", "S s ");
+    put_slice(f, "s", "");
+    assert_changed(f, "svc/default/b ");
+    assert_has(f, "svc/default/b", "S ");
+    put_slice(f, "s", "a");
+    assert_changed(f, "svc/default/a ");
+}
+
+static void test_a_hundred_slices(void **state)
+{
+    struct fixture *f = *state;
+    put_service(f, "default", "web");
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 100; i++) {
+            char *name = xasprintf("web-%d", i);
+            put_slice(f, name, "web");
+            free(name);
+        }
+    }
+    assert_true(inventory_get(f->inventory, slice_str("svc/default/web"), &f->objects));
+    assert_int_equal(f->objects.part_count, 100);
+    list_nothing(f, KUBE_SLICE);
+    assert_has(f, "svc/default/web", "S ");
+}
+
+static void test_slice_never_understood(void **state)
+{
+    struct fixture *f = *state;
+    list_services(f, (const char *const[]){"kubernetes", "web", NULL});
+    list_nothing(f, KUBE_SLICE);
+    inventory_bad(f->inventory, KUBE_SLICE, "default/odd");
+    assert_has(f, "svc/default/web", "S "); /* what is known is written, nothing goes */
+    assert_false(may_delete(f, "svc/default/web"));
+    assert_true(may_delete(f, "svc/default/gone"));
+    assert_false(inventory_knows_claims(f->inventory));
+    inventory_remove(f->inventory, KUBE_SLICE, "default", "odd");
+    assert_true(may_delete(f, "svc/default/web"));
+}
+
+static void test_endpoints_are_ignored_where_slices_count(void **state)
+{
+    struct fixture *f = *state;
+    put_service(f, "default", "web");
+    buf_clear(&f->changed);
+    put_endpoints(f, "default", "web");
+    list_nothing(f, KUBE_ENDPOINTS);
+    inventory_bad(f->inventory, KUBE_ENDPOINTS, "default/web");
+    assert_changed(f, "");
+    assert_has(f, "svc/default/web", "S ");
+    assert_int_equal(inventory_count(f->inventory, KUBE_ENDPOINTS), 0);
+    list_services(f, (const char *const[]){"kubernetes", "web", NULL});
+    assert_string_equal(inventory_missing(f->inventory), "endpoint slices are not listed yet");
+}
+
+static void test_change_of_source_waits_for_the_new_list(void **state)
+{
+    struct fixture *f = *state;
+    list_services(f, (const char *const[]){"kubernetes", "web", "db", NULL});
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    put_endpoints(f, "default", "web");
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    inventory_use_endpoints(f->inventory, KUBE_SLICE);
+    buf_clear(&f->changed);
+    inventory_list_begin(f->inventory, KUBE_SLICE);
+    put_slice(f, "web-1", "web");
+    put_slice(f, "db-1", "db");
+    assert_has(f, "svc/default/web", "S web ");
+    assert_true(may_delete(f, "svc/default/web"));
+    buf_clear(&f->changed);
+    inventory_list_end(f->inventory, KUBE_SLICE);
+    assert_has(f, "svc/default/web", "S web-1 ");
+    assert_has(f, "svc/default/db", "S db-1 ");
+    assert_non_null(strstr(buf_cstr(&f->changed), "svc/default/web "));
+    assert_non_null(strstr(buf_cstr(&f->changed), "svc/default/db "));
+    assert_int_equal(inventory_count(f->inventory, KUBE_ENDPOINTS), 0);
+    assert_true(may_delete(f, "svc/default/web"));
+}
+
+static void test_change_of_source_that_is_taken_back(void **state)
+{
+    struct fixture *f = *state;
+    list_services(f, (const char *const[]){"kubernetes", "web", NULL});
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    put_endpoints(f, "default", "web");
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    inventory_use_endpoints(f->inventory, KUBE_SLICE);
+    inventory_list_begin(f->inventory, KUBE_SLICE);
+    put_slice(f, "web-1", "web");
+    inventory_use_endpoints(f->inventory, KUBE_ENDPOINTS);
+    inventory_list_end(f->inventory, KUBE_SLICE);
+    assert_has(f, "svc/default/web", "S web ");
+    assert_int_equal(inventory_count(f->inventory, KUBE_SLICE), 0);
+    put_endpoints(f, "default", "web");
+    assert_has(f, "svc/default/web", "S web ");
+}
+
+static void test_source_before_any_list_changes_at_once(void **state)
+{
+    struct fixture *f = *state;
+    put_service(f, "default", "web");
+    put_endpoints(f, "default", "web");
+    inventory_use_endpoints(f->inventory, KUBE_SLICE);
+    assert_has(f, "svc/default/web", "S ");
+    put_slice(f, "web-1", "web");
+    assert_has(f, "svc/default/web", "S web-1 ");
+}
+
+/* ---- Pods ---- */
+
+static void test_pods_by_address(void **state)
+{
+    struct fixture *f = *state;
+    put_pod(f, "default", "a", "'podIP':'10.1.0.1'");
+    assert_changed(f, "pod/default/10-1-0-1 ");
+    assert_has(f, "pod/default/10-1-0-1", "P default 10-1-0-1 10.1.0.1");
+    assert_has(f, "pod/other/10-1-0-1", "");
+    put_pod(f, "default", "a", "'podIP':'10.1.0.1','phase':'Running'"); /* nothing new */
+    assert_changed(f, "");
+    put_pod(f, "Other", "b", "'podIPs':[{'ip':'10.1.0.1'},{'ip':'FD00::0'}]");
+    assert_changed(f, "pod/other/10-1-0-1 pod/other/fd00--0 ");
+    assert_has(f, "pod/other/fd00--0", "P other fd00--0 fd00::");
+    put_pod(f, "default", "a", "'podIP':'10.1.0.2'");
+    assert_changed(f, "pod/default/10-1-0-2 pod/default/10-1-0-1 ");
+    assert_has(f, "pod/default/10-1-0-1", "");
+    put_pod(f, "default", "none-yet", "'phase':'Pending'");
+    assert_changed(f, "");
+    inventory_remove(f->inventory, KUBE_POD, "other", "b");
+    assert_changed(f, "pod/other/10-1-0-1 pod/other/fd00--0 ");
+    assert_int_equal(inventory_count(f->inventory, KUBE_POD), 2);
+}
+
+static void test_pods_that_share_an_address(void **state)
+{
+    struct fixture *f = *state;
+    put_pod(f, "default", "a", "'podIP':'192.168.0.5'");
+    put_pod(f, "default", "b", "'podIP':'192.168.0.5'");
+    assert_changed(f, "pod/default/192-168-0-5 ");
+    inventory_remove(f->inventory, KUBE_POD, "default", "a");
+    assert_changed(f, "");
+    assert_has(f, "pod/default/192-168-0-5", "P default 192-168-0-5 192.168.0.5");
+    inventory_remove(f->inventory, KUBE_POD, "default", "b");
+    assert_changed(f, "pod/default/192-168-0-5 ");
+    assert_has(f, "pod/default/192-168-0-5", "");
+}
+
+static void test_pods_that_ended(void **state)
+{
+    static const char *const phases[] = {"Succeeded", "Failed"};
+    struct fixture *f = *state;
+    for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
+        char *ended = xasprintf("'podIP':'10.1.0.1','phase':'%s'", phases[i]);
+        put_pod(f, "default", "job", "'podIP':'10.1.0.1','phase':'Running'");
+        assert_changed(f, "pod/default/10-1-0-1 ");
+        put_pod(f, "default", "job", ended);
+        assert_changed(f, "pod/default/10-1-0-1 ");
+        assert_has(f, "pod/default/10-1-0-1", "");
+        free(ended);
+    }
+    put_pod(f, "default", "next", "'podIP':'10.1.0.1'"); /* the address is used again */
+    buf_clear(&f->changed);
+    inventory_remove(f->inventory, KUBE_POD, "default", "job");
+    assert_changed(f, "");
+    assert_has(f, "pod/default/10-1-0-1", "P default 10-1-0-1 10.1.0.1");
+}
+
+static void test_pod_with_no_address_in_its_address(void **state)
+{
+    struct fixture *f = *state;
+    put_pod(f, "default", "odd", "'podIPs':[{'ip':'10-1-0-1'},{'ip':'10.1.0.2'}]");
+    assert_changed(f, "pod/default/!10-1-0-1 pod/default/10-1-0-2 ");
+    assert_has(f, "pod/default/10-1-0-1", "");
+    assert_has(f, "pod/default/!10-1-0-1", "P default 10-1-0-1 ");
+}
+
+static void test_pods_that_are_not_wanted(void **state)
+{
+    struct fixture *f = *state;
+    list_services(f, (const char *const[]){"kubernetes", NULL});
+    list_nothing(f, KUBE_ENDPOINTS);
+    put_pod(f, "default", "a", "'podIP':'10.1.0.1'");
+    buf_clear(&f->changed);
+    inventory_want_pods(f->inventory, false);
+    assert_changed(f, "pod/default/10-1-0-1 ");
+    assert_true(inventory_is_complete(f->inventory));
+    assert_true(may_delete(f, "pod/default/10-1-0-1"));
+    put_pod(f, "default", "a", "'podIP':'10.1.0.1'");
+    assert_changed(f, "");
+    assert_has(f, "pod/default/10-1-0-1", "");
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+#define TEST(name)          cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_SLICES(name)   cmocka_unit_test_setup_teardown(name, set_up_slices, tear_down)
+#define TEST_NARROWED(name) cmocka_unit_test_setup_teardown(name, set_up_narrowed, tear_down)
+        TEST(test_paired_by_name),
+        TEST(test_newest_state_counts),
+        TEST(test_endpoints_matter_to_headless_services),
+        TEST(test_ids_of_nobody),
+        TEST(test_endless_names),
+        TEST(test_complete_when_all_are_listed),
+        TEST(test_list_removes_what_it_does_not_name),
+        TEST(test_list_that_begins_again_is_void),
+        TEST(test_first_list_without_kubernetes),
+        TEST(test_later_list_without_kubernetes),
+        TEST_NARROWED(test_narrowed_lists_need_no_kubernetes),
+        TEST(test_bad_object_keeps_its_last_state),
+        TEST(test_bad_object_never_understood),
+        TEST(test_list_with_a_nameless_object_removes_nothing),
+        TEST(test_bad_endpoints_matter_to_headless_services),
+        TEST(test_a_kind_holds_up_what_it_feeds_and_nothing_else),
+        TEST(test_pods_that_cannot_be_listed),
+        TEST(test_epoch_moves_when_more_may_be_deleted),
+        TEST(test_claims_are_not_known_with_a_service_in_doubt),
+        TEST_SLICES(test_slices_by_service),
+        TEST_SLICES(test_slice_that_moves_to_another_service),
+        TEST_SLICES(test_a_hundred_slices),
+        TEST_SLICES(test_slice_never_understood),
+        TEST_SLICES(test_endpoints_are_ignored_where_slices_count),
+        TEST(test_change_of_source_waits_for_the_new_list),
+        TEST(test_change_of_source_that_is_taken_back),
+        TEST(test_source_before_any_list_changes_at_once),
+        TEST(test_pods_by_address),
+        TEST(test_pods_that_share_an_address),
+        TEST(test_pods_that_ended),
+        TEST(test_pod_with_no_address_in_its_address),
+        TEST(test_pods_that_are_not_wanted),
+#undef TEST_NARROWED
+#undef TEST_SLICES
+#undef TEST
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

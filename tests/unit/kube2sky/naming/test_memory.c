@@ -1,0 +1,152 @@
+/* What the tables of inventory and reverse take for a cluster of 10,000 Services of two ports, each
+ * with a slice, 20,000 endpoints and 10,000 pods, all with names of ordinary length: a bound on
+ * each kind, so that a field too many is noticed. Only with the C library's own malloc, which can
+ * be asked. */
+#include "tests/unit/kube2sky/objects.h"
+
+#include <malloc.h>
+#include <stdio.h>
+
+#include "common/base/attributes.h"
+#include "kube2sky/naming/inventory.h"
+#include "kube2sky/naming/naming.h"
+#include "kube2sky/naming/reverse.h"
+
+enum { SERVICES = 10000, PODS = 10000, HEADLESS_EVERY = 10 };
+
+struct tables {
+    struct inventory *inventory;
+    struct reverse *reverse;
+    struct owner_objects objects;
+    struct desired desired;
+    struct claims claims;
+};
+
+static size_t allocated(void)
+{
+    return mallinfo2().uordblks;
+}
+
+static void ignore_change(void *data UNUSED, struct slice owner UNUSED)
+{
+}
+
+static void ignore_drop(void *data UNUSED, const struct naming_drop *drop UNUSED)
+{
+}
+
+static void ignore_ip(void *data UNUSED, const struct ip *ip UNUSED)
+{
+}
+
+static struct kube_object *service_of(int i)
+{
+    char *name = xasprintf("checkout-service-%d", i);
+    char *ip = i % HEADLESS_EVERY ? xasprintf("10.%d.%d.%d", 96 + i / 65536, i / 256 % 256, i % 256)
+                                  : xstrdup("None");
+    char *spec = xasprintf("'type':'ClusterIP','clusterIP':'%s','clusterIPs':['%s'],"
+                           "'ports':[{'name':'http','port':80,'protocol':'TCP'},"
+                           "{'name':'metrics','port':9090,'protocol':'TCP'}]",
+                           ip, ip);
+    struct kube_object *object = service_from("production", name, spec);
+    free(spec);
+    free(ip);
+    free(name);
+    return object;
+}
+
+static struct kube_object *slice_of_service(int i)
+{
+    char *name = xasprintf("checkout-service-%d-x7k2p", i);
+    char *service = xasprintf("checkout-service-%d", i);
+    char *rest = xasprintf("'addressType':'IPv4','endpoints':["
+                           "{'addresses':['10.%d.%d.1'],'conditions':{'ready':true}},"
+                           "{'addresses':['10.%d.%d.2'],'conditions':{'ready':true}}],"
+                           "'ports':[{'name':'http','port':8080,'protocol':'TCP'},"
+                           "{'name':'metrics','port':9090,'protocol':'TCP'}]",
+                           128 + i / 256, i % 256, 128 + i / 256, i % 256);
+    struct kube_object *object = slice_from("production", name, service, rest);
+    free(rest);
+    free(service);
+    free(name);
+    return object;
+}
+
+static struct kube_object *pod_of(int i)
+{
+    char *name = xasprintf("checkout-service-%d-6d4cf56db6-x7k2p", i);
+    char *status = xasprintf("'phase':'Running','podIP':'10.%d.%d.1'", 128 + i / 256, i % 256);
+    struct kube_object *object = pod_from("production", name, status);
+    free(status);
+    free(name);
+    return object;
+}
+
+/* What one object of the kind adds, in bytes. */
+static size_t add_objects(struct tables *t, int count, struct kube_object *(*make)(int i))
+{
+    size_t before = allocated();
+    for (int i = 0; i < count; i++) {
+        inventory_upsert(t->inventory, make(i));
+    }
+    return (allocated() - before) / (size_t)count;
+}
+
+/* What one claim adds: one for each cluster IP, two for each headless Service. */
+static size_t add_claims(struct tables *t)
+{
+    struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30, .dropped = ignore_drop};
+    struct err err;
+    size_t before = allocated();
+    for (int i = 0; i < SERVICES; i++) {
+        char *owner = xasprintf("svc/production/checkout-service-%d", i);
+        assert_true(inventory_get(t->inventory, slice_str(owner), &t->objects));
+        assert_int_equal(naming_build(&config, &t->objects, &t->desired, &t->claims, &err), 0);
+        reverse_set(t->reverse, slice_str(owner), &t->claims, ignore_ip, NULL);
+        free(owner);
+    }
+    return (allocated() - before) / reverse_count(t->reverse);
+}
+
+static void test_bytes_per_object(void **state)
+{
+    struct tables t;
+    (void)state;
+    t.inventory = inventory_new(&(struct inventory_config){.changed = ignore_change});
+    t.reverse = reverse_new();
+    inventory_use_endpoints(t.inventory, KUBE_SLICE);
+    owner_objects_init(&t.objects);
+    desired_init(&t.desired);
+    claims_init(&t.claims);
+    size_t start = allocated();
+    size_t service = add_objects(&t, SERVICES, service_of);
+    size_t slice = add_objects(&t, SERVICES, slice_of_service);
+    size_t pod = add_objects(&t, PODS, pod_of);
+    size_t claim = add_claims(&t);
+    size_t total = allocated() - start;
+    print_message("bytes: service %zu, slice of two endpoints %zu, pod %zu, claim %zu; all %zu\n",
+                  service, slice, pod, claim, total);
+    assert_int_equal(inventory_count(t.inventory, KUBE_SERVICE), SERVICES);
+    assert_int_equal(inventory_count(t.inventory, KUBE_POD), PODS);
+    assert_int_equal(reverse_count(t.reverse), SERVICES + SERVICES / HEADLESS_EVERY);
+    if (service) { /* else the allocator is a sanitizer's */
+        assert_in_range(service, 1, 512);
+        assert_in_range(slice, 1, 768);
+        assert_in_range(pod, 1, 448);
+        assert_in_range(claim, 1, 256);
+        assert_in_range(total, 1, 20 * 1024 * 1024);
+    }
+    owner_objects_fini(&t.objects);
+    desired_fini(&t.desired);
+    claims_fini(&t.claims);
+    reverse_free(t.reverse);
+    inventory_free(t.inventory);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes_per_object),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,457 @@
+/* inventory, naming and reverse together against a naive model: random sequences of changes of all
+ * four kinds of objects, relists that lost some, changes of the endpoints' source. After each step
+ * only the owners named dirty are named anew; then all keys must be what the model works out from
+ * nothing but the objects that exist, in its own way: each key by a loop over everything. */
+#include "tests/unit/kube2sky/naming/naming_model_objects.h"
+
+#include "kube2sky/naming/inventory.h"
+#include "kube2sky/naming/naming.h"
+#include "kube2sky/naming/reverse.h"
+
+enum { STEPS = 6000 };
+
+/* ---- The world ---- */
+
+struct named_owner {
+    char *id;
+    struct lines lines;
+};
+
+enum { OWNERS_MAX = 256 };
+
+struct world {
+    uint32_t seed;
+    struct cluster clusters[NAMESPACES]; /* one for each namespace */
+    bool by_slices;
+    bool wants_pods;
+    struct inventory *inventory;
+    struct reverse *reverse;
+    struct buf dirty; /* owner ids, each with a NUL */
+    uint8_t changed_ips[ARRAY_LEN(ips)];
+    struct named_owner owners[OWNERS_MAX]; /* everybody ever heard of */
+    size_t owner_count;
+    struct owner_objects objects;
+    struct desired desired;
+    struct claims claims;
+};
+
+/* xorshift32: the same sequence every time. */
+static uint32_t next_random(struct world *w, uint32_t below)
+{
+    w->seed ^= w->seed << 13;
+    w->seed ^= w->seed >> 17;
+    w->seed ^= w->seed << 5;
+    return w->seed % below;
+}
+
+static void expected_lines(const struct world *w, struct lines *lines)
+{
+    struct wishes wishes = {.best = {{0}}};
+    for (unsigned ns = 0; ns < NAMESPACES; ns++) {
+        for (unsigned i = 0; i < SERVICES; i++) {
+            expect_service(lines, &wishes, &w->clusters[ns], w->by_slices, ns, i);
+        }
+        if (w->wants_pods) {
+            expect_pods(lines, &w->clusters[ns], ns);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(ips); i++) {
+        if (wishes.best[i].host) {
+            expect(lines, xasprintf("arpa/%s", ips[i].arpa), wishes.best[i].host, 0);
+            free(wishes.best[i].host);
+        }
+    }
+    sort_lines(lines);
+}
+
+/* ---- What is tested ---- */
+
+static void mark_dirty(void *data, struct slice owner)
+{
+    struct world *w = data;
+    buf_append_slice(&w->dirty, owner);
+    buf_append_char(&w->dirty, '\0');
+}
+
+static struct named_owner *owner_of(struct world *w, const char *id)
+{
+    for (size_t i = 0; i < w->owner_count; i++) {
+        if (strcmp(w->owners[i].id, id) == 0) {
+            return &w->owners[i];
+        }
+    }
+    assert_in_range(w->owner_count, 0, OWNERS_MAX - 1);
+    struct named_owner *owner = &w->owners[w->owner_count++];
+    *owner = (struct named_owner){.id = xstrdup(id)};
+    return owner;
+}
+
+static void ignore_drop(void *data UNUSED, const struct naming_drop *drop UNUSED)
+{
+}
+
+static void note_ip(void *data, const struct ip *ip)
+{
+    struct world *w = data;
+    for (size_t i = 0; i < ARRAY_LEN(ips); i++) {
+        struct ip other;
+        if (ip_parse(slice_str(ips[i].given), &other) && claim_compare_ips(ip, &other) == 0) {
+            w->changed_ips[i] = 1;
+        }
+    }
+}
+
+static void name_owner(struct world *w, const char *id)
+{
+    struct named_owner *owner = owner_of(w, id);
+    struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30, .dropped = ignore_drop};
+    struct err err;
+    assert_true(inventory_get(w->inventory, slice_str(id), &w->objects));
+    assert_int_equal(naming_build(&config, &w->objects, &w->desired, &w->claims, &err), 0);
+    free_lines(&owner->lines);
+    for (size_t i = 0; i < w->desired.count; i++) {
+        struct desired_record record = desired_get(&w->desired, i);
+        char *base = xasprintf("/skydns/local/cluster/%s", id);
+        assert_true(slice_has_prefix(record.key, slice_str(base)));
+        add_line(&owner->lines, xasprintf("%.*s %.*s\n", (int)record.key.len, record.key.ptr,
+                                          (int)record.value.len, record.value.ptr));
+        free(base);
+    }
+    reverse_set(w->reverse, slice_str(id), &w->claims, note_ip, w);
+}
+
+static void name_dirty(struct world *w)
+{
+    for (size_t at = 0; at < w->dirty.len; at += strlen((char *)w->dirty.data + at) + 1) {
+        name_owner(w, (const char *)w->dirty.data + at);
+    }
+    buf_clear(&w->dirty);
+}
+
+static char *reverse_line(const struct world *w, size_t i)
+{
+    struct reverse_winner winner;
+    struct ip ip;
+    struct buf key;
+    if (!ip_parse(slice_str(ips[i].given), &ip) || !reverse_winner(w->reverse, &ip, &winner)) {
+        return xstrdup("");
+    }
+    buf_init(&key, REVERSE_KEY_MAX);
+    reverse_key(&ip, &key);
+    char *host = xstrndup(winner.host.ptr, winner.host.len), *value = value_of(host, 0);
+    char *line = xasprintf("%s %s\n", buf_cstr(&key), value);
+    free(value);
+    free(host);
+    buf_fini(&key);
+    return line;
+}
+
+static void actual_lines(const struct world *w, struct lines *lines)
+{
+    for (size_t i = 0; i < w->owner_count; i++) {
+        for (size_t j = 0; j < w->owners[i].lines.count; j++) {
+            add_line(lines, xstrdup(w->owners[i].lines.items[j]));
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(ips); i++) {
+        char *line = reverse_line(w, i);
+        if (*line) {
+            add_line(lines, line);
+        } else {
+            free(line);
+        }
+    }
+    qsort(lines->items, lines->count, sizeof(lines->items[0]), compare_lines);
+}
+
+/* The number of objects of a kind that a namespace may have. */
+static unsigned count_of(enum kube_kind kind)
+{
+    return kind == KUBE_SLICE ? SLICES : kind == KUBE_POD ? PODS : SERVICES;
+}
+
+/* NULL: it does not exist. */
+static struct kube_object *object_of(const struct world *w, enum kube_kind kind, unsigned ns,
+                                     unsigned i)
+{
+    const struct cluster *c = &w->clusters[ns];
+    switch (kind) {
+    case KUBE_SERVICE:
+        return c->services[i].type ? service_object(&c->services[i], ns, i) : NULL;
+    case KUBE_ENDPOINTS:
+        return c->has_endpoints[i] ? endpoints_object(c->endpoints[i], ns, i) : NULL;
+    case KUBE_SLICE:
+        return c->slices[i].exists ? slice_object(&c->slices[i], ns, i) : NULL;
+    case KUBE_POD:
+        break;
+    }
+    return c->pods[i].exists ? pod_object(&c->pods[i], ns, i) : NULL;
+}
+
+/* ---- Steps ---- */
+
+static void change_part(struct world *w, struct part *part)
+{
+    part->endpoint_count = (uint8_t)next_random(w, ADDRESSES_MAX + 1);
+    for (unsigned i = 0; i < part->endpoint_count; i++) {
+        part->endpoints[i] = (struct endpoint){
+            .ip = (uint8_t)next_random(w, ARRAY_LEN(ips)),
+            .hostname = (uint8_t)next_random(w, ARRAY_LEN(hostnames)),
+            .is_ready = next_random(w, 4),
+        };
+    }
+    part->port_count = (uint8_t)next_random(w, PORTS_MAX + 1);
+    for (unsigned i = 0; i < part->port_count; i++) {
+        part->ports[i] = (uint8_t)next_random(w, ARRAY_LEN(ports));
+    }
+}
+
+static void change_service(struct world *w, struct service *service)
+{
+    service->type = (enum service_type)(1 + next_random(w, TYPES - 1));
+    service->type = next_random(w, 2) ? HEADLESS : service->type;
+    service->takes_all = next_random(w, 4) == 0;
+    service->ip_count = (uint8_t)(1 + next_random(w, 2));
+    service->ips[0] = (uint8_t)next_random(w, ARRAY_LEN(ips));
+    service->ips[1] = (uint8_t)next_random(w, ARRAY_LEN(ips));
+    change_part(w, &service->part);
+}
+
+static void change_pod(struct world *w, struct pod *pod)
+{
+    pod->exists = true;
+    pod->has_ended = next_random(w, 4) == 0;
+    pod->ip_count = (uint8_t)next_random(w, POD_IPS_MAX + 1);
+    pod->ips[0] = (uint8_t)next_random(w, ARRAY_LEN(ips));
+    pod->ips[1] = (uint8_t)next_random(w, ARRAY_LEN(ips));
+}
+
+static void change(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
+{
+    struct cluster *c = &w->clusters[ns];
+    if (kind == KUBE_SERVICE) {
+        change_service(w, &c->services[i]);
+    } else if (kind == KUBE_ENDPOINTS) {
+        c->has_endpoints[i] = true;
+        change_part(w, &c->endpoints[i][0]);
+        change_part(w, &c->endpoints[i][1]);
+    } else if (kind == KUBE_SLICE) {
+        c->slices[i].exists = true;
+        c->slices[i].is_fqdn = next_random(w, 8) == 0;
+        c->slices[i].service = (uint8_t)next_random(w, SERVICES + 1);
+        change_part(w, &c->slices[i].part);
+    } else {
+        change_pod(w, &c->pods[i]);
+    }
+    inventory_upsert(w->inventory, object_of(w, kind, ns, i));
+}
+
+static void vanish(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
+{
+    struct cluster *c = &w->clusters[ns];
+    if (kind == KUBE_SERVICE) {
+        c->services[i].type = NO_SERVICE;
+    } else if (kind == KUBE_ENDPOINTS) {
+        c->has_endpoints[i] = false;
+    } else if (kind == KUBE_SLICE) {
+        c->slices[i].exists = false;
+    } else {
+        c->pods[i].exists = false;
+    }
+}
+
+static char *name_of(enum kube_kind kind, unsigned i)
+{
+    return kind == KUBE_SLICE ? xasprintf("slice%u", i)
+           : kind == KUBE_POD ? xasprintf("pod%u", i)
+                              : xasprintf("s%u", i);
+}
+
+static void list_objects(struct world *w, enum kube_kind kind, unsigned ns_count)
+{
+    inventory_list_begin(w->inventory, kind);
+    for (unsigned ns = 0; ns < ns_count; ns++) {
+        for (unsigned i = 0; i < count_of(kind); i++) {
+            struct kube_object *object = object_of(w, kind, ns, i);
+            if (object) {
+                inventory_upsert(w->inventory, object);
+            }
+        }
+    }
+}
+
+/* Some objects were lost unseen; the first attempt at the list is cut off. */
+static void relist(struct world *w, enum kube_kind kind)
+{
+    for (unsigned ns = 0; ns < NAMESPACES; ns++) {
+        for (unsigned i = 0; i < count_of(kind); i++) {
+            if (next_random(w, 4) == 0) {
+                vanish(w, kind, ns, i);
+            }
+        }
+    }
+    list_objects(w, kind, next_random(w, NAMESPACES + 1));
+    list_objects(w, kind, NAMESPACES);
+    inventory_list_end(w->inventory, kind);
+}
+
+static void change_source(struct world *w)
+{
+    bool by_slices = !w->by_slices;
+    enum kube_kind kind = by_slices ? KUBE_SLICE : KUBE_ENDPOINTS;
+    inventory_use_endpoints(w->inventory, kind);
+    if (next_random(w, 2)) { /* the list is cut off, and the change taken back meanwhile */
+        list_objects(w, kind, 1);
+        inventory_use_endpoints(w->inventory, by_slices ? KUBE_ENDPOINTS : KUBE_SLICE);
+        inventory_use_endpoints(w->inventory, kind);
+    }
+    list_objects(w, kind, NAMESPACES);
+    name_dirty(w); /* the old source still counts */
+    inventory_list_end(w->inventory, kind);
+    w->by_slices = by_slices;
+}
+
+static void toggle_pods(struct world *w)
+{
+    w->wants_pods = !w->wants_pods;
+    inventory_want_pods(w->inventory, w->wants_pods);
+    list_objects(w, KUBE_POD, NAMESPACES);
+    inventory_list_end(w->inventory, KUBE_POD);
+}
+
+/* Objects that were understood before keep what they said; one that never was is gone again. */
+static void garble(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
+{
+    char *own = name_of(kind, i), *name = xasprintf("%s/%s", ns_name(ns), own);
+    struct kube_object *object = object_of(w, kind, ns, i);
+    inventory_bad(w->inventory, kind, name);
+    if (!object) {
+        inventory_remove(w->inventory, kind, ns_name(ns), own);
+    }
+    kube_object_free(object);
+    free(name);
+    free(own);
+}
+
+static void take_step(struct world *w)
+{
+    enum kube_kind kind = (enum kube_kind)next_random(w, KUBE_KIND_COUNT);
+    unsigned ns = next_random(w, NAMESPACES), i = next_random(w, count_of(kind));
+    char *name = name_of(kind, i);
+    switch (next_random(w, 24)) {
+    case 0:
+        relist(w, kind);
+        break;
+    case 1:
+        garble(w, kind, ns, i);
+        break;
+    case 2:
+        change_source(w);
+        break;
+    case 3:
+        toggle_pods(w);
+        break;
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+        vanish(w, kind, ns, i);
+        inventory_remove(w->inventory, kind, ns_name(ns), name);
+        break;
+    default:
+        change(w, kind, ns, i);
+        break;
+    }
+    free(name);
+}
+
+/* ---- Checks ---- */
+
+static void fail_with(const struct lines *got, const struct lines *want, unsigned step)
+{
+    size_t i = 0;
+    while (i < got->count && i < want->count && strcmp(got->items[i], want->items[i]) == 0) {
+        i++;
+    }
+    fail_msg("step %u, line %zu:\ngot  %swant %s", step, i,
+             i < got->count ? got->items[i] : "nothing\n",
+             i < want->count ? want->items[i] : "nothing\n");
+}
+
+/* before: the reverse keys as they were; who was not named as changed is the same. */
+static void check(struct world *w, char *const before[], unsigned step)
+{
+    struct lines got = {.count = 0}, want = {.count = 0};
+    expected_lines(w, &want);
+    actual_lines(w, &got);
+    bool is_equal = got.count == want.count;
+    for (size_t i = 0; i < got.count && is_equal; i++) {
+        is_equal = strcmp(got.items[i], want.items[i]) == 0;
+    }
+    if (!is_equal) {
+        fail_with(&got, &want, step);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(ips); i++) {
+        char *now = reverse_line(w, i);
+        assert_true(w->changed_ips[i] || strcmp(before[i], now) == 0);
+        free(now);
+    }
+    free_lines(&got);
+    free_lines(&want);
+}
+
+static void run(uint32_t seed)
+{
+    struct world *w = xcalloc(1, sizeof(*w));
+    w->seed = seed;
+    w->wants_pods = true;
+    w->inventory = inventory_new(&(struct inventory_config){
+        .is_narrowed = true,
+        .changed = mark_dirty,
+        .data = w,
+    });
+    w->reverse = reverse_new();
+    buf_init(&w->dirty, 1 << 20);
+    owner_objects_init(&w->objects);
+    desired_init(&w->desired);
+    claims_init(&w->claims);
+    for (unsigned step = 0; step < STEPS; step++) {
+        char *before[ARRAY_LEN(ips)];
+        for (size_t i = 0; i < ARRAY_LEN(ips); i++) {
+            before[i] = reverse_line(w, i);
+        }
+        memset(w->changed_ips, 0, sizeof(w->changed_ips));
+        take_step(w);
+        name_dirty(w);
+        check(w, before, step);
+        for (size_t i = 0; i < ARRAY_LEN(ips); i++) {
+            free(before[i]);
+        }
+    }
+    for (size_t i = 0; i < w->owner_count; i++) {
+        free_lines(&w->owners[i].lines);
+        free(w->owners[i].id);
+    }
+    desired_fini(&w->desired);
+    claims_fini(&w->claims);
+    owner_objects_fini(&w->objects);
+    buf_fini(&w->dirty);
+    reverse_free(w->reverse);
+    inventory_free(w->inventory);
+    free(w);
+}
+
+static void test_random_sequences(void **state)
+{
+    (void)state;
+    run(20260301);
+    run(7);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_sequences),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

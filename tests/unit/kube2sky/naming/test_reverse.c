@@ -1,0 +1,347 @@
+/* reverse: precedence between claims, take-over when the winner goes, and random sequences against
+ * a table of everything that is claimed, searched from end to end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/naming/reverse.h"
+
+static struct ip ip_of(const char *text)
+{
+    struct ip ip;
+    assert_true(ip_parse(slice_str(text), &ip));
+    return ip;
+}
+
+/* ---- Tables ---- */
+
+static void note_address(void *data, const struct ip *ip)
+{
+    char text[INET6_ADDRSTRLEN];
+    buf_printf(data, "%s ", ip_format(ip, text));
+}
+
+struct wish {
+    const char *ip;
+    enum claim_rank rank;
+    const char *host;
+};
+
+/* What reverse_set tells must be `want`, "10.0.0.1 10.0.0.2 ". */
+static void set(struct reverse *reverse, const char *owner, const struct wish *wishes, size_t count,
+                const char *want)
+{
+    struct claims claims;
+    struct buf told;
+    claims_init(&claims);
+    buf_init(&told, 4096);
+    for (size_t i = 0; i < count; i++) {
+        struct claim claim = {
+            .ip = ip_of(wishes[i].ip),
+            .rank = wishes[i].rank,
+            .host = slice_str(wishes[i].host),
+        };
+        claims_add(&claims, &claim);
+    }
+    claims_seal(&claims);
+    reverse_set(reverse, slice_str(owner), &claims, note_address, &told);
+    assert_string_equal(buf_cstr(&told), want);
+    buf_fini(&told);
+    claims_fini(&claims);
+}
+
+#define SET(reverse, owner, want, ...)                      \
+    set(reverse, owner, (const struct wish[]){__VA_ARGS__}, \
+        sizeof((const struct wish[]){__VA_ARGS__}) / sizeof(struct wish), want)
+#define CLEAR(reverse, owner, want) set(reverse, owner, NULL, 0, want)
+
+/* "host owner", "" when there is none. */
+static void assert_winner(const struct reverse *reverse, const char *ip, const char *want)
+{
+    struct reverse_winner winner;
+    struct ip address = ip_of(ip);
+    char *got = reverse_winner(reverse, &address, &winner)
+                    ? xasprintf("%.*s %.*s", (int)winner.host.len, winner.host.ptr,
+                                (int)winner.owner.len, winner.owner.ptr)
+                    : xstrdup("");
+    assert_string_equal(got, want);
+    free(got);
+}
+
+static void test_precedence_and_take_over(void **state)
+{
+    struct reverse *r = reverse_new();
+    (void)state;
+    SET(r, "svc/n/hash", "10.0.0.1 ", {"10.0.0.1", CLAIM_HASH, "aaa"});
+    assert_winner(r, "10.0.0.1", "aaa svc/n/hash");
+    SET(r, "svc/n/name", "10.0.0.1 ", {"10.0.0.1", CLAIM_HOSTNAME, "web-1"});
+    assert_winner(r, "10.0.0.1", "web-1 svc/n/name");
+    SET(r, "svc/n/smaller", "10.0.0.1 ", {"10.0.0.1", CLAIM_HOSTNAME, "web-0"});
+    assert_winner(r, "10.0.0.1", "web-0 svc/n/smaller");
+    SET(r, "svc/n/ip", "10.0.0.1 ", {"10.0.0.1", CLAIM_CLUSTER_IP, "zzz"});
+    assert_winner(r, "10.0.0.1", "zzz svc/n/ip");
+    assert_int_equal(reverse_count(r), 1);
+    CLEAR(r, "svc/n/name", ""); /* was not the winner */
+    CLEAR(r, "svc/n/ip", "10.0.0.1 ");
+    assert_winner(r, "10.0.0.1", "web-0 svc/n/smaller");
+    CLEAR(r, "svc/n/smaller", "10.0.0.1 ");
+    assert_winner(r, "10.0.0.1", "aaa svc/n/hash");
+    CLEAR(r, "svc/n/hash", "10.0.0.1 ");
+    assert_winner(r, "10.0.0.1", "");
+    assert_int_equal(reverse_count(r), 0);
+    CLEAR(r, "svc/n/hash", "");
+    reverse_free(r);
+}
+
+static void test_the_smallest_host_in_byte_order(void **state)
+{
+    struct reverse *r = reverse_new();
+    (void)state;
+    SET(r, "a", "fd00::1 ", {"fd00::1", CLAIM_HASH, "b"});
+    SET(r, "b", "", {"fd00::1", CLAIM_HASH, "ba"});
+    SET(r, "c", "fd00::1 ", {"fd00::1", CLAIM_HASH, "a-z"});
+    SET(r, "d", "", {"fd00::1", CLAIM_HASH, "a.z"}); /* '-' is smaller than '.' */
+    assert_winner(r, "fd00::1", "a-z c");
+    reverse_free(r);
+}
+
+static void test_only_what_changed_is_told(void **state)
+{
+    struct reverse *r = reverse_new();
+    (void)state;
+    SET(r, "a", "10.0.0.1 10.0.0.2 fd00::1 ", {"fd00::1", CLAIM_HASH, "a"},
+        {"10.0.0.2", CLAIM_HASH, "a"}, {"10.0.0.1", CLAIM_HASH, "a"});
+    SET(r, "a", "", {"10.0.0.1", CLAIM_HASH, "a"}, {"10.0.0.2", CLAIM_HASH, "a"},
+        {"fd00::1", CLAIM_HASH, "a"});
+    SET(r, "a", "10.0.0.2 10.0.0.3 ", {"10.0.0.1", CLAIM_HASH, "a"}, {"10.0.0.2", CLAIM_HASH, "b"},
+        {"10.0.0.3", CLAIM_HASH, "a"}, {"fd00::1", CLAIM_HASH, "a"});
+    SET(r, "a", "", {"10.0.0.1", CLAIM_HOSTNAME, "a"}, {"10.0.0.2", CLAIM_HASH, "b"},
+        {"10.0.0.3", CLAIM_HASH, "a"}, {"fd00::1", CLAIM_HASH, "a"}); /* better, the same name */
+    SET(r, "a", "10.0.0.1 10.0.0.3 fd00::1 ", {"10.0.0.2", CLAIM_HASH, "b"});
+    reverse_free(r);
+}
+
+static void test_best_of_one_owners_claims(void **state)
+{
+    struct reverse *r = reverse_new();
+    (void)state;
+    SET(r, "a", "10.0.0.1 ", {"10.0.0.1", CLAIM_HASH, "a"}, {"10.0.0.1", CLAIM_HOSTNAME, "c"},
+        {"10.0.0.1", CLAIM_HOSTNAME, "b"});
+    assert_winner(r, "10.0.0.1", "b a");
+    reverse_free(r);
+}
+
+/* ---- Keys ---- */
+
+static void test_keys(void **state)
+{
+    static const struct {
+        const char *ip;
+        const char *key;
+    } rows[] = {
+        {"10.0.0.1", "/skydns/arpa/in-addr/10/0/0/1"},
+        {"255.255.255.255", "/skydns/arpa/in-addr/255/255/255/255"},
+        {"fd00::1",
+         "/skydns/arpa/ip6/f/d/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/1"},
+        {"2001:db8:1234:5678:9abc:def0:1234:5678",
+         "/skydns/arpa/ip6/2/0/0/1/0/d/b/8/1/2/3/4/5/6/7/8/9/a/b/c/d/e/f/0/1/2/3/4/5/6/7/8"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct ip ip = ip_of(rows[i].ip), back;
+        struct buf key;
+        buf_init(&key, REVERSE_KEY_MAX);
+        reverse_key(&ip, &key);
+        assert_string_equal(buf_cstr(&key), rows[i].key);
+        assert_true(reverse_parse_key(buf_slice(&key), &back));
+        assert_int_equal(claim_compare_ips(&ip, &back), 0);
+        buf_fini(&key);
+    }
+}
+
+static void test_keys_that_are_none(void **state)
+{
+    static const char *const keys[] = {
+        "",
+        "/skydns/arpa",
+        "/skydns/arpa/in-addr",
+        "/skydns/arpa/in-addr/",
+        "/skydns/arpa/in-addr/10/0/0",
+        "/skydns/arpa/in-addr/10/0/0/1/x",
+        "/skydns/arpa/in-addr/10/0/0/1/",
+        "/skydns/arpa/in-addr/10.0.0.1",
+        "/skydns/arpa/in-addr/10/0/0.1",
+        "/skydns/arpa/in-addr/010/0/0/1",
+        "/skydns/arpa/in-addr/256/0/0/1",
+        "/skydns/arpa/in-addr10/0/0/1",
+        "/skydns/arpa/in-addr/::1",
+        "/skydns/arpa/ip6/f/d/0/0",
+        "/skydns/arpa/ip6/F/d/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/1",
+        "/skydns/arpa/ip6/g/d/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/1",
+        "/skydns/arpa/ip6/f/d/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/1/x",
+        "/skydns/arpa/ip6/fd/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/1",
+        "/skydns/local/cluster/svc/arpa/in-addr/10/0/0/1",
+    };
+    struct ip ip;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        if (reverse_parse_key(slice_str(keys[i]), &ip)) {
+            fail_msg("%s was taken for an address", keys[i]);
+        }
+    }
+}
+
+/* ---- Random sequences ---- */
+
+enum { OWNERS = 7, ADDRESSES = 12, STEPS = 20000 };
+
+struct model {
+    uint32_t seed;
+    /* 0: no claim; else rank * 2 + variant of the host + 1 */
+    uint8_t claims[OWNERS][ADDRESSES];
+    struct buf told;
+};
+
+static uint32_t next_random(struct model *m, uint32_t below)
+{
+    m->seed ^= m->seed << 13;
+    m->seed ^= m->seed >> 17;
+    m->seed ^= m->seed << 5;
+    return m->seed % below;
+}
+
+static struct ip address(unsigned i)
+{
+    char text[INET6_ADDRSTRLEN];
+    (void)snprintf(text, sizeof(text), i % 2 ? "10.0.0.%u" : "fd00::%x", i);
+    return ip_of(text);
+}
+
+/* "h<variant>.o<owner>", shorter than any limit. */
+static void host_of(unsigned owner, unsigned claim, char out[16])
+{
+    (void)snprintf(out, 16, "h%u.o%u", (claim - 1) % 2, owner);
+}
+
+/* The name an address should have, "" for none. */
+static void expected(const struct model *m, unsigned address_index, char out[16])
+{
+    unsigned best_rank = 3;
+    out[0] = '\0';
+    for (unsigned owner = 0; owner < OWNERS; owner++) {
+        unsigned claim = m->claims[owner][address_index];
+        char host[16];
+        if (claim == 0) {
+            continue;
+        }
+        unsigned rank = (claim - 1) / 2;
+        host_of(owner, claim, host);
+        if (rank < best_rank || (rank == best_rank && strcmp(host, out) < 0)) {
+            best_rank = rank;
+            memcpy(out, host, sizeof(host));
+        }
+    }
+}
+
+static void step(struct model *m, struct reverse *reverse)
+{
+    unsigned owner = next_random(m, OWNERS), count = next_random(m, 4);
+    char before[ADDRESSES][16], id[16];
+    struct claims claims;
+    claims_init(&claims);
+    for (unsigned i = 0; i < ADDRESSES; i++) {
+        expected(m, i, before[i]);
+        if (next_random(m, 4) < count) {
+            m->claims[owner][i] = (uint8_t)next_random(m, 7);
+        }
+        if (m->claims[owner][i]) {
+            char host[16];
+            host_of(owner, m->claims[owner][i], host);
+            struct claim claim = {
+                .ip = address(i),
+                .rank = (m->claims[owner][i] - 1) / 2,
+                .host = slice_str(host),
+            };
+            claims_add(&claims, &claim);
+        }
+    }
+    claims_seal(&claims);
+    (void)snprintf(id, sizeof(id), "o%u", owner);
+    buf_clear(&m->told);
+    reverse_set(reverse, slice_str(id), &claims, note_address, &m->told);
+    claims_fini(&claims);
+
+    size_t named = 0;
+    for (unsigned i = 0; i < ADDRESSES; i++) {
+        char want[16], spelled[INET6_ADDRSTRLEN + 1];
+        struct ip ip = address(i);
+        struct reverse_winner winner = {.host = slice_str("")};
+        expected(m, i, want);
+        named += want[0] != '\0';
+        assert_int_equal(reverse_winner(reverse, &ip, &winner), want[0] != '\0');
+        assert_true(slice_equal(winner.host, slice_str(want)));
+        (void)ip_format(&ip, spelled);
+        size_t len = strlen(spelled);
+        spelled[len] = ' ';
+        spelled[len + 1] = '\0';
+        bool was_told = strstr(buf_cstr(&m->told), spelled) != NULL;
+        assert_int_equal(was_told, strcmp(before[i], want) != 0);
+    }
+    assert_int_equal(reverse_count(reverse), named);
+}
+
+static void check_claims(const struct model *m, const struct reverse *reverse)
+{
+    for (unsigned owner = 0; owner < OWNERS; owner++) {
+        char id[16];
+        struct buf got;
+        size_t want = 0;
+        buf_init(&got, 4096);
+        (void)snprintf(id, sizeof(id), "o%u", owner);
+        reverse_each(reverse, slice_str(id), note_address, &got);
+        for (unsigned i = 0; i < ADDRESSES; i++) {
+            want += m->claims[owner][i] != 0;
+        }
+        for (size_t i = 0; i < got.len; i++) {
+            want -= got.data[i] == ' ';
+        }
+        assert_int_equal(want, 0);
+        buf_fini(&got);
+    }
+}
+
+static void test_random_sequences(void **state)
+{
+    struct model m = {.seed = 20260214};
+    struct reverse *reverse = reverse_new();
+    (void)state;
+    buf_init(&m.told, 1 << 16);
+    for (unsigned i = 0; i < STEPS; i++) {
+        step(&m, reverse);
+        check_claims(&m, reverse);
+    }
+    buf_fini(&m.told);
+    reverse_free(reverse);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_precedence_and_take_over),
+        cmocka_unit_test(test_the_smallest_host_in_byte_order),
+        cmocka_unit_test(test_only_what_changed_is_told),
+        cmocka_unit_test(test_best_of_one_owners_claims),
+        cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_keys_that_are_none),
+        cmocka_unit_test(test_random_sequences),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

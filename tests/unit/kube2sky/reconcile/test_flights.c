@@ -1,0 +1,205 @@
+/* flights, with a real etcd and a mirror that says what the test wants: what lands, and whether its
+ * owner is to be looked at again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <ev.h>
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "kube2sky/reconcile/flights_internal.h"
+#include "kube2sky/reconcile/ownership_internal.h"
+#include "tests/support/etcd_proc.h"
+#include "tests/support/etcd_sync.h"
+
+enum { CALL_TIMEOUT_MS = 10000, OPS_MAX = 8 };
+
+struct fixture {
+    struct ev_loop *loop;
+    struct etcd_proc *proc;
+    struct etcd *etcd;
+    struct ownership ownership;
+    struct owners *owners;
+    struct flights *flights;
+    int64_t acknowledged; /* the revision; 0: not yet */
+    unsigned landed, looks;
+};
+
+static int64_t no_key(const void *data, struct slice key)
+{
+    (void)data;
+    (void)key;
+    return 0;
+}
+
+static bool never_contested(struct slice key)
+{
+    (void)key;
+    return false;
+}
+
+static void on_acknowledged(void *data, const struct flight *flight)
+{
+    ((struct fixture *)data)->acknowledged = flight->revision;
+}
+
+static void on_failed(void *data, const struct flight *flight, enum flight_failure failure,
+                      const struct err *err)
+{
+    (void)data;
+    (void)flight;
+    fail_msg("failure %d: %s", failure, err->msg);
+}
+
+static void on_refuted(void *data)
+{
+    (void)data;
+    fail_msg("a condition did not hold");
+}
+
+static void on_landed(void *data, struct owner *owner, bool needs_look)
+{
+    struct fixture *f = data;
+    owner->state = OWNER_SETTLED;
+    f->landed++;
+    f->looks += needs_look;
+}
+
+static bool is_acknowledged(const void *data)
+{
+    return ((const struct fixture *)data)->acknowledged > 0;
+}
+
+static int set_up(void **state)
+{
+    static const struct ownership_config ownership = {.domain = "test."};
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    *state = f;
+    if (etcd_proc_missing()) {
+        return 0;
+    }
+    f->loop = ev_loop_new(EVFLAG_AUTO);
+    f->proc = etcd_proc_start();
+    f->etcd = sync_client(f->loop, etcd_proc_url(f->proc), CALL_TIMEOUT_MS);
+    ownership_init(&f->ownership, &ownership);
+    f->owners = owners_new(&f->ownership);
+    f->flights = flights_new(&(struct flights_config){
+        .etcd = f->etcd,
+        .ops_max = OPS_MAX,
+        .key_revision = no_key,
+        .is_contested = never_contested,
+        .acknowledged = on_acknowledged,
+        .failed = on_failed,
+        .refuted = on_refuted,
+        .landed = on_landed,
+        .data = f,
+    });
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    if (f->proc) {
+        flights_free(f->flights);
+        owners_free(f->owners);
+        ownership_fini(&f->ownership);
+        etcd_free(f->etcd);
+        etcd_proc_free(f->proc);
+        ev_loop_destroy(f->loop);
+    }
+    free(f);
+    return 0;
+}
+
+/* A put of the key into etcd for this owner, acknowledged and not seen by the mirror. */
+static struct owner *acknowledged_put(struct fixture *f, const char *id, const char *key)
+{
+    struct owner *owner = owners_get(f->owners, slice_str(id));
+    struct plan plan;
+    plan_init(&plan);
+    plan_add(
+        &plan,
+        &(struct etcd_op){.kind = ETCD_OP_PUT, .key = slice_str(key), .value = slice_str("{}")}, 0);
+    owners_enqueue(f->owners, owner);
+    struct flight *flight = flights_open(f->flights);
+    assert_int_equal(flight_board(flight, f->owners, &plan), PLAN_FITS_WHOLE);
+    flight_send(flight);
+    f->acknowledged = 0;
+    loop_until(f->loop, is_acknowledged, f);
+    assert_int_equal(f->landed, 0);
+    plan_fini(&plan);
+    return owner;
+}
+
+/* As reconciler_mirror does with each event. */
+static void see(struct owner *owner, int64_t revision)
+{
+    owner->first_event = owner->first_event ? owner->first_event : revision;
+    owner->last_event = revision;
+}
+
+static void test_seen_it_is_over(void **state)
+{
+    struct fixture *f = *state;
+    etcd_proc_need();
+    struct owner *owner = acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
+    flights_on_mirror(f->flights, f->acknowledged - 1, false);
+    assert_int_equal(f->landed, 0);
+    see(owner, f->acknowledged);
+    flights_on_mirror(f->flights, f->acknowledged, false);
+    assert_int_equal(f->landed, 1);
+    assert_int_equal(f->looks, 0);
+    assert_int_equal(flights_used(f->flights), 0);
+}
+
+static void test_what_others_did_is_looked_at(void **state)
+{
+    struct fixture *f = *state;
+    etcd_proc_need();
+    struct owner *owner = acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
+    see(owner, f->acknowledged);
+    see(owner, f->acknowledged + 1);
+    flights_on_mirror(f->flights, f->acknowledged + 1, false);
+    assert_int_equal(f->landed, 1);
+    assert_int_equal(f->looks, 1);
+}
+
+/* The store that acknowledged it was replaced by an older copy, whose revisions have come past that
+ * one by what was done to others. */
+static void test_what_the_mirror_does_not_show_is_looked_at(void **state)
+{
+    struct fixture *f = *state;
+    etcd_proc_need();
+    (void)acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
+    flights_on_mirror(f->flights, f->acknowledged + 1, false);
+    assert_int_equal(f->landed, 1);
+    assert_int_equal(f->looks, 1);
+}
+
+static void test_the_same_after_a_full_read(void **state)
+{
+    struct fixture *f = *state;
+    etcd_proc_need();
+    (void)acknowledged_put(f, "svc/default/web", "/skydns/test/svc/default/web/x");
+    flights_on_mirror(f->flights, f->acknowledged, true);
+    assert_int_equal(f->landed, 1);
+    assert_int_equal(f->looks, 1);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_seen_it_is_over),
+        TEST(test_what_others_did_is_looked_at),
+        TEST(test_what_the_mirror_does_not_show_is_looked_at),
+        TEST(test_the_same_after_a_full_read),
+#undef TEST
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

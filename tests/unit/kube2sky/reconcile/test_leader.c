@@ -1,0 +1,298 @@
+/* leader, with a real etcd: who leads, who follows, and that nobody writes who only thinks so. */
+#include <ev.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd.h"
+#include "kube2sky/reconcile/leader_internal.h"
+#include "tests/support/etcd_proc.h"
+#include "tests/support/etcd_sync.h"
+
+/* The shortest that etcd grants. */
+enum { LEASE_S = 2 };
+
+static struct etcd_proc *proc;
+static unsigned domains_used;
+
+struct candidate {
+    struct leader *leader;
+    unsigned gained;
+    unsigned lost;
+    bool has_resigned;
+};
+
+struct fixture {
+    struct ev_loop *loop;
+    struct etcd *etcd;
+    char *domain; /* "t7." */
+    char *key;    /* "/kube2sky/t7/leader" */
+    struct candidate a;
+    struct candidate b;
+    const struct candidate *waited_for;
+};
+
+static int start_etcd(void **state)
+{
+    (void)state;
+    proc = etcd_proc_start();
+    return 0;
+}
+
+static int end_etcd(void **state)
+{
+    (void)state;
+    etcd_proc_free(proc);
+    return 0;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    struct err err = {.code = 0};
+    f->loop = ev_loop_new(EVFLAG_AUTO);
+    f->domain = xasprintf("t%u.", ++domains_used);
+    f->key = xasprintf("/kube2sky/t%u/leader", domains_used);
+    const struct etcd_config config = {
+        .loop = f->loop,
+        .endpoints = etcd_proc_url(proc),
+        .call_timeout_ms = 1000,
+    };
+    assert_int_equal(etcd_new(&config, &f->etcd, &err), 0);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    leader_stop(f->a.leader);
+    leader_stop(f->b.leader);
+    etcd_free(f->etcd);
+    ev_loop_destroy(f->loop);
+    free(f->domain);
+    free(f->key);
+    free(f);
+    return 0;
+}
+
+static void on_changed(void *data, bool is_leading)
+{
+    struct candidate *c = data;
+    c->gained += is_leading;
+    c->lost += !is_leading;
+}
+
+static void on_resigned(void *data)
+{
+    struct candidate *c = data;
+    c->has_resigned = true;
+}
+
+static void start(struct fixture *f, struct candidate *c)
+{
+    c->leader = leader_start(&(struct leader_config){
+        .loop = f->loop,
+        .etcd = f->etcd,
+        .domain = f->domain,
+        .lease_s = LEASE_S,
+        .changed = on_changed,
+        .data = c,
+    });
+}
+
+static bool is_leading(const void *data)
+{
+    return leader_is_leading(((const struct fixture *)data)->waited_for->leader);
+}
+
+static bool is_following(const void *data)
+{
+    const struct candidate *c = ((const struct fixture *)data)->waited_for;
+    return !leader_is_leading(c->leader) && *leader_holder(c->leader);
+}
+
+static bool has_resigned(const void *data)
+{
+    return ((const struct fixture *)data)->waited_for->has_resigned;
+}
+
+static bool has_lost(const void *data)
+{
+    return ((const struct fixture *)data)->waited_for->lost > 0;
+}
+
+static void wait_for(struct fixture *f, const struct candidate *c, bool (*what)(const void *data))
+{
+    f->waited_for = c;
+    loop_until(f->loop, what, f);
+}
+
+/* a leads, b follows. */
+static void start_both(struct fixture *f)
+{
+    start(f, &f->a);
+    wait_for(f, &f->a, is_leading);
+    start(f, &f->b);
+    wait_for(f, &f->b, is_following);
+    assert_string_equal(leader_holder(f->b.leader), leader_holder(f->a.leader));
+}
+
+/* A write under this condition is done. */
+static bool may_write(struct fixture *f, const struct etcd_compare *condition)
+{
+    const struct etcd_op put = {
+        .kind = ETCD_OP_PUT,
+        .key = slice_str("/written"),
+        .value = slice_str("x"),
+    };
+    const struct etcd_txn txn = {
+        .compares = condition,
+        .compare_count = 1,
+        .ops = &put,
+        .op_count = 1,
+    };
+    struct etcd_txn_reply reply;
+    struct err err = {.code = 0};
+    while (sync_txn(f->loop, f->etcd, &txn, &reply, &err) != 0) {
+        assert_int_equal(err.code, ERR_UNAVAILABLE); /* the connection of before a restart */
+    }
+    return reply.succeeded;
+}
+
+static void test_one_of_two_leads(void **state)
+{
+    struct fixture *f = *state;
+    start_both(f);
+    assert_false(leader_is_leading(f->b.leader));
+    struct etcd_compare condition = leader_condition(f->a.leader);
+    assert_true(may_write(f, &condition));
+}
+
+static void test_who_stops_hands_over(void **state)
+{
+    struct fixture *f = *state;
+    start_both(f);
+    leader_resign(f->a.leader, on_resigned, &f->a);
+    assert_false(f->a.has_resigned);
+    assert_false(leader_is_leading(f->a.leader));
+    wait_for(f, &f->a, has_resigned);
+    wait_for(f, &f->b, is_leading);
+    leader_resign(f->b.leader, on_resigned, &f->b);
+    wait_for(f, &f->b, has_resigned);
+    assert_int_equal(f->a.gained + f->b.gained, 2);
+}
+
+static void test_a_follower_resigns_at_once(void **state)
+{
+    struct fixture *f = *state;
+    start_both(f);
+    leader_resign(f->b.leader, on_resigned, &f->b);
+    wait_for(f, &f->b, has_resigned);
+    assert_true(leader_is_leading(f->a.leader));
+}
+
+/* Gone without a word: its key goes with its lease. */
+static void test_who_dies_is_replaced(void **state)
+{
+    struct fixture *f = *state;
+    start_both(f);
+    leader_stop(f->a.leader);
+    f->a.leader = NULL;
+    wait_for(f, &f->b, is_leading);
+}
+
+/* What it had in hand as a leader, it must not write when another leads. */
+static void test_the_condition_of_one_replaced_fails(void **state)
+{
+    struct fixture *f = *state;
+    start_both(f);
+    struct etcd_compare old = leader_condition(f->a.leader);
+    assert_true(may_write(f, &old));
+    sync_del(f->loop, f->etcd, f->key); /* as if its lease had run out while it was paused */
+    wait_for(f, &f->a, has_lost);
+    assert_false(may_write(f, &old));
+    f->waited_for = &f->b;
+    while (!leader_is_leading(f->a.leader) && !leader_is_leading(f->b.leader)) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    assert_false(may_write(f, &old));
+    bool is_a = leader_is_leading(f->a.leader);
+    struct etcd_compare now = leader_condition(is_a ? f->a.leader : f->b.leader);
+    assert_true(may_write(f, &now));
+    assert_true(now.revision > old.revision);
+}
+
+/* etcd hangs for longer than the lease: nobody leads then, and one does afterwards. */
+static void test_an_etcd_that_hangs(void **state)
+{
+    struct fixture *f = *state;
+    start_both(f);
+    struct etcd_compare old = leader_condition(f->a.leader);
+    etcd_proc_pause(proc);
+    wait_for(f, &f->a, has_lost);
+    assert_false(leader_is_leading(f->b.leader));
+    etcd_proc_resume(proc);
+    while (!leader_is_leading(f->a.leader) && !leader_is_leading(f->b.leader)) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    assert_true(leader_is_leading(f->a.leader) != leader_is_leading(f->b.leader));
+    assert_false(may_write(f, &old));
+}
+
+static void test_an_etcd_that_is_restarted(void **state)
+{
+    struct fixture *f = *state;
+    start_both(f);
+    etcd_proc_kill(proc);
+    etcd_proc_restart(proc);
+    while (!leader_is_leading(f->a.leader) && !leader_is_leading(f->b.leader)) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    bool is_a = leader_is_leading(f->a.leader);
+    struct etcd_compare now = leader_condition(is_a ? f->a.leader : f->b.leader);
+    assert_true(may_write(f, &now));
+}
+
+/* Its lease has to be kept alive for that. */
+static void test_leads_for_longer_than_a_lease(void **state)
+{
+    struct fixture *f = *state;
+    start_both(f);
+    double end = ev_time() + 2.5 * LEASE_S;
+    while (ev_time() < end) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    assert_int_equal(f->a.gained, 1);
+    assert_int_equal(f->a.lost, 0);
+    assert_int_equal(f->b.gained, 0);
+    assert_true(leader_is_leading(f->a.leader));
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_one_of_two_leads),
+        TEST(test_who_stops_hands_over),
+        TEST(test_a_follower_resigns_at_once),
+        TEST(test_who_dies_is_replaced),
+        TEST(test_the_condition_of_one_replaced_fails),
+        TEST(test_an_etcd_that_hangs),
+        TEST(test_an_etcd_that_is_restarted),
+        TEST(test_leads_for_longer_than_a_lease),
+#undef TEST
+    };
+    const char *missing = etcd_proc_missing();
+    if (missing) {
+        print_message("skipped: %s\n", missing);
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, start_etcd, end_etcd);
+}

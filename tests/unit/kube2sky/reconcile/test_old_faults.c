@@ -1,0 +1,268 @@
+/* The ways in which the kube2sky of old went wrong, a test for each: what objects become, and the
+ * plan that brings what etcd holds there. Two are no matter of objects and keys and have their
+ * tests where they belong: watches that break silently (10) in test_reflector, a service named
+ * prometheus that ends skydns (11) in skydns/test_options. */
+#include "tests/unit/kube2sky/objects.h"
+
+#include "common/base/buf.h"
+#include "kube2sky/naming/inventory.h"
+#include "kube2sky/naming/naming.h"
+#include "kube2sky/reconcile/actual.h"
+#include "kube2sky/reconcile/plan.h"
+
+#define DOMAIN_BASE "/skydns/local/cluster/"
+
+struct fixture {
+    struct inventory *inventory;
+    struct owner_objects objects;
+    struct desired desired;
+    struct claims claims;
+    struct actual_keys actual; /* of the one owner a test is about */
+    struct plan plan;
+    struct buf text;
+    size_t changes; /* told by the inventory */
+};
+
+static void note_change(void *data, struct slice owner)
+{
+    struct fixture *f = data;
+    f->changes += owner.len > 0;
+}
+
+static void refuse_drop(void *data, const struct naming_drop *drop)
+{
+    (void)data;
+    fail_msg("dropped %s %s", drop->what, drop->value);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    f->inventory = inventory_new(&(struct inventory_config){.changed = note_change, .data = f});
+    owner_objects_init(&f->objects);
+    desired_init(&f->desired);
+    claims_init(&f->claims);
+    plan_init(&f->plan);
+    buf_init(&f->text, 1 << 20);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    inventory_free(f->inventory);
+    owner_objects_fini(&f->objects);
+    desired_fini(&f->desired);
+    claims_fini(&f->claims);
+    actual_fini(&f->actual);
+    plan_fini(&f->plan);
+    buf_fini(&f->text);
+    free(f);
+    return 0;
+}
+
+static void name_owner(struct fixture *f, const char *owner)
+{
+    struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30, .dropped = refuse_drop};
+    struct err err;
+    assert_true(inventory_get(f->inventory, slice_str(owner), &f->objects));
+    assert_int_equal(naming_build(&config, &f->objects, &f->desired, &f->claims, &err), 0);
+}
+
+static void hold(struct fixture *f, const char *suffix, const char *value)
+{
+    struct actual_value held = {
+        .hash = actual_value_hash(slice_str(value)),
+        .revision = 1,
+        .generation = 1,
+        .is_ours = true,
+    };
+    (void)actual_put(&f->actual, slice_str(suffix), &held);
+}
+
+/* The plan for the owner, "+/c88f1059 -/web ": puts and deletes of what follows its base, in the
+ * order they are made. What it says is done. */
+static void assert_plan(struct fixture *f, const char *owner, const char *want)
+{
+    char *base = xasprintf(DOMAIN_BASE "%s", owner);
+    size_t base_len = strlen(base);
+    name_owner(f, owner);
+    plan_build_nothing(&f->plan);
+    plan_add_puts(&f->desired, slice_str(base), &f->actual, &f->plan);
+    plan_add_deletes(&f->desired, slice_str(base), &f->actual, &f->plan);
+    buf_clear(&f->text);
+    for (size_t i = 0; i < f->plan.op_count; i++) {
+        struct etcd_op op = plan_get(&f->plan, i);
+        char *suffix = xstrndup(op.key.ptr + base_len, op.key.len - base_len);
+        if (op.kind == ETCD_OP_PUT) {
+            char *value = xstrndup(op.value.ptr, op.value.len);
+            buf_printf(&f->text, "+%s ", suffix);
+            hold(f, suffix, value);
+            free(value);
+        } else {
+            buf_printf(&f->text, "-%s ", suffix);
+            assert_true(actual_delete(&f->actual, slice_str(suffix)));
+        }
+        free(suffix);
+    }
+    assert_string_equal(buf_cstr(&f->text), want);
+    free(base);
+}
+
+static void put_service(struct fixture *f, const char *spec)
+{
+    inventory_upsert(f->inventory, service_from("default", "web", spec));
+}
+
+static void put_endpoints(struct fixture *f, const char *subsets)
+{
+    inventory_upsert(f->inventory, endpoints_from("default", "web", subsets));
+}
+
+static void put_pod(struct fixture *f, const char *name, const char *status)
+{
+    inventory_upsert(f->inventory, pod_from("default", name, status));
+}
+
+#define HTTP(number) \
+    "'clusterIP':'10.0.0.1','ports':[{'name':'http','port':" number ",'protocol':'TCP'}]"
+
+/* 1: an update deleted everything and wrote it again, and so did a resync that changed nothing. */
+static void test_01_an_update_is_its_difference(void **state)
+{
+    struct fixture *f = *state;
+    put_service(f, HTTP("80"));
+    assert_plan(f, "svc/default/web", "+/_tcp/_http/c88f1059 +/c88f1059 ");
+    put_service(f, HTTP("80"));
+    assert_plan(f, "svc/default/web", "");
+    put_service(f, HTTP("81"));
+    assert_plan(f, "svc/default/web", "+/_tcp/_http/c88f1059 ");
+    put_service(f, "'clusterIP':'10.0.0.9'"); /* another address: the new one first */
+    assert_plan(f, "svc/default/web", "+/19ccb11 -/_tcp/_http/c88f1059 -/c88f1059 ");
+    put_service(f, "'type':'ExternalName','externalName':'db.example'");
+    assert_plan(f, "svc/default/web", "+ -/19ccb11 ");
+    put_service(f, HTTP("80"));
+    assert_plan(f, "svc/default/web", "+/_tcp/_http/c88f1059 +/c88f1059 - ");
+}
+
+/* 2: what was deleted while kube2sky was away stayed for ever. */
+static void test_02_orphans_go(void **state)
+{
+    struct fixture *f = *state;
+    hold(f, "/c88f1059", "{\"host\":\"10.0.0.1\"}");
+    hold(f, "/_tcp/_http/c88f1059", "{}");
+    assert_false(inventory_may_delete(f->inventory, slice_str("svc/default/web")));
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    inventory_upsert(f->inventory, service_from("default", "kubernetes", HTTP("443")));
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    assert_true(inventory_may_delete(f->inventory, slice_str("svc/default/web")));
+    assert_plan(f, "svc/default/web", "-/_tcp/_http/c88f1059 -/c88f1059 ");
+}
+
+/* 3: a label is the hash of the value's text, so each change of the format left the old keys. This
+ * is how 1.10 wrote it. */
+static void test_03_keys_of_another_format_go(void **state)
+{
+    struct fixture *f = *state;
+    hold(f, "/f488b1a2", "{\"host\":\"10.0.0.1\",\"priority\":10,\"weight\":10,\"ttl\":30}");
+    put_service(f, "'clusterIP':'10.0.0.1'");
+    assert_plan(f, "svc/default/web", "+/c88f1059 -/f488b1a2 ");
+}
+
+/* 4: pods on the host's network share a key, which went with the first of them; a pod that had
+ * ended kept its key, though its address was another's. */
+static void test_04_a_shared_address_stays_until_the_last_pod(void **state)
+{
+    struct fixture *f = *state;
+    put_pod(f, "a", "'podIP':'10.0.0.1'");
+    put_pod(f, "b", "'podIP':'10.0.0.1'");
+    assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
+    inventory_remove(f->inventory, KUBE_POD, "default", "a");
+    assert_plan(f, "pod/default/10-0-0-1", "");
+    put_pod(f, "b", "'podIP':'10.0.0.1','phase':'Succeeded'");
+    assert_plan(f, "pod/default/10-0-0-1", "-/c88f1059 ");
+    put_pod(f, "c", "'podIP':'10.0.0.1'");
+    assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
+    inventory_remove(f->inventory, KUBE_POD, "default", "b");
+    assert_plan(f, "pod/default/10-0-0-1", "");
+}
+
+/* 5: of two endpoints with one hostname, one overwrote the other. */
+static void test_05_one_hostname_has_all_its_addresses(void **state)
+{
+    struct fixture *f = *state;
+    put_service(f, "'clusterIP':'None'");
+    put_endpoints(f, "{'addresses':[{'ip':'10.0.0.1','hostname':'db'}]}");
+    assert_plan(f, "svc/default/web", "+/db ");
+    put_endpoints(f, "{'addresses':[{'ip':'10.0.0.1','hostname':'db'},"
+                     "{'ip':'10.0.0.9','hostname':'db'}]}");
+    assert_plan(f, "svc/default/web", "+/db/19ccb11 +/db/c88f1059 -/db ");
+}
+
+/* 6: a leaf <name>.<ns>.<domain> and a folder of the same path, for a namespace called svc or pod,
+ * ended in endless retries. */
+static void test_06_names_that_are_parts_of_keys(void **state)
+{
+    struct fixture *f = *state;
+    inventory_upsert(f->inventory, service_from("svc", "pod", HTTP("80")));
+    assert_plan(f, "svc/svc/pod", "+/_tcp/_http/c88f1059 +/c88f1059 ");
+    actual_fini(&f->actual);
+    inventory_upsert(f->inventory, pod_from("svc", "a", "'podIP':'10.0.0.1'"));
+    assert_plan(f, "pod/svc/10-0-0-1", "+/c88f1059 ");
+}
+
+/* 7: not wrong, and still so: an address in two subsets has the ports of both. */
+static void test_07_one_address_in_two_subsets(void **state)
+{
+    struct fixture *f = *state;
+    put_service(f, "'clusterIP':'None'");
+    put_endpoints(f, "{'addresses':[{'ip':'10.0.0.1'}],'ports':[{'name':'a','port':1,"
+                     "'protocol':'TCP'}]},{'addresses':[{'ip':'10.0.0.1'}],'ports':[{'name':'b',"
+                     "'port':2,'protocol':'TCP'}]}");
+    assert_plan(f, "svc/default/web", "+/_tcp/_a/c88f1059 +/_tcp/_b/c88f1059 +/c88f1059 ");
+}
+
+/* 8: every pod of the cluster was held, wanted or not (test_memory has what one takes), and each of
+ * its many changes was work. */
+static void test_08_pods_cost_what_they_give(void **state)
+{
+    struct fixture *f = *state;
+    put_pod(f, "a", "'podIP':'10.0.0.1'");
+    assert_int_equal(f->changes, 1);
+    put_pod(f, "a", "'podIP':'10.0.0.1','phase':'Running'");
+    assert_int_equal(f->changes, 1);
+    assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
+    inventory_want_pods(f->inventory, false);
+    put_pod(f, "a", "'podIP':'10.0.0.1'");
+    assert_int_equal(inventory_count(f->inventory, KUBE_POD), 0);
+    assert_plan(f, "pod/default/10-0-0-1", "-/c88f1059 ");
+}
+
+/* 9: an etcd that lost its data was noticed after half an hour, and the pods in it never. */
+static void test_09_what_etcd_lost_is_written_again(void **state)
+{
+    struct fixture *f = *state;
+    put_pod(f, "a", "'podIP':'10.0.0.1'");
+    assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
+    assert_true(actual_delete(&f->actual, slice_str("/c88f1059")));
+    assert_plan(f, "pod/default/10-0-0-1", "+/c88f1059 ");
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_01_an_update_is_its_difference),
+        TEST(test_02_orphans_go),
+        TEST(test_03_keys_of_another_format_go),
+        TEST(test_04_a_shared_address_stays_until_the_last_pod),
+        TEST(test_05_one_hostname_has_all_its_addresses),
+        TEST(test_06_names_that_are_parts_of_keys),
+        TEST(test_07_one_address_in_two_subsets),
+        TEST(test_08_pods_cost_what_they_give),
+        TEST(test_09_what_etcd_lost_is_written_again),
+#undef TEST
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* ownership: whose a key is, by where it lies and what it says; key_style: which keys kube2sky
+ * could have written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/reconcile/ownership_internal.h"
+
+#define TREE       "/skydns/local/cluster/"
+#define TAIL       ",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}"
+#define HOST(h)    "{\"host\":\"" h "\"" TAIL
+#define PORT(h, p) "{\"host\":\"" h "\",\"port\":" p TAIL
+
+static const char *const namespaces[] = {"default", "kube-system"};
+
+struct scope {
+    const char *name;
+    struct ownership_config config;
+};
+
+static const struct scope all = {"all", {.domain = "cluster.local."}};
+static const struct scope some = {
+    "some namespaces",
+    {.domain = "cluster.local.", .namespaces = namespaces, .namespace_count = 2},
+};
+static const struct scope written = {
+    "only written",
+    {.domain = "cluster.local.", .only_written = true},
+};
+
+static bool owns(const struct scope *scope, const char *key, const char *value)
+{
+    struct ownership o;
+    ownership_init(&o, &scope->config);
+    enum key_place place = ownership_place(&o, slice_str(key));
+    bool is_ours = ownership_has(&o, place, slice_str(key), slice_str(value));
+    ownership_fini(&o);
+    return is_ours;
+}
+
+struct row {
+    const char *key;
+    const char *value;
+    bool want;
+};
+
+static void check(const struct scope *scope, const struct row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (owns(scope, rows[i].key, rows[i].value) != rows[i].want) {
+            fail_msg("%s: %s %s: want %d", scope->name, rows[i].key, rows[i].value, rows[i].want);
+        }
+    }
+}
+
+static void test_everything_below_svc_and_pod(void **state)
+{
+    static const struct row rows[] = {
+        {TREE "svc/default/web/c88f1059", "{}", true},
+        {TREE "svc/x", "", true},
+        {TREE "svc//x//", "", true},
+        {TREE "svc/", "", true},
+        {TREE "pod/default/10-0-0-1/c88f1059", "{}", true},
+        {TREE "svc", "{}", false},
+        {TREE "pod", "{}", false},
+        {TREE "svcx/default/web", "{}", false},
+        {TREE "dns/ns/a", "{}", false},
+        {"/skydns/local/cluster", "{}", false},
+        {"/skydns/local/clusterx/svc/a/b", "{}", false},
+        {"/skydns/local/other/svc/a/b", "{}", false},
+        {"/skydns/config", "{}", false},
+        {"/other/local/cluster/svc/a/b", "{}", false},
+    };
+    (void)state;
+    check(&all, rows, ARRAY_LEN(rows));
+}
+
+static void test_reverse_keys_by_their_host(void **state)
+{
+    static const char key[] = "/skydns/arpa/in-addr/10/0/0/1";
+    static const struct row rows[] = {
+        {key, HOST("web.default.svc.cluster.local."), true},
+        {key, HOST("a1.web.default.svc.cluster.local."), true},
+        {key, "{ \"ttl\": 5, \"host\": \"x.y.svc.cluster.local.\" }", true}, /* by hand */
+        {"/skydns/arpa/rubbish", HOST("web.default.svc.cluster.local."), true},
+        {key, HOST("web.default.svc.cluster.local"), false}, /* no dot */
+        {key, HOST("web.default.svc.other.local."), false},
+        {key, HOST(".svc.cluster.local."), false},
+        {key, HOST("svc.cluster.local."), false},
+        {key, HOST("xsvc.cluster.local."), false},
+        {key, "{\"host\":\"a\\\".svc.cluster.local.\"}", true}, /* a quote in it */
+        {key, "{\"text\":\"web.default.svc.cluster.local.\"}", false},
+        {key, "no JSON .svc.cluster.local.", false},
+        {key, "", false},
+        {"/skydns/arpa", HOST("web.default.svc.cluster.local."), false},
+        {"/skydns/arpax/in-addr/1", HOST("web.default.svc.cluster.local."), false},
+    };
+    (void)state;
+    check(&all, rows, ARRAY_LEN(rows));
+}
+
+static void test_some_namespaces(void **state)
+{
+    static const char key[] = "/skydns/arpa/in-addr/10/0/0/1";
+    static const struct row rows[] = {
+        {TREE "svc/default/web/x", "", true},
+        {TREE "pod/kube-system/10-0-0-1", "", true},
+        {TREE "svc/default", "", true},
+        {TREE "svc/other/web/x", "", false},
+        {TREE "svc/defaultx/web/x", "", false},
+        {TREE "pod/other/10-0-0-1", "", false},
+        {key, HOST("web.default.svc.cluster.local."), true},
+        {key, HOST("a.b.kube-system.svc.cluster.local."), true},
+        {key, HOST("web.other.svc.cluster.local."), false},
+        {key, HOST("default.svc.cluster.local."), true},
+        {key, HOST("xdefault.svc.cluster.local."), false},
+    };
+    (void)state;
+    check(&some, rows, ARRAY_LEN(rows));
+}
+
+static void test_only_what_it_could_have_written(void **state)
+{
+    static const struct row rows[] = {
+        {TREE "svc/default/web/c88f1059", HOST("10.0.0.1"), true},
+        {TREE "svc/default/web/_tcp/_http/c88f1059", PORT("web.default.svc.cluster.local.", "80"),
+         true},
+        {TREE "svc/default/web/_tcp/_http/c88f1059-81",
+         PORT("web.default.svc.cluster.local.", "81"), true},
+        {TREE "svc/default/web/db-0", HOST("10.0.0.1"), true},
+        {TREE "svc/default/web/_tcp/_http/db-0", PORT("db-0.web.default.svc.cluster.local.", "80"),
+         true},
+        {TREE "svc/default/web/_tcp/_http/db-0-81",
+         PORT("db-0.web.default.svc.cluster.local.", "81"), true},
+        {TREE "svc/default/web/db-0/c88f1059", HOST("10.0.0.1"), true},
+        {TREE "svc/default/web", HOST("www.example.com."), true},
+        {TREE "pod/default/10-0-0-1/c88f1059", HOST("10.0.0.1"), true},
+        {TREE "pod/default/fd00--1/479bcb2e", HOST("fd00::1"), true},
+        {"/skydns/arpa/in-addr/10/0/0/1", HOST("web.default.svc.cluster.local."), true},
+
+        {TREE "svc/default/web/x", "{\"host\":\"10.0.0.1\"}", false}, /* another form */
+        {TREE "svc/default/web/x", "{}", false},
+        {TREE "svc/default/web/x", "", false},
+        {TREE "svc/default/web/x", HOST("www.example.com."), false}, /* no address */
+        {TREE "svc/default/web/x", PORT("10.0.0.1", "80"), false},
+        {TREE "svc/default/web/_x", HOST("10.0.0.1"), false}, /* no label */
+        {TREE "svc/default/web", HOST("10.0.0.1"), false},
+        {TREE "svc/default/web/db-0/c88f105a", HOST("10.0.0.1"), false}, /* another's hash */
+        {TREE "svc/default/web/_tcp/_http/x", PORT("web.other.svc.cluster.local.", "80"), false},
+        {TREE "svc/default/web/_tcp/_http/x", PORT("y.web.default.svc.cluster.local.", "80"),
+         false},
+        {TREE "svc/default/web/_tcp/_http/x", HOST("web.default.svc.cluster.local."), false},
+        {TREE "svc/default/web/tcp/_http/x", PORT("web.default.svc.cluster.local.", "80"), false},
+        {TREE "svc/default/web/_tcp/_http/x/y", PORT("web.default.svc.cluster.local.", "80"),
+         false},
+        {TREE "svc/default", HOST("10.0.0.1"), false},
+        {TREE "svc//web/c88f1059", HOST("10.0.0.1"), false},
+        {TREE "pod/default/10-0-0-2/c88f1059", HOST("10.0.0.1"), false},
+        {TREE "pod/default/10-0-0-1/x", HOST("10.0.0.1"), false},
+        {TREE "pod/default/10-0-0-1", HOST("10.0.0.1"), false},
+        {"/skydns/arpa/rubbish", HOST("web.default.svc.cluster.local."), false},
+        {"/skydns/arpa/in-addr/10/0/0/1", PORT("web.default.svc.cluster.local.", "80"), false},
+        {"/skydns/arpa/in-addr/10/0/0/1", HOST("web.default.svc.other.local."), false},
+    };
+    (void)state;
+    check(&written, rows, ARRAY_LEN(rows));
+}
+
+static void test_parts_of_keys(void **state)
+{
+    static const struct {
+        const char *key, *owner, *suffix;
+    } rows[] = {
+        {TREE "svc/default/web/_tcp/_http/x", "svc/default/web", "/_tcp/_http/x"},
+        {TREE "svc/default/web", "svc/default/web", ""},
+        {TREE "svc/default/web/", "svc/default/web", "/"},
+        {TREE "svc/x", "svc/x", ""},
+        {TREE "svc/", "svc/", ""},
+        {TREE "svc//x//y/", "svc//x", "//y/"},
+        {TREE "pod/default/10-0-0-1/c88f1059", "pod/default/10-0-0-1", "/c88f1059"},
+    };
+    struct ownership o;
+    (void)state;
+    ownership_init(&o, &all.config);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct object_key key = ownership_part(&o, slice_str(rows[i].key));
+        if (!slice_equal(key.owner, slice_str(rows[i].owner)) ||
+            !slice_equal(key.suffix, slice_str(rows[i].suffix))) {
+            fail_msg("%s: got %.*s and %.*s", rows[i].key, (int)key.owner.len, key.owner.ptr,
+                     (int)key.suffix.len, key.suffix.ptr);
+        }
+    }
+    ownership_fini(&o);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_everything_below_svc_and_pod),
+        cmocka_unit_test(test_reverse_keys_by_their_host),
+        cmocka_unit_test(test_some_namespaces),
+        cmocka_unit_test(test_only_what_it_could_have_written),
+        cmocka_unit_test(test_parts_of_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

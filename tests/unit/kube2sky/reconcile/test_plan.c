@@ -1,0 +1,367 @@
+/* plan: what is desired against what is there, and how plans go into transactions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/reconcile/plan.h"
+
+#define BASE "/skydns/local/svc/default/web"
+
+/* The next "suffix=value" of a text of such words; false at its end. */
+static bool next_word(const char **text, struct slice *ret_suffix, struct slice *ret_value)
+{
+    *text += strspn(*text, " ");
+    size_t n = strcspn(*text, " "), equals = strcspn(*text, "=");
+    if (n == 0) {
+        return false;
+    }
+    *ret_suffix = slice_of(*text, equals);
+    *ret_value = slice_of(*text + equals + 1, n - equals - 1);
+    *text += n;
+    return true;
+}
+
+static void add_desired(struct desired *desired, const char *text)
+{
+    struct slice suffix, value;
+    while (next_word(&text, &suffix, &value)) {
+        char *key = xasprintf(BASE "%.*s", (int)suffix.len, suffix.ptr);
+        desired_add(desired, slice_str(key), value);
+        free(key);
+    }
+    desired_seal(desired);
+}
+
+/* As of the first revision. */
+static bool put(struct actual_keys *actual, struct slice suffix, const char *value,
+                uint32_t generation)
+{
+    return actual_put(actual, suffix,
+                      &(struct actual_value){
+                          .hash = actual_value_hash(slice_str(value)),
+                          .revision = 1,
+                          .generation = generation,
+                          .is_ours = true,
+                      });
+}
+
+static void add_actual(struct actual_keys *actual, const char *text)
+{
+    struct slice suffix, value;
+    while (next_word(&text, &suffix, &value)) {
+        const struct actual_value there = {actual_value_hash(value), 1, 1, true};
+        assert_true(actual_put(actual, suffix, &there));
+    }
+}
+
+static void build(const struct desired *desired, const struct actual_keys *actual,
+                  struct plan *plan)
+{
+    plan_build_nothing(plan);
+    plan_add_puts(desired, slice_str(BASE), actual, plan);
+    plan_add_deletes(desired, slice_str(BASE), actual, plan);
+}
+
+/* "+suffix=value -suffix " */
+static char *plan_text(const struct plan *plan)
+{
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    for (size_t i = 0; i < plan->op_count; i++) {
+        struct etcd_op op = plan_get(plan, i);
+        assert_true(slice_has_prefix(op.key, slice_str(BASE)));
+        assert_int_equal(op.kind, i < plan->put_count ? ETCD_OP_PUT : ETCD_OP_DELETE);
+        buf_append_str(&text, op.kind == ETCD_OP_PUT ? "+" : "-");
+        buf_append(&text, op.key.ptr + strlen(BASE), op.key.len - strlen(BASE));
+        if (op.kind == ETCD_OP_PUT) {
+            buf_append_char(&text, '=');
+            buf_append_slice(&text, op.value);
+        } else {
+            assert_int_equal(op.value.len, 0);
+        }
+        buf_append_char(&text, ' ');
+    }
+    char *result = xstrdup(buf_cstr(&text));
+    buf_fini(&text);
+    return result;
+}
+
+static void test_differences(void **state)
+{
+    static const struct {
+        const char *name, *desired, *actual, *want;
+    } cases[] = {
+        {"nothing at all", "", "", ""},
+        {"equal", "/a=1 /b=2", "/a=1 /b=2", ""},
+        {"all new, in key order", "/b=2 /a=1", "", "+/a=1 +/b=2 "},
+        {"all gone", "", "/b=2 /a=1", "-/a -/b "},
+        {"another value", "/a=1 /b=3", "/a=1 /b=2", "+/b=3 "},
+        {"puts before deletes", "/a=1 /z=1", "/b=1 /y=1", "+/a=1 +/z=1 -/b -/y "},
+        {"between others", "/a=1 /b=1 /c=1", "/a=1 /c=1", "+/b=1 "},
+        {"one too many between others", "/a=1 /c=1", "/a=1 /b=1 /c=1", "-/b "},
+        {"a key and one below it", "/a=1", "/a=1 /a/b=1", "-/a/b "},
+        {"the owner's own key", "=1", "/a=1", "+=1 -/a "},
+        {"desired twice", "/a=1 /a=1", "", "+/a=1 "},
+        {"prefixes are not equal", "/ab=1", "/a=1 /abc=1", "+/ab=1 -/a -/abc "},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct desired desired;
+        struct actual_keys actual = {.keys = NULL};
+        struct plan plan;
+        desired_init(&desired);
+        plan_init(&plan);
+        add_desired(&desired, cases[i].desired);
+        add_actual(&actual, cases[i].actual);
+        build(&desired, &actual, &plan);
+        char *got = plan_text(&plan);
+        if (strcmp(got, cases[i].want) != 0) {
+            fail_msg("%s: got `%s`, want `%s`", cases[i].name, got, cases[i].want);
+        }
+        free(got);
+        plan_fini(&plan);
+        actual_fini(&actual);
+        desired_fini(&desired);
+    }
+}
+
+static void test_actual_keys(void **state)
+{
+    struct actual_keys actual = {.keys = NULL};
+    (void)state;
+    assert_true(put(&actual, slice_str("/b"), "1", 1));
+    assert_true(put(&actual, slice_str("/a"), "1", 1));
+    assert_true(put(&actual, slice_of("/a\0b", 4), "1", 1));
+    assert_false(put(&actual, slice_str("/b"), "1", 2));
+    assert_true(put(&actual, slice_str("/a"), "2", 1));
+    assert_int_equal(actual.count, 3);
+    assert_non_null(actual_find(&actual, slice_of("/a\0b", 4)));
+    assert_null(actual_find(&actual, slice_str("/a\001")));
+    assert_int_equal(actual_sweep(&actual, 2), 2);
+    assert_null(actual_find(&actual, slice_str("/a")));
+    assert_non_null(actual_find(&actual, slice_str("/b")));
+    assert_false(actual_delete(&actual, slice_str("/a")));
+    assert_true(actual_delete(&actual, slice_str("/b")));
+    assert_int_equal(actual.count, 0);
+    actual_fini(&actual);
+}
+
+/* Deleted one by one, put back one by one, from either end: what is left is right all the time, and
+ * nothing is left over in the end. */
+static void test_many_deletes(void **state)
+{
+    enum { KEYS = 100000 };
+    struct actual_keys actual = {.keys = NULL};
+    char suffix[16];
+    (void)state;
+    for (int i = 0; i < KEYS; i++) {
+        (void)snprintf(suffix, sizeof(suffix), "/%06d", i);
+        assert_true(put(&actual, slice_str(suffix), "1", 1));
+    }
+    for (int i = 0; i < KEYS; i++) {
+        (void)snprintf(suffix, sizeof(suffix), "/%06d", i);
+        assert_true(actual_delete(&actual, slice_str(suffix)));
+        assert_false(actual_delete(&actual, slice_str(suffix)));
+        assert_null(actual_find(&actual, slice_str(suffix)));
+        if (i % 3 == 0) {
+            assert_true(put(&actual, slice_str(suffix), "1", 1));
+        }
+    }
+    size_t at = 0, seen = 0;
+    for (const struct actual_key *key = actual_next(&actual, &at); key;
+         at++, key = actual_next(&actual, &at), seen++) {
+        (void)snprintf(suffix, sizeof(suffix), "/%06zu", seen * 3);
+        assert_true(slice_equal(actual_suffix(key), slice_str(suffix)));
+    }
+    assert_int_equal(seen, actual.count);
+    assert_int_equal(seen, (KEYS + 2) / 3);
+    assert_in_range(actual.used, actual.count, 2 * actual.count + 32);
+    assert_int_equal(actual_sweep(&actual, 2), seen);
+    actual_fini(&actual);
+}
+
+/* What a key was last written by goes with the operation: the transaction depends on it. */
+static void test_operations_know_the_revision(void **state)
+{
+    struct desired desired;
+    struct actual_keys actual = {.keys = NULL};
+    struct plan plan;
+    (void)state;
+    desired_init(&desired);
+    plan_init(&plan);
+    add_desired(&desired, "/a=1 /b=2 /c=3");
+    actual_put(&actual, slice_str("/b"), &(struct actual_value){1, 77, 1, true});
+    actual_put(&actual, slice_str("/d"), &(struct actual_value){1, 78, 1, true});
+    build(&desired, &actual, &plan);
+    assert_int_equal(plan.op_count, 4);
+    assert_int_equal(plan.ops[0].revision, 0);
+    assert_int_equal(plan.ops[1].revision, 77);
+    assert_int_equal(plan.ops[2].revision, 0);
+    assert_int_equal(plan.ops[3].revision, 78);
+    plan_fini(&plan);
+    actual_fini(&actual);
+    desired_fini(&desired);
+}
+
+/* Keys that are not ours are overwritten where they are in the way, and not deleted. */
+static void test_keys_of_others_are_left(void **state)
+{
+    struct desired desired;
+    struct actual_keys actual = {.keys = NULL};
+    struct plan plan;
+    (void)state;
+    desired_init(&desired);
+    plan_init(&plan);
+    add_desired(&desired, "/a=1");
+    actual_put(&actual, slice_str("/a"), &(struct actual_value){1, 5, 1, false});
+    actual_put(&actual, slice_str("/b"), &(struct actual_value){1, 6, 1, false});
+    build(&desired, &actual, &plan);
+    char *text = plan_text(&plan);
+    assert_string_equal(text, "+/a=1 ");
+    free(text);
+    plan_fini(&plan);
+    actual_fini(&actual);
+    desired_fini(&desired);
+}
+
+/* ---- Transactions ---- */
+
+static void fill_plan(struct plan *plan, size_t puts, size_t deletes, size_t value_len)
+{
+    struct desired desired;
+    struct actual_keys actual = {.keys = NULL};
+    char *value = xcalloc(1, value_len + 1);
+    memset(value, 'v', value_len);
+    desired_init(&desired);
+    for (size_t i = 0; i < puts + deletes; i++) {
+        char *key = xasprintf(BASE "/%c%06zu", i < puts ? 'p' : 'd', i);
+        if (i < puts) {
+            desired_add(&desired, slice_str(key), slice_str(value));
+        } else {
+            put(&actual, slice_str(key + strlen(BASE)), "x", 1);
+        }
+        free(key);
+    }
+    desired_seal(&desired);
+    build(&desired, &actual, plan);
+    assert_int_equal(plan->op_count, puts + deletes);
+    actual_fini(&actual);
+    desired_fini(&desired);
+    free(value);
+}
+
+static void test_whole_plans_while_they_fit(void **state)
+{
+    struct plan plan;
+    struct plan_batch batch;
+    struct etcd_op ops[ETCD_TXN_OPS_MAX];
+    size_t from = 0;
+    (void)state;
+    plan_init(&plan);
+    plan_batch_init(&batch, ETCD_TXN_OPS_MAX);
+    fill_plan(&plan, 60, 4, 10);
+    assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_WHOLE);
+    assert_int_equal(from, 64);
+    fill_plan(&plan, 65, 0, 10); /* 129 together */
+    from = 0;
+    assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_NOT);
+    assert_int_equal(from, 0);
+    assert_int_equal(plan_batch_ops(&batch, ops), 64);
+    fill_plan(&plan, 64, 0, 10); /* 128 */
+    assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_WHOLE);
+    assert_int_equal(plan_batch_ops(&batch, ops), 128);
+    assert_int_equal(ops[127].kind, ETCD_OP_PUT);
+    assert_int_equal(ops[127].value.len, 10);
+    assert_int_equal(ops[63].kind, ETCD_OP_DELETE);
+    fill_plan(&plan, 1, 0, 10);
+    from = 0;
+    assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_NOT);
+    plan_batch_clear(&batch);
+    assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_WHOLE);
+    assert_int_equal(plan_batch_ops(&batch, ops), 1);
+    plan_batch_fini(&batch);
+    plan_fini(&plan);
+}
+
+static void test_larger_than_a_transaction(void **state)
+{
+    struct plan plan;
+    struct plan_batch batch;
+    struct etcd_op ops[ETCD_TXN_OPS_MAX];
+    size_t from = 0;
+    (void)state;
+    plan_init(&plan);
+    plan_batch_init(&batch, ETCD_TXN_OPS_MAX);
+    fill_plan(&plan, 150, 110, 10);
+    assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_PARTLY);
+    assert_int_equal(plan_batch_ops(&batch, ops), 128);
+    assert_int_equal(batch.plan.put_count, 128);
+    assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_NOT);
+    plan_batch_clear(&batch);
+    assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_PARTLY);
+    assert_int_equal(from, 256);
+    assert_int_equal(batch.plan.put_count, 22);
+    plan_batch_clear(&batch);
+    assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_WHOLE);
+    assert_int_equal(plan_batch_ops(&batch, ops), 4);
+    assert_int_equal(batch.plan.put_count, 0);
+    plan_batch_fini(&batch);
+    plan_fini(&plan);
+}
+
+static void test_bytes_limit(void **state)
+{
+    struct plan plan;
+    struct plan_batch batch;
+    struct etcd_op ops[ETCD_TXN_OPS_MAX];
+    size_t from = 0, total = 0;
+    (void)state;
+    plan_init(&plan);
+    plan_batch_init(&batch, ETCD_TXN_OPS_MAX);
+    fill_plan(&plan, 20, 0, 100 * 1024); /* 2 MiB */
+    while (from < plan.op_count) {
+        size_t size = 0;
+        plan_batch_clear(&batch);
+        (void)plan_batch_add(&batch, &plan, &from);
+        size_t n = plan_batch_ops(&batch, ops);
+        for (size_t i = 0; i < n; i++) {
+            size += ops[i].key.len + ops[i].value.len;
+        }
+        assert_in_range(size, 1, PLAN_BATCH_BYTES_MAX);
+        total += n;
+    }
+    assert_int_equal(total, 20);
+
+    fill_plan(&plan, 2, 0, 2 * PLAN_BATCH_BYTES_MAX); /* each one alone is too large */
+    from = 0;
+    plan_batch_clear(&batch);
+    assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_PARTLY);
+    assert_int_equal(from, 1);
+    plan_batch_clear(&batch);
+    assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_WHOLE);
+    plan_batch_fini(&batch);
+    plan_fini(&plan);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_actual_keys),
+        cmocka_unit_test(test_many_deletes),
+        cmocka_unit_test(test_operations_know_the_revision),
+        cmocka_unit_test(test_keys_of_others_are_left),
+        cmocka_unit_test(test_whole_plans_while_they_fit),
+        cmocka_unit_test(test_larger_than_a_transaction),
+        cmocka_unit_test(test_bytes_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

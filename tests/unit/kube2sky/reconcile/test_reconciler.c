@@ -1,0 +1,451 @@
+/* reconciler, with a real etcd: what it writes, what it leaves alone, what it waits for. */
+#include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
+
+static void test_writes_what_is_missing_and_removes_orphans(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "svc/default/gone/abc", "{}");
+    put(f, "svc/loose", "{}");
+    put(f, "svc//x//y/", "{}");
+    put(f, "svc/default/web/19ccb11", IP("10.0.0.9")); /* right already */
+    put(f, "pod/default/10-0-0-1/c88f1059", "{}");
+    put(f, "svc", "{}"); /* this and the next three are not ours */
+    put(f, "svcx/default/web", "{}");
+    put(f, "dns/ns/a", "{}");
+    put(f, "x", "{}");
+    start_reconciler(f);
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "kubernetes", "10.0.0.1");
+    put_service_with_port(f, "web", "10.0.0.9", 80);
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    wait_synced(f);
+    char *want = xasprintf("dns/ns/a {}\n"
+                           "svc {}\n" KUBERNETES "svc/default/web/19ccb11 " IP(
+                               "10.0.0.9") "\nsvc/default/web/_tcp/_http/19ccb11 "
+                                           "{\"host\":\"web.default.svc.%s\",\"port\":80" TAIL "\n"
+                                           "svcx/default/web {}\n"
+                                           "x {}\n",
+                           f->domain);
+    assert_tree(f, want);
+    free(want);
+    assert_counts(f, 2, 4);
+    assert_int_equal(reconciler_get_stats(f->reconciler).desired, 3);
+}
+
+static void test_deletes_nothing_before_everything_is_listed(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "svc/default/gone/abc", "{}");
+    put(f, "svc/default/moved/19ccb11", IP("10.0.0.9"));
+    start_reconciler(f);
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "moved", "10.0.0.10");
+    put_service(f, "kubernetes", "10.0.0.1");
+    f->want = 1;
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    assert_false(reconciler_has_synced(f->reconciler));
+    assert_counts(f, 1, 0); /* a change that deletes waits as a whole */
+    assert_tree(f, "svc/default/gone/abc {}\n" KUBERNETES
+                   "svc/default/moved/19ccb11 " IP("10.0.0.9") "\n");
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    f->want = 2; /* endpoints feed none of these */
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_tree(f, KUBERNETES "svc/default/moved/21172049 " IP("10.0.0.10") "\n");
+    assert_counts(f, 2, 2);
+    assert_false(reconciler_has_synced(f->reconciler));
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    wait_synced(f);
+    assert_counts(f, 2, 2);
+}
+
+static void test_restart_writes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct tree before, after;
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    assert_counts(f, 3, 0);
+    read_tree(f, 0, &before);
+    reconciler_stop(f->reconciler);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    assert_counts(f, 0, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).desired, 3);
+    list_web(f); /* as after a 410 */
+    wait_drained(f);
+    assert_counts(f, 0, 0);
+    read_tree(f, 0, &after);
+    assert_int_equal(before.revision, after.revision);
+    buf_fini(&before.text);
+    buf_fini(&after.text);
+}
+
+static void test_what_others_do_is_undone(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    assert_counts(f, 1, 0);
+    del(f, "svc/default/kubernetes/c88f1059");
+    f->want = 2;
+    loop_until(f->loop, has_written, f);
+    put(f, "svc/default/kubernetes/c88f1059", "spoiled");
+    f->want = 3;
+    loop_until(f->loop, has_written, f);
+    put(f, "svc/default/kubernetes/foreign", "{}");
+    f->want = 1;
+    loop_until(f->loop, has_deleted, f);
+    put(f, "svc/foreign", "{}");
+    f->want = 2;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_tree(f, KUBERNETES);
+    assert_counts(f, 3, 2);
+}
+
+static void test_a_change_is_one_transaction(void **state)
+{
+    struct fixture *f = *state;
+    struct tree now, before;
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    read_tree(f, 0, &before);
+    put_service_with_port(f, "web", "10.0.0.10", 81);
+    wait_drained(f);
+    read_tree(f, 0, &now);
+    assert_int_equal(now.count, 3);
+    assert_non_null(strstr(buf_cstr(&now.text), "svc/default/web/21172049 "));
+    assert_null(strstr(buf_cstr(&now.text), "19ccb11"));
+    assert_int_equal(now.last_modified, before.revision + 1);
+    buf_fini(&now.text);
+    buf_fini(&before.text);
+}
+
+/* Addresses 10.<net>.0.0 and up. */
+static void put_endpoints(struct fixture *f, int net, int count)
+{
+    struct buf subset;
+    buf_init(&subset, 1 << 20);
+    buf_append_str(&subset, "{'addresses':[");
+    for (int i = 0; i < count; i++) {
+        buf_printf(&subset, "%s{'ip':'10.%d.%d.%d'}", i ? "," : "", net, i / 256, i % 256);
+    }
+    buf_append_str(&subset, "]}");
+    inventory_upsert(f->inventory, endpoints_from("default", "db", buf_cstr(&subset)));
+    buf_fini(&subset);
+}
+
+static void test_a_change_larger_than_a_transaction_adds_first(void **state)
+{
+    struct fixture *f = *state;
+    struct tree tree;
+    synced_with_kubernetes(f);
+    put_endpoints(f, 1, 300);
+    inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
+    wait_drained(f);
+    read_tree(f, 0, &tree);
+    assert_int_equal(tree.count, 301);
+    int64_t before = tree.last_modified;
+    buf_fini(&tree.text);
+    put_endpoints(f, 2, 300);
+    wait_drained(f);
+    assert_counts(f, 601, 300);
+    read_tree(f, 0, &tree);
+    assert_int_equal(tree.count, 301);
+    assert_null(strstr(buf_cstr(&tree.text), "\"10.1."));
+    int64_t after = tree.revision;
+    buf_fini(&tree.text);
+    assert_in_range(after - before, 5, 6); /* 600 operations */
+    for (int64_t revision = before; revision <= after; revision++) {
+        read_tree(f, revision, &tree);
+        assert_in_range(tree.count, 301, 601);
+        buf_fini(&tree.text);
+    }
+}
+
+static void test_a_large_change_overtaken_by_a_small_one_is_given_up(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    etcd_proc_pause(proc); /* so that the first part is not answered before the second change */
+    put_endpoints(f, 1, 300);
+    inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
+    ev_run(f->loop, EVRUN_NOWAIT); /* the first part is sent */
+    put_endpoints(f, 2, 1);
+    etcd_proc_resume(proc);
+    wait_drained(f);
+    assert_counts(f, 1 + ETCD_TXN_OPS_MAX + 1, ETCD_TXN_OPS_MAX);
+}
+
+static void test_an_object_that_changes_while_its_transaction_is_away(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    put_service(f, "web", "10.0.0.9");
+    ev_run(f->loop, EVRUN_NOWAIT); /* sent, not answered */
+    put_service(f, "web", "10.0.0.10");
+    ev_run(f->loop, EVRUN_NOWAIT);
+    put_service(f, "web", "10.0.0.26");
+    wait_drained(f);
+    assert_tree(f, KUBERNETES "svc/default/web/734242 " IP("10.0.0.26") "\n");
+}
+
+static void test_an_object_that_goes_while_its_transaction_is_away(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    put_service(f, "web", "10.0.0.9");
+    ev_run(f->loop, EVRUN_NOWAIT);
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    wait_drained(f);
+    assert_tree(f, KUBERNETES);
+    assert_int_equal(reconciler_get_stats(f->reconciler).desired, 1);
+}
+
+/* Somebody deletes the key, then writes one that is not ours. Our own delete, planned before that
+ * is known (the other's loop runs alone meanwhile), is not done, since its condition fails, and is
+ * answered with a revision that our mirror never sees. */
+static void test_deletes_of_what_is_gone_already(void **state)
+{
+    struct fixture *f = *state, other;
+    start_other(f, &other);
+    synced_with_kubernetes(f);
+    put_service(f, "web", "10.0.0.9");
+    wait_drained(f);
+    del(&other, "svc/default/web/19ccb11");
+    put(&other, "x", "{}");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    wait_drained(f);
+    assert_counts(f, 2, 0);
+    put_service(f, "web", "10.0.0.9");
+    wait_drained(f);
+    assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\nx {}\n");
+    end_other(&other);
+}
+
+/* One before our transaction, one behind it; we hear of both while it is away. */
+static void test_keys_that_others_add_while_a_transaction_is_away(void **state)
+{
+    struct fixture *f = *state, other;
+    start_other(f, &other);
+    synced_with_kubernetes(f);
+    put(&other, "svc/default/web/before", "{}");
+    put_service(f, "web", "10.0.0.9");
+    ev_run(f->loop, EVRUN_NOWAIT);
+    put(&other, "svc/default/web/behind", "{}");
+    f->want = 2;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
+    assert_counts(f, 2, 2);
+    end_other(&other);
+}
+
+static void test_what_others_did_before_the_history_was_dropped(void **state)
+{
+    struct fixture *f = *state, other;
+    start_other(f, &other);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    etcd_proc_terminate(proc);
+    etcd_proc_restart(proc);
+    del(&other, "svc/default/kubernetes/c88f1059");
+    put(&other, "svc/default/web/19ccb11", "spoiled");
+    etcd_proc_compact(proc, put(&other, "svc/default/web/foreign", "{}"));
+    f->want = 5;
+    loop_until(f->loop, has_written, f);
+    f->want = 1;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_counts(f, 5, 1);
+    struct tree tree;
+    read_tree(f, 0, &tree);
+    assert_int_equal(tree.count, 3);
+    assert_non_null(strstr(buf_cstr(&tree.text), KUBERNETES));
+    assert_non_null(strstr(buf_cstr(&tree.text), "svc/default/web/19ccb11 " IP("10.0.0.9") "\n"));
+    buf_fini(&tree.text);
+    end_other(&other);
+}
+
+static void test_an_object_not_understood_keeps_its_keys(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "svc/default/odd/19ccb11", IP("10.0.0.9"));
+    start_reconciler(f);
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "kubernetes", "10.0.0.1");
+    inventory_bad(f->inventory, KUBE_SERVICE, "default/odd");
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    wait_synced(f);
+    assert_tree(f, KUBERNETES "svc/default/odd/19ccb11 " IP("10.0.0.9") "\n");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "odd");
+    wait_drained(f);
+    assert_tree(f, KUBERNETES);
+}
+
+static void test_a_dry_run_writes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    put(f, "svc/default/gone/abc", "{}");
+    f->is_dry = true;
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    assert_tree(f, "svc/default/gone/abc {}\n");
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).waiting, 3);
+    assert_int_equal(f->planned, 4);
+}
+
+/* The one that does not lead is ready, writes nothing, and has nothing left to do once it has seen
+ * what the other wrote; when the other stops, it goes on. */
+static void test_two_writers(void **state)
+{
+    struct fixture *f = *state, other;
+    f->lease_s = 2;
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    assert_counts(f, 3, 0);
+    assert_true(reconciler_get_stats(f->reconciler).is_leading);
+
+    other = *f;
+    other.reconciler = NULL;
+    other.inventory = inventory_new(&(struct inventory_config){
+        .changed = on_owner_changed,
+        .data = &other,
+    });
+    inventory_want_pods(other.inventory, false);
+    start_reconciler(&other);
+    list_web(&other);
+    wait_synced(&other);
+    assert_false(reconciler_get_stats(other.reconciler).is_leading);
+    assert_string_equal(reconciler_leader(other.reconciler), reconciler_leader(f->reconciler));
+
+    put_service(&other, "web", "10.0.0.10"); /* of which the leader does not know yet */
+    loop_until(f->loop, is_waiting, &other);
+    put_service(f, "web", "10.0.0.10");
+    loop_until(f->loop, is_idle, &other);
+    loop_until(f->loop, is_idle, f);
+    assert_counts(f, 4, 2);
+    assert_counts(&other, 0, 0);
+
+    put_service(&other, "web", "10.0.0.26");
+    loop_until(f->loop, is_waiting, &other);
+    wait_drained(f); /* which hands over */
+    loop_until(f->loop, is_idle, &other);
+    assert_counts(&other, 1, 1);
+    assert_tree(f, KUBERNETES "svc/default/web/734242 " IP("10.0.0.26") "\n");
+    reconciler_stop(other.reconciler);
+    inventory_free(other.inventory);
+}
+
+static void test_explains_what_it_waits_for(void **state)
+{
+    struct fixture *f = *state;
+    struct buf text;
+    buf_init(&text, 4096);
+    start_reconciler(f);
+    reconciler_explain(f->reconciler, &text);
+    assert_string_equal(buf_cstr(&text), "etcd is not read yet");
+    buf_fini(&text);
+}
+
+enum { SERVICES = 40, CHANGES = 3000 };
+
+/* xorshift32: the same sequence every time. */
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 17;
+    *seed ^= *seed << 5;
+    return *seed;
+}
+
+/* Adds the tree's line for the service to the text. */
+static void append_expected(struct fixture *f, int number, uint32_t host, struct buf *out)
+{
+    struct buf value;
+    char label[9];
+    char *spoken = xasprintf("10.9.%u.%u", host / 256, host % 256);
+    struct record record = {.host = spoken, .priority = 10, .weight = 10, .ttl_s = 30};
+    (void)f;
+    buf_init(&value, 1024);
+    record_to_json(&record, &value);
+    buf_printf(out, "svc/default/s%02d/%s ", number, record_label(buf_slice(&value), label));
+    buf_append_slice(out, buf_slice(&value));
+    buf_append_char(out, '\n');
+    buf_fini(&value);
+    free(spoken);
+}
+
+static void test_many_changes_without_waiting(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t seed = 20240607, hosts[SERVICES] = {0}; /* 0 = there is none */
+    synced_with_kubernetes(f);
+    for (int i = 0; i < CHANGES; i++) {
+        int number = (int)(next_random(&seed) % SERVICES);
+        char *name = xasprintf("s%02d", number);
+        if (hosts[number] && next_random(&seed) % 3 == 0) {
+            hosts[number] = 0;
+            inventory_remove(f->inventory, KUBE_SERVICE, "default", name);
+        } else {
+            hosts[number] = 1 + next_random(&seed) % 60000;
+            char *ip = xasprintf("10.9.%u.%u", hosts[number] / 256, hosts[number] % 256);
+            put_service(f, name, ip);
+            free(ip);
+        }
+        free(name);
+        if (next_random(&seed) % 2) {
+            ev_run(f->loop, EVRUN_NOWAIT);
+        }
+    }
+    wait_drained(f);
+    struct buf want;
+    buf_init(&want, 1 << 20);
+    buf_append_str(&want, KUBERNETES);
+    for (int i = 0; i < SERVICES; i++) {
+        if (hosts[i]) {
+            append_expected(f, i, hosts[i], &want);
+        }
+    }
+    assert_tree(f, buf_cstr(&want));
+    buf_fini(&want);
+    assert_int_equal(reconciler_get_stats(f->reconciler).failures, 0);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_writes_what_is_missing_and_removes_orphans),
+        TEST(test_deletes_nothing_before_everything_is_listed),
+        TEST(test_restart_writes_nothing),
+        TEST(test_what_others_do_is_undone),
+        TEST(test_a_change_is_one_transaction),
+        TEST(test_a_change_larger_than_a_transaction_adds_first),
+        TEST(test_a_large_change_overtaken_by_a_small_one_is_given_up),
+        TEST(test_an_object_that_changes_while_its_transaction_is_away),
+        TEST(test_an_object_that_goes_while_its_transaction_is_away),
+        TEST(test_deletes_of_what_is_gone_already),
+        TEST(test_keys_that_others_add_while_a_transaction_is_away),
+        TEST(test_what_others_did_before_the_history_was_dropped),
+        TEST(test_an_object_not_understood_keeps_its_keys),
+        TEST(test_a_dry_run_writes_nothing),
+        TEST(test_two_writers),
+        TEST(test_explains_what_it_waits_for),
+        TEST(test_many_changes_without_waiting),
+    };
+    return run_on_etcd(tests);
+}

@@ -1,0 +1,175 @@
+/* reconciler: an etcd that is killed, refuses, or comes back empty, and the key that tells stores
+ * apart. */
+#include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
+
+static void test_etcd_killed_and_restarted(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    etcd_proc_kill(proc);
+    put_service(f, "web", "10.0.0.9");
+    f->want = 1;
+    loop_until(f->loop, has_failed, f);
+    assert_true(outage_is_away(&f->outage));
+    inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'10.0.0.10'"));
+    etcd_proc_restart(proc);
+    f->want = 3;
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    assert_tree(f, "svc/default/db/21172049 " IP(
+                       "10.0.0.10") "\n" KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
+    assert_false(outage_is_away(&f->outage));
+    assert_int_equal(reconciler_followed(f->reconciler)->returns[OUTAGE_UNAVAILABLE], 1);
+    assert_int_equal(reconciler_get_stats(f->reconciler).actual, 3);
+}
+
+/* Seven keys where etcd takes four operations: nothing this owner wants is ever done. */
+static void put_poison(struct fixture *f)
+{
+    struct buf spec;
+    buf_init(&spec, 4096);
+    buf_append_str(&spec, "'clusterIP':'10.0.0.10','ports':[");
+    for (int i = 1; i <= 6; i++) {
+        buf_printf(&spec, "%s{'name':'p%d','port':%d,'protocol':'TCP'}", i > 1 ? "," : "", i, i);
+    }
+    buf_append_char(&spec, ']');
+    inventory_upsert(f->inventory, service_from("default", "poison", buf_cstr(&spec)));
+    buf_fini(&spec);
+}
+
+static void test_a_change_that_etcd_refuses_holds_up_no_other(void **state)
+{
+    struct fixture *f = *state;
+    etcd_proc_terminate(proc);
+    assert_int_equal(setenv("ETCD_MAX_TXN_OPS", "4", 1), 0);
+    etcd_proc_restart(proc);
+    synced_with_kubernetes(f);
+    put_poison(f);
+    put_service(f, "web", "10.0.0.9");
+    f->want = 2;
+    loop_until(f->loop, has_written, f);
+    assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
+    for (f->want = 3; f->want < 6; f->want++) { /* and goes on like this */
+        put_service(f, "web", f->want % 2 ? "10.0.0.26" : "10.0.0.9");
+        loop_until(f->loop, has_written, f);
+    }
+    assert_true(reconciler_get_stats(f->reconciler).failures > 1);
+
+    etcd_proc_terminate(proc);
+    assert_int_equal(unsetenv("ETCD_MAX_TXN_OPS"), 0);
+    etcd_proc_restart(proc);
+    f->want = 5 + 7;
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    struct tree tree;
+    read_tree(f, 0, &tree);
+    assert_int_equal(tree.count, 9);
+    buf_fini(&tree.text);
+
+    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    put_service(f, "poison", "10.0.0.1"); /* together again */
+    put_service(f, "web", "10.0.0.1");
+    wait_drained(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, transactions + 1);
+}
+
+struct store_key {
+    char value[64]; /* "" = there is none */
+    int64_t create_revision;
+    int64_t version;
+    bool is_read;
+};
+
+static void on_store_key(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct store_key *key = data;
+    assert_null(err);
+    key->is_read = true;
+    if (reply->count) {
+        const struct etcd_kv *kv = &reply->kvs[0];
+        (void)snprintf(key->value, sizeof(key->value), "%.*s", (int)kv->value.len, kv->value.ptr);
+        key->create_revision = kv->create_revision;
+        key->version = kv->version;
+    }
+}
+
+static bool is_store_key_read(const void *data)
+{
+    return ((const struct store_key *)data)->is_read;
+}
+
+static struct store_key read_store_key(struct fixture *f)
+{
+    struct store_key key = {.is_read = false};
+    char *name = xasprintf("/kube2sky/%.*s/store", (int)strlen(f->domain) - 1, f->domain);
+    const struct etcd_range range = {.key = slice_str(name)};
+    etcd_range(f->etcd, &range, on_store_key, &key);
+    loop_until(f->loop, is_store_key_read, &key);
+    free(name);
+    return key;
+}
+
+/* After everything else, in a revision of its own, and once for all. */
+static void test_store_gets_its_key(void **state)
+{
+    struct fixture *f = *state;
+    struct tree tree;
+    start_reconciler(f);
+    put_service(f, "web", "10.0.0.9");
+    f->want = 1;
+    loop_until(f->loop, has_written, f);
+    assert_string_equal(read_store_key(f).value, ""); /* not everything is listed */
+    list_nothing_else(f);
+    wait_synced(f);
+    struct store_key key = read_store_key(f);
+    assert_int_equal(strlen(key.value), 32);
+    read_tree(f, 0, &tree);
+    assert_true(key.create_revision > tree.last_modified);
+    buf_fini(&tree.text);
+
+    reconciler_stop(f->reconciler);
+    start_reconciler(f);
+    list_nothing_else(f);
+    wait_synced(f);
+    put_service(f, "more", "10.0.0.8");
+    wait_drained(f);
+    struct store_key again = read_store_key(f);
+    assert_string_equal(again.value, key.value);
+    assert_int_equal(again.version, 1);
+}
+
+/* What the old etcd held is not believed of the new one, whose flags and port are the same. */
+static void test_etcd_wiped_and_restarted(void **state)
+{
+    struct fixture *f = *state;
+    struct tree tree;
+    synced_with_kubernetes(f);
+    put_service(f, "web", "10.0.0.9");
+    wait_drained(f);
+    struct store_key old = read_store_key(f);
+    etcd_proc_kill(proc);
+    etcd_proc_wipe(proc);
+    etcd_proc_restart(proc);
+    f->want = 4;
+    loop_until(f->loop, has_written, f);
+    wait_synced(f);
+    assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
+    struct store_key new = read_store_key(f);
+    assert_int_equal(strlen(new.value), 32);
+    assert_string_not_equal(new.value, old.value);
+    read_tree(f, 0, &tree);
+    assert_true(new.create_revision > tree.last_modified);
+    buf_fini(&tree.text);
+    assert_int_equal(reconciler_get_stats(f->reconciler).mirror.reads[ETCD_MIRROR_OTHER_STORE], 1);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_etcd_killed_and_restarted),
+        TEST(test_a_change_that_etcd_refuses_holds_up_no_other),
+        TEST(test_store_gets_its_key),
+        TEST(test_etcd_wiped_and_restarted),
+    };
+    return run_on_etcd(tests);
+}

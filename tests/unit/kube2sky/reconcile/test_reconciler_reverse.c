@@ -1,0 +1,244 @@
+/* reconciler: reverse keys, which several owners and other clusters claim. */
+#include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
+
+static void delete_reverse_tree(struct fixture *f)
+{
+    sync_del_prefix(f->loop, f->etcd, "/skydns/arpa/");
+}
+
+static char *read_reverse(struct fixture *f, const char *below)
+{
+    char *key = xasprintf("/skydns/arpa/in-addr/%s", below);
+    char *value = sync_get(f->loop, f->etcd, key);
+    free(key);
+    return value;
+}
+
+static void put_reverse(struct fixture *f, const char *below, const char *host)
+{
+    char *key = xasprintf("/skydns/arpa/in-addr/%s", below);
+    char *value = xasprintf("{\"host\":\"%s\"" TAIL, host);
+    sync_put(f->loop, f->etcd, key, slice_str(value));
+    free(value);
+    free(key);
+}
+
+/* host NULL: there is no such key. "%s" in it is the domain. */
+static void assert_reverse(struct fixture *f, const char *below, const char *host)
+{
+    char *value = read_reverse(f, below);
+    if (!host) {
+        assert_null(value);
+        return;
+    }
+    char *want = xasprintf("{\"host\":\"%s.svc.%s\"" TAIL, host, f->domain);
+    assert_non_null(value);
+    assert_string_equal(value, want);
+    free(want);
+    free(value);
+}
+
+static void synced_with_reverse(struct fixture *f)
+{
+    f->has_reverse = true;
+    delete_reverse_tree(f);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+}
+
+static void test_reverse_keys(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_reverse(f);
+    assert_counts(f, 5, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).desired, 5);
+    assert_reverse(f, "10/0/0/1", "kubernetes.default");
+    assert_reverse(f, "10/0/0/9", "web.default");
+    put_service(f, "web", "10.0.0.10");
+    wait_drained(f);
+    assert_counts(f, 7, 3); /* the address, its name; both old ones and the port */
+    assert_reverse(f, "10/0/0/9", NULL);
+    assert_reverse(f, "10/0/0/10", "web.default");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/10", NULL);
+    assert_int_equal(reconciler_get_stats(f->reconciler).desired, 2);
+}
+
+/* The name of an address goes from one Service to the other in the transaction that takes the first
+ * one's away. */
+static void test_a_reverse_key_that_two_claim(void **state)
+{
+    struct fixture *f = *state;
+    struct tree before, after;
+    synced_with_reverse(f);
+    put_service(f, "also", "10.0.0.9");
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "also.default");
+    read_tree(f, 0, &before);
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "also");
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "web.default");
+    read_tree(f, 0, &after);
+    assert_int_equal(after.revision, before.revision + 1);
+    buf_fini(&before.text);
+    buf_fini(&after.text);
+}
+
+/* It is taken while the transaction that gives it up is away: in the end it is the new one's. */
+static void test_a_reverse_key_in_flight(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_reverse(f);
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    ev_run(f->loop, EVRUN_NOWAIT);
+    put_service(f, "new", "10.0.0.9");
+    ev_run(f->loop, EVRUN_NOWAIT);
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "new.default");
+    put_service(f, "new", "10.0.0.10"); /* and both at once */
+    put_service(f, "web", "10.0.0.9");
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "web.default");
+    assert_reverse(f, "10/0/0/10", "new.default");
+    assert_int_equal(reconciler_get_stats(f->reconciler).failures, 0);
+}
+
+/* One gives an address up to another, who does so too before etcd has answered: nobody has it. */
+static void test_a_reverse_key_given_on_in_flight(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_reverse(f);
+    for (int i = 0; i < 20; i++) {
+        put_service(f, "a", "10.0.0.77"); /* wins */
+        put_service(f, "b", "10.0.0.77");
+        inventory_remove(f->inventory, KUBE_SERVICE, "default", "a");
+        ev_run(f->loop, EVRUN_NOWAIT); /* b's, in flight for the first time */
+        put_service(f, "a", "10.0.0.77");
+        ev_run(f->loop, EVRUN_NOWAIT);
+        inventory_remove(f->inventory, KUBE_SERVICE, "default", "b");
+        ev_run(f->loop, EVRUN_NOWAIT);
+        inventory_remove(f->inventory, KUBE_SERVICE, "default", "a");
+        wait_drained(f);
+        assert_reverse(f, "10/0/0/77", NULL);
+    }
+}
+
+static void test_reverse_keys_that_others_spoil(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_reverse(f);
+    f->want = 6;
+    sync_del(f->loop, f->etcd, "/skydns/arpa/in-addr/10/0/0/9");
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "web.default");
+    char *ours = xasprintf("lost.default.svc.%s", f->domain);
+    put_reverse(f, "10/0/0/9", ours); /* spoiled */
+    f->want = 7;
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "web.default");
+    put_reverse(f, "10/9/9/9", ours); /* an address that nobody has */
+    put_reverse(f, "rubbish", ours);
+    f->want = 2;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_reverse(f, "10/9/9/9", NULL);
+    assert_reverse(f, "rubbish", NULL);
+    free(ours);
+    assert_counts(f, 7, 2);
+}
+
+/* Another cluster's stays, however often it is looked at, and is taken when it is given up. */
+static void test_reverse_keys_of_another_cluster(void **state)
+{
+    struct fixture *f = *state;
+    f->has_reverse = true;
+    delete_reverse_tree(f);
+    put_reverse(f, "10/0/0/9", "web.default.svc.other.");
+    put_reverse(f, "10/0/0/8", "x.default.svc.other.");
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    assert_counts(f, 4, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).foreign, 1);
+    list_web(f);
+    wait_drained(f);
+    assert_counts(f, 4, 0);
+    char *value = read_reverse(f, "10/0/0/9");
+    assert_non_null(strstr(value, "svc.other."));
+    free(value);
+    sync_del(f->loop, f->etcd, "/skydns/arpa/in-addr/10/0/0/9");
+    f->want = 5;
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/9", "web.default");
+    assert_int_equal(reconciler_get_stats(f->reconciler).foreign, 0);
+}
+
+/* Another cluster's takes a key between our planning and our transaction: it stays, whether we were
+ * about to write it or to delete it, and whatever else the transaction has. */
+static void test_reverse_keys_taken_by_another_cluster(void **state)
+{
+    struct fixture *f = *state, other;
+    start_other(f, &other);
+    synced_with_reverse(f);
+    put_reverse(&other, "10/0/0/10", "x.default.svc.other.");
+    put_service(f, "web", "10.0.0.10");
+    wait_drained(f);
+    f->want = 1;
+    loop_until(f->loop, has_foreign, f);
+    char *value = read_reverse(f, "10/0/0/10");
+    assert_non_null(strstr(value, "svc.other."));
+    free(value);
+    assert_reverse(f, "10/0/0/9", NULL);
+    put_reverse(&other, "10/0/0/1", "x.default.svc.other.");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "kubernetes");
+    wait_drained(f);
+    value = read_reverse(f, "10/0/0/1");
+    assert_non_null(strstr(value, "svc.other."));
+    free(value);
+    assert_int_equal(reconciler_get_stats(f->reconciler).failures, 0);
+    end_other(&other);
+}
+
+static void test_a_restart_with_reverse_keys(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_reverse(f);
+    char *ours = xasprintf("lost.default.svc.%s", f->domain);
+    reconciler_stop(f->reconciler);
+    put_reverse(f, "10/9/9/9", ours);
+    free(ours);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    wait_drained(f);
+    assert_counts(f, 0, 1);
+    assert_reverse(f, "10/9/9/9", NULL);
+    reconciler_stop(f->reconciler);
+    f->has_reverse = false; /* those it does not write any more go */
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    wait_drained(f);
+    assert_counts(f, 0, 2);
+    assert_reverse(f, "10/0/0/9", NULL);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_reverse_keys),
+        TEST(test_a_reverse_key_that_two_claim),
+        TEST(test_a_reverse_key_in_flight),
+        TEST(test_a_reverse_key_given_on_in_flight),
+        TEST(test_reverse_keys_that_others_spoil),
+        TEST(test_reverse_keys_of_another_cluster),
+        TEST(test_reverse_keys_taken_by_another_cluster),
+        TEST(test_a_restart_with_reverse_keys),
+    };
+    return run_on_etcd(tests);
+}

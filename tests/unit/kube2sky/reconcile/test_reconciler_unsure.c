@@ -1,0 +1,179 @@
+/* reconciler: transactions whose reply is lost or late, so that their fate is not known. */
+#include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
+
+/* The reconciler has reached etcd through a relay, and everything is in it. */
+static void synced_through_relay(struct fixture *f, struct fixture *other)
+{
+    struct err err = {.code = 0};
+    start_other(f, other);
+    f->relay = relay_new(f->loop, etcd_proc_port(proc));
+    etcd_free(f->etcd);
+    const struct etcd_config config = {
+        .loop = f->loop,
+        .endpoints = relay_url(f->relay),
+        .call_timeout_ms = 10000,
+    };
+    assert_int_equal(etcd_new(&config, &f->etcd, &err), 0);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    wait_drained(f);
+}
+
+static int64_t store_revision(struct fixture *other)
+{
+    struct tree tree;
+    read_tree(other, 0, &tree);
+    buf_fini(&tree.text);
+    return tree.revision;
+}
+
+/* Ours runs until somebody else sees that etcd has done something. */
+static void until_store_moves(struct fixture *f, struct fixture *other, int64_t from)
+{
+    while (store_revision(other) == from) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+}
+
+static bool has_held(const void *data)
+{
+    const struct fixture *f = data;
+    return relay_held(f->relay) >= f->want;
+}
+
+static bool has_reached_nobody(const void *data)
+{
+    const struct fixture *f = data;
+    return relay_unheard(f->relay) >= f->want;
+}
+
+static bool has_done(const void *data)
+{
+    const struct fixture *f = data;
+    return reconciler_get_stats(f->reconciler).transactions >= f->want;
+}
+
+static void wait_for_transactions(struct fixture *f, uint64_t count)
+{
+    f->want = count;
+    loop_until(f->loop, has_done, f);
+    wait_drained(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, count);
+}
+
+/* etcd does it, and neither its reply nor the watch's news reach us: it is found to be done, and
+ * not sent again. */
+static void test_a_reply_that_is_lost(void **state)
+{
+    struct fixture *f = *state, other;
+    synced_through_relay(f, &other);
+    int64_t revision = store_revision(&other);
+    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+
+    relay_set(f->relay, RELAY_MUTE);
+    put_service_with_port(f, "web", "10.0.0.10", 81);
+    put_service(f, "new", "10.0.0.26");
+    until_store_moves(f, &other, revision);
+    relay_cut(f->relay);
+    relay_set(f->relay, RELAY_OPEN);
+    wait_for_transactions(f, transactions + 1);
+    assert_counts(f, 6, 2);
+    assert_int_equal(store_revision(&other), revision + 1);
+
+    relay_set(f->relay, RELAY_MUTE); /* nothing but deletes */
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    until_store_moves(f, &other, revision + 1);
+    relay_cut(f->relay);
+    relay_set(f->relay, RELAY_OPEN);
+    wait_for_transactions(f, transactions + 2);
+    assert_counts(f, 6, 4);
+    assert_int_equal(store_revision(&other), revision + 2);
+    assert_tree(f, KUBERNETES "svc/default/new/734242 " IP("10.0.0.26") "\n");
+    end_other(&other);
+}
+
+/* The same, and the object has changed before that is known: only the difference is written. */
+static void test_a_change_while_a_reply_is_lost(void **state)
+{
+    struct fixture *f = *state, other;
+    synced_through_relay(f, &other);
+    int64_t revision = store_revision(&other);
+    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    relay_set(f->relay, RELAY_MUTE);
+    put_service_with_port(f, "web", "10.0.0.10", 81);
+    until_store_moves(f, &other, revision);
+    put_service_with_port(f, "web", "10.0.0.10", 82);
+    relay_cut(f->relay);
+    relay_set(f->relay, RELAY_OPEN);
+    wait_for_transactions(f, transactions + 2);
+    assert_counts(f, 3 + 2 + 1, 2);
+    assert_int_equal(store_revision(&other), revision + 2);
+    end_other(&other);
+}
+
+/* The request of a change is on its way for so long that we have given it up and sent another. */
+static void deliver_late(struct fixture *f, struct fixture *other, bool has_changed)
+{
+    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    relay_set(f->relay, RELAY_HOLD);
+    put_service(f, "web", "10.0.0.10"); /* two deletes, one put */
+    put_service(f, "new", "10.0.0.26");
+    f->want = 400;
+    loop_until(f->loop, has_held, f);
+    relay_cut(f->relay);
+    relay_set(f->relay, RELAY_OPEN);
+    if (has_changed) {
+        put_service_with_port(f, "web", "10.0.0.9", 80); /* as it was */
+    }
+    wait_for_transactions(f, transactions + 1);
+    int64_t revision = store_revision(other);
+
+    relay_deliver(f->relay);
+    if (has_changed) {
+        wait_for_transactions(f, transactions + 2);
+        return;
+    }
+    f->want = 80; /* a reply, with its headers */
+    loop_until(f->loop, has_reached_nobody, f);
+    wait_drained(f);
+    assert_int_equal(store_revision(other), revision);
+}
+
+static void test_a_request_that_arrives_late_is_not_done(void **state)
+{
+    struct fixture *f = *state, other;
+    synced_through_relay(f, &other);
+    deliver_late(f, &other, false);
+    assert_counts(f, 3 + 2, 2);
+    assert_tree(f, KUBERNETES "svc/default/new/734242 " IP(
+                       "10.0.0.26") "\nsvc/default/web/21172049 " IP("10.0.0.10") "\n");
+    end_other(&other);
+}
+
+static void test_a_request_that_arrives_late_is_mended(void **state)
+{
+    struct fixture *f = *state, other;
+    synced_through_relay(f, &other);
+    deliver_late(f, &other, true);
+    char *want = xasprintf(
+        KUBERNETES "svc/default/new/734242 " IP("10.0.0.26") "\nsvc/default/web/19ccb11 " IP(
+            "10.0.0.9") "\n"
+                        "svc/default/web/_tcp/_http/19ccb11 "
+                        "{\"host\":\"web.default.svc.%s\",\"port\":80" TAIL "\n",
+        f->domain);
+    assert_tree(f, want);
+    free(want);
+    end_other(&other);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_a_reply_that_is_lost),
+        TEST(test_a_change_while_a_reply_is_lost),
+        TEST(test_a_request_that_arrives_late_is_not_done),
+        TEST(test_a_request_that_arrives_late_is_mended),
+    };
+    return run_on_etcd(tests);
+}

@@ -1,0 +1,549 @@
+/* Random trees and questions: the answer from the tree of labels against one made from the flat
+ * list of keys, by looking at every key for every question. Addresses, texts, services and mail,
+ * with hidden labels, wildcards, duplicates, groups and CNAMEs inside the domain. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+#include "tests/support/skydns/fixture.h"
+
+/* Few labels and values, so that names meet; 60 trees of 40 keys with 150 questions each. */
+enum { TREES = 60, KEYS_MAX = 40, QUESTIONS = 150, DEPTH_MAX = 4, LINES_MAX = 400 };
+
+static const char *const labels[] = {"a", "b", "c", "_t", "_u", "any", "*"};
+static const char *const addresses[] = {"10.0.0.1", "10.0.0.2", "fd00::1", "fd00::2"};
+static const char *const groups[] = {"", "", "", "g", "h"};
+enum { CHAIN_MAX = 8, TTL_S = 3600 };
+
+static uint64_t random_state;
+
+/* splitmix64 */
+static uint32_t random_below(uint32_t n)
+{
+    uint64_t z = random_state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return (uint32_t)((z ^ z >> 31) % n);
+}
+
+/* ---- The model: keys as paths, "a/b/_t" for _t.b.a.test. ---- */
+
+struct path {
+    unsigned count;
+    const char *labels[DEPTH_MAX];
+};
+
+enum host { HOST_NONE, HOST_A, HOST_AAAA, HOST_NAME };
+
+struct key {
+    struct path path;
+    enum host host;
+    const char *address; /* A, AAAA */
+    struct path target;  /* NAME */
+    unsigned port, priority, weight, ttl_s;
+    const char *text;
+    const char *group;
+    bool mail;
+};
+
+struct model {
+    struct key keys[KEYS_MAX];
+    size_t count;
+};
+
+static bool same_path(const struct path *a, const struct path *b)
+{
+    for (unsigned i = 0; i < a->count && i < b->count; i++) {
+        if (strcmp(a->labels[i], b->labels[i]) != 0) {
+            return false;
+        }
+    }
+    return a->count == b->count;
+}
+
+static int compare_paths(const struct path *a, const struct path *b)
+{
+    for (unsigned i = 0; i < a->count && i < b->count; i++) {
+        int d = strcmp(a->labels[i], b->labels[i]);
+        if (d) {
+            return d;
+        }
+    }
+    return (int)a->count - (int)b->count;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct key *x = *(const struct key *const *)a, *y = *(const struct key *const *)b;
+    return compare_paths(&x->path, &y->path);
+}
+
+static bool is_wildcard(const char *label)
+{
+    return strcmp(label, "*") == 0 || strcmp(label, "any") == 0;
+}
+
+static char *name_of(const struct path *path)
+{
+    char *name = xstrdup("test.");
+    for (unsigned i = 0; i < path->count; i++) {
+        char *longer = xasprintf("%s.%s", path->labels[i], name);
+        free(name);
+        name = longer;
+    }
+    return name;
+}
+
+/* The labels that are listed: those before the first wildcard. */
+static unsigned listed_of(const struct path *pattern)
+{
+    unsigned listed = 0;
+    while (listed < pattern->count && !is_wildcard(pattern->labels[listed])) {
+        listed++;
+    }
+    return listed;
+}
+
+static bool starts_with(const struct path *path, const struct path *start, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (i >= path->count || strcmp(path->labels[i], start->labels[i]) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_shown(const struct path *path, unsigned listed)
+{
+    for (unsigned i = listed; i < path->count; i++) {
+        if (path->labels[i][0] == '_') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Below what is listed nothing is shown that starts with `_`; the rest is picked label by label. A
+ * key that is listed itself, with nothing shown below, is there whatever the pattern says. */
+static bool matches(const struct model *model, const struct key *key, const struct path *pattern)
+{
+    unsigned listed = listed_of(pattern);
+    if (!starts_with(&key->path, pattern, listed)) {
+        return false;
+    }
+    if (key->path.count == listed && listed < pattern->count) {
+        for (size_t i = 0; i < model->count; i++) {
+            const struct path *other = &model->keys[i].path;
+            if (other->count > listed && starts_with(other, pattern, listed) &&
+                is_shown(other, listed)) {
+                return false;
+            }
+        }
+        return true;
+    }
+    if (key->path.count < pattern->count) {
+        return false;
+    }
+    for (unsigned i = listed; i < key->path.count; i++) {
+        const char *label = key->path.labels[i];
+        bool is_picked = i >= pattern->count || is_wildcard(pattern->labels[i]) ||
+                         strcmp(label, pattern->labels[i]) == 0;
+        if (label[0] == '_' || !is_picked) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool exists(const struct model *model, const struct path *pattern)
+{
+    unsigned listed = listed_of(pattern);
+    for (size_t i = 0; i < model->count; i++) {
+        if (starts_with(&model->keys[i].path, pattern, listed)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool same_data(const struct key *a, const struct key *b)
+{
+    bool same_host =
+        a->host == b->host &&
+        (a->host == HOST_NONE || (a->host == HOST_NAME ? same_path(&a->target, &b->target)
+                                                       : strcmp(a->address, b->address) == 0));
+    return same_host && a->port == b->port && a->priority == b->priority &&
+           a->weight == b->weight && strcmp(a->text, b->text) == 0;
+}
+
+struct found {
+    const struct key *keys[KEYS_MAX];
+    size_t count;
+};
+
+static void keep_group(struct found *f)
+{
+    const char *group = f->count ? f->keys[0]->group : "";
+    unsigned closest = f->count ? f->keys[0]->path.count : 0;
+    size_t kept = 0;
+    for (size_t i = 1; i < f->count; i++) {
+        if (f->keys[i]->path.count < closest) {
+            if (!*f->keys[i]->group) {
+                break;
+            }
+            closest = f->keys[i]->path.count;
+            group = f->keys[i]->group;
+        }
+    }
+    for (size_t i = 0; i < f->count; i++) {
+        if (*f->keys[i]->group && f->keys[i]->path.count == closest &&
+            strcmp(f->keys[i]->group, group) != 0) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < f->count && *group; i++) {
+        if (!*f->keys[i]->group || strcmp(f->keys[i]->group, group) == 0) {
+            f->keys[kept++] = f->keys[i];
+        }
+    }
+    f->count = *group ? kept : f->count;
+}
+
+static void find(const struct model *model, const struct path *pattern, bool want_groups,
+                 struct found *f)
+{
+    const struct key *all[KEYS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < model->count; i++) {
+        if (matches(model, &model->keys[i], pattern)) {
+            all[count++] = &model->keys[i];
+        }
+    }
+    qsort(all, count, sizeof(all[0]), compare_keys);
+    f->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool is_new = true;
+        for (size_t k = 0; k < f->count; k++) {
+            is_new = is_new && !same_data(f->keys[k], all[i]);
+        }
+        if (is_new) {
+            f->keys[f->count++] = all[i];
+        }
+    }
+    if (want_groups) {
+        keep_group(f);
+    }
+}
+
+/* ---- Its answers, as lines "owner type data" ---- */
+
+struct answer {
+    char *lines[LINES_MAX];
+    size_t count;
+};
+
+static void add_line(struct answer *answer, char *line)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        if (strcmp(answer->lines[i], line) == 0) {
+            free(line);
+            return;
+        }
+    }
+    assert_true(answer->count < LINES_MAX);
+    answer->lines[answer->count++] = line;
+}
+
+static void forget(struct answer *answer)
+{
+    for (size_t i = 0; i < answer->count; i++) {
+        free(answer->lines[i]);
+    }
+    answer->count = 0;
+}
+
+/* The names a chain went through, the first one asked for. */
+struct chain {
+    struct path names[CHAIN_MAX + 1];
+    unsigned count;
+};
+
+/* Only addresses, since of several CNAMEs of one name any may be shown. */
+static void add_addresses(const struct model *model, struct chain *chain, enum host family,
+                          struct answer *out)
+{
+    struct found f;
+    struct path at = chain->names[chain->count - 1];
+    find(model, &at, true, &f);
+    for (size_t i = 0; i < f.count; i++) {
+        const struct key *key = f.keys[i];
+        if (key->host == family) {
+            char *owner = name_of(&at);
+            add_line(out,
+                     xasprintf("%s %s %s", owner, family == HOST_A ? "A" : "AAAA", key->address));
+            free(owner);
+        } else if (key->host == HOST_NAME && chain->count <= CHAIN_MAX) {
+            bool is_loop = false;
+            for (unsigned k = 0; k < chain->count; k++) {
+                is_loop = is_loop || same_path(&chain->names[k], &key->target);
+            }
+            if (!is_loop) {
+                chain->names[chain->count++] = key->target;
+                add_addresses(model, chain, family, out);
+                chain->count--;
+            }
+        }
+    }
+}
+
+static unsigned weight_of(const struct key *key)
+{
+    return key->weight ? key->weight : 100;
+}
+
+static unsigned priority_of(const struct key *key)
+{
+    return key->priority ? key->priority : 10;
+}
+
+static char *target_of(const struct key *key)
+{
+    return name_of(key->host == HOST_NAME ? &key->target : &key->path);
+}
+
+static void add_services(const struct found *f, const char *owner, struct answer *out)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        const struct key *key = f->keys[i];
+        unsigned sum = 0;
+        for (size_t k = 0; k < f->count; k++) {
+            bool counts =
+                f->keys[k]->host != HOST_NONE && priority_of(f->keys[k]) == priority_of(key);
+            sum += counts ? weight_of(f->keys[k]) : 0;
+        }
+        if (key->host != HOST_NONE) {
+            char *target = target_of(key);
+            add_line(out, xasprintf("%s SRV %u %u %u %s", owner, priority_of(key),
+                                    100 * weight_of(key) / sum, key->port, target));
+            free(target);
+        }
+    }
+}
+
+static void add_mail(const struct found *f, const char *owner, struct answer *out)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        if (f->keys[i]->mail && f->keys[i]->host != HOST_NONE) {
+            char *target = target_of(f->keys[i]);
+            add_line(out, xasprintf("%s MX %u %s", owner, priority_of(f->keys[i]), target));
+            free(target);
+        }
+    }
+}
+
+static void add_texts(const struct found *f, const char *owner, struct answer *out)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        if (*f->keys[i]->text) {
+            add_line(out, xasprintf("%s TXT \"%s\"", owner, f->keys[i]->text));
+        }
+    }
+}
+
+static void answer_naively(const struct model *model, const struct path *path, const char *type,
+                           struct answer *out)
+{
+    struct found f;
+    char *owner = name_of(path);
+    find(model, path, strcmp(type, "MX") != 0, &f);
+    if (strcmp(type, "A") == 0 || strcmp(type, "AAAA") == 0) {
+        struct chain chain = {.names = {*path}, .count = 1};
+        add_addresses(model, &chain, strcmp(type, "A") == 0 ? HOST_A : HOST_AAAA, out);
+    } else if (strcmp(type, "SRV") == 0) {
+        add_services(&f, owner, out);
+    } else if (strcmp(type, "MX") == 0) {
+        add_mail(&f, owner, out);
+    } else {
+        add_texts(&f, owner, out);
+    }
+    free(owner);
+}
+
+/* ---- The answers under test, in the same form ---- */
+
+/* "= owner TTL type data"; CNAMEs left out. Returns the rcode. */
+static const char *answer_really(struct fixture *fixture, const struct path *path, const char *type,
+                                 struct answer *out)
+{
+    static char rcode[16];
+    char *name = name_of(path), *question = xasprintf("%s %s tcp", name, type);
+    char *text = xstrdup(fixture_ask(fixture, question)), *rest = NULL;
+    assert_int_equal(sscanf(text, "%15s", rcode), 1);
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char owner[256], rr_type[16];
+        int at = 0;
+        if (sscanf(line, "= %255s %*u %15s %n", owner, rr_type, &at) == 2 &&
+            strcmp(rr_type, "CNAME") != 0) {
+            add_line(out, xasprintf("%s %s %s", owner, rr_type, line + at));
+        }
+    }
+    free(text);
+    free(question);
+    free(name);
+    return rcode;
+}
+
+/* ---- The trees ---- */
+
+static struct path random_path(unsigned least)
+{
+    struct path path = {.count = least + random_below(DEPTH_MAX + 1 - least)};
+    for (unsigned i = 0; i < path.count; i++) {
+        path.labels[i] = labels[random_below(ARRAY_LEN(labels))];
+    }
+    return path;
+}
+
+/* No wildcard label in a key: a name that has one is asked for with it, and it matches itself. */
+static struct path random_key_path(void)
+{
+    struct path path = random_path(1);
+    for (unsigned i = 0; i < path.count; i++) {
+        path.labels[i] = is_wildcard(path.labels[i]) ? "a" : path.labels[i];
+    }
+    return path;
+}
+
+static struct key random_key(void)
+{
+    static const unsigned some[] = {0, 0, 0, 5};
+    struct key key = {
+        .path = random_key_path(),
+        .host = (enum host)random_below(4),
+        .port = random_below(2),
+        .priority = some[random_below(ARRAY_LEN(some))],
+        .weight = some[random_below(ARRAY_LEN(some))],
+        .text = random_below(4) ? "" : "text",
+        .group = groups[random_below(ARRAY_LEN(groups))],
+        .mail = random_below(3) == 0,
+    };
+    if (key.host == HOST_A || key.host == HOST_AAAA) {
+        key.address = addresses[random_below(2) + (key.host == HOST_AAAA ? 2 : 0)];
+    } else if (key.host == HOST_NAME) {
+        key.target = random_key_path();
+    }
+    return key;
+}
+
+static void put_key(struct fixture *fixture, const struct key *key)
+{
+    char path[128] = "test", value[256];
+    size_t n = strlen(path);
+    char *target = key->host == HOST_NAME ? name_of(&key->target) : NULL;
+    for (unsigned i = 0; i < key->path.count; i++) {
+        n += (size_t)snprintf(path + n, sizeof(path) - n, "/%s", key->path.labels[i]);
+    }
+    (void)snprintf(value, sizeof(value),
+                   "{'host':'%s','port':%u,'priority':%u,'weight':%u,'text':'%s','group':'%s',"
+                   "'mail':%s}",
+                   target                   ? target
+                   : key->host == HOST_NONE ? ""
+                                            : key->address,
+                   key->port, key->priority, key->weight, key->text, key->group,
+                   key->mail ? "true" : "false");
+    fixture_put(fixture, &(struct fixture_key){path, value}, 1);
+    free(target);
+}
+
+static void make_tree(struct model *model, struct fixture *fixture)
+{
+    for (uint32_t n = random_below(KEYS_MAX); n > 0; n--) {
+        struct key key = random_key();
+        bool is_new = true;
+        for (size_t i = 0; i < model->count; i++) {
+            is_new = is_new && !same_path(&model->keys[i].path, &key.path);
+        }
+        if (is_new) {
+            model->keys[model->count++] = key;
+            put_key(fixture, &key);
+        }
+    }
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void compare_answers(const struct path *path, const char *type, struct answer *got,
+                            struct answer *want)
+{
+    bool same = got->count == want->count;
+    qsort(got->lines, got->count, sizeof(got->lines[0]), compare_lines);
+    qsort(want->lines, want->count, sizeof(want->lines[0]), compare_lines);
+    for (size_t i = 0; same && i < got->count; i++) {
+        same = strcmp(got->lines[i], want->lines[i]) == 0;
+    }
+    if (!same) {
+        char *name = name_of(path);
+        for (size_t i = 0; i < want->count; i++) {
+            print_message("want %s\n", want->lines[i]);
+        }
+        for (size_t i = 0; i < got->count; i++) {
+            print_message("got  %s\n", got->lines[i]);
+        }
+        fail_msg("%s %s", name, type);
+    }
+}
+
+static size_t ask_both(struct model *model, struct fixture *fixture)
+{
+    static const char *const types[] = {"A", "AAAA", "SRV", "MX", "TXT"};
+    struct answer got = {.count = 0}, want = {.count = 0};
+    struct path path = random_path(0);
+    const char *type = types[random_below(ARRAY_LEN(types))];
+    const char *rcode = answer_really(fixture, &path, type, &got);
+    answer_naively(model, &path, type, &want);
+    compare_answers(&path, type, &got, &want);
+    size_t count = got.count;
+    assert_string_equal(rcode, exists(model, &path) || path.count == 0 ? "NOERROR" : "NXDOMAIN");
+    forget(&got);
+    forget(&want);
+    return count;
+}
+
+static void test_indexed_answers_equal_naive_ones(void **state)
+{
+    size_t records = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= TREES; seed++) {
+        struct model model = {.count = 0};
+        struct fixture *fixture = fixture_new(NULL, 0);
+        fixture_domain(fixture, "test.");
+        fixture->config.ttl_s = TTL_S;
+        random_state = seed;
+        print_message("seed %llu\n", (unsigned long long)seed);
+        make_tree(&model, fixture);
+        for (int i = 0; i < QUESTIONS; i++) {
+            records += ask_both(&model, fixture);
+        }
+        fixture_free(fixture);
+    }
+    assert_true(records > (size_t)TREES * QUESTIONS / 2); /* most answers say something */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_indexed_answers_equal_naive_ones),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

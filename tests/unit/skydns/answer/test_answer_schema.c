@@ -1,0 +1,420 @@
+/* What flags choose: the schema of Kubernetes, names of pods, reverse zones, several domains, class
+ * CHAOS and ANY. Question and whole reply as text, as in test_answer.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+#include "tests/support/skydns/fixture.h"
+
+#define SOA_OF(zone)                                                                \
+    "! " zone " 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 " \
+    "28800 7200 604800 60"
+#define SOA                                                                               \
+    "! cluster.local. 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 " \
+    "28800 7200 604800 60"
+
+/* Without the line of the question, which is as asked. */
+struct answer_case {
+    const char *question;
+    const char *want;
+};
+
+#define NODATA   "NOERROR qr aa rd ra\n" SOA
+#define NXDOMAIN "NXDOMAIN qr aa rd ra\n" SOA
+#define OK       "NOERROR qr aa rd ra\n"
+
+static const struct fixture_key keys[] = {
+    {"local/cluster/svc/default/web/c88f1059", "{'host':'10.0.0.1','ttl':30}"},
+    {"local/cluster/svc/default/web/_tcp/_http/c88f1059",
+     "{'host':'web.default.svc.cluster.local.','port':80,'weight':10,'ttl':30}"},
+    {"local/cluster/svc/default/web/_tcp/_metrics/c88f1059",
+     "{'host':'web.default.svc.cluster.local.','port':9090,'weight':10,'ttl':30}"},
+    {"local/cluster/svc/default/web/_udp/_http/c88f1059",
+     "{'host':'web.default.svc.cluster.local.','port':80,'weight':10,'ttl':30}"},
+    {"local/cluster/svc/default/plain/19ccb11", "{'host':'10.0.0.9','ttl':30}"},
+    {"local/cluster/svc/default/db/db-0", "{'host':'10.1.0.1','ttl':30}"},
+    {"local/cluster/svc/default/db/_tcp/_sql/db-0",
+     "{'host':'db-0.db.default.svc.cluster.local.','port':5432,'ttl':30}"},
+    {"local/cluster/svc/default/ext", "{'host':'db.example.com.','ttl':30}"},
+    {"local/cluster/svc/default/gone", "{'host':'nope.default.svc.cluster.local.','ttl':30}"},
+    {"local/cluster/svc/default/alias", "{'host':'web.default.svc.cluster.local.','ttl':30}"},
+    {"local/cluster/svc/default/*/x", "{'host':'10.0.0.7','ttl':30}"},
+    {"local/cluster/pod/default/10-0-0-5/1", "{'host':'10.0.0.5','ttl':30}"},
+    {"local/cluster/own/a", "{'host':'10.0.0.2','ttl':30}"},
+    {"local/cluster/own/b", "{'text':'own','ttl':30}"},
+    {"arpa/in-addr/10/96/0/1", "{'host':'web.default.svc.cluster.local.','ttl':30}"},
+    {"arpa/in-addr/10/112/0/1", "{'host':'plain.default.svc.cluster.local.','ttl':30}"},
+    {"arpa/ip6/f/d/0/0/1", "{'host':'v6.default.svc.cluster.local.','ttl':30}"},
+};
+
+static struct fixture *setup(void)
+{
+    return fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
+}
+
+/* The second line is the question's. */
+static void remove_question(char *text)
+{
+    char *start = strstr(text, "\n?");
+    if (start) {
+        char *end = strchr(start + 1, '\n');
+        memmove(start, end ? end : "", end ? strlen(end) + 1 : 1);
+    }
+}
+
+static void check(struct fixture *fixture, const struct answer_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char *got = xstrdup(fixture_ask(fixture, cases[i].question));
+        remove_question(got);
+        if (strcmp(got, cases[i].want) != 0) {
+            fail_msg("%s\nwant: %s\ngot:  %s", cases[i].question, cases[i].want, got);
+        }
+        free(got);
+    }
+    fixture_free(fixture);
+}
+
+#define CHECK(fixture, cases) check(fixture, cases, sizeof(cases) / sizeof((cases)[0]))
+
+static void kubernetes(void **state)
+{
+    static const struct answer_case cases[] = {
+        {"web.default.svc.cluster.local. A", OK "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
+        {"web.default.svc.cluster.local. AAAA", NODATA},
+        {"db-0.db.default.svc.cluster.local. A",
+         OK "= db-0.db.default.svc.cluster.local. 30 A 10.1.0.1"},
+        {"nope.default.svc.cluster.local. A", NXDOMAIN},
+        /* between the domain and the services */
+        {"cluster.local. A", NODATA},
+        {"cluster.local. SRV", NODATA},
+        {"cluster.local. TXT", NODATA},
+        {"cluster.local. SOA", OK "= cluster.local. 3600 SOA ns.dns.cluster.local. "
+                                  "hostmaster.cluster.local. 1760702400 28800 7200 604800 60"},
+        {"svc.cluster.local. A", NODATA},
+        {"default.svc.cluster.local. A", NODATA},
+        {"default.svc.cluster.local. SRV", NODATA},
+        {"other.svc.cluster.local. A", NXDOMAIN},
+        {"pod.cluster.local. A", NODATA},
+        {"default.pod.cluster.local. TXT", NODATA},
+        {"other.pod.cluster.local. A", NXDOMAIN},
+        {"10-0-0-5.default.pod.cluster.local. A",
+         OK "= 10-0-0-5.default.pod.cluster.local. 30 A 10.0.0.5"},
+        {"10-0-0-5.default.pod.cluster.local. SRV", NODATA},
+        /* wildcards are labels */
+        {"*.default.svc.cluster.local. A", OK "= *.default.svc.cluster.local. 30 A 10.0.0.7"},
+        {"any.default.svc.cluster.local. A", NXDOMAIN},
+        {"web.*.svc.cluster.local. A", NXDOMAIN},
+        {"a\\.b.default.svc.cluster.local. A", NXDOMAIN},
+        /* ports */
+        {"web.default.svc.cluster.local. SRV",
+         OK "= web.default.svc.cluster.local. 30 SRV 10 50 80 web.default.svc.cluster.local.\n"
+            "= web.default.svc.cluster.local. 30 SRV 10 50 9090 web.default.svc.cluster.local.\n"
+            "+ web.default.svc.cluster.local. 30 A 10.0.0.1"},
+        {"plain.default.svc.cluster.local. SRV", NODATA},
+        {"nope.default.svc.cluster.local. SRV", NXDOMAIN},
+        {"db.default.svc.cluster.local. SRV",
+         OK "= db.default.svc.cluster.local. 30 SRV 10 100 5432 "
+            "db-0.db.default.svc.cluster.local.\n"
+            "+ db-0.db.default.svc.cluster.local. 30 A 10.1.0.1"},
+        {"_http._tcp.web.default.svc.cluster.local. SRV",
+         OK "= _http._tcp.web.default.svc.cluster.local. 30 SRV 10 100 80 "
+            "web.default.svc.cluster.local.\n+ web.default.svc.cluster.local. 30 A 10.0.0.1"},
+        {"_http._tcp.web.default.svc.cluster.local. A", NODATA},
+        {"_http._tcp.web.default.svc.cluster.local. AAAA", NODATA},
+        {"_http._tcp.web.default.svc.cluster.local. TYPE65", NODATA},
+        {"_nope._tcp.web.default.svc.cluster.local. A", NXDOMAIN},
+        {"_tcp.web.default.svc.cluster.local. SRV", NODATA},
+        {"_sctp.web.default.svc.cluster.local. SRV", NXDOMAIN},
+        {"c88f1059._http._tcp.web.default.svc.cluster.local. A", NODATA},
+        {"c88f1059.web.default.svc.cluster.local. SRV", NODATA},
+        /* external names */
+        {"ext.default.svc.cluster.local. A",
+         OK "= ext.default.svc.cluster.local. 30 CNAME db.example.com."},
+        {"ext.default.svc.cluster.local. CNAME",
+         OK "= ext.default.svc.cluster.local. 30 CNAME db.example.com."},
+        {"ext.default.svc.cluster.local. SRV", NODATA},
+        {"gone.default.svc.cluster.local. AAAA",
+         OK "= gone.default.svc.cluster.local. 30 CNAME nope.default.svc.cluster.local."},
+        {"alias.default.svc.cluster.local. A",
+         OK "= alias.default.svc.cluster.local. 30 CNAME web.default.svc.cluster.local.\n"
+            "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
+        /* its own version */
+        {"dns-version.cluster.local. TXT", OK "= dns-version.cluster.local. 3600 TXT \"1.1.0\""},
+        {"DNS-version.cluster.local. A", NODATA},
+        {"dns-version.svc.cluster.local. TXT", NXDOMAIN},
+        /* what the specification does not speak of */
+        {"own.cluster.local. A", OK "= own.cluster.local. 30 A 10.0.0.2"},
+        {"b.own.cluster.local. TXT", OK "= b.own.cluster.local. 30 TXT \"own\""},
+    };
+    struct fixture *f = setup();
+    (void)state;
+    f->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    CHECK(f, cases);
+}
+
+/* The default schema does none of it. */
+/* A name has no more addresses as a target than it has when it is asked for. */
+static void kubernetes_targets(void **state)
+{
+    static const struct fixture_key more[] = {
+        {"local/cluster/svc/x/above", "{'host':'default.svc.cluster.local.','ttl':30}"},
+        {"local/cluster/svc/x/port", "{'host':'_http._tcp.web.default.svc.cluster.local.'}"},
+        {"local/cluster/svc/x/srv/_tcp/_p/1", "{'host':'svc.cluster.local.','port':1,'ttl':30}"},
+    };
+    static const struct answer_case cases[] = {
+        {"above.x.svc.cluster.local. A",
+         OK "= above.x.svc.cluster.local. 30 CNAME default.svc.cluster.local."},
+        {"port.x.svc.cluster.local. A",
+         OK "= port.x.svc.cluster.local. 3600 CNAME _http._tcp.web.default.svc.cluster.local."},
+        {"srv.x.svc.cluster.local. SRV",
+         OK "= srv.x.svc.cluster.local. 30 SRV 10 100 1 svc.cluster.local."},
+    };
+    struct fixture *f = setup();
+    (void)state;
+    fixture_put(f, more, sizeof(more) / sizeof(more[0]));
+    f->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    CHECK(f, cases);
+}
+
+static void skydns(void **state)
+{
+    static const struct answer_case cases[] = {
+        {"dns-version.cluster.local. TXT", NXDOMAIN},
+        {"default.pod.cluster.local. A", OK "= default.pod.cluster.local. 30 A 10.0.0.5"},
+        {"gone.default.svc.cluster.local. A", NODATA},
+        {"*.default.pod.cluster.local. A", OK "= *.default.pod.cluster.local. 30 A 10.0.0.5"},
+    };
+    (void)state;
+    CHECK(setup(), cases);
+}
+
+static void pods_insecure(void **state)
+{
+    static const struct answer_case cases[] = {
+        {"10-0-0-5.default.pod.cluster.local. A",
+         OK "= 10-0-0-5.default.pod.cluster.local. 3600 A 10.0.0.5"},
+        {"192-0-2-1.no-such.pod.cluster.local. A",
+         OK "= 192-0-2-1.no-such.pod.cluster.local. 3600 A 192.0.2.1"},
+        {"192-0-2-1.x.pod.cluster.local. AAAA", NODATA},
+        {"fd00--1.x.pod.cluster.local. AAAA",
+         OK "= fd00--1.x.pod.cluster.local. 3600 AAAA fd00::1"},
+        {"FD00--A.x.pod.cluster.local. AAAA",
+         OK "= FD00--A.x.pod.cluster.local. 3600 AAAA fd00::a"},
+        {"fd00--1.x.pod.cluster.local. A", NODATA},
+        {"2001-db8-0-0-0-0-0-1.x.pod.cluster.local. AAAA",
+         OK "= 2001-db8-0-0-0-0-0-1.x.pod.cluster.local. 3600 AAAA 2001:db8::1"},
+        {"192-0-2-256.x.pod.cluster.local. A", NXDOMAIN},
+        {"192-0-2.x.pod.cluster.local. A", NXDOMAIN},
+        {"192-0-2-01.x.pod.cluster.local. A", NXDOMAIN},
+        {"192-0-2-1-.x.pod.cluster.local. A", NXDOMAIN},
+        {"192\\.0\\.2\\.1.x.pod.cluster.local. A",
+         OK "= 192\\.0\\.2\\.1.x.pod.cluster.local. 3600 A 192.0.2.1"},
+        {"web.x.pod.cluster.local. A", NXDOMAIN},
+        {"1.10-0-0-5.default.pod.cluster.local. A", NXDOMAIN},
+        {"x.pod.cluster.local. A", NODATA},
+        {"pod.cluster.local. A", NODATA},
+        {"192-0-2-1.x.svc.cluster.local. A", NXDOMAIN},
+    };
+    struct fixture *f = setup();
+    (void)state;
+    f->config.pods = ENGINE_PODS_INSECURE;
+    CHECK(f, cases);
+}
+
+static void pods_disabled(void **state)
+{
+    static const struct answer_case cases[] = {
+        {"10-0-0-5.default.pod.cluster.local. A", NXDOMAIN},
+        {"default.pod.cluster.local. A", NXDOMAIN},
+        {"pod.cluster.local. SOA", NXDOMAIN},
+        {"web.default.svc.cluster.local. A", OK "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
+    };
+    struct fixture *f = setup();
+    (void)state;
+    f->config.pods = ENGINE_PODS_DISABLED;
+    CHECK(f, cases);
+}
+
+static void add_network(struct fixture *f, const char *address, uint8_t bits)
+{
+    struct network *network = &f->config.reverse_zones[f->config.reverse_zone_count++];
+    assert_true(ip_parse(slice_str(address), &network->ip));
+    network->prefix_bits = bits;
+}
+
+static void reverse_zones(void **state)
+{
+#define POINTER "= 1.0.96.10.in-addr.arpa. 30 PTR web.default.svc.cluster.local."
+    static const struct answer_case cases[] = {
+        {"1.0.96.10.in-addr.arpa. PTR", OK POINTER},
+        {"1.0.96.10.IN-ADDR.arpa. A",
+         "NOERROR qr aa rd ra\n! 96.10.in-addr.arpa. 60 SOA ns.dns.cluster.local. "
+         "hostmaster.cluster.local. 1760702400 28800 7200 604800 60"},
+        {"0.96.10.in-addr.arpa. PTR", OK SOA_OF("96.10.in-addr.arpa.")},
+        {"2.0.96.10.in-addr.arpa. PTR", "NXDOMAIN qr aa rd ra\n" SOA_OF("96.10.in-addr.arpa.")},
+        {"x.1.0.96.10.in-addr.arpa. A", "NXDOMAIN qr aa rd ra\n" SOA_OF("96.10.in-addr.arpa.")},
+        {"01.0.96.10.in-addr.arpa. PTR", "NXDOMAIN qr aa rd ra\n" SOA_OF("96.10.in-addr.arpa.")},
+        {"9.9.111.10.in-addr.arpa. PTR", "NXDOMAIN qr aa rd ra\n" SOA_OF("111.10.in-addr.arpa.")},
+        {"111.10.in-addr.arpa. SOA",
+         OK "= 111.10.in-addr.arpa. 3600 SOA ns.dns.cluster.local. hostmaster.cluster.local. "
+            "1760702400 28800 7200 604800 60"},
+        {"111.10.in-addr.arpa. NS", OK "= 111.10.in-addr.arpa. 3600 NS ns.dns.cluster.local."},
+        {"111.10.in-addr.arpa. PTR", OK SOA_OF("111.10.in-addr.arpa.")},
+        /* outside: what etcd holds, else somebody else's */
+        {"10.in-addr.arpa. PTR", "forward"},
+        {"9.9.112.10.in-addr.arpa. PTR", "forward"},
+        {"1.0.112.10.in-addr.arpa. PTR",
+         OK "= 1.0.112.10.in-addr.arpa. 30 PTR plain.default.svc.cluster.local."},
+        {"1.0.112.10.in-addr.arpa. A", "forward"},
+        {"256.96.10.in-addr.arpa. PTR", "NXDOMAIN qr aa rd ra\n" SOA_OF("96.10.in-addr.arpa.")},
+        /* one address; IPv6 by nibbles */
+        {"7.2.0.192.in-addr.arpa. PTR", OK SOA_OF("7.2.0.192.in-addr.arpa.")},
+        {"8.2.0.192.in-addr.arpa. PTR", "forward"},
+        {"1.0.0.d.f.ip6.arpa. PTR",
+         OK "= 1.0.0.d.f.ip6.arpa. 30 PTR v6.default.svc.cluster.local."},
+        {"2.0.0.d.f.ip6.arpa. PTR", "NXDOMAIN qr aa rd ra\n" SOA_OF("0.0.d.f.ip6.arpa.")},
+        {"2.0.d.f.ip6.arpa. PTR", "forward"},
+        {"0.0.d.f.ip6.arpa. TYPE65", OK SOA_OF("0.0.d.f.ip6.arpa.")},
+        {"g.0.0.d.f.ip6.arpa. PTR", "NXDOMAIN qr aa rd ra\n" SOA_OF("0.0.d.f.ip6.arpa.")},
+    };
+    struct fixture *f = setup();
+    (void)state;
+    f->config.has_nameservers = true;
+    add_network(f, "10.96.0.0", 12);
+    add_network(f, "192.0.2.7", 32);
+    add_network(f, "fd00::", 15);
+    CHECK(f, cases);
+}
+
+static void reverse_before_the_first_sync(void **state)
+{
+    static const struct answer_case cases[] = {
+        {"2.0.96.10.in-addr.arpa. A", "SERVFAIL qr aa rd ra"},
+        {"2.0.97.10.in-addr.arpa. A", "forward"},
+        {"2.0.97.10.in-addr.arpa. PTR", "SERVFAIL qr aa rd ra"},
+    };
+    struct fixture *f = setup();
+    (void)state;
+    f->store = NULL;
+    f->config.has_nameservers = true;
+    add_network(f, "10.96.0.0", 16);
+    CHECK(f, cases);
+}
+
+static void domains(void **state)
+{
+    static const struct fixture_key more[] = {
+        {"test/a", "{'host':'10.20.0.1'}"},
+        {"test/sub/b", "{'host':'10.20.0.2'}"},
+        {"test/sub/c", "{'host':'a.test'}"},
+        {"test/sub/*", "{'host':'10.20.0.3'}"},
+    };
+    static const struct answer_case cases[] = {
+        {"a.test. A", OK "= a.test. 3600 A 10.20.0.1"},
+        {"nope.test. A", "NXDOMAIN qr aa rd ra\n! test. 60 SOA ns.dns.test. hostmaster.test. "
+                         "1760702400 28800 7200 604800 60"},
+        {"nope.sub.test. A",
+         "NXDOMAIN qr aa rd ra\n! sub.test. 60 SOA ns.dns.sub.test. hostmaster.sub.test. "
+         "1760702400 28800 7200 604800 60"},
+        {"sub.test. SOA", OK "= sub.test. 3600 SOA ns.dns.sub.test. hostmaster.sub.test. "
+                             "1760702400 28800 7200 604800 60"},
+        {"deep.empty.test. NS", OK "= deep.empty.test. 3600 NS ns.dns.deep.empty.test."},
+        /* above a domain of ours, in another one */
+        {"empty.test. A", "NOERROR qr aa rd ra\n! test. 60 SOA ns.dns.test. hostmaster.test. "
+                          "1760702400 28800 7200 604800 60"},
+        /* from one domain into another */
+        {"c.sub.test. A", OK "= c.sub.test. 3600 CNAME a.test.\n= a.test. 3600 A 10.20.0.1"},
+        {"web.default.svc.cluster.local. A", OK "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
+        {"x.example. A", "forward"},
+    };
+    struct fixture *f = setup();
+    (void)state;
+    fixture_domain(f, "test.");
+    fixture_domain(f, "sub.test.");
+    fixture_domain(f, "deep.empty.test.");
+    fixture_put(f, more, sizeof(more) / sizeof(more[0]));
+    f->config.has_nameservers = true;
+    CHECK(f, cases);
+}
+
+static void chaos_refused(void **state)
+{
+    static const struct answer_case cases[] = {
+        {"version.bind. TXT ch", "REFUSED qr rd"},
+        {"web.default.svc.cluster.local. A", OK "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
+    };
+    struct fixture *f = setup();
+    (void)state;
+    f->config.no_chaos = true;
+    CHECK(f, cases);
+}
+
+static void any_as_hinfo(void **state)
+{
+    static const struct answer_case cases[] = {
+        {"web.default.svc.cluster.local. ANY",
+         OK "= web.default.svc.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+        {"web.*.svc.cluster.local. ANY",
+         OK "= web.*.svc.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+        {"cluster.local. ANY", OK "= cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+        {"ns.dns.cluster.local. ANY", OK "= ns.dns.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+        {"nope.cluster.local. ANY", NXDOMAIN},
+        {"example.com. ANY", "REFUSED qr rd"},
+        {"version.bind. ANY ch", "REFUSED qr rd"},
+    };
+    struct fixture *f = setup();
+    (void)state;
+    f->config.any_is_hinfo = true;
+    CHECK(f, cases);
+}
+
+/* Which names exist is no matter of the type. */
+static void any_where_flags_say_what_exists(void **state)
+{
+    static const struct answer_case insecure[] = {
+        {"10-9-9-9.x.pod.cluster.local. ANY",
+         OK "= 10-9-9-9.x.pod.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+        {"nope.x.pod.cluster.local. ANY", NXDOMAIN},
+        {"dns-version.cluster.local. ANY",
+         OK "= dns-version.cluster.local. 3600 HINFO \"RFC8482\" \"\""},
+    };
+    static const struct answer_case disabled[] = {
+        {"10-0-0-5.default.pod.cluster.local. ANY", NXDOMAIN},
+    };
+    struct fixture *f = setup();
+    (void)state;
+    f->config.any_is_hinfo = true;
+    f->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    f->config.pods = ENGINE_PODS_INSECURE;
+    CHECK(f, insecure);
+    f = setup();
+    f->config.any_is_hinfo = true;
+    f->config.pods = ENGINE_PODS_DISABLED;
+    CHECK(f, disabled);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kubernetes),
+        cmocka_unit_test(kubernetes_targets),
+        cmocka_unit_test(skydns),
+        cmocka_unit_test(pods_insecure),
+        cmocka_unit_test(pods_disabled),
+        cmocka_unit_test(reverse_zones),
+        cmocka_unit_test(reverse_before_the_first_sync),
+        cmocka_unit_test(domains),
+        cmocka_unit_test(chaos_refused),
+        cmocka_unit_test(any_as_hinfo),
+        cmocka_unit_test(any_where_flags_say_what_exists),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

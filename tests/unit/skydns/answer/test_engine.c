@@ -1,0 +1,472 @@
+/* The engine as the sockets see it: EDNS, limits, what is dropped, refused, deferred and forwarded,
+ * and what happens when the deferred question comes back. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "tests/support/skydns/fixture.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+#define OK "NOERROR qr aa rd ra"
+#define SOA                                                                      \
+    "\n! cluster.local. 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. " \
+    "1760702400 28800 7200 604800 60"
+
+static const struct fixture_key keys[] = {
+    {"local/cluster/web/a", "{'host':'10.0.0.1','ttl':30}"},
+    {"local/cluster/ext", "{'host':'www.example.com','ttl':300}"},
+    {"local/cluster/single", "{'host':'router'}"},
+    {"local/cluster/_s/a", "{'host':'www.example.com','port':80}"},
+    {"local/cluster/_s/b", "{'host':'www.example.com','port':81}"},
+    {"local/cluster/_s/c", "{'host':'web.cluster.local','port':82}"},
+    {"arpa/in-addr/10/0/0/1", "{'host':'web.cluster.local'}"},
+};
+
+static struct fixture *setup(void)
+{
+    return fixture_new(keys, COUNT(keys));
+}
+
+static void want(struct fixture *fixture, const char *question, const char *text)
+{
+    const char *got = fixture_ask(fixture, question);
+    if (strcmp(got, text) != 0) {
+        fail_msg("%s\nwant: %s\ngot:  %s", question, text, got);
+    }
+}
+
+/* `count` addresses at `name`.cluster.local. */
+static void put_many(struct fixture *fixture, const char *name, unsigned count)
+{
+    struct fixture_key *many = xcalloc(count, sizeof(*many));
+    for (unsigned i = 0; i < count; i++) {
+        many[i].key = xasprintf("local/cluster/%s/h%u", name, i);
+        many[i].value =
+            xasprintf("{'host':'10.%u.%u.%u'}", 100 + i / 65536, i / 256 % 256, i % 256);
+    }
+    fixture_put(fixture, many, count);
+    for (unsigned i = 0; i < count; i++) {
+        free((void *)(uintptr_t)many[i].key);
+        free((void *)(uintptr_t)many[i].value);
+    }
+    free(many);
+}
+
+static unsigned count_lines(const char *text, const char *mark)
+{
+    unsigned n = 0;
+    for (const char *at = text; (at = strstr(at, mark)); at++) {
+        n++;
+    }
+    return n;
+}
+
+static void edns(void **state)
+{
+    struct fixture *f = setup();
+    (void)state;
+    want(f, "web.cluster.local. A edns=4096",
+         OK "\n? web.cluster.local. IN A\n= web.cluster.local. 30 A 10.0.0.1\nedns 1232");
+    want(f, "web.cluster.local. A edns=512 do",
+         OK "\n? web.cluster.local. IN A\n= web.cluster.local. 30 A 10.0.0.1\nedns 1232 do");
+    want(f, "nope.cluster.local. A edns=1232",
+         "NXDOMAIN qr aa rd ra\n? nope.cluster.local. IN A" SOA "\nedns 1232");
+    want(f, "web.cluster.local. ANY edns=1232",
+         "REFUSED qr rd\n? web.cluster.local. IN ANY\nedns 1232");
+    enum engine_transport transport = fixture_query(f, "web.cluster.local. A edns=1232 do");
+    f->query[f->query_len - 5] = 1; /* the version */
+    assert_string_equal(fixture_answer(f, transport), "NOERROR qr rd\n? web.cluster.local. IN A\n"
+                                                      "edns 1232 do rcode=16 version=0 flags=0");
+    fixture_free(f);
+}
+
+/* 12 + 17 + 4 bytes of header and question, 16 for each answer, 11 for OPT. */
+static void limits(void **state)
+{
+    static const struct {
+        const char *question;
+        unsigned answers;
+        bool is_truncated;
+    } cases[] = {
+        {"m.cluster.local. A", 29, true},
+        {"m.cluster.local. A edns=100", 29, true},
+        {"m.cluster.local. A edns=512", 29, true},
+        {"m.cluster.local. A edns=1000", 59, true},
+        {"m.cluster.local. A edns=1232", 74, true},
+        {"m.cluster.local. A edns=65535", 74, true}, /* no more than max_udp_size */
+        {"m.cluster.local. A tcp", 300, false},
+        {"m.cluster.local. A edns=512 tcp", 300, false},
+    };
+    struct fixture *f = setup();
+    (void)state;
+    put_many(f, "m", 300);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *got = fixture_ask(f, cases[i].question);
+        if (count_lines(got, "\n= ") != cases[i].answers ||
+            (strstr(got, " tc") != NULL) != cases[i].is_truncated) {
+            fail_msg("%s: want %u answers:\n%s", cases[i].question, cases[i].answers, got);
+        }
+    }
+    fixture_free(f);
+}
+
+/* 33 bytes of header and question, 38 or 39 for each SRV record, 16 for its address: twelve records
+ * have room in 512 bytes, but not with their addresses; sixteen have not. */
+static void additional_goes_first(void **state)
+{
+    struct fixture *f = setup();
+    (void)state;
+    put_many(f, "n", 12);
+    const char *got = fixture_ask(f, "n.cluster.local. SRV edns=1232");
+    assert_int_equal(count_lines(got, "\n= "), 12);
+    assert_int_equal(count_lines(got, "\n+ "), 12);
+    assert_null(strstr(got, " tc"));
+    got = fixture_ask(f, "n.cluster.local. SRV");
+    assert_int_equal(count_lines(got, "\n= "), 12);
+    assert_int_equal(count_lines(got, "\n+ "), 0);
+    assert_null(strstr(got, " tc"));
+    put_many(f, "n", 16);
+    got = fixture_ask(f, "n.cluster.local. SRV");
+    assert_int_equal(count_lines(got, "\n+ "), 0);
+    assert_non_null(strstr(got, " tc"));
+    fixture_free(f);
+}
+
+static void odd_messages(void **state)
+{
+    struct fixture *f = setup();
+    (void)state;
+    enum engine_transport udp = fixture_query(f, "web.cluster.local. A");
+    f->query_len--;
+    assert_string_equal(fixture_answer(f, udp), "FORMERR qr rd");
+    assert_memory_equal(f->reply, "\x12\x34", 2);
+    f->query_len = 11;
+    assert_string_equal(fixture_answer(f, udp), "drop");
+    f->query_len = 0;
+    assert_string_equal(fixture_answer(f, udp), "drop");
+    fixture_query(f, "web.cluster.local. A");
+    f->query[2] |= 0x80; /* a response */
+    assert_string_equal(fixture_answer(f, udp), "drop");
+    fixture_query(f, "web.cluster.local. A");
+    f->query[2] |= 0x20; /* NOTIFY */
+    assert_string_equal(fixture_answer(f, udp), "NOTIMP qr rd opcode=4");
+    fixture_query(f, "web.cluster.local. A");
+    f->query[5] = 2;
+    assert_string_equal(fixture_answer(f, udp), "FORMERR qr rd");
+    fixture_query(f, "web.cluster.local. A");
+    f->query[f->query_len++] = 0;
+    assert_string_equal(fixture_answer(f, udp), "FORMERR qr rd\n? web.cluster.local. IN A");
+    fixture_query(f, "web.cluster.local. A edns=512");
+    f->query[11] = 2;
+    memcpy(f->query + f->query_len, f->query + f->query_len - 11, 11);
+    f->query_len += 11;
+    assert_int_equal(strncmp(fixture_answer(f, udp), "FORMERR qr rd\n?", 15), 0);
+    fixture_free(f);
+}
+
+static void before_the_first_sync(void **state)
+{
+    struct fixture *f = setup();
+    (void)state;
+    f->store = NULL;
+    f->config.has_nameservers = true;
+    want(f, "web.cluster.local. A", "SERVFAIL qr aa rd ra\n? web.cluster.local. IN A");
+    want(f, "cluster.local. SOA", "SERVFAIL qr aa rd ra\n? cluster.local. IN SOA");
+    want(f, "nope.cluster.local. TXT edns=512",
+         "SERVFAIL qr aa rd ra\n? nope.cluster.local. IN TXT\nedns 1232");
+    want(f, "1.0.0.10.in-addr.arpa. PTR", "SERVFAIL qr aa rd ra\n? 1.0.0.10.in-addr.arpa. IN PTR");
+    want(f, "www.example.com. A", "forward");
+    want(f, "web.cluster.local. ANY", "REFUSED qr rd\n? web.cluster.local. IN ANY");
+    fixture_free(f);
+}
+
+static void foreign_names(void **state)
+{
+    struct fixture *f = setup();
+    (void)state;
+    want(f, "www.example.com. A", "SERVFAIL qr rd ra\n? www.example.com. IN A");
+    f->config.has_nameservers = true;
+    want(f, "www.example.com. A", "forward");
+    want(f, "example.com. TYPE65", "forward");
+    want(f, "xcluster.local. A", "forward");
+    want(f, "com. A", "SERVFAIL qr rd ra\n? com. IN A");
+    want(f, ". NS", "SERVFAIL qr rd ra\n? . IN NS");
+    f->config.ndots = 0;
+    want(f, "com. A", "forward");
+    f->config.no_rec = true;
+    want(f, "www.example.com. A edns=512", "SERVFAIL qr rd\n? www.example.com. IN A\nedns 1232");
+    fixture_free(f);
+}
+
+static struct external_rr external_cname(const char *owner, const char *target)
+{
+    return (struct external_rr){.owner = fixture_name(owner),
+                                .type = DNS_TYPE_CNAME,
+                                .ttl_s = 5,
+                                .target = fixture_name(target)};
+}
+
+static struct external_rr external_address(const char *owner, const char *address)
+{
+    struct external_rr rr = {.owner = fixture_name(owner), .ttl_s = 500};
+    assert_true(ip_parse(slice_str(address), &rr.ip));
+    rr.type = rr.ip.family_bytes == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA;
+    return rr;
+}
+
+static void external_alias(void **state)
+{
+    struct external_answer *answer = xcalloc(1, sizeof(*answer));
+    struct fixture *f = setup();
+    (void)state;
+    want(f, "ext.cluster.local. A", OK "\n? ext.cluster.local. IN A" SOA);
+    f->config.has_nameservers = true;
+    f->config.no_rec = true; /* is about clients' questions */
+    want(f, "ext.cluster.local. A", "lookup www.example.com./A");
+    want(f, "ext.cluster.local. AAAA", "lookup www.example.com./AAAA");
+    want(f, "single.cluster.local. A", OK "\n? single.cluster.local. IN A" SOA); /* ndots */
+
+    f->has_externals = true;
+    want(f, "ext.cluster.local. A", OK "\n? ext.cluster.local. IN A" SOA);
+    answer->question = (struct external_question){fixture_name("WWW.example.com."), DNS_TYPE_A};
+    f->externals = (struct external_answers){.count = 1, .items = answer};
+    want(f, "ext.cluster.local. A", OK "\n? ext.cluster.local. IN A" SOA);
+    answer->rrs[answer->count++] = external_cname("www.example.com.", "cdn.example.net.");
+    answer->rrs[answer->count++] = external_address("cdn.example.net.", "192.0.2.1");
+    answer->rrs[answer->count++] = external_address("cdn.example.net.", "192.0.2.2");
+    want(f, "ext.cluster.local. A",
+         OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 60 CNAME www.example.com.\n"
+            "= www.example.com. 60 CNAME cdn.example.net.\n= cdn.example.net. 60 A 192.0.2.1\n"
+            "= cdn.example.net. 60 A 192.0.2.2");
+    want(f, "ext.cluster.local. AAAA", OK "\n? ext.cluster.local. IN AAAA" SOA);
+    fixture_free(f);
+    free(answer);
+}
+
+static void external_targets(void **state)
+{
+    struct external_answer *answers = xcalloc(2, sizeof(*answers));
+    struct fixture *f = setup();
+    (void)state;
+    f->config.has_nameservers = true;
+    want(f, "_s.cluster.local. SRV", "lookup www.example.com./A www.example.com./AAAA");
+    want(f, "_s.cluster.local. AAAA", "lookup www.example.com./AAAA");
+    for (unsigned i = 0; i < 2; i++) {
+        answers[i].question.name = fixture_name("www.example.com.");
+        answers[i].question.type = i ? DNS_TYPE_AAAA : DNS_TYPE_A;
+        answers[i].rrs[0] = external_cname("www.example.com.", "cdn.example.net.");
+        answers[i].rrs[1] = external_address("cdn.example.net.", i ? "2001:db8::1" : "192.0.2.1");
+        answers[i].count = 2;
+    }
+    f->externals = (struct external_answers){.count = 2, .items = answers};
+    f->has_externals = true;
+    want(f, "_s.cluster.local. SRV",
+         OK "\n? _s.cluster.local. IN SRV\n"
+            "= _s.cluster.local. 3600 SRV 10 33 80 www.example.com.\n"
+            "= _s.cluster.local. 3600 SRV 10 33 81 www.example.com.\n"
+            "= _s.cluster.local. 3600 SRV 10 33 82 web.cluster.local.\n"
+            "+ www.example.com. 60 CNAME cdn.example.net.\n+ cdn.example.net. 60 A 192.0.2.1\n"
+            "+ cdn.example.net. 60 AAAA 2001:db8::1\n+ web.cluster.local. 30 A 10.0.0.1");
+    fixture_free(f);
+    free(answers);
+}
+
+/* Sixteen questions go upstream, two for each target; the other targets stay without addresses. */
+static void many_external_targets(void **state)
+{
+    struct fixture *f = setup();
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) {
+        char key[64], value[64];
+        (void)snprintf(key, sizeof(key), "local/cluster/_t/%c", 'a' + (int)i);
+        (void)snprintf(value, sizeof(value), "{'host':'h%u.example.com'}", i);
+        fixture_put(f, &(struct fixture_key){key, value}, 1);
+    }
+    f->config.has_nameservers = true;
+    fixture_ask(f, "_t.cluster.local. SRV");
+    assert_int_equal(f->verdict, ENGINE_DEFER);
+    assert_int_equal(f->deferral.kind, ENGINE_DEFER_LOOKUP);
+    assert_int_equal(f->deferral.question_count, ENGINE_EXTERNAL_MAX);
+    f->has_externals = true;
+    assert_int_equal(count_lines(fixture_ask(f, "_t.cluster.local. SRV tcp"), "\n= "), 20);
+    fixture_free(f);
+}
+
+/* 4,096 records are answered where they are asked; one more goes to the resolver thread. */
+static void walks(void **state)
+{
+    struct fixture *f = setup();
+    (void)state;
+    put_many(f, "w", ENGINE_WALK_MAX - 1);
+    /* 65,535 bytes have room for 4,093 behind header and question */
+    assert_int_equal(count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 4093);
+    put_many(f, "w", ENGINE_WALK_MAX + 1);
+    want(f, "w.cluster.local. A", "walk");
+    want(f, "w.cluster.local. TXT", "walk");
+    want(f, "cluster.local. SRV", "walk");
+    want(f, "*.w.cluster.local. A", "walk");
+    want(f, "h1.*.cluster.local. A",
+         OK "\n? h1.*.cluster.local. IN A\n= h1.*.cluster.local. 3600 A 10.100.0.1");
+    want(f, "w.cluster.local. TYPE65", OK "\n? w.cluster.local. IN TYPE65" SOA);
+    f->may_walk = true;
+    const char *got = fixture_ask(f, "w.cluster.local. A");
+    assert_int_equal(count_lines(got, "\n= "), 29);
+    assert_non_null(strstr(got, " tc"));
+    want(f, "w.cluster.local. TXT", OK "\n? w.cluster.local. IN TXT" SOA);
+    fixture_free(f);
+}
+
+/* Records that point to a name with many records each: the work stays bounded on both threads. */
+static void fan_out(void **state)
+{
+    struct fixture *f = setup();
+    (void)state;
+    for (unsigned i = 0; i < 64; i++) {
+        char key[64], value[64];
+        (void)snprintf(key, sizeof(key), "local/cluster/f%u/%u", i / 8, i % 8);
+        (void)snprintf(value, sizeof(value), "{'host':'f%u.cluster.local','port':%u}",
+                       (i / 8 + 1 + i % 3) % 8, i + 1);
+        fixture_put(f, &(struct fixture_key){key, value}, 1);
+    }
+    want(f, "f0.cluster.local. A", "walk");
+    f->may_walk = true;
+    want(f, "f0.cluster.local. A", OK "\n? f0.cluster.local. IN A" SOA);
+    fixture_free(f);
+}
+
+static struct engine_query query_of(const struct fixture *f, enum engine_transport transport)
+{
+    return (struct engine_query){.wire = f->query,
+                                 .len = f->query_len,
+                                 .client = &f->local,
+                                 .local = &f->local,
+                                 .transport = transport};
+}
+
+static void servfail(void **state)
+{
+    struct fixture *f = setup();
+    (void)state;
+    struct engine_query query = query_of(f, fixture_query(f, "WWW.example.com. A edns=512 do"));
+    query.len = f->query_len;
+    size_t len = engine_servfail(f->engine, &query, f->reply);
+    assert_string_equal(dns_text(f->reply, len, f->text, sizeof(f->text)),
+                        "SERVFAIL qr rd ra\n? WWW.example.com. IN A\nedns 1232 do");
+    assert_memory_equal(f->reply, "\x12\x34", 2);
+    query.len = 11;
+    assert_int_equal(engine_servfail(f->engine, &query, f->reply), 0);
+    fixture_free(f);
+}
+
+/* What upstream says to `WWW.example.com. A`; `count` addresses. Returns the length. */
+static size_t make_upstream(uint8_t *wire, uint16_t flags, unsigned count)
+{
+    static const uint8_t question[] = "\x03www\x07"
+                                      "example\x03"
+                                      "com\x00\x00\x01\x00\x01";
+    uint8_t header[] = {0x99,
+                        0x99,
+                        (uint8_t)(flags >> 8),
+                        (uint8_t)flags,
+                        0,
+                        1,
+                        (uint8_t)(count >> 8),
+                        (uint8_t)count,
+                        0,
+                        0,
+                        0,
+                        0};
+    memcpy(wire, header, 12);
+    memcpy(wire + 12, question, sizeof(question) - 1);
+    size_t len = 12 + sizeof(question) - 1;
+    for (unsigned i = 0; i < count; i++, len += 16) {
+        memcpy(wire + len, "\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x4d\x00\x04\xc0\x00\x02", 15);
+        wire[len + 15] = (uint8_t)i;
+    }
+    return len;
+}
+
+static const char *forwarded(struct fixture *f, const char *question, const uint8_t *upstream,
+                             size_t upstream_len)
+{
+    enum engine_transport transport = fixture_query(f, question);
+    struct engine_query query = query_of(f, transport);
+    size_t len = engine_forwarded(f->engine, &query, upstream, upstream_len, f->reply);
+    return len == 0 ? "invalid" : dns_text(f->reply, len, f->text, sizeof(f->text));
+}
+
+static void forwarded_replies(void **state)
+{
+    static const char asked[] = "WWW.example.com. A";
+    uint8_t up[2048];
+    struct fixture *f = setup();
+    (void)state;
+    size_t len = make_upstream(up, 0x8180, 1);
+    assert_string_equal(
+        forwarded(f, asked, up, len),
+        "NOERROR qr rd ra\n? WWW.example.com. IN A\n= WWW.example.com. 77 A 192.0.2.0");
+    assert_memory_equal(f->reply, "\x12\x34", 2);
+    assert_string_equal(forwarded(f, "www.example.org. A", up, len), "invalid");
+    assert_string_equal(forwarded(f, "www.example.com. AAAA", up, len), "invalid");
+    assert_string_equal(forwarded(f, "www.example.com. A ch", up, len), "invalid");
+    assert_string_equal(forwarded(f, asked, up, 11), "invalid");
+    assert_string_equal(forwarded(f, asked, up, 30), "invalid");
+    up[2] = 0x01; /* a query */
+    assert_string_equal(forwarded(f, asked, up, len), "invalid");
+    up[2] = 0xa1; /* a reply to something else */
+    assert_string_equal(forwarded(f, asked, up, len), "invalid");
+
+    len = make_upstream(up, 0x8180, 40); /* 33 + 640 */
+    assert_string_equal(forwarded(f, asked, up, len),
+                        "NOERROR qr tc rd ra\n? WWW.example.com. IN A");
+    assert_string_equal(forwarded(f, "www.example.com. A edns=600 do", up, len),
+                        "NOERROR qr tc rd ra\n? www.example.com. IN A\nedns 1232 do");
+    assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=683", up, len), "\n= "), 0);
+    assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=684", up, len), "\n= "), 40);
+    assert_int_equal(count_lines(forwarded(f, "www.example.com. A tcp", up, len), "\n= "), 40);
+
+    len = make_upstream(up, 0x8380, 1); /* truncated: whoever asks over TCP needs the whole */
+    assert_string_equal(
+        forwarded(f, "www.example.com. A", up, len),
+        "NOERROR qr tc rd ra\n? www.example.com. IN A\n= www.example.com. 77 A 192.0.2.0");
+    assert_string_equal(forwarded(f, "www.example.com. A tcp", up, len), "invalid");
+
+    len = make_upstream(up, 0x8583, 0); /* NXDOMAIN with AA passes as it is */
+    assert_string_equal(forwarded(f, asked, up, len),
+                        "NXDOMAIN qr aa rd ra\n? WWW.example.com. IN A");
+    up[5] = 0; /* an error may come as a header alone, an answer may not */
+    up[3] = 0x85;
+    assert_string_equal(forwarded(f, asked, up, 12), "REFUSED qr rd ra\n? WWW.example.com. IN A");
+    up[3] = 0x80;
+    assert_string_equal(forwarded(f, asked, up, 12), "invalid");
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(edns),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(additional_goes_first),
+        cmocka_unit_test(odd_messages),
+        cmocka_unit_test(before_the_first_sync),
+        cmocka_unit_test(foreign_names),
+        cmocka_unit_test(external_alias),
+        cmocka_unit_test(external_targets),
+        cmocka_unit_test(many_external_targets),
+        cmocka_unit_test(walks),
+        cmocka_unit_test(fan_out),
+        cmocka_unit_test(servfail),
+        cmocka_unit_test(forwarded_replies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,534 @@
+/* The short way against the long one: random stores and queries, and where the short way answers at
+ * all, the same bytes. Tables say for what it must answer. The seed is printed when it fails. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/dns/dns.h"
+#include "common/dns/record_key.h"
+#include "skydns/answer/encode_internal.h"
+#include "skydns/answer/fast_internal.h"
+#include "tests/support/loopback.h"
+#include "tests/support/skydns/fixture.h"
+
+enum { STORES = 60, CHANGES = 6, QUERIES = 250, CHANGE_EACH = 50, KEYS_MAX = 64, KEY_SIZE = 200 };
+
+struct bed {
+    struct fixture *f;
+    struct encoder *encoder;
+    struct fast *fast;
+    uint64_t state;
+    unsigned long asked, answered, with_targets;
+    char put[KEYS_MAX][KEY_SIZE]; /* the last keys */
+    unsigned put_count;
+};
+
+static uint32_t draw(struct bed *b, uint32_t below)
+{
+    b->state ^= b->state << 13;
+    b->state ^= b->state >> 7;
+    b->state ^= b->state << 17;
+    return (uint32_t)(b->state >> 32) % below;
+}
+
+static const char *pick(struct bed *b, const char *const *items, size_t count)
+{
+    return items[draw(b, (uint32_t)count)];
+}
+#define PICK(b, ...)                            \
+    pick(b, (const char *const[]){__VA_ARGS__}, \
+         sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+/* ---- Stores ---- */
+
+static void put(struct bed *b, const char *key, const char *value)
+{
+    (void)snprintf(b->put[b->put_count++ % KEYS_MAX], KEY_SIZE, "%s", key);
+    fixture_put(b->f, &(struct fixture_key){key, value}, 1);
+}
+
+static void draw_address(struct bed *b, char *out, size_t size)
+{
+    if (draw(b, 4) == 0) {
+        (void)snprintf(out, size, "fd00::%x", draw(b, 40));
+    } else {
+        (void)snprintf(out, size, "10.0.%u.%u", draw(b, 2), draw(b, 40));
+    }
+}
+
+/* Mostly what kube2sky writes, sometimes what other writers may. */
+static void draw_value(struct bed *b, const char *host, unsigned port, char *out, size_t size)
+{
+    const char *odd = "";
+    if (draw(b, 12) == 0) {
+        odd = PICK(b, ",'group':'g'", ",'weight':3", ",'priority':20", ",'ttl':7", ",'text':'t'",
+                   ",'targetstrip':1", ",'mail':true");
+    }
+    bool is_bare = draw(b, 15) == 0;
+    int n = snprintf(out, size, "{'host':'%s'%s%s", host, is_bare ? "" : ",'ttl':30,'priority':10",
+                     odd);
+    if (port) {
+        n += snprintf(out + n, size - (size_t)n, ",'port':%u", port);
+    }
+    (void)snprintf(out + n, size - (size_t)n, "}");
+}
+
+static const char *draw_service(struct bed *b)
+{
+    return PICK(b, "a", "b", "web", "x-y", "dns", "any", "_odd");
+}
+
+static const char *draw_namespace(struct bed *b)
+{
+    return PICK(b, "default", "kube-system", "n");
+}
+
+static void put_service(struct bed *b)
+{
+    char key[200], value[300], host[64];
+    const char *name = draw_service(b), *ns = draw_namespace(b);
+    unsigned endpoints = draw(b, 20) == 0 ? 40 : 1 + draw(b, 4);
+    for (unsigned i = 0; i < endpoints; i++) {
+        draw_address(b, host, sizeof(host));
+        draw_value(b, host, 0, value, sizeof(value));
+        (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/%s/e%u", ns, name, draw(b, 50));
+        put(b, key, value);
+    }
+    for (unsigned i = draw(b, 4); i > 0; i--) {
+        char target[200];
+        switch (draw(b, 8)) {
+        case 0:
+            (void)snprintf(target, sizeof(target), "%s",
+                           PICK(b, "www.test.", "A.b.cluster.local.", "absent.n.svc.cluster.local.",
+                                "ns.dns.cluster.local.", "any.n.svc.cluster.local.",
+                                "A.n.svc.cluster.local.", "n.svc.cluster.local."));
+            break;
+        case 1:
+        case 2:
+        case 3:
+            (void)snprintf(target, sizeof(target), "e%u.%s.%s.svc.cluster.local.", draw(b, 50),
+                           name, ns);
+            break;
+        default:
+            (void)snprintf(target, sizeof(target), "%s.%s.svc.cluster.local.", name, ns);
+            break;
+        }
+        draw_value(b, target, 80 + draw(b, 3), value, sizeof(value));
+        (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/%s/_tcp/_http/e%u", ns, name,
+                       draw(b, 5));
+        put(b, key, value);
+    }
+}
+
+static void put_other(struct bed *b)
+{
+    char key[200], value[300];
+    switch (draw(b, 6)) {
+    case 0:
+        (void)snprintf(key, sizeof(key), "arpa/%s/10/0/0/%u",
+                       PICK(b, "in-addr", "in-addr", "other"), draw(b, 40));
+        draw_value(b, PICK(b, "web.default.svc.cluster.local.", "x.arpa.", "x.Arpa.", "10.0.0.1"),
+                   0, value, sizeof(value));
+        break;
+    case 1:
+        (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/ext", draw_namespace(b));
+        draw_value(b, PICK(b, "web.default.svc.cluster.local.", "www.test."), 0, value,
+                   sizeof(value));
+        break;
+    case 2:
+        (void)snprintf(key, sizeof(key), "local/cluster/pod/n/10-0-0-%u/h", draw(b, 9));
+        draw_value(b, "10.0.0.7", 0, value, sizeof(value));
+        break;
+    case 3: /* more labels than those of a service's port */
+        (void)snprintf(key, sizeof(key), "local/cluster/svc/n/a/d/e/e/p/e/%s/h",
+                       PICK(b, "r", "_tcp/_http", "r/_tcp/_http"));
+        draw_value(b,
+                   PICK(b, "r.e.p.e.e.d.a.n.svc.cluster.local.", "p.e.e.d.a.n.svc.cluster.local.",
+                        "e.d.a.n.svc.cluster.local.", "10.0.0.8"),
+                   80, value, sizeof(value));
+        break;
+    case 4:
+        (void)snprintf(key, sizeof(key), "local/cluster/%s",
+                       PICK(b, "hostmaster/a", "dns/ns/a", "top", "top/below", "svc/n/a"));
+        draw_value(b, "10.0.0.9", 0, value, sizeof(value));
+        break;
+    default:
+        (void)snprintf(key, sizeof(key), "local/cluster/text");
+        (void)snprintf(value, sizeof(value), "{'text':'only'}");
+        break;
+    }
+    put(b, key, value);
+}
+
+static void change_one(struct bed *b)
+{
+    struct dname name;
+    bool is_changed = false;
+    unsigned known = b->put_count < KEYS_MAX ? b->put_count : KEYS_MAX;
+    assert_true(record_key_to_name(slice_str(""), slice_str(b->put[draw(b, known)]), &name));
+    if (draw(b, 2)) {
+        store_writer_del(b->f->writer, &name);
+    } else {
+        assert_true(store_writer_set_ttl(b->f->writer, &name, 1, 20 + draw(b, 3), &is_changed) ||
+                    !is_changed);
+    }
+}
+
+/* Several in one version; seldom, everything goes that is not put again at once. */
+static void change_some(struct bed *b)
+{
+    if (draw(b, 30) == 0) {
+        store_writer_clear(b->f->writer);
+    }
+    for (unsigned i = 1 + draw(b, 3); i > 0; i--) {
+        change_one(b);
+    }
+    if (draw(b, 2)) {
+        put_service(b); /* its first key is of the same version */
+    }
+    fixture_put(b->f, NULL, 0);
+}
+
+static void draw_config(struct bed *b)
+{
+    struct engine_config *config = &b->f->config;
+    config->round_robin = draw(b, 2);
+    config->ttl_s = draw(b, 3) ? 3600 : 20;
+    config->schema = draw(b, 3) ? ENGINE_SCHEMA_SKYDNS : ENGINE_SCHEMA_KUBERNETES;
+    config->pods = draw(b, 4) ? ENGINE_PODS_VERIFIED : ENGINE_PODS_DISABLED;
+    config->zones[0].hostmaster =
+        fixture_name(PICK(b, "hostmaster.cluster.local.", "hostmaster.skydns.local.", "h.test.",
+                          "HM.x.Local.", "a.b.cluster.local."));
+    if (draw(b, 4) == 0) {
+        fixture_domain(b->f, PICK(b, "n.svc.cluster.local.", "deep.top.cluster.local.",
+                                  "below.absent.cluster.local.", "local."));
+    }
+}
+
+/* ---- Questions ---- */
+
+static void draw_name(struct bed *b, char *out, size_t size)
+{
+    char first[80] = "";
+    if (draw(b, 3) == 0) {
+        (void)snprintf(
+            first, sizeof(first), "%s",
+            PICK(b, "_http._tcp.", "_tcp.", "*.", "e1.", "e1._http._tcp.", "nothing.", "a.b."));
+    }
+    switch (draw(b, 10)) {
+    case 0: /* also where a label ends with what looks like another one */
+        (void)snprintf(
+            out, size, "%u.0.0.10.%s", draw(b, 40),
+            PICK(b, "in-addr.arpa.", "in-addr.Arpa.", "other.arpa.", "in-addr.x\\004arpa."));
+        break;
+    case 1:
+        (void)snprintf(out, size, "%scluster.local.",
+                       PICK(b, "", "svc.", "default.svc.", "hostmaster.", "x.hostmaster.", "dns.",
+                            "ns.dns.", "dns-version.", "text.", "top.", "pod.", "n.pod.",
+                            "10-0-0-3.n.pod.", "b.", "x.b."));
+        break;
+    case 2: /* what search lists make of it */
+        (void)snprintf(
+            out, size, "%s%s.%s.svc.cluster.local.%s", first, draw_service(b), draw_namespace(b),
+            PICK(b, "default.svc.cluster.local.", "svc.cluster.local.", "cluster.local."));
+        break;
+    case 3:
+        (void)snprintf(out, size, "%s%s", first,
+                       PICK(b, "www.test.", "local.", "xcluster.local.", "absent.cluster.local.",
+                            "below.absent.cluster.local.", "deep.top.cluster.local."));
+        break;
+    case 4:
+        (void)snprintf(out, size, "%s%sp.e.e.d.a.n.svc.cluster.local.", PICK(b, "_http._tcp.", ""),
+                       PICK(b, "r.e.", "e.", ""));
+        break;
+    default:
+        (void)snprintf(out, size, "%s%s.%s.svc.cluster.local.", first, draw_service(b),
+                       draw_namespace(b));
+        break;
+    }
+}
+
+static void draw_question(struct bed *b, char *out, size_t size)
+{
+    char name[300];
+    if (draw(b, 4) == 0) {
+        (void)snprintf(out, size, "_http._tcp.%s.%s.svc.cluster.local. SRV%s", draw_service(b),
+                       draw_namespace(b), PICK(b, "", " tcp", " edns=1232"));
+        return;
+    }
+    draw_name(b, name, sizeof(name));
+    if (draw(b, 5) == 0) {
+        for (char *p = name; *p; p++) {
+            *p = *p >= 'a' && *p <= 'z' && draw(b, 3) == 0 ? (char)(*p - 32) : *p;
+        }
+    }
+    const char *type = strstr(name, "arpa") && draw(b, 5)
+                           ? "PTR"
+                           : PICK(b, "A", "A", "AAAA", "SRV", "SRV", "TYPE65", "TYPE64", "TXT",
+                                  "PTR", "ANY", "CNAME");
+    (void)snprintf(
+        out, size, "%s %s%s%s%s%s", name, type, draw(b, 8) ? "" : " tcp", draw(b, 4) ? "" : " nord",
+        draw(b, 2) ? "" : PICK(b, " edns=4096", " edns=600", " edns=0"), draw(b, 20) ? "" : " ch");
+}
+
+/* ---- Both ways ---- */
+
+static void compare(struct bed *b, const char *question, unsigned long seed)
+{
+    static uint8_t quick[ENGINE_REPLY_MAX], slow[ENGINE_REPLY_MAX];
+    static const struct external_answers none = {0};
+    struct fixture *f = b->f;
+    size_t slow_len = 0;
+    struct engine_query query = {.transport = fixture_query(f, question),
+                                 .client = &f->local,
+                                 .local = &f->local,
+                                 .now_s = FIXTURE_NOW_S,
+                                 .random = draw(b, UINT32_MAX),
+                                 .may_walk = true};
+    query.wire = f->query;
+    query.len = f->query_len;
+    b->asked++;
+    if (draw(b, 2)) {
+        const struct slice queries[] = {slice_of(query.wire, query.len), slice_of(query.wire, 3),
+                                        slice_of(query.wire, query.len)};
+        fast_look_ahead(b->fast, f->store, queries, 1 + draw(b, 3));
+        query.ahead = draw(b, 2) ? 1 : 0;
+    }
+    size_t len = fast_answer(b->fast, f->store, &query, quick);
+    if (len == 0) {
+        return;
+    }
+    b->answered++;
+    b->with_targets += strstr(question, " SRV") && quick[7] > 0 && quick[11] > 0;
+    /* With externals in hand the engine takes the long way. */
+    enum engine_verdict verdict =
+        engine_answer(f->engine, f->store, &query, &none, slow, &slow_len, &f->deferral);
+    if (verdict != ENGINE_REPLY || slow_len != len || memcmp(quick, slow, len) != 0) {
+        static char quick_text[DNS_TEXT_MAX], slow_text[DNS_TEXT_MAX];
+        fail_msg("seed %lu: `%s`, verdict %d\nshort way:\n%s\nlong way:\n%s\n", seed, question,
+                 (int)verdict, dns_text(quick, len, quick_text, sizeof(quick_text)),
+                 dns_text(slow, slow_len, slow_text, sizeof(slow_text)));
+    }
+}
+
+static void test_the_same_bytes(void **state)
+{
+    static struct bed b;
+    (void)state;
+    for (unsigned long seed = 1; seed <= STORES; seed++) {
+        b.state = seed * 0x9e3779b97f4a7c15U;
+        b.put_count = 0;
+        b.f = fixture_new(NULL, 0);
+        draw_config(&b);
+        b.encoder = encoder_new(b.f->config.max_udp_size);
+        b.fast = fast_new(&b.f->config, b.encoder);
+        for (unsigned change = 0; change < CHANGES; change++) {
+            for (unsigned i = 0; i < 4; i++) {
+                draw(&b, 3) ? put_service(&b) : put_other(&b);
+            }
+            for (unsigned i = 0; i < QUERIES; i++) {
+                if (i % CHANGE_EACH == CHANGE_EACH - 1) {
+                    change_some(&b);
+                }
+                char question[512];
+                draw_question(&b, question, sizeof(question));
+                compare(&b, question, seed);
+            }
+        }
+        fast_free(b.fast);
+        encoder_free(b.encoder);
+        fixture_free(b.f);
+    }
+    /* What this test is for happens. */
+    assert_true(b.answered * 5 > b.asked);
+    assert_true(b.with_targets > 500);
+}
+
+/* ---- What it must answer, and what it must leave alone ---- */
+
+static const struct fixture_key keys[] = {
+    {"local/cluster/svc/default/web/c8", "{'host':'10.0.0.1','ttl':30,'priority':10}"},
+    {"local/cluster/svc/default/web/_tcp/_http/c8",
+     "{'host':'web.default.svc.cluster.local.','port':80,'ttl':30,'priority':10}"},
+    {"local/cluster/svc/default/db/db-0", "{'host':'10.0.1.1','ttl':30,'priority':10}"},
+    {"local/cluster/svc/default/db/db-1", "{'host':'10.0.1.2','ttl':30,'priority':10}"},
+    {"local/cluster/svc/default/db/_tcp/_sql/db-0",
+     "{'host':'db-0.db.default.svc.cluster.local.','port':80,'ttl':30,'priority':10}"},
+    {"local/cluster/svc/default/db/_tcp/_sql/db-1",
+     "{'host':'db-1.db.default.svc.cluster.local.','port':80,'ttl':30,'priority':10}"},
+    {"local/cluster/svc/default/ext", "{'host':'www.test.','ttl':30}"},
+    {"arpa/in-addr/10/0/0/1", "{'host':'web.default.svc.cluster.local.','ttl':30}"},
+    {"arpa/in-addr/10/0/0/3", "{'host':'x.Arpa.','ttl':30}"},
+    {"arpa/other/10/0/0/1", "{'host':'web.default.svc.cluster.local.','ttl':30}"},
+};
+
+static void test_what_is_asked_often(void **state)
+{
+    static const struct {
+        const char *question;
+        bool want;
+    } rows[] = {
+        {"web.default.svc.cluster.local. A", true},
+        {"WEB.default.svc.cluster.local. A", true},
+        {"web.default.svc.cluster.local. A edns=1232 do", true},
+        {"web.default.svc.cluster.local. A tcp", true},
+        {"web.default.svc.cluster.local. AAAA", true},
+        {"web.default.svc.cluster.local. TYPE65", true},
+        {"web.default.svc.cluster.local.default.svc.cluster.local. A", true},
+        {"web.default.svc.cluster.local.cluster.local. AAAA", true},
+        {"absent.default.svc.cluster.local. SRV", true},
+        {"db.default.svc.cluster.local. A", true},
+        {"db-0.db.default.svc.cluster.local. A", true},
+        {"_http._tcp.web.default.svc.cluster.local. SRV", true},
+        {"_sql._tcp.db.default.svc.cluster.local. SRV", true},
+        {"1.0.0.10.in-addr.arpa. PTR", true},
+        {"1.0.0.10.in-addr.ARPA. PTR", true},
+        {"2.0.0.10.in-addr.arpa. PTR", false},
+        {"3.0.0.10.in-addr.Arpa. PTR", false},
+        {"1.0.0.10.other.arpa. PTR", false},
+        {"1.0.0.10.in-addr.x\\004arpa. PTR", false}, /* one label */
+        {"x\\004arpa. PTR", false},
+        {"cluster.local. A", false},
+        {"*.default.svc.cluster.local. A", false},
+        {"ext.default.svc.cluster.local. A", false},
+        {"ns.dns.cluster.local. A", false},
+        {"www.test. A", false},
+        {"web.default.svc.cluster.local. A ch", false},
+        {"web.default.svc.cluster.local. ANY", false},
+        {"ABSENT.default.svc.cluster.local. A", false},
+    };
+    struct bed b = {.state = 1};
+    (void)state;
+    b.f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
+    b.encoder = encoder_new(b.f->config.max_udp_size);
+    for (int schema = 0; schema < 2; schema++) {
+        b.f->config.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        b.fast = fast_new(&b.f->config, b.encoder);
+        for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+            unsigned long before = b.answered;
+            compare(&b, rows[i].question, 0);
+            if ((b.answered > before) != rows[i].want) {
+                fail_msg("schema %d: `%s`: not %d", schema, rows[i].question, rows[i].want);
+            }
+        }
+        fast_free(b.fast);
+    }
+    encoder_free(b.encoder);
+    fixture_free(b.f);
+}
+
+#define PORT(host) "{'host':'" host "','port':80,'ttl':30,'priority':10}"
+
+/* Ports whose targets are what targets seldom are. */
+static const struct fixture_key odd_keys[] = {
+    {"local/cluster/svc/n/a/c8", "{'host':'10.0.2.1','ttl':30,'priority':10}"},
+    /* The only addresses of a namespace; with the other schema its name has none. */
+    {"local/cluster/svc/n/a/_tcp/_up/c8", PORT("n.svc.cluster.local.")},
+    /* Of two targets one ends like the other, and the question does not. */
+    {"local/cluster/svc/n/a/_tcp/_ends/c8", PORT("db-0.db.default.svc.cluster.local.")},
+    {"local/cluster/svc/n/a/_tcp/_ends/c9", PORT("db.default.svc.cluster.local.")},
+    /* In another domain, when the namespace is one. */
+    {"local/cluster/svc/default/web/_tcp/_other/c8", PORT("a.n.svc.cluster.local.")},
+    {"local/cluster/svc/default/web/_tcp/_ns/c8", PORT("ns.dns.n.svc.cluster.local.")},
+    /* Below more labels than a walk notes. */
+    {"local/cluster/svc/d/e/e/p/e/r/s/t/u/c8", "{'host':'10.0.2.2','ttl':30,'priority':10}"},
+    {"local/cluster/svc/d/e/e/p/e/r/s/t/u/_tcp/_http/c8",
+     PORT("u.t.s.r.e.p.e.e.d.svc.cluster.local.")},
+};
+
+static void test_what_is_asked_seldom(void **state)
+{
+    static const char *const questions[] = {
+        "_up._tcp.a.n.svc.cluster.local. SRV",
+        "_ends._tcp.a.n.svc.cluster.local. SRV",
+        "_other._tcp.web.default.svc.cluster.local. SRV",
+        "_ns._tcp.web.default.svc.cluster.local. SRV",
+        "_http._tcp.u.t.s.r.e.p.e.e.d.svc.cluster.local. SRV",
+        "above.cluster.local. A",
+        "a.above.cluster.local. A",
+        "x.above.cluster.local. A",
+    };
+    struct bed b = {.state = 1};
+    (void)state;
+    b.f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
+    b.f->local = loopback_addr(53);
+    fixture_put(b.f, odd_keys, sizeof(odd_keys) / sizeof(odd_keys[0]));
+    b.encoder = encoder_new(b.f->config.max_udp_size);
+    for (int variant = 0; variant < 4; variant++) {
+        b.f->config.schema = variant % 2 ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        if (variant == 2) {
+            fixture_domain(b.f, "n.svc.cluster.local.");
+            fixture_domain(b.f, "a.above.cluster.local.");
+        }
+        b.fast = fast_new(&b.f->config, b.encoder);
+        for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
+            compare(&b, questions[i], 0);
+        }
+        fast_free(b.fast);
+    }
+    assert_true(b.with_targets > 0);
+    encoder_free(b.encoder);
+    fixture_free(b.f);
+}
+
+/* ---- Names looked up at once ---- */
+
+static const char *ask_ahead(struct fixture *f, const char *question, unsigned ahead)
+{
+    enum engine_transport transport = fixture_query(f, question);
+    f->ahead = ahead;
+    return fixture_answer(f, transport);
+}
+
+/* What was looked up counts for the version and the configuration that it was looked up in. */
+static void test_what_changes_after_looking_ahead(void **state)
+{
+    static const char absent[] = "absent.default.svc.cluster.local. A";
+    static const char web[] = "web.default.svc.cluster.local. A";
+    static const struct fixture_key changed = {"local/cluster/svc/default/web/c8",
+                                               "{'host':'10.0.0.2','ttl':30,'priority':10}"};
+    static uint8_t wire[2][DNS_UDP_SIZE];
+    struct slice queries[2];
+    struct fixture *f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
+    struct engine_config config = f->config;
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        (void)fixture_query(f, i == 0 ? absent : web);
+        queries[i] = slice_of(memcpy(wire[i], f->query, f->query_len), f->query_len);
+    }
+    engine_look_ahead(f->engine, f->store, queries, 2);
+    assert_non_null(strstr(ask_ahead(f, absent, 1), "NXDOMAIN"));
+    assert_non_null(strstr(ask_ahead(f, web, 2), "10.0.0.1"));
+    assert_non_null(strstr(ask_ahead(f, web, 3), "10.0.0.1")); /* there is no third */
+
+    fixture_put(f, &changed, 1);
+    assert_non_null(strstr(ask_ahead(f, web, 2), "10.0.0.2"));
+
+    engine_look_ahead(f->engine, f->store, queries, 2);
+    config.serial = f->config.serial + 1;
+    engine_configure(f->engine, &config);
+    assert_non_null(strstr(ask_ahead(f, web, 1), "10.0.0.2")); /* none is the first any more */
+
+    engine_look_ahead(f->engine, f->store, queries, 2);
+    engine_look_ahead(f->engine, NULL, queries, 2);
+    assert_non_null(strstr(ask_ahead(f, web, 1), "10.0.0.2"));
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_asked_often),
+        cmocka_unit_test(test_what_is_asked_seldom),
+        cmocka_unit_test(test_what_changes_after_looking_ahead),
+        cmocka_unit_test(test_the_same_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

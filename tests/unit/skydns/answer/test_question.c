@@ -1,0 +1,187 @@
+/* Queries by their bytes: what is accepted, refused and ignored. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "skydns/answer/question.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Bytes with their number; string literals end in a NUL that is not meant. */
+#define BYTES(literal) (literal), sizeof(literal) - 1
+
+#define HEADER(questions, others, additionals) \
+    "\x12\x34\x01\x00\x00" questions "\x00" others "\x00\x00\x00" additionals
+#define PLAIN               HEADER("\x01", "\x00", "\x00")
+#define WITH_OPT            HEADER("\x01", "\x00", "\x01")
+#define WEB                 "\x03web\x02ns\x00\x00\x01\x00\x01"
+/* root, OPT, 1232, extended code, version, flags, no data */
+#define OPT(version, flags) "\x00\x00\x29\x04\xd0\x00" version flags "\x00\x00\x00"
+
+struct parse_case {
+    const char *name;
+    const char *wire;
+    size_t len;
+    enum question_verdict want;
+};
+
+static void verdicts(void **state)
+{
+    static const struct parse_case cases[] = {
+        {"plain", BYTES(PLAIN WEB), QUESTION_OK},
+        {"the root", BYTES(PLAIN "\x00\x00\x06\x00\x01"), QUESTION_OK},
+        {"nothing", BYTES(""), QUESTION_DROP},
+        {"half a header", BYTES("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00"), QUESTION_DROP},
+        {"header alone", BYTES(PLAIN), QUESTION_FORMERR},
+        {"a response", BYTES("\x12\x34\x81\x80\x00\x01\x00\x00\x00\x00\x00\x00" WEB),
+         QUESTION_DROP},
+        {"a response without a question", BYTES("\x12\x34\x80\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+         QUESTION_DROP},
+        {"opcode STATUS", BYTES("\x12\x34\x10\x00\x00\x01\x00\x00\x00\x00\x00\x00" WEB),
+         QUESTION_NOTIMP},
+        {"opcode UPDATE", BYTES("\x12\x34\x28\x00\x00\x01\x00\x00\x00\x00\x00\x00" WEB),
+         QUESTION_NOTIMP},
+        {"no question", BYTES(HEADER("\x00", "\x00", "\x00")), QUESTION_FORMERR},
+        {"two questions", BYTES(HEADER("\x02", "\x00", "\x00") WEB WEB), QUESTION_FORMERR},
+        {"one byte short", BYTES(PLAIN "\x03web\x02ns\x00\x00\x01\x00"), QUESTION_FORMERR},
+        {"one byte too many", BYTES(PLAIN WEB "\x00"), QUESTION_FORMERR},
+        {"label past the end", BYTES(PLAIN "\x3fweb\x00\x00\x01\x00\x01"), QUESTION_FORMERR},
+        {"pointer to itself", BYTES(PLAIN "\xc0\x0c\x00\x01\x00\x01"), QUESTION_FORMERR},
+        {"pointer forward", BYTES(PLAIN "\xc0\x20\x00\x01\x00\x01"), QUESTION_FORMERR},
+        {"pointer into the header", BYTES(PLAIN "\x03web\xc0\x08\x00\x01\x00\x01"),
+         QUESTION_FORMERR},
+        {"two pointers in a ring",
+         BYTES(PLAIN "\x01"
+                     "a"
+                     "\xc0\x10\xc0\x0c\x00\x01\x00\x01"),
+         QUESTION_FORMERR},
+        {"label of an unknown kind", BYTES(PLAIN "\x43web\x00\x00\x01\x00\x01"), QUESTION_FORMERR},
+        {"EDNS", BYTES(WITH_OPT WEB OPT("\x00", "\x80")), QUESTION_OK},
+        {"EDNS version 1", BYTES(WITH_OPT WEB OPT("\x01", "\x00")), QUESTION_BADVERS},
+        {"EDNS version 255", BYTES(WITH_OPT WEB OPT("\xff", "\x00")), QUESTION_BADVERS},
+        {"EDNS with an option",
+         BYTES(WITH_OPT WEB "\x00\x00\x29\x02\x00\x00\x00\x00\x00\x00\x06\x00\x0a\x00\x02hi"),
+         QUESTION_OK},
+        {"EDNS with half an option",
+         BYTES(WITH_OPT WEB "\x00\x00\x29\x02\x00\x00\x00\x00\x00\x00\x05\x00\x0a\x00\x02h"),
+         QUESTION_FORMERR},
+        {"EDNS with an option's code alone",
+         BYTES(WITH_OPT WEB "\x00\x00\x29\x02\x00\x00\x00\x00\x00\x00\x02\x00\x0a"),
+         QUESTION_FORMERR},
+        {"EDNS data past the end",
+         BYTES(WITH_OPT WEB "\x00\x00\x29\x02\x00\x00\x00\x00\x00\x00\x01"), QUESTION_FORMERR},
+        {"EDNS one byte short", BYTES(WITH_OPT WEB "\x00\x00\x29\x02\x00\x00\x00\x00\x00\x00"),
+         QUESTION_FORMERR},
+        {"EDNS counted but missing", BYTES(WITH_OPT WEB), QUESTION_FORMERR},
+        {"EDNS not counted", BYTES(PLAIN WEB OPT("\x00", "\x00")), QUESTION_FORMERR},
+        {"EDNS twice",
+         BYTES(HEADER("\x01", "\x00", "\x02") WEB OPT("\x00", "\x00") OPT("\x00", "\x00")),
+         QUESTION_FORMERR},
+        {"EDNS not at the root",
+         BYTES(WITH_OPT WEB "\x01"
+                            "a\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x00"),
+         QUESTION_FORMERR},
+        {"EDNS in the answer section",
+         BYTES(HEADER("\x01", "\x01", "\x00") WEB OPT("\x00", "\x00")), QUESTION_FORMERR},
+        {"another record beside EDNS",
+         BYTES(HEADER("\x01", "\x00", "\x02") WEB
+               "\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x04\x0a\x00\x00\x01" OPT("\x00",
+                                                                                      "\x00")),
+         QUESTION_OK},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct question question;
+        /* On the heap at its exact size, so that asan sees a read behind the end. */
+        uint8_t *wire = malloc(cases[i].len ? cases[i].len : 1);
+        assert_non_null(wire);
+        memcpy(wire, cases[i].wire, cases[i].len);
+        enum question_verdict got = question_parse(wire, cases[i].len, &question);
+        free(wire);
+        if (got != cases[i].want) {
+            fail_msg("%s: want %d, got %d", cases[i].name, (int)cases[i].want, (int)got);
+        }
+    }
+}
+
+static void fields(void **state)
+{
+    static const char wire[] = WITH_OPT "\x03WeB\x02nS\x00\x00\x21\x00\x03" OPT("\x00", "\x80");
+    struct question q;
+    char text[DNAME_TEXT_MAX];
+    (void)state;
+    assert_int_equal(question_parse((const uint8_t *)wire, sizeof(wire) - 1, &q), QUESTION_OK);
+    assert_int_equal(q.id, 0x1234);
+    assert_true(q.recursion_desired);
+    assert_string_equal(dname_to_text(&q.name, text), "WeB.nS.");
+    assert_int_equal(q.type, 33);
+    assert_int_equal(q.qclass, 3);
+    assert_true(q.has_edns);
+    assert_true(q.dnssec_ok);
+    assert_int_equal(q.udp_size, 1232);
+}
+
+/* What went wrong behind the question does not take the question away. */
+static void question_survives(void **state)
+{
+    static const char behind[] = PLAIN WEB "\x00";
+    static const char inside[] = PLAIN "\x03web\x02ns\x00\x00\x01\x00";
+    struct question q;
+    (void)state;
+    assert_int_equal(question_parse((const uint8_t *)behind, sizeof(behind) - 1, &q),
+                     QUESTION_FORMERR);
+    assert_int_equal(q.name.len, 8);
+    assert_int_equal(question_parse((const uint8_t *)inside, sizeof(inside) - 1, &q),
+                     QUESTION_FORMERR);
+    assert_int_equal(q.name.len, 0);
+}
+
+/* A query whose name has `labels` labels of `len` bytes each, and one of `last`, if not 0. */
+static enum question_verdict parse_long(unsigned labels, unsigned len, unsigned last,
+                                        struct question *ret_question)
+{
+    static const char head[] = PLAIN;
+    uint8_t wire[512];
+    size_t at = sizeof(head) - 1;
+    memcpy(wire, head, at);
+    for (unsigned i = 0; i <= labels; i++) {
+        unsigned n = i < labels ? len : last;
+        if (n > 0) {
+            wire[at++] = (uint8_t)n;
+            memset(wire + at, 'a', n);
+            at += n;
+        }
+    }
+    memcpy(wire + at, "\x00\x00\x01\x00\x01", 5);
+    return question_parse(wire, at + 5, ret_question);
+}
+
+static void longest_names(void **state)
+{
+    struct question q;
+    (void)state;
+    assert_int_equal(parse_long(127, 1, 0, &q), QUESTION_OK);
+    assert_int_equal(q.name.len, 255);
+    assert_int_equal(dname_label_count(&q.name), 127);
+    assert_int_equal(parse_long(128, 1, 0, &q), QUESTION_FORMERR);
+    assert_int_equal(parse_long(3, 63, 61, &q), QUESTION_OK);
+    assert_int_equal(q.name.len, 255);
+    assert_int_equal(parse_long(3, 63, 62, &q), QUESTION_FORMERR);
+    assert_int_equal(parse_long(1, 64, 0, &q), QUESTION_FORMERR);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(verdicts),
+        cmocka_unit_test(fields),
+        cmocka_unit_test(question_survives),
+        cmocka_unit_test(longest_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,187 @@
+/* Nameservers' replies fitted to clients: sections, EDNS, size. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "common/base/cursor.h"
+#include "skydns/answer/relay_internal.h"
+
+enum { A = 1, OPT = 41, IN = 1, RR_LEN = 16, HEAD_LEN = 12 + 10 + 4, OPT_LEN = 11 };
+
+static struct question question_of(bool has_edns)
+{
+    return (struct question){
+        .id = 0x1234,
+        .recursion_desired = true,
+        .name = {.len = 10, .wire = "\3WwW\4Test"},
+        .type = A,
+        .qclass = IN,
+        .has_edns = has_edns,
+        .dnssec_ok = has_edns,
+    };
+}
+
+struct counts {
+    uint16_t answers, authorities, additionals;
+};
+
+static void write_rrs(struct writer *w, unsigned count, uint8_t mark)
+{
+    for (unsigned i = 0; i < count; i++) {
+        static const uint8_t rr[] = {0xc0, 12, 0, A, 0, IN, 0, 0, 0, 77, 0, 4, 192, 0, 2};
+        writer_bytes(w, rr, sizeof(rr));
+        writer_u8(w, mark);
+    }
+}
+
+static void write_opt(struct writer *w, uint8_t extended_rcode)
+{
+    const uint8_t opt[] = {0, 0, OPT, 0x10, 0, extended_rcode, 0, 0x80, 0, 0, 4, 0, 15, 0, 0};
+    writer_bytes(w, opt, sizeof(opt));
+}
+
+/* `www.test. A` with so many records of each section, OPT behind `opt_at` additional ones. */
+static size_t make_reply(uint8_t *wire, uint16_t flags, struct counts counts, int opt_at,
+                         uint8_t extended_rcode)
+{
+    struct writer w = writer_of(wire, 4096);
+    writer_u16(&w, 0x9999);
+    writer_u16(&w, flags);
+    writer_u16(&w, 1);
+    writer_u16(&w, counts.answers);
+    writer_u16(&w, counts.authorities);
+    writer_u16(&w, (uint16_t)(counts.additionals + (opt_at >= 0)));
+    writer_bytes(&w, "\3www\4test\0\0\1\0\1", 14);
+    write_rrs(&w, counts.answers, 1);
+    write_rrs(&w, counts.authorities, 2);
+    unsigned before = opt_at < 0 ? counts.additionals : (unsigned)opt_at;
+    write_rrs(&w, before, 3);
+    if (opt_at >= 0) {
+        write_opt(&w, extended_rcode);
+    }
+    write_rrs(&w, counts.additionals - before, 3);
+    assert_false(w.failed);
+    return w.pos;
+}
+
+static struct counts counts_in(const uint8_t *reply)
+{
+    return (struct counts){(uint16_t)(reply[6] << 8 | reply[7]),
+                           (uint16_t)(reply[8] << 8 | reply[9]),
+                           (uint16_t)(reply[10] << 8 | reply[11])};
+}
+
+static void test_sections(void **state)
+{
+    static const struct {
+        const char *name;
+        struct counts has;
+        int opt_at;
+        bool client_edns;
+        size_t limit;
+        struct counts want;
+        bool want_tc;
+    } rows[] = {
+        {"all fits", {1, 2, 3}, -1, false, 512, {1, 2, 3}, false},
+        {"theirs is left out", {1, 2, 3}, 3, false, 512, {1, 2, 3}, false},
+        {"ours takes its place", {1, 2, 3}, 3, true, 512, {1, 2, 4}, false},
+        {"ours without theirs", {1, 0, 0}, -1, true, 512, {1, 0, 1}, false},
+        {"what is behind OPT goes with it", {1, 2, 3}, 1, false, 512, {1, 2, 1}, false},
+        {"additional goes first", {20, 10, 1}, -1, false, 512, {20, 10, 0}, false},
+        {"then authority", {25, 10, 10}, -1, false, 512, {25, 0, 0}, false},
+        {"the last that fits", {30, 0, 0}, -1, false, HEAD_LEN + 30 * RR_LEN, {30, 0, 0}, false},
+        {"one byte less", {30, 0, 0}, -1, false, HEAD_LEN + 30 * RR_LEN - 1, {0, 0, 0}, true},
+        {"with OPT", {30, 0, 0}, -1, true, HEAD_LEN + 30 * RR_LEN + OPT_LEN, {30, 0, 1}, false},
+        {"with OPT, one byte less",
+         {30, 0, 0},
+         -1,
+         true,
+         HEAD_LEN + 30 * RR_LEN + OPT_LEN - 1,
+         {0, 0, 1},
+         true},
+        {"an authority without answer is the answer", {0, 40, 1}, -1, false, 512, {0, 0, 0}, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint8_t up[4096], reply[4096];
+        struct relay_parts parts;
+        struct question q = question_of(rows[i].client_edns);
+        size_t up_len = make_reply(up, 0x8180, rows[i].has, rows[i].opt_at, 0);
+        assert_true(relay_read(&q, up, up_len, &parts));
+        size_t len = relay_write(&q, up, &parts, 1232, rows[i].limit, reply);
+        struct counts got = counts_in(reply);
+        size_t rrs =
+            got.answers + got.authorities + got.additionals - (rows[i].client_edns ? 1 : 0);
+        if (memcmp(&got, &rows[i].want, sizeof(got)) != 0 ||
+            (reply[2] & 0x02) != (rows[i].want_tc ? 0x02 : 0) || len > rows[i].limit ||
+            len != HEAD_LEN + rrs * RR_LEN + (rows[i].client_edns ? OPT_LEN : 0)) {
+            fail_msg("%s: %u, %u, %u records, %zu bytes", rows[i].name, got.answers,
+                     got.authorities, got.additionals, len);
+        }
+        assert_memory_equal(reply, "\x12\x34", 2);
+        assert_memory_equal(reply + 12, "\3WwW\4Test", 10);
+        if (rows[i].client_edns) {
+            assert_memory_equal(reply + len - OPT_LEN, "\0\0\x29\x04\xd0\0\0\x80\0\0\0", OPT_LEN);
+        }
+    }
+}
+
+static void test_flags(void **state)
+{
+    uint8_t up[4096], reply[512];
+    struct relay_parts parts;
+    struct question q = question_of(false);
+    (void)state;
+    q.recursion_desired = false;
+    size_t len = make_reply(up, 0x87b3, (struct counts){0}, -1, 0); /* AA TC RD RA AD CD NXDOMAIN */
+    assert_true(relay_read(&q, up, len, &parts));
+    assert_int_equal(relay_write(&q, up, &parts, 1232, 512, reply), HEAD_LEN);
+    assert_memory_equal(reply + 2, "\x86\xb3", 2);
+}
+
+/* The upper bits of an rcode only fit where there is EDNS. */
+static void test_extended_rcode(void **state)
+{
+    uint8_t up[4096], reply[512];
+    struct relay_parts parts;
+    (void)state;
+    size_t up_len = make_reply(up, 0x8187, (struct counts){0}, 0, 1); /* 23: BADCOOKIE */
+    struct question q = question_of(true);
+    assert_true(relay_read(&q, up, up_len, &parts));
+    size_t len = relay_write(&q, up, &parts, 1232, 512, reply);
+    assert_int_equal(reply[3] & 0xf, 7);
+    assert_int_equal(reply[len - 6], 1);
+    q = question_of(false);
+    assert_true(relay_read(&q, up, up_len, &parts));
+    assert_int_equal(relay_write(&q, up, &parts, 1232, 512, reply), 0);
+}
+
+/* No beginning of a reply is taken for the whole. */
+static void test_cut_replies(void **state)
+{
+    uint8_t up[4096];
+    struct relay_parts parts;
+    struct question q = question_of(false);
+    (void)state;
+    size_t len = make_reply(up, 0x8180, (struct counts){2, 1, 1}, 0, 0);
+    assert_true(relay_read(&q, up, len, &parts));
+    for (size_t cut = 0; cut < len; cut++) {
+        assert_false(relay_read(&q, up, cut, &parts));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sections),
+        cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_extended_rcode),
+        cmocka_unit_test(test_cut_replies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,106 @@
+/* query_counts: which counter a reply's bytes make grow, and that sums are over all threads. */
+#include "skydns/serve/query_counts.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+
+#define OPT(extended) "\0\0\x29\x04\xd0" extended "\0\0\0\0\0"
+
+static const struct {
+    const char *name;
+    const char *reply; /* the header's flags to its end, and what follows */
+    size_t len;
+    size_t rcode;
+    unsigned truncated;
+} replies[] = {
+#define REPLY(bytes) "\x12\x34" bytes, sizeof("\x12\x34" bytes) - 1
+    {"an answer", REPLY("\x84\0\0\1\0\1\0\0\0\0"), 0, 0},
+    {"NXDOMAIN", REPLY("\x84\x03\0\1\0\0\0\1\0\0"), 3, 0},
+    {"RA is no part of it", REPLY("\x84\x85\0\1\0\0\0\1\0\0"), 5, 0},
+    {"truncated", REPLY("\x86\0\0\1\0\0\0\0\0\0"), 0, 1},
+    {"truncated SERVFAIL", REPLY("\x82\x02\0\1\0\0\0\0\0\0"), 2, 1},
+    {"the last of four bits", REPLY("\x80\x0f\0\1\0\0\0\0\0\0"), 15, 0},
+    {"BADVERS", REPLY("\x80\0\0\0\0\0\0\0\0\1" OPT("\1")), DNS_RCODE_BADVERS, 0},
+    {"an OPT that says nothing", REPLY("\x80\0\0\0\0\0\0\0\0\1" OPT("\0")), 0, 0},
+    {"an OPT that is none",
+     REPLY("\x80\0\0\0\0\0\0\0\0\1"
+           "\0\0\1\0\1\1\0\0\0\0\0"),
+     0, 0},
+    {"BADVERS' bits beside an answer", REPLY("\x80\0\0\0\0\1\0\0\0\1" OPT("\1")), 0, 0},
+    {"BADVERS' bits beside an SOA", REPLY("\x80\0\0\0\0\0\0\1\0\1" OPT("\1")), 0, 0},
+    {"an OPT cut off", REPLY("\x80\0\0\0\0\0\0\0\0\1\0\0\x29"), 0, 0},
+#undef REPLY
+};
+
+static void test_replies(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
+        struct query_counts counts = {.answered = {0}};
+        print_message("%s\n", replies[i].name);
+        query_counts_reply(&counts, (const uint8_t *)replies[i].reply, replies[i].len);
+        for (size_t rcode = 0; rcode < QUERY_RCODES; rcode++) {
+            assert_int_equal(counter_get(&counts.rcodes[rcode]), rcode == replies[i].rcode);
+        }
+        assert_int_equal(counter_get(&counts.truncated), replies[i].truncated);
+    }
+}
+
+static void test_no_reply_is_not_counted(void **state)
+{
+    struct query_counts counts = {.answered = {0}}, none = counts;
+    (void)state;
+    query_counts_reply(&counts, (const uint8_t *)replies[1].reply, 0);
+    query_counts_reply(&counts, (const uint8_t *)replies[1].reply, DNS_HEADER_SIZE - 1);
+    assert_memory_equal(&counts, &none, sizeof(counts));
+}
+
+static void test_sums(void **state)
+{
+    struct query_counts threads[2] = {{.answered = {0}}, {.answered = {0}}};
+    struct query_sums sums = {.queries = 0};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        counter_add(&threads[i].answered, 1);
+        counter_add(&threads[i].deferred, 10);
+        counter_add(&threads[i].dropped, 100);
+        counter_add(&threads[i].refused, 1000);
+        counter_add(&threads[i].unsent, 7);
+        counter_add(&threads[i].truncated, 8);
+        counter_add(&threads[i].rcodes[DNS_RCODE_BADVERS], 9);
+        query_sums_add(&sums, &threads[i]);
+    }
+    assert_int_equal(sums.queries, 2222);
+    assert_int_equal(sums.answered, 2);
+    assert_int_equal(sums.deferred, 20);
+    assert_int_equal(sums.dropped, 200);
+    assert_int_equal(sums.refused, 2000);
+    assert_int_equal(sums.unsent, 14);
+    assert_int_equal(sums.truncated, 16);
+    assert_int_equal(sums.rcodes[DNS_RCODE_BADVERS], 18);
+}
+
+static void test_each_set_has_lines_of_its_own(void **state)
+{
+    (void)state;
+    assert_int_equal(sizeof(struct query_counts) % QUERY_COUNTS_ALIGN, 0);
+    assert_int_equal(alignof(struct query_counts), QUERY_COUNTS_ALIGN);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_replies),
+        cmocka_unit_test(test_no_reply_is_not_counted),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_each_set_has_lines_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,776 @@
+/* The TCP server with a scripted answer function: framing split anywhere, pipelining, late and
+ * out-of-order answers, slow clients, limits. Client and server share one loop and one thread. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "skydns/serve/tcp_leavers_internal.h"
+#include "skydns/serve/tcp_server.h"
+#include "tests/support/loopback.h"
+
+enum { PATIENCE_S = 20, IDLE_MS = 60000, ATTEMPTS = 100 };
+
+/* A query's first byte says what becomes of it; the rest is echoed. */
+enum { ECHO = 'e', LATE = 'l', SILENT = 's', HUGE_REPLY = 'h' };
+
+struct fixture {
+    struct ev_loop *loop;
+    struct tcp_server *server;
+    struct addr address;
+    ev_timer guard;
+    unsigned queries;
+    struct slice ahead[ENGINE_AHEAD_MAX]; /* that were told last */
+    size_t ahead_count, ahead_most;
+    size_t late_count;
+    struct tcp_ref late[8];
+    uint8_t late_tag[8]; /* the second byte of each */
+};
+
+static enum engine_verdict answer(void *data, const struct tcp_query *query, uint8_t *reply,
+                                  size_t *ret_len)
+{
+    struct fixture *f = data;
+    f->queries++;
+    assert_true(query->ahead >= 1 && query->ahead <= f->ahead_count);
+    assert_true(slice_equal(f->ahead[query->ahead - 1], slice_of(query->wire, query->len)));
+    switch (query->len ? query->wire[0] : SILENT) {
+    case ECHO:
+        memcpy(reply, query->wire, query->len);
+        *ret_len = query->len;
+        return ENGINE_REPLY;
+    case HUGE_REPLY:
+        memset(reply, 'H', ENGINE_REPLY_MAX);
+        *ret_len = ENGINE_REPLY_MAX;
+        return ENGINE_REPLY;
+    case LATE:
+        assert_true(f->late_count < 8);
+        f->late_tag[f->late_count] = query->wire[1];
+        f->late[f->late_count++] = query->connection;
+        return ENGINE_DEFER;
+    default:
+        return ENGINE_DROP;
+    }
+}
+
+static void look_ahead(void *data, const struct slice *queries, size_t count)
+{
+    struct fixture *f = data;
+    assert_true(count >= 1 && count <= ENGINE_AHEAD_MAX);
+    memcpy(f->ahead, queries, count * sizeof(queries[0]));
+    f->ahead_count = count;
+    f->ahead_most = count > f->ahead_most ? count : f->ahead_most;
+}
+
+static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)timer;
+    (void)revents;
+    fail_msg("nothing happened for %d s", PATIENCE_S);
+}
+
+/* Clients that say nothing are accepted at once; these are slow on purpose. */
+static void accept_silent_ones(int fd)
+{
+    const int off = 0;
+    assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &off, sizeof(off)), 0);
+}
+
+static struct fixture *setup(size_t connections_max, uint32_t idle_ms)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct err err = {0};
+    int r = -EADDRINUSE;
+    f->loop = ev_loop_new(EVFLAG_AUTO);
+    for (int i = 0; r == -EADDRINUSE && i < ATTEMPTS; i++) {
+        f->address = loopback_addr(loopback_free_port());
+        struct listen_socket socket;
+        r = listen_tcp(&f->address, false, &socket, &err);
+        if (r < 0) {
+            continue;
+        }
+        accept_silent_ones(socket.fd);
+        const struct tcp_server_config config = {.loop = f->loop,
+                                                 .sockets = &socket,
+                                                 .socket_count = 1,
+                                                 .connections_max = connections_max,
+                                                 .idle_ms = idle_ms,
+                                                 .answer = answer,
+                                                 .look_ahead = look_ahead,
+                                                 .data = f};
+        r = tcp_server_new(&config, &f->server, &err);
+    }
+    if (r < 0) {
+        fail_msg("no server: %s", err.msg);
+    }
+    ev_timer_init(&f->guard, on_guard, PATIENCE_S, PATIENCE_S);
+    ev_timer_start(f->loop, &f->guard);
+    return f;
+}
+
+static void teardown(struct fixture *f)
+{
+    tcp_server_free(f->server);
+    ev_timer_stop(f->loop, &f->guard);
+    ev_loop_destroy(f->loop);
+    free(f);
+}
+
+static int connect_client(struct fixture *f)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, &f->address.sa, f->address.len), 0);
+    return fd;
+}
+
+/* Lets the loop run until the server has this many connections. */
+static void wait_for_connections(struct fixture *f, size_t count)
+{
+    while (tcp_server_connections(f->server) != count) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+}
+
+static void wait_for_queries(struct fixture *f, unsigned count)
+{
+    while (f->queries < count) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+}
+
+static void send_all(int fd, const void *bytes, size_t len)
+{
+    assert_int_equal(send(fd, bytes, len, MSG_NOSIGNAL), len);
+}
+
+static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
+{
+    (void)io;
+    (void)revents;
+    ev_break(loop, EVBREAK_ONE);
+}
+
+/* Reads exactly len bytes; the loop runs meanwhile. False at the end of the stream. */
+static bool receive(struct fixture *f, int fd, void *bytes, size_t len)
+{
+    ev_io io;
+    size_t got = 0;
+    ev_io_init(&io, on_readable, fd, EV_READ);
+    ev_io_start(f->loop, &io);
+    while (got < len) {
+        ssize_t n = recv(fd, (uint8_t *)bytes + got, len - got, MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN)) {
+            break;
+        }
+        got += n > 0 ? (size_t)n : 0;
+        if (n < 0) {
+            ev_run(f->loop, 0);
+        }
+    }
+    ev_io_stop(f->loop, &io);
+    return got == len;
+}
+
+static void assert_frame(struct fixture *f, int fd, const char *want)
+{
+    uint8_t prefix[2];
+    char body[256] = "";
+    assert_true(receive(f, fd, prefix, 2));
+    size_t len = (size_t)(prefix[0] << 8 | prefix[1]);
+    assert_true(len < sizeof(body));
+    assert_true(receive(f, fd, body, len));
+    assert_string_equal(body, want);
+}
+
+static void assert_closed(struct fixture *f, int fd)
+{
+    uint8_t byte;
+    assert_false(receive(f, fd, &byte, 1));
+    close(fd);
+}
+
+/* Three queries, cut in two at every place. */
+static void test_split_anywhere(void **state)
+{
+    static const char bytes[] = "\0\3e-1\0\5e-two\0\7e-three";
+    const size_t len = sizeof(bytes) - 1;
+    struct fixture *f = setup(4, IDLE_MS);
+    (void)state;
+    for (size_t cut = 1; cut < len; cut++) {
+        int fd = connect_client(f);
+        send_all(fd, bytes, cut);
+        wait_for_connections(f, 1);
+        ev_run(f->loop, EVRUN_NOWAIT); /* the first part is usually read alone */
+        send_all(fd, bytes + cut, len - cut);
+        assert_frame(f, fd, "e-1");
+        assert_frame(f, fd, "e-two");
+        assert_frame(f, fd, "e-three");
+        close(fd);
+        wait_for_connections(f, 0);
+    }
+    teardown(f);
+}
+
+static void test_byte_by_byte(void **state)
+{
+    static const char bytes[] = "\0\3e-1\0\5e-two";
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f);
+    (void)state;
+    for (size_t i = 0; i < sizeof(bytes) - 1; i++) {
+        send_all(fd, bytes + i, 1);
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    assert_frame(f, fd, "e-1");
+    assert_frame(f, fd, "e-two");
+    close(fd);
+    teardown(f);
+}
+
+static void test_empty_and_unanswered_frames(void **state)
+{
+    static const char bytes[] = "\0\0\0\2s!\0\2e!";
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f);
+    (void)state;
+    send_all(fd, bytes, sizeof(bytes) - 1);
+    assert_frame(f, fd, "e!");
+    assert_int_equal(f->queries, 3);
+    close(fd);
+    teardown(f);
+}
+
+/* The largest frame, sent in whatever pieces the socket takes. */
+static void test_largest_query(void **state)
+{
+    enum { LARGEST = 65535 };
+    struct fixture *f = setup(4, IDLE_MS);
+    uint8_t *frame = malloc(2 + LARGEST), *back = malloc(2 + LARGEST);
+    int fd = connect_client(f);
+    (void)state;
+    memset(frame, ECHO, 2 + LARGEST);
+    memset(frame, 0xff, 2);
+    send_all(fd, frame, 2 + LARGEST); /* socket buffers hold it, or the kernel reads on */
+    assert_true(receive(f, fd, back, 2 + LARGEST));
+    assert_memory_equal(back, frame, 2 + LARGEST);
+    close(fd);
+    free(frame);
+    free(back);
+    teardown(f);
+}
+
+/* Late answers overtake each other; those that need not wait overtake them all. */
+static void test_late_answers_in_any_order(void **state)
+{
+    static const char bytes[] = "\0\2l1\0\2l2\0\2e3";
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f);
+    (void)state;
+    send_all(fd, bytes, sizeof(bytes) - 1);
+    assert_frame(f, fd, "e3");
+    assert_int_equal(f->late_count, 2);
+    assert_int_equal(f->late_tag[0], '1');
+    assert_true(tcp_server_reply(f->server, f->late[1], (const uint8_t *)"two", 3));
+    assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"one", 3));
+    assert_frame(f, fd, "two");
+    assert_frame(f, fd, "one");
+    close(fd);
+    teardown(f);
+}
+
+/* A slot is used again; the answer to its former connection goes to nobody. */
+static void test_a_late_answer_never_reaches_another_client(void **state)
+{
+    struct fixture *f = setup(1, IDLE_MS);
+    int first = connect_client(f);
+    (void)state;
+    send_all(first, "\0\2l1", 4);
+    wait_for_queries(f, 1);
+    close(first);
+    wait_for_connections(f, 1); /* its answer is awaited... */
+    tcp_server_reply(f->server, f->late[0], NULL, 0);
+    wait_for_connections(f, 0);
+
+    int second = connect_client(f);
+    send_all(second, "\0\2l2", 4);
+    wait_for_queries(f, 2);
+    assert_int_equal(f->late[1].slot, f->late[0].slot);
+    assert_false(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"stale", 5));
+    assert_true(tcp_server_reply(f->server, f->late[1], (const uint8_t *)"fresh", 5));
+    assert_frame(f, second, "fresh");
+    close(second);
+    assert_false(tcp_server_reply(f->server, (struct tcp_ref){.slot = 9}, NULL, 0));
+    teardown(f);
+}
+
+/* The client has said all it had to say, yet gets its answers; then the connection ends. */
+static void test_half_closed_clients_are_answered(void **state)
+{
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f);
+    (void)state;
+    send_all(fd, "\0\2l1\0\2e2\0\7part", 14);
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    assert_frame(f, fd, "e2");
+    assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"late", 4));
+    assert_frame(f, fd, "late");
+    assert_closed(f, fd);
+    wait_for_connections(f, 0);
+    teardown(f);
+}
+
+/* 64 answers of 64 KB to one read: far more than sockets hold. None is computed before the client
+ * takes those before it, and all arrive. */
+static void test_a_slow_client_is_read_from_no_more(void **state)
+{
+    enum { ANSWERS = 64, FRAME = 2 + ENGINE_REPLY_MAX };
+    struct fixture *f = setup(4, IDLE_MS);
+    uint8_t *frame = malloc(FRAME);
+    int fd = connect_client(f);
+    (void)state;
+    for (int i = 0; i < ANSWERS; i++) {
+        send_all(fd, "\0\1h", 3);
+    }
+    wait_for_queries(f, 1);
+    for (int i = 0; i < ANSWERS; i++) {
+        ev_run(f->loop, EVRUN_NOWAIT);
+    }
+    assert_true(f->queries < ANSWERS);
+    for (int i = 0; i < ANSWERS; i++) {
+        assert_true(receive(f, fd, frame, FRAME));
+        assert_int_equal(frame[0], 0xff);
+        assert_int_equal(frame[FRAME - 1], 'H');
+    }
+    assert_int_equal(f->queries, ANSWERS);
+    send_all(fd, "\0\2e!", 4);
+    assert_frame(f, fd, "e!");
+    close(fd);
+    free(frame);
+    teardown(f);
+}
+
+/* Of many queries in one segment only some are answered before another client has its turn; none is
+ * lost, though the client sends no more. */
+static void test_others_get_their_turn(void **state)
+{
+    enum { MANY = 2000 };
+    static const uint8_t query[] = {0, 1, ECHO};
+    uint8_t queries[MANY * sizeof(query)], answers[sizeof(queries)];
+    struct fixture *f = setup(4, IDLE_MS);
+    int busy = connect_client(f), other = connect_client(f);
+    (void)state;
+    wait_for_connections(f, 2);
+    for (size_t i = 0; i < MANY; i++) {
+        memcpy(queries + i * sizeof(query), query, sizeof(query));
+    }
+    send_all(busy, queries, sizeof(queries));
+    send_all(other, query, sizeof(query));
+    assert_frame(f, other, "e");
+    assert_in_range(f->queries, 1, MANY / 2);
+    assert_int_equal(shutdown(busy, SHUT_WR), 0);
+    assert_true(receive(f, busy, answers, sizeof(answers)));
+    assert_memory_equal(answers, queries, sizeof(answers));
+    assert_closed(f, busy);
+    close(other);
+    teardown(f);
+}
+
+/* Late answers are kept for a client that takes none up to the limit; then it has to go. */
+static void test_output_limit(void **state)
+{
+    static uint8_t reply[ENGINE_REPLY_MAX];
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f);
+    bool there = true;
+    size_t given = 0;
+    (void)state;
+    send_all(fd, "\0\2l1", 4);
+    wait_for_queries(f, 1);
+    while (there && given < 64u << 20) {
+        there = tcp_server_reply(f->server, f->late[0], reply, sizeof(reply));
+        given += sizeof(reply);
+    }
+    assert_false(there);
+    assert_true(given > TCP_OUTPUT_MAX);
+    assert_int_equal(tcp_server_connections(f->server), 0);
+    close(fd);
+    teardown(f);
+}
+
+static void test_connection_limit(void **state)
+{
+    struct fixture *f = setup(2, IDLE_MS);
+    int a = connect_client(f), b, c, d;
+    (void)state;
+    wait_for_connections(f, 1);
+    b = connect_client(f);
+    wait_for_connections(f, 2);
+    send_all(a, "\0\2e1", 4);
+    assert_frame(f, a, "e1"); /* now b is the longest idle */
+    c = connect_client(f);
+    assert_closed(f, b);
+    send_all(c, "\0\2l1", 4);
+    wait_for_queries(f, 2);
+    send_all(a, "\0\2l2", 4);
+    wait_for_queries(f, 3);
+    d = connect_client(f); /* both have work in hand */
+    assert_closed(f, d);
+    assert_int_equal(tcp_server_connections(f->server), 2);
+    assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"c", 1));
+    assert_frame(f, c, "c");
+    close(a);
+    close(c);
+    teardown(f);
+}
+
+/* Idle connections are closed; dripping bytes is idle, an awaited answer is not. */
+static void test_idle_connections_are_closed(void **state)
+{
+    struct fixture *f = setup(4, 400);
+    int idle = connect_client(f), dripping = connect_client(f), waiting = connect_client(f);
+    (void)state;
+    send_all(dripping, "\0", 1);
+    send_all(waiting, "\0\2l1", 4);
+    wait_for_queries(f, 1);
+    assert_closed(f, idle);
+    assert_closed(f, dripping);
+    wait_for_connections(f, 1);
+    assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"x", 1));
+    assert_frame(f, waiting, "x");
+    assert_closed(f, waiting);
+    teardown(f);
+}
+
+/* An answer that is still owed keeps no connection whose client takes none. */
+static void test_an_idle_client_with_unread_answers_is_closed(void **state)
+{
+    enum { HUGE_ANSWERS = 512 }; /* 32 MB: more than sockets hold */
+    static const uint8_t query[] = {0, 1, HUGE_REPLY};
+    uint8_t queries[HUGE_ANSWERS * sizeof(query)];
+    struct fixture *f = setup(4, 400);
+    int fd = connect_client(f);
+    (void)state;
+    for (size_t i = 0; i < HUGE_ANSWERS; i++) {
+        memcpy(queries + i * sizeof(query), query, sizeof(query));
+    }
+    send_all(fd, "\0\2l1", 4);
+    send_all(fd, queries, sizeof(queries));
+    wait_for_queries(f, 2);
+    wait_for_connections(f, 0);
+    assert_in_range(f->queries, 2, HUGE_ANSWERS);
+    assert_false(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"x", 1));
+    close(fd);
+    teardown(f);
+}
+
+/* What has arrived is answered, what is awaited is waited for, nothing new is taken. */
+static void test_drain(void **state)
+{
+    struct fixture *f = setup(4, IDLE_MS);
+    int idle = connect_client(f), unread = connect_client(f), waiting = connect_client(f);
+    (void)state;
+    wait_for_connections(f, 3);
+    send_all(waiting, "\0\2l1", 4);
+    wait_for_queries(f, 1);
+    send_all(unread, "\0\2e2", 4);
+    tcp_server_drain(f->server);
+    wait_for_connections(f, 1);
+    assert_frame(f, unread, "e2");
+    assert_closed(f, unread);
+    assert_closed(f, idle);
+    int late = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(late, &f->address.sa, f->address.len), -1);
+    close(late);
+    assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"x", 1));
+    assert_int_equal(tcp_server_connections(f->server), 0);
+    assert_frame(f, waiting, "x");
+    assert_closed(f, waiting);
+    teardown(f);
+}
+
+/* More than one read takes in. What the kernel here has acknowledged has arrived. */
+static void test_drain_answers_all_that_has_arrived(void **state)
+{
+    static const uint8_t query[] = {0, 1, ECHO};
+    static uint8_t queries[100000 * sizeof(query)];
+    struct fixture *f = setup(4, IDLE_MS);
+    int fd = connect_client(f), unacknowledged;
+    uint8_t answer_frame[sizeof(query)];
+    (void)state;
+    wait_for_connections(f, 1);
+    for (size_t i = 0; i < sizeof(queries); i += sizeof(query)) {
+        memcpy(queries + i, query, sizeof(query));
+    }
+    ssize_t sent = send(fd, queries, sizeof(queries), MSG_DONTWAIT | MSG_NOSIGNAL);
+    assert_true(sent > 0);
+    assert_int_equal(ioctl(fd, SIOCOUTQ, &unacknowledged), 0);
+    tcp_server_drain(f->server);
+    for (size_t i = 0; i < ((size_t)sent - (size_t)unacknowledged) / sizeof(query); i++) {
+        assert_true(receive(f, fd, answer_frame, sizeof(answer_frame)));
+        assert_memory_equal(answer_frame, query, sizeof(query));
+    }
+    wait_for_connections(f, 0);
+    close(fd);
+    teardown(f);
+}
+
+/* Connections that the kernel has made, which nobody has accepted, have their answers; idle ones do
+ * not keep them out. */
+static void test_drain_answers_who_waits_to_be_accepted(void **state)
+{
+    enum { WAITING = 100, PLACES = 4 };
+    struct fixture *f = setup(PLACES, IDLE_MS);
+    int idle[PLACES], waiting[WAITING];
+    (void)state;
+    for (size_t i = 0; i < PLACES; i++) {
+        idle[i] = connect_client(f);
+    }
+    wait_for_connections(f, PLACES);
+    for (size_t i = 0; i < WAITING; i++) {
+        waiting[i] = connect_client(f);
+        send_all(waiting[i], "\0\2e1", 4);
+    }
+    tcp_server_drain(f->server);
+    for (size_t i = 0; i < PLACES; i++) {
+        assert_closed(f, idle[i]);
+    }
+    size_t answered = 0;
+    for (size_t i = 0; i < WAITING; i++) {
+        uint8_t frame[4];
+        answered += receive(f, waiting[i], frame, sizeof(frame)) && memcmp(frame, "\0\2e1", 4) == 0;
+        close(waiting[i]);
+    }
+    assert_int_equal(answered, WAITING);
+    wait_for_connections(f, 0);
+    teardown(f);
+}
+
+/* ---- Queries of several connections ---- */
+
+/* One query each, all at once, twice: looked up together. */
+static void test_many_clients_at_once(void **state)
+{
+    enum { CLIENTS = 3 * ENGINE_AHEAD_MAX + 1 };
+    struct fixture *f = setup(CLIENTS, IDLE_MS);
+    int fds[CLIENTS];
+    (void)state;
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = connect_client(f);
+    }
+    wait_for_connections(f, CLIENTS);
+    for (int round = 0; round < 2; round++) {
+        f->ahead_most = 0;
+        for (int i = 0; i < CLIENTS; i++) {
+            const char query[] = {0, 3, 'e', (char)('0' + round), (char)('A' + i)};
+            send_all(fds[i], query, sizeof(query));
+        }
+        for (int i = 0; i < CLIENTS; i++) {
+            const char want[] = {'e', (char)('0' + round), (char)('A' + i), '\0'};
+            assert_frame(f, fds[i], want);
+        }
+        assert_int_equal(f->ahead_most, ENGINE_AHEAD_MAX);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        close(fds[i]);
+    }
+    teardown(f);
+}
+
+enum { KINDS = 7, MANY = 1500, LATE_KIND = 4, ENDING_KIND = 5 };
+
+static void send_kind(int fd, int kind)
+{
+    static uint8_t many[MANY * 5];
+    switch (kind) {
+    case 2: /* two */
+        send_all(fd, "\0\3e-2\0\3e-3", 10);
+        break;
+    case 3: /* a part */
+        send_all(fd, "\0\3e", 3);
+        break;
+    case LATE_KIND:
+        send_all(fd, "\0\3l-4", 5);
+        break;
+    case ENDING_KIND:
+        send_all(fd, "\0\3e-1", 5);
+        assert_int_equal(shutdown(fd, SHUT_WR), 0);
+        break;
+    case 6: /* more than a first read takes */
+        for (int i = 0; i < MANY; i++) {
+            memcpy(many + 5 * i, "\0\3e-m", 5);
+        }
+        send_all(fd, many, sizeof(many));
+        break;
+    default: /* one alone */
+        send_all(fd, "\0\3e-1", 5);
+    }
+}
+
+static void assert_kinds_answered(struct fixture *f, const int fds[KINDS])
+{
+    assert_frame(f, fds[0], "e-1");
+    assert_frame(f, fds[1], "e-1");
+    assert_frame(f, fds[2], "e-2");
+    assert_frame(f, fds[2], "e-3");
+    send_all(fds[3], "-3", 2);
+    assert_frame(f, fds[3], "e-3");
+    assert_frame(f, fds[ENDING_KIND], "e-1");
+    assert_closed(f, fds[ENDING_KIND]);
+    for (int i = 0; i < MANY; i++) {
+        assert_frame(f, fds[6], "e-m");
+    }
+    wait_for_queries(f, 7 + MANY);
+    assert_int_equal(f->late_count, 1);
+    assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"l", 1));
+    assert_frame(f, fds[LATE_KIND], "l");
+}
+
+/* Sent in every order that begins with another kind. */
+static void test_single_queries_beside_others(void **state)
+{
+    (void)state;
+    for (int first = 0; first < KINDS; first++) {
+        struct fixture *f = setup(KINDS, IDLE_MS);
+        int fds[KINDS];
+        for (int i = 0; i < KINDS; i++) {
+            fds[i] = connect_client(f);
+        }
+        wait_for_connections(f, KINDS);
+        for (int i = 0; i < KINDS; i++) {
+            send_kind(fds[(first + i) % KINDS], (first + i) % KINDS);
+        }
+        assert_kinds_answered(f, fds);
+        for (int i = 0; i < KINDS; i++) {
+            if (i != ENDING_KIND) {
+                close(fds[i]);
+            }
+        }
+        teardown(f);
+    }
+}
+
+/* ---- Connections that are expected to end ---- */
+
+/* Asks once on a connection of its own, which ends. */
+static void ask_once(struct fixture *f)
+{
+    int fd = connect_client(f);
+    send_all(fd, "\0\3e-1", 5);
+    assert_frame(f, fd, "e-1");
+    close(fd);
+    wait_for_connections(f, 0);
+}
+
+/* So often that the next is expected to. */
+static void ask_often(struct fixture *f)
+{
+    for (int i = 0; i < TCP_LEAVERS_LEARNT; i++) {
+        ask_once(f);
+    }
+}
+
+static void ask_for_a_late_one(struct fixture *f, int fd)
+{
+    send_all(fd, "\0\3l-3", 5);
+    wait_for_queries(f, f->queries + 1);
+    assert_true(tcp_server_reply(f->server, f->late[f->late_count - 1], (const uint8_t *)"l", 1));
+    assert_frame(f, fd, "l");
+}
+
+/* After many that asked once, one that asks again is answered, and so is one that stays; whether
+ * they are watched from the first answer on shows only in what they cost. */
+static void test_who_stays_though_others_left(void **state)
+{
+    struct fixture *f = setup(4, IDLE_MS);
+    (void)state;
+    for (int is_late_first = 0; is_late_first < 2; is_late_first++) {
+        ask_often(f);
+        int fd = connect_client(f);
+        if (is_late_first) {
+            ask_for_a_late_one(f, fd);
+        }
+        for (int i = 0; i < 3; i++) {
+            send_all(fd, "\0\3e-2", 5);
+            assert_frame(f, fd, "e-2");
+        }
+        ask_for_a_late_one(f, fd);
+        close(fd);
+        wait_for_connections(f, 0);
+    }
+    teardown(f);
+}
+
+/* Its place is taken while it is not watched: the one that has it then is answered. */
+static void test_who_was_expected_to_leave_gives_way(void **state)
+{
+    struct fixture *f = setup(1, IDLE_MS);
+    (void)state;
+    ask_often(f);
+    int first = connect_client(f);
+    send_all(first, "\0\3e-1", 5);
+    wait_for_queries(f, TCP_LEAVERS_LEARNT + 1);
+    int second = connect_client(f);
+    send_all(second, "\0\3e-2", 5);
+    assert_frame(f, first, "e-1");
+    assert_closed(f, first);
+    assert_frame(f, second, "e-2");
+    send_all(second, "\0\3e-3", 5);
+    assert_frame(f, second, "e-3");
+    assert_int_equal(shutdown(second, SHUT_WR), 0);
+    assert_closed(f, second);
+    teardown(f);
+}
+
+/* Drained while it is not watched: closed all the same. */
+static void test_drain_closes_who_was_expected_to_leave(void **state)
+{
+    struct fixture *f = setup(4, IDLE_MS);
+    (void)state;
+    ask_often(f);
+    int fd = connect_client(f);
+    send_all(fd, "\0\3e-1", 5);
+    wait_for_queries(f, TCP_LEAVERS_LEARNT + 1);
+    tcp_server_drain(f->server);
+    assert_frame(f, fd, "e-1");
+    assert_closed(f, fd);
+    teardown(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_split_anywhere),
+        cmocka_unit_test(test_byte_by_byte),
+        cmocka_unit_test(test_empty_and_unanswered_frames),
+        cmocka_unit_test(test_largest_query),
+        cmocka_unit_test(test_late_answers_in_any_order),
+        cmocka_unit_test(test_a_late_answer_never_reaches_another_client),
+        cmocka_unit_test(test_half_closed_clients_are_answered),
+        cmocka_unit_test(test_a_slow_client_is_read_from_no_more),
+        cmocka_unit_test(test_others_get_their_turn),
+        cmocka_unit_test(test_output_limit),
+        cmocka_unit_test(test_connection_limit),
+        cmocka_unit_test(test_idle_connections_are_closed),
+        cmocka_unit_test(test_an_idle_client_with_unread_answers_is_closed),
+        cmocka_unit_test(test_drain),
+        cmocka_unit_test(test_drain_answers_all_that_has_arrived),
+        cmocka_unit_test(test_drain_answers_who_waits_to_be_accepted),
+        cmocka_unit_test(test_many_clients_at_once),
+        cmocka_unit_test(test_single_queries_beside_others),
+        cmocka_unit_test(test_who_stays_though_others_left),
+        cmocka_unit_test(test_who_was_expected_to_leave_gives_way),
+        cmocka_unit_test(test_drain_closes_who_was_expected_to_leave),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/* The children map with hashes of the test's choice, so that labels collide in a few bits, in all,
+ * or not at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/xalloc.h"
+#include "skydns/store/store_node_internal.h"
+
+/* More than a list of equal hashes, and enough to fill three levels. */
+enum { LABELS = 300, STEPS = 4000 };
+
+struct fixture {
+    struct store_build build;
+    struct label_map map;
+    struct store_node *there[LABELS]; /* the model: NULL when not in the map */
+    uint32_t hash_mask;
+    unsigned hash_shift;
+};
+
+static struct slice label_of(unsigned number, char text[16])
+{
+    return slice_of(text, (size_t)snprintf(text, 16, "label-%u", number));
+}
+
+static uint32_t hash_of(const struct fixture *f, unsigned number)
+{
+    return (number * 2654435761u & f->hash_mask) << f->hash_shift;
+}
+
+static struct store_node *node_of(const struct fixture *f, unsigned number)
+{
+    char text[16];
+    struct slice label = label_of(number, text);
+    struct store_node *node = store_pool_alloc(f->build.pool, sizeof(*node) + label.len);
+    *node = (struct store_node){
+        .stamp = f->build.stamp, .label_len = label.len, .hash = hash_of(f, number)};
+    memcpy(node->label, label.ptr, label.len);
+    return node;
+}
+
+static void put(struct fixture *f, unsigned number)
+{
+    struct store_node *node = node_of(f, number);
+    label_map_put(&f->map, node, &f->build);
+    if (f->there[number]) {
+        store_build_retire(&f->build, f->there[number]->stamp, f->there[number]);
+    }
+    f->there[number] = node;
+}
+
+static void take_out(struct fixture *f, unsigned number)
+{
+    struct store_node *node = f->there[number];
+    label_map_remove(&f->map, node, &f->build);
+    store_build_retire(&f->build, node->stamp, node);
+    f->there[number] = NULL;
+}
+
+static void next_build(struct fixture *f)
+{
+    store_garbage_free(f->build.garbage);
+    f->build.garbage = NULL;
+    f->build.stamp++;
+}
+
+static bool count_node(void *data, struct store_node *node)
+{
+    (void)node;
+    ++*(size_t *)data;
+    return true;
+}
+
+static void assert_like_model(const struct fixture *f)
+{
+    size_t want = 0, got = 0;
+    for (unsigned i = 0; i < LABELS; i++) {
+        char text[16];
+        assert_ptr_equal(label_map_find(f->map, hash_of(f, i), label_of(i, text)), f->there[i]);
+        want += f->there[i] != NULL;
+    }
+    assert_true(label_map_each(f->map, count_node, &got));
+    assert_int_equal(got, want);
+    assert_int_equal(f->map.slot == 0, want == 0);
+}
+
+static void teardown(struct fixture *f)
+{
+    label_map_free(f->map);
+    for (unsigned i = 0; i < LABELS; i++) {
+        store_pool_free(f->there[i]);
+    }
+    next_build(f);
+    store_pool_close(f->build.pool);
+}
+
+static const struct {
+    const char *name;
+    uint32_t mask;
+    unsigned shift;
+} hashes[] = {
+    {"spread over 32 bits", UINT32_MAX, 0},
+    {"four values", 3, 0},
+    {"differing in the last level only", 3, 30},
+    {"differing in the middle", 15, 12},
+    {"all the same", 0, 0},
+};
+
+static void test_random_steps(void **state)
+{
+    (void)state;
+    for (size_t h = 0; h < sizeof(hashes) / sizeof(hashes[0]); h++) {
+        struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1},
+                            .hash_mask = hashes[h].mask,
+                            .hash_shift = hashes[h].shift};
+        print_message("%s\n", hashes[h].name);
+        uint32_t random = 12345;
+        for (unsigned step = 0; step < STEPS; step++) {
+            random = random * 1664525u + 1013904223u;
+            unsigned number = (random >> 8) % LABELS;
+            if (f.there[number] && random >> 31) {
+                take_out(&f, number);
+            } else {
+                put(&f, number);
+            }
+            if (step % 7 == 0) {
+                next_build(&f);
+            }
+            if (step % 50 == 0) {
+                assert_like_model(&f);
+            }
+        }
+        for (unsigned i = 0; i < LABELS; i++) {
+            if (f.there[i]) {
+                take_out(&f, i);
+            }
+        }
+        assert_like_model(&f);
+        teardown(&f);
+    }
+}
+
+/* The map of an earlier build is untouched by a later one. */
+static void test_earlier_map_stays(void **state)
+{
+    (void)state;
+    for (size_t h = 0; h < sizeof(hashes) / sizeof(hashes[0]); h++) {
+        struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1},
+                            .hash_mask = hashes[h].mask,
+                            .hash_shift = hashes[h].shift};
+        for (unsigned i = 0; i < LABELS; i += 2) {
+            put(&f, i);
+        }
+        struct fixture earlier = f;
+        f.build.stamp++;
+        for (unsigned i = 0; i < LABELS; i++) {
+            if (i % 3 == 0) {
+                put(&f, i);
+            } else if (f.there[i]) {
+                take_out(&f, i);
+            }
+        }
+        assert_like_model(&earlier);
+        assert_like_model(&f);
+        teardown(&f);
+    }
+}
+
+static void test_one_child_needs_no_branch(void **state)
+{
+    (void)state;
+    struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1}, .hash_mask = 1};
+    put(&f, 0);
+    assert_ptr_equal((void *)f.map.slot, f.there[0]);
+    put(&f, 1);
+    assert_ptr_not_equal((void *)f.map.slot, f.there[0]);
+    take_out(&f, 0);
+    assert_ptr_equal((void *)f.map.slot, f.there[1]);
+    teardown(&f);
+}
+
+static bool stop_at_third(void *data, struct store_node *node)
+{
+    (void)node;
+    return ++*(int *)data < 3;
+}
+
+static void test_each_stops(void **state)
+{
+    (void)state;
+    struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1}, .hash_mask = UINT32_MAX};
+    for (unsigned i = 0; i < 100; i++) {
+        put(&f, i);
+    }
+    int calls = 0;
+    assert_false(label_map_each(f.map, stop_at_third, &calls));
+    assert_int_equal(calls, 3);
+    teardown(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_steps),
+        cmocka_unit_test(test_earlier_map_stays),
+        cmocka_unit_test(test_one_child_needs_no_branch),
+        cmocka_unit_test(test_each_stops),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

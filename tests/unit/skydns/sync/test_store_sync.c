@@ -1,0 +1,564 @@
+/* store_sync with the mirror played by the test: this file defines etcd_mirror_start and _stop, so
+ * that any sequence of publications can be had. With a real etcd: test_store_sync_etcd.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/outage.h"
+#include "common/etcd/etcd_mirror.h"
+#include "skydns/sync/broken.h"
+#include "skydns/sync/store_sync.h"
+#include "tests/support/log_capture.h"
+
+/* ---- The mirror ---- */
+
+static struct etcd_mirror_config mirror;
+static char mirror_prefix[64];
+static int mirrors;
+
+struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
+{
+    assert_null(etcd);
+    mirrors++;
+    mirror = *config;
+    assert_true(slice_equal(config->store_key, slice_str("/kube2sky/test/store")));
+    assert_int_equal(config->stale_max_ms, 5000);
+    assert_true(config->keeps_old);
+    (void)snprintf(mirror_prefix, sizeof(mirror_prefix), "%.*s", (int)config->prefix.len,
+                   config->prefix.ptr); /* short */
+    return NULL;
+}
+
+void etcd_mirror_stop(struct etcd_mirror *stopped)
+{
+    assert_null(stopped);
+    mirrors--;
+}
+
+struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *asked)
+{
+    assert_null(asked);
+    return (struct etcd_mirror_counts){.events = 7};
+}
+
+const char *etcd_mirror_cause_text(enum etcd_mirror_cause cause)
+{
+    return cause == ETCD_MIRROR_FIRST ? "first" : "another";
+}
+
+static void put(const char *key, const char *value, int64_t revision)
+{
+    struct etcd_kv kv = {
+        .key = slice_str(key), .value = slice_str(value), .mod_revision = revision};
+    mirror.put(mirror.data, &kv);
+}
+
+static void del(const char *key, int64_t revision)
+{
+    mirror.del(mirror.data, slice_str(key), revision);
+}
+
+static void full_begin(void)
+{
+    mirror.full_begin(mirror.data, &(struct etcd_mirror_read){.reason = ""});
+}
+
+/* Of another store that is not complete. */
+static void full_begin_keeping(void)
+{
+    const struct etcd_mirror_read read = {
+        .cause = ETCD_MIRROR_OTHER_STORE, .keeps_old = true, .reason = "the store key is gone"};
+    mirror.full_begin(mirror.data, &read);
+}
+
+static void commit(int64_t revision, bool full)
+{
+    mirror.commit(mirror.data, revision, full);
+}
+
+/* ---- What is seen of it ---- */
+
+struct fixture {
+    struct ev_loop *loop;
+    struct snapshot *snapshot;
+    struct snapshot_reader *reader;
+    struct outage outage;
+    struct outage_source followed;
+    struct store_sync *sync;
+    int ready_calls;
+};
+
+static void on_ready(void *data)
+{
+    ++*(int *)data;
+}
+
+static void (*wanted_on_config)(void *data, struct slice value);
+
+static struct fixture *setup(const char *path_prefix)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    f->loop = ev_loop_new(0);
+    f->snapshot = snapshot_new();
+    f->reader = snapshot_reader_new(f->snapshot);
+    outage_init(&f->outage, f->loop, "etcd", 60000, "etcd is overdue");
+    f->followed.away_line = "etcd away";
+    f->followed.back_line = "etcd back";
+    outage_join(&f->outage, &f->followed, true);
+    struct store_sync_config config = {.loop = f->loop,
+                                       .followed = &f->followed,
+                                       .snapshot = f->snapshot,
+                                       .path_prefix = path_prefix,
+                                       .domain = "test.",
+                                       .stale_max_ms = 5000,
+                                       .on_config = wanted_on_config,
+                                       .on_ready = on_ready,
+                                       .data = &f->ready_calls};
+    f->sync = store_sync_start(&config);
+    assert_int_equal(mirrors, 1);
+    return f;
+}
+
+static void teardown(struct fixture *f)
+{
+    store_sync_stop(f->sync);
+    outage_fini(&f->outage);
+    assert_int_equal(mirrors, 0);
+    snapshot_free(f->snapshot);
+    ev_loop_destroy(f->loop);
+    free(f);
+}
+
+/* The mod_revision of the record a reader finds now; 0 = no such record, -1 = no store yet. */
+static int64_t seen(const struct fixture *f, const char *text)
+{
+    struct dname name;
+    int64_t revision = -1;
+    assert_true(dname_from_text(slice_str(text), &name));
+    const struct store *store = snapshot_enter(f->reader);
+    if (store) {
+        const struct store_node *node = store_find(store, &name, NULL);
+        const struct store_record *record = node ? store_node_record(node) : NULL;
+        revision = record ? record->mod_revision : 0;
+    }
+    snapshot_leave(f->reader);
+    return revision;
+}
+
+static const char good[] = "{\"host\":\"10.0.0.1\"}";
+
+static void test_ready_with_the_first_full_content(void **state)
+{
+    (void)state;
+    struct fixture *f = setup("skydns");
+    full_begin();
+    put("/skydns/local/a", good, 2);
+    assert_false(store_sync_is_ready(f->sync));
+    assert_int_equal(seen(f, "a.local"), -1);
+    commit(3, true);
+    assert_true(store_sync_is_ready(f->sync));
+    assert_int_equal(seen(f, "a.local"), 2);
+    assert_int_equal(store_sync_counts(f->sync).revision, 3);
+
+    put("/skydns/local/b", good, 4);
+    assert_int_equal(seen(f, "b.local"), 0);
+    commit(4, false);
+    assert_int_equal(seen(f, "b.local"), 4);
+    del("/skydns/local/a", 5);
+    commit(5, false);
+    assert_int_equal(seen(f, "a.local"), 0);
+    full_begin();
+    commit(6, true);
+    assert_int_equal(f->ready_calls, 1);
+    assert_int_equal(store_sync_counts(f->sync).keys, 0);
+    assert_int_equal(store_sync_counts(f->sync).revision, 6);
+    teardown(f);
+}
+
+static void test_empty_etcd_is_ready(void **state)
+{
+    (void)state;
+    struct fixture *f = setup("skydns");
+    full_begin();
+    commit(1, true);
+    assert_int_equal(f->ready_calls, 1);
+    assert_int_equal(seen(f, "a.local"), 0);
+    teardown(f);
+}
+
+static void test_prefixes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path, *prefix, *key;
+    } cases[] = {
+        {"skydns", "/skydns/", "/skydns/local/a"},
+        {"/skydns/", "/skydns/", "/skydns/local/a"},
+        {"//dns/blue//", "/dns/blue/", "/dns/blue/local/a"},
+        {"", "/", "/local/a"},
+        {"/", "/", "/local/a"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture *f = setup(cases[i].path);
+        assert_string_equal(mirror_prefix, cases[i].prefix);
+        full_begin();
+        put(cases[i].key, good, 2);
+        commit(2, true);
+        assert_int_equal(seen(f, "a.local"), 2);
+        teardown(f);
+    }
+}
+
+static void test_broken_value_is_skipped_alone(void **state)
+{
+    (void)state;
+    static const char *const broken[] = {"", "{", "[]", "{\"host\":\"x\",\"port\":\"80\"}",
+                                         "{\"port\":70000}"};
+    struct fixture *f = setup("skydns");
+    full_begin();
+    put("/skydns/local/a", good, 2);
+    put("/skydns/local/b", broken[1], 3);
+    put("/skydns/local/c", good, 4);
+    commit(4, true);
+    assert_int_equal(seen(f, "a.local"), 2);
+    assert_int_equal(seen(f, "b.local"), 0);
+    assert_int_equal(seen(f, "c.local"), 4);
+    assert_int_equal(store_sync_counts(f->sync).skipped, 1);
+    assert_int_equal(store_sync_counts(f->sync).keys, 2);
+
+    int64_t revision = 5;
+    for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
+        print_message("value `%s`\n", broken[i]);
+        put("/skydns/local/a", broken[i], revision);
+        commit(revision++, false);
+        assert_int_equal(seen(f, "a.local"), 0);
+        assert_int_equal(store_sync_counts(f->sync).skipped, i + 2);
+        put("/skydns/local/a", good, revision);
+        commit(revision, false);
+        assert_int_equal(seen(f, "a.local"), revision++);
+    }
+    teardown(f);
+}
+
+static void test_keys_that_are_no_records(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        bool is_skipped;
+    } cases[] = {
+        {"/skydns/local//a", true},
+        {"/skydns/local/a/", true},
+        {"/skydns/", true},
+        {"/skydns/local/label-of-more-than-63-bytes-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", true},
+        {"/skydns/config", false},
+    };
+    struct fixture *f = setup("skydns");
+    uint64_t skipped = 0;
+    full_begin();
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        print_message("key %s\n", cases[i].key);
+        put(cases[i].key, good, 2);
+        skipped += cases[i].is_skipped;
+        assert_int_equal(store_sync_counts(f->sync).skipped, skipped);
+    }
+    commit(2, true);
+    assert_int_equal(store_sync_counts(f->sync).keys, 0);
+    assert_int_equal(seen(f, "config"), 0);
+
+    put("/skydns/local/config", good, 3); /* a record like any other */
+    commit(3, false);
+    assert_int_equal(seen(f, "config.local"), 3);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        del(cases[i].key, 4);
+    }
+    commit(4, false);
+    assert_int_equal(store_sync_counts(f->sync).keys, 1);
+    assert_int_equal(store_sync_counts(f->sync).skipped, skipped);
+    teardown(f);
+}
+
+static struct slice told_value;
+static unsigned told;
+
+static void on_config(void *data, struct slice value)
+{
+    (void)data;
+    told++;
+    told_value = value;
+}
+
+static void assert_told(unsigned count, const char *value)
+{
+    assert_int_equal(told, count);
+    assert_int_equal(told_value.ptr != NULL, value != NULL);
+    if (value) {
+        assert_true(slice_equal(told_value, slice_str(value)));
+    }
+}
+
+/* With the publication it belongs to, and when a full read did not bring it. */
+static void test_the_document_is_handed_on(void **state)
+{
+    (void)state;
+    static const char key[] = "/skydns/config";
+    told = 0;
+    wanted_on_config = on_config;
+    struct fixture *f = setup("skydns");
+    wanted_on_config = NULL;
+    full_begin();
+    put(key, "void", 2);
+    full_begin(); /* begun again */
+    put(key, "{}", 2);
+    assert_int_equal(told, 0);
+    commit(2, true);
+    assert_told(1, "{}");
+    put("/skydns/local/a", good, 3);
+    commit(3, false);
+    assert_int_equal(told, 1);
+    put(key, "", 4);
+    commit(4, false);
+    assert_told(2, "");
+    del(key, 5);
+    commit(5, false);
+    assert_told(3, NULL);
+    put(key, "{\"ttl\":5}", 6);
+    commit(6, false);
+    assert_told(4, "{\"ttl\":5}");
+    full_begin();
+    commit(7, true);
+    assert_told(5, NULL);
+    teardown(f);
+}
+
+struct broken_seen {
+    size_t count;
+    char key[64], reason[160];
+};
+
+static bool see_broken(void *data, const struct broken_key *key)
+{
+    struct broken_seen *seen_keys = data;
+    seen_keys->count++;
+    (void)snprintf(seen_keys->key, sizeof(seen_keys->key), "%.*s", (int)key->key.len, key->key.ptr);
+    (void)snprintf(seen_keys->reason, sizeof(seen_keys->reason), "%s", key->reason);
+    return true;
+}
+
+/* Until a good value, a deletion, or a full read without them. */
+static void test_broken_keys_are_remembered(void **state)
+{
+    (void)state;
+    struct fixture *f = setup("skydns");
+    const struct broken_table *table = store_sync_broken(f->sync);
+    struct broken_seen all = {0};
+    full_begin();
+    put("/skydns/local/a", "{", 2);
+    put("/skydns/local/b", "{", 3);
+    put("/skydns/local/c", "{\"host\":\"a..b\"}", 4);
+    put("/skydns/local//d", good, 5);
+    commit(5, true);
+    assert_int_equal(store_sync_counts(f->sync).broken, 4);
+    assert_int_equal(store_sync_counts(f->sync).keys, 1); /* c could have a text */
+    put("/skydns/local/a", good, 6);
+    del("/skydns/local/b", 6);
+    put("/skydns/local/c", "{\"host\":\"a.b\"}", 6);
+    commit(6, false);
+    broken_each(table, see_broken, &all);
+    assert_int_equal(all.count, 1);
+    assert_string_equal(all.key, "/skydns/local//d");
+    assert_non_null(strstr(all.reason, "empty label"));
+    put("/skydns/local/e", "{\"port\":-1}", 7);
+    commit(7, false);
+    full_begin();
+    put("/skydns/local/e", "{\"port\":-1}", 7);
+    commit(8, true);
+    all = (struct broken_seen){0};
+    broken_each(table, see_broken, &all);
+    assert_int_equal(all.count, 1);
+    assert_string_equal(all.key, "/skydns/local/e");
+    assert_non_null(strstr(all.reason, "`port`: `-1`"));
+    teardown(f);
+}
+
+/* Compaction while away: the old content is served until the new one is whole. */
+static void test_reading_again(void **state)
+{
+    (void)state;
+    struct fixture *f = setup("skydns");
+    full_begin();
+    put("/skydns/local/stays", good, 2);
+    put("/skydns/local/goes", good, 3);
+    commit(3, true);
+
+    full_begin();
+    put("/skydns/local/stays", good, 2);
+    put("/skydns/local/void", good, 8);
+    full_begin(); /* the connection was lost in between */
+    assert_int_equal(seen(f, "goes.local"), 3);
+    put("/skydns/local/comes", good, 9);
+    put("/skydns/local/stays", good, 2);
+    assert_int_equal(seen(f, "stays.local"), 2);
+    assert_int_equal(seen(f, "comes.local"), 0);
+    commit(9, true);
+    assert_int_equal(seen(f, "stays.local"), 2);
+    assert_int_equal(seen(f, "comes.local"), 9);
+    assert_int_equal(seen(f, "goes.local"), 0);
+    assert_int_equal(seen(f, "void.local"), 0);
+    assert_int_equal(store_sync_counts(f->sync).published, 2);
+
+    full_begin(); /* nothing changed: nothing to publish */
+    put("/skydns/local/stays", good, 2);
+    put("/skydns/local/comes", good, 9);
+    commit(12, true);
+    assert_int_equal(store_sync_counts(f->sync).published, 2);
+    assert_int_equal(store_sync_counts(f->sync).revision, 12);
+    teardown(f);
+}
+
+/* The loop has nothing but the timer: ev_run ends when it has stopped itself. */
+/* An etcd that came back empty: what it has is taken, what it lacks stays until it is complete, and
+ * goes then in one publication. */
+static void test_another_store(void **state)
+{
+    (void)state;
+    struct fixture *f = setup("skydns");
+    full_begin();
+    put("/skydns/local/same", good, 2);
+    put("/skydns/local/late", good, 3);
+    put("/skydns/local/orphan", good, 4);
+    commit(4, true);
+
+    full_begin_keeping();
+    put("/skydns/local/same", good, 1);
+    put("/skydns/local/new", good, 2);
+    commit(2, true);
+    assert_int_equal(seen(f, "same.local"), 1);
+    assert_int_equal(seen(f, "new.local"), 2);
+    assert_int_equal(seen(f, "late.local"), 3);
+    assert_int_equal(seen(f, "orphan.local"), 4);
+    assert_int_equal(store_sync_counts(f->sync).revision, 2);
+    put("/skydns/local/late", good, 3);
+    del("/skydns/local/new", 3);
+    commit(3, false);
+    assert_int_equal(seen(f, "new.local"), 0);
+    assert_int_equal(seen(f, "orphan.local"), 4);
+
+    uint64_t published = store_sync_counts(f->sync).published;
+    full_begin();
+    put("/skydns/local/same", good, 1);
+    put("/skydns/local/late", good, 3);
+    commit(9, true);
+    assert_int_equal(store_sync_counts(f->sync).published, published + 1);
+    assert_int_equal(seen(f, "same.local"), 1);
+    assert_int_equal(seen(f, "late.local"), 3);
+    assert_int_equal(seen(f, "orphan.local"), 0);
+    teardown(f);
+}
+
+static void test_garbage_is_fetched_later(void **state)
+{
+    (void)state;
+    struct fixture *f = setup("skydns");
+    mirror.state(mirror.data, NULL); /* no outage whose timer would run */
+    full_begin();
+    commit(1, true);
+    ev_run(f->loop, 0); /* no garbage, no timer: returns at once */
+
+    (void)snapshot_enter(f->reader);
+    put("/skydns/local/a", good, 2);
+    commit(2, false);
+    ev_run(f->loop, EVRUN_ONCE);
+    assert_true(snapshot_reclaim(f->snapshot));
+    snapshot_leave(f->reader);
+    ev_run(f->loop, 0);
+    assert_false(snapshot_reclaim(f->snapshot));
+    teardown(f);
+}
+
+/* ---- Log lines ---- */
+
+static void test_lines_about_etcd(void **state)
+{
+    (void)state;
+    struct log_capture c;
+    struct err refused, timeout;
+    err_set(&refused, ERR_UNAVAILABLE, "connect 127.0.0.1:2379: refused");
+    err_set(&timeout, ERR_TIMEOUT, "no answer");
+    struct fixture *f = setup("skydns");
+    log_capture_begin(&c);
+    mirror.state(mirror.data, &refused);
+    mirror.state(mirror.data, NULL);
+    full_begin();
+    put("/skydns/local/a", "{", 2);
+    commit(7, true);
+    mirror.state(mirror.data, NULL);
+    assert_false(outage_is_away(&f->outage));
+    mirror.state(mirror.data, &timeout);
+    assert_true(outage_is_away(&f->outage));
+    mirror.state(mirror.data, NULL);
+    assert_int_equal(f->followed.returns[OUTAGE_TIMEOUT], 1);
+    full_begin_keeping();
+    commit(9, true);
+    log_capture_end(&c);
+    print_message("%s", c.text);
+    assert_int_equal(log_occurrences(c.text, "\n"), 8);
+    assert_int_equal(
+        log_occurrences(c.text, "etcd away reason=\"connect 127.0.0.1:2379: refused\"\n"), 1);
+    assert_int_equal(log_occurrences(c.text, "etcd away reason=\"no answer\"\n"), 1);
+    assert_int_equal(log_occurrences(c.text, "etcd back after_ms="), 2);
+    assert_int_equal(log_occurrences(c.text, "key skipped key=/skydns/local/a reason="), 1);
+    assert_int_equal(
+        log_occurrences(c.text, "records read keys=0 skipped=1 revision=7 cause=first\n"), 1);
+    assert_int_equal(
+        log_occurrences(c.text, "records read again keys=0 skipped=0 revision=9 cause=another\n"),
+        1);
+    assert_int_equal(log_occurrences(c.text,
+                                     "etcd holds another store reason=\"the store key is gone\" "
+                                     "old_records=\"kept until it is complete\"\n"),
+                     1);
+    assert_int_equal(store_sync_counts(f->sync).reads, 2);
+    teardown(f);
+}
+
+static void test_lines_about_broken_values_are_few(void **state)
+{
+    (void)state;
+    struct log_capture c;
+    struct fixture *f = setup("skydns");
+    log_capture_begin(&c);
+    full_begin();
+    for (int i = 0; i < 1000; i++) {
+        put("/skydns/local/a", "{", 2);
+    }
+    log_capture_end(&c);
+    assert_true(log_occurrences(c.text, "\n") <= 20); /* ten a minute, and a minute may begin */
+    assert_int_equal(store_sync_counts(f->sync).skipped, 1000);
+    teardown(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines_about_etcd), /* first: the limit of lines is still untouched */
+        cmocka_unit_test(test_ready_with_the_first_full_content),
+        cmocka_unit_test(test_empty_etcd_is_ready),
+        cmocka_unit_test(test_prefixes),
+        cmocka_unit_test(test_broken_value_is_skipped_alone),
+        cmocka_unit_test(test_keys_that_are_no_records),
+        cmocka_unit_test(test_the_document_is_handed_on),
+        cmocka_unit_test(test_broken_keys_are_remembered),
+        cmocka_unit_test(test_reading_again),
+        cmocka_unit_test(test_another_store),
+        cmocka_unit_test(test_garbage_is_fetched_later),
+        cmocka_unit_test(test_lines_about_broken_values_are_few),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,704 @@
+/* The forwarder against scripted nameservers on loopback, on the same loop: what it asks, what it
+ * takes for a reply, and where it goes when there is none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/xalloc.h"
+#include "skydns/upstream/forwarder.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/scripted_nameserver.h"
+
+enum { HEADER_LEN = 12 };
+
+/* Long enough that no busy machine reaches it where an answer is expected. */
+enum { PATIENCE_MS = 20000 };
+
+/* What is sent for `a.test. A`, behind its id: question and OPT. */
+static const uint8_t query[] = {1, 0, 0, 1, 0, 0, 0, 0,  0,    1,    1, 'a', 4, 't', 'e', 's', 't',
+                                0, 0, 1, 0, 1, 0, 0, 41, 0x04, 0xd0, 0, 0,   0, 0,   0,   0};
+enum { QUERY_LEN = 2 + sizeof(query) };
+
+static const struct upstream_question a_test = {
+    .name = {.len = 8, .wire = "\1a\4test"}, .type = 1, .qclass = 1, .flags = 0x0100};
+
+struct result {
+    struct ev_loop *loop;
+    unsigned calls;
+    bool failed;
+    uint8_t reply[512];
+    size_t len;
+};
+
+/* Set up anew for each test: a loop, what nameservers it starts, a forwarder that knows them. */
+struct bed {
+    struct ev_loop *loop;
+    struct scripted_nameserver ns[3];
+    size_t ns_count;
+    struct addr servers[3]; /* where the forwarder is to look for them */
+    size_t server_count;
+    struct forwarder *forwarder;
+};
+
+static void answer(struct scripted_nameserver *u)
+{
+    u->message[2] |= 0x80;
+    u->message[3] = 0x80;
+    scripted_nameserver_send(u);
+}
+
+static void answer_truncated(struct scripted_nameserver *u)
+{
+    u->message[2] |= 0x02;
+    answer(u);
+}
+
+static void answer_servfail(struct scripted_nameserver *u)
+{
+    u->message[2] |= 0x80;
+    u->message[3] = 0x82;
+    scripted_nameserver_send(u);
+}
+
+/* As servers do that have never heard of EDNS: FORMERR, with or without the question. */
+static void answer_only_without_edns(struct scripted_nameserver *u)
+{
+    if (u->len < QUERY_LEN) {
+        assert_int_equal(u->len, QUERY_LEN - EDNS_OPT_SIZE);
+        assert_int_equal(u->message[HEADER_LEN - 1], 0);
+        answer(u);
+        return;
+    }
+    if (u->seen == 1) { /* only the header */
+        u->message[5] = u->message[11] = 0;
+        u->len = HEADER_LEN;
+    }
+    u->message[2] |= 0x80;
+    u->message[3] = 0x81;
+    scripted_nameserver_send(u);
+}
+
+static void answer_formerr(struct scripted_nameserver *u)
+{
+    u->message[2] |= 0x80;
+    u->message[3] = 0x81;
+    scripted_nameserver_send(u);
+}
+
+/* In the smallest pieces. */
+static void answer_over_tcp(struct scripted_nameserver *u)
+{
+    assert_int_equal(u->len, QUERY_LEN);
+    uint8_t frame[2 + QUERY_LEN] = {0, QUERY_LEN};
+    memcpy(frame + 2, u->message, QUERY_LEN);
+    frame[2 + 2] |= 0x80;
+    for (size_t i = 0; i < sizeof(frame); i++) {
+        assert_int_equal(send(u->connection.fd, frame + i, 1, MSG_NOSIGNAL), 1);
+    }
+}
+
+static void answer_anything_over_tcp(struct scripted_nameserver *u)
+{
+    uint8_t frame[2 + QUERY_LEN] = {0, QUERY_LEN};
+    assert_int_equal(send(u->connection.fd, frame, sizeof(frame), MSG_NOSIGNAL), sizeof(frame));
+}
+
+/* Everything that is no reply, then the reply, with another rcode to tell it by. */
+static void answer_wrongly_first(struct scripted_nameserver *u)
+{
+    struct scripted_nameserver wrong = *u;
+    struct addr elsewhere;
+    int tcp;
+    scripted_nameserver_send(&wrong); /* not a reply: QR is clear */
+    wrong = *u;
+    wrong.message[0] ^= 0xff;
+    answer(&wrong); /* another id */
+    wrong = *u;
+    wrong.message[HEADER_LEN + 1] = 'b';
+    answer(&wrong); /* another name */
+    wrong = *u;
+    wrong.message[21] = 28;
+    answer(&wrong); /* another type */
+    wrong = *u;
+    wrong.message[2] |= 0x08;
+    answer(&wrong); /* another opcode */
+    wrong = *u;
+    wrong.len = HEADER_LEN;
+    answer(&wrong); /* no question */
+    wrong.len = 3;
+    answer(&wrong); /* no header */
+    wrong = *u;
+    wrong.udp.fd = scripted_nameserver_sockets(&elsewhere, &tcp);
+    answer(&wrong); /* another source */
+    close(wrong.udp.fd);
+    close(tcp);
+
+    u->message[HEADER_LEN + 1] = 'A'; /* letter case is no difference */
+    u->message[2] |= 0x80;
+    u->message[3] = 0x85;
+    scripted_nameserver_send(u);
+}
+
+/* First with the name in lower case, then as it was asked, with another rcode to tell it by. */
+static void answer_in_lower_case_first(struct scripted_nameserver *u)
+{
+    struct scripted_nameserver lower = *u;
+    bool is_mixed = false;
+    for (size_t i = HEADER_LEN; i < HEADER_LEN + 8; i++) {
+        is_mixed = is_mixed || (u->message[i] >= 'A' && u->message[i] <= 'Z');
+        if (lower.message[i] >= 'A') {
+            lower.message[i] |= 0x20;
+        }
+    }
+    if (is_mixed) {
+        answer(&lower);
+    }
+    u->message[2] |= 0x80;
+    u->message[3] = is_mixed ? 0x85 : 0x80;
+    scripted_nameserver_send(u);
+}
+
+static void on_result(void *data, const uint8_t *reply, size_t len)
+{
+    struct result *r = data;
+    r->calls++;
+    r->failed = reply == NULL;
+    if (reply) {
+        assert_true(len <= sizeof(r->reply));
+        memcpy(r->reply, reply, len);
+        r->len = len;
+    }
+    ev_break(r->loop, EVBREAK_ALL);
+}
+
+static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)timer;
+    (void)revents;
+    ev_break(loop, EVBREAK_ALL);
+}
+
+/* Until the callback, or the test is hopeless. */
+static void run(struct result *r)
+{
+    ev_timer guard;
+    ev_timer_init(&guard, on_guard, PATIENCE_MS / 1000.0, 0.);
+    ev_timer_start(r->loop, &guard);
+    while (r->calls == 0 && ev_is_active(&guard)) {
+        ev_run(r->loop, EVRUN_ONCE);
+    }
+    ev_timer_stop(r->loop, &guard);
+    assert_int_equal(r->calls, 1);
+}
+
+static void open_bed(struct bed *bed)
+{
+    *bed = (struct bed){.loop = ev_loop_new(EVFLAG_AUTO)};
+}
+
+static void close_bed(struct bed *bed)
+{
+    forwarder_free(bed->forwarder);
+    for (size_t i = 0; i < bed->ns_count; i++) {
+        scripted_nameserver_stop(&bed->ns[i]);
+    }
+    ev_loop_destroy(bed->loop);
+}
+
+static int set_up(void **state)
+{
+    struct bed *bed = xcalloc(1, sizeof(*bed));
+    open_bed(bed);
+    *state = bed;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    close_bed(*state);
+    free(*state);
+    return 0;
+}
+
+/* For the next round of the same test. */
+static void renew(struct bed *bed)
+{
+    close_bed(bed);
+    open_bed(bed);
+}
+
+static struct scripted_nameserver *add_server(struct bed *bed,
+                                              void (*script)(struct scripted_nameserver *))
+{
+    struct scripted_nameserver *ns = &bed->ns[bed->ns_count++];
+    scripted_nameserver_start(ns, bed->loop, script);
+    bed->servers[bed->server_count++] = ns->address;
+    return ns;
+}
+
+static void add_nobody(struct bed *bed)
+{
+    bed->servers[bed->server_count++] = scripted_nameserver_nowhere();
+}
+
+static void use(struct forwarder *f, const struct addr *servers, size_t count, uint32_t timeout_ms)
+{
+    const struct forwarder_servers all = {
+        .items = servers, .count = count, .timeout_ms = timeout_ms};
+    forwarder_set_servers(f, &all);
+}
+
+static struct forwarder *start_with(struct bed *bed, const struct forwarder_config *config,
+                                    uint32_t timeout_ms)
+{
+    bed->forwarder = forwarder_new(config);
+    use(bed->forwarder, bed->servers, bed->server_count, timeout_ms);
+    return bed->forwarder;
+}
+
+/* A forwarder that asks the bed's nameservers. */
+static struct forwarder *start(struct bed *bed, uint32_t timeout_ms)
+{
+    return start_with(bed, &(struct forwarder_config){.loop = bed->loop, .sockets_max = 4},
+                      timeout_ms);
+}
+
+static bool ask(struct forwarder *f, struct result *r)
+{
+    return forwarder_ask(f, &a_test, 0, on_result, r);
+}
+
+/* A question that has a reply. */
+static struct result asked(struct bed *bed)
+{
+    struct result r = {.loop = bed->loop};
+    assert_true(ask(bed->forwarder, &r));
+    run(&r);
+    assert_false(r.failed);
+    return r;
+}
+
+static void test_a_reply_is_passed_on(void **state)
+{
+    struct bed *bed = *state;
+    struct result r = {.loop = bed->loop};
+    struct scripted_nameserver *u = add_server(bed, answer);
+    struct forwarder *f = start(bed, PATIENCE_MS);
+    assert_true(ask(f, &r));
+    assert_int_equal(r.calls, 0);
+    assert_int_equal(forwarder_get_stats(f).questions, 1);
+    run(&r);
+    assert_false(r.failed);
+    assert_int_equal(u->seen, 1);
+    assert_int_equal(u->len, QUERY_LEN);
+    assert_int_equal(u->message[2], 0x81);
+    assert_memory_equal(u->message + 4, query + 2, sizeof(query) - 2);
+    assert_int_equal(r.len, u->len);
+    assert_memory_equal(r.reply, u->message, u->len);
+    assert_int_equal(forwarder_get_stats(f).questions, 0);
+}
+
+/* What TCP says to a question whose reply over UDP was truncated: the whole reply, or nothing of
+ * use, and then the truncated one is all there is. */
+static void test_a_truncated_reply_is_asked_for_over_tcp(void **state)
+{
+    static void (*const scripts[])(struct scripted_nameserver *) = {
+        answer_over_tcp, scripted_nameserver_close_connection, answer_anything_over_tcp};
+    struct bed *bed = *state;
+    for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+        struct scripted_nameserver *u = add_server(bed, answer_truncated);
+        u->tcp_script = scripts[i];
+        struct forwarder *f = start(bed, PATIENCE_MS);
+        struct result r = asked(bed);
+        assert_int_equal(u->connections, 1);
+        assert_int_equal(r.len, QUERY_LEN);
+        assert_int_equal(r.reply[2], i == 0 ? 0x81 : 0x83);
+        assert_int_equal(forwarder_get_stats(f).tcp_retries, 1);
+        renew(bed);
+    }
+}
+
+/* Nobody there at all over TCP, or somebody who says nothing until the time is over. */
+static void test_a_truncated_reply_is_better_than_none(void **state)
+{
+    struct bed *bed = *state;
+    for (int silent = 0; silent < 2; silent++) {
+        struct scripted_nameserver *u = add_server(bed, answer_truncated);
+        if (!silent) {
+            scripted_nameserver_stop_listening(u);
+        }
+        (void)start(bed, silent ? 100 : PATIENCE_MS);
+        struct result r = asked(bed);
+        assert_int_equal(r.reply[2], 0x83);
+        renew(bed);
+    }
+}
+
+static void test_what_is_no_reply_is_passed_over(void **state)
+{
+    struct bed *bed = *state;
+    struct scripted_nameserver *u = add_server(bed, answer_wrongly_first);
+    (void)start(bed, PATIENCE_MS);
+    struct result r = asked(bed);
+    assert_int_equal(r.reply[3], 0x85);
+    assert_int_equal(u->seen, 1);
+}
+
+static void test_capitals_must_come_back(void **state)
+{
+    enum { ROUNDS = 32 }; /* five letters stay small all the time once in 2^160 */
+    struct bed *bed = *state;
+    unsigned mixed = 0;
+    (void)add_server(bed, answer_in_lower_case_first);
+    const struct forwarder_config config = {
+        .loop = bed->loop, .sockets_max = 1, .random_case = true};
+    (void)start_with(bed, &config, PATIENCE_MS);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct result r = asked(bed);
+        mixed += r.reply[3] == 0x85;
+        assert_int_equal(r.reply[HEADER_LEN], 1); /* lengths of labels are no letters */
+        assert_int_equal(r.reply[HEADER_LEN + 2], 4);
+    }
+    assert_true(mixed > 0);
+}
+
+/* Each query goes out with another id, from another port. */
+static void test_a_server_without_edns(void **state)
+{
+    struct bed *bed = *state;
+    struct scripted_nameserver *u = add_server(bed, answer_only_without_edns);
+    (void)start(bed, PATIENCE_MS);
+    for (unsigned i = 1; i <= 2; i++) {
+        struct result r = asked(bed);
+        assert_int_equal(r.reply[3], 0x80);
+        assert_int_equal(u->seen, 2 * i);
+    }
+}
+
+/* It is asked once more, not for ever. */
+static void test_a_server_that_understands_nothing(void **state)
+{
+    struct bed *bed = *state;
+    struct scripted_nameserver *u = add_server(bed, answer_formerr);
+    (void)start(bed, PATIENCE_MS);
+    struct result r = asked(bed);
+    assert_int_equal(r.reply[3], 0x81);
+    assert_int_equal(u->seen, 2);
+}
+
+static void test_ids_and_ports_are_fresh(void **state)
+{
+    enum { ROUNDS = 8 };
+    struct bed *bed = *state;
+    bool ids_differ = false, ports_differ = false;
+    uint8_t id[2] = {0};
+    uint16_t port = 0;
+    struct scripted_nameserver *u = add_server(bed, answer);
+    (void)start(bed, PATIENCE_MS);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        (void)asked(bed);
+        ids_differ = ids_differ || (i && memcmp(id, u->message, 2) != 0);
+        ports_differ = ports_differ || (i && port != addr_port(&u->client));
+        memcpy(id, u->message, 2);
+        port = addr_port(&u->client);
+    }
+    assert_true(ids_differ && ports_differ);
+}
+
+/* The first port has nobody: its refusal moves on to the next server without waiting. */
+static void test_a_refusing_server_is_left_at_once(void **state)
+{
+    struct bed *bed = *state;
+    add_nobody(bed);
+    struct scripted_nameserver *u = add_server(bed, answer);
+    (void)start(bed, PATIENCE_MS * 2);
+    (void)asked(bed);
+    assert_int_equal(u->seen, 1);
+}
+
+static void test_a_silent_server_is_left_in_time(void **state)
+{
+    struct bed *bed = *state;
+    struct scripted_nameserver *silent = add_server(bed, NULL);
+    struct scripted_nameserver *u = add_server(bed, answer);
+    (void)start(bed, 500);
+    (void)asked(bed);
+    assert_int_equal(silent->seen, 1);
+    assert_int_equal(u->seen, 1);
+}
+
+static struct scripted_nameserver *slow_one;
+
+/* The other server is asked already: the first one wakes up. */
+static void answer_for_the_slow_one(struct scripted_nameserver *u)
+{
+    (void)u;
+    answer(slow_one);
+}
+
+static void test_a_slow_server_is_heard(void **state)
+{
+    struct bed *bed = *state;
+    struct scripted_nameserver *slow = add_server(bed, NULL);
+    (void)add_server(bed, answer_for_the_slow_one);
+    slow_one = slow;
+    (void)start(bed, 1000);
+    struct result r = asked(bed);
+    assert_int_equal(slow->seen, 1);
+    assert_memory_equal(r.reply, slow->message, 2);
+}
+
+/* Every server once, the first one again, then the failure. */
+static void test_all_silent(void **state)
+{
+    struct bed *bed = *state;
+    struct result r = {.loop = bed->loop};
+    struct scripted_nameserver *a = add_server(bed, NULL);
+    struct scripted_nameserver *b = add_server(bed, NULL);
+    struct forwarder *f = start(bed, 30);
+    assert_true(ask(f, &r));
+    run(&r);
+    assert_true(r.failed);
+    for (int i = 0; i < 3; i++) {
+        ev_run(bed->loop, EVRUN_NOWAIT); /* whatever was sent and not yet read */
+    }
+    assert_int_equal(a->seen, 2);
+    assert_int_equal(b->seen, 1);
+    assert_int_equal(forwarder_get_stats(f).questions, 0);
+}
+
+static void test_all_refusing(void **state)
+{
+    struct bed *bed = *state;
+    add_nobody(bed);
+    struct forwarder *f = start(bed, PATIENCE_MS * 2);
+    for (int i = 0; i < 2; i++) {
+        struct result r = {.loop = bed->loop};
+        assert_true(ask(f, &r));
+        assert_int_equal(r.calls, 0); /* never from inside */
+        run(&r);
+        assert_true(r.failed);
+    }
+}
+
+/* Names that its server is silent about, asked again and again, do not fill the log. */
+static void test_a_server_that_comes_and_goes(void **state)
+{
+    enum { TURNS = 40, TOLD_MAX = 20 }; /* ten a minute, and a minute may end meanwhile */
+    struct bed *bed = *state;
+    struct log_capture *log = xcalloc(1, sizeof(*log));
+    add_nobody(bed);
+    struct forwarder *f = start(bed, PATIENCE_MS * 2);
+    log_capture_begin(log);
+    for (int i = 0; i < TURNS; i++) {
+        struct result r = {.loop = bed->loop};
+        use(f, NULL, 0, PATIENCE_MS); /* forgotten */
+        use(f, bed->servers, 1, PATIENCE_MS);
+        assert_true(ask(f, &r));
+        run(&r);
+        assert_int_equal(forwarder_get_stats(f).dead, 1);
+    }
+    const char *text = log_capture_end(log);
+    assert_true(log_occurrences(text, "leaving it") <= TOLD_MAX);
+    free(log);
+}
+
+/* Left after two failures; back when a probe was answered. */
+static void test_a_dead_server_is_left_until_it_answers(void **state)
+{
+    struct bed *bed = *state;
+    struct scripted_nameserver *dead = add_server(bed, NULL);
+    struct scripted_nameserver *u = add_server(bed, answer);
+    struct forwarder *f = start(bed, 300);
+    for (unsigned i = 0; i < 4; i++) {
+        (void)asked(bed);
+    }
+    assert_int_equal(dead->seen, 2);
+    assert_int_equal(u->seen, 4);
+    assert_int_equal(forwarder_get_stats(f).dead, 1);
+
+    dead->script = answer;
+    while (forwarder_get_stats(f).dead > 0) { /* a probe comes within half a second */
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    struct result r = asked(bed);
+    assert_memory_equal(r.reply, dead->message, 2);
+    assert_int_equal(u->seen, 4);
+}
+
+static void test_another_server_may_know_better(void **state)
+{
+    struct bed *bed = *state;
+    for (int all_fail = 0; all_fail < 2; all_fail++) {
+        struct scripted_nameserver *a = add_server(bed, answer_servfail);
+        struct scripted_nameserver *b = add_server(bed, all_fail ? answer_servfail : answer);
+        struct forwarder *f = start(bed, PATIENCE_MS);
+        struct result r = asked(bed);
+        assert_int_equal(r.reply[3], all_fail ? 0x82 : 0x80);
+        assert_int_equal(a->seen, 1);
+        assert_int_equal(b->seen, 1);
+        assert_int_equal(forwarder_get_stats(f).dead, 0);
+        renew(bed);
+    }
+}
+
+static void test_equal_questions_share_a_reply(void **state)
+{
+    struct bed *bed = *state;
+    struct result r[3] = {{.loop = bed->loop}, {.loop = bed->loop}, {.loop = bed->loop}};
+    struct upstream_question other = a_test;
+    other.dnssec_ok = true;
+    struct scripted_nameserver *u = add_server(bed, answer);
+    struct forwarder *f = start(bed, PATIENCE_MS);
+    assert_true(ask(f, &r[0]));
+    assert_true(ask(f, &r[1]));
+    assert_true(forwarder_ask(f, &other, 0, on_result, &r[2]));
+    for (int i = 0; i < 3; i++) {
+        run(&r[i]);
+        assert_false(r[i].failed);
+    }
+    assert_int_equal(u->seen, 2);
+    assert_int_equal(forwarder_get_stats(f).shared, 1);
+    assert_memory_equal(r[0].reply, r[1].reply, 2);
+    struct result again = {.loop = bed->loop}; /* a reply is not kept */
+    assert_true(ask(f, &again));
+    run(&again);
+    assert_int_equal(u->seen, 3);
+}
+
+static void test_the_asker_chooses_the_first_server(void **state)
+{
+    struct bed *bed = *state;
+    for (int i = 0; i < 3; i++) {
+        (void)add_server(bed, answer);
+    }
+    for (int rotate = 0; rotate < 2; rotate++) {
+        const struct forwarder_servers all = {
+            .items = bed->servers, .count = 3, .rotate = rotate, .timeout_ms = PATIENCE_MS};
+        struct forwarder *f = start(bed, PATIENCE_MS);
+        forwarder_set_servers(f, &all);
+        for (unsigned i = 0; i < 3; i++) {
+            struct result r = {.loop = bed->loop};
+            unsigned *seen = &bed->ns[rotate ? i : 0].seen, before = *seen;
+            assert_true(forwarder_ask(f, &a_test, i + 6, on_result, &r));
+            run(&r);
+            assert_int_equal(*seen, before + 1);
+        }
+        forwarder_free(f);
+        bed->forwarder = NULL;
+    }
+}
+
+static void test_other_servers_from_now_on(void **state)
+{
+    struct bed *bed = *state;
+    struct result r = {.loop = bed->loop}, later = {.loop = bed->loop};
+    struct scripted_nameserver *a = add_server(bed, answer);
+    struct forwarder *f = start(bed, PATIENCE_MS);
+    struct scripted_nameserver *b = add_server(bed, answer);
+    assert_true(ask(f, &r));
+    use(f, &b->address, 1, PATIENCE_MS);
+    run(&r); /* what is under way goes on */
+    assert_int_equal(a->seen, 1);
+    assert_true(ask(f, &later));
+    run(&later);
+    assert_int_equal(b->seen, 1);
+    forwarder_drop_server(f, &b->address);
+    assert_false(ask(f, &later));
+    assert_int_equal(forwarder_get_stats(f).dead, 1);
+    use(f, NULL, 0, PATIENCE_MS);
+    assert_false(ask(f, &later));
+}
+
+static void test_limits(void **state)
+{
+    struct bed *bed = *state;
+    struct result r = {.loop = bed->loop};
+    (void)add_server(bed, NULL);
+    struct forwarder *f = start(bed, PATIENCE_MS);
+    struct upstream_question question = a_test;
+    for (question.type = 100; question.type < 104; question.type++) {
+        assert_true(forwarder_ask(f, &question, 0, on_result, &r));
+    }
+    assert_false(forwarder_ask(f, &question, 0, on_result, &r)); /* four may be under way */
+    question.type = 100;
+    assert_true(forwarder_ask(f, &question, 0, on_result, &r)); /* that needs no socket */
+    forwarder_free(f);
+    assert_int_equal(r.calls, 0); /* ended without their callbacks */
+    bed->forwarder = NULL;        /* which tear_down frees as well */
+}
+
+/* A question that may have one socket gives up listening to the first server for the second. */
+static void test_the_last_socket(void **state)
+{
+    struct bed *bed = *state;
+    (void)add_server(bed, NULL);
+    (void)add_server(bed, answer);
+    const struct forwarder_config config = {.loop = bed->loop, .sockets_max = 1};
+    (void)start_with(bed, &config, 300);
+    (void)asked(bed);
+}
+
+static void on_drop(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)revents;
+    forwarder_drop_all(timer->data);
+}
+
+/* The owner ends in the same turn of the loop in which a question's time is over. */
+static void test_no_callback_after_all_were_dropped(void **state)
+{
+    struct bed *bed = *state;
+    struct result r = {.loop = bed->loop};
+    ev_timer drop;
+    bed->servers[bed->server_count++].len =
+        sizeof(struct sockaddr_in); /* no family: fails at once */
+    struct forwarder *f = start(bed, PATIENCE_MS);
+    assert_true(ask(f, &r));
+    ev_timer_init(&drop, on_drop, 0., 0.);
+    ev_set_priority(&drop, EV_MAXPRI);
+    drop.data = f;
+    ev_timer_start(bed->loop, &drop);
+    ev_run(bed->loop, EVRUN_ONCE);
+    assert_int_equal(r.calls, 0);
+    assert_int_equal(forwarder_get_stats(f).questions, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_a_reply_is_passed_on),
+        TEST(test_a_truncated_reply_is_asked_for_over_tcp),
+        TEST(test_a_truncated_reply_is_better_than_none),
+        TEST(test_what_is_no_reply_is_passed_over),
+        TEST(test_capitals_must_come_back),
+        TEST(test_a_server_without_edns),
+        TEST(test_a_server_that_understands_nothing),
+        TEST(test_ids_and_ports_are_fresh),
+        TEST(test_a_refusing_server_is_left_at_once),
+        TEST(test_a_silent_server_is_left_in_time),
+        TEST(test_a_slow_server_is_heard),
+        TEST(test_all_silent),
+        TEST(test_all_refusing),
+        TEST(test_a_server_that_comes_and_goes),
+        TEST(test_a_dead_server_is_left_until_it_answers),
+        TEST(test_another_server_may_know_better),
+        TEST(test_equal_questions_share_a_reply),
+        TEST(test_the_asker_chooses_the_first_server),
+        TEST(test_other_servers_from_now_on),
+        TEST(test_limits),
+        TEST(test_the_last_socket),
+        TEST(test_no_callback_after_all_were_dropped),
+#undef TEST
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
