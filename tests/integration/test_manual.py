@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from bed import BIN_DIR
+from watched import documented_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ("kube2sky", "skydns", "exechealthz")
@@ -26,6 +27,24 @@ def test_renders_without_a_warning(program, width):
     result = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert (result.returncode, result.stderr) == (0, "")
     assert program in result.stdout
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_grep_finds_every_metric(program):
+    """Its whole name is on a line of its own in a terminal of 80 columns, and no line but an example is wider."""
+    if not shutil.which("man"):
+        pytest.skip("no man (Debian package man-db)")
+    env = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "80"}
+    path = BIN_DIR.parent / "man" / f"{program}.8"
+    page = subprocess.run(["man", "-l", str(path)], env=env, capture_output=True, text=True, check=True, timeout=60)
+    lines = [line.strip().partition("{")[0] for line in page.stdout.splitlines()]
+    metrics = documented_metrics(program).keys()
+    assert len(metrics) > 5
+    for name in metrics:
+        name = name if name.startswith("kubedns_probe_") else f"{program}_{name}"
+        assert lines.count(name) == 1, name
+    text = re.search(r"^METRICS\n(.*?)^\S", page.stdout, re.M | re.S)[1]
+    assert max(len(line) for line in text.splitlines()) <= 80
 
 
 def variables_in_help(program: str) -> set[str]:

@@ -13,11 +13,7 @@ MAN_PAGES = {name: _ROOT / name / f"{name}.8.scd" for name in ("kube2sky", "skyd
 def documented_metrics(program: str) -> dict[str, set[str]]:
     """The names in the METRICS section of its man page, and the labels of each."""
     text = MAN_PAGES[program].read_text().split("# METRICS\n")[1].split("\n# ")[0]
-    if "\n[[ " in text:  # a table; a cell may have several
-        cells = re.findall(r"^\| +(.+)$", text.split("\n[[ ")[1].split("\n\n")[0], re.M)
-        names = [name for cell in cells for name in re.findall(r"\w+(?:\{[\w,]*\})?", cell)]
-    else:
-        names = [name.replace("\\", "") for name in re.findall(r"^\*([^*]+)\*", text, re.M)]
+    names = re.findall(r"^\*([^*/]+)\*$", text, re.M)
     parts = [name.rstrip("}").partition("{") for name in names]
     return {name.removeprefix(f"{program}_"): set(labels.split(",")) - {""} for name, _, labels in parts}
 
