@@ -7,15 +7,15 @@
 #include "common/base/xalloc.h"
 #include "common/grpc/grpc_state_internal.h"
 
-/* One read, and how much is gathered for one write. */
+/* Size of one read, and of the output batched for one write. */
 enum { READ_SIZE = 65536, WRITE_SIZE = 65536 };
 
-/* Reads in one turn before other watchers get theirs: 1 MB. */
+/* Reads per loop turn before other watchers get a chance: 1 MB. */
 enum { READS_PER_TURN = 16 };
 
 static const ev_tstamp ping_limit_s = 3.0;
 
-/* Behind everything else of a turn, which may have output; EV_MINPRI is left to others. */
+/* After everything else in a turn that may produce output; EV_MINPRI is left to others. */
 enum { FLUSH_PRIORITY = EV_MINPRI + 1 };
 
 /* ---- The end of the connection ---- */
@@ -50,11 +50,11 @@ static void connection_close(struct grpc *g, const struct err *reason)
     if (g->is_closed || g->is_freed) {
         return;
     }
-    const struct err err = *reason; /* it may be ours and change below */
+    const struct err err = *reason; /* it may point into `g` and change below */
     g->is_closed = true;
     g->is_open = false;
     stop_watchers(g);
-    /* A callback may cancel other streams, never free them: that waits for nghttp2 or grpc_free. */
+    /* A callback may cancel other streams but never frees them: nghttp2 or grpc_free does. */
     struct grpc_stream *s;
     TAILQ_FOREACH (s, &g->streams, link) {
         grpc_stream_end(s, GRPC_STATUS_NONE, &err);
@@ -113,7 +113,7 @@ static bool read_once(struct grpc *g)
 
 void grpc_read_pending(struct grpc *g)
 {
-    /* The window bounds what a peer can have sent while we did not read. */
+    /* The window bounds what a peer can send while we do not read. */
     size_t reads = GRPC_CONNECTION_WINDOW / READ_SIZE;
     enter(g);
     for (size_t i = 0; i < reads && g->is_connected && !is_finished(g) && read_once(g); i++) {
@@ -151,7 +151,7 @@ static void write_output(struct grpc *g)
         }
         ssize_t n = transport_write(&g->transport, buf_slice(&g->out), &err);
         if (n < 0) {
-            grpc_read_pending(g); /* its last words: a reply, or GOAWAY */
+            grpc_read_pending(g); /* its last bytes: a reply, or GOAWAY */
             connection_close(g, g->failure.code ? &g->failure : &err);
             return;
         }
@@ -163,7 +163,7 @@ static void write_output(struct grpc *g)
     }
 }
 
-/* One step towards a connection that takes bytes. */
+/* One step of connecting. */
 static void advance(struct grpc *g)
 {
     struct ev_loop *loop = g->config.loop;
@@ -277,7 +277,7 @@ static void on_ping_limit(struct ev_loop *loop, ev_timer *w, int events)
     (void)loop;
     (void)events;
     enter(g);
-    /* The timer has stopped itself; start it again to see whether the answer was only unread. */
+    /* The timer has stopped itself; restart it to see whether the reply was only unread. */
     ev_timer_set(w, ping_limit_s, 0.0);
     ev_timer_start(loop, w);
     grpc_read_pending(g);
@@ -289,7 +289,7 @@ static void on_ping_limit(struct ev_loop *loop, ev_timer *w, int events)
     leave(g);
 }
 
-/* ---- Beginning and end ---- */
+/* ---- Lifecycle ---- */
 
 struct grpc *grpc_new(const struct grpc_config *config)
 {
@@ -300,7 +300,7 @@ struct grpc *grpc_new(const struct grpc_config *config)
     g->config.authority = g->authority;
     g->session = grpc_session_new(g);
     TAILQ_INIT(&g->streams);
-    /* At most what is gathered and one more frame of 16 KiB with its header. */
+    /* At most the batch and one more frame of 16 KiB with its header. */
     buf_init(&g->out, WRITE_SIZE * 2);
 
     const struct transport_config transport = {

@@ -1,7 +1,7 @@
 /* One HTTP/2 connection (RFC 9113; TLS, or cleartext with prior knowledge) that carries gRPC calls,
- * over libnghttp2 on a libev loop. Used by the etcd client (etcd_link.c), which decides when to
- * connect, to whom, and how long a call may take; nothing here connects again or has an opinion on
- * time beyond the connection's own liveness. One loop, one thread.
+ * over libnghttp2 on a libev loop. Used by the etcd client (etcd_link.c), which decides when and
+ * where to connect and how long a call may take; this file never reconnects, and times only the
+ * connection's own liveness. One loop, one thread.
  *
  *     grpc_new -> opening --(peer's SETTINGS)--> open --(GOAWAY)--> draining -> on_close
  *                    `-- refused, timeout -> on_close    `-- lost, PING unanswered -> on_close
@@ -9,8 +9,8 @@
  * Callbacks run on the loop, never from inside the call that started them. Inside a callback every
  * function here may be called, grpc_free included.
  *
- * Output is gathered and written once per loop turn. Liveness: while a long stream is open, a PING
- * every ping_interval_ms, to be answered within 3 s; etcd takes pings at other times for abuse. */
+ * Output is batched and written once per loop turn. Liveness: while a long stream is open, a PING
+ * every ping_interval_ms must be answered within 3 s; etcd treats pings at other times as abuse. */
 #ifndef COMMON_GRPC_GRPC_H
 #define COMMON_GRPC_GRPC_H
 
@@ -27,11 +27,11 @@ struct grpc;
 struct grpc_stream;
 struct tls_client;
 
-/* The longest message taken: a Range page of 5,000 keys with 6.7 KB each, far more than a DNS
- * record says; the event messages of etcd come in fragments of about 2 MB. */
+/* Longest message accepted: a Range page of 5,000 keys with 6.7 KB each, far more than a DNS record
+ * needs; etcd splits event messages into fragments of about 2 MB. */
 enum { GRPC_RECEIVE_MAX = 32 << 20 };
 
-/* The longest message sent: etcd takes requests of 1.5 MiB and closes at 2 MiB. */
+/* Longest message sent: etcd accepts requests of 1.5 MiB and closes the connection at 2 MiB. */
 enum { GRPC_SEND_MAX = 2 << 20 };
 
 /* The status of a stream that ended without one. */
@@ -47,8 +47,8 @@ struct grpc_config {
     uint32_t ping_interval_ms;    /* 0 = never */
 
     void (*on_open)(void *data);
-    /* Once; every stream has ended before. The connection is of no more use: grpc_free it.
-     * ERR_REFUSED: the peer is not what it should be (TLS, HTTP/2), or does not want us. */
+    /* Once, after every stream has ended. The connection is dead: grpc_free it. ERR_REFUSED: the
+     * peer is the wrong kind of server (TLS, HTTP/2), or rejects us. */
     void (*on_close)(void *data, const struct err *err);
     void *data;
 };
@@ -64,15 +64,15 @@ bool grpc_is_open(const struct grpc *grpc);
 /* When the peer was last heard of, by clock_monotonic_ms; 0 = never. */
 int64_t grpc_last_heard_ms(const struct grpc *grpc);
 
-/* Handles what the peer has sent already. For whoever is about to give a call up for its deadline:
- * after a pause of this process the reply may be waiting in the socket. Callbacks run inside. */
+/* Handles what the peer has already sent. Call it before giving up a call at its deadline: after a
+ * pause of this process, the reply may be waiting in the socket. Callbacks run inside. */
 void grpc_read_pending(struct grpc *grpc);
 
 /* The peer closed the connection for too many pings; the next one should ping half as often. */
 bool grpc_was_closed_for_pings(const struct grpc *grpc);
 
-/* A field sent with a call; name in lower case, constant. The value must be one of a header (RFC
- * 9110 5.5: visible bytes); nghttp2 makes the call fail otherwise. */
+/* A field sent with a call; name in lower case, constant. The value must be a valid header value
+ * (RFC 9110 5.5: visible bytes), or nghttp2 fails the call. */
 struct grpc_metadata {
     const char *name;
     const char *value;
@@ -81,15 +81,15 @@ struct grpc_metadata {
 enum { GRPC_METADATA_MAX = 4 }; /* the etcd client sends two: a token and hasleader */
 
 struct grpc_stream_config {
-    const char *path; /* "/etcdserverpb.KV/Range"; constant */
-    bool is_long;     /* waits for the peer without end, like a watch: pinged, ended by GOAWAY */
+    const char *path;                     /* "/etcdserverpb.KV/Range"; constant */
+    bool is_long;                         /* endless, like a watch: pinged, and ended by GOAWAY */
     const struct grpc_metadata *metadata; /* read before grpc_stream_open returns */
     size_t metadata_count;
 
     /* A message, borrowed during the call. */
     void (*on_message)(void *data, struct slice message);
-    /* Once; the stream is gone. status is the grpc-status or GRPC_STATUS_NONE; err is NULL exactly
-     * when it is 0 and the reply was well formed. */
+    /* Once; the stream is gone. status is the grpc-status or GRPC_STATUS_NONE; err is NULL if and
+     * only if it is 0 and the reply was well formed. */
     void (*on_end)(void *data, int status, const struct err *err);
     void *data;
 };
@@ -97,8 +97,8 @@ struct grpc_stream_config {
 /* Only while grpc_is_open. */
 struct grpc_stream *grpc_stream_open(struct grpc *grpc, const struct grpc_stream_config *config);
 
-/* Queues a message of at most GRPC_SEND_MAX bytes, copied. After the last one nothing more can be
- * sent. */
+/* Queues a message of at most GRPC_SEND_MAX bytes, copied. Nothing can be sent after the last one.
+ */
 void grpc_stream_send(struct grpc_stream *stream, struct slice message, bool is_last);
 
 /* Ends the stream without its callback (RST_STREAM CANCEL). */

@@ -2,15 +2,15 @@
 
 #include "common/base/cursor.h"
 
-/* Memory that a stream keeps between messages: a watch lives for weeks and must not hold on to the
- * largest message it ever saw. */
+/* Memory that a stream keeps between messages: a watch lives for weeks and must not keep the size
+ * of its largest message. */
 enum { KEEP_BYTES = 1 << 20 };
 
 void grpc_frames_init(struct grpc_frames *frames, size_t message_max)
 {
     *frames = (struct grpc_frames){.message_max = message_max};
-    /* Every message is taken out before more is pushed, so at most one unfinished message and one
-     * DATA frame (RFC 9113: less than 16 MiB; nghttp2 hands out 16 KiB) are held. */
+    /* Messages are removed before more is pushed, so it holds at most one unfinished message and
+     * one DATA frame (RFC 9113: less than 16 MiB; nghttp2 delivers 16 KiB). */
     buf_init(&frames->bytes, message_max + GRPC_FRAME_HEADER + (1 << 24));
 }
 
@@ -26,8 +26,7 @@ void grpc_frames_push(struct grpc_frames *frames, struct slice chunk)
 
 static void drop_consumed(struct grpc_frames *frames)
 {
-    if (frames->pos >
-        0) { /* else a message that comes in a thousand chunks moves a thousand times */
+    if (frames->pos > 0) { /* else a message in a thousand chunks would move a thousand times */
         buf_consume(&frames->bytes, frames->pos);
         frames->pos = 0;
     }

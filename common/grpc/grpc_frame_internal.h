@@ -1,4 +1,4 @@
-/* The bytes of gRPC over HTTP/2 that need no connection: messages put together from DATA chunks
+/* The parts of gRPC over HTTP/2 that need no connection: messages reassembled from DATA chunks
  * (one flag byte, four length bytes, the message), grpc-message text, status names. Used by grpc.c
  * and by tests and fuzzing. Pure; any thread. */
 #ifndef COMMON_GRPC_GRPC_FRAME_INTERNAL_H
@@ -13,9 +13,9 @@ enum { GRPC_FRAME_HEADER = 5 };
 
 /* Reassembly of one stream's messages. */
 struct grpc_frames {
-    struct buf bytes;   /* received, not yet handed out from `pos` on */
+    struct buf bytes;   /* received; from `pos` on not yet returned */
     size_t pos;         /* where the next message's header starts */
-    size_t message_max; /* a longer one is refused at its header */
+    size_t message_max; /* a longer one is rejected at its header */
 };
 
 void grpc_frames_init(struct grpc_frames *frames, size_t message_max);
@@ -26,7 +26,7 @@ void grpc_frames_fini(struct grpc_frames *frames);
 void grpc_frames_push(struct grpc_frames *frames, struct slice chunk);
 
 /* 1: the next whole message, borrowed until the next call. 0: more bytes are needed. Negative:
- * ERR_TOO_LARGE, or ERR_PROTOCOL for a compressed or malformed frame; the stream is of no use. */
+ * ERR_TOO_LARGE, or ERR_PROTOCOL for a compressed or malformed frame; the stream is unusable. */
 int grpc_frames_next(struct grpc_frames *frames, struct slice *ret_message,
                      struct err *err) MUST_CHECK;
 
@@ -36,8 +36,8 @@ bool grpc_frames_is_partial(const struct grpc_frames *frames);
 /* Appends the header of a message of len bytes. */
 void grpc_frame_header(struct buf *out, size_t len);
 
-/* grpc-message as text: %XX decoded, a broken escape kept as it is, control bytes turned into
- * blanks (the text goes into one log line). Cut to out_size - 1 bytes. Returns out. */
+/* grpc-message as text: %XX decoded, broken escapes kept, control bytes replaced by spaces (the
+ * text goes into a log line). Cut to out_size - 1 bytes. Returns out. */
 const char *grpc_percent_decode(struct slice text, char *out, size_t out_size);
 
 /* grpc-status: decimal, 0-16; -1 for anything else. */

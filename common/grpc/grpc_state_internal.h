@@ -1,5 +1,5 @@
-/* What grpc.c (the connection: socket, flushing, time) and grpc_stream.c (its streams and what
- * nghttp2 tells about them) share. Nobody else includes it. */
+/* Shared by grpc.c (the connection: socket, flushing, timers) and grpc_stream.c (its streams and
+ * nghttp2's callbacks) only. */
 #ifndef COMMON_GRPC_GRPC_STATE_INTERNAL_H
 #define COMMON_GRPC_GRPC_STATE_INTERNAL_H
 
@@ -13,8 +13,8 @@
 
 struct nghttp2_session;
 
-/* A stream may have 4 MB under way, all streams together 16 MB: a page of thousands of keys comes
- * in one go, and what a stopped process finds in its socket is bounded. */
+/* A stream may have 4 MB in flight, all streams together 16 MB: a page of thousands of keys arrives
+ * in one go, and the data waiting for a stopped process is bounded. */
 enum { GRPC_STREAM_WINDOW = 4 << 20, GRPC_CONNECTION_WINDOW = 16 << 20 };
 
 /* The part of a grpc-message or GOAWAY text that is kept. */
@@ -25,7 +25,7 @@ struct grpc_stream {
     struct grpc *grpc;
     struct grpc_stream_config config;
     int32_t id;    /* negative: could not be submitted, ended at the next flush */
-    bool is_ended; /* on_end was called or is not wanted; the object waits for HTTP/2's close */
+    bool is_ended; /* on_end was called or is unwanted; waits for HTTP/2 to close the stream */
     struct buf out;
     size_t out_pos; /* sent up to here */
     bool is_last_queued;
@@ -47,7 +47,7 @@ struct grpc {
     TAILQ_HEAD(, grpc_stream) streams;
     size_t active_count; /* streams not ended */
     size_t long_count;   /* of those, the long ones */
-    struct buf out;      /* gathered, not yet taken by the socket */
+    struct buf out;      /* batched, not yet accepted by the socket */
 
     ev_io readable;
     ev_io writable;
@@ -69,7 +69,7 @@ struct grpc {
 
 /* ---- grpc.c ---- */
 
-/* Output arose that this turn's flush may have missed. */
+/* There is new output that this turn's flush may have missed. */
 void grpc_want_flush(struct grpc *g);
 
 /* ---- grpc_stream.c ---- */
@@ -78,7 +78,7 @@ void grpc_want_flush(struct grpc *g);
  * until grpc_stream_free. */
 struct nghttp2_session *grpc_session_new(struct grpc *g);
 
-/* No callback any more; once per stream. */
+/* No more callbacks; once per stream. */
 void grpc_stream_retire(struct grpc_stream *s);
 
 /* Calls on_end, unless the stream has ended. */
@@ -86,7 +86,7 @@ void grpc_stream_end(struct grpc_stream *s, int status, const struct err *err);
 
 void grpc_stream_free(struct grpc_stream *s);
 
-/* Ends those that nghttp2 did not take. Only from a loop callback and outside nghttp2. */
+/* Ends streams that nghttp2 did not accept. Only from a loop callback and outside nghttp2. */
 void grpc_streams_end_unsubmitted(struct grpc *g);
 
 #endif

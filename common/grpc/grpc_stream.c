@@ -49,7 +49,7 @@ void grpc_stream_free(struct grpc_stream *s)
     free(s);
 }
 
-/* The peer has said all it will say on this stream. */
+/* The peer has finished this stream. */
 static void stream_finish(struct grpc_stream *s)
 {
     struct err err;
@@ -89,7 +89,7 @@ void grpc_streams_end_unsubmitted(struct grpc *g)
     }
 }
 
-/* ---- What nghttp2 tells ---- */
+/* ---- Callbacks of nghttp2 ---- */
 
 static struct grpc_stream *stream_get(nghttp2_session *session, int32_t id)
 {
@@ -143,7 +143,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
         return 0;
     }
     if (s->http_status != 200 || !s->is_grpc) {
-        return 0; /* an error page; stream_finish says so */
+        return 0; /* an error page; stream_finish reports it */
     }
     grpc_frames_push(&s->in, slice_of(data, len));
     while (!s->is_ended && (rc = grpc_frames_next(&s->in, &message, &err)) > 0) {
@@ -155,7 +155,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     return 0;
 }
 
-/* The calls under way may finish, unless they would wait for ever; then the connection closes. */
+/* Calls in flight may finish, except endless ones; then the connection closes. */
 static void on_goaway(struct grpc *g, const nghttp2_goaway *frame)
 {
     struct slice debug = slice_of(frame->opaque_data, frame->opaque_data_len);
@@ -193,7 +193,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     } else if (frame->hd.type == NGHTTP2_GOAWAY) {
         on_goaway(g, &frame->goaway);
     } else if (s && !s->is_ended && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
-        /* A server may end a call that we could still send to; close our half too. */
+        /* A server may end a call whose request is unfinished; close our half too. */
         if (!s->is_last_queued) {
             stream_reset(s, NGHTTP2_CANCEL);
         }
@@ -297,14 +297,14 @@ struct nghttp2_session *grpc_session_new(struct grpc *g)
 
 /* ---- Calls ---- */
 
-/* nghttp2 copies what has no flag that says otherwise; its struct is not const. */
+/* nghttp2 copies fields without a NO_COPY flag; its struct is not const. */
 static nghttp2_nv header(const char *name, size_t name_len, const char *value, uint8_t flags)
 {
     return (nghttp2_nv){(uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, name_len,
                         strlen(value), flags | NGHTTP2_NV_FLAG_NO_COPY_NAME};
 }
 
-/* Of a literal name, with a value that lives as long as the connection. */
+/* With a literal name and a value that lives as long as the connection. */
 #define HEADER(name, value) header(name, sizeof(name) - 1, value, NGHTTP2_NV_FLAG_NO_COPY_VALUE)
 
 struct grpc_stream *grpc_stream_open(struct grpc *g, const struct grpc_stream_config *config)
@@ -334,7 +334,7 @@ struct grpc_stream *grpc_stream_open(struct grpc *g, const struct grpc_stream_co
     }
     s->id =
         nghttp2_submit_request(g->session, NULL, headers, 6 + config->metadata_count, &provider, s);
-    if (s->id < 0) { /* 2^30 calls were made on this connection: time for another */
+    if (s->id < 0) { /* this connection has had 2^30 calls: time for a new one */
         g->is_draining = true;
         g->is_open = false;
         err_set(&g->failure, ERR_UNAVAILABLE, "HTTP/2: %s", nghttp2_strerror(s->id));
@@ -353,7 +353,7 @@ void grpc_stream_send(struct grpc_stream *s, struct slice message, bool is_last)
     buf_append_slice(&s->out, message);
     s->is_last_queued = is_last;
     if (s->id >= 0) {
-        /* Refused when the request itself still waits to be sent, which is as good. */
+        /* Fails while the request is still unsent, which is just as good. */
         (void)nghttp2_session_resume_data(s->grpc->session, s->id);
     }
     grpc_want_flush(s->grpc);

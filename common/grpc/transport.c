@@ -19,9 +19,8 @@ int transport_connect(struct transport *t, const struct transport_config *config
     if (t->fd < 0) {
         return connect_error(err, errno);
     }
-    /* Output is flushed in whole loop turns; Nagle would only hold back the last part. */
-    (void)setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &on,
-                     sizeof(on)); /* slower without, no more */
+    /* Output is flushed once per loop turn; Nagle would only delay the last part. */
+    (void)setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* only slower without it */
     if (connect(t->fd, &address->sa, address->len) != 0 && errno != EINPROGRESS) {
         int code = connect_error(err, errno);
         transport_close(t);
@@ -55,8 +54,8 @@ const char *transport_stage(const struct transport *t)
     return t->is_tcp_connected ? "TLS handshake" : "connection";
 }
 
-/* A peer of another protocol shows it in its first bytes; HTTP/2 would begin with the length of a
- * SETTINGS frame. TLS: an alert record. */
+/* The first bytes reveal another protocol: HTTP/2 begins with the length of a SETTINGS frame, TLS
+ * with an alert record. */
 static int check_first_bytes(struct slice bytes, struct err *err)
 {
     if (slice_has_prefix(bytes, slice_str("\x15\x03"))) {
@@ -120,7 +119,7 @@ void transport_close(struct transport *t)
     tls_stream_free(t->tls);
     t->tls = NULL;
     if (t->fd >= 0) {
-        (void)close(t->fd); /* nothing is waited for on a socket that is given up */
+        (void)close(t->fd); /* the socket is given up: nothing to wait for */
         t->fd = -1;
     }
 }

@@ -1,5 +1,5 @@
-/* The byte stream under an HTTP/2 connection: a non-blocking TCP socket, with TLS over it or not.
- * The owner watches `fd` on its loop; nothing here blocks or knows the loop. */
+/* The byte stream under an HTTP/2 connection: a non-blocking TCP socket, with or without TLS. The
+ * owner watches `fd` on its loop; nothing here blocks or knows the loop. */
 #ifndef COMMON_GRPC_TRANSPORT_INTERNAL_H
 #define COMMON_GRPC_TRANSPORT_INTERNAL_H
 
@@ -15,7 +15,7 @@
 struct transport {
     int fd; /* -1 when closed */
     bool is_tcp_connected;
-    bool has_read;          /* plain only: the peer's first bytes were looked at */
+    bool has_read;          /* plain only: the peer's first bytes were examined */
     struct tls_stream *tls; /* NULL = plain */
 };
 
@@ -25,19 +25,20 @@ struct transport_config {
     const char *server_name;      /* with TLS: what the certificate must name */
 };
 
-/* Begins connecting; the next step is due when fd is writable. */
+/* Starts connecting; take the next step when fd is writable. */
 int transport_connect(struct transport *t, const struct transport_config *config,
                       struct err *err) MUST_CHECK;
 
-/* One step of connecting, and of the TLS handshake, to be repeated when fd is what *ret_wait says;
- * TLS_NOTHING: bytes can be read and written. ERR_REFUSED: the peer speaks or wants something else,
- * in words; a person is needed. */
+/* One step of connecting or of the TLS handshake; repeat when fd is what *ret_wait says.
+ * TLS_NOTHING: ready to read and write. ERR_REFUSED: the peer speaks or requires something else; a
+ * person must act. */
 int transport_advance(struct transport *t, enum tls_wait *ret_wait, struct err *err) MUST_CHECK;
 
-/* What is missing while connecting, for whoever gives it up: "connection", "TLS handshake". */
+/* The stage that a timeout interrupts: "connection", "TLS handshake". */
 const char *transport_stage(const struct transport *t);
 
-/* A read that leaves so much of its buffer free has emptied the socket; size is not less. */
+/* A read that leaves this much of its buffer free has emptied the socket; size must be at least
+ * this. */
 enum { TRANSPORT_READ_SLACK = TLS_RECORD_MAX };
 
 /* Bytes read or written; 0 when it would block. Negative: the stream has ended; ERR_UNAVAILABLE, or
@@ -45,7 +46,7 @@ enum { TRANSPORT_READ_SLACK = TLS_RECORD_MAX };
 ssize_t transport_read(struct transport *t, void *out, size_t size, struct err *err) MUST_CHECK;
 ssize_t transport_write(struct transport *t, struct slice bytes, struct err *err) MUST_CHECK;
 
-/* The next read brings the end, of which no poll() may tell. */
+/* The next read returns end of stream, which poll() may not report. */
 bool transport_is_at_end(const struct transport *t);
 
 void transport_close(struct transport *t);

@@ -19,7 +19,7 @@
 enum {
     TIMEOUT_MS = 4000,
     DNS_TRIES = 4, /* a second each: a datagram may be lost */
-    /* A page that says what is wrong; /readiness?strict has a line for each thing. */
+    /* Room for a page with reasons: /readiness?strict has a line for each. */
     REPLY_MAX = 65536,
     SHOWN_MAX = 256, /* of its first line */
 };

@@ -12,7 +12,7 @@ struct http_client {
     CURLM *multi;
     ev_timer timer;
     struct http_call *calls; /* doubly linked, newest first */
-    bool is_in_curl;         /* libcurl is running: handles may not be removed now */
+    bool is_in_curl;         /* libcurl is running: handles must not be removed */
 };
 
 /* The watcher of one of libcurl's sockets. */
@@ -81,8 +81,8 @@ static void add_to_curl(struct http_call *call)
     (void)curl_multi_add_handle(call->client->multi, call->transfer.easy); /* it is in no other */
 }
 
-/* What was cancelled or started while libcurl was running, and what has ended. on_end may start
- * calls and cancel others; libcurl forgets the message of a handle that is removed. */
+/* Handles calls cancelled, started or ended while libcurl was running. on_end may start calls and
+ * cancel others; libcurl drops the message of a removed handle. */
 static void after_curl(struct http_client *client)
 {
     int left;
@@ -176,7 +176,7 @@ struct http_client *http_client_new(struct ev_loop *loop)
     struct http_client *client = xcalloc(1, sizeof(*client));
     if (curl_global_init_mem(CURL_GLOBAL_DEFAULT, xmalloc, free, xrealloc, xstrdup, xcalloc) ||
         !(client->multi = curl_multi_init())) {
-        xalloc_out_of_memory(); /* the only way either fails */
+        xalloc_out_of_memory(); /* the only failure of either */
     }
     client->loop = loop;
     ev_timer_init(&client->timer, on_timer, 0, 0);
@@ -196,13 +196,13 @@ void http_client_free(struct http_client *client)
     while (client->calls) {
         free_call(client->calls);
     }
-    (void)curl_multi_cleanup(client->multi); /* no handle is left in it */
+    (void)curl_multi_cleanup(client->multi); /* no handle is left */
     ev_timer_stop(client->loop, &client->timer);
     curl_global_cleanup();
     free(client);
 }
 
-/* ---- The answer ---- */
+/* ---- Replies ---- */
 
 static void hear(struct http_call *call)
 {
@@ -211,7 +211,7 @@ static void hear(struct http_call *call)
     }
 }
 
-/* After the sockets of the same turn of the loop: a byte that has come while the process was
+/* Runs after the sockets of the same loop turn, so that a byte which arrived while the process was
  * stopped counts. */
 static void on_silence(struct ev_loop *loop, ev_timer *w, int revents)
 {
@@ -299,7 +299,6 @@ void http_call_cancel(struct http_call *call)
 const char *http_call_content_type(const struct http_call *call)
 {
     char *type = NULL;
-    (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_CONTENT_TYPE,
-                            &type); /* NULL = not said */
+    (void)curl_easy_getinfo(call->transfer.easy, CURLINFO_CONTENT_TYPE, &type); /* NULL = absent */
     return type ? type : "";
 }

@@ -1,15 +1,15 @@
 /* HTTP/1.1 requests on a libev loop: libcurl's multi interface, its sockets and timer fed by
  * watchers of ours. For the Kubernetes API (kube2sky/api/kube_client.h): GETs with a bounded body,
- * and streams without an end. Runs on the loop's thread only; nothing blocks (names are looked up
- * in a thread of libcurl's). Redirects are not followed.
+ * and endless streams. Runs on the loop's thread only and never blocks (libcurl resolves names in a
+ * thread of its own). Redirects are not followed.
  *
- * A call has its connection to itself while it runs, and leaves it to the next call to the same
- * place with the same TLS settings. TCP keepalive notices a dead peer within 30 s, silence_ms one
- * that is alive and says nothing.
+ * A running call owns its connection; the next call to the same place with the same TLS settings
+ * reuses it. TCP keepalive detects a dead peer within 30 s, silence_ms a live one that sends
+ * nothing.
  *
- * Proxies: https_proxy, http_proxy and no_proxy of the environment, none for loopback addresses,
- * unless the call names one. One that is reached over TLS is verified as the server is, with the
- * same authorities; it is shown neither the certificate nor the credentials of the call. */
+ * Proxies: unless the call names one, https_proxy, http_proxy and no_proxy of the environment, and
+ * none for loopback addresses. A proxy reached over TLS is verified like the server, with the same
+ * CAs; it sees neither the certificate nor the credentials of the call. */
 #ifndef COMMON_HTTP_HTTP_CLIENT_H
 #define COMMON_HTTP_HTTP_CLIENT_H
 
@@ -32,17 +32,17 @@ void http_client_free(struct http_client *client);
 
 /* PEM texts; empty slices and NULL mean "not given". */
 struct http_tls {
-    struct slice ca;   /* whom to trust instead of the system's authorities */
+    struct slice ca;   /* CAs to trust instead of the system's */
     struct slice cert; /* our certificate chain and its key */
     struct slice key;
-    const char *server_name; /* to ask for and to verify, instead of the URL's host */
-    bool is_unverified;      /* any certificate will do */
+    const char *server_name; /* for SNI and verification, instead of the URL's host */
+    bool is_unverified;      /* accept any certificate */
 };
 
 struct http_result {
-    int status;        /* 200, ...; 0 when there was no answer */
-    struct slice body; /* of an answer that was not streamed; borrowed until on_end returns */
-    struct err err;    /* code 0: an answer came, whole, whatever its status */
+    int status;        /* 200, ...; 0: no reply */
+    struct slice body; /* unless streamed; borrowed until on_end returns */
+    struct err err;    /* code 0: a complete reply, whatever its status */
 };
 
 struct http_call_config {
@@ -53,18 +53,18 @@ struct http_call_config {
     const char *username;       /* NULL = none; HTTP Basic */
     const char *password;       /* with username */
     const char *proxy_url;      /* of http_url_proxy; NULL = the environment's */
-    const struct http_tls *tls; /* NULL = the system's authorities */
+    const struct http_tls *tls; /* NULL = the system's CAs */
 
-    /* Without a byte for this long, before the answer or in it, the call ends with ERR_TIMEOUT.
-     * 0 = waits for ever. */
+    /* After this long without a byte, before or within the reply, the call ends with ERR_TIMEOUT. 0
+     * = waits forever. */
     uint32_t silence_ms;
 
-    /* A longer body ends the call with ERR_TOO_LARGE; that of an error status is cut to
+    /* A longer body ends the call with ERR_TOO_LARGE; with an error status it is cut to
      * HTTP_ERROR_BODY_MAX instead. */
     size_t body_max;
 
-    /* For streams, else NULL. on_open: the answer begins and its status is 200. on_data: bytes of
-     * its body as they come; nothing is kept, body_max does not apply. */
+    /* For streams, else NULL. on_open: the reply has begun, with status 200. on_data: bytes of its
+     * body as they arrive; nothing is kept, and body_max does not apply. */
     void (*on_open)(void *data);
     void (*on_data)(void *data, struct slice bytes);
 
@@ -73,20 +73,20 @@ struct http_call_config {
     void *data;
 };
 
-/* What an error page may say: a Kubernetes Status with its message and causes is below 10 KiB. */
+/* Enough for an error page: a Kubernetes Status with its message and causes is below 10 KiB. */
 enum { HTTP_ERROR_BODY_MAX = 64 * 1024 };
 
 /* Errors in the result: ERR_UNAVAILABLE (no connection, connection lost), ERR_TIMEOUT, ERR_REFUSED
- * (TLS: the certificate of either side is not accepted; needs a change), ERR_TOO_LARGE,
- * ERR_PROTOCOL. Their messages say what happened, not where: the caller knows the URL. */
+ * (TLS: either side's certificate was rejected; somebody must act), ERR_TOO_LARGE,
+ * ERR_PROTOCOL. Their messages leave out the URL, which the caller knows. */
 struct http_call *http_call_start(struct http_client *client,
                                   const struct http_call_config *config);
 
-/* No callback after it; may be called inside any of them but on_end. */
+/* No callback follows; may be called inside any of them but on_end. */
 void http_call_cancel(struct http_call *call);
 
-/* What the answer says its body is, "application/json; charset=utf-8"; "" when it does not.
- * Borrowed; inside on_open, on_data and on_end. */
+/* The reply's Content-Type, "application/json; charset=utf-8"; "" without one. Borrowed; inside
+ * on_open, on_data and on_end. */
 const char *http_call_content_type(const struct http_call *call);
 
 #endif

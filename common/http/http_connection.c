@@ -14,15 +14,15 @@
 
 enum {
     READ_SIZE = 4096,
-    /* Read and thrown away, so that a probe that POSTs something gets its answer; more than this is
-     * no probe and the connection is closed. */
+    /* Discarded, so that a probe that POSTs a body gets its reply. A longer body is not a probe's,
+       and closes the connection. */
     REQUEST_BODY_MAX = 64 * 1024,
     REPLY_BODY_MAX = 16 * 1024 * 1024,
-    REPLY_HEAD_MAX = 1024, /* four fields, the longest a content type of ours */
+    REPLY_HEAD_MAX = 1024, /* four fields; the longest is one of our content types */
 };
 
-static const double idle_s = 10.;  /* without a request, or without room for the reply */
-static const double linger_s = 2.; /* until the client has seen the reply, and the end behind it */
+static const double idle_s = 10.;  /* without a request, or with an unread reply */
+static const double linger_s = 2.; /* for the client to read the reply and the end after it */
 
 enum phase { READING, SKIPPING, SENDING, LINGERING };
 
@@ -31,19 +31,19 @@ struct http_connection {
     ev_io io;
     ev_timer timer;
     enum phase phase;
-    struct buf in;         /* from the beginning of the request on */
-    size_t head_len;       /* of it, in `in`, while it is being answered */
+    struct buf in;         /* from the start of the request */
+    size_t head_len;       /* its length in `in`, while it is answered */
     struct http_head head; /* its strings are in `in` */
-    size_t skip_left;      /* SKIPPING: of the body. LINGERING: that are still taken */
+    size_t skip_left;      /* SKIPPING: left of the body. LINGERING: still accepted */
     bool is_last;          /* closed after this reply */
 
-    /* What is being sent: two parts, of which so many bytes have gone. */
+    /* Being sent: two parts, and how many of their bytes are out. */
     struct buf out_head;
     struct buf out_body;
     size_t sent;
-    struct http_stream stream; /* `more` is NULL: none, or all of it has been asked for */
+    struct http_stream stream; /* `more` is NULL: none, or exhausted */
     bool is_chunked;
-    bool is_begun; /* a chunk has gone */
+    bool is_begun; /* a chunk was sent */
 };
 
 /* ---- Life ---- */
@@ -62,7 +62,7 @@ void http_connection_free(struct http_connection *connection)
     ev_io_stop(c->config->loop, &c->io);
     ev_timer_stop(c->config->loop, &c->timer);
     end_stream(c);
-    (void)close(c->io.fd); /* what could not be sent is lost with it */
+    (void)close(c->io.fd); /* unsent bytes are lost */
     buf_fini(&c->in);
     buf_fini(&c->out_head);
     buf_fini(&c->out_body);
@@ -176,7 +176,7 @@ static void fill_error(struct http_reply *reply, int status, const char *text)
     buf_append_str(&reply->body, text);
 }
 
-/* To what is no request that could be answered; where the next one begins is not known. */
+/* Answers bytes that are not a valid request; where the next one begins is unknown. */
 static void refuse(struct http_connection *c, int status)
 {
     struct http_reply reply = new_reply();
@@ -222,7 +222,7 @@ static void answer(struct http_connection *c)
 
 /* ---- Requests ---- */
 
-/* The body's bytes that are here already are cut out; false: it is longer than any probe's. */
+/* Cuts out the body's bytes that have arrived; false: the body is too long. */
 static bool begin_body(struct http_connection *c)
 {
     if (c->head.body_len > REQUEST_BODY_MAX) {
@@ -237,7 +237,7 @@ static bool begin_body(struct http_connection *c)
     return true;
 }
 
-/* The word that the client waits for. A socket without room for it has a client that reads nothing.
+/* Sends `100 Continue`. A socket without room for it belongs to a client that does not read.
  */
 static bool send_continue(const struct http_connection *c)
 {
@@ -245,7 +245,7 @@ static bool send_continue(const struct http_connection *c)
     return send(c->io.fd, word, sizeof(word) - 1, MSG_NOSIGNAL) == (ssize_t)(sizeof(word) - 1);
 }
 
-/* Looks whether a request has come. False: the connection is to be closed. */
+/* Checks for a complete request. False: close the connection. */
 static bool take_request(struct http_connection *c)
 {
     c->head_len = http_head_length(c->in.data, c->in.len);
@@ -274,7 +274,7 @@ static bool take_request(struct http_connection *c)
     return !c->head.wants_continue || send_continue(c);
 }
 
-/* False: the end, or broken. */
+/* False: end of input, or an error. */
 static bool read_request(struct http_connection *c)
 {
     size_t room = HTTP_HEAD_MAX - c->in.len;
@@ -287,7 +287,7 @@ static bool read_request(struct http_connection *c)
     return take_request(c);
 }
 
-/* Reads away up to skip_left bytes. False: the end, or broken. */
+/* Discards up to skip_left bytes. False: end of input, or an error. */
 static bool skip(struct http_connection *c)
 {
     uint8_t bytes[READ_SIZE];
@@ -302,7 +302,7 @@ static bool skip(struct http_connection *c)
 
 /* ---- Sending ---- */
 
-/* The reply has gone. */
+/* The reply has been sent. */
 static void end_reply(struct http_connection *c)
 {
     buf_fini(&c->out_body); /* replies may be large; idle connections are not */
@@ -313,22 +313,23 @@ static void end_reply(struct http_connection *c)
     if (c->is_last) {
         c->phase = LINGERING;
         c->skip_left = REQUEST_BODY_MAX;
-        (void)shutdown(c->io.fd, SHUT_WR); /* fails when the client has gone: the next read tells */
+        (void)shutdown(c->io.fd,
+                       SHUT_WR); /* fails when the client is gone: the next read shows it */
         set_timer(c, linger_s);
         return;
     }
     c->phase = READING;
     set_timer(c, idle_s);
     if (c->in.len > 0) {
-        set_events(c, EV_WRITE); /* the next request may be here: in the next turn */
+        set_events(c, EV_WRITE); /* the next request may have arrived: handle it in the next turn */
     } else {
         buf_fini(&c->in);
         buf_init(&c->in, HTTP_HEAD_MAX);
     }
 }
 
-/* The next piece of a stream, as a chunk where there are chunks, or what is behind the last. False:
- * it failed, which a close before the last chunk tells the client. */
+/* The next piece of a stream, as a chunk if chunked, or the end. False: it failed; closing before
+ * the last chunk tells the client. */
 static bool fill_from_stream(struct http_connection *c)
 {
     bool has_more = true;
@@ -352,7 +353,7 @@ static bool fill_from_stream(struct http_connection *c)
     return true;
 }
 
-/* Behind the last piece. False: nothing is. */
+/* After the last piece. False: nothing to send. */
 static bool fill_end_of_chunks(struct http_connection *c)
 {
     if (!c->is_chunked) {
@@ -366,7 +367,7 @@ static bool fill_end_of_chunks(struct http_connection *c)
     return true;
 }
 
-/* Sends what it can of the two parts; false: broken. */
+/* Sends what the socket accepts of the two parts; false: an error. */
 static bool send_parts(struct http_connection *c)
 {
     size_t head_sent = c->sent < c->out_head.len ? c->sent : c->out_head.len;

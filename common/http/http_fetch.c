@@ -9,10 +9,10 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 
-/* Of the request: what people write; the server takes 32 KiB. */
+/* Of the request: names that people type; the server accepts 16 KiB. */
 enum { READ_SIZE = 65536, REQUEST_MAX = 16384 };
 
-/* errno in words. A socket's timeout is EAGAIN, or EINPROGRESS in connect(). */
+/* errno as text. A socket timeout is EAGAIN, or EINPROGRESS in connect(). */
 static int failed(const struct addr *server, struct err *err)
 {
     char text[ADDR_TEXT_MAX];
@@ -20,7 +20,7 @@ static int failed(const struct addr *server, struct err *err)
     return err_set(err, code, "ask http://%s: %s", addr_format(server, text), err_code_text(code));
 }
 
-/* For the next call on the socket; false, and errno, when no time is left. */
+/* Sets the timeout of the next call on the socket; false with errno set when no time is left. */
 static bool limit_time(int fd, int64_t deadline_ms)
 {
     int64_t left_ms = deadline_ms - clock_monotonic_ms();
@@ -48,12 +48,12 @@ static bool send_all(int fd, const struct buf *request, int64_t deadline_ms)
     return true;
 }
 
-/* Until the server closes the connection, which HTTP/1.0 has it do behind its reply. */
+/* Reads until the server closes the connection, as HTTP/1.0 does after the reply. */
 static int receive_all(int fd, const struct http_fetch *fetch, int64_t deadline_ms,
                        struct buf *reply, struct err *err)
 {
     for (;;) {
-        /* The last piece may be small: room is asked for no more than the limit leaves. */
+        /* Never reserves more than the limit leaves. */
         size_t left = reply->limit - reply->len;
         size_t size = left < READ_SIZE ? left : READ_SIZE;
         uint8_t *room = size ? buf_reserve(reply, size) : NULL;

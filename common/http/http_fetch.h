@@ -1,6 +1,5 @@
-/* One HTTP GET that blocks, for a command that asks a running program something and ends: skydns
- * -explain, -healthcheck. No redirects, no TLS, no keep-alive: the server is one of ours. Any
- * thread. */
+/* One blocking HTTP GET, for commands that query a running program and exit: skydns -explain,
+ * -healthcheck. No redirects, TLS or keep-alive: the server is one of ours. Any thread. */
 #ifndef COMMON_HTTP_HTTP_FETCH_H
 #define COMMON_HTTP_HTTP_FETCH_H
 
@@ -14,7 +13,7 @@
 
 struct http_fetch {
     struct addr server;
-    const char *target; /* path and query, escaped as they go into the request line */
+    const char *target; /* path and query, escaped for the request line */
     int64_t timeout_ms; /* until the last byte of the reply */
 };
 
@@ -23,8 +22,8 @@ struct http_page {
     const char *body; /* NUL-terminated, in the buffer of the reply */
 };
 
-/* The reply goes into `reply`, whose limit bounds it; *ret_page points into it. Any status is a
- * success; a server that cannot be reached in time, or speaks no HTTP, is not. */
+/* Reads the reply into `reply`, up to its limit; *ret_page points into it. Any status is a success;
+ * an unreachable or slow server, or one that does not speak HTTP, is an error. */
 int http_fetch(const struct http_fetch *fetch, struct buf *reply, struct http_page *ret_page,
                struct err *err) MUST_CHECK;
 

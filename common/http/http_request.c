@@ -7,10 +7,10 @@
 
 enum { BAD_REQUEST = 400, LENGTH_REQUIRED = 411, EXPECTATION_FAILED = 417, BAD_VERSION = 505 };
 
-/* More digits than any length that is accepted, and never an overflow. */
+/* More digits than any accepted length has, and too few to overflow. */
 enum { LENGTH_DIGITS_MAX = 18 };
 
-/* What the header fields said, for the rules that need all of them. */
+/* Values of header fields for the checks that need all of them. */
 struct fields {
     unsigned hosts;
     bool has_length;
@@ -28,7 +28,8 @@ size_t http_head_length(const uint8_t *bytes, size_t len)
 {
     const uint8_t *newline;
     size_t pos = 0;
-    bool has_line = false; /* empty lines before the first are no end (RFC 9112 2.2) */
+    bool has_line =
+        false; /* empty lines before the request line do not end the head (RFC 9112 2.2) */
     while (pos < len && (newline = memchr(bytes + pos, '\n', len - pos))) {
         bool blank = is_blank(bytes + pos, (size_t)(newline - (bytes + pos)));
         pos = (size_t)(newline - bytes) + 1;
@@ -40,7 +41,7 @@ size_t http_head_length(const uint8_t *bytes, size_t len)
     return 0;
 }
 
-/* No NUL, no other control character, no CR but at the end of a line. */
+/* No NUL or other control character, and CR only at the end of a line. */
 static bool is_text(const uint8_t *bytes, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -53,7 +54,7 @@ static bool is_text(const uint8_t *bytes, size_t len)
     return true;
 }
 
-/* The next line without its end; *at moves behind it. The bytes end with a newline. */
+/* The next line without its newline; *at moves past it. The bytes end with a newline. */
 static struct slice next_line(char **at)
 {
     char *start = *at, *newline = strchr(start, '\n');
@@ -90,7 +91,7 @@ static int hex_digit(char c)
     return at ? (int)(at - digits) : -1;
 }
 
-/* Undoes %-escapes, and + where it stands for a blank, in place. */
+/* Decodes %-escapes, and + where it means a space, in place. */
 static bool decode(char *text, bool plus_is_blank)
 {
     char *to = text;
@@ -98,7 +99,7 @@ static bool decode(char *text, bool plus_is_blank)
         char c = *from;
         if (c == '%') {
             int high = hex_digit(from[1]), low = high < 0 ? -1 : hex_digit(from[2]);
-            if (low < 0 || high + low == 0) { /* a NUL would be the end */
+            if (low < 0 || high + low == 0) { /* a NUL would cut the string */
                 return false;
             }
             c = (char)(high << 4 | low);
@@ -130,7 +131,7 @@ static bool parse_arguments(char *query, struct http_head *head)
     return true;
 }
 
-/* `/path?query`, or the same behind `http://host`, as proxies are asked, or `*`. */
+/* `/path?query`, the same after `http://host` (as sent to proxies), or `*`. */
 static bool parse_target(char *target, struct http_head *head)
 {
     static const char scheme[] = "http://";
@@ -156,7 +157,7 @@ static int parse_version(const char *version, struct http_head *head)
     return version[5] == '1' ? 0 : BAD_VERSION;
 }
 
-/* Its three words become strings of their own: the byte behind each is written. */
+/* NUL-terminates its three words in place. */
 static int parse_request_line(char *line, size_t len, struct http_head *head)
 {
     line[len] = '\0';

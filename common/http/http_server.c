@@ -14,12 +14,12 @@
 
 enum { CONNECTIONS_MAX = 64 };
 
-/* When descriptors run out, accepting again is tried at this pace. */
+/* Retry interval of accept() when descriptors run out. */
 static const double pause_s = 0.1;
 
 struct http_server {
     struct http_connection_config config;
-    ev_io accepting; /* not active while every place is taken, or during the pause */
+    ev_io accepting; /* inactive while all places are taken, and during the pause */
     ev_timer pause;
     size_t count;
     struct http_connection *connections[CONNECTIONS_MAX];
@@ -30,7 +30,7 @@ static bool is_out_of_resources(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* The socket would be ready again at once, for nothing. */
+/* Else the socket would be readable again at once, in a busy loop. */
 static void pause_accepting(struct http_server *s, int error)
 {
     static struct log_limit limit = {.burst = 1};
@@ -65,7 +65,7 @@ static void on_acceptable(struct ev_loop *loop, ev_io *w, int events UNUSED)
             return; /* that was the last one */
         }
     }
-    ev_io_stop(loop, w); /* the others wait in the socket */
+    ev_io_stop(loop, w); /* the others wait in the backlog */
 }
 
 static void on_closed(void *data, struct http_connection *connection)
@@ -88,8 +88,8 @@ static int listen_on(const struct addr *address, struct err *err)
     const int on = 1;
     CLEANUP_CLOSE int fd =
         socket(address->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    /* SO_REUSEADDR: a restarted program need not wait for connections of its last life. What is
-     * accepted inherits TCP_NODELAY: pieces of a reply do not wait for acknowledgements. */
+    /* SO_REUSEADDR: a restarted program need not wait for its old connections. Accepted sockets
+     * inherit TCP_NODELAY, so that pieces of a reply do not wait for acknowledgements. */
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
         bind(fd, &address->sa, address->len) != 0 || listen(fd, CONNECTIONS_MAX) != 0) {

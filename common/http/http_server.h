@@ -1,15 +1,15 @@
 /* A small HTTP/1.1 server on a libev loop, for probes, metrics and a few pages
  * (http_connection_internal.h and http_request_internal.h are its parts). Runs on the loop's thread
- * only; handlers answer at once and never block.
+ * only; handlers answer immediately and never block.
  *
- * Limits: 64 connections (a kubelet, a Prometheus and a few people), the next wait; 16 KiB of
- * request line and headers; 10 s for a whole request, or until the client takes a bit of the reply.
- * Request bodies are read and thrown away; over 64 KiB the connection is closed, in chunks they are
- * refused. Any method calls the handler; a HEAD request gets the headers alone. A path without a
- * handler is 404 `not found`, a reply over its limit 500. No TLS, no compression, no ranges.
+ * Limits: 64 connections (a kubelet, a Prometheus and a few people), further ones wait; 16 KiB of
+ * request line and headers; 10 s for a whole request, and for each bit of progress in reading the
+ * reply. Request bodies are discarded; over 64 KiB the connection is closed, chunked ones are
+ * rejected. The handler is called for any method; HEAD gets only the headers. A path without a
+ * handler is 404 `not found`, a reply over its limit 500. No TLS, compression or ranges.
  *
- * Our own, since the library for it that Debian has brings GnuTLS and seven more libraries into
- * each process: 2.5 MB resident, more than all the rest of a health probe. */
+ * Written here because Debian's library for it, libmicrohttpd, pulls GnuTLS and seven more
+ * libraries into each process: 2.5 MB resident, more than the rest of a health probe. */
 #ifndef COMMON_HTTP_HTTP_SERVER_H
 #define COMMON_HTTP_HTTP_SERVER_H
 
@@ -30,9 +30,10 @@ struct http_request {
     const struct http_head *head; /* for http_request_arg */
 };
 
-/* A body that is made while it is sent, however large: `more` appends the next piece, of any length
- * up to HTTP_PIECE_MAX, to an empty buffer as often as there is room to send it; false: that was
- * the last. `end` is called once, sent or not. Both on the loop, after the handler. */
+/* A body produced while it is sent, of any length: `more` appends the next piece, at most
+ * HTTP_PIECE_MAX, to an empty buffer whenever there is room to send it; false: that was the last
+ * piece. `end` is called once, whether or not everything was sent. Both run on the loop, after the
+ * handler. */
 struct http_stream {
     bool (*more)(void *data, struct buf *piece);
     void (*end)(void *data);
@@ -52,13 +53,12 @@ typedef void (*http_handler)(void *data, const struct http_request *request,
                              struct http_reply *reply);
 
 struct http_route {
-    const char *path; /* exact, "/readiness"; "*" as the last one matches every other path */
+    const char *path; /* exact, "/readiness"; "*" as the last route matches every other path */
     http_handler handler;
     void *data;
 };
 
-/* routes are borrowed until http_server_free. Port in use and the like: an error that names the
- * address. */
+/* Routes are borrowed until http_server_free. Errors, such as a port in use, name the address. */
 int http_server_new(struct ev_loop *loop, const struct addr *address,
                     const struct http_route *routes, size_t count, struct http_server **ret_server,
                     struct err *err) MUST_CHECK;

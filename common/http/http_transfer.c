@@ -13,10 +13,10 @@
 #include "common/http/http_url.h"
 
 enum {
-    CONNECT_TIMEOUT_MS = 10000, /* with name look-up and TLS handshake; far away is 1 s */
-    /* One read's worth: a page of a list in some tens of callbacks, 64 KiB held by each call. */
+    CONNECT_TIMEOUT_MS = 10000, /* with name lookup and TLS handshake; 1 s to a distant server */
+    /* Per read: a list page takes a few dozen callbacks, and each call holds 64 KiB. */
     RECEIVE_BUFFER_BYTES = 64 * 1024,
-    /* A dead peer is noticed after 15 + 3 * 5 = 30 s, idle or with data in flight. */
+    /* Detects a dead peer after 15 + 3 * 5 = 30 s, idle or with data in flight. */
     KEEPALIVE_IDLE_S = 15,
     KEEPALIVE_INTERVAL_S = 5,
     KEEPALIVE_PROBES = 3,
@@ -25,7 +25,8 @@ enum {
 
 _Static_assert(HTTP_TRANSFER_MESSAGE_BYTES >= CURL_ERROR_SIZE, "libcurl fills in as much");
 
-/* Setting an option fails only without memory, or for a string of 8 MB, which no caller has. */
+/* Setting an option fails only for lack of memory or for a string of 8 MB, which no caller passes.
+ */
 static void require(CURLcode code)
 {
     if (code != CURLE_OK) {
@@ -44,7 +45,7 @@ static int on_new_socket(void *user UNUSED, curl_socket_t fd, curlsocktype purpo
         {TCP_USER_TIMEOUT, UNACKED_MS},
     };
     const int on = 1;
-    /* Without them a dead peer is noticed later: no reason to do without the connection. */
+    /* Without them a dead peer is detected later, which is no reason to give up the connection. */
     (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     for (size_t i = 0; i < ARRAY_LEN(options); i++) {
         (void)setsockopt(fd, IPPROTO_TCP, options[i].option, &options[i].value,
@@ -61,10 +62,10 @@ static void add_header(struct http_transfer *transfer, const char *name, const c
     }
 }
 
-/* ---- Where to ---- */
+/* ---- Where to connect ---- */
 
-/* libcurl takes the name to verify from the URL: so the URL gets that name, the connection goes to
- * the real host, and the Host header says what it would have said. */
+/* libcurl takes the name to verify from the URL. So the URL gets that name, the connection goes to
+ * the real host, and the Host header keeps the original name. */
 static void rename_host(struct http_transfer *transfer, const char *url, const char *server_name)
 {
     CLEANUP_FREE char *authority = http_url_authority(url);
@@ -101,11 +102,11 @@ static void set_proxy(struct http_transfer *transfer, const struct http_call_con
         require(curl_easy_setopt(easy, CURLOPT_PROXY, ""));
     }
     require(curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L));
-    /* What is for the server is not for who leads there. */
+    /* The server's headers are not for the proxy. */
     require(curl_easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE));
 }
 
-/* ---- As whom ---- */
+/* ---- Credentials ---- */
 
 static void set_blob(CURL *easy, CURLoption option, struct slice text)
 {
@@ -114,13 +115,13 @@ static void set_blob(CURL *easy, CURLoption option, struct slice text)
     require(curl_easy_setopt(easy, option, &blob));
 }
 
-/* Of the server and, with the same authorities, of a proxy that is reached over TLS. */
+/* Verifies the server and, with the same CAs, a proxy reached over TLS. */
 static void set_verification(CURL *easy, const struct http_tls *tls)
 {
     if (tls->ca.len) {
         set_blob(easy, CURLOPT_CAINFO_BLOB, tls->ca);
         set_blob(easy, CURLOPT_PROXY_CAINFO_BLOB, tls->ca);
-        /* Else the system's folder of authorities is trusted beside it. */
+        /* Else the system's CA directory is trusted as well. */
         require(curl_easy_setopt(easy, CURLOPT_CAPATH, NULL));
         require(curl_easy_setopt(easy, CURLOPT_PROXY_CAPATH, NULL));
     }
@@ -142,7 +143,7 @@ static void set_tls(CURL *easy, const struct http_tls *tls)
     if (tls && tls->cert.len) {
         set_blob(easy, CURLOPT_SSLCERT_BLOB, tls->cert);
         set_blob(easy, CURLOPT_SSLKEY_BLOB, tls->key);
-        /* An encrypted key fails, instead of asking on the terminal. */
+        /* An encrypted key fails instead of prompting on the terminal. */
         require(curl_easy_setopt(easy, CURLOPT_KEYPASSWD, ""));
     }
 }
@@ -170,7 +171,7 @@ static void set_transport(struct http_transfer *transfer,
     require(curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1));
     require(curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER_BYTES));
     require(curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS));
-    /* A look-up that hangs is left to its thread when the call ends, not waited for. */
+    /* A hanging lookup is left to its thread when the call ends. */
     require(curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L));
     require(curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_new_socket));
     require(curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, callbacks->on_header));
@@ -220,7 +221,7 @@ static const char *system_reason(const struct http_transfer *transfer, const cha
     return number > 0 ? strerror((int)number) : otherwise;
 }
 
-/* A proxy that does not connect us on. */
+/* The proxy refused the CONNECT. */
 static bool explain_proxy_answer(const struct http_transfer *transfer, struct err *err)
 {
     long status = 0;
@@ -233,8 +234,8 @@ static bool explain_proxy_answer(const struct http_transfer *transfer, struct er
     return true;
 }
 
-/* OpenSSL's reason, without its number and what libcurl puts around it. With TLS 1.3 the server's
- * verdict on our certificate comes with the first answer. NULL: it was not TLS that failed. */
+/* OpenSSL's reason, without its number and libcurl's wrapping. With TLS 1.3 the server's verdict on
+ * our certificate arrives with the first reply. NULL: TLS did not fail. */
 static const char *tls_reason(const char *message, char out[HTTP_TRANSFER_MESSAGE_BYTES])
 {
     static const char library[] = "SSL routines::";
@@ -286,8 +287,8 @@ static void explain_loss(const struct http_transfer *transfer, CURLcode code, co
             system_reason(transfer, curl_easy_strerror(code)));
 }
 
-/* libcurl's own message where it is about certificates; elsewhere ours, since it puts times and
- * byte counts into its own, and the same failure should read the same each time. */
+/* libcurl's message for certificate errors; elsewhere ours, because libcurl's contain times and
+ * byte counts, and the same failure should read the same each time. */
 void http_transfer_explain(const struct http_transfer *transfer, int curl_code, size_t body_max,
                            struct err *err)
 {

@@ -15,7 +15,7 @@ static CURLU *parse(const char *url)
     if (!parsed) {
         xalloc_out_of_memory();
     }
-    /* A SOCKS proxy's scheme is none that libcurl fetches from. */
+    /* libcurl does not fetch from a SOCKS proxy's scheme. */
     if (curl_url_set(parsed, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK) {
         curl_url_cleanup(parsed);
         return NULL;
@@ -23,7 +23,7 @@ static CURLU *parse(const char *url)
     return parsed;
 }
 
-/* Owned; NULL: there is none. */
+/* Owned; NULL: absent. */
 static char *part_of(CURLU *parsed, CURLUPart part)
 {
     char *text = NULL;
@@ -41,7 +41,7 @@ static bool is_http(const char *scheme)
     return is_scheme(scheme, "http") || is_scheme(scheme, "https");
 }
 
-/* libcurl takes a third slash for a slip; here it is a host that was left out. */
+/* libcurl ignores a third slash; here it means that the host is missing. */
 static bool has_host(const char *text, const char *host)
 {
     const char *authority = strstr(text, "://");
@@ -111,7 +111,7 @@ char *http_url_shown(const char *url)
     CLEANUP_FREE char *port = part_of(parsed, CURLUPART_PORT);
     curl_url_cleanup(parsed);
     if (!scheme || !host) {
-        const char *at = strrchr(url, '@'); /* what is before it may be a password */
+        const char *at = strrchr(url, '@'); /* the text before it may be a password */
         return xstrdup(at ? at + 1 : url);
     }
     return xasprintf("%s://%s%s%s", is_scheme(scheme, "socks5h") ? "socks5" : scheme, host,

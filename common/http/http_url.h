@@ -1,5 +1,5 @@
-/* URLs, as far as an HTTP client must look into them: libcurl's parser behind functions of ours.
- * For http_transfer.c and for who checks a URL before it is used. Pure. */
+/* The parts of URLs that an HTTP client needs, over libcurl's parser. For http_transfer.c, and for
+ * checking URLs before use. Pure. */
 #ifndef COMMON_HTTP_HTTP_URL_H
 #define COMMON_HTTP_HTTP_URL_H
 
@@ -9,12 +9,12 @@
 #include "common/base/err.h"
 
 /* A base URL: http or https, with a host, without query or credentials. *ret_url (owned) has no
- * slash at its end. ERR_USAGE with what was expected, else. */
+ * trailing slash. Otherwise ERR_USAGE with what was expected. */
 int http_url_base(const char *text, char **ret_url, struct err *err) MUST_CHECK;
 
-/* A proxy's URL: http, https or socks5, with a host; credentials may be in it. *ret_url (owned) is
- * what libcurl needs to do what others do with such a URL: with the port that the scheme has, and
- * names looked up by a SOCKS proxy, not here. ERR_USAGE with what was expected, else. */
+/* A proxy's URL: http, https or socks5, with a host; credentials may be in it. *ret_url (owned)
+ * makes libcurl treat it as other clients do: with the scheme's default port, and names resolved by
+ * a SOCKS proxy, not here. Otherwise ERR_USAGE with what was expected. */
 int http_url_proxy(const char *text, char **ret_url, struct err *err) MUST_CHECK;
 
 /* scheme://host:port of a URL, without its credentials, for messages; owned. */
@@ -27,11 +27,11 @@ bool http_url_is_https(const char *url);
 /* localhost, 127.0.0.0/8, ::1 */
 bool http_url_is_loopback(const char *url);
 
-/* "host:port", an IPv6 address in brackets, the port always there; owned, NULL when it is no URL.
+/* "host:port", an IPv6 address in brackets, always with the port; owned, NULL if it is not a URL.
  */
 char *http_url_authority(const char *url);
 
-/* The same URL with another host, a name or an address; owned, NULL when that cannot be. */
+/* The same URL with another host, a name or an address; owned, NULL if impossible. */
 char *http_url_with_host(const char *url, const char *host);
 
 #endif

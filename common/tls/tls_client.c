@@ -15,8 +15,8 @@ enum { FILE_CA, FILE_CERT, FILE_KEY, FILE_COUNT };
 
 static const char *const roles[FILE_COUNT] = {"CA certificate", "certificate", "key"};
 
-/* What tells one content of a file from another. A mounted Secret is another file behind a symbolic
- * link after each change; a file written over has other times. */
+/* Identifies a file's content. A mounted Secret becomes another file behind a symbolic link at each
+ * change; an overwritten file has other times. */
 struct stamp {
     dev_t device;
     ino_t inode;
@@ -35,7 +35,7 @@ static struct stamp stamp_of(const char *path)
 {
     struct stamp stamp;
     struct stat st;
-    memset(&stamp, 0, sizeof(stamp)); /* all zero: there is no file */
+    memset(&stamp, 0, sizeof(stamp)); /* all zero: no file */
     if (path[0] && stat(path, &st) == 0) {
         stamp.device = st.st_dev;
         stamp.inode = st.st_ino;
@@ -59,7 +59,7 @@ static bool is_same(const struct stamp *a, const struct stamp *b)
 
 /* ---- Reading ---- */
 
-/* The innermost of OpenSSL's reasons, and none left behind for the next call. */
+/* OpenSSL's innermost reason; clears its queue for the next call. */
 static int malformed(struct err *err, const char *role, const char *path)
 {
     unsigned long error = ERR_peek_error();
@@ -77,7 +77,7 @@ static int malformed(struct err *err, const char *role, const char *path)
 static int check_readable(const char *role, const char *path, struct err *err)
 {
     CLEANUP_FILE FILE *file = fopen(path, "re");
-    if (!file || (fgetc(file) == EOF && ferror(file))) { /* a folder opens and does not read */
+    if (!file || (fgetc(file) == EOF && ferror(file))) { /* a directory opens but cannot be read */
         int code = -errno;
         return err_set(err, code, "TLS: read %s `%s`: %s", role, path, err_code_text(code));
     }
@@ -97,12 +97,13 @@ static int read_ca(SSL_CTX *context, const char *path, struct err *err)
     if (rc == 0 && SSL_CTX_load_verify_file(context, path) != 1) {
         rc = malformed(err, roles[FILE_CA], path);
     }
-    /* Whatever is in the file is trusted, an intermediate CA too, not only what signed itself. */
+    /* Trusts every certificate in the file, intermediate CAs included, not only self-signed ones.
+     */
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
     return rc;
 }
 
-/* Instead of asking on the terminal. */
+/* Instead of prompting on the terminal. */
 static int no_passphrase(char *out, int size, int is_writing, void *data)
 {
     (void)out;
@@ -141,7 +142,7 @@ static int read_cert(SSL_CTX *context, const char *cert, const char *key, struct
         rc = malformed(err, roles[FILE_CERT], cert);
     }
     if (rc == 0) {
-        /* A key that does not fit is refused here. */
+        /* A key that does not match is rejected here. */
         rc = read_key(context, key, err);
     }
     if (rc == 0 && SSL_CTX_check_private_key(context) != 1) {
@@ -168,7 +169,7 @@ static SSL_CTX *context_new(void)
     return context;
 }
 
-/* The stamps are taken first: what changes during the reading is read again the next time. */
+/* Stamps first: a change during the read is picked up next time. */
 static int read_all(struct tls_client *client, struct err *err)
 {
     for (size_t i = 0; i < FILE_COUNT; i++) {
@@ -189,7 +190,7 @@ static int read_all(struct tls_client *client, struct err *err)
     return 0;
 }
 
-/* ---- Beginning and end ---- */
+/* ---- Lifecycle ---- */
 
 bool tls_files_any(const struct tls_files *files)
 {

@@ -1,8 +1,7 @@
-/* What a TLS client trusts and shows: a CA file, a certificate and its key, in PEM, read again when
- * they change on disk. Used by the etcd client, one for all its connections; the loop's thread
- * only.
+/* What a TLS client trusts and presents: a CA file, a certificate and its key, in PEM, reread when
+ * they change on disk. The etcd client shares one among its connections; the loop's thread only.
  *
- * Without a CA file the system's roots are trusted; without a certificate none is shown. TLS 1.2 or
+ * Without a CA file it trusts the system's CAs; without a certificate it presents none. TLS 1.2 or
  * later. */
 #ifndef COMMON_TLS_TLS_CLIENT_H
 #define COMMON_TLS_TLS_CLIENT_H
@@ -16,30 +15,30 @@ struct tls_client;
 struct ssl_ctx_st;
 
 struct tls_files {
-    const char *ca;   /* NULL or "" in all of them: none */
-    const char *cert; /* with the chain to the CA, if there is one; only with a key */
+    const char *ca;   /* NULL or "" means none, in each of them */
+    const char *cert; /* with its chain, if any; requires a key */
     const char *key;  /* not encrypted */
 };
 
 bool tls_files_any(const struct tls_files *files);
 
-/* Reads the files; their names are copied. A message that names the file: -errno when it cannot be
- * read, ERR_SYNTAX when it is not what it should be, ERR_USAGE for a certificate without a key. */
+/* Reads the files and copies their names. Errors name the file: -errno if it cannot be read,
+ * ERR_SYNTAX if its content is wrong, ERR_USAGE for a certificate without a key. */
 int tls_client_new(const struct tls_files *files, struct tls_client **ret,
                    struct err *err) MUST_CHECK;
 void tls_client_free(struct tls_client *client);
 
 enum tls_refresh { TLS_UNCHANGED, TLS_READ_AGAIN, TLS_KEPT };
 
-/* Reads the files again if one of them is another than the last time: for the beginning of a
- * connection. TLS_KEPT: what they hold now cannot be used, with the reason in err, and what was
- * read before stays in use; said once for each change of the files. */
+/* Rereads the files if one has changed; call it before each connection. TLS_KEPT: the new content
+ * is unusable (err has the reason) and the old one stays in use; returned once per change of the
+ * files. */
 enum tls_refresh tls_client_refresh(struct tls_client *client, struct err *err);
 
-/* For connections begun now; borrowed, each keeps what it began with. */
+/* For new connections; borrowed. Each connection keeps the one it started with. */
 struct ssl_ctx_st *tls_client_context(const struct tls_client *client);
 
-/* "" when the system's roots are used. */
+/* "" when the system's CAs are used. */
 const char *tls_client_ca_file(const struct tls_client *client);
 const char *tls_client_cert_file(const struct tls_client *client);
 

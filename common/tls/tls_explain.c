@@ -10,7 +10,7 @@
 #include "common/base/addr.h"
 #include "common/base/buf.h"
 
-/* So much of a certificate's names, which are the peer's words, is repeated. */
+/* Cap on a certificate's names in messages, which come from the peer. */
 enum { NAMES_MAX = 200 };
 
 /* ---- Certificates ---- */
@@ -116,7 +116,7 @@ int tls_explain_certificate(struct x509_store_ctx_st *verification, const char *
 
 /* ---- Everything else ---- */
 
-/* The server's alerts about the certificate that we showed, or did not. */
+/* The server's alerts about our certificate, or its absence. */
 static int explain_refused_client(const SSL *ssl, const struct tls_client *client, const char *why,
                                   struct err *err)
 {

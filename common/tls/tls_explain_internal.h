@@ -1,4 +1,4 @@
-/* Why a TLS handshake failed, in words. The inside of tls_stream.c. */
+/* Explains why a TLS handshake failed. Part of tls_stream.c. */
 #ifndef COMMON_TLS_TLS_EXPLAIN_INTERNAL_H
 #define COMMON_TLS_TLS_EXPLAIN_INTERNAL_H
 
@@ -8,16 +8,16 @@
 struct ssl_st;
 struct x509_store_ctx_st;
 
-/* For a certificate that verification has just refused. ca_file: "" = the system's CAs. Returns
+/* For a certificate that verification has just rejected. ca_file: "" = the system's CAs. Returns
  * ERR_REFUSED. */
 int tls_explain_certificate(struct x509_store_ctx_st *verification, const char *server_name,
                             const char *ca_file, struct err *err);
 
-/* For a connection that ended: closed by the peer (error 0) or lost with an errno. ERR_UNAVAILABLE;
- * one that ends at our first message is told apart. */
+/* For a connection closed by the peer (error 0) or lost with an errno. ERR_UNAVAILABLE; has its own
+ * text if it ended at our first message. */
 int tls_explain_loss(const struct ssl_st *ssl, int error, struct err *err);
 
-/* For an SSL_ERROR_SSL: takes OpenSSL's queue of reasons. ERR_REFUSED for what will not go away by
+/* For an SSL_ERROR_SSL: consumes OpenSSL's error queue. ERR_REFUSED if it will not go away by
  * itself, else ERR_UNAVAILABLE. */
 int tls_explain_failure(const struct ssl_st *ssl, const struct tls_client *client, struct err *err);
 

@@ -17,7 +17,7 @@ static BIO *open_text(const char *pem)
     return bio;
 }
 
-/* The reason, and none left behind for the next call. */
+/* OpenSSL's reason; clears its queue for the next call. */
 static int malformed(struct err *err, const char *what)
 {
     const char *reason = ERR_reason_error_string(ERR_peek_error());
@@ -26,7 +26,7 @@ static int malformed(struct err *err, const char *what)
     return ERR_SYNTAX;
 }
 
-/* NULL: there is none. */
+/* NULL: none found. */
 static X509 *read_certificate(const char *pem)
 {
     BIO *bio = open_text(pem);
@@ -35,7 +35,7 @@ static X509 *read_certificate(const char *pem)
     return certificate;
 }
 
-/* Instead of asking on the terminal. */
+/* Instead of prompting on the terminal. */
 static int no_passphrase(char *out UNUSED, int size UNUSED, int is_writing UNUSED, void *data)
 {
     *(bool *)data = true;

@@ -17,14 +17,14 @@ struct tls_stream {
     SSL *ssl;
     const struct tls_client *client;
     char *server_name;
-    bool has_read;      /* the server has taken us: no alert is about our certificate any more */
-    struct err refused; /* by verification; code 0 = not */
-    struct err end;     /* nothing more comes or goes; code 0 = not yet */
+    bool has_read;      /* the server accepted us: later alerts are not about our certificate */
+    struct err refused; /* by verification; code 0 = none */
+    struct err end;     /* the stream is dead; code 0 = not yet */
 };
 
-/* ---- Beginning and end ---- */
+/* ---- Lifecycle ---- */
 
-/* Keeps what verification found first. */
+/* Keeps verification's first error. */
 static int on_verify(int is_good, X509_STORE_CTX *verification)
 {
     SSL *ssl = X509_STORE_CTX_get_ex_data(verification, SSL_get_ex_data_X509_STORE_CTX_idx());
@@ -58,7 +58,7 @@ struct tls_stream *tls_stream_new(const struct tls_client *client, int fd, const
 {
     struct tls_stream *stream = xcalloc(1, sizeof(*stream));
     size_t len = strlen(server_name);
-    bool has_dot = len > 1 && server_name[len - 1] == '.'; /* certificates do without */
+    bool has_dot = len > 1 && server_name[len - 1] == '.'; /* not part of certificates */
     stream->client = client;
     stream->server_name = xstrndup(server_name, has_dot ? len - 1 : len);
     stream->ssl = SSL_new(tls_client_context(client));
@@ -79,7 +79,7 @@ void tls_stream_free(struct tls_stream *stream)
     }
     if (!stream->end.code && SSL_is_init_finished(stream->ssl)) {
         ERR_clear_error();
-        (void)SSL_shutdown(stream->ssl); /* a farewell, if the socket takes it at once */
+        (void)SSL_shutdown(stream->ssl); /* close_notify, if the socket accepts it at once */
     }
     SSL_free(stream->ssl);
     ERR_clear_error();
@@ -89,7 +89,7 @@ void tls_stream_free(struct tls_stream *stream)
 
 /* ---- Steps ---- */
 
-/* After an OpenSSL call that did not do: what it waits for, or the end. */
+/* After an unfinished OpenSSL call: what it waits for, or the error. */
 static enum tls_wait take_outcome(struct tls_stream *stream, int rc)
 {
     int error = errno;
@@ -149,15 +149,14 @@ int tls_stream_handshake(struct tls_stream *stream, enum tls_wait *ret_wait, str
 ssize_t tls_stream_read(struct tls_stream *stream, void *out, size_t size, struct err *err)
 {
     size_t used = 0;
-    /* One SSL_read is one record. A part of one left behind inside OpenSSL would make no poll()
-     * end. */
+    /* One SSL_read returns one record. A rest left inside OpenSSL would never wake poll(). */
     while (size - used >= TLS_RECORD_MAX && !stream->end.code) {
         size_t n = 0;
         ERR_clear_error();
         int rc = SSL_read_ex(stream->ssl, (char *)out + used, size - used, &n);
         if (rc != 1) {
-            /* Never waiting to write: we do not renegotiate, and an answer to a key update that
-             * finds the socket full goes out with the next write. */
+            /* Never waits to write: we do not renegotiate, and a reply to a key update that finds
+             * the socket full goes out with the next write. */
             if (take_outcome(stream, rc) != TLS_NOTHING) {
                 break;
             }
@@ -183,7 +182,7 @@ ssize_t tls_stream_write(struct tls_stream *stream, struct slice bytes, struct e
         }
         int error = errno;
         if (SSL_get_error(stream->ssl, rc) == SSL_ERROR_SYSCALL) {
-            return tls_explain_loss(stream->ssl, error, err); /* its last words may still be read */
+            return tls_explain_loss(stream->ssl, error, err); /* its last bytes may still be read */
         }
         if (take_outcome(stream, rc) != TLS_NOTHING) {
             return 0;

@@ -1,9 +1,9 @@
-/* One TLS session (OpenSSL) on a connected non-blocking socket: the inside of transport.c. ALPN
- * must end in `h2`. The server's certificate must come from a trusted CA and name the server.
+/* One TLS session (OpenSSL) on a connected non-blocking socket: part of transport.c. ALPN must
+ * select `h2`. The server's certificate must come from a trusted CA and name the server.
  *
- * What was wrong is said in words that tell the cases apart: another CA, an expired or foreign
- * certificate, another name, our own certificate refused, no HTTP/2, no TLS at all. Such a refusal,
- * before the server has sent anything, is ERR_REFUSED; everything else is ERR_UNAVAILABLE.
+ * Errors distinguish an unknown CA, an expired certificate, a wrong name, our certificate rejected,
+ * no HTTP/2, and no TLS at all. Such a refusal, before the server has sent anything, is
+ * ERR_REFUSED; everything else is ERR_UNAVAILABLE.
  *
  * OpenSSL writes with write(2): the process must ignore SIGPIPE. */
 #ifndef COMMON_TLS_TLS_STREAM_H
@@ -17,19 +17,19 @@
 #include "common/base/slice.h"
 #include "common/tls/tls_client.h"
 
-/* What one record carries at most (RFC 8446 5.1). */
+/* Maximum payload of one record (RFC 8446 5.1). */
 enum { TLS_RECORD_MAX = 16384 };
 
 struct tls_stream;
 
-/* The socket stays the caller's. server_name: the host of the URL, a name or an IP address. */
+/* The caller keeps the socket. server_name: the host of the URL, a name or an IP address. */
 struct tls_stream *tls_stream_new(const struct tls_client *client, int fd, const char *server_name);
 void tls_stream_free(struct tls_stream *stream); /* NULL is fine */
 
 /* What the session waits for. */
 enum tls_wait { TLS_NOTHING, TLS_READABLE, TLS_WRITABLE };
 
-/* One step; again when the socket is what *ret_wait says. TLS_NOTHING: the session is made. */
+/* One step; call again when the socket is what *ret_wait says. TLS_NOTHING: handshake done. */
 int tls_stream_handshake(struct tls_stream *stream, enum tls_wait *ret_wait,
                          struct err *err) MUST_CHECK;
 
@@ -38,7 +38,7 @@ ssize_t tls_stream_read(struct tls_stream *stream, void *out, size_t size,
                         struct err *err) MUST_CHECK;
 ssize_t tls_stream_write(struct tls_stream *stream, struct slice bytes, struct err *err) MUST_CHECK;
 
-/* The next read brings the end, though the socket may not be readable. */
+/* The next read returns end of stream, although the socket may not be readable. */
 bool tls_stream_is_at_end(const struct tls_stream *stream);
 
 #endif
