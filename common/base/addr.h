@@ -21,14 +21,14 @@ struct addr {
     socklen_t len;
 };
 
-/* An IP address alone. IPv4-mapped IPv6 (::ffff:a.b.c.d) is IPv4, as the old programs took it. */
+/* An IP address. IPv4-mapped IPv6 (::ffff:a.b.c.d) counts as IPv4, as in the old programs. */
 struct ip {
     uint8_t family_bytes; /* 4, 16, or 0 for none */
     uint8_t bytes[16];    /* network order; the first family_bytes count */
 };
 
-/* "1.2.3.4", "fd00::1". False when the text is no address: blanks, a trailing dot or leading zeros
- * make it a name. */
+/* "1.2.3.4", "fd00::1". False for anything else: spaces, a trailing dot or leading zeros make the
+ * text a name. */
 bool ip_parse(struct slice text, struct ip *ret_ip);
 
 /* RFC 5952 text; INET6_ADDRSTRLEN bytes are always enough. Returns out. */
@@ -37,18 +37,18 @@ const char *ip_format(const struct ip *ip, char out[INET6_ADDRSTRLEN]);
 /* "1.2.3.4:53", "[fd00::1]:53". The port is mandatory, 1-65535. */
 int addr_parse(const char *text, struct addr *ret_addr, struct err *err) MUST_CHECK;
 
-/* The same form back; ADDR_TEXT_MAX bytes are always enough. Returns out. */
+/* Prints the same form; ADDR_TEXT_MAX bytes are always enough. Returns out. */
 #define ADDR_TEXT_MAX (INET6_ADDRSTRLEN + sizeof("[]:65535"))
 const char *addr_format(const struct addr *addr, char out[ADDR_TEXT_MAX]);
 
-/* AF_UNSPEC for no address. */
+/* AF_UNSPEC for none. */
 struct addr addr_of_ip(const struct ip *ip, uint16_t port);
 uint16_t addr_port(const struct addr *addr);
 struct ip addr_ip(const struct addr *addr);
 bool addr_is_wildcard(const struct addr *addr);
 
-/* The same address and port; an IPv4-mapped IPv6 address is another one than the IPv4 address,
- * since its socket is. */
+/* Same address and port; an IPv4-mapped IPv6 address differs from the IPv4 address, as their
+ * sockets do. */
 bool addr_equal(const struct addr *a, const struct addr *b);
 
 #endif

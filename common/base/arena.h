@@ -1,7 +1,6 @@
-/* A region: many allocations with one lifetime, released together. Nothing is freed alone. Bounded,
- * so that a peer's message cannot make its decoded form as large as it likes: past the limit
- * arena_alloc gives NULL and `failed` stays set until everything is released. Not for sharing
- * between threads. */
+/* A region: many allocations with one lifetime, released together. Bounded, so that a peer's
+ * message cannot grow without limit when decoded: past the limit arena_alloc returns NULL, and
+ * `failed` stays set until everything is released. One thread. */
 #ifndef COMMON_BASE_ARENA_H
 #define COMMON_BASE_ARENA_H
 
@@ -18,12 +17,12 @@ struct arena {
 };
 
 void arena_init(struct arena *a, size_t limit);
-void arena_fini(struct arena *a); /* as arena_init has made it */
+void arena_fini(struct arena *a); /* as arena_init left it */
 
 /* size bytes, not zeroed, aligned for any type; NULL only when the limit is reached. */
 void *arena_alloc(struct arena *a, size_t size);
 
-/* Everything allocated is gone, failed is reset; a chunk of ordinary size is kept for reuse. */
+/* Releases all allocations and resets `failed`; keeps a chunk of ordinary size for reuse. */
 void arena_clear(struct arena *a);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef COMMON_BASE_ATTRIBUTES_H
 #define COMMON_BASE_ATTRIBUTES_H
 
-/* The caller must look at the result; a deliberate ignore is `(void)call(); // why`. */
+/* The caller must check the result; to ignore it on purpose, write `(void)call(); // why`. */
 #define MUST_CHECK __attribute__((warn_unused_result))
 #define PRINTF_LIKE(format_index, first_arg) \
     __attribute__((format(printf, format_index, first_arg)))

@@ -18,7 +18,7 @@ void buf_fini(struct buf *b)
     *b = (struct buf){.limit = b->limit};
 }
 
-/* One byte more than asked is always there, for the NUL of buf_cstr. */
+/* Always reserves one extra byte, for the NUL of buf_cstr. */
 static void grow(struct buf *b, size_t need)
 {
     if (need + 1 <= b->cap) {

@@ -1,5 +1,5 @@
 /* A growable byte buffer with a limit. Past the limit nothing is appended and `failed` stays set,
- * so a writer appends freely and checks once. Not for sharing between threads. */
+ * so a writer appends freely and checks once. One thread. */
 #ifndef COMMON_BASE_BUF_H
 #define COMMON_BASE_BUF_H
 
@@ -27,17 +27,17 @@ void buf_append_str(struct buf *b, const char *s);
 void buf_append_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Room for len more bytes to be written at data + len by the caller, who then adds to b->len.
- * NULL, and failed set, when that would exceed the limit. */
+/* Reserves len bytes for the caller to write, who then adds to b->len. NULL, with failed set, if
+ * that exceeds the limit. */
 uint8_t *buf_reserve(struct buf *b, size_t len);
 
 /* Removes the first len bytes. */
 void buf_consume(struct buf *b, size_t len);
 
-/* Empty, not failed, memory kept. */
+/* Empties it and resets failed, but keeps the memory. */
 void buf_clear(struct buf *b);
 
-/* A NUL is put behind the content, outside len; never NULL. Borrowed until the next change. */
+/* The content with a NUL after it, outside len; never NULL. Borrowed until the next change. */
 const char *buf_cstr(struct buf *b);
 
 static inline struct slice buf_slice(const struct buf *b)

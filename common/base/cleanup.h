@@ -1,5 +1,5 @@
-/* Scope-exit attributes: a local so marked is released when it goes out of scope. A function that
- * succeeds hands the value out with STEAL(), which leaves NULL (or -1) behind. */
+/* Scope-exit attributes: a marked local is released when it goes out of scope. On success, STEAL()
+ * moves the value out and leaves NULL (or -1). */
 #ifndef COMMON_BASE_CLEANUP_H
 #define COMMON_BASE_CLEANUP_H
 
@@ -15,7 +15,7 @@ static inline void cleanup_free_ptr(void *p)
 static inline void cleanup_close_fd(const int *fd)
 {
     if (*fd >= 0) {
-        (void)close(*fd); /* nothing was written that could still fail */
+        (void)close(*fd); /* no buffered write can fail here */
     }
 }
 

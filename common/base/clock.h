@@ -1,10 +1,10 @@
-/* The two clocks. Any thread. Tests of pure code pass times in; only edges call these. */
+/* The two clocks. Any thread. Pure code takes times as arguments; only the edges call these. */
 #ifndef COMMON_BASE_CLOCK_H
 #define COMMON_BASE_CLOCK_H
 
 #include <stdint.h>
 
-/* Monotonic, for deadlines and delays; its zero means nothing. */
+/* Monotonic, for deadlines and delays; its origin is arbitrary. */
 int64_t clock_monotonic_ms(void);
 int64_t clock_monotonic_us(void);
 

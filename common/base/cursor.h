@@ -1,6 +1,6 @@
 /* Bounded big-endian reader and writer with a sticky error: after the first step out of bounds
- * every call is a no-op (reads give 0), so a parser reads straight down and checks `failed` once.
- * The one way to touch bytes from outside; nothing here allocates. Pure; any thread. */
+ * every call is a no-op (reads return 0), so a parser reads straight down and checks `failed` once.
+ * All bytes from outside go through it; nothing allocates. Pure; any thread. */
 #ifndef COMMON_BASE_CURSOR_H
 #define COMMON_BASE_CURSOR_H
 
@@ -28,7 +28,7 @@ static inline size_t reader_left(const struct reader *r)
     return r->failed ? 0 : r->len - r->pos;
 }
 
-/* The next len bytes, borrowed from the data; NULL when there are not that many. */
+/* The next len bytes, borrowed from the data; NULL if there are fewer. */
 static inline const uint8_t *reader_take(struct reader *r, size_t len)
 {
     if (r->failed || len > r->len - r->pos) {
@@ -79,7 +79,7 @@ static inline struct writer writer_of(void *data, size_t cap)
     return (struct writer){.data = data, .cap = cap};
 }
 
-/* Room for len bytes, already counted; NULL when they do not fit. */
+/* Reserves len bytes, already counted; NULL if they do not fit. */
 static inline uint8_t *writer_take(struct writer *w, size_t len)
 {
     if (w->failed || len > w->cap - w->pos) {

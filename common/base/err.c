@@ -9,7 +9,8 @@ int err_set(struct err *err, int code, const char *format, ...)
         va_list args;
         va_start(args, format);
         err->code = code;
-        (void)vsnprintf(err->msg, sizeof(err->msg), format, args); /* a cut message is still one */
+        (void)vsnprintf(err->msg, sizeof(err->msg), format,
+                        args); /* a truncated message is still useful */
         va_end(args);
     }
     return code;

@@ -1,4 +1,4 @@
-/* Errors that a person will read. A fallible function returns 0 or a negative code (-errno, or one
+/* Errors for people to read. A fallible function returns 0 or a negative code (-errno, or one
  * of ours below) and, where the message matters, takes a last `struct err *err`: success leaves it
  * untouched, failure fills it in. Callers add context by wrapping, outermost first:
  *
@@ -14,23 +14,23 @@
 
 /* Codes of our own, beside -errno in the same int; from -1000 down. */
 enum {
-    ERR_SYNTAX = -1000,      /* text that does not parse */
-    ERR_USAGE = -1001,       /* a flag or value that is not accepted; main() exits 2 */
-    ERR_TOO_LARGE = -1002,   /* a limit of ours was exceeded */
+    ERR_SYNTAX = -1000,      /* text cannot be parsed */
+    ERR_USAGE = -1001,       /* a bad flag or value; main() exits with 2 */
+    ERR_TOO_LARGE = -1002,   /* exceeds one of our limits */
     ERR_PROTOCOL = -1003,    /* the peer broke its protocol */
-    ERR_UNAVAILABLE = -1004, /* the peer is away; worth trying again */
-    ERR_REFUSED = -1005,     /* the peer answered no; trying again needs a change */
+    ERR_UNAVAILABLE = -1004, /* the peer is away; retry */
+    ERR_REFUSED = -1005,     /* the peer refused; a retry needs a change first */
     ERR_TIMEOUT = -1006,     /* the deadline passed */
-    ERR_COMPACTED = -1007,   /* history asked for is gone; read everything again */
+    ERR_COMPACTED = -1007,   /* the requested history is gone; read everything again */
     ERR_NOT_FOUND = -1008,
     ERR_CANCELED = -1009,
-    ERR_FUTURE = -1010, /* a revision asked for does not exist yet */
-    /* The peer does not let us in, whatever we ask: certificates, passwords. ERR_REFUSED would be
-     * about what was asked. */
+    ERR_FUTURE = -1010, /* the requested revision does not exist yet */
+    /* The peer rejects every request of ours: certificates, passwords. ERR_REFUSED concerns a
+       single request. */
     ERR_SHUT_OUT = -1011,
 };
 
-/* 512: a path or URL of 255, its context, and the system's text. Longer ones are cut. */
+/* 512: a path or URL of 255, its context, and the system's text. Longer ones are truncated. */
 struct err {
     int code;
     char msg[512];

@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-/* How many bytes the character that begins here has (RFC 3629); 0: it is none. */
+/* Length of the UTF-8 character that begins here (RFC 3629); 0: invalid. */
 static size_t character_len(const uint8_t *p, size_t left)
 {
     static const struct {

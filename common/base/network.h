@@ -15,11 +15,11 @@ struct network {
     uint8_t prefix_bits;
 };
 
-/* The network that an address is in. */
+/* The network of this length that contains the address. */
 struct network network_of(const struct ip *ip, uint8_t prefix_bits);
 
 /* "10.0.0.0/8", "fd00::/8"; an address without a length is a network of its own. Host bits may be
- * set; they do not count. */
+ * set and are ignored. */
 int network_parse(struct slice text, struct network *ret_network, struct err *err) MUST_CHECK;
 
 bool network_contains(const struct network *network, const struct ip *ip);

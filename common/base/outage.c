@@ -52,7 +52,7 @@ static uint64_t hash_text(const char *text)
     return hash;
 }
 
-/* Notes what is about to be said; false when it was said within the last minute. */
+/* Records a line about to be logged; false if it was logged within the last minute. */
 static bool is_news(struct outage_source *source, const char *text, int64_t now_ms)
 {
     uint64_t hash = hash_text(text);
@@ -95,9 +95,9 @@ static void tell_back(const struct outage_source *source, int64_t after_ms)
     }
 }
 
-/* ---- The whole ---- */
+/* ---- The outage ---- */
 
-/* The source that has been away longest; NULL: none is. */
+/* The source that has been away longest; NULL: none. */
 static const struct outage_source *longest_away(const struct outage *outage)
 {
     const struct outage_source *longest = NULL;
@@ -130,8 +130,7 @@ bool outage_explain_overdue(const struct outage *outage, struct buf *out)
     return outage->is_overdue;
 }
 
-/* Once an outage, and only with a reason: without one, what is away may just take its time, as a
- * long list does. */
+/* Once per outage, and only with a reason: without one it may just be slow, as a long list is. */
 static void tell_overdue(struct outage *outage)
 {
     const char *why = outage_why(outage);
@@ -187,7 +186,7 @@ void outage_when_overdue(struct outage *outage, void (*overdue)(void *data), voi
     outage->data = data;
 }
 
-/* ---- Its sources ---- */
+/* ---- Sources ---- */
 
 void outage_join(struct outage *outage, struct outage_source *source, bool starts_away)
 {
@@ -231,7 +230,7 @@ void outage_away(struct outage_source *source, const struct err *err)
         source->since_ms = now_ms;
         source->began_with = outage_reason_of(err->code);
     }
-    bool may_repeat = !source->is_told; /* the first line of an outage is news whatever it says */
+    bool may_repeat = !source->is_told; /* the first line of an outage is always logged */
     bool is_new = is_news(source, err->msg, now_ms);
     source->err = *err;
     if ((is_new || may_repeat) && log_limit_pass(&source->limit)) {

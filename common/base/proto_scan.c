@@ -1,6 +1,6 @@
 #include "common/base/proto_scan.h"
 
-/* The wire types of protobuf; groups (3, 4) are not in use. */
+/* protobuf's wire types; groups (3, 4) are unused. */
 enum { VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5 };
 
 struct proto_scan proto_scan_of(struct slice message)
@@ -8,7 +8,7 @@ struct proto_scan proto_scan_of(struct slice message)
     return (struct proto_scan){.reader = reader_of(message.ptr, message.len)};
 }
 
-/* At most ten bytes of seven bits; what goes beyond 64 bits is lost, as in every decoder. */
+/* At most ten bytes of seven bits; bits beyond 64 are dropped, as in every decoder. */
 static uint64_t take_varint(struct reader *reader)
 {
     uint64_t value = 0;

@@ -1,6 +1,5 @@
-/* Finds the fields of a protobuf message as slices of it, without decoding what is inside: for
- * the messages around objects, and for the parts of an object that are looked at. Pure; allocates
- * nothing, recurses never.
+/* Finds the fields of a protobuf message as slices, without decoding them: for the messages around
+ * objects, and the parts of an object that we read. Pure; never allocates or recurses.
  *
  *     struct proto_scan scan = proto_scan_of(message);
  *     while (proto_scan_next(&scan, &field)) { ... }
@@ -17,7 +16,7 @@
 
 struct proto_scan {
     struct reader reader;
-    bool failed; /* no message, or it ends too early; sticky */
+    bool failed; /* malformed or truncated; sticky */
 };
 
 struct proto_field {
@@ -29,11 +28,11 @@ struct proto_field {
 
 struct proto_scan proto_scan_of(struct slice message);
 
-/* The next field in the order of the wire. False: no more, or failed. */
+/* The next field in wire order. False: no more, or failed. */
 bool proto_scan_next(struct proto_scan *scan, struct proto_field *ret_field);
 
-/* The last field of this number, which is to have bytes; empty when there is none. False: it is a
- * number, or the message is none (*ret_bytes has what was found before). */
+/* The last field with this number, which must hold bytes; empty if absent. False: it holds a
+ * number, or the message is malformed (*ret_bytes has what was found before). */
 bool proto_scan_find(struct slice message, uint32_t number, struct slice *ret_bytes);
 
 #endif

@@ -30,7 +30,7 @@ static uint64_t load32(const char *p)
     return v;
 }
 
-/* Both halves of the product: each bit of the result depends on all of both factors. */
+/* Folds both halves of the product, so that each bit depends on all bits of both factors. */
 static uint64_t multiply_fold(uint64_t a, uint64_t b)
 {
     unsigned __int128 product = (unsigned __int128)a * b;
@@ -51,7 +51,7 @@ uint32_t seeded_hash(struct slice bytes)
         tail = (uint64_t)(uint8_t)p[0] << 16 | (uint64_t)(uint8_t)p[left / 2] << 8 |
                (uint8_t)p[left - 1];
     }
-    /* The length goes into the other factor: beside the tail, "s1" would collide with "s10". */
+    /* The length goes into the other factor: next to the tail, "s1" would collide with "s10". */
     h = multiply_fold(h ^ tail, seeds[1] ^ bytes.len);
     return (uint32_t)(h ^ h >> 32);
 }

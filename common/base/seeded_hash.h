@@ -1,5 +1,5 @@
-/* The hash of tables whose keys others choose (names of services, labels of queries): seeded, so
- * that nobody can make them collide. Any thread once the seed is drawn. */
+/* Hash for tables whose keys others choose (service names, query labels): seeded, so that nobody
+ * can force collisions. Any thread once the seed is drawn. */
 #ifndef COMMON_BASE_SEEDED_HASH_H
 #define COMMON_BASE_SEEDED_HASH_H
 
@@ -7,7 +7,7 @@
 
 #include "common/base/slice.h"
 
-/* Draws the seed, once in the process; later calls change nothing. Main thread, before the first
+/* Draws the seed once per process; later calls do nothing. Main thread, before the first
  * seeded_hash. */
 void seeded_hash_init(void);
 

@@ -13,13 +13,14 @@
 #include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 
-/* The longest text that callers have, twice. */
+/* Twice the longest text of any caller. */
 enum { MESSAGE_MAX = 256 };
 
-/* A systemd whose queue stays full for longer has other worries than our state. */
+/* If systemd's queue stays full for longer, our state does not matter. */
 static const struct timeval send_patience = {.tv_sec = 1};
 
-/* The variable's text, NULL when it is not set or empty. It leaves the environment: free the text.
+/* The variable's text, owned by the caller; NULL if unset or empty. Removes it from the
+ * environment.
  */
 static char *take_variable(const char *name)
 {
@@ -29,7 +30,7 @@ static char *take_variable(const char *name)
     return taken;
 }
 
-/* A whole number of which nothing else is known; 0: not set, or none. */
+/* A whole number; 0: unset or invalid. */
 static int64_t take_number(const char *name)
 {
     char *text = take_variable(name), *end = NULL;
@@ -63,7 +64,7 @@ static void open_socket(struct service_manager *manager)
     }
     if (manager->fd >= 0) {
         (void)setsockopt(manager->fd, SOL_SOCKET, SO_SNDTIMEO, &send_patience,
-                         sizeof(send_patience)); /* without it, it waits longer */
+                         sizeof(send_patience)); /* without it, only a longer wait */
     }
     free(where);
 }
@@ -76,7 +77,7 @@ static void tell(const struct service_manager *manager, const char *message, int
     }
 }
 
-/* Never waits: the next one comes in time. */
+/* Never blocks: the next one comes in time. */
 static void on_watchdog(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     tell(timer->data, "WATCHDOG=1", MSG_DONTWAIT);
@@ -114,7 +115,7 @@ void service_manager_ready(const struct service_manager *manager, const char *te
 {
     char message[MESSAGE_MAX];
     (void)snprintf(message, sizeof(message), "READY=1\nSTATUS=%s",
-                   text); /* cut, it still says so */
+                   text); /* truncated text is fine */
     tell(manager, message, 0);
 }
 

@@ -1,7 +1,7 @@
-/* Tells systemd how the program is, when a unit of Type=notify started it (sd_notify(3)): that it
- * is ready, that it is stopping, and, where the unit has WatchdogSec=, that its loop still turns,
- * so that a program that hangs is started again. Without systemd every call does nothing, and a
- * message that systemd does not take is its own loss: the unit's time-outs decide then.
+/* Notifies systemd when a unit of Type=notify started the program (sd_notify(3)): ready, stopping,
+ * and, with WatchdogSec=, that its loop still runs, so that systemd restarts a hung program.
+ * Without systemd every call does nothing. Messages that systemd does not accept are dropped: the
+ * unit's timeouts decide then.
  *
  * Called by each main(), on the main loop. */
 #ifndef COMMON_BASE_SERVICE_MANAGER_H
@@ -11,27 +11,27 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* In its owner's hands, initialised by service_manager_init alone. */
+/* Owned by the caller; only service_manager_init initialises it. */
 struct service_manager {
-    int fd; /* -1: nobody wants to know */
+    int fd; /* -1: no systemd */
     struct sockaddr_un address;
     socklen_t address_len;
     struct ev_loop *loop;
     ev_timer watchdog; /* active while the unit has WatchdogSec= */
 };
 
-/* Takes systemd's variables out of the environment, so that no child believes it is meant; starts
- * the watchdog's timer. Before any thread. A variable that makes no sense counts as not set. */
+/* Removes systemd's variables from the environment, so that no child process uses them, and starts
+ * the watchdog timer. Call before starting threads. Invalid variables count as unset. */
 void service_manager_init(struct service_manager *manager, struct ev_loop *loop);
 void service_manager_fini(struct service_manager *manager);
 
-/* The program does its work from now on. What `systemctl status` shows is text, a constant. */
+/* The program is ready. `systemctl status` shows text, a constant. */
 void service_manager_ready(const struct service_manager *manager, const char *text);
 
-/* Another text for `systemctl status`. */
+/* Changes the text for `systemctl status`. */
 void service_manager_status(const struct service_manager *manager, const char *text);
 
-/* The end has been asked for and is under way. */
+/* The program is stopping. */
 void service_manager_stopping(const struct service_manager *manager);
 
 #endif

@@ -1,4 +1,4 @@
-/* A view of bytes that somebody else owns. Pure; any thread. */
+/* A borrowed view of bytes. Pure; any thread. */
 #ifndef COMMON_BASE_SLICE_H
 #define COMMON_BASE_SLICE_H
 
@@ -38,7 +38,7 @@ static inline bool slice_has_suffix(struct slice s, struct slice suffix)
            (suffix.len == 0 || memcmp(s.ptr + s.len - suffix.len, suffix.ptr, suffix.len) == 0);
 }
 
-/* Byte order, as etcd sorts keys: a prefix sorts before what it begins. */
+/* Byte order, as etcd sorts keys: a prefix sorts before longer keys. */
 static inline int slice_compare(struct slice a, struct slice b)
 {
     size_t n = a.len < b.len ? a.len : b.len;

@@ -1,4 +1,4 @@
-/* The project's version, from the file VERSION; the only object that is rebuilt when it changes. */
+/* The project's version, from the file VERSION; the only object rebuilt when it changes. */
 #ifndef COMMON_BASE_VERSION_H
 #define COMMON_BASE_VERSION_H
 

@@ -12,14 +12,14 @@ void xalloc_out_of_memory(void)
 {
     static const char line[] = "error out of memory\n";
     ssize_t written = write(STDERR_FILENO, line, sizeof(line) - 1);
-    (void)written; /* nothing better to do with a failure here */
+    (void)written; /* a failure here cannot be handled */
     abort();
 }
 
 void xalloc_trim(void)
 {
 #ifdef __GLIBC__
-    (void)malloc_trim(0); /* says whether there was something */
+    (void)malloc_trim(0); /* returns whether it released anything */
 #endif
 }
 
@@ -43,7 +43,7 @@ void *xcalloc(size_t count, size_t size)
 
 void *xcalloc_aligned(size_t alignment, size_t size)
 {
-    size = (size + alignment - 1) / alignment * alignment; /* C11 7.22.3.1 wants a multiple */
+    size = (size + alignment - 1) / alignment * alignment; /* C11 7.22.3.1 requires a multiple */
     void *p = aligned_alloc(alignment, size);
     if (!p) {
         xalloc_out_of_memory();

@@ -1,5 +1,5 @@
-/* Allocation that does not fail: out of memory ends the process with one line (the kubelet starts
- * it again), so nobody checks for NULL. Any thread. Array forms refuse sizes that overflow. */
+/* Allocation that never returns NULL: out of memory ends the process with one line (the kubelet
+ * restarts it). Any thread. Array forms check for overflow. */
 #ifndef COMMON_BASE_XALLOC_H
 #define COMMON_BASE_XALLOC_H
 
@@ -19,8 +19,8 @@ char *xasprintf(const char *format, ...) PRINTF_LIKE(1, 2) __attribute__((return
 
 NORETURN void xalloc_out_of_memory(void);
 
-/* Gives what was freed back to the system, as far as the C library can: for after a burst of
- * large buffers. Takes as long as it takes to look at what is free. */
+/* Returns freed memory to the system, as far as the C library can, after a burst of large buffers.
+ * The cost grows with the number of free chunks. */
 void xalloc_trim(void);
 
 #endif

@@ -8,7 +8,7 @@ static int decimal_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : -1;
 }
 
-/* One byte of text, escapes resolved. Returns the characters used, 0 for a bad escape. */
+/* Decodes one byte of text with its escape. Returns the characters used, 0 for a bad escape. */
 static size_t unescape(struct slice text, size_t pos, uint8_t *ret_byte)
 {
     if (text.ptr[pos] != '\\') {
@@ -38,7 +38,7 @@ static size_t unescape(struct slice text, size_t pos, uint8_t *ret_byte)
 bool dname_from_text(struct slice text, struct dname *ret_name)
 {
     struct dname name = {0};
-    size_t used = 0, label_at = 0; /* wire bytes used; where the open label's length goes */
+    size_t used = 0, label_at = 0; /* wire bytes used; offset of the open label's length */
     bool open = false;
     if (text.len == 1 && text.ptr[0] == '.') {
         text.len = 0;
@@ -98,7 +98,7 @@ const char *dname_to_text(const struct dname *name, char out[DNAME_TEXT_MAX])
     return out;
 }
 
-/* Of a message, RFC 1035 4.1.1: no name is in it. */
+/* Of a message (RFC 1035 4.1.1): it contains no name. */
 enum { HEADER_SIZE = 12 };
 
 bool dname_read(struct reader *reader, struct dname *ret_name)
@@ -121,7 +121,7 @@ bool dname_read(struct reader *reader, struct dname *ret_name)
             if (target >= lowest || target < HEADER_SIZE) { /* always backwards: no loop */
                 break;
             }
-            bound = lowest; /* what is pointed to ends before the pointing part begins */
+            bound = lowest; /* the target ends before the part with the pointer begins */
             pos = lowest = target;
             continue;
         }
@@ -151,7 +151,7 @@ void dname_labels(const struct dname *name, struct dname_labels *ret_labels)
     }
 }
 
-/* Length bytes are below 64 and so never letters: folding every byte folds only the labels. */
+/* Length bytes are below 64 and therefore never letters: folding every byte folds only labels. */
 static uint64_t lower_word(uint64_t word)
 {
     return word | ascii_capitals(word) >> 2;
@@ -164,7 +164,7 @@ static uint64_t load_word(const uint8_t *p)
     return word;
 }
 
-/* Lengths of labels are no letters. */
+/* Length bytes are never letters. */
 void dname_lower(struct dname *name)
 {
     size_t i = 0;

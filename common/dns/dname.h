@@ -1,5 +1,5 @@
 /* DNS names in uncompressed wire form (RFC 1035 section 3.1) and their text. Pure; any thread;
- * nothing allocates. Comparison ignores ASCII case (RFC 4343); the case given is kept. */
+ * nothing allocates. Comparison ignores ASCII case (RFC 4343); names keep their case. */
 #ifndef COMMON_DNS_DNAME_H
 #define COMMON_DNS_DNAME_H
 
@@ -33,14 +33,14 @@ struct dname_labels {
  * label, a label over 63 bytes, a name over 255, a bad escape. "." is the root. */
 bool dname_from_text(struct slice text, struct dname *ret_name) MUST_CHECK;
 
-/* Text with the trailing dot; bytes that need it escaped. Returns out. */
+/* Text with a trailing dot, escaped where necessary. Returns out. */
 const char *dname_to_text(const struct dname *name, char out[DNAME_TEXT_MAX]);
 
-/* A possibly compressed name at the position of a reader over a whole message (RFC 1035 4.1.4).
- * Pointers must point backwards, to a name behind the header that ends before the part they are in
- * begins: so there is no loop, and what a name says depends on what stands before it alone. Labels
- * of other types than 00 and 11 are refused. On success the reader stands behind the name; on
- * failure false and reader->failed. */
+/* Reads a possibly compressed name from a reader over a whole message (RFC 1035 4.1.4). Pointers
+ * must point backwards, behind the header, to a name that ends before the part with the pointer
+ * begins: so there are no loops, and a name depends only on earlier bytes. Label types other than
+ * 00 and 11 are rejected. On success the reader stands after the name; on failure returns false
+ * with reader->failed set. */
 bool dname_read(struct reader *reader, struct dname *ret_name) MUST_CHECK;
 
 void dname_labels(const struct dname *name, struct dname_labels *ret_labels);
@@ -50,7 +50,7 @@ void dname_lower(struct dname *name);
 
 bool dname_equal(const struct dname *a, const struct dname *b);
 
-/* name is zone itself or below it, at a label boundary. */
+/* Whether name is zone itself or below it, at a label boundary. */
 bool dname_is_within(const struct dname *name, const struct dname *zone);
 
 /* A label of a host name (RFC 1123 2.1), as Kubernetes means it: letters, digits and inner hyphens,
@@ -63,16 +63,16 @@ static inline struct slice dname_label(const struct dname *name, uint8_t offset)
     return slice_of(name->wire + offset + 1, name->wire[offset]);
 }
 
-/* Puts a label in front. False when the label or the name would be too long; name unchanged. */
+/* Prepends a label. False, with name unchanged, if the label or the name would be too long. */
 bool dname_prepend(struct dname *name, struct slice label) MUST_CHECK;
 
-/* Removes n labels from the left; the root stays. */
+/* Removes n labels from the left; the root remains. */
 void dname_strip(struct dname *name, unsigned n);
 
 /* The number of labels, root excluded. */
 unsigned dname_label_count(const struct dname *name);
 
-/* The highest bit of each byte that is a capital letter: `>> 2` of it is what lower case adds. */
+/* The high bit of each byte that is a capital letter; `>> 2` gives the bit that lower case adds. */
 static inline uint64_t ascii_capitals(uint64_t word)
 {
     const uint64_t ones = 0x0101010101010101;

@@ -1,13 +1,13 @@
-/* Numbers of the DNS protocol, as far as this project speaks it. Sources: RFC 1035 (unless noted),
+/* The DNS protocol's numbers that this project uses. Sources: RFC 1035 (unless noted),
  * and IANA's "Domain Name System (DNS) Parameters". */
 #ifndef COMMON_DNS_DNS_H
 #define COMMON_DNS_DNS_H
 
 enum {
     DNS_HEADER_SIZE = 12,
-    DNS_UDP_SIZE = 512,        /* what a client without EDNS takes, 4.2.1 */
+    DNS_UDP_SIZE = 512,        /* limit of a client without EDNS, 4.2.1 */
     DNS_MESSAGE_MAX = 65535,   /* the length over TCP has 16 bits, 4.2.2 */
-    DNS_POINTER_MAX = 0x3fff,  /* the last offset a compression pointer reaches, 4.1.4 */
+    DNS_POINTER_MAX = 0x3fff,  /* last offset a compression pointer can reach, 4.1.4 */
     DNS_CHARACTER_STRING = 255 /* the longest <character-string>, 3.3 */
 };
 
@@ -33,7 +33,7 @@ enum dns_rcode {
     DNS_RCODE_NXDOMAIN = 3,
     DNS_RCODE_NOTIMP = 4,
     DNS_RCODE_REFUSED = 5,
-    DNS_RCODE_BADVERS = 16, /* RFC 6891; its upper bits travel in the OPT record */
+    DNS_RCODE_BADVERS = 16, /* RFC 6891; upper bits in the OPT record */
 };
 
 enum dns_type {
@@ -48,7 +48,7 @@ enum dns_type {
     DNS_TYPE_AAAA = 28, /* RFC 3596 */
     DNS_TYPE_SRV = 33,  /* RFC 2782 */
     DNS_TYPE_OPT = 41,  /* RFC 6891 */
-    DNS_TYPE_SVCB = 64, /* RFC 9460; nobody has these two, and browsers ask for them */
+    DNS_TYPE_SVCB = 64, /* RFC 9460; browsers ask for both, and we have neither */
     DNS_TYPE_HTTPS = 65,
     DNS_TYPE_ANY = 255,
 };

@@ -1,4 +1,4 @@
-/* One SkyDNS record: what the JSON value of a key says (record_json.h parses and prints it).
+/* One SkyDNS record, the content of a key's JSON value (record_json.h parses and prints it).
  * Plain data; owned strings. Any thread once filled. */
 #ifndef COMMON_DNS_RECORD_H
 #define COMMON_DNS_RECORD_H
@@ -22,7 +22,7 @@ struct record {
     bool mail;
 };
 
-/* The same, owning nothing. */
+/* The same, with borrowed strings. */
 struct record_view {
     struct slice host, text, group; /* borrowed; empty when absent */
     uint32_t ttl_s;
@@ -33,10 +33,10 @@ struct record_view {
     bool mail;
 };
 
-/* Good as long as the record is as it is. */
+/* Valid until the record changes. */
 struct record_view record_view_of(const struct record *record);
 
-/* RFC 2181 section 8: a TTL has 31 bits. More counts as the most. */
+/* RFC 2181 section 8: a TTL has 31 bits; larger values are capped. */
 uint32_t record_ttl_s(uint32_t ttl_s);
 
 void record_init(struct record *record); /* strings "" (owned), rest zero */

@@ -8,11 +8,11 @@
 
 #include "common/base/xalloc.h"
 
-/* SkyDNS took 32 bits; record_ttl_s makes 31 of them. */
+/* SkyDNS accepted 32 bits; record_ttl_s caps them to 31. */
 #define TTL_TAKEN UINT32_MAX
 #define SHORT_MAX UINT16_MAX
 
-/* How much of a value a message repeats. */
+/* How much of a value an error message quotes. */
 enum { SHOWN_BYTES = 40 };
 
 static int wrong_type(const char *field, const json_t *value, const char *want, struct err *err)

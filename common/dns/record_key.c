@@ -40,14 +40,14 @@ void record_key_of(struct slice prefix, const struct dname *name, struct buf *ou
     }
 }
 
-/* Filled from the back: the key's first label is the name's last one. */
+/* Filled from the end: the key's first label is the name's last. */
 bool record_key_to_name(struct slice prefix, struct slice key, struct dname *ret_name)
 {
     if (!slice_has_prefix(key, prefix)) {
         return false;
     }
     const char *p = key.ptr + prefix.len, *end = key.ptr + key.len;
-    size_t size = (size_t)(end - p) + 2; /* a length byte for each slash and one more; the root */
+    size_t size = (size_t)(end - p) + 2; /* a length byte per slash, one more, and the root */
     if (size > DNAME_MAX) {
         return false;
     }

@@ -13,16 +13,16 @@
 
 /* In both calls `prefix` is "/skydns/", with both slashes. */
 
-/* Appends the key of a name (text, trailing dot optional). Labels are lower-cased and taken as they
- * are; there is no escaping, since names come from flags and Kubernetes objects. */
+/* Appends the key of a name (text, trailing dot optional), in lower case. No escaping: names come
+ * from flags and Kubernetes objects. */
 void record_key_from_name(struct slice prefix, struct slice name, struct buf *out);
 
-/* Appends the key of a name as it is stored: the way back from record_key_to_name. */
+/* Appends the key of a stored name; the inverse of record_key_to_name. */
 void record_key_of(struct slice prefix, const struct dname *name, struct buf *out);
 
 /* The name of a key. False when the key is not below the prefix, has an empty label, a label over
- * 63 bytes or a name over 255: no DNS name can ask for it. Case is kept: a key with upper-case
- * letters is a name that no (folded) query matches. */
+ * 63 bytes or a name over 255, so that no query can ask for it. Case is kept: no (folded) query
+ * matches a key with upper-case letters. */
 bool record_key_to_name(struct slice prefix, struct slice key, struct dname *ret_name) MUST_CHECK;
 
 #endif

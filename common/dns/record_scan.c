@@ -2,7 +2,7 @@
 
 #include "common/dns/record_json.h"
 
-/* The unread rest. No NUL ends it: every step asks for the end first. */
+/* The unread rest, not NUL-terminated: every step checks for the end first. */
 struct rest {
     const char *at;
     const char *end;
@@ -17,7 +17,7 @@ static bool take_char(struct rest *rest, char c)
     return true;
 }
 
-/* Printable ASCII between quotes; what is beyond needs UTF-8 checked, a backslash resolved. */
+/* Printable ASCII between quotes; anything else needs UTF-8 validation or escape decoding. */
 static bool take_string(struct rest *rest, struct slice *ret_string)
 {
     if (!take_char(rest, '"')) {
@@ -34,7 +34,7 @@ static bool take_string(struct rest *rest, struct slice *ret_string)
     return take_char(rest, '"');
 }
 
-/* JSON allows no leading zero; a fraction, an exponent or a sign is left to others. */
+/* JSON allows no leading zero; fractions, exponents and signs are left to record_from_json. */
 static bool take_number(struct rest *rest, uint32_t max, uint32_t *ret_number)
 {
     const char *start = rest->at;
@@ -106,7 +106,7 @@ static bool take_value(struct rest *rest, struct slice field, struct record_view
     return slice_equal(field, slice_str("mail")) && take_bool(rest, &view->mail);
 }
 
-/* Of a field given twice the last one counts, as everywhere. */
+/* The last of duplicate fields counts, as in record_from_json. */
 bool record_scan(struct slice value, struct record_view *ret_view)
 {
     struct rest rest = {value.ptr, value.ptr + value.len};
