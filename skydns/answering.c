@@ -27,7 +27,7 @@ struct lane {
 struct answering {
     struct options options;
     struct snapshot *snapshot;
-    struct listen_sockets sockets; /* those that nobody has taken over yet */
+    struct listen_sockets sockets; /* those not handed over yet */
     struct addr udp_addresses[LISTEN_SOCKETS_MAX];
     struct addr tcp_addresses[LISTEN_SOCKETS_MAX];
     size_t udp_count, tcp_count;
@@ -35,12 +35,12 @@ struct answering {
     struct resolver *resolver;
     unsigned lane_count;
     struct lane lanes[OPTIONS_WORKERS_MAX];
-    struct worker *workers[OPTIONS_WORKERS_MAX]; /* of the lanes, for the metrics */
+    struct worker *workers[OPTIONS_WORKERS_MAX]; /* of all lanes, for the metrics */
 };
 
 /* ---- Sockets ---- */
 
-/* TCP first: those addresses are not shared, so a second skydns on one of them fails here. */
+/* TCP first: TCP addresses are not shared, so a second skydns on one of them fails here. */
 static int bind_addresses(struct answering *a, struct err *err)
 {
     const struct options *o = &a->options;
@@ -100,7 +100,7 @@ static int open_resolver(struct answering *a, struct err *err)
     };
     int r = resolver_new(&config, &a->resolver, err);
     if (r == 0) {
-        a->sockets.tcp_count = 0; /* taken over */
+        a->sockets.tcp_count = 0; /* handed over */
         answering_set_nameservers(a, &a->options);
     }
     return r;
@@ -108,14 +108,14 @@ static int open_resolver(struct answering *a, struct err *err)
 
 /* ---- The lanes ---- */
 
-/* The first worker of an address has the socket itself; the others a socket of their own at the
- * same address, or, when it came from systemd, the same socket again. */
+/* The first worker of an address gets its socket; the others open sockets of their own at the same
+ * address or, if systemd passed it, share that socket. */
 static int socket_of(struct answering *a, unsigned lane, struct listen_socket *ret_socket,
                      struct err *err)
 {
     struct listen_socket *first = &a->sockets.udp[lane / a->options.workers];
     const struct options *o = &a->options;
-    if (lane % o->workers == o->workers - 1) { /* the last one to need it */
+    if (lane % o->workers == o->workers - 1) { /* the last user */
         *ret_socket = *first;
         first->fd = -1;
         return 0;
@@ -154,7 +154,7 @@ static int open_lanes(struct answering *a, struct err *err)
     return 0;
 }
 
-/* ---- Life ---- */
+/* ---- Lifecycle ---- */
 
 int answering_open(const struct options *options, struct snapshot *snapshot,
                    struct answering **ret_answering, struct err *err)
@@ -178,7 +178,7 @@ int answering_open(const struct options *options, struct snapshot *snapshot,
     return 0;
 }
 
-/* Signals stay with the main thread: those made here block them. */
+/* Signals go to the main thread: threads started here block them. */
 int answering_start(struct answering *answering, struct err *err)
 {
     struct answering *a = answering;
@@ -203,7 +203,7 @@ int answering_start(struct answering *answering, struct err *err)
     return r;
 }
 
-/* The workers end before the resolver that they hand queries to. */
+/* The workers stop before the resolver to which they pass queries. */
 void answering_stop(struct answering *answering)
 {
     struct answering *a = answering;

@@ -1,8 +1,8 @@
-/* All that answers: the sockets, the workers that answer UDP, and the resolver that answers TCP and
+/* Everything that answers: the sockets, the UDP workers, and the resolver, which answers TCP and
  * waits for nameservers. Opened, started, stopped and freed on the main thread.
  *
- * Each address has as many UDP sockets and threads as there are workers; a socket from systemd is
- * one, which all its workers receive from. */
+ * Each address has one UDP socket and thread per worker; the workers of a socket from systemd share
+ * it. */
 #ifndef SKYDNS_ANSWERING_H
 #define SKYDNS_ANSWERING_H
 
@@ -17,24 +17,24 @@ struct resolver;
 struct snapshot;
 struct worker;
 
-/* Opens everything; an error names the address and what to do. The options are copied; the snapshot
- * has its first configuration, and outlives it. */
+/* Opens everything; errors name the address and what to do. Copies the options; the snapshot must
+ * hold a configuration, and outlives the result. */
 int answering_open(const struct options *options, struct snapshot *snapshot,
                    struct answering **ret_answering, struct err *err) MUST_CHECK;
 
-/* Threads started before a failure run until the stop. */
+/* After a failure, threads already started run until the stop. */
 int answering_start(struct answering *answering, struct err *err) MUST_CHECK;
 
-/* What has arrived is answered; then the threads end. Logs what they did. */
+/* Answers what has arrived, then ends the threads and logs their counts. */
 void answering_stop(struct answering *answering);
 
 void answering_free(struct answering *answering); /* stopped; NULL is fine */
 
-/* The nameservers of these options from now on. */
+/* Switches to the nameservers of these options. */
 void answering_set_nameservers(struct answering *answering, const struct options *now);
 
-/* A line for each address and transport that queries for this domain are answered on: people and
- * scripts wait for them. */
+/* Prints a line for each address and transport on which queries for this domain are answered:
+ * people and scripts wait for it. */
 void answering_log_ready(const struct answering *answering, const struct dname *domain);
 
 /* For metrics; borrowed. */

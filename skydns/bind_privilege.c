@@ -5,14 +5,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* libcap would be a library for two system calls; libc has no function for them. */
+/* Two system calls without a libc wrapper are not worth linking libcap. */
 static bool read_sets(struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3])
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     return syscall(SYS_capget, &header, sets) == 0;
 }
 
-/* What is refused stays as it was: opening the socket will tell. */
+/* Failures are ignored here: opening the socket reports them. */
 static void write_sets(const struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3])
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

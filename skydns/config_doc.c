@@ -10,15 +10,15 @@
 #include "skydns/option_values.h"
 #include "skydns/sync/store_sync.h"
 
-/* What SkyDNS takes for an empty or zero value. */
+/* SkyDNS's values for empty or zero fields. */
 static const char default_address[] = "127.0.0.1:53", default_domain[] = "skydns.local.";
 enum { DEFAULT_TTL_S = 3600, DEFAULT_MIN_TTL_S = 60, DEFAULT_PRIORITY = 10, DEFAULT_NDOTS = 2 };
 enum { DEFAULT_TIMEOUT_MS = 2000, TIMEOUT_MAX_MS = 60000, NS_A_MS = 1000000 };
 
-/* How much of a value a message repeats. */
+/* How much of a value an error message quotes. */
 enum { SHOWN_BYTES = 40 };
 
-/* What a field is read into. */
+/* Where fields are stored. */
 struct overlay {
     struct options *o;
     struct config_doc_report *report;
@@ -39,7 +39,7 @@ static int take_text(const json_t *value, const char **ret, struct err *err)
     if (!json_is_string(value)) {
         return wrong(value, "a string", err);
     }
-    *ret = json_string_value(value); /* without NUL: the decoder refuses one */
+    *ret = json_string_value(value); /* without NUL: the decoder rejects it */
     return 0;
 }
 
@@ -52,7 +52,7 @@ static int take_bool(const json_t *value, bool *ret, struct err *err)
     return 0;
 }
 
-/* 2e9 is as whole a number as 2000000000. */
+/* 2e9 is a whole number too. */
 static int take_number(const json_t *value, int64_t min, int64_t max, int64_t *ret, struct err *err)
 {
     char want[64];
@@ -131,7 +131,7 @@ static int take_no_rec(struct overlay *x, const json_t *value, struct err *err)
     return take_bool(value, &x->o->no_rec, err);
 }
 
-/* The list replaces the flag's; an empty one is that of resolv.conf. */
+/* The list replaces the flag's; an empty one means resolv.conf's. */
 static int take_nameservers(struct overlay *x, const json_t *value, struct err *err)
 {
     if (!json_is_array(value)) {
@@ -172,7 +172,7 @@ static int take_priority(struct overlay *x, const json_t *value, struct err *err
     return r;
 }
 
-/* RFC 2181 section 8: a TTL has 31 bits; SkyDNS took 32. */
+/* RFC 2181 section 8: a TTL has 31 bits; SkyDNS accepted 32. */
 static uint32_t ttl_of(int64_t number)
 {
     return number > INT32_MAX ? INT32_MAX : (uint32_t)number;
@@ -214,7 +214,7 @@ static void ignore(struct overlay *x, const char *field, const char *why)
     }
 }
 
-/* Off, empty or zero asks for nothing. */
+/* Off, empty and zero request nothing. */
 static bool asks_for_something(const json_t *value)
 {
     return json_is_true(value) || json_number_value(value) != 0 || json_string_length(value) > 0;

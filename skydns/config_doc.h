@@ -1,9 +1,10 @@
-/* SkyDNS's configuration in etcd: the JSON value of /<prefix>/config, laid over what the flags say.
+/* SkyDNS's configuration in etcd: the JSON value of /<prefix>/config, which overrides the flags.
  * jansson stays inside. Pure; main thread.
  *
- * Fields, in any case: dns_addr systemd domain local hostmaster round_robin ns_rotate nameservers
- * no_rec read_timeout priority ttl min_ttl ndot; with SkyDNS's traps: `ndot` is not -ndots,
- * read_timeout is in nanoseconds, and an empty or zero value is the default, not the flag's. */
+ * Fields, case-insensitive: dns_addr systemd domain local hostmaster round_robin ns_rotate
+ * nameservers no_rec read_timeout priority ttl min_ttl ndot; with SkyDNS's traps: `ndot` is not
+ * -ndots, read_timeout is in nanoseconds, and an empty or zero value means the default, not the
+ * flag. */
 #ifndef SKYDNS_CONFIG_DOC_H
 #define SKYDNS_CONFIG_DOC_H
 
@@ -12,7 +13,7 @@
 #include "common/base/slice.h"
 #include "skydns/options.h"
 
-/* Fields that were read and have no effect, in the order of the document; more are left out. */
+/* Ignored fields, in document order; further ones are left out. */
 enum { CONFIG_DOC_IGNORED_MAX = 16, CONFIG_DOC_NAME_MAX = 32 };
 
 struct config_doc_ignored {
@@ -25,8 +26,8 @@ struct config_doc_report {
     struct config_doc_ignored ignored[CONFIG_DOC_IGNORED_MAX];
 };
 
-/* *options are the flags' and become the ones that count. On failure they are untouched, and the
- * message names the field, what was found and what was expected: a document counts as a whole. */
+/* Applies the document to *options, which hold the flags. On failure they are untouched, since a
+ * document counts as a whole, and the message names the field, its value and what was expected. */
 int config_doc_apply(struct slice json, struct options *options, struct config_doc_report *report,
                      struct err *err) MUST_CHECK;
 

@@ -7,10 +7,10 @@
 
 #include "common/base/cleanup.h"
 
-/* Of a line or a path; longer ones are of no cgroup that has a quota we could find. */
+/* Of a line or path; no cgroup whose quota we could read has longer ones. */
 enum { TEXT_MAX = 4096 };
 
-/* The first line of a file; false when there is none. */
+/* The first line of a file; false if there is none. */
 static bool read_line(const char *path, char line[TEXT_MAX])
 {
     CLEANUP_FILE FILE *file = fopen(path, "re");
@@ -22,7 +22,7 @@ static unsigned round_up(long quota_us, long period_us)
     return quota_us > 0 && period_us > 0 ? (unsigned)((quota_us + period_us - 1) / period_us) : 0;
 }
 
-/* "200000 100000", or "max 100000": none. */
+/* "200000 100000"; "max 100000" means none. */
 static unsigned quota_v2(const char *folder)
 {
     char path[TEXT_MAX], line[TEXT_MAX];
@@ -56,8 +56,8 @@ static unsigned smaller(unsigned a, unsigned b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* The smallest quota from a cgroup up to the root of the mount. In a container the path may lead
- * outside of what is mounted; the root then is the container's own. */
+/* The smallest quota from a cgroup up to the root of the mount. In a container the path may lie
+ * outside the mount; the root is then the container's own cgroup. */
 static unsigned smallest(const char *mount, char *path, unsigned (*quota)(const char *))
 {
     char folder[2 * TEXT_MAX];
@@ -81,7 +81,7 @@ static bool has_word(const char *list, const char *end, const char *word)
     return false;
 }
 
-/* A line `ID:CONTROLLERS:PATH`, proc(5); no controllers: version 2. */
+/* Parses a line `ID:CONTROLLERS:PATH`, proc(5); no controllers: version 2. */
 static unsigned quota_of_line(char *line, const char *sys_root)
 {
     char mount[TEXT_MAX];

@@ -7,11 +7,11 @@
 #include "skydns/upstream/forwarder.h"
 
 enum {
-    /* At worst: 80 sockets for UDP and that listen, 130 for HTTP at two ports, 48 for probes of
-     * nameservers and the search for loops, some 50 for etcd, name lookups, loops and files. */
+    /* At most: 80 UDP and listening sockets, 130 for HTTP on two ports, 48 for probes of
+       nameservers and loop checks, some 50 for etcd, name lookups, event loops and files. */
     RESERVED = 320,
     WANTED = TCP_CONNECTIONS_MAX + FORWARDER_SOCKETS_MAX + RESERVED,
-    USUAL_SOFT_LIMIT = 1024, /* where the kernel does not say */
+    USUAL_SOFT_LIMIT = 1024, /* if the kernel does not say */
 };
 
 static size_t at_most(size_t n, size_t limit)
@@ -27,7 +27,7 @@ struct descriptor_shares descriptor_limit_share(size_t limit)
                                       .nameservers = at_most(share, FORWARDER_SOCKETS_MAX)};
 }
 
-/* The limit from now on. */
+/* The resulting limit. */
 static size_t raise_limit(void)
 {
     struct rlimit limit;

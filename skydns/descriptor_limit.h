@@ -1,6 +1,6 @@
-/* How many descriptors the process may have open (RLIMIT_NOFILE), and who may have them: clients'
- * TCP connections, sockets to nameservers, and everything else (UDP, HTTP, etcd, files), which
- * keeps its own however small the limit is. Main thread, at start, before the loops.
+/* Divides the descriptors that the process may open (RLIMIT_NOFILE) between clients' TCP
+ * connections, sockets to nameservers, and everything else (UDP, HTTP, etcd, files), whose share is
+ * reserved under any limit. Main thread, at start, before the loops.
  *
  *     |-- everything else --|---- connections ----|---- to nameservers ----|
  *     0       320, at most half of the limit           evenly          limit */
@@ -14,11 +14,10 @@ struct descriptor_shares {
     size_t nameservers; /* 1 to FORWARDER_SOCKETS_MAX */
 };
 
-/* Raises the soft limit to what all of them can want at once; where the hard limit is smaller, to
- * that, and says so in a warning. */
+/* Raises the soft limit to the sum of their maxima, or to a smaller hard limit, with a warning. */
 struct descriptor_shares descriptor_limit_raise(void);
 
-/* The arithmetic alone: of so many descriptors. PURE. */
+/* Divides this many descriptors. PURE. */
 struct descriptor_shares descriptor_limit_share(size_t limit);
 
 #endif

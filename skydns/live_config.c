@@ -20,16 +20,16 @@ struct live_config {
     struct live_config_config config;
     char *key; /* "/skydns/config" */
 
-    struct buf doc; /* what etcd says, usable or not */
+    struct buf doc; /* etcd's document, usable or not */
     bool has_doc;
     ev_stat resolv_conf;
     struct options now;     /* in force */
-    struct options started; /* what cannot change was opened with */
+    struct options started; /* the settings that need a restart, as opened */
 
-    /* While it is read at the start. */
+    /* While reading it at the start. */
     struct etcd_call *call;
     ev_timer timeout;
-    struct err unread; /* why it could not be; code 0: it was */
+    struct err unread; /* why that failed; code 0: it did not */
 };
 
 struct live_config *live_config_new(const struct live_config_config *config)
@@ -37,7 +37,8 @@ struct live_config *live_config_new(const struct live_config_config *config)
     struct live_config *live = xcalloc(1, sizeof(*live));
     live->config = *config;
     live->key = xasprintf("/%s/config", config->flags->path_prefix);
-    buf_init(&live->doc, STORE_SYNC_CONFIG_MAX + 1); /* too long shows as that */
+    buf_init(&live->doc,
+             STORE_SYNC_CONFIG_MAX + 1); /* an oversized document is detected by length */
     return live;
 }
 
@@ -76,7 +77,7 @@ static void add_word(struct buf *out, bool is_different, const char *word)
     }
 }
 
-/* By the names that the document has for them. */
+/* By their names in the document. */
 static void list_changes(const struct options *a, const struct options *b, struct buf *out)
 {
     add_word(out, !same_names(a, b), "domain");
@@ -93,14 +94,14 @@ static void list_changes(const struct options *a, const struct options *b, struc
     add_word(out, a->rtimeout_ms != b->rtimeout_ms, "read_timeout");
 }
 
-/* What the sockets were opened with. */
+/* The settings of the open sockets. */
 static void list_restarts(const struct options *a, const struct options *b, struct buf *out)
 {
     add_word(out, !options_same_addresses(a, b), "dns_addr");
     add_word(out, a->systemd != b->systemd, "systemd");
 }
 
-/* ---- Taking effect ---- */
+/* ---- Applying ---- */
 
 enum { WORDS_MAX = 256 };
 
@@ -118,7 +119,8 @@ static void log_ignored(const struct live_config *live, const struct config_doc_
     }
 }
 
-/* Flags, document, resolv.conf. False: the document cannot be used, and *ret is untouched. */
+/* Combines flags, document and resolv.conf. False, with *ret untouched: the document is unusable.
+ */
 static bool lay_over(struct live_config *live, struct options *ret)
 {
     struct options options = *live->config.flags;
@@ -140,7 +142,7 @@ static int add_resolv_conf(const struct live_config *live, struct options *optio
     return options->nameserver_count ? 0 : resolv_conf_read(options, live->config.resolv_conf, err);
 }
 
-/* A resolv.conf that is there and suddenly names nobody is not finished yet. */
+/* A resolv.conf that suddenly lists no nameserver is still being written. */
 static bool is_being_written(const struct live_config *live, const struct options *before,
                              const struct options *now, struct err *err)
 {
@@ -148,7 +150,7 @@ static bool is_being_written(const struct live_config *live, const struct option
     if (before->nameserver_count == 0 || now->nameserver_count > 0 || access(path, F_OK) < 0) {
         return false;
     }
-    (void)err_set(err, ERR_SYNTAX, "`%s` names no nameserver", path); /* only its text is wanted */
+    (void)err_set(err, ERR_SYNTAX, "`%s` names no nameserver", path); /* only for its text */
     return true;
 }
 
@@ -196,7 +198,7 @@ static void apply(struct live_config *live)
     }
 }
 
-/* False: it is what there was. */
+/* False: unchanged. */
 static bool keep_doc(struct live_config *live, struct slice value)
 {
     bool has_doc = value.ptr != NULL;
@@ -281,7 +283,7 @@ int live_config_begin(struct live_config *live, struct err *err)
     live->started = live->now;
     ev_stat_init(&live->resolv_conf, on_resolv_conf, live->config.resolv_conf, 0.);
     live->resolv_conf.data = live;
-    ev_stat_start(live->config.loop, &live->resolv_conf); /* inotify, and a look now and then */
+    ev_stat_start(live->config.loop, &live->resolv_conf); /* inotify, plus a stat() now and then */
     publish(live, &live->now);
     return 0;
 }

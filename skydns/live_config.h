@@ -1,11 +1,10 @@
-/* The configuration in force: the flags, over them the document in etcd, over both what this host's
- * resolv.conf says when neither names a nameserver. Reads the document before anything is opened,
- * takes every later one from the mirror, watches resolv.conf, and publishes what the answering
- * threads need of it. What cannot change while the process runs is said in the log, once. Main
- * thread.
+/* The configuration in force: the flags, overridden by the document in etcd, plus this host's
+ * resolv.conf if neither names a nameserver. Reads the document before anything is opened, takes
+ * later ones from the mirror, watches resolv.conf, and publishes what the answering threads need.
+ * Changes that need a restart are logged once. Main thread.
  *
- *     live_config_new, _read, _begin      etcd answers within a second, or the flags alone count
- *     live_config_take                    the document changed, or went
+ *     live_config_new, _read, _begin      etcd answers within a second, or only the flags count
+ *     live_config_take                    the document changed or is gone
  *     live_config_reload                  SIGHUP */
 #ifndef SKYDNS_LIVE_CONFIG_H
 #define SKYDNS_LIVE_CONFIG_H
@@ -27,7 +26,7 @@ struct live_config_config {
     struct snapshot *snapshot;   /* borrowed */
     const char *resolv_conf;     /* path; borrowed */
 
-    /* The configuration changed while the process runs; `now` and `before` are borrowed. */
+    /* The configuration changed at run time; `now` and `before` are borrowed. */
     void (*changed)(void *data, const struct options *before, const struct options *now);
     void *data;
 };
@@ -35,25 +34,24 @@ struct live_config_config {
 struct live_config *live_config_new(const struct live_config_config *config);
 void live_config_free(struct live_config *live); /* NULL is fine */
 
-/* Runs the loop until etcd has said what the document is, a second has passed, or something else
- * ends the loop (a signal). Before _begin. */
+/* Runs the loop until etcd has returned the document, a second has passed, or something else (a
+ * signal) ends the loop. Before _begin. */
 void live_config_read(struct live_config *live, struct etcd *etcd);
 
-/* Publishes the configuration for the first time: before the threads. Fails when resolv.conf is
- * needed and cannot be read. */
+/* First publication, before threads start. Fails if resolv.conf is needed and cannot be read. */
 int live_config_begin(struct live_config *live, struct err *err) MUST_CHECK;
 
-/* Everything is open: logs why the document was not read, if so. */
+/* Call when everything is open: logs why the document was not read, if so. */
 void live_config_opened(const struct live_config *live);
 
-/* What is in force; borrowed until the loop turns. After _begin. */
+/* The settings in force; borrowed until the loop turns. After _begin. */
 const struct options *live_config_options(const struct live_config *live);
 
-/* The document as etcd has it now; `value.ptr` NULL: there is none. One that cannot be used is
- * logged and changes nothing. */
+/* Takes etcd's current document; `value.ptr` NULL: none. An unusable one is logged and changes
+ * nothing. */
 void live_config_take(struct live_config *live, struct slice value);
 
-/* resolv.conf may have changed, and somebody wants to know what waits for a restart. */
+/* Rereads resolv.conf and logs again which changes need a restart. */
 void live_config_reload(struct live_config *live);
 
 #endif

@@ -1,8 +1,8 @@
 /* skydns: answers DNS queries from the records in etcd. Wiring and signals only.
  *
- * This thread runs etcd, the store and HTTP on its loop; the workers answer UDP, the resolver's
- * thread answers TCP and waits for nameservers. Everything is opened before the first thread
- * starts, so that an address that cannot be used ends the program with one line. */
+ * This thread runs etcd, the store and HTTP on its loop; workers answer UDP; the resolver thread
+ * answers TCP and waits for nameservers. Everything is opened before the first thread starts, so
+ * that an unusable address ends the program with one line. */
 #include <errno.h>
 #include <ev.h>
 #include <signal.h>
@@ -31,23 +31,23 @@
 #include "skydns/store/snapshot.h"
 #include "skydns/sync/store_sync.h"
 
-/* Of one etcd call: a page of 5,000 keys takes 10 ms, a busy etcd a hundred times that. After this
- * long without a word from it, another endpoint is tried. */
+/* Per etcd call: a page of 5,000 keys takes 10 ms, on a busy etcd a hundred times that. After this
+ * time without a byte, the client tries another endpoint. */
 enum { ETCD_CALL_TIMEOUT_MS = 5000 };
 
-/* Of the names in one log line: 64 at most, none longer than 16. */
+/* Names in one log line: at most 64, none longer than 16. */
 enum { IGNORED_NAMES_MAX = 1024 };
 
 struct program {
     int64_t start_s; /* Unix time */
     struct options flags;
     struct live_config *live;
-    struct options options; /* what the program is opened with */
+    struct options options; /* the settings that everything is opened with */
     struct ev_loop *loop;
     ev_signal on_term;
     ev_signal on_int;
     ev_signal on_hup;
-    bool is_settled; /* the configuration is in force */
+    bool is_settled; /* the configuration is published */
     bool is_stopping;
     ev_timer lameduck_end;
     struct service_manager manager;
@@ -59,7 +59,7 @@ struct program {
     struct http_server *http;
     struct http_server *prometheus;
     struct http_route prometheus_route;
-    char *skydns_prefix; /* of SkyDNS's metrics; NULL: not wanted */
+    char *skydns_prefix; /* of SkyDNS's metrics; NULL: off */
     struct metrics_sources status;
     struct answering *answering;
     struct explainer *explainer;
@@ -85,7 +85,7 @@ static void on_ready(void *data)
 
 /* ---- Opening ---- */
 
-/* Where SkyDNS served its metrics: on every address, IPv6 too where there is any. */
+/* As SkyDNS did: metrics on every address, including IPv6 where available. */
 static int open_prometheus(struct program *p, struct err *err)
 {
     const struct options *o = &p->options;
@@ -106,7 +106,7 @@ static void log_prometheus(const struct options *o)
 {
     char line[128];
     (void)snprintf(line, sizeof(line), "skydns: metrics enabled on :%u%s", o->prometheus_port,
-                   o->prometheus_path); /* a path that is cut is still known */
+                   o->prometheus_path); /* a truncated path is still recognisable */
     log_info(line);
 }
 
@@ -175,7 +175,7 @@ static void on_config(void *data, const struct options *before, const struct opt
     for (size_t i = 0; same && i < now->domain_count; i++) {
         same = dname_equal(&before->domains[i], &now->domains[i]);
     }
-    if (p->sync) { /* else the start is under way, and will see it */
+    if (p->sync) { /* else the start is in progress and will see it */
         store_sync_set_default_ttl(p->sync, now->ttl_s);
     }
     if (!same && p->sync && store_sync_is_ready(p->sync)) {
@@ -186,7 +186,7 @@ static void on_config(void *data, const struct options *before, const struct opt
     }
 }
 
-/* What the program is opened with is settled first: by the flags, and by etcd if it is there. */
+/* Settings for opening come first: from the flags, and from etcd if reachable. */
 static int settle_config(struct program *p, struct err *err)
 {
     const struct live_config_config config = {
@@ -219,7 +219,7 @@ static void on_lameduck_end(struct ev_loop *loop, ev_timer *timer, int revents)
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* Whoever sends queries by what /readiness says has time to see that it should not any more. */
+/* Gives clients that follow /readiness time to switch to another server. */
 static void become_lame_duck(struct program *p)
 {
     log_info("not ready any more, answering on", LOG_INT("lameduck_ms", p->flags.lameduck_ms));
@@ -252,7 +252,7 @@ static void on_hangup(struct ev_loop *loop, ev_signal *watcher, int revents)
     (void)revents;
     if (p->is_settled) {
         live_config_reload(p->live);
-        answering_set_nameservers(p->answering, live_config_options(p->live)); /* perhaps mended */
+        answering_set_nameservers(p->answering, live_config_options(p->live)); /* perhaps fixed */
     }
 }
 
@@ -266,7 +266,7 @@ static void watch_signal(struct program *p, ev_signal *watcher,
 
 static void watch_signals(struct program *p)
 {
-    (void)signal(SIGPIPE, SIG_IGN); /* a peer that went is an error of its write */
+    (void)signal(SIGPIPE, SIG_IGN); /* writing to a closed peer is an error, not a signal */
     watch_signal(p, &p->on_term, on_signal, SIGTERM);
     watch_signal(p, &p->on_int, on_signal, SIGINT);
     watch_signal(p, &p->on_hup, on_hangup, SIGHUP);
@@ -333,7 +333,7 @@ static int run(struct program *p, struct err *err)
             ev_run(p->loop, 0);
         }
     }
-    /* A further signal ends the program at once. */
+    /* A further signal ends the process at once. */
     ev_timer_stop(p->loop, &p->lameduck_end);
     ev_signal_stop(p->loop, &p->on_term);
     ev_signal_stop(p->loop, &p->on_int);
@@ -374,7 +374,7 @@ static void log_ignored(const struct flag_strings *ignored)
 
 static int fail(const struct err *err)
 {
-    (void)fprintf(stderr, "skydns: %s\n", err->msg); /* no better place to say so */
+    (void)fprintf(stderr, "skydns: %s\n", err->msg); /* nowhere to report a failure */
     return err->code == ERR_USAGE ? 2 : 1;
 }
 

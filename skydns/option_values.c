@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-/* No item of a list is as long as that; a longer one is cut and refused for what it begins with. */
+/* Longer than any valid list item; a longer one is truncated and rejected by its beginning. */
 enum { ITEM_MAX = DNAME_TEXT_MAX };
 
-/* The next item that is not empty, copied; `*list` moves behind it. */
+/* Copies the next non-empty item; `*list` moves past it. */
 static bool next_item(const char **list, char item[ITEM_MAX])
 {
     *list += strspn(*list, ",");
@@ -50,7 +50,7 @@ int option_domains(struct options *o, const char *list, struct err *err)
     return 0;
 }
 
-/* The first `@` becomes a dot, as in zone files. Empty: hostmaster.<domain>. */
+/* The first `@` becomes a dot, as in zone files. Empty means hostmaster.<domain>. */
 int option_hostmaster(struct options *o, const char *text, struct err *err)
 {
     char name[DNAME_TEXT_MAX];

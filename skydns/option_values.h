@@ -1,5 +1,5 @@
-/* Text to values, for flags, environment and the document in etcd alike. The messages say what was
- * given and what was expected; the caller puts in front whose value it is. Pure. */
+/* Parses the values of flags, environment variables and the document in etcd. Messages quote the
+ * value and say what was expected; the caller adds the name. Pure. */
 #ifndef SKYDNS_OPTION_VALUES_H
 #define SKYDNS_OPTION_VALUES_H
 
@@ -7,8 +7,8 @@
 #include "common/base/err.h"
 #include "skydns/options.h"
 
-/* Each replaces what the options had, or fails with ERR_USAGE. Lists are comma-separated; empty
- * items (a trailing comma) are left out. */
+/* Each replaces the option's value, or fails with ERR_USAGE. Lists are comma-separated; empty items
+ * (a trailing comma) are ignored. */
 int option_domains(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_hostmaster(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_local(struct options *o, const char *text, struct err *err) MUST_CHECK;

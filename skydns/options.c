@@ -10,23 +10,23 @@
 #include "skydns/cpu_limit.h"
 #include "skydns/option_values.h"
 
-/* The smallest payload every resolver must take (RFC 1035 4.2.1), and the largest that RFC 6891
- * 6.2.5 suggests anybody should offer. */
+/* The payload that every resolver must accept (RFC 1035 4.2.1), and the largest that RFC 6891 6.2.5
+ * suggests offering. */
 enum { UDP_SIZE_MIN = 512, UDP_SIZE_MAX = 4096 };
 
-/* Ample for a writer to start and write everything again. */
+/* Plenty for a writer to start and rewrite everything. */
 enum { STALE_MAX_MS_DEFAULT = 5 * 60 * 1000 };
 
-/* More labels than a name can have, so that "forward nothing" can be said. */
+/* More labels than a name can have, so that "forward nothing" can be expressed. */
 enum { NDOTS_MAX = DNAME_LABELS_MAX + 1 };
 
-/* Longer than a day is never: whoever gives more means something else. */
+/* More than a day is certainly a mistake. */
 enum { ETCD_TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
 
-/* Nobody gives a pod a longer time to end; whoever says more means milliseconds. */
+/* No pod gets longer to terminate; a larger value was probably meant as milliseconds. */
 enum { LAMEDUCK_MAX_MS = 60 * 60 * 1000 };
 
-/* The flags as typed; what is text here is checked one by one afterwards. */
+/* The flags as typed; texts are validated afterwards. */
 struct raw {
     const char *machines, *address, *domain, *hostmaster, *local, *path_prefix, *nameservers,
         *http_address, *reverse_zones, *dnssec, *allow_recursion;
@@ -158,7 +158,7 @@ static int check_path_prefix(struct options *o, const char *text, struct err *er
     return 0;
 }
 
-/* The only argument is the type behind -explain NAME. */
+/* The only argument is the type after -explain NAME. */
 static int check_explain(struct options *o, const struct raw *raw, struct err *err)
 {
     size_t allowed = *o->explain ? 1 : 0;
@@ -191,7 +191,7 @@ static int check_credentials(const struct options *o, struct err *err)
     return 0;
 }
 
-/* Puts the flag in front of what is wrong with its value. */
+/* Prefixes the flag to the error of its value. */
 static int name_flag(int status, const char *flag, struct err *err)
 {
     return status == 0 ? 0 : err_wrap(err, status, "flag -%s", flag);
@@ -232,7 +232,7 @@ static int check_addresses(struct options *o, const struct raw *raw, struct err 
     return r;
 }
 
-/* What SkyDNS had and this program has not yet: whoever asks for it must not believe to have it. */
+/* SkyDNS features missing here: refuse them, so that nobody believes they are on. */
 static int check_unsupported(const struct raw *raw, struct err *err)
 {
     if (*raw->dnssec) {
@@ -250,7 +250,8 @@ static const char *variable_or(const char *name, const char *if_unset)
     return value && *value ? value : if_unset;
 }
 
-/* A Service named prometheus makes Kubernetes set PROMETHEUS_PORT=tcp://...: that is no port. */
+/* A Service named prometheus makes Kubernetes set PROMETHEUS_PORT=tcp://..., which is not a port.
+ */
 static void read_prometheus(struct options *o)
 {
     const char *port = variable_or("PROMETHEUS_PORT", "");
@@ -269,7 +270,7 @@ static void read_prometheus(struct options *o)
     o->prometheus_subsystem = variable_or("PROMETHEUS_SUBSYSTEM", "skydns");
 }
 
-/* Where SkyDNS pushed its counts to; /metrics is asked for them. */
+/* Where SkyDNS pushed its counts; here /metrics is scraped instead. */
 static void note_variables(struct options *o)
 {
     static const char *const names[] = {"GRAPHITE_SERVER", "GRAPHITE_PREFIX", "STATHAT_USER"};
@@ -410,7 +411,7 @@ struct engine_config *options_engine_config(const struct options *o)
     for (size_t i = 0; i < o->domain_count; i++) {
         const struct dname *hostmaster = o->hostmaster.len ? &o->hostmaster : NULL;
         bool fits = engine_config_add_domain(config, &o->domains[i], hostmaster);
-        assert(fits); /* domains has as many places */
+        assert(fits); /* domains has the same size */
         (void)fits;
     }
     return config;

@@ -1,5 +1,5 @@
-/* What skydns is told: flags and their environment fallbacks, made into validated values; the
- * document in etcd is laid over them (config_doc.h). Main thread; pure but for what is said. */
+/* skydns's settings: flags with their environment fallbacks, validated; the document in etcd
+ * overrides them (config_doc.h). Main thread; pure except as noted. */
 #ifndef SKYDNS_OPTIONS_H
 #define SKYDNS_OPTIONS_H
 
@@ -19,21 +19,21 @@
 
 enum {
     OPTIONS_NAMESERVERS_MAX = UPSTREAMS_MAX,
-    OPTIONS_WORKERS_MAX = 64,    /* above any machine's use for DNS; one socket and 0.2 MB each */
+    OPTIONS_WORKERS_MAX = 64, /* more than any machine needs for DNS; one socket and 0.2 MB each */
     OPTIONS_WORKERS_DEFAULT = 8, /* at most; fewer when there are fewer CPUs */
 };
 
 struct options {
     const char *machines; /* comma-separated etcd URLs, checked by the etcd client */
-    const char *ca_cert;  /* PEM files for etcd's TLS; "" = not given */
+    const char *ca_cert;  /* PEM files for etcd's TLS; "" = unset */
     const char *tls_pem;
-    const char *tls_key;  /* given exactly when tls_pem is */
-    const char *username; /* empty: etcd is asked without one */
+    const char *tls_key;  /* set if and only if tls_pem is */
+    const char *username; /* empty: no authentication */
     const char *password;
-    const char *password_file; /* empty: `password` counts */
+    const char *password_file; /* empty: use `password` */
     struct addr addresses[LISTEN_SOCKETS_MAX];
-    size_t address_count; /* at least one */
-    bool systemd;         /* the sockets come from systemd, the addresses do not count */
+    size_t address_count;                   /* at least one */
+    bool systemd;                           /* sockets come from systemd; addresses are ignored */
     struct dname domains[ENGINE_ZONES_MAX]; /* lower case */
     size_t domain_count;                    /* at least one */
     struct dname hostmaster;                /* of the SOA; len 0: hostmaster.<domain> */
@@ -44,8 +44,8 @@ struct options {
     struct addr nameservers[OPTIONS_NAMESERVERS_MAX];
     size_t nameserver_count;
     bool ns_rotate;
-    bool random_case;           /* of the names sent to them */
-    struct recursion recursion; /* who may ask about other domains */
+    bool random_case;           /* of the names in queries to them */
+    struct recursion recursion; /* clients that may query other domains */
     bool no_rec;
     unsigned ndots;
     uint32_t rtimeout_ms;
@@ -57,44 +57,44 @@ struct options {
     enum engine_pods pods;
     bool any_is_hinfo;
     bool chaos;
-    uint32_t ttl_s; /* these three can be said in etcd alone */
+    uint32_t ttl_s; /* these three can be set only in etcd */
     uint32_t min_ttl_s;
     uint16_t priority;
     bool round_robin;
     uint16_t max_udp_size;
     unsigned workers;
 
-    uint16_t prometheus_port; /* 0: off; SkyDNS's metrics are counted and served there */
+    uint16_t prometheus_port; /* 0: off; serves SkyDNS's metrics */
     const char *prometheus_path;
     const char *prometheus_namespace;
     const char *prometheus_subsystem;
     bool has_http;
     struct addr http_address;
-    int64_t etcd_timeout_ms; /* etcd away for longer is an error; it is waited for all the same */
-    int64_t lameduck_ms;     /* SIGTERM: not ready any more, but answering for so long */
-    const char *explain;     /* a name to ask a running skydns about; "" = none */
+    int64_t etcd_timeout_ms; /* log an error when etcd is away for longer; retries continue */
+    int64_t lameduck_ms;     /* after SIGTERM: answer for this long, but not ready */
+    const char *explain;     /* name to ask a running skydns about; "" = none */
     const char *explain_type;
-    const char *healthcheck; /* a URL of a running one, asked whether it is well; "" = none */
+    const char *healthcheck; /* URL of a running skydns to check; "" = none */
     bool verbose;
     int log_format; /* enum log_format */
     bool version;
 
-    struct flag_strings ignored; /* flags and variables without effect */
+    struct flag_strings ignored; /* ignored flags and variables */
 };
 
-/* 0; FLAGS_HELP when help was asked for (and printed); ERR_USAGE with a message that names the flag
- * or variable. Reads the environment and, for the default of -workers, the CPUs this process may
- * use. Strings are borrowed from argv and the environment. */
+/* 0; FLAGS_HELP after printing help; ERR_USAGE with a message that names the flag or variable.
+ * Reads the environment and, for the default of -workers, the CPUs this process may use. Borrows
+ * strings from argv and the environment. */
 int options_parse(int argc, char *const *argv, struct options *ret_options,
                   struct err *err) MUST_CHECK;
 
 bool options_same_addresses(const struct options *a, const struct options *b);
 
-/* The same nameservers, asked in the same way. */
+/* Whether both have the same nameservers with the same settings. */
 bool options_same_nameservers(const struct options *a, const struct options *b);
 bool options_same_upstream(const struct options *a, const struct options *b);
 
-/* What the threads that answer need of it; one block of memory, the caller's. */
+/* The part that answering threads need; one block of memory, owned by the caller. */
 struct engine_config *options_engine_config(const struct options *options);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "common/base/cleanup.h"
 
-/* The interface of fe80::1%eth0, by name or number; 0: there is none of that name. */
+/* The interface of fe80::1%eth0, by name or number; 0: no such interface. */
 static uint32_t find_zone(struct slice zone)
 {
     char name[IF_NAMESIZE];
@@ -22,7 +22,7 @@ static uint32_t find_zone(struct slice zone)
     return *end == '\0' && number <= UINT32_MAX ? (uint32_t)number : if_nametoindex(name);
 }
 
-/* An address, an IPv6 one perhaps with its zone. */
+/* An address; IPv6 may have a zone. */
 static bool parse_server(struct slice text, struct ip *ret_ip, uint32_t *ret_zone)
 {
     const char *percent = memchr(text.ptr, '%', text.len);
@@ -36,8 +36,8 @@ static bool parse_server(struct slice text, struct ip *ret_ip, uint32_t *ret_zon
     return ip_parse(text, ret_ip);
 }
 
-/* Adds the server of a line `nameserver ADDRESS`; other lines, and addresses that cannot be used,
- * are passed over as the C library's resolver does. */
+/* Adds the server of a line `nameserver ADDRESS`; ignores other lines and unusable addresses, as
+ * the C library's resolver does. */
 static void take_resolv_line(struct options *o, const char *line)
 {
     static const char blanks[] = " \t\r\n";
@@ -73,7 +73,7 @@ static void take_resolv_line(struct options *o, const char *line)
 
 int resolv_conf_read(struct options *options, const char *path, struct err *err)
 {
-    char line[512]; /* longer lines (search lists) are read in pieces that match nothing */
+    char line[512]; /* pieces of longer lines (search lists) match nothing */
     CLEANUP_FILE FILE *file = fopen(path, "re");
     if (!file) {
         if (errno == ENOENT) {

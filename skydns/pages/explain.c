@@ -10,7 +10,7 @@
 #include "skydns/answer/rr_text.h"
 #include "skydns/sync/store_sync.h"
 
-/* Records that one explanation may go through: 10 ms of the main thread. */
+/* Records that one explanation may visit: 10 ms of the main thread. */
 enum { VISITS_MAX = 50000 };
 
 struct explainer {
@@ -21,7 +21,7 @@ struct explainer {
     struct explain_name names[EXPLAIN_NAMES_MAX];
     struct explanation result;
 
-    /* Of the explanation being made. */
+    /* State of the current explanation. */
     const struct store_sync *sync;
     const struct store *store;
     const struct engine_config *config;
@@ -45,9 +45,9 @@ void explainer_free(struct explainer *explainer)
     free(explainer);
 }
 
-/* ---- What became of a key ---- */
+/* ---- The rule for a key ---- */
 
-/* What the lookup of a name found, and what groups left of it; owned copies. */
+/* The keys that a lookup found, and those left after groups; owned copies. */
 struct found {
     const struct explain_name *name;
     const struct store_record **all;
@@ -85,7 +85,7 @@ static bool gave_something(const struct explainer *e, const struct explain_name 
                     (name->from && list_has_part(&plan->additionals, record)));
 }
 
-/* A label below the name, or what its wildcards stand for, starts with `_`. */
+/* A label below the name, or one that its wildcards match, starts with `_`. */
 static bool is_hidden_below(const struct dname *record_name, unsigned listed_labels)
 {
     struct dname_labels labels;
@@ -110,7 +110,7 @@ static const struct store_record *find_same(const struct found *found,
     return NULL;
 }
 
-/* The lookup left it out. */
+/* Why the lookup skipped it. */
 static void explain_left_out(const struct found *found, unsigned listed_labels,
                              struct explain_record *x)
 {
@@ -155,7 +155,7 @@ static enum explain_rule address_rule(const struct explainer *e, const struct st
                      is_external ? EXPLAIN_EXTERNAL : EXPLAIN_TARGET);
 }
 
-/* SRV at a service's name comes from its ports, whatever else is there. */
+/* SRV at a service's name comes only from its ports. */
 static bool is_against_schema(const struct explainer *e, const struct explain_name *name)
 {
     const struct engine_zone *zone = engine_config_zone(e->config, &name->name);
@@ -163,13 +163,13 @@ static bool is_against_schema(const struct explainer *e, const struct explain_na
     if (e->config->schema != ENGINE_SCHEMA_KUBERNETES || !zone) {
         return false;
     }
-    if (name->from) { /* what is wanted of it are addresses */
+    if (name->from) { /* its addresses are wanted */
         return !answer_kube_has_data(zone, &name->name, DNS_TYPE_A);
     }
     return type == DNS_TYPE_SRV || !answer_kube_has_data(zone, &name->name, type);
 }
 
-/* It was found, and gave nothing. */
+/* Why a key that was found gave nothing. */
 static enum explain_rule type_rule(const struct explainer *e, const struct explain_name *name,
                                    const struct store_record *record)
 {
@@ -218,7 +218,7 @@ static void classify(const struct explainer *e, const struct found *found, unsig
 
 /* ---- A name ---- */
 
-/* The labels that a listing names: those right of the first wildcard, or all. */
+/* The labels to list below: those right of the first wildcard, or all. */
 static struct dname listed_part(const struct explainer *e, const struct dname *name)
 {
     const struct engine_zone *zone = engine_config_zone(e->config, name);
@@ -238,7 +238,7 @@ static struct dname listed_part(const struct explainer *e, const struct dname *n
     return listed;
 }
 
-/* Every record at or below, hidden ones too. */
+/* Every record at or below the name, including hidden ones. */
 static void collect(struct explainer *e, const struct found *found, const struct dname *listed,
                     struct explain_name *x)
 {
@@ -308,7 +308,7 @@ static const struct store_record **copy_span(const struct explainer *e,
     return copy;
 }
 
-/* The records that a lookup gives, before and after groups. */
+/* The records of a lookup, before and after groups. */
 static enum lookup_result look_up(struct explainer *e, const struct explain_name *x,
                                   struct found *ret)
 {
@@ -357,7 +357,7 @@ static void explain_name(struct explainer *e, struct explain_name *x)
     free(found.grouped);
 }
 
-/* ---- The names that lead on ---- */
+/* ---- Targets ---- */
 
 static bool leads_on(uint16_t type)
 {
@@ -404,7 +404,7 @@ static void explain_names(struct explainer *e)
 
 /* ---- The answer ---- */
 
-/* With the externals unanswered: a client's answer would wait for them. */
+/* Without external answers, which a client's query would wait for. */
 static enum engine_verdict build(struct explainer *e)
 {
     struct answer_input input = {
@@ -433,7 +433,7 @@ static int parse_question(struct question *q, const char *name, const char *type
     return 0;
 }
 
-/* In lower case; what local.dns.<domain> stands for. */
+/* In lower case, with local.dns.<domain> replaced. */
 static struct dname name_meant(const struct explainer *e)
 {
     struct dname name = e->result.question.name;
@@ -479,7 +479,7 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
         add_name(e, &meant, NULL);
         explain_names(e);
     } else if (e->store && zone && e->result.question.type == DNS_TYPE_NS) {
-        add_name(e, &zone->ns, NULL); /* whose keys are the name servers, if there are any */
+        add_name(e, &zone->ns, NULL); /* its keys, if any, are the name servers */
         explain_names(e);
     }
     *ret = &e->result;

@@ -7,10 +7,10 @@
 #include "common/base/buf.h"
 #include "common/http/http_fetch.h"
 
-/* The server answers at once; its pages have at most 16 MiB (http_server.h). */
+/* The server answers immediately, with at most 16 MiB (http_server.h). */
 enum { TIMEOUT_MS = 5000, REPLY_MAX = 17 * 1024 * 1024, TARGET_MAX = 16384 };
 
-/* Everything but what never means anything in a URL. */
+/* Escapes all but unreserved characters. */
 static void append_escaped(struct buf *out, const char *text)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";

@@ -1,13 +1,13 @@
-/* What somebody may have meant: names spelled almost alike, the same name one level aside (another
+/* Names that somebody may have meant: similar spelling, the same name in a sibling (another
  * namespace), and names that lack the `svc` before the domain. */
 #include <string.h>
 
 #include "skydns/pages/explain.h"
 
-/* Children of one name that are compared: a namespace of thousands is compared in part. */
+/* Children compared per name: a namespace of thousands is compared in part. */
 enum { COMPARED_MAX = 20000 };
 
-/* One slip, or two letters changed places, in a word; two in a long one. */
+/* One typo or swap of neighbours per word; two in a long word. */
 enum { LONG_LABEL = 8 };
 
 struct search {
@@ -41,7 +41,7 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* Insertions, deletions, replacements and swaps of neighbours that make one of the other. */
+/* The number of insertions, deletions, replacements and swaps of neighbours between the two. */
 static unsigned distance(struct slice a, struct slice b)
 {
     unsigned rows[3][DNAME_LABEL_MAX + 1];

@@ -9,7 +9,7 @@
 #include "skydns/pages/record_page_internal.h"
 #include "skydns/serve/query_counts.h"
 
-/* The word for programs, and what people read. */
+/* The word for programs and the text for people. */
 static const struct {
     const char *word;
     const char *text;
@@ -73,7 +73,7 @@ static void append_age(uint32_t s, struct buf *out)
     }
 }
 
-/* Bytes from values: only what a terminal shows as it is. */
+/* Bytes from values: prints only what is safe on a terminal. */
 static void append_plain(struct slice text, struct buf *out)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -219,7 +219,7 @@ static void json_key(const char *field, const struct store_record *record, struc
 static void json_section(const struct explanation *x, const char *field, const struct rr *rrs,
                          size_t count, struct buf *out)
 {
-    /* A name escaped, twice; a text of 64 KiB with its escapes. */
+    /* A name escaped twice; a text of 64 KiB with its escapes. */
     enum { RR_TEXT_MAX = 2 * DNAME_TEXT_MAX + 4 * 65536 + 64 };
     struct buf text;
     buf_init(&text, RR_TEXT_MAX);

@@ -1,4 +1,4 @@
-/* An explanation as text for people, and as JSON for programs. Main thread. */
+/* Prints an explanation as text for people or JSON for programs. Main thread. */
 #ifndef SKYDNS_PAGES_EXPLAIN_PAGE_INTERNAL_H
 #define SKYDNS_PAGES_EXPLAIN_PAGE_INTERNAL_H
 
@@ -9,7 +9,7 @@ void explain_page_text(const struct explanation *x, struct buf *out);
 
 /* {"name":...,"type":...,"revision":...,"status":"NOERROR","why":...,"answer":[...],"authority":
  * [...],"additional":[...],"external":[...],"names":[{"name":...,"exists":true,"keys":[{"key":...,
- * "rule":"gave",...}]}]}; what is empty is left out. */
+ * "rule":"gave",...}]}]}; empty fields are left out. */
 void explain_page_json(const struct explanation *x, struct buf *out);
 
 #endif

@@ -6,7 +6,7 @@
 #include "skydns/serve/worker.h"
 #include "skydns/sync/store_sync.h"
 
-/* UDP from all threads, and TCP. */
+/* UDP over all threads, and TCP. */
 struct transport_sums {
     const char *name;
     struct query_sums sums;

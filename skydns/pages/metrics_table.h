@@ -1,6 +1,5 @@
-/* The metrics of skydns: their names, what each means and where it comes from, all in
- * metrics_table.c; the man page lists the same. Main thread; the other threads' counts are read as
- * they stand. */
+/* skydns's metrics: metrics_table.c lists their names, meanings and sources; the man page lists the
+ * same. Main thread; reads other threads' counters. */
 #ifndef SKYDNS_PAGES_METRICS_TABLE_H
 #define SKYDNS_PAGES_METRICS_TABLE_H
 
@@ -30,10 +29,10 @@ struct metrics_sources {
     const struct resolver *resolver;
     struct worker *const *workers;
     size_t worker_count;
-    const char *skydns_prefix; /* of SkyDNS's own metrics; NULL: not wanted */
+    const char *skydns_prefix; /* of SkyDNS's own metrics; NULL: off */
     const struct snapshot *snapshot;
     struct explainer *explainer; /* NULL without HTTP */
-    bool is_lame_duck;           /* told to end, and answering on for a while */
+    bool is_lame_duck;           /* stopping, but still answering */
 };
 
 /* Appends the page. */

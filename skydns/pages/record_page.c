@@ -10,8 +10,8 @@
 #include "skydns/sync/broken.h"
 #include "skydns/sync/store_sync.h"
 
-/* A piece ends with the record that fills it: one has a value of 64 KiB at most, whose characters
- * take six when they are escaped. */
+/* A piece ends with the record that fills it: its value has at most 64 KiB, and an escaped
+ * character takes six. */
 enum { PIECE_FULL = 64 * 1024 };
 
 /* BROKEN_MAX keys of BROKEN_KEY_MAX with their reasons, every character escaped. */
@@ -19,10 +19,10 @@ enum { BROKEN_TEXT_MAX = 128 * 1024 * 1024 };
 
 struct page {
     const struct store_sync *sync;
-    struct dname last; /* the record that was written last; len 0: none yet */
+    struct dname last; /* the last record written; len 0: none yet */
     bool has_begun;
     bool has_records;  /* all of them */
-    struct buf broken; /* as they were when the page began */
+    struct buf broken; /* as of the start of the page */
 };
 
 uint32_t record_page_known_s(const struct store_record *record)
@@ -88,7 +88,7 @@ static void begin_page(const struct page *page, struct buf *piece)
                store_sync_counts(page->sync).revision);
 }
 
-/* Records until the piece is full; true when there are no more. */
+/* Adds records until the piece is full; true: no more. */
 static bool add_records(struct page *page, struct buf *piece)
 {
     const struct store *store = store_sync_store(page->sync);

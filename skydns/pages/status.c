@@ -14,7 +14,7 @@ static void on_healthz(void *data UNUSED, const struct http_request *request UNU
     buf_append_str(&reply->body, "ok");
 }
 
-/* False when all that is answered is what etcd holds, as far as it is heard; else says why not. */
+/* True, with the reason, if answers may differ from what etcd holds. */
 static bool explain_holding(const struct store_sync *sync, struct buf *out)
 {
     const struct etcd_mirror_counts mirror = store_sync_counts(sync).mirror;

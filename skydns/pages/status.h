@@ -1,12 +1,11 @@
-/* What skydns says about itself over HTTP (-http-addr), for main() to serve:
+/* The HTTP pages of skydns (-http-addr), served by main():
  *
- *     /healthz           200: the loop turns
- *     /readiness         503 until everything has been read from etcd once, then 200 until it is
- *                        told to end
- *     /readiness?strict  503 besides while etcd has been away for longer than -etcd-timeout, or
- *                        records are answered that it lost
+ *     /healthz           200: the loop runs
+ *     /readiness         503 until etcd has been read once, then 200 until SIGTERM
+ *     /readiness?strict  also 503 while etcd has been away for longer than -etcd-timeout, or
+ *                        answers come from records it lost
  *     /metrics           metrics_table.h
- *     /cache             all records, and the keys that cannot be used: record_page_internal.h
+ *     /cache             all records and unusable keys: record_page_internal.h
  *     /explain?name=&type=  why a question is answered as it is (explain.h), as JSON; with &text
  * for people
  *
@@ -19,7 +18,7 @@
 
 enum { STATUS_ROUTES = 5 };
 
-/* The sources are borrowed, and filled in before the loop runs. */
+/* The sources are borrowed, and set before the loop runs. */
 void status_routes(struct metrics_sources *sources, struct http_route routes[STATUS_ROUTES]);
 
 /* /metrics at another path. The path is borrowed. */
