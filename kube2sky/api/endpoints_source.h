@@ -1,23 +1,23 @@
-/* Where the endpoints of headless Services come from: EndpointSlices or Endpoints. Slices carry
- * what Endpoints cannot (a thousand addresses, both families), but 1.20 and older do not serve them
- * in v1, and roles written for the old program do not permit them. Asked by the reflector at the
- * beginning of each list. Pure. */
+/* The source of headless Services' endpoints: EndpointSlices or Endpoints. Slices hold what
+ * Endpoints cannot (over a thousand addresses, both families), but Kubernetes 1.20 and older do not
+ * serve v1, and roles written for the old program do not permit them. The reflector asks at the
+ * start of each list. Pure. */
 #ifndef KUBE2SKY_API_ENDPOINTS_SOURCE_H
 #define KUBE2SKY_API_ENDPOINTS_SOURCE_H
 
 #include "kube2sky/api/kube_client.h"
 
 enum endpoints_mode {
-    ENDPOINTS_AUTO,   /* slices of v1 where served and permitted, else Endpoints */
-    ENDPOINTS_SLICES, /* slices of v1, else of v1beta1 */
+    ENDPOINTS_AUTO,   /* v1 slices if served and permitted, else Endpoints */
+    ENDPOINTS_SLICES, /* v1 slices, else v1beta1 */
     ENDPOINTS_ENDPOINTS,
 };
 
-/* The same as the values of a flag, in the enum's order. */
+/* As the values of a flag, in the enum's order. */
 #define ENDPOINTS_MODE_CHOICES "auto|slices|endpoints"
 
-/* Constants. What to list first; and what instead of a resource for which the server's answer was
- * this HTTP status. NULL: the answer is an error like any other. */
+/* Constants. The resource to list first, and the one to fall back to after this HTTP status. NULL:
+ * no fallback, the status is an ordinary error. */
 const struct kube_resource *endpoints_source_first(enum endpoints_mode mode);
 const struct kube_resource *endpoints_source_instead(enum endpoints_mode mode,
                                                      const struct kube_resource *resource,

@@ -1,8 +1,8 @@
-/* Typed access to the members of a JSON object, with errors a person can act on
+/* Typed access to the members of a JSON object, with errors that a person can act on
  * (`port: expected a number from 0 to 65535, found a string`). For the files that decode the
- * Kubernetes API's JSON; jansson's own header stays in those. Absent and null are the same, as in
- * the API's own decoder. Each getter: 0, or a negative code (ERR_SYNTAX unless said) and
- * nothing returned. Main thread only. */
+ * Kubernetes API's JSON; jansson's own header stays in those. Null counts as absent, as in the
+ * API's own decoder. Each getter returns 0, or a negative code (ERR_SYNTAX unless noted) and no
+ * value. Main thread only. */
 #ifndef KUBE2SKY_API_FIELDS_JSON_INTERNAL_H
 #define KUBE2SKY_API_FIELDS_JSON_INTERNAL_H
 
@@ -16,7 +16,7 @@
 
 typedef struct json_t json_t;
 
-/* The caller owns the result (json_decref). NULL: no JSON. */
+/* The caller owns the result (json_decref). NULL: not JSON. */
 json_t *fields_parse(struct slice text, struct err *err) MUST_CHECK;
 
 /* Borrowed from object; NULL when absent. */
@@ -25,7 +25,7 @@ int fields_get_object(const json_t *object, const char *key, json_t **ret_value,
 int fields_get_array(const json_t *object, const char *key, json_t **ret_value,
                      struct err *err) MUST_CHECK;
 
-/* Borrowed from object; "" when absent. One that holds a NUL is refused rather than cut. */
+/* Borrowed from object; "" when absent. A string with a NUL is rejected rather than truncated. */
 int fields_get_string(const json_t *object, const char *key, const char **ret_text,
                       struct err *err) MUST_CHECK;
 
@@ -33,7 +33,7 @@ int fields_get_string(const json_t *object, const char *key, const char **ret_te
 int fields_get_version(const json_t *metadata, const char **ret_version,
                        struct err *err) MUST_CHECK;
 
-/* *ret_value stays as it is when absent. */
+/* *ret_value is unchanged when absent. */
 int fields_get_bool(const json_t *object, const char *key, bool *ret_value,
                     struct err *err) MUST_CHECK;
 

@@ -12,7 +12,7 @@ static void skip_blanks(struct json_scan *scan)
     }
 }
 
-/* The next byte that is no blank is consumed if it is c. */
+/* Skips blanks, and consumes the next byte if it is c. */
 static bool take(struct json_scan *scan, char c)
 {
     skip_blanks(scan);
@@ -23,7 +23,7 @@ static bool take(struct json_scan *scan, char c)
     return false;
 }
 
-/* pos stands behind the opening quote; afterwards behind the closing one. */
+/* From after the opening quote to after the closing one. */
 static bool skip_string(struct json_scan *scan)
 {
     while (scan->pos < scan->end) {
@@ -38,8 +38,8 @@ static bool skip_string(struct json_scan *scan)
     return false;
 }
 
-/* Objects and arrays up to the bracket that closes the first one. Which kind closes which is not
- * looked at: the text between is parsed by somebody else. */
+/* Skips an object or array up to its closing bracket. Does not check that brackets match in kind:
+ * others parse the text between. */
 static bool skip_nested(struct json_scan *scan)
 {
     size_t depth = 0;
@@ -99,7 +99,7 @@ struct json_scan json_scan_object(struct slice text)
     return scan;
 }
 
-/* True when another member has to follow. */
+/* True if another member must follow. */
 static bool has_next(struct json_scan *scan)
 {
     if (scan->failed || scan->is_done) {

@@ -1,7 +1,6 @@
-/* Finds the members of a JSON object as slices of the text, without building a tree: for what has
- * to be told of an object that may be broken inside, and of an event before its object is decoded.
- * It only looks at brackets and strings; whether a value is JSON is for whoever parses it. Pure;
- * allocates nothing, recurses never.
+/* Finds the members of a JSON object as slices of the text, without building a tree: to identify
+ * objects that may be malformed, and to read events before decoding their object. Looks only at
+ * brackets and strings; parsing a value is the caller's job. Pure; never allocates or recurses.
  *
  *     struct json_scan scan = json_scan_object(text);
  *     while (json_scan_member(&scan, &key, &value)) { ... }
@@ -17,16 +16,16 @@
 struct json_scan {
     const char *pos;
     const char *end;
-    bool is_first; /* nothing has been read yet: no comma is due */
+    bool is_first; /* nothing read yet: no comma expected */
     bool is_done;  /* the closing bracket was read */
-    bool failed;   /* the text is no object, or ends too early; sticky */
+    bool failed;   /* not an object, or truncated; sticky */
 };
 
-/* Blanks around the text are fine; anything else behind the closing bracket is a failure. */
+/* Blanks around the text are fine; anything else after the closing bracket is an error. */
 struct json_scan json_scan_object(struct slice text);
 
-/* The next member: its key between the quotes, escapes as they are, and its value. False: no more,
- * or failed. The slices are views of the text. */
+/* The next member: its key between the quotes, with escapes, and its value. False: no more, or
+ * failed. The slices are views of the text. */
 bool json_scan_member(struct json_scan *scan, struct slice *ret_key, struct slice *ret_value);
 
 #endif

@@ -14,7 +14,7 @@
 #include "kube2sky/api/kube_auth_text_internal.h"
 
 struct kube_auth {
-    char *kubecfg_file; /* NULL: none was given */
+    char *kubecfg_file; /* NULL: none */
     char *server;
     char *username;
     char *password;
@@ -28,9 +28,9 @@ struct kube_auth {
     struct kube_auth_text key;
 };
 
-/* ---- The three ways ---- */
+/* ---- The three sources ---- */
 
-/* $NAME and ${NAME}; a dollar that begins neither is itself. */
+/* $NAME and ${NAME}; any other dollar is literal. */
 static char *expand_variables(const char *text)
 {
     struct buf out;
@@ -69,7 +69,7 @@ static int set_master_url(struct kube_auth *auth, const char *url, struct err *e
     return 0;
 }
 
-/* path as seen from the folder of the file that names it. */
+/* Resolves path relative to the folder of the file that names it. */
 static char *resolve_path(const char *base_file, const char *path)
 {
     const char *slash = strrchr(base_file, '/');
@@ -79,16 +79,16 @@ static char *resolve_path(const char *base_file, const char *path)
     return xasprintf("%.*s/%s", (int)(slash - base_file), base_file, path);
 }
 
-/* A text of the kubeconfig, given in itself or as the name of a file. */
+/* A text of the kubeconfig, inline or as the name of a file. */
 struct given {
-    const char *data_key; /* as the kubeconfig calls them, for messages */
+    const char *data_key; /* the kubeconfig's names, for messages */
     const char *file_key;
     char **data;
     const char *file;
     kube_auth_check check;
 };
 
-/* Data comes before a file, as for kubectl; it is taken from the config. */
+/* Data overrides a file, as in kubectl; takes it from the config. */
 static int set_text(struct kube_auth_text *text, const char *kubecfg_file,
                     const struct given *given, struct err *err)
 {
@@ -102,7 +102,7 @@ static int set_text(struct kube_auth_text *text, const char *kubecfg_file,
     return rc < 0 ? err_wrap(err, rc, "%s", key) : 0;
 }
 
-/* A token file is read again, so it comes before a token. */
+/* A token file can rotate, so it overrides a token. */
 static int set_token(struct kube_auth *auth, const char *kubecfg_file,
                      struct kube_auth_config *config, struct err *err)
 {
@@ -286,7 +286,7 @@ void kube_auth_refused(struct kube_auth *auth)
     auth->is_refused = true;
 }
 
-/* ---- In words ---- */
+/* ---- Descriptions ---- */
 
 void kube_auth_tell_identity(const struct kube_auth *auth, struct buf *out)
 {

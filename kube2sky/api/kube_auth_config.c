@@ -9,7 +9,7 @@
 
 #include "common/base/xalloc.h"
 
-/* ---- Which members of a cluster and of a user go where ---- */
+/* ---- Fields of clusters and users ---- */
 
 enum field_kind { FIELD_TEXT, FIELD_BASE64, FIELD_BOOL };
 
@@ -77,7 +77,7 @@ static struct slice scalar(const yaml_node_t *node)
     return slice_of(node->data.scalar.value, node->data.scalar.length);
 }
 
-/* `key:` with nothing behind it, `null`, `~`. */
+/* `key:` without a value, `null`, `~`. */
 static bool is_null(const yaml_node_t *node)
 {
     if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE) {
@@ -136,7 +136,7 @@ static int find_text(yaml_document_t *document, const yaml_node_t *mapping, cons
 
 /* ---- Fields ---- */
 
-/* Base64 with line breaks allowed, of text: a NUL in it is refused. NULL: it is none. */
+/* Decodes base64 text, line breaks allowed. NULL: invalid, or contains a NUL. */
 static char *decode_base64(const char *text)
 {
     size_t len = strlen(text);
@@ -217,7 +217,7 @@ static int read_fields(yaml_document_t *document, const yaml_node_t *mapping,
 
 /* ---- Contexts, clusters, users ---- */
 
-/* The mapping `member` of the element of the list `list` whose name is `name`. */
+/* The mapping `member` of the element named `name` in the list `list`. */
 static int find_named(yaml_document_t *document, const yaml_node_t *root, const char *list,
                       const char *name, const char *member, yaml_node_t **ret_mapping,
                       struct err *err)
@@ -266,7 +266,7 @@ static int read_cluster(yaml_document_t *document, const yaml_node_t *root,
     return rc;
 }
 
-/* A context without a user is one without credentials. */
+/* A context without a user has no credentials. */
 static int read_user(yaml_document_t *document, const yaml_node_t *root, const yaml_node_t *context,
                      struct kube_auth_config *config, struct err *err)
 {
@@ -327,7 +327,7 @@ int kube_auth_config_parse(struct slice yaml, struct kube_auth_config *ret_confi
     yaml_parser_t parser;
     yaml_document_t document;
     if (!yaml_parser_initialize(&parser)) {
-        xalloc_out_of_memory(); /* the only way it fails */
+        xalloc_out_of_memory(); /* the only failure */
     }
     yaml_parser_set_input_string(&parser, (const unsigned char *)(yaml.ptr ? yaml.ptr : ""),
                                  yaml.len);

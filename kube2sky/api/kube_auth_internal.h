@@ -1,7 +1,6 @@
-/* Where the Kubernetes API is and as whom to ask it: from a kubeconfig, a URL, or the pod's service
- * account. For kube_client.c, which asks for the credentials before each request: what came from
- * a file is read again when the file changes (tokens and certificates are rotated on disk), at once
- * after a 401. Main thread only. */
+/* The Kubernetes API's address and credentials, from a kubeconfig, a URL, or the pod's service
+ * account. kube_client.c gets the credentials before each request: files are reread when they
+ * change (tokens and certificates rotate on disk), and at once after a 401. Main thread only. */
 #ifndef KUBE2SKY_API_KUBE_AUTH_INTERNAL_H
 #define KUBE2SKY_API_KUBE_AUTH_INTERNAL_H
 
@@ -14,8 +13,8 @@ struct kube_auth;
 
 /* All strings borrowed until kube_auth_new returns; NULL is "".
  *
- *     kubecfg_file     its current context; kube_master_url, if given, replaces its server
- *     kube_master_url  alone: that server without credentials, as the old programs had it
+ *     kubecfg_file     its current context; kube_master_url, if set, replaces its server
+ *     kube_master_url  alone: that server without credentials, as in the old program
  *     neither          KUBERNETES_SERVICE_HOST and _PORT, token and ca.crt of the service account
  */
 struct kube_auth_source {
@@ -24,16 +23,16 @@ struct kube_auth_source {
     const char *service_account_dir;
 };
 
-/* Every file is read once here, so that a wrong path shows at start: an error that names it. A URL
+/* Reads every file once, so that a wrong path fails at start with an error that names it. A URL
  * without scheme or host, or no KUBERNETES_SERVICE_HOST: ERR_USAGE. */
 int kube_auth_new(const struct kube_auth_source *source, struct kube_auth **ret_auth,
                   struct err *err) MUST_CHECK;
 void kube_auth_free(struct kube_auth *auth); /* NULL is fine */
 
-/* "https://10.96.0.1:443", no slash at the end. */
+/* "https://10.96.0.1:443", without a trailing slash. */
 const char *kube_auth_server(const struct kube_auth *auth);
 
-/* NULL and empty: not given. */
+/* NULL and empty: none. */
 struct kube_credentials {
     const char *bearer_token;
     const char *username;
@@ -42,16 +41,16 @@ struct kube_credentials {
     struct http_tls tls;
 };
 
-/* What to send now; borrowed until the next call. A file that has become unreadable, or holds
- * something else now, leaves what it said before. */
+/* The current credentials; borrowed until the next call. If a file has become unreadable or
+ * invalid, its previous content stays in use. */
 struct kube_credentials kube_auth_credentials(struct kube_auth *auth);
 
-/* For messages: whom we say we are, "the token in /var/run/.../token", and whose certificate we
- * take, "the authorities in ...". Appended. */
+/* For messages: appends the credentials sent, "the token in /var/run/.../token", or the CAs
+ * trusted, "the CAs in ...". */
 void kube_auth_tell_identity(const struct kube_auth *auth, struct buf *out);
 void kube_auth_tell_trust(const struct kube_auth *auth, struct buf *out);
 
-/* The server answered 401: files are read again at the next call even if they look unchanged. */
+/* The server answered 401: rereads files at the next call even if they look unchanged. */
 void kube_auth_refused(struct kube_auth *auth);
 
 #endif

@@ -57,7 +57,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* ---- What a text must be ---- */
+/* ---- Checks ---- */
 
 int kube_auth_check_certificates(char *text, struct err *err)
 {
@@ -69,7 +69,7 @@ int kube_auth_check_key(char *text, struct err *err)
     return tls_pem_check_key(text, err);
 }
 
-/* It becomes a header line: nothing may be in it that ends one. */
+/* It becomes a header line and must not contain a line end. */
 int kube_auth_check_token(char *text, struct err *err)
 {
     size_t blanks = strspn(text, " \t\r\n");
@@ -89,7 +89,7 @@ int kube_auth_check_token(char *text, struct err *err)
 
 /* ---- Texts ---- */
 
-/* The file's text, checked; owned. */
+/* The file's validated text; owned. */
 static int read_checked(const struct kube_auth_text *text, char **ret_text, struct stat *ret_stat,
                         struct err *err)
 {
@@ -159,7 +159,7 @@ void kube_auth_text_refresh(struct kube_auth_text *text, bool is_forced)
     text->text = fresh;
 }
 
-/* The file's text; a text that was given is still what it was. */
+/* Rereads the file's text; an inline text never changes. */
 static int read_half(const struct kube_auth_text *text, char **ret_text, struct stat *ret_stat,
                      struct err *err)
 {
@@ -189,7 +189,7 @@ void kube_auth_text_refresh_pair(struct kube_auth_text *cert, struct kube_auth_t
     if (rc == 0 && (rc = tls_pem_check_pair(new_cert, new_key, &err)) < 0) {
         err_wrap(&err, rc, "%s, %s", cert->where, key->where);
     }
-    /* Looked at is looked at: the next look is when one of them changes again. */
+    /* Even after a failure, waits for the next change of either file. */
     cert->stat = cert_stat;
     key->stat = key_stat;
     if (rc < 0) {

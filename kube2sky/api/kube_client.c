@@ -22,13 +22,13 @@ static const struct kube_resource resources[KUBE_KIND_COUNT] = {
 #define PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
 #define JSON_TYPE     "application/json"
 
-/* Three times what may need escaping at its longest, and the rest. */
+/* Three times the longest part that needs escaping, plus the rest. */
 enum { QUERY_BYTES_MAX = 3 * (KUBE_CONTINUE_MAX + KUBE_SELECTOR_MAX + KUBE_VERSION_MAX) + 1024 };
 
 /* Two paths, and some words. */
 enum { TOLD_BYTES_MAX = 2 * PATH_MAX + 256 };
 
-/* The API server gives a list 60 s before it answers 504 itself. */
+/* The API server itself answers 504 to a list after 60 s. */
 enum { LIST_SILENCE_MS = 65000 };
 
 struct kube_client {
@@ -45,7 +45,7 @@ struct kube_request {
     struct kube_watch_callbacks watch;
     void *data;
     struct kube_frames frames;
-    bool is_delivering; /* a callback is running: the request must outlive it */
+    bool is_delivering; /* a callback is running: keep the request alive */
     bool is_canceled;
 };
 
@@ -144,7 +144,7 @@ static int status_code(int status)
     }
 }
 
-/* The first line of an answer that is no Status (a proxy's, say), as far as it is worth showing. */
+/* The first line of a reply without a Status (from a proxy, for example), truncated. */
 static struct slice first_line(struct slice body)
 {
     enum { SHOWN_BYTES = 160 };
@@ -155,7 +155,7 @@ static struct slice first_line(struct slice body)
     return slice_of(len ? body.ptr : "", len);
 }
 
-/* What was sent or trusted, when the answer was that it is not good enough; else nothing. */
+/* Adds the credentials sent or CAs trusted if the server or we rejected them. */
 static void tell_credentials(const struct kube_client *client, const struct http_result *result,
                              struct buf *out)
 {
@@ -170,7 +170,7 @@ static void tell_credentials(const struct kube_client *client, const struct http
     }
 }
 
-/* True, and *ret_err set, when the answer is not what was asked for. */
+/* True, with *ret_err set, if the reply is an error. */
 static bool is_error(const struct kube_request *request, const struct http_result *result,
                      struct err *ret_err)
 {
@@ -206,7 +206,7 @@ static void free_request(struct kube_request *request)
     free(request);
 }
 
-/* RFC 3986: all but unreserved characters. */
+/* RFC 3986: escapes all but unreserved characters. */
 static void append_escaped(struct buf *out, const char *text)
 {
     static const char unreserved[] =
@@ -256,7 +256,7 @@ static struct kube_request *new_request(struct kube_client *client,
     return request;
 }
 
-/* Everything but the URL's query and the callbacks is the same for lists and watches. */
+/* Lists and watches differ only in the URL's query and the callbacks. */
 static void start(struct kube_request *request, const char *query, struct http_call_config *config)
 {
     struct kube_client *client = request->client;
@@ -273,7 +273,7 @@ static void start(struct kube_request *request, const char *query, struct http_c
     request->call = http_call_start(client->http, config);
 }
 
-/* By what the answer says of itself. */
+/* By the reply's Content-Type. */
 static int find_encoding(const struct kube_request *request, enum kube_encoding *ret_encoding,
                          struct err *err)
 {
@@ -298,7 +298,7 @@ static void end_list(struct kube_request *request, int status, const struct err 
     free_request(request);
 }
 
-/* A callback has run, and may have cancelled the request. */
+/* After a callback, which may have cancelled the request. */
 static void end_delivery(struct kube_request *request)
 {
     request->is_delivering = false;
@@ -446,7 +446,7 @@ void kube_request_cancel(struct kube_request *request)
 {
     http_call_cancel(request->call);
     if (request->is_delivering) {
-        request->is_canceled = true; /* freed behind the callback */
+        request->is_canceled = true; /* freed after the callback */
     } else {
         free_request(request);
     }

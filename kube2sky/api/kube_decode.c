@@ -1,5 +1,5 @@
-/* Lists and watch events, whatever their encoding (kube_object.h): what is done with each object,
- * and what the types of events mean. */
+/* Lists and watch events in any encoding (kube_object.h): handles each object, and interprets event
+ * types. */
 #include <stdlib.h>
 
 #include "common/base/buf.h"
@@ -24,8 +24,8 @@ int kube_replace_text(char **text, struct slice value, const char *key, size_t m
     return 0;
 }
 
-/* "<namespace>/<name>" of an object that could not be decoded, since its owner has to know which
- * one to keep; "" when it cannot be told. */
+/* "<namespace>/<name>" of an object that could not be decoded, so that its owner can keep it; "" if
+ * unknown. */
 static char *name_of_bad(const struct kube_codec *codec, const struct kube_object *object,
                          struct slice text)
 {
@@ -49,14 +49,14 @@ static char *name_of_bad(const struct kube_codec *codec, const struct kube_objec
 
 /* ---- Lists ---- */
 
-/* What is copied at once behind an item whose end has not come. */
+/* How much is appended at a time to an incomplete item. */
 enum { PIECE_BYTES = 64 * 1024 };
 
 struct kube_list {
     const struct kube_codec *codec;
     enum kube_kind kind;
     struct kube_list_cut cut;
-    struct buf partial; /* pushed and not yet used: the beginning of an item, at most */
+    struct buf partial; /* pushed and unused: at most the beginning of an item */
     struct kube_draft draft;
     kube_object_fn fn;
     kube_bad_object_fn bad;
@@ -94,7 +94,7 @@ struct kube_list *kube_list_new(enum kube_encoding encoding, enum kube_kind kind
     return list;
 }
 
-/* As many parts as have come whole. */
+/* Consumes all complete parts. */
 static int cut_parts(struct kube_list *list, struct slice bytes, size_t *ret_used, struct err *err)
 {
     size_t pos = 0, used = 0;
@@ -111,12 +111,12 @@ static int cut_parts(struct kube_list *list, struct slice bytes, size_t *ret_use
     return rc;
 }
 
-/* The next bytes join what is left of those before. *ret_used: of bytes, all that were copied. */
+/* Appends the next bytes to the leftover. *ret_used: how many were copied. */
 static int push_behind(struct kube_list *list, struct slice bytes, size_t *ret_used,
                        struct err *err)
 {
     size_t used = 0;
-    bool is_first = list->partial.len == 0; /* then all of them belong to one item */
+    bool is_first = list->partial.len == 0; /* then they all belong to one item */
     size_t len = is_first || bytes.len < PIECE_BYTES ? bytes.len : PIECE_BYTES;
     buf_append(&list->partial, bytes.ptr, len);
     if (list->partial.failed) {

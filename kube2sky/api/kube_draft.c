@@ -6,11 +6,11 @@
 
 #include "common/base/xalloc.h"
 
-/* An object is at most 8 MiB. An address of Endpoints, what most of a large one is made of, is 25
- * bytes of protobuf and takes 200 while it is decoded. */
+/* An object has at most 8 MiB. Large ones consist mostly of Endpoints addresses, each 25 bytes of
+ * protobuf, which take 200 bytes while decoded. */
 enum { DRAFT_BYTES_MAX = 8 * KUBE_FRAME_MAX };
 
-/* Said by nearly every object: not copied into each. */
+/* In nearly every object: not copied into each. */
 static const char *const constants[] = {
     "", "TCP", "UDP", "ClusterIP", "Running", "Pending", "Succeeded", "Failed", "NodePort", "SCTP",
 };
@@ -85,9 +85,9 @@ int kube_draft_text(struct kube_draft *draft, struct slice text, const char **re
     return 0;
 }
 
-/* ---- What fields mean ---- */
+/* ---- Fields ---- */
 
-/* All but "", or the single one when there are none. */
+/* All but "", or else the single one. */
 static const char **take_addresses(struct kube_draft *draft, const char *const *many, size_t count,
                                    const char *single, size_t *ret_count, struct err *err)
 {
@@ -104,7 +104,7 @@ static const char **take_addresses(struct kube_draft *draft, const char *const *
     return taken;
 }
 
-/* "None" says headless; anything else is an address. */
+/* "None" means headless; anything else is an address. */
 int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_ips, size_t count,
                            const char *cluster_ip, struct err *err)
 {
@@ -145,9 +145,9 @@ enum kube_address_type kube_draft_address_type(const char *type)
     return KUBE_OTHER_ADDRESS;
 }
 
-/* ---- Packing: the same walk twice, first to measure, then to copy ---- */
+/* ---- Packing: walks twice, to measure and to copy ---- */
 
-/* Arrays lie in front, aligned; strings behind them. */
+/* Aligned arrays first, then strings. */
 struct packing {
     char *block; /* NULL: measured only */
     size_t array_bytes;
@@ -284,7 +284,7 @@ static void pack_content(struct packing *p, struct kube_object *object)
     }
 }
 
-/* The object itself comes first; of the union only what its kind needs. */
+/* The object itself comes first, with only its kind's part of the union. */
 static size_t head_size(enum kube_kind kind)
 {
     switch (kind) {
@@ -300,7 +300,7 @@ static size_t head_size(enum kube_kind kind)
     return sizeof(struct kube_object);
 }
 
-/* object: the draft on the way in, the packed one (while measuring: nothing of use) on the way out.
+/* object: the draft on entry, the packed one on return (unusable after measuring).
  */
 static void pack(struct packing *p, struct kube_object *object)
 {

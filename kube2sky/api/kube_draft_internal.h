@@ -1,11 +1,10 @@
-/* An object while it is being decoded, from whatever encoding: its strings are borrowed from what
- * is decoded, its arrays lie in an arena. kube_draft_pack makes the compact object of it. Between
- * the decoders of objects (kube_codec_internal.h) and kube_object.h; nobody else sees it. Main
- * thread.
+/* An object during decoding, from any encoding: strings are borrowed from the input, arrays are in
+ * an arena. kube_draft_pack makes the compact object. Sits between the object decoders
+ * (kube_codec_internal.h) and kube_object.h. Main thread.
  *
  *     kube_draft_init(&draft);
- *     for each object { kube_draft_begin(&draft, kind); fill in draft.object; kube_draft_pack(...)
- * } kube_draft_fini(&draft);
+ *     for each object: kube_draft_begin(&draft, kind); fill in draft.object; kube_draft_pack(...)
+ *     kube_draft_fini(&draft);
  */
 #ifndef KUBE2SKY_API_KUBE_DRAFT_INTERNAL_H
 #define KUBE2SKY_API_KUBE_DRAFT_INTERNAL_H
@@ -26,29 +25,29 @@ struct kube_draft {
 void kube_draft_init(struct kube_draft *draft);
 void kube_draft_fini(struct kube_draft *draft);
 
-/* An empty object of the kind, every string ""; what was in the arena is gone. */
+/* Starts an empty object of this kind, every string ""; releases the arena. */
 void kube_draft_begin(struct kube_draft *draft, enum kube_kind kind);
 
-/* count elements of that size, zeroed; borrowed until the next begin. NULL: the object is beyond
- * every limit, and err says so (ERR_TOO_LARGE). count 0 gives something, too. */
+/* count zeroed elements of that size; borrowed until the next begin. NULL: the object exceeds the
+ * limit (ERR_TOO_LARGE). Not NULL for count 0. */
 void *kube_draft_array(struct kube_draft *draft, size_t count, size_t size,
                        struct err *err) MUST_CHECK;
 
-/* The slice with a NUL behind it; borrowed as above. ERR_TOO_LARGE; ERR_SYNTAX when it holds a NUL
- * itself. */
+/* A NUL-terminated copy of the slice; borrowed as above. ERR_TOO_LARGE; ERR_SYNTAX if it contains a
+ * NUL. */
 int kube_draft_text(struct kube_draft *draft, struct slice text, const char **ret_text,
                     struct err *err) MUST_CHECK;
 
-/* What several encodings have to understand in the same way. clusterIPs came with dual stack (1.20)
- * as podIPs did (1.16): an older server has only the single field. Strings are borrowed. */
+/* Fields that all encodings must treat alike. clusterIPs (1.20) and podIPs (1.16) came with dual
+ * stack: older servers have only the single field. Strings are borrowed. */
 int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_ips, size_t count,
                            const char *cluster_ip, struct err *err) MUST_CHECK;
 int kube_draft_pod_ips(struct kube_draft *draft, const char *const *pod_ips, size_t count,
                        const char *pod_ip, struct err *err) MUST_CHECK;
 enum kube_address_type kube_draft_address_type(const char *type);
 
-/* A copy of the draft in one block; of its namespace, name and version alone for
- * KUBE_METADATA_ONLY. The caller owns it. */
+/* Copies the draft into one block, owned by the caller; for KUBE_METADATA_ONLY just namespace, name
+ * and version. */
 struct kube_object *kube_draft_pack(const struct kube_draft *draft, enum kube_object_part part);
 
 #endif

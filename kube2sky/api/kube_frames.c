@@ -4,7 +4,7 @@
 
 #include "common/base/cursor.h"
 
-/* In front of a message of protobuf. */
+/* Length prefix of a protobuf message. */
 enum { LENGTH_BYTES = 4 };
 
 void kube_frames_init(struct kube_frames *frames, enum kube_encoding encoding)
@@ -29,7 +29,7 @@ static void skip(struct slice *s, size_t len)
     s->len -= len;
 }
 
-/* A buffer that once held a huge object is not kept for the small ones after it. */
+/* Releases a buffer that grew for a huge object. */
 static void drop_handed_out(struct kube_frames *frames)
 {
     enum { KEEP_BYTES = 64 * 1024 };
@@ -58,7 +58,7 @@ static bool take_line(struct kube_frames *frames, struct slice *ret_line)
     return newline != NULL;
 }
 
-/* Bytes of the input join the partial frame until it has want. */
+/* Appends input to the partial frame until it has `want` bytes. */
 static bool complete_partial(struct kube_frames *frames, size_t want)
 {
     size_t missing = frames->partial.len < want ? want - frames->partial.len : 0;

@@ -1,6 +1,6 @@
-/* Cuts the body of a watch into events, however the network cut it: lines of JSON, or messages of
- * protobuf behind their length (four bytes, big-endian). An event that came whole is handed out
- * where it lies; only what is cut is copied. Pure; owned by one request of kube_client.c.
+/* Splits the body of a watch into events, wherever the network split it: JSON lines, or protobuf
+ * messages after their length (four bytes, big-endian). Complete events are returned in place; only
+ * split ones are copied. Pure; owned by one request of kube_client.c.
  *
  *     kube_frames_push(&frames, bytes);
  *     while (kube_frames_next(&frames, &frame)) { ... }
@@ -17,20 +17,20 @@
 
 struct kube_frames {
     enum kube_encoding encoding;
-    struct buf partial;  /* the beginning of a frame whose end has not come */
-    struct slice input;  /* pushed and not yet looked at */
-    bool is_partial_out; /* the frame last handed out was put together in partial */
+    struct buf partial;  /* the beginning of an incomplete frame */
+    struct slice input;  /* pushed and not yet examined */
+    bool is_partial_out; /* the last returned frame was assembled in partial */
     bool failed;         /* a frame over KUBE_FRAME_MAX; sticky */
 };
 
 void kube_frames_init(struct kube_frames *frames, enum kube_encoding encoding);
 void kube_frames_fini(struct kube_frames *frames);
 
-/* bytes stay the caller's, and must stay until kube_frames_next has returned false. */
+/* The caller keeps bytes, which must stay valid until kube_frames_next has returned false. */
 void kube_frames_push(struct kube_frames *frames, struct slice bytes);
 
-/* The next event, without its newline or length; empty ones are left out. Borrowed until the next
- * call. False: the input is used up, or failed. */
+/* The next event, without its newline or length; empty ones are skipped. Borrowed until the next
+ * call. False: input exhausted, or failed. */
 bool kube_frames_next(struct kube_frames *frames, struct slice *ret_frame);
 
 #endif

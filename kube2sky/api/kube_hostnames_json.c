@@ -30,8 +30,8 @@ void kube_hostnames_fini(struct kube_hostnames *hostnames)
     hostnames->map = NULL;
 }
 
-/* Field names match without regard to case, as they did for the program that wrote and read it.
- * What is no label counts as no name, as it did there: nothing else looks at what people put here.
+/* Field names are case-insensitive, as in the program that defined it. An invalid label counts as
+ * no name, as there: nothing else validates what people put here.
  */
 const char *kube_hostnames_of(const struct kube_hostnames *hostnames, const char *ip,
                               const char *hostname)

@@ -1,6 +1,6 @@
-/* The annotation by which pods had host names before the addresses of Endpoints had a field for it
- * (kube2sky 1.14): {"10.0.0.1":{"HostName":"web-0"}}. Its value is JSON, whatever the encoding of
- * the object around it. For the decoders of objects. Main thread. */
+/* The annotation that gave pods host names before Endpoints addresses had a field for it
+ * (kube2sky 1.14): {"10.0.0.1":{"HostName":"web-0"}}. Its value is JSON in every encoding of the
+ * object. For the decoders of objects. Main thread. */
 #ifndef KUBE2SKY_API_KUBE_HOSTNAMES_JSON_INTERNAL_H
 #define KUBE2SKY_API_KUBE_HOSTNAMES_JSON_INTERNAL_H
 
@@ -13,13 +13,12 @@ struct kube_hostnames {
     json_t *map; /* owned; NULL = none */
 };
 
-/* An empty text is a map without entries. */
+/* An empty text is an empty map. */
 int kube_hostnames_parse(struct slice text, struct kube_hostnames *ret_hostnames,
                          struct err *err) MUST_CHECK;
 void kube_hostnames_fini(struct kube_hostnames *hostnames);
 
-/* The name of an address: *hostname unless that is "", else the map's, borrowed from it; "" when
- * neither has one. */
+/* The name of an address: *hostname unless "", else the map's (borrowed), else "". */
 const char *kube_hostnames_of(const struct kube_hostnames *hostnames, const char *ip,
                               const char *hostname);
 

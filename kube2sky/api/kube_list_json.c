@@ -1,6 +1,5 @@
-/* Lists, watch events and Statuses in JSON. The text is cut into objects by its brackets alone and
- * each is parsed by itself: what is wrong inside one stays there, and no tree ever holds more than
- * one. */
+/* Lists, watch events and Statuses in JSON. Splits the text into objects by brackets and parses
+ * each by itself: an error stays within its object, and a tree holds only one. */
 #include <jansson.h>
 #include <string.h>
 
@@ -16,7 +15,7 @@ static void free_json(json_t **json)
 }
 #define CLEANUP_JSON __attribute__((cleanup(free_json)))
 
-/* The text between the quotes when value is a string without escapes, as names are; else empty. */
+/* The text between the quotes if value is a string without escapes, as names are; else empty. */
 static struct slice plain_string(struct slice value)
 {
     if (value.len < 2 || value.ptr[0] != '"' || memchr(value.ptr, '\\', value.len)) {
@@ -25,7 +24,7 @@ static struct slice plain_string(struct slice value)
     return slice_of(value.ptr + 1, value.len - 2);
 }
 
-/* As far as the brackets match. */
+/* Checks that brackets match. */
 static struct kube_full_name find_name(struct slice text)
 {
     struct json_scan object = json_scan_object(text);
@@ -49,7 +48,7 @@ static struct kube_full_name find_name(struct slice text)
 
 /* ---- Lists ---- */
 
-/* What has to come next. */
+/* What must come next. */
 enum {
     AT_START,
     AT_FIRST_KEY,
@@ -89,8 +88,7 @@ static int decode_list_meta(struct slice text, struct kube_list_meta *meta, stru
     return rc < 0 ? err_wrap(err, rc, "metadata") : 0;
 }
 
-/* Which of the value's bytes are a string's, and how deep the brackets: goes on where it stopped.
- * True: the byte ends the value. */
+/* Tracks strings and bracket depth from byte to byte. True: the byte ends the value. */
 static bool ends_value(struct kube_list_cut *cut, char c)
 {
     if (cut->is_escaped) {
@@ -114,7 +112,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* The value that begins the text; false: its end has not come. An empty one is none. */
+/* The value at the start of the text; false: incomplete. An empty one is not a value. */
 static bool take_value(struct kube_list_cut *cut, struct slice text, struct slice *ret_value)
 {
     char first = text.ptr[0];
@@ -132,7 +130,7 @@ static bool take_value(struct kube_list_cut *cut, struct slice text, struct slic
     return false;
 }
 
-/* A key with its colon, both or nothing. *ret_used stays 0 when they have not come. */
+/* A key with its colon. *ret_used is 0 if they are incomplete. */
 static int take_key(struct kube_list_cut *cut, struct slice text, size_t *ret_used, struct err *err)
 {
     struct slice key;
@@ -140,7 +138,7 @@ static int take_key(struct kube_list_cut *cut, struct slice text, size_t *ret_us
         return no_list(err);
     }
     if (!take_value(cut, text, &key)) {
-        cut->scanned = 0; /* begun anew with the rest: a key is short */
+        cut->scanned = 0; /* rescanned with the rest: keys are short */
         cut->is_in_string = cut->is_escaped = false;
         return 0;
     }
@@ -160,7 +158,7 @@ static int take_key(struct kube_list_cut *cut, struct slice text, size_t *ret_us
     return 0;
 }
 
-/* The value of a member that is not the items. */
+/* The value of any member but items. */
 static int take_member(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
                        struct err *err)
 {
@@ -180,7 +178,7 @@ static int take_member(struct kube_list_cut *cut, struct slice text, size_t *ret
     return rc;
 }
 
-/* An array, or null, which is how Go writes an empty list that was never filled. */
+/* An array, or null, as Go writes a list that was never filled. */
 static int open_items(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
                       struct err *err)
 {
@@ -218,7 +216,7 @@ static int take_item(struct kube_list_cut *cut, struct slice text, size_t *ret_u
     return 0;
 }
 
-/* One bracket, comma, key or value; the text begins with no blank. */
+/* One bracket, comma, key or value; the text has no leading blank. */
 static int take_step(struct kube_list_cut *cut, struct slice text, size_t *ret_used,
                      struct err *err)
 {
@@ -254,7 +252,7 @@ static int take_step(struct kube_list_cut *cut, struct slice text, size_t *ret_u
     case AFTER_ITEM:
         next = c == ',' ? AT_ITEM : c == ']' ? AFTER_VALUE : -1;
         break;
-    default: /* nothing belongs behind the end */
+    default: /* nothing may follow the end */
         break;
     }
     if (next < 0) {

@@ -1,6 +1,6 @@
-/* Lists, watch events and Statuses in protobuf. The message is cut into objects by the lengths of
- * its fields and each is unpacked by itself: what is wrong inside one stays there, and no unpacked
- * message ever holds more than one. */
+/* Lists, watch events and Statuses in protobuf. Splits the message into objects by field lengths
+ * and unpacks each by itself: an error stays within its object, and an unpacked message holds only
+ * one. */
 #include <string.h>
 
 #include "common/base/proto_scan.h"
@@ -8,10 +8,10 @@
 #include "kube2sky/api/kube_codec_internal.h"
 #include "kube2sky/api/kube_object_proto_internal.h"
 
-/* In front of every body and every object of a watch. */
+/* Prefix of every body and of every object of a watch. */
 static const struct slice magic = {"k8s\0", 4};
 
-/* The fields of the messages around objects, from runtime/generated.proto and
+/* Fields of the messages around objects, from runtime/generated.proto and
  * meta/v1/generated.proto of k8s.io/apimachinery. */
 enum { UNKNOWN_TYPE_META = 1, UNKNOWN_RAW = 2, UNKNOWN_CONTENT_ENCODING = 3 };
 enum { TYPE_META_KIND = 2 };
@@ -72,7 +72,7 @@ static bool find_in_metadata(struct slice object, uint32_t number, struct slice 
            proto_scan_find(metadata, number, ret_text);
 }
 
-/* The metadata comes first: what is broken behind it does not matter. */
+/* The metadata comes first: errors after it do not matter. */
 static struct kube_full_name find_name(struct slice object)
 {
     struct kube_full_name full;
@@ -100,7 +100,7 @@ static int decode_list_meta(struct slice message, struct kube_list_meta *meta, s
     return rc < 0 ? err_wrap(err, rc, "metadata") : 0;
 }
 
-/* What has to come next. */
+/* What must come next. */
 enum { AT_MAGIC, IN_ENVELOPE, IN_LIST };
 
 static int no_message(struct err *err)
@@ -108,7 +108,7 @@ static int no_message(struct err *err)
     return err_set(err, ERR_SYNTAX, "no protobuf message, or cut short");
 }
 
-/* A varint at pos, which moves behind it. 0: it has not come whole; negative: it is none. */
+/* Reads a varint at pos and moves past it. 0: incomplete; negative: invalid. */
 static int take_varint(struct slice bytes, size_t *pos, uint64_t *ret_value)
 {
     enum { VARINT_BYTES_MAX = 10 };
@@ -119,7 +119,8 @@ static int take_varint(struct slice bytes, size_t *pos, uint64_t *ret_value)
         if (reader.failed) {
             return 0;
         }
-        value |= i < 9 ? (uint64_t)(byte & 0x7f) << (7 * i) : 0; /* no length has 64 bits */
+        value |=
+            i < 9 ? (uint64_t)(byte & 0x7f) << (7 * i) : 0; /* lengths have fewer than 64 bits */
         if (!(byte & 0x80)) {
             *pos += reader.pos;
             *ret_value = value;
@@ -129,8 +130,8 @@ static int take_varint(struct slice bytes, size_t *pos, uint64_t *ret_value)
     return -1;
 }
 
-/* The length of the field at the front, with its key, when it is one that has bytes; *ret_head is
- * that of its key and length alone. 0: not even those have come. */
+/* The length of the first field, which must hold bytes, including its key; *ret_head: of its key
+ * and length only. 0: even those are incomplete. */
 static int measure_field(struct slice bytes, uint32_t *ret_number, size_t *ret_head,
                          uint64_t *ret_size, struct err *err)
 {
@@ -163,7 +164,7 @@ static int measure_field(struct slice bytes, uint32_t *ret_number, size_t *ret_h
     return 1;
 }
 
-/* Of the fields of the envelope the list is not waited for, but entered. */
+/* Enters the envelope's list field without waiting for its end. */
 static int take_envelope_field(struct kube_list_cut *cut, struct slice bytes, size_t *ret_used,
                                struct err *err)
 {

@@ -100,7 +100,7 @@ bool kube_object_equal(const struct kube_object *a, const struct kube_object *b)
            equal_contents(a, b);
 }
 
-/* ---- What decoding gives ---- */
+/* ---- Results of decoding ---- */
 
 void kube_list_meta_fini(struct kube_list_meta *meta)
 {

@@ -37,7 +37,7 @@ static int decode_metadata(struct decoder *d, const json_t *json)
     return rc;
 }
 
-/* The array called key of parent, and room for its elements. *ret_array is NULL without one. */
+/* The array `key` of parent, and room for its elements. *ret_array is NULL if absent. */
 static int begin_array(struct decoder *d, const json_t *parent, const char *key, size_t size,
                        json_t **ret_array, void **ret_elements)
 {

@@ -7,7 +7,7 @@
 /* Fields of the objects themselves. */
 enum { OBJECT_METADATA = 1, SERVICE_SPEC = 2, POD_STATUS = 3 };
 
-/* One object being decoded. What protobuf-c makes lies in the draft's arena, too. */
+/* One object being decoded. protobuf-c allocates from the draft's arena too. */
 struct decoder {
     struct kube_draft *draft;
     struct kube_hostnames hostnames;
@@ -42,7 +42,7 @@ static void *unpack(struct decoder *d, const ProtobufCMessageDescriptor *type, s
     return unpacked;
 }
 
-/* One field of the object, so that what else it has need not be copied. */
+/* Unpacks one field of the object, without copying the others. */
 static void *unpack_field(struct decoder *d, const ProtobufCMessageDescriptor *type,
                           struct slice object, uint32_t number, const char *what)
 {
@@ -79,7 +79,7 @@ static int take_texts(struct decoder *d, const ProtobufCBinaryData *values, size
     return 0;
 }
 
-/* The value of the map's last such key, as a decoder of maps keeps it; empty when there is none. */
+/* The value of the last entry with this key, as map decoders keep it; empty if absent. */
 static struct slice entry_of(Kube__StringEntry *const *entries, size_t count, const char *key)
 {
     struct slice value = {.ptr = ""};
@@ -126,7 +126,7 @@ static int decode_metadata(struct decoder *d, struct slice object)
     return 0;
 }
 
-/* Two messages of the API say what a port is, with the fields in two orders. */
+/* Two messages of the API describe ports, with their fields in different order. */
 static int take_port(struct decoder *d, size_t i, const Kube__Port *from, struct kube_port *to)
 {
     int rc = 0;

@@ -5,8 +5,8 @@
 #include "kube2sky/api/kube_draft_internal.h"
 
 /* message is the object's own, without an envelope. *ret_object (owned by the caller) is set on
- * failure too: its namespace, name and version as far as they were understood, "" else. draft is
- * only memory to work in. */
+ * failure too, with namespace, name and version as far as known, else "". draft is scratch memory.
+ */
 int kube_object_from_proto(enum kube_kind kind, struct slice message, enum kube_object_part part,
                            struct kube_draft *draft, struct kube_object **ret_object,
                            struct err *err) MUST_CHECK;

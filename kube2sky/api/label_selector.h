@@ -1,5 +1,5 @@
-/* Is a text a label selector as Kubernetes' API takes it? For options.c: a slip in --label-selector
- * should end the program at once, not show as a 400 of every list. Pure.
+/* Validates a label selector of the Kubernetes API, for options.c: a typo in --label-selector
+ * should fail at start, not as a 400 for every list. Pure.
  *
  *     selector     [requirement *("," requirement)]
  *     requirement  ["!"] key | key ("=" | "==" | "!=") value | key ("in" | "notin") "(" values ")"

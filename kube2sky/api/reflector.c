@@ -22,30 +22,30 @@ const struct reflector_timing reflector_default_timing = {
 struct part {
     struct reflector *reflector;
     const char *ns;          /* "" = all */
-    char *version;           /* of its list, where its watch starts; NULL: not listed yet */
+    char *version;           /* its list's version, where its watch starts; NULL: not listed yet */
     struct watcher *watcher; /* NULL while listing */
     bool is_open;
-    struct err err; /* why the watch does not run; code 0 = none */
+    struct err err; /* why the watch is down; code 0 = none */
 };
 
 struct reflector {
     struct reflector_config config;
     struct reflector_timing timing;
-    const struct kube_resource *resource; /* of the list under way, or done last */
-    const struct kube_resource *listed;   /* of the last whole list; NULL: there was none */
+    const struct kube_resource *resource; /* of the current or last list */
+    const struct kube_resource *listed;   /* of the last complete list; NULL: none */
     struct part *parts;
     size_t part_count;
 
     struct backoff backoff;
     ev_timer retry;               /* WAITING */
     struct kube_request *request; /* LISTING; else NULL */
-    struct kube_list *page;       /* while it comes */
-    size_t listing;               /* the part whose pages are read */
+    struct kube_list *page;       /* while it arrives */
+    size_t listing;               /* the part being listed */
     char *continue_token;         /* of its next page; NULL: the first */
-    bool has_begun;               /* list_begin was called for the list under way */
-    unsigned expired_lists;       /* in a row that took longer than the server remembers */
+    bool has_begun;               /* list_begin was called for the current list */
+    unsigned expired_lists;       /* in a row that outlived the server's history */
 
-    bool is_relisting; /* history was gone, and nothing was heard since */
+    bool is_relisting; /* history was gone, and nothing arrived since */
     bool has_state;    /* state was called */
     struct err state;  /* with this; code 0 = NULL */
     struct reflector_counts counts;
@@ -53,7 +53,7 @@ struct reflector {
 
 static void request_page(struct reflector *reflector);
 
-/* ---- What is wrong, and waiting ---- */
+/* ---- Errors and retries ---- */
 
 static void report(struct reflector *reflector, const struct err *err)
 {
@@ -97,7 +97,7 @@ static const struct kube_resource *first_resource(const struct reflector_config 
                                           : kube_resource_of(config->kind);
 }
 
-/* What can be listed instead of what was refused with this status; NULL: nothing. */
+/* The resource to list after this refusal; NULL: none. */
 static const struct kube_resource *other_resource(const struct reflector *reflector, int status)
 {
     return reflector->config.kind == KUBE_ENDPOINTS
@@ -121,9 +121,9 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
     begin_list(reflector, first_resource(&reflector->config));
 }
 
-/* History that is gone is an ordinary event for whoever was away: nothing to report, and listed
- * again at once, unless nothing was heard since the last time: a server could answer so each time.
- * What another resource can replace is none, either. */
+/* Lost history is normal after an absence: not reported, and listed again at once, unless nothing
+ * arrived since the last time (a server could answer so each time). Neither is a refusal with a
+ * fallback resource. */
 static void fail(struct reflector *reflector, int status, const struct err *err)
 {
     const struct kube_resource *other = other_resource(reflector, status);
@@ -170,7 +170,7 @@ static void on_event(void *data, struct kube_event *event, const struct err *err
     }
 }
 
-/* One watch that does not run is reported; that all run, when they do. */
+/* Reports when one watch is down, and when all run. */
 static void on_watch_state(void *data, const struct err *err)
 {
     struct part *part = data;
@@ -237,7 +237,7 @@ static void on_listed_bad(void *data, const char *name, const struct err *err)
     reflector->config.bad(reflector->config.data, reflector->resource->kind, name, err);
 }
 
-/* A list that takes longer than the server keeps its revision is not tried in pages again. */
+/* A list that takes longer than the server keeps its revision is not paged again. */
 static void on_list_failed(struct reflector *reflector, int status, const struct err *err)
 {
     if (err->code == ERR_COMPACTED) {
@@ -262,8 +262,8 @@ static void finish_list(struct reflector *reflector)
     forget_list(reflector);
 }
 
-/* The watch starts at the first page's version, which the later pages keep: events that are in the
- * list already may come again, none is lost. */
+/* The watch starts at the first page's version, which later pages share: events in the list may
+ * repeat, none is lost. */
 static void take_meta(struct reflector *reflector, struct kube_list_meta *meta)
 {
     struct part *part = &reflector->parts[reflector->listing];
@@ -352,7 +352,7 @@ struct reflector *reflector_start(const struct reflector_config *config)
     struct reflector *reflector = xcalloc(1, sizeof(*reflector));
     reflector->config = *config;
     reflector->timing = config->timing ? *config->timing : reflector_default_timing;
-    reflector->config.timing = NULL; /* the copy counts */
+    reflector->config.timing = NULL; /* use the copy */
     reflector->resource = first_resource(config);
     reflector->part_count = config->namespace_count ? config->namespace_count : 1;
     reflector->parts = xcalloc(reflector->part_count, sizeof(*reflector->parts));

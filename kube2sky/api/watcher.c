@@ -8,27 +8,27 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 
-/* A watch from a resourceVersion that the server has not reached (its store came back from a
- * backup) is never answered, not even by a bookmark. One timeout without either is possible on a
- * quiet cluster: a bookmark comes about once a minute, and not before the first event. */
+/* A watch from a resourceVersion that the server has not reached (its store was restored from a
+ * backup) stays silent, even without bookmarks. One silent timeout is possible on a quiet cluster:
+ * bookmarks come about once a minute, and not before the first event. */
 enum { SILENT_WATCHES_MAX = 2 };
 
-/* A watch that ends sooner and brought nothing would be opened again without pause for ever. */
+/* A watch that ends sooner without events would be reopened forever without pause. */
 enum { SHORT_WATCH_MS = 1000 };
 
 struct watcher {
     struct watcher_config config;
     struct backoff backoff;
     ev_timer retry;
-    struct kube_request *request; /* NULL while waiting, and once it is lost */
+    struct kube_request *request; /* NULL while waiting or lost */
     char *version;                /* where the watch resumes */
 
     ev_timer overdue;
     int timeout_s;
     int64_t start_ms;
     int64_t last_frame_ms;
-    bool has_heard;          /* an event or bookmark came on this watch */
-    unsigned silent_watches; /* in a row that ended at their timeout without one */
+    bool has_heard;          /* an event or bookmark arrived on this watch */
+    unsigned silent_watches; /* in a row that timed out without one */
     uint64_t opened;
 };
 
@@ -39,7 +39,7 @@ static const char *kind_name(const struct watcher *watcher)
     return watcher->config.resource->name;
 }
 
-/* ---- Waiting, and giving up ---- */
+/* ---- Retries and giving up ---- */
 
 static void retry_later(struct watcher *watcher)
 {
@@ -55,7 +55,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
     open_watch(w->data);
 }
 
-/* The watch is over before its end. */
+/* The watch ended early. */
 static void leave_watch(struct watcher *watcher)
 {
     ev_timer_stop(watcher->config.loop, &watcher->overdue);
@@ -63,7 +63,7 @@ static void leave_watch(struct watcher *watcher)
     watcher->request = NULL;
 }
 
-/* The watcher may be gone afterwards. */
+/* May free the watcher. */
 static void lose(struct watcher *watcher, int status, const struct err *err)
 {
     log_debug("watch lost, listing again", LOG_STR("kind", kind_name(watcher)),
@@ -85,9 +85,9 @@ static bool is_number(const char *version)
     return *version && *version != '0' && !version[strspn(version, "0123456789")];
 }
 
-/* Within one watch versions grow. A server that goes back repeats or reorders events, and what an
- * object's last state is can no longer be told from them. Versions that are no numbers are left
- * alone: nothing but equality is promised of them. */
+/* Within a watch versions grow. A server that goes back repeats or reorders events, so that an
+ * object's last state is unknown. Versions that are not numbers are not compared: only equality is
+ * defined. */
 static bool goes_back(const struct watcher *watcher, const char *version)
 {
     const char *last = watcher->version;
@@ -112,7 +112,7 @@ static void on_open(void *data)
     watcher->config.state(watcher->config.data, NULL);
 }
 
-/* After an ERROR event, and after a frame that is no event, it is not known what was missed. */
+/* After an ERROR event or an invalid frame, events may have been missed. */
 static void on_frame(void *data, enum kube_encoding encoding, struct slice frame)
 {
     struct watcher *watcher = data;
@@ -142,15 +142,15 @@ static void on_frame(void *data, enum kube_encoding encoding, struct slice frame
 
 /* ---- The end of a watch ---- */
 
-/* It ended at its timeout or later, not because the server is going away: half of it tells. True:
- * once too often. */
+/* Counts watches that lasted at least half their timeout, so were not cut by a restarting server.
+ * True: too many silent ones. */
 static bool is_too_silent(struct watcher *watcher, int64_t lasted_ms)
 {
     return !watcher->has_heard && lasted_ms >= (int64_t)watcher->timeout_s * 500 &&
            ++watcher->silent_watches >= SILENT_WATCHES_MAX;
 }
 
-/* Asking the same again would end the same. */
+/* Repeating the request would fail the same way. */
 static bool is_final(const struct err *err)
 {
     return err->code == ERR_COMPACTED || err->code == ERR_PROTOCOL || err->code == ERR_TOO_LARGE;
@@ -193,7 +193,7 @@ static void on_end(void *data, int status, const struct err *err)
     }
 }
 
-/* Events may still be coming from a server that does not heed timeoutSeconds. */
+/* A server that ignores timeoutSeconds may still send events. */
 static void on_overdue(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct watcher *watcher = w->data;
@@ -245,7 +245,8 @@ struct watcher *watcher_start(const struct watcher_config *config, const char *v
     backoff_init(&watcher->backoff, config->timing->retry_first_ms, config->timing->retry_max_ms);
     ev_timer_init(&watcher->retry, on_retry, 0, 0);
     ev_timer_init(&watcher->overdue, on_overdue, 0, 0);
-    /* After the sockets of the same turn: what came while the process was stopped counts. */
+    /* Runs after the sockets of the same turn, so that data which arrived while the process was
+     * stopped counts. */
     ev_set_priority(&watcher->overdue, EV_MINPRI);
     watcher->retry.data = watcher;
     watcher->overdue.data = watcher;

@@ -1,6 +1,6 @@
-/* One watch, kept alive: resumed where it was when it ends, opened again with back-off when it
- * fails, until what it missed can only be had from a list. One of a reflector's, which starts it at
- * the version of a list. On the main loop, over kube_client. */
+/* Keeps one watch alive: resumes it when it ends and retries with back-off when it fails, until
+ * only a list can show what it missed. Owned by a reflector, which starts it at a list's version.
+ * On the main loop, over kube_client. */
 #ifndef KUBE2SKY_API_WATCHER_INTERNAL_H
 #define KUBE2SKY_API_WATCHER_INTERNAL_H
 
@@ -20,27 +20,26 @@ struct watcher_config {
     struct kube_client *client;
     const struct kube_resource *resource;
     struct kube_scope scope;               /* its strings outlive the watcher */
-    const struct reflector_timing *timing; /* outlives it, too */
-    bool is_replaceable; /* being refused (403, 404) ends it: another resource can take its place */
+    const struct reflector_timing *timing; /* outlives it too */
+    bool is_replaceable; /* a refusal (403, 404) ends it: there is a fallback resource */
 
-    /* Upserts, deletes and bad objects, in order; err is a bad one's. The event is the watcher's,
-     * whoever wants its object takes it out. Bookmarks, too, for whoever wants to know that the
-     * server is alive. */
+    /* Upserts, deletes and bad objects, in order; err is a bad one's. The watcher owns the event;
+     * the callback may take its object. Bookmarks too, as a sign of life. */
     void (*event)(void *data, struct kube_event *event, const struct err *err);
 
-    /* NULL: the watch runs. Else it does not, and is tried again. */
+    /* NULL: the watch runs. Else it is down and retried. */
     void (*state)(void *data, const struct err *err);
 
-    /* It is over: everything has to be listed again. ERR_COMPACTED: that is in order. status is the
-     * HTTP status when it was refused, else 0. May stop the watcher, and others. */
+    /* The watch is lost: list everything again. ERR_COMPACTED is normal. status is the HTTP status
+     * of a refusal, else 0. May stop this watcher and others. */
     void (*lost)(void *data, int status, const struct err *err);
     void *data;
 };
 
-/* No callback comes from inside it. */
+/* Runs no callback. */
 struct watcher *watcher_start(const struct watcher_config *config, const char *version);
 
-/* No callback after it. From inside `lost` only; not from the others. NULL is fine. */
+/* No callback follows. May be called inside `lost`, not inside the others. NULL is fine. */
 void watcher_stop(struct watcher *watcher);
 
 uint64_t watcher_opened(const struct watcher *watcher); /* times the server has accepted it */

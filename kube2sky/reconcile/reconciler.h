@@ -4,8 +4,8 @@
  *
  *     inventory changed ─┐                                      ┌─▶ nothing to do: settled
  *     mirror changed ────┴─▶ queue ─▶ desired ─ actual = plan ──┤
- *            ▲                                                  └─▶ transaction
- * (flights_internal.h) └───────────────────────── its events ◀───────────────────────┘
+ *            ▲                                                  └─▶ transaction (flights.c)
+ *            └───────────────────────── its events ◀───────────────────────┘
  *
  * The mirror is the only source of truth: a transaction has landed when it is acknowledged and the
  * mirror has reached its revision; until then its owners are not planned again. What somebody else

@@ -6,8 +6,8 @@
  *                        answers come from records it lost
  *     /metrics           metrics_table.h
  *     /cache             all records and unusable keys: record_page_internal.h
- *     /explain?name=&type=  why a question is answered as it is (explain.h), as JSON; with &text
- * for people
+ *     /explain?name=&type=  why a question is answered as it is (explain.h), as JSON;
+ *                        with &text for people
  *
  * Main thread. */
 #ifndef SKYDNS_PAGES_STATUS_H
