@@ -167,13 +167,15 @@ $(B)/man/%: $(wildcard $(PROGRAMS:%=%/*.scd))
 # ---- What people call ----
 
 deps:
-	@tests/support/deps
+	@tests/support/deps check
 
 # Also the servers that `make bench` compares with, and perf.
 deps-bench:
-	@tests/support/deps bench
+	@tests/support/deps check bench
 
-run: deps
+# Installs less than `make check`: a compiler, the libraries, etcd and what people ask with.
+run:
+	@tests/support/deps
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) tests/support/run.py --bin $(B)/bin
 
@@ -194,7 +196,7 @@ check-faults: all
 
 # The legacy pod in containers of images just built, each of which is killed and hung in turn. As root.
 check-pod: all
-	@[ "$$(id -u)" -ne 0 ] || tests/support/deps pod
+	@[ "$$(id -u)" -ne 0 ] || tests/support/deps check pod
 	@$(PYTHON) tests/support/check.py --build $(B) --only pod
 
 # Container images of the three programs, and one of etcd for tests: NAME:VERSION, behind IMAGE_PREFIX.
@@ -307,7 +309,7 @@ dist:
 
 # Debian packages from that tarball, in build/deb; runs the unit tests unless DEB_BUILD_OPTIONS=nocheck.
 deb: dist
-	@tests/support/deps packaging
+	@tests/support/deps check packaging
 	@tests/support/deb $(DIST).tar.gz $(BUILD)/deb
 
 clean:
