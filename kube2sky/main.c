@@ -246,7 +246,7 @@ static void run(struct app *app, const struct options *o)
 {
     log_info("started", LOG_STR("version", version_string), LOG_STR("domain", o->domain),
              LOG_STR("etcd", o->etcd_server), LOG_STR("api", kube_client_server(app->kube)),
-             LOG_INT("healthz_port", app->status ? o->healthz_port : 0));
+             LOG_INT("healthz_port", app->status ? addr_port(&o->healthz) : 0));
     start_middle(app, o);
     if (app->dry_run) {
         dry_run_start(app->dry_run, &app->sources);
@@ -272,7 +272,7 @@ static int serve(const struct options *o)
     if (r == 0 && o->is_dry_run) {
         app.dry_run = dry_run_new(app.loop);
     } else if (r == 0) {
-        r = status_new(app.loop, (uint16_t)o->healthz_port, &app.sources, &app.status, &err);
+        r = status_new(app.loop, &o->healthz, &app.sources, &app.status, &err);
     }
     if (r == 0) {
         run(&app, o);

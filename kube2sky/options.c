@@ -42,6 +42,8 @@ struct raw {
     int64_t verbosity;
     bool is_verbose;
     bool wants_stderr;
+    const char *healthz_address;
+    int64_t healthz_port;
 };
 
 /* etcd counts comparisons, too: with a leader there is one more than operations. With more than
@@ -100,8 +102,10 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .help = "URL of the API server, before the kubeconfig's; $VARIABLES are expanded"},
         {"dry-run", FLAG_BOOL, &o->is_dry_run,
          .help = "write nothing: print what would be, and end with status 3 if there is something"},
-        {"healthz-port", FLAG_INT, &o->healthz_port, .min = 1, .max = 65535,
+        {"healthz-port", FLAG_INT, &raw->healthz_port, .min = 1, .max = 65535,
          .help = "TCP port of /readiness, /metrics, /plan and /healthz"},
+        {"healthz-address", FLAG_STRING, &raw->healthz_address,
+         .help = "IP address to serve them at; none: every one"},
         {"v", FLAG_INT, &raw->verbosity, .help = "log level; 4 and more log debugging lines"},
         {"verbose", FLAG_BOOL, &raw->is_verbose, .help = "log debugging lines, like -v=4"},
         {"log-format", FLAG_CHOICE, &o->log_format, .choices = LOG_FORMAT_CHOICES,
@@ -232,6 +236,18 @@ static int check_label_selector(const char *text, struct err *err)
     return 0;
 }
 
+static int take_healthz(const struct raw *raw, struct options *o, struct err *err)
+{
+    const char *text = raw->healthz_address;
+    struct ip ip = {.family_bytes = 16}; /* :: */
+    if (*text && !ip_parse(slice_str(text), &ip)) {
+        return err_set(err, ERR_USAGE,
+                       "flag -healthz-address: `%s`: expected an IP address like 127.0.0.1", text);
+    }
+    o->healthz = addr_of_ip(&ip, (uint16_t)raw->healthz_port);
+    return 0;
+}
+
 static void take_log_flags(const struct raw *raw, struct options *o)
 {
     o->is_debugging = raw->is_verbose || raw->verbosity >= DEBUG_VERBOSITY;
@@ -245,7 +261,9 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     struct raw raw = {.domain = "cluster.local",
                       .namespaces = "",
                       .leader_lease_ms = 10000,
-                      .wants_stderr = true};
+                      .wants_stderr = true,
+                      .healthz_address = "",
+                      .healthz_port = 8081};
     struct options o = {
         .etcd_server = "http://127.0.0.1:4001",
         .etcd_cafile = "",
@@ -261,7 +279,6 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .etcd_mutation_timeout_ms = 10000,
         .ttl_s = 30, /* what every record of the old program said */
         .etcd_max_txn_ops = ETCD_TXN_OPS_MAX,
-        .healthz_port = 8081,
     };
     int r = parse_flags(argc, argv, &o, &raw, err);
     if (r == 0) {
@@ -269,6 +286,9 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     }
     if (r == 0) {
         r = check_label_selector(o.label_selector, err);
+    }
+    if (r == 0) {
+        r = take_healthz(&raw, &o, err);
     }
     if (r == 0) {
         r = take_namespaces(raw.namespaces, &o, err);

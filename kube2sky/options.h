@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/flags.h"
@@ -34,7 +35,7 @@ struct options {
     const char *label_selector; /* checked */
     int64_t etcd_max_txn_ops;
     bool is_dry_run;
-    int64_t healthz_port;
+    struct addr healthz;     /* where HTTP is served; the address `::` is every one, IPv4 too */
     bool is_debugging;       /* debug lines are logged */
     int log_format;          /* enum log_format */
     const char *healthcheck; /* the URL to ask instead of everything else; "": none */

@@ -59,26 +59,23 @@ static void on_metrics(void *data, const struct http_request *request UNUSED,
     metrics_table_write(data, &reply->body);
 }
 
-/* Every address, IPv6 too where the kernel has it. */
-static int listen_everywhere(struct status *status, struct ev_loop *loop, uint16_t port,
-                             struct err *err)
+/* A socket of :: takes IPv4, too; a kernel without IPv6 has none. */
+static int listen_at(struct status *status, struct ev_loop *loop, const struct addr *address,
+                     struct err *err)
 {
-    const struct addr both = {
-        .v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)},
-        .len = sizeof(both.v6),
-    };
     const struct addr v4 = {
-        .v4 = {.sin_family = AF_INET, .sin_port = htons(port)},
+        .v4 = {.sin_family = AF_INET, .sin_port = htons(addr_port(address))},
         .len = sizeof(v4.v4),
     };
-    int r = http_server_new(loop, &both, status->routes, ROUTES, &status->http, err);
-    if (r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL) {
+    int r = http_server_new(loop, address, status->routes, ROUTES, &status->http, err);
+    if ((r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL) && addr_is_wildcard(address)) {
         r = http_server_new(loop, &v4, status->routes, ROUTES, &status->http, err);
     }
-    return r < 0 ? err_wrap(err, r, "flag -healthz-port") : 0;
+    const char *flag = r == -EADDRNOTAVAIL ? "-healthz-address" : "-healthz-port";
+    return r < 0 ? err_wrap(err, r, "flag %s", flag) : 0;
 }
 
-int status_new(struct ev_loop *loop, uint16_t port, struct metrics_sources *sources,
+int status_new(struct ev_loop *loop, const struct addr *address, struct metrics_sources *sources,
                struct status **ret_status, struct err *err)
 {
     struct status *status = xcalloc(1, sizeof(*status));
@@ -86,7 +83,7 @@ int status_new(struct ev_loop *loop, uint16_t port, struct metrics_sources *sour
     status->routes[1] = (struct http_route){"/readiness", on_readiness, sources};
     status->routes[2] = (struct http_route){"/metrics", on_metrics, sources};
     status->routes[3] = (struct http_route){"/plan", plan_page_handle, sources};
-    int r = listen_everywhere(status, loop, port, err);
+    int r = listen_at(status, loop, address, err);
     if (r < 0) {
         free(status);
         return r;

@@ -200,6 +200,11 @@ def test_kube2sky_port_in_use(taken_port):
     assert_one_line(result, 1, str(taken_port))
 
 
+def test_kube2sky_address_of_another_machine():
+    result = run("kube2sky", ETCD, "--kube-master-url=http://127.0.0.1:1", "--healthz-address=192.0.2.1")
+    assert_one_line(result, 1, "flag -healthz-address: listen on 192.0.2.1:8081")
+
+
 def test_skydns_port_in_use(taken_port):
     assert_one_line(
         run("skydns", "-machines=http://127.0.0.1:1", f"-addr=127.0.0.1:{taken_port}", "-no-rec"),

@@ -34,7 +34,8 @@ static void test_defaults(void **state)
     assert_string_equal(o.kubecfg_file, "");
     assert_string_equal(o.kube_master_url, "");
     assert_int_equal(o.etcd_mutation_timeout_ms, 10000);
-    assert_int_equal(o.healthz_port, 8081);
+    char where[ADDR_TEXT_MAX];
+    assert_string_equal(addr_format(&o.healthz, where), "[::]:8081");
     assert_int_equal(o.ttl_s, 30);
     assert_int_equal(o.etcd_max_txn_ops, 128);
     assert_false(o.is_debugging || o.exit_on_etcd_timeout);
@@ -48,15 +49,17 @@ static void test_spellings(void **state)
 {
     struct options o;
     (void)state;
-    assert_int_equal(parse((const char *const[]){"-etcd_mutation_timeout=1m30s", "--kubecfg_file",
-                                                 "/a", "-kube-master-url=http://b",
-                                                 "--healthz_port", "9000", "-v=4", NULL},
-                           &o, NULL),
-                     0);
+    assert_int_equal(
+        parse((const char *const[]){"-etcd_mutation_timeout=1m30s", "--kubecfg_file", "/a",
+                                    "-kube-master-url=http://b", "--healthz_port", "9000",
+                                    "--healthz_address=127.0.0.1", "-v=4", NULL},
+              &o, NULL),
+        0);
     assert_int_equal(o.etcd_mutation_timeout_ms, 90000);
     assert_string_equal(o.kubecfg_file, "/a");
     assert_string_equal(o.kube_master_url, "http://b");
-    assert_int_equal(o.healthz_port, 9000);
+    char where[ADDR_TEXT_MAX];
+    assert_string_equal(addr_format(&o.healthz, where), "127.0.0.1:9000");
     assert_true(o.is_debugging);
     options_fini(&o);
 }
@@ -281,6 +284,8 @@ static void test_refused(void **state)
         {"argument", "unexpected argument `argument`"},
         {"--healthz-port=0", "expected a number from 1 to 65535"},
         {"--healthz-port=65536", "expected a number from 1 to 65535"},
+        {"--healthz-address=localhost",
+         "flag -healthz-address: `localhost`: expected an IP address like 127.0.0.1"},
         {"--healthz_port=http", "flag -healthz-port: `http`"},
         {"--etcd-mutation-timeout=10", "expected a duration like 10s"},
         {"--etcd-mutation-timeout=0s", "expected a duration like 10s"},
