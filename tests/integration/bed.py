@@ -15,15 +15,6 @@ from programs import Program, apiserver, etcd, http_get, is_etcd_healthy, reserv
 
 BIN_DIR = Path(os.environ.get("BIN_DIR", Path(__file__).resolve().parents[2] / "build/release/bin"))
 
-# The programs fall back to these: what the machine has set must not matter.
-_CLEAN_PREFIXES = ("ETCD", "SKYDNS_", "KUBERNETES_", "PROMETHEUS_")
-
-
-def clean_environment() -> None:
-    for name in list(os.environ):
-        if name.startswith(_CLEAN_PREFIXES):
-            del os.environ[name]
-
 
 def make_certificate(folder: Path, name: str = "tls") -> tuple[str, str]:
     """A self-signed certificate for 127.0.0.1, and its key."""

@@ -8,9 +8,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
 import pytest  # noqa: E402
-from bed import Bed, clean_environment  # noqa: E402
+from bed import Bed  # noqa: E402
 from kube import Kube, KubeError  # noqa: E402
-from programs import apiserver, http_get, reserve_port  # noqa: E402
+from programs import apiserver, clean_environment, http_get, reserve_port  # noqa: E402
 from real_apiserver import RealApiserver  # noqa: E402
 
 clean_environment()

@@ -1,21 +1,26 @@
 """`make run`: the whole system by one command, what it shows, and that nothing of it is left."""
 
+import ipaddress
+import json
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
+import uuid
 from pathlib import Path
 
 import pytest
 from bed import BIN_DIR
 from dns_client import Dns
 from kube import Kube, service
-from programs import Program, http_get, wait_until
+from programs import Program, http_get, reserve_port, wait_until
 from records import label, value
 
 SCRIPT = Path(__file__).resolve().parents[1] / "support/run.py"
 COMMAND = ["/usr/bin/python3", str(SCRIPT), "--bin", str(BIN_DIR)]
+STARTED = ("etcd", "python3", "kube2sky", "skydns", "exechealthz")  # in this order
 READY = r"==== Ready: DNS on 127\.0\.0\.1:(\d+), health on (http://[\d.:]+/healthz)"
 
 
@@ -40,6 +45,30 @@ def children_of(pid: int) -> set[str]:
         if int(fields[1]) == pid and fields[0] != "Z":
             found.add(f"{stat.parent.name} {fields[19]}")
     return found
+
+
+def marked(mark: str) -> list[str]:
+    """Every process that inherited MARK, what a probe runs, too: those that are there, however they came about."""
+    found = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"MARK={mark}" in environ.read_text(errors="replace").split("\0"):
+                found.append(environ.parent.name)
+        except OSError:
+            continue  # it has just ended, or is another user's
+    return found
+
+
+def interrupt_at(line: str, kubeconfig: str = "", number: int = signal.SIGINT) -> Program:
+    """make run, which gets the signal once it has said the line; nothing of it is left."""
+    mark = uuid.uuid4().hex
+    program = Program("run", COMMAND, env={"KUBECONFIG": kubeconfig, "MARK": mark}).start()
+    program.wait_line(line)
+    wait_until(lambda: len(marked(mark)) > 1, "its first child")
+    program.signal(number)
+    assert program.wait() == 0
+    wait_until(lambda: not marked(mark), "every process has ended")
+    return program
 
 
 def is_alive(child: str) -> bool:
@@ -92,6 +121,14 @@ def test_shows_the_system_and_ends_without_a_trace(start_run):
     assert re.search(r"IN\s+SRV\s+10 100 8080 api\.default\.svc\.cluster\.local\.", run.text)
     assert re.search(r"^\$ curl .*/healthz$", run.text, re.M) and "HTTP/1.1 200 OK" in run.text
     # Every line of the programs has its name.
+    # Why it is answered so, and what else there is to look at.
+    command = next(line[2:] for line in run.program.lines if re.match(r"\$ \S*skydns -explain ", line))
+    shown = subprocess.run(command, shell=True, check=True, capture_output=True, text=True, timeout=60).stdout
+    answer = "\nanswer     kubernetes.default.svc.cluster.local. 30 A 10.96.0.1\n"
+    assert answer in shown and answer in run.text
+    skydns, kube2sky, cache = re.findall(r"^curl (http://127\.0\.0\.1:\d+/(?:metrics|cache))$", run.text, re.M)
+    assert "\nskydns_ready 1\n" in http_get(skydns)[1] and "\nkube2sky_build_info" in http_get(kube2sky)[1]
+    assert any(record["host"] == "10.96.0.1" for record in json.loads(http_get(cache)[1])["records"])
     names = {line.split("|")[0].strip() for line in run.program.lines if re.match(r"\S+ +\| ", line)}
     assert {"etcd", "kube2sky", "skydns"} <= names
     assert http_get(run.health_url) == (200, "ok")
@@ -159,36 +196,55 @@ def test_a_program_that_hangs_does_not_keep_it(start_run):
     nothing_left(run)
 
 
-def test_ctrl_c_while_it_starts():
-    program = Program("run", COMMAND, env={"KUBECONFIG": ""}).start()
-    program.wait_line(r"^run +\| etcd ")
-    children = wait_until(lambda: children_of(program.pid), "its first child")
-    program.signal(signal.SIGINT)
-    assert program.wait() == 0
-    wait_until(lambda: not any(is_alive(child) for child in children), "every child has ended")
-    assert not any(re.search(READY, line) for line in program.lines)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("line", [*(rf"^run +\| \S*{name} " for name in STARTED), "^====", r"^\$ dig"])
+def test_ctrl_c_while_it_starts(line, number):
+    program = interrupt_at(line, number=number)
+    # Later ones may come after all.
+    assert "etcd" not in line or not any(re.search(READY, line) for line in program.lines)
 
 
-def test_follows_the_cluster_of_a_kubeconfig(start_run, kube, tmp_path):
-    made = kube.create("services", service("from-outside"))
-    config = tmp_path / "kubeconfig"
-    config.write_text(
-        f"""apiVersion: v1
-kind: Config
-clusters: [{{name: c, cluster: {{server: "{kube.url}"}}}}]
-users: [{{name: u, user: {{}}}}]
-contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
-current-context: x
-"""
-    )
-    run = start_run(KUBECONFIG=str(config))
-    assert len(run.children) == 4, "no API server of its own"
-    wait_until(
-        lambda: run.dns.answers("from-outside.default.svc.cluster.local") == [made["spec"]["clusterIP"]],
-        "its Service",
-    )
-    run.program.stop()
-    nothing_left(run)
+def listening_sockets(pid: int) -> list[tuple[str, str]]:
+    """Of TCP, and those of UDP that take datagrams from everybody: protocol and address."""
+    inodes = set()
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            inodes |= set(re.findall(r"^socket:\[(\d+)\]$", os.readlink(fd)))
+        except OSError:
+            continue  # it has just been closed
+    found = []
+    for protocol, state in (("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")):
+        for row in Path(f"/proc/net/{protocol}").read_text().splitlines()[1:]:
+            fields = row.split()
+            if fields[3] == state and fields[9] in inodes:
+                found.append((protocol, address_of(fields[1].split(":")[0])))
+    return found
+
+
+def address_of(text: str) -> str:
+    """As /proc/net has it: words of the machine's byte order."""
+    words = [int(text[i : i + 8], 16).to_bytes(4, sys.byteorder) for i in range(0, len(text), 8)]
+    return str(ipaddress.ip_address(b"".join(words)))
+
+
+def test_listens_on_loopback_only(start_run):
+    """Whatever the environment would have the programs listen on."""
+    asked = f"http://0.0.0.0:{reserve_port()}"
+    run = start_run(PROMETHEUS_PORT=str(reserve_port()), ETCD_LISTEN_METRICS_URLS=asked)
+    pids = {name: child_pid(run, name) for name in STARTED if name != "python3"}
+    (pids["apiserver"],) = {int(child.split()[0]) for child in run.children} - set(pids.values())
+    sockets = {name: listening_sockets(pid) for name, pid in pids.items()}
+    # etcd: clients and peers; skydns: DNS by TCP and, in each worker, UDP, and HTTP.
+    streams = {name: sum(protocol.startswith("tcp") for protocol, _ in found) for name, found in sockets.items()}
+    assert streams == {"etcd": 2, "kube2sky": 1, "skydns": 2, "exechealthz": 1, "apiserver": 1}
+    assert any(protocol.startswith("udp") for protocol, _ in sockets["skydns"])
+    outside = [(name, at) for name, found in sockets.items() for at in found if not is_loopback(at[1])]
+    assert not outside
+    assert not listening_sockets(run.program.pid)
+
+
+def is_loopback(address: str) -> bool:
+    return ipaddress.ip_address(address).is_loopback
 
 
 def test_programs_that_are_not_built_are_one_line(tmp_path):

@@ -31,9 +31,17 @@ _LINES_MAX = 20_000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _reserved: set[int] = set()
-# Read once: the tests clear the environment of what the programs would take from it.
+# Read once: clean_environment() removes it.
 ETCD = os.environ.get("ETCD") or "etcd"
+# The programs and etcd fall back to these: what the machine has set must not matter.
+_CLEAN_PREFIXES = ("ETCD", "SKYDNS_", "KUBERNETES_", "PROMETHEUS_")
 SANITIZER_REPORT = re.compile(r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:")
+
+
+def clean_environment() -> None:
+    for name in list(os.environ):
+        if name.startswith(_CLEAN_PREFIXES):
+            del os.environ[name]
 
 
 class TimeUp(AssertionError):

@@ -8,11 +8,16 @@ Starts etcd, kube2sky, skydns and exechealthz, and the project's Kubernetes API 
 unless KUBECONFIG names a cluster to follow. Waits until all of it works, shows that it does with the
 commands people use, and says how to go on. Ctrl-C or SIGTERM ends everything within two seconds, with
 status 0; a program that ends by itself ends the rest, with status 1.
+
+In the cluster of a KUBECONFIG it creates one namespace with a name of its own, and deletes it at the end,
+which may take Ctrl-C some seconds more; it writes nothing else there. A cluster that refuses it is one line,
+at once, with status 1.
 """
 
 import argparse
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -25,7 +30,18 @@ import time
 import urllib.request
 from pathlib import Path
 
-from programs import Program, TimeUp, apiserver, etcd, http_get, is_etcd_healthy, reserve_port, wait_until
+from programs import (
+    Program,
+    TimeUp,
+    apiserver,
+    clean_environment,
+    etcd,
+    http_get,
+    is_etcd_healthy,
+    reserve_port,
+    wait_until,
+)
+from trial import Namespace, Taken, explain_refusal, refusal
 
 READY_TIMEOUT_S = 60
 SHOW_TIMEOUT_S = 15
@@ -136,6 +152,7 @@ class System:
         self.api_url = "" if kubeconfig else f"http://127.0.0.1:{reserve_port(18001)}"
         self.readiness_port = reserve_port(18081)
         self.dns_port = reserve_port(10053)
+        self.http_port = reserve_port(18080)
         self.healthz_port = reserve_port(10080)
 
     def start(self) -> None:
@@ -160,15 +177,17 @@ class System:
                 f"--domain={DOMAIN}",
                 f"--etcd-server={etcd_url}",
                 cluster,
+                "--healthz-address=127.0.0.1",
                 f"--healthz-port={self.readiness_port}",
             ),
-            lambda: is_http_ok(f"http://127.0.0.1:{self.readiness_port}/readiness"),
+            self._is_following,
         )
         self._run(
             self._ours(
                 "skydns",
                 f"-machines={etcd_url}",
                 f"-addr=127.0.0.1:{self.dns_port}",
+                f"-http-addr=127.0.0.1:{self.http_port}",
                 "-ns-rotate=false",
                 f"-domain={DOMAIN}.",
             ),
@@ -176,12 +195,32 @@ class System:
         )
         probe = f"nslookup -port={self.dns_port} {KUBERNETES} 127.0.0.1 >/dev/null"
         self._run(
-            self._ours("exechealthz", f"--cmd={probe}", f"--port={self.healthz_port}", "--quiet"),
+            self._ours(
+                "exechealthz", f"--cmd={probe}", "--address=127.0.0.1", f"--port={self.healthz_port}", "--quiet"
+            ),
             lambda: is_http_ok(f"http://127.0.0.1:{self.healthz_port}/healthz"),
         )
 
     def _ours(self, name: str, *arguments: str) -> Program:
-        return Program(name, [str(self._bin_dir / name), *arguments])
+        return Program(name, [self.path(name), *arguments])
+
+    def path(self, name: str) -> str:
+        """Of one of our programs, as people type it."""
+        path = self._bin_dir / name
+        return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+
+    def _is_following(self) -> bool:
+        """Whether kube2sky has written everything. A cluster of somebody's that refuses is not waited for."""
+        status, body = http_get(f"http://127.0.0.1:{self.readiness_port}/readiness", ASK_TIMEOUT_S)
+        reason = "" if status == 200 or not self.kubeconfig else refusal(body)
+        if reason:
+            raise Failed(explain_refusal(self._cluster_url(), reason, self.kubeconfig))
+        return status == 200
+
+    def _cluster_url(self) -> str:
+        """As kube2sky understood the kubeconfig."""
+        lines = next(p.lines for p in self.programs if p.name == "kube2sky")
+        return next((match[1] for line in lines if (match := re.search(r"\bapi=(\S+)", line))), self.kubeconfig)
 
     def _run(self, program: Program, is_ready) -> None:
         program.on_line = lambda line: say(f"{program.name:11} | {line}")
@@ -206,7 +245,10 @@ class System:
     def check(self) -> None:
         for program in self.programs:
             if not program.is_running():
-                raise Failed(f"{program.name} has ended with status {program.wait()}")
+                status = program.wait()
+                if self.kubeconfig and status == 1 and "kubeconfig" in (program.lines or [""])[-1]:
+                    raise Failed(f"{program.lines[-1]}: correct that file, or let KUBECONFIG name another")
+                raise Failed(f"{program.name} has ended with status {status}")
 
     def stop(self) -> None:
         """First those that follow others, so that they do not end with complaints about them."""
@@ -246,8 +288,9 @@ def show(command: str) -> None:
     say("\n".join(program.lines) + "\n")
 
 
-def summarise(system: System) -> None:
+def summarise(system: System, namespace: Namespace | None) -> None:
     dns = f"@127.0.0.1 -p {system.dns_port}"
+    http = f"127.0.0.1:{system.http_port}"
     limit = " --limit=20" if system.kubeconfig else ""
     say("\n==== What is in etcd, and what is answered\n")
     show(f"etcdctl --endpoints=127.0.0.1:{system.etcd_port} get --prefix /skydns{limit}")
@@ -255,23 +298,55 @@ def summarise(system: System) -> None:
     srv = f"_https._tcp.{KUBERNETES}" if system.kubeconfig else f"_http._tcp.api.default.svc.{DOMAIN}"
     show(f"dig {dns} {srv} SRV")
     show(f"curl -si http://127.0.0.1:{system.healthz_port}/healthz")
-
-    server = f" --server {system.api_url}" if system.api_url else ""
-    say("==== Add a Service, ask for it, take it away\n")
-    say(f"kubectl{server} create service clusterip web --tcp=80:80")
-    say(f"dig {dns} +short web.default.svc.{DOMAIN}")
-    say(f"kubectl{server} delete service web")
-    if system.api_url and shutil.which("kubectl") is None:
-        services = f"{system.api_url}/api/v1/namespaces/default/services"
-        body = json.dumps({"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}})
-        say(
-            f"\nWithout kubectl:  curl -H 'Content-Type: application/json' -d '{body}' {services}\n"
-            f"                  curl -X DELETE {services}/web"
-        )
+    say("==== Why a name is answered so, what is counted, all records\n")
+    show(f"{system.path('skydns')} -explain {KUBERNETES} -http-addr={http}")
+    say(f"curl http://{http}/metrics")
+    say(f"curl http://127.0.0.1:{system.readiness_port}/metrics")
+    say(f"curl http://{http}/cache\n")
+    if namespace is None:
+        say_how_to_add(f"kubectl --server {system.api_url}", "default", dns)
+        if shutil.which("kubectl") is None:
+            say_how_without_kubectl(system.api_url)
+    elif create(namespace):
+        say_how_to_add(f"{namespace.kubectl} --namespace {namespace.name}", namespace.name, dns)
     say(
         f"\n==== Ready: DNS on 127.0.0.1:{system.dns_port}, "
         f"health on http://127.0.0.1:{system.healthz_port}/healthz. "
         "Ctrl-C ends everything.\n"
+    )
+
+
+def create(namespace: Namespace) -> bool:
+    """Whether there is one to try things in: reading a cluster takes fewer rights than writing."""
+    say("==== A namespace to try things in, deleted at the end\n")
+    if _stop.is_set():
+        raise Stopped
+    try:
+        command, output = namespace.create()
+    except Taken:
+        raise Failed(
+            f"the cluster has a namespace {namespace.name} already, which is left alone: start again with another name"
+        ) from None
+    except OSError as error:
+        say(f"(no namespace {namespace.name}, the cluster is only followed: {error})")
+        return False
+    say(f"$ {command}\n{output}\n")
+    return True
+
+
+def say_how_to_add(kubectl: str, namespace: str, dns: str) -> None:
+    say("==== Add a Service, ask for it, take it away\n")
+    say(f"{kubectl} create service clusterip web --tcp=80:80")
+    say(f"dig {dns} +short web.{namespace}.svc.{DOMAIN}")
+    say(f"{kubectl} delete service web")
+
+
+def say_how_without_kubectl(api_url: str) -> None:
+    services = f"{api_url}/api/v1/namespaces/default/services"
+    body = json.dumps({"metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}})
+    say(
+        f"\nWithout kubectl:  curl -H 'Content-Type: application/json' -d '{body}' {services}\n"
+        f"                  curl -X DELETE {services}/web"
     )
 
 
@@ -281,29 +356,45 @@ def watch_over(system: System) -> None:
         system.check()
 
 
-def run(bin_dir: Path) -> int:
+def run(bin_dir: Path, namespace_name: str) -> int:
     kubeconfig = os.environ.get("KUBECONFIG", "")
     if os.pathsep in kubeconfig:
         raise Failed("KUBECONFIG names several files; name one")
+    kubeconfig = os.path.abspath(kubeconfig) if kubeconfig else ""
+    namespace = Namespace(kubeconfig, namespace_name) if kubeconfig else None
     with tempfile.TemporaryDirectory(prefix="dns-run-") as folder:
         system = System(bin_dir, folder, kubeconfig)
         try:
             system.start()
-            summarise(system)
+            summarise(system, namespace)
             watch_over(system)
         finally:
-            system.stop()
+            stop(system, namespace)
     return 0
+
+
+def stop(system: System, namespace: Namespace | None) -> None:
+    """The cluster is asked while the programs end."""
+    try:
+        if namespace:
+            namespace.start_deleting()
+    finally:
+        system.stop()
+    last = namespace.finish_deleting() if namespace else ""
+    if last:
+        say(f"{'run':11} | {last}")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", type=Path, required=True, help="folder of kube2sky, skydns and exechealthz")
+    parser.add_argument("--namespace", default="", help="what is made in KUBECONFIG's cluster (a name of its own)")
     arguments = parser.parse_args()
+    clean_environment()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: _stop.set())
     try:
-        return run(arguments.bin.resolve())
+        return run(arguments.bin.resolve(), arguments.namespace)
     except Stopped:
         return 0
     except Failed as error:
