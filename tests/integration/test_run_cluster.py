@@ -72,7 +72,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def real_cluster(tmp_path_factory):
-    """A second kube-apiserver before the etcd of the one that was started, with RBAC: that one may permit everything."""
+    """A second kube-apiserver, with RBAC, before the etcd of the first, which may permit everything."""
     server = RealApiserver(tmp_path_factory.mktemp("kube-apiserver"))
     number = reserve_port()
     flags = {"--authorization-mode": "RBAC", "--secure-port": str(number)}
