@@ -13,13 +13,13 @@
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
 
-/* A million objects are listed in less. */
+/* Listing a million objects takes less. */
 enum { LIMIT_MS = 120 * 1000 };
 
-/* Between looks at what may never come. */
+/* Interval of checks for conditions that may never come. */
 static const double look_s = 0.25;
 
-/* As much as one owner's plan can be (plan.h), four times for what has to be escaped. */
+/* The largest plan of an owner (plan.h), times four for escapes. */
 enum { LINES_BYTES_MAX = 1024 * 1024 * 1024 };
 
 enum { REASON_BYTES_MAX = 4096 };
@@ -79,7 +79,7 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* Overdue, and not because a long list takes its time. */
+/* Overdue, and not just because of a long list. */
 static bool is_failing(const struct outage *outage)
 {
     return outage->is_overdue && *outage_why(outage);

@@ -1,5 +1,5 @@
-/* --dry-run: what would be written, as lines on stdout (preview.h), once everything is known; then
- * the end. Nothing is written to etcd. Made by main(), which runs the loop; on the main loop. */
+/* --dry-run: prints what would be written (preview.h) to stdout once everything is known, then
+ * ends. Writes nothing to etcd. Created by main(), which runs the loop; on the main loop. */
 #ifndef KUBE2SKY_DRY_RUN_H
 #define KUBE2SKY_DRY_RUN_H
 
@@ -11,8 +11,8 @@ struct dry_run;
 struct plan;
 
 enum dry_run_status {
-    DRY_RUN_NOTHING = 0, /* etcd holds what it should */
-    DRY_RUN_UNKNOWN = 1, /* something could not be read, or the lines not be written */
+    DRY_RUN_NOTHING = 0, /* etcd is up to date */
+    DRY_RUN_UNKNOWN = 1, /* something could not be read, or stdout not be written */
     DRY_RUN_CHANGES = 3,
 };
 
@@ -22,12 +22,12 @@ void dry_run_free(struct dry_run *run); /* NULL is fine */
 /* The reconciler's `planned`; data is the struct dry_run. */
 void dry_run_planned(void *data, const struct plan *plan);
 
-/* Breaks the loop when everything was planned, or when that cannot be: with a line on stderr as
- * soon as etcd or the API has been failing for longer than --etcd-mutation-timeout, or two minutes
- * have passed. The sources are borrowed. */
+/* Breaks the loop when everything was planned, or when it cannot be: with a line on stderr once
+ * etcd or the API has been failing for longer than --etcd-mutation-timeout, or after two minutes.
+ * The sources are borrowed. */
 void dry_run_start(struct dry_run *run, const struct metrics_sources *sources);
 
-/* For the program's exit; DRY_RUN_UNKNOWN when the loop ended before it knew. */
+/* For the exit status; DRY_RUN_UNKNOWN if the loop ended early. */
 enum dry_run_status dry_run_result(const struct dry_run *run);
 
 #endif

@@ -86,7 +86,7 @@ static void start_kind(struct feed *feed, enum kube_kind kind)
         .endpoints_mode = feed->config.endpoints_mode,
         .namespaces = feed->config.namespaces,
         .namespace_count = feed->config.namespace_count,
-        /* Endpoints belong to their Service, whatever labels they have themselves. */
+        /* Endpoints belong to their Service, whatever their own labels. */
         .label_selector = kind == KUBE_ENDPOINTS ? "" : feed->config.label_selector,
         .list_begin = on_list_begin,
         .upsert = on_upsert,
@@ -113,7 +113,7 @@ struct feed *feed_start(const struct feed_config *config)
     return feed;
 }
 
-/* What it counted is kept for who still asks. */
+/* Keeps its counts for later readers. */
 void feed_stop(struct feed *feed)
 {
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
@@ -134,7 +134,7 @@ void feed_free(struct feed *feed)
     }
 }
 
-/* ---- What others ask ---- */
+/* ---- Getters ---- */
 
 const struct outage *feed_outage(const struct feed *feed)
 {

@@ -1,6 +1,6 @@
-/* Keeps the inventory fed from the Kubernetes API: a reflector for each kind, what it says carried
- * into the inventory, what cannot be understood logged and counted, and an outage told while a kind
- * cannot be followed. Made and ended by main(); on the main loop. */
+/* Feeds the inventory from the Kubernetes API: runs a reflector per kind, passes its objects to the
+ * inventory, logs and counts objects that cannot be parsed, and reports an outage while a kind
+ * cannot be followed. Created and freed by main(); on the main loop. */
 #ifndef KUBE2SKY_FEED_H
 #define KUBE2SKY_FEED_H
 
@@ -27,32 +27,32 @@ struct feed_config {
     const char *const *namespaces; /* borrowed until feed_free, like the selector; none: all */
     size_t namespace_count;
     const char *label_selector; /* "": every object */
-    int64_t patience_ms;        /* until the API being away is an error */
+    int64_t patience_ms;        /* time until an outage of the API is an error */
 };
 
-/* Nothing is told to the inventory from inside it. */
+/* Calls nothing of the inventory's from inside. */
 struct feed *feed_start(const struct feed_config *config);
 
-/* The inventory hears nothing more. */
+/* Stops feeding the inventory. */
 void feed_stop(struct feed *feed);
 
 void feed_free(struct feed *feed); /* stops it; NULL is fine */
 
-/* ---- What others ask; borrowed ---- */
+/* ---- Getters; results are borrowed ---- */
 
 const struct outage *feed_outage(const struct feed *feed);
 
-/* Is the kind one that is listed and watched for itself? Endpoints are, with the slices that may
- * come in their place; pods when they are wanted. */
+/* Whether the kind is listed and watched on its own. Endpoints are, or the slices in their place;
+ * pods if wanted. */
 bool feed_follows(const struct feed *feed, enum kube_kind kind);
 
-/* Whether such a kind is there. */
+/* Whether such a kind is followed or away. */
 const struct outage_source *feed_followed(const struct feed *feed, enum kube_kind kind);
 
 struct feed_counts {
-    uint64_t lists;   /* of such a kind: read to their end */
+    uint64_t lists;   /* of such a kind: completed */
     uint64_t watches; /* of such a kind: that the server accepted */
-    uint64_t skipped; /* objects of any kind that could not be understood, each time one came */
+    uint64_t skipped; /* objects of any kind that could not be parsed, each time one arrived */
 };
 struct feed_counts feed_get_counts(const struct feed *feed, enum kube_kind kind);
 

@@ -1,5 +1,5 @@
 /* kube2sky: wiring and signals. One thread, one loop: the feed fills the inventory, the reconciler
- * carries it into etcd, the HTTP server tells whether it has. */
+ * writes it to etcd, and the HTTP server reports on both. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,15 +25,15 @@
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
 
-/* A transaction takes etcd milliseconds. One that a follower had handed to a leader that died is
- * lost without a word, while the next leader is elected within one or two seconds. On a disk that
- * stalls for longer the transaction still happens, and the mirror tells. */
+/* A transaction takes etcd milliseconds. One that a follower forwarded to a dying leader is lost
+ * silently, while the next leader is elected within one or two seconds. If a disk stalls for
+ * longer, the transaction still happens, and the mirror shows it. */
 enum { ETCD_CALL_TIMEOUT_MS = 2500 };
 
-/* What the old program ended with when etcd failed for too long. */
+/* The old program's exit status when etcd failed for too long. */
 enum { ETCD_TIMEOUT_STATUS = 255 };
 
-/* For what is in hand when the end is asked for. */
+/* For transactions in flight at shutdown. */
 static const double stop_grace_s = 1.0;
 
 static const char service_account_dir[] = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -87,7 +87,7 @@ static void on_etcd_overdue(void *data)
     end_loop(app);
 }
 
-/* What can fail, before anything is started. */
+/* Whatever can fail, before anything is started. */
 static int open_clients(struct app *app, const struct options *o, struct err *err)
 {
     const struct kube_client_config kube = {
@@ -178,7 +178,7 @@ static void on_drained(void *data)
     end_loop(data);
 }
 
-/* The first signal: take nothing more, finish what is in hand. The second: end at once. */
+/* The first signal: take no more work, finish what is in flight. The second: exit at once. */
 static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int revents UNUSED)
 {
     struct app *app = w->data;
@@ -211,8 +211,8 @@ static void watch_signal(struct app *app, ev_signal *w,
     ev_signal_start(app->loop, w);
 }
 
-/* From the very start, and heard once the loop runs: PID 1 of a container never gets a signal that
- * it does not handle. */
+/* Installed first, handled once the loop runs: PID 1 of a container never receives signals it does
+ * not handle. */
 static void watch_signals(struct app *app)
 {
     watch_signal(app, &app->stop_signals[0], on_stop_signal, SIGTERM);
@@ -241,7 +241,7 @@ static void stop_all(struct app *app)
     ev_loop_destroy(app->loop);
 }
 
-/* Until somebody breaks the loop. */
+/* Runs until somebody breaks the loop. */
 static void run(struct app *app, const struct options *o)
 {
     log_info("started", LOG_STR("version", version_string), LOG_STR("domain", o->domain),
@@ -264,7 +264,7 @@ static int serve(const struct options *o)
     struct app app = {.loop = ev_loop_new(EVFLAG_AUTO), .start_s = clock_wall_s()};
     struct err err = {.code = 0};
     if (!app.loop) {
-        xalloc_out_of_memory(); /* of memory or descriptors, and none is in use yet */
+        xalloc_out_of_memory(); /* out of memory or descriptors, impossible at start */
     }
     service_manager_init(&app.manager, app.loop);
     watch_signals(&app);
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
         start_log(&options);
         ev_set_allocator(allocate);
         record_json_use_xalloc();
-        (void)signal(SIGPIPE, SIG_IGN); /* a connection that breaks is an error code, not the end */
+        (void)signal(SIGPIPE, SIG_IGN); /* a broken connection is an error code, not a signal */
         r = serve(&options);
     }
     options_fini(&options);

@@ -36,7 +36,7 @@ static uint64_t skipped(const struct metrics_sources *sources, enum kube_kind ki
     return feed_get_counts(sources->feed, kind).skipped;
 }
 
-/* Of the kinds that are listed and watched. */
+/* For kinds that are listed and watched. */
 static void write_by_followed(struct metrics_page *page, const struct metrics_sources *sources,
                               kind_value value)
 {

@@ -1,5 +1,5 @@
-/* The metrics of kube2sky: their names, what each means and where it comes from, all in
- * metrics_table.c; the man page lists the same. Main thread. */
+/* kube2sky's metrics: metrics_table.c lists their names, meanings and sources; the man page lists
+ * the same. Main thread. */
 #ifndef KUBE2SKY_METRICS_TABLE_H
 #define KUBE2SKY_METRICS_TABLE_H
 

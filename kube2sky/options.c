@@ -12,7 +12,7 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/label_selector.h"
 
-/* Longer than a day is never: whoever gives more means something else. */
+/* More than a day is certainly a mistake. */
 enum { TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
 
 /* RFC 2181, section 8. */
@@ -21,17 +21,17 @@ enum { TTL_MAX_S = INT32_MAX };
 /* glog's users know 2 as normal and 4 as debugging. */
 enum { DEBUG_VERBOSITY = 4 };
 
-/* Each is a connection or two more to the API server. */
+/* Each costs a connection or two to the API server. */
 enum { NAMESPACES_MAX = 100 };
 
 /* The choices of -pods. */
 enum { PODS_VERIFIED, PODS_DISABLED };
 #define PODS_CHOICES "verified|disabled"
 
-/* etcd gives no lease below 2 s; an hour without a writer is more than anybody wants. */
+/* etcd grants no lease below 2 s; an hour without a writer is more than anybody wants. */
 enum { LEASE_MIN_MS = 2000, LEASE_MAX_MS = 60 * 60 * 1000 };
 
-/* What is not stored as it is given. */
+/* Values that need conversion. */
 struct raw {
     const char *domain;
     const char *namespaces;
@@ -46,8 +46,8 @@ struct raw {
     int64_t healthz_port;
 };
 
-/* etcd counts comparisons, too: with a leader there is one more than operations. With more than
- * some thousand operations, a transaction's bytes are what limits it. */
+/* etcd counts comparisons too: with a leader there is one more than operations. Beyond some
+ * thousand operations, a transaction is limited by its bytes. */
 enum { TXN_OPS_MIN = 2, TXN_OPS_MAX = 8192 };
 
 static int parse_flags(int argc, char *const *argv, struct options *o, struct raw *raw,
@@ -217,7 +217,7 @@ static int take_namespaces(const char *text, struct options *o, struct err *err)
         r = add_namespace(o, slice_of(text, len), err);
         text += len;
         if (*text == ',' && *++text == '\0') {
-            r = add_namespace(o, slice_of(text, 0), err); /* a comma at the end */
+            r = add_namespace(o, slice_of(text, 0), err); /* a trailing comma */
         }
     }
     return r;
@@ -277,7 +277,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .healthcheck = "",
         .wants_reverse = true,
         .etcd_mutation_timeout_ms = 10000,
-        .ttl_s = 30, /* what every record of the old program said */
+        .ttl_s = 30, /* as in every record of the old program */
         .etcd_max_txn_ops = ETCD_TXN_OPS_MAX,
     };
     int r = parse_flags(argc, argv, &o, &raw, err);

@@ -1,4 +1,4 @@
-/* The command line of kube2sky, checked. Used by main() before anything else. */
+/* kube2sky's command line, validated. main() calls it before anything else. */
 #ifndef KUBE2SKY_OPTIONS_H
 #define KUBE2SKY_OPTIONS_H
 
@@ -13,11 +13,11 @@
 
 struct options {
     char *domain; /* lower case, with the trailing dot; owned */
-    /* From argv, borrowed for good; "" = not given. URLs are checked by who uses them. */
+    /* From argv, borrowed for the process's lifetime; "" = unset. Their users validate URLs. */
     const char *etcd_server;
     const char *etcd_cafile;
     const char *etcd_certfile;
-    const char *etcd_keyfile; /* given exactly when etcd_certfile is */
+    const char *etcd_keyfile; /* set if and only if etcd_certfile is */
     const char *etcd_username;
     const char *etcd_password_file;
     const char *kubecfg_file;
@@ -40,11 +40,11 @@ struct options {
     int log_format;          /* enum log_format */
     const char *healthcheck; /* the URL to ask instead of everything else; "": none */
     bool want_version;
-    struct flag_strings without_effect; /* flags that were given and change nothing here */
+    struct flag_strings without_effect; /* ignored flags that were set */
 };
 
-/* 0; FLAGS_HELP when help was asked for, and printed; ERR_USAGE with a message. On success the
- * caller calls options_fini. */
+/* 0; FLAGS_HELP after printing help; ERR_USAGE with a message. On success the caller calls
+ * options_fini. */
 int options_parse(int argc, char *const *argv, struct options *ret_options,
                   struct err *err) MUST_CHECK;
 void options_fini(struct options *options);

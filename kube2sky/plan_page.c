@@ -7,13 +7,13 @@
 #include "kube2sky/reconcile/reconciler.h"
 #include "kube2sky/status.h"
 
-/* Owners planned for one piece of the page: below a millisecond, since the loop waits for it. */
+/* Owners planned per piece of the page: below a millisecond, since the loop waits. */
 enum { OWNERS_PER_PIECE = 32 };
 
-/* Who had something to do when the page was asked for. */
+/* Owners with something to do when the page was requested. */
 struct plan_page {
     const struct metrics_sources *sources;
-    struct buf ids; /* each with a NUL behind it */
+    struct buf ids; /* each NUL-terminated */
     size_t at;      /* of the next one */
     bool has_lines;
 };
@@ -32,7 +32,7 @@ static struct slice next_id(struct plan_page *page)
     return id;
 }
 
-/* Why the rest is not known. */
+/* Why the rest is unknown. */
 static void begin(const struct metrics_sources *sources, struct buf *out)
 {
     if (!reconciler_has_synced(sources->reconciler)) {
@@ -66,7 +66,7 @@ static void on_end(void *data)
     free(page);
 }
 
-/* 100,000 owners are some 4 MB; more than this does not fit into memory itself. */
+/* 100,000 owners take some 4 MB; far more owners would not fit into memory anyway. */
 enum { IDS_BYTES_MAX = 256 * 1024 * 1024 };
 
 void plan_page_handle(void *data, const struct http_request *request UNUSED,

@@ -1,6 +1,6 @@
-/* GET /plan: what the reconciler would write now, line by line (preview.h), made while it is sent.
- * Lines that begin with `#` say why not everything is known, or that there is nothing. On the main
- * loop. */
+/* GET /plan: what the reconciler would write now, line by line (preview.h), produced while it is
+ * sent. Lines that begin with `#` say why not everything is known, or that there is nothing to do.
+ * On the main loop. */
 #ifndef KUBE2SKY_PLAN_PAGE_H
 #define KUBE2SKY_PLAN_PAGE_H
 

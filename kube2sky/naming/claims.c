@@ -13,7 +13,7 @@ struct claims_item {
     uint32_t host_at; /* into hosts */
 };
 
-/* A host is a name of at most 255 bytes below our prefix: DESIRED_MAX of them, offsets in 32 bits.
+/* Hosts have at most 255 bytes: room for DESIRED_MAX of them, with 32-bit offsets.
  */
 enum { HOSTS_MAX = DESIRED_MAX * (DNAME_MAX + 1) };
 

@@ -1,5 +1,5 @@
-/* The reverse names one owner asks for: naming fills it, reverse decides between owners. An address
- * has one name in DNS, so a claim says how good it is. Pure; memory is kept between uses (see
+/* The reverse names that one owner claims: naming fills it, reverse decides between owners. An
+ * address has one name in DNS, so claims are ranked. Pure; keeps memory between uses (see
  * desired.h). */
 #ifndef KUBE2SKY_NAMING_CLAIMS_H
 #define KUBE2SKY_NAMING_CLAIMS_H
@@ -15,7 +15,7 @@
 /* Smaller is better. */
 enum claim_rank {
     CLAIM_CLUSTER_IP, /* a Service's own address */
-    CLAIM_HOSTNAME,   /* an endpoint that was given a hostname */
+    CLAIM_HOSTNAME,   /* an endpoint with an explicit hostname */
     CLAIM_HASH,       /* an endpoint under its hash label */
 };
 
@@ -25,11 +25,11 @@ struct claim {
     struct slice host; /* "web-0.web.default.svc.cluster.local." */
 };
 
-/* Which of two claims on one address is better: < 0 when a is. By rank, then the smallest host in
- * byte order; 0 only when they say the same. */
+/* Compares two claims on one address: < 0 if a wins. By rank, then the smallest host in byte order;
+ * 0 only if both are equal. */
 int claim_compare(const struct claim *a, const struct claim *b);
 
-/* Any order of addresses, the same always: IPv4 before IPv6. */
+/* A fixed order of addresses: IPv4 before IPv6. */
 int claim_compare_ips(const struct ip *a, const struct ip *b);
 
 struct claims {
@@ -43,10 +43,10 @@ void claims_init(struct claims *claims);
 void claims_fini(struct claims *claims);
 void claims_clear(struct claims *claims);
 
-/* Copies. The caller stays below DESIRED_MAX. */
+/* Copies the claim. The caller adds at most DESIRED_MAX. */
 void claims_add(struct claims *claims, const struct claim *claim);
 
-/* Sorts by address; of several claims on one the best stays. */
+/* Sorts by address and keeps the best claim on each. */
 void claims_seal(struct claims *claims);
 
 /* Borrowed until the next change. */

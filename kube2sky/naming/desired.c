@@ -10,8 +10,8 @@ struct desired_item {
     uint32_t value_len; /* the value follows its key */
 };
 
-/* A key is a DNS name of at most 255 bytes below the prefix, a value has such a name and numbers:
- * DESIRED_MAX of the largest records, and offsets that fit 32 bits. */
+/* Room for DESIRED_MAX of the largest records, a key and a value with a name of at most 255 bytes
+ * each, with 32-bit offsets. */
 enum { BYTES_MAX = DESIRED_MAX * 1024 };
 
 void desired_init(struct desired *desired)
@@ -62,7 +62,7 @@ static struct desired_record record_of(const struct desired *desired,
     };
 }
 
-/* By value too, so that the one that stays of several does not depend on the order of addition. */
+/* By value too, so that the survivor of duplicates does not depend on the order of addition. */
 static int compare_items(const void *a, const void *b, void *desired)
 {
     struct desired_record x = record_of(desired, a), y = record_of(desired, b);

@@ -1,5 +1,5 @@
-/* The keys one owner should have in etcd and what they should say: naming fills it, plan compares
- * it with what is there. Pure; memory is kept between uses, as far as it is of ordinary size. */
+/* The keys and values that one owner should have in etcd: naming fills it, plan compares it with
+ * etcd. Pure; keeps memory of ordinary size between uses. */
 #ifndef KUBE2SKY_NAMING_DESIRED_H
 #define KUBE2SKY_NAMING_DESIRED_H
 
@@ -9,13 +9,13 @@
 #include "common/base/buf.h"
 #include "common/base/slice.h"
 
-/* As many records as one owner may have: 20,000 endpoints with four named ports. A DNS message
- * holds a fiftieth of it. Without a limit one Endpoints object of the API's 1.5 MB, its addresses
- * times its ports, would be 100 million keys. */
+/* Records per owner: 20,000 endpoints with four named ports. A DNS message holds a fiftieth of
+ * that. Without a limit, one Endpoints object of the API's 1.5 MB could make 100 million keys, its
+ * addresses times its ports. */
 enum { DESIRED_MAX = 100000 };
 
-/* As much as is kept between uses, here and in claims: one Service of 20,000 endpoints must not set
- * the size of the process for good. */
+/* How much is kept between uses, here and in claims, so that one Service with 20,000 endpoints does
+ * not fix the size of the process. */
 enum { DESIRED_KEPT_BYTES = 1024 * 1024 };
 
 struct desired {
@@ -34,10 +34,10 @@ void desired_init(struct desired *desired);
 void desired_fini(struct desired *desired);
 void desired_clear(struct desired *desired);
 
-/* Copies both. The caller stays below DESIRED_MAX. */
+/* Copies both. The caller adds at most DESIRED_MAX. */
 void desired_add(struct desired *desired, struct slice key, struct slice value);
 
-/* Sorts by key; of a key added twice one stays. Before it desired_get is in order of addition. */
+/* Sorts by key and removes duplicates. Before that, desired_get is in order of addition. */
 void desired_seal(struct desired *desired);
 
 /* Borrowed until the next change. */

@@ -9,21 +9,21 @@
 #define FIRST_SERVICE "default/kubernetes"
 
 struct kind_state {
-    uint32_t generation;  /* of the list under way or done last */
-    size_t unknown_count; /* of objects that were never understood */
+    uint32_t generation;  /* of the current or last list */
+    size_t unknown_count; /* objects never parsed */
     bool is_wanted;
     bool is_listing;
     bool is_listed;
-    bool wants_first;  /* the list has ended without default/kubernetes */
-    bool has_nameless; /* the list has an object that nobody can name */
+    bool wants_first;  /* the list lacked default/kubernetes */
+    bool has_nameless; /* the list has an object without a known name */
 };
 
 struct inventory {
     struct inventory_config config;
     struct index index;
     struct kind_state kinds[KUBE_KIND_COUNT];
-    enum kube_kind source;      /* what headless Services have is what this one says */
-    enum kube_kind next_source; /* and this one once it is listed, if it is another one */
+    enum kube_kind source;      /* the source of headless Services' endpoints */
+    enum kube_kind next_source; /* the next source, once it is listed; may be the same */
     uint32_t epoch;
 };
 
@@ -49,7 +49,7 @@ void inventory_free(struct inventory *inventory)
     free(inventory);
 }
 
-/* ---- Objects that come and go ---- */
+/* ---- Adding and removing objects ---- */
 
 static void set_unknown(struct inventory *inventory, enum kube_kind kind, struct entry *entry,
                         bool is_unknown)
@@ -67,7 +67,7 @@ static void discard(struct inventory *inventory, enum kube_kind kind, struct ent
     index_discard(&inventory->index, kind, entry);
 }
 
-/* Those of the kind that are not of this generation; -1: all. */
+/* Removes objects of the kind that are not of this generation; -1: all. */
 static void discard_others(struct inventory *inventory, enum kube_kind kind, int64_t generation)
 {
     struct entry *entry;
@@ -92,8 +92,8 @@ static void unwant(struct inventory *inventory, enum kube_kind kind)
     inventory->epoch++;
 }
 
-/* Every owner that either kind has something for is looked at again: those of the old one are told
- * as it goes. */
+/* Every owner with objects of either kind is planned again: those of the old kind are reported as
+ * its objects are removed. */
 static void switch_source(struct inventory *inventory)
 {
     enum kube_kind old = inventory->source;
@@ -112,7 +112,7 @@ void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind)
     if (kind == next) {
         return;
     }
-    if (next != source) { /* a change under way that is not wanted any more */
+    if (next != source) { /* a pending switch that is no longer wanted */
         unwant(inventory, next);
     }
     inventory->next_source = kind;
@@ -141,7 +141,7 @@ void inventory_list_begin(struct inventory *inventory, enum kube_kind kind)
     state->has_nameless = false;
 }
 
-/* The list is complete: what it did not name is gone. */
+/* The list is complete: objects it did not name are gone. */
 static void sweep(struct inventory *inventory, enum kube_kind kind)
 {
     struct kind_state *state = &inventory->kinds[kind];
@@ -199,7 +199,7 @@ void inventory_upsert(struct inventory *inventory, struct kube_object *object)
     set_unknown(inventory, kind, entry, false);
     entry->generation = state->generation;
     if (entry->object && kube_object_equal(entry->object, object)) {
-        kube_object_free(object); /* listed again, or changed in what is not looked at */
+        kube_object_free(object); /* listed again, or changed in fields that are not used */
     } else {
         index_set_object(&inventory->index, kind, entry, object);
     }
@@ -284,9 +284,9 @@ size_t inventory_count(const struct inventory *inventory, enum kube_kind kind)
     return inventory->index.kinds[kind].count;
 }
 
-/* ---- What an owner has ---- */
+/* ---- An owner's objects ---- */
 
-/* "svc/default/web" is "default/web" of "svc/"; ptr NULL: of another one. */
+/* "svc/default/web" with "svc/" gives "default/web"; ptr NULL: another prefix. */
 static struct slice behind(struct slice owner, const char *prefix)
 {
     struct slice text = slice_str(prefix);
@@ -325,7 +325,7 @@ bool inventory_get(const struct inventory *inventory, struct slice owner,
     return !service->object->service.is_headless || add_endpoints(inventory, id, ret_objects);
 }
 
-/* An object of the namespace that was never understood could be about anything there. */
+/* An object of the namespace that was never parsed could concern anything in it. */
 static bool has_unknown(const struct inventory *inventory, enum kube_kind kind, struct slice id)
 {
     const struct key_table *table = &inventory->index.kinds[kind];

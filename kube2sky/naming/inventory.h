@@ -1,14 +1,15 @@
-/* What the cluster has, as the reflectors told: the latest state of each object, found by the owner
- * of the keys it gives. An owner's id is the path of its keys below the domain, in lower case:
+/* The cluster's objects, as reported by the reflectors: the latest state of each, indexed by the
+ * owner of the keys it yields. An owner's id is the path of its keys below the domain, in lower
+ * case:
  *
- *     svc/<namespace>/<service>    a Service with the Endpoints of its name, or with its slices
+ *     svc/<namespace>/<service>    a Service with its Endpoints or slices
  *     pod/<namespace>/<IP label>   an address that pods of the namespace have (naming_pod_label)
  *
- * A list that is complete removes what it did not name; one that begins again voids the part that
- * came before. A Service list without default/kubernetes, which every API server makes by itself,
- * is not complete (the server's store may have been empty a moment ago): it removes nothing until
- * that Service has appeared. Each kind is complete or not for itself: one that cannot be listed
- * keeps the keys it feeds as they are, and no others. Single-threaded. */
+ * A complete list removes objects it did not name; a list that starts over voids its earlier part.
+ * A Service list without default/kubernetes, which every API server creates, is not complete (the
+ * server's store may have just been emptied): it removes nothing until that Service appears. Kinds
+ * are complete independently: one that cannot be listed preserves the keys it feeds, and no others.
+ * Single-threaded. */
 #ifndef KUBE2SKY_NAMING_INVENTORY_H
 #define KUBE2SKY_NAMING_INVENTORY_H
 
@@ -23,27 +24,27 @@
 struct inventory;
 
 struct inventory_config {
-    /* Only some namespaces or labels are listed, so default/kubernetes need not be there. */
+    /* Only some namespaces or labels are listed, which may lack default/kubernetes. */
     bool is_narrowed;
-    /* What the owner's keys come of changed, appeared or went; the same state again is no change.
-     * Called from inside the calls below; it must not call back. */
+    /* The objects behind the owner's keys changed; not called for an unchanged state. Called from
+     * inside the functions below; must not call back. */
     void (*changed)(void *data, struct slice owner);
     void *data;
 };
 
-/* Endpoints come from KUBE_ENDPOINTS and pods are wanted until the calls below say otherwise. */
+/* Initially endpoints come from KUBE_ENDPOINTS, and pods are wanted. */
 struct inventory *inventory_new(const struct inventory_config *config);
 void inventory_free(struct inventory *inventory); /* NULL is fine */
 
-/* Which kind, KUBE_ENDPOINTS or KUBE_SLICE, says what headless Services have. When the one before
- * was listed it stays in force until the new one is, so that no key goes in between. Objects of the
- * other kind are not kept. */
+/* Sets the source of headless Services' endpoints, KUBE_ENDPOINTS or KUBE_SLICE. A source that was
+ * listed stays in force until the new one is listed, so that no key goes away in between. Objects
+ * of the other kind are dropped. */
 void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind);
 
-/* Without pods nothing is waited for, and no pod has an address. */
+/* Without pods, none are waited for, and no pod has an address. */
 void inventory_want_pods(struct inventory *inventory, bool are_wanted);
 
-/* ---- The reflectors' side: see reflector.h. Kinds that are not wanted are ignored. ---- */
+/* ---- The reflectors' side: see reflector.h. Unwanted kinds are ignored. ---- */
 
 void inventory_list_begin(struct inventory *inventory, enum kube_kind kind);
 void inventory_upsert(struct inventory *inventory, struct kube_object *object); /* takes it */
@@ -51,36 +52,36 @@ void inventory_remove(struct inventory *inventory, enum kube_kind kind, const ch
                       const char *name);
 void inventory_list_end(struct inventory *inventory, enum kube_kind kind);
 
-/* An object that cannot be understood, "<namespace>/<name>": it keeps its last state, and without
- * one what it feeds is not known until it is understood or gone. With the name "" it could be any
- * object, so the list it was in removes nothing. */
+/* An object that cannot be parsed, "<namespace>/<name>": it keeps its last state; without one, what
+ * it feeds is unknown until it is parsed or gone. With the name "" it could be any object, so its
+ * list removes nothing. */
 void inventory_bad(struct inventory *inventory, enum kube_kind kind, const char *name);
 
 /* ---- The reconciler's side ---- */
 
-/* Fills ret_objects (cleared first), borrowed until the next change. False: one of the objects is
- * there and could not be understood, so what the owner should have is not known. */
+/* Fills ret_objects (cleared first), borrowed until the next change. False: one of the objects
+ * could not be parsed, so the owner's desired keys are unknown. */
 bool inventory_get(const struct inventory *inventory, struct slice owner,
                    struct owner_objects *ret_objects);
 
-/* What the owner should have is all that inventory_get says, so its other keys may go: every kind
- * that feeds them has been listed completely, and no object is in doubt. Else they stay. */
+/* Whether inventory_get is complete for the owner, so that its other keys may be deleted: every
+ * kind that feeds them has been listed completely, and no object is in doubt. */
 bool inventory_may_delete(const struct inventory *inventory, struct slice owner);
 
-/* The same for reverse keys, which any Service may claim: they may be given another name or none.
+/* The same for reverse keys, which any Service may claim: whether they may be changed or deleted.
  */
 bool inventory_knows_claims(const struct inventory *inventory);
 
-/* Moves on whenever more may be deleted than before: those who could not, ask again. */
+/* Incremented whenever more may be deleted than before, so that held owners ask again. */
 uint32_t inventory_epoch(const struct inventory *inventory);
 
-/* Every kind has been listed completely: what is not here does not exist. */
+/* Every kind has been listed completely: other objects do not exist. */
 bool inventory_is_complete(const struct inventory *inventory);
 
-/* What it still waits for, for /readiness and the log; NULL when complete. Constant. */
+/* What it still waits for, for /readiness and the log; a constant; NULL if complete. */
 const char *inventory_missing(const struct inventory *inventory);
 
-/* How many objects of the kind there are. */
+/* Number of objects of the kind. */
 size_t inventory_count(const struct inventory *inventory, enum kube_kind kind);
 
 #endif

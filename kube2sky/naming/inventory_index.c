@@ -7,15 +7,15 @@
 #include "common/dns/dname.h"
 #include "kube2sky/naming/naming.h"
 
-/* Namespace and name of at most 253 bytes each (the API's limit) and what is between; longer ones,
- * from an API gone mad, are cut and found as cut. */
+/* Namespace and name of at most 253 bytes each (the API's limit) with separators; longer ones,
+ * which no sane API sends, are truncated consistently. */
 enum { OWNER_ID_MAX = 1024 };
 
 #define SERVICE_PREFIX "svc/"
 #define POD_PREFIX     "pod/"
 enum { OWNER_PREFIX_LEN = sizeof(SERVICE_PREFIX) - 1 };
 
-/* In front of what a pod has that is no address; no label begins so. */
+/* Prefix for a pod's invalid address; no label begins with it. */
 enum { NO_ADDRESS_MARK = '!' };
 
 /* The slices of one Service. */
@@ -25,11 +25,11 @@ struct slices {
     char id[]; /* "<namespace>/<service>" */
 };
 
-/* An address that pods of one namespace have: usually one, several on the host's network. */
+/* An address of pods of one namespace: usually one pod, several on the host network. */
 struct address {
     uint32_t pod_count;
     uint32_t id_len;
-    struct ip ip; /* family 0: it is none */
+    struct ip ip; /* family 0: invalid */
     char id[];    /* "<namespace>/<label>" */
 };
 
@@ -153,7 +153,7 @@ static void unlink_slice(struct index *index, struct entry *entry)
     }
 }
 
-/* What endpoints say matters to headless Services alone; one that comes or changes tells itself. */
+/* Endpoints matter only to headless Services; a Service that appears or changes reports itself. */
 static void tell_service(struct index *index, struct slice owner)
 {
     const struct entry *service = index_find(index, KUBE_SERVICE, without_prefix(owner));
@@ -182,7 +182,7 @@ static void set_slice(struct index *index, struct entry *entry, struct kube_obje
 
 /* ---- Pods by address ---- */
 
-/* A pod that has ended keeps its IP in the API although another pod may have it by now. */
+/* A pod that has ended keeps its IP in the API, although another pod may have it now. */
 static size_t address_count(const struct kube_object *pod)
 {
     bool has_ended =
@@ -240,7 +240,7 @@ static void uncount_address(struct index *index, const struct kube_object *pod, 
     }
 }
 
-/* The new addresses first, so that those which stay are never gone. */
+/* New addresses first, so that unchanged ones are never gone in between. */
 static void set_pod(struct index *index, struct entry *entry, struct kube_object *object)
 {
     const struct kube_object *old = entry->object;
@@ -280,7 +280,7 @@ struct entry *index_get(struct index *index, enum kube_kind kind, struct slice n
     return entry;
 }
 
-/* Of a Service, or of Endpoints, which have the Service's name. */
+/* For a Service, or Endpoints, which have the Service's name. */
 static struct slice owner_of_named(struct index *index, const struct entry *entry)
 {
     buf_clear(&index->id);
@@ -304,7 +304,7 @@ void index_tell(struct index *index, enum kube_kind kind, const struct entry *en
         }
         break;
     case KUBE_POD:
-        break; /* its addresses are told when they come and go */
+        break; /* its addresses are reported when they are added and removed */
     }
 }
 
@@ -330,7 +330,7 @@ void index_discard(struct index *index, enum kube_kind kind, struct entry *entry
     free(entry);
 }
 
-/* ---- What an owner has ---- */
+/* ---- An owner's objects ---- */
 
 void index_add_slices(const struct index *index, struct slice service,
                       struct owner_objects *objects)

@@ -1,4 +1,4 @@
-/* Some addresses, in the order of claim_compare_ips, each once. Plain data. */
+/* A set of addresses in the order of claim_compare_ips. Plain data. */
 #ifndef KUBE2SKY_NAMING_IP_LIST_H
 #define KUBE2SKY_NAMING_IP_LIST_H
 
@@ -13,12 +13,12 @@ struct ip_list {
 };
 
 void ip_list_fini(struct ip_list *list);
-void ip_list_clear(struct ip_list *list); /* memory kept */
+void ip_list_clear(struct ip_list *list); /* keeps its memory */
 
-/* At the end, unsorted. */
+/* Appends, unsorted. */
 void ip_list_add(struct ip_list *list, const struct ip *ip);
 
-/* Sorts them and drops those that are there twice. */
+/* Sorts and removes duplicates. */
 void ip_list_seal(struct ip_list *list);
 
 #endif

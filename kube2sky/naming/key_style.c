@@ -37,7 +37,7 @@ static struct path split(struct slice below)
 
 /* ---- Values ---- */
 
-/* Byte for byte as record_to_json prints it, with any ttl. */
+/* Byte for byte as printed by record_to_json, with any ttl. */
 static bool parse(struct slice value, struct record *ret_record)
 {
     struct buf again;
@@ -88,7 +88,7 @@ static bool is_pod_label(struct slice label, const struct ip *ip)
     return is_it;
 }
 
-/* Takes the label of a host's front: "web." of "web.default.svc.cluster.local.". */
+/* Removes a host's first label: "web." of "web.default.svc.cluster.local.". */
 static bool take_label(struct slice *host, struct slice label)
 {
     if (host->len <= label.len || host->ptr[label.len] != '.' || !slice_has_prefix(*host, label)) {
@@ -107,7 +107,7 @@ static bool is_host_of(struct slice domain, const struct path *path, struct slic
            slice_equal(host, domain);
 }
 
-/* Of several ports of one name and protocol, all but one have their number behind the label. */
+/* Of several ports with one name and protocol, all but one have their number after the label. */
 static struct slice without_number(struct slice label, uint16_t port)
 {
     char number[8];

@@ -1,7 +1,6 @@
-/* Could kube2sky have written this key itself, if not now then with other objects or another --ttl?
- * For --own-only-written, under which people's own records below svc/ are left alone. It looks at
- * the form alone, the rows of naming.h and reverse.h: what somebody writes in exactly that form is
- * taken for ours. PURE. */
+/* Whether kube2sky could have written a key itself, now or with other objects or another --ttl. For
+ * --own-only-written, which leaves people's own records below svc/ alone. Checks only the form, the
+ * rows of naming.h and reverse.h: anything written in exactly that form counts as ours. PURE. */
 #ifndef KUBE2SKY_NAMING_KEY_STYLE_H
 #define KUBE2SKY_NAMING_KEY_STYLE_H
 

@@ -9,7 +9,7 @@
 
 /* ---- A Service with cluster IPs ---- */
 
-/* Returns how many; *ret_first is the label of the first one. */
+/* Returns how many; *ret_first is the first one's label. */
 static size_t add_cluster_ips(struct build *b, const struct kube_service *service,
                               struct label *ret_first)
 {
@@ -53,7 +53,7 @@ static int build_cluster_ips(struct build *b, const struct kube_service *service
 
 /* ---- An ExternalName ---- */
 
-/* A host name as the API takes it, RFC 1123, with or without the trailing dot. */
+/* A host name as the API accepts it, RFC 1123, with or without a trailing dot. */
 static bool is_host_name(struct slice name)
 {
     struct dname wire;
@@ -132,7 +132,7 @@ static void name_pod(const struct naming_config *config, const struct owner_obje
     free(ns);
 }
 
-/* ---- The whole ---- */
+/* ---- naming_build ---- */
 
 static int build_service(struct build *b, const struct owner_objects *objects, struct err *err)
 {
@@ -145,7 +145,7 @@ static int build_service(struct build *b, const struct owner_objects *objects, s
     }
     build_set_name(b, xasprintf("%s.%s.svc.%s", name.text, ns.text, b->config->domain));
     if (strcmp(service->type, "ExternalName") == 0) {
-        build_external_name(b, service->external_name); /* an address it still has does not count */
+        build_external_name(b, service->external_name); /* its remaining address does not count */
         return 0;
     }
     return service->is_headless ? build_headless(b, objects, err)

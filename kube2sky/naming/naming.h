@@ -1,6 +1,6 @@
-/* From Kubernetes objects to records: which keys a Service with its endpoints has, or a pod's
- * address, what they say, and which reverse names are claimed for it. PURE: no clock, no I/O, no
- * state but the configuration; the same objects always give the same keys. Single-threaded.
+/* From Kubernetes objects to records: the keys and values of a Service with its endpoints, or of a
+ * pod's address, and the reverse names they claim. PURE: no clock, no I/O, no state but the
+ * configuration; the same objects always give the same keys. Single-threaded.
  *
  * With D for the domain, hash(v) for record_label and S for svc/<ns>/<svc>, below the domain's key:
  *
@@ -11,13 +11,14 @@
  *   ExternalName               S                           the external name
  *   a live pod's address       pod/<ns>/<IP>/<hash>        the IP; in the key with dashes
  *
- * where <hash> is that of the address's value (two cluster IPs: two addresses, ports once with the
- * first one's), and <label> the endpoint's hostname or else its hash. Addresses that share a label
- * get <label>/<hash> each. Ports that would share a key: the smallest number has it, each other one
- * <label>-<number>. Names are lower-cased, IPv6 is in RFC 5952 form.
+ * where <hash> is the hash of the address's value (with two cluster IPs, two addresses, and each
+ * port once with the first one's hash), and <label> the endpoint's hostname, or else its hash.
+ * Addresses that share a label get <label>/<hash> each. Of ports that would share a key, the
+ * smallest number gets it, the others <label>-<number>. Names are lower-cased, IPv6 is in RFC 5952
+ * form.
  *
  * Each cluster IP and endpoint address is claimed for <svc>.<ns>.svc.D. or
- * <label>.<svc>.<ns>.svc.D.; who gets it is reverse.h's. */
+ * <label>.<svc>.<ns>.svc.D.; reverse.h picks the winner. */
 #ifndef KUBE2SKY_NAMING_NAMING_H
 #define KUBE2SKY_NAMING_NAMING_H
 
@@ -32,13 +33,13 @@
 #include "kube2sky/naming/desired.h"
 #include "kube2sky/naming/owner_objects.h"
 
-/* Something that would have gone into a key and cannot be there: that key alone is left out. */
+/* A part that cannot be in a key: only that key is left out. */
 struct naming_drop {
     const char *kind; /* "service" or "pod" */
     const char *ns;
-    const char *name;  /* of a pod its address, as in the key */
+    const char *name;  /* for a pod its address, as in the key */
     const char *what;  /* "service name", "port name", "address", ... */
-    const char *value; /* as the API has it */
+    const char *value; /* as in the API */
 };
 
 struct naming_config {
@@ -48,16 +49,16 @@ struct naming_config {
     void *data;
 };
 
-/* Replaces out by what a record of kube2sky says, {"host":...}; port 0: none. */
+/* Replaces out by the JSON of a record of kube2sky, {"host":...}; port 0: none. */
 void naming_value(const struct naming_config *config, const char *host, uint16_t port,
                   struct buf *out);
 
-/* Appends a pod's label: "10-1-0-1", "fd00--1"; one that would end in a hyphen gets a 0, since
- * fd00:: is fd00::0. */
+/* Appends a pod's label: "10-1-0-1", "fd00--1"; a trailing hyphen gets a 0, since fd00:: is
+ * fd00::0. */
 void naming_pod_label(const struct ip *ip, struct buf *out);
 
-/* Fills both (cleared first, sealed after). No service and no pod: nothing is desired.
- * ERR_TOO_LARGE: more than DESIRED_MAX records; both are then void. */
+/* Fills both (cleared first, sealed after). Without service and pod nothing is desired.
+ * ERR_TOO_LARGE: more than DESIRED_MAX records; both are then invalid. */
 int naming_build(const struct naming_config *config, const struct owner_objects *objects,
                  struct desired *ret_desired, struct claims *ret_claims,
                  struct err *err) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* A headless Service: from its Endpoints or slices to the ready addresses under their labels, each
- * with the ports of where it came from. */
+ * with the ports of its subset or slice. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ struct groups {
     size_t srv_count;      /* endpoints x ports */
 };
 
-/* ---- Gathering ---- */
+/* ---- Collecting ---- */
 
 static bool take_endpoint(struct build *b, const char *ip, const char *hostname,
                           struct endpoint *ret_endpoint)
@@ -69,7 +69,7 @@ static void take_subset(struct build *b, bool takes_all, const struct kube_subse
     add_group(b, groups, &group, subset->ports, subset->port_count);
 }
 
-/* Addresses that are names are for others to resolve; ready tells what a terminating one is. */
+/* Skips FQDN addresses; `ready` already covers terminating endpoints. */
 static void take_slice(struct build *b, bool takes_all, const struct kube_slice *slice,
                        struct groups *groups)
 {
@@ -137,7 +137,7 @@ static int compare_endpoints(const void *a, const void *b)
     return d ? d : claim_compare_ips(&x->address.ip, &y->address.ip);
 }
 
-/* Sorted by label and address; an address in two groups is there once. Returns how many. */
+/* Sorted by label and address, without duplicates. Returns how many. */
 static size_t merge_endpoints(const struct groups *groups, const struct endpoint **ret_endpoints)
 {
     size_t total = 0, kept = 0;
@@ -162,7 +162,7 @@ static bool same_label(const struct endpoint *a, const struct endpoint *b)
     return strcmp(a->label.text, b->label.text) == 0;
 }
 
-/* A label's only address is the label's value; several addresses lie below it, by their hashes. */
+/* A single address is the label's value; several are below it, by their hashes. */
 static void add_endpoints(struct build *b, const struct endpoint *const *endpoints, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -175,8 +175,8 @@ static void add_endpoints(struct build *b, const struct endpoint *const *endpoin
     }
 }
 
-/* Of every group's, since merging kept only one of an address that has a hostname in one of them
- * and is called the same by its hash in another. */
+/* From every group, since merging kept only one of two addresses when one's hostname equals the
+ * other's hash. */
 static void add_claims(struct build *b, const struct groups *groups)
 {
     for (size_t i = 0; i < groups->count; i++) {
@@ -209,7 +209,7 @@ static void add_ports(struct build *b, const struct groups *groups)
     free(srvs);
 }
 
-/* ---- The whole ---- */
+/* ---- Everything ---- */
 
 int build_headless(struct build *b, const struct owner_objects *objects, struct err *err)
 {

@@ -11,7 +11,7 @@
 /* What every record of kube2sky has said since 1.9. */
 enum { RECORD_PRIORITY = 10, RECORD_WEIGHT = 10 };
 
-/* The label has an underscore in front. */
+/* The label gets a leading underscore. */
 enum { UNDERSCORED_MAX = DNAME_LABEL_MAX - 1 };
 
 /* Prefix and a name of at most 4 labels more than the domain's 255. */
@@ -127,7 +127,7 @@ void address_label(struct build *b, const struct address *address, struct label 
     record_label(buf_slice(&b->value), ret_label->text);
 }
 
-/* The value last made, under the key built in b->key, which starts anew. */
+/* Adds the last value under the key built in b->key, and resets the key. */
 static void add_record(struct build *b)
 {
     struct dname name;
@@ -161,7 +161,7 @@ void add_claim(struct build *b, const struct address *address, enum claim_rank r
 {
     struct dname name;
     char *host = label ? xasprintf("%s.%s", label, b->name) : xstrdup(b->name);
-    if (dname_from_text(slice_str(host), &name)) { /* else its key was dropped and reported */
+    if (dname_from_text(slice_str(host), &name)) { /* otherwise its key was dropped and reported */
         claims_add(b->claims,
                    &(struct claim){.ip = address->ip, .rank = rank, .host = slice_str(host)});
     }
@@ -189,7 +189,7 @@ static int compare_srvs(const void *a, const void *b)
     return d ? d : (x->port->number > y->port->number) - (x->port->number < y->port->number);
 }
 
-/* Equal ports sort by number, so the search is for the key alone. */
+/* Equal ports sort by number, so searching for the key suffices. */
 static int compare_to_key(const void *key, const void *srv)
 {
     return compare_srv_keys(key, srv);
@@ -204,7 +204,7 @@ static void add_srv(struct build *b, const struct srv *srv, const char *label, b
     free(host);
 }
 
-/* A port whose key an equal one with a smaller number has. Its label may be another's already: that
+/* A port whose key went to an equal one with a smaller number. If its label is taken already, that
  * one keeps it. */
 static void add_numbered_srv(struct build *b, const struct srv *srv, const struct srv *srvs,
                              size_t count, bool is_headless)

@@ -1,5 +1,4 @@
-/* What the files of naming share: one naming_build in the making, and the records added to it.
- * Nobody else includes it. */
+/* Shared by the files of naming: one naming_build in progress, and the records added to it. */
 #ifndef KUBE2SKY_NAMING_NAMING_RECORDS_INTERNAL_H
 #define KUBE2SKY_NAMING_NAMING_RECORDS_INTERNAL_H
 
@@ -37,48 +36,48 @@ struct srv {
 
 struct build {
     const struct naming_config *config;
-    struct naming_drop object; /* what all its drops say */
+    struct naming_drop object; /* common to all its drops */
     struct desired *desired;
     struct claims *claims;
     char *name;       /* "web.default.svc.cluster.local." */
-    struct buf key;   /* "/skydns/local/cluster/svc/default/web", then what is added */
+    struct buf key;   /* "/skydns/local/cluster/svc/default/web", then additions */
     size_t key_base;  /* its length */
-    struct buf value; /* the value last made */
+    struct buf value; /* the last value */
 };
 
-/* object: whose records these are, with strings that outlive the build. */
+/* object: the owner of these records; its strings outlive the build. */
 void build_init(struct build *b, const struct naming_config *config,
                 const struct naming_drop *object, struct desired *desired, struct claims *claims);
-/* The DNS name that the keys are below; takes it. */
+/* The DNS name above the keys; takes ownership. */
 void build_set_name(struct build *b, char *name);
 void build_fini(struct build *b);
 
 void build_drop(const struct build *b, const char *what, const char *value);
 
-/* ---- Parts of keys: false, and reported, when they cannot be in one ---- */
+/* ---- Parts of keys: false, and reported, if invalid ---- */
 
 /* Folded to lower case; at most max bytes. */
 bool take_label(const struct build *b, const char *what, const char *text, size_t max,
                 struct label *ret_label);
 bool take_address(const struct build *b, const char *text, struct address *ret_address);
 
-/* The ports that have a name, a protocol and a number; the others have no SRV record. Returns how
- * many; ret_ports has room for count. */
+/* The ports with a name, a protocol and a number; others have no SRV record. Returns how many;
+ * ret_ports has room for count. */
 size_t take_ports(const struct build *b, const struct kube_port *ports, size_t count,
                   struct named_port *ret_ports);
 
 /* ---- Records ---- */
 
-/* The label of an address: the hash of the value that says it and nothing else. */
+/* The label of an address: the hash of its value. */
 void address_label(struct build *b, const struct address *address, struct label *ret_label);
 
-/* At <name>/<label>, or below that. */
+/* At or below <name>/<label>. */
 void add_address(struct build *b, const char *label, const struct address *address,
                  const char *label_below);
 void add_host(struct build *b, const char *host); /* at the name itself */
 
-/* Sorts them. Of one key's ports, in order of their numbers, the first has the label as it is. The
- * target is the label below the name when is_headless, else the name. */
+/* Sorts the ports. Of several with one key, the smallest number gets the plain label. The target is
+ * the label below the name if is_headless, else the name. */
 void add_srvs(struct build *b, struct srv *srvs, size_t count, bool is_headless);
 
 /* label NULL: for the name itself. */

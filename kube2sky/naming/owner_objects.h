@@ -1,7 +1,6 @@
-/* The objects that one owner's keys come from: inventory fills it, naming reads it. An owner's id
+/* The objects behind one owner's keys: inventory fills it, naming reads it. An owner's id
  * is the path of its keys below the domain, "svc/default/web" or "pod/default/10-1-0-1". The
- * objects are the inventory's, borrowed until it changes; memory is kept between uses.
- * Single-threaded. */
+ * objects are borrowed until the inventory changes; keeps memory between uses. Single-threaded. */
 #ifndef KUBE2SKY_NAMING_OWNER_OBJECTS_H
 #define KUBE2SKY_NAMING_OWNER_OBJECTS_H
 
@@ -13,16 +12,16 @@
 #include "kube2sky/api/kube_object.h"
 
 struct owner_objects {
-    /* Of a svc/ owner */
-    const struct kube_object *service; /* NULL: there is none */
+    /* For a svc/ owner */
+    const struct kube_object *service; /* NULL: none */
     const struct kube_object **parts;  /* its Endpoints, or its slices in any order */
     size_t part_count;
     size_t part_cap;
 
-    /* Of a pod/ owner: a pod that has not ended has this address. */
-    struct slice pod_ns;   /* ptr NULL: no pod has it */
+    /* For a pod/ owner: the address of a pod that has not ended. */
+    struct slice pod_ns;   /* ptr NULL: no pod */
     struct slice pod_name; /* as in the owner's id: the address's label */
-    struct ip pod_ip;      /* family 0: what the pod has is no address; pod_name is what it is */
+    struct ip pod_ip;      /* family 0: the pod's address is invalid; pod_name has its text */
 };
 
 void owner_objects_init(struct owner_objects *objects);

@@ -12,7 +12,7 @@
 
 struct claimant;
 
-/* One claim, in two lists: of its address, the best one first, and of its claimant. */
+/* One claim, in two lists: its address's, best first, and its claimant's. */
 struct held_claim {
     struct held_claim *next_here;
     struct held_claim *next_own; /* by address */
@@ -35,7 +35,7 @@ struct reverse {
     struct key_table claimants;
 };
 
-/* family_bytes and as many of the bytes behind it. */
+/* family_bytes, followed by that many bytes. */
 static struct slice ip_bytes(const struct ip *ip)
 {
     return slice_of(ip, 1 + (size_t)ip->family_bytes);
@@ -110,7 +110,8 @@ static struct held_claim *best_at(const struct reverse *reverse, const struct ip
 static void set_best(struct reverse *reverse, const struct ip *ip, struct held_claim *best)
 {
     if (best) {
-        (void)key_table_put(&reverse->addresses, best); /* the one before is in its list, or gone */
+        (void)key_table_put(&reverse->addresses,
+                            best); /* the previous one is in its list, or gone */
     } else {
         (void)key_table_take(&reverse->addresses, ip_bytes(ip));
     }
@@ -145,8 +146,8 @@ static void unlink_here(struct reverse *reverse, const struct held_claim *held)
 
 /* ---- An owner's claims ---- */
 
-/* One address: what the claimant held there (NULL: nothing) gives way to what it wants (NULL).
- * Tells when the name is another one. */
+/* Replaces the claimant's old claim on one address (NULL: none) by the new one (NULL: none).
+ * Reports a change of name. */
 static void replace(struct reverse *reverse, const struct ip *ip, struct held_claim *old,
                     struct held_claim *new, reverse_changed_fn changed, void *data)
 {
@@ -182,7 +183,7 @@ static void merge(struct reverse *reverse, struct claimant *claimant, const stru
     while (*link || at < claims->count) {
         struct held_claim *old = *link;
         struct claim claim = {.ip = {0}};
-        int order = -1; /* only an old one, only a new one, or both at one address */
+        int order = -1; /* an old claim, a new one, or both, on one address */
         if (at < claims->count) {
             claim = claims_get(claims, at);
             order = old ? claim_compare_ips(&old->ip, &claim.ip) : 1;
@@ -225,7 +226,7 @@ void reverse_set(struct reverse *reverse, struct slice owner, const struct claim
     }
 }
 
-/* ---- Questions ---- */
+/* ---- Queries ---- */
 
 bool reverse_winner(const struct reverse *reverse, const struct ip *ip,
                     struct reverse_winner *ret_winner)
@@ -283,7 +284,7 @@ static bool parse_nibbles(struct slice text, struct ip *ret_ip)
     return text.len == 64;
 }
 
-/* "/10/0/0/1": dots in place of the inner slashes make it an address. */
+/* "/10/0/0/1": with dots for the inner slashes it is an address. */
 static bool parse_numbers(struct slice text, struct ip *ret_ip)
 {
     char dotted[sizeof("255.255.255.255")];

@@ -1,6 +1,6 @@
-/* Which name an address has when several owners claim it: the table address -> claims. The best
- * claim (claims.h) wins; when it goes, the next one takes over. Pure data, no I/O; single-threaded,
- * the planner's. It also knows how an address is spelled as a key. */
+/* The name of an address that several owners may claim: a table address -> claims. The best claim
+ * (claims.h) wins; when it goes, the next one takes over. Also converts addresses to keys and back.
+ * Pure data, no I/O; single-threaded, owned by the planner. */
 #ifndef KUBE2SKY_NAMING_REVERSE_H
 #define KUBE2SKY_NAMING_REVERSE_H
 
@@ -18,11 +18,11 @@ struct reverse;
 struct reverse *reverse_new(void);
 void reverse_free(struct reverse *reverse); /* NULL is fine */
 
-/* Called for each address that has another name now, or none any more, or its first one. It may
- * ask reverse_winner, and must not change the table. */
+/* Called for each address whose name changed, appeared or disappeared. It may call reverse_winner,
+ * and must not change the table. */
 typedef void (*reverse_changed_fn)(void *data, const struct ip *ip);
 
-/* The owner ("svc/default/web") claims these, sealed, and nothing else any more. */
+/* Replaces the claims of the owner ("svc/default/web") by these (sealed). */
 void reverse_set(struct reverse *reverse, struct slice owner, const struct claims *claims,
                  reverse_changed_fn changed, void *data);
 
@@ -31,12 +31,11 @@ struct reverse_winner {
     struct slice owner;
 };
 
-/* The address's name and whose claim that is, borrowed until the next reverse_set. False: nobody
- * claims it. */
+/* The address's name and its claimant, borrowed until the next reverse_set. False: unclaimed. */
 bool reverse_winner(const struct reverse *reverse, const struct ip *ip,
                     struct reverse_winner *ret_winner);
 
-/* Each address that the owner claims, winning or not, in the order of claim_compare_ips. */
+/* Every address that the owner claims, winning or not, in the order of claim_compare_ips. */
 void reverse_each(const struct reverse *reverse, struct slice owner,
                   void (*fn)(void *data, const struct ip *ip), void *data);
 
@@ -44,14 +43,14 @@ size_t reverse_count(const struct reverse *reverse); /* addresses that have a na
 
 /* ---- Keys ---- */
 
-/* The longest: the prefix and 32 nibbles. */
+/* Longest key: the prefix and 32 nibbles. */
 enum { REVERSE_KEY_MAX = sizeof("/skydns/arpa/ip6") + 64 };
 
 /* Appends "/skydns/arpa/in-addr/10/0/0/1", "/skydns/arpa/ip6/f/d/0/0/...". */
 void reverse_key(const struct ip *ip, struct buf *out);
 
-/* The address of such a key. False when it is none, or spelled in another way than reverse_key
- * does: nothing that we could have written. */
+/* The address of such a key. False if it is not one, or not in reverse_key's form, so that we
+ * cannot have written it. */
 bool reverse_parse_key(struct slice key, struct ip *ret_ip) MUST_CHECK;
 
 #endif

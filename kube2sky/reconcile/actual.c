@@ -5,8 +5,8 @@
 
 #include "common/base/xalloc.h"
 
-/* Places of deleted keys are given up together, so that an owner which loses 100,000 keys one by
- * one does not move the rest 100,000 times; but not so few that each deletion does it. */
+/* Deleted entries are removed in batches, so that an owner which loses 100,000 keys one by one does
+ * not move the rest 100,000 times. */
 enum { DELETED_KEPT = 16 };
 
 void actual_fini(struct actual_keys *actual)
@@ -18,7 +18,7 @@ void actual_fini(struct actual_keys *actual)
     *actual = (struct actual_keys){.keys = NULL};
 }
 
-/* FNV-1a 64: two values of one key that collide by chance are one in 2^64. */
+/* FNV-1a 64: two values of one key collide with a chance of 1 in 2^64. */
 uint64_t actual_value_hash(struct slice value)
 {
     uint64_t hash = 14695981039346656037u;
@@ -28,12 +28,12 @@ uint64_t actual_value_hash(struct slice value)
     return hash;
 }
 
-/* Where the suffix is, deleted or not, or belongs. */
+/* Where the suffix is (deleted or not) or belongs. */
 static size_t position(const struct actual_keys *actual, struct slice suffix, bool *ret_found)
 {
     size_t low = 0, high = actual->used;
     *ret_found = false;
-    /* In order, as a full read and our own transactions bring them. */
+    /* Fast path: keys arrive in order from full reads and our own transactions. */
     if (high && slice_compare(actual_suffix(actual->keys[high - 1]), suffix) < 0) {
         return high;
     }
@@ -106,7 +106,7 @@ bool actual_put(struct actual_keys *actual, struct slice suffix, const struct ac
     return has_changed;
 }
 
-/* Keeps the keys of one generation, or with 0 all that are not deleted. */
+/* Keeps the keys of one generation; 0: all that are not deleted. */
 static void keep(struct actual_keys *actual, uint32_t generation)
 {
     size_t kept = 0;

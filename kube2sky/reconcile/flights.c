@@ -9,7 +9,7 @@
 
 struct flights {
     struct flights_config config;
-    int64_t revision;    /* the mirror's */
+    int64_t revision;    /* the mirror's revision */
     struct etcd_op *ops; /* room for those of one transaction */
     struct etcd_compare *compares;
     struct flight items[FLIGHTS_MAX];
@@ -18,7 +18,7 @@ struct flights {
 struct flights *flights_new(const struct flights_config *config)
 {
     struct flights *flights = xcalloc(1, sizeof(*flights));
-    /* There may be a condition for each operation, and etcd counts both. */
+    /* Each operation may have a condition, and etcd counts both. */
     size_t ops_max = config->ops_max - (config->condition != NULL);
     flights->config = *config;
     flights->compares = xcalloc(config->ops_max, sizeof(*flights->compares));
@@ -54,9 +54,9 @@ void flights_free(struct flights *flights)
 
 /* ---- Landing ---- */
 
-/* Unless its transaction is all that has happened to the owner. Nothing at all is no proof of it:
- * an etcd restored from an older copy counts revisions a second time that others acknowledged.
- * (Where only reverse keys were written, which are no owner's, the look finds nothing to do.) */
+/* Unless its transaction is the only thing that happened to the owner. No event at all does not
+ * prove it: an etcd restored from an older copy reuses acknowledged revisions. (If only reverse
+ * keys were written, which belong to no owner, planning finds nothing to do.) */
 static bool needs_look(const struct owner *owner, int64_t revision)
 {
     return owner->has_changed || owner->first_event != revision || owner->last_event != revision;
@@ -72,7 +72,7 @@ static void land(struct flight *flight)
     }
 }
 
-/* What is left to do is for planning to find out, against what the mirror shows. */
+/* Planning against the mirror finds what is left to do. */
 static void want_look(struct flight *flight)
 {
     for (size_t i = 0; i < flight->passenger_count; i++) {
@@ -90,14 +90,14 @@ static void land_undone(struct flight *flight)
     land(flight);
 }
 
-/* Is the transaction conditional on this operation's key? */
+/* Whether the transaction is conditional on this operation's key. */
 static bool is_condition(const struct flight *flight, size_t at)
 {
     return at == flight->probe ||
            flight->flights->config.is_contested(plan_get(&flight->batch.plan, at).key);
 }
 
-/* A key of the conditions is another than it was planned for. */
+/* Whether a condition's key has changed since it was planned. */
 static bool is_seen_stale(const struct flight *flight)
 {
     const struct plan *plan = &flight->batch.plan;
@@ -192,7 +192,7 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
     }
 }
 
-/* A put, if there is one: its key tells at which revision. */
+/* A put if there is one: its key shows the revision. */
 static size_t probe_of(const struct plan *plan)
 {
     size_t at = 0;
@@ -202,7 +202,7 @@ static size_t probe_of(const struct plan *plan)
     return at < plan->op_count ? at : 0;
 }
 
-/* Into flights->compares; how many. */
+/* Fills flights->compares; returns how many. */
 static size_t collect_conditions(const struct flight *flight)
 {
     const struct flights *flights = flight->flights;
@@ -242,8 +242,8 @@ void flight_send(struct flight *flight)
 
 /* ---- Did it happen? ---- */
 
-/* All its keys were changed at once, so one tells of all. What others did to it since makes "no" of
- * a "yes", at the price of a plan with nothing in it. */
+/* All its keys changed at once, so one speaks for all. If others changed it since, "yes" looks like
+ * "no", which costs only an empty plan. */
 static bool has_happened(const struct etcd_op *op, const struct etcd_kv *kv)
 {
     return op->kind == ETCD_OP_PUT ? kv && slice_equal(kv->value, op->value) : !kv;
@@ -260,12 +260,12 @@ static void on_answer(void *data, const struct etcd_range_reply *reply, const st
         return;
     }
     const struct etcd_kv *kv = reply->count ? &reply->kvs[0] : NULL;
-    want_look(flight); /* somebody else may have written the same */
+    want_look(flight); /* somebody else may have written the same value */
     if (!has_happened(&op, kv)) {
         land(flight);
         return;
     }
-    flight->state = kv ? FLIGHT_DONE : FLIGHT_STALE; /* when it was deleted, nobody knows */
+    flight->state = kv ? FLIGHT_DONE : FLIGHT_STALE; /* the revision of a delete is unknown */
     flight->revision = kv ? kv->mod_revision : reply->revision;
     config->acknowledged(config->data, flight);
     land_if_seen(flight);

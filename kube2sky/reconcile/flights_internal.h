@@ -1,6 +1,6 @@
-/* Transactions on their way into etcd, each from being filled until the mirror shows what became of
- * it. The reconciler fills and sends them; their owners are in flight until they land. On the main
- * loop; nothing blocks.
+/* Transactions in flight to etcd, from being filled until the mirror shows their result. The
+ * reconciler fills and sends them; their owners are in flight until they land. On the main loop;
+ * nothing blocks.
  *
  *     open -> filled -> SENT ─── acknowledged ───▶ DONE ──── the mirror has its revision ──▶ landed
  *              ▲         │ │ └── its condition fails ─▶ STALE ── the mirror shows why ─────▶ landed
@@ -10,14 +10,14 @@
  *                                               ├─ it happened ─▶ DONE
  *                                               └─ it did not ─────────────────────────────▶ landed
  *
- * Each transaction is conditional on one of its keys being as it was when it was planned, and on
- * each one that may have become somebody else's meanwhile. So of one
- * that arrives when nobody waits for it any more and the new one for the same owners, only one
- * happens: nothing is written twice. (When the objects have changed in between, the new one may
- * leave that key alone and the old one happen after it; the mirror shows that, and it is mended.)
+ * Each transaction is conditional on one of its keys being unchanged since it was planned, and on
+ * every key that may have become somebody else's. So of a transaction that arrives after it was
+ * given up and its replacement, only one happens: nothing is written twice. (If the objects changed
+ * in between, the replacement may not touch that key, and the old one may happen after it; the
+ * mirror shows that, and it is repaired.)
  *
- * A plan larger than a transaction has a flight alone, which is sent again with what follows,
- * unless its owner's objects have changed since. */
+ * A plan larger than a transaction gets a flight of its own, which is sent again with the rest,
+ * unless its owner's objects have changed. */
 #ifndef KUBE2SKY_RECONCILE_FLIGHTS_INTERNAL_H
 #define KUBE2SKY_RECONCILE_FLIGHTS_INTERNAL_H
 
@@ -32,8 +32,8 @@
 
 struct flights;
 
-/* Between two and eight etcd's throughput hardly changes; eight keep it busy during our planning.
- * As many again may wait for the mirror, which hears of a transaction at about the time of its
+/* etcd's throughput hardly changes between two and eight; eight keep it busy while we plan. As many
+ * again may wait for the mirror, which learns of a transaction at about the time of its
  * acknowledgement. */
 enum { FLIGHTS_SENT_MAX = 8, FLIGHTS_MAX = 2 * FLIGHTS_SENT_MAX };
 
@@ -54,17 +54,17 @@ struct passenger {
 struct flight {
     struct flights *flights;
     enum flight_state state;
-    struct etcd_call *call; /* SENT: the transaction; DOUBTFUL: the question, NULL between two */
+    struct etcd_call *call; /* SENT: the transaction; DOUBTFUL: the read, NULL between two */
     int64_t sent_us;        /* monotonic */
-    int64_t revision;       /* DONE: that it made; STALE: of the store when that was said */
+    int64_t revision;       /* DONE: the one it made; STALE: the store's at that time */
     struct plan_batch batch;
-    size_t probe; /* the operation whose key it is always conditional on */
+    size_t probe; /* the operation whose key is always a condition */
     struct passenger *passengers;
     size_t passenger_count;
 
-    /* Of an owner whose plan is larger than a transaction, its only one: what follows. */
+    /* For the only owner, with a plan larger than a transaction: the rest. */
     struct plan rest;
-    size_t rest_at; /* rest.op_count: nothing */
+    size_t rest_at; /* rest.op_count: none left */
 };
 
 enum flight_failure {
@@ -76,22 +76,23 @@ struct flights_config {
     struct etcd *etcd; /* outlives the flights */
     size_t ops_max;    /* operations of a transaction, or conditions */
 
-    /* What the mirror shows: the revision that last wrote the key; 0: it is not there. */
+    /* From the mirror: the revision that last wrote the key; 0: absent. */
     int64_t (*key_revision)(const void *data, struct slice key);
 
-    /* A key that may be somebody else's tomorrow: written only as it was when that was planned. */
+    /* Whether the key may become somebody else's: then it is written only if unchanged since
+     * planning. */
     bool (*is_contested)(struct slice key);
 
-    /* One more condition of each transaction; NULL: none. */
+    /* An additional condition of each transaction; NULL: none. */
     struct etcd_compare (*condition)(const void *data);
 
-    /* None is called from inside a call of the reconciler's, but `landed`. */
+    /* Only `landed` may be called from inside a call by the reconciler. */
     void (*acknowledged)(void *data, const struct flight *flight);
     void (*failed)(void *data, const struct flight *flight, enum flight_failure failure,
                    const struct err *err);
     /* A condition did not hold. */
     void (*refuted)(void *data);
-    /* The owner is settled, and to be planned again if something else may have happened to it. */
+    /* The owner is settled, and must be planned again if something else may have happened to it. */
     void (*landed)(void *data, struct owner *owner, bool needs_look);
     void *data;
 };
@@ -103,33 +104,33 @@ void flights_free(struct flights *flights);
 
 /* ---- Filling ---- */
 
-/* False: as many as may be are under way. */
+/* False: the maximum is in flight. */
 bool flights_has_free(const struct flights *flights);
 
-/* Empty, to be given to flight_send or flight_close. There is a free one. */
+/* An empty flight, to pass to flight_send or flight_close. Requires a free one. */
 struct flight *flights_open(struct flights *flights);
 void flight_close(struct flight *flight);
 
-/* Adds the plan, not empty, of the queue's first owner, which then is in flight. PLAN_FITS_PARTLY:
- * the flight keeps the rest, and nobody else may board. */
+/* Adds the non-empty plan of the queue's first owner, which is then in flight. PLAN_FITS_PARTLY:
+ * the flight keeps the rest, and takes no other owner. */
 enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct plan *plan);
 
 void flight_send(struct flight *flight);
 
-/* ---- News ---- */
+/* ---- Events ---- */
 
-/* The mirror has everything up to this revision. After a full read nothing that the mirror was
- * waited for can be told from what others did: all that is known to be over lands. */
+/* The mirror has everything up to this revision. After a full read, our changes cannot be told from
+ * others': every finished transaction lands. */
 void flights_on_mirror(struct flights *flights, int64_t revision, bool is_full);
 
-/* The additional condition is another one now: what failed under the old one lands. */
+/* The additional condition changed: transactions that failed under the old one land. */
 void flights_on_condition(struct flights *flights);
 
-/* Those whose question was not answered ask again. */
+/* Repeats unanswered reads. */
 void flights_ask_again(struct flights *flights);
 
 size_t flights_used(const struct flights *flights);
-size_t flights_busy(const struct flights *flights); /* those that need no flights_ask_again */
+size_t flights_busy(const struct flights *flights); /* except those that need flights_ask_again */
 size_t flights_passengers(const struct flights *flights);
 
 #endif

@@ -15,10 +15,10 @@
 /* Between attempts while etcd is away. */
 enum { RETRY_FIRST_MS = 100, RETRY_MAX_MS = 1000 };
 
-/* A lease is kept alive this often in its time, so that two attempts may be lost. */
+/* Keepalives per lease time, so that two may be lost. */
 enum { KEEPS_PER_LEASE = 3 };
 
-/* Host names have up to 253 bytes in DNS, 64 in Linux; more of somebody else's text is cut. */
+/* Host names have up to 253 bytes in DNS, 64 in Linux; others' longer texts are truncated. */
 enum { HOLDER_MAX = 300 };
 
 struct leader {
@@ -32,8 +32,8 @@ struct leader {
     int64_t create_revision; /* of the key while leading */
     int64_t lease;           /* ours; 0 = none */
     int64_t lease_s;
-    int64_t sent_ms;     /* monotonic, when what the lease begins with was asked for */
-    int64_t deadline_ms; /* until when the lease lives surely */
+    int64_t sent_ms;     /* monotonic, when the lease or its last keepalive was requested */
+    int64_t deadline_ms; /* until when the lease certainly lives */
 
     struct etcd_call *call; /* look, grant or claim */
     struct etcd_call *keep;
@@ -83,13 +83,13 @@ static void set_holder(struct leader *l, struct slice holder)
     free(before);
 }
 
-/* ---- Losing it ---- */
+/* ---- Losing the lead ---- */
 
 static void on_revoked(void *data, const struct etcd_write_reply *reply UNUSED,
                        const struct err *err UNUSED)
 {
     struct leader *l = data;
-    l->revoke = NULL; /* what could not be revoked runs out by itself */
+    l->revoke = NULL; /* a lease that cannot be revoked expires by itself */
     if (l->done) {
         l->done(l->done_data);
     }
@@ -124,7 +124,7 @@ static void lose(struct leader *l, const char *why)
     }
 }
 
-/* ---- Keeping it ---- */
+/* ---- Keeping the lead ---- */
 
 static void live_until(struct leader *l, int64_t ttl_s)
 {
@@ -184,7 +184,7 @@ static void on_events(void *data, const struct etcd_event *events UNUSED, size_t
 
 static void on_watch_up(void *data UNUSED)
 {
-    /* what matters are the events */
+    /* only events matter */
 }
 
 static void on_watch_end(void *data, const struct err *err UNUSED)
@@ -195,7 +195,7 @@ static void on_watch_end(void *data, const struct err *err UNUSED)
     look_later(l);
 }
 
-/* Also while leading: the key may be deleted by hand. */
+/* Also while leading: somebody may delete the key. */
 static void watch(struct leader *l, int64_t from)
 {
     l->watch = etcd_watch_start(l->config.etcd, &(struct etcd_watch_config){
@@ -208,14 +208,14 @@ static void watch(struct leader *l, int64_t from)
                                                 });
 }
 
-/* ---- Claiming it ---- */
+/* ---- Claiming the lead ---- */
 
 static void on_claimed(void *data, const struct etcd_txn_reply *reply, const struct err *err)
 {
     struct leader *l = data;
     l->call = NULL;
     if (err) {
-        look_later(l); /* and see whose it is then */
+        look_later(l); /* then see who holds it */
     } else if (reply->succeeded) {
         lead(l, reply->revision);
         watch(l, reply->revision + 1);
@@ -261,7 +261,7 @@ static void claim(struct leader *l)
     l->call = etcd_lease_grant(l->config.etcd, 0, l->config.lease_s, on_granted, l);
 }
 
-/* ---- Looking ---- */
+/* ---- Reading the key ---- */
 
 static void on_look(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
@@ -355,7 +355,7 @@ struct leader *leader_start(const struct leader_config *config)
 static void halt(struct leader *l)
 {
     l->is_resigned = true;
-    look(l); /* which only stops what was under way */
+    look(l); /* which only stops pending calls */
     stop_keeping(l);
 }
 

@@ -74,7 +74,7 @@ struct owner *owners_find(const struct owners *owners, struct slice id)
     return key_table_find(&owners->table, id);
 }
 
-/* The id lies behind the owner. */
+/* The id follows the struct. */
 struct owner *owners_get(struct owners *owners, struct slice id)
 {
     struct owner *owner = owners_find(owners, id);
@@ -95,7 +95,7 @@ void owners_base(const struct owners *owners, const struct owner *owner, struct 
     buf_append_slice(out, owner->id);
 }
 
-/* ---- What the mirror tells ---- */
+/* ---- Events of the mirror ---- */
 
 struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation)
 {

@@ -1,13 +1,13 @@
-/* The owners of keys, the unit the reconciler works in: "svc/<namespace>/<name>" for each Service,
- * "pod/<namespace>/<address>", and for whatever else lies below svc/ and pod/ its first three path
- * segments, so that foreign keys belong to somebody and can be removed. A reverse key that nobody
- * claims is an owner of its own, "arpa/in-addr/10/0/0/1", as long as there is something to do about
- * it. A table of them and the queue of those to be planned. Plain data, no I/O; single-threaded.
+/* Owners of keys, the unit of the reconciler's work: "svc/<namespace>/<name>" for each Service,
+ * "pod/<namespace>/<address>", and for anything else below svc/ and pod/ its first three path
+ * segments, so that foreign keys have an owner and can be removed. An unclaimed reverse key is an
+ * owner of its own, "arpa/in-addr/10/0/0/1", while there is something to do about it. A table of
+ * owners and the queue of those to plan. Plain data, no I/O; single-threaded.
  *
  *     settled -> queued -> in flight -> settled | queued again
- *                       -> held (it must not be done now) -> queued
+ *                       -> held (its plan must wait) -> queued
  *                       -> blocked (a key of its plan is in flight with another's) -> queued
- *                       -> settled, when there is nothing to do */
+ *                       -> settled, if there is nothing to do */
 #ifndef KUBE2SKY_RECONCILE_OWNERS_INTERNAL_H
 #define KUBE2SKY_RECONCILE_OWNERS_INTERNAL_H
 
@@ -27,19 +27,19 @@ enum owner_state { OWNER_SETTLED, OWNER_QUEUED, OWNER_HELD, OWNER_BLOCKED, OWNER
 
 struct owner {
     struct slice id;
-    struct actual_keys actual; /* but for its reverse keys: reverse_keys_internal.h */
+    struct actual_keys actual; /* without its reverse keys: reverse_keys_internal.h */
     struct ip_list
-        *touched; /* addresses it has to do with that it does not claim; see planner_internal.h */
+        *touched; /* addresses that concern it but that it does not claim; see planner_internal.h */
     struct reverse_lock *locks; /* in flight only: of reverse_keys_internal.h */
     uint32_t desired_count;     /* keys, when last planned */
-    uint32_t foreign_count;     /* desired reverse keys that are others' and stay */
+    uint32_t foreign_count;     /* desired reverse keys that are others', left alone */
     int64_t changed_us;         /* monotonic: its objects' oldest change not yet sent; 0 = none */
     enum owner_state state;
-    bool is_suspect; /* was in a transaction that etcd refused: goes alone until one is taken */
-    bool is_refusal_told; /* and the log says that it was refused alone, too */
+    bool is_suspect;      /* was in a refused transaction: goes alone until one succeeds */
+    bool is_refusal_told; /* and was logged as refused alone */
 
-    /* In flight only: is another look needed when it has landed? */
-    bool has_changed;    /* its objects did */
+    /* In flight only: whether to plan again after landing */
+    bool has_changed;    /* its objects changed */
     int64_t first_event; /* the revisions of the changes seen under it, 0 = none; those of its */
     int64_t last_event;  /* own transaction all have one */
     struct owner *next;  /* in the queue, or among the blocked ones */
@@ -53,28 +53,28 @@ struct owners *owners_new(const struct ownership *ownership);
 void owners_free(struct owners *owners); /* NULL is fine */
 
 struct owner *owners_find(const struct owners *owners, struct slice id); /* NULL: unknown */
-struct owner *owners_get(struct owners *owners, struct slice id);        /* made when unknown */
+struct owner *owners_get(struct owners *owners, struct slice id);        /* created if unknown */
 
-/* The owner's part of its keys, "/skydns/local/cluster/svc/default/web"; replaces what out had. */
+/* Replaces out by the owner's part of its keys, "/skydns/local/cluster/svc/default/web". */
 void owners_base(const struct owners *owners, const struct owner *owner, struct buf *out);
 
-/* ---- What the mirror tells; every key is a KEY_OBJECT (ownership_internal.h) ---- */
+/* ---- Events of the mirror; every key is a KEY_OBJECT (ownership_internal.h) ---- */
 
-/* The key's owner when that changed something, else NULL. generation: see actual.h. */
+/* The key's owner if something changed, else NULL. generation: see actual.h. */
 struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, uint32_t generation);
 struct owner *owners_key_delete(struct owners *owners, struct slice key);
 
-/* The revision that last wrote the key; 0: it is not there. */
+/* The revision that last wrote the key; 0: absent. */
 int64_t owners_key_revision(const struct owners *owners, struct slice key);
 
-/* After a full read: forgets the owner's keys of other generations. True when there were some. */
+/* After a full read: forgets the owner's keys of other generations. True if there were any. */
 bool owners_sweep(struct owners *owners, struct owner *owner, uint32_t generation);
 
 size_t owners_key_count(const struct owners *owners); /* of all owners */
 
 /* ---- The table ---- */
 
-/* Frees a settled owner that has no keys and wants none; others stay. */
+/* Frees the owner if it is settled, has no keys and wants none. */
 void owners_forget_if_empty(struct owners *owners, struct owner *owner);
 
 /* fn may change the owner, not the table. */
@@ -84,11 +84,11 @@ void owners_free_touched(struct owner *owner);
 
 /* ---- The queue, first in, first out ---- */
 
-/* To the end; the owner is not queued yet and not in flight. */
+/* Appends the owner, which must be neither queued nor in flight. */
 void owners_enqueue(struct owners *owners, struct owner *owner);
 struct owner *owners_first(const struct owners *owners); /* NULL: empty */
 
-/* Takes the first one out of the queue into another state. */
+/* Moves the first one from the queue into another state. */
 void owners_dequeue(struct owners *owners, enum owner_state state);
 
 void owners_hold_release(struct owners *owners);    /* every held one is queued */

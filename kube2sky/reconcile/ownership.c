@@ -13,7 +13,7 @@
 #define SKYDNS_TREE  "/skydns/"
 #define REVERSE_TREE "/skydns/arpa/"
 
-/* A domain is a name of at most 255 bytes; what goes around it is less than as much again. */
+/* A domain has at most 255 bytes; the rest is shorter. */
 enum { TREE_MAX = 512 };
 
 void ownership_init(struct ownership *o, const struct ownership_config *config)
@@ -80,8 +80,8 @@ struct object_key ownership_part(const struct ownership *o, struct slice key)
     return (struct object_key){.owner = slice_of(below.ptr, n), .suffix = rest_of(below, n)};
 }
 
-/* What the writer has written begins like this, and no host that it writes needs an escape. Empty:
- * it cannot be told that quickly. */
+/* The writer's values begin like this, and no host it writes needs an escape. Empty: no quick
+ * check. */
 static struct slice quick_host(struct slice value)
 {
     static const char start[] = "{\"host\":\"";
@@ -94,8 +94,8 @@ static struct slice quick_host(struct slice value)
     return n && !memchr(rest.ptr, '\\', n) ? slice_of(rest.ptr, n) : slice_of(NULL, 0);
 }
 
-/* "web.default.svc.cluster.local." or "a1.web.default.svc.cluster.local.": is it in one of our
- * namespaces? */
+/* Whether "web.default.svc.cluster.local." or "a1.web.default.svc.cluster.local." is in one of our
+ * namespaces. */
 static bool is_our_host(const struct ownership *o, struct slice host)
 {
     struct slice end = slice_str(o->host_end);

@@ -1,12 +1,12 @@
-/* Whose key is it? Of all that lies below /skydns/ the writer owns
+/* Who owns a key. Below /skydns/ the writer owns
  *
  *     /skydns/<domain reversed>/svc/...    everything
  *     /skydns/<domain reversed>/pod/...    everything
- *     /skydns/arpa/...                     what says a host that ends in ".svc.<domain>"
+ *     /skydns/arpa/...                     keys whose host ends in ".svc.<domain>"
  *
  * With --namespaces only svc/<ns>/, pod/<ns>/ and hosts in ".<ns>.svc.<domain>"; with
- * --own-only-written only what it could have written itself, label and value. It deletes what it
- * owns and does not want, and nothing else. PURE. */
+ * --own-only-written only what it could have written itself, judging by label and value. It deletes
+ * only keys that it owns and does not want. PURE. */
 #ifndef KUBE2SKY_RECONCILE_OWNERSHIP_INTERNAL_H
 #define KUBE2SKY_RECONCILE_OWNERSHIP_INTERNAL_H
 
@@ -33,22 +33,22 @@ void ownership_init(struct ownership *ownership, const struct ownership_config *
 void ownership_fini(struct ownership *ownership);
 
 enum key_place {
-    KEY_ELSEWHERE, /* not the writer's, whatever it says */
+    KEY_ELSEWHERE, /* not the writer's, whatever its value */
     KEY_OBJECT,    /* below svc/ or pod/ */
     KEY_REVERSE,   /* below /skydns/arpa/ */
 };
 
 enum key_place ownership_place(const struct ownership *ownership, struct slice key);
 
-/* An object key's parts: the id of its owner, the first three segments below the domain, as many as
- * there are, "svc/default/web"; and the rest, "/_tcp/_http/c88f1059". */
+/* Splits an object key into its owner's id, up to three segments below the domain,
+ * "svc/default/web", and the rest, "/_tcp/_http/c88f1059". */
 struct object_key {
     struct slice owner;
     struct slice suffix;
 };
 struct object_key ownership_part(const struct ownership *ownership, struct slice key);
 
-/* May the writer delete a KEY_OBJECT or KEY_REVERSE that says this? */
+/* Whether the writer may delete a KEY_OBJECT or KEY_REVERSE with this value. */
 bool ownership_has(const struct ownership *ownership, enum key_place place, struct slice key,
                    struct slice value);
 

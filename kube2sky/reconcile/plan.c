@@ -4,7 +4,7 @@
 
 #include "common/base/xalloc.h"
 
-/* What protobuf adds to an operation's key and value: tags and lengths of four nested messages. */
+/* protobuf's overhead per operation: tags and lengths of four nested messages. */
 enum { OP_OVERHEAD = 32 };
 
 /* More than the largest desired set; offsets fit 32 bits. */
@@ -30,7 +30,7 @@ void plan_build_nothing(struct plan *plan)
     plan->put_count = 0;
 }
 
-/* Past the limit nothing is added: the buffer's failure is sticky. */
+/* Adds nothing past the limit: the buffer's failure is sticky. */
 void plan_add(struct plan *plan, const struct etcd_op *op, int64_t revision)
 {
     size_t at = plan->bytes.len;
@@ -102,7 +102,7 @@ void plan_add_deletes(const struct desired *desired, struct slice base,
     for (const struct actual_key *there = actual_next(actual, &at); there;
          at++, there = actual_next(actual, &at)) {
         struct slice suffix = actual_suffix(there);
-        int d = 1; /* 0: the first desired key not before this one is this one */
+        int d = 1; /* 0: the next desired key is this one */
         for (; next < desired->count; next++) {
             struct desired_record record = desired_get(desired, next);
             d = slice_compare(suffix_of(&record, base), suffix);
@@ -156,7 +156,7 @@ static size_t op_size(const struct plan_op *op)
     return (size_t)op->key_len + op->value_len + OP_OVERHEAD;
 }
 
-/* The end of the operations, counted from `from`, that fit into what is left of the batch. */
+/* The end of the operations from `from` on that fit into the rest of the batch. */
 static size_t fitting_end(const struct plan_batch *batch, const struct plan *plan, size_t from)
 {
     size_t size = batch->size, at = from;
@@ -186,7 +186,7 @@ enum plan_fit plan_batch_add(struct plan_batch *batch, const struct plan *plan, 
         return PLAN_FITS_NOT;
     }
     if (end == *from) {
-        end++; /* one operation over the limit is etcd's to judge */
+        end++; /* let etcd judge a single oversized operation */
     }
     copy_ops(batch, plan, *from, end);
     *from = end;

@@ -1,9 +1,8 @@
-/* From what one owner should have to what must be done: puts of what is missing or says something
- * else, deletes of what should not be there, nothing when both are equal. And the packing of such
- * plans into transactions. PURE.
+/* The difference between an owner's desired and actual keys: puts of missing or changed keys,
+ * deletes of unwanted ones. And the packing of such plans into transactions. PURE.
  *
- * Puts come first, deletes last, each in key order, so that of a plan too large for one transaction
- * the additions are made first. */
+ * Puts come first, deletes last, each in key order, so that a plan too large for one transaction
+ * adds first. */
 #ifndef KUBE2SKY_RECONCILE_PLAN_H
 #define KUBE2SKY_RECONCILE_PLAN_H
 
@@ -17,9 +16,9 @@
 #include "kube2sky/reconcile/actual.h"
 
 struct plan_op {
-    int64_t revision; /* that the key is known to have now; 0 = it is not there */
+    int64_t revision; /* the key's known revision; 0 = absent */
     enum etcd_op_kind kind;
-    uint32_t key_at; /* into the bytes; a put's value follows its key */
+    uint32_t key_at; /* offset into the bytes; a put's value follows its key */
     uint32_t key_len;
     uint32_t value_len;
 };
@@ -37,10 +36,10 @@ void plan_fini(struct plan *plan);
 
 void plan_build_nothing(struct plan *ret_plan);
 
-/* Adds what there is to put, or to delete; keys that are not ours (actual.h) are left.
- * `base` is the owner's part of the keys; desired's keys all begin with it. All puts are added
- * before any delete. A plan over 256 MiB is cut there (others left that much to delete); planning
- * again, after it is done, gives the rest. */
+/* Add the puts, or the deletes; keys that are not ours (actual.h) are skipped. `base` is the
+ * owner's part of the keys; all desired keys begin with it. Add all puts before any delete. A plan
+ * is truncated at 256 MiB (if others left that much to delete); planning again afterwards yields
+ * the rest. */
 void plan_add_puts(const struct desired *desired, struct slice base,
                    const struct actual_keys *actual, struct plan *plan);
 void plan_add_deletes(const struct desired *desired, struct slice base,
@@ -57,11 +56,11 @@ struct etcd_op plan_get(const struct plan *plan, size_t index);
 /* etcd refuses requests over 1.5 MiB; this leaves room for the encoding. */
 enum { PLAN_BATCH_BYTES_MAX = 1024 * 1024 };
 
-/* One transaction in the making; it holds copies. */
+/* One transaction being filled; holds copies. */
 struct plan_batch {
     struct plan plan;
     size_t ops_max;
-    size_t size; /* as etcd counts it, nearly */
+    size_t size; /* roughly as etcd counts it */
 };
 
 void plan_batch_init(struct plan_batch *batch, size_t ops_max);
@@ -70,15 +69,15 @@ void plan_batch_clear(struct plan_batch *batch);
 
 enum plan_fit {
     PLAN_FITS_WHOLE,
-    PLAN_FITS_PARTLY, /* larger than a transaction and the batch was empty: as much as fits */
-    PLAN_FITS_NOT,    /* nothing was added; it goes into the next one */
+    PLAN_FITS_PARTLY, /* larger than a transaction, and the batch was empty: as much as fits */
+    PLAN_FITS_NOT,    /* nothing added; use the next batch */
 };
 
-/* Adds the plan's operations from *from on and moves *from behind those added. There is at least
- * one, and the plan shares no key with others in the batch. */
+/* Adds the plan's operations from *from on and moves *from past them. Requires at least one, and no
+ * key shared with other plans in the batch. */
 enum plan_fit plan_batch_add(struct plan_batch *batch, const struct plan *plan, size_t *from);
 
-/* ret_ops has room for ops_max; borrowed until the batch changes. Returns their number. */
+/* ret_ops has room for ops_max; borrowed until the batch changes. Returns how many. */
 size_t plan_batch_ops(const struct plan_batch *batch, struct etcd_op *ret_ops);
 
 #endif

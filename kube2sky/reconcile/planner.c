@@ -6,10 +6,10 @@
 #include "common/dns/record_json.h"
 #include "kube2sky/reconcile/actual.h"
 
-/* Foreign keys can be as long as a request to etcd, 1.5 MiB unless it is told otherwise. */
+/* Foreign keys can be as long as a request to etcd, 1.5 MiB by default. */
 enum { ETCD_KEY_MAX = 16 * 1024 * 1024 };
 
-/* What owners of reverse keys are called begins with "arpa/", behind this. */
+/* Ids of reverse keys' owners begin with "arpa/", after this. */
 #define SKYDNS_TREE "/skydns/"
 
 static void on_dropped(void *data, const struct naming_drop *drop)
@@ -92,7 +92,7 @@ static bool wins(const struct planner *planner, const struct owner *owner, const
     return reverse_winner(planner->reverse, ip, &winner) && slice_equal(winner.owner, owner->id);
 }
 
-/* The addresses that the owner has to do with and does not win. */
+/* The addresses that concern the owner and that it does not win. */
 static void collect_touched(struct planner *planner, const struct owner *owner)
 {
     size_t kept = 0;
@@ -136,15 +136,15 @@ static void leave_to_others(struct planner *planner, struct owner *owner, const 
     }
 }
 
-/* Compares one reverse key, planner->key, with what it should say. True when there is something to
- * do about it, now or later; of one that is in flight with another's transaction nobody knows. */
+/* Compares one reverse key, planner->key, with its desired value. True if something must be done,
+ * now or later; unknown for a key in flight with another's transaction. */
 static bool plan_reverse_key(struct planner *planner, struct owner *owner,
                              const struct reverse_winner *winner, struct planned *planned)
 {
     struct slice key = buf_slice(&planner->key);
     const struct reverse_key *there = reverse_keys_find(planner->config.reverse_keys, key);
     struct owner *locker = reverse_keys_locker(planner->config.reverse_keys, key);
-    if (locker && locker != owner) { /* what etcd holds is about to be something else */
+    if (locker && locker != owner) { /* its value in etcd is about to change */
         planned->other = locker;
         return true;
     }
@@ -180,7 +180,7 @@ static bool plan_address(struct planner *planner, struct owner *owner, const str
     return plan_reverse_key(planner, owner, has_winner ? &winner : NULL, planned);
 }
 
-/* Those about which there is nothing to do any more are forgotten. */
+/* Forgets addresses with nothing left to do. */
 static void plan_touched(struct planner *planner, struct owner *owner, struct planned *planned)
 {
     struct ip_list *touched = &planner->touched;
@@ -229,7 +229,7 @@ struct slice planner_reverse_owner(const struct planner *planner, struct slice k
     return winner.owner;
 }
 
-/* ---- The whole ---- */
+/* ---- Planning ---- */
 
 static void append_ops(struct plan *plan, const struct plan *more, enum etcd_op_kind kind)
 {
@@ -241,7 +241,7 @@ static void append_ops(struct plan *plan, const struct plan *more, enum etcd_op_
     }
 }
 
-/* A reverse key that nobody claimed when it became an owner. */
+/* A reverse key without a claim when it became an owner. */
 static void plan_orphan(struct planner *planner, struct owner *owner, struct planned *planned)
 {
     struct reverse_winner winner;
@@ -254,7 +254,7 @@ static void plan_orphan(struct planner *planner, struct owner *owner, struct pla
     (void)plan_reverse_key(planner, owner, has_winner ? &winner : NULL, planned);
 }
 
-/* Puts before deletes, the owner's own ones first. */
+/* Puts before deletes, the owner's own keys first. */
 static void put_together(struct planner *planner, struct owner *owner, struct plan *plan)
 {
     struct slice base = buf_slice(&planner->base);

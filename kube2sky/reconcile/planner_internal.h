@@ -1,14 +1,14 @@
-/* Plans one owner: inventory -> naming -> desired and claims, against what etcd holds -> plan. It
- * keeps the memory the steps need from one owner to the next, and says what had to be left out.
- * Single-threaded, no I/O but the log.
+/* Plans one owner: inventory -> naming -> desired keys and claims, compared with etcd -> plan.
+ * Reuses the steps' memory between owners, and reports what had to be left out. Single-threaded, no
+ * I/O but the log.
  *
  * A plan has the differences of the owner's own keys, and of the reverse keys of every address
  *
- *     that it claims, when it is the winner (reverse.h), and
- *     that has another winner now, or none, through what changed about the owner.
+ *     that it claims and wins (reverse.h), and
+ *     whose winner the owner's change replaced or removed.
  *
  * The latter stay with the owner (owner->touched) until a plan finds nothing to do about them, so
- * that they are part of its transaction also when the first one fails. */
+ * that they survive a failed transaction. */
 #ifndef KUBE2SKY_RECONCILE_PLANNER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_PLANNER_INTERNAL_H
 
@@ -29,7 +29,7 @@
 #include "kube2sky/reconcile/reverse_keys_internal.h"
 
 struct planner_config {
-    const struct inventory *inventory; /* all borrowed for good */
+    const struct inventory *inventory; /* all outlive the planner */
     const struct owners *owners;
     const struct reverse_keys *reverse_keys;
     const char *domain;
@@ -48,35 +48,34 @@ struct planner {
     struct buf value;
     struct desired desired;
     struct claims claims;
-    struct ip_list touched;   /* besides those it wins */
-    struct plan reverse_plan; /* operations on reverse keys alone */
-    struct plan left;         /* of the last plan: puts of keys that are somebody else's and stay */
-    uint64_t dropped;    /* parts of objects that cannot be in a key, each time they were met */
+    struct ip_list touched;   /* in addition to those it wins */
+    struct plan reverse_plan; /* only operations on reverse keys */
+    struct plan left;    /* of the last plan: puts of keys that are somebody else's, left alone */
+    uint64_t dropped;    /* parts of objects that cannot be in a key, each time one is found */
     bool has_all_claims; /* the reconciler's to say: each owner has been planned since all was
                             listed */
     bool was_told;       /* that keys of the owner being planned are others' */
-    uint64_t foreign;    /* desired reverse keys that are others', now */
+    uint64_t foreign;    /* desired reverse keys that are others' */
 };
 
-/* The planner must stay where it is. */
+/* The planner must not move afterwards. */
 void planner_init(struct planner *planner, const struct planner_config *config);
 void planner_fini(struct planner *planner);
 
 struct planned {
-    size_t work;        /* how much it was, in records */
-    size_t reverse_ops; /* operations on reverse keys */
-    bool must_wait;     /* it deletes what must not be deleted yet */
-    bool has_left_some; /* operations on reverse keys that must not be done yet were left out */
-    struct owner
-        *other; /* whose transaction in flight has a key of this plan, which is void; or NULL */
+    size_t work;         /* its size in records */
+    size_t reverse_ops;  /* operations on reverse keys */
+    bool must_wait;      /* it contains deletes that must wait */
+    bool has_left_some;  /* operations on reverse keys that must wait were left out */
+    struct owner *other; /* the owner whose transaction in flight has a key of this plan (then
+                            void), or NULL */
 };
 
-/* Fills ret_plan, empty when nothing is to be done or when what the owner should have cannot be
- * told (its keys then stay as they are), and sets what owner says of its last plan. */
+/* Fills ret_plan, empty if there is nothing to do or the owner's desired keys are unknown (then its
+ * keys are unchanged), and sets the owner's fields about its last plan. */
 struct planned planner_plan(struct planner *planner, struct owner *owner, struct plan *ret_plan);
 
-/* Whose the reverse key is: the owner's id, or empty when nobody wants it. Borrowed until the next
- * plan. */
+/* The id of the owner that wants the reverse key; empty if none. Borrowed until the next plan. */
 struct slice planner_reverse_owner(const struct planner *planner, struct slice key);
 
 #endif

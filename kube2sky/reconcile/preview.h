@@ -1,11 +1,11 @@
-/* Plans as lines for people, as GET /plan and --dry-run show them. Pure.
+/* Prints plans as lines for people, for GET /plan and --dry-run. Pure.
  *
- *     + KEY VALUE     is not there
- *     ~ KEY VALUE     is there and says something else
- *     - KEY           is there and should not be
- *     = KEY VALUE     is there and should say that, but is somebody else's: it stays
+ *     + KEY VALUE     does not exist
+ *     ~ KEY VALUE     has another value
+ *     - KEY           should not exist
+ *     = KEY VALUE     should have this value, but is somebody else's: left alone
  *
- * What is no printable ASCII is \xNN: anybody may have written a key that is to go. */
+ * Bytes that are not printable ASCII become \xNN: anybody may have written a key to delete. */
 #ifndef KUBE2SKY_RECONCILE_PREVIEW_H
 #define KUBE2SKY_RECONCILE_PREVIEW_H
 
@@ -15,7 +15,7 @@
 /* Appends a line for each operation. */
 void preview_append(const struct plan *plan, struct buf *out);
 
-/* For keys that are left to others: puts that will not be made. */
+/* For keys left to others: puts that will not happen. */
 void preview_append_left(const struct plan *left, struct buf *out);
 
 #endif

@@ -10,14 +10,14 @@
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 
-/* Owners planned per turn of the loop, weighed by their records: about 10 ms, so that probes, the
- * API's events and etcd's acknowledgements are served in between. */
+/* Owners planned per loop turn, weighted by records: about 10 ms, so that probes, API events and
+ * etcd's acknowledgements are served in between. */
 enum { WORK_PER_TURN = 4096 };
 
-/* etcd restarts within seconds: asking more often than this gains nothing. */
+/* etcd restarts within seconds: retrying more often gains nothing. */
 enum { RETRY_FIRST_MS = 100, RETRY_MAX_MS = 1000 };
 
-/* What goes into a transaction besides its owner's own keys. */
+/* What a transaction contains beyond its owners' own keys. */
 #define REVERSE_TREE "/skydns/arpa/"
 
 bool reconciler_may_write(const struct reconciler *r)
@@ -63,8 +63,8 @@ static void wait_before_retry(struct reconciler *r)
     }
 }
 
-/* Which of a refused transaction's owners etcd would not take is not said: each goes alone from now
- * on, so that one does not hold up the others. */
+/* etcd does not say which owner's part of a transaction it refused: each goes alone from now on, so
+ * that one does not hold up the others. */
 static void set_suspect(const struct flight *flight, bool is_suspect)
 {
     for (size_t i = 0; i < flight->passenger_count; i++) {
@@ -74,7 +74,7 @@ static void set_suspect(const struct flight *flight, bool is_suspect)
     }
 }
 
-/* One service that etcd will not take alone either: etcd itself is not away for that. */
+/* etcd refuses this service alone too: that does not mean etcd is away. */
 static void refuse_again(struct reconciler *r, struct owner *owner, const struct err *err)
 {
     static struct log_limit limit = {.burst = 10};
@@ -195,7 +195,8 @@ static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const s
     }
 }
 
-/* The queue's first owner goes on board. False: the flight is full, or it waits for the next one.
+/* Adds the queue's first owner to the flight. False: the flight is full, or it waits for the next
+ * one.
  */
 static bool board_first(struct reconciler *r, struct flight *flight, const struct planned *planned)
 {
@@ -214,7 +215,7 @@ static bool board_first(struct reconciler *r, struct flight *flight, const struc
     return fit == PLAN_FITS_WHOLE && !owner->is_suspect;
 }
 
-/* Plans the queue's first owner, and puts it where it belongs then. flight NULL: nothing may be
+/* Plans the queue's first owner and moves it to its next state. flight NULL: nothing may be
  * written. False: as board_first. */
 static bool plan_first(struct reconciler *r, struct flight *flight, size_t *budget)
 {
@@ -236,7 +237,7 @@ static bool plan_first(struct reconciler *r, struct flight *flight, size_t *budg
     return true;
 }
 
-/* As many waiting owners as fit into one transaction. */
+/* Fills one transaction with as many waiting owners as fit. */
 static void fill_flight(struct reconciler *r, size_t *budget)
 {
     struct flight *flight = flights_open(r->flights);
@@ -249,7 +250,7 @@ static void fill_flight(struct reconciler *r, size_t *budget)
     }
 }
 
-/* Who may not write keeps what it would write at hand. */
+/* A non-writer only holds its owners. */
 static void look_over(struct reconciler *r, size_t *budget)
 {
     while (owners_first(r->owners) && *budget) {
@@ -257,7 +258,7 @@ static void look_over(struct reconciler *r, size_t *budget)
     }
 }
 
-static bool can_send(struct reconciler *r) /* libev's macro takes no const */
+static bool can_send(struct reconciler *r) /* libev's macro accepts no const */
 {
     return !ev_is_active(&r->retry) && flights_has_free(r->flights);
 }
@@ -282,14 +283,14 @@ static void plan_some(struct reconciler *r)
 
 /* ---- The turn of the loop ---- */
 
-/* Somebody else does the writing, or nobody shall. */
+/* Somebody else writes, or nobody does. */
 static bool is_onlooker(const struct reconciler *r)
 {
     return r->config.planned != NULL ||
            (r->leader && !leader_is_leading(r->leader) && *leader_holder(r->leader));
 }
 
-/* An onlooker is in sync when it knows what it would write. */
+/* A non-writer is in sync when it knows what it would write. */
 static bool is_in_sync(const struct reconciler *r)
 {
     bool are_orphans_due = r->are_orphans_due && inventory_knows_claims(r->config.inventory);
@@ -324,7 +325,7 @@ static void finish_drain(struct reconciler *r)
     }
 }
 
-/* What was the leader's when it began is not written by one that lost the lead meanwhile. */
+/* A transaction planned as leader is not written after losing the lead. */
 static void mark_store(struct reconciler *r)
 {
     if (r->leader) {
@@ -335,7 +336,7 @@ static void mark_store(struct reconciler *r)
     }
 }
 
-/* Before the loop sleeps: everything that has arrived has been told to us by then. */
+/* Before the loop sleeps: by then we know everything that has arrived. */
 static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
 {
     struct reconciler *r = prepare->data;
@@ -349,7 +350,7 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     }
     bool has_no_work = is_in_sync(r);
     if (has_no_work && reconciler_may_write(r)) {
-        outage_back(&r->written); /* what failed was done after all, or is not wanted any more */
+        outage_back(&r->written); /* the failed change happened after all, or is no longer wanted */
         r->refused.msg[0] = '\0';
         mark_store(r);
     }
@@ -359,7 +360,7 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
 
 static void on_idle(struct ev_loop *loop UNUSED, ev_idle *idle UNUSED, int revents UNUSED)
 {
-    /* its being active keeps the loop from sleeping */
+    /* while active, the loop does not sleep */
 }
 
 /* ---- Lifetime ---- */
@@ -371,7 +372,7 @@ static void init_watchers(struct reconciler *r)
     ev_prepare_init(&r->turn, on_turn);
     ev_idle_init(&r->stay_awake, on_idle);
     r->turn.data = r;
-    /* Before the etcd client's, which sends what was written during the turn. */
+    /* Runs before the etcd client's, which sends what was written during the turn. */
     ev_set_priority(&r->turn, EV_MAXPRI);
     ev_prepare_start(r->config.loop, &r->turn);
 }

@@ -1,6 +1,6 @@
-/* Makes etcd hold what the inventory says it should: what is desired (naming) against what is there
- * (an etcd_mirror of our keys), owner by owner, in transactions. On the main loop; nothing blocks,
- * no failure ends anything.
+/* Makes etcd match the inventory: compares the desired keys (naming) with the actual ones (an
+ * etcd_mirror of our keys), owner by owner, and writes the difference in transactions. On the main
+ * loop; nothing blocks, and failures are retried.
  *
  *     inventory changed ─┐                                      ┌─▶ nothing to do: settled
  *     mirror changed ────┴─▶ queue ─▶ desired ─ actual = plan ──┤
@@ -8,17 +8,17 @@
  *            └───────────────────────── its events ◀───────────────────────┘
  *
  * The mirror is the only source of truth: a transaction has landed when it is acknowledged and the
- * mirror has reached its revision; until then its owners are not planned again. What somebody else
- * deletes or spoils comes back the same way. A transaction that fails puts its owners back into the
- * queue; those of one that etcd refused are sent one by one, so that an owner which it never takes
- * does not hold up the others.
+ * mirror has reached its revision; until then its owners are not planned again. Keys that somebody
+ * else deletes or overwrites are restored the same way. A failed transaction puts its owners back
+ * into the queue; the owners of a refused one are sent one by one, so that one which etcd always
+ * refuses does not hold up the others.
  *
- * In another store (an etcd that came back empty or older) all of that begins anew: nothing of what
- * the old one held is believed, and what is missing is written. A store without a store key gets it
- * when everything is in it for the first time (etcd_mirror.h).
+ * In another store (an etcd that came back empty or older) everything starts over: nothing of the
+ * old content is assumed, and what is missing is written. A store without a store key gets one when
+ * everything is in it for the first time (etcd_mirror.h).
  *
- * Nothing is written before the mirror has read everything once. An owner's change that deletes
- * something waits, as a whole, until the inventory is complete. */
+ * Nothing is written before the mirror has read everything once. A plan that deletes something
+ * waits, as a whole, until the inventory is complete. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_H
 #define KUBE2SKY_RECONCILE_RECONCILER_H
 
@@ -40,12 +40,13 @@ struct reconciler;
 
 struct reconciler_config {
     struct ev_loop *loop;
-    struct etcd *etcd; /* outlives the reconciler, like the inventory and the outage */
+    struct etcd *etcd; /* outlives the reconciler, as do the inventory and the outage */
     const struct inventory *inventory;
-    struct outage *outage; /* etcd's; it is told whether etcd is followed and takes transactions */
-    const char *domain;    /* "cluster.local.", lower case, with the dot; borrowed for good */
-    uint32_t ttl_s;        /* of the records */
-    size_t txn_ops_max;    /* operations in one transaction, at least 2 */
+    struct outage
+        *outage;        /* etcd's; gets reports whether etcd is followed and accepts transactions */
+    const char *domain; /* "cluster.local.", lower case, with the dot; borrowed for good */
+    uint32_t ttl_s;     /* of the records */
+    size_t txn_ops_max; /* operations in one transaction, at least 2 */
 
     /* Which keys it owns: ownership_internal.h. */
     const char *const *namespaces; /* borrowed for good */
@@ -55,13 +56,14 @@ struct reconciler_config {
 
     int64_t leader_lease_s; /* one of several writers (leader_internal.h); 0: the only one */
 
-    /* NULL: plans are carried out. Else nothing is written: once everything is known it gets each
-     * plan that is not empty; borrowed. */
+    /* NULL: plans are executed. Else nothing is written: once everything is known, it gets each
+     * non-empty plan; borrowed. */
     void (*planned)(void *data, const struct plan *plan);
     void *data;
 };
 
-/* Before the inventory gets its first object: it learns of objects by reconciler_owner_changed. */
+/* Before the inventory gets its first object: it learns of objects through
+ * reconciler_owner_changed. */
 struct reconciler *reconciler_start(const struct reconciler_config *config);
 
 /* Transactions in flight are forgotten, not undone. NULL is fine. */
@@ -70,20 +72,20 @@ void reconciler_stop(struct reconciler *reconciler);
 /* The owner's objects changed: inventory's callback. */
 void reconciler_owner_changed(struct reconciler *reconciler, struct slice owner);
 
-/* True from the moment when everything complete was in etcd for the first time. */
+/* True once everything was in etcd for the first time. */
 bool reconciler_has_synced(const struct reconciler *reconciler);
 
-/* What it waits for before that, one line; appended. */
+/* Appends what it waits for before that, as one line. */
 void reconciler_explain(const struct reconciler *reconciler, struct buf *out);
 
-/* For people: the ids of the owners with something to do or under way, and what one of those would
- * do now, as lines of preview.h; nothing for one that is not there any more. */
+/* For people: the ids of owners with work waiting or in flight, and the plan of one, as lines of
+ * preview.h; nothing for an owner that is gone. */
 void reconciler_each_unsettled(struct reconciler *reconciler,
                                void (*fn)(void *data, struct slice owner), void *data);
 void reconciler_preview(struct reconciler *reconciler, struct slice owner, struct buf *out);
 
-/* Calls done(data), once and not from inside this call, when no transaction is in flight and none
- * can be made: the queue is empty or etcd is away. For an orderly end. */
+/* For an orderly shutdown: calls done(data), once and not from inside this call, when no
+ * transaction is in flight and none can be sent: the queue is empty or etcd is away. */
 void reconciler_drain(struct reconciler *reconciler, void (*done)(void *data), void *data);
 
 struct reconciler_stats {
@@ -92,18 +94,19 @@ struct reconciler_stats {
     uint64_t keys_written;
     uint64_t keys_deleted;
     uint64_t transactions; /* acknowledged */
-    uint64_t failures;     /* of transactions: refused, or no reply and then none to the question */
-    uint64_t conflicts;    /* transactions that met another state than they were planned for */
-    uint64_t dropped;      /* parts of objects that cannot be in a key, each time they are met */
-    const struct histogram *transaction_time; /* of the acknowledged ones, since sent; borrowed */
-    const struct histogram *change_time; /* from an object's change to its acknowledgement, too */
+    uint64_t failures;     /* transactions refused, or without a reply even to the check */
+    uint64_t conflicts;    /* transactions whose conditions failed */
+    uint64_t dropped;      /* parts of objects that cannot be in a key, each time one is found */
+    const struct histogram *transaction_time; /* from sending to acknowledgement; borrowed */
+    const struct histogram
+        *change_time; /* from an object's change to its acknowledgement; borrowed */
 
     /* Now */
     int64_t revision; /* the mirror's */
     uint64_t desired; /* keys */
-    uint64_t actual;  /* keys, those of others among them */
-    uint64_t foreign; /* reverse keys that are desired, and somebody else's */
-    bool is_leading;  /* may write: always, without leader_lease_s */
+    uint64_t actual;  /* keys, including others' */
+    uint64_t foreign; /* desired reverse keys that are somebody else's */
+    bool is_leading;  /* may write; always true without leader_lease_s */
     size_t waiting;   /* owners in the queue, or held until the inventory is complete */
     size_t in_flight; /* owners in transactions */
     size_t flights;   /* transactions */
@@ -111,10 +114,10 @@ struct reconciler_stats {
 };
 struct reconciler_stats reconciler_get_stats(const struct reconciler *reconciler);
 
-/* Whose it is to write, leader_holder; "" without leader_lease_s. Borrowed until the loop turns. */
+/* The leader (leader_holder); "" without leader_lease_s. Borrowed until the loop turns. */
 const char *reconciler_leader(const struct reconciler *reconciler);
 
-/* Whether etcd is followed: the source told to the outage. Borrowed. */
+/* Whether etcd is followed: the outage's source. Borrowed. */
 const struct outage_source *reconciler_followed(const struct reconciler *reconciler);
 
 #endif

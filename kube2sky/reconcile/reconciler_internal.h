@@ -1,5 +1,5 @@
-/* What the files of the reconciler share; nobody else includes it. reconciler.c plans and sends,
- * reconciler_mirror.c takes what etcd tells, reconciler_tell.c answers people and metrics. */
+/* Shared by the reconciler's files: reconciler.c plans and sends, reconciler_mirror.c handles
+ * etcd's events, reconciler_tell.c answers people and metrics. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 
@@ -26,7 +26,7 @@ struct reconciler {
     struct leader *leader; /* NULL: the only writer */
     struct flights *flights;
 
-    /* What etcd holds, as the mirror tells */
+    /* etcd's content, from the mirror */
     struct etcd_mirror *mirror;
     struct ownership ownership;
     struct owners *owners;
@@ -36,19 +36,19 @@ struct reconciler {
     bool is_mirrored;    /* it has read everything once */
     bool is_mid_publication;
     bool is_mid_read;
-    bool are_orphans_due; /* reverse keys that nobody claims are to be looked for */
+    bool are_orphans_due; /* must look for unclaimed reverse keys */
     uint64_t reads;
-    struct outage_source followed; /* away while the mirror's watch is not up */
+    struct outage_source followed; /* away while the mirror's watch is down */
 
     /* Sending */
-    struct outage_source written; /* away from a failed transaction to the next good one */
-    struct err refused;           /* why a service alone was refused last; msg "": none waits */
+    struct outage_source written; /* away from a failed transaction to the next success */
+    struct err refused;           /* the last refusal of a single service; msg "": none waits */
     struct backoff backoff;
-    ev_timer retry; /* active: no transaction before it fires */
+    ev_timer retry; /* while active, no transaction is sent */
 
     /* The work */
     ev_prepare turn;
-    ev_idle stay_awake; /* active: there is more to plan, the loop must not sleep */
+    ev_idle stay_awake; /* active: more to plan, the loop must not sleep */
     struct planner planner;
     struct plan plan; /* of the owner last planned */
     bool was_complete;
@@ -65,24 +65,23 @@ struct reconciler {
     void *drained_data;
 };
 
-/* The owner is to be planned, unless it is already or is in flight. */
+/* Queues the owner, unless it is queued or in flight. */
 void reconciler_want_look(struct reconciler *r, struct owner *owner);
 
 /* Plans the owner into r->plan. */
 struct planned reconciler_plan_owner(struct reconciler *r, struct owner *owner);
 
-/* May it write just now? */
+/* Whether it may write now. */
 bool reconciler_may_write(const struct reconciler *r);
 
 /* ---- reconciler_mirror.c ---- */
 
 void reconciler_follow(struct reconciler *r);
 
-/* The revision that last wrote the key; 0: etcd does not have it. */
+/* The revision that last wrote the key; 0: absent. */
 int64_t reconciler_key_revision(const void *data, struct slice key);
 
-/* Once all claims are known: reverse keys may change, and those that are ours and that nobody
- * claims become owners. */
+/* Once all claims are known: reverse keys may change, and unclaimed ones of ours become owners. */
 void reconciler_find_orphans(struct reconciler *r);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define SKYDNS_TREE "/skydns/"
 
-/* A key of the owner's changed in etcd; NULL: of nobody's. */
+/* A key of this owner changed in etcd; NULL: nobody's. */
 static void owner_touched(struct reconciler *r, struct owner *owner, int64_t revision)
 {
     if (!owner) {
@@ -23,15 +23,15 @@ static void owner_touched(struct reconciler *r, struct owner *owner, int64_t rev
     reconciler_want_look(r, owner);
 }
 
-/* The owner of a reverse key that nobody claims is the key itself. */
+/* An unclaimed reverse key is its own owner. */
 static struct slice orphan_id(struct slice key)
 {
     size_t n = strlen(SKYDNS_TREE);
     return slice_of(key.ptr + n, key.len - n);
 }
 
-/* Whoever has it in flight or claims it looks after it. Of those that nobody claims there may be as
- * many as there are keys before the objects are known: reconciler_find_orphans sorts them out. */
+/* Its claimant, or the owner that has it in flight, handles it. Before the objects are known, all
+ * keys may look unclaimed: reconciler_find_orphans handles those. */
 static void reverse_touched(struct reconciler *r, struct slice key, int64_t revision)
 {
     struct owner *owner = reverse_keys_locker(r->reverse_keys, key);
@@ -65,8 +65,8 @@ static void find_orphan(void *data, struct slice key)
     }
 }
 
-/* Every claim is known when every owner has been planned. Until then a loser may look like the
- * winner, so what reverse keys say already was left alone. */
+/* All claims are known once every owner has been planned. Until then a loser may look like the
+ * winner, so existing reverse keys were left alone. */
 void reconciler_find_orphans(struct reconciler *r)
 {
     if (!r->is_mirrored || r->is_mid_publication || owners_queued(r->owners) > 0 ||
@@ -83,7 +83,7 @@ void reconciler_find_orphans(struct reconciler *r)
     }
 }
 
-/* ---- The mirror's news ---- */
+/* ---- The mirror's events ---- */
 
 static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
@@ -91,7 +91,7 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
     if (read->cause == ETCD_MIRROR_OTHER_STORE) {
         log_warn("etcd holds another store, writing everything into it that it lacks",
                  LOG_STR("reason", read->reason));
-        etcd_calls_elsewhere(r->config.etcd); /* they may still go to the old one */
+        etcd_calls_elsewhere(r->config.etcd); /* they may still reach the old store */
     }
     r->is_mid_publication = true;
     r->is_mid_read = true;
@@ -130,7 +130,7 @@ static void on_del(void *data, struct slice key, int64_t revision)
     }
 }
 
-/* Which revision deleted it is not known. */
+/* The revision that deleted it is unknown. */
 static void want_another_look(struct reconciler *r, struct owner *owner)
 {
     owner->has_changed = true;
@@ -191,7 +191,7 @@ static void on_store_key_state(void *data UNUSED, const struct err *err)
     }
 }
 
-/* All of SkyDNS's tree: reverse keys lie beside the domain's. */
+/* SkyDNS's whole tree: reverse keys are not below the domain. */
 void reconciler_follow(struct reconciler *r)
 {
     CLEANUP_FREE char *store_key = etcd_store_key(slice_str(r->config.domain));

@@ -53,7 +53,7 @@ void reconciler_each_unsettled(struct reconciler *r, void (*fn)(void *data, stru
     owners_each(r->owners, visit_unsettled, &visit);
 }
 
-/* What the planner meets is not counted twice. */
+/* Planning for display must not change the planner's counts. */
 void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
 {
     struct owner *owner = owners_find(r->owners, id);

@@ -1,7 +1,7 @@
-/* What etcd holds of reverse keys, as far as the mirror has told: key -> hash of its value,
- * revision, and whether it is ours. They lie by address, not by owner, and an owner's transaction
- * may carry some: those are locked, so that no two transactions in flight share a key. Plain data,
- * no I/O; single-threaded. */
+/* etcd's reverse keys, according to the mirror: key -> hash of its value, revision, and whether it
+ * is ours. They are organised by address, not by owner, and an owner's transaction may contain
+ * some: those are locked, so that no two transactions in flight share a key. Plain data, no I/O;
+ * single-threaded. */
 #ifndef KUBE2SKY_RECONCILE_REVERSE_KEYS_INTERNAL_H
 #define KUBE2SKY_RECONCILE_REVERSE_KEYS_INTERNAL_H
 
@@ -24,17 +24,17 @@ struct reverse_key {
 struct reverse_keys *reverse_keys_new(void);
 void reverse_keys_free(struct reverse_keys *keys); /* NULL is fine */
 
-/* Borrowed until the next change; NULL: etcd does not have it. */
+/* Borrowed until the next change; NULL: absent. */
 const struct reverse_key *reverse_keys_find(const struct reverse_keys *keys, struct slice key);
 
-/* True when the key is new or said something else. */
+/* True if the key is new or its value changed. */
 bool reverse_keys_put(struct reverse_keys *keys, struct slice key,
                       const struct actual_value *value);
 
-/* True when it was there. */
+/* True if it existed. */
 bool reverse_keys_delete(struct reverse_keys *keys, struct slice key);
 
-/* Removes the keys of other generations, calling fn for each when it is gone. */
+/* Removes the keys of other generations and calls fn after each. */
 typedef void (*reverse_key_fn)(void *data, struct slice key);
 void reverse_keys_sweep(struct reverse_keys *keys, uint32_t generation, reverse_key_fn fn,
                         void *data);
@@ -46,13 +46,13 @@ size_t reverse_keys_count(const struct reverse_keys *keys); /* ours and others' 
 
 /* ---- Locks ---- */
 
-/* By whose transaction the key is being changed; NULL: nobody's. */
+/* The owner whose transaction in flight changes the key; NULL: none. */
 struct owner *reverse_keys_locker(const struct reverse_keys *keys, struct slice key);
 
-/* Nobody has it. */
+/* Locks the key, which must be unlocked. */
 void reverse_keys_lock(struct reverse_keys *keys, struct slice key, struct owner *owner);
 
-/* All the owner's. */
+/* Unlocks all of the owner's. */
 void reverse_keys_unlock(struct reverse_keys *keys, struct owner *owner);
 
 #endif
