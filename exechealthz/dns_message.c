@@ -63,7 +63,7 @@ size_t dns_query_write(const struct dns_question *question, uint16_t id, uint8_t
     return w.pos;
 }
 
-/* The reader stands behind the header. */
+/* The reader is past the header. */
 static bool is_question_repeated(struct reader *r, const struct dns_question *question)
 {
     struct dname name;
@@ -92,14 +92,14 @@ enum dns_reply_kind dns_reply_read(const struct dns_question *question, uint16_t
     uint16_t flags = reader_u16(&r);
     uint16_t questions = reader_u16(&r);
     uint16_t answers = reader_u16(&r);
-    (void)reader_take(&r, 4); /* the counts of the sections behind */
+    (void)reader_take(&r, 4); /* counts of the other sections */
     uint8_t rcode = flags & DNS_MASK_RCODE;
     bool may_omit_question = questions == 0 && rcode != DNS_RCODE_NOERROR;
     if (r.failed || !is_ours || !(flags & DNS_FLAG_QR) || (flags & DNS_MASK_OPCODE) ||
         (!may_omit_question && (questions != 1 || !is_question_repeated(&r, question)))) {
         return DNS_REPLY_FOREIGN;
     }
-    /* Each record takes bytes, so that the count ends with them. */
+    /* Each record consumes bytes, which bounds the count. */
     for (unsigned i = 0; i < answers && !r.failed; i++) {
         skip_record(&r);
     }

@@ -1,6 +1,6 @@
-/* The two DNS messages of a probe: the query it sends, and what it has to know of the reply. RFC
- * 1035 without EDNS, which every server knows. Pure; nothing allocates; the reply's bytes are
- * anybody's. */
+/* A probe's two DNS messages: builds the query and parses what it needs of the reply. RFC 1035
+ * without EDNS, which every server supports. Pure; never allocates; the reply's bytes are
+ * untrusted. */
 #ifndef EXECHEALTHZ_DNS_MESSAGE_H
 #define EXECHEALTHZ_DNS_MESSAGE_H
 
@@ -14,8 +14,8 @@
 
 enum {
     DNS_QUERY_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4, /* the longest name, type and class */
-    /* What is read of a reply. Without EDNS 512 bytes is all that may come; more than this is cut,
-     * and then malformed. */
+    /* Read per reply. Without EDNS a reply has at most 512 bytes; a longer one is truncated, and
+       therefore malformed. */
     DNS_REPLY_MAX = 4096,
     DNS_RCODE_TEXT_MAX = 16, /* "NXDOMAIN", "RCODE15" */
 };
@@ -26,14 +26,14 @@ struct dns_question {
 };
 
 enum dns_reply_kind {
-    DNS_REPLY_FOREIGN,   /* not the reply to our query: wait on */
-    DNS_REPLY_MALFORMED, /* ours by its id and question, but its answers cannot be read */
+    DNS_REPLY_FOREIGN,   /* not the reply to our query: keep waiting */
+    DNS_REPLY_MALFORMED, /* id and question match, but the answers are malformed */
     DNS_REPLY_READ,
 };
 
 struct dns_reply {
     uint8_t rcode;
-    bool is_truncated; /* there is more than fits */
+    bool is_truncated; /* TC is set */
     unsigned answers;  /* records of the answer section */
 };
 
@@ -41,8 +41,8 @@ struct dns_reply {
 size_t dns_query_write(const struct dns_question *question, uint16_t id,
                        uint8_t out[DNS_QUERY_MAX]);
 
-/* *ret_reply is filled in for DNS_REPLY_READ only. The question must be repeated, in any case of
- * letters; a server that reports an error may leave it out. */
+/* Fills *ret_reply only for DNS_REPLY_READ. The reply must repeat the question, case-insensitively;
+ * an error reply may omit it. */
 enum dns_reply_kind dns_reply_read(const struct dns_question *question, uint16_t id,
                                    const uint8_t *bytes, size_t len,
                                    struct dns_reply *ret_reply) MUST_CHECK;
@@ -50,10 +50,10 @@ enum dns_reply_kind dns_reply_read(const struct dns_question *question, uint16_t
 /* "NXDOMAIN". Returns out. */
 const char *dns_rcode_text(uint8_t rcode, char out[DNS_RCODE_TEXT_MAX]);
 
-/* "A", "srv": the types worth asking for. False: another word. */
+/* "A", "srv": the types worth querying. False: any other word. */
 bool dns_type_from_text(struct slice text, uint16_t *ret_type);
 
-/* The name of a type that dns_type_from_text gave. */
+/* The name of a type from dns_type_from_text. */
 const char *dns_type_text(uint16_t type);
 
 #endif

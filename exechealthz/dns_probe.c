@@ -14,8 +14,8 @@
 #include "common/base/xalloc.h"
 
 enum {
-    RESEND_S = 1, /* a datagram that was lost; a second is far above any answer from memory */
-    /* A quoted name in the error's few words. */
+    RESEND_S = 1, /* for lost datagrams; a second is far more than an answer from memory takes */
+    /* A short error with a quoted name. */
     ERROR_MAX = DNAME_TEXT_MAX + 64,
 };
 
@@ -23,9 +23,9 @@ struct dns_probe {
     struct ev_loop *loop;
     struct dns_probe_config config;
     ev_timer tick;
-    bool tick_missed; /* one came while a run was under way */
+    bool tick_missed; /* a tick came during a run */
 
-    /* The run under way; readable.fd -1 when there is none. */
+    /* The current run; readable.fd -1: none. */
     ev_io readable;
     ev_timer resend;
     ev_timer timeout;
@@ -36,7 +36,7 @@ struct dns_probe {
 
     struct dns_probe_counts counts;
     bool has_failed;
-    char error[ERROR_MAX]; /* why, or that there was no run yet */
+    char error[ERROR_MAX]; /* the reason, or that there was no run yet */
     int64_t latency_us;
     int64_t at_ms; /* of the last result, or the start */
 };
@@ -117,14 +117,14 @@ static void end_run(struct dns_probe *probe)
         ev_io_stop(probe->loop, &probe->readable);
         ev_timer_stop(probe->loop, &probe->resend);
         ev_timer_stop(probe->loop, &probe->timeout);
-        (void)close(probe->readable.fd); /* nothing in it that matters */
+        (void)close(probe->readable.fd); /* its content does not matter */
         probe->readable.fd = -1;
     }
 }
 
 static void start_run(struct dns_probe *probe);
 
-/* The next run, when its time came during the last one. */
+/* Starts the next run if its tick came during the last one. */
 static void catch_up(struct dns_probe *probe)
 {
     if (probe->tick_missed) {
@@ -164,7 +164,7 @@ static void on_readable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED
     catch_up(probe);
 }
 
-/* A datagram that cannot be sent is as good as lost: it goes out again, until the timeout. */
+/* A datagram that cannot be sent counts as lost: it is repeated until the timeout. */
 static void on_resend(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct dns_probe *probe = w->data;
@@ -179,7 +179,7 @@ static void on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUS
     catch_up(probe);
 }
 
-/* Returns the connected socket, with the query on its way; or -errno. */
+/* Returns the connected socket with the query sent, or -errno. */
 static int open_socket(struct dns_probe *probe)
 {
     const struct dns_target *target = probe->config.target;
@@ -257,7 +257,7 @@ void dns_probe_free(struct dns_probe *probe)
     }
 }
 
-/* ---- What the HTTP handlers ask ---- */
+/* ---- For the HTTP handlers ---- */
 
 const struct dns_target *dns_probe_target(const struct dns_probe *probe)
 {

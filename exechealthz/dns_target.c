@@ -9,7 +9,7 @@ static bool is_label_byte(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* False: not a word of letters, digits and _ that fits. */
+/* False: not letters, digits and _ only, or too long. */
 static bool take_label(struct slice text, char out[DNS_LABEL_TEXT_MAX])
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -37,7 +37,7 @@ static void label_of_name(const struct dname *name, char out[DNS_LABEL_TEXT_MAX]
     out[first.len] = '\0'; /* DNAME_LABEL_MAX bytes at most */
 }
 
-/* The next part and the text behind its comma. */
+/* The next part, and the text after its comma. */
 static struct slice next_part(const char **text)
 {
     struct slice part = slice_of(*text, strcspn(*text, ","));

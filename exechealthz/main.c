@@ -1,5 +1,5 @@
 /* exechealthz: wiring and signals. One thread, one loop: the probes' timers, children and sockets,
- * the HTTP server that tells their last results. */
+ * and the HTTP server with their last results. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "exechealthz/probe.h"
 #include "exechealthz/reaper.h"
 
-/* Everything that runs: a probe for each -cmd and each -dns. */
+/* One probe per -cmd and per -dns. */
 struct probes {
     struct reaper reaper;
     struct probe *commands[FLAG_STRINGS_MAX];
@@ -86,7 +86,7 @@ static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int events UNUSED
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* Until a signal, or /quit, says stop. */
+/* Runs until a signal or /quit. */
 static void run(struct ev_loop *loop, struct probes *probes, struct service_manager *manager)
 {
     ev_signal stop[2];
@@ -137,7 +137,7 @@ static int serve(const struct options *o)
     static struct probes probes; /* zero; too large for a small stack */
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     if (!loop) {
-        xalloc_out_of_memory(); /* of memory or descriptors, and none is in use yet */
+        xalloc_out_of_memory(); /* out of memory or descriptors, impossible at start */
     }
     struct service_manager manager;
     service_manager_init(&manager, loop);
@@ -184,6 +184,6 @@ int main(int argc, char **argv)
     if (*options.healthcheck) {
         return healthcheck_main("exechealthz", options.healthcheck);
     }
-    (void)signal(SIGPIPE, SIG_IGN); /* a log that nobody reads any more must not end the probe */
+    (void)signal(SIGPIPE, SIG_IGN); /* a closed log must not end the probe */
     return serve(&options);
 }

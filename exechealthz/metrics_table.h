@@ -1,5 +1,5 @@
-/* The list of exechealthz's metrics: `exechealthz_` its own, `kubedns_probe_` those by which
- * kube-dns' sidecar told of its DNS probes. On the loop's thread. */
+/* exechealthz's metrics: `exechealthz_` for its own, `kubedns_probe_` for DNS probes, as named by
+ * kube-dns's sidecar. On the loop's thread. */
 #ifndef EXECHEALTHZ_METRICS_TABLE_H
 #define EXECHEALTHZ_METRICS_TABLE_H
 

@@ -5,15 +5,15 @@
 #include "common/base/slice.h"
 
 enum {
-    /* The longest period, latency or timeout: a day. Whoever gives more means something else. */
+    /* Longest period, latency or timeout: a day; more is certainly a mistake. */
     DURATION_MAX_MS = 24 * 60 * 60 * 1000,
-    /* As long as a resolver waits for a server (resolv.conf(5)). */
+    /* As long as resolvers wait for a server (resolv.conf(5)). */
     DNS_TIMEOUT_MS = 5000,
 };
 
 static const char default_command[] = "echo healthz", default_url[] = "/healthz";
 
-/* What the flags say, before it is put together. */
+/* The flags as typed. */
 struct given {
     struct flag_strings commands, urls, dns;
     const char *address;
@@ -83,7 +83,7 @@ static int check_url(const struct options *o, const char *url, struct err *err)
 static int add_command(struct options *o, const char *command, const char *url, struct err *err)
 {
     if (command[strspn(command, " \t\n")] == '\0') {
-        /* To a shell no command is one that succeeds. */
+        /* To a shell, an empty command succeeds. */
         return err_set(err, ERR_USAGE, "flag -cmd: `%s`: expected a shell command", command);
     }
     for (size_t i = 0; i < o->command_count; i++) {
@@ -137,7 +137,7 @@ static int add_dns(struct options *o, const char *text, struct err *err)
     return 0;
 }
 
-/* Without a command the DNS probes together are what a kubelet asks for. */
+/* Without a command, kubelets ask for all DNS probes together. */
 static int use_dns_alone(const struct given *given, struct options *o, struct err *err)
 {
     if (given->urls.count > 1) {

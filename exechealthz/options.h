@@ -1,4 +1,4 @@
-/* The command line of exechealthz, checked. Used by main() before anything else. */
+/* exechealthz's command line, validated. main() calls it before anything else. */
 #ifndef EXECHEALTHZ_OPTIONS_H
 #define EXECHEALTHZ_OPTIONS_H
 
@@ -12,7 +12,7 @@
 #include "common/base/flags.h"
 #include "exechealthz/dns_target.h"
 
-/* A command and where its result is served; from argv, borrowed for good. */
+/* A command and the path of its result; from argv, borrowed for the process's lifetime. */
 struct command_option {
     const char *command;
     const char *url;
@@ -23,12 +23,13 @@ struct options {
     size_t command_count;
     struct dns_target dns[FLAG_STRINGS_MAX];
     size_t dns_count;
-    const char *dns_url; /* of all DNS probes together; NULL unless there are DNS probes alone */
+    const char
+        *dns_url; /* of all DNS probes together; NULL if there are commands, or no DNS probes */
     struct addr listen;
     int64_t period_ms;
     int64_t latency_ms;
-    int64_t timeout_ms;     /* never 0: the latency unless given */
-    int64_t dns_timeout_ms; /* never 0: 5 s, or the latency if it is shorter, unless given */
+    int64_t timeout_ms;     /* never 0; default: the latency */
+    int64_t dns_timeout_ms; /* never 0; default: 5 s, or the latency if shorter */
     bool want_output;
     bool is_quiet;
     bool starts_unhealthy;
@@ -37,8 +38,8 @@ struct options {
     bool want_version;
 };
 
-/* 0; FLAGS_HELP when help was asked for, and printed; ERR_USAGE with a message. *ret_options is
- * written on success only. */
+/* 0; FLAGS_HELP after printing help; ERR_USAGE with a message. Writes *ret_options only on success.
+ */
 int options_parse(int argc, char *const *argv, struct options *ret_options,
                   struct err *err) MUST_CHECK;
 

@@ -11,7 +11,7 @@
 
 static const char healthcheck_folder[] = "/healthcheck/";
 
-/* A route's data: the pages, and which probe of its kind. */
+/* A route's data: the pages, and the index of its probe. */
 struct entry {
     const struct pages *pages;
     size_t index;
@@ -22,7 +22,7 @@ struct pages {
     struct pages_config config;
     int64_t start_s;
     struct http_route *routes;
-    struct entry *entries; /* one for each route */
+    struct entry *entries; /* one per route */
     size_t count;
 };
 

@@ -1,6 +1,6 @@
-/* What exechealthz serves over HTTP: the health of each command at its path, of each DNS probe at
- * /healthcheck/<label>, /metrics, and the pages of the old program where they are wanted. Nothing
- * here runs or waits: the last results are told. On the loop's thread. */
+/* exechealthz's HTTP pages: the health of each command at its path, of each DNS probe at
+ * /healthcheck/<label>, /metrics, and optionally the old program's pages. Runs nothing and never
+ * waits: serves the last results. On the loop's thread. */
 #ifndef EXECHEALTHZ_PAGES_H
 #define EXECHEALTHZ_PAGES_H
 
@@ -14,14 +14,14 @@
 
 /* All borrowed until pages_free. */
 struct pages_config {
-    struct ev_loop *loop; /* broken off by /quit */
+    struct ev_loop *loop; /* stopped by /quit */
     struct probe *const *probes;
     size_t probe_count;
     struct dns_probe *const *dns_probes;
     size_t dns_count;
-    const char *dns_url; /* where all DNS probes count together; NULL: nowhere */
+    const char *dns_url; /* path of all DNS probes together; NULL: none */
     bool has_legacy_pages;
-    bool is_quiet; /* no log line for each request */
+    bool is_quiet; /* do not log requests */
 };
 
 struct pages;
@@ -30,7 +30,7 @@ struct pages *pages_new(const struct pages_config *config);
 /* After the server. NULL is fine. */
 void pages_free(struct pages *pages);
 
-/* For http_server_new. Commands' paths come first, so that a user's choice goes before ours. */
+/* For http_server_new. Commands' paths come first, so that users' paths override ours. */
 const struct http_route *pages_routes(const struct pages *pages, size_t *ret_count);
 
 #endif

@@ -18,14 +18,14 @@
 #include "common/base/xalloc.h"
 
 enum {
-    /* Enough for any message a person reads in a probe's reply; also what a pipe holds. The rest is
-     * read, so that the command does not block, and dropped. */
+    /* Enough for any message that people read in a probe's reply, and a pipe's capacity. The rest
+       is read and dropped, so that the command does not block. */
     OUTPUT_MAX = 64 * 1024,
     ERROR_MAX =
         128, /* "start sh: " and the system's text, the longest of which has 50 characters */
 };
 
-/* What is kept of a finished run. */
+/* A finished run. */
 struct outcome {
     struct buf output;
     char error[ERROR_MAX]; /* empty: success */
@@ -38,9 +38,9 @@ struct probe {
     struct reaper *reaper;
     struct probe_config config;
     ev_timer tick;
-    bool tick_missed; /* one came while a command ran */
+    bool tick_missed; /* a tick came during a run */
 
-    /* The running command; child.pid 0 when there is none. */
+    /* The running command; child.pid 0: none. */
     struct reaper_child child;
     int output_fd;
     ev_io output_ready;
@@ -77,7 +77,7 @@ static void log_result(const struct probe *probe, bool had_failed, int64_t durat
     }
 }
 
-/* The run's output becomes the last result's, whose memory serves the next run. */
+/* Swaps the run's output into the last result, whose buffer serves the next run. */
 static void record(struct probe *probe, const char *error)
 {
     struct outcome *last = &probe->last;
@@ -97,7 +97,7 @@ static void record(struct probe *probe, const char *error)
     log_result(probe, had_failed, duration_us);
 }
 
-/* How a child ended, in the words of the old program, which people's alerts match. */
+/* How a child ended, in the old program's words, which alerts match. */
 static void describe_end(const siginfo_t *info, char out[ERROR_MAX])
 {
     static const char *const signals[] = {
@@ -133,7 +133,7 @@ static void describe_end(const siginfo_t *info, char out[ERROR_MAX])
 
 /* ---- The running command ---- */
 
-/* Reads what there is, `limit` bytes at most. False: nothing more will come. */
+/* Reads what is available, at most `limit` bytes. False: end of output. */
 static bool read_output(struct probe *probe, size_t limit)
 {
     char bytes[4096];
@@ -160,7 +160,7 @@ static void on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUS
 {
     struct probe *probe = w->data;
     probe->is_timed_out = true;
-    (void)kill(-probe->child.pid, SIGKILL); /* the shell is not collected yet: the group exists */
+    (void)kill(-probe->child.pid, SIGKILL); /* the shell is not reaped yet: the group exists */
 }
 
 static void start_command(struct probe *probe);
@@ -170,7 +170,8 @@ static void on_exit_of_shell(struct reaper_child *child, const siginfo_t *info)
     struct probe *probe = probe_of(child);
     char error[ERROR_MAX];
     (void)kill(-child->pid, SIGKILL); /* what the shell left behind, if anything */
-    /* A process that left the group may hold the pipe and write for ever: one pipe full, no more */
+    /* A process that left the group may write to the pipe forever: read at most one pipe's capacity
+     */
     (void)read_output(probe, OUTPUT_MAX);
     ev_io_stop(probe->loop, &probe->output_ready);
     ev_timer_stop(probe->loop, &probe->timeout);
@@ -184,8 +185,8 @@ static void on_exit_of_shell(struct reaper_child *child, const siginfo_t *info)
     }
 }
 
-/* A shell with no input, its output to the pipe, no other descriptor of ours, no signal ignored or
- * blocked, leading a process group. Returns 0 or an errno. */
+/* Starts a shell without input, with its output on the pipe, none of our other descriptors, no
+ * signal ignored or blocked, as leader of a process group. Returns 0 or an errno. */
 static int spawn_shell(const char *command, int output_fd, pid_t *ret_pid)
 {
     posix_spawn_file_actions_t files;
@@ -196,7 +197,7 @@ static int spawn_shell(const char *command, int output_fd, pid_t *ret_pid)
     char *const argv[] = {shell, option, text, NULL};
     sigfillset(&all);
     sigemptyset(&none);
-    /* These fail for lack of memory or wrong arguments: neither happens. */
+    /* These fail only for lack of memory or wrong arguments. */
     (void)posix_spawn_file_actions_init(&files);
     (void)posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     (void)posix_spawn_file_actions_adddup2(&files, output_fd, STDOUT_FILENO);
@@ -224,10 +225,10 @@ static int spawn_with_pipe(const char *command, pid_t *ret_pid, int *ret_output_
     int r = spawn_shell(command, ends[1], ret_pid);
     (void)close(ends[1]); /* the shell has its own */
     if (r != 0) {
-        (void)close(ends[0]); /* nothing in it */
+        (void)close(ends[0]); /* empty */
         return r;
     }
-    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK); /* this end alone */
+    (void)fcntl(ends[0], F_SETFL, O_NONBLOCK); /* only this end */
     *ret_output_fd = ends[0];
     return 0;
 }
@@ -303,7 +304,7 @@ void probe_free(struct probe *probe)
     ev_timer_stop(probe->loop, &probe->timeout);
     ev_io_stop(probe->loop, &probe->output_ready);
     if (probe->child.pid != 0) {
-        (void)kill(-probe->child.pid, SIGKILL); /* not collected yet: the group exists */
+        (void)kill(-probe->child.pid, SIGKILL); /* not reaped yet: the group exists */
         reaper_forget(probe->reaper, &probe->child);
         (void)close(probe->output_fd); /* read side only */
     }
@@ -312,7 +313,7 @@ void probe_free(struct probe *probe)
     free(probe);
 }
 
-/* ---- What the HTTP handler asks ---- */
+/* ---- For the HTTP handler ---- */
 
 struct probe_result probe_last(const struct probe *probe)
 {

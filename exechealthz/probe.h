@@ -1,13 +1,13 @@
-/* One shell command run again and again, and whether its last result says healthy. main() makes it,
- * the HTTP handler asks it; everything on one loop's thread, which never waits for the command.
+/* Runs one shell command periodically and keeps its last result. main() creates it, the HTTP
+ * handler reads it; everything on one loop's thread, which never waits for the command.
  *
  *     every period ──▶ sh -c COMMAND in a process group of its own ──▶ result {output, error, time}
  *                           │ longer than the timeout: the whole group is killed
  *
- * The first run starts one period after probe_start; until its result the probe is healthy. One
- * that starts unhealthy runs at once, and is unhealthy until then. A run that takes longer than the
- * period is followed by the next at once; missed ticks do not pile up. When the shell has ended,
- * whatever it left running in its group is killed. */
+ * The first run starts one period after probe_start; until its result the probe is healthy. With
+ * starts_unhealthy it runs at once, and is unhealthy until then. A run longer than the period is
+ * followed by the next at once; missed ticks do not accumulate. When the shell has ended, whatever
+ * it left running in its group is killed. */
 #ifndef EXECHEALTHZ_PROBE_H
 #define EXECHEALTHZ_PROBE_H
 
@@ -24,23 +24,23 @@ struct probe_config {
     const char *path;    /* for the reply's text */
     const char *command; /* both borrowed until probe_free */
     int64_t period_ms;
-    int64_t latency_ms; /* an older result is none */
-    int64_t timeout_ms; /* a longer run is killed */
-    bool want_output;   /* a healthy reply is the command's output, not `ok` */
-    bool is_quiet;      /* log changes of health only, not every run */
+    int64_t latency_ms; /* older results are ignored */
+    int64_t timeout_ms; /* longer runs are killed */
+    bool want_output;   /* reply with the command's output when healthy, not `ok` */
+    bool is_quiet;      /* log only changes of health, not every run */
     bool starts_unhealthy;
 };
 
 struct probe_counts {
-    uint64_t runs; /* ended ones */
+    uint64_t runs; /* completed */
     uint64_t failures;
-    uint64_t timeouts; /* failures too */
+    uint64_t timeouts; /* also count as failures */
     struct histogram duration;
 };
 
 struct probe_result {
-    uint64_t run;        /* 0: none yet, which counts as a success unless it starts unhealthy */
-    struct slice output; /* stdout and stderr as they came, at most 64 KiB of it */
+    uint64_t run;        /* 0: none yet, which counts as success unless it starts unhealthy */
+    struct slice output; /* stdout and stderr interleaved, at most 64 KiB */
     const char *error;   /* NULL: success; "exit status 1", "signal: killed" */
 };
 
@@ -55,7 +55,7 @@ void probe_free(struct probe *probe);
 
 void probe_start(struct probe *probe);
 
-/* Borrowed until the loop runs again. */
+/* Borrowed until the loop turns. */
 struct probe_result probe_last(const struct probe *probe);
 
 const char *probe_path(const struct probe *probe);
@@ -64,8 +64,8 @@ const struct probe_counts *probe_counts(const struct probe *probe);
 /* At this time (clock_monotonic_ms). */
 bool probe_is_healthy(const struct probe *probe, int64_t now_ms);
 
-/* True: healthy at this time. The reply's text is appended either way; when
- * unhealthy it names the reason and ends with a newline. */
+/* Whether it is healthy at this time. Appends the reply's text either way; when unhealthy, it names
+ * the reason and ends with a newline. */
 bool probe_report(const struct probe *probe, int64_t now_ms, struct buf *reply);
 
 #endif

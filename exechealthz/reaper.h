@@ -1,8 +1,8 @@
-/* Collects every dead child of the process. As PID 1 of a container exechealthz inherits whatever
- * its commands leave behind, so it is not enough to wait for the shells it started.
+/* Reaps every dead child of the process. As PID 1 of a container, exechealthz inherits whatever its
+ * commands leave behind, so waiting for its own shells is not enough.
  *
- * One of these in a process, on the loop that handles its SIGCHLD; not the default loop, whose own
- * handler would collect the children first. Everything runs on that loop's thread. */
+ * One per process, on the loop that handles SIGCHLD; not the default loop, whose own handler would
+ * reap the children first. Everything runs on that loop's thread. */
 #ifndef EXECHEALTHZ_REAPER_H
 #define EXECHEALTHZ_REAPER_H
 
@@ -10,11 +10,11 @@
 #include <signal.h>
 #include <sys/types.h>
 
-/* A child somebody wants to hear of; caller storage. */
+/* A child with a listener; caller storage. */
 struct reaper_child {
     pid_t pid;
-    /* Called once, off the list already, while the child is still a zombie, so that its pid and
-     * process group are nobody else's. */
+    /* Called once, already off the list, while the child is still a zombie, so that its pid and
+     * process group cannot be reused. */
     void (*on_exit)(struct reaper_child *child, const siginfo_t *info);
     struct reaper_child *next;
 };
@@ -28,7 +28,7 @@ struct reaper {
 void reaper_start(struct reaper *reaper, struct ev_loop *loop);
 void reaper_stop(struct reaper *reaper);
 
-/* From here on until on_exit or reaper_forget, which for a child not on the list does nothing. */
+/* Listens until on_exit or reaper_forget, which does nothing for a child not on the list. */
 void reaper_watch(struct reaper *reaper, struct reaper_child *child);
 void reaper_forget(struct reaper *reaper, struct reaper_child *child);
 
