@@ -15,15 +15,8 @@
 #include <stdint.h>
 
 #include "common/base/buf.h"
+#include "common/base/metrics.h"
 #include "exechealthz/dns_target.h"
-
-enum { DNS_LATENCY_BOUNDS = 16 };
-
-/* Duration of successful runs: buckets from 0.25 ms, each twice the previous one. */
-struct dns_latency {
-    uint64_t buckets[DNS_LATENCY_BOUNDS + 1]; /* each up to its bound; the last one is the rest */
-    uint64_t sum_us;
-};
 
 struct dns_probe_config {
     const struct dns_target *target; /* borrowed until dns_probe_free */
@@ -37,7 +30,7 @@ struct dns_probe_config {
 struct dns_probe_counts {
     uint64_t runs; /* completed */
     uint64_t failures;
-    struct dns_latency latency;
+    struct histogram latency; /* of the successful ones: dns_latency_scale */
 };
 
 struct dns_probe;
@@ -60,7 +53,7 @@ bool dns_probe_report(const struct dns_probe *probe, int64_t now_ms, struct buf 
  * Appends {"IsOk":true,"LatencySeconds":0.0012,"Err":""}. */
 bool dns_probe_healthcheck(const struct dns_probe *probe, struct buf *reply);
 
-/* The upper bound of a bucket, in milliseconds. */
-double dns_latency_bound_ms(unsigned bucket);
+/* Durations in us, as milliseconds on the page. */
+extern const struct histogram_scale dns_latency_scale;
 
 #endif

@@ -1,6 +1,5 @@
 #include "exechealthz/metrics_table.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/base/attributes.h"
@@ -56,46 +55,24 @@ static void write_health(struct metrics_page *page, const struct metrics_sources
 
 static void write_durations(struct metrics_page *page, const struct metrics_sources *sources)
 {
-    struct histogram all = {0};
+    struct histogram all = {.sum = {0}};
     for (size_t i = 0; i < sources->probe_count; i++) {
-        const struct histogram *one = &probe_counts(sources->probes[i])->duration;
-        for (size_t k = 0; k < ARRAY_LEN(all.buckets); k++) {
-            all.buckets[k] += one->buckets[k];
-        }
-        all.sum_us += one->sum_us;
+        counters_add(&all, &probe_counts(sources->probes[i])->duration, sizeof(all));
     }
-    metrics_histogram(page, "run_seconds", "How long the runs of all commands took.", &all);
+    metrics_histogram(page, "run_seconds", "How long the runs of all commands took.",
+                      &histogram_durations, &all);
 }
 
 /* ---- DNS probes ---- */
-
-static void write_latency(struct metrics_page *page, const char *label,
-                          const struct dns_latency *latency)
-{
-    char name[DNS_LABEL_TEXT_MAX + sizeof("_latency_ms")];
-    struct buf *out = page->out;
-    uint64_t count = 0;
-    (void)snprintf(name, sizeof(name), "%s_latency_ms", label); /* fits */
-    buf_printf(out, "# HELP %s%s Time from the query to its answer, of runs that had one.\n",
-               page->prefix, name);
-    buf_printf(out, "# TYPE %s%s histogram\n", page->prefix, name);
-    for (unsigned i = 0; i < DNS_LATENCY_BOUNDS; i++) {
-        count += latency->buckets[i];
-        buf_printf(out, "%s%s_bucket{le=\"%.15g\"} %" PRIu64 "\n", page->prefix, name,
-                   dns_latency_bound_ms(i), count);
-    }
-    count += latency->buckets[DNS_LATENCY_BOUNDS];
-    buf_printf(out, "%s%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", page->prefix, name, count);
-    buf_printf(out, "%s%s_sum %.15g\n", page->prefix, name, (double)latency->sum_us / 1000);
-    buf_printf(out, "%s%s_count %" PRIu64 "\n", page->prefix, name, count);
-}
 
 static void write_dns_probe(struct metrics_page *page, const struct dns_probe *probe)
 {
     const char *label = dns_probe_target(probe)->label;
     const struct dns_probe_counts *counts = dns_probe_counts(probe);
-    char name[DNS_LABEL_TEXT_MAX + sizeof("_errors")];
-    write_latency(page, label, &counts->latency);
+    char name[DNS_LABEL_TEXT_MAX + sizeof("_latency_ms")];
+    (void)snprintf(name, sizeof(name), "%s_latency_ms", label); /* fits */
+    metrics_histogram(page, name, "Time from the query to its answer, of runs that had one.",
+                      &dns_latency_scale, &counts->latency);
     (void)snprintf(name, sizeof(name), "%s_errors", label); /* fits */
     metrics_counter(page, name, "Runs without an answer.", counts->failures);
 }

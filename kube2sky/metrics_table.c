@@ -140,12 +140,12 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                     "planned again.",
                     stats->conflicts);
     metrics_histogram(page, "transaction_seconds",
-                      "From sending a transaction to its acknowledgement.",
+                      "From sending a transaction to its acknowledgement.", &histogram_durations,
                       stats->transaction_time);
     metrics_histogram(page, "change_seconds",
                       "From an object's event to the acknowledgement of the transaction with what "
                       "it changed.",
-                      stats->change_time);
+                      &histogram_durations, stats->change_time);
     metrics_gauge(page, "transactions_in_flight", "Transactions sent and not seen in etcd yet.",
                   (double)stats->flights);
     metrics_gauge(page, "services_in_flight", "Services in those transactions.",

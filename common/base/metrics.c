@@ -2,31 +2,40 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "common/base/version.h"
 
 const char metrics_content_type[] = "text/plain; version=0.0.4; charset=utf-8";
 
-/* In steps of 1, 2.5, 5; written as Prometheus reads them back, in seconds. */
-static const struct {
-    int64_t us;
-    const char *seconds;
-} bounds[HISTOGRAM_BOUNDS] = {
-    {100, "0.0001"},  {250, "0.00025"}, {500, "0.0005"},  {1000, "0.001"},
-    {2500, "0.0025"}, {5000, "0.005"},  {10000, "0.01"},  {25000, "0.025"},
-    {50000, "0.05"},  {100000, "0.1"},  {250000, "0.25"}, {500000, "0.5"},
-    {1000000, "1"},   {2500000, "2.5"}, {5000000, "5"},   {10000000, "10"},
+/* In steps of 1, 2.5, 5. */
+const struct histogram_scale histogram_durations = {
+    .bound_count = 16,
+    .bounds = {100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000,
+               1000000, 2500000, 5000000, 10000000},
+    .page_unit = 1e6,
+    .sum_decimals = -1,
 };
 
-void histogram_observe_us(struct histogram *histogram, int64_t us)
+void counters_add(void *sums, const void *counts, size_t size)
+{
+    struct counter *to = sums;
+    const struct counter *from = counts;
+    for (size_t i = 0; i < size / sizeof(*to); i++) {
+        counter_add(&to[i], counter_get(&from[i]));
+    }
+}
+
+void histogram_observe(struct histogram *histogram, const struct histogram_scale *scale,
+                       int64_t value)
 {
     size_t i = 0;
-    us = us < 0 ? 0 : us;
-    while (i < HISTOGRAM_BOUNDS && us > bounds[i].us) {
+    value = value < 0 ? 0 : value;
+    while (i < scale->bound_count && value > scale->bounds[i]) {
         i++;
     }
-    histogram->buckets[i]++;
-    histogram->sum_us += (uint64_t)us;
+    counter_add(&histogram->buckets[i], 1);
+    counter_add(&histogram->sum, (uint64_t)value);
 }
 
 struct metrics_page metrics_page_begin(struct buf *out, const char *prefix)
@@ -49,62 +58,99 @@ static void put_escaped(struct buf *out, const char *text, bool is_quoted)
     }
 }
 
-static void put_head(struct metrics_page *page, const char *type, const char *name,
-                     const char *help)
-{
-    page->name = name;
-    buf_printf(page->out, "# HELP %s%s ", page->prefix, name);
-    put_escaped(page->out, help, false);
-    buf_printf(page->out, "\n# TYPE %s%s %s\n", page->prefix, name, type);
-}
-
-void metrics_family(struct metrics_page *page, enum metric_kind kind, const char *name,
-                    const char *help)
-{
-    put_head(page, kind == METRIC_COUNTER ? "counter" : "gauge", name, help);
-}
-
-void metrics_sample(struct metrics_page *page, const struct metric_label *labels, uint64_t value)
+/* The sample's name and labels, up to its value; le NULL: no bucket. */
+static void put_name(struct metrics_page *page, const char *suffix,
+                     const struct metric_label *labels, const char *le)
 {
     const char *before = "{";
-    buf_printf(page->out, "%s%s", page->prefix, page->name);
-    for (; labels->name; labels++) {
+    buf_printf(page->out, "%s%s%s", page->prefix, page->name, suffix);
+    for (; labels && labels->name; labels++) {
         buf_printf(page->out, "%s%s=\"", before, labels->name);
         put_escaped(page->out, labels->value, true);
         buf_append_char(page->out, '"');
         before = ",";
     }
-    buf_printf(page->out, "} %" PRIu64 "\n", value);
+    if (le) {
+        buf_printf(page->out, "%sle=\"%s\"", before, le);
+        before = ",";
+    }
+    buf_append_str(page->out, *before == ',' ? "} " : " ");
+}
+
+static void put_count(struct metrics_page *page, const char *suffix,
+                      const struct metric_label *labels, const char *le, uint64_t value)
+{
+    put_name(page, suffix, labels, le);
+    buf_printf(page->out, "%" PRIu64 "\n", value);
+}
+
+void metrics_family(struct metrics_page *page, enum metric_kind kind, const char *name,
+                    const char *help)
+{
+    static const char *const types[] = {
+        [METRIC_COUNTER] = "counter",
+        [METRIC_GAUGE] = "gauge",
+        [METRIC_HISTOGRAM] = "histogram",
+    };
+    page->name = name;
+    buf_printf(page->out, "# HELP %s%s ", page->prefix, name);
+    put_escaped(page->out, help, false);
+    buf_printf(page->out, "\n# TYPE %s%s %s\n", page->prefix, name, types[kind]);
+}
+
+void metrics_sample(struct metrics_page *page, const struct metric_label *labels, uint64_t value)
+{
+    put_count(page, "", labels, NULL, value);
 }
 
 void metrics_counter(struct metrics_page *page, const char *name, const char *help, uint64_t value)
 {
     metrics_family(page, METRIC_COUNTER, name, help);
-    buf_printf(page->out, "%s%s %" PRIu64 "\n", page->prefix, name, value);
+    put_count(page, "", NULL, NULL, value);
 }
 
 void metrics_gauge(struct metrics_page *page, const char *name, const char *help, double value)
 {
     metrics_family(page, METRIC_GAUGE, name, help);
+    put_name(page, "", NULL, NULL);
     /* 15 digits: a revision, or a time in milliseconds, to its last one. */
-    buf_printf(page->out, "%s%s %.15g\n", page->prefix, name, isfinite(value) ? value : 0.0);
+    buf_printf(page->out, "%.15g\n", isfinite(value) ? value : 0.0);
+}
+
+static void put_sum(struct metrics_page *page, const struct metric_label *labels,
+                    const struct histogram_scale *scale, uint64_t sum)
+{
+    double value = (double)sum / scale->page_unit;
+    put_name(page, "_sum", labels, NULL);
+    if (scale->sum_decimals < 0) {
+        buf_printf(page->out, "%.15g\n", value);
+    } else {
+        buf_printf(page->out, "%.*f\n", scale->sum_decimals, value);
+    }
+}
+
+void metrics_histogram_sample(struct metrics_page *page, const struct metric_label *labels,
+                              const struct histogram_scale *scale,
+                              const struct histogram *histogram)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < scale->bound_count; i++) {
+        char le[32]; /* 15 digits, a sign, a point and an exponent */
+        count += counter_get(&histogram->buckets[i]);
+        (void)snprintf(le, sizeof(le), "%.15g", (double)scale->bounds[i] / scale->page_unit);
+        put_count(page, "_bucket", labels, le, count);
+    }
+    count += counter_get(&histogram->buckets[scale->bound_count]);
+    put_count(page, "_bucket", labels, "+Inf", count);
+    put_sum(page, labels, scale, counter_get(&histogram->sum));
+    put_count(page, "_count", labels, NULL, count);
 }
 
 void metrics_histogram(struct metrics_page *page, const char *name, const char *help,
-                       const struct histogram *histogram)
+                       const struct histogram_scale *scale, const struct histogram *histogram)
 {
-    uint64_t count = 0;
-    put_head(page, "histogram", name, help);
-    for (size_t i = 0; i < HISTOGRAM_BOUNDS; i++) {
-        count += histogram->buckets[i];
-        buf_printf(page->out, "%s%s_bucket{le=\"%s\"} %" PRIu64 "\n", page->prefix, name,
-                   bounds[i].seconds, count);
-    }
-    count += histogram->buckets[HISTOGRAM_BOUNDS];
-    buf_printf(page->out, "%s%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", page->prefix, name, count);
-    buf_printf(page->out, "%s%s_sum %.15g\n", page->prefix, name,
-               (double)histogram->sum_us / 1000000.0);
-    buf_printf(page->out, "%s%s_count %" PRIu64 "\n", page->prefix, name, count);
+    metrics_family(page, METRIC_HISTOGRAM, name, help);
+    metrics_histogram_sample(page, NULL, scale, histogram);
 }
 
 void metrics_process(struct metrics_page *page, int64_t start_s)

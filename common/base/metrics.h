@@ -16,6 +16,10 @@
 
 /* ---- Counting ---- */
 
+/* 64 bytes, and the line that the processor fetches beside it. Counters of one thread are aligned
+ * to it where memory of another thread may lie next to them. */
+enum { COUNTERS_ALIGN = 128 };
+
 struct counter {
     _Atomic uint64_t value;
 };
@@ -36,20 +40,49 @@ static inline void counter_add(struct counter *counter, uint64_t n)
     counter_set(counter, counter_get(counter) + n);
 }
 
-/* How long something took: from 0.1 ms, less than etcd needs for a commit, to 10 s, when every
- * deadline has passed. One thread's. */
-enum { HISTOGRAM_BOUNDS = 16 };
+/* The same, for a counter of what there is now. */
+static inline void counter_sub(struct counter *counter, uint64_t n)
+{
+    counter_set(counter, counter_get(counter) - n);
+}
 
-struct histogram {
-    uint64_t buckets[HISTOGRAM_BOUNDS + 1]; /* each up to its bound; the last one is the rest */
-    uint64_t sum_us;
+/* Adds one struct that consists of counters alone to another, counter by counter. */
+void counters_add(void *sums, const void *counts, size_t size);
+
+/* ---- Histograms ---- */
+
+enum { HISTOGRAM_BOUNDS_MAX = 21 };
+
+/* Which buckets there are, in the unit that is counted, and how the page shows them. */
+struct histogram_scale {
+    size_t bound_count;
+    int64_t bounds[HISTOGRAM_BOUNDS_MAX]; /* ascending */
+    double page_unit; /* the page's unit in counted ones: 1e6 for us that the page has as seconds */
+    int sum_decimals; /* of the sum on the page; -1: as many as it takes */
 };
 
-void histogram_observe_us(struct histogram *histogram, int64_t us); /* negative: 0 */
+/* Durations in us, as seconds on the page: from 0.1 ms, less than etcd needs for a commit, to 10 s,
+ * when every deadline has passed. */
+extern const struct histogram_scale histogram_durations;
+
+/* Counters alone, with the rules of those. All zero at first. */
+struct histogram {
+    struct counter buckets[HISTOGRAM_BOUNDS_MAX + 1]; /* up to each bound, then the rest */
+    struct counter sum;
+};
+
+/* Always with the same scale; a negative value is counted as 0. */
+void histogram_observe(struct histogram *histogram, const struct histogram_scale *scale,
+                       int64_t value);
+
+static inline void histogram_observe_us(struct histogram *histogram, int64_t us)
+{
+    histogram_observe(histogram, &histogram_durations, us);
+}
 
 /* ---- Telling ---- */
 
-enum metric_kind { METRIC_COUNTER, METRIC_GAUGE };
+enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
 /* A page in the making. */
 struct metrics_page {
@@ -68,7 +101,7 @@ struct metrics_page metrics_page_begin(struct buf *out, const char *prefix);
 void metrics_counter(struct metrics_page *page, const char *name, const char *help, uint64_t value);
 void metrics_gauge(struct metrics_page *page, const char *name, const char *help, double value);
 void metrics_histogram(struct metrics_page *page, const char *name, const char *help,
-                       const struct histogram *histogram);
+                       const struct histogram_scale *scale, const struct histogram *histogram);
 
 /* A metric of several: its head, then a sample for each combination of labels. */
 struct metric_label {
@@ -80,6 +113,9 @@ struct metric_label {
 void metrics_family(struct metrics_page *page, enum metric_kind kind, const char *name,
                     const char *help);
 void metrics_sample(struct metrics_page *page, const struct metric_label *labels, uint64_t value);
+void metrics_histogram_sample(struct metrics_page *page, const struct metric_label *labels,
+                              const struct histogram_scale *scale,
+                              const struct histogram *histogram);
 
 /* What every program tells first: its version, and since when it runs (Unix seconds). */
 void metrics_process(struct metrics_page *page, int64_t start_s);

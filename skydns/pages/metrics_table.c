@@ -148,7 +148,8 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_queries(&page, transports);
     write_resolver(&page, &resolver);
     if (sources->skydns_prefix) {
-        skydns_sums_join(&transports[0].sums.skydns, &transports[1].sums.skydns);
-        skydns_metrics_write(&transports[0].sums.skydns, sources->skydns_prefix, out);
+        struct skydns_sums *skydns = &transports[0].sums.skydns;
+        counters_add(skydns, &transports[1].sums.skydns, sizeof(*skydns));
+        skydns_metrics_write(skydns, sources->skydns_prefix, out);
     }
 }

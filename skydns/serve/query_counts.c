@@ -51,7 +51,9 @@ void query_sums_add(struct query_sums *sums, const struct query_counts *counts)
     for (size_t i = 0; i < QUERY_RCODES; i++) {
         sums->rcodes[i] += counter_get(&counts->rcodes[i]);
     }
-    skydns_sums_add(&sums->skydns, counts->skydns);
+    if (counts->skydns) {
+        counters_add(&sums->skydns, &counts->skydns->sums, sizeof(sums->skydns));
+    }
 }
 
 const char *query_rcode_name(size_t rcode)

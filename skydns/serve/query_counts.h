@@ -18,13 +18,10 @@
 /* The four bits of the header (RFC 1035 4.1.1), and BADVERS, whose upper bits are in OPT. */
 enum { QUERY_RCODES = DNS_RCODE_BADVERS + 1 };
 
-/* 64 bytes, and the line that the processor fetches beside it. */
-enum { QUERY_COUNTS_ALIGN = 128 };
-
 struct query_counts {
-    alignas(QUERY_COUNTS_ALIGN) struct counter answered; /* at once, from the store */
-    struct counter deferred;                             /* handed to the resolver */
-    struct counter dropped;                              /* no query: nothing is said */
+    alignas(COUNTERS_ALIGN) struct counter answered; /* at once, from the store */
+    struct counter deferred;                         /* handed to the resolver */
+    struct counter dropped;                          /* no query: nothing is said */
     struct counter refused;              /* SERVFAIL at once, because the resolver had no room */
     struct counter unsent;               /* UDP replies that the kernel did not take */
     struct counter truncated;            /* replies with TC */

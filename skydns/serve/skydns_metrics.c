@@ -1,27 +1,24 @@
 #include "skydns/serve/skydns_metrics.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "common/base/clock.h"
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
-#include "skydns/serve/query_counts.h"
 
-static const struct {
-    int64_t us;
-    const char *text;
-} duration_bounds[SKYDNS_DURATION_BOUNDS] = {
-    {1000, "0.001"},  {3000, "0.003"}, {5000, "0.005"},  {10000, "0.01"}, {25000, "0.025"},
-    {50000, "0.05"},  {100000, "0.1"}, {250000, "0.25"}, {500000, "0.5"}, {1000000, "1"},
-    {2500000, "2.5"}, {5000000, "5"},  {10000000, "10"},
+static const struct histogram_scale duration_scale = {
+    .bound_count = 13,
+    .bounds = {1000, 3000, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000, 2500000,
+               5000000, 10000000},
+    .page_unit = 1e6,
+    .sum_decimals = 6,
 };
 
-static const uint32_t size_bounds[SKYDNS_SIZE_BOUNDS] = {
-    0,     512,   1024,  1500,  2048,  4096,  8192,  12288, 16384, 20480, 24576,
-    28672, 32768, 36864, 40960, 45056, 49152, 53248, 57344, 61440, 65536,
+static const struct histogram_scale size_scale = {
+    .bound_count = 21,
+    .bounds = {0,     512,   1024,  1500,  2048,  4096,  8192,  12288, 16384, 20480, 24576,
+               28672, 32768, 36864, 40960, 45056, 49152, 53248, 57344, 61440, 65536},
+    .page_unit = 1,
 };
 
 static const char *const system_names[SKYDNS_SYSTEMS] = {"auth", "recursive", "reverse"};
@@ -32,7 +29,7 @@ static const char *const cause_names[SKYDNS_CAUSES] = {"nxdomain", "nodata", "tr
 
 struct skydns_counts *skydns_counts_new(void)
 {
-    return xcalloc_aligned(QUERY_COUNTS_ALIGN, sizeof(struct skydns_counts));
+    return xcalloc_aligned(COUNTERS_ALIGN, sizeof(struct skydns_counts));
 }
 
 void skydns_counts_begin(struct skydns_counts *counts, int64_t begun_us, bool is_from_forward)
@@ -63,7 +60,7 @@ static enum skydns_system system_of(const struct skydns_counts *counts, const ui
     return is_reverse_pointer(reply, len) ? SKYDNS_REVERSE : SKYDNS_AUTH;
 }
 
-static void count_cause(struct skydns_system_counts *system, const uint8_t *reply)
+static void count_cause(struct counter causes[SKYDNS_CAUSES], const uint8_t *reply)
 {
     bool is_empty = (reply[6] | reply[7]) == 0;
     enum skydns_cause cause = SKYDNS_CAUSES;
@@ -85,110 +82,21 @@ static void count_cause(struct skydns_system_counts *system, const uint8_t *repl
         cause = SKYDNS_TRUNCATED;
     }
     if (cause != SKYDNS_CAUSES) {
-        counter_add(&system->causes[cause], 1);
+        counter_add(&causes[cause], 1);
     }
 }
 
 void skydns_counts_reply(struct skydns_counts *counts, const uint8_t *reply, size_t len)
 {
-    int64_t us = clock_monotonic_us() - counts->begun_us;
-    struct skydns_system_counts *system = &counts->systems[system_of(counts, reply, len)];
-    size_t duration = 0, size = 0;
-    while (duration < SKYDNS_DURATION_BOUNDS && us > duration_bounds[duration].us) {
-        duration++;
-    }
-    while (size < SKYDNS_SIZE_BOUNDS && len > size_bounds[size]) {
-        size++;
-    }
-    counter_add(&system->requests, 1);
-    counter_add(&system->durations[duration], 1);
-    counter_add(&system->duration_us, us > 0 ? (uint64_t)us : 0);
-    counter_add(&system->sizes[size], 1);
-    counter_add(&system->size_bytes, len);
-    count_cause(system, reply);
-}
-
-/* ---- Adding up ---- */
-
-static void add_all(uint64_t *sums, const struct counter *counts, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        sums[i] += counter_get(&counts[i]);
-    }
-}
-
-void skydns_sums_add(struct skydns_sums *sums, const struct skydns_counts *counts)
-{
-    for (size_t i = 0; counts && i < SKYDNS_SYSTEMS; i++) {
-        const struct skydns_system_counts *from = &counts->systems[i];
-        sums->systems[i].requests += counter_get(&from->requests);
-        sums->systems[i].duration_us += counter_get(&from->duration_us);
-        sums->systems[i].size_bytes += counter_get(&from->size_bytes);
-        add_all(sums->systems[i].causes, from->causes, SKYDNS_CAUSES);
-        add_all(sums->systems[i].durations, from->durations, SKYDNS_DURATION_BOUNDS + 1);
-        add_all(sums->systems[i].sizes, from->sizes, SKYDNS_SIZE_BOUNDS + 1);
-    }
-}
-
-void skydns_sums_join(struct skydns_sums *sums, const struct skydns_sums *more)
-{
-    uint64_t *to = (uint64_t *)sums; /* nothing but numbers */
-    const uint64_t *from = (const uint64_t *)more;
-    for (size_t i = 0; i < sizeof(*sums) / sizeof(*to); i++) {
-        to[i] += from[i];
-    }
+    enum skydns_system system = system_of(counts, reply, len);
+    counter_add(&counts->sums.systems[system].requests, 1);
+    histogram_observe(&counts->sums.systems[system].durations, &duration_scale,
+                      clock_monotonic_us() - counts->begun_us);
+    histogram_observe(&counts->sums.systems[system].sizes, &size_scale, (int64_t)len);
+    count_cause(counts->sums.systems[system].causes, reply);
 }
 
 /* ---- The page ---- */
-
-static void head(struct buf *out, const char *prefix, const char *name, const char *type,
-                 const char *help)
-{
-    buf_printf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", prefix, name, help, prefix, name, type);
-}
-
-static void write_durations(const struct skydns_sums *sums, const char *prefix, struct buf *out)
-{
-    static const char name[] = "dns_request_duration_seconds";
-    head(out, prefix, name, "histogram", "From a query's arrival to its reply.");
-    for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {
-        const uint64_t *buckets = sums->systems[s].durations;
-        uint64_t count = 0;
-        for (size_t i = 0; i < SKYDNS_DURATION_BOUNDS; i++) {
-            count += buckets[i];
-            buf_printf(out, "%s%s_bucket{system=\"%s\",le=\"%s\"} %" PRIu64 "\n", prefix, name,
-                       system_names[s], duration_bounds[i].text, count);
-        }
-        count += buckets[SKYDNS_DURATION_BOUNDS];
-        buf_printf(out,
-                   "%s%s_bucket{system=\"%s\",le=\"+Inf\"} %" PRIu64
-                   "\n%s%s_sum{system=\"%s\"} %.6f\n%s%s_count{system=\"%s\"} %" PRIu64 "\n",
-                   prefix, name, system_names[s], count, prefix, name, system_names[s],
-                   (double)sums->systems[s].duration_us / 1e6, prefix, name, system_names[s],
-                   count);
-    }
-}
-
-static void write_sizes(const struct skydns_sums *sums, const char *prefix, struct buf *out)
-{
-    static const char name[] = "dns_response_size_bytes";
-    head(out, prefix, name, "histogram", "Replies, by their length.");
-    for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {
-        const uint64_t *buckets = sums->systems[s].sizes;
-        uint64_t count = 0;
-        for (size_t i = 0; i < SKYDNS_SIZE_BOUNDS; i++) {
-            count += buckets[i];
-            buf_printf(out, "%s%s_bucket{system=\"%s\",le=\"%" PRIu32 "\"} %" PRIu64 "\n", prefix,
-                       name, system_names[s], size_bounds[i], count);
-        }
-        count += buckets[SKYDNS_SIZE_BOUNDS];
-        buf_printf(out,
-                   "%s%s_bucket{system=\"%s\",le=\"+Inf\"} %" PRIu64
-                   "\n%s%s_sum{system=\"%s\"} %" PRIu64 "\n%s%s_count{system=\"%s\"} %" PRIu64 "\n",
-                   prefix, name, system_names[s], count, prefix, name, system_names[s],
-                   sums->systems[s].size_bytes, prefix, name, system_names[s], count);
-    }
-}
 
 void skydns_metrics_write(const struct skydns_sums *sums, const char *prefix, struct buf *out)
 {
@@ -197,20 +105,29 @@ void skydns_metrics_write(const struct skydns_sums *sums, const char *prefix, st
                    "Queries answered, by whose name it was.");
     for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {
         metrics_sample(&page, METRIC_LABELS({"system", system_names[s]}),
-                       sums->systems[s].requests);
+                       counter_get(&sums->systems[s].requests));
     }
     metrics_family(&page, METRIC_COUNTER, "dns_error_count_total", "Replies without an answer.");
     for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {
         for (size_t i = 0; i < SKYDNS_CAUSES; i++) {
             metrics_sample(&page,
                            METRIC_LABELS({"system", system_names[s]}, {"cause", cause_names[i]}),
-                           sums->systems[s].causes[i]);
+                           counter_get(&sums->systems[s].causes[i]));
         }
     }
     metrics_family(&page, METRIC_COUNTER, "dns_cachemiss_count_total",
                    "Always 0: there are no such caches.");
     metrics_sample(&page, METRIC_LABELS({"cache", "response"}), 0);
     metrics_sample(&page, METRIC_LABELS({"cache", "signature"}), 0);
-    write_durations(sums, prefix, out);
-    write_sizes(sums, prefix, out);
+    metrics_family(&page, METRIC_HISTOGRAM, "dns_request_duration_seconds",
+                   "From a query's arrival to its reply.");
+    for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {
+        metrics_histogram_sample(&page, METRIC_LABELS({"system", system_names[s]}), &duration_scale,
+                                 &sums->systems[s].durations);
+    }
+    metrics_family(&page, METRIC_HISTOGRAM, "dns_response_size_bytes", "Replies, by their length.");
+    for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {
+        metrics_histogram_sample(&page, METRIC_LABELS({"system", system_names[s]}), &size_scale,
+                                 &sums->systems[s].sizes);
+    }
 }

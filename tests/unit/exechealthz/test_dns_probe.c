@@ -289,10 +289,10 @@ static void test_many_runs(void **state)
         changed += memcmp(id, f->last_query, sizeof(id)) != 0;
     }
     assert_true(changed > 150);
-    const struct dns_latency *latency = &dns_probe_counts(f->probe)->latency;
+    const struct histogram *latency = &dns_probe_counts(f->probe)->latency;
     uint64_t observed = 0;
     for (size_t i = 0; i < ARRAY_LEN(latency->buckets); i++) {
-        observed += latency->buckets[i];
+        observed += counter_get(&latency->buckets[i]);
     }
     assert_int_equal(observed, dns_probe_counts(f->probe)->runs);
     dns_probe_free(f->probe);

@@ -86,13 +86,13 @@ static void test_histogram(void **state)
 {
     static const int64_t observed_us[] = {-5, 0, 100, 101, 1000, 999999, 10000000, 10000001};
     struct fixture f;
-    struct histogram histogram = {.sum_us = 0};
+    struct histogram histogram = {.sum = {0}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(observed_us); i++) {
         histogram_observe_us(&histogram, observed_us[i]);
     }
     begin(&f);
-    metrics_histogram(&f.page, "took_seconds", "How long.", &histogram);
+    metrics_histogram(&f.page, "took_seconds", "How long.", &histogram_durations, &histogram);
     end(&f, "# HELP test_took_seconds How long.\n"
             "# TYPE test_took_seconds histogram\n"
             "test_took_seconds_bucket{le=\"0.0001\"} 3\n"
@@ -114,6 +114,59 @@ static void test_histogram(void **state)
             "test_took_seconds_bucket{le=\"+Inf\"} 8\n"
             "test_took_seconds_sum 21.001201\n"
             "test_took_seconds_count 8\n");
+}
+
+/* A scale of its own, labels before `le`, and a sum with so many decimals. */
+static void test_histograms_with_labels(void **state)
+{
+    static const struct histogram_scale sizes = {
+        .bound_count = 3, .bounds = {0, 512, 65536}, .page_unit = 1};
+    static const struct histogram_scale durations = {
+        .bound_count = 2, .bounds = {250, 4096000}, .page_unit = 1e3, .sum_decimals = 6};
+    struct fixture f;
+    struct histogram small = {.sum = {0}}, large = small;
+    (void)state;
+    histogram_observe(&small, &sizes, 0);
+    histogram_observe(&small, &sizes, 512);
+    histogram_observe(&small, &sizes, INT64_C(3000000000000000));
+    histogram_observe(&large, &durations, 251);
+    begin(&f);
+    metrics_family(&f.page, METRIC_HISTOGRAM, "h", "H.");
+    metrics_histogram_sample(&f.page, METRIC_LABELS({"a", "1"}, {"b", "\""}), &sizes, &small);
+    metrics_histogram_sample(&f.page, METRIC_LABELS({"a", "2"}), &durations, &large);
+    end(&f, "# HELP test_h H.\n"
+            "# TYPE test_h histogram\n"
+            "test_h_bucket{a=\"1\",b=\"\\\"\",le=\"0\"} 1\n"
+            "test_h_bucket{a=\"1\",b=\"\\\"\",le=\"512\"} 2\n"
+            "test_h_bucket{a=\"1\",b=\"\\\"\",le=\"65536\"} 2\n"
+            "test_h_bucket{a=\"1\",b=\"\\\"\",le=\"+Inf\"} 3\n"
+            "test_h_sum{a=\"1\",b=\"\\\"\"} 3000000000000512\n"
+            "test_h_count{a=\"1\",b=\"\\\"\"} 3\n"
+            "test_h_bucket{a=\"2\",le=\"0.25\"} 0\n"
+            "test_h_bucket{a=\"2\",le=\"4096\"} 1\n"
+            "test_h_bucket{a=\"2\",le=\"+Inf\"} 1\n"
+            "test_h_sum{a=\"2\"} 0.251000\n"
+            "test_h_count{a=\"2\"} 1\n");
+}
+
+static void test_structs_of_counters_add_up(void **state)
+{
+    struct {
+        struct counter one, rows[2];
+        struct histogram took;
+    } sums = {.one = {0}}, counts = sums;
+    (void)state;
+    counter_add(&counts.one, 5);
+    counter_sub(&counts.one, 2);
+    counter_set(&counts.rows[1], 7);
+    histogram_observe_us(&counts.took, 100);
+    counters_add(&sums, &counts, sizeof(sums));
+    counters_add(&sums, &counts, sizeof(sums));
+    assert_int_equal(counter_get(&sums.one), 6);
+    assert_int_equal(counter_get(&sums.rows[0]), 0);
+    assert_int_equal(counter_get(&sums.rows[1]), 14);
+    assert_int_equal(counter_get(&sums.took.buckets[0]), 2);
+    assert_int_equal(counter_get(&sums.took.sum), 200);
 }
 
 static void test_process(void **state)
@@ -143,6 +196,8 @@ int main(void)
         cmocka_unit_test(test_gauge),
         cmocka_unit_test(test_labels_and_escapes),
         cmocka_unit_test(test_histogram),
+        cmocka_unit_test(test_histograms_with_labels),
+        cmocka_unit_test(test_structs_of_counters_add_up),
         cmocka_unit_test(test_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,8 +90,8 @@ static void test_sums(void **state)
 static void test_each_set_has_lines_of_its_own(void **state)
 {
     (void)state;
-    assert_int_equal(sizeof(struct query_counts) % QUERY_COUNTS_ALIGN, 0);
-    assert_int_equal(alignof(struct query_counts), QUERY_COUNTS_ALIGN);
+    assert_int_equal(sizeof(struct query_counts) % COUNTERS_ALIGN, 0);
+    assert_int_equal(alignof(struct query_counts), COUNTERS_ALIGN);
 }
 
 int main(void)
