@@ -207,8 +207,8 @@ int answering_start(struct answering *answering, struct err *err)
 void answering_stop(struct answering *answering)
 {
     struct answering *a = answering;
-    struct resolver_sums late;
-    struct query_sums counts = {0};
+    const struct resolver_counts *late = resolver_counts(a->resolver);
+    struct query_sums counts = {0}, tcp = {0};
     for (unsigned i = 0; i < a->lane_count; i++) {
         udp_server_stop(a->lanes[i].udp);
     }
@@ -219,13 +219,13 @@ void answering_stop(struct answering *answering)
         }
     }
     resolver_stop(a->resolver);
-    resolver_sums(a->resolver, &late);
+    query_sums_add(&tcp, &late->tcp);
     log_info("stopped", LOG_INT("udp_queries", (int64_t)counts.queries),
              LOG_INT("answered", (int64_t)counts.answered),
              LOG_INT("deferred", (int64_t)counts.deferred),
              LOG_INT("refused", (int64_t)counts.refused),
-             LOG_INT("unsent", (int64_t)(counts.unsent + late.udp.unsent)),
-             LOG_INT("tcp_queries", (int64_t)late.tcp.queries));
+             LOG_INT("unsent", (int64_t)(counts.unsent + counter_get(&late->udp.unsent))),
+             LOG_INT("tcp_queries", (int64_t)tcp.queries));
 }
 
 void answering_free(struct answering *answering)

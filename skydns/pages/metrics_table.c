@@ -5,6 +5,7 @@
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/worker.h"
 #include "skydns/sync/store_sync.h"
+#include "skydns/upstream/forwarder_counts.h"
 
 /* UDP over all threads, and TCP. */
 struct transport_sums {
@@ -63,34 +64,38 @@ static void write_queries(struct metrics_page *page, const struct transport_sums
                     transports[0].sums.unsent);
 }
 
-static void write_resolver(struct metrics_page *page, const struct resolver_sums *sums)
+static void write_resolver(struct metrics_page *page, const struct resolver_counts *counts)
 {
-    metrics_counter(page, "forwarded_total", "Queries sent on to nameservers.", sums->forwarded);
+    const struct forwarder_counts *forwarder = counts->forwarder;
+    metrics_counter(page, "forwarded_total", "Queries sent on to nameservers.",
+                    counter_get(&counts->forwarded));
     metrics_counter(page, "lookups_total",
                     "Questions asked of nameservers for targets outside the domain.",
-                    sums->lookups);
+                    counter_get(&counts->lookups));
     metrics_counter(page, "forward_failures_total",
                     "Of these two, the ones that no nameserver answered, or that could not be "
                     "sent.",
-                    sums->failures);
+                    counter_get(&counts->failures));
     metrics_counter(page, "recursion_refused_total",
                     "Queries about other domains from clients that -allow-recursion leaves out.",
-                    sums->not_allowed);
+                    counter_get(&counts->not_allowed));
     metrics_counter(page, "forwards_shared_total",
-                    "Questions that waited for the reply to the same one under way.", sums->shared);
+                    "Questions that waited for the reply to the same one under way.",
+                    counter_get(&forwarder->shared));
     metrics_counter(page, "forward_tcp_retries_total",
                     "Truncated replies of nameservers asked for again over TCP.",
-                    sums->tcp_retries);
+                    counter_get(&forwarder->tcp_retries));
     metrics_gauge(page, "nameservers", "Nameservers that other names are forwarded to.",
-                  (double)sums->nameservers);
+                  (double)counter_get(&forwarder->servers));
     metrics_gauge(page, "nameservers_dead",
                   "Of them, the ones that do not answer or lead back here.",
-                  (double)sums->nameservers_dead);
+                  (double)counter_get(&forwarder->dead));
     metrics_gauge(page, "forwards_waiting", "Questions that nameservers have not answered yet.",
-                  (double)sums->waiting);
+                  (double)counter_get(&forwarder->questions));
     metrics_gauge(page, "deferred_in_hand", "Deferred queries that wait for their answer.",
-                  (double)sums->in_hand);
-    metrics_gauge(page, "tcp_connections", "Open TCP connections.", (double)sums->connections);
+                  (double)counter_get(&counts->in_hand));
+    metrics_gauge(page, "tcp_connections", "Open TCP connections.",
+                  (double)counter_get(&counts->connections));
 }
 
 /* ---- Records ---- */
@@ -126,7 +131,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, "skydns_");
     struct transport_sums transports[2] = {{.name = "udp"}, {.name = "tcp"}};
-    struct resolver_sums resolver;
+    const struct resolver_counts *resolver = resolver_counts(sources->resolver);
     const struct store_sync_counts store = store_sync_counts(sources->sync);
     const struct etcd_metrics etcd = {
         .etcd = sources->etcd,
@@ -134,9 +139,8 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
         .followed = sources->followed,
         .mirror = store.mirror,
     };
-    resolver_sums(sources->resolver, &resolver);
-    transports[0].sums = resolver.udp;
-    transports[1].sums = resolver.tcp;
+    query_sums_add(&transports[0].sums, &resolver->udp);
+    query_sums_add(&transports[1].sums, &resolver->tcp);
     for (size_t i = 0; i < sources->worker_count; i++) {
         worker_sums_add(sources->workers[i], &transports[0].sums);
     }
@@ -146,7 +150,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     etcd_metrics_write(&page, &etcd);
     write_store(&page, &store);
     write_queries(&page, transports);
-    write_resolver(&page, &resolver);
+    write_resolver(&page, resolver);
     if (sources->skydns_prefix) {
         struct skydns_sums *skydns = &transports[0].sums.skydns;
         counters_add(skydns, &transports[1].sums.skydns, sizeof(*skydns));

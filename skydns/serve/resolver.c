@@ -20,7 +20,7 @@ static void begin_or_refuse(struct resolver *r, struct deferred *d)
 {
     bool is_walk = d->kind == ENGINE_DEFER_WALK;
     resolver_take(r, d);
-    if (r->in_hand_count > RESOLVER_IN_HAND_MAX ||
+    if (counter_get(&r->counts.in_hand) > RESOLVER_IN_HAND_MAX ||
         (is_walk && r->walk_count == RESOLVER_WALKS_MAX)) {
         resolver_refuse(r, d);
     } else if (is_walk) {
@@ -140,15 +140,8 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
         r->store = NULL;
         snapshot_leave(r->config.reader);
     }
-    struct forwarder_stats stats = forwarder_get_stats(r->forwarder);
-    counter_set(&r->counts.waiting, stats.questions);
-    counter_set(&r->counts.shared, stats.shared);
-    counter_set(&r->counts.tcp_retries, stats.tcp_retries);
-    counter_set(&r->counts.nameservers, stats.servers);
-    counter_set(&r->counts.nameservers_dead, stats.dead);
-    counter_set(&r->counts.in_hand, r->in_hand_count);
     counter_set(&r->counts.connections, tcp_server_connections(r->tcp));
-    if (r->draining && !r->rings_pending && r->in_hand_count == 0 &&
+    if (r->draining && !r->rings_pending && counter_get(&r->counts.in_hand) == 0 &&
         tcp_server_connections(r->tcp) == 0) {
         ev_break(loop, EVBREAK_ALL);
     }
@@ -290,6 +283,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
         .sockets_max = config->sockets_max,
     };
     r->forwarder = forwarder_new(&forwarder);
+    r->counts.forwarder = forwarder_counts(r->forwarder);
     r->loop_check = loop_check_new(r->loop);
     (void)pthread_mutex_init(&r->servers_lock, NULL); /* cannot fail without attributes */
     r->rings = xcalloc(config->workers + 1, sizeof(*r->rings));
@@ -354,22 +348,7 @@ void resolver_free(struct resolver *resolver)
     free(resolver);
 }
 
-void resolver_sums(const struct resolver *resolver, struct resolver_sums *ret_sums)
+const struct resolver_counts *resolver_counts(const struct resolver *resolver)
 {
-    const struct resolver_counts *counts = &resolver->counts;
-    *ret_sums = (struct resolver_sums){
-        .forwarded = counter_get(&counts->forwarded),
-        .lookups = counter_get(&counts->lookups),
-        .failures = counter_get(&counts->failures),
-        .not_allowed = counter_get(&counts->not_allowed),
-        .shared = counter_get(&counts->shared),
-        .tcp_retries = counter_get(&counts->tcp_retries),
-        .nameservers = counter_get(&counts->nameservers),
-        .nameservers_dead = counter_get(&counts->nameservers_dead),
-        .waiting = counter_get(&counts->waiting),
-        .in_hand = counter_get(&counts->in_hand),
-        .connections = counter_get(&counts->connections),
-    };
-    query_sums_add(&ret_sums->udp, &counts->udp);
-    query_sums_add(&ret_sums->tcp, &counts->tcp);
+    return &resolver->counts;
 }

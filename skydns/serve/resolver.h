@@ -21,11 +21,13 @@
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/err.h"
+#include "common/base/metrics.h"
 #include "skydns/answer/engine.h"
 #include "skydns/serve/query_counts.h"
 #include "skydns/upstream/upstreams.h"
 
 struct deferred_origin;
+struct forwarder_counts;
 struct listen_socket;
 struct recursion;
 struct resolver;
@@ -87,26 +89,24 @@ void resolver_stop(struct resolver *resolver);
 
 void resolver_free(struct resolver *resolver); /* stopped; NULL is fine */
 
-struct resolver_sums {
+/* Written by the resolver's thread. */
+struct resolver_counts {
     /* Since the start */
-    struct query_sums udp; /* the late replies; the queries are the workers' */
-    struct query_sums tcp;
-    uint64_t forwarded;   /* clients' queries sent on */
-    uint64_t lookups;     /* questions of our own sent */
-    uint64_t failures;    /* of both: not answered usefully, or not sent */
-    uint64_t not_allowed; /* clients' queries refused: recursion.h */
-    uint64_t shared;      /* questions that joined one under way */
-    uint64_t tcp_retries; /* truncated replies asked for again over TCP */
+    struct query_counts udp; /* the late replies; the queries are the workers' */
+    struct query_counts tcp;
+    struct counter forwarded;   /* clients' queries sent on */
+    struct counter lookups;     /* questions of our own sent */
+    struct counter failures;    /* of both: not answered usefully, or not sent */
+    struct counter not_allowed; /* clients' queries refused: recursion.h */
 
-    /* When the thread last went to sleep */
-    uint64_t nameservers;
-    uint64_t nameservers_dead; /* of them */
-    uint64_t waiting;          /* questions that nameservers have not answered */
-    uint64_t in_hand;          /* deferred queries */
-    uint64_t connections;      /* TCP */
+    /* Now */
+    struct counter in_hand;     /* deferred queries */
+    struct counter connections; /* TCP, when the thread last went to sleep */
+
+    const struct forwarder_counts *forwarder;
 };
 
-/* Any thread. */
-void resolver_sums(const struct resolver *resolver, struct resolver_sums *ret_sums);
+/* Any thread; borrowed. */
+const struct resolver_counts *resolver_counts(const struct resolver *resolver);
 
 #endif

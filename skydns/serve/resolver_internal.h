@@ -6,10 +6,8 @@
 #include <ev.h>
 #include <pthread.h>
 
-#include "common/base/metrics.h"
 #include "skydns/answer/engine.h"
 #include "skydns/serve/deferred.h"
-#include "skydns/serve/query_counts.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/store/rng.h"
 #include "skydns/upstream/upstreams.h"
@@ -33,23 +31,6 @@ struct lookup {
 };
 
 TAILQ_HEAD(deferred_list, deferred);
-
-/* Written by the resolver's thread, read by others. */
-struct resolver_counts {
-    struct query_counts udp;
-    struct query_counts tcp;
-    struct counter forwarded;
-    struct counter lookups;
-    struct counter failures;
-    struct counter not_allowed;
-    struct counter shared;
-    struct counter tcp_retries;
-    struct counter nameservers;
-    struct counter nameservers_dead;
-    struct counter waiting;
-    struct counter in_hand;
-    struct counter connections;
-};
 
 struct resolver {
     struct resolver_counts counts;
@@ -82,7 +63,6 @@ struct resolver {
     struct deferred *walks[RESOLVER_WALKS_MAX]; /* of them; a ring, the oldest at walk_first */
     size_t walk_first;
     size_t walk_count;
-    size_t in_hand_count;
     size_t lookup_count;
     struct rng rng;
 

@@ -53,7 +53,7 @@ static void free_lookup(struct resolver *r, struct lookup *lookup)
 void resolver_release(struct resolver *r, struct deferred *d)
 {
     TAILQ_REMOVE(&r->in_hand, d, entry);
-    r->in_hand_count--;
+    counter_sub(&r->counts.in_hand, 1);
     free_lookup(r, d->lookup);
     deferred_free(d);
 }
@@ -279,5 +279,5 @@ void resolver_take(struct resolver *r, struct deferred *d)
 {
     d->resolver = r;
     TAILQ_INSERT_TAIL(&r->in_hand, d, entry);
-    r->in_hand_count++;
+    counter_add(&r->counts.in_hand, 1);
 }

@@ -10,6 +10,7 @@
 #include "common/base/cursor.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
+#include "skydns/upstream/forwarder_counts.h"
 
 enum { FRAME_PREFIX = 2 };
 
@@ -108,7 +109,9 @@ static void go_on_over_tcp(struct exchange *x, const uint8_t *reply, size_t len)
     close_socket(x);
     buf_append(&x->truncated, reply, len);
     x->over_tcp = true;
-    ++*x->config.tcp_retries;
+    if (x->config.counts) {
+        counter_add(&x->config.counts->tcp_retries, 1);
+    }
     if (!open_socket(x)) {
         end_broken(x);
     }

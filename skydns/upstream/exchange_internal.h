@@ -16,6 +16,7 @@
 #include "skydns/upstream/upstream_message.h"
 
 struct exchange;
+struct forwarder_counts;
 
 /* Called once, not from inside exchange_start: the reply, borrowed during the call; or NULL, the
  * server cannot be reached or closed the connection. A truncated reply is only given when TCP
@@ -24,9 +25,9 @@ typedef void (*exchange_cb)(void *data, const uint8_t *reply, size_t len);
 
 struct exchange_config {
     struct ev_loop *loop;
-    const struct addr *server; /* copied */
-    bool random_case;          /* of the name's letters; the reply has to repeat them */
-    uint64_t *tcp_retries;     /* counts truncated replies asked for again; borrowed */
+    const struct addr *server;       /* copied */
+    bool random_case;                /* of the name's letters; the reply has to repeat them */
+    struct forwarder_counts *counts; /* borrowed; NULL: not a client's question, not counted */
     exchange_cb done;
     void *data;
 };

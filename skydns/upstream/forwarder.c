@@ -10,6 +10,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/upstream/exchange_internal.h"
+#include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/upstream_probes_internal.h"
 #include "skydns/upstream/upstreams.h"
 
@@ -54,9 +55,7 @@ struct forwarder {
     struct upstream_probes *probes;
     uint32_t seed;
     size_t sockets;
-    size_t questions;
-    uint64_t shared;
-    uint64_t tcp_retries;
+    struct forwarder_counts counts;
     LIST_HEAD(flights, flight) table[TABLE_SIZE];
 };
 
@@ -64,6 +63,12 @@ struct forwarder {
 
 /* A server that is silent about some names only goes and comes with every few questions. */
 enum { TURNS_TOLD_A_MINUTE = 10 };
+
+static void count_servers(struct forwarder *f)
+{
+    counter_set(&f->counts.servers, f->upstreams.count);
+    counter_set(&f->counts.dead, upstreams_dead(&f->upstreams));
+}
 
 static void note_failure(struct forwarder *f, const struct addr *server)
 {
@@ -73,6 +78,7 @@ static void note_failure(struct forwarder *f, const struct addr *server)
     if (!upstream || !upstream_note_failure(upstream)) {
         return;
     }
+    count_servers(f);
     if (log_limit_pass(&limit)) {
         log_warn("nameserver does not answer, leaving it",
                  LOG_STR("server", addr_format(server, text)));
@@ -85,7 +91,11 @@ static void note_answer(struct forwarder *f, const struct addr *server)
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
     char text[ADDR_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&f->upstreams, server);
-    if (upstream && upstream_note_answer(upstream) && log_limit_pass(&limit)) {
+    if (!upstream || !upstream_note_answer(upstream)) {
+        return;
+    }
+    count_servers(f);
+    if (log_limit_pass(&limit)) {
         log_info("nameserver answers again", LOG_STR("server", addr_format(server, text)));
     }
 }
@@ -131,7 +141,7 @@ static void withdraw(struct flight *flight)
         close_try(&flight->tries[i]);
     }
     LIST_REMOVE(flight, entry);
-    f->questions--;
+    counter_sub(&f->counts.questions, 1);
 }
 
 static void free_flight(struct flight *flight)
@@ -206,7 +216,7 @@ static bool begin_try(struct flight *flight, struct try *t)
         .loop = f->config.loop,
         .server = &t->server,
         .random_case = f->config.random_case,
-        .tcp_retries = &f->tcp_retries,
+        .counts = &f->counts,
         .done = on_exchange,
         .data = t,
     };
@@ -355,7 +365,7 @@ static bool is_full(const struct forwarder *f)
     static struct log_limit limit = {.burst = 1};
     if (log_limit_pass(&limit)) {
         log_warn("too many queries wait for nameservers, refusing more",
-                 LOG_INT("waiting", (int64_t)f->questions));
+                 LOG_INT("waiting", (int64_t)counter_get(&f->counts.questions)));
     }
     return true;
 }
@@ -368,7 +378,7 @@ bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *
     uint32_t hash = upstream_question_hash(question, f->seed);
     struct flight *flight = find_flight(f, question, hash);
     if (flight) {
-        f->shared++;
+        counter_add(&f->counts.shared, 1);
         wait_for(flight, cb, data);
         return true;
     }
@@ -377,7 +387,7 @@ bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *
     }
     flight = new_flight(f, question, rotation);
     LIST_INSERT_HEAD(&f->table[hash % TABLE_SIZE], flight, entry);
-    f->questions++;
+    counter_add(&f->counts.questions, 1);
     wait_for(flight, cb, data);
     next_try(flight);
     return true;
@@ -387,7 +397,7 @@ bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *
 
 struct forwarder *forwarder_new(const struct forwarder_config *config)
 {
-    struct forwarder *f = xcalloc(1, sizeof(*f));
+    struct forwarder *f = xcalloc_aligned(alignof(struct forwarder), sizeof(*f));
     const struct upstream_probes_config probes = {
         .loop = config->loop,
         .is_wanted = is_still_dead,
@@ -408,6 +418,7 @@ struct forwarder *forwarder_new(const struct forwarder_config *config)
 void forwarder_set_servers(struct forwarder *forwarder, const struct forwarder_servers *servers)
 {
     upstreams_set(&forwarder->upstreams, servers->items, servers->count);
+    count_servers(forwarder);
     forwarder->rotate = servers->rotate;
     forwarder->timeout_ms = servers->timeout_ms;
 }
@@ -417,6 +428,7 @@ void forwarder_drop_server(struct forwarder *forwarder, const struct addr *serve
     struct upstream *upstream = upstreams_find(&forwarder->upstreams, server);
     if (upstream) {
         upstream->is_looping = true;
+        count_servers(forwarder);
     }
 }
 
@@ -440,13 +452,7 @@ void forwarder_free(struct forwarder *forwarder)
     }
 }
 
-struct forwarder_stats forwarder_get_stats(const struct forwarder *forwarder)
+const struct forwarder_counts *forwarder_counts(const struct forwarder *forwarder)
 {
-    return (struct forwarder_stats){
-        .questions = forwarder->questions,
-        .servers = forwarder->upstreams.count,
-        .dead = upstreams_dead(&forwarder->upstreams),
-        .shared = forwarder->shared,
-        .tcp_retries = forwarder->tcp_retries,
-    };
+    return &forwarder->counts;
 }

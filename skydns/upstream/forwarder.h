@@ -25,6 +25,7 @@
 #include "skydns/upstream/upstream_message.h"
 
 struct forwarder;
+struct forwarder_counts;
 
 struct forwarder_config {
     struct ev_loop *loop;
@@ -68,13 +69,7 @@ typedef void (*forwarder_cb)(void *data, const uint8_t *reply, size_t len);
 bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *question,
                    unsigned rotation, forwarder_cb cb, void *data) MUST_CHECK;
 
-struct forwarder_stats {
-    size_t questions;     /* under way */
-    size_t servers;       /* in the list */
-    size_t dead;          /* of them */
-    uint64_t shared;      /* askers that joined a question under way, since the start */
-    uint64_t tcp_retries; /* truncated replies asked for again over TCP, since the start */
-};
-struct forwarder_stats forwarder_get_stats(const struct forwarder *forwarder);
+/* Any thread; borrowed. */
+const struct forwarder_counts *forwarder_counts(const struct forwarder *forwarder);
 
 #endif

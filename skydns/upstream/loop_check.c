@@ -27,7 +27,6 @@ struct loop_check {
     struct ev_loop *loop;
     ev_timer timer;
     unsigned attempts;
-    uint64_t tcp_retries; /* nobody's interest */
     size_t count;
     struct suspect suspects[UPSTREAMS_MAX];
 };
@@ -55,7 +54,6 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
         const struct exchange_config config = {
             .loop = loop,
             .server = &s->server,
-            .tcp_retries = &check->tcp_retries,
             .done = on_end,
             .data = s,
         };

@@ -20,7 +20,6 @@ struct probe {
 
 struct upstream_probes {
     struct upstream_probes_config config;
-    uint64_t tcp_retries; /* nobody's interest */
     /* A list that is replaced again and again leaves the probes of gone servers behind until their
      * next turn; a dead server that finds no slot gets one when it next fails. */
     struct probe items[2 * UPSTREAMS_MAX];
@@ -53,7 +52,6 @@ static void ask(struct probe *p)
     const struct exchange_config config = {
         .loop = p->owner->config.loop,
         .server = &p->server,
-        .tcp_retries = &p->owner->tcp_retries,
         .done = on_end,
         .data = p,
     };

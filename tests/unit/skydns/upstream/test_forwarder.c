@@ -13,6 +13,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/upstream/forwarder.h"
+#include "skydns/upstream/forwarder_counts.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/scripted_nameserver.h"
 
@@ -293,7 +294,7 @@ static void test_a_reply_is_passed_on(void **state)
     struct forwarder *f = start(bed, PATIENCE_MS);
     assert_true(ask(f, &r));
     assert_int_equal(r.calls, 0);
-    assert_int_equal(forwarder_get_stats(f).questions, 1);
+    assert_int_equal(counter_get(&forwarder_counts(f)->questions), 1);
     run(&r);
     assert_false(r.failed);
     assert_int_equal(u->seen, 1);
@@ -302,7 +303,7 @@ static void test_a_reply_is_passed_on(void **state)
     assert_memory_equal(u->message + 4, query + 2, sizeof(query) - 2);
     assert_int_equal(r.len, u->len);
     assert_memory_equal(r.reply, u->message, u->len);
-    assert_int_equal(forwarder_get_stats(f).questions, 0);
+    assert_int_equal(counter_get(&forwarder_counts(f)->questions), 0);
 }
 
 /* What TCP says to a question whose reply over UDP was truncated: the whole reply, or nothing of
@@ -320,7 +321,7 @@ static void test_a_truncated_reply_is_asked_for_over_tcp(void **state)
         assert_int_equal(u->connections, 1);
         assert_int_equal(r.len, QUERY_LEN);
         assert_int_equal(r.reply[2], i == 0 ? 0x81 : 0x83);
-        assert_int_equal(forwarder_get_stats(f).tcp_retries, 1);
+        assert_int_equal(counter_get(&forwarder_counts(f)->tcp_retries), 1);
         renew(bed);
     }
 }
@@ -471,7 +472,7 @@ static void test_all_silent(void **state)
     }
     assert_int_equal(a->seen, 2);
     assert_int_equal(b->seen, 1);
-    assert_int_equal(forwarder_get_stats(f).questions, 0);
+    assert_int_equal(counter_get(&forwarder_counts(f)->questions), 0);
 }
 
 static void test_all_refusing(void **state)
@@ -503,7 +504,7 @@ static void test_a_server_that_comes_and_goes(void **state)
         use(f, bed->servers, 1, PATIENCE_MS);
         assert_true(ask(f, &r));
         run(&r);
-        assert_int_equal(forwarder_get_stats(f).dead, 1);
+        assert_int_equal(counter_get(&forwarder_counts(f)->dead), 1);
     }
     const char *text = log_capture_end(log);
     assert_true(log_occurrences(text, "leaving it") <= TOLD_MAX);
@@ -522,10 +523,10 @@ static void test_a_dead_server_is_left_until_it_answers(void **state)
     }
     assert_int_equal(dead->seen, 2);
     assert_int_equal(u->seen, 4);
-    assert_int_equal(forwarder_get_stats(f).dead, 1);
+    assert_int_equal(counter_get(&forwarder_counts(f)->dead), 1);
 
     dead->script = answer;
-    while (forwarder_get_stats(f).dead > 0) { /* a probe comes within half a second */
+    while (counter_get(&forwarder_counts(f)->dead) > 0) { /* a probe comes within half a second */
         ev_run(bed->loop, EVRUN_ONCE);
     }
     struct result r = asked(bed);
@@ -544,7 +545,7 @@ static void test_another_server_may_know_better(void **state)
         assert_int_equal(r.reply[3], all_fail ? 0x82 : 0x80);
         assert_int_equal(a->seen, 1);
         assert_int_equal(b->seen, 1);
-        assert_int_equal(forwarder_get_stats(f).dead, 0);
+        assert_int_equal(counter_get(&forwarder_counts(f)->dead), 0);
         renew(bed);
     }
 }
@@ -565,7 +566,7 @@ static void test_equal_questions_share_a_reply(void **state)
         assert_false(r[i].failed);
     }
     assert_int_equal(u->seen, 2);
-    assert_int_equal(forwarder_get_stats(f).shared, 1);
+    assert_int_equal(counter_get(&forwarder_counts(f)->shared), 1);
     assert_memory_equal(r[0].reply, r[1].reply, 2);
     struct result again = {.loop = bed->loop}; /* a reply is not kept */
     assert_true(ask(f, &again));
@@ -612,7 +613,7 @@ static void test_other_servers_from_now_on(void **state)
     assert_int_equal(b->seen, 1);
     forwarder_drop_server(f, &b->address);
     assert_false(ask(f, &later));
-    assert_int_equal(forwarder_get_stats(f).dead, 1);
+    assert_int_equal(counter_get(&forwarder_counts(f)->dead), 1);
     use(f, NULL, 0, PATIENCE_MS);
     assert_false(ask(f, &later));
 }
@@ -669,7 +670,7 @@ static void test_no_callback_after_all_were_dropped(void **state)
     ev_timer_start(bed->loop, &drop);
     ev_run(bed->loop, EVRUN_ONCE);
     assert_int_equal(r.calls, 0);
-    assert_int_equal(forwarder_get_stats(f).questions, 0);
+    assert_int_equal(counter_get(&forwarder_counts(f)->questions), 0);
 }
 
 int main(void)

@@ -1,0 +1,21 @@
+/* What the forwarder and the exchanges that it starts count. Written by the resolver's thread,
+ * read by any (relaxed counters, common/base/metrics.h). */
+#ifndef SKYDNS_UPSTREAM_FORWARDER_COUNTS_H
+#define SKYDNS_UPSTREAM_FORWARDER_COUNTS_H
+
+#include <stdalign.h>
+
+#include "common/base/metrics.h"
+
+struct forwarder_counts {
+    /* Since the start */
+    alignas(COUNTERS_ALIGN) struct counter shared; /* questions that joined one under way */
+    struct counter tcp_retries;                    /* truncated replies asked for again over TCP */
+
+    /* Now */
+    struct counter questions; /* that nameservers have not answered */
+    struct counter servers;   /* in the list */
+    struct counter dead;      /* of them: no answer, or leading back here */
+};
+
+#endif
