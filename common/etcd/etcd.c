@@ -7,6 +7,7 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_auth_internal.h"
 #include "common/etcd/etcd_codec_internal.h"
+#include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_endpoint_internal.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_unary_internal.h"
@@ -19,6 +20,7 @@ struct etcd {
     struct etcd_auth *auth; /* or NULL */
     struct etcd_link *calls;
     struct etcd_link *watches;
+    struct etcd_counts counts;
 };
 
 static void on_auth_settled(void *data, const struct err *err)
@@ -38,6 +40,7 @@ static struct etcd_auth *auth_of(struct etcd *etcd, const struct etcd_config *co
         .username = config->username,
         .password = config->password,
         .password_file = config->password_file,
+        .counts = &etcd->counts,
         .on_settled = on_auth_settled,
         .data = etcd,
     });
@@ -74,6 +77,7 @@ int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct er
         .look_up = config->look_up,
         .auth = etcd->auth,
         .tls = etcd->tls,
+        .counts = &etcd->counts,
         .on_credentials = config->on_credentials,
         .data = config->data,
     };
@@ -108,24 +112,9 @@ int64_t etcd_silence_ms(const struct etcd *etcd)
     return clock_monotonic_ms() - (calls_ms > watches_ms ? calls_ms : watches_ms);
 }
 
-struct etcd_counts etcd_counts(const struct etcd *etcd)
+const struct etcd_counts *etcd_counts(const struct etcd *etcd)
 {
-    struct etcd_link_counts calls = etcd_link_counts(etcd->calls);
-    struct etcd_link_counts watches = etcd_link_counts(etcd->watches);
-    struct etcd_auth_counts auth = {.tokens = 0};
-    if (etcd->auth) {
-        auth = etcd_auth_counts(etcd->auth);
-    }
-    return (struct etcd_counts){
-        .connections = calls.connections + watches.connections,
-        .tls_connections = calls.tls_connections + watches.tls_connections,
-        .failures = calls.failures + watches.failures,
-        .refusals = calls.refusals + watches.refusals,
-        .credentials_read = calls.credentials_read + watches.credentials_read,
-        .credentials_kept = calls.credentials_kept + watches.credentials_kept,
-        .tokens = auth.tokens,
-        .token_failures = auth.failures,
-    };
+    return &etcd->counts;
 }
 
 struct etcd_link *etcd_watch_link(struct etcd *etcd)

@@ -63,20 +63,6 @@ const char *etcd_endpoint(const struct etcd *etcd);
  * etcd is heard every 6 s, when it answers the watch's ping. */
 int64_t etcd_silence_ms(const struct etcd *etcd);
 
-/* Since etcd_new, of both connections. */
-struct etcd_counts {
-    uint64_t connections;      /* opened */
-    uint64_t tls_connections;  /* of these */
-    uint64_t failures;         /* endpoints tried without success */
-    uint64_t refusals;         /* of these, by TLS, or by what is no etcd */
-    uint64_t credentials_read; /* TLS files that had changed, and are in use */
-    uint64_t credentials_kept; /* the same, and could not be used */
-    uint64_t tokens;           /* that etcd has given for the user name */
-    uint64_t token_failures;
-};
-
-struct etcd_counts etcd_counts(const struct etcd *etcd);
-
 /* Key and value are borrowed from the reply that carries them. */
 struct etcd_kv {
     struct slice key;

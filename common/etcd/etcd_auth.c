@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_codec_internal.h"
+#include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/grpc/grpc.h"
 
@@ -40,7 +41,7 @@ struct etcd_auth {
     enum { NONE, ASKING, HAVE, FAILED } state;
     char *token; /* HAVE: NULL when authentication is off */
     uint64_t generation;
-    struct etcd_auth_counts counts;
+    struct etcd_counts *counts;
 
     /* FAILED */
     struct err failure;
@@ -104,7 +105,7 @@ static bool is_file_changed(const struct etcd_auth *auth)
 
 static void have_token(struct etcd_auth *auth, const char *token)
 {
-    auth->counts.tokens += token != NULL;
+    counter_add(&auth->counts->tokens, token != NULL);
     free(auth->token);
     auth->token = token ? xstrdup(token) : NULL;
     auth->state = HAVE;
@@ -115,7 +116,7 @@ static void have_token(struct etcd_auth *auth, const char *token)
 
 static void fail(struct etcd_auth *auth, const struct err *err)
 {
-    auth->counts.failures++;
+    counter_add(&auth->counts->token_failures, 1);
     auth->state = FAILED;
     auth->failure = *err;
     err_wrap(&auth->failure, err->code, "authenticate as `%s`", auth->username);
@@ -229,11 +230,6 @@ bool etcd_auth_is_refusal(int status, const char *message)
              strstr(message, "revision of auth store is old")));
 }
 
-struct etcd_auth_counts etcd_auth_counts(const struct etcd_auth *auth)
-{
-    return auth->counts;
-}
-
 /* ---- Life ---- */
 
 struct etcd_auth *etcd_auth_new(const struct etcd_auth_config *config)
@@ -243,6 +239,7 @@ struct etcd_auth *etcd_auth_new(const struct etcd_auth_config *config)
     auth->etcd = config->etcd;
     auth->on_settled = config->on_settled;
     auth->data = config->data;
+    auth->counts = config->counts;
     auth->username = xstrdup(config->username);
     auth->password = xstrdup(config->password ? config->password : "");
     auth->password_file = has_file ? xstrdup(config->password_file) : NULL;

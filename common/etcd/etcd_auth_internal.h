@@ -16,12 +16,14 @@
 #include "common/etcd/etcd.h"
 
 struct etcd_auth;
+struct etcd_counts;
 
 struct etcd_auth_config {
     struct etcd *etcd;
     const char *username; /* copied, as the others */
     const char *password;
-    const char *password_file; /* NULL or empty: `password` counts */
+    const char *password_file;  /* NULL or empty: `password` counts */
+    struct etcd_counts *counts; /* borrowed */
 
     /* What etcd_auth_get said ETCD_AUTH_WAIT to is settled: err NULL = ask again. From the loop. */
     void (*on_settled)(void *data, const struct err *err);
@@ -32,13 +34,6 @@ struct etcd_auth *etcd_auth_new(const struct etcd_auth_config *config);
 
 /* After the client's links. NULL is fine. */
 void etcd_auth_free(struct etcd_auth *auth);
-
-struct etcd_auth_counts {
-    uint64_t tokens;   /* that etcd has given */
-    uint64_t failures; /* it did not, or the password file could not be read */
-};
-
-struct etcd_auth_counts etcd_auth_counts(const struct etcd_auth *auth);
 
 enum etcd_auth_state {
     ETCD_AUTH_READY,  /* *ret_token is borrowed until the loop runs on; NULL = none is needed */

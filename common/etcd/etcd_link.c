@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
+#include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_link_state_internal.h"
 
 /* A peer that accepts and says nothing (stopped, or no etcd) is left for the next one after 2 s:
@@ -41,8 +42,8 @@ static void connect_when_due(struct etcd_link *link);
 static void turn_failed(struct etcd_link *link, bool was_opened)
 {
     bool is_refused = !was_opened && link->last_failure.code == ERR_REFUSED;
-    link->counts.failures += !was_opened;
-    link->counts.refusals += is_refused;
+    counter_add(&link->config.counts->failures, !was_opened);
+    counter_add(&link->config.counts->refusals, is_refused);
     link->backoff.max_ms = is_refused ? BACKOFF_REFUSED_MAX_MS : BACKOFF_MAX_MS;
     link->not_before_ms = clock_monotonic_ms() + backoff_next_ms(&link->backoff, backoff_random());
     etcd_calls_turn_failed(link, was_opened);
@@ -86,8 +87,8 @@ static void on_grpc_open(void *data)
     struct etcd_link *link = data;
     link->was_opened = true;
     link->last_failure.code = 0;
-    link->counts.connections++;
-    link->counts.tls_connections += etcd_dialer_endpoint(link->dialer)->is_tls;
+    counter_add(&link->config.counts->connections, 1);
+    counter_add(&link->config.counts->tls_connections, etcd_dialer_endpoint(link->dialer)->is_tls);
     etcd_calls_submit(link);
 }
 
@@ -117,8 +118,8 @@ static void refresh_credentials(struct etcd_link *link)
 {
     struct err err;
     enum tls_refresh refresh = tls_client_refresh(link->config.tls, &err);
-    link->counts.credentials_read += refresh == TLS_READ_AGAIN;
-    link->counts.credentials_kept += refresh == TLS_KEPT;
+    counter_add(&link->config.counts->credentials_read, refresh == TLS_READ_AGAIN);
+    counter_add(&link->config.counts->credentials_kept, refresh == TLS_KEPT);
     if (refresh != TLS_UNCHANGED && link->config.on_credentials) {
         link->config.on_credentials(link->config.data, refresh == TLS_KEPT ? &err : NULL);
     }
@@ -241,11 +242,6 @@ int64_t etcd_link_heard_ms(const struct etcd_link *link)
 {
     int64_t heard_ms = link->grpc ? grpc_last_heard_ms(link->grpc) : 0;
     return heard_ms > link->heard_ms ? heard_ms : link->heard_ms;
-}
-
-struct etcd_link_counts etcd_link_counts(const struct etcd_link *link)
-{
-    return link->counts;
 }
 
 void etcd_link_free(struct etcd_link *link)

@@ -37,6 +37,7 @@
  * what is above that is a caller that does not look at its errors. */
 enum { ETCD_CALLS_MAX = 1024 };
 
+struct etcd_counts;
 struct etcd_link;
 
 struct etcd_link_config {
@@ -45,6 +46,7 @@ struct etcd_link_config {
     name_lookup_fn look_up;                 /* NULL: the C library */
     struct etcd_auth *auth;                 /* borrowed; NULL: calls go without a token */
     struct tls_client *tls;                 /* borrowed; NULL when there is no https endpoint */
+    struct etcd_counts *counts;             /* borrowed */
     /* The files of `tls` changed on disk: NULL when connections use them from now on, else why the
      * old ones stay in use. May be NULL. */
     void (*on_credentials)(void *data, const struct err *err);
@@ -58,17 +60,6 @@ const char *etcd_link_endpoint(const struct etcd_link *link);
 
 /* Monotonic, when bytes last came from any peer, or when the link was made. */
 int64_t etcd_link_heard_ms(const struct etcd_link *link);
-
-struct etcd_link_counts {
-    uint64_t connections;      /* opened */
-    uint64_t tls_connections;  /* of these */
-    uint64_t failures;         /* endpoints tried without success */
-    uint64_t refusals;         /* of these, by TLS, or by what is no etcd */
-    uint64_t credentials_read; /* TLS files that had changed, and are in use */
-    uint64_t credentials_kept; /* the same, and could not be used */
-};
-
-struct etcd_link_counts etcd_link_counts(const struct etcd_link *link);
 
 /* Calls end without on_end, but with `release`. Not from inside a callback of this link. */
 void etcd_link_free(struct etcd_link *link);

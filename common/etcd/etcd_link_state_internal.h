@@ -41,7 +41,6 @@ struct etcd_link {
     int64_t not_before_ms; /* no new connection before */
     uint32_t ping_interval_ms;
     int64_t heard_ms; /* of earlier connections */
-    struct etcd_link_counts counts;
     ev_timer retry;
     ev_timer idle;
 

@@ -2,6 +2,7 @@
 
 #include "common/base/outage.h"
 #include "common/etcd/etcd.h"
+#include "common/etcd/etcd_counts_internal.h"
 
 static void write_mirror(struct metrics_page *page, const struct etcd_mirror_counts *mirror)
 {
@@ -32,24 +33,25 @@ static void write_connections(struct metrics_page *page, const struct etcd_count
     metrics_family(page, METRIC_COUNTER, "etcd_connections_total",
                    "Connections to etcd that were opened, by whether they are over TLS.");
     metrics_sample(page, METRIC_LABELS({"tls", "no"}),
-                   counts->connections - counts->tls_connections);
-    metrics_sample(page, METRIC_LABELS({"tls", "yes"}), counts->tls_connections);
+                   counter_get(&counts->connections) - counter_get(&counts->tls_connections));
+    metrics_sample(page, METRIC_LABELS({"tls", "yes"}), counter_get(&counts->tls_connections));
     metrics_family(page, METRIC_COUNTER, "etcd_connection_failures_total",
                    "Endpoints tried without success: refused by TLS or by what is no etcd, or "
                    "unreachable.");
-    metrics_sample(page, METRIC_LABELS({"kind", "refused"}), counts->refusals);
+    metrics_sample(page, METRIC_LABELS({"kind", "refused"}), counter_get(&counts->refusals));
     metrics_sample(page, METRIC_LABELS({"kind", "unreachable"}),
-                   counts->failures - counts->refusals);
+                   counter_get(&counts->failures) - counter_get(&counts->refusals));
     metrics_family(page, METRIC_COUNTER, "etcd_credentials_changes_total",
                    "Changes of the TLS files on disk: used, or useless, so that the old ones stay "
                    "in use.");
-    metrics_sample(page, METRIC_LABELS({"result", "used"}), counts->credentials_read);
-    metrics_sample(page, METRIC_LABELS({"result", "useless"}), counts->credentials_kept);
+    metrics_sample(page, METRIC_LABELS({"result", "used"}), counter_get(&counts->credentials_read));
+    metrics_sample(page, METRIC_LABELS({"result", "useless"}),
+                   counter_get(&counts->credentials_kept));
     metrics_counter(page, "etcd_tokens_total", "Tokens that etcd gave for the user name.",
-                    counts->tokens);
+                    counter_get(&counts->tokens));
     metrics_counter(page, "etcd_token_failures_total",
                     "Times it gave none, or the password file could not be read.",
-                    counts->token_failures);
+                    counter_get(&counts->token_failures));
 }
 
 void etcd_metrics_write(struct metrics_page *page, const struct etcd_metrics *metrics)
@@ -71,7 +73,6 @@ void etcd_metrics_write(struct metrics_page *page, const struct etcd_metrics *me
         metrics_sample(page, METRIC_LABELS({"reason", outage_reason_name((enum outage_reason)i)}),
                        metrics->followed->returns[i]);
     }
-    const struct etcd_counts counts = etcd_counts(metrics->etcd);
-    write_connections(page, &counts);
+    write_connections(page, etcd_counts(metrics->etcd));
     write_mirror(page, &metrics->mirror);
 }

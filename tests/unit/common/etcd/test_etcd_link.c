@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/grpc/grpc.h"
 #include "tests/support/etcd_sync.h"
@@ -24,6 +25,7 @@ static struct {
     struct ev_loop *loop;
     struct etcd_endpoints endpoints;
     struct etcd_link *link;
+    struct etcd_counts counts;
     struct grpc_peer *peer;  /* the first endpoint */
     struct grpc_peer *other; /* the second; NULL: none */
 } f;
@@ -110,7 +112,9 @@ static void start(grpc_peer_answer answer, grpc_peer_answer other)
     (void)snprintf(urls, sizeof(urls), "%s%s%s", grpc_peer_url(f.peer), other ? "," : "",
                    other ? grpc_peer_url(f.other) : "");
     assert_int_equal(etcd_endpoints_parse(urls, &f.endpoints, &err), 0);
-    f.link = etcd_link_new(&(struct etcd_link_config){.loop = f.loop, .endpoints = &f.endpoints});
+    f.counts = (struct etcd_counts){.connections = {0}};
+    f.link = etcd_link_new(
+        &(struct etcd_link_config){.loop = f.loop, .endpoints = &f.endpoints, .counts = &f.counts});
 }
 
 static void stop(void)
@@ -171,6 +175,9 @@ static void test_closed_when_idle(void **state)
     assert_int_equal(seen()->pings, 0); /* etcd takes pings without a stream for abuse */
     call_ok();
     assert_int_equal(seen()->accepted, 2);
+    assert_int_equal(counter_get(&f.counts.connections), 2);
+    assert_int_equal(counter_get(&f.counts.tls_connections), 0);
+    assert_int_equal(counter_get(&f.counts.failures), 0);
 }
 
 static void test_kept_while_a_watch_is_open(void **state)
