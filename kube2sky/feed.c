@@ -55,7 +55,7 @@ static void on_bad(void *data, enum kube_kind kind, const char *name, const stru
                  LOG_STR("kind", kube_kind_name(kind)), LOG_STR("name", name),
                  LOG_STR("error", err->msg));
     }
-    feed->counts[kind].skipped++;
+    counter_add(&feed->counts[kind].skipped, 1);
     inventory_bad(feed->config.inventory, kind, name);
 }
 
@@ -81,6 +81,7 @@ static void start_kind(struct feed *feed, enum kube_kind kind)
     outage_join(&feed->outage, &feed->followed[kind], true);
     feed->reflectors[kind] = reflector_start(&(struct reflector_config){
         .loop = feed->config.loop,
+        .counts = &feed->counts[kind].reflector,
         .client = feed->config.client,
         .kind = kind,
         .endpoints_mode = feed->config.endpoints_mode,
@@ -113,12 +114,10 @@ struct feed *feed_start(const struct feed_config *config)
     return feed;
 }
 
-/* Keeps its counts for later readers. */
 void feed_stop(struct feed *feed)
 {
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         if (feed->reflectors[i]) {
-            feed->counts[i] = feed_get_counts(feed, (enum kube_kind)i);
             reflector_stop(feed->reflectors[i]);
             feed->reflectors[i] = NULL;
         }
@@ -151,13 +150,7 @@ const struct outage_source *feed_followed(const struct feed *feed, enum kube_kin
     return &feed->followed[kind];
 }
 
-struct feed_counts feed_get_counts(const struct feed *feed, enum kube_kind kind)
+const struct feed_counts *feed_counts(const struct feed *feed, enum kube_kind kind)
 {
-    struct feed_counts counts = feed->counts[kind];
-    if (feed->reflectors[kind]) {
-        struct reflector_counts told = reflector_counts(feed->reflectors[kind]);
-        counts.lists = told.lists;
-        counts.watches = told.watches;
-    }
-    return counts;
+    return &feed->counts[kind];
 }

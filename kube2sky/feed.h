@@ -50,10 +50,10 @@ bool feed_follows(const struct feed *feed, enum kube_kind kind);
 const struct outage_source *feed_followed(const struct feed *feed, enum kube_kind kind);
 
 struct feed_counts {
-    uint64_t lists;   /* of such a kind: completed */
-    uint64_t watches; /* of such a kind: that the server accepted */
-    uint64_t skipped; /* objects of any kind that could not be parsed, each time one arrived */
+    struct reflector_counts reflector; /* of such a kind */
+    struct counter
+        skipped; /* objects of any kind that could not be understood, each time one came */
 };
-struct feed_counts feed_get_counts(const struct feed *feed, enum kube_kind kind);
+const struct feed_counts *feed_counts(const struct feed *feed, enum kube_kind kind);
 
 #endif

@@ -18,12 +18,12 @@ static uint64_t is_followed(const struct metrics_sources *sources, enum kube_kin
 
 static uint64_t lists(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    return feed_get_counts(sources->feed, kind).lists;
+    return counter_get(&feed_counts(sources->feed, kind)->reflector.lists);
 }
 
 static uint64_t watches(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    return feed_get_counts(sources->feed, kind).watches;
+    return counter_get(&feed_counts(sources->feed, kind)->reflector.watches);
 }
 
 static uint64_t objects(const struct metrics_sources *sources, enum kube_kind kind)
@@ -33,7 +33,7 @@ static uint64_t objects(const struct metrics_sources *sources, enum kube_kind ki
 
 static uint64_t skipped(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    return feed_get_counts(sources->feed, kind).skipped;
+    return counter_get(&feed_counts(sources->feed, kind)->skipped);
 }
 
 /* For kinds that are listed and watched. */

@@ -48,7 +48,6 @@ struct reflector {
     bool is_relisting; /* history was gone, and nothing arrived since */
     bool has_state;    /* state was called */
     struct err state;  /* with this; code 0 = NULL */
-    struct reflector_counts counts;
 };
 
 static void request_page(struct reflector *reflector);
@@ -83,7 +82,6 @@ static void stop_watchers(struct reflector *reflector)
 {
     for (size_t i = 0; i < reflector->part_count; i++) {
         struct part *part = &reflector->parts[i];
-        reflector->counts.watches += part->watcher ? watcher_opened(part->watcher) : 0;
         watcher_stop(part->watcher);
         part->watcher = NULL;
         part->is_open = false;
@@ -213,6 +211,7 @@ static void start_watchers(struct reflector *reflector)
             .resource = reflector->resource,
             .scope = scope_of(part),
             .timing = &reflector->timing,
+            .opened = &reflector->config.counts->watches,
             .is_replaceable = other_resource(reflector, 404) != NULL,
             .event = on_event,
             .state = on_watch_state,
@@ -255,7 +254,7 @@ static void finish_list(struct reflector *reflector)
                  LOG_STR("kind", reflector->resource->name));
     }
     reflector->listed = reflector->resource;
-    reflector->counts.lists++;
+    counter_add(&reflector->config.counts->lists, 1);
     reflector->expired_lists = 0;
     reflector->config.list_end(reflector->config.data, reflector->resource->kind);
     start_watchers(reflector);
@@ -382,14 +381,4 @@ void reflector_stop(struct reflector *reflector)
     forget_list(reflector);
     free(reflector->parts);
     free(reflector);
-}
-
-struct reflector_counts reflector_counts(const struct reflector *reflector)
-{
-    struct reflector_counts counts = reflector->counts;
-    for (size_t i = 0; i < reflector->part_count; i++) {
-        const struct watcher *watcher = reflector->parts[i].watcher;
-        counts.watches += watcher ? watcher_opened(watcher) : 0;
-    }
-    return counts;
 }

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
+#include "common/base/metrics.h"
 #include "kube2sky/api/endpoints_source.h"
 #include "kube2sky/api/kube_object.h"
 
@@ -50,10 +51,17 @@ struct reflector_timing {
 /* 60-120 s, 30 s, 0.1-5 s. Tests use others. */
 extern const struct reflector_timing reflector_default_timing;
 
+/* Its owner's, who may keep it when the reflector is gone. */
+struct reflector_counts {
+    struct counter lists;   /* read to their end */
+    struct counter watches; /* that the server accepted */
+};
+
 struct reflector_config {
     struct ev_loop *loop;
-    struct kube_client *client; /* outlives the reflector */
-    enum kube_kind kind;        /* KUBE_ENDPOINTS: from endpoints_mode's source */
+    struct reflector_counts *counts; /* borrowed until stop */
+    struct kube_client *client;      /* outlives the reflector */
+    enum kube_kind kind;             /* KUBE_ENDPOINTS: from the source that endpoints_mode says */
     enum endpoints_mode endpoints_mode;
     const char *const *namespaces; /* borrowed until stop; none: all namespaces */
     size_t namespace_count;
@@ -81,12 +89,5 @@ struct reflector *reflector_start(const struct reflector_config *config);
 
 /* No callback follows. Not from inside one. NULL is fine. */
 void reflector_stop(struct reflector *reflector);
-
-/* Since the start. */
-struct reflector_counts {
-    uint64_t lists;   /* completed */
-    uint64_t watches; /* opened by the server */
-};
-struct reflector_counts reflector_counts(const struct reflector *reflector);
 
 #endif

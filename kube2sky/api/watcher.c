@@ -27,9 +27,8 @@ struct watcher {
     int timeout_s;
     int64_t start_ms;
     int64_t last_frame_ms;
-    bool has_heard;          /* an event or bookmark arrived on this watch */
-    unsigned silent_watches; /* in a row that timed out without one */
-    uint64_t opened;
+    bool has_heard;          /* an event or bookmark came on this watch */
+    unsigned silent_watches; /* in a row that ended at their timeout without one */
 };
 
 static void open_watch(struct watcher *watcher);
@@ -108,7 +107,7 @@ static void hear(struct watcher *watcher)
 static void on_open(void *data)
 {
     struct watcher *watcher = data;
-    watcher->opened++;
+    counter_add(watcher->config.opened, 1);
     watcher->config.state(watcher->config.data, NULL);
 }
 
@@ -266,9 +265,4 @@ void watcher_stop(struct watcher *watcher)
     ev_timer_stop(watcher->config.loop, &watcher->overdue);
     free(watcher->version);
     free(watcher);
-}
-
-uint64_t watcher_opened(const struct watcher *watcher)
-{
-    return watcher->opened;
 }

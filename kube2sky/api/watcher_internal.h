@@ -20,8 +20,9 @@ struct watcher_config {
     struct kube_client *client;
     const struct kube_resource *resource;
     struct kube_scope scope;               /* its strings outlive the watcher */
-    const struct reflector_timing *timing; /* outlives it too */
-    bool is_replaceable; /* a refusal (403, 404) ends it: there is a fallback resource */
+    const struct reflector_timing *timing; /* outlives it, too */
+    struct counter *opened;                /* times the server has accepted it; outlives it */
+    bool is_replaceable; /* being refused (403, 404) ends it: another resource can take its place */
 
     /* Upserts, deletes and bad objects, in order; err is a bad one's. The watcher owns the event;
      * the callback may take its object. Bookmarks too, as a sign of life. */
@@ -41,7 +42,5 @@ struct watcher *watcher_start(const struct watcher_config *config, const char *v
 
 /* No callback follows. May be called inside `lost`, not inside the others. NULL is fine. */
 void watcher_stop(struct watcher *watcher);
-
-uint64_t watcher_opened(const struct watcher *watcher); /* times the server has accepted it */
 
 #endif

@@ -33,6 +33,7 @@ struct fixture {
     struct http_script *script;
     struct kube_client *client;
     struct reflector *reflector;
+    struct reflector_counts counts;
     struct reflector_config config; /* of which kind, and which of them; the rest is filled in */
     ev_timer guard;
     struct buf log; /* a line for each callback */
@@ -156,6 +157,7 @@ static inline void start(struct fixture *f, const struct http_step *steps, size_
         free(config);
     }
     f->config.loop = f->loop;
+    f->config.counts = &f->counts;
     f->config.client = f->client;
     f->config.timing = timing;
     f->config.list_begin = on_list_begin;
