@@ -61,7 +61,7 @@ static void log_result(const struct dns_probe *probe, bool had_failed)
     } else if (!probe->has_failed && had_failed) {
         log_info("DNS probe succeeded, reporting healthy", LOG_STR("label", label));
     }
-    if (!probe->config.is_quiet) {
+    if (!probe->config.settings.is_quiet) {
         log_info("DNS probe run", LOG_STR("label", label),
                  LOG_STR("error", probe->has_failed ? probe->error : "None"),
                  LOG_INT("duration_us", clock_monotonic_us() - probe->started_us));
@@ -203,7 +203,7 @@ static void start_run(struct dns_probe *probe)
     ev_io_start(probe->loop, &probe->readable);
     ev_timer_set(&probe->resend, RESEND_S, RESEND_S);
     ev_timer_start(probe->loop, &probe->resend);
-    ev_timer_set(&probe->timeout, (double)probe->config.timeout_ms / 1000, 0.);
+    ev_timer_set(&probe->timeout, (double)probe->config.settings.timeout_ms / 1000, 0.);
     ev_timer_start(probe->loop, &probe->timeout);
 }
 
@@ -224,9 +224,9 @@ struct dns_probe *dns_probe_new(struct ev_loop *loop, const struct dns_probe_con
     struct dns_probe *probe = xcalloc(1, sizeof(*probe));
     probe->loop = loop;
     probe->config = *config;
-    probe->has_failed = config->starts_unhealthy;
+    probe->has_failed = config->settings.starts_unhealthy;
     (void)snprintf(probe->error, sizeof(probe->error), "waiting for first probe");
-    ev_timer_init(&probe->tick, on_tick, 0., (double)config->period_ms / 1000);
+    ev_timer_init(&probe->tick, on_tick, 0., (double)config->settings.period_ms / 1000);
     ev_init(&probe->resend, on_resend);
     ev_init(&probe->timeout, on_timeout);
     ev_init(&probe->readable, on_readable);
@@ -268,7 +268,7 @@ bool dns_probe_report(const struct dns_probe *probe, int64_t now_ms, struct buf 
     const struct dns_target *target = probe->config.target;
     char server[ADDR_TEXT_MAX];
     int64_t age_ms = now_ms - probe->at_ms;
-    bool is_old = age_ms > probe->config.latency_ms;
+    bool is_old = age_ms > probe->config.settings.latency_ms;
     if (!probe->has_failed && !is_old) {
         return true;
     }

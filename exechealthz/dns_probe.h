@@ -17,14 +17,11 @@
 #include "common/base/buf.h"
 #include "common/base/metrics.h"
 #include "exechealthz/dns_target.h"
+#include "exechealthz/probe_settings.h"
 
 struct dns_probe_config {
     const struct dns_target *target; /* borrowed until dns_probe_free */
-    int64_t period_ms;
-    int64_t latency_ms; /* older results are ignored by dns_probe_report */
-    int64_t timeout_ms; /* a run without a reply by then fails */
-    bool is_quiet;      /* log only changes of health, not every run */
-    bool starts_unhealthy;
+    struct probe_settings settings;
 };
 
 struct dns_probe_counts {

@@ -33,12 +33,7 @@ static void add_commands(struct probes *probes, struct ev_loop *loop, const stru
         const struct probe_config config = {
             .path = o->commands[i].url,
             .command = o->commands[i].command,
-            .period_ms = o->period_ms,
-            .latency_ms = o->latency_ms,
-            .timeout_ms = o->timeout_ms,
-            .want_output = o->want_output,
-            .is_quiet = o->is_quiet,
-            .starts_unhealthy = o->starts_unhealthy,
+            .settings = o->probes,
         };
         probes->commands[probes->command_count++] = probe_new(loop, &probes->reaper, &config);
     }
@@ -47,14 +42,8 @@ static void add_commands(struct probes *probes, struct ev_loop *loop, const stru
 static void add_dns(struct probes *probes, struct ev_loop *loop, const struct options *o)
 {
     for (size_t i = 0; i < o->dns_count; i++) {
-        const struct dns_probe_config config = {
-            .target = &o->dns[i],
-            .period_ms = o->period_ms,
-            .latency_ms = o->latency_ms,
-            .timeout_ms = o->dns_timeout_ms,
-            .is_quiet = o->is_quiet,
-            .starts_unhealthy = o->starts_unhealthy,
-        };
+        struct dns_probe_config config = {.target = &o->dns[i], .settings = o->probes};
+        config.settings.timeout_ms = o->dns_timeout_ms;
         probes->dns[probes->dns_count++] = dns_probe_new(loop, &config);
     }
 }
@@ -115,7 +104,7 @@ static struct pages *new_pages(struct ev_loop *loop, const struct probes *probes
         .dns_count = probes->dns_count,
         .dns_url = o->dns_url,
         .has_legacy_pages = o->has_legacy_pages,
-        .is_quiet = o->is_quiet,
+        .is_quiet = o->probes.is_quiet,
     };
     return pages_new(&config);
 }

@@ -34,17 +34,17 @@ static int parse_flags(int argc, char *const *argv, struct given *given, struct 
                  "/healthcheck/LABEL, and at the url unless there is a cmd"},
         {"address", FLAG_STRING, &given->address, .help = "IP address to listen on"},
         {"port", FLAG_INT, &given->port, .min = 1, .max = 65535, .help = "TCP port to listen on"},
-        {"period", FLAG_DURATION_MS, &o->period_ms, .min = 1, .max = DURATION_MAX_MS,
+        {"period", FLAG_DURATION_MS, &o->probes.period_ms, .min = 1, .max = DURATION_MAX_MS,
          .help = "time from one start of the command to the next"},
-        {"latency", FLAG_DURATION_MS, &o->latency_ms, .min = 1, .max = DURATION_MAX_MS,
+        {"latency", FLAG_DURATION_MS, &o->probes.latency_ms, .min = 1, .max = DURATION_MAX_MS,
          .help = "an older result counts no more"},
-        {"timeout", FLAG_DURATION_MS, &o->timeout_ms, .min = 0, .max = DURATION_MAX_MS,
+        {"timeout", FLAG_DURATION_MS, &o->probes.timeout_ms, .min = 0, .max = DURATION_MAX_MS,
          .help = "the command is killed with all its processes after this time, a DNS probe has "
                  "failed; 0: the latency, DNS at most 5s"},
-        {"output", FLAG_BOOL, &o->want_output,
+        {"output", FLAG_BOOL, &o->probes.want_output,
          .help = "reply with the command's output instead of `ok`"},
-        {"quiet", FLAG_BOOL, &o->is_quiet, .help = "log changes of health only"},
-        {"start-unhealthy", FLAG_BOOL, &o->starts_unhealthy,
+        {"quiet", FLAG_BOOL, &o->probes.is_quiet, .help = "log changes of health only"},
+        {"start-unhealthy", FLAG_BOOL, &o->probes.starts_unhealthy,
          .help = "run at once, and reply 503 until the first result"},
         {"legacy-pages", FLAG_BOOL, &o->has_legacy_pages,
          .help = "a page at unknown paths, and /quit, which ends the program"},
@@ -174,7 +174,7 @@ static int take_address(const struct given *given, struct options *o, struct err
 int options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
 {
     struct given given = {.address = "0.0.0.0", .port = 8080};
-    struct options o = {.period_ms = 2000, .latency_ms = 30000, .healthcheck = ""};
+    struct options o = {.probes = {.period_ms = 2000, .latency_ms = 30000}, .healthcheck = ""};
     int r = parse_flags(argc, argv, &given, &o, err);
     if (r == 0) {
         r = take_address(&given, &o, err);
@@ -185,10 +185,11 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     if (r != 0) {
         return r;
     }
-    o.dns_timeout_ms = o.timeout_ms;
-    if (o.timeout_ms == 0) {
-        o.timeout_ms = o.latency_ms;
-        o.dns_timeout_ms = o.latency_ms < DNS_TIMEOUT_MS ? o.latency_ms : DNS_TIMEOUT_MS;
+    o.dns_timeout_ms = o.probes.timeout_ms;
+    if (o.probes.timeout_ms == 0) {
+        o.probes.timeout_ms = o.probes.latency_ms;
+        o.dns_timeout_ms =
+            o.probes.latency_ms < DNS_TIMEOUT_MS ? o.probes.latency_ms : DNS_TIMEOUT_MS;
     }
     *ret_options = o;
     return 0;

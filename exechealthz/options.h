@@ -11,6 +11,7 @@
 #include "common/base/err.h"
 #include "common/base/flags.h"
 #include "exechealthz/dns_target.h"
+#include "exechealthz/probe_settings.h"
 
 /* A command and the path of its result; from argv, borrowed for the process's lifetime. */
 struct command_option {
@@ -26,13 +27,8 @@ struct options {
     const char
         *dns_url; /* of all DNS probes together; NULL if there are commands, or no DNS probes */
     struct addr listen;
-    int64_t period_ms;
-    int64_t latency_ms;
-    int64_t timeout_ms;     /* never 0; default: the latency */
-    int64_t dns_timeout_ms; /* never 0; default: 5 s, or the latency if shorter */
-    bool want_output;
-    bool is_quiet;
-    bool starts_unhealthy;
+    struct probe_settings probes; /* the timeout: the latency unless given */
+    int64_t dns_timeout_ms;       /* never 0: 5 s, or the latency if it is shorter, unless given */
     bool has_legacy_pages;
     const char *healthcheck; /* the URL to ask instead of everything else; "": none */
     bool want_version;

@@ -70,7 +70,7 @@ static void log_result(const struct probe *probe, bool had_failed, int64_t durat
     } else if (!has_failed && had_failed) {
         log_info("command succeeded, reporting healthy");
     }
-    if (!probe->config.is_quiet) {
+    if (!probe->config.settings.is_quiet) {
         log_info("command run", LOG_STR("cmd", probe->config.command),
                  LOG_STR("error", has_failed ? last->error : "None"),
                  LOG_INT("duration_ms", duration_us / 1000));
@@ -250,7 +250,7 @@ static void start_command(struct probe *probe)
     ev_io_set(&probe->output_ready, probe->output_fd, EV_READ);
     ev_io_start(probe->loop, &probe->output_ready);
     ev_now_update(probe->loop);
-    ev_timer_set(&probe->timeout, (double)probe->config.timeout_ms / 1000, 0.);
+    ev_timer_set(&probe->timeout, (double)probe->config.settings.timeout_ms / 1000, 0.);
     ev_timer_start(probe->loop, &probe->timeout);
 }
 
@@ -269,7 +269,7 @@ static void on_tick(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 struct probe *probe_new(struct ev_loop *loop, struct reaper *reaper,
                         const struct probe_config *config)
 {
-    double period_s = (double)config->period_ms / 1000;
+    double period_s = (double)config->settings.period_ms / 1000;
     struct probe *probe = xcalloc(1, sizeof(*probe));
     probe->loop = loop;
     probe->reaper = reaper;
@@ -277,10 +277,11 @@ struct probe *probe_new(struct ev_loop *loop, struct reaper *reaper,
     probe->child.on_exit = on_exit_of_shell;
     buf_init(&probe->output, OUTPUT_MAX);
     buf_init(&probe->last.output, OUTPUT_MAX);
-    if (config->starts_unhealthy) {
+    if (config->settings.starts_unhealthy) {
         (void)snprintf(probe->last.error, ERROR_MAX, "waiting for first run"); /* fits */
     }
-    ev_timer_init(&probe->tick, on_tick, config->starts_unhealthy ? 0. : period_s, period_s);
+    ev_timer_init(&probe->tick, on_tick, config->settings.starts_unhealthy ? 0. : period_s,
+                  period_s);
     ev_init(&probe->timeout, on_timeout);
     ev_init(&probe->output_ready, on_output);
     probe->tick.data = probe->timeout.data = probe->output_ready.data = probe;
@@ -363,7 +364,7 @@ static void append_result(struct buf *reply, const struct outcome *last)
 
 static bool is_too_old(const struct probe *probe, int64_t now_ms)
 {
-    return now_ms - probe->last.at_ms > probe->config.latency_ms;
+    return now_ms - probe->last.at_ms > probe->config.settings.latency_ms;
 }
 
 bool probe_is_healthy(const struct probe *probe, int64_t now_ms)
@@ -386,7 +387,7 @@ bool probe_report(const struct probe *probe, int64_t now_ms, struct buf *reply)
         buf_append_str(reply, ".\n");
         return false;
     }
-    if (probe->config.want_output) {
+    if (probe->config.settings.want_output) {
         buf_append_slice(reply, buf_slice(&last->output));
     } else {
         buf_append_str(reply, "ok");

@@ -18,17 +18,13 @@
 #include "common/base/buf.h"
 #include "common/base/metrics.h"
 #include "common/base/slice.h"
+#include "exechealthz/probe_settings.h"
 #include "exechealthz/reaper.h"
 
 struct probe_config {
     const char *path;    /* for the reply's text */
     const char *command; /* both borrowed until probe_free */
-    int64_t period_ms;
-    int64_t latency_ms; /* older results are ignored */
-    int64_t timeout_ms; /* longer runs are killed */
-    bool want_output;   /* reply with the command's output when healthy, not `ok` */
-    bool is_quiet;      /* log only changes of health, not every run */
-    bool starts_unhealthy;
+    struct probe_settings settings;
 };
 
 struct probe_counts {

@@ -129,11 +129,10 @@ static int teardown(void **state)
 
 static struct dns_probe_config config_of(const struct fixture *f)
 {
-    return (struct dns_probe_config){.target = &f->target,
-                                     .period_ms = 1,
-                                     .latency_ms = LONG_MS,
-                                     .timeout_ms = LONG_MS,
-                                     .is_quiet = true};
+    return (struct dns_probe_config){
+        .target = &f->target,
+        .settings = {
+            .period_ms = 1, .latency_ms = LONG_MS, .timeout_ms = LONG_MS, .is_quiet = true}};
 }
 
 static void start(struct fixture *f, const struct dns_probe_config *config, enum script script)
@@ -205,7 +204,7 @@ static void test_nobody_there(void **state)
     ev_io_stop(f->loop, &f->server);
     close(f->server.fd);
     f->server.fd = -1;
-    config.period_ms = LONG_MS;
+    config.settings.period_ms = LONG_MS;
     start(f, &config, SILENT);
     await_run(f, 1);
     const char *report = text_of(f, false, 0, &ok);
@@ -220,7 +219,7 @@ static void test_timeout(void **state)
     struct fixture *f = *state;
     struct dns_probe_config config = config_of(f);
     bool ok;
-    config.timeout_ms = 5;
+    config.settings.timeout_ms = 5;
     start(f, &config, SILENT);
     await_run(f, 2);
     const char *report = text_of(f, false, 0, &ok);
@@ -253,7 +252,7 @@ static void test_before_the_first_run(void **state)
     assert_false(ok);
     (void)text_of(f, false, 0, &ok);
     assert_true(ok);
-    config.starts_unhealthy = true;
+    config.settings.starts_unhealthy = true;
     start(f, &config, ANSWER);
     (void)text_of(f, false, 0, &ok);
     assert_false(ok);

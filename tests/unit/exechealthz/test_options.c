@@ -41,12 +41,12 @@ static void test_defaults(void **state)
     assert_listens_on(&o, "0.0.0.0:8080");
     assert_int_equal(o.dns_count, 0);
     assert_null(o.dns_url);
-    assert_int_equal(o.period_ms, 2000);
-    assert_int_equal(o.latency_ms, 30000);
-    assert_int_equal(o.timeout_ms, 30000);
+    assert_int_equal(o.probes.period_ms, 2000);
+    assert_int_equal(o.probes.latency_ms, 30000);
+    assert_int_equal(o.probes.timeout_ms, 30000);
     assert_int_equal(o.dns_timeout_ms, 5000);
-    assert_false(o.want_output || o.is_quiet || o.want_version || o.starts_unhealthy ||
-                 o.has_legacy_pages);
+    assert_false(o.probes.want_output || o.probes.is_quiet || o.want_version ||
+                 o.probes.starts_unhealthy || o.has_legacy_pages);
 }
 
 /* The spelling of the published pod manifest. */
@@ -82,11 +82,12 @@ static void test_every_flag(void **state)
     assert_string_equal(o.commands[0].command, "true");
     assert_string_equal(o.commands[0].url, "/one");
     assert_listens_on(&o, "[::1]:18080");
-    assert_int_equal(o.period_ms, 60500);
-    assert_int_equal(o.latency_ms, 10000);
-    assert_int_equal(o.timeout_ms, 300);
+    assert_int_equal(o.probes.period_ms, 60500);
+    assert_int_equal(o.probes.latency_ms, 10000);
+    assert_int_equal(o.probes.timeout_ms, 300);
     assert_int_equal(o.dns_timeout_ms, 300);
-    assert_true(o.is_quiet && o.want_output && o.starts_unhealthy && o.has_legacy_pages);
+    assert_true(o.probes.is_quiet && o.probes.want_output && o.probes.starts_unhealthy &&
+                o.has_legacy_pages);
     assert_int_equal(o.dns_count, 1);
     assert_string_equal(o.dns[0].label, "a");
     assert_null(o.dns_url); /* the command has the path */
@@ -100,7 +101,7 @@ static void test_timeout_follows_latency(void **state)
     struct options o;
     struct err err;
     assert_int_equal(parse(args, &o, &err), 0);
-    assert_int_equal(o.timeout_ms, 4000);
+    assert_int_equal(o.probes.timeout_ms, 4000);
     assert_int_equal(o.dns_timeout_ms, 4000);
 }
 
@@ -211,13 +212,13 @@ static void test_refused(void **state)
         char arg[64];
         (void)snprintf(arg, sizeof(arg), "%s", cases[i].arg); /* fits */
         char *const args[ARGS_MAX + 1] = {arg};
-        struct options o = {.period_ms = 1};
+        struct options o = {.probes = {.period_ms = 1}};
         struct err err = {0};
         if (parse(args, &o, &err) != ERR_USAGE || !strstr(err.msg, cases[i].named) ||
             !strstr(err.msg, cases[i].expected)) {
             fail_msg("%s: %d `%s`", cases[i].arg, err.code, err.msg);
         }
-        assert_int_equal(o.period_ms, 1); /* nothing written on failure */
+        assert_int_equal(o.probes.period_ms, 1); /* nothing written on failure */
     }
 }
 

@@ -65,12 +65,11 @@ static int teardown(void **state)
 
 static struct probe_config config_of(const char *command)
 {
-    return (struct probe_config){.path = "/healthz",
-                                 .command = command,
-                                 .period_ms = 1,
-                                 .latency_ms = LONG_MS,
-                                 .timeout_ms = LONG_MS,
-                                 .is_quiet = true};
+    return (struct probe_config){
+        .path = "/healthz",
+        .command = command,
+        .settings = {
+            .period_ms = 1, .latency_ms = LONG_MS, .timeout_ms = LONG_MS, .is_quiet = true}};
 }
 
 static void start(struct fixture *f, const struct probe_config *config)
@@ -156,7 +155,7 @@ static void test_healthy_until_the_first_result(void **state)
     struct fixture *f = *state;
     struct probe_config config = config_of("false");
     bool healthy;
-    config.period_ms = config.latency_ms = LONG_MS;
+    config.settings.period_ms = config.settings.latency_ms = LONG_MS;
     start(f, &config);
     assert_string_equal(report(f, 0, &healthy), "ok");
     assert_true(healthy);
@@ -171,8 +170,8 @@ static void test_unhealthy_until_the_first_success(void **state)
     struct fixture *f = *state;
     struct probe_config config = config_of("true");
     bool healthy;
-    config.period_ms = LONG_MS; /* the first run does not wait for it */
-    config.starts_unhealthy = true;
+    config.settings.period_ms = LONG_MS; /* the first run does not wait for it */
+    config.settings.starts_unhealthy = true;
     start(f, &config);
     assert_matches("before", report(f, 0, &healthy),
                    "^Healthz probe on /healthz error: Result of last exec: , at " TIME
@@ -196,7 +195,7 @@ static void test_counts(void **state)
     assert_false(probe_is_healthy(f->probe, clock_monotonic_ms()));
 
     config = config_of("sleep 1000");
-    config.timeout_ms = 1;
+    config.settings.timeout_ms = 1;
     start(f, &config);
     await_run(f, 2);
     counts = probe_counts(f->probe);
@@ -223,7 +222,7 @@ static void test_output_is_the_reply(void **state)
     struct fixture *f = *state;
     struct probe_config config = config_of("echo '100%s'");
     bool healthy;
-    config.want_output = true;
+    config.settings.want_output = true;
     start(f, &config);
     await_run(f, 1);
     assert_string_equal(report(f, 0, &healthy), "100%s\n");
@@ -288,11 +287,11 @@ static void test_the_first_run_is_one_period_away(void **state)
 {
     struct fixture *f = *state;
     struct probe_config config = config_of("true");
-    config.period_ms = 200;
+    config.settings.period_ms = 200;
     int64_t begin_us = clock_monotonic_us();
     start(f, &config);
     await_run(f, 1);
-    assert_true(clock_monotonic_us() - begin_us >= config.period_ms * 1000);
+    assert_true(clock_monotonic_us() - begin_us >= config.settings.period_ms * 1000);
 }
 
 /* A run of many periods is followed by one at once; the others keep their distance. */
@@ -306,7 +305,7 @@ static void test_missed_ticks_do_not_pile_up(void **state)
     /* The first run lasts ten periods. */
     (void)snprintf(command, sizeof(command), "test -e %s || exit 0; rm %s; sleep 0.5", path, path);
     struct probe_config config = config_of(command);
-    config.period_ms = PERIOD_MS;
+    config.settings.period_ms = PERIOD_MS;
     start(f, &config);
     await_run(f, 1);
     int64_t begin_us = clock_monotonic_us();
@@ -340,8 +339,8 @@ static void test_hanging_command_is_killed_whole(void **state)
         config_of("trap '' TERM; (trap '' TERM; sleep 1000; :) & echo $!; wait; sleep 1000; :");
     pid_t grandchild = 0;
     /* However slow the machine, at some timeout the shell gets as far as to say what it started. */
-    for (config.timeout_ms = 250; grandchild == 0; config.timeout_ms *= 2) {
-        config.period_ms = 50;
+    for (config.settings.timeout_ms = 250; grandchild == 0; config.settings.timeout_ms *= 2) {
+        config.settings.period_ms = 50;
         start(f, &config);
         await_run(f, 1);
         assert_string_equal(probe_last(f->probe).error, "signal: killed");
@@ -354,7 +353,7 @@ static void test_nothing_is_left_behind_by_a_success(void **state)
 {
     struct fixture *f = *state;
     struct probe_config config = config_of("sleep 1000 & echo $!");
-    config.period_ms = 50;
+    config.settings.period_ms = 50;
     start(f, &config);
     await_run(f, 1);
     assert_null(probe_last(f->probe).error);
@@ -369,7 +368,7 @@ static void test_a_process_that_left_the_group_delays_nothing(void **state)
     struct fixture *f = *state;
     struct probe_config config = config_of("setsid sleep 1000 & echo $!; "
                                            "until kill -0 -$! 2>/dev/null; do :; done");
-    config.period_ms = 50;
+    config.settings.period_ms = 50;
     start(f, &config);
     await_run(f, 1);
     assert_null(probe_last(f->probe).error);
