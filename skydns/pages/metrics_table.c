@@ -85,6 +85,8 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
     metrics_counter(page, "forward_tcp_retries_total",
                     "Truncated replies of nameservers asked for again over TCP.",
                     counter_get(&forwarder->tcp_retries));
+    metrics_counter(page, "forward_probes_total", "Probes sent to dead nameservers.",
+                    counter_get(&forwarder->probes));
     metrics_gauge(page, "nameservers", "Nameservers that other names are forwarded to.",
                   (double)counter_get(&forwarder->servers));
     metrics_gauge(page, "nameservers_dead",

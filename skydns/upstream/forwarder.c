@@ -400,6 +400,7 @@ struct forwarder *forwarder_new(const struct forwarder_config *config)
     struct forwarder *f = xcalloc_aligned(alignof(struct forwarder), sizeof(*f));
     const struct upstream_probes_config probes = {
         .loop = config->loop,
+        .counts = &f->counts,
         .is_wanted = is_still_dead,
         .answered = on_probe_answer,
         .data = f,

@@ -1,4 +1,4 @@
-/* What the forwarder and the exchanges that it starts count. Written by the resolver's thread,
+/* What the forwarder, its exchanges and its probes count. Written by the resolver's thread,
  * read by any (relaxed counters, common/base/metrics.h). */
 #ifndef SKYDNS_UPSTREAM_FORWARDER_COUNTS_H
 #define SKYDNS_UPSTREAM_FORWARDER_COUNTS_H
@@ -11,6 +11,7 @@ struct forwarder_counts {
     /* Since the start */
     alignas(COUNTERS_ALIGN) struct counter shared; /* questions that joined one under way */
     struct counter tcp_retries;                    /* truncated replies asked for again over TCP */
+    struct counter probes;                         /* sent to dead servers */
 
     /* Now */
     struct counter questions; /* that nameservers have not answered */

@@ -5,6 +5,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/upstream/exchange_internal.h"
+#include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/upstreams.h"
 
 static const double first_pause_s = 0.5, longest_pause_s = 5;
@@ -56,6 +57,7 @@ static void ask(struct probe *p)
         .data = p,
     };
     p->exchange = exchange_start(&config, &root_ns); /* NULL: as if it had not answered */
+    counter_add(&p->owner->config.counts->probes, p->exchange != NULL);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)

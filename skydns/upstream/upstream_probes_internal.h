@@ -11,10 +11,12 @@
 
 #include "common/base/addr.h"
 
+struct forwarder_counts;
 struct upstream_probes;
 
 struct upstream_probes_config {
     struct ev_loop *loop;
+    struct forwarder_counts *counts; /* borrowed */
     /* Asked before each probe: false ends them. */
     bool (*is_wanted)(void *data, const struct addr *server);
     void (*answered)(void *data, const struct addr *server); /* the probes end with it */

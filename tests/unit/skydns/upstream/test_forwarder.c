@@ -529,6 +529,8 @@ static void test_a_dead_server_is_left_until_it_answers(void **state)
     while (counter_get(&forwarder_counts(f)->dead) > 0) { /* a probe comes within half a second */
         ev_run(bed->loop, EVRUN_ONCE);
     }
+    assert_true(dead->seen > 2);
+    assert_int_equal(counter_get(&forwarder_counts(f)->probes), dead->seen - 2);
     struct result r = asked(bed);
     assert_memory_equal(r.reply, dead->message, 2);
     assert_int_equal(u->seen, 4);
