@@ -1,10 +1,13 @@
 /* What a program tells about itself, in Prometheus' text format (version 0.0.4). A program's own
  * metrics_table.c is the list of its metrics: it writes a page line by line when somebody asks,
- * from the counts that the modules keep anyway.
+ * from the counts that the modules keep anyway. Nothing else writes this format.
  *
- * Counts of the main thread are plain integers. One that another thread writes is a struct counter:
- * one writer, any reader, no lock and no locked instruction; whoever puts counters of several
- * threads side by side keeps them on lines of their own. */
+ * A module that counts has a struct of its counters, which the table reads in place. A new counter
+ * is a field of that struct, the line that counts, its line in the table and in the man page.
+ *
+ * A struct counter has one writer and any reader, no lock and no locked instruction; whoever puts
+ * counters of several threads side by side keeps them on lines of their own. What only the main
+ * thread writes and reads may be a plain integer. */
 #ifndef COMMON_BASE_METRICS_H
 #define COMMON_BASE_METRICS_H
 
