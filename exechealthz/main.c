@@ -173,6 +173,7 @@ int main(int argc, char **argv)
     if (*options.healthcheck) {
         return healthcheck_main("exechealthz", options.healthcheck);
     }
+    log_set_level((enum log_level)options.log_level);
     (void)signal(SIGPIPE, SIG_IGN); /* a closed log must not end the probe */
     return serve(&options);
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/slice.h"
 
 enum {
@@ -44,6 +45,8 @@ static int parse_flags(int argc, char *const *argv, struct given *given, struct 
         {"output", FLAG_BOOL, &o->probes.want_output,
          .help = "reply with the command's output instead of `ok`"},
         {"quiet", FLAG_BOOL, &o->probes.is_quiet, .help = "log changes of health only"},
+        {"log-level", FLAG_CHOICE, &o->log_level, .choices = LOG_LEVEL_CHOICES,
+         .help = LOG_LEVEL_HELP},
         {"start-unhealthy", FLAG_BOOL, &o->probes.starts_unhealthy,
          .help = "run at once, and reply 503 until the first result"},
         {"legacy-pages", FLAG_BOOL, &o->has_legacy_pages,
@@ -174,7 +177,9 @@ static int take_address(const struct given *given, struct options *o, struct err
 int options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
 {
     struct given given = {.address = "0.0.0.0", .port = 8080};
-    struct options o = {.probes = {.period_ms = 2000, .latency_ms = 30000}, .healthcheck = ""};
+    struct options o = {.probes = {.period_ms = 2000, .latency_ms = 30000},
+                        .log_level = LOG_LEVEL_INFO,
+                        .healthcheck = ""};
     int r = parse_flags(argc, argv, &given, &o, err);
     if (r == 0) {
         r = take_address(&given, &o, err);

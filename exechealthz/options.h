@@ -28,7 +28,8 @@ struct options {
         *dns_url; /* of all DNS probes together; NULL if there are commands, or no DNS probes */
     struct addr listen;
     struct probe_settings probes; /* the timeout: the latency unless given */
-    int64_t dns_timeout_ms;       /* never 0: 5 s, or the latency if it is shorter, unless given */
+    int64_t dns_timeout_ms;       /* never 0; default: 5 s, or the latency if shorter */
+    int log_level;                /* enum log_level */
     bool has_legacy_pages;
     const char *healthcheck; /* the URL to ask instead of everything else; "": none */
     bool want_version;

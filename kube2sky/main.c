@@ -295,7 +295,7 @@ static void *allocate(void *ptr, long size)
 
 static void start_log(const struct options *o)
 {
-    log_set_level(o->is_debugging ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+    log_set_level((enum log_level)o->log_level);
     log_set_format((enum log_format)o->log_format);
     for (size_t i = 0; i < o->without_effect.count; i++) {
         log_warn("flag has no effect: everything is logged to stderr, at one level",

@@ -18,7 +18,7 @@ enum { TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
 /* RFC 2181, section 8. */
 enum { TTL_MAX_S = INT32_MAX };
 
-/* glog's users know 2 as normal and 4 as debugging. */
+/* Below it -v stays at info: glog's users know 2 as normal and 4 as debugging. */
 enum { DEBUG_VERBOSITY = 4 };
 
 /* Each costs a connection or two to the API server. */
@@ -41,6 +41,7 @@ struct raw {
     int endpoints_mode;
     int64_t verbosity;
     bool is_verbose;
+    bool has_log_level;
     bool wants_stderr;
     const char *healthz_address;
     int64_t healthz_port;
@@ -105,9 +106,11 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"healthz-port", FLAG_INT, &raw->healthz_port, .min = 1, .max = 65535,
          .help = "TCP port of /readiness, /metrics, /plan and /healthz"},
         {"healthz-address", FLAG_STRING, &raw->healthz_address,
-         .help = "IP address to serve them at; none: every one"},
-        {"v", FLAG_INT, &raw->verbosity, .help = "log level; 4 and more log debugging lines"},
-        {"verbose", FLAG_BOOL, &raw->is_verbose, .help = "log debugging lines, like -v=4"},
+         .help = "IP address to serve them on; none: every address"},
+        {"v", FLAG_INT, &raw->verbosity, .help = "4 and more: like -log-level=debug"},
+        {"verbose", FLAG_BOOL, &raw->is_verbose, .help = "like -log-level=debug"},
+        {"log-level", FLAG_CHOICE, &o->log_level, .choices = LOG_LEVEL_CHOICES,
+         .help = LOG_LEVEL_HELP "; overrides -v and -verbose", .was_given = &raw->has_log_level},
         {"log-format", FLAG_CHOICE, &o->log_format, .choices = LOG_FORMAT_CHOICES,
          .help = "log lines of text, or JSON objects"},
         {"healthcheck", FLAG_STRING, &o->healthcheck,
@@ -250,7 +253,10 @@ static int take_healthz(const struct raw *raw, struct options *o, struct err *er
 
 static void take_log_flags(const struct raw *raw, struct options *o)
 {
-    o->is_debugging = raw->is_verbose || raw->verbosity >= DEBUG_VERBOSITY;
+    bool is_debugging = raw->is_verbose || raw->verbosity >= DEBUG_VERBOSITY;
+    if (is_debugging && !raw->has_log_level) {
+        o->log_level = LOG_LEVEL_DEBUG;
+    }
     if (!raw->wants_stderr) {
         o->without_effect.items[o->without_effect.count++] = "logtostderr";
     }
@@ -279,6 +285,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .etcd_mutation_timeout_ms = 10000,
         .ttl_s = 30, /* as in every record of the old program */
         .etcd_max_txn_ops = ETCD_TXN_OPS_MAX,
+        .log_level = LOG_LEVEL_INFO,
     };
     int r = parse_flags(argc, argv, &o, &raw, err);
     if (r == 0) {

@@ -36,7 +36,7 @@ struct options {
     int64_t etcd_max_txn_ops;
     bool is_dry_run;
     struct addr healthz;     /* where HTTP is served; the address `::` is every one, IPv4 too */
-    bool is_debugging;       /* debug lines are logged */
+    int log_level;           /* enum log_level */
     int log_format;          /* enum log_format */
     const char *healthcheck; /* the URL to ask instead of everything else; "": none */
     bool want_version;

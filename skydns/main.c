@@ -398,6 +398,7 @@ int main(int argc, char **argv)
         r = explain_client(&p->flags.http_address, p->flags.explain, p->flags.explain_type, &err);
         return r == 0 ? 0 : fail(&err);
     }
+    log_set_level((enum log_level)p->flags.log_level);
     log_set_format((enum log_format)p->flags.log_format);
     record_json_use_xalloc();
     p->start_s = clock_wall_s();

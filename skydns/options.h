@@ -76,6 +76,7 @@ struct options {
     const char *explain_type;
     const char *healthcheck; /* URL of a running skydns to check; "" = none */
     bool verbose;
+    int log_level;  /* enum log_level */
     int log_format; /* enum log_format */
     bool version;
 

@@ -232,6 +232,9 @@ static int set_value(const struct flag *flag, const char *text, const char *sour
         return err_set(err, ERR_USAGE, "%s: `%s`: %s", source, text,
                        expected(flag, range, sizeof(range)));
     }
+    if (flag->was_given) {
+        *flag->was_given = true;
+    }
     return 0;
 }
 

@@ -44,6 +44,7 @@ struct flag {
     bool is_in_s;        /* for FLAG_DURATION_MS: a number without a unit is seconds */
     const char *choices; /* for FLAG_CHOICE: "auto|slices|endpoints" */
     const char *help;    /* one line; NULL hides the flag from -help */
+    bool *was_given;     /* or NULL; set when the flag or its variable is there */
 };
 
 struct flags {

@@ -12,10 +12,10 @@
  * Longer lines are cut. */
 enum { LINE_MAX_BYTES = 4096 };
 
-static _Atomic int minimum_level = LOG_LEVEL_INFO;
+static _Atomic int least_severe = LOG_LEVEL_INFO;
 static _Atomic int line_format = LOG_FORMAT_TEXT;
 
-static const char *const level_names[] = {"debug", "info", "warn", "error"};
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
 /* Kept free behind a line that is too long: a quote, a brace, the newline. */
 enum { LINE_END_BYTES = 3 };
@@ -29,7 +29,7 @@ struct line {
 
 void log_set_level(enum log_level level)
 {
-    atomic_store_explicit(&minimum_level, (int)level, memory_order_relaxed);
+    atomic_store_explicit(&least_severe, (int)level, memory_order_relaxed);
 }
 
 void log_set_format(enum log_format format)
@@ -39,7 +39,7 @@ void log_set_format(enum log_format format)
 
 bool log_is_on(enum log_level level)
 {
-    return (int)level >= atomic_load_explicit(&minimum_level, memory_order_relaxed);
+    return (int)level <= atomic_load_explicit(&least_severe, memory_order_relaxed);
 }
 
 /* All of them or none: an escaped character, say, is never cut in two. */

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "common/base/log.h"
+
 enum { ARGS_MAX = 16 };
 
 static int parse(char *const *args, struct options *o, struct err *err)
@@ -45,6 +47,7 @@ static void test_defaults(void **state)
     assert_int_equal(o.probes.latency_ms, 30000);
     assert_int_equal(o.probes.timeout_ms, 30000);
     assert_int_equal(o.dns_timeout_ms, 5000);
+    assert_int_equal(o.log_level, LOG_LEVEL_INFO);
     assert_false(o.probes.want_output || o.probes.is_quiet || o.want_version ||
                  o.probes.starts_unhealthy || o.has_legacy_pages);
 }
@@ -73,9 +76,10 @@ static void test_every_flag(void **state)
                 period[] = "--period=1m0.5s", latency[] = "--latency=10s",
                 timeout[] = "--timeout=300ms", quiet[] = "--quiet", output[] = "-output=true",
                 address[] = "--address=::1", unhealthy[] = "--start-unhealthy",
-                pages[] = "--legacy-pages", url[] = "--url=/one", dns[] = "--dns=a.b,SRV";
+                pages[] = "--legacy-pages", url[] = "--url=/one", dns[] = "--dns=a.b,SRV",
+                level[] = "--log-level=warn";
     char *const args[ARGS_MAX + 1] = {cmd,    port,    number,    period, latency, timeout, quiet,
-                                      output, address, unhealthy, pages,  url,     dns};
+                                      output, address, unhealthy, pages,  url,     dns,     level};
     struct options o;
     struct err err;
     assert_int_equal(parse(args, &o, &err), 0);
@@ -86,6 +90,7 @@ static void test_every_flag(void **state)
     assert_int_equal(o.probes.latency_ms, 10000);
     assert_int_equal(o.probes.timeout_ms, 300);
     assert_int_equal(o.dns_timeout_ms, 300);
+    assert_int_equal(o.log_level, LOG_LEVEL_WARN);
     assert_true(o.probes.is_quiet && o.probes.want_output && o.probes.starts_unhealthy &&
                 o.has_legacy_pages);
     assert_int_equal(o.dns_count, 1);

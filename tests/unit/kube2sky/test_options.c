@@ -38,7 +38,8 @@ static void test_defaults(void **state)
     assert_string_equal(addr_format(&o.healthz, where), "[::]:8081");
     assert_int_equal(o.ttl_s, 30);
     assert_int_equal(o.etcd_max_txn_ops, 128);
-    assert_false(o.is_debugging || o.exit_on_etcd_timeout);
+    assert_false(o.exit_on_etcd_timeout);
+    assert_int_equal(o.log_level, LOG_LEVEL_INFO);
     assert_int_equal(o.log_format, LOG_FORMAT_TEXT);
     assert_int_equal(o.without_effect.count, 0);
     assert_false(o.want_version);
@@ -60,7 +61,7 @@ static void test_spellings(void **state)
     assert_string_equal(o.kube_master_url, "http://b");
     char where[ADDR_TEXT_MAX];
     assert_string_equal(addr_format(&o.healthz, where), "127.0.0.1:9000");
-    assert_true(o.is_debugging);
+    assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
     options_fini(&o);
 }
 
@@ -97,7 +98,7 @@ static void test_old_command_lines(void **state)
             fail_msg("case %zu: %s", i, err.msg);
         }
         assert_string_equal(o.domain, cases[i].domain);
-        assert_int_equal(o.is_debugging, cases[i].is_debugging);
+        assert_int_equal(o.log_level == LOG_LEVEL_DEBUG, cases[i].is_debugging);
         options_fini(&o);
     }
 }
@@ -131,17 +132,26 @@ static void test_tls(void **state)
 static void test_log(void **state)
 {
     static const struct {
-        const char *flag;
-        bool is_debugging;
+        const char *args[3];
+        int level;
     } cases[] = {
-        {"--v=0", false}, {"-v=3", false},    {"--v=4", true},
-        {"--v=10", true}, {"-verbose", true}, {"--verbose=false", false},
+        {{"--v=0"}, LOG_LEVEL_INFO},
+        {{"-v=3"}, LOG_LEVEL_INFO},
+        {{"--v=4"}, LOG_LEVEL_DEBUG},
+        {{"--v=10"}, LOG_LEVEL_DEBUG},
+        {{"-verbose"}, LOG_LEVEL_DEBUG},
+        {{"--verbose=false"}, LOG_LEVEL_INFO},
+        {{"--log-level=error"}, LOG_LEVEL_ERROR},
+        {{"--log_level=debug"}, LOG_LEVEL_DEBUG},
+        {{"--log-level=info", "--v=4"}, LOG_LEVEL_INFO},
+        {{"--v=4", "--log-level=warn"}, LOG_LEVEL_WARN},
+        {{"--verbose", "--log-level=info"}, LOG_LEVEL_INFO},
     };
     struct options o;
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        assert_int_equal(parse((const char *const[]){cases[i].flag, NULL}, &o, NULL), 0);
-        assert_int_equal(o.is_debugging, cases[i].is_debugging);
+        assert_int_equal(parse(cases[i].args, &o, NULL), 0);
+        assert_int_equal(o.log_level, cases[i].level);
         options_fini(&o);
     }
     assert_int_equal(parse((const char *const[]){"--log_format=json", NULL}, &o, NULL), 0);
@@ -293,6 +303,8 @@ static void test_refused(void **state)
         {"--ttl=0", "flag -ttl: `0`: expected a number from 1 to 2147483647"},
         {"--ttl=30s", "flag -ttl: `30s`"},
         {"--log-format=xml", "flag -log-format: `xml`: expected text|json"},
+        {"--log_level=loud", "flag -log-level: `loud`: expected error|warn|info|debug"},
+        {"--log-level", "flag -log-level: value missing: expected error|warn|info|debug"},
         {"--exit-on-etcd-timeout=10s", "expected true or false"},
         {"--pods=insecure", "flag -pods: `insecure`: expected verified|disabled"},
         {"--reverse=no", "flag -reverse: `no`: expected true or false"},

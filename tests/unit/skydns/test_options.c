@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "common/base/log.h"
+
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@
 #include "skydns/options.h"
 #include "skydns/resolv_conf.h"
 
-enum { ARGS_MAX = 8 };
+enum { ARGS_MAX = 12 };
 
 static const char *const variables[] = {"ETCD_MACHINES",      "SKYDNS_ADDR",   "SKYDNS_DOMAIN",
                                         "SKYDNS_PATH_PREFIX", "SKYDNS_NDOTS",  "SKYDNS_NAMESERVERS",
@@ -74,6 +76,7 @@ static void test_defaults(void **state)
     assert_false(o.no_rec || o.verbose || o.version || o.has_http);
     assert_int_equal(o.ndots, 2);
     assert_int_equal(o.rtimeout_ms, 2000);
+    assert_int_equal(o.log_level, LOG_LEVEL_INFO);
     assert_int_equal(o.etcd_timeout_ms, 10000);
     assert_int_equal(o.stale_max_ms, 300000);
     assert_int_equal(o.lameduck_ms, 0);
@@ -157,12 +160,16 @@ static void test_other_values(void **state)
                                   "-http-addr=127.0.0.1:8080",
                                   "-local=A.Skydns.Local",
                                   "-etcd-timeout=3s",
-                                  "-lameduck=5"};
+                                  "-lameduck=5",
+                                  "-log-level=debug",
+                                  "-verbose=false"};
     assert_int_equal(parse(args, &o, NULL), 0);
     assert_name(&o.hostmaster, "dns.ops.example.");
     assert_int_equal(o.rtimeout_ms, 250);
     assert_int_equal(o.etcd_timeout_ms, 3000);
     assert_int_equal(o.lameduck_ms, 5000);
+    assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
+    assert_false(o.verbose); /* logs queries; another matter */
     assert_int_equal(o.workers, 3);
     assert_name(&o.local, "a.skydns.local.");
     assert_int_equal(o.max_udp_size, 512);
@@ -206,6 +213,7 @@ static void test_refused(void **state)
         {"-stale-max=5", {"-stale-max", "a duration like"}},
         {"-max-udp-size=100", {"-max-udp-size", "512"}},
         {"-workers=0", {"-workers", "1"}},
+        {"-log-level=loud", {"-log-level: `loud`", "expected error|warn|info|debug"}},
         {"-rtimeout=2", {"-rtimeout", "duration"}},
         {"-etcd-timeout=0s", {"-etcd-timeout", "1"}},
         {"-lameduck=5000", {"-lameduck", "to 3600000ms"}},

@@ -18,6 +18,7 @@ struct values {
     struct flag_strings cmds;
     int64_t ttl_s, offset, any, period_ms, wait_ms, leave_ms;
     int source;
+    bool has_source;
     struct flag_strings ignored;
 };
 
@@ -38,7 +39,8 @@ static int parse(const char *const *args, struct values *v, bool underscores, st
         {"period", FLAG_DURATION_MS, &v->period_ms, .min = 10, .max = 60000, .help = "t"},
         {"wait", FLAG_DURATION_MS, &v->wait_ms, .help = "t"},
         {"leave", FLAG_DURATION_MS, &v->leave_ms, .max = 60000, .is_in_s = true, .help = "t"},
-        {"source", FLAG_CHOICE, &v->source, .choices = "auto|slices|endpoints", .help = "kind"},
+        {"source", FLAG_CHOICE, &v->source, .choices = "auto|slices|endpoints", .help = "kind",
+         .was_given = &v->has_source},
         {"etcd3", FLAG_IGNORED_BOOL, .help = "accepted"},
         {"v", FLAG_IGNORED_STRING, .help = NULL},
         {"log-dir", FLAG_IGNORED_STRING, &v->ignored, .help = NULL},
@@ -142,7 +144,11 @@ static void test_choices(void **state)
         v.source = -1;
         assert_int_equal(parse(args, &v, false, NULL), 0);
         assert_int_equal(v.source, i);
+        assert_true(v.has_source);
     }
+    struct values v = defaults();
+    assert_int_equal(parse((const char *const[]){"-any=1", NULL}, &v, false, NULL), 0);
+    assert_false(v.has_source); /* what was not given keeps its default, unmarked */
 }
 
 /* Whoever wants to say that a flag changes nothing gets to know which were given. */

@@ -140,8 +140,8 @@ static void test_long_json_lines_are_cut(void **state)
 static void test_levels(void **state)
 {
     (void)state;
-    static const char *const lines[] = {"debug ", "info ", "warn ", "error "};
-    for (int level = LOG_LEVEL_DEBUG; level <= LOG_LEVEL_ERROR; level++) {
+    static const char *const lines[] = {"error ", "warn ", "info ", "debug "};
+    for (int level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++) {
         struct log_capture c;
         log_capture_begin(&c);
         log_set_level((enum log_level)level);
@@ -151,8 +151,8 @@ static void test_levels(void **state)
         log_error("m");
         log_set_level(LOG_LEVEL_INFO);
         const char *text = log_capture_end(&c);
-        for (int i = LOG_LEVEL_DEBUG; i <= LOG_LEVEL_ERROR; i++) {
-            assert_int_equal(strstr(text, lines[i]) != NULL, i >= level);
+        for (int i = LOG_LEVEL_ERROR; i <= LOG_LEVEL_DEBUG; i++) {
+            assert_int_equal(strstr(text, lines[i]) != NULL, i <= level);
         }
     }
 }
