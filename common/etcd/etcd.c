@@ -71,7 +71,8 @@ int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct er
     etcd->loop = config->loop;
     etcd->call_timeout_ms = config->call_timeout_ms;
     etcd->auth = auth_of(etcd, config);
-    const struct etcd_link_config link = {
+    struct etcd_link_config link = {
+        .name = "calls",
         .loop = config->loop,
         .endpoints = &etcd->endpoints,
         .look_up = config->look_up,
@@ -82,6 +83,7 @@ int etcd_new(const struct etcd_config *config, struct etcd **ret_etcd, struct er
         .data = config->data,
     };
     etcd->calls = etcd_link_new(&link);
+    link.name = "watches";
     etcd->watches = etcd_link_new(&link);
     *ret_etcd = etcd;
     return 0;

@@ -11,6 +11,7 @@
 #include "common/base/backoff.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_codec_internal.h"
 #include "common/etcd/etcd_counts_internal.h"
@@ -112,6 +113,8 @@ static void have_token(struct etcd_auth *auth, const char *token)
     auth->generation++;
     backoff_reset(&auth->backoff);
     auth->not_before_ms = 0;
+    log_debug("token fetched", LOG_STR("username", auth->username),
+              LOG_INT("is_needed", token != NULL));
 }
 
 static void fail(struct etcd_auth *auth, const struct err *err)
@@ -125,6 +128,7 @@ static void fail(struct etcd_auth *auth, const struct err *err)
         err->code == ERR_REFUSED
             ? clock_monotonic_ms() + backoff_next_ms(&auth->backoff, backoff_random())
             : 0;
+    log_debug("no token", LOG_STR("username", auth->username), LOG_STR("reason", err->msg));
 }
 
 static bool is_header_value(const char *token)
@@ -218,6 +222,7 @@ enum etcd_auth_state etcd_auth_get(struct etcd_auth *auth, const char **ret_toke
 void etcd_auth_refused(struct etcd_auth *auth, uint64_t generation)
 {
     if (auth->state == HAVE && auth->generation == generation) {
+        log_debug("token refused, fetching another", LOG_STR("username", auth->username));
         auth->state = NONE;
     }
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_counts_internal.h"
 #include "common/etcd/etcd_link_state_internal.h"
@@ -45,7 +46,11 @@ static void turn_failed(struct etcd_link *link, bool was_opened)
     counter_add(&link->config.counts->failures, !was_opened);
     counter_add(&link->config.counts->refusals, is_refused);
     link->backoff.max_ms = is_refused ? BACKOFF_REFUSED_MAX_MS : BACKOFF_MAX_MS;
-    link->not_before_ms = clock_monotonic_ms() + backoff_next_ms(&link->backoff, backoff_random());
+    uint32_t delay_ms = backoff_next_ms(&link->backoff, backoff_random());
+    link->not_before_ms = clock_monotonic_ms() + delay_ms;
+    log_debug("etcd endpoint left", LOG_STR("link", link->config.name),
+              LOG_STR("reason", link->last_failure.msg), LOG_INT("was_connected", was_opened),
+              LOG_INT("next_attempt_ms", delay_ms));
     etcd_calls_turn_failed(link, was_opened);
     connect_when_due(link);
 }
@@ -89,6 +94,8 @@ static void on_grpc_open(void *data)
     link->last_failure.code = 0;
     counter_add(&link->config.counts->connections, 1);
     counter_add(&link->config.counts->tls_connections, etcd_dialer_endpoint(link->dialer)->is_tls);
+    log_debug("connected to etcd", LOG_STR("link", link->config.name),
+              LOG_STR("endpoint", etcd_link_endpoint(link)));
     etcd_calls_submit(link);
 }
 
@@ -108,6 +115,8 @@ static void on_grpc_close(void *data, const struct err *err)
     if (link->was_opened || link->call_count == 0) {
         etcd_dialer_next_endpoint(link->dialer);
     } else if (etcd_dialer_next_address(link->dialer)) {
+        log_debug("etcd address failed, trying the next", LOG_STR("link", link->config.name),
+                  LOG_STR("reason", link->last_failure.msg));
         connect_when_due(link);
         return;
     }
@@ -129,6 +138,9 @@ static void on_address(void *data, const struct addr *address)
 {
     struct etcd_link *link = data;
     const struct etcd_endpoint *endpoint = etcd_dialer_endpoint(link->dialer);
+    char text[ADDR_TEXT_MAX];
+    log_debug("connecting to etcd", LOG_STR("link", link->config.name),
+              LOG_STR("endpoint", endpoint->url), LOG_STR("address", addr_format(address, text)));
     if (endpoint->is_tls) {
         refresh_credentials(link);
     }
@@ -192,6 +204,10 @@ static void on_idle(struct ev_loop *loop, ev_timer *w, int events)
     struct etcd_link *link = w->data;
     (void)loop;
     (void)events;
+    if (link->grpc) {
+        log_debug("idle etcd connection closed", LOG_STR("link", link->config.name),
+                  LOG_STR("endpoint", etcd_link_endpoint(link)));
+    }
     close_grpc(link);
     etcd_dialer_cancel(link->dialer);
 }

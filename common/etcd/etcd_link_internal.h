@@ -41,6 +41,7 @@ struct etcd_counts;
 struct etcd_link;
 
 struct etcd_link_config {
+    const char *name; /* for log lines: what it is for; a constant */
     struct ev_loop *loop;
     const struct etcd_endpoints *endpoints; /* borrowed */
     name_lookup_fn look_up;                 /* NULL: the C library */

@@ -6,6 +6,7 @@
 #include "common/base/backoff.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_pages_internal.h"
@@ -43,6 +44,8 @@ struct etcd_mirror {
     struct etcd_store_question *question; /* ASKING */
     int64_t noted;            /* ASKING: the newest write that was acknowledged since; 0 = none */
     struct etcd_pages *pages; /* READING */
+    size_t page_count;        /* READING: that have come */
+    size_t key_count;         /* READING: in them */
     struct etcd_watch *watch; /* FOLLOWING */
     struct etcd_watch *store_watch;
     bool is_up;     /* `watch` is confirmed */
@@ -116,6 +119,7 @@ static void lose(struct etcd_mirror *mirror, const struct err *err)
     end_session(mirror);
     etcd_pages_reset(mirror->pages); /* somebody else may send larger ones */
     uint32_t delay_ms = backoff_next_ms(&mirror->backoff, backoff_random());
+    log_debug("mirror interrupted", LOG_STR("reason", err->msg), LOG_INT("retry_ms", delay_ms));
     ev_timer_set(&mirror->retry, delay_ms / 1000.0, 0.0);
     ev_timer_start(etcd_loop(mirror->etcd), &mirror->retry);
     /* Compacted between two pages is no trouble with etcd. */
@@ -131,6 +135,7 @@ static void want_read(struct etcd_mirror *mirror, enum etcd_mirror_cause cause)
     if (!mirror->must_read) {
         mirror->must_read = true;
         mirror->read.cause = cause;
+        log_debug("everything has to be read", LOG_STR("cause", etcd_mirror_cause_text(cause)));
     }
 }
 
@@ -153,6 +158,8 @@ static void hold(struct etcd_mirror *mirror)
         buf_append_slice(&mirror->doubted_id, buf_slice(&mirror->known.id));
     }
     mirror->is_holding = true;
+    log_debug("holding the keys of an earlier store",
+              LOG_INT("stale_max_ms", mirror->config.stale_max_ms));
     mirror->held_since_ms = clock_monotonic_ms();
     mirror->is_overdue = false;
     ev_timer_stop(loop, &mirror->stale);
@@ -165,6 +172,10 @@ static void hold(struct etcd_mirror *mirror)
 
 static void let_go(struct etcd_mirror *mirror)
 {
+    if (mirror->is_holding) {
+        log_debug("letting the keys of an earlier store go",
+                  LOG_INT("held_ms", clock_monotonic_ms() - mirror->held_since_ms));
+    }
     mirror->is_holding = false;
     mirror->is_overdue = false;
     ev_timer_stop(etcd_loop(mirror->etcd), &mirror->stale);
@@ -235,6 +246,7 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     learn(mirror, events, count);
     mirror->known.revision = revision;
     mirror->counts.events += count;
+    log_debug("events of etcd", LOG_INT("events", (int64_t)count), LOG_INT("revision", revision));
     if (etcd_watch_lag(mirror->watch) > LAG_MAX &&
         clock_monotonic_ms() - mirror->last_read_ms > LAG_READ_INTERVAL_MS) {
         want_read(mirror, ETCD_MIRROR_LAG);
@@ -298,6 +310,8 @@ static void follow(struct etcd_mirror *mirror, int64_t store_revision)
     };
     mirror->phase = PHASE_FOLLOWING;
     mirror->is_other = false;
+    log_debug("watching from here", LOG_SLICE("prefix", buf_slice(&mirror->first_key)),
+              LOG_INT("from_revision", range.start_revision));
     mirror->watch = etcd_watch_start(mirror->etcd, &range);
     if (store_revision > 0) { /* else there is no permission to read it */
         mirror->store_watch = etcd_watch_start(mirror->etcd, &store);
@@ -316,6 +330,12 @@ static void read_all(struct etcd_mirror *mirror)
     read->reason = mirror->is_other ? mirror->reason : "";
     mirror->phase = PHASE_READING;
     mirror->store_revision = mirror->fresh.revision;
+    mirror->page_count = 0;
+    mirror->key_count = 0;
+    log_debug("reading everything", LOG_SLICE("prefix", buf_slice(&mirror->first_key)),
+              LOG_INT("revision", mirror->fresh.revision),
+              LOG_STR("cause", etcd_mirror_cause_text(read->cause)),
+              LOG_INT("keeps_old", read->keeps_old));
     mirror->config.full_begin(mirror->config.data, read);
     etcd_pages_read(mirror->pages, mirror->fresh.revision);
 }
@@ -344,6 +364,9 @@ static void read_ended(struct etcd_mirror *mirror)
     mirror->must_read = false;
     mirror->last_read_ms = clock_monotonic_ms();
     mirror->counts.reads[mirror->read.cause]++;
+    log_debug("everything is read", LOG_INT("keys", (int64_t)mirror->key_count),
+              LOG_INT("pages", (int64_t)mirror->page_count),
+              LOG_INT("revision", mirror->known.revision));
 }
 
 static void on_page(void *data, const struct etcd_range_reply *reply)
@@ -357,6 +380,10 @@ static void on_page(void *data, const struct etcd_range_reply *reply)
         etcd_evidence_put(&mirror->fresh, &reply->kvs[i]);
         config->put(config->data, &reply->kvs[i]);
     }
+    mirror->page_count++;
+    mirror->key_count += reply->count;
+    log_debug("page of keys read", LOG_INT("page", (int64_t)mirror->page_count),
+              LOG_INT("keys", (int64_t)reply->count));
     if (reply->more && reply->count > 0) {
         return;
     }
@@ -411,6 +438,8 @@ static void on_answer(void *data, const struct etcd_store_answer *answer, const 
         return;
     }
     mirror->is_other = false;
+    log_debug("store id seen", LOG_SLICE("id", answer->id), LOG_STR("verdict", answer->reason),
+              LOG_INT("revision", answer->revision));
     if (answer->key_err || answer->id.len || !mirror->was_mark_refused) {
         tell_key(mirror, answer->key_err);
     }
@@ -435,6 +464,7 @@ static void on_answer(void *data, const struct etcd_store_answer *answer, const 
         read_all(mirror);
     } else {
         mirror->counts.resumed++;
+        log_debug("resuming, nothing to read again", LOG_INT("revision", mirror->known.revision));
         follow(mirror, answer->revision);
     }
 }
@@ -473,6 +503,8 @@ static void on_mark(void *data, bool is_ours, const struct err *err)
     }
     mirror->is_marked = !err;
     mirror->counts.marked += is_ours;
+    log_debug("store id offered", LOG_INT("is_ours", is_ours),
+              LOG_STR("error", err ? err->msg : ""));
 }
 
 /* In both, since a read that is under way will replace what is known. While the store is asked, its

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/arena.h"
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_codec_internal.h"
 #include "common/etcd/etcd_link_internal.h"
@@ -59,17 +60,26 @@ static void leave(struct etcd_watch *watch)
     }
 }
 
+static void log_end(const struct etcd_watch *watch, const struct err *err)
+{
+    log_debug("watch ended", LOG_SLICE("key", watch->config.key),
+              LOG_INT("next_revision", watch->next_revision), LOG_STR("reason", err->msg));
+}
+
 /* The stream is of no more use, for a reason that its messages gave. */
 static void give_up(struct etcd_watch *watch, const struct err *err)
 {
     etcd_call_cancel(watch->call);
     watch->call = NULL;
+    log_end(watch, err);
     watch->config.on_end(watch->config.data, err);
 }
 
 static void go_up(struct etcd_watch *watch)
 {
     watch->is_up = true;
+    log_debug("watch created", LOG_SLICE("key", watch->config.key),
+              LOG_INT("from_revision", watch->next_revision));
     watch->config.on_up(watch->config.data);
 }
 
@@ -177,6 +187,7 @@ static void on_probe(void *data, const struct etcd_range_reply *reply, const str
         watch->was_probed = true;
         begin(watch); /* it was the token, which the read has renewed */
     } else {
+        log_end(watch, err ? err : &watch->refusal);
         watch->config.on_end(watch->config.data, err ? err : &watch->refusal);
     }
     leave(watch);
@@ -195,6 +206,8 @@ static void refused(struct etcd_watch *watch, const struct etcd_watch_response *
     const char *reason = response->cancel_reason[0] ? response->cancel_reason
                                                     : "no reason given; is a permission missing?";
     err_set(&watch->refusal, ERR_REFUSED, "etcd: watch canceled: %s", reason);
+    log_debug("watch refused, asking why", LOG_SLICE("key", watch->config.key),
+              LOG_STR("reason", reason));
     etcd_call_cancel(watch->call);
     watch->call = NULL;
     watch->probe = etcd_watch_range(watch->etcd, &range, watch->config.only_now, on_probe, watch);
@@ -239,6 +252,7 @@ static void on_end(void *data, int status, const struct err *err)
         err = &ended;
     }
     watch->call = NULL;
+    log_end(watch, err);
     enter(watch);
     watch->config.on_end(watch->config.data, err);
     leave(watch);
@@ -289,6 +303,8 @@ void etcd_watch_stop(struct etcd_watch *watch)
     }
     watch->is_stopped = true;
     if (watch->call) {
+        log_debug("watch cancelled", LOG_SLICE("key", watch->config.key),
+                  LOG_INT("next_revision", watch->next_revision));
         etcd_call_cancel(watch->call);
         watch->call = NULL;
     }
