@@ -8,6 +8,7 @@
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/cursor.h"
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/upstream/forwarder_counts.h"
@@ -106,6 +107,9 @@ static bool is_reply(const struct exchange *x, const uint8_t *bytes, size_t len)
 
 static void go_on_over_tcp(struct exchange *x, const uint8_t *reply, size_t len)
 {
+    char server[ADDR_TEXT_MAX];
+    log_debug("reply is truncated, asking over TCP",
+              LOG_STR("server", addr_format(&x->server, server)), LOG_INT("bytes", (int64_t)len));
     close_socket(x);
     buf_append(&x->truncated, reply, len);
     x->over_tcp = true;
@@ -121,6 +125,9 @@ static void go_on_over_tcp(struct exchange *x, const uint8_t *reply, size_t len)
  * reply then leads to TCP as any other. */
 static void ask_without_edns(struct exchange *x)
 {
+    char server[ADDR_TEXT_MAX];
+    log_debug("nameserver does not know EDNS, asking without",
+              LOG_STR("server", addr_format(&x->server, server)));
     x->without_edns = true;
     x->query_len = upstream_query_strip_edns(x->frame + FRAME_PREFIX, x->query_len);
     x->frame[0] = (uint8_t)(x->query_len >> 8);

@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
+#include "skydns/answer/rr_text.h"
 #include "skydns/upstream/exchange_internal.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/upstream_probes_internal.h"
@@ -75,7 +76,11 @@ static void note_failure(struct forwarder *f, const struct addr *server)
     static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
     char text[ADDR_TEXT_MAX];
     struct upstream *upstream = upstreams_find(&f->upstreams, server);
-    if (!upstream || !upstream_note_failure(upstream)) {
+    bool has_died = upstream && upstream_note_failure(upstream);
+    log_debug("nameserver failed", LOG_STR("server", addr_format(server, text)),
+              LOG_INT("failures", upstream ? (int64_t)upstream->failures : 0),
+              LOG_INT("is_dead", upstream && upstream_is_dead(upstream)));
+    if (!has_died) {
         return;
     }
     count_servers(f);
@@ -170,6 +175,10 @@ static void finish(struct flight *flight, const uint8_t *reply, size_t len)
 static void finish_late(struct flight *flight)
 {
     struct buf kept;
+    char name[DNAME_TEXT_MAX];
+    log_debug("question ends without a good reply",
+              LOG_STR("name", dname_to_text(&flight->question.name, name)),
+              LOG_INT("tries", (int64_t)flight->begun), LOG_INT("silent", (int64_t)flight->open));
     buf_init(&kept, DNS_MESSAGE_MAX);
     for (size_t i = 0; i < flight->begun; i++) {
         struct try *t = &flight->tries[i];
@@ -197,6 +206,32 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int revents)
 
 /* ---- Tries ---- */
 
+static void log_try(const struct try *t)
+{
+    const struct upstream_question *question = &t->flight->question;
+    char name[DNAME_TEXT_MAX], type[RR_TYPE_TEXT_MAX], server[ADDR_TEXT_MAX];
+    log_debug("question for a nameserver", LOG_STR("name", dname_to_text(&question->name, name)),
+              LOG_STR("type", rr_type_text(question->type, type)),
+              LOG_STR("server", addr_format(&t->server, server)),
+              LOG_INT("try", t - t->flight->tries + 1), LOG_INT("is_sent", t->exchange != NULL));
+}
+
+/* reply NULL: the nameserver cannot be reached. */
+static void log_reply(const struct try *t, const uint8_t *reply)
+{
+    char name[DNAME_TEXT_MAX], server[ADDR_TEXT_MAX];
+    if (reply) {
+        log_debug("reply of a nameserver",
+                  LOG_STR("name", dname_to_text(&t->flight->question.name, name)),
+                  LOG_STR("server", addr_format(&t->server, server)),
+                  LOG_INT("rcode", reply[3] & DNS_MASK_RCODE));
+    } else {
+        log_debug("nameserver cannot be reached",
+                  LOG_STR("name", dname_to_text(&t->flight->question.name, name)),
+                  LOG_STR("server", addr_format(&t->server, server)));
+    }
+}
+
 static void on_exchange(void *data, const uint8_t *reply, size_t len);
 
 /* When no socket may be opened any more, the question's own oldest one gives way. */
@@ -221,6 +256,7 @@ static bool begin_try(struct flight *flight, struct try *t)
         .data = t,
     };
     t->exchange = make_room(flight) ? exchange_start(&config, &flight->question) : NULL;
+    log_try(t);
     if (t->exchange) {
         flight->open++;
         f->sockets++;
@@ -257,6 +293,9 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
     (void)loop;
     (void)revents;
     if (last->exchange && exchange_truncated(last->exchange).len == 0) {
+        char server[ADDR_TEXT_MAX];
+        log_debug("no reply yet", LOG_STR("server", addr_format(&last->server, server)),
+                  LOG_INT("after_ms", (int64_t)(flight->step_s * 1000)));
         last->is_noted = true;
         note_failure(flight->owner, &last->server);
     }
@@ -276,6 +315,7 @@ static void on_exchange(void *data, const uint8_t *reply, size_t len)
     struct flight *flight = t->flight;
     struct exchange *exchange = detach(t); /* the reply is in it */
     bool others_left = flight->begun < flight->server_count;
+    log_reply(t, reply);
     if (!reply) {
         exchange_free(exchange);
         note_failure(flight->owner, &t->server);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/upstream/exchange_internal.h"
@@ -40,7 +41,10 @@ static void drop_exchange(struct suspect *s)
 static void on_end(void *data, const uint8_t *reply, size_t len)
 {
     struct suspect *s = data;
+    char server[ADDR_TEXT_MAX];
     (void)len;
+    log_debug("loop check ended", LOG_STR("server", addr_format(&s->server, server)),
+              LOG_INT("has_replied", reply != NULL));
     drop_exchange(s);
     s->has_replied = s->has_replied || reply;
 }
@@ -59,7 +63,10 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
         };
         drop_exchange(s);
         if (!s->has_replied && check->attempts < ATTEMPTS_MAX) {
+            char server[ADDR_TEXT_MAX];
             s->exchange = exchange_start(&config, &s->question);
+            log_debug("loop check sent", LOG_STR("server", addr_format(&s->server, server)),
+                      LOG_INT("attempt", check->attempts + 1));
         }
     }
     if (check->attempts++ < ATTEMPTS_MAX) {

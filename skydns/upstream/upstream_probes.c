@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/upstream/exchange_internal.h"
@@ -37,7 +38,10 @@ static void stop(struct probe *p)
 static void on_end(void *data, const uint8_t *reply, size_t len)
 {
     struct probe *p = data;
+    char server[ADDR_TEXT_MAX];
     (void)len;
+    log_debug("probe of a nameserver ended", LOG_STR("server", addr_format(&p->server, server)),
+              LOG_INT("is_answered", reply != NULL));
     exchange_free(p->exchange);
     p->exchange = NULL;
     if (reply) {
@@ -56,8 +60,11 @@ static void ask(struct probe *p)
         .done = on_end,
         .data = p,
     };
+    char server[ADDR_TEXT_MAX];
     p->exchange = exchange_start(&config, &root_ns); /* NULL: as if it had not answered */
     counter_add(&p->owner->config.counts->probes, p->exchange != NULL);
+    log_debug("probe for a nameserver", LOG_STR("server", addr_format(&p->server, server)),
+              LOG_INT("is_sent", p->exchange != NULL));
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
