@@ -48,6 +48,8 @@ static void pause_accepting(struct tcp_acceptor *a, int error)
         log_warn("accepting a connection failed, pausing",
                  LOG_STR("reason", err_code_text(-error)));
     }
+    log_debug("accepting paused", LOG_STR("reason", err_code_text(-error)),
+              LOG_INT("pause_ms", (int64_t)(pause_s * 1000)));
     stop_all(a);
     ev_timer_set(&a->pause, pause_s, 0.);
     ev_timer_start(a->config.loop, &a->pause);
@@ -57,6 +59,7 @@ static void on_pause(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     (void)loop;
     (void)revents;
+    log_debug("accepting resumed");
     start_all(timer->data);
 }
 

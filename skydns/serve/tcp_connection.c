@@ -279,15 +279,20 @@ static bool set_events(struct tcp_connection *c, uint32_t events)
  * When drained, the next turn looks whether more has arrived. */
 void tcp_connection_settle(struct tcp_connection *c, bool is_sound)
 {
+    const char *broken = c->out.failed ? "client too slow" : "error";
+    const char *why = is_sound ? NULL : broken;
     uint32_t events = 0;
     if (tcp_connection_wants_to_send(c)) {
         events = EPOLLOUT;
     } else if (!c->ending) {
         events = c->server->draining ? EPOLLIN | EPOLLOUT : EPOLLIN;
-    } else if (!c->waiting) {
-        is_sound = false;
+    } else if (!c->waiting && !why) {
+        why = c->server->draining ? "drained" : "ended by the client";
     }
-    if (!is_sound || !set_events(c, events)) {
-        tcp_connection_close(c);
+    if (!why && !set_events(c, events)) {
+        why = "no memory to wait for it";
+    }
+    if (why) {
+        tcp_connection_close(c, why);
     }
 }

@@ -107,6 +107,7 @@ void tcp_connection_settle(struct tcp_connection *c, bool is_sound);
 /* A whole query came or an answer went: merely dripping bytes keeps nothing open. */
 void tcp_connection_touch(struct tcp_connection *c);
 
-void tcp_connection_close(struct tcp_connection *c);
+/* Why, for the log: a constant. */
+void tcp_connection_close(struct tcp_connection *c, const char *why);
 
 #endif

@@ -4,14 +4,18 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/serve/tcp_connection_internal.h"
 
 /* ---- Connections ---- */
 
-void tcp_connection_close(struct tcp_connection *c)
+void tcp_connection_close(struct tcp_connection *c, const char *why)
 {
     struct tcp_server *s = c->server;
+    char client[ADDR_TEXT_MAX];
+    log_debug("connection closed", LOG_STR("client", addr_format(&c->client, client)),
+              LOG_STR("reason", why));
     (void)close(c->fd); /* what could not be sent is lost with it */
     if (c->turns > 0) {
         tcp_leavers_learn(s->leavers, c->turns == 1);
@@ -55,7 +59,7 @@ static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
         if (c->waiting && !tcp_connection_wants_to_send(c)) {
             tcp_connection_touch(c); /* the answer is ours to give (RFC 7766 6.2.3) */
         } else {
-            tcp_connection_close(c);
+            tcp_connection_close(c, "idle");
         }
     }
     start_idle_timer(s);
@@ -71,7 +75,7 @@ static struct tcp_connection *find_connection(const struct tcp_server *s, struct
 static void on_event(struct tcp_connection *c, uint32_t events)
 {
     if (events & (EPOLLHUP | EPOLLERR)) {
-        tcp_connection_close(c);
+        tcp_connection_close(c, "reset by the client");
     } else if (events & EPOLLOUT) {
         tcp_connection_settle(c, tcp_connection_go_on(c));
     } else {
@@ -128,7 +132,7 @@ static bool evict_one(struct tcp_server *s)
     struct tcp_connection *c;
     TAILQ_FOREACH (c, &s->queue, idle) {
         if (c->waiting == 0 && !tcp_connection_wants_to_send(c)) {
-            tcp_connection_close(c);
+            tcp_connection_close(c, "evicted");
             return true;
         }
     }
@@ -163,11 +167,16 @@ static bool on_full(void *data)
 static void on_accepted(void *data, int fd, const struct addr *client, const struct addr *local)
 {
     struct tcp_server *s = data;
+    char text[ADDR_TEXT_MAX];
     if (s->count == s->config.connections_max && !evict_one(s)) {
+        log_debug("connection turned away, all others have work in hand",
+                  LOG_STR("client", addr_format(client, text)));
         (void)close(fd); /* every connection there is has work in hand */
         return;
     }
     struct tcp_connection *c = add_connection(s, fd, client, local);
+    log_debug("connection accepted", LOG_STR("client", addr_format(client, text)),
+              LOG_INT("connections", (int64_t)s->count));
     tcp_connection_settle(c, tcp_connection_read(c));
 }
 
@@ -220,7 +229,7 @@ void tcp_server_free(struct tcp_server *server)
     }
     stop_accepting(server);
     while (!TAILQ_EMPTY(&server->queue)) {
-        tcp_connection_close(TAILQ_FIRST(&server->queue));
+        tcp_connection_close(TAILQ_FIRST(&server->queue), "stopping");
     }
     ev_timer_stop(server->config.loop, &server->idle_timer);
     tcp_leavers_free(server->leavers);
