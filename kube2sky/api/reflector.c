@@ -42,6 +42,7 @@ struct reflector {
     struct kube_list *page;       /* while it arrives */
     size_t listing;               /* the part being listed */
     char *continue_token;         /* of its next page; NULL: the first */
+    int64_t object_count;         /* in the current list's pages */
     bool has_begun;               /* list_begin was called for the current list */
     unsigned expired_lists;       /* in a row that outlived the server's history */
 
@@ -76,6 +77,7 @@ static void forget_list(struct reflector *reflector)
     reflector->continue_token = NULL;
     reflector->listing = 0;
     reflector->has_begun = false;
+    reflector->object_count = 0;
 }
 
 static void stop_watchers(struct reflector *reflector)
@@ -128,21 +130,41 @@ static void fail(struct reflector *reflector, int status, const struct err *err)
     log_debug("list or watch ended", LOG_STR("kind", reflector->resource->name),
               LOG_STR("reason", err->msg));
     if (other) {
+        log_debug("source switched", LOG_STR("from", reflector->resource->name),
+                  LOG_STR("to", other->name), LOG_STR("path", other->group_path),
+                  LOG_INT("status", status));
         begin_list(reflector, other);
     } else if (err->code == ERR_COMPACTED && !reflector->is_relisting) {
         reflector->is_relisting = true;
+        log_debug("listing again at once", LOG_STR("kind", reflector->resource->name));
         begin_list(reflector, first_resource(&reflector->config));
     } else {
         if (err->code != ERR_COMPACTED) {
             report(reflector, err);
         }
         uint32_t delay_ms = backoff_next_ms(&reflector->backoff, backoff_random());
+        log_debug("listing again later", LOG_STR("kind", reflector->resource->name),
+                  LOG_INT("retry_ms", delay_ms));
         ev_timer_set(&reflector->retry, (double)delay_ms / 1000, 0);
         ev_timer_start(reflector->config.loop, &reflector->retry);
     }
 }
 
 /* ---- Watching ---- */
+
+static void log_event(const struct reflector *reflector, const struct kube_event *event)
+{
+    static const char *const names[] = {
+        [KUBE_EVENT_UPSERT] = "upsert",     [KUBE_EVENT_DELETE] = "delete",
+        [KUBE_EVENT_BOOKMARK] = "bookmark", [KUBE_EVENT_ERROR] = "error",
+        [KUBE_EVENT_BAD] = "bad",
+    };
+    const struct kube_object *object = event->object;
+    log_debug("event of the API", LOG_STR("kind", reflector->resource->name),
+              LOG_STR("event", names[event->kind]), LOG_STR("namespace", object ? object->ns : ""),
+              LOG_STR("name", object ? object->name : event->bad_name),
+              LOG_STR("resource_version", event->resource_version));
+}
 
 static void on_event(void *data, struct kube_event *event, const struct err *err)
 {
@@ -152,6 +174,7 @@ static void on_event(void *data, struct kube_event *event, const struct err *err
     enum kube_kind kind = reflector->resource->kind;
     reflector->is_relisting = false;
     backoff_reset(&reflector->backoff);
+    log_event(reflector, event);
     switch (event->kind) {
     case KUBE_EVENT_UPSERT:
         config->upsert(config->data, STEAL(event->object));
@@ -227,6 +250,7 @@ static void start_watchers(struct reflector *reflector)
 static void on_listed(void *data, struct kube_object *object)
 {
     struct reflector *reflector = data;
+    reflector->object_count++;
     reflector->config.upsert(reflector->config.data, object);
 }
 
@@ -253,6 +277,9 @@ static void finish_list(struct reflector *reflector)
                  LOG_STR("path", reflector->resource->group_path),
                  LOG_STR("kind", reflector->resource->name));
     }
+    log_debug("list complete", LOG_STR("kind", reflector->resource->name),
+              LOG_INT("objects", reflector->object_count),
+              LOG_STR("resource_version", reflector->parts[0].version));
     reflector->listed = reflector->resource;
     counter_add(&reflector->config.counts->lists, 1);
     reflector->expired_lists = 0;
@@ -308,6 +335,14 @@ static void on_page_bytes(void *data, struct slice bytes)
     }
 }
 
+static void log_page(const struct reflector *reflector, const struct kube_list_meta *meta)
+{
+    log_debug("page listed", LOG_STR("kind", reflector->resource->name),
+              LOG_STR("namespace", reflector->parts[reflector->listing].ns),
+              LOG_STR("resource_version", meta->resource_version),
+              LOG_INT("objects", reflector->object_count), LOG_INT("more", *meta->continue_token));
+}
+
 static void on_page_end(void *data, int status, const struct err *err)
 {
     struct reflector *reflector = data;
@@ -324,6 +359,7 @@ static void on_page_end(void *data, int status, const struct err *err)
         on_list_failed(reflector, status, err);
         return;
     }
+    log_page(reflector, &meta);
     take_meta(reflector, &meta);
     kube_list_meta_fini(&meta);
     if (reflector->listing < reflector->part_count) {
@@ -340,6 +376,9 @@ static void request_page(struct reflector *reflector)
     const struct kube_scope scope = scope_of(&reflector->parts[reflector->listing]);
     const char *token = reflector->continue_token ? reflector->continue_token : "";
     int limit = reflector->expired_lists > 1 ? 0 : KUBE_PAGE_OBJECTS;
+    log_debug("asking for a page of the list", LOG_STR("kind", reflector->resource->name),
+              LOG_STR("namespace", scope.ns), LOG_INT("limit", limit),
+              LOG_INT("is_first", !reflector->continue_token));
     reflector->request = kube_client_list(reflector->config.client, reflector->resource, &scope,
                                           limit, token, &callbacks, reflector);
 }

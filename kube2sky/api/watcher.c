@@ -43,6 +43,8 @@ static const char *kind_name(const struct watcher *watcher)
 static void retry_later(struct watcher *watcher)
 {
     uint32_t delay_ms = backoff_next_ms(&watcher->backoff, backoff_random());
+    log_debug("watching again later", LOG_STR("kind", kind_name(watcher)),
+              LOG_INT("retry_ms", delay_ms));
     ev_timer_set(&watcher->retry, (double)delay_ms / 1000, 0);
     ev_timer_start(watcher->config.loop, &watcher->retry);
 }
@@ -108,6 +110,8 @@ static void on_open(void *data)
 {
     struct watcher *watcher = data;
     counter_add(watcher->config.opened, 1);
+    log_debug("watch accepted", LOG_STR("kind", kind_name(watcher)),
+              LOG_STR("namespace", watcher->config.scope.ns));
     watcher->config.state(watcher->config.data, NULL);
 }
 
@@ -185,9 +189,13 @@ static void on_end(void *data, int status, const struct err *err)
         err_set(&silent, ERR_COMPACTED, "no event or bookmark in two watches");
         lose(watcher, 0, &silent);
     } else if (watcher->has_heard || lasted_ms >= SHORT_WATCH_MS) {
+        log_debug("watch ended at its timeout", LOG_STR("kind", kind_name(watcher)),
+                  LOG_STR("namespace", watcher->config.scope.ns), LOG_INT("lasted_ms", lasted_ms));
         backoff_reset(&watcher->backoff);
         open_watch(watcher);
     } else {
+        log_debug("watch ended early and brought nothing", LOG_STR("kind", kind_name(watcher)),
+                  LOG_INT("lasted_ms", lasted_ms));
         retry_later(watcher);
     }
 }
@@ -230,6 +238,9 @@ static void open_watch(struct watcher *watcher)
     watcher->start_ms = clock_monotonic_ms();
     watcher->last_frame_ms = watcher->start_ms;
     watcher->has_heard = false;
+    log_debug("watching", LOG_STR("kind", kind_name(watcher)),
+              LOG_STR("namespace", config->scope.ns), LOG_STR("resource_version", watcher->version),
+              LOG_INT("timeout_s", watcher->timeout_s));
     watcher->request = kube_client_watch(config->client, config->resource, &config->scope,
                                          watcher->version, watcher->timeout_s, &callbacks, watcher);
     ev_timer_set(&watcher->overdue, watcher->timeout_s + (double)timing->overdue_ms / 1000, 0);
