@@ -55,6 +55,9 @@ const struct histogram_scale dns_latency_scale = {
 static void log_result(const struct dns_probe *probe, bool had_failed)
 {
     const char *label = probe->config.target->label;
+    log_debug("DNS run ended", LOG_STR("label", label),
+              LOG_STR("status", probe->has_failed ? probe->error : ""),
+              LOG_INT("duration_us", clock_monotonic_us() - probe->started_us));
     if (probe->has_failed && !had_failed) {
         log_warn("DNS probe failed, reporting unhealthy", LOG_STR("label", label),
                  LOG_STR("error", probe->error));
@@ -162,6 +165,7 @@ static void on_readable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED
 static void on_resend(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     struct dns_probe *probe = w->data;
+    log_debug("no reply yet, sending again", LOG_STR("label", probe->config.target->label));
     (void)send(probe->readable.fd, probe->query, probe->query_len, 0);
 }
 
@@ -199,6 +203,9 @@ static void start_run(struct dns_probe *probe)
         return;
     }
     ev_now_update(probe->loop);
+    char server[ADDR_TEXT_MAX];
+    log_debug("DNS run started", LOG_STR("label", probe->config.target->label),
+              LOG_STR("server", addr_format(&probe->config.target->server, server)));
     ev_io_set(&probe->readable, fd, EV_READ);
     ev_io_start(probe->loop, &probe->readable);
     ev_timer_set(&probe->resend, RESEND_S, RESEND_S);

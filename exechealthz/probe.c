@@ -64,6 +64,8 @@ static void log_result(const struct probe *probe, bool had_failed, int64_t durat
 {
     const struct outcome *last = &probe->last;
     bool has_failed = last->error[0] != '\0';
+    log_debug("run ended", LOG_STR("path", probe->config.path), LOG_STR("status", last->error),
+              LOG_INT("duration_ms", duration_us / 1000));
     if (has_failed && !had_failed) {
         log_warn("command failed, reporting unhealthy", LOG_STR("error", last->error),
                  LOG_SLICE("output", buf_slice(&last->output)));
@@ -160,6 +162,8 @@ static void on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUS
 {
     struct probe *probe = w->data;
     probe->is_timed_out = true;
+    log_debug("run takes too long, killing it", LOG_STR("path", probe->config.path),
+              LOG_INT("timeout_ms", probe->config.settings.timeout_ms));
     (void)kill(-probe->child.pid, SIGKILL); /* the shell is not reaped yet: the group exists */
 }
 
@@ -245,6 +249,7 @@ static void start_command(struct probe *probe)
         record(probe, error);
         return;
     }
+    log_debug("run started", LOG_STR("path", probe->config.path), LOG_INT("pid", pid));
     probe->child.pid = pid;
     reaper_watch(probe->reaper, &probe->child);
     ev_io_set(&probe->output_ready, probe->output_fd, EV_READ);
