@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 
@@ -163,6 +164,9 @@ static void fail(struct flight *flight, const struct err *err)
     const struct flights_config *config = &flight->flights->config;
     bool is_refused =
         err->code == ERR_REFUSED || err->code == ERR_NOT_FOUND || err->code == ERR_TOO_LARGE;
+    log_debug("transaction failed", LOG_STR("reason", err->msg),
+              LOG_INT("may_have_happened", !is_refused),
+              LOG_INT("owners", (int64_t)flight->passenger_count));
     config->failed(config->data, flight, is_refused ? FLIGHT_REFUSED : FLIGHT_UNCERTAIN, err);
     if (is_refused) {
         land_undone(flight);
@@ -185,6 +189,9 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
     if (reply->succeeded) {
         config->acknowledged(config->data, flight);
     } else {
+        log_debug("transaction not applied: a key or the leader is another now",
+                  LOG_INT("revision", reply->revision),
+                  LOG_INT("owners", (int64_t)flight->passenger_count));
         config->refuted(config->data);
     }
     if (!reply->succeeded || !send_rest(flight)) {
@@ -235,6 +242,10 @@ void flight_send(struct flight *flight)
         .ops = flights->ops,
         .op_count = plan_batch_ops(&flight->batch, flights->ops),
     };
+    log_debug("transaction sent", LOG_INT("operations", (int64_t)txn.op_count),
+              LOG_INT("puts", (int64_t)flight->batch.plan.put_count),
+              LOG_INT("conditions", (int64_t)txn.compare_count),
+              LOG_INT("owners", (int64_t)flight->passenger_count));
     flight->state = FLIGHT_SENT;
     flight->sent_us = clock_monotonic_us();
     flight->call = etcd_txn(config->etcd, &txn, on_txn, flight);
@@ -260,6 +271,8 @@ static void on_answer(void *data, const struct etcd_range_reply *reply, const st
         return;
     }
     const struct etcd_kv *kv = reply->count ? &reply->kvs[0] : NULL;
+    log_debug("asked what became of a transaction", LOG_SLICE("key", op.key),
+              LOG_INT("has_happened", has_happened(&op, kv)));
     want_look(flight); /* somebody else may have written the same value */
     if (!has_happened(&op, kv)) {
         land(flight);
@@ -365,7 +378,11 @@ enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct 
         flight->rest_at = from;
     }
     owners_dequeue(owners, OWNER_IN_FLIGHT);
-    flight->passengers[flight->passenger_count++] = (struct passenger){owner, owner->changed_us};
+    flight->passengers[flight->passenger_count++] = (struct passenger){
+        .owner = owner,
+        .changed_us = owner->changed_us,
+        .op_end = flight->batch.plan.op_count,
+    };
     owner->has_changed = false;
     owner->changed_us = 0;
     owner->first_event = 0;

@@ -49,6 +49,7 @@ enum flight_state {
 struct passenger {
     struct owner *owner; /* has at least one operation in the batch */
     int64_t changed_us;  /* what its changed_us was; 0 = none */
+    size_t op_end;       /* behind its operations in the first batch */
 };
 
 struct flight {

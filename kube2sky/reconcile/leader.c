@@ -69,7 +69,9 @@ static void start_timer(struct leader *l, ev_timer *timer, int64_t ms)
 
 static void look_later(struct leader *l)
 {
-    start_timer(l, &l->retry, backoff_next_ms(&l->backoff, backoff_random()));
+    uint32_t delay_ms = backoff_next_ms(&l->backoff, backoff_random());
+    log_debug("looking for the leader later", LOG_INT("retry_ms", delay_ms));
+    start_timer(l, &l->retry, delay_ms);
 }
 
 static void set_holder(struct leader *l, struct slice holder)
@@ -99,6 +101,7 @@ static void give_back(struct leader *l)
 {
     cancel(&l->revoke);
     if (l->lease) {
+        log_debug("giving the lease back", LOG_INT("lease", l->lease));
         l->revoke = etcd_lease_revoke(l->config.etcd, l->lease, on_revoked, l);
         l->lease = 0;
     }
@@ -144,11 +147,14 @@ static void on_kept(void *data, const struct etcd_lease_reply *reply, const stru
     struct leader *l = data;
     l->keep = NULL;
     if (err) {
+        log_debug("lease not renewed, trying again", LOG_INT("lease", l->lease),
+                  LOG_STR("reason", err->msg));
         start_timer(l, &l->keep_timer, backoff_next_ms(&l->backoff, backoff_random()));
     } else if (reply->ttl_s <= 0) {
         lose(l, "the lease is gone");
         look(l);
     } else {
+        log_debug("lease renewed", LOG_INT("lease", l->lease), LOG_INT("ttl_s", reply->ttl_s));
         live_until(l, reply->ttl_s);
         start_timer(l, &l->keep_timer, l->lease_s * 1000 / KEEPS_PER_LEASE);
     }
@@ -234,6 +240,8 @@ static void on_granted(void *data, const struct etcd_lease_reply *reply, const s
     }
     l->lease = reply->id;
     l->lease_s = reply->granted_s;
+    log_debug("lease granted, claiming the lead", LOG_INT("lease", l->lease),
+              LOG_INT("lease_s", l->lease_s));
     const struct etcd_compare is_nobodys = {
         .target = ETCD_COMPARE_CREATE_REVISION,
         .key = slice_str(l->key),
@@ -278,6 +286,7 @@ static void on_look(void *data, const struct etcd_range_reply *reply, const stru
     }
     const struct etcd_kv *kv = &reply->kvs[0];
     bool is_ours = l->lease && kv->lease == l->lease;
+    log_debug("leader's key seen", LOG_SLICE("leader", kv->value), LOG_INT("is_ours", is_ours));
     if (!is_ours) {
         lose(l, "the key is another's");
         set_holder(l, kv->value);

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
+#include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 
@@ -58,6 +59,7 @@ static void wait_before_retry(struct reconciler *r)
 {
     if (!ev_is_active(&r->retry)) {
         uint32_t delay_ms = backoff_next_ms(&r->backoff, backoff_random());
+        log_debug("no transaction for a while", LOG_INT("retry_ms", delay_ms));
         ev_timer_set(&r->retry, delay_ms / 1000.0, 0.0);
         ev_timer_start(r->config.loop, &r->retry);
     }
@@ -108,6 +110,10 @@ static void on_acknowledged(void *data, const struct flight *flight)
     struct reconciler *r = data;
     const struct plan *plan = &flight->batch.plan;
     int64_t now_us = clock_monotonic_us();
+    log_debug("transaction acknowledged", LOG_INT("revision", flight->revision),
+              LOG_INT("operations", (int64_t)plan->op_count),
+              LOG_INT("duration_us", now_us - flight->sent_us));
+    key_log(flight, r->config.inventory);
     outage_back(&r->written);
     backoff_reset(&r->backoff);
     set_suspect(flight, false);
@@ -221,6 +227,7 @@ static bool plan_first(struct reconciler *r, struct flight *flight, size_t *budg
 {
     struct owner *owner = owners_first(r->owners);
     struct planned planned = reconciler_plan_owner(r, owner);
+    key_log_planned(owner, &r->plan, &planned);
     *budget -= planned.work < *budget ? planned.work : *budget;
     if (planned.other) {
         owners_dequeue(r->owners, OWNER_BLOCKED);

@@ -1,0 +1,94 @@
+#include "kube2sky/reconcile/key_log_internal.h"
+
+#include "common/base/log.h"
+
+#define REVERSE_TREE "/skydns/arpa/"
+#define ORPHAN_IDS   "arpa/"
+
+void key_log_planned(const struct owner *owner, const struct plan *plan,
+                     const struct planned *planned)
+{
+    log_debug("owner planned", LOG_SLICE("owner", owner->id),
+              LOG_INT("puts", (int64_t)plan->put_count),
+              LOG_INT("deletes", (int64_t)(plan->op_count - plan->put_count)),
+              LOG_INT("must_wait", planned->must_wait || planned->has_left_some),
+              LOG_SLICE("blocked_by", planned->other ? planned->other->id : slice_of(NULL, 0)));
+}
+
+/* ---- Written and deleted ---- */
+
+/* Why the keys of one passenger are written or deleted. */
+struct cause {
+    const struct owner *owner;
+    bool is_in_api;
+    bool has_changed; /* its objects did; else etcd did */
+};
+
+static struct cause cause_of(const struct passenger *passenger, const struct inventory *inventory)
+{
+    struct owner_objects objects;
+    owner_objects_init(&objects);
+    bool is_known = inventory_get(inventory, passenger->owner->id, &objects);
+    bool is_in_api = !is_known || objects.service || objects.pod_ns.ptr;
+    owner_objects_fini(&objects);
+    return (struct cause){
+        .owner = passenger->owner,
+        .is_in_api = is_in_api,
+        .has_changed = passenger->changed_us != 0,
+    };
+}
+
+static const char *why_put(const struct cause *cause, bool is_reverse, bool was_there)
+{
+    if (!was_there) {
+        return cause->has_changed ? "new" : "missing in etcd";
+    }
+    if (is_reverse) {
+        return "reverse name moved";
+    }
+    return cause->has_changed ? "changed" : "foreign value replaced";
+}
+
+static const char *why_deleted(const struct cause *cause, bool is_reverse)
+{
+    if (slice_has_prefix(cause->owner->id, slice_str(ORPHAN_IDS))) {
+        return "orphan";
+    }
+    if (!cause->is_in_api) {
+        return cause->has_changed ? "gone from the API" : "orphan";
+    }
+    return is_reverse ? "reverse name gone" : "no longer wanted";
+}
+
+static void log_op(const struct plan *plan, size_t at, const struct cause *cause, int64_t revision)
+{
+    const struct etcd_op op = plan_get(plan, at);
+    bool is_reverse = slice_has_prefix(op.key, slice_str(REVERSE_TREE));
+    bool was_there = plan->ops[at].revision != 0;
+    if (op.kind == ETCD_OP_PUT) {
+        log_debug("key written", LOG_SLICE("key", op.key), LOG_SLICE("owner", cause->owner->id),
+                  LOG_STR("why", why_put(cause, is_reverse, was_there)),
+                  LOG_SLICE("value", op.value), LOG_INT("revision", revision));
+    } else {
+        log_debug("key deleted", LOG_SLICE("key", op.key), LOG_SLICE("owner", cause->owner->id),
+                  LOG_STR("why", why_deleted(cause, is_reverse)), LOG_INT("revision", revision));
+    }
+}
+
+void key_log(const struct flight *flight, const struct inventory *inventory)
+{
+    const struct plan *plan = &flight->batch.plan;
+    size_t at = 0;
+    if (!log_is_on(LOG_LEVEL_DEBUG)) {
+        return;
+    }
+    for (size_t i = 0; i < flight->passenger_count; i++) {
+        const struct passenger *passenger = &flight->passengers[i];
+        bool is_last = i + 1 == flight->passenger_count; /* the rest of a large plan is its own */
+        size_t end = is_last ? plan->op_count : passenger->op_end;
+        struct cause cause = cause_of(passenger, inventory);
+        for (; at < end; at++) {
+            log_op(plan, at, &cause, flight->revision);
+        }
+    }
+}
