@@ -162,7 +162,7 @@ static void on_timeout(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUS
 {
     struct probe *probe = w->data;
     probe->is_timed_out = true;
-    log_debug("run takes too long, killing it", LOG_STR("path", probe->config.path),
+    log_debug("run timed out, killing it", LOG_STR("path", probe->config.path),
               LOG_INT("timeout_ms", probe->config.settings.timeout_ms));
     (void)kill(-probe->child.pid, SIGKILL); /* the shell is not reaped yet: the group exists */
 }

@@ -4,7 +4,7 @@
  *     warn 2026-01-02T03:04:05.678Z etcd away, retrying endpoint=http://127.0.0.1:2379 delay_ms=200
  *
  * error = act now; warn = degraded, continuing; info = a state changed; debug = each step that led
- * there, for whoever looks for the cause. Lines that a client or peer can trigger at will are
+ * there. Lines that a client or peer can trigger at will are
  * debug. Below the level a line costs one comparison: its fields are not evaluated. common/ logs at
  * debug only; a program's own modules log an error once, where it is decided what happens next. Any
  * thread: a line is one write(2). The message is ours and constant; whatever came from a peer goes
@@ -21,7 +21,7 @@
 /* The most severe first, as a FLAG_CHOICE of LOG_LEVEL_CHOICES counts them. */
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 #define LOG_LEVEL_CHOICES "error|warn|info|debug"
-#define LOG_LEVEL_HELP    "the least severe lines logged"
+#define LOG_LEVEL_HELP    "the least severe lines to log"
 
 enum log_field_kind { LOG_FIELD_STR, LOG_FIELD_SLICE, LOG_FIELD_INT };
 

@@ -113,8 +113,11 @@ static void have_token(struct etcd_auth *auth, const char *token)
     auth->generation++;
     backoff_reset(&auth->backoff);
     auth->not_before_ms = 0;
-    log_debug("token fetched", LOG_STR("username", auth->username),
-              LOG_INT("is_needed", token != NULL));
+    if (token) {
+        log_debug("token fetched", LOG_STR("username", auth->username));
+    } else {
+        log_debug("authentication is off, no token needed", LOG_STR("username", auth->username));
+    }
 }
 
 static void fail(struct etcd_auth *auth, const struct err *err)
@@ -128,7 +131,8 @@ static void fail(struct etcd_auth *auth, const struct err *err)
         err->code == ERR_REFUSED
             ? clock_monotonic_ms() + backoff_next_ms(&auth->backoff, backoff_random())
             : 0;
-    log_debug("no token", LOG_STR("username", auth->username), LOG_STR("reason", err->msg));
+    log_debug("token not fetched", LOG_STR("username", auth->username),
+              LOG_STR("reason", err->msg));
 }
 
 static bool is_header_value(const char *token)

@@ -74,7 +74,7 @@ static void on_looked_up(void *data, const struct name_addresses *addresses, con
     struct place *place = data;
     struct etcd_dialer *dialer = place->dialer;
     place->lookup = NULL;
-    log_debug("name of etcd looked up", LOG_STR("host", place->endpoint->host),
+    log_debug("etcd's name looked up", LOG_STR("host", place->endpoint->host),
               LOG_INT("addresses", addresses ? (int64_t)addresses->count : 0),
               LOG_STR("error", addresses ? "" : err->msg));
     if (addresses) {
@@ -95,7 +95,7 @@ static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
     (void)events;
     err_set(&err, ERR_UNAVAILABLE, "look up `%s`: no answer within %d ms",
             current(dialer)->endpoint->host, LOOKUP_LIMIT_MS);
-    log_debug("name look-up takes too long, going on without it",
+    log_debug("look-up of etcd's name is slow, going on without it",
               LOG_STR("host", current(dialer)->endpoint->host),
               LOG_INT("limit_ms", LOOKUP_LIMIT_MS));
     settle(dialer, &err);
@@ -105,7 +105,7 @@ static void look_up(struct etcd_dialer *dialer)
 {
     struct place *place = current(dialer);
     if (!place->lookup) {
-        log_debug("looking up the name of etcd", LOG_STR("host", place->endpoint->host));
+        log_debug("looking up etcd's name", LOG_STR("host", place->endpoint->host));
         place->lookup = name_lookup_start(&(struct name_lookup_config){
             .loop = dialer->config.loop,
             .host = place->endpoint->host,

@@ -135,7 +135,7 @@ static void want_read(struct etcd_mirror *mirror, enum etcd_mirror_cause cause)
     if (!mirror->must_read) {
         mirror->must_read = true;
         mirror->read.cause = cause;
-        log_debug("everything has to be read", LOG_STR("cause", etcd_mirror_cause_text(cause)));
+        log_debug("full read needed", LOG_STR("cause", etcd_mirror_cause_text(cause)));
     }
 }
 
@@ -173,7 +173,7 @@ static void hold(struct etcd_mirror *mirror)
 static void let_go(struct etcd_mirror *mirror)
 {
     if (mirror->is_holding) {
-        log_debug("letting the keys of an earlier store go",
+        log_debug("releasing the keys of an earlier store",
                   LOG_INT("held_ms", clock_monotonic_ms() - mirror->held_since_ms));
     }
     mirror->is_holding = false;
@@ -246,7 +246,8 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     learn(mirror, events, count);
     mirror->known.revision = revision;
     mirror->counts.events += count;
-    log_debug("events of etcd", LOG_INT("events", (int64_t)count), LOG_INT("revision", revision));
+    log_debug("etcd events applied", LOG_INT("events", (int64_t)count),
+              LOG_INT("revision", revision));
     if (etcd_watch_lag(mirror->watch) > LAG_MAX &&
         clock_monotonic_ms() - mirror->last_read_ms > LAG_READ_INTERVAL_MS) {
         want_read(mirror, ETCD_MIRROR_LAG);
@@ -310,7 +311,7 @@ static void follow(struct etcd_mirror *mirror, int64_t store_revision)
     };
     mirror->phase = PHASE_FOLLOWING;
     mirror->is_other = false;
-    log_debug("watching from here", LOG_SLICE("prefix", buf_slice(&mirror->first_key)),
+    log_debug("following etcd", LOG_SLICE("prefix", buf_slice(&mirror->first_key)),
               LOG_INT("from_revision", range.start_revision));
     mirror->watch = etcd_watch_start(mirror->etcd, &range);
     if (store_revision > 0) { /* else there is no permission to read it */
@@ -332,7 +333,7 @@ static void read_all(struct etcd_mirror *mirror)
     mirror->store_revision = mirror->fresh.revision;
     mirror->page_count = 0;
     mirror->key_count = 0;
-    log_debug("reading everything", LOG_SLICE("prefix", buf_slice(&mirror->first_key)),
+    log_debug("full read started", LOG_SLICE("prefix", buf_slice(&mirror->first_key)),
               LOG_INT("revision", mirror->fresh.revision),
               LOG_STR("cause", etcd_mirror_cause_text(read->cause)),
               LOG_INT("keeps_old", read->keeps_old));
@@ -364,7 +365,7 @@ static void read_ended(struct etcd_mirror *mirror)
     mirror->must_read = false;
     mirror->last_read_ms = clock_monotonic_ms();
     mirror->counts.reads[mirror->read.cause]++;
-    log_debug("everything is read", LOG_INT("keys", (int64_t)mirror->key_count),
+    log_debug("full read complete", LOG_INT("keys", (int64_t)mirror->key_count),
               LOG_INT("pages", (int64_t)mirror->page_count),
               LOG_INT("revision", mirror->known.revision));
 }
@@ -382,7 +383,7 @@ static void on_page(void *data, const struct etcd_range_reply *reply)
     }
     mirror->page_count++;
     mirror->key_count += reply->count;
-    log_debug("page of keys read", LOG_INT("page", (int64_t)mirror->page_count),
+    log_debug("keys page received", LOG_INT("page", (int64_t)mirror->page_count),
               LOG_INT("keys", (int64_t)reply->count));
     if (reply->more && reply->count > 0) {
         return;
@@ -464,7 +465,7 @@ static void on_answer(void *data, const struct etcd_store_answer *answer, const 
         read_all(mirror);
     } else {
         mirror->counts.resumed++;
-        log_debug("resuming, nothing to read again", LOG_INT("revision", mirror->known.revision));
+        log_debug("resuming without a full read", LOG_INT("revision", mirror->known.revision));
         follow(mirror, answer->revision);
     }
 }
@@ -503,8 +504,11 @@ static void on_mark(void *data, bool is_ours, const struct err *err)
     }
     mirror->is_marked = !err;
     mirror->counts.marked += is_ours;
-    log_debug("store id offered", LOG_INT("is_ours", is_ours),
-              LOG_STR("error", err ? err->msg : ""));
+    if (is_ours) {
+        log_debug("store id written");
+    } else {
+        log_debug("store id not written", LOG_STR("reason", err ? err->msg : "there is one"));
+    }
 }
 
 /* In both, since a read that is under way will replace what is known. While the store is asked, its

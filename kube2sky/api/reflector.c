@@ -143,7 +143,7 @@ static void fail(struct reflector *reflector, int status, const struct err *err)
             report(reflector, err);
         }
         uint32_t delay_ms = backoff_next_ms(&reflector->backoff, backoff_random());
-        log_debug("listing again later", LOG_STR("kind", reflector->resource->name),
+        log_debug("list retry scheduled", LOG_STR("kind", reflector->resource->name),
                   LOG_INT("retry_ms", delay_ms));
         ev_timer_set(&reflector->retry, (double)delay_ms / 1000, 0);
         ev_timer_start(reflector->config.loop, &reflector->retry);
@@ -160,7 +160,7 @@ static void log_event(const struct reflector *reflector, const struct kube_event
         [KUBE_EVENT_BAD] = "bad",
     };
     const struct kube_object *object = event->object;
-    log_debug("event of the API", LOG_STR("kind", reflector->resource->name),
+    log_debug("API event", LOG_STR("kind", reflector->resource->name),
               LOG_STR("event", names[event->kind]), LOG_STR("namespace", object ? object->ns : ""),
               LOG_STR("name", object ? object->name : event->bad_name),
               LOG_STR("resource_version", event->resource_version));
@@ -337,7 +337,7 @@ static void on_page_bytes(void *data, struct slice bytes)
 
 static void log_page(const struct reflector *reflector, const struct kube_list_meta *meta)
 {
-    log_debug("page listed", LOG_STR("kind", reflector->resource->name),
+    log_debug("list page received", LOG_STR("kind", reflector->resource->name),
               LOG_STR("namespace", reflector->parts[reflector->listing].ns),
               LOG_STR("resource_version", meta->resource_version),
               LOG_INT("objects", reflector->object_count), LOG_INT("more", *meta->continue_token));
@@ -376,7 +376,7 @@ static void request_page(struct reflector *reflector)
     const struct kube_scope scope = scope_of(&reflector->parts[reflector->listing]);
     const char *token = reflector->continue_token ? reflector->continue_token : "";
     int limit = reflector->expired_lists > 1 ? 0 : KUBE_PAGE_OBJECTS;
-    log_debug("asking for a page of the list", LOG_STR("kind", reflector->resource->name),
+    log_debug("list page requested", LOG_STR("kind", reflector->resource->name),
               LOG_STR("namespace", scope.ns), LOG_INT("limit", limit),
               LOG_INT("is_first", !reflector->continue_token));
     reflector->request = kube_client_list(reflector->config.client, reflector->resource, &scope,

@@ -43,7 +43,7 @@ static const char *kind_name(const struct watcher *watcher)
 static void retry_later(struct watcher *watcher)
 {
     uint32_t delay_ms = backoff_next_ms(&watcher->backoff, backoff_random());
-    log_debug("watching again later", LOG_STR("kind", kind_name(watcher)),
+    log_debug("watch retry scheduled", LOG_STR("kind", kind_name(watcher)),
               LOG_INT("retry_ms", delay_ms));
     ev_timer_set(&watcher->retry, (double)delay_ms / 1000, 0);
     ev_timer_start(watcher->config.loop, &watcher->retry);
@@ -238,7 +238,7 @@ static void open_watch(struct watcher *watcher)
     watcher->start_ms = clock_monotonic_ms();
     watcher->last_frame_ms = watcher->start_ms;
     watcher->has_heard = false;
-    log_debug("watching", LOG_STR("kind", kind_name(watcher)),
+    log_debug("watch requested", LOG_STR("kind", kind_name(watcher)),
               LOG_STR("namespace", config->scope.ns), LOG_STR("resource_version", watcher->version),
               LOG_INT("timeout_s", watcher->timeout_s));
     watcher->request = kube_client_watch(config->client, config->resource, &config->scope,

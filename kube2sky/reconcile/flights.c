@@ -271,7 +271,7 @@ static void on_answer(void *data, const struct etcd_range_reply *reply, const st
         return;
     }
     const struct etcd_kv *kv = reply->count ? &reply->kvs[0] : NULL;
-    log_debug("asked what became of a transaction", LOG_SLICE("key", op.key),
+    log_debug("outcome of an uncertain transaction", LOG_SLICE("key", op.key),
               LOG_INT("has_happened", has_happened(&op, kv)));
     want_look(flight); /* somebody else may have written the same value */
     if (!has_happened(&op, kv)) {

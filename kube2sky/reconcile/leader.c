@@ -70,7 +70,7 @@ static void start_timer(struct leader *l, ev_timer *timer, int64_t ms)
 static void look_later(struct leader *l)
 {
     uint32_t delay_ms = backoff_next_ms(&l->backoff, backoff_random());
-    log_debug("looking for the leader later", LOG_INT("retry_ms", delay_ms));
+    log_debug("checking the leader again later", LOG_INT("retry_ms", delay_ms));
     start_timer(l, &l->retry, delay_ms);
 }
 
@@ -101,7 +101,7 @@ static void give_back(struct leader *l)
 {
     cancel(&l->revoke);
     if (l->lease) {
-        log_debug("giving the lease back", LOG_INT("lease", l->lease));
+        log_debug("revoking the lease", LOG_INT("lease", l->lease));
         l->revoke = etcd_lease_revoke(l->config.etcd, l->lease, on_revoked, l);
         l->lease = 0;
     }
@@ -286,7 +286,7 @@ static void on_look(void *data, const struct etcd_range_reply *reply, const stru
     }
     const struct etcd_kv *kv = &reply->kvs[0];
     bool is_ours = l->lease && kv->lease == l->lease;
-    log_debug("leader's key seen", LOG_SLICE("leader", kv->value), LOG_INT("is_ours", is_ours));
+    log_debug("leader key read", LOG_SLICE("leader", kv->value), LOG_INT("is_ours", is_ours));
     if (!is_ours) {
         lose(l, "the key is another's");
         set_holder(l, kv->value);

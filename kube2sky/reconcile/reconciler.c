@@ -59,7 +59,7 @@ static void wait_before_retry(struct reconciler *r)
 {
     if (!ev_is_active(&r->retry)) {
         uint32_t delay_ms = backoff_next_ms(&r->backoff, backoff_random());
-        log_debug("no transaction for a while", LOG_INT("retry_ms", delay_ms));
+        log_debug("transactions paused", LOG_INT("retry_ms", delay_ms));
         ev_timer_set(&r->retry, delay_ms / 1000.0, 0.0);
         ev_timer_start(r->config.loop, &r->retry);
     }

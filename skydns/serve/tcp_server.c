@@ -169,7 +169,7 @@ static void on_accepted(void *data, int fd, const struct addr *client, const str
     struct tcp_server *s = data;
     char text[ADDR_TEXT_MAX];
     if (s->count == s->config.connections_max && !evict_one(s)) {
-        log_debug("connection turned away, all others have work in hand",
+        log_debug("connection refused, every other one is busy",
                   LOG_STR("client", addr_format(client, text)));
         (void)close(fd); /* every connection there is has work in hand */
         return;

@@ -210,10 +210,16 @@ static void log_try(const struct try *t)
 {
     const struct upstream_question *question = &t->flight->question;
     char name[DNAME_TEXT_MAX], type[RR_TYPE_TEXT_MAX], server[ADDR_TEXT_MAX];
-    log_debug("question for a nameserver", LOG_STR("name", dname_to_text(&question->name, name)),
-              LOG_STR("type", rr_type_text(question->type, type)),
-              LOG_STR("server", addr_format(&t->server, server)),
-              LOG_INT("try", t - t->flight->tries + 1), LOG_INT("is_sent", t->exchange != NULL));
+    if (t->exchange) {
+        log_debug("question sent", LOG_STR("name", dname_to_text(&question->name, name)),
+                  LOG_STR("type", rr_type_text(question->type, type)),
+                  LOG_STR("server", addr_format(&t->server, server)),
+                  LOG_INT("try", t - t->flight->tries + 1));
+    } else {
+        log_debug("question not sent: no route or no socket",
+                  LOG_STR("name", dname_to_text(&question->name, name)),
+                  LOG_STR("server", addr_format(&t->server, server)));
+    }
 }
 
 /* reply NULL: the nameserver cannot be reached. */
@@ -221,7 +227,7 @@ static void log_reply(const struct try *t, const uint8_t *reply)
 {
     char name[DNAME_TEXT_MAX], server[ADDR_TEXT_MAX];
     if (reply) {
-        log_debug("reply of a nameserver",
+        log_debug("reply from nameserver",
                   LOG_STR("name", dname_to_text(&t->flight->question.name, name)),
                   LOG_STR("server", addr_format(&t->server, server)),
                   LOG_INT("rcode", reply[3] & DNS_MASK_RCODE));

@@ -38,13 +38,18 @@ static void drop_exchange(struct suspect *s)
     s->exchange = NULL;
 }
 
+static void log_end(const struct suspect *s, bool is_answered)
+{
+    char server[ADDR_TEXT_MAX];
+    log_debug("loop check ended", LOG_STR("server", addr_format(&s->server, server)),
+              LOG_INT("is_answered", is_answered));
+}
+
 static void on_end(void *data, const uint8_t *reply, size_t len)
 {
     struct suspect *s = data;
-    char server[ADDR_TEXT_MAX];
     (void)len;
-    log_debug("loop check ended", LOG_STR("server", addr_format(&s->server, server)),
-              LOG_INT("has_replied", reply != NULL));
+    log_end(s, reply != NULL);
     drop_exchange(s);
     s->has_replied = s->has_replied || reply;
 }
@@ -61,6 +66,9 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
             .done = on_end,
             .data = s,
         };
+        if (s->exchange) {
+            log_end(s, false);
+        }
         drop_exchange(s);
         if (!s->has_replied && check->attempts < ATTEMPTS_MAX) {
             char server[ADDR_TEXT_MAX];

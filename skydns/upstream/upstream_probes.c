@@ -35,13 +35,18 @@ static void stop(struct probe *p)
     p->is_running = false;
 }
 
+static void log_end(const struct probe *p, bool is_answered)
+{
+    char server[ADDR_TEXT_MAX];
+    log_debug("probe ended", LOG_STR("server", addr_format(&p->server, server)),
+              LOG_INT("is_answered", is_answered));
+}
+
 static void on_end(void *data, const uint8_t *reply, size_t len)
 {
     struct probe *p = data;
-    char server[ADDR_TEXT_MAX];
     (void)len;
-    log_debug("probe of a nameserver ended", LOG_STR("server", addr_format(&p->server, server)),
-              LOG_INT("is_answered", reply != NULL));
+    log_end(p, reply != NULL);
     exchange_free(p->exchange);
     p->exchange = NULL;
     if (reply) {
@@ -63,7 +68,7 @@ static void ask(struct probe *p)
     char server[ADDR_TEXT_MAX];
     p->exchange = exchange_start(&config, &root_ns); /* NULL: as if it had not answered */
     counter_add(&p->owner->config.counts->probes, p->exchange != NULL);
-    log_debug("probe for a nameserver", LOG_STR("server", addr_format(&p->server, server)),
+    log_debug("probe sent", LOG_STR("server", addr_format(&p->server, server)),
               LOG_INT("is_sent", p->exchange != NULL));
 }
 
@@ -72,6 +77,9 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
     struct probe *p = timer->data;
     const struct upstream_probes_config *config = &p->owner->config;
     (void)revents;
+    if (p->exchange) {
+        log_end(p, false);
+    }
     exchange_free(p->exchange);
     p->exchange = NULL;
     if (!config->is_wanted(config->data, &p->server)) {

@@ -37,6 +37,13 @@ class EtcdClient:
         """For every request anew: tokens may live for a second only."""
         self._login = {"name": name, "password": password}
 
+    def enable_authentication(self, password: str) -> None:
+        """From now on everybody has to log in; root may do everything."""
+        self._post("auth/user/add", {"name": "root", "password": password})
+        self._post("auth/role/add", {"name": "root"})
+        self._post("auth/user/grant", {"user": "root", "role": "root"})
+        self._post("auth/enable", {})
+
     def _connect(self) -> http.client.HTTPConnection:
         if self._tls:
             return http.client.HTTPSConnection(self.host, self.port, timeout=20, context=self._tls)

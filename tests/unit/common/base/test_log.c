@@ -157,6 +157,20 @@ static void test_levels(void **state)
     }
 }
 
+/* A line below the level costs a comparison: nothing of it is worked out. */
+static void test_fields_are_not_evaluated_below_the_level(void **state)
+{
+    (void)state;
+    int64_t evaluated = 0;
+    struct log_capture c;
+    log_capture_begin(&c);
+    log_debug("m", LOG_INT("n", ++evaluated));
+    assert_int_equal(evaluated, 0);
+    log_info("m", LOG_INT("n", ++evaluated));
+    assert_int_equal(evaluated, 1);
+    assert_matches(log_capture_end(&c), "^info [^ ]* m n=1\n$");
+}
+
 /* A minute may end in the middle of this; then both minutes had their burst. */
 static void test_limit(void **state)
 {
@@ -179,6 +193,7 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_long_json_lines_are_cut),
         cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_fields_are_not_evaluated_below_the_level),
         cmocka_unit_test(test_limit),
     };
     return cmocka_run_group_tests_name("log", tests, NULL, NULL);
