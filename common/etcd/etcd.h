@@ -3,7 +3,8 @@
  * the call that started it. Nothing blocks and no failure ends the process: a call ends in its
  * callback, once, with a reply or an error.
  *
- * Field meanings: etcd API reference v3 (rpc.proto, kv.proto); trimmed copies are in proto/.
+ * What is asked and answered is plain data: etcd_messages.h, etcd_txn.h and etcd_kv.h, which those
+ * include who call nothing here.
  *
  * Every call but Status asks for a leader (metadata `hasleader`): a member that has none refuses it
  * within some three seconds, and the next attempt goes to another endpoint.
@@ -21,6 +22,8 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/slice.h"
+#include "common/etcd/etcd_messages.h"
+#include "common/etcd/etcd_txn.h"
 #include "common/etcd/name_lookup.h"
 #include "common/tls/tls_client.h"
 
@@ -63,33 +66,7 @@ const char *etcd_endpoint(const struct etcd *etcd);
  * etcd is heard every 6 s, when it answers the watch's ping. */
 int64_t etcd_silence_ms(const struct etcd *etcd);
 
-/* Key and value are borrowed from the reply that carries them. */
-struct etcd_kv {
-    struct slice key;
-    struct slice value;
-    int64_t create_revision;
-    int64_t mod_revision;
-    int64_t version;
-    int64_t lease; /* 0 = none */
-};
-
 /* ---- Range ---- */
-
-struct etcd_range {
-    struct slice key;
-    struct slice range_end; /* empty = the one key; see etcd_prefix_end */
-    int64_t limit;          /* 0 = no limit */
-    int64_t revision;       /* 0 = newest */
-    bool keys_only;
-};
-
-struct etcd_range_reply {
-    int64_t revision; /* of the store when it was read (header.revision) */
-    const struct etcd_kv *kvs;
-    size_t count;
-    bool more;     /* the limit cut it */
-    int64_t total; /* keys of the range, as etcd says; 0: it does not */
-};
 
 /* reply is NULL when err is set, and the other way round. Both are borrowed during the call.
  * ERR_COMPACTED: the revision asked for is gone; ERR_FUTURE: it is to come. ERR_UNAVAILABLE,
@@ -104,28 +81,12 @@ struct etcd_call *etcd_range(struct etcd *etcd, const struct etcd_range *range, 
 
 /* ---- Put, DeleteRange, Compact ---- */
 
-struct etcd_write_reply {
-    int64_t revision; /* of the store behind the change */
-    int64_t deleted;  /* keys; 0 but for etcd_delete */
-};
-
 /* As with etcd_txn, ERR_UNAVAILABLE and ERR_TIMEOUT leave open whether it happened. */
 typedef void (*etcd_write_cb)(void *data, const struct etcd_write_reply *reply,
                               const struct err *err);
 
-struct etcd_put {
-    struct slice key;
-    struct slice value;
-    int64_t lease; /* 0 = none; ERR_NOT_FOUND when it is gone */
-};
-
 struct etcd_call *etcd_put(struct etcd *etcd, const struct etcd_put *put, etcd_write_cb cb,
                            void *data);
-
-struct etcd_delete {
-    struct slice key;
-    struct slice range_end; /* as in struct etcd_range */
-};
 
 struct etcd_call *etcd_delete(struct etcd *etcd, const struct etcd_delete *del, etcd_write_cb cb,
                               void *data);
@@ -135,38 +96,6 @@ struct etcd_call *etcd_compact(struct etcd *etcd, int64_t revision, etcd_write_c
 
 /* ---- Txn ---- */
 
-enum etcd_op_kind { ETCD_OP_PUT, ETCD_OP_DELETE };
-
-struct etcd_op {
-    enum etcd_op_kind kind;
-    struct slice key;
-    struct slice value; /* puts only, as the lease */
-    int64_t lease;      /* 0 = none */
-};
-
-enum etcd_compare_target { ETCD_COMPARE_CREATE_REVISION, ETCD_COMPARE_MOD_REVISION };
-
-struct etcd_compare { /* target of key == revision; revision 0 = the key does not exist */
-    enum etcd_compare_target target;
-    struct slice key;
-    int64_t revision;
-};
-
-struct etcd_txn {
-    const struct etcd_compare *compares;
-    size_t compare_count;
-    const struct etcd_op *ops; /* done when all compares hold */
-    size_t op_count;           /* etcd refuses more than its limit, and a key twice */
-};
-
-/* etcd's --max-txn-ops default. */
-enum { ETCD_TXN_OPS_MAX = 128 };
-
-struct etcd_txn_reply {
-    int64_t revision;
-    bool succeeded; /* the compares held */
-};
-
 typedef void (*etcd_txn_cb)(void *data, const struct etcd_txn_reply *reply, const struct err *err);
 
 /* ERR_UNAVAILABLE and ERR_TIMEOUT leave open whether the transaction happened. Everything passed
@@ -175,17 +104,6 @@ struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_t
                            void *data);
 
 /* ---- Status ---- */
-
-/* What the member that was asked says of itself; texts are borrowed. */
-struct etcd_status_reply {
-    uint64_t cluster_id;
-    uint64_t member_id;
-    uint64_t leader_id; /* 0: it knows of none */
-    uint64_t raft_term;
-    int64_t revision;
-    const char *version; /* "3.4.23" */
-    int64_t db_size;     /* bytes on disk */
-};
 
 typedef void (*etcd_status_cb)(void *data, const struct etcd_status_reply *reply,
                                const struct err *err);

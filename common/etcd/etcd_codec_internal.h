@@ -1,15 +1,21 @@
-/* etcd's protobuf messages to and from the structs of etcd.h and etcd_watch.h; protobuf-c stays
- * inside. Decoded replies live in the caller's arena, whose limit bounds what a message can unfold
- * to. Used by etcd.c and etcd_watch.c, and by fuzzing. Pure; any thread. */
+/* etcd's protobuf messages to and from the structs of etcd_messages.h, etcd_txn.h and etcd_kv.h;
+ * protobuf-c stays inside. Decoded replies live in the caller's arena, whose limit bounds what a
+ * message can unfold to. Used by etcd.c and etcd_watch.c, and by fuzzing. Pure; any thread. */
 #ifndef COMMON_ETCD_ETCD_CODEC_INTERNAL_H
 #define COMMON_ETCD_ETCD_CODEC_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/arena.h"
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
-#include "common/etcd/etcd.h"
-#include "common/etcd/etcd_lease.h"
-#include "common/etcd/etcd_watch.h"
+#include "common/base/err.h"
+#include "common/base/slice.h"
+#include "common/etcd/etcd_kv.h"
+#include "common/etcd/etcd_messages.h"
+#include "common/etcd/etcd_txn.h"
 
 /* A message of ordinary records (140 bytes each) unfolds to 2.7 times its size (a reply to Range to
  * 1.5 times), one of the tiniest keys to 30 times; this holds the largest message

@@ -9,12 +9,6 @@
 
 #include "common/etcd/etcd.h"
 
-struct etcd_lease_reply {
-    int64_t id;
-    int64_t ttl_s;     /* left, rounded down; 0 or less: the lease is gone */
-    int64_t granted_s; /* what it begins with, and again when kept alive; 0 from keep_alive */
-};
-
 /* reply is NULL when err is set, and the other way round. */
 typedef void (*etcd_lease_cb)(void *data, const struct etcd_lease_reply *reply,
                               const struct err *err);

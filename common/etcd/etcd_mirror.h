@@ -37,8 +37,16 @@
 #ifndef COMMON_ETCD_ETCD_MIRROR_H
 #define COMMON_ETCD_ETCD_MIRROR_H
 
-#include "common/etcd/etcd.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "common/base/slice.h"
+#include "common/etcd/etcd_kv.h"
+
+struct err;
+struct etcd;
+struct etcd_compare;
 struct etcd_mirror;
 
 /* Why everything is read. */

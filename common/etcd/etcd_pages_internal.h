@@ -12,10 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/err.h"
 #include "common/base/slice.h"
-#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_messages.h"
 
+struct err;
+struct etcd;
 struct etcd_pages;
 
 struct etcd_pages_config {

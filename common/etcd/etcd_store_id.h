@@ -15,8 +15,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
-#include "common/etcd/etcd.h"
+#include "common/base/slice.h"
+
+struct err;
+struct etcd;
+struct etcd_kv;
 
 /* "/kube2sky/cluster.local/store", to be freed: the store key of a domain in text, lower case; its
  * last dot does not matter. */

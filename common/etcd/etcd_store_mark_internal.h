@@ -3,8 +3,13 @@
 #ifndef COMMON_ETCD_ETCD_STORE_MARK_INTERNAL_H
 #define COMMON_ETCD_ETCD_STORE_MARK_INTERNAL_H
 
-#include "common/etcd/etcd.h"
+#include <stdbool.h>
 
+#include "common/base/slice.h"
+
+struct err;
+struct etcd;
+struct etcd_compare;
 struct etcd_store_mark;
 
 /* err NULL: the store has a key now, by us (is_ours) or by another writer. Else it may be tried

@@ -12,16 +12,16 @@
 #ifndef COMMON_ETCD_ETCD_WATCH_H
 #define COMMON_ETCD_ETCD_WATCH_H
 
-#include "common/etcd/etcd.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "common/base/slice.h"
+#include "common/etcd/etcd_kv.h"
+
+struct err;
+struct etcd;
 struct etcd_watch;
-
-enum etcd_event_kind { ETCD_EVENT_PUT, ETCD_EVENT_DELETE };
-
-struct etcd_event {
-    enum etcd_event_kind kind;
-    struct etcd_kv kv; /* a delete has only key and mod_revision */
-};
 
 struct etcd_watch_config {
     struct slice key; /* copied by etcd_watch_start, as is range_end */

@@ -26,10 +26,12 @@
 #include <stdint.h>
 
 #include "common/base/err.h"
-#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_txn.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/plan.h"
 
+struct etcd;
+struct etcd_call;
 struct flights;
 
 /* etcd's throughput hardly changes between two and eight; eight keep it busy while we plan. As many

@@ -19,8 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_txn.h"
 
+struct etcd;
 struct leader;
 
 struct leader_config {

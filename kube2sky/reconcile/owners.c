@@ -6,7 +6,7 @@
 
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
-#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_kv.h"
 #include "kube2sky/naming/ip_list.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 

@@ -11,7 +11,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/slice.h"
-#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_txn.h"
 #include "kube2sky/naming/desired.h"
 #include "kube2sky/reconcile/actual.h"
 

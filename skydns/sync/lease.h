@@ -22,9 +22,9 @@
 #include <stdint.h>
 
 #include "common/dns/dname.h"
-#include "common/etcd/etcd.h"
 #include "skydns/store/store.h"
 
+struct etcd;
 struct lease_table;
 struct outage_source;
 

@@ -21,11 +21,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/store/snapshot.h"
 #include "skydns/sync/lease.h"
 
+struct etcd;
 struct outage_source;
 struct store_sync;
 

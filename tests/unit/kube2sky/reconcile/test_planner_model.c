@@ -8,7 +8,7 @@
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/dns/record_json.h"
-#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_kv.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/reconcile/owners_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
