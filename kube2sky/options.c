@@ -11,6 +11,7 @@
 #include "common/etcd/etcd_txn.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/label_selector.h"
+#include "kube2sky/naming/contract.h"
 
 /* More than a day is certainly a mistake. */
 enum { TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
@@ -283,7 +284,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .healthcheck = "",
         .wants_reverse = true,
         .etcd_mutation_timeout_ms = 10000,
-        .ttl_s = 30, /* as in every record of the old program */
+        .ttl_s = RECORD_TTL_S,
         .etcd_max_txn_ops = ETCD_TXN_OPS_MAX,
         .log_level = LOG_LEVEL_INFO,
     };

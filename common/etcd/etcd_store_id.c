@@ -13,12 +13,17 @@
  * is larger is no witness. */
 enum { WITNESS_BYTES_MAX = 2 << 20 };
 
-char *etcd_store_key(struct slice domain)
+char *etcd_writer_key(struct slice domain, const char *name)
 {
     if (domain.len && domain.ptr[domain.len - 1] == '.') {
         domain.len--;
     }
-    return xasprintf("/kube2sky/%.*s/store", (int)domain.len, domain.ptr);
+    return xasprintf("/kube2sky/%.*s/%s", (int)domain.len, domain.ptr, name);
+}
+
+char *etcd_store_key(struct slice domain)
+{
+    return etcd_writer_key(domain, "store");
 }
 
 bool etcd_store_id_random(char ret_id[ETCD_STORE_ID_SIZE])

@@ -23,8 +23,12 @@ struct err;
 struct etcd;
 struct etcd_kv;
 
-/* "/kube2sky/cluster.local/store", to be freed: the store key of a domain in text, lower case; its
- * last dot does not matter. */
+/* "/kube2sky/cluster.local/<name>", to be freed: a key that the writer of a domain keeps beside the
+ * records, out of what SkyDNS reads. The domain is in text, lower case; its last dot does not
+ * matter. */
+char *etcd_writer_key(struct slice domain, const char *name);
+
+/* The one named "store". */
 char *etcd_store_key(struct slice domain);
 
 /* 128 random bits in hexadecimal, for a new store key. False: the kernel has none to give. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/xalloc.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/inventory_index_internal.h"
 
 #define FIRST_SERVICE "default/kubernetes"
@@ -311,7 +312,7 @@ static bool add_endpoints(const struct inventory *inventory, struct slice id,
 bool inventory_get(const struct inventory *inventory, struct slice owner,
                    struct owner_objects *ret_objects)
 {
-    struct slice id = behind(owner, "svc/"), address = behind(owner, "pod/");
+    struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
     owner_objects_clear(ret_objects);
     if (address.ptr) {
         index_add_pod(&inventory->index, address, ret_objects);
@@ -351,7 +352,7 @@ static bool knows_pods(const struct inventory *inventory, struct slice address)
 
 bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
 {
-    struct slice id = behind(owner, "svc/"), address = behind(owner, "pod/");
+    struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
     if (address.ptr) {
         return knows_pods(inventory, address);
     }

@@ -5,15 +5,12 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming.h"
 
 /* Namespace and name of at most 253 bytes each (the API's limit) with separators; longer ones,
  * which no sane API sends, are truncated consistently. */
 enum { OWNER_ID_MAX = 1024 };
-
-#define SERVICE_PREFIX "svc/"
-#define POD_PREFIX     "pod/"
-enum { OWNER_PREFIX_LEN = sizeof(SERVICE_PREFIX) - 1 };
 
 /* Prefix for a pod's invalid address; no label begins with it. */
 enum { NO_ADDRESS_MARK = '!' };

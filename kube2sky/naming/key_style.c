@@ -7,6 +7,7 @@
 #include "common/dns/dname.h"
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming.h"
 #include "kube2sky/naming/reverse.h"
 
@@ -37,7 +38,7 @@ static struct path split(struct slice below)
 
 /* ---- Values ---- */
 
-/* Byte for byte as printed by record_to_json, with any ttl. */
+/* Byte for byte as written by naming, with any ttl. */
 static bool parse(struct slice value, struct record *ret_record)
 {
     struct buf again;
@@ -46,9 +47,8 @@ static bool parse(struct slice value, struct record *ret_record)
         return false;
     }
     buf_init(&again, RECORD_JSON_MAX);
-    record_to_json(&r, &again);
-    bool is_same = r.priority == 10 && r.weight == 10 && r.targetstrip == 0 && r.ttl_s > 0 &&
-                   slice_equal(buf_slice(&again), value);
+    naming_value(&(struct naming_config){.ttl_s = r.ttl_s}, slice_str(r.host), r.port, &again);
+    bool is_same = r.ttl_s > 0 && slice_equal(buf_slice(&again), value);
     buf_fini(&again);
     if (is_same) {
         *ret_record = r;
@@ -103,7 +103,7 @@ static bool is_host_of(struct slice domain, const struct path *path, struct slic
                        struct slice host)
 {
     return (label.len == 0 || take_label(&host, label)) && take_label(&host, path->segments[2]) &&
-           take_label(&host, path->segments[1]) && take_label(&host, slice_str("svc")) &&
+           take_label(&host, path->segments[1]) && take_label(&host, slice_str(SERVICE_LABEL)) &&
            slice_equal(host, domain);
 }
 
@@ -165,7 +165,7 @@ bool key_style_object(struct slice domain, struct slice below, struct slice valu
     if (!parse(value, &record)) {
         return false;
     }
-    bool is_it = slice_equal(path.segments[0], slice_str("pod"))
+    bool is_it = slice_equal(path.segments[0], slice_str(POD_LABEL))
                      ? is_pod_key(&path, &record, value)
                      : is_service_key(domain, &path, &record, value);
     record_fini(&record);

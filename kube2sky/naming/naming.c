@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/xalloc.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/naming_records_internal.h"
 
 /* ---- A Service with cluster IPs ---- */
@@ -112,7 +113,7 @@ static void build_pod(struct build *b, const struct ip *ip)
         !take_label(b, "address", b->object.name, DNAME_LABEL_MAX, &name)) {
         return;
     }
-    build_set_name(b, xasprintf("%s.%s.pod.%s", name.text, ns.text, b->config->domain));
+    build_set_name(b, xasprintf("%s.%s." POD_LABEL ".%s", name.text, ns.text, b->config->domain));
     (void)ip_format(ip, address.text);
     address_label(b, &address, &hash);
     add_address(b, hash.text, &address, NULL);
@@ -143,7 +144,8 @@ static int build_service(struct build *b, const struct owner_objects *objects, s
         !take_label(b, "service name", object->name, DNAME_LABEL_MAX, &name)) {
         return 0;
     }
-    build_set_name(b, xasprintf("%s.%s.svc.%s", name.text, ns.text, b->config->domain));
+    build_set_name(b,
+                   xasprintf("%s.%s." SERVICE_LABEL ".%s", name.text, ns.text, b->config->domain));
     if (strcmp(service->type, "ExternalName") == 0) {
         build_external_name(b, service->external_name); /* its remaining address does not count */
         return 0;

@@ -49,8 +49,9 @@ struct naming_config {
     void *data;
 };
 
-/* Replaces out by the JSON of a record of kube2sky, {"host":...}; port 0: none. */
-void naming_value(const struct naming_config *config, const char *host, uint16_t port,
+/* Replaces out by the JSON of a record of kube2sky, {"host":...}; port 0: none. Uses only ttl_s of
+ * the configuration. */
+void naming_value(const struct naming_config *config, struct slice host, uint16_t port,
                   struct buf *out);
 
 /* Appends a pod's label: "10-1-0-1", "fd00--1"; a trailing hyphen gets a 0, since fd00:: is

@@ -7,17 +7,13 @@
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_key.h"
-
-/* What every record of kube2sky has said since 1.9. */
-enum { RECORD_PRIORITY = 10, RECORD_WEIGHT = 10 };
+#include "kube2sky/naming/contract.h"
 
 /* The label gets a leading underscore. */
 enum { UNDERSCORED_MAX = DNAME_LABEL_MAX - 1 };
 
 /* Prefix and a name of at most 4 labels more than the domain's 255. */
 enum { KEY_MAX = 2048 };
-
-#define KEY_PREFIX "/skydns/"
 
 void build_init(struct build *b, const struct naming_config *config,
                 const struct naming_drop *object, struct desired *desired, struct claims *claims)
@@ -37,7 +33,7 @@ void build_set_name(struct build *b, char *name)
     free(b->name);
     b->name = name;
     buf_clear(&b->key);
-    record_key_from_name(slice_str(KEY_PREFIX), slice_str(name), &b->key);
+    record_key_from_name(slice_str(SKYDNS_TREE), slice_str(name), &b->key);
     b->key_base = b->key.len;
 }
 
@@ -100,16 +96,17 @@ size_t take_ports(const struct build *b, const struct kube_port *ports, size_t c
 
 /* ---- Records ---- */
 
-void naming_value(const struct naming_config *config, const char *host, uint16_t port,
+void naming_value(const struct naming_config *config, struct slice host, uint16_t port,
                   struct buf *out)
 {
-    char *copy = xstrdup(host);
+    char *copy = xstrndup(host.ptr, host.len);
     const struct record record = {
         .host = copy,
         .port = port,
         .priority = RECORD_PRIORITY,
         .weight = RECORD_WEIGHT,
         .ttl_s = config->ttl_s,
+        .targetstrip = RECORD_TARGETSTRIP,
     };
     buf_clear(out);
     record_to_json(&record, out);
@@ -118,7 +115,7 @@ void naming_value(const struct naming_config *config, const char *host, uint16_t
 
 static void make_value(struct build *b, const char *host, uint16_t port)
 {
-    naming_value(b->config, host, port, &b->value);
+    naming_value(b->config, slice_str(host), port, &b->value);
 }
 
 void address_label(struct build *b, const struct address *address, struct label *ret_label)
@@ -131,7 +128,7 @@ void address_label(struct build *b, const struct address *address, struct label 
 static void add_record(struct build *b)
 {
     struct dname name;
-    if (record_key_to_name(slice_str(KEY_PREFIX), buf_slice(&b->key), &name)) {
+    if (record_key_to_name(slice_str(SKYDNS_TREE), buf_slice(&b->key), &name)) {
         desired_add(b->desired, buf_slice(&b->key), buf_slice(&b->value));
     } else {
         build_drop(b, "key beyond the limits of DNS names", buf_cstr(&b->key));

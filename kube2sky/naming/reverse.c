@@ -7,9 +7,6 @@
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
 
-#define V4_PREFIX "/skydns/arpa/in-addr"
-#define V6_PREFIX "/skydns/arpa/ip6"
-
 struct claimant;
 
 /* One claim, in two lists: its address's, best first, and its claimant's. */
@@ -259,11 +256,11 @@ size_t reverse_count(const struct reverse *reverse)
 void reverse_key(const struct ip *ip, struct buf *out)
 {
     if (ip->family_bytes == 4) {
-        buf_printf(out, V4_PREFIX "/%u/%u/%u/%u", ip->bytes[0], ip->bytes[1], ip->bytes[2],
+        buf_printf(out, REVERSE_V4_TREE "/%u/%u/%u/%u", ip->bytes[0], ip->bytes[1], ip->bytes[2],
                    ip->bytes[3]);
         return;
     }
-    buf_append_str(out, V6_PREFIX);
+    buf_append_str(out, REVERSE_V6_TREE);
     for (size_t i = 0; i < 16; i++) {
         buf_printf(out, "/%x/%x", ip->bytes[i] >> 4, ip->bytes[i] & 15);
     }
@@ -311,8 +308,8 @@ static bool has_prefix(struct slice key, const char *prefix, struct slice *ret_r
 bool reverse_parse_key(struct slice key, struct ip *ret_ip)
 {
     struct slice rest;
-    if (has_prefix(key, V6_PREFIX, &rest)) {
+    if (has_prefix(key, REVERSE_V6_TREE, &rest)) {
         return parse_nibbles(rest, ret_ip);
     }
-    return has_prefix(key, V4_PREFIX, &rest) && parse_numbers(rest, ret_ip);
+    return has_prefix(key, REVERSE_V4_TREE, &rest) && parse_numbers(rest, ret_ip);
 }

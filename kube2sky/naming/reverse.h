@@ -12,6 +12,7 @@
 #include "common/base/buf.h"
 #include "common/base/slice.h"
 #include "kube2sky/naming/claims.h"
+#include "kube2sky/naming/contract.h"
 
 struct reverse;
 
@@ -44,7 +45,7 @@ size_t reverse_count(const struct reverse *reverse); /* addresses that have a na
 /* ---- Keys ---- */
 
 /* Longest key: the prefix and 32 nibbles. */
-enum { REVERSE_KEY_MAX = sizeof("/skydns/arpa/ip6") + 64 };
+enum { REVERSE_KEY_MAX = sizeof(REVERSE_V6_TREE) + 64 };
 
 /* Appends "/skydns/arpa/in-addr/10/0/0/1", "/skydns/arpa/ip6/f/d/0/0/...". */
 void reverse_key(const struct ip *ip, struct buf *out);

@@ -1,9 +1,7 @@
 #include "kube2sky/reconcile/key_log_internal.h"
 
 #include "common/base/log.h"
-
-#define REVERSE_TREE "/skydns/arpa/"
-#define ORPHAN_IDS   "arpa/"
+#include "kube2sky/naming/contract.h"
 
 void key_log_planned(const struct owner *owner, const struct plan *plan,
                      const struct planned *planned)
@@ -51,7 +49,7 @@ static const char *why_put(const struct cause *cause, bool is_reverse, bool was_
 
 static const char *why_deleted(const struct cause *cause, bool is_reverse)
 {
-    if (slice_has_prefix(cause->owner->id, slice_str(ORPHAN_IDS))) {
+    if (slice_has_prefix(cause->owner->id, slice_str(ARPA_PREFIX))) {
         return "orphan";
     }
     if (!cause->is_in_api) {

@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_lease.h"
+#include "common/etcd/etcd_store_id.h"
 #include "common/etcd/etcd_watch.h"
 
 /* Between attempts while etcd is away. */
@@ -325,13 +326,6 @@ static char *make_own_name(void)
     return xasprintf("%s-%08x", host, backoff_random());
 }
 
-static char *make_key(const char *domain)
-{
-    size_t n = strlen(domain);
-    n -= n && domain[n - 1] == '.';
-    return xasprintf("/kube2sky/%.*s/leader", (int)n, domain);
-}
-
 static void on_resigned(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct leader *l = timer->data;
@@ -349,7 +343,7 @@ struct leader *leader_start(const struct leader_config *config)
 {
     struct leader *l = xcalloc(1, sizeof(*l));
     l->config = *config;
-    l->key = make_key(config->domain);
+    l->key = etcd_writer_key(slice_str(config->domain), "leader");
     l->own_name = make_own_name();
     l->holder = xstrdup("");
     backoff_init(&l->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);

@@ -8,10 +8,8 @@
 #include "common/dns/record.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_key.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/naming/key_style.h"
-
-#define SKYDNS_TREE  "/skydns/"
-#define REVERSE_TREE "/skydns/arpa/"
 
 /* A domain has at most 255 bytes; the rest is shorter. */
 enum { TREE_MAX = 512 };
@@ -22,7 +20,7 @@ void ownership_init(struct ownership *o, const struct ownership_config *config)
     buf_init(&o->tree, TREE_MAX);
     record_key_from_name(slice_str(SKYDNS_TREE), slice_str(config->domain), &o->tree);
     buf_append_char(&o->tree, '/');
-    o->host_end = xasprintf(".svc.%s", config->domain);
+    o->host_end = xasprintf("." SERVICE_LABEL ".%s", config->domain);
 }
 
 void ownership_fini(struct ownership *o)
@@ -62,9 +60,9 @@ enum key_place ownership_place(const struct ownership *o, struct slice key)
         return KEY_ELSEWHERE;
     }
     struct slice below = rest_of(key, o->tree.len);
-    bool is_ours =
-        slice_has_prefix(below, slice_str("svc/")) || slice_has_prefix(below, slice_str("pod/"));
-    bool is_here = is_ours && is_namespace(o, first_segment(rest_of(below, strlen("svc/"))));
+    bool is_ours = slice_has_prefix(below, slice_str(SERVICE_PREFIX)) ||
+                   slice_has_prefix(below, slice_str(POD_PREFIX));
+    bool is_here = is_ours && is_namespace(o, first_segment(rest_of(below, OWNER_PREFIX_LEN)));
     return is_here ? KEY_OBJECT : KEY_ELSEWHERE;
 }
 

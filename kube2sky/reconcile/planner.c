@@ -2,15 +2,12 @@
 
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "common/dns/record.h"
 #include "common/dns/record_json.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/actual.h"
 
 /* Foreign keys can be as long as a request to etcd, 1.5 MiB by default. */
 enum { ETCD_KEY_MAX = 16 * 1024 * 1024 };
-
-/* Ids of reverse keys' owners begin with "arpa/", after this. */
-#define SKYDNS_TREE "/skydns/"
 
 static void on_dropped(void *data, const struct naming_drop *drop)
 {
@@ -34,7 +31,6 @@ void planner_init(struct planner *planner, const struct planner_config *config)
     planner->naming.data = planner;
     buf_init(&planner->base, ETCD_KEY_MAX);
     buf_init(&planner->key, ETCD_KEY_MAX);
-    buf_init(&planner->host, RECORD_JSON_MAX);
     buf_init(&planner->value, RECORD_JSON_MAX);
     owner_objects_init(&planner->objects);
     desired_init(&planner->desired);
@@ -48,7 +44,6 @@ void planner_fini(struct planner *planner)
     reverse_free(planner->reverse);
     buf_fini(&planner->base);
     buf_fini(&planner->key);
-    buf_fini(&planner->host);
     buf_fini(&planner->value);
     owner_objects_fini(&planner->objects);
     desired_fini(&planner->desired);
@@ -108,21 +103,6 @@ static void collect_touched(struct planner *planner, const struct owner *owner)
     ip_list_seal(&planner->touched);
 }
 
-static void set_value(struct planner *planner, struct slice host)
-{
-    buf_clear(&planner->host);
-    buf_append_slice(&planner->host, host);
-    buf_append_char(&planner->host, '\0');
-    const struct record record = {
-        .host = (char *)planner->host.data,
-        .priority = 10,
-        .weight = 10,
-        .ttl_s = planner->config.ttl_s,
-    };
-    buf_clear(&planner->value);
-    record_to_json(&record, &planner->value);
-}
-
 static void leave_to_others(struct planner *planner, struct owner *owner, const struct etcd_op *op,
                             struct slice host)
 {
@@ -150,7 +130,7 @@ static bool plan_reverse_key(struct planner *planner, struct owner *owner,
     }
     struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = key};
     if (winner) {
-        set_value(planner, winner->host);
+        naming_value(&planner->naming, winner->host, 0, &planner->value);
         op.kind = ETCD_OP_PUT;
         op.value = buf_slice(&planner->value);
     }
@@ -291,7 +271,7 @@ struct planned planner_plan(struct planner *planner, struct owner *owner, struct
     planner->foreign -= owner->foreign_count;
     planner->was_told = owner->foreign_count > 0;
     owner->foreign_count = 0;
-    if (slice_has_prefix(owner->id, slice_str("arpa/"))) {
+    if (slice_has_prefix(owner->id, slice_str(ARPA_PREFIX))) {
         plan_orphan(planner, owner, &planned);
         append_ops(ret_plan, &planner->reverse_plan, ETCD_OP_PUT);
         append_ops(ret_plan, &planner->reverse_plan, ETCD_OP_DELETE);

@@ -44,7 +44,6 @@ struct planner {
     struct owner_objects objects;
     struct buf base;
     struct buf key;
-    struct buf host;
     struct buf value;
     struct desired desired;
     struct claims claims;

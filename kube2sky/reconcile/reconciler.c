@@ -8,6 +8,7 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
@@ -18,9 +19,6 @@ enum { WORK_PER_TURN = 4096 };
 
 /* etcd restarts within seconds: retrying more often gains nothing. */
 enum { RETRY_FIRST_MS = 100, RETRY_MAX_MS = 1000 };
-
-/* What a transaction contains beyond its owners' own keys. */
-#define REVERSE_TREE "/skydns/arpa/"
 
 bool reconciler_may_write(const struct reconciler *r)
 {
@@ -187,6 +185,7 @@ static void settle_first(struct reconciler *r, struct owner *owner)
     owners_forget_if_empty(r->owners, owner);
 }
 
+/* What goes into a transaction besides its owner's own keys. */
 static bool is_reverse_key(struct slice key)
 {
     return slice_has_prefix(key, slice_str(REVERSE_TREE));

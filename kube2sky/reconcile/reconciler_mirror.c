@@ -6,9 +6,8 @@
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
+#include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
-
-#define SKYDNS_TREE "/skydns/"
 
 /* A key of this owner changed in etcd; NULL: nobody's. */
 static void owner_touched(struct reconciler *r, struct owner *owner, int64_t revision)
