@@ -12,6 +12,15 @@ struct backoff {
     uint32_t failures; /* in a row */
 };
 
+/* For a server that is away. A lone etcd that restarts is back within a second or two, and a
+ * thousand clients that each try once a second do not keep it busy. Every retry against etcd uses
+ * these bounds: connections, mirrors, transactions, the leader's key, the store key. */
+enum { BACKOFF_REMOTE_FIRST_MS = 100, BACKOFF_REMOTE_MAX_MS = 1000 };
+
+/* The upper bound where the server answers and refuses (TLS, a password): that lasts until somebody
+ * changes something. */
+enum { BACKOFF_REFUSED_MAX_MS = 5000 };
+
 void backoff_init(struct backoff *b, uint32_t first_ms, uint32_t max_ms);
 
 /* The delay before the next attempt; counts one more failure. */

@@ -18,9 +18,6 @@
 #include "common/etcd/etcd_link_internal.h"
 #include "common/grpc/grpc.h"
 
-/* Between refusals. A wrong password mends itself only by somebody's hand. */
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 5000 };
-
 /* etcd hashes passwords by bcrypt, which takes 72 bytes; a file of this size holds something else.
  */
 enum { PASSWORD_MAX = 4096 };
@@ -252,7 +249,7 @@ struct etcd_auth *etcd_auth_new(const struct etcd_auth_config *config)
     auth->username = xstrdup(config->username);
     auth->password = xstrdup(config->password ? config->password : "");
     auth->password_file = has_file ? xstrdup(config->password_file) : NULL;
-    backoff_init(&auth->backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
+    backoff_init(&auth->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REFUSED_MAX_MS);
     arena_init(&auth->arena, ETCD_DECODED_MAX);
     return auth;
 }

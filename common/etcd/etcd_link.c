@@ -13,12 +13,6 @@
  * are more round trips, and a member that comes back has a thousand handshakes to compute. */
 enum { OPEN_TIMEOUT_MS = 2000, OPEN_TLS_TIMEOUT_MS = 3000 };
 
-/* A lone etcd that restarts is back within a second or two. */
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000 };
-
-/* Where TLS was refused, somebody has to change something first. */
-enum { BACKOFF_REFUSED_MAX_MS = 5000 };
-
 /* etcd's --grpc-keepalive-min-time is 5 s; below it GOAWAY too_many_pings follows. A server set
  * higher than our first interval makes it double, up to an hour. */
 enum { PING_INTERVAL_MS = 6000, PING_INTERVAL_MAX_MS = 3600 * 1000 };
@@ -45,7 +39,7 @@ static void turn_failed(struct etcd_link *link, bool was_opened)
     bool is_refused = !was_opened && link->last_failure.code == ERR_REFUSED;
     counter_add(&link->config.counts->failures, !was_opened);
     counter_add(&link->config.counts->refusals, is_refused);
-    link->backoff.max_ms = is_refused ? BACKOFF_REFUSED_MAX_MS : BACKOFF_MAX_MS;
+    link->backoff.max_ms = is_refused ? BACKOFF_REFUSED_MAX_MS : BACKOFF_REMOTE_MAX_MS;
     uint32_t delay_ms = backoff_next_ms(&link->backoff, backoff_random());
     link->not_before_ms = clock_monotonic_ms() + delay_ms;
     log_debug("etcd endpoint left", LOG_STR("link", link->config.name),
@@ -246,7 +240,7 @@ struct etcd_link *etcd_link_new(const struct etcd_link_config *config)
     });
     link->ping_interval_ms = PING_INTERVAL_MS;
     link->heard_ms = clock_monotonic_ms();
-    backoff_init(&link->backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
+    backoff_init(&link->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
     etcd_calls_init(link);
     ev_init(&link->retry, on_retry);
     ev_init(&link->idle, on_idle);

@@ -14,9 +14,6 @@
 #include "common/etcd/etcd_store_mark_internal.h"
 #include "common/etcd/etcd_watch.h"
 
-/* Between sessions that fail. */
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000 };
-
 /* etcd hands out old history at 1,000 revisions per 0.2 s; reading 100,000 keys takes as long as
  * following 3,000 revisions. */
 enum { LAG_MAX = 3000 };
@@ -579,7 +576,7 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
         .failed = on_read_failed,
         .data = mirror,
     });
-    backoff_init(&mirror->backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
+    backoff_init(&mirror->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
     init_timer(mirror, &mirror->retry, on_retry);
     init_timer(mirror, &mirror->stale, on_stale);
     mirror->mark = etcd_store_mark_new(etcd, buf_slice(&mirror->store_key), on_mark, mirror);

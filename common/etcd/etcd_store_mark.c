@@ -7,9 +7,6 @@
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_store_id.h"
 
-/* Readers wait for the key, but etcd refuses it for good where the permission is missing. */
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000 };
-
 struct etcd_store_mark {
     struct etcd *etcd;
     struct slice store_key;
@@ -37,7 +34,7 @@ struct etcd_store_mark *etcd_store_mark_new(struct etcd *etcd, struct slice stor
     mark->cb = cb;
     mark->data = data;
     ev_timer_init(&mark->retry, on_retry, 0.0, 0.0);
-    backoff_init(&mark->backoff, BACKOFF_FIRST_MS, BACKOFF_MAX_MS);
+    backoff_init(&mark->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
     return mark;
 }
 

@@ -13,9 +13,6 @@
 #include "common/etcd/etcd_store_id.h"
 #include "common/etcd/etcd_watch.h"
 
-/* Between attempts while etcd is away. */
-enum { RETRY_FIRST_MS = 100, RETRY_MAX_MS = 1000 };
-
 /* Keepalives per lease time, so that two may be lost. */
 enum { KEEPS_PER_LEASE = 3 };
 
@@ -346,7 +343,7 @@ struct leader *leader_start(const struct leader_config *config)
     l->key = etcd_writer_key(slice_str(config->domain), "leader");
     l->own_name = make_own_name();
     l->holder = xstrdup("");
-    backoff_init(&l->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
+    backoff_init(&l->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
     init_timer(l, &l->retry, on_retry);
     init_timer(l, &l->keep_timer, on_keep_timer);
     init_timer(l, &l->deadline, on_deadline);

@@ -17,9 +17,6 @@
  * etcd's acknowledgements are served in between. */
 enum { WORK_PER_TURN = 4096 };
 
-/* etcd restarts within seconds: retrying more often gains nothing. */
-enum { RETRY_FIRST_MS = 100, RETRY_MAX_MS = 1000 };
-
 bool reconciler_may_write(const struct reconciler *r)
 {
     return !r->config.planned && (!r->leader || leader_is_leading(r->leader));
@@ -444,7 +441,7 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     start_planner(r);
     join_outage(r);
     sync_report_init(&r->report, config->loop);
-    backoff_init(&r->backoff, RETRY_FIRST_MS, RETRY_MAX_MS);
+    backoff_init(&r->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
     r->flights = flights_new(&(struct flights_config){
         .etcd = config->etcd,
         .ops_max = config->txn_ops_max,
