@@ -1,5 +1,5 @@
-/* A hash table of things that carry their own key: open addressing over pointers. A thing in it
- * costs about 15 bytes, where uthash adds 56 to each, and there are several tables for every object
+/* A hash table of things that carry their own key, any bytes: open addressing over pointers. A
+ * thing in it costs about 15 bytes, which counts, since there are several tables for every object
  * of the cluster. The things are the caller's. Single-threaded. */
 #ifndef COMMON_BASE_KEY_TABLE_H
 #define COMMON_BASE_KEY_TABLE_H

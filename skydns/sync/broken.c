@@ -2,12 +2,13 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
+#include <sys/queue.h>
 
+#include "common/base/key_table.h"
 #include "common/base/xalloc.h"
 
 struct entry {
-    UT_hash_handle hh;
+    TAILQ_ENTRY(entry) in_order;
     char *reason;
     int64_t mod_revision;
     uint32_t read; /* the full read it was last seen in */
@@ -16,40 +17,49 @@ struct entry {
 };
 
 struct broken_table {
-    struct entry *entries; /* by key */
+    struct key_table entries;
+    TAILQ_HEAD(, entry) in_order; /* as they were found broken: the oldest first */
     uint32_t read;
 };
 
+static struct slice key_of(const void *thing)
+{
+    const struct entry *entry = thing;
+    return slice_of(entry->key, entry->key_len);
+}
+
 struct broken_table *broken_new(void)
 {
-    return xcalloc(1, sizeof(struct broken_table));
+    struct broken_table *table = xcalloc(1, sizeof(*table));
+    key_table_init(&table->entries, key_of);
+    TAILQ_INIT(&table->in_order);
+    return table;
 }
 
 static void remove_entry(struct broken_table *table, struct entry *entry)
 {
-    HASH_DEL(table->entries, entry);
+    (void)key_table_take(&table->entries, key_of(entry)); /* this one */
+    TAILQ_REMOVE(&table->in_order, entry, in_order);
     free(entry->reason);
     free(entry);
 }
 
 void broken_free(struct broken_table *table)
 {
-    struct entry *entry, *next;
+    struct entry *entry;
     if (!table) {
         return;
     }
-    HASH_ITER(hh, table->entries, entry, next)
-    {
+    while ((entry = TAILQ_FIRST(&table->in_order))) {
         remove_entry(table, entry);
     }
+    key_table_fini(&table->entries);
     free(table);
 }
 
 static struct entry *find(const struct broken_table *table, struct slice key)
 {
-    struct entry *entry = NULL;
-    HASH_FIND(hh, table->entries, key.ptr, key.len, entry);
-    return entry;
+    return key_table_find(&table->entries, key);
 }
 
 bool broken_put(struct broken_table *table, struct slice key, int64_t mod_revision,
@@ -70,7 +80,8 @@ bool broken_put(struct broken_table *table, struct slice key, int64_t mod_revisi
         entry->read = table->read;
         entry->key_len = key.len;
         memcpy(entry->key, key.ptr, key.len);
-        HASH_ADD_KEYPTR(hh, table->entries, entry->key, entry->key_len, entry);
+        (void)key_table_put(&table->entries, entry); /* was not there */
+        TAILQ_INSERT_TAIL(&table->in_order, entry, in_order);
     }
     return true;
 }
@@ -90,9 +101,8 @@ void broken_begin_read(struct broken_table *table)
 
 void broken_end_read(struct broken_table *table)
 {
-    struct entry *entry, *next;
-    HASH_ITER(hh, table->entries, entry, next)
-    {
+    for (struct entry *entry = TAILQ_FIRST(&table->in_order), *next; entry; entry = next) {
+        next = TAILQ_NEXT(entry, in_order);
         if (entry->read != table->read) {
             remove_entry(table, entry);
         }
@@ -101,14 +111,13 @@ void broken_end_read(struct broken_table *table)
 
 size_t broken_count(const struct broken_table *table)
 {
-    return HASH_COUNT(table->entries);
+    return table->entries.count;
 }
 
 static struct broken_key view(const struct entry *entry)
 {
-    return (struct broken_key){.key = slice_of(entry->key, entry->key_len),
-                               .reason = entry->reason,
-                               .mod_revision = entry->mod_revision};
+    return (struct broken_key){
+        .key = key_of(entry), .reason = entry->reason, .mod_revision = entry->mod_revision};
 }
 
 bool broken_find(const struct broken_table *table, struct slice key, struct broken_key *ret)
@@ -123,7 +132,8 @@ bool broken_find(const struct broken_table *table, struct slice key, struct brok
 void broken_each(const struct broken_table *table,
                  bool (*fn)(void *data, const struct broken_key *key), void *data)
 {
-    for (const struct entry *entry = table->entries; entry; entry = entry->hh.next) {
+    const struct entry *entry;
+    TAILQ_FOREACH (entry, &table->in_order, in_order) {
         struct broken_key key = view(entry);
         if (!fn(data, &key)) {
             return;

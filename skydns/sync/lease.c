@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <uthash.h>
 
 #include "common/base/clock.h"
+#include "common/base/key_table.h"
 #include "common/base/outage.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_lease.h"
@@ -32,7 +32,6 @@ static const int64_t lease_ttl_max_s = 9000000000; /* etcd grants no more */
 struct lease;
 
 struct leased_key {
-    UT_hash_handle hh;
     LIST_ENTRY(leased_key) sibling;
     struct lease *lease;
     int64_t mod_revision;
@@ -42,7 +41,6 @@ struct leased_key {
 };
 
 struct lease {
-    UT_hash_handle hh;
     struct lease_table *table;
     int64_t id;
     LIST_HEAD(, leased_key) keys;
@@ -69,8 +67,8 @@ struct lease_table {
     void (*changed)(void *data);
     void *data;
 
-    struct leased_key *keys; /* by name */
-    struct lease *leases;    /* by id */
+    struct key_table keys;   /* struct leased_key, by name */
+    struct key_table leases; /* by id */
     TAILQ_HEAD(, lease) waiting;
     struct lease_counts counts;
     size_t failed_count;          /* of the leases */
@@ -218,10 +216,26 @@ static void ask(struct lease *lease)
 
 /* ---- Keys and leases ---- */
 
+static struct slice name_of(const void *thing)
+{
+    const struct leased_key *key = thing;
+    return slice_of(key->name, key->name_len);
+}
+
+static struct slice id_bytes(const int64_t *id)
+{
+    return slice_of(id, sizeof(*id));
+}
+
+static struct slice id_of(const void *thing)
+{
+    const struct lease *lease = thing;
+    return id_bytes(&lease->id);
+}
+
 static struct lease *lease_get(struct lease_table *table, int64_t id)
 {
-    struct lease *lease;
-    HASH_FIND(hh, table->leases, &id, sizeof(id), lease);
+    struct lease *lease = key_table_find(&table->leases, id_bytes(&id));
     if (lease) {
         return lease;
     }
@@ -231,7 +245,7 @@ static struct lease *lease_get(struct lease_table *table, int64_t id)
     lease->wake_ms = INT64_MAX;
     lease->least_ttl_ms = INT64_MAX;
     LIST_INIT(&lease->keys);
-    HASH_ADD(hh, table->leases, id, sizeof(lease->id), lease);
+    (void)key_table_put(&table->leases, lease); /* was not there */
     table->counts.leases++;
     ask(lease);
     return lease;
@@ -240,7 +254,7 @@ static struct lease *lease_get(struct lease_table *table, int64_t id)
 static void lease_free(struct lease *lease)
 {
     struct lease_table *table = lease->table;
-    HASH_DEL(table->leases, lease);
+    (void)key_table_take(&table->leases, id_of(lease)); /* this one */
     if (lease->is_waiting) {
         TAILQ_REMOVE(&table->waiting, lease, waiting_entry);
     }
@@ -255,16 +269,14 @@ static void lease_free(struct lease *lease)
 
 static void key_free(struct lease_table *table, struct leased_key *key)
 {
-    HASH_DEL(table->keys, key);
+    (void)key_table_take(&table->keys, name_of(key)); /* this one */
     LIST_REMOVE(key, sibling);
     free(key);
 }
 
 static struct leased_key *key_find(struct lease_table *table, const struct dname *name)
 {
-    struct leased_key *key;
-    HASH_FIND(hh, table->keys, name->wire, name->len, key);
-    return key;
+    return key_table_find(&table->keys, slice_of(name->wire, name->len));
 }
 
 static struct leased_key *key_get(struct lease_table *table, const struct dname *name)
@@ -274,7 +286,7 @@ static struct leased_key *key_get(struct lease_table *table, const struct dname 
         key = xcalloc(1, sizeof(*key) + name->len);
         key->name_len = name->len;
         memcpy(key->name, name->wire, name->len);
-        HASH_ADD_KEYPTR(hh, table->keys, key->name, key->name_len, key);
+        (void)key_table_put(&table->keys, key); /* was not there */
     }
     return key;
 }
@@ -310,7 +322,7 @@ uint32_t lease_table_put(struct lease_table *table, const struct dname *name, in
 
 void lease_table_del(struct lease_table *table, const struct dname *name)
 {
-    struct leased_key *key = table->keys ? key_find(table, name) : NULL;
+    struct leased_key *key = key_find(table, name);
     if (key) {
         struct lease *lease = key->lease;
         key_free(table, key);
@@ -333,8 +345,8 @@ static bool key_update(const struct leased_key *key, int64_t now_ms, uint32_t *r
                                 is_changed);
 }
 
-/* The lease is gone when its last key is. */
-static void lease_update(struct lease *lease, int64_t now_ms, bool *is_changed)
+/* False: its last key is gone, and the lease with it. */
+static bool lease_update(struct lease *lease, int64_t now_ms, bool *is_changed)
 {
     struct lease_table *table = lease->table;
     int64_t shrink_ms = INT64_MAX;
@@ -352,12 +364,13 @@ static void lease_update(struct lease *lease, int64_t now_ms, bool *is_changed)
     }
     if (LIST_EMPTY(&lease->keys)) {
         lease_free(lease);
-        return;
+        return false;
     }
     if (lease->is_known ? ask_ms(lease) <= now_ms : lease->ask_again_ms <= now_ms) {
         ask(lease);
     }
     lease->wake_ms = min_ms(shrink_ms, ask_ms(lease));
+    return true;
 }
 
 static void on_run(struct ev_loop *loop, ev_timer *timer, int events)
@@ -367,19 +380,15 @@ static void on_run(struct ev_loop *loop, ev_timer *timer, int events)
     bool is_changed = false;
     struct lease *next_lease = NULL; /* the first to wake */
     struct lease *lease;
-    struct lease *after;
     (void)loop;
     (void)events;
     table->last_run_ms = now_ms;
     table->run_ms = INT64_MAX;
-    HASH_ITER(hh, table->leases, lease, after)
-    {
-        if (lease->wake_ms <= now_ms) {
-            lease_update(lease, now_ms, &is_changed);
-        }
+    for (size_t at = 0; (lease = key_table_next(&table->leases, &at));) {
+        bool is_there = lease->wake_ms > now_ms || lease_update(lease, now_ms, &is_changed);
+        at += is_there; /* else another one may be in its place */
     }
-    HASH_ITER(hh, table->leases, lease, after)
-    {
+    for (size_t at = 0; (lease = key_table_next(&table->leases, &at)); at++) {
         if (!next_lease || lease->wake_ms < next_lease->wake_ms) {
             next_lease = lease;
         }
@@ -403,10 +412,8 @@ void lease_table_hold(struct lease_table *table)
 static void wake_all(struct lease_table *table)
 {
     struct lease *lease;
-    struct lease *after;
     int64_t now_ms = clock_monotonic_ms();
-    HASH_ITER(hh, table->leases, lease, after)
-    {
+    for (size_t at = 0; (lease = key_table_next(&table->leases, &at)); at++) {
         wake_at(lease, now_ms);
     }
 }
@@ -444,6 +451,8 @@ struct lease_table *lease_table_new(const struct lease_table_config *config)
     table->asking = config->asking;
     table->changed = config->changed;
     table->data = config->data;
+    key_table_init(&table->keys, name_of);
+    key_table_init(&table->leases, id_of);
     TAILQ_INIT(&table->waiting);
     table->run_ms = INT64_MAX;
     ev_init(&table->run, on_run);
@@ -454,21 +463,19 @@ struct lease_table *lease_table_new(const struct lease_table_config *config)
 void lease_table_free(struct lease_table *table)
 {
     struct leased_key *key;
-    struct leased_key *next_key;
     struct lease *lease;
-    struct lease *next;
     if (!table) {
         return;
     }
     table->asking = NULL; /* etcd has no part in this end */
     ev_timer_stop(table->loop, &table->run);
-    HASH_ITER(hh, table->keys, key, next_key)
-    {
+    for (size_t at = 0; (key = key_table_next(&table->keys, &at));) {
         key_free(table, key);
     }
-    HASH_ITER(hh, table->leases, lease, next)
-    {
+    for (size_t at = 0; (lease = key_table_next(&table->leases, &at));) {
         lease_free(lease);
     }
+    key_table_fini(&table->keys);
+    key_table_fini(&table->leases);
     free(table);
 }
