@@ -195,67 +195,6 @@ struct etcd_call *etcd_watch_range_into(struct etcd *etcd, const struct etcd_ran
     return etcd_unary_start(u);
 }
 
-/* ---- Put, DeleteRange, Compact ---- */
-
-static void deliver_write(const struct etcd_unary *u, const struct err *err)
-{
-    ((etcd_write_cb)u->cb)(u->data, err ? NULL : &u->reply.write, err);
-}
-
-static struct etcd_call *start_write(struct etcd_unary *u, etcd_write_cb cb, void *data)
-{
-    u->deliver = deliver_write;
-    u->cb = (void (*)(void))cb;
-    u->data = data;
-    return etcd_unary_start(u);
-}
-
-static int decode_put(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
-                      struct err *err)
-{
-    return etcd_decode_put(message, arena, &ret_reply->write, err);
-}
-
-struct etcd_call *etcd_put(struct etcd *etcd, const struct etcd_put *put, etcd_write_cb cb,
-                           void *data)
-{
-    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Put");
-    u->decode = decode_put;
-    etcd_unary_touches(u, "write", put->key, slice_of(NULL, 0));
-    etcd_encode_put(put, &u->request);
-    return start_write(u, cb, data);
-}
-
-static int decode_delete(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
-                         struct err *err)
-{
-    return etcd_decode_delete(message, arena, &ret_reply->write, err);
-}
-
-struct etcd_call *etcd_delete(struct etcd *etcd, const struct etcd_delete *del, etcd_write_cb cb,
-                              void *data)
-{
-    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/DeleteRange");
-    u->decode = decode_delete;
-    etcd_unary_touches(u, "delete", del->key, del->range_end);
-    etcd_encode_delete(del, &u->request);
-    return start_write(u, cb, data);
-}
-
-static int decode_compact(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
-                          struct err *err)
-{
-    return etcd_decode_compact(message, arena, &ret_reply->write, err);
-}
-
-struct etcd_call *etcd_compact(struct etcd *etcd, int64_t revision, etcd_write_cb cb, void *data)
-{
-    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.KV/Compact");
-    u->decode = decode_compact;
-    etcd_encode_compact(revision, &u->request);
-    return start_write(u, cb, data);
-}
-
 /* ---- Txn ---- */
 
 static int decode_txn(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
@@ -310,29 +249,7 @@ struct etcd_call *etcd_watch_txn(struct etcd *etcd, const struct etcd_txn *txn, 
     return etcd_unary_start(u);
 }
 
-/* ---- Status ---- */
-
-static int decode_status(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
-                         struct err *err)
-{
-    return etcd_decode_status(message, arena, &ret_reply->status, err);
-}
-
-static void deliver_status(const struct etcd_unary *u, const struct err *err)
-{
-    ((etcd_status_cb)u->cb)(u->data, err ? NULL : &u->reply.status, err);
-}
-
-struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data)
-{
-    struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.Maintenance/Status");
-    u->is_leaderless = true;
-    u->decode = decode_status;
-    u->deliver = deliver_status;
-    u->cb = (void (*)(void))cb;
-    u->data = data;
-    return etcd_unary_start(u);
-}
+/* ---- Helpers ---- */
 
 struct slice etcd_prefix_end(struct slice prefix, char *out)
 {

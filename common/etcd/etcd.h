@@ -6,7 +6,7 @@
  * What is asked and answered is plain data: etcd_messages.h, etcd_txn.h and etcd_kv.h, which those
  * include who call nothing here.
  *
- * Every call but Status asks for a leader (metadata `hasleader`): a member that has none refuses it
+ * Every call asks for a leader (metadata `hasleader`): a member that has none refuses it
  * within some three seconds, and the next attempt goes to another endpoint.
  *
  * Two connections are kept apart: one for watches, one for everything else, opened on demand
@@ -79,21 +79,6 @@ typedef void (*etcd_range_cb)(void *data, const struct etcd_range_reply *reply,
 struct etcd_call *etcd_range(struct etcd *etcd, const struct etcd_range *range, etcd_range_cb cb,
                              void *data);
 
-/* ---- Put, DeleteRange, Compact ---- */
-
-/* As with etcd_txn, ERR_UNAVAILABLE and ERR_TIMEOUT leave open whether it happened. */
-typedef void (*etcd_write_cb)(void *data, const struct etcd_write_reply *reply,
-                              const struct err *err);
-
-struct etcd_call *etcd_put(struct etcd *etcd, const struct etcd_put *put, etcd_write_cb cb,
-                           void *data);
-
-struct etcd_call *etcd_delete(struct etcd *etcd, const struct etcd_delete *del, etcd_write_cb cb,
-                              void *data);
-
-/* Drops the history before the revision. ERR_COMPACTED: it is gone already. */
-struct etcd_call *etcd_compact(struct etcd *etcd, int64_t revision, etcd_write_cb cb, void *data);
-
 /* ---- Txn ---- */
 
 typedef void (*etcd_txn_cb)(void *data, const struct etcd_txn_reply *reply, const struct err *err);
@@ -103,13 +88,7 @@ typedef void (*etcd_txn_cb)(void *data, const struct etcd_txn_reply *reply, cons
 struct etcd_call *etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_cb cb,
                            void *data);
 
-/* ---- Status ---- */
-
-typedef void (*etcd_status_cb)(void *data, const struct etcd_status_reply *reply,
-                               const struct err *err);
-
-/* Needs no leader. */
-struct etcd_call *etcd_status(struct etcd *etcd, etcd_status_cb cb, void *data);
+/* ---- All calls ---- */
 
 /* Calls that were sent end with ERR_UNAVAILABLE (their callbacks run inside) and new ones go over a
  * new connection: for who has found that the present one leads to a store that is not the one

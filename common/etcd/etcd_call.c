@@ -209,9 +209,7 @@ static void submit(struct etcd_call *call)
     if (token) {
         metadata[metadata_count++] = (struct grpc_metadata){"token", token};
     }
-    if (!call->config.is_leaderless) {
-        metadata[metadata_count++] = (struct grpc_metadata){"hasleader", "true"};
-    }
+    metadata[metadata_count++] = (struct grpc_metadata){"hasleader", "true"};
     const struct grpc_stream_config config = {
         .path = call->config.path,
         .is_long = call->config.timeout_ms == 0,

@@ -106,31 +106,6 @@ void etcd_encode_txn(const struct etcd_txn *txn, struct buf *out)
     pack(&m.base, out);
 }
 
-void etcd_encode_put(const struct etcd_put *put, struct buf *out)
-{
-    Etcdserverpb__PutRequest m = ETCDSERVERPB__PUT_REQUEST__INIT;
-    m.key = bytes_of(put->key);
-    m.value = bytes_of(put->value);
-    m.lease = put->lease;
-    pack(&m.base, out);
-}
-
-void etcd_encode_delete(const struct etcd_delete *del, struct buf *out)
-{
-    Etcdserverpb__DeleteRangeRequest m = ETCDSERVERPB__DELETE_RANGE_REQUEST__INIT;
-    m.key = bytes_of(del->key);
-    m.range_end = bytes_of(del->range_end);
-    pack(&m.base, out);
-}
-
-void etcd_encode_compact(int64_t revision, struct buf *out)
-{
-    Etcdserverpb__CompactionRequest m = ETCDSERVERPB__COMPACTION_REQUEST__INIT;
-    m.revision = revision;
-    m.physical = true;
-    pack(&m.base, out);
-}
-
 void etcd_encode_watch(const struct etcd_watch_request *request, struct buf *out)
 {
     Etcdserverpb__WatchCreateRequest create = ETCDSERVERPB__WATCH_CREATE_REQUEST__INIT;
@@ -309,43 +284,6 @@ static int64_t revision_of(const Etcdserverpb__ResponseHeader *header)
     return header ? header->revision : 0;
 }
 
-int etcd_decode_put(struct slice message, struct arena *arena, struct etcd_write_reply *ret_reply,
-                    struct err *err)
-{
-    const Etcdserverpb__PutResponse *m =
-        unpack(&etcdserverpb__put_response__descriptor, message, arena);
-    if (!m) {
-        return unpack_error("PutResponse", message, arena, err);
-    }
-    *ret_reply = (struct etcd_write_reply){.revision = revision_of(m->header)};
-    return 0;
-}
-
-int etcd_decode_delete(struct slice message, struct arena *arena,
-                       struct etcd_write_reply *ret_reply, struct err *err)
-{
-    const Etcdserverpb__DeleteRangeResponse *m =
-        unpack(&etcdserverpb__delete_range_response__descriptor, message, arena);
-    if (!m) {
-        return unpack_error("DeleteRangeResponse", message, arena, err);
-    }
-    *ret_reply =
-        (struct etcd_write_reply){.revision = revision_of(m->header), .deleted = m->deleted};
-    return 0;
-}
-
-int etcd_decode_compact(struct slice message, struct arena *arena,
-                        struct etcd_write_reply *ret_reply, struct err *err)
-{
-    const Etcdserverpb__CompactionResponse *m =
-        unpack(&etcdserverpb__compaction_response__descriptor, message, arena);
-    if (!m) {
-        return unpack_error("CompactionResponse", message, arena, err);
-    }
-    *ret_reply = (struct etcd_write_reply){.revision = revision_of(m->header)};
-    return 0;
-}
-
 int etcd_decode_lease_grant(struct slice message, struct arena *arena,
                             struct etcd_lease_reply *ret_reply, struct err *err)
 {
@@ -387,37 +325,14 @@ int etcd_decode_lease_time_to_live(struct slice message, struct arena *arena,
 }
 
 int etcd_decode_lease_revoke(struct slice message, struct arena *arena,
-                             struct etcd_write_reply *ret_reply, struct err *err)
+                             struct etcd_revoke_reply *ret_reply, struct err *err)
 {
     const Etcdserverpb__LeaseRevokeResponse *m =
         unpack(&etcdserverpb__lease_revoke_response__descriptor, message, arena);
     if (!m) {
         return unpack_error("LeaseRevokeResponse", message, arena, err);
     }
-    *ret_reply = (struct etcd_write_reply){.revision = revision_of(m->header)};
-    return 0;
-}
-
-int etcd_decode_status(struct slice message, struct arena *arena,
-                       struct etcd_status_reply *ret_reply, struct err *err)
-{
-    const Etcdserverpb__StatusResponse *m =
-        unpack(&etcdserverpb__status_response__descriptor, message, arena);
-    if (!m) {
-        return unpack_error("StatusResponse", message, arena, err);
-    }
-    if (!m->header) {
-        return err_set(err, ERR_PROTOCOL, "StatusResponse without a header");
-    }
-    *ret_reply = (struct etcd_status_reply){
-        .cluster_id = m->header->cluster_id,
-        .member_id = m->header->member_id,
-        .leader_id = m->leader,
-        .raft_term = m->raftterm,
-        .revision = m->header->revision,
-        .version = m->version,
-        .db_size = m->dbsize,
-    };
+    *ret_reply = (struct etcd_revoke_reply){.revision = revision_of(m->header)};
     return 0;
 }
 

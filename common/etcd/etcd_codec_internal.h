@@ -25,9 +25,6 @@ enum { ETCD_DECODED_MAX = 128 << 20 };
 /* Append the message to out, whose limit makes out->failed when it is too long. */
 void etcd_encode_range(const struct etcd_range *range, struct buf *out);
 void etcd_encode_txn(const struct etcd_txn *txn, struct buf *out);
-void etcd_encode_put(const struct etcd_put *put, struct buf *out);
-void etcd_encode_delete(const struct etcd_delete *del, struct buf *out);
-void etcd_encode_compact(int64_t revision, struct buf *out);
 void etcd_encode_lease_grant(int64_t id, int64_t ttl_s, struct buf *out);
 void etcd_encode_lease_keep_alive(int64_t id, struct buf *out);
 void etcd_encode_lease_time_to_live(int64_t id, struct buf *out);
@@ -48,12 +45,6 @@ int etcd_decode_range(struct slice message, struct arena *arena, struct etcd_ran
 int etcd_decode_txn(struct slice message, struct arena *arena, struct etcd_txn_reply *ret_reply,
                     struct err *err) MUST_CHECK;
 
-int etcd_decode_put(struct slice message, struct arena *arena, struct etcd_write_reply *ret_reply,
-                    struct err *err) MUST_CHECK;
-int etcd_decode_delete(struct slice message, struct arena *arena,
-                       struct etcd_write_reply *ret_reply, struct err *err) MUST_CHECK;
-int etcd_decode_compact(struct slice message, struct arena *arena,
-                        struct etcd_write_reply *ret_reply, struct err *err) MUST_CHECK;
 int etcd_decode_lease_grant(struct slice message, struct arena *arena,
                             struct etcd_lease_reply *ret_reply, struct err *err) MUST_CHECK;
 int etcd_decode_lease_keep_alive(struct slice message, struct arena *arena,
@@ -61,9 +52,7 @@ int etcd_decode_lease_keep_alive(struct slice message, struct arena *arena,
 int etcd_decode_lease_time_to_live(struct slice message, struct arena *arena,
                                    struct etcd_lease_reply *ret_reply, struct err *err) MUST_CHECK;
 int etcd_decode_lease_revoke(struct slice message, struct arena *arena,
-                             struct etcd_write_reply *ret_reply, struct err *err) MUST_CHECK;
-int etcd_decode_status(struct slice message, struct arena *arena,
-                       struct etcd_status_reply *ret_reply, struct err *err) MUST_CHECK;
+                             struct etcd_revoke_reply *ret_reply, struct err *err) MUST_CHECK;
 /* Not empty. */
 int etcd_decode_authenticate(struct slice message, struct arena *arena, const char **ret_token,
                              struct err *err) MUST_CHECK;

@@ -64,15 +64,15 @@ struct etcd_call *etcd_lease_time_to_live(struct etcd *etcd, int64_t id, etcd_le
 static int decode_revoke(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
                          struct err *err)
 {
-    return etcd_decode_lease_revoke(message, arena, &ret_reply->write, err);
+    return etcd_decode_lease_revoke(message, arena, &ret_reply->revoke, err);
 }
 
 static void deliver_revoke(const struct etcd_unary *u, const struct err *err)
 {
-    ((etcd_write_cb)u->cb)(u->data, err ? NULL : &u->reply.write, err);
+    ((etcd_revoke_cb)u->cb)(u->data, err ? NULL : &u->reply.revoke, err);
 }
 
-struct etcd_call *etcd_lease_revoke(struct etcd *etcd, int64_t id, etcd_write_cb cb, void *data)
+struct etcd_call *etcd_lease_revoke(struct etcd *etcd, int64_t id, etcd_revoke_cb cb, void *data)
 {
     struct etcd_unary *u = etcd_unary_new(etcd, "/etcdserverpb.Lease/LeaseRevoke");
     u->decode = decode_revoke;

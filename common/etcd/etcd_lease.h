@@ -24,7 +24,10 @@ struct etcd_call *etcd_lease_keep_alive(struct etcd *etcd, int64_t id, etcd_leas
 struct etcd_call *etcd_lease_time_to_live(struct etcd *etcd, int64_t id, etcd_lease_cb cb,
                                           void *data);
 
+typedef void (*etcd_revoke_cb)(void *data, const struct etcd_revoke_reply *reply,
+                               const struct err *err);
+
 /* Its keys are deleted with it. */
-struct etcd_call *etcd_lease_revoke(struct etcd *etcd, int64_t id, etcd_write_cb cb, void *data);
+struct etcd_call *etcd_lease_revoke(struct etcd *etcd, int64_t id, etcd_revoke_cb cb, void *data);
 
 #endif

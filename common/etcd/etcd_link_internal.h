@@ -68,7 +68,6 @@ void etcd_link_free(struct etcd_link *link);
 struct etcd_call_config {
     const char *path;    /* "/etcdserverpb.KV/Range"; constant */
     uint32_t timeout_ms; /* 0: a stream that stays open, sending side too */
-    bool is_leaderless;  /* a member without a leader may answer it */
     bool is_tokenless;   /* goes without a token though there is an auth */
     /* On the connection that is open now or not at all (ERR_UNAVAILABLE). For a call that builds on
      * what an earlier one was told: made inside that one's on_end, it asks the same server. */

@@ -30,25 +30,7 @@ struct etcd_range_reply {
     int64_t total; /* keys of the range, as etcd says; 0: it does not */
 };
 
-/* ---- Put, DeleteRange ---- */
-
-struct etcd_put {
-    struct slice key;
-    struct slice value;
-    int64_t lease; /* 0 = none; ERR_NOT_FOUND when it is gone */
-};
-
-struct etcd_delete {
-    struct slice key;
-    struct slice range_end; /* as in struct etcd_range */
-};
-
-struct etcd_write_reply {
-    int64_t revision; /* of the store behind the change */
-    int64_t deleted;  /* keys; 0 but for etcd_delete */
-};
-
-/* ---- Lease, Status ---- */
+/* ---- Lease ---- */
 
 struct etcd_lease_reply {
     int64_t id;
@@ -56,15 +38,8 @@ struct etcd_lease_reply {
     int64_t granted_s; /* what it begins with, and again when kept alive; 0 from keep_alive */
 };
 
-/* What the member that was asked says of itself; texts are borrowed. */
-struct etcd_status_reply {
-    uint64_t cluster_id;
-    uint64_t member_id;
-    uint64_t leader_id; /* 0: it knows of none */
-    uint64_t raft_term;
-    int64_t revision;
-    const char *version; /* "3.4.23" */
-    int64_t db_size;     /* bytes on disk */
+struct etcd_revoke_reply {
+    int64_t revision; /* of the store behind the change */
 };
 
 #endif

@@ -15,7 +15,7 @@ struct etcd_op {
     enum etcd_op_kind kind;
     struct slice key;
     struct slice value; /* puts only, as the lease */
-    int64_t lease;      /* 0 = none */
+    int64_t lease;      /* 0 = none; ERR_NOT_FOUND when it is gone */
 };
 
 enum etcd_compare_target { ETCD_COMPARE_CREATE_REVISION, ETCD_COMPARE_MOD_REVISION };

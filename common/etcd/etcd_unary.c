@@ -110,7 +110,6 @@ struct etcd_call *etcd_unary_start(struct etcd_unary *u)
     const struct etcd_call_config config = {
         .path = u->path,
         .timeout_ms = etcd_call_timeout_ms(u->etcd),
-        .is_leaderless = u->is_leaderless,
         .only_now = u->only_now,
         .on_message = on_message,
         .on_end = on_end,

@@ -12,17 +12,15 @@
 union etcd_reply {
     struct etcd_range_reply range;
     struct etcd_txn_reply txn;
-    struct etcd_write_reply write;
     struct etcd_lease_reply lease;
-    struct etcd_status_reply status;
+    struct etcd_revoke_reply revoke;
 };
 
 struct etcd_unary {
     struct etcd *etcd;
     const char *path; /* "/etcdserverpb.KV/Range"; constant */
-    bool is_leaderless;
-    bool is_watched; /* on the watch line, not on that of calls */
-    bool only_now;   /* see struct etcd_call_config */
+    bool is_watched;  /* on the watch line, not on that of calls */
+    bool only_now;    /* see struct etcd_call_config */
 
     /* One of etcd_codec_internal.h, for the union's member. */
     int (*decode)(struct slice message, struct arena *arena, union etcd_reply *ret_reply,

@@ -85,7 +85,7 @@ static void set_holder(struct leader *l, struct slice holder)
 
 /* ---- Losing the lead ---- */
 
-static void on_revoked(void *data, const struct etcd_write_reply *reply UNUSED,
+static void on_revoked(void *data, const struct etcd_revoke_reply *reply UNUSED,
                        const struct err *err UNUSED)
 {
     struct leader *l = data;

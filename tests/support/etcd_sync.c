@@ -4,10 +4,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
-#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 
 static const ev_tstamp limit_s = 60.0;
@@ -164,29 +164,55 @@ char *sync_get(struct ev_loop *loop, struct etcd *etcd, const char *key)
     return got.value;
 }
 
-static void on_deleted(void *data, const struct etcd_write_reply *reply UNUSED,
-                       const struct err *err)
+/* The keys of one page, copied; more than it takes are the next page's. */
+struct page {
+    bool is_done;
+    size_t count;
+    char keys[ETCD_TXN_OPS_MAX][256];
+};
+
+static void on_page(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
+    struct page *page = data;
     assert_null(err);
-    *(bool *)data = true;
+    for (size_t i = 0; i < reply->count; i++) {
+        struct slice key = reply->kvs[i].key;
+        assert_in_range(key.len, 1, sizeof(page->keys[i]) - 1);
+        memcpy(page->keys[i], key.ptr, key.len);
+        page->keys[i][key.len] = '\0';
+    }
+    page->count = reply->count;
+    page->is_done = true;
 }
 
-static bool is_deleted(const void *data)
+static bool is_page_done(const void *data)
 {
-    return *(const bool *)data;
+    return ((const struct page *)data)->is_done;
 }
 
 void sync_del_prefix(struct ev_loop *loop, struct etcd *etcd, const char *prefix)
 {
+    static struct page page;
     char end[256];
-    bool is_done = false;
     assert_in_range(strlen(prefix), 1, sizeof(end));
-    const struct etcd_delete del = {
+    const struct etcd_range range = {
         .key = slice_str(prefix),
         .range_end = etcd_prefix_end(slice_str(prefix), end),
+        .limit = ETCD_TXN_OPS_MAX,
+        .keys_only = true,
     };
-    etcd_delete(etcd, &del, on_deleted, &is_done);
-    loop_until(loop, is_deleted, &is_done);
+    do {
+        struct etcd_op ops[ETCD_TXN_OPS_MAX];
+        page.is_done = false;
+        etcd_range(etcd, &range, on_page, &page);
+        loop_until(loop, is_page_done, &page);
+        for (size_t i = 0; i < page.count; i++) {
+            ops[i] = (struct etcd_op){.kind = ETCD_OP_DELETE, .key = slice_str(page.keys[i])};
+        }
+        if (page.count) {
+            (void)one(loop, etcd, ops, page.count);
+        }
+    } while (page.count == ETCD_TXN_OPS_MAX);
 }
 
 int64_t sync_put_many(struct ev_loop *loop, struct etcd *etcd, const char *prefix, unsigned count,

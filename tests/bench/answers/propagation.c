@@ -63,7 +63,7 @@ static void finish_record(struct bench *b)
 
 /* ---- etcd ---- */
 
-static void on_put(void *data, const struct etcd_write_reply *reply, const struct err *err)
+static void on_put(void *data, const struct etcd_txn_reply *reply, const struct err *err)
 {
     struct bench *b = data;
     (void)reply;
@@ -82,10 +82,12 @@ static void put(struct bench *b)
                              "{\"host\":\"10.255.%lu.%lu\",\"priority\":10,\"weight\":10,"
                              "\"ttl\":30,\"targetstrip\":0}",
                              b->number >> 8 & 255, b->number & 255);
-    const struct etcd_put op = {.key = slice_of(key, (size_t)key_len),
-                                .value = slice_of(value, (size_t)value_len)};
+    const struct etcd_op op = {.kind = ETCD_OP_PUT,
+                               .key = slice_of(key, (size_t)key_len),
+                               .value = slice_of(value, (size_t)value_len)};
+    const struct etcd_txn txn = {.ops = &op, .op_count = 1};
     b->sent_us = clock_monotonic_us();
-    (void)etcd_put(b->etcd, &op, on_put, b);
+    (void)etcd_txn(b->etcd, &txn, on_put, b);
 }
 
 /* ---- The server ---- */

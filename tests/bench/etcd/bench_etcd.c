@@ -122,7 +122,7 @@ static struct slice value_of(const struct bench *b, int number)
 
 static void send_puts(struct bench *b);
 
-static void on_put(void *data, const struct etcd_write_reply *reply, const struct err *err)
+static void on_put(void *data, const struct etcd_txn_reply *reply, const struct err *err)
 {
     struct bench *b = data;
     (void)reply;
@@ -136,10 +136,12 @@ static void on_put(void *data, const struct etcd_write_reply *reply, const struc
 static void send_puts(struct bench *b)
 {
     while (b->next < PUTS && b->pending < PUTS_OUTSTANDING) {
-        const struct etcd_put put = {.key = key_of(b, b->next), .value = value_of(b, b->next)};
+        const struct etcd_op put = {
+            .kind = ETCD_OP_PUT, .key = key_of(b, b->next), .value = value_of(b, b->next)};
+        const struct etcd_txn txn = {.ops = &put, .op_count = 1};
         b->next++;
         b->pending++;
-        (void)etcd_put(b->etcd, &put, on_put, b);
+        (void)etcd_txn(b->etcd, &txn, on_put, b);
     }
     if (b->pending == 0) {
         ev_break(b->loop, EVBREAK_ALL);

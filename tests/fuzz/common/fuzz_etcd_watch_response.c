@@ -63,22 +63,15 @@ static void range(struct slice message, struct arena *arena)
 
 static void small_replies(struct slice message, struct arena *arena)
 {
-    struct etcd_write_reply write;
+    struct etcd_revoke_reply revoke;
     struct etcd_lease_reply lease;
-    struct etcd_status_reply status;
     const char *token;
     struct err err;
     /* Numbers only; whether they decode is all the same. */
-    (void)!etcd_decode_put(message, arena, &write, &err);
-    (void)!etcd_decode_delete(message, arena, &write, &err);
-    (void)!etcd_decode_compact(message, arena, &write, &err);
-    (void)!etcd_decode_lease_revoke(message, arena, &write, &err);
+    (void)!etcd_decode_lease_revoke(message, arena, &revoke, &err);
     (void)!etcd_decode_lease_grant(message, arena, &lease, &err);
     (void)!etcd_decode_lease_keep_alive(message, arena, &lease, &err);
     (void)!etcd_decode_lease_time_to_live(message, arena, &lease, &err);
-    if (etcd_decode_status(message, arena, &status, &err) == 0) {
-        read_all(slice_str(status.version));
-    }
     if (etcd_decode_authenticate(message, arena, &token, &err) == 0) {
         if (token[0] == '\0') {
             abort();

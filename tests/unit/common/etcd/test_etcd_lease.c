@@ -1,9 +1,7 @@
-/* Each call of common/etcd/etcd.h and etcd_lease.h that changes something or asks about etcd
- * itself, against a real etcd; Range and Txn are in test_etcd.c. */
+/* The calls of common/etcd/etcd_lease.h, against a real etcd; Range and Txn are in test_etcd.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -45,10 +43,7 @@ static int stop(void **state)
 struct result {
     bool is_done;
     struct err err;
-    struct etcd_write_reply write;
     struct etcd_lease_reply lease;
-    struct etcd_status_reply status;
-    char version[32];
     size_t count; /* of a range */
     int64_t key_lease;
 };
@@ -68,13 +63,9 @@ static void finish(struct result *r, const void *reply, const struct err *err)
     }
 }
 
-static void on_write(void *data, const struct etcd_write_reply *reply, const struct err *err)
+static void on_revoked(void *data, const struct etcd_revoke_reply *reply, const struct err *err)
 {
-    struct result *r = data;
-    finish(r, reply, err);
-    if (reply) {
-        r->write = *reply;
-    }
+    finish(data, reply, err);
 }
 
 static void on_lease(void *data, const struct etcd_lease_reply *reply, const struct err *err)
@@ -83,16 +74,6 @@ static void on_lease(void *data, const struct etcd_lease_reply *reply, const str
     finish(r, reply, err);
     if (reply) {
         r->lease = *reply;
-    }
-}
-
-static void on_status(void *data, const struct etcd_status_reply *reply, const struct err *err)
-{
-    struct result *r = data;
-    finish(r, reply, err);
-    if (reply) {
-        r->status = *reply;
-        (void)snprintf(r->version, sizeof(r->version), "%s", reply->version); /* "3.4.23" */
     }
 }
 
@@ -129,62 +110,11 @@ static struct result read_key(const char *key)
     return r;
 }
 
-static int64_t put(const char *key, int64_t lease)
+static int put(const char *key, int64_t lease, struct err *err)
 {
-    struct result r = {.is_done = false};
-    etcd_put(f.etcd,
-             &(struct etcd_put){.key = slice_str(key), .value = slice_str("v"), .lease = lease},
-             on_write, &r);
-    wait_ok(&r);
-    assert_true(r.write.revision > 0);
-    return r.write.revision;
-}
-
-static void test_put_and_delete(void **state)
-{
-    (void)state;
-    etcd_proc_need();
-    struct result r = {.is_done = false};
-    int64_t revision = put("/calls/a", 0);
-    assert_int_equal(put("/calls/b", 0), revision + 1);
-    assert_int_equal(put("/calls/c", 0), revision + 2);
-    assert_int_equal(read_key("/calls/a").count, 1);
-
-    etcd_delete(f.etcd, &(struct etcd_delete){.key = slice_str("/calls/a")}, on_write, &r);
-    wait_ok(&r);
-    assert_int_equal(r.write.deleted, 1);
-    assert_int_equal(r.write.revision, revision + 3);
-    assert_int_equal(read_key("/calls/a").count, 0);
-
-    r = (struct result){.is_done = false};
-    etcd_delete(
-        f.etcd,
-        &(struct etcd_delete){.key = slice_str("/calls/"), .range_end = slice_str("/calls0")},
-        on_write, &r);
-    wait_ok(&r);
-    assert_int_equal(r.write.deleted, 2);
-}
-
-static void test_compact(void **state)
-{
-    (void)state;
-    etcd_proc_need();
-    struct result r = {.is_done = false};
-    int64_t old = put("/compact", 0);
-    int64_t revision = put("/compact", 0);
-    etcd_compact(f.etcd, revision, on_write, &r);
-    wait_ok(&r);
-
-    r = (struct result){.is_done = false};
-    etcd_range(f.etcd, &(struct etcd_range){.key = slice_str("/compact"), .revision = old},
-               on_range, &r);
-    wait_for(&r);
-    assert_int_equal(r.err.code, ERR_COMPACTED);
-
-    r = (struct result){.is_done = false};
-    etcd_compact(f.etcd, old, on_write, &r);
-    wait_for(&r);
-    assert_int_equal(r.err.code, ERR_COMPACTED);
+    const struct etcd_op op = {
+        .kind = ETCD_OP_PUT, .key = slice_str(key), .value = slice_str("v"), .lease = lease};
+    return sync_txn(f.loop, f.etcd, &(struct etcd_txn){.ops = &op, .op_count = 1}, NULL, err);
 }
 
 static void test_lease(void **state)
@@ -199,7 +129,7 @@ static void test_lease(void **state)
     assert_int_not_equal(id, 0);
     assert_int_equal(r.lease.granted_s, TTL_S);
 
-    put("/leased", id);
+    assert_int_equal(put("/leased", id, NULL), 0);
     assert_int_equal(read_key("/leased").key_lease, id);
 
     r = (struct result){.is_done = false};
@@ -216,7 +146,7 @@ static void test_lease(void **state)
     assert_int_equal(r.lease.ttl_s, TTL_S);
 
     r = (struct result){.is_done = false};
-    etcd_lease_revoke(f.etcd, id, on_write, &r);
+    etcd_lease_revoke(f.etcd, id, on_revoked, &r);
     wait_ok(&r);
     assert_int_equal(read_key("/leased").count, 0);
 }
@@ -237,15 +167,13 @@ static void test_lease_that_is_gone(void **state)
     assert_int_equal(r.lease.ttl_s, 0);
 
     r = (struct result){.is_done = false};
-    etcd_lease_revoke(f.etcd, NO_LEASE, on_write, &r);
+    etcd_lease_revoke(f.etcd, NO_LEASE, on_revoked, &r);
     wait_for(&r);
     assert_int_equal(r.err.code, ERR_NOT_FOUND);
 
-    r = (struct result){.is_done = false};
-    etcd_put(f.etcd, &(struct etcd_put){.key = slice_str("/x"), .lease = NO_LEASE}, on_write, &r);
-    wait_for(&r);
-    assert_int_equal(r.err.code, ERR_NOT_FOUND);
-    assert_non_null(strstr(r.err.msg, "requested lease not found"));
+    struct err err;
+    assert_int_equal(put("/x", NO_LEASE, &err), ERR_NOT_FOUND);
+    assert_non_null(strstr(err.msg, "requested lease not found"));
 }
 
 static void test_lease_that_is_refused(void **state)
@@ -265,30 +193,12 @@ static void test_lease_that_is_refused(void **state)
     assert_int_equal(r.err.code, ERR_REFUSED);
 }
 
-static void test_status(void **state)
-{
-    (void)state;
-    etcd_proc_need();
-    struct result r = {.is_done = false};
-    int64_t revision = put("/status", 0);
-    etcd_status(f.etcd, on_status, &r);
-    wait_ok(&r);
-    assert_int_equal(r.status.revision, revision);
-    assert_int_equal(r.status.leader_id, r.status.member_id); /* it is alone */
-    assert_true(r.status.cluster_id != 0);
-    assert_true(r.status.db_size > 0);
-    assert_int_equal(strncmp(r.version, "3.", 2), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_put_and_delete),
-        cmocka_unit_test(test_compact),
         cmocka_unit_test(test_lease),
         cmocka_unit_test(test_lease_that_is_gone),
         cmocka_unit_test(test_lease_that_is_refused),
-        cmocka_unit_test(test_status),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
