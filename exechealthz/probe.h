@@ -51,7 +51,7 @@ void probe_free(struct probe *probe);
 
 void probe_start(struct probe *probe);
 
-/* Borrowed until the loop turns. */
+/* The report's source, for tests. Borrowed until the loop turns. */
 struct probe_result probe_last(const struct probe *probe);
 
 const char *probe_path(const struct probe *probe);

@@ -27,7 +27,7 @@ struct etcd_dialer;
 struct etcd_dialer_config {
     struct ev_loop *loop;
     const struct etcd_endpoints *endpoints; /* borrowed */
-    name_lookup_fn look_up;                 /* NULL: name_lookup_libc */
+    name_lookup_fn look_up;                 /* NULL: the C library */
 
     /* One of them once after each etcd_dialer_find: on_address perhaps from inside it,
      * on_no_address never. */

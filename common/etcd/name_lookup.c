@@ -23,7 +23,10 @@ struct name_lookup {
     struct err err; /* code 0 = found */
 };
 
-int name_lookup_libc(const char *host, uint16_t port, struct name_addresses *ret, struct err *err)
+/* By the C library: /etc/hosts, resolv.conf and what nsswitch.conf adds, read again by glibc when
+ * they change. */
+static int name_lookup_libc(const char *host, uint16_t port, struct name_addresses *ret,
+                            struct err *err)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found = NULL;

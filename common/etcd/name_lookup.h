@@ -26,11 +26,6 @@ struct name_addresses {
 typedef int (*name_lookup_fn)(const char *host, uint16_t port, struct name_addresses *ret,
                               struct err *err);
 
-/* By the C library: /etc/hosts, resolv.conf and what nsswitch.conf adds, read anew by glibc when
- * they change. */
-int name_lookup_libc(const char *host, uint16_t port, struct name_addresses *ret,
-                     struct err *err) MUST_CHECK;
-
 struct name_lookup;
 
 /* addresses is NULL when err is set, and the other way round; the look-up is gone then. */
@@ -41,7 +36,7 @@ struct name_lookup_config {
     struct ev_loop *loop;
     const char *host; /* copied */
     uint16_t port;
-    name_lookup_fn look_up; /* NULL: name_lookup_libc */
+    name_lookup_fn look_up; /* NULL: the C library, with all that nsswitch.conf says */
     name_lookup_cb on_done;
     void *data;
 };

@@ -13,6 +13,7 @@
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/cursor.h"
+#include "common/base/err.h"
 #include "common/dns/dns.h"
 #include "common/http/http_fetch.h"
 
@@ -112,7 +113,7 @@ static const char *behind(const char *url, const char *scheme)
     return strncmp(url, scheme, len) == 0 ? url + len : NULL;
 }
 
-int healthcheck(const char *url, struct err *err)
+static int healthcheck(const char *url, struct err *err)
 {
     const char *http = behind(url, "http://"), *udp = behind(url, "udp://");
     const char *text = http ? http : udp;

@@ -10,7 +10,7 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/watcher_internal.h"
 
-const struct reflector_timing reflector_default_timing = {
+static const struct reflector_timing default_timing = {
     .watch_min_s = 60,
     .watch_max_s = 120,
     .overdue_ms = 30000,
@@ -389,7 +389,7 @@ struct reflector *reflector_start(const struct reflector_config *config)
 {
     struct reflector *reflector = xcalloc(1, sizeof(*reflector));
     reflector->config = *config;
-    reflector->timing = config->timing ? *config->timing : reflector_default_timing;
+    reflector->timing = config->timing ? *config->timing : default_timing;
     reflector->config.timing = NULL; /* use the copy */
     reflector->resource = first_resource(config);
     reflector->part_count = config->namespace_count ? config->namespace_count : 1;

@@ -48,12 +48,9 @@ struct reflector_timing {
     uint32_t retry_max_ms;
 };
 
-/* 60-120 s, 30 s, 0.1-5 s. Tests use others. */
-extern const struct reflector_timing reflector_default_timing;
-
 /* Its owner's, who may keep it when the reflector is gone. */
 struct reflector_counts {
-    struct counter lists;   /* read to their end */
+    struct counter lists;   /* completed */
     struct counter watches; /* that the server accepted */
 };
 
@@ -65,8 +62,9 @@ struct reflector_config {
     enum endpoints_mode endpoints_mode;
     const char *const *namespaces; /* borrowed until stop; none: all namespaces */
     size_t namespace_count;
-    const char *label_selector;            /* borrowed until stop; NULL or "": every object */
-    const struct reflector_timing *timing; /* NULL: the default; borrowed during start */
+    const char *label_selector; /* borrowed until stop; NULL or "": every object */
+    const struct reflector_timing
+        *timing; /* NULL: 60-120 s, 30 s, 0.1-5 s; borrowed during start */
 
     /* kind of the objects: for endpoints KUBE_SLICE or KUBE_ENDPOINTS, which may change between
      * lists. */

@@ -236,21 +236,6 @@ bool reverse_winner(const struct reverse *reverse, const struct ip *ip,
     return best != NULL;
 }
 
-void reverse_each(const struct reverse *reverse, struct slice owner,
-                  void (*fn)(void *data, const struct ip *ip), void *data)
-{
-    const struct claimant *claimant = key_table_find(&reverse->claimants, owner);
-    for (const struct held_claim *held = claimant ? claimant->first : NULL; held;
-         held = held->next_own) {
-        fn(data, &held->ip);
-    }
-}
-
-size_t reverse_count(const struct reverse *reverse)
-{
-    return reverse->addresses.count;
-}
-
 /* ---- Keys ---- */
 
 void reverse_key(const struct ip *ip, struct buf *out)

@@ -36,12 +36,6 @@ struct reverse_winner {
 bool reverse_winner(const struct reverse *reverse, const struct ip *ip,
                     struct reverse_winner *ret_winner);
 
-/* Every address that the owner claims, winning or not, in the order of claim_compare_ips. */
-void reverse_each(const struct reverse *reverse, struct slice owner,
-                  void (*fn)(void *data, const struct ip *ip), void *data);
-
-size_t reverse_count(const struct reverse *reverse); /* addresses that have a name */
-
 /* ---- Keys ---- */
 
 /* Longest key: the prefix and 32 nibbles. */

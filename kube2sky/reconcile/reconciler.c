@@ -17,7 +17,7 @@
  * etcd's acknowledgements are served in between. */
 enum { WORK_PER_TURN = 4096 };
 
-bool reconciler_may_write(const struct reconciler *r)
+static bool may_write(const struct reconciler *r)
 {
     return !r->config.planned && (!r->leader || leader_is_leading(r->leader));
 }
@@ -269,7 +269,7 @@ static bool can_send(struct reconciler *r) /* libev's macro accepts no const */
 
 static bool can_plan(struct reconciler *r)
 {
-    bool is_time = reconciler_may_write(r) ? can_send(r) : r->was_complete || !r->config.planned;
+    bool is_time = may_write(r) ? can_send(r) : r->was_complete || !r->config.planned;
     return r->is_mirrored && !r->is_mid_publication && owners_first(r->owners) && is_time;
 }
 
@@ -277,7 +277,7 @@ static void plan_some(struct reconciler *r)
 {
     size_t budget = WORK_PER_TURN;
     while (budget && can_plan(r)) {
-        if (reconciler_may_write(r)) {
+        if (may_write(r)) {
             fill_flight(r, &budget);
         } else {
             look_over(r, &budget);
@@ -301,7 +301,7 @@ static bool is_in_sync(const struct reconciler *r)
     bool is_known = r->is_mirrored && r->was_complete && !r->is_mid_publication &&
                     !are_orphans_due && owners_queued(r->owners) == 0;
     bool is_done = flights_used(r->flights) == 0 && owners_held(r->owners) == 0;
-    return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
+    return is_known && (is_onlooker(r) || (is_done && may_write(r)));
 }
 
 static void check_completeness(struct reconciler *r)
@@ -353,7 +353,7 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
         ev_idle_stop(loop, &r->stay_awake);
     }
     bool has_no_work = is_in_sync(r);
-    if (has_no_work && reconciler_may_write(r)) {
+    if (has_no_work && may_write(r)) {
         outage_back(&r->written); /* the failed change happened after all, or is no longer wanted */
         r->refused.msg[0] = '\0';
         mark_store(r);

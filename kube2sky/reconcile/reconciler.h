@@ -114,9 +114,6 @@ struct reconciler_stats {
 };
 struct reconciler_stats reconciler_get_stats(const struct reconciler *reconciler);
 
-/* The leader (leader_holder); "" without leader_lease_s. Borrowed until the loop turns. */
-const char *reconciler_leader(const struct reconciler *reconciler);
-
 /* Whether etcd is followed: the outage's source. Borrowed. */
 const struct outage_source *reconciler_followed(const struct reconciler *reconciler);
 

@@ -71,9 +71,6 @@ void reconciler_want_look(struct reconciler *r, struct owner *owner);
 /* Plans the owner into r->plan. */
 struct planned reconciler_plan_owner(struct reconciler *r, struct owner *owner);
 
-/* Whether it may write now. */
-bool reconciler_may_write(const struct reconciler *r);
-
 /* ---- reconciler_mirror.c ---- */
 
 void reconciler_follow(struct reconciler *r);

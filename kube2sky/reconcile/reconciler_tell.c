@@ -95,8 +95,3 @@ const struct outage_source *reconciler_followed(const struct reconciler *r)
 {
     return &r->followed;
 }
-
-const char *reconciler_leader(const struct reconciler *r)
-{
-    return r->leader ? leader_holder(r->leader) : "";
-}

@@ -120,15 +120,6 @@ static struct broken_key view(const struct entry *entry)
         .key = key_of(entry), .reason = entry->reason, .mod_revision = entry->mod_revision};
 }
 
-bool broken_find(const struct broken_table *table, struct slice key, struct broken_key *ret)
-{
-    const struct entry *entry = find(table, key);
-    if (entry) {
-        *ret = view(entry);
-    }
-    return entry != NULL;
-}
-
 void broken_each(const struct broken_table *table,
                  bool (*fn)(void *data, const struct broken_key *key), void *data)
 {

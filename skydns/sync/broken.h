@@ -39,9 +39,6 @@ void broken_end_read(struct broken_table *table);
 
 size_t broken_count(const struct broken_table *table);
 
-/* False: it is not broken. What is returned is borrowed until the next change. */
-bool broken_find(const struct broken_table *table, struct slice key, struct broken_key *ret);
-
 /* Calls fn for each, the oldest first, until it returns false. */
 void broken_each(const struct broken_table *table,
                  bool (*fn)(void *data, const struct broken_key *key), void *data);

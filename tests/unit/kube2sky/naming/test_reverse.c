@@ -88,7 +88,6 @@ static void test_precedence_and_take_over(void **state)
     assert_winner(r, "10.0.0.1", "web-0 svc/n/smaller");
     SET(r, "svc/n/ip", "10.0.0.1 ", {"10.0.0.1", CLAIM_CLUSTER_IP, "zzz"});
     assert_winner(r, "10.0.0.1", "zzz svc/n/ip");
-    assert_int_equal(reverse_count(r), 1);
     CLEAR(r, "svc/n/name", ""); /* was not the winner */
     CLEAR(r, "svc/n/ip", "10.0.0.1 ");
     assert_winner(r, "10.0.0.1", "web-0 svc/n/smaller");
@@ -96,7 +95,6 @@ static void test_precedence_and_take_over(void **state)
     assert_winner(r, "10.0.0.1", "aaa svc/n/hash");
     CLEAR(r, "svc/n/hash", "10.0.0.1 ");
     assert_winner(r, "10.0.0.1", "");
-    assert_int_equal(reverse_count(r), 0);
     CLEAR(r, "svc/n/hash", "");
     reverse_free(r);
 }
@@ -279,13 +277,11 @@ static void step(struct model *m, struct reverse *reverse)
     reverse_set(reverse, slice_str(id), &claims, note_address, &m->told);
     claims_fini(&claims);
 
-    size_t named = 0;
     for (unsigned i = 0; i < ADDRESSES; i++) {
         char want[16], spelled[INET6_ADDRSTRLEN + 1];
         struct ip ip = address(i);
         struct reverse_winner winner = {.host = slice_str("")};
         expected(m, i, want);
-        named += want[0] != '\0';
         assert_int_equal(reverse_winner(reverse, &ip, &winner), want[0] != '\0');
         assert_true(slice_equal(winner.host, slice_str(want)));
         (void)ip_format(&ip, spelled);
@@ -294,27 +290,6 @@ static void step(struct model *m, struct reverse *reverse)
         spelled[len + 1] = '\0';
         bool was_told = strstr(buf_cstr(&m->told), spelled) != NULL;
         assert_int_equal(was_told, strcmp(before[i], want) != 0);
-    }
-    assert_int_equal(reverse_count(reverse), named);
-}
-
-static void check_claims(const struct model *m, const struct reverse *reverse)
-{
-    for (unsigned owner = 0; owner < OWNERS; owner++) {
-        char id[16];
-        struct buf got;
-        size_t want = 0;
-        buf_init(&got, 4096);
-        (void)snprintf(id, sizeof(id), "o%u", owner);
-        reverse_each(reverse, slice_str(id), note_address, &got);
-        for (unsigned i = 0; i < ADDRESSES; i++) {
-            want += m->claims[owner][i] != 0;
-        }
-        for (size_t i = 0; i < got.len; i++) {
-            want -= got.data[i] == ' ';
-        }
-        assert_int_equal(want, 0);
-        buf_fini(&got);
     }
 }
 
@@ -326,7 +301,6 @@ static void test_random_sequences(void **state)
     buf_init(&m.told, 1 << 16);
     for (unsigned i = 0; i < STEPS; i++) {
         step(&m, reverse);
-        check_claims(&m, reverse);
     }
     buf_fini(&m.told);
     reverse_free(reverse);
