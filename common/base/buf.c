@@ -69,14 +69,10 @@ void buf_append_char(struct buf *b, char c)
 void buf_printf(struct buf *b, const char *format, ...)
 {
     va_list args;
-    char *text = NULL;
     va_start(args, format);
-    int n = vasprintf(&text, format, args);
+    char *text = xvasprintf(format, args);
     va_end(args);
-    if (n < 0) {
-        xalloc_out_of_memory();
-    }
-    buf_append(b, text, (size_t)n);
+    buf_append_str(b, text);
     free(text);
 }
 

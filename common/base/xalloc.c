@@ -84,15 +84,20 @@ char *xstrdup(const char *s)
     return xstrndup(s, strlen(s));
 }
 
+char *xvasprintf(const char *format, va_list args)
+{
+    char *s = NULL;
+    if (vasprintf(&s, format, args) < 0) {
+        xalloc_out_of_memory();
+    }
+    return s;
+}
+
 char *xasprintf(const char *format, ...)
 {
     va_list args;
-    char *s = NULL;
     va_start(args, format);
-    int n = vasprintf(&s, format, args);
+    char *s = xvasprintf(format, args);
     va_end(args);
-    if (n < 0) {
-        xalloc_out_of_memory();
-    }
     return s;
 }

@@ -3,6 +3,7 @@
 #ifndef COMMON_BASE_XALLOC_H
 #define COMMON_BASE_XALLOC_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "common/base/attributes.h"
@@ -15,6 +16,8 @@ void *xrealloc(void *ptr, size_t size) __attribute__((returns_nonnull));
 void *xrealloc_array(void *ptr, size_t count, size_t size) __attribute__((returns_nonnull));
 char *xstrdup(const char *s) __attribute__((malloc, returns_nonnull));
 char *xstrndup(const char *s, size_t len) __attribute__((malloc, returns_nonnull));
+char *xvasprintf(const char *format, va_list args)
+    __attribute__((returns_nonnull, format(printf, 1, 0)));
 char *xasprintf(const char *format, ...) PRINTF_LIKE(1, 2) __attribute__((returns_nonnull));
 
 NORETURN void xalloc_out_of_memory(void);
