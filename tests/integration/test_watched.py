@@ -23,6 +23,7 @@ def watched_kube2sky(bed, *flags: str) -> Watched:
     bed.start_kube2sky("--etcd-mutation-timeout=1s", *flags)
     watched = Watched(bed.kube2sky, bed.readiness_port, "kube2sky_")
     watched.wait_strict(200)
+    bed.kube2sky.wait_line("etcd is followed")  # what HTTP tells may be ahead of the pipe
     return watched
 
 
