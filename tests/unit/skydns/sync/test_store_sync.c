@@ -367,10 +367,14 @@ static void test_broken_keys_are_remembered(void **state)
     commit(5, true);
     assert_int_equal(store_sync_counts(f->sync).broken, 4);
     assert_int_equal(store_sync_counts(f->sync).keys, 1); /* c could have a text */
+    broken_each(table, see_broken, &all);
+    assert_int_equal(all.count, 4);
+    assert_string_equal(all.key, "/skydns/local//d"); /* the newest comes last */
     put("/skydns/local/a", good, 6);
     del("/skydns/local/b", 6);
     put("/skydns/local/c", "{\"host\":\"a.b\"}", 6);
     commit(6, false);
+    all = (struct broken_seen){0};
     broken_each(table, see_broken, &all);
     assert_int_equal(all.count, 1);
     assert_string_equal(all.key, "/skydns/local//d");
