@@ -1,0 +1,172 @@
+/* What skydns' pages are made from, without etcd: store_sync with its mirror played by the test, so
+ * that any content can be had, and the configuration that flags give. This header defines
+ * etcd_mirror_start and the like; one file of a test program includes it. */
+#ifndef TESTS_UNIT_SKYDNS_PAGES_PAGES_BED_H
+#define TESTS_UNIT_SKYDNS_PAGES_PAGES_BED_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/outage.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_mirror.h"
+#include "skydns/options.h"
+#include "skydns/pages/explain.h"
+#include "skydns/store/snapshot.h"
+#include "skydns/sync/store_sync.h"
+
+/* A key below /skydns/ and its JSON value, in which ' stands for ". */
+struct bed_key {
+    const char *key;
+    const char *value;
+};
+
+enum { BED_ARGS_MAX = 16, BED_KEY_MAX = 300 };
+
+struct pages_bed {
+    struct ev_loop *loop;
+    struct options options;
+    char *flags; /* the options' texts are in it */
+    struct snapshot *snapshot;
+    struct outage outage;
+    struct outage_source followed;
+    struct store_sync *sync;
+    struct explainer *explainer;
+    int64_t revision; /* of the key put last */
+};
+
+/* ---- The mirror ---- */
+
+static struct etcd_mirror_config bed_mirror;
+static struct etcd_mirror_counts bed_mirror_counts; /* as a test wants them */
+
+struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
+{
+    (void)etcd;
+    bed_mirror = *config;
+    return NULL;
+}
+
+void etcd_mirror_stop(struct etcd_mirror *mirror)
+{
+    assert_null(mirror);
+}
+
+struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *mirror)
+{
+    assert_null(mirror);
+    return bed_mirror_counts;
+}
+
+const char *etcd_mirror_cause_text(enum etcd_mirror_cause cause)
+{
+    return cause == ETCD_MIRROR_FIRST ? "first" : "other";
+}
+
+/* ---- The bed ---- */
+
+/* "-no-rec -pods=disabled": as on the command line. The domain is cluster.local. */
+static inline void bed_parse_flags(struct pages_bed *bed, const char *flags)
+{
+    char *argv[BED_ARGS_MAX + 1] = {NULL}, *rest = NULL;
+    char program[] = "skydns", domain[] = "-domain=cluster.local";
+    int argc = 2;
+    struct err err;
+    argv[0] = program;
+    argv[1] = domain;
+    bed->flags = xstrdup(flags);
+    for (char *word = strtok_r(bed->flags, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        assert_in_range(argc, 1, BED_ARGS_MAX - 1);
+        argv[argc++] = word;
+    }
+    if (options_parse(argc, argv, &bed->options, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+/* Without content: nothing has been read from etcd. */
+static inline void bed_start(struct pages_bed *bed, const char *flags)
+{
+    *bed = (struct pages_bed){.loop = ev_loop_new(0), .snapshot = snapshot_new()};
+    bed_mirror_counts = (struct etcd_mirror_counts){0};
+    bed_parse_flags(bed, flags);
+    snapshot_configure(bed->snapshot, options_engine_config(&bed->options));
+    bed->explainer = explainer_new(snapshot_newest_config(bed->snapshot));
+    outage_init(&bed->outage, bed->loop, "etcd", 60000, "etcd is overdue");
+    bed->followed.away_line = "etcd away";
+    bed->followed.back_line = "etcd back";
+    outage_join(&bed->outage, &bed->followed, true);
+    const struct store_sync_config config = {.loop = bed->loop,
+                                             .snapshot = bed->snapshot,
+                                             .path_prefix = "skydns",
+                                             .default_ttl_s = bed->options.ttl_s,
+                                             .domain = "cluster.local.",
+                                             .followed = &bed->followed};
+    bed->sync = store_sync_start(&config);
+}
+
+static inline void bed_stop(struct pages_bed *bed)
+{
+    explainer_free(bed->explainer);
+    store_sync_stop(bed->sync);
+    outage_fini(&bed->outage);
+    snapshot_free(bed->snapshot);
+    ev_loop_destroy(bed->loop);
+    free(bed->flags);
+}
+
+/* A key of the full read or change under way, in a revision of its own. */
+static inline void bed_put(struct pages_bed *bed, const struct bed_key *key)
+{
+    char path[BED_KEY_MAX];
+    char *json = xstrdup(key->value);
+    for (char *p = json; *p; p++) {
+        *p = *p == '\'' ? '"' : *p;
+    }
+    assert_in_range(snprintf(path, sizeof(path), "/skydns/%s", key->key), 1, sizeof(path) - 1);
+    const struct etcd_kv kv = {
+        .key = slice_str(path), .value = slice_str(json), .mod_revision = ++bed->revision};
+    bed_mirror.put(bed_mirror.data, &kv);
+    free(json);
+}
+
+/* These and no others are in etcd: the first key has revision 1. */
+static inline void bed_fill(struct pages_bed *bed, const struct bed_key *keys, size_t count)
+{
+    bed_mirror.full_begin(bed_mirror.data, &(struct etcd_mirror_read){.reason = ""});
+    for (size_t i = 0; i < count; i++) {
+        bed_put(bed, &keys[i]);
+    }
+    bed_mirror.commit(bed_mirror.data, bed->revision, true);
+}
+
+/* One key more. */
+static inline void bed_add(struct pages_bed *bed, const char *key, const char *value)
+{
+    bed_put(bed, &(struct bed_key){key, value});
+    bed_mirror.commit(bed_mirror.data, bed->revision, false);
+}
+
+/* ---- Explanations ---- */
+
+static inline const struct explanation *bed_explain(struct pages_bed *bed, const char *name,
+                                                    const char *type)
+{
+    const struct explanation *x = NULL;
+    struct err err;
+    int r = explain(bed->explainer, bed->sync, snapshot_newest_config(bed->snapshot), name, type,
+                    &x, &err);
+    if (r != 0) {
+        fail_msg("%s %s: %s", name, type ? type : "", err.msg);
+    }
+    return x;
+}
+
+#endif

@@ -1,0 +1,485 @@
+/* explain.h: what became of each key, which names an answer came through, what is said of names
+ * that do not exist, and how much is looked at. */
+#include "tests/unit/skydns/pages/pages_bed.h"
+
+#include "common/dns/record_key.h"
+#include "skydns/store/rr.h"
+
+static struct dname name_of(const char *text)
+{
+    struct dname name;
+    assert_true(dname_from_text(slice_str(text), &name));
+    return name;
+}
+
+static const struct explain_name *find_name(const struct explanation *x, const char *text)
+{
+    struct dname name = name_of(text);
+    for (size_t i = 0; i < x->name_count; i++) {
+        if (dname_equal(&x->names[i].name, &name)) {
+            return &x->names[i];
+        }
+    }
+    return NULL;
+}
+
+/* "local/cluster/x/a" */
+static bool is_key(const struct store_record *record, const char *key)
+{
+    struct dname own, wanted;
+    store_record_name(record, &own);
+    assert_true(record_key_to_name(slice_str(""), slice_str(key), &wanted));
+    return dname_equal(&own, &wanted);
+}
+
+static const struct explain_record *find_record(const struct explanation *x, const char *key)
+{
+    for (size_t i = 0; i < x->name_count; i++) {
+        for (size_t k = 0; k < x->names[i].record_count; k++) {
+            if (is_key(x->names[i].records[k].record, key)) {
+                return &x->names[i].records[k];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ---- Rules ---- */
+
+static const struct bed_key mixed[] = {
+    {"local/cluster/x/a", "{'host':'10.0.0.1','ttl':30}"},
+    {"local/cluster/x/c", "{'host':'fd00::1'}"},
+    {"local/cluster/x/d", "{'host':'a.y.cluster.local.'}"},
+    {"local/cluster/x/e", "{'host':'nowhere.cluster.local.'}"},
+    {"local/cluster/x/f", "{'text':'only'}"},
+    {"local/cluster/x/g", "{'host':'a..b'}"},
+    {"local/cluster/x/m", "{'host':'mail.y.cluster.local.','mail':true}"},
+    {"local/cluster/x/out", "{'host':'db.example.com.'}"},
+    {"local/cluster/x/_tcp/_http/j", "{'host':'x.cluster.local.','port':80}"},
+    {"local/cluster/y/a", "{'host':'10.0.0.2'}"},
+    {"local/cluster/same/a", "{'host':'10.0.0.7','ttl':30}"},
+    {"local/cluster/same/b", "{'host':'10.0.0.7'}"},
+    {"local/cluster/g/a", "{'host':'10.0.0.3','group':'g1'}"},
+    {"local/cluster/g/sub/b", "{'host':'10.0.0.4','group':'g2'}"},
+    {"local/cluster/g/sub/c", "{'host':'10.0.0.5','group':'g1'}"},
+    {"local/cluster/svc/one/web", "{'host':'10.0.0.8'}"},
+    {"local/cluster/svc/two/web", "{'host':'10.0.0.9'}"},
+    {"local/cluster/svc/two/db", "{'host':'10.0.0.10'}"},
+    {"arpa/in-addr/10/0/0/1", "{'host':'x.cluster.local.'}"},
+};
+
+static void test_rules(void **state)
+{
+    static const struct {
+        const char *name, *type;
+        const char *key;
+        enum explain_rule rule;
+    } rows[] = {
+        {"X.Cluster.Local", "A", "local/cluster/x/a", EXPLAIN_GAVE},
+        {"x.cluster.local", "", "local/cluster/x/a", EXPLAIN_GAVE},
+        {"x.cluster.local", "A", "local/cluster/x/c", EXPLAIN_FAMILY},
+        {"x.cluster.local", "A", "local/cluster/x/d", EXPLAIN_GAVE},
+        {"x.cluster.local", "A", "local/cluster/y/a", EXPLAIN_GAVE},
+        {"x.cluster.local", "A", "local/cluster/x/e", EXPLAIN_TARGET},
+        {"x.cluster.local", "A", "local/cluster/x/f", EXPLAIN_NO_HOST},
+        {"x.cluster.local", "A", "local/cluster/x/g", EXPLAIN_BAD_HOST},
+        {"x.cluster.local", "A", "local/cluster/x/out", EXPLAIN_EXTERNAL},
+        {"x.cluster.local", "A", "local/cluster/x/_tcp/_http/j", EXPLAIN_HIDDEN},
+        {"x.cluster.local", "AAAA", "local/cluster/x/c", EXPLAIN_GAVE},
+        {"x.cluster.local", "AAAA", "local/cluster/x/a", EXPLAIN_FAMILY},
+        {"x.cluster.local", "TXT", "local/cluster/x/f", EXPLAIN_GAVE},
+        {"x.cluster.local", "TXT", "local/cluster/x/a", EXPLAIN_NO_TEXT},
+        {"x.cluster.local", "MX", "local/cluster/x/m", EXPLAIN_GAVE},
+        {"x.cluster.local", "MX", "local/cluster/x/a", EXPLAIN_NO_MAIL},
+        {"x.cluster.local", "SRV", "local/cluster/x/a", EXPLAIN_GAVE},
+        {"x.cluster.local", "SRV", "local/cluster/x/f", EXPLAIN_NO_HOST},
+        {"_http._tcp.x.cluster.local", "SRV", "local/cluster/x/_tcp/_http/j", EXPLAIN_GAVE},
+        {"d.x.cluster.local", "CNAME", "local/cluster/x/d", EXPLAIN_GAVE},
+        {"x.cluster.local", "CNAME", "local/cluster/x/d", EXPLAIN_BELOW},
+        {"a.x.cluster.local", "CNAME", "local/cluster/x/a", EXPLAIN_ADDRESS},
+        {"f.x.cluster.local", "CNAME", "local/cluster/x/f", EXPLAIN_NO_HOST},
+        {"y.cluster.local", "HTTPS", "local/cluster/y/a", EXPLAIN_TYPE},
+        {"g.cluster.local", "A", "local/cluster/g/a", EXPLAIN_GAVE},
+        {"g.cluster.local", "A", "local/cluster/g/sub/b", EXPLAIN_GROUP},
+        {"g.cluster.local", "A", "local/cluster/g/sub/c", EXPLAIN_GAVE},
+        {"web.*.svc.cluster.local", "A", "local/cluster/svc/one/web", EXPLAIN_GAVE},
+        {"web.any.svc.cluster.local", "A", "local/cluster/svc/two/web", EXPLAIN_GAVE},
+        {"web.*.svc.cluster.local", "A", "local/cluster/svc/two/db", EXPLAIN_PATTERN},
+        {"1.0.0.10.in-addr.arpa", "PTR", "arpa/in-addr/10/0/0/1", EXPLAIN_GAVE},
+    };
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-nameservers=127.0.0.1:10253");
+    bed_fill(&bed, mixed, ARRAY_LEN(mixed));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct explanation *x = bed_explain(&bed, rows[i].name, rows[i].type);
+        const struct explain_record *record = find_record(x, rows[i].key);
+        if (!record || record->rule != rows[i].rule) {
+            fail_msg("%s %s, %s: rule %d, expected %d", rows[i].name, rows[i].type, rows[i].key,
+                     record ? (int)record->rule : -1, (int)rows[i].rule);
+        }
+        assert_int_equal(x->revision, ARRAY_LEN(mixed));
+        assert_non_null(x->plan);
+    }
+    bed_stop(&bed);
+}
+
+/* Which of two keys that say the same gives the record is the store's choice: the other one refers
+ * to it. */
+static void test_duplicates(void **state)
+{
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    bed_fill(&bed, mixed, ARRAY_LEN(mixed));
+    const struct explanation *x = bed_explain(&bed, "same.cluster.local", "A");
+    const struct explain_record *a = find_record(x, "local/cluster/same/a");
+    const struct explain_record *b = find_record(x, "local/cluster/same/b");
+    assert_non_null(a);
+    assert_non_null(b);
+    assert_int_equal(x->plan->answers.count, 1);
+    const struct explain_record *gave = a->rule == EXPLAIN_GAVE ? a : b;
+    const struct explain_record *other = gave == a ? b : a;
+    assert_int_equal(gave->rule, EXPLAIN_GAVE);
+    assert_int_equal(other->rule, EXPLAIN_DUPLICATE);
+    assert_ptr_equal(other->other, gave->record);
+    assert_null(gave->other);
+    bed_stop(&bed);
+}
+
+static void test_schema_of_kubernetes(void **state)
+{
+    static const struct bed_key keys[] = {
+        {"local/cluster/svc/default/web/a", "{'host':'10.0.0.1'}"},
+        {"local/cluster/svc/default/web/_tcp/_http/a",
+         "{'host':'web.default.svc.cluster.local.','port':80}"},
+        {"local/cluster/svc/other/alias", "{'host':'default.svc.cluster.local.'}"},
+    };
+    static const struct {
+        const char *name, *type;
+        enum explain_rule address, port;
+    } rows[] = {
+        {"web.default.svc.cluster.local", "A", EXPLAIN_GAVE, EXPLAIN_HIDDEN},
+        {"web.default.svc.cluster.local", "AAAA", EXPLAIN_FAMILY, EXPLAIN_HIDDEN},
+        {"web.default.svc.cluster.local", "SRV", EXPLAIN_SCHEMA, EXPLAIN_GAVE},
+        {"default.svc.cluster.local", "A", EXPLAIN_SCHEMA, EXPLAIN_HIDDEN},
+        {"alias.other.svc.cluster.local", "A", EXPLAIN_SCHEMA, EXPLAIN_HIDDEN},
+    };
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec -schema=kubernetes");
+    bed_fill(&bed, keys, ARRAY_LEN(keys));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct explanation *x = bed_explain(&bed, rows[i].name, rows[i].type);
+        const struct explain_record *address = find_record(x, keys[0].key);
+        const struct explain_record *port = find_record(x, keys[1].key);
+        if (!address || !port || address->rule != rows[i].address || port->rule != rows[i].port) {
+            fail_msg("%s %s: rules %d, %d", rows[i].name, rows[i].type,
+                     address ? (int)address->rule : -1, port ? (int)port->rule : -1);
+        }
+    }
+    bed_stop(&bed);
+}
+
+/* ---- Names ---- */
+
+static void test_names_on_the_way(void **state)
+{
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    bed_fill(&bed, mixed, ARRAY_LEN(mixed));
+    const struct explanation *x = bed_explain(&bed, "X.cluster.local", "A");
+    const struct explain_name *asked = find_name(x, "x.cluster.local");
+    const struct explain_name *target = find_name(x, "a.y.cluster.local");
+    const struct explain_name *nowhere = find_name(x, "nowhere.cluster.local");
+    assert_ptr_equal(asked, &x->names[0]);
+    assert_null(asked->from);
+    assert_true(asked->exists);
+    assert_int_equal(asked->record_total, 9);
+    assert_int_equal(asked->record_count, 9);
+    assert_non_null(target);
+    assert_true(is_key(target->from, "local/cluster/x/d"));
+    assert_non_null(nowhere);
+    assert_true(is_key(nowhere->from, "local/cluster/x/e"));
+    assert_false(nowhere->exists);
+    assert_null(find_name(x, "db.example.com")); /* in no domain of ours */
+    /* TXT takes no name for a host: it leads nowhere. */
+    assert_int_equal(bed_explain(&bed, "x.cluster.local", "TXT")->name_count, 1);
+    bed_stop(&bed);
+}
+
+/* Names that lead to each other in a ring are each looked at once. */
+static void test_ring(void **state)
+{
+    static const struct bed_key ring[] = {
+        {"local/cluster/r/a", "{'host':'b.r.cluster.local.'}"},
+        {"local/cluster/r/b", "{'host':'a.r.cluster.local.'}"},
+    };
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    bed_fill(&bed, ring, ARRAY_LEN(ring));
+    const struct explanation *x = bed_explain(&bed, "a.r.cluster.local", "A");
+    assert_int_equal(x->name_count, 2);
+    assert_true(is_key(x->names[1].from, "local/cluster/r/a"));
+    bed_stop(&bed);
+}
+
+static void test_what_local_stands_for(void **state)
+{
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec -local=y.cluster.local");
+    bed_fill(&bed, mixed, ARRAY_LEN(mixed));
+    const struct explanation *x = bed_explain(&bed, "local.dns.cluster.local", "A");
+    assert_int_equal(x->plan->answers.count, 1);
+    assert_int_equal(x->name_count, 1);
+    assert_ptr_equal(find_name(x, "y.cluster.local"), &x->names[0]);
+    bed_stop(&bed);
+}
+
+/* NS of a domain comes from the keys below dns/ns. */
+static void test_name_servers(void **state)
+{
+    static const struct bed_key keys[] = {
+        {"local/cluster/dns/ns/one", "{'host':'10.0.0.53'}"},
+    };
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    bed_fill(&bed, keys, ARRAY_LEN(keys));
+    const struct explanation *x = bed_explain(&bed, "cluster.local", "NS");
+    assert_non_null(x->why);
+    assert_ptr_equal(find_name(x, "ns.dns.cluster.local"), &x->names[0]);
+    assert_non_null(find_record(x, keys[0].key));
+    bed_stop(&bed);
+}
+
+static void test_absent(void **state)
+{
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    bed_fill(&bed, mixed, ARRAY_LEN(mixed));
+    const struct explanation *x = bed_explain(&bed, "wbe.one.svc.cluster.local", "A");
+    struct dname closest = name_of("one.svc.cluster.local"),
+                 near = name_of("web.one.svc.cluster.local");
+    assert_int_equal(x->plan->rcode, DNS_RCODE_NXDOMAIN);
+    assert_int_equal(x->name_count, 1);
+    assert_false(x->names[0].exists);
+    assert_true(dname_equal(&x->names[0].closest, &closest));
+    assert_int_equal(x->names[0].near_count, 1);
+    assert_true(dname_equal(&x->names[0].near[0], &near));
+    assert_int_equal(x->names[0].record_total, 0);
+    bed_stop(&bed);
+}
+
+/* ---- Broken keys ---- */
+
+static void test_broken_keys(void **state)
+{
+    static const struct bed_key keys[] = {
+        {"local/cluster/x/good", "{'host':'10.0.0.1'}"},
+        {"local/cluster/x/port", "{'host':'10.0.0.8','port':'80'}"},
+        {"local/cluster/x/sub/host", "{'host':'a..b'}"},
+        {"local/cluster/xy", "no JSON"}, /* beside the name, not below it */
+    };
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    bed_fill(&bed, keys, ARRAY_LEN(keys));
+    const struct explain_name *name = &bed_explain(&bed, "x.cluster.local", "A")->names[0];
+    assert_int_equal(name->broken_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct broken_key *broken = &name->broken[i];
+        bool is_port = slice_equal(broken->key, slice_str("/skydns/local/cluster/x/port"));
+        assert_true(is_port ||
+                    slice_equal(broken->key, slice_str("/skydns/local/cluster/x/sub/host")));
+        assert_int_equal(broken->mod_revision, is_port ? 2 : 3);
+        assert_true(*broken->reason != '\0');
+    }
+    /* A good value ends it, and it names a key that is nothing but broken, too. */
+    bed_add(&bed, "local/cluster/x/port", "{'host':'10.0.0.8','port':80}");
+    assert_int_equal(bed_explain(&bed, "x.cluster.local", "A")->names[0].broken_count, 1);
+    assert_int_equal(bed_explain(&bed, "xy.cluster.local", "A")->names[0].broken_count, 1);
+    bed_stop(&bed);
+}
+
+/* ---- Limits ---- */
+
+/* `count` keys below local/cluster/many with different addresses, or none that can be read. */
+static void fill_many(struct pages_bed *bed, unsigned count, bool is_broken)
+{
+    char key[64], value[64];
+    bed_mirror.full_begin(bed_mirror.data, &(struct etcd_mirror_read){.reason = ""});
+    for (unsigned i = 0; i < count; i++) {
+        (void)snprintf(key, sizeof(key), "local/cluster/many/k%u", i); /* fits */
+        (void)snprintf(value, sizeof(value), "{'host':'10.%u.%u.%u'%s", i >> 16, i >> 8 & 255,
+                       i & 255, is_broken ? "" : "}"); /* fits */
+        bed_put(bed, &(struct bed_key){key, value});
+    }
+    bed_mirror.commit(bed_mirror.data, bed->revision, true);
+}
+
+static void test_more_than_is_shown(void **state)
+{
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    fill_many(&bed, EXPLAIN_RECORDS_MAX + 7, false);
+    const struct explanation *x = bed_explain(&bed, "many.cluster.local", "A");
+    assert_int_equal(x->names[0].record_count, EXPLAIN_RECORDS_MAX);
+    assert_int_equal(x->names[0].record_total, EXPLAIN_RECORDS_MAX + 7);
+    assert_int_equal(x->plan->answers.count, EXPLAIN_RECORDS_MAX + 7);
+    fill_many(&bed, EXPLAIN_BROKEN_MAX + 1, true);
+    x = bed_explain(&bed, "many.cluster.local", "A");
+    assert_int_equal(x->names[0].broken_count, EXPLAIN_BROKEN_MAX);
+    bed_stop(&bed);
+}
+
+/* Those that would be answered by the thread that waits: no plan is made for them here, and of a
+ * name with more than one page should look at, no key. */
+static void test_more_than_is_looked_at(void **state)
+{
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    fill_many(&bed, RR_LIST_MAX + 1, false);
+    const struct explanation *x = bed_explain(&bed, "many.cluster.local", "A");
+    assert_null(x->plan);
+    assert_non_null(x->why);
+    assert_true(x->names[0].exists);
+    assert_false(x->names[0].is_too_large);
+    assert_int_equal(x->names[0].record_total, RR_LIST_MAX + 1);
+    fill_many(&bed, 50001, false);
+    x = bed_explain(&bed, "many.cluster.local", "A");
+    assert_true(x->names[0].exists);
+    assert_true(x->names[0].is_too_large);
+    assert_int_equal(x->names[0].record_count, 0);
+    bed_stop(&bed);
+}
+
+static void test_names_are_limited(void **state)
+{
+    struct pages_bed bed;
+    char key[64], value[64];
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    bed_fill(&bed, NULL, 0);
+    for (unsigned i = 0; i < EXPLAIN_NAMES_MAX + 3; i++) {
+        (void)snprintf(key, sizeof(key), "local/cluster/x/k%u", i);                 /* fits */
+        (void)snprintf(value, sizeof(value), "{'host':'t%u.y.cluster.local.'}", i); /* fits */
+        bed_add(&bed, key, value);
+    }
+    assert_int_equal(bed_explain(&bed, "x.cluster.local", "A")->name_count, EXPLAIN_NAMES_MAX);
+    bed_stop(&bed);
+}
+
+/* ---- Without keys ---- */
+
+static void test_external_questions(void **state)
+{
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-nameservers=127.0.0.1:10253");
+    bed_fill(&bed, mixed, ARRAY_LEN(mixed));
+    const struct explanation *x = bed_explain(&bed, "out.x.cluster.local", "A");
+    struct dname outside = name_of("db.example.com");
+    assert_int_equal(x->external_count, 1);
+    assert_true(dname_equal(&x->externals[0].name, &outside));
+    assert_int_equal(x->externals[0].type, DNS_TYPE_A);
+    assert_non_null(x->plan);
+    /* Nothing of it is left in the next explanation. */
+    assert_int_equal(bed_explain(&bed, "y.cluster.local", "A")->external_count, 0);
+    bed_stop(&bed);
+}
+
+static void test_not_from_here(void **state)
+{
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-nameservers=127.0.0.1:10253");
+    bed_fill(&bed, mixed, ARRAY_LEN(mixed));
+    const struct explanation *x = bed_explain(&bed, "www.example.com", "AAAA");
+    assert_null(x->plan);
+    assert_non_null(x->why);
+    assert_int_equal(x->name_count, 0);
+    assert_int_equal(x->question.type, DNS_TYPE_AAAA);
+    bed_stop(&bed);
+}
+
+static void test_nothing_read_yet(void **state)
+{
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    const struct explanation *x = bed_explain(&bed, "x.cluster.local", "A");
+    assert_int_equal(x->revision, 0);
+    assert_non_null(x->plan);
+    assert_int_equal(x->plan->rcode, DNS_RCODE_SERVFAIL);
+    assert_non_null(x->why);
+    assert_int_equal(x->name_count, 0);
+    bed_stop(&bed);
+}
+
+/* The configuration given counts, not the one of the explainer's making. */
+static void test_configuration_in_force(void **state)
+{
+    struct pages_bed bed;
+    struct dname domain = name_of("example.com");
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    bed_fill(&bed, NULL, 0);
+    bed_add(&bed, "com/example/www", "{'host':'10.0.0.1'}");
+    assert_int_equal(bed_explain(&bed, "www.example.com", "A")->plan->rcode, DNS_RCODE_SERVFAIL);
+    bed.options.domains[bed.options.domain_count++] = domain;
+    snapshot_configure(bed.snapshot, options_engine_config(&bed.options));
+    assert_int_equal(bed_explain(&bed, "www.example.com", "A")->plan->answers.count, 1);
+    bed_stop(&bed);
+}
+
+static void test_questions_that_cannot_be_read(void **state)
+{
+    static const struct {
+        const char *name, *type;
+    } rows[] = {{NULL, "A"}, {"a..b", "A"}, {"a", "NOPE"}, {"a", "TYPE70000"}};
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct explanation *x = NULL;
+        struct err err;
+        assert_int_equal(explain(bed.explainer, bed.sync, snapshot_newest_config(bed.snapshot),
+                                 rows[i].name, rows[i].type, &x, &err),
+                         ERR_USAGE);
+        assert_null(x);
+        assert_non_null(strstr(err.msg, i < 2 ? "name" : rows[i].type));
+    }
+    assert_int_equal(bed_explain(&bed, "x.cluster.local", NULL)->question.type, DNS_TYPE_A);
+    bed_stop(&bed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_duplicates),
+        cmocka_unit_test(test_schema_of_kubernetes),
+        cmocka_unit_test(test_names_on_the_way),
+        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_what_local_stands_for),
+        cmocka_unit_test(test_name_servers),
+        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_broken_keys),
+        cmocka_unit_test(test_more_than_is_shown),
+        cmocka_unit_test(test_more_than_is_looked_at),
+        cmocka_unit_test(test_names_are_limited),
+        cmocka_unit_test(test_external_questions),
+        cmocka_unit_test(test_not_from_here),
+        cmocka_unit_test(test_nothing_read_yet),
+        cmocka_unit_test(test_configuration_in_force),
+        cmocka_unit_test(test_questions_that_cannot_be_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+/* explain_near: which names are close enough to be meant. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "skydns/pages/explain.h"
+#include "tests/support/skydns/fixture.h"
+
+enum { TEXT_MAX = 1024 };
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names near this one, sorted, with spaces between; children come in no particular order. */
+static const char *near_text(const struct fixture *f, const char *text, char out[TEXT_MAX])
+{
+    static char texts[EXPLAIN_NEAR_MAX][DNAME_TEXT_MAX];
+    char *sorted[EXPLAIN_NEAR_MAX];
+    struct dname near[EXPLAIN_NEAR_MAX];
+    struct dname name = fixture_name(text), closest = name;
+    while (!store_find(f->store, &closest, NULL)) {
+        dname_strip(&closest, 1);
+    }
+    size_t count =
+        explain_near(f->store, engine_config_zone(&f->config, &name), &name, &closest, near);
+    assert_in_range(count, 0, EXPLAIN_NEAR_MAX);
+    for (size_t i = 0; i < count; i++) {
+        (void)dname_to_text(&near[i], texts[i]);
+        sorted[i] = texts[i];
+    }
+    qsort(sorted, count, sizeof(sorted[0]), compare);
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        used += (size_t)snprintf(out + used, TEXT_MAX - used, "%s%s", i ? " " : "", sorted[i]);
+    }
+    return out;
+}
+
+static void test_near(void **state)
+{
+    static const struct fixture_key keys[] = {
+        {"local/cluster/svc/default/web/a", "{'host':'10.0.0.1'}"},
+        {"local/cluster/svc/default/frontend/a", "{'host':'10.0.0.2'}"},
+        {"local/cluster/svc/default/db/a", "{'host':'10.0.0.3'}"},
+        {"local/cluster/svc/other/db/a", "{'host':'10.0.0.4'}"},
+        {"local/cluster/svc/third/cache/a", "{'host':'10.0.0.5'}"},
+    };
+    static const struct {
+        const char *name, *near;
+    } rows[] = {
+        /* One slip: replaced, left out, too many; two letters changed places */
+        {"wab.default.svc.cluster.local", "web.default.svc.cluster.local."},
+        {"we.default.svc.cluster.local", "web.default.svc.cluster.local."},
+        {"webb.default.svc.cluster.local", "web.default.svc.cluster.local."},
+        {"wbe.default.svc.cluster.local", "web.default.svc.cluster.local."},
+        /* Two slips are too many in a short word, not in a long one */
+        {"wabb.default.svc.cluster.local", ""},
+        {"fruntent.default.svc.cluster.local", "frontend.default.svc.cluster.local."},
+        {"fruntant.default.svc.cluster.local", ""},
+        /* The label next to what exists is the one compared */
+        {"web.defualt.svc.cluster.local", "default.svc.cluster.local."},
+        {"a.wbe.default.svc.cluster.local", "web.default.svc.cluster.local."},
+        /* In other namespaces, never two levels aside */
+        {"cache.default.svc.cluster.local", "cache.third.svc.cluster.local."},
+        {"db.third.svc.cluster.local", "db.default.svc.cluster.local. db.other.svc.cluster.local."},
+        {"default.cluster.local", "default.svc.cluster.local."},
+        /* Without svc */
+        {"web.default.cluster.local", "web.default.svc.cluster.local."},
+        {"nothing.alike.cluster.local", ""},
+        /* Nothing is missing of a name that exists */
+        {"web.default.svc.cluster.local", ""},
+    };
+    struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
+    char text[TEXT_MAX];
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (strcmp(near_text(f, rows[i].name, text), rows[i].near) != 0) {
+            fail_msg("%s: `%s`, expected `%s`", rows[i].name, text, rows[i].near);
+        }
+    }
+    fixture_free(f);
+}
+
+/* Of many there are five, all different. */
+static void test_many(void **state)
+{
+    static const struct fixture_key keys[] = {
+        {"local/cluster/web1", "{'host':'10.0.0.1'}"},
+        {"local/cluster/web2", "{'host':'10.0.0.2'}"},
+        {"local/cluster/web3", "{'host':'10.0.0.3'}"},
+        {"local/cluster/web4", "{'host':'10.0.0.4'}"},
+        {"local/cluster/web5", "{'host':'10.0.0.5'}"},
+        {"local/cluster/web6", "{'host':'10.0.0.6'}"},
+        {"local/cluster/web7", "{'host':'10.0.0.7'}"},
+    };
+    struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
+    char text[TEXT_MAX], *rest = NULL, *before = NULL;
+    unsigned count = 0;
+    (void)state;
+    (void)near_text(f, "web.cluster.local", text);
+    for (char *name = strtok_r(text, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        assert_int_equal(strncmp(name, "web", 3), 0);
+        assert_true(!before || strcmp(before, name) < 0);
+        before = name;
+        count++;
+    }
+    assert_int_equal(count, EXPLAIN_NEAR_MAX);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_near),
+        cmocka_unit_test(test_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,118 @@
+/* explain_why: which of the things besides keys it names, and when there is none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "skydns/pages/explain.h"
+#include "tests/support/skydns/fixture.h"
+
+/* What differs from a plan for web.default.svc.cluster.local A, which keys alone explain. */
+struct row {
+    const char *name, *type;
+    const char *word; /* in the sentence; NULL: there is none */
+    enum engine_pods pods;
+    enum engine_schema schema;
+    bool no_rec, has_nameservers;
+    bool is_authoritative; /* of a name in no domain */
+    bool is_forwarded, has_no_plan, has_no_store;
+};
+
+static const struct row rows[] = {
+    {.name = "web.default.svc.cluster.local", .type = "A"},
+    {.name = "nothing.cluster.local", .type = "A"},
+    {.name = "web.default.svc.cluster.local", .type = "ANY", .word = "-any"},
+    {.name = "web.default.svc.cluster.local", .type = "A", .has_no_store = true, .word = "etcd"},
+    {.name = "web.default.svc.cluster.local", .type = "A", .has_no_plan = true, .word = "records"},
+    {.name = "cluster.local", .type = "A"},
+    {.name = "cluster.local", .type = "SOA", .word = "SOA"},
+    {.name = "cluster.local", .type = "NS", .word = "dns/ns"},
+    {.name = "ns.dns.cluster.local", .type = "A", .word = "own name"},
+    {.name = "10-0-0-1.x.pod.cluster.local",
+     .type = "A",
+     .pods = ENGINE_PODS_DISABLED,
+     .word = "-pods=disabled"},
+    {.name = "10-0-0-1.x.pod.cluster.local",
+     .type = "A",
+     .pods = ENGINE_PODS_INSECURE,
+     .word = "-pods=insecure"},
+    {.name = "10-0-0-1.x.pod.cluster.local", .type = "A", .pods = ENGINE_PODS_VERIFIED},
+    {.name = "dns-version.cluster.local", .type = "TXT"},
+    {.name = "dns-version.cluster.local",
+     .type = "TXT",
+     .schema = ENGINE_SCHEMA_KUBERNETES,
+     .word = "version"},
+    {.name = "www.example.com", .type = "A", .no_rec = true, .word = "-no-rec"},
+    {.name = "www.example.com", .type = "A", .word = "no nameserver"},
+    {.name = "single", .type = "A", .has_nameservers = true, .word = "-ndots"},
+    {.name = "www.example.com",
+     .type = "A",
+     .has_nameservers = true,
+     .has_no_plan = true,
+     .is_forwarded = true,
+     .word = "a nameserver is asked"},
+    {.name = "1.0.0.10.in-addr.arpa", .type = "PTR", .is_authoritative = true, .word = "reverse"},
+};
+
+static void test_sentences(void **state)
+{
+    static const struct fixture_key keys[] = {
+        {"local/cluster/svc/default/web", "{'host':'10.0.0.1'}"},
+        {"arpa/in-addr/10/0/0/1", "{'host':'web.default.svc.cluster.local.'}"},
+    };
+    struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct dname name = fixture_name(rows[i].name);
+        const struct answer_plan plan = {.is_authoritative = rows[i].is_authoritative};
+        f->config.pods = rows[i].pods;
+        f->config.schema = rows[i].schema;
+        f->config.no_rec = rows[i].no_rec;
+        f->config.has_nameservers = rows[i].has_nameservers;
+        const struct explain_case c = {
+            .config = &f->config,
+            .store = rows[i].has_no_store ? NULL : f->store,
+            .zone = engine_config_zone(&f->config, &name),
+            .name = &name,
+            .type = dns_text_type(rows[i].type),
+            .plan = rows[i].has_no_plan ? NULL : &plan,
+            .is_forwarded = rows[i].is_forwarded,
+        };
+        const char *why = explain_why(&c);
+        if (rows[i].word ? !why || !strstr(why, rows[i].word) : why != NULL) {
+            fail_msg("%s %s: %s", rows[i].name, rows[i].type, why ? why : "nothing");
+        }
+    }
+    fixture_free(f);
+}
+
+/* The server's own name is nothing special once keys say who serves the domain. */
+static void test_name_servers_in_keys(void **state)
+{
+    static const struct fixture_key keys[] = {
+        {"local/cluster/dns/ns/one", "{'host':'10.0.0.53'}"},
+    };
+    struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
+    struct dname name = fixture_name("ns.dns.cluster.local");
+    const struct answer_plan plan = {.is_authoritative = true};
+    (void)state;
+    assert_null(explain_why(&(struct explain_case){.config = &f->config,
+                                                   .store = f->store,
+                                                   .zone = engine_config_zone(&f->config, &name),
+                                                   .name = &name,
+                                                   .type = DNS_TYPE_A,
+                                                   .plan = &plan}));
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_name_servers_in_keys),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
