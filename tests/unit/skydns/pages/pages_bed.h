@@ -99,7 +99,7 @@ static inline void bed_start(struct pages_bed *bed, const char *flags)
     bed_parse_flags(bed, flags);
     snapshot_configure(bed->snapshot, options_engine_config(&bed->options));
     bed->explainer = explainer_new(snapshot_newest_config(bed->snapshot));
-    outage_init(&bed->outage, bed->loop, "etcd", 60000, "etcd is overdue");
+    outage_init(&bed->outage, bed->loop, "etcd", bed->options.etcd_timeout_ms, "etcd is overdue");
     bed->followed.away_line = "etcd away";
     bed->followed.back_line = "etcd back";
     outage_join(&bed->outage, &bed->followed, true);

@@ -1,0 +1,80 @@
+#include "tests/support/http_ask.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/support/loopback.h"
+
+enum { ATTEMPTS = 100, PATIENCE_MS = 60000, REPLY_MAX = 32 * 1024 * 1024 };
+
+struct asking {
+    struct ev_loop *loop;
+    ev_async done;
+    struct http_fetch fetch;
+    struct asked_page *asked;
+    int result;
+    struct err err;
+};
+
+struct http_server *http_ask_serve(struct ev_loop *loop, const struct http_route *routes,
+                                   size_t count, struct addr *ret_address)
+{
+    struct http_server *server = NULL;
+    struct err err = {0};
+    int r = -EADDRINUSE;
+    for (int i = 0; i < ATTEMPTS && r == -EADDRINUSE; i++) {
+        *ret_address = loopback_addr(loopback_free_port());
+        r = http_server_new(loop, ret_address, routes, count, &server, &err);
+    }
+    if (r < 0) {
+        fail_msg("%s", err.msg);
+    }
+    return server;
+}
+
+static void *ask(void *data)
+{
+    struct asking *a = data;
+    a->result = http_fetch(&a->fetch, &a->asked->reply, &a->asked->page, &a->err);
+    ev_async_send(a->loop, &a->done);
+    return NULL;
+}
+
+static void on_done(struct ev_loop *loop, ev_async *done, int events)
+{
+    (void)done;
+    (void)events;
+    ev_break(loop, EVBREAK_ONE);
+}
+
+struct asked_page http_ask(struct ev_loop *loop, const struct addr *server, const char *target)
+{
+    struct asked_page asked = {0};
+    struct asking a = {
+        .loop = loop,
+        .fetch = {.server = *server, .target = target, .timeout_ms = PATIENCE_MS},
+        .asked = &asked,
+    };
+    pthread_t thread;
+    buf_init(&asked.reply, REPLY_MAX);
+    ev_async_init(&a.done, on_done);
+    ev_async_start(loop, &a.done);
+    assert_int_equal(pthread_create(&thread, NULL, ask, &a), 0);
+    ev_run(loop, 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    ev_async_stop(loop, &a.done);
+    if (a.result != 0) {
+        fail_msg("%s: %s", target, a.err.msg);
+    }
+    return asked;
+}
+
+void asked_page_fini(struct asked_page *asked)
+{
+    buf_fini(&asked->reply);
+}

@@ -1,0 +1,159 @@
+/* skydns -explain: what it sends, what it prints, and what is an error, against a server in a
+ * thread that sends a reply byte for byte. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "skydns/pages/explain_client.h"
+#include "tests/support/loopback.h"
+
+enum { REQUEST_MAX = 4096, OUTPUT_MAX = 4096 };
+
+struct server {
+    int listener;
+    struct addr address;
+    const char *reply;
+    char request[REQUEST_MAX];
+    pthread_t thread;
+};
+
+/* One connection: reads the head, replies, closes. */
+static void *serve(void *data)
+{
+    struct server *s = data;
+    size_t len = 0;
+    int fd = accept(s->listener, NULL, NULL);
+    while (!strstr(s->request, "\r\n\r\n")) {
+        ssize_t n = recv(fd, s->request + len, sizeof(s->request) - 1 - len, 0);
+        if (n <= 0) {
+            break;
+        }
+        len += (size_t)n;
+    }
+    (void)send(fd, s->reply, strlen(s->reply), MSG_NOSIGNAL); /* the client's end is checked */
+    close(fd);
+    return NULL;
+}
+
+struct stdout_capture {
+    int copy;
+    int file;
+};
+
+static struct stdout_capture capture_stdout(void)
+{
+    (void)fflush(stdout);
+    struct stdout_capture c = {dup(STDOUT_FILENO), memfd_create("stdout", MFD_CLOEXEC)};
+    assert_true(c.copy >= 0 && c.file >= 0);
+    assert_true(dup2(c.file, STDOUT_FILENO) >= 0);
+    return c;
+}
+
+static void end_capture(struct stdout_capture *c, char text[OUTPUT_MAX])
+{
+    (void)fflush(stdout);
+    assert_true(dup2(c->copy, STDOUT_FILENO) >= 0);
+    ssize_t n = pread(c->file, text, OUTPUT_MAX - 1, 0);
+    assert_true(n >= 0);
+    text[n] = '\0';
+    close(c->copy);
+    close(c->file);
+}
+
+/* What explain_client returns, and prints. */
+static int run_client(struct server *s, const char *reply, const char *name, const char *type,
+                      char output[OUTPUT_MAX], struct err *err)
+{
+    *s = (struct server){.reply = reply};
+    s->listener = loopback_listen(&s->address);
+    assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+    struct stdout_capture capture = capture_stdout();
+    int r = explain_client(&s->address, name, type, err);
+    end_capture(&capture, output);
+    assert_int_equal(pthread_join(s->thread, NULL), 0);
+    close(s->listener);
+    return r;
+}
+
+static void test_page_is_printed(void **state)
+{
+    struct server s;
+    struct err err;
+    char output[OUTPUT_MAX];
+    (void)state;
+    assert_int_equal(run_client(&s, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nline 1\n100%s\n",
+                                "Web-1_a.cluster.local", "SRV", output, &err),
+                     0);
+    assert_string_equal(output, "line 1\n100%s\n");
+    assert_int_equal(strncmp(s.request,
+                             "GET /explain?text&name=Web-1_a.cluster.local&type=SRV HTTP/1.0\r\n",
+                             strlen("GET /explain?text&name=Web-1_a.cluster.local&type=SRV HTTP/")),
+                     0);
+}
+
+/* Nothing that a user types gets out of its place in the URL. */
+static void test_question_is_escaped(void **state)
+{
+    struct server s;
+    struct err err;
+    char output[OUTPUT_MAX];
+    (void)state;
+    assert_int_equal(run_client(&s, "HTTP/1.1 200 OK\r\n\r\n", "a&b=\r\n *\xe2%", "", output, &err),
+                     0);
+    assert_non_null(strstr(s.request, "name=a%26b%3D%0D%0A%20%2A%E2%25&type= HTTP/1."));
+    assert_string_equal(output, "");
+}
+
+static void test_question_is_refused(void **state)
+{
+    struct server s;
+    struct err err;
+    char output[OUTPUT_MAX];
+    (void)state;
+    assert_int_equal(run_client(&s, "HTTP/1.1 400 Bad Request\r\n\r\nno such type\nmore\n", "a",
+                                "X", output, &err),
+                     ERR_USAGE);
+    assert_string_equal(err.msg, "no such type");
+    assert_string_equal(output, "");
+}
+
+static void test_no_http(void **state)
+{
+    struct server s;
+    struct err err;
+    char output[OUTPUT_MAX];
+    (void)state;
+    assert_int_equal(run_client(&s, "SSH-2.0-x\r\n", "a", "A", output, &err), ERR_PROTOCOL);
+    assert_non_null(strstr(err.msg, "-http-addr"));
+}
+
+static void test_nobody_there(void **state)
+{
+    struct addr address = loopback_addr(loopback_free_port());
+    struct err err;
+    char text[ADDR_TEXT_MAX];
+    (void)state;
+    assert_true(explain_client(&address, "a", "A", &err) < 0);
+    assert_non_null(strstr(err.msg, "-http-addr"));
+    assert_non_null(strstr(err.msg, addr_format(&address, text)));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_page_is_printed),     cmocka_unit_test(test_question_is_escaped),
+        cmocka_unit_test(test_question_is_refused), cmocka_unit_test(test_no_http),
+        cmocka_unit_test(test_nobody_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+/* Explanations as text and as JSON: each thing that can be said shows, bytes from etcd are escaped,
+ * and what is empty is left out. The JSON is read with jansson. */
+#include "tests/unit/skydns/pages/pages_bed.h"
+
+#include <jansson.h>
+
+#include "common/base/buf.h"
+#include "skydns/pages/explain_page_internal.h"
+#include "tests/support/test_clock.h"
+
+enum { PAGE_MAX = 4 * 1024 * 1024 };
+
+static const struct bed_key keys[] = {
+    {"local/cluster/x/a", "{'host':'10.0.0.1','port':80,'ttl':30,'text':'t\\u0001','group':'g'}"},
+    {"local/cluster/x/b", "{'host':'10.0.0.1','port':80,'ttl':31,'text':'t\\u0001','group':'g'}"},
+    {"local/cluster/x/d", "{'host':'y.cluster.local.','group':'g'}"},
+    {"local/cluster/x/h", "{'host':'10.0.0.8','port':'80'}"},
+    {"local/cluster/x/_tcp/_http/j", "{'host':'x.cluster.local.','port':80}"},
+    {"local/cluster/y", "{'host':'10.0.0.2'}"},
+    {"local/cluster/out", "{'host':'db.example.com.'}"},
+};
+
+struct pages {
+    struct pages_bed bed;
+    struct buf page;
+};
+
+static int setup(void **state)
+{
+    struct pages *p = xcalloc(1, sizeof(*p));
+    buf_init(&p->page, PAGE_MAX);
+    bed_start(&p->bed, "-nameservers=127.0.0.1:10253");
+    bed_fill(&p->bed, keys, ARRAY_LEN(keys));
+    *state = p;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct pages *p = *state;
+    bed_stop(&p->bed);
+    buf_fini(&p->page);
+    free(p);
+    return 0;
+}
+
+static const char *text_of(struct pages *p, const char *name, const char *type)
+{
+    buf_clear(&p->page);
+    explain_page_text(bed_explain(&p->bed, name, type), &p->page);
+    return buf_cstr(&p->page);
+}
+
+static json_t *json_of(struct pages *p, const char *name, const char *type)
+{
+    json_error_t error;
+    buf_clear(&p->page);
+    explain_page_json(bed_explain(&p->bed, name, type), &p->page);
+    json_t *json = json_loads(buf_cstr(&p->page), JSON_REJECT_DUPLICATES, &error);
+    if (!json) {
+        fail_msg("%s: %s", error.text, buf_cstr(&p->page));
+    }
+    return json;
+}
+
+static void expect(const char *text, const char *part)
+{
+    if (!strstr(text, part)) {
+        fail_msg("`%s` is not in:\n%s", part, text);
+    }
+}
+
+static const char *string_at(const json_t *object, const char *field)
+{
+    const char *value = json_string_value(json_object_get(object, field));
+    assert_non_null(value);
+    return value;
+}
+
+static json_int_t number_at(const json_t *object, const char *field)
+{
+    const json_t *value = json_object_get(object, field);
+    assert_true(json_is_integer(value));
+    return json_integer_value(value);
+}
+
+/* The object of an array whose field has this value. */
+static const json_t *find(const json_t *array, const char *field, const char *value)
+{
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *object = json_array_get(array, i);
+        if (strcmp(string_at(object, field), value) == 0) {
+            return object;
+        }
+    }
+    fail_msg("no %s %s", field, value);
+    return NULL;
+}
+
+/* ---- Text ---- */
+
+static void test_text_of_an_answer(void **state)
+{
+    struct pages *p = *state;
+    const char *text = text_of(p, "x.cluster.local", "A");
+    expect(text, "x.cluster.local. A: NOERROR, answers: ");
+    expect(text, "; etcd revision 7\n");
+    expect(text, "\nanswer     x.cluster.local. ");
+    expect(text, " A 10.0.0.1\n");
+    expect(text, "\n  + /skydns/local/cluster/x/d = y.cluster.local. group g\n");
+    expect(text, "\n  - /skydns/local/cluster/x/_tcp/_http/j = x.cluster.local. port 80\n");
+    expect(text, "/x/a = 10.0.0.1 port 80 text \"t?\" group g\n"); /* no control character */
+    expect(text, "\ny.cluster.local. (the host of /skydns/local/cluster/x/d) exists");
+    expect(text, "\n  ! /skydns/local/cluster/x/h\n      revision 4; ");
+    expect(text, "\n      revision 5, ");
+    /* One of a and b gave the record: the other one refers to it. */
+    const char *a = strstr(text, "+ /skydns/local/cluster/x/a = ");
+    expect(text, a ? " /skydns/local/cluster/x/a\n" : " /skydns/local/cluster/x/b\n");
+}
+
+static void test_text_of_an_authority(void **state)
+{
+    struct pages *p = *state;
+    const char *text = text_of(p, "z.x.cluster.local", "A");
+    expect(text, "z.x.cluster.local. A: NXDOMAIN; etcd revision 7\n");
+    expect(text, "\nauthority  cluster.local. ");
+    expect(text, " SOA ");
+    expect(text, " x.cluster.local.\n"); /* the last name above it that exists */
+    text = text_of(p, "xy.cluster.local", "A");
+    expect(text, " x.cluster.local.");
+    expect(text, " y.cluster.local.");
+    assert_null(strstr(text_of(p, "nothing.alike.cluster.local", "A"), " x.cluster.local."));
+}
+
+static void test_text_of_a_port(void **state)
+{
+    struct pages *p = *state;
+    const char *text = text_of(p, "_http._tcp.x.cluster.local", "SRV");
+    expect(text, "\nanswer     _http._tcp.x.cluster.local. ");
+    expect(text, "\nadditional x.cluster.local. ");
+}
+
+static void test_text_without_keys(void **state)
+{
+    struct pages *p = *state;
+    expect(text_of(p, "www.example.com", "TYPE65280"), "www.example.com. TYPE65280: not from here");
+    expect(text_of(p, "www.example.com", "A"), "\nwhy        ");
+    const char *text = text_of(p, "out.cluster.local", "A");
+    expect(text, "\nexternal   db.example.com. A: ");
+    expect(text, "answers: ");
+}
+
+/* In two units at most. */
+static void test_ages(void **state)
+{
+    static const struct {
+        int64_t s;
+        const char *text;
+    } rows[] = {
+        {0, " 0 s;"},
+        {59, " 59 s;"},
+        {60, " 1 m 0 s;"},
+        {3600 - 1, " 59 m 59 s;"},
+        {3600, " 1 h 0 m;"},
+        {86400 - 60, " 23 h 59 m;"},
+        {86400 + 2 * 3600 + 59, " 1 d 2 h;"},
+    };
+    struct pages *p = *state;
+    int64_t passed_s = 0;
+    test_clock_stop();
+    bed_add(&p->bed, "local/cluster/age", "{'text':'has no host'}");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        test_clock_advance_ms((rows[i].s - passed_s) * 1000);
+        passed_s = rows[i].s;
+        expect(text_of(p, "age.cluster.local", "A"), rows[i].text);
+    }
+    test_clock_run();
+}
+
+static void test_text_of_many(void **state)
+{
+    struct pages *p = *state;
+    char key[64], value[64];
+    for (unsigned i = 0; i < EXPLAIN_RECORDS_MAX + 3; i++) {
+        (void)snprintf(key, sizeof(key), "local/cluster/many/k%u", i);         /* fits */
+        (void)snprintf(value, sizeof(value), "{'host':'10.1.0.%u'}", i % 250); /* fits */
+        bed_add(&p->bed, key, value);
+    }
+    expect(text_of(p, "many.cluster.local", "A"), "\n  ... 3 more\n");
+    json_t *json = json_of(p, "many.cluster.local", "A");
+    const json_t *name = json_array_get(json_object_get(json, "names"), 0);
+    assert_int_equal(number_at(name, "key_count"), EXPLAIN_RECORDS_MAX + 3);
+    assert_int_equal(json_array_size(json_object_get(name, "keys")), EXPLAIN_RECORDS_MAX);
+    json_decref(json);
+}
+
+/* ---- JSON ---- */
+
+static void test_json_of_an_answer(void **state)
+{
+    struct pages *p = *state;
+    json_t *json = json_of(p, "x.cluster.local", "A");
+    assert_string_equal(string_at(json, "name"), "x.cluster.local.");
+    assert_string_equal(string_at(json, "type"), "A");
+    assert_string_equal(string_at(json, "status"), "NOERROR");
+    assert_int_equal(number_at(json, "revision"), 7);
+    assert_null(json_object_get(json, "why"));
+    assert_null(json_object_get(json, "external"));
+    assert_null(json_object_get(json, "authority"));
+    assert_true(json_array_size(json_object_get(json, "answer")) >= 2);
+
+    const json_t *names = json_object_get(json, "names");
+    const json_t *asked = find(names, "name", "x.cluster.local.");
+    assert_true(json_is_true(json_object_get(asked, "exists")));
+    assert_null(json_object_get(asked, "host_of"));
+    assert_int_equal(number_at(asked, "key_count"), 4);
+    const json_t *a = find(json_object_get(asked, "keys"), "key", "/skydns/local/cluster/x/a");
+    const json_t *b = find(json_object_get(asked, "keys"), "key", "/skydns/local/cluster/x/b");
+    const json_t *gave = strcmp(string_at(a, "rule"), "gave") == 0 ? a : b;
+    const json_t *same = gave == a ? b : a;
+    assert_string_equal(string_at(gave, "rule"), "gave");
+    assert_string_equal(string_at(gave, "text"), "t\x01");
+    assert_string_equal(string_at(same, "rule"), "duplicate");
+    assert_string_equal(string_at(same, "instead"), string_at(gave, "key"));
+    const json_t *broken = json_array_get(json_object_get(asked, "broken"), 0);
+    assert_string_equal(string_at(broken, "key"), "/skydns/local/cluster/x/h");
+    assert_int_equal(number_at(broken, "revision"), 4);
+    assert_true(*string_at(broken, "reason") != '\0');
+    const json_t *target = find(names, "name", "y.cluster.local.");
+    assert_string_equal(string_at(target, "host_of"), "/skydns/local/cluster/x/d");
+    json_decref(json);
+}
+
+static void test_json_of_an_absent_name(void **state)
+{
+    struct pages *p = *state;
+    json_t *json = json_of(p, "xx.cluster.local", "SRV");
+    assert_string_equal(string_at(json, "status"), "NXDOMAIN");
+    assert_int_equal(json_array_size(json_object_get(json, "authority")), 1);
+    const json_t *name = json_array_get(json_object_get(json, "names"), 0);
+    assert_true(json_is_false(json_object_get(name, "exists")));
+    assert_string_equal(string_at(name, "closest"), "cluster.local.");
+    const json_t *near = json_object_get(name, "near");
+    assert_true(json_array_size(near) >= 1);
+    assert_null(json_object_get(name, "keys"));
+    json_decref(json);
+}
+
+static void test_json_without_keys(void **state)
+{
+    struct pages *p = *state;
+    json_t *json = json_of(p, "out.cluster.local", "A");
+    const json_t *external = json_object_get(json, "external");
+    assert_int_equal(json_array_size(external), 1);
+    assert_string_equal(json_string_value(json_array_get(external, 0)), "db.example.com. A");
+    json_decref(json);
+
+    json = json_of(p, "a\\\"b.example.com", "A");
+    assert_string_equal(string_at(json, "status"), "not from here");
+    assert_true(*string_at(json, "why") != '\0');
+    assert_null(json_object_get(json, "answer"));
+    assert_int_equal(json_array_size(json_object_get(json, "names")), 0);
+    json_decref(json);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_text_of_an_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_text_of_an_authority, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_text_of_a_port, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_text_without_keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ages, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_text_of_many, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_json_of_an_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_json_of_an_absent_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_json_without_keys, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,348 @@
+/* What skydns serves over HTTP, asked over real sockets: when it is ready, all records as JSON
+ * while they change, explanations, and metrics with the counts of real threads' modules. */
+#include "tests/unit/skydns/pages/pages_bed.h"
+
+#include <jansson.h>
+
+#include "common/etcd/etcd.h"
+#include "skydns/answering.h"
+#include "skydns/pages/status.h"
+#include "tests/support/http_ask.h"
+#include "tests/support/loopback.h"
+
+struct pages {
+    struct pages_bed bed;
+    struct etcd *etcd;
+    struct answering *answering;
+    struct metrics_sources sources;
+    struct http_route routes[STATUS_ROUTES + 1];
+    struct http_server *server;
+    struct addr address;
+};
+
+/* Sockets for queries are opened, no thread is started. */
+static void open_answering(struct pages *p)
+{
+    struct err err = {0};
+    int r = -1;
+    for (int i = 0; i < 100 && r < 0; i++) { /* another program may take the port */
+        p->bed.options.addresses[0] = loopback_addr(loopback_free_port());
+        p->bed.options.address_count = 1;
+        r = answering_open(&p->bed.options, p->bed.snapshot, &p->answering, &err);
+    }
+    if (r < 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static int setup_with(void **state, const char *flags)
+{
+    struct pages *p = xcalloc(1, sizeof(*p));
+    char endpoint[ADDR_TEXT_MAX + sizeof("http://")], text[ADDR_TEXT_MAX];
+    struct addr nowhere = loopback_addr(loopback_free_port());
+    unsigned worker_count;
+    bed_start(&p->bed, flags);
+    (void)snprintf(endpoint, sizeof(endpoint), "http://%s", addr_format(&nowhere, text)); /* fits */
+    const struct etcd_config client = {
+        .loop = p->bed.loop, .endpoints = endpoint, .call_timeout_ms = 60000};
+    assert_int_equal(etcd_new(&client, &p->etcd, NULL), 0);
+    open_answering(p);
+    p->sources = (struct metrics_sources){
+        .start_s = 1760704496,
+        .etcd = p->etcd,
+        .outage = &p->bed.outage,
+        .followed = &p->bed.followed,
+        .sync = p->bed.sync,
+        .resolver = answering_resolver(p->answering),
+        .skydns_prefix = "old_names_",
+        .snapshot = p->bed.snapshot,
+        .explainer = p->bed.explainer,
+    };
+    /* No worker has been started: there is none to ask. */
+    (void)answering_workers(p->answering, &worker_count);
+    assert_int_equal(worker_count, 2);
+    status_routes(&p->sources, p->routes);
+    p->routes[STATUS_ROUTES] = status_metrics_route(&p->sources, "/old/metrics");
+    p->server = http_ask_serve(p->bed.loop, p->routes, STATUS_ROUTES + 1, &p->address);
+    *state = p;
+    return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, "-nameservers=127.0.0.1:10253 -workers=2 -etcd-timeout=1h");
+}
+
+static int setup_impatient(void **state)
+{
+    return setup_with(state, "-nameservers=127.0.0.1:10253 -workers=2 -etcd-timeout=1ms");
+}
+
+static int teardown(void **state)
+{
+    struct pages *p = *state;
+    http_server_free(p->server);
+    answering_free(p->answering);
+    bed_stop(&p->bed);
+    etcd_free(p->etcd);
+    free(p);
+    return 0;
+}
+
+static void expect(struct pages *p, const char *target, unsigned status, const char *part)
+{
+    struct asked_page asked = http_ask(p->bed.loop, &p->address, target);
+    if (asked.page.status != status || !strstr(asked.page.body, part)) {
+        fail_msg("%s: %u %s", target, asked.page.status, asked.page.body);
+    }
+    asked_page_fini(&asked);
+}
+
+static json_t *json_of(struct pages *p, const char *target)
+{
+    struct asked_page asked = http_ask(p->bed.loop, &p->address, target);
+    json_error_t error;
+    json_t *json = json_loads(asked.page.body, JSON_REJECT_DUPLICATES, &error);
+    assert_int_equal(asked.page.status, 200);
+    assert_non_null(strstr((const char *)asked.reply.data, "application/json"));
+    if (!json) {
+        fail_msg("%s: %s", target, error.text);
+    }
+    asked_page_fini(&asked);
+    return json;
+}
+
+/* ---- Readiness ---- */
+
+static void test_readiness(void **state)
+{
+    struct pages *p = *state;
+    struct err why;
+    (void)err_set(&why, ERR_TIMEOUT, "etcd is silent"); /* only its text is wanted */
+    expect(p, "/healthz", 200, "ok");
+    expect(p, "/readiness", 503, "etcd");
+    outage_away(&p->bed.followed, &why);
+    expect(p, "/readiness", 503, "etcd is silent");
+    bed_fill(&p->bed, NULL, 0);
+    expect(p, "/readiness", 200, "ok");
+    expect(p, "/readiness?strict", 200, "ok");
+    p->sources.is_lame_duck = true;
+    expect(p, "/readiness", 503, "stopping");
+    expect(p, "/readiness?strict", 503, "stopping");
+    expect(p, "/healthz", 200, "ok");
+}
+
+/* Only who asks strictly hears of an etcd that came back without its data, or is away for long. */
+static void test_lost_data(void **state)
+{
+    struct pages *p = *state;
+    bed_fill(&p->bed, NULL, 0);
+    bed_mirror_counts.is_holding_old = true;
+    bed_mirror_counts.holding_ms = 17999;
+    expect(p, "/readiness", 200, "ok");
+    expect(p, "/readiness?strict", 503, " 17 s ");
+    bed_mirror_counts.is_holding_old = false;
+    expect(p, "/readiness?strict", 200, "ok");
+}
+
+static void test_overdue(void **state)
+{
+    struct pages *p = *state;
+    struct err why;
+    (void)err_set(&why, ERR_TIMEOUT, "etcd is silent"); /* only its text is wanted */
+    bed_fill(&p->bed, NULL, 0);
+    outage_away(&p->bed.followed, &why);
+    while (!p->bed.outage.is_overdue) {
+        ev_run(p->bed.loop, EVRUN_ONCE);
+    }
+    expect(p, "/readiness", 200, "ok");
+    expect(p, "/readiness?strict", 503, "etcd is silent");
+    outage_back(&p->bed.followed);
+    expect(p, "/readiness?strict", 200, "ok");
+}
+
+/* ---- Records ---- */
+
+static void test_cache(void **state)
+{
+    static const struct bed_key keys[] = {
+        {"local/cluster/web", "{'host':'10.0.0.1'}"},
+        {"local/cluster/all",
+         "{'host':'FD00::1','port':80,'priority':5,'weight':6,'text':'a \\'text\\'','mail':true,"
+         "'ttl':7,'targetstrip':1,'group':'g'}"},
+        {"local/cluster/bad", "{'port':'80'}"},
+        {"local/cluster/worse", "no JSON"},
+    };
+    struct pages *p = *state;
+    bed_fill(&p->bed, keys, ARRAY_LEN(keys));
+    json_t *json = json_of(p, "/cache");
+    assert_int_equal(json_integer_value(json_object_get(json, "revision")), 4);
+    const json_t *records = json_object_get(json, "records");
+    assert_int_equal(json_array_size(records), 2);
+    for (size_t i = 0; i < 2; i++) {
+        json_t *record = json_array_get(records, i);
+        bool is_all = json_object_get(record, "port") != NULL;
+        assert_true(json_integer_value(json_object_get(record, "known_s")) < 3600);
+        assert_int_equal(json_object_del(record, "known_s"), 0);
+        json_t *want = is_all
+                           ? json_pack("{ss ss si si si ss sb si si ss si}", "key",
+                                       "/skydns/local/cluster/all", "host", "FD00::1", "port", 80,
+                                       "priority", 5, "weight", 6, "text", "a \"text\"", "mail", 1,
+                                       "ttl", 7, "targetstrip", 1, "group", "g", "revision", 2)
+                           : json_pack("{ss ss si}", "key", "/skydns/local/cluster/web", "host",
+                                       "10.0.0.1", "revision", 1);
+        assert_non_null(want);
+        if (!json_equal(record, want)) {
+            fail_msg("%s", json_dumps(record, 0));
+        }
+        json_decref(want);
+    }
+    const json_t *broken = json_object_get(json, "broken");
+    assert_int_equal(json_array_size(broken), 2);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *entry = json_array_get(broken, i);
+        const char *key = json_string_value(json_object_get(entry, "key"));
+        bool is_bad = strcmp(key, "/skydns/local/cluster/bad") == 0;
+        assert_true(is_bad || strcmp(key, "/skydns/local/cluster/worse") == 0);
+        assert_int_equal(json_integer_value(json_object_get(entry, "revision")), is_bad ? 3 : 4);
+        assert_true(*json_string_value(json_object_get(entry, "reason")) != '\0');
+    }
+    json_decref(json);
+}
+
+static void test_cache_before_the_first_read(void **state)
+{
+    struct pages *p = *state;
+    json_t *json = json_of(p, "/cache");
+    assert_int_equal(json_integer_value(json_object_get(json, "revision")), 0);
+    assert_int_equal(json_array_size(json_object_get(json, "records")), 0);
+    assert_int_equal(json_array_size(json_object_get(json, "broken")), 0);
+    json_decref(json);
+}
+
+enum { STEADY = 3000 };
+
+struct changing {
+    struct pages_bed *bed;
+    ev_prepare each_turn;
+    unsigned changes;
+};
+
+/* A key more in each turn of the loop, while the page is being sent. */
+static void on_turn(struct ev_loop *loop, ev_prepare *watcher, int events)
+{
+    struct changing *c = watcher->data;
+    char key[64];
+    (void)loop;
+    (void)events;
+    (void)snprintf(key, sizeof(key), "local/cluster/new/k%u", c->changes++); /* fits */
+    bed_add(c->bed, key, "{'host':'10.2.0.1'}");
+}
+
+/* Of more than one piece, each of the version of its time: what was there all the time is there
+ * once. */
+static void test_cache_while_records_change(void **state)
+{
+    struct pages *p = *state;
+    struct changing changing = {.bed = &p->bed};
+    char key[64];
+    bool seen[STEADY] = {false};
+    unsigned seen_count = 0;
+    bed_fill(&p->bed, NULL, 0);
+    for (unsigned i = 0; i < STEADY; i++) {
+        (void)snprintf(key, sizeof(key), "local/cluster/steady/k%u", i); /* fits */
+        bed_add(&p->bed, key, "{'host':'10.1.0.1'}");
+    }
+    ev_prepare_init(&changing.each_turn, on_turn);
+    changing.each_turn.data = &changing;
+    ev_prepare_start(p->bed.loop, &changing.each_turn);
+    json_t *json = json_of(p, "/cache");
+    ev_prepare_stop(p->bed.loop, &changing.each_turn);
+    const json_t *records = json_object_get(json, "records");
+    for (size_t i = 0; i < json_array_size(records); i++) {
+        unsigned number;
+        const char *text = json_string_value(json_object_get(json_array_get(records, i), "key"));
+        if (sscanf(text, "/skydns/local/cluster/steady/k%u", &number) == 1) {
+            assert_in_range(number, 0, STEADY - 1);
+            assert_false(seen[number]);
+            seen[number] = true;
+            seen_count++;
+        }
+    }
+    assert_int_equal(seen_count, STEADY);
+    assert_true(changing.changes > 1);
+    json_decref(json);
+}
+
+/* ---- Explanations ---- */
+
+static void test_explain(void **state)
+{
+    static const struct bed_key keys[] = {{"local/cluster/web", "{'host':'10.0.0.1'}"}};
+    struct pages *p = *state;
+    bed_fill(&p->bed, keys, ARRAY_LEN(keys));
+    json_t *json = json_of(p, "/explain?name=web.cluster.local&type=AAAA");
+    assert_string_equal(json_string_value(json_object_get(json, "type")), "AAAA");
+    json_decref(json);
+    expect(p, "/explain?text&name=web.cluster.local", 200, "web.cluster.local. A: NOERROR");
+    expect(p, "/explain", 400, "name");
+    expect(p, "/explain?name=a..b", 400, "a..b");
+    expect(p, "/explain?name=a&type=NOPE", 400, "NOPE");
+}
+
+/* ---- Metrics ---- */
+
+static void test_metrics(void **state)
+{
+    static const struct bed_key keys[] = {
+        {"local/cluster/web", "{'host':'10.0.0.1'}"},
+        {"local/cluster/db", "{'host':'10.0.0.2'}"},
+        {"local/cluster/bad", "{'port':'80'}"},
+    };
+    static const char *const before[] = {"\nskydns_ready 0\n", "\nskydns_store_records 0\n",
+                                         "\nskydns_store_versions_total 0\n"};
+    static const char *const after[] = {
+        "\nskydns_ready 1\n",
+        "\nskydns_store_records 2\n",
+        "\nskydns_store_revision 3\n",
+        "\nskydns_store_versions_total 1\n",
+        "\nskydns_keys_broken 1\n",
+        "\nskydns_keys_skipped_total 1\n",
+        "\nskydns_leases 0\n",
+        "\nskydns_store_holds_old 1\n",
+        "\nskydns_queries_total{transport=\"udp\",verdict=\"answered\"} 0\n",
+        "\nskydns_queries_total{transport=\"tcp\",verdict=\"dropped\"} 0\n",
+        "\nskydns_replies_total{transport=\"udp\",rcode=\"NXDOMAIN\"} 0\n",
+        "\nskydns_truncated_total{transport=\"tcp\"} 0\n",
+        "\nskydns_tcp_connections 0\n",
+        "\nskydns_forwarded_total 0\n",
+        "\nold_names_",
+    };
+    struct pages *p = *state;
+    for (size_t i = 0; i < ARRAY_LEN(before); i++) {
+        expect(p, "/metrics", 200, before[i]);
+    }
+    bed_fill(&p->bed, keys, ARRAY_LEN(keys));
+    bed_mirror_counts.is_holding_old = true;
+    for (size_t i = 0; i < ARRAY_LEN(after); i++) {
+        expect(p, "/metrics", 200, after[i]);
+        expect(p, "/old/metrics", 200, after[i]);
+    }
+    p->sources.is_lame_duck = true;
+    expect(p, "/metrics", 200, "\nskydns_ready 0\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_readiness, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_overdue, setup_impatient, teardown),
+        cmocka_unit_test_setup_teardown(test_cache, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cache_before_the_first_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cache_while_records_change, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_explain, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
