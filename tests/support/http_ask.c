@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 
@@ -45,6 +46,16 @@ static void *ask(void *data)
     return NULL;
 }
 
+/* The loop's signals stay with the test's thread: they would interrupt the thread's calls. */
+static void start_thread(pthread_t *ret_thread, struct asking *a)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &all, &before), 0);
+    assert_int_equal(pthread_create(ret_thread, NULL, ask, a), 0);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+}
+
 static void on_done(struct ev_loop *loop, ev_async *done, int events)
 {
     (void)done;
@@ -64,7 +75,7 @@ struct asked_page http_ask(struct ev_loop *loop, const struct addr *server, cons
     buf_init(&asked.reply, REPLY_MAX);
     ev_async_init(&a.done, on_done);
     ev_async_start(loop, &a.done);
-    assert_int_equal(pthread_create(&thread, NULL, ask, &a), 0);
+    start_thread(&thread, &a);
     ev_run(loop, 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     ev_async_stop(loop, &a.done);
