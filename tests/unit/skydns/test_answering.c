@@ -1,0 +1,523 @@
+/* Sockets, workers and resolver as main() puts them together: asked over UDP and TCP at each
+ * address, with nameservers that the test plays, with sockets as systemd passes them; and how it
+ * fails and ends. Real threads and sockets on loopback. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/cursor.h"
+#include "common/dns/dns.h"
+#include "skydns/answering.h"
+#include "skydns/serve/listen_socket.h"
+#include "skydns/store/snapshot.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/loopback.h"
+#include "tests/support/skydns/questions.h"
+#include "tests/support/skydns/services.h"
+
+enum { SERVICES = 3, WORKERS = 2, PATIENCE_S = 60, ATTEMPTS = 100, MESSAGE_MAX = 4096 };
+
+struct fixture {
+    struct options options;
+    struct snapshot *snapshot;
+    struct services services;
+    struct answering *answering;
+    size_t threads_before;
+};
+
+struct message {
+    size_t len;
+    uint8_t wire[MESSAGE_MAX];
+};
+
+/* ---- The servers ---- */
+
+static void parse_flags(struct options *options)
+{
+    static char flags[][40] = {"skydns", "-domain=cluster.local", "-workers=2",
+                               "-nameservers=127.0.0.1:10253"};
+    char *argv[ARRAY_LEN(flags) + 1] = {NULL};
+    struct err err;
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+        argv[i] = flags[i];
+    }
+    assert_int_equal(options_parse(ARRAY_LEN(flags), argv, options, &err), 0);
+}
+
+static size_t count_threads(void)
+{
+    size_t count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *entry; (entry = readdir(tasks));) {
+        count += entry->d_name[0] != '.';
+    }
+    closedir(tasks);
+    return count;
+}
+
+/* A thread that was joined may be listed for a moment yet. */
+static void expect_threads(size_t count)
+{
+    int64_t deadline_ms = clock_monotonic_ms() + PATIENCE_S * 1000;
+    while (count_threads() != count) {
+        if (clock_monotonic_ms() > deadline_ms) {
+            fail_msg("%zu threads, expected %zu", count_threads(), count);
+        }
+        sched_yield();
+    }
+}
+
+static void fill(struct fixture *f)
+{
+    struct store_garbage *garbage;
+    const struct store *store = services_fill(&f->services, &garbage);
+    snapshot_publish(f->snapshot, store, garbage);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    parse_flags(&f->options);
+    f->snapshot = snapshot_new();
+    snapshot_configure(f->snapshot, options_engine_config(&f->options));
+    services_init(&f->services, SERVICES);
+    f->threads_before = count_threads();
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    if (f->answering) {
+        answering_stop(f->answering);
+        answering_free(f->answering);
+    }
+    snapshot_free(f->snapshot);
+    services_fini(&f->services);
+    free(f);
+    return 0;
+}
+
+/* 127.0.0.1, and another address of the loopback interface, on free ports. */
+static void choose_addresses(struct fixture *f, size_t count)
+{
+    f->options.address_count = count;
+    for (size_t i = 0; i < count; i++) {
+        f->options.addresses[i] = loopback_addr(loopback_free_port());
+        f->options.addresses[i].v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK + (uint32_t)i);
+    }
+}
+
+static void open_at(struct fixture *f, size_t address_count)
+{
+    struct err err = {0};
+    int r = -EADDRINUSE;
+    for (int i = 0; i < ATTEMPTS && r == -EADDRINUSE; i++) {
+        choose_addresses(f, address_count);
+        r = answering_open(&f->options, f->snapshot, &f->answering, &err);
+    }
+    if (r < 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static void start(struct fixture *f)
+{
+    struct err err;
+    if (answering_start(f->answering, &err) < 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static void stop(struct fixture *f)
+{
+    answering_stop(f->answering);
+    expect_threads(f->threads_before);
+    answering_free(f->answering);
+    f->answering = NULL;
+}
+
+/* ---- Asking ---- */
+
+static int client_at(const struct addr *address, int type)
+{
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    int fd = socket(address->sa.sa_family, type | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    assert_int_equal(connect(fd, &address->sa, address->len), 0);
+    return fd;
+}
+
+static void send_udp(int fd, const void *wire, size_t len)
+{
+    assert_int_equal(send(fd, wire, len, 0), len);
+}
+
+static void send_tcp(int fd, const void *wire, size_t len)
+{
+    uint8_t frame[MESSAGE_MAX] = {(uint8_t)(len >> 8), (uint8_t)len};
+    memcpy(frame + 2, wire, len);
+    assert_int_equal(send(fd, frame, len + 2, MSG_NOSIGNAL), len + 2);
+}
+
+static struct message receive_udp(int fd)
+{
+    struct message m;
+    ssize_t n = recv(fd, m.wire, sizeof(m.wire), 0);
+    assert_in_range(n, DNS_HEADER_SIZE, sizeof(m.wire));
+    m.len = (size_t)n;
+    return m;
+}
+
+static struct message receive_tcp(int fd)
+{
+    struct message m;
+    uint8_t prefix[2];
+    assert_int_equal(recv(fd, prefix, sizeof(prefix), MSG_WAITALL), sizeof(prefix));
+    m.len = (size_t)(prefix[0] << 8 | prefix[1]);
+    assert_in_range(m.len, DNS_HEADER_SIZE, sizeof(m.wire));
+    assert_int_equal(recv(fd, m.wire, m.len, MSG_WAITALL), m.len);
+    return m;
+}
+
+static void expect_answer(const struct question *question, const struct message *reply)
+{
+    assert_int_equal(question_id(reply->wire), question_id(question->wire));
+    assert_true(question_is_answered(question, reply->wire, reply->len));
+}
+
+/* Every kind of question over UDP, each from another socket, and all of them over one connection.
+ */
+static void expect_answers_at(const struct addr *address)
+{
+    struct question question;
+    struct message reply;
+    int tcp = client_at(address, SOCK_STREAM);
+    for (unsigned i = 0; i < SERVICES * QUESTION_KINDS; i++) {
+        question_make(&question, i % QUESTION_KINDS, i % SERVICES, (uint16_t)(1000 + i));
+        int udp = client_at(address, SOCK_DGRAM);
+        send_udp(udp, question.wire, question.len);
+        reply = receive_udp(udp);
+        expect_answer(&question, &reply);
+        close(udp);
+        send_tcp(tcp, question.wire, question.len);
+        reply = receive_tcp(tcp);
+        expect_answer(&question, &reply);
+    }
+    close(tcp);
+}
+
+static void test_answers_at_each_address(void **state)
+{
+    struct fixture *f = *state;
+    fill(f);
+    open_at(f, 2);
+    expect_threads(f->threads_before);
+    start(f);
+    /* The resolver, and the workers of each address. */
+    expect_threads(f->threads_before + 1 + 2 * WORKERS);
+    for (size_t i = 0; i < 2; i++) {
+        expect_answers_at(&f->options.addresses[i]);
+    }
+    stop(f);
+}
+
+/* SERVFAIL until there is something to answer from; then at once. */
+static void test_before_the_first_content(void **state)
+{
+    struct fixture *f = *state;
+    struct question question;
+    struct message reply;
+    open_at(f, 1);
+    start(f);
+    int udp = client_at(&f->options.addresses[0], SOCK_DGRAM);
+    question_make(&question, QUESTION_ADDRESS, 0, 7);
+    send_udp(udp, question.wire, question.len);
+    reply = receive_udp(udp);
+    assert_int_equal(reply.wire[3] & DNS_MASK_RCODE, DNS_RCODE_SERVFAIL);
+    fill(f);
+    send_udp(udp, question.wire, question.len);
+    reply = receive_udp(udp);
+    expect_answer(&question, &reply);
+    close(udp);
+    stop(f);
+}
+
+/* ---- Nameservers ---- */
+
+static struct message foreign_question(uint16_t id, const char *name_text)
+{
+    struct message m;
+    struct dname name;
+    assert_true(dname_from_text(slice_str(name_text), &name));
+    struct writer w = writer_of(m.wire, sizeof(m.wire));
+    writer_u16(&w, id);
+    writer_u16(&w, DNS_FLAG_RD);
+    writer_u16(&w, 1);
+    writer_u16(&w, 0);
+    writer_u32(&w, 0);
+    writer_bytes(&w, name.wire, name.len);
+    writer_u16(&w, DNS_TYPE_A);
+    writer_u16(&w, DNS_CLASS_IN);
+    m.len = w.pos;
+    return m;
+}
+
+struct nameserver {
+    int fd;
+    struct addr address;
+};
+
+static struct nameserver open_nameserver(void)
+{
+    const struct timeval patience = {.tv_sec = PATIENCE_S};
+    struct nameserver ns = {.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+    int r = -1;
+    assert_true(ns.fd >= 0);
+    assert_int_equal(setsockopt(ns.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    for (int i = 0; i < ATTEMPTS && r < 0; i++) {
+        ns.address = loopback_addr(loopback_free_port());
+        r = bind(ns.fd, &ns.address.sa, ns.address.len);
+    }
+    assert_int_equal(r, 0);
+    return ns;
+}
+
+/* Says NXDOMAIN to the query for this name; others (is this a nameserver at all?) get nothing. */
+static void say_nxdomain(const struct nameserver *ns, const char *name_text)
+{
+    struct dname wanted, name;
+    assert_true(dname_from_text(slice_str(name_text), &wanted));
+    for (;;) {
+        struct message m;
+        struct addr from = {.len = sizeof(from.v6)};
+        ssize_t n = recvfrom(ns->fd, m.wire, sizeof(m.wire), 0, &from.sa, &from.len);
+        assert_in_range(n, DNS_HEADER_SIZE, sizeof(m.wire));
+        struct reader r = reader_of(m.wire, (size_t)n);
+        reader_seek(&r, DNS_HEADER_SIZE);
+        assert_true(dname_read(&r, &name));
+        if (dname_equal(&name, &wanted)) {
+            size_t len = r.pos + 4; /* type and class; what follows (OPT) is left out */
+            m.wire[2] |= DNS_FLAG_QR >> 8;
+            m.wire[3] = DNS_RCODE_NXDOMAIN;
+            m.wire[11] = 0;
+            assert_int_equal(sendto(ns->fd, m.wire, len, 0, &from.sa, from.len), len);
+            return;
+        }
+    }
+}
+
+/* Foreign names go to whoever is the nameserver now. */
+static void test_nameservers(void **state)
+{
+    struct fixture *f = *state;
+    struct nameserver servers[2] = {open_nameserver(), open_nameserver()};
+    static const char *const names[] = {"first.example.com", "second.example.com"};
+    f->options.nameserver_count = 1;
+    f->options.nameservers[0] = servers[0].address;
+    f->options.random_case = false;
+    fill(f);
+    open_at(f, 1);
+    start(f);
+    int udp = client_at(&f->options.addresses[0], SOCK_DGRAM);
+    for (uint16_t i = 0; i < 2; i++) {
+        struct message question = foreign_question((uint16_t)(100 + i), names[i]), reply;
+        f->options.nameservers[0] = servers[i].address;
+        answering_set_nameservers(f->answering, &f->options);
+        send_udp(udp, question.wire, question.len);
+        say_nxdomain(&servers[i], names[i]);
+        reply = receive_udp(udp);
+        assert_int_equal(question_id(reply.wire), 100 + i);
+        assert_int_equal(reply.wire[3] & DNS_MASK_RCODE, DNS_RCODE_NXDOMAIN);
+        close(servers[i].fd);
+    }
+    close(udp);
+    stop(f);
+}
+
+/* ---- Opening ---- */
+
+/* The second of three addresses is taken: the error names it, and the first one is free again. */
+static void test_address_in_use(void **state)
+{
+    struct fixture *f = *state;
+    struct answering *none = NULL;
+    struct listen_socket listening;
+    struct addr used;
+    struct err err;
+    char text[ADDR_TEXT_MAX];
+    int fd = loopback_listen(&used);
+    choose_addresses(f, 3);
+    f->options.addresses[1] = used;
+    assert_int_equal(answering_open(&f->options, f->snapshot, &none, &err), -EADDRINUSE);
+    assert_null(none);
+    assert_non_null(strstr(err.msg, addr_format(&used, text)));
+    assert_int_equal(listen_tcp(&f->options.addresses[0], false, &listening, &err), 0);
+    close(listening.fd);
+    close(fd);
+}
+
+static void test_workers_are_limited(void **state)
+{
+    struct fixture *f = *state;
+    unsigned count;
+    f->options.workers = OPTIONS_WORKERS_MAX;
+    open_at(f, 3);
+    (void)answering_workers(f->answering, &count);
+    assert_int_equal(count, 3 * (OPTIONS_WORKERS_MAX / 3));
+}
+
+/* main() stops what it could not start, too. */
+static void test_never_started(void **state)
+{
+    struct fixture *f = *state;
+    open_at(f, 1);
+    assert_non_null(answering_resolver(f->answering));
+    stop(f);
+}
+
+static void test_ready_lines(void **state)
+{
+    struct fixture *f = *state;
+    struct log_capture capture;
+    open_at(f, 2);
+    log_capture_begin(&capture);
+    answering_log_ready(f->answering, &f->options.domains[0]);
+    const char *text = log_capture_end(&capture);
+    for (size_t i = 0; i < 2; i++) {
+        char address[ADDR_TEXT_MAX], line[128];
+        (void)addr_format(&f->options.addresses[i], address);
+        (void)snprintf(line, sizeof(line), " for tcp://%s\n", address); /* fits */
+        assert_int_equal(log_occurrences(text, line), 1);
+        (void)snprintf(line, sizeof(line), " for udp://%s\n", address); /* fits */
+        assert_int_equal(log_occurrences(text, line), 1);
+    }
+    assert_int_equal(log_occurrences(text, "skydns: ready for queries on cluster.local. for "), 4);
+}
+
+/* ---- systemd ---- */
+
+enum { FIRST_PASSED_FD = 3 };
+
+/* A descriptor that those from 3 on do not overwrite. */
+static int high(int fd)
+{
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, 100);
+    assert_true(moved >= 100);
+    close(fd);
+    return moved;
+}
+
+/* As from 3 on, in systemd's variables; the caller keeps its own. */
+static void pass(const int *fds, int count)
+{
+    char number[16];
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(dup2(fds[i], FIRST_PASSED_FD + i), FIRST_PASSED_FD + i);
+    }
+    (void)snprintf(number, sizeof(number), "%d", (int)getpid()); /* fits */
+    assert_int_equal(setenv("LISTEN_PID", number, 1), 0);
+    (void)snprintf(number, sizeof(number), "%d", count); /* fits */
+    assert_int_equal(setenv("LISTEN_FDS", number, 1), 0);
+}
+
+/* All workers share the one UDP socket, which still works for systemd when they are gone. */
+static void test_sockets_of_systemd(void **state)
+{
+    struct fixture *f = *state;
+    struct addr tcp_address;
+    struct err err = {0};
+    char byte;
+    struct nameserver udp = open_nameserver(); /* a bound UDP socket */
+    int fds[2] = {high(udp.fd), high(loopback_listen(&tcp_address))};
+    f->options.systemd = true;
+    f->options.workers = 3;
+    fill(f);
+    pass(fds, 2);
+    if (answering_open(&f->options, f->snapshot, &f->answering, &err) < 0) {
+        fail_msg("%s", err.msg);
+    }
+    start(f);
+    expect_threads(f->threads_before + 1 + 3);
+    for (uint16_t i = 0; i < 2 * SERVICES; i++) {
+        struct question question;
+        struct message reply;
+        int client =
+            client_at(i % 2 ? &tcp_address : &udp.address, i % 2 ? SOCK_STREAM : SOCK_DGRAM);
+        question_make(&question, QUESTION_ADDRESS, i % SERVICES, i);
+        (i % 2 ? send_tcp : send_udp)(client, question.wire, question.len);
+        reply = i % 2 ? receive_tcp(client) : receive_udp(client);
+        expect_answer(&question, &reply);
+        close(client);
+    }
+    stop(f);
+    int client = client_at(&udp.address, SOCK_DGRAM);
+    send_udp(client, "x", 1);
+    assert_int_equal(recv(fds[0], &byte, 1, 0), 1);
+    close(client);
+    client = client_at(&tcp_address, SOCK_STREAM);
+    close(client);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+/* ---- The end ---- */
+
+static void test_what_has_arrived_is_answered(void **state)
+{
+    enum { QUESTIONS = 50 };
+    struct fixture *f = *state;
+    struct question questions[QUESTIONS];
+    bool is_answered[QUESTIONS] = {false};
+    fill(f);
+    open_at(f, 1);
+    start(f);
+    int udp = client_at(&f->options.addresses[0], SOCK_DGRAM);
+    for (unsigned i = 0; i < QUESTIONS; i++) {
+        question_make(&questions[i], QUESTION_PORT, i % SERVICES, (uint16_t)i);
+        send_udp(udp, questions[i].wire, questions[i].len);
+    }
+    stop(f);
+    for (unsigned i = 0; i < QUESTIONS; i++) {
+        struct message reply = receive_udp(udp);
+        unsigned id = question_id(reply.wire);
+        assert_in_range(id, 0, QUESTIONS - 1);
+        assert_false(is_answered[id]);
+        expect_answer(&questions[id], &reply);
+        is_answered[id] = true;
+    }
+    close(udp);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_answers_at_each_address, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_before_the_first_content, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nameservers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_address_in_use, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_workers_are_limited, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_never_started, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ready_lines, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sockets_of_systemd, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_has_arrived_is_answered, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,497 @@
+/* The configuration in force: what of flags, document and resolv.conf counts, when it is published,
+ * who is told, and what goes on counting when something cannot be used. With a real etcd where the
+ * document is read at the start. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/etcd/etcd.h"
+#include "skydns/live_config.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/store/snapshot.h"
+#include "tests/support/etcd_proc.h"
+#include "tests/support/etcd_sync.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/loopback.h"
+
+enum { PATH_MAX_LEN = 128, TEXT_MAX = 512 };
+
+struct fixture {
+    struct ev_loop *loop;
+    struct options flags;
+    struct snapshot *snapshot;
+    char folder[PATH_MAX_LEN / 2];
+    char resolv_conf[PATH_MAX_LEN]; /* in the folder */
+    struct live_config *live;
+    unsigned changes; /* calls of `changed`, and what the last one said */
+    struct options before, now;
+};
+
+static void on_changed(void *data, const struct options *before, const struct options *now)
+{
+    struct fixture *f = data;
+    f->changes++;
+    f->before = *before;
+    f->now = *now;
+}
+
+static void parse_flags(struct fixture *f, bool has_nameservers)
+{
+    static char program[] = "skydns", domain[] = "-domain=flag.test",
+                addr[] = "-addr=127.0.0.1:1053", nameservers[] = "-nameservers=192.0.2.1:53";
+    char *argv[] = {program, domain, addr, nameservers, NULL};
+    struct err err;
+    assert_int_equal(options_parse(has_nameservers ? 4 : 3, argv, &f->flags, &err), 0);
+}
+
+static void new_live(struct fixture *f, bool has_nameservers)
+{
+    parse_flags(f, has_nameservers);
+    const struct live_config_config config = {.loop = f->loop,
+                                              .flags = &f->flags,
+                                              .snapshot = f->snapshot,
+                                              .resolv_conf = f->resolv_conf,
+                                              .changed = on_changed,
+                                              .data = f};
+    f->live = live_config_new(&config);
+}
+
+static void begin(struct fixture *f)
+{
+    struct err err;
+    if (live_config_begin(f->live, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    (void)snprintf(f->folder, sizeof(f->folder), "/tmp/live_config.XXXXXX"); /* fits */
+    assert_non_null(mkdtemp(f->folder));
+    (void)snprintf(f->resolv_conf, sizeof(f->resolv_conf), "%s/resolv.conf", f->folder); /* fits */
+    f->loop = ev_loop_new(0);
+    f->snapshot = snapshot_new();
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    live_config_free(f->live);
+    snapshot_free(f->snapshot);
+    ev_loop_destroy(f->loop);
+    (void)remove(f->resolv_conf); /* a file, a folder, or not there */
+    assert_int_equal(rmdir(f->folder), 0);
+    free(f);
+    return 0;
+}
+
+/* In one step, as programs that write it do. */
+static void write_resolv_conf(const struct fixture *f, const char *text)
+{
+    char path[PATH_MAX_LEN + 4];
+    (void)snprintf(path, sizeof(path), "%s.new", f->resolv_conf); /* fits */
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(rename(path, f->resolv_conf), 0);
+}
+
+/* JSON in which ' stands for "; NULL: the document is gone. */
+static void take(struct fixture *f, const char *json)
+{
+    char text[TEXT_MAX];
+    if (!json) {
+        live_config_take(f->live, slice_of(NULL, 0));
+        return;
+    }
+    assert_in_range(snprintf(text, sizeof(text), "%s", json), 0, sizeof(text) - 1);
+    for (char *p = text; *p; p++) {
+        *p = *p == '\'' ? '"' : *p;
+    }
+    live_config_take(f->live, slice_str(text));
+}
+
+static const struct options *in_force(const struct fixture *f)
+{
+    return live_config_options(f->live);
+}
+
+static const struct engine_config *published(const struct fixture *f)
+{
+    return snapshot_newest_config(f->snapshot);
+}
+
+/* The nameservers in force, with a space behind each. */
+static const char *nameservers(const struct options *options)
+{
+    static char out[TEXT_MAX];
+    char text[ADDR_TEXT_MAX];
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < options->nameserver_count; i++) {
+        used += (size_t)snprintf(out + used, sizeof(out) - used, "%s ",
+                                 addr_format(&options->nameservers[i], text));
+    }
+    return out;
+}
+
+static const char *domain_of(const struct dname *name)
+{
+    static char text[DNAME_TEXT_MAX];
+    return dname_to_text(name, text);
+}
+
+/* ---- The document ---- */
+
+static void test_flags_alone(void **state)
+{
+    struct fixture *f = *state;
+    new_live(f, true);
+    begin(f);
+    assert_string_equal(domain_of(&in_force(f)->domains[0]), "flag.test.");
+    assert_string_equal(domain_of(&published(f)->zones[0].domain), "flag.test.");
+    assert_true(published(f)->has_nameservers);
+    assert_int_equal(f->changes, 0); /* nothing has changed while it runs */
+}
+
+/* Each field takes effect, is said in the log by its name, and goes with the document. */
+static void test_fields(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *word;
+    } rows[] = {
+        {"{'domain':'doc.test'}", "domain"},
+        {"{'domain':'flag.test,doc.test'}", "domain"},
+        {"{'hostmaster':'a@doc.test'}", "hostmaster"},
+        {"{'local':'me.flag.test'}", "local"},
+        {"{'round_robin':false}", "round_robin"},
+        {"{'no_rec':true}", "no_rec"},
+        {"{'ndot':4}", "ndot"},
+        {"{'priority':11}", "priority"},
+        {"{'ttl':31}", "ttl"},
+        {"{'min_ttl':32}", "min_ttl"},
+        {"{'nameservers':['192.0.2.9:53']}", "nameservers"},
+        {"{'ns_rotate':false}", "ns_rotate"},
+        {"{'read_timeout':3000000000}", "read_timeout"},
+        {"{'dns_addr':'127.0.0.2:1053'}", "dns_addr"},
+        {"{'systemd':true}", "systemd"},
+    };
+    struct fixture *f = *state;
+    struct log_capture capture;
+    new_live(f, true);
+    begin(f);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        log_capture_begin(&capture);
+        take(f, rows[i].json);
+        const char *text = log_capture_end(&capture);
+        if (log_occurrences(text, rows[i].word) != 1 || f->changes != 2 * i + 1) {
+            fail_msg("%s: %u changes, log: %s", rows[i].json, f->changes, text);
+        }
+        take(f, NULL);
+        assert_int_equal(f->changes, 2 * i + 2);
+    }
+}
+
+static void test_what_is_published(void **state)
+{
+    struct fixture *f = *state;
+    new_live(f, true);
+    begin(f);
+    take(f, "{'domain':'doc.test','ttl':31,'min_ttl':32,'priority':11,'ndot':4,'no_rec':true,"
+            "'nameservers':['192.0.2.9:53']}");
+    assert_int_equal(f->changes, 1);
+    assert_string_equal(domain_of(&f->before.domains[0]), "flag.test.");
+    assert_string_equal(domain_of(&f->now.domains[0]), "doc.test.");
+    assert_string_equal(nameservers(&f->before), "192.0.2.1:53 ");
+    assert_string_equal(nameservers(&f->now), "192.0.2.9:53 ");
+    assert_string_equal(nameservers(in_force(f)), "192.0.2.9:53 ");
+    assert_int_equal(published(f)->zone_count, 1);
+    assert_string_equal(domain_of(&published(f)->zones[0].domain), "doc.test.");
+    assert_int_equal(published(f)->ttl_s, 31);
+    assert_int_equal(published(f)->min_ttl_s, 32);
+    assert_int_equal(published(f)->priority, 11);
+    assert_int_equal(published(f)->ndots, 4);
+    assert_true(published(f)->no_rec);
+
+    /* A later document counts as a whole: what it leaves out is the flags' again. */
+    take(f, "{'ttl':33}");
+    assert_string_equal(domain_of(&published(f)->zones[0].domain), "flag.test.");
+    assert_int_equal(published(f)->ttl_s, 33);
+    assert_false(published(f)->no_rec);
+    take(f, NULL);
+    assert_int_equal(published(f)->ttl_s, 3600);
+    assert_string_equal(nameservers(in_force(f)), "192.0.2.1:53 ");
+}
+
+static void test_the_same_again(void **state)
+{
+    struct fixture *f = *state;
+    new_live(f, true);
+    begin(f);
+    take(f, NULL);
+    assert_int_equal(f->changes, 0);
+    take(f, "{'ttl':31}");
+    uint64_t serial = published(f)->serial;
+    take(f, "{'ttl':31}");
+    assert_int_equal(f->changes, 1);
+    assert_int_equal(published(f)->serial, serial);
+    take(f, "");   /* no document is another thing than an empty one, which cannot be used */
+    take(f, NULL); /* so that this is news */
+    assert_int_equal(f->changes, 2);
+    assert_int_equal(published(f)->ttl_s, 3600);
+}
+
+static void test_unusable_documents(void **state)
+{
+    static const char *const documents[] = {"", "{'ttl':", "[]", "{'ttl':32,'priority':'x'}"};
+    struct fixture *f = *state;
+    struct log_capture capture;
+    new_live(f, true);
+    begin(f);
+    take(f, "{'ttl':31}");
+    uint64_t serial = published(f)->serial;
+    for (size_t i = 0; i < ARRAY_LEN(documents); i++) {
+        log_capture_begin(&capture);
+        take(f, documents[i]);
+        assert_int_equal(log_occurrences(log_capture_end(&capture), "/skydns/config"), 1);
+        assert_int_equal(f->changes, 1);
+        assert_int_equal(published(f)->serial, serial);
+        assert_int_equal(in_force(f)->ttl_s, 31);
+    }
+    take(f, "{'ttl':32}");
+    assert_int_equal(in_force(f)->ttl_s, 32);
+}
+
+/* The other fields take effect, and the log names the one that has none. */
+static void test_ignored_fields(void **state)
+{
+    struct fixture *f = *state;
+    struct log_capture capture;
+    new_live(f, true);
+    begin(f);
+    log_capture_begin(&capture);
+    take(f, "{'ttl':31,'nosuch':1}");
+    assert_int_equal(log_occurrences(log_capture_end(&capture), "nosuch"), 1);
+    assert_int_equal(in_force(f)->ttl_s, 31);
+}
+
+/* One that is too long is not taken for its beginning, however it goes on. */
+static void test_too_long_document(void **state)
+{
+    enum { SIZE = 100000 };
+    struct fixture *f = *state;
+    char *json = malloc(SIZE);
+    assert_non_null(json);
+    memset(json, ' ', SIZE);
+    memcpy(json, "{\"ttl\":31}", 10);
+    new_live(f, true);
+    begin(f);
+    live_config_take(f->live, slice_of(json, SIZE));
+    assert_int_equal(f->changes, 0);
+    assert_int_equal(in_force(f)->ttl_s, 3600);
+    live_config_take(f->live, slice_of(json, 1000));
+    assert_int_equal(in_force(f)->ttl_s, 31);
+    free(json);
+}
+
+/* What the sockets were opened with is said once more whenever somebody wants to know. */
+static void test_what_waits_for_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    struct log_capture capture;
+    new_live(f, true);
+    begin(f);
+    take(f, "{'dns_addr':'127.0.0.2:1053'}");
+    log_capture_begin(&capture);
+    live_config_reload(f->live);
+    assert_int_equal(log_occurrences(log_capture_end(&capture), "dns_addr"), 1);
+    take(f, "{'dns_addr':'127.0.0.1:1053'}");
+    log_capture_begin(&capture);
+    live_config_reload(f->live);
+    assert_int_equal(log_occurrences(log_capture_end(&capture), "dns_addr"), 0);
+}
+
+/* ---- resolv.conf ---- */
+
+static bool has_changed(const void *data)
+{
+    const struct fixture *f = data;
+    return f->changes > 0;
+}
+
+/* Until it has been noticed. */
+static void change_resolv_conf(struct fixture *f, const char *text)
+{
+    f->changes = 0;
+    write_resolv_conf(f, text);
+    loop_until(f->loop, has_changed, f);
+}
+
+static void test_resolv_conf(void **state)
+{
+    struct fixture *f = *state;
+    write_resolv_conf(f, "search x.test\nnameserver 192.0.2.2\n");
+    new_live(f, false);
+    begin(f);
+    assert_string_equal(nameservers(in_force(f)), "192.0.2.2:53 ");
+    assert_true(published(f)->has_nameservers);
+    change_resolv_conf(f, "nameserver 192.0.2.3\nnameserver 2001:db8::3\n");
+    assert_string_equal(nameservers(&f->before), "192.0.2.2:53 ");
+    assert_string_equal(nameservers(&f->now), "192.0.2.3:53 [2001:db8::3]:53 ");
+    change_resolv_conf(f, "# being written\n");
+    assert_string_equal(nameservers(in_force(f)), "192.0.2.3:53 [2001:db8::3]:53 ");
+    /* What a document says goes before it. */
+    take(f, "{'nameservers':['192.0.2.9:53']}");
+    assert_string_equal(nameservers(in_force(f)), "192.0.2.9:53 ");
+    change_resolv_conf(f, "nameserver 192.0.2.4\n");
+    assert_string_equal(nameservers(in_force(f)), "192.0.2.9:53 ");
+    take(f, NULL);
+    assert_string_equal(nameservers(in_force(f)), "192.0.2.4:53 ");
+    /* One that is gone names nobody. */
+    assert_int_equal(unlink(f->resolv_conf), 0);
+    live_config_reload(f->live);
+    assert_string_equal(nameservers(in_force(f)), "");
+    assert_false(published(f)->has_nameservers);
+    write_resolv_conf(f, "nameserver 192.0.2.5\n");
+    live_config_reload(f->live);
+    assert_string_equal(nameservers(in_force(f)), "192.0.2.5:53 ");
+}
+
+/* A folder can be opened, and not read. */
+static void test_unreadable_resolv_conf(void **state)
+{
+    struct fixture *f = *state;
+    struct err err;
+    assert_int_equal(mkdir(f->resolv_conf, 0700), 0);
+    new_live(f, false);
+    assert_true(live_config_begin(f->live, &err) < 0);
+    assert_non_null(strstr(err.msg, f->resolv_conf));
+}
+
+/* The nameservers before stay, and the rest takes effect. */
+static void test_resolv_conf_becomes_unreadable(void **state)
+{
+    struct fixture *f = *state;
+    write_resolv_conf(f, "nameserver 192.0.2.2\n");
+    new_live(f, false);
+    begin(f);
+    assert_int_equal(unlink(f->resolv_conf), 0);
+    assert_int_equal(mkdir(f->resolv_conf, 0700), 0);
+    take(f, "{'ttl':31}");
+    assert_int_equal(f->changes, 1);
+    assert_string_equal(nameservers(in_force(f)), "192.0.2.2:53 ");
+    assert_int_equal(published(f)->ttl_s, 31);
+}
+
+static void test_resolv_conf_is_not_needed(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(mkdir(f->resolv_conf, 0700), 0);
+    new_live(f, true);
+    begin(f);
+    assert_string_equal(nameservers(in_force(f)), "192.0.2.1:53 ");
+}
+
+/* ---- The start ---- */
+
+static struct etcd *client_of(const struct fixture *f, const char *url)
+{
+    struct etcd *etcd;
+    const struct etcd_config config = {.loop = f->loop, .endpoints = url, .call_timeout_ms = 60000};
+    assert_int_equal(etcd_new(&config, &etcd, NULL), 0);
+    return etcd;
+}
+
+static void test_document_is_read(void **state)
+{
+    static const struct {
+        const char *document; /* NULL: none */
+        uint32_t ttl_s;
+    } rows[] = {{NULL, 3600}, {"{\"ttl\":31}", 31}, {"no JSON", 3600}};
+    struct fixture *f = *state;
+    struct log_capture capture;
+    etcd_proc_need();
+    struct etcd_proc *proc = etcd_proc_start();
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct etcd *etcd = client_of(f, etcd_proc_url(proc));
+        if (rows[i].document) {
+            (void)sync_put(f->loop, etcd, "/skydns/config", slice_str(rows[i].document));
+        }
+        new_live(f, true);
+        live_config_read(f->live, etcd);
+        begin(f);
+        assert_int_equal(in_force(f)->ttl_s, rows[i].ttl_s);
+        assert_int_equal(published(f)->ttl_s, rows[i].ttl_s);
+        log_capture_begin(&capture);
+        live_config_opened(f->live);
+        assert_string_equal(log_capture_end(&capture), ""); /* it was read */
+        /* The mirror brings it once more: nothing new. */
+        live_config_take(f->live,
+                         rows[i].document ? slice_str(rows[i].document) : slice_of(NULL, 0));
+        assert_int_equal(f->changes, 0);
+        live_config_free(f->live);
+        f->live = NULL;
+        etcd_free(etcd);
+    }
+    etcd_proc_free(proc);
+}
+
+/* It takes connections and says nothing: the flags count after a second, until there is a document.
+ */
+static void test_etcd_is_silent(void **state)
+{
+    struct fixture *f = *state;
+    struct addr address;
+    struct log_capture capture;
+    char url[ADDR_TEXT_MAX + sizeof("http://")], text[ADDR_TEXT_MAX];
+    int listener = loopback_listen(&address);
+    (void)snprintf(url, sizeof(url), "http://%s", addr_format(&address, text)); /* fits */
+    struct etcd *etcd = client_of(f, url);
+    new_live(f, true);
+    live_config_read(f->live, etcd);
+    begin(f);
+    assert_int_equal(in_force(f)->ttl_s, 3600);
+    log_capture_begin(&capture);
+    live_config_opened(f->live);
+    assert_int_equal(log_occurrences(log_capture_end(&capture), "/skydns/config"), 1);
+    take(f, "{'ttl':31}");
+    assert_int_equal(published(f)->ttl_s, 31);
+    etcd_free(etcd);
+    close(listener);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_flags_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fields, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_is_published, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_same_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unusable_documents, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_ignored_fields, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_too_long_document, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_waits_for_a_restart, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_resolv_conf, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unreadable_resolv_conf, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_resolv_conf_becomes_unreadable, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_resolv_conf_is_not_needed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_document_is_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_etcd_is_silent, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
