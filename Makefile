@@ -78,7 +78,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs objects deps deps-bench run check check-unit check-integration check-faults check-pod images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod bench-churn profile lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs objects deps deps-bench run check check-unit check-integration check-faults check-pod coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod bench-churn profile lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -199,6 +199,14 @@ check-pod: all
 	@[ "$$(id -u)" -ne 0 ] || tests/support/deps check pod
 	@$(PYTHON) tests/support/check.py --build $(B) --only pod
 
+# Lines that unit tests and fuzz corpora run, of each program at least its floor; FILES='skydns/pages/*' lists the others.
+FILES ?=
+coverage: deps
+	@$(MAKE) --no-print-directory VARIANT=cov tests
+	@$(PYTHON) tests/support/line_coverage.py --build $(BUILD)/cov --reset
+	@$(PYTHON) tests/support/check.py --build $(BUILD)/cov --only unit
+	@$(PYTHON) tests/support/line_coverage.py --build $(BUILD)/cov $(if $(FILES),--files $(FILES:%='%'))
+
 # Container images of the three programs, and one of etcd for tests: NAME:VERSION, behind IMAGE_PREFIX.
 ENGINE ?= podman
 BASE ?= debian:bookworm-slim
@@ -316,6 +324,6 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|check-pod|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|bench-churn|profile|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|run|check|check-unit|check-integration|check-faults|check-pod|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|bench-churn|profile|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
