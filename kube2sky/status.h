@@ -26,8 +26,7 @@ struct status;
 int status_new(struct ev_loop *loop, const struct addr *address, struct metrics_sources *sources,
                struct status **ret_status, struct err *err) MUST_CHECK;
 
-/* Appends what is missing before the first 200, as one line without newline.
- */
+/* Appends what is missing before the first 200, as one line without newline. */
 void status_explain_missing(const struct metrics_sources *sources, struct buf *out);
 
 /* Before freeing its sources. NULL is fine. */

@@ -1,0 +1,317 @@
+/* kube2sky's pages, asked over real sockets, while a feed lists from an API that this test serves
+ * and a reconciler writes to a real etcd: readiness and why not, metrics, and what is still to be
+ * written. Then the same plans as --dry-run shows them. */
+#include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "kube2sky/api/kube_client.h"
+#include "kube2sky/dry_run.h"
+#include "kube2sky/feed.h"
+#include "kube2sky/status.h"
+#include "tests/support/http_ask.h"
+#include "tests/support/loopback.h"
+
+enum { ATTEMPTS = 100, OUTPUT_MAX = 8192 };
+
+struct bed {
+    struct fixture *f;
+    struct http_route api_routes[2];
+    struct http_server *api;
+    struct kube_client *client;
+    struct feed *feed;
+    struct metrics_sources sources;
+    struct status *status;
+    struct addr address;
+};
+
+/* ---- The API ---- */
+
+#define KUBERNETES_SERVICE                                               \
+    "{\"metadata\":{\"namespace\":\"default\",\"name\":\"kubernetes\"}," \
+    "\"spec\":{\"clusterIP\":\"10.0.0.1\"}}"
+#define LIST_BEGIN(kind) \
+    "{\"kind\":\"" kind "\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":["
+
+static char services[] = LIST_BEGIN("ServiceList") KUBERNETES_SERVICE "]}";
+static char services_and_a_bad_one[] = LIST_BEGIN("ServiceList") KUBERNETES_SERVICE
+    ",{\"metadata\":{\"namespace\":\"default\",\"name\":\"bad\"},\"spec\":{\"clusterIP\":7}}]}";
+static char endpoints[] = LIST_BEGIN("EndpointsList") "]}";
+
+/* A list; a watch ends as soon as it has begun. */
+static void serve_list(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    reply->content_type = "application/json";
+    if (!http_request_arg(request, "watch")) {
+        buf_append_str(&reply->body, data);
+    }
+}
+
+static void serve_api(struct bed *b, char *services_list, struct addr *ret_address)
+{
+    b->api_routes[0] = (struct http_route){"/api/v1/services", serve_list, services_list};
+    b->api_routes[1] = (struct http_route){"/api/v1/endpoints", serve_list, endpoints};
+    b->api = http_ask_serve(b->f->loop, b->api_routes, ARRAY_LEN(b->api_routes), ret_address);
+}
+
+/* ---- The bed ---- */
+
+static void start_feed(struct bed *b, const struct addr *api, int64_t patience_ms)
+{
+    struct err err;
+    char url[ADDR_TEXT_MAX + sizeof("http://")], text[ADDR_TEXT_MAX];
+    (void)snprintf(url, sizeof(url), "http://%s", addr_format(api, text)); /* fits */
+    const struct kube_client_config client = {
+        .loop = b->f->loop, .kubecfg_file = "", .kube_master_url = url};
+    if (kube_client_new(&client, &b->client, &err) < 0) {
+        fail_msg("%s", err.msg);
+    }
+    b->feed = feed_start(&(struct feed_config){
+        .loop = b->f->loop,
+        .client = b->client,
+        .inventory = b->f->inventory,
+        .endpoints_mode = ENDPOINTS_ENDPOINTS,
+        .label_selector = "",
+        .patience_ms = patience_ms,
+    });
+}
+
+static void fill_sources(struct bed *b)
+{
+    b->sources = (struct metrics_sources){.start_s = 1760704496,
+                                          .etcd = b->f->etcd,
+                                          .etcd_outage = &b->f->outage,
+                                          .feed = b->feed,
+                                          .inventory = b->f->inventory,
+                                          .reconciler = b->f->reconciler};
+}
+
+static void start_status(struct bed *b)
+{
+    struct err err = {0};
+    int r = -EADDRINUSE;
+    fill_sources(b);
+    for (int i = 0; i < ATTEMPTS && r == -EADDRINUSE; i++) {
+        b->address = loopback_addr(loopback_free_port());
+        r = status_new(b->f->loop, &b->address, &b->sources, &b->status, &err);
+    }
+    if (r < 0) {
+        fail_msg("%s", err.msg);
+    }
+}
+
+static void stop(struct bed *b)
+{
+    status_free(b->status);
+    feed_free(b->feed);
+    kube_client_free(b->client);
+    http_server_free(b->api);
+}
+
+static void expect(struct bed *b, const char *target, unsigned status, const char *part)
+{
+    struct asked_page asked = http_ask(b->f->loop, &b->address, target);
+    if (asked.page.status != status || !strstr(asked.page.body, part)) {
+        print_error("%s\n", asked.page.body);
+        fail_msg("%s: %u, not %u and `%s`", target, asked.page.status, status, part);
+    }
+    asked_page_fini(&asked);
+}
+
+/* ---- Pages ---- */
+
+static void test_from_nothing_to_ready(void **state)
+{
+    static const char *const samples[] = {
+        "\nkube2sky_ready 1\n",
+        "\nkube2sky_keys_desired 1\n",
+        "\nkube2sky_keys_actual 1\n",
+        "\nkube2sky_keys_written_total 1\n",
+        "\nkube2sky_keys_deleted_total 0\n",
+        "\nkube2sky_leader 1\n",
+        "\nkube2sky_api_overdue 0\n",
+        "\nkube2sky_transaction_failures_total 0\n",
+        "\nkube2sky_transaction_seconds_bucket{le=\"+Inf\"} 1\n",
+        "\nkube2sky_api_lists_total{kind=\"services\"} 1\n",
+        "\nkube2sky_objects_skipped_total{kind=\"services\"} 1\n",
+        "\nkube2sky_objects{kind=\"endpoints\"} 0\n",
+    };
+    struct fixture *f = *state;
+    struct bed b = {.f = f};
+    struct addr api;
+    struct addr nowhere = loopback_addr(loopback_free_port());
+    start_reconciler(f);
+    start_feed(&b, &nowhere, 3600 * 1000);
+    start_status(&b);
+    expect(&b, "/healthz", 200, "ok");
+    expect(&b, "/readiness", 503, "services");
+    expect(&b, "/metrics", 200, "\nkube2sky_ready 0\n");
+    expect(&b, "/plan", 200, "# ");
+    expect(&b, "/plan", 200, "services");
+    stop(&b);
+
+    serve_api(&b, services_and_a_bad_one, &api);
+    start_feed(&b, &api, 3600 * 1000);
+    start_status(&b);
+    wait_synced(f);
+    assert_tree(f, KUBERNETES);
+    expect(&b, "/readiness", 200, "ok");
+    expect(&b, "/readiness?strict", 200, "ok");
+    for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        expect(&b, "/metrics", 200, samples[i]);
+    }
+    stop(&b);
+}
+
+/* What etcd has not taken yet; ready for good all the same. */
+static void test_plan(void **state)
+{
+    struct fixture *f = *state;
+    struct bed b = {.f = f};
+    char line[256];
+    struct addr nowhere = loopback_addr(loopback_free_port());
+    synced_with_kubernetes(f);
+    start_feed(&b, &nowhere, 3600 * 1000);
+    start_status(&b);
+    wait_drained(f);
+    expect(&b, "/plan", 200, "# nothing to do\n");
+    etcd_proc_kill(proc);
+    put_service(f, "web", "10.0.0.9");
+    put_service(f, "kubernetes", "10.0.0.2");
+    f->want = 1;
+    loop_until(f->loop, has_failed, f);
+    (void)snprintf(line, sizeof(line), "+ %ssvc/default/web/19ccb11 %s\n", f->tree,
+                   IP("10.0.0.9")); /* fits */
+    expect(&b, "/plan", 200, line);
+    (void)snprintf(line, sizeof(line), "- %ssvc/default/kubernetes/c88f1059\n", f->tree); /* fits */
+    expect(&b, "/plan", 200, line);
+    expect(&b, "/readiness", 200, "ok");
+    stop(&b);
+    etcd_proc_restart(proc);
+}
+
+static bool is_overdue(const void *data)
+{
+    const struct outage *outage = data;
+    return outage->is_overdue && *outage_why(outage);
+}
+
+/* Only who asks strictly hears of it. */
+static void test_api_is_overdue(void **state)
+{
+    struct fixture *f = *state;
+    struct bed b = {.f = f};
+    struct addr nowhere = loopback_addr(loopback_free_port());
+    synced_with_kubernetes(f);
+    start_feed(&b, &nowhere, 1);
+    start_status(&b);
+    loop_until(f->loop, is_overdue, feed_outage(b.feed));
+    expect(&b, "/readiness", 200, "ok");
+    expect(&b, "/readiness?strict", 503, "API");
+    expect(&b, "/metrics", 200, "\nkube2sky_api_overdue 1\n");
+    expect(&b, "/metrics", 200, "\nkube2sky_api_up{kind=\"services\"} 0\n");
+    stop(&b);
+}
+
+static void test_port_in_use(void **state)
+{
+    struct fixture *f = *state;
+    struct metrics_sources sources = {0};
+    struct status *status = NULL;
+    struct addr used;
+    struct err err;
+    int fd = loopback_listen(&used);
+    assert_int_equal(status_new(f->loop, &used, &sources, &status, &err), -EADDRINUSE);
+    assert_non_null(strstr(err.msg, "healthz-port"));
+    assert_null(status);
+    close(fd);
+}
+
+/* ---- --dry-run ---- */
+
+/* Runs one over what is listed; its lines in `output`. */
+static enum dry_run_status dry_run(struct bed *b, int64_t api_patience_ms, bool has_api,
+                                   char output[OUTPUT_MAX])
+{
+    struct fixture *f = b->f;
+    struct addr api = loopback_addr(loopback_free_port());
+    struct dry_run *run = dry_run_new(f->loop);
+    f->reconciler = reconciler_start(&(struct reconciler_config){.loop = f->loop,
+                                                                 .etcd = f->etcd,
+                                                                 .inventory = f->inventory,
+                                                                 .outage = &f->outage,
+                                                                 .domain = f->domain,
+                                                                 .ttl_s = 30,
+                                                                 .txn_ops_max = ETCD_TXN_OPS_MAX,
+                                                                 .no_reverse = true,
+                                                                 .planned = dry_run_planned,
+                                                                 .data = run});
+    if (has_api) {
+        serve_api(b, services, &api);
+    }
+    start_feed(b, &api, api_patience_ms);
+    fill_sources(b);
+    (void)fflush(stdout);
+    int copy = dup(STDOUT_FILENO), file = memfd_create("stdout", MFD_CLOEXEC);
+    assert_true(copy >= 0 && file >= 0 && dup2(file, STDOUT_FILENO) >= 0);
+    dry_run_start(run, &b->sources);
+    ev_run(f->loop, 0);
+    enum dry_run_status status = dry_run_result(run);
+    (void)fflush(stdout);
+    assert_true(dup2(copy, STDOUT_FILENO) >= 0);
+    ssize_t n = pread(file, output, OUTPUT_MAX - 1, 0);
+    assert_true(n >= 0);
+    output[n] = '\0';
+    close(copy);
+    close(file);
+    dry_run_free(run);
+    stop(b);
+    return status;
+}
+
+static void test_dry_run_with_changes(void **state)
+{
+    struct fixture *f = *state;
+    struct bed b = {.f = f};
+    char output[OUTPUT_MAX], want[256];
+    assert_int_equal(dry_run(&b, 3600 * 1000, true, output), DRY_RUN_CHANGES);
+    (void)snprintf(want, sizeof(want), "+ %ssvc/default/kubernetes/c88f1059 %s\n", f->tree,
+                   IP("10.0.0.1")); /* fits */
+    assert_string_equal(output, want);
+    assert_tree(f, ""); /* shown, not written */
+}
+
+static void test_dry_run_without_changes(void **state)
+{
+    struct fixture *f = *state;
+    struct bed b = {.f = f};
+    char output[OUTPUT_MAX];
+    (void)put(f, "svc/default/kubernetes/c88f1059", IP("10.0.0.1"));
+    assert_int_equal(dry_run(&b, 3600 * 1000, true, output), DRY_RUN_NOTHING);
+    assert_string_equal(output, "");
+}
+
+static void test_dry_run_without_an_api(void **state)
+{
+    struct fixture *f = *state;
+    struct bed b = {.f = f};
+    char output[OUTPUT_MAX];
+    assert_int_equal(dry_run(&b, 1, false, output), DRY_RUN_UNKNOWN);
+    assert_string_equal(output, "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_from_nothing_to_ready),  TEST(test_plan),
+        TEST(test_api_is_overdue),         TEST(test_port_in_use),
+        TEST(test_dry_run_with_changes),   TEST(test_dry_run_without_changes),
+        TEST(test_dry_run_without_an_api),
+    };
+    etcd_proc_need();
+    return cmocka_run_group_tests(tests, start_etcd, end_etcd);
+}
