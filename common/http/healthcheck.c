@@ -113,7 +113,7 @@ static const char *behind(const char *url, const char *scheme)
     return strncmp(url, scheme, len) == 0 ? url + len : NULL;
 }
 
-static int healthcheck(const char *url, struct err *err)
+int healthcheck(const char *url, struct err *err)
 {
     const char *http = behind(url, "http://"), *udp = behind(url, "udp://");
     const char *text = http ? http : udp;
