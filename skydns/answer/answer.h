@@ -5,9 +5,13 @@
 #define SKYDNS_ANSWER_ANSWER_H
 
 #include "common/dns/dns.h"
-#include "skydns/answer/engine.h"
+#include "skydns/answer/deferral.h"
+#include "skydns/answer/external_answer.h"
+#include "skydns/answer/query.h"
 #include "skydns/answer/question.h"
+#include "skydns/store/engine_config.h"
 #include "skydns/store/rr.h"
+#include "skydns/store/store.h"
 
 struct answer_input {
     const struct question *question;

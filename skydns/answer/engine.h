@@ -13,80 +13,15 @@
 #ifndef SKYDNS_ANSWER_ENGINE_H
 #define SKYDNS_ANSWER_ENGINE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/addr.h"
-#include "common/dns/dname.h"
+#include "common/base/slice.h"
+#include "skydns/answer/deferral.h"
+#include "skydns/answer/external_answer.h"
+#include "skydns/answer/query.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/store/store.h"
-
-/* A reply is never longer than the transport's limit; over TCP 65,535 (RFC 1035 4.2.2). */
-enum { ENGINE_REPLY_MAX = 65535 };
-
-/* The records one answer may visit on a worker; beyond, the walk is deferred. */
-enum { ENGINE_WALK_MAX = 4096 };
-
-/* External questions one answer may need (targets outside the domain); further targets stay without
- * addresses. */
-enum { ENGINE_EXTERNAL_MAX = 16 };
-
-enum engine_transport { ENGINE_UDP, ENGINE_TCP };
-
-struct engine_query {
-    const uint8_t *wire;
-    size_t len;
-    const struct addr *client;
-    const struct addr *local; /* where it was sent to; family AF_UNSPEC when not known */
-    enum engine_transport transport;
-    int64_t now_s;   /* wall clock */
-    uint32_t random; /* for rotation */
-    unsigned ahead;  /* its place, from 1, among those of the last engine_look_ahead; 0: none */
-    bool may_walk;   /* on the resolver thread, in every call: no ENGINE_WALK_MAX */
-};
-
-enum engine_verdict { ENGINE_REPLY, ENGINE_DROP, ENGINE_DEFER };
-
-enum engine_deferral_kind {
-    ENGINE_DEFER_FORWARD, /* not our name: send the query on, pass the reply back */
-    ENGINE_DEFER_LOOKUP,  /* the questions below have to be asked upstream first */
-    ENGINE_DEFER_WALK,    /* too many records for a worker */
-};
-
-struct external_question {
-    struct dname name;
-    uint16_t type; /* A or AAAA */
-};
-
-struct engine_deferral {
-    enum engine_deferral_kind kind;
-    size_t question_count; /* LOOKUP only */
-    struct external_question questions[ENGINE_EXTERNAL_MAX];
-};
-
-/* What upstream said to one external question: the CNAMEs in order, then the addresses. */
-struct external_rr {
-    struct dname owner;
-    uint16_t type; /* CNAME, A, AAAA */
-    uint32_t ttl_s;
-    struct dname target; /* CNAME */
-    struct ip ip;        /* A, AAAA */
-};
-
-/* 32: a chain of 16 CNAMEs and a dozen addresses; further ones are left out. */
-enum { EXTERNAL_RRS_MAX = 32 };
-
-struct external_answer {
-    struct external_question question;
-    size_t count; /* 0: no such name, no data, or upstream failed */
-    struct external_rr rrs[EXTERNAL_RRS_MAX];
-};
-
-struct external_answers {
-    size_t count;
-    const struct external_answer *items;
-};
 
 struct engine;
 
@@ -108,7 +43,6 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
 /* These queries will be asked in a moment: looks all their names up at once (store_walk.h), so that
  * they wait for memory together. It changes no answer; store as above, at most ENGINE_AHEAD_MAX
  * queries, whose bytes stay as they are until they are asked, or others are looked up. */
-enum { ENGINE_AHEAD_MAX = 8 };
 void engine_look_ahead(struct engine *engine, const struct store *store,
                        const struct slice *queries, size_t count);
 

@@ -12,7 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "skydns/answer/engine.h"
+#include "skydns/answer/query.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/store/store.h"
 
 struct encoder;
 struct fast;

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "common/dns/dns.h"
-#include "skydns/answer/engine.h"
 #include "skydns/answer/fast_query_internal.h"
+#include "skydns/answer/query.h"
 
 struct fast_reply {
     uint8_t *bytes;

@@ -4,8 +4,10 @@
 #ifndef SKYDNS_ANSWER_FOLLOW_H
 #define SKYDNS_ANSWER_FOLLOW_H
 
-#include "skydns/answer/engine.h"
+#include "skydns/answer/deferral.h"
+#include "skydns/answer/external_answer.h"
 #include "skydns/answer/lookup.h"
+#include "skydns/store/engine_config.h"
 #include "skydns/store/rr.h"
 
 enum follow_families { FOLLOW_A = 1, FOLLOW_AAAA = 2, FOLLOW_BOTH = 3 };

@@ -3,7 +3,7 @@
 #ifndef SKYDNS_ANSWER_RRSYNTH_INTERNAL_H
 #define SKYDNS_ANSWER_RRSYNTH_INTERNAL_H
 
-#include "skydns/answer/engine.h"
+#include "skydns/store/engine_config.h"
 #include "skydns/store/rr.h"
 #include "skydns/store/store.h"
 

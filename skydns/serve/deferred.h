@@ -11,7 +11,8 @@
 
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
-#include "skydns/answer/engine.h"
+#include "skydns/answer/deferral.h"
+#include "skydns/answer/query.h"
 
 struct lookup;
 struct resolver;

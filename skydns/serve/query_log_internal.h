@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "skydns/answer/engine.h"
+#include "skydns/answer/query.h"
 
 /* A query whose question cannot be read is logged without name and type. */
 void query_log(const struct engine_query *query, const uint8_t *reply, size_t reply_len);

@@ -4,6 +4,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
+#include "skydns/answer/engine.h"
 #include "skydns/serve/query_log_internal.h"
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/tcp_server.h"

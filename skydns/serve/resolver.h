@@ -22,7 +22,8 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/metrics.h"
-#include "skydns/answer/engine.h"
+#include "skydns/answer/deferral.h"
+#include "skydns/answer/query.h"
 #include "skydns/serve/query_counts.h"
 #include "skydns/upstream/upstreams.h"
 

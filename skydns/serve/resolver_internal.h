@@ -6,7 +6,8 @@
 #include <ev.h>
 #include <pthread.h>
 
-#include "skydns/answer/engine.h"
+#include "skydns/answer/deferral.h"
+#include "skydns/answer/external_answer.h"
 #include "skydns/serve/deferred.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/store/rng.h"

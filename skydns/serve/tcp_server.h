@@ -21,7 +21,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/slice.h"
-#include "skydns/answer/engine.h"
+#include "skydns/answer/query.h"
 #include "skydns/serve/deferred.h"
 #include "skydns/serve/listen_socket.h"
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "skydns/answer/engine.h"
+#include "skydns/answer/external_answer.h"
 
 /* Follows the reply's CNAMEs from the question's name and collects the addresses at the end, in the
  * order of struct external_answer. Records that are not on the way are left out, as are those

@@ -1,0 +1,29 @@
+/* Why a query cannot be answered without waiting, and what it waits for: the answer layer fills it
+ * in on a worker, the resolver thread acts on it. Plain data. */
+#ifndef SKYDNS_ANSWER_DEFERRAL_H
+#define SKYDNS_ANSWER_DEFERRAL_H
+
+#include <stddef.h>
+
+#include "skydns/answer/external_answer.h"
+
+/* The records one answer may visit on a worker; beyond, the walk is deferred. */
+enum { ENGINE_WALK_MAX = 4096 };
+
+/* External questions one answer may need (targets outside the domain); further targets stay without
+ * addresses. */
+enum { ENGINE_EXTERNAL_MAX = 16 };
+
+enum engine_deferral_kind {
+    ENGINE_DEFER_FORWARD, /* not our name: send the query on, pass the reply back */
+    ENGINE_DEFER_LOOKUP,  /* the questions below have to be asked upstream first */
+    ENGINE_DEFER_WALK,    /* too many records for a worker */
+};
+
+struct engine_deferral {
+    enum engine_deferral_kind kind;
+    size_t question_count; /* LOOKUP only */
+    struct external_question questions[ENGINE_EXTERNAL_MAX];
+};
+
+#endif

@@ -1,0 +1,35 @@
+/* A query on its way to an answer, and what may become of it: what the sockets give and the answer
+ * layer takes. Plain data; the bytes and addresses are
+ * borrowed from the caller. */
+#ifndef SKYDNS_ANSWER_QUERY_H
+#define SKYDNS_ANSWER_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+
+/* A reply is never longer than the transport's limit; over TCP 65,535 (RFC 1035 4.2.2). */
+enum { ENGINE_REPLY_MAX = 65535 };
+
+/* Queries whose names one engine_look_ahead looks up together. */
+enum { ENGINE_AHEAD_MAX = 8 };
+
+enum engine_transport { ENGINE_UDP, ENGINE_TCP };
+
+struct engine_query {
+    const uint8_t *wire;
+    size_t len;
+    const struct addr *client;
+    const struct addr *local; /* where it was sent to; family AF_UNSPEC when not known */
+    enum engine_transport transport;
+    int64_t now_s;   /* wall clock */
+    uint32_t random; /* for rotation */
+    unsigned ahead;  /* its place, from 1, among those of the last engine_look_ahead; 0: none */
+    bool may_walk;   /* on the resolver thread, in every call: no ENGINE_WALK_MAX (deferral.h) */
+};
+
+enum engine_verdict { ENGINE_REPLY, ENGINE_DROP, ENGINE_DEFER }; /* engine.h */
+
+#endif
