@@ -1,51 +1,25 @@
 #include "exechealthz/dns_message.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <strings.h>
-
 #include "common/base/cursor.h"
+#include "common/dns/dns_names.h"
 
-static const struct {
-    const char *name;
-    uint16_t type;
-} types[] = {
-    {"A", DNS_TYPE_A},     {"AAAA", DNS_TYPE_AAAA},   {"ANY", DNS_TYPE_ANY}, {"SRV", DNS_TYPE_SRV},
-    {"TXT", DNS_TYPE_TXT}, {"CNAME", DNS_TYPE_CNAME}, {"PTR", DNS_TYPE_PTR}, {"NS", DNS_TYPE_NS},
-    {"SOA", DNS_TYPE_SOA}, {"MX", DNS_TYPE_MX},
-};
-
-bool dns_type_from_text(struct slice text, uint16_t *ret_type)
+bool dns_question_type(struct slice text, uint16_t *ret_type)
 {
-    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        if (strlen(types[i].name) == text.len &&
-            strncasecmp(types[i].name, text.ptr, text.len) == 0) {
-            *ret_type = types[i].type;
+    static const uint16_t worth_asking[] = {
+        DNS_TYPE_A,     DNS_TYPE_AAAA, DNS_TYPE_ANY, DNS_TYPE_SRV, DNS_TYPE_TXT,
+        DNS_TYPE_CNAME, DNS_TYPE_PTR,  DNS_TYPE_NS,  DNS_TYPE_SOA, DNS_TYPE_MX,
+    };
+    uint16_t type;
+    if (!dns_type_from_name(text, &type)) {
+        return false;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(worth_asking); i++) {
+        if (worth_asking[i] == type) {
+            *ret_type = type;
             return true;
         }
     }
     return false;
-}
-
-const char *dns_type_text(uint16_t type)
-{
-    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-        if (types[i].type == type) {
-            return types[i].name;
-        }
-    }
-    return "?";
-}
-
-const char *dns_rcode_text(uint8_t rcode, char out[DNS_RCODE_TEXT_MAX])
-{
-    static const char *const names[] = {"NOERROR",  "FORMERR", "SERVFAIL",
-                                        "NXDOMAIN", "NOTIMP",  "REFUSED"};
-    if (rcode < ARRAY_LEN(names)) {
-        return names[rcode];
-    }
-    (void)snprintf(out, DNS_RCODE_TEXT_MAX, "RCODE%u", rcode); /* at most 8 bytes */
-    return out;
 }
 
 size_t dns_query_write(const struct dns_question *question, uint16_t id, uint8_t out[DNS_QUERY_MAX])

@@ -17,7 +17,6 @@ enum {
     /* Read per reply. Without EDNS a reply has at most 512 bytes; a longer one is truncated, and
        therefore malformed. */
     DNS_REPLY_MAX = 4096,
-    DNS_RCODE_TEXT_MAX = 16, /* "NXDOMAIN", "RCODE15" */
 };
 
 struct dns_question {
@@ -47,13 +46,7 @@ enum dns_reply_kind dns_reply_read(const struct dns_question *question, uint16_t
                                    const uint8_t *bytes, size_t len,
                                    struct dns_reply *ret_reply) MUST_CHECK;
 
-/* "NXDOMAIN". Returns out. */
-const char *dns_rcode_text(uint8_t rcode, char out[DNS_RCODE_TEXT_MAX]);
-
 /* "A", "srv": the types worth querying. False: any other word. */
-bool dns_type_from_text(struct slice text, uint16_t *ret_type);
-
-/* The name of a type from dns_type_from_text. */
-const char *dns_type_text(uint16_t type);
+bool dns_question_type(struct slice text, uint16_t *ret_type) MUST_CHECK;
 
 #endif

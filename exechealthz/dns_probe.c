@@ -12,6 +12,7 @@
 #include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "common/dns/dns_names.h"
 
 enum {
     RESEND_S = 1, /* for lost datagrams; a second is far more than an answer from memory takes */
@@ -273,14 +274,14 @@ const struct dns_probe_counts *dns_probe_counts(const struct dns_probe *probe)
 bool dns_probe_report(const struct dns_probe *probe, int64_t now_ms, struct buf *reply)
 {
     const struct dns_target *target = probe->config.target;
-    char server[ADDR_TEXT_MAX];
+    char server[ADDR_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
     int64_t age_ms = now_ms - probe->at_ms;
     bool is_old = age_ms > probe->config.settings.latency_ms;
     if (!probe->has_failed && !is_old) {
         return true;
     }
     buf_printf(reply, "DNS probe %s of %s, %s: ", target->label,
-               addr_format(&target->server, server), dns_type_text(target->question.type));
+               addr_format(&target->server, server), dns_type_text(target->question.type, type));
     if (probe->has_failed) {
         buf_printf(reply, "%s\n", probe->error);
     } else {

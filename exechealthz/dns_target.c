@@ -98,7 +98,7 @@ int dns_target_parse(const char *text, struct dns_target *ret_target, struct err
     }
     const char *behind_name = text;
     struct slice part = next_part(&text);
-    if (dns_type_from_text(part, &t.question.type)) {
+    if (dns_question_type(part, &t.question.type)) {
         part = next_part(&text);
     }
     if ((part.len > 0 && !parse_server(part, &t.server)) || *text != '\0') {

@@ -36,21 +36,31 @@ enum dns_rcode {
     DNS_RCODE_BADVERS = 16, /* RFC 6891; upper bits in the OPT record */
 };
 
+/* Every type that is known by name: a line here, and dns_names.h writes and reads the name. */
+#define DNS_TYPES(X)                                                          \
+    X(A, 1)                                                                   \
+    X(NS, 2)                                                                  \
+    X(CNAME, 5)                                                               \
+    X(SOA, 6)                                                                 \
+    X(PTR, 12)                                                                \
+    X(HINFO, 13)                                                              \
+    X(MX, 15)                                                                 \
+    X(TXT, 16)                                                                \
+    X(AAAA, 28)   /* RFC 3596 */                                              \
+    X(SRV, 33)    /* RFC 2782 */                                              \
+    X(NAPTR, 35)  /* RFC 3403 */                                              \
+    X(DS, 43)     /* RFC 4034 */                                              \
+    X(DNSKEY, 48) /* RFC 4034 */                                              \
+    X(SVCB, 64)   /* RFC 9460; nobody has these two, browsers ask for them */ \
+    X(HTTPS, 65)                                                              \
+    X(AXFR, 252)                                                              \
+    X(ANY, 255)
+
 enum dns_type {
-    DNS_TYPE_A = 1,
-    DNS_TYPE_NS = 2,
-    DNS_TYPE_CNAME = 5,
-    DNS_TYPE_SOA = 6,
-    DNS_TYPE_PTR = 12,
-    DNS_TYPE_HINFO = 13,
-    DNS_TYPE_MX = 15,
-    DNS_TYPE_TXT = 16,
-    DNS_TYPE_AAAA = 28, /* RFC 3596 */
-    DNS_TYPE_SRV = 33,  /* RFC 2782 */
-    DNS_TYPE_OPT = 41,  /* RFC 6891 */
-    DNS_TYPE_SVCB = 64, /* RFC 9460; browsers ask for both, and we have neither */
-    DNS_TYPE_HTTPS = 65,
-    DNS_TYPE_ANY = 255,
+    DNS_TYPE_OPT = 41, /* RFC 6891; part of a message, not a type to ask for */
+#define DNS_TYPE_ENUMERATOR(name, number) DNS_TYPE_##name = (number),
+    DNS_TYPES(DNS_TYPE_ENUMERATOR)
+#undef DNS_TYPE_ENUMERATOR
 };
 
 enum dns_class {

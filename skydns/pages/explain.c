@@ -5,9 +5,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
+#include "common/dns/dns_names.h"
 #include "common/dns/record_key.h"
 #include "skydns/answer/follow.h"
-#include "skydns/answer/rr_text.h"
 #include "skydns/sync/store_sync.h"
 
 /* Records that one explanation may visit: 10 ms of the main thread. */
@@ -427,7 +427,7 @@ static int parse_question(struct question *q, const char *name, const char *type
         return err_set(err, ERR_USAGE, "name `%s`: expected one like web.default.svc.cluster.local",
                        name ? name : "");
     }
-    if (!rr_type_parse(type && *type ? type : "A", &q->type)) {
+    if (!dns_type_from_text(slice_str(type && *type ? type : "A"), &q->type)) {
         return err_set(err, ERR_USAGE, "type `%s`: expected one like A, SRV or TYPE65", type);
     }
     return 0;

@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 #include "common/base/json_text.h"
+#include "common/dns/dns_names.h"
 #include "common/dns/record_key.h"
 #include "skydns/answer/rr_text.h"
 #include "skydns/pages/record_page_internal.h"
-#include "skydns/serve/query_counts.h"
 
 /* The word for programs and the text for people. */
 static const struct {
@@ -44,7 +44,7 @@ static void append_key(const struct store_record *record, struct slice prefix, s
 
 static const char *status_of(const struct explanation *x)
 {
-    return x->plan ? query_rcode_name(x->plan->rcode) : "not from here";
+    return x->plan ? dns_rcode_name(x->plan->rcode) : "not from here";
 }
 
 /* ---- Text ---- */
@@ -170,9 +170,9 @@ static void text_name(const struct explanation *x, const struct explain_name *n,
 
 void explain_page_text(const struct explanation *x, struct buf *out)
 {
-    char name[DNAME_TEXT_MAX], type[RR_TYPE_TEXT_MAX];
+    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
     buf_printf(out, "%s %s: %s", dname_to_text(&x->question.name, name),
-               rr_type_text(x->question.type, type), status_of(x));
+               dns_type_text(x->question.type, type), status_of(x));
     if (x->plan && x->plan->rcode == DNS_RCODE_NOERROR) {
         buf_printf(out, ", answers: %zu%s", x->plan->answers.count,
                    x->external_count ? " and what nameservers say" : "");
@@ -189,7 +189,7 @@ void explain_page_text(const struct explanation *x, struct buf *out)
     for (size_t i = 0; i < x->external_count; i++) {
         buf_printf(out, "external   %s %s: asked of a nameserver at every query\n",
                    dname_to_text(&x->externals[i].name, name),
-                   rr_type_text(x->externals[i].type, type));
+                   dns_type_text(x->externals[i].type, type));
     }
     for (size_t i = 0; i < x->name_count; i++) {
         text_name(x, &x->names[i], out);
@@ -293,10 +293,11 @@ static void json_one(const struct explanation *x, const struct explain_name *n, 
 
 static void json_externals(const struct explanation *x, struct buf *out)
 {
-    char name[DNAME_TEXT_MAX], type[RR_TYPE_TEXT_MAX], text[DNAME_TEXT_MAX + RR_TYPE_TEXT_MAX + 1];
+    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX],
+        text[DNAME_TEXT_MAX + DNS_TYPE_TEXT_MAX + 1];
     for (size_t i = 0; i < x->external_count; i++) {
         (void)snprintf(text, sizeof(text), "%s %s", dname_to_text(&x->externals[i].name, name),
-                       rr_type_text(x->externals[i].type, type)); /* always fits */
+                       dns_type_text(x->externals[i].type, type)); /* always fits */
         buf_append_str(out, i ? "," : ",\n\"external\":[");
         json_text_string(out, slice_str(text));
     }
@@ -305,11 +306,11 @@ static void json_externals(const struct explanation *x, struct buf *out)
 
 void explain_page_json(const struct explanation *x, struct buf *out)
 {
-    char type[RR_TYPE_TEXT_MAX];
+    char type[DNS_TYPE_TEXT_MAX];
     buf_append_char(out, '{');
     json_name("name", &x->question.name, out);
     buf_printf(out, ",\"type\":\"%s\",\"revision\":%" PRId64 ",\"status\":\"%s\"",
-               rr_type_text(x->question.type, type), x->revision, status_of(x));
+               dns_type_text(x->question.type, type), x->revision, status_of(x));
     if (x->why) {
         buf_append_str(out, ",\"why\":");
         json_text_string(out, slice_str(x->why));

@@ -1,5 +1,6 @@
 #include "skydns/pages/metrics_table.h"
 
+#include "common/dns/dns_names.h"
 #include "common/etcd/etcd_metrics.h"
 #include "skydns/serve/query_counts.h"
 #include "skydns/serve/resolver.h"
@@ -37,9 +38,9 @@ static void write_verdicts(struct metrics_page *page, const struct transport_sum
 static void write_rcodes(struct metrics_page *page, const struct transport_sums *transport)
 {
     for (size_t i = 0; i < QUERY_RCODES; i++) {
-        metrics_sample(
-            page, METRIC_LABELS({"transport", transport->name}, {"rcode", query_rcode_name(i)}),
-            transport->sums.rcodes[i]);
+        metrics_sample(page,
+                       METRIC_LABELS({"transport", transport->name}, {"rcode", dns_rcode_name(i)}),
+                       transport->sums.rcodes[i]);
     }
 }
 

@@ -55,13 +55,3 @@ void query_sums_add(struct query_sums *sums, const struct query_counts *counts)
         counters_add(&sums->skydns, &counts->skydns->sums, sizeof(sums->skydns));
     }
 }
-
-const char *query_rcode_name(size_t rcode)
-{
-    static const char *const names[QUERY_RCODES] = {
-        "NOERROR",  "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP",  "REFUSED",
-        "YXDOMAIN", "YXRRSET", "NXRRSET",  "NOTAUTH",  "NOTZONE", "RCODE11",
-        "RCODE12",  "RCODE13", "RCODE14",  "RCODE15",  "BADVERS",
-    };
-    return names[rcode];
-}

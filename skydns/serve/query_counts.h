@@ -80,7 +80,4 @@ struct query_sums {
 /* Any thread. */
 void query_sums_add(struct query_sums *sums, const struct query_counts *counts);
 
-/* "NOERROR", ...; "RCODE12" for those without a name. Constant. */
-const char *query_rcode_name(size_t rcode);
-
 #endif

@@ -9,7 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/rr_text.h"
+#include "common/dns/dns_names.h"
 #include "skydns/upstream/exchange_internal.h"
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/upstream_probes_internal.h"
@@ -209,10 +209,10 @@ static void on_deadline(struct ev_loop *loop, ev_timer *timer, int revents)
 static void log_try(const struct try *t)
 {
     const struct upstream_question *question = &t->flight->question;
-    char name[DNAME_TEXT_MAX], type[RR_TYPE_TEXT_MAX], server[ADDR_TEXT_MAX];
+    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX], server[ADDR_TEXT_MAX];
     if (t->exchange) {
         log_debug("question sent", LOG_STR("name", dname_to_text(&question->name, name)),
-                  LOG_STR("type", rr_type_text(question->type, type)),
+                  LOG_STR("type", dns_type_text(question->type, type)),
                   LOG_STR("server", addr_format(&t->server, server)),
                   LOG_INT("try", t - t->flight->tries + 1));
     } else {

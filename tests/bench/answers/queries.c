@@ -10,26 +10,9 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
+#include "common/dns/dns_names.h"
 
 enum { QUERY_MAX = QUERY_FRAME + DNS_HEADER_SIZE + DNAME_MAX + 4 };
-
-static uint16_t type_of(struct slice text)
-{
-    static const struct {
-        const char *text;
-        uint16_t type;
-    } types[] = {{"A", DNS_TYPE_A},
-                 {"AAAA", DNS_TYPE_AAAA},
-                 {"SRV", DNS_TYPE_SRV},
-                 {"PTR", DNS_TYPE_PTR},
-                 {"TXT", DNS_TYPE_TXT}};
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        if (slice_equal(text, slice_str(types[i].text))) {
-            return types[i].type;
-        }
-    }
-    return 0;
-}
 
 /* The size of the frame; 0 when the line is no question. */
 static size_t encode(struct slice line, uint8_t out[QUERY_MAX])
@@ -39,8 +22,9 @@ static size_t encode(struct slice line, uint8_t out[QUERY_MAX])
     if (!blank || !dname_from_text(slice_of(line.ptr, (size_t)(blank - line.ptr)), &name)) {
         return 0;
     }
-    uint16_t type = type_of(slice_of(blank + 1, (size_t)(line.ptr + line.len - blank - 1)));
-    if (type == 0) {
+    uint16_t type;
+    struct slice type_text = slice_of(blank + 1, (size_t)(line.ptr + line.len - blank - 1));
+    if (!dns_type_from_text(type_text, &type)) {
         return 0;
     }
     uint16_t len = (uint16_t)(DNS_HEADER_SIZE + name.len + 4);
