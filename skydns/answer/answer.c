@@ -160,7 +160,7 @@ static void dispatch(struct answer *a)
         answer_any(a);
     } else if (a->in.question->qclass == DNS_CLASS_CH) {
         answer_chaos(a);
-    } else if (answer_is_reverse(a) && answer_reverse(a)) {
+    } else if (answer_name_is_reverse(&a->name) && answer_reverse(a)) {
         return;
     } else if (!a->zone) {
         forward(a);

@@ -69,9 +69,6 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
 /* Between answers: goes on with another configuration, borrowed as the first. */
 void answer_configure(struct answer *answer, const struct engine_config *config);
 
-/* Whether -schema=kubernetes lets a lower-cased name of the zone have records of the type. */
-bool answer_kube_has_data(const struct engine_zone *zone, const struct dname *name, uint16_t type);
-
 const struct answer_plan *answer_get_plan(const struct answer *answer);
 
 #endif

@@ -62,7 +62,10 @@ bool answer_kube(struct answer *a);
 bool answer_pod(struct answer *a);
 bool answer_reverse(struct answer *a);
 
-bool answer_is_reverse(const struct answer *a); /* below in-addr.arpa. or ip6.arpa. */
+bool answer_name_is_reverse(const struct dname *name); /* in in-addr.arpa. or ip6.arpa. */
+
+/* Whether -reverse-zones may take names of a domain: they come first (answer.c). */
+bool answer_reverse_may_take(const struct engine_config *config, const struct dname *domain);
 
 void answer_chaos(struct answer *a);
 void answer_any(struct answer *a);

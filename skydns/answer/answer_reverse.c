@@ -30,9 +30,16 @@ static const struct form *form_of(const struct dname *name)
                                                 : NULL;
 }
 
-bool answer_is_reverse(const struct answer *a)
+bool answer_name_is_reverse(const struct dname *name)
 {
-    return form_of(&a->name) != NULL;
+    return form_of(name) != NULL;
+}
+
+bool answer_reverse_may_take(const struct engine_config *config, const struct dname *domain)
+{
+    return config->reverse_zone_count > 0 &&
+           (form_of(domain) || dname_is_within(&in_addr_arpa, domain) ||
+            dname_is_within(&ip6_arpa, domain));
 }
 
 /* 0 to 255, or one hexadecimal digit. */

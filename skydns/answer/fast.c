@@ -288,22 +288,20 @@ static size_t answer_targets(struct fast *f, const struct fast_question *questio
 static size_t answer_in_zone(struct fast *f, const struct fast_question *question,
                              const struct engine_query *query)
 {
-    const struct store_node *node = question->walk.node;
-    if (!fast_name_is_plain(&f->zones, question->zone, &question->query, node)) {
-        return 0;
-    }
-    if (!node) {
+    switch (fast_name_action(&f->zones, question->zone, &question->query, question->kind,
+                             question->walk.node)) {
+    case PLAIN_NOT:
+        break;
+    case PLAIN_NO_NAME:
         return deny(f, question, query, DNS_RCODE_NXDOMAIN);
-    }
-    switch (question->query.type) {
-    case DNS_TYPE_A:
-    case DNS_TYPE_AAAA:
-        return answer_addresses(f, question, query);
-    case DNS_TYPE_SRV:
-        return answer_targets(f, question);
-    default:
+    case PLAIN_NO_DATA:
         return deny(f, question, query, DNS_RCODE_NOERROR);
+    case PLAIN_ADDRESSES:
+        return answer_addresses(f, question, query);
+    case PLAIN_TARGETS:
+        return answer_targets(f, question);
     }
+    return 0;
 }
 
 /* Whether a name could share its end with a reverse name, as either is written. */

@@ -3,30 +3,20 @@
 #include <string.h>
 
 #include "common/dns/dns.h"
+#include "skydns/answer/lookup.h"
 
 /* ---- Domains ---- */
-
-static struct slice label_above(const struct dname *name, const struct dname *domain)
-{
-    struct dname_labels labels;
-    dname_labels(name, &labels);
-    unsigned below = dname_label_count(domain);
-    if (labels.count <= below || !dname_is_within(name, domain)) {
-        return slice_of(NULL, 0);
-    }
-    return dname_label(name, labels.offsets[labels.count - below - 1]);
-}
 
 void fast_zones_configure(struct fast_zones *zones, const struct engine_config *config,
                           struct encoder *encoder)
 {
-    zones->config = config;
+    zones->has_pointers = plain_names_have_pointers(config);
     zones->serial = 0;
     zones->count = config->zone_count;
     for (size_t i = 0; i < config->zone_count; i++) {
         struct fast_zone *z = &zones->zones[i];
         z->zone = &config->zones[i];
-        z->rname_label = label_above(&z->zone->hostmaster, &z->zone->domain);
+        plain_names_make(&z->plain, config, z->zone);
         soa_template_make(&z->soa, config, z->zone, encoder);
     }
 }
@@ -35,7 +25,8 @@ void fast_zones_use(struct fast_zones *zones, const struct store *store)
 {
     if (zones->serial != store_serial(store)) {
         zones->serial = store_serial(store);
-        zones->arpa = store_child(store_root(store), slice_of("arpa", 4));
+        zones->arpa =
+            zones->has_pointers ? store_child(store_root(store), slice_of("arpa", 4)) : NULL;
         for (size_t i = 0; i < zones->count; i++) {
             struct fast_zone *z = &zones->zones[i];
             z->node = store_find(store, &z->zone->domain, NULL);
@@ -123,9 +114,14 @@ static bool begin_question(const struct fast_zones *zones, struct slice wire,
     switch (q->type) {
     case DNS_TYPE_A:
     case DNS_TYPE_AAAA:
+        question->kind = PLAIN_ADDRESS;
+        return begin_in_zone(zones, question);
     case DNS_TYPE_SRV:
+        question->kind = PLAIN_PORT;
+        return begin_in_zone(zones, question);
     case DNS_TYPE_SVCB:
     case DNS_TYPE_HTTPS:
+        question->kind = PLAIN_NO_TYPE;
         return begin_in_zone(zones, question);
     case DNS_TYPE_PTR:
         return begin_in_arpa(zones, question);
@@ -140,30 +136,16 @@ void fast_question_begin(const struct fast_zones *zones, struct slice wire,
     question->is_usual = begin_question(zones, wire, question);
 }
 
-/* ---- Names that mean more ---- */
-
-bool fast_label_is_wildcard(struct slice label)
-{
-    return is_label(label, "*", 1) || is_label(label, "any", 3);
-}
+/* ---- How a name is answered ---- */
 
 static bool has_wildcard(const struct fast_query *q, unsigned labels)
 {
     for (unsigned i = 0; i < labels; i++) {
-        if (fast_label_is_wildcard(fast_query_label(q, i))) {
+        if (lookup_is_wildcard(fast_query_label(q, i))) {
             return true;
         }
     }
     return false;
-}
-
-/* Names below the domain that are more than what the store has, or that share an end with the names
- * in the SOA record. */
-static bool is_special(const struct fast_zones *zones, const struct fast_zone *z, struct slice top)
-{
-    return is_label(top, "dns", 3) || is_label(top, "dns-version", 11) ||
-           slice_equal(top, z->rname_label) ||
-           (zones->config->pods != ENGINE_PODS_VERIFIED && is_label(top, "pod", 3));
 }
 
 /* What lies above a domain of ours exists, whatever the store has. */
@@ -179,33 +161,19 @@ static bool is_above_a_domain(const struct fast_zones *zones, const struct fast_
     return false;
 }
 
-/* With -schema=kubernetes: names that exist and mean there what they mean without it. */
-static bool is_same_in_schema(const struct fast_zones *zones, const struct fast_query *q,
-                              unsigned labels)
-{
-    if (zones->config->schema == ENGINE_SCHEMA_SKYDNS || q->type == DNS_TYPE_SVCB ||
-        q->type == DNS_TYPE_HTTPS) {
-        return true;
-    }
-    bool is_address = q->type == DNS_TYPE_A || q->type == DNS_TYPE_AAAA;
-    bool is_port = labels == 5 && fast_query_label(q, 1).ptr[0] == '_';
-    struct slice top = fast_query_label(q, labels - 1);
-    if (labels < 3 || !(is_label(top, "svc", 3) || is_label(top, "pod", 3))) {
-        return false;
-    }
-    if (labels > 3 && fast_query_label(q, labels - 4).ptr[0] == '_') {
-        return is_port && q->type == DNS_TYPE_SRV;
-    }
-    return is_address;
-}
-
-bool fast_name_is_plain(const struct fast_zones *zones, const struct fast_zone *zone,
-                        const struct fast_query *query, const struct store_node *node)
+enum plain_action fast_name_action(const struct fast_zones *zones, const struct fast_zone *zone,
+                                   const struct fast_query *query, enum plain_kind kind,
+                                   const struct store_node *node)
 {
     unsigned labels = (unsigned)query->label_count - zone->zone->labels;
-    if (labels == 0 || has_wildcard(query, labels) ||
-        is_special(zones, zone, fast_query_label(query, labels - 1))) {
-        return false;
+    if (labels == 0 || has_wildcard(query, labels)) {
+        return PLAIN_NOT;
     }
-    return node ? is_same_in_schema(zones, query, labels) : !is_above_a_domain(zones, query);
+    const struct plain_class *class =
+        plain_names_class(&zone->plain, query->name, query->offsets, labels);
+    if (node) {
+        return class->when_found[kind];
+    }
+    return zone->plain.has_domains_below && is_above_a_domain(zones, query) ? PLAIN_NOT
+                                                                            : class->when_absent;
 }

@@ -1,6 +1,6 @@
-/* The second step of the short way: the domain that a question's name is in, and the way from that
- * down to the name's node; also which names mean more than what the store has, which are the long
- * way's. One set of domains per engine; that engine's thread only. Nothing allocates. */
+/* The second step of the short way: the domain that a question's name is in, the way from that down
+ * to the name's node, and how the name is answered (plain_names_internal.h). One set of domains per
+ * engine; that engine's thread only. Nothing allocates. */
 #ifndef SKYDNS_ANSWER_FAST_NAMES_INTERNAL_H
 #define SKYDNS_ANSWER_FAST_NAMES_INTERNAL_H
 
@@ -10,6 +10,7 @@
 
 #include "common/base/slice.h"
 #include "skydns/answer/fast_query_internal.h"
+#include "skydns/answer/plain_names_internal.h"
 #include "skydns/answer/soa_template_internal.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/store/store_walk.h"
@@ -18,13 +19,13 @@
 struct fast_zone {
     const struct engine_zone *zone;
     struct soa_template soa;
-    struct slice rname_label;      /* of the hostmaster's name, above the domain; may be empty */
+    struct plain_names plain;
     const struct store_node *node; /* of the domain in the store in use; may be NULL */
 };
 
 struct fast_zones {
-    const struct engine_config *config;
-    uint64_t serial; /* of the store whose nodes are known; 0: none */
+    bool has_pointers; /* reverse names are answered from the store */
+    uint64_t serial;   /* of the store whose nodes are known; 0: none */
     size_t count;
     const struct store_node *arpa; /* of reverse names in the store in use; may be NULL */
     struct fast_zone zones[ENGINE_ZONES_MAX];
@@ -32,7 +33,8 @@ struct fast_zones {
 
 /* A question on its way. It stays where it is: the walk points into the query. */
 struct fast_question {
-    bool is_usual; /* the short way may know the answer */
+    bool is_usual;        /* the short way may know the answer */
+    enum plain_kind kind; /* of names in a zone */
     struct fast_query query;
     const struct fast_zone *zone; /* NULL: a reverse name */
     struct store_walk walk;
@@ -58,10 +60,10 @@ void fast_question_begin(const struct fast_zones *zones, struct slice wire,
 void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *query,
                      struct store_walk *walk);
 
-/* The name below the zone means what the store has at `node`, its node or NULL, and no more. */
-bool fast_name_is_plain(const struct fast_zones *zones, const struct fast_zone *zone,
-                        const struct fast_query *query, const struct store_node *node);
-
-bool fast_label_is_wildcard(struct slice label);
+/* How a question of that kind about a name of the zone is answered; `node` is the name's, or NULL.
+ */
+enum plain_action fast_name_action(const struct fast_zones *zones, const struct fast_zone *zone,
+                                   const struct fast_query *query, enum plain_kind kind,
+                                   const struct store_node *node);
 
 #endif

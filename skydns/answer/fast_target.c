@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/dns/dns.h"
+#include "skydns/answer/lookup.h"
 
 /* A target's labels, and how it ends like the question. */
 struct cut {
@@ -54,7 +55,7 @@ static bool is_plain_label(struct slice label)
             return false;
         }
     }
-    return !fast_label_is_wildcard(label);
+    return !lookup_is_wildcard(label);
 }
 
 /* From the last node that the question's name has in common with the target. */
@@ -77,8 +78,8 @@ static bool find_below(const struct store_node *node, const struct cut *cut,
 static bool find_from_zone(const struct fast_zones *zones, const struct cut *cut,
                            const struct store_node **ret_node)
 {
-    struct fast_query name = {
-        .type = DNS_TYPE_A, .name_len = (uint8_t)cut->wire.len, .label_count = (uint8_t)cut->count};
+    struct fast_query name = {.name_len = (uint8_t)cut->wire.len,
+                              .label_count = (uint8_t)cut->count};
     struct store_walk walk = {.node = NULL};
     for (size_t i = 0; i < cut->wire.len; i++) {
         name.name[i] = (uint8_t)cut->wire.ptr[i];
@@ -92,20 +93,21 @@ static bool find_from_zone(const struct fast_zones *zones, const struct cut *cut
         fast_walk_begin(zone, &name, &walk);
         store_walk_finish(&walk);
     }
-    *ret_node = walk.node;
-    return zone && fast_name_is_plain(zones, zone, &name, walk.node);
+    enum plain_action action =
+        zone ? fast_name_action(zones, zone, &name, PLAIN_ADDRESS, walk.node) : PLAIN_NOT;
+    *ret_node = action == PLAIN_ADDRESSES ? walk.node : NULL;
+    return action != PLAIN_NOT;
 }
 
-/* The node that question and target have in common below their domain; NULL: none, or it has to be
- * looked up whether the target's name is plain there. */
-static const struct store_node *common_node(const struct fast_zones *zones,
-                                            const struct fast_question *question,
+/* The node that question and target have in common below their domain; NULL: none, or the target
+ * may be answered otherwise than the question. */
+static const struct store_node *common_node(const struct fast_question *question,
                                             const struct cut *cut)
 {
     unsigned shared = question->query.label_count - cut->shared_at;
     unsigned above = question->zone->zone->labels;
     if (cut->own == cut->count || shared <= above || shared - above > STORE_WALK_PASSED_MAX ||
-        zones->config->schema != ENGINE_SCHEMA_SKYDNS) {
+        !question->zone->plain.is_uniform) {
         return NULL;
     }
     return question->walk.passed[shared - above - 1];
@@ -116,7 +118,7 @@ bool fast_target_find(const struct fast_zones *zones, const struct fast_question
 {
     struct cut cut;
     cut_target(wire, &question->query, &cut);
-    const struct store_node *common = common_node(zones, question, &cut);
+    const struct store_node *common = common_node(question, &cut);
     ret_target->owner_at = written_at;
     if (cut.own == 0 && cut.count > 0) {
         ret_target->owner_at = DNS_HEADER_SIZE + (unsigned)question->query.offsets[cut.shared_at];

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/dns/dns.h"
-#include "skydns/answer/answer.h"
+#include "skydns/answer/kube_place.h"
 #include "skydns/answer/rrsynth_internal.h"
 
 /* CNAMEs in one chain, as SkyDNS had it. */
@@ -156,8 +156,7 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
         follow_external(f, chain, &lower);
         return;
     }
-    if (f->config->schema == ENGINE_SCHEMA_KUBERNETES &&
-        !answer_kube_has_data(zone, &lower, DNS_TYPE_A)) {
+    if (f->config->schema == ENGINE_SCHEMA_KUBERNETES && !kube_has_data(zone, &lower, DNS_TYPE_A)) {
         return; /* as for who asks for it */
     }
     struct lookup_span span;

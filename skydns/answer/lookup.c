@@ -100,11 +100,6 @@ static bool is_hidden(struct slice label)
     return label.len > 0 && label.ptr[0] == '_';
 }
 
-static bool is_wildcard(struct slice label)
-{
-    return slice_equal(label, slice_of("*", 1)) || slice_equal(label, slice_of("any", 3));
-}
-
 static int compare_labels(const void *a, const void *b)
 {
     return slice_compare(store_node_label(*(const struct store_node *const *)a),
@@ -170,7 +165,7 @@ static void walk_matching(struct lookup *l, const struct store_node *node, const
         return;
     }
     struct slice label = dname_label(p->name, p->labels.offsets[at]);
-    if (!is_wildcard(label)) {
+    if (!lookup_is_wildcard(label)) {
         const struct store_node *child = is_hidden(label) ? NULL : store_child(node, label);
         if (child) {
             walk_matching(l, child, p, at - 1);
@@ -195,7 +190,7 @@ static struct pattern pattern_of(const struct dname *name, struct lookup_rule ru
     dname_labels(name, &p.labels);
     for (int i = p.labels.count - (int)rule.domain_labels - 1; i >= 0; i--) {
         struct slice label = dname_label(name, p.labels.offsets[i]);
-        if (p.wildcard < 0 && !rule.no_wildcards && is_wildcard(label)) {
+        if (p.wildcard < 0 && !rule.no_wildcards && lookup_is_wildcard(label)) {
             p.wildcard = i;
         }
         p.has_dotted_label = p.has_dotted_label || memchr(label.ptr, '.', label.len);

@@ -8,6 +8,7 @@
 #include "common/dns/dns_names.h"
 #include "common/dns/record_key.h"
 #include "skydns/answer/follow.h"
+#include "skydns/answer/kube_place.h"
 #include "skydns/sync/store_sync.h"
 
 /* Records that one explanation may visit: 10 ms of the main thread. */
@@ -164,9 +165,9 @@ static bool is_against_schema(const struct explainer *e, const struct explain_na
         return false;
     }
     if (name->from) { /* its addresses are wanted */
-        return !answer_kube_has_data(zone, &name->name, DNS_TYPE_A);
+        return !kube_has_data(zone, &name->name, DNS_TYPE_A);
     }
-    return type == DNS_TYPE_SRV || !answer_kube_has_data(zone, &name->name, type);
+    return type == DNS_TYPE_SRV || !kube_has_data(zone, &name->name, type);
 }
 
 /* Why a key that was found gave nothing. */

@@ -75,6 +75,7 @@ struct fixture *fixture_new(const struct fixture_key *keys, size_t count)
     fixture->writer = store_writer_new();
     fixture_put(fixture, keys, count);
     fixture->engine = engine_new(&fixture->config);
+    memcpy(&fixture->known, &fixture->config, sizeof(fixture->config));
     return fixture;
 }
 
@@ -148,6 +149,16 @@ static const char *deferral_text(struct fixture *fixture)
     return fixture->text;
 }
 
+/* The engine takes a configuration as it is when it is configured. */
+static void configure(struct fixture *fixture)
+{
+    if (memcmp(&fixture->known, &fixture->config, sizeof(fixture->config)) != 0) {
+        fixture->config.serial++;
+        memcpy(&fixture->known, &fixture->config, sizeof(fixture->config));
+        engine_configure(fixture->engine, &fixture->config);
+    }
+}
+
 const char *fixture_answer(struct fixture *fixture, enum engine_transport transport)
 {
     struct engine_query query = {
@@ -161,6 +172,7 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         .ahead = fixture->ahead,
         .may_walk = fixture->may_walk,
     };
+    configure(fixture);
     fixture->reply_len = 0;
     fixture->verdict = engine_answer(fixture->engine, fixture->store, &query,
                                      fixture->has_externals ? &fixture->externals : NULL,

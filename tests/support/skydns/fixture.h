@@ -17,6 +17,7 @@ enum { FIXTURE_NOW_S = 1760704496, FIXTURE_NOW_HOUR = 1760702400 };
 
 struct fixture {
     struct engine_config config; /* may be changed between questions */
+    struct engine_config known;  /* what the engine was last configured with */
     struct store_writer *writer;
     const struct store *store; /* NULL: as before the first sync */
     struct engine *engine;

@@ -18,7 +18,11 @@
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/fixture.h"
 
-enum { STORES = 60, CHANGES = 6, QUERIES = 250, CHANGE_EACH = 50, KEYS_MAX = 64, KEY_SIZE = 200 };
+enum { CHANGES = 6, QUERIES = 250, CHANGE_EACH = 50, KEYS_MAX = 64, KEY_SIZE = 200 };
+
+/* Every combination of what decides whose name it is and what it means. */
+enum { SCHEMAS = 2, PODS = 3, REVERSE_ZONES = 3, DOMAINS = 3 };
+enum { CONFIGS = SCHEMAS * PODS * REVERSE_ZONES * DOMAINS, STORES = 2 * CONFIGS };
 
 struct bed {
     struct fixture *f;
@@ -26,6 +30,7 @@ struct bed {
     struct fast *fast;
     uint64_t state;
     unsigned long asked, answered, with_targets;
+    char config[200];             /* in words */
     char put[KEYS_MAX][KEY_SIZE]; /* the last keys */
     unsigned put_count;
 };
@@ -130,7 +135,20 @@ static void put_service(struct bed *b)
 static void put_other(struct bed *b)
 {
     char key[200], value[300];
-    switch (draw(b, 6)) {
+    switch (draw(b, 8)) {
+    case 6: /* at and below what may be a domain in a reverse zone */
+        (void)snprintf(key, sizeof(key), "arpa/in-addr/10%s",
+                       PICK(b, "/96/x/h", "/96/x/svc/n/a/h", "/96/0/1", "/h",
+                            "/svc/n/a/_tcp/_http/h", "/dns/local"));
+        draw_value(
+            b, PICK(b, "10.0.0.7", "a.n.svc.10.in-addr.arpa.", "web.default.svc.cluster.local."),
+            80, value, sizeof(value));
+        break;
+    case 7: /* pods with ports, which -schema=kubernetes has not */
+        (void)snprintf(key, sizeof(key), "local/cluster/pod/n/10-0-0-%u/%s", draw(b, 9),
+                       PICK(b, "_tcp/_http/h", "_tcp/h", "e/h"));
+        draw_value(b, PICK(b, "10.0.0.7", "a.n.svc.cluster.local."), 80, value, sizeof(value));
+        break;
     case 0:
         (void)snprintf(key, sizeof(key), "arpa/%s/10/0/0/%u",
                        PICK(b, "in-addr", "in-addr", "other"), draw(b, 40));
@@ -196,23 +214,80 @@ static void change_some(struct bed *b)
     fixture_put(b->f, NULL, 0);
 }
 
-static void draw_config(struct bed *b)
+static void add_reverse_zone(struct fixture *f, const char *address, uint8_t bits)
+{
+    struct network *network = &f->config.reverse_zones[f->config.reverse_zone_count++];
+    assert_true(ip_parse(slice_str(address), &network->ip));
+    network->prefix_bits = bits;
+}
+
+static void draw_domains(struct bed *b, unsigned domains, unsigned reverse_zones)
+{
+    if (domains == 1) { /* one beside the other */
+        fixture_domain(b->f, PICK(b, "other.test.", "10.in-addr.arpa."));
+    } else if (domains == 2) { /* one in the other */
+        fixture_domain(b->f, PICK(b, "n.svc.cluster.local.", "deep.top.cluster.local.",
+                                  "below.absent.cluster.local.", "n.pod.cluster.local.", "local."));
+    }
+    if (reverse_zones > 0) {
+        add_reverse_zone(b->f, "10.96.0.0", 12);
+    }
+    if (reverse_zones == 2) { /* a domain in it, or around it */
+        fixture_domain(b->f, PICK(b, "10.in-addr.arpa.", "x.96.10.in-addr.arpa.",
+                                  "96.10.in-addr.arpa.", "in-addr.arpa.", "arpa."));
+    }
+}
+
+static void draw_config(struct bed *b, unsigned which)
 {
     struct engine_config *config = &b->f->config;
     config->round_robin = draw(b, 2);
     config->ttl_s = draw(b, 3) ? 3600 : 20;
-    config->schema = draw(b, 3) ? ENGINE_SCHEMA_SKYDNS : ENGINE_SCHEMA_KUBERNETES;
-    config->pods = draw(b, 4) ? ENGINE_PODS_VERIFIED : ENGINE_PODS_DISABLED;
     config->zones[0].hostmaster =
         fixture_name(PICK(b, "hostmaster.cluster.local.", "hostmaster.skydns.local.", "h.test.",
-                          "HM.x.Local.", "a.b.cluster.local."));
-    if (draw(b, 4) == 0) {
-        fixture_domain(b->f, PICK(b, "n.svc.cluster.local.", "deep.top.cluster.local.",
-                                  "below.absent.cluster.local.", "local."));
+                          "HM.x.Local.", "a.b.cluster.local.", "x.svc.cluster.local."));
+    if (draw(b, 3) == 0) {
+        config->local = fixture_name("web.default.svc.cluster.local.");
+    }
+    config->schema = which % SCHEMAS;
+    config->pods = which / SCHEMAS % PODS;
+    unsigned reverse_zones = which / (SCHEMAS * PODS) % REVERSE_ZONES;
+    draw_domains(b, which / (SCHEMAS * PODS * REVERSE_ZONES) % DOMAINS, reverse_zones);
+    int n = snprintf(b->config, sizeof(b->config), "schema %d, pods %d, %u reverse zones, domains",
+                     (int)config->schema, (int)config->pods, reverse_zones);
+    for (size_t i = 0; i < config->zone_count; i++) {
+        char text[DNAME_TEXT_MAX];
+        n += snprintf(b->config + n, sizeof(b->config) - (size_t)n, " %s",
+                      dname_to_text(&config->zones[i].domain, text));
     }
 }
 
 /* ---- Questions ---- */
+
+/* The name of a key, or one above it. */
+static void draw_known_name(struct bed *b, char *out)
+{
+    struct dname name;
+    unsigned known = b->put_count < KEYS_MAX ? b->put_count : KEYS_MAX;
+    assert_true(record_key_to_name(slice_str(""), slice_str(b->put[draw(b, known)]), &name));
+    dname_strip(&name, draw(b, dname_label_count(&name)));
+    (void)dname_to_text(&name, out);
+}
+
+/* Any labels, as deep as it goes, in a domain or in a reverse zone. */
+static void draw_any_name(struct bed *b, char *out)
+{
+    struct engine_config *config = &b->f->config;
+    struct dname name = draw(b, 4) ? config->zones[draw(b, (uint32_t)config->zone_count)].domain
+                                   : fixture_name("96.10.in-addr.arpa.");
+    for (unsigned labels = draw(b, 9); labels > 0; labels--) {
+        assert_true(
+            dname_prepend(&name, slice_str(PICK(b, "svc", "svc", "pod", "n", "default", "a", "web",
+                                                "_tcp", "_http", "dns", "ns", "local", "x", "0",
+                                                "1", "dns-version", "10-0-0-3", "*", "b"))));
+    }
+    (void)dname_to_text(&name, out);
+}
 
 static void draw_name(struct bed *b, char *out, size_t size)
 {
@@ -257,13 +332,23 @@ static void draw_name(struct bed *b, char *out, size_t size)
 
 static void draw_question(struct bed *b, char *out, size_t size)
 {
-    char name[300];
+    char name[DNAME_TEXT_MAX];
     if (draw(b, 4) == 0) {
         (void)snprintf(out, size, "_http._tcp.%s.%s.svc.cluster.local. SRV%s", draw_service(b),
                        draw_namespace(b), PICK(b, "", " tcp", " edns=1232"));
         return;
     }
-    draw_name(b, name, sizeof(name));
+    switch (draw(b, 4)) {
+    case 0:
+        draw_known_name(b, name);
+        break;
+    case 1:
+        draw_any_name(b, name);
+        break;
+    default:
+        draw_name(b, name, sizeof(name));
+        break;
+    }
     if (draw(b, 5) == 0) {
         for (char *p = name; *p; p++) {
             *p = *p >= 'a' && *p <= 'z' && draw(b, 3) == 0 ? (char)(*p - 32) : *p;
@@ -272,7 +357,7 @@ static void draw_question(struct bed *b, char *out, size_t size)
     const char *type = strstr(name, "arpa") && draw(b, 5)
                            ? "PTR"
                            : PICK(b, "A", "A", "AAAA", "SRV", "SRV", "TYPE65", "TYPE64", "TXT",
-                                  "PTR", "ANY", "CNAME");
+                                  "PTR", "ANY", "CNAME", "NS", "SOA", "MX", "TYPE257");
     (void)snprintf(
         out, size, "%s %s%s%s%s%s", name, type, draw(b, 8) ? "" : " tcp", draw(b, 4) ? "" : " nord",
         draw(b, 2) ? "" : PICK(b, " edns=4096", " edns=600", " edns=0"), draw(b, 20) ? "" : " ch");
@@ -312,8 +397,8 @@ static void compare(struct bed *b, const char *question, unsigned long seed)
         engine_answer(f->engine, f->store, &query, &none, slow, &slow_len, &f->deferral);
     if (verdict != ENGINE_REPLY || slow_len != len || memcmp(quick, slow, len) != 0) {
         static char quick_text[DNS_TEXT_MAX], slow_text[DNS_TEXT_MAX];
-        fail_msg("seed %lu: `%s`, verdict %d\nshort way:\n%s\nlong way:\n%s\n", seed, question,
-                 (int)verdict, dns_text(quick, len, quick_text, sizeof(quick_text)),
+        fail_msg("seed %lu: %s: `%s`, verdict %d\nshort way:\n%s\nlong way:\n%s\n", seed, b->config,
+                 question, (int)verdict, dns_text(quick, len, quick_text, sizeof(quick_text)),
                  dns_text(slow, slow_len, slow_text, sizeof(slow_text)));
     }
 }
@@ -323,10 +408,11 @@ static void test_the_same_bytes(void **state)
     static struct bed b;
     (void)state;
     for (unsigned long seed = 1; seed <= STORES; seed++) {
+        unsigned long answered_before = b.answered;
         b.state = seed * 0x9e3779b97f4a7c15U;
         b.put_count = 0;
         b.f = fixture_new(NULL, 0);
-        draw_config(&b);
+        draw_config(&b, (unsigned)(seed % CONFIGS));
         b.encoder = encoder_new(b.f->config.max_udp_size);
         b.fast = fast_new(&b.f->config, b.encoder);
         for (unsigned change = 0; change < CHANGES; change++) {
@@ -337,7 +423,7 @@ static void test_the_same_bytes(void **state)
                 if (i % CHANGE_EACH == CHANGE_EACH - 1) {
                     change_some(&b);
                 }
-                char question[512];
+                char question[DNAME_TEXT_MAX + 64];
                 draw_question(&b, question, sizeof(question));
                 compare(&b, question, seed);
             }
@@ -345,6 +431,7 @@ static void test_the_same_bytes(void **state)
         fast_free(b.fast);
         encoder_free(b.encoder);
         fixture_free(b.f);
+        assert_true(b.answered > answered_before); /* whatever the configuration */
     }
     /* What this test is for happens. */
     assert_true(b.answered * 5 > b.asked);
@@ -478,6 +565,72 @@ static void test_what_is_asked_seldom(void **state)
     fixture_free(b.f);
 }
 
+/* ---- Where the two ways once disagreed ---- */
+
+static void compare_all(struct bed *b, const char *const *questions, size_t count)
+{
+    b->encoder = encoder_new(b->f->config.max_udp_size);
+    b->fast = fast_new(&b->f->config, b->encoder);
+    for (size_t i = 0; i < count; i++) {
+        compare(b, questions[i], 0);
+    }
+    fast_free(b->fast);
+    encoder_free(b->encoder);
+    fixture_free(b->f);
+}
+
+/* A pod has no ports, whatever lies below its name. */
+static void test_ports_of_pods(void **state)
+{
+    static const struct fixture_key key = {"local/cluster/pod/n/x/_tcp/_http/h",
+                                           PORT("a.n.svc.cluster.local.")};
+    static const char *const questions[] = {
+        "_http._tcp.x.n.pod.cluster.local. SRV",
+        "_tcp.x.n.pod.cluster.local. SRV",
+        "_http._tcp.x.n.pod.cluster.local. A",
+        "_tcp.x.n.pod.cluster.local. AAAA",
+    };
+    struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
+    (void)state;
+    b.f->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    compare_all(&b, questions, sizeof(questions) / sizeof(questions[0]));
+    assert_true(b.answered > 0);
+}
+
+/* A network of -reverse-zones comes before a domain that it holds, or that holds it. */
+static void test_domains_in_reverse_zones(void **state)
+{
+    static const struct fixture_key key = {"arpa/in-addr/10/96/x/y/h",
+                                           "{'host':'10.0.0.1','ttl':30,'priority':10}"};
+    static const char *const domains[] = {"10.in-addr.arpa.", "x.96.10.in-addr.arpa.",
+                                          "96.10.in-addr.arpa.", "in-addr.arpa.", "arpa."};
+    static const char *const questions[] = {
+        "y.x.96.10.in-addr.arpa. A", "y.x.96.10.in-addr.arpa. AAAA", "y.x.96.10.in-addr.arpa. SRV",
+        "z.x.96.10.in-addr.arpa. A", "z.10.in-addr.arpa. A",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++) {
+        struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
+        fixture_domain(b.f, domains[i]);
+        add_reverse_zone(b.f, "10.96.0.0", 12);
+        (void)snprintf(b.config, sizeof(b.config), "domain %s", domains[i]);
+        compare_all(&b, questions, sizeof(questions) / sizeof(questions[0]));
+    }
+}
+
+/* local.dns.<domain> stands for another name, even where the name looks reverse. */
+static void test_a_reverse_name_of_this_server(void **state)
+{
+    static const struct fixture_key key = {"arpa/in-addr/10/dns/local",
+                                           "{'host':'a.n.svc.cluster.local.','ttl':30}"};
+    static const char *const questions[] = {"local.dns.10.in-addr.arpa. PTR"};
+    struct bed b = {.state = 1, .f = fixture_new(&key, 1)};
+    (void)state;
+    fixture_domain(b.f, "10.in-addr.arpa.");
+    b.f->config.local = fixture_name("web.default.svc.cluster.local.");
+    compare_all(&b, questions, 1);
+}
+
 /* ---- Names looked up at once ---- */
 
 static const char *ask_ahead(struct fixture *f, const char *question, unsigned ahead)
@@ -527,6 +680,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_asked_often),
         cmocka_unit_test(test_what_is_asked_seldom),
+        cmocka_unit_test(test_ports_of_pods),
+        cmocka_unit_test(test_domains_in_reverse_zones),
+        cmocka_unit_test(test_a_reverse_name_of_this_server),
         cmocka_unit_test(test_what_changes_after_looking_ahead),
         cmocka_unit_test(test_the_same_bytes),
     };

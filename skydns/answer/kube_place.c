@@ -1,0 +1,77 @@
+#include "skydns/answer/kube_place.h"
+
+#include "common/dns/dns.h"
+
+enum kube_place kube_place_at(enum kube_tree tree, unsigned depth, bool is_protocol_underscored)
+{
+    enum { SERVICE_DEPTH = KUBE_PROTOCOL_DEPTH - 1, PORT_DEPTH = KUBE_PROTOCOL_DEPTH + 1 };
+    if (depth == 0) {
+        return KUBE_DOMAIN;
+    }
+    if (tree == KUBE_TREE_OTHER) {
+        return KUBE_OTHER;
+    }
+    if (depth < SERVICE_DEPTH) {
+        return KUBE_ABOVE;
+    }
+    if (tree == KUBE_TREE_POD) {
+        return KUBE_ENDPOINT;
+    }
+    if (depth == SERVICE_DEPTH) {
+        return KUBE_SERVICE;
+    }
+    if (!is_protocol_underscored) {
+        return KUBE_ENDPOINT;
+    }
+    return depth == KUBE_PROTOCOL_DEPTH ? KUBE_PROTOCOL
+           : depth == PORT_DEPTH        ? KUBE_PORT
+                                        : KUBE_BELOW_PORT;
+}
+
+enum kube_place kube_place_of(const struct engine_zone *zone, const struct dname *name)
+{
+    struct dname_labels labels;
+    dname_labels(name, &labels);
+    unsigned depth = labels.count - zone->labels;
+    if (depth == 0) {
+        return KUBE_DOMAIN;
+    }
+    enum kube_tree tree = kube_tree_of(dname_label(name, labels.offsets[depth - 1]));
+    bool is_underscored =
+        depth >= KUBE_PROTOCOL_DEPTH &&
+        dname_label(name, labels.offsets[depth - KUBE_PROTOCOL_DEPTH]).ptr[0] == '_';
+    return kube_place_at(tree, depth, is_underscored);
+}
+
+/* A service's records are its addresses, its ports' are SRV; names above them have none. */
+bool kube_place_has_data(enum kube_place place, uint16_t type)
+{
+    bool is_address = type == DNS_TYPE_A || type == DNS_TYPE_AAAA;
+    switch (place) {
+    case KUBE_DOMAIN:
+        return type == DNS_TYPE_SOA || type == DNS_TYPE_NS;
+    case KUBE_ABOVE:
+    case KUBE_PROTOCOL:
+        return false;
+    case KUBE_ENDPOINT:
+        return type != DNS_TYPE_SRV; /* it would say port 0 */
+    case KUBE_PORT:
+        return type == DNS_TYPE_SRV;
+    case KUBE_BELOW_PORT:
+        return !is_address;
+    case KUBE_SERVICE:
+    case KUBE_OTHER:
+        break;
+    }
+    return true;
+}
+
+bool kube_place_lists_ports(enum kube_place place, uint16_t type)
+{
+    return place == KUBE_SERVICE && type == DNS_TYPE_SRV;
+}
+
+bool kube_has_data(const struct engine_zone *zone, const struct dname *name, uint16_t type)
+{
+    return kube_place_has_data(kube_place_of(zone, name), type);
+}

@@ -1,0 +1,56 @@
+/* What a name below a domain is to Kubernetes DNS-Based Service Discovery 1.1.0, by its labels
+ * alone, and which types of records such a name has there. -schema=kubernetes answers by it
+ * (answer_kube.c), follows targets by it (follow.c) and prepares the fast path by it
+ * (plain_names_internal.h). Pure; any thread. */
+#ifndef SKYDNS_ANSWER_KUBE_PLACE_H
+#define SKYDNS_ANSWER_KUBE_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/base/slice.h"
+#include "common/dns/dname.h"
+#include "skydns/store/engine_config.h"
+
+enum kube_place {
+    KUBE_DOMAIN,     /* <domain> */
+    KUBE_ABOVE,      /* svc, pod, <namespace>.svc, <namespace>.pod: between domain and records */
+    KUBE_SERVICE,    /* <service>.<namespace>.svc */
+    KUBE_ENDPOINT,   /* <label>.<service>.<namespace>.svc, and the names of pods */
+    KUBE_PROTOCOL,   /* _tcp.<service>... */
+    KUBE_PORT,       /* _http._tcp.<service>... */
+    KUBE_BELOW_PORT, /* <label>._http._tcp.<service>... */
+    KUBE_OTHER,      /* what the specification does not speak of */
+};
+
+/* By the label in front of the domain. */
+enum kube_tree { KUBE_TREE_SVC, KUBE_TREE_POD, KUBE_TREE_OTHER, KUBE_TREES };
+
+static inline enum kube_tree kube_tree_of(struct slice label)
+{
+    if (label.len == 3 && memcmp(label.ptr, "svc", 3) == 0) {
+        return KUBE_TREE_SVC;
+    }
+    return label.len == 3 && memcmp(label.ptr, "pod", 3) == 0 ? KUBE_TREE_POD : KUBE_TREE_OTHER;
+}
+
+/* A name with `depth` labels in front of the domain. The label that tells a protocol from an
+ * endpoint is the one at KUBE_PROTOCOL_DEPTH, counted from the domain; deeper than KUBE_DEPTH_MAX
+ * all names of a tree are alike. */
+enum { KUBE_PROTOCOL_DEPTH = 4, KUBE_DEPTH_MAX = 6 };
+enum kube_place kube_place_at(enum kube_tree tree, unsigned depth, bool is_protocol_underscored);
+
+/* The place of a lower-cased name of the zone. */
+enum kube_place kube_place_of(const struct engine_zone *zone, const struct dname *name);
+
+/* Whether the schema lets a name there have records of the type. */
+bool kube_place_has_data(enum kube_place place, uint16_t type);
+
+/* SRV at a service's own name: the records of its named ports, which lie below it. */
+bool kube_place_lists_ports(enum kube_place place, uint16_t type);
+
+/* Whether -schema=kubernetes lets a lower-cased name of the zone have records of the type. */
+bool kube_has_data(const struct engine_zone *zone, const struct dname *name, uint16_t type);
+
+#endif

@@ -1,0 +1,134 @@
+#include "skydns/answer/plain_names_internal.h"
+
+#include <string.h>
+
+#include "common/dns/dns.h"
+#include "skydns/answer/answer_internal.h"
+
+/* ---- Labels of this server ---- */
+
+static struct slice label_above(const struct dname *name, const struct dname *domain)
+{
+    struct dname_labels labels;
+    unsigned below = dname_label_count(domain);
+    dname_labels(name, &labels);
+    if (labels.count <= below || !dname_is_within(name, domain)) {
+        return slice_of(NULL, 0);
+    }
+    return dname_label(name, labels.offsets[labels.count - below - 1]);
+}
+
+static void find_own(struct plain_names *names, const struct engine_zone *zone)
+{
+    const struct dname *own[PLAIN_OWN_MAX] = {&zone->ns, &zone->local, &zone->version,
+                                              &zone->hostmaster};
+    names->own_count = 0;
+    for (size_t i = 0; i < PLAIN_OWN_MAX; i++) {
+        struct slice label = label_above(own[i], &zone->domain);
+        if (label.len > 0 && !plain_names_are_own(names, label)) {
+            names->own[names->own_count++] = label;
+        }
+    }
+}
+
+/* ---- Classes ---- */
+
+static enum plain_action action_of(const struct engine_config *config, enum kube_place place,
+                                   enum plain_kind kind)
+{
+    static const struct {
+        uint16_t type;
+        enum plain_action action;
+    } kinds[PLAIN_KINDS] = {
+        [PLAIN_ADDRESS] = {DNS_TYPE_A, PLAIN_ADDRESSES},
+        [PLAIN_PORT] = {DNS_TYPE_SRV, PLAIN_TARGETS},
+        [PLAIN_NO_TYPE] = {DNS_TYPE_HTTPS, PLAIN_NO_DATA},
+    };
+    if (config->schema == ENGINE_SCHEMA_KUBERNETES) {
+        if (!kube_place_has_data(place, kinds[kind].type)) {
+            return PLAIN_NO_DATA;
+        }
+        if (kube_place_lists_ports(place, kinds[kind].type)) {
+            return PLAIN_NOT;
+        }
+    }
+    return kinds[kind].action;
+}
+
+/* False: names of the tree mean more than what the store has. */
+static bool is_plain_tree(const struct plain_names *names, const struct engine_config *config,
+                          const struct engine_zone *zone, enum kube_tree tree)
+{
+    for (size_t i = 0; i < names->own_count && tree != KUBE_TREE_OTHER; i++) {
+        if (kube_tree_of(names->own[i]) == tree) {
+            return false;
+        }
+    }
+    return !answer_reverse_may_take(config, &zone->domain) &&
+           !(tree == KUBE_TREE_POD && config->pods != ENGINE_PODS_VERIFIED);
+}
+
+static void make_tree(struct plain_names *names, const struct engine_config *config,
+                      enum kube_tree tree)
+{
+    for (unsigned depth = 1; depth <= KUBE_DEPTH_MAX; depth++) {
+        for (unsigned underscored = 0; underscored < 2; underscored++) {
+            enum kube_place place = kube_place_at(tree, depth, underscored);
+            struct plain_class *class = &names->classes[tree][depth][underscored];
+            class->when_absent = PLAIN_NO_NAME;
+            for (unsigned kind = 0; kind < PLAIN_KINDS; kind++) {
+                class->when_found[kind] = (uint8_t)action_of(config, place, kind);
+            }
+        }
+    }
+}
+
+static bool is_uniform(const struct plain_names *names)
+{
+    for (unsigned tree = 0; tree < KUBE_TREES; tree++) {
+        const struct plain_class *first = &names->classes[tree][1][0];
+        for (unsigned i = 1; i < 2 * KUBE_DEPTH_MAX; i++) {
+            if (memcmp(&names->classes[tree][1 + i / 2][i % 2], first, sizeof(*first)) != 0) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool has_domains_below(const struct engine_config *config, const struct engine_zone *zone)
+{
+    for (size_t i = 0; i < config->zone_count; i++) {
+        const struct engine_zone *other = &config->zones[i];
+        if (other != zone && dname_is_within(&other->domain, &zone->domain)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void plain_names_make(struct plain_names *names, const struct engine_config *config,
+                      const struct engine_zone *zone)
+{
+    memset(names, 0, sizeof(*names)); /* PLAIN_NOT */
+    find_own(names, zone);
+    for (unsigned tree = 0; tree < KUBE_TREES; tree++) {
+        if (is_plain_tree(names, config, zone, tree)) {
+            make_tree(names, config, tree);
+        }
+    }
+    names->is_uniform = is_uniform(names);
+    names->has_domains_below = has_domains_below(config, zone);
+}
+
+/* ---- Reverse names ---- */
+
+bool plain_names_have_pointers(const struct engine_config *config)
+{
+    for (size_t i = 0; i < config->zone_count && config->local.len > 0; i++) {
+        if (answer_name_is_reverse(&config->zones[i].local)) {
+            return false; /* it stands for another name */
+        }
+    }
+    return true;
+}
