@@ -62,10 +62,9 @@ bool answer_kube(struct answer *a);
 bool answer_pod(struct answer *a);
 bool answer_reverse(struct answer *a);
 
-bool answer_name_is_reverse(const struct dname *name); /* in in-addr.arpa. or ip6.arpa. */
-
-/* Whether -reverse-zones may take names of a domain: they come first (answer.c). */
-bool answer_reverse_may_take(const struct engine_config *config, const struct dname *domain);
+/* Reverse names: in one of these two. */
+extern const struct dname answer_in_addr_arpa, answer_ip6_arpa;
+bool answer_name_is_reverse(const struct dname *name);
 
 void answer_chaos(struct answer *a);
 void answer_any(struct answer *a);

@@ -6,8 +6,8 @@
 #include "skydns/answer/answer_internal.h"
 #include "skydns/answer/lookup.h"
 
-static const struct dname in_addr_arpa = {.len = 14, .wire = "\7in-addr\4arpa"};
-static const struct dname ip6_arpa = {.len = 10, .wire = "\3ip6\4arpa"};
+const struct dname answer_in_addr_arpa = {.len = 14, .wire = "\7in-addr\4arpa"};
+const struct dname answer_ip6_arpa = {.len = 10, .wire = "\3ip6\4arpa"};
 
 /* How an address is written into names. */
 struct form {
@@ -25,21 +25,14 @@ static const struct form *form_of(const struct dname *name)
         memcmp(name->wire + name->len - sizeof(arpa), arpa, sizeof(arpa)) != 0) {
         return NULL;
     }
-    return dname_is_within(name, &in_addr_arpa) ? &form4
-           : dname_is_within(name, &ip6_arpa)   ? &form6
-                                                : NULL;
+    return dname_is_within(name, &answer_in_addr_arpa) ? &form4
+           : dname_is_within(name, &answer_ip6_arpa)   ? &form6
+                                                       : NULL;
 }
 
 bool answer_name_is_reverse(const struct dname *name)
 {
     return form_of(name) != NULL;
-}
-
-bool answer_reverse_may_take(const struct engine_config *config, const struct dname *domain)
-{
-    return config->reverse_zone_count > 0 &&
-           (form_of(domain) || dname_is_within(&in_addr_arpa, domain) ||
-            dname_is_within(&ip6_arpa, domain));
 }
 
 /* 0 to 255, or one hexadecimal digit. */

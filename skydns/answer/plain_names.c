@@ -18,16 +18,26 @@ static struct slice label_above(const struct dname *name, const struct dname *do
     return dname_label(name, labels.offsets[labels.count - below - 1]);
 }
 
-static void find_own(struct plain_names *names, const struct engine_zone *zone)
+static void add_own(struct plain_names *names, const struct engine_zone *zone,
+                    const struct dname *name)
 {
-    const struct dname *own[PLAIN_OWN_MAX] = {&zone->ns, &zone->local, &zone->version,
-                                              &zone->hostmaster};
-    names->own_count = 0;
-    for (size_t i = 0; i < PLAIN_OWN_MAX; i++) {
-        struct slice label = label_above(own[i], &zone->domain);
-        if (label.len > 0 && !plain_names_are_own(names, label)) {
-            names->own[names->own_count++] = label;
-        }
+    struct slice label = label_above(name, &zone->domain);
+    if (label.len > 0 && !plain_names_are_own(names, label)) {
+        names->own[names->own_count++] = label;
+    }
+}
+
+/* Six at most: PLAIN_OWN_MAX. */
+static void find_own(struct plain_names *names, const struct engine_config *config,
+                     const struct engine_zone *zone)
+{
+    add_own(names, zone, &zone->ns);
+    add_own(names, zone, &zone->local);
+    add_own(names, zone, &zone->version);
+    add_own(names, zone, &zone->hostmaster);
+    if (config->reverse_zone_count > 0) { /* their networks come before the domain */
+        add_own(names, zone, &answer_in_addr_arpa);
+        add_own(names, zone, &answer_ip6_arpa);
     }
 }
 
@@ -64,8 +74,8 @@ static bool is_plain_tree(const struct plain_names *names, const struct engine_c
             return false;
         }
     }
-    return !answer_reverse_may_take(config, &zone->domain) &&
-           !(tree == KUBE_TREE_POD && config->pods != ENGINE_PODS_VERIFIED);
+    bool is_reverse = config->reverse_zone_count > 0 && answer_name_is_reverse(&zone->domain);
+    return !is_reverse && !(tree == KUBE_TREE_POD && config->pods != ENGINE_PODS_VERIFIED);
 }
 
 static void make_tree(struct plain_names *names, const struct engine_config *config,
@@ -111,7 +121,7 @@ void plain_names_make(struct plain_names *names, const struct engine_config *con
                       const struct engine_zone *zone)
 {
     memset(names, 0, sizeof(*names)); /* PLAIN_NOT */
-    find_own(names, zone);
+    find_own(names, config, zone);
     for (unsigned tree = 0; tree < KUBE_TREES; tree++) {
         if (is_plain_tree(names, config, zone, tree)) {
             make_tree(names, config, tree);

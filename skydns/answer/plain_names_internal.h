@@ -36,7 +36,7 @@ struct plain_class {
     uint8_t when_found[PLAIN_KINDS];
 };
 
-enum { PLAIN_OWN_MAX = 4 };
+enum { PLAIN_OWN_MAX = 6 };
 
 /* Of one domain. */
 struct plain_names {
@@ -44,8 +44,8 @@ struct plain_names {
      * protocol begins with `_`. */
     struct plain_class classes[KUBE_TREES][KUBE_DEPTH_MAX + 1][2];
     size_t own_count;
-    struct slice own[PLAIN_OWN_MAX]; /* labels in front of the domain whose names are this server's,
-                                      * or share an end with the names in the SOA record */
+    struct slice own[PLAIN_OWN_MAX]; /* labels in front of the domain whose names are this server's
+                                      * or in reverse zones, or share an end with the SOA's names */
     bool is_uniform;        /* names behind one label in front of the domain are of one class */
     bool has_domains_below; /* other domains lie within: what lies above them exists */
 };

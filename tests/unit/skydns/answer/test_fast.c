@@ -234,7 +234,7 @@ static void draw_domains(struct bed *b, unsigned domains, unsigned reverse_zones
     }
     if (reverse_zones == 2) { /* a domain in it, or around it */
         fixture_domain(b->f, PICK(b, "10.in-addr.arpa.", "x.96.10.in-addr.arpa.",
-                                  "96.10.in-addr.arpa.", "in-addr.arpa.", "arpa."));
+                                  "96.10.in-addr.arpa.", "in-addr.arpa.", "arpa.", "."));
     }
 }
 
@@ -602,8 +602,12 @@ static void test_domains_in_reverse_zones(void **state)
 {
     static const struct fixture_key key = {"arpa/in-addr/10/96/x/y/h",
                                            "{'host':'10.0.0.1','ttl':30,'priority':10}"};
-    static const char *const domains[] = {"10.in-addr.arpa.", "x.96.10.in-addr.arpa.",
-                                          "96.10.in-addr.arpa.", "in-addr.arpa.", "arpa."};
+    static const char *const domains[] = {"10.in-addr.arpa.",
+                                          "x.96.10.in-addr.arpa.",
+                                          "96.10.in-addr.arpa.",
+                                          "in-addr.arpa.",
+                                          "arpa.",
+                                          "."};
     static const char *const questions[] = {
         "y.x.96.10.in-addr.arpa. A", "y.x.96.10.in-addr.arpa. AAAA", "y.x.96.10.in-addr.arpa. SRV",
         "z.x.96.10.in-addr.arpa. A", "z.10.in-addr.arpa. A",
