@@ -37,7 +37,7 @@ LIBS_skydns  := $(LIBS_common)
 LIBS_exechealthz := $(LIBS_common)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \
-            -Wpointer-arith -Wwrite-strings -Wcast-qual
+            -Wpointer-arith -Wwrite-strings -Wcast-qual -Werror=switch
 ifeq ($(WERROR),1)
 WARNINGS += -Werror
 endif

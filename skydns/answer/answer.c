@@ -59,7 +59,7 @@ struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s)
         .serial = answer_soa_serial(a->in.now_s),
         .minimum_s = a->config->min_ttl_s,
     };
-    return (struct rr){.owner = owner, .ttl_s = ttl_s, .type = DNS_TYPE_SOA};
+    return (struct rr){.owner = owner, .ttl_s = ttl_s, .type = RR_SOA};
 }
 
 /* NOERROR without data, or NXDOMAIN: RFC 2308. */

@@ -47,8 +47,7 @@ void answer_chaos(struct answer *a)
     }
     a->plan.rr_class = DNS_CLASS_CH;
     for (; *texts; texts++) {
-        answer_add(a,
-                   (struct rr){.owner = a->owner, .type = DNS_TYPE_TXT, .data = slice_str(*texts)});
+        answer_add(a, (struct rr){.owner = a->owner, .type = RR_TXT, .data = slice_str(*texts)});
     }
 }
 
@@ -65,7 +64,7 @@ static void answer_hinfo(struct answer *a)
         a->plan.has_authority = false;
         answer_add(a, (struct rr){.owner = a->owner,
                                   .ttl_s = a->config->ttl_s,
-                                  .type = DNS_TYPE_HINFO,
+                                  .type = RR_HINFO,
                                   .data = slice_of(hinfo, sizeof(hinfo))}); /* "" is the NUL */
     }
 }

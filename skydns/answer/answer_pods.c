@@ -25,8 +25,8 @@ static bool parse_label(struct slice label, struct ip *ret_ip)
 
 static void add_pod(struct answer *a)
 {
-    uint16_t type = a->pod.family_bytes == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA;
-    if (a->in.question->type == type) {
+    enum rr_type type = a->pod.family_bytes == 4 ? RR_A : RR_AAAA;
+    if (a->in.question->type == (uint16_t)type) {
         answer_add(a, (struct rr){.owner = a->owner,
                                   .ttl_s = a->config->ttl_s,
                                   .type = type,

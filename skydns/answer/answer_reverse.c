@@ -101,7 +101,7 @@ static bool add_pointer(struct answer *a)
     if (!record || record->host != STORE_HOST_NAME) {
         return false;
     }
-    answer_add(a, rrsynth_pointer(a->config, record, a->owner, DNS_TYPE_PTR));
+    answer_add(a, rrsynth_pointer(a->config, record, a->owner, RR_PTR));
     return true;
 }
 

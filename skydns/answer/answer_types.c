@@ -130,7 +130,7 @@ static void add_own_address(struct answer *a, struct slice owner, enum follow_fa
     if (ip->family_bytes > 0 && (families & family)) {
         struct rr rr = {.owner = owner,
                         .ttl_s = a->config->ttl_s,
-                        .type = family == FOLLOW_A ? DNS_TYPE_A : DNS_TYPE_AAAA,
+                        .type = family == FOLLOW_A ? RR_A : RR_AAAA,
                         .data = slice_of(ip->bytes, ip->family_bytes)};
         rr_list_add(out, &rr);
     }
@@ -140,8 +140,7 @@ void answer_own_ns(struct answer *a)
 {
     struct slice name = rr_name(&a->zone->ns);
     answer_add(
-        a, (struct rr){
-               .owner = a->owner, .ttl_s = a->config->ttl_s, .type = DNS_TYPE_NS, .data = name});
+        a, (struct rr){.owner = a->owner, .ttl_s = a->config->ttl_s, .type = RR_NS, .data = name});
     add_own_address(a, name, FOLLOW_BOTH, &a->plan.additionals);
 }
 
@@ -226,7 +225,7 @@ static void answer_cname(struct answer *a)
         answer_nothing(a);
         return;
     }
-    answer_add(a, rrsynth_pointer(a->config, record, a->owner, DNS_TYPE_CNAME));
+    answer_add(a, rrsynth_pointer(a->config, record, a->owner, RR_CNAME));
 }
 
 static void answer_soa(struct answer *a)
@@ -240,32 +239,38 @@ static void answer_soa(struct answer *a)
 
 static void answer_type(struct answer *a)
 {
-    switch (a->in.question->type) {
-    case DNS_TYPE_A:
+    enum rr_type type;
+    if (!rr_type_of(a->in.question->type, &type)) {
+        answer_nothing(a);
+        return;
+    }
+    switch (type) {
+    case RR_A:
         answer_address(a, FOLLOW_A);
         break;
-    case DNS_TYPE_AAAA:
+    case RR_AAAA:
         answer_address(a, FOLLOW_AAAA);
         break;
-    case DNS_TYPE_SRV:
+    case RR_SRV:
         answer_srv(a);
         break;
-    case DNS_TYPE_MX:
+    case RR_MX:
         answer_mx(a);
         break;
-    case DNS_TYPE_TXT:
+    case RR_TXT:
         answer_txt(a);
         break;
-    case DNS_TYPE_NS:
+    case RR_NS:
         answer_ns(a);
         break;
-    case DNS_TYPE_CNAME:
+    case RR_CNAME:
         answer_cname(a);
         break;
-    case DNS_TYPE_SOA:
+    case RR_SOA:
         answer_soa(a);
         break;
-    default:
+    case RR_PTR:
+    case RR_HINFO:
         answer_nothing(a);
         break;
     }

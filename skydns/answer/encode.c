@@ -200,28 +200,30 @@ static void write_soa(struct encoder *e, const struct answer_soa *soa)
 static void write_data(struct encoder *e, const struct rr *rr, const struct answer_soa *soa)
 {
     switch (rr->type) {
-    case DNS_TYPE_A:
-    case DNS_TYPE_AAAA:
-    case DNS_TYPE_HINFO:
+    case RR_A:
+    case RR_AAAA:
+    case RR_HINFO:
         writer_bytes(&e->w, rr->data.ptr, rr->data.len);
         break;
-    case DNS_TYPE_SRV:
+    case RR_SRV:
         writer_u16(&e->w, rr->priority);
         writer_u16(&e->w, rr->weight);
         writer_u16(&e->w, rr->port);
         write_name(e, rr->data, NAME_WHOLE); /* RFC 2782, RFC 3597 section 4 */
         break;
-    case DNS_TYPE_MX:
+    case RR_MX:
         writer_u16(&e->w, rr->priority);
         write_name(e, rr->data, NAME_COMPRESSED);
         break;
-    case DNS_TYPE_TXT:
+    case RR_TXT:
         write_text(e, rr->data);
         break;
-    case DNS_TYPE_SOA:
+    case RR_SOA:
         write_soa(e, soa);
         break;
-    default: /* CNAME, NS, PTR */
+    case RR_CNAME:
+    case RR_NS:
+    case RR_PTR:
         write_name(e, rr->data, NAME_COMPRESSED);
         break;
     }

@@ -110,7 +110,8 @@ static void add_external(struct chain *chain, const struct external_answer *answ
 {
     for (size_t i = 0; i < answer->count; i++) {
         const struct external_rr *e = &answer->rrs[i];
-        struct rr rr = {.owner = rr_name(&e->owner), .ttl_s = EXTERNAL_TTL_S, .type = e->type};
+        struct rr rr = {
+            .owner = rr_name(&e->owner), .ttl_s = EXTERNAL_TTL_S, .type = (enum rr_type)e->type};
         rr.data = e->type == DNS_TYPE_CNAME ? rr_name(&e->target)
                                             : slice_of(e->ip.bytes, e->ip.family_bytes);
         add_found(chain, &rr);
@@ -188,7 +189,7 @@ static bool is_loop(const struct chain *chain, struct slice target)
 static void follow_host(struct follow *f, struct chain *chain, const struct store_record *record,
                         struct slice owner)
 {
-    struct rr cname = rrsynth_pointer(f->config, record, owner, DNS_TYPE_CNAME);
+    struct rr cname = rrsynth_pointer(f->config, record, owner, RR_CNAME);
     if (chain->count == CHAIN_MAX || is_loop(chain, cname.data)) {
         return;
     }

@@ -1,6 +1,7 @@
 #include "skydns/answer/kube_place.h"
 
 #include "common/dns/dns.h"
+#include "skydns/store/rr.h"
 
 enum kube_place kube_place_at(enum kube_tree tree, unsigned depth, bool is_protocol_underscored)
 {
@@ -43,27 +44,41 @@ enum kube_place kube_place_of(const struct engine_zone *zone, const struct dname
     return kube_place_at(tree, depth, is_underscored);
 }
 
-/* A service's records are its addresses, its ports' are SRV; names above them have none. */
-bool kube_place_has_data(enum kube_place place, uint16_t type)
+/* A service's records are its addresses, its ports' are SRV; names above them have none. A bit for
+ * each place. */
+static unsigned places_with(uint16_t number)
 {
-    bool is_address = type == DNS_TYPE_A || type == DNS_TYPE_AAAA;
-    switch (place) {
-    case KUBE_DOMAIN:
-        return type == DNS_TYPE_SOA || type == DNS_TYPE_NS;
-    case KUBE_ABOVE:
-    case KUBE_PROTOCOL:
-        return false;
-    case KUBE_ENDPOINT:
-        return type != DNS_TYPE_SRV; /* it would say port 0 */
-    case KUBE_PORT:
-        return type == DNS_TYPE_SRV;
-    case KUBE_BELOW_PORT:
-        return !is_address;
-    case KUBE_SERVICE:
-    case KUBE_OTHER:
+    enum {
+        BELOW_PORTS = 1u << KUBE_BELOW_PORT,
+        ANYWHERE = 1u << KUBE_SERVICE | 1u << KUBE_OTHER,
+        ENDPOINTS = 1u << KUBE_ENDPOINT,
+    };
+    enum rr_type type;
+    if (!rr_type_of(number, &type)) {
+        return ANYWHERE | ENDPOINTS | BELOW_PORTS; /* there is nothing to be kept from */
+    }
+    switch (type) {
+    case RR_A:
+    case RR_AAAA:
+        return ANYWHERE | ENDPOINTS;
+    case RR_SRV: /* an endpoint's would say port 0 */
+        return ANYWHERE | BELOW_PORTS | 1u << KUBE_PORT;
+    case RR_SOA:
+    case RR_NS:
+        return ANYWHERE | ENDPOINTS | BELOW_PORTS | 1u << KUBE_DOMAIN;
+    case RR_MX:
+    case RR_TXT:
+    case RR_CNAME:
+    case RR_PTR:
+    case RR_HINFO:
         break;
     }
-    return true;
+    return ANYWHERE | ENDPOINTS | BELOW_PORTS;
+}
+
+bool kube_place_has_data(enum kube_place place, uint16_t type)
+{
+    return places_with(type) >> place & 1;
 }
 
 bool kube_place_lists_ports(enum kube_place place, uint16_t type)

@@ -4,6 +4,7 @@
 
 #include "common/dns/dns.h"
 #include "skydns/answer/answer_internal.h"
+#include "skydns/store/rr.h"
 
 /* ---- Labels of this server ---- */
 
@@ -42,6 +43,11 @@ static void find_own(struct plain_names *names, const struct engine_config *conf
 }
 
 /* ---- Classes ---- */
+
+/* The fast path denies these without asking. */
+#define IS_DENIED(name) || DNS_TYPE_##name == DNS_TYPE_SVCB || DNS_TYPE_##name == DNS_TYPE_HTTPS
+_Static_assert(!(0 RR_TYPES(IS_DENIED)), "PLAIN_NO_TYPE: no answer has records of these types");
+#undef IS_DENIED
 
 static enum plain_action action_of(const struct engine_config *config, enum kube_place place,
                                    enum plain_kind kind)

@@ -49,28 +49,30 @@ void rr_text(const struct rr *rr, const struct answer_soa *soa, struct buf *out)
     append_name(out, rr->owner);
     buf_printf(out, " %u %s ", rr->ttl_s, dns_type_text(rr->type, type));
     switch (rr->type) {
-    case DNS_TYPE_A:
-    case DNS_TYPE_AAAA:
+    case RR_A:
+    case RR_AAAA:
         append_address(out, rr->data);
         break;
-    case DNS_TYPE_TXT:
+    case RR_TXT:
         append_quoted(out, rr->data);
         break;
-    case DNS_TYPE_HINFO:
+    case RR_HINFO:
         buf_append_str(out, "\"RFC8482\" \"\"");
         break;
-    case DNS_TYPE_SOA:
+    case RR_SOA:
         append_soa(out, soa);
         break;
-    case DNS_TYPE_SRV:
+    case RR_SRV:
         buf_printf(out, "%u %u %u ", rr->priority, rr->weight, rr->port);
         append_name(out, rr->data);
         break;
-    case DNS_TYPE_MX:
+    case RR_MX:
         buf_printf(out, "%u ", rr->priority);
         append_name(out, rr->data);
         break;
-    default: /* CNAME, NS, PTR */
+    case RR_CNAME:
+    case RR_NS:
+    case RR_PTR:
         append_name(out, rr->data);
         break;
     }

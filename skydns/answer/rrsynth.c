@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "common/base/xalloc.h"
-#include "common/dns/dns.h"
 
 bool rrsynth_has_target(const struct store_record *record)
 {
@@ -32,7 +31,7 @@ static uint16_t priority_of(const struct engine_config *config, const struct sto
 }
 
 static struct rr start_rr(const struct engine_config *config, const struct store_record *record,
-                          struct slice owner, uint16_t type)
+                          struct slice owner, enum rr_type type)
 {
     return (struct rr){
         .owner = owner,
@@ -44,14 +43,14 @@ static struct rr start_rr(const struct engine_config *config, const struct store
 struct rr rrsynth_address(const struct engine_config *config, const struct store_record *record,
                           struct slice owner)
 {
-    uint16_t type = record->host_len == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA;
+    enum rr_type type = record->host_len == 4 ? RR_A : RR_AAAA;
     struct rr rr = start_rr(config, record, owner, type);
     rr.data = slice_of(record->bytes, record->host_len);
     return rr;
 }
 
 struct rr rrsynth_pointer(const struct engine_config *config, const struct store_record *record,
-                          struct slice owner, uint16_t type)
+                          struct slice owner, enum rr_type type)
 {
     struct rr rr = start_rr(config, record, owner, type);
     rr.data = store_record_host_wire(record);
@@ -61,7 +60,7 @@ struct rr rrsynth_pointer(const struct engine_config *config, const struct store
 struct rr rrsynth_srv(const struct engine_config *config, const struct store_record *record,
                       struct slice owner, uint16_t weight)
 {
-    struct rr rr = start_rr(config, record, owner, DNS_TYPE_SRV);
+    struct rr rr = start_rr(config, record, owner, RR_SRV);
     rr.priority = priority_of(config, record);
     rr.weight = weight;
     rr.port = record->port;
@@ -72,7 +71,7 @@ struct rr rrsynth_srv(const struct engine_config *config, const struct store_rec
 struct rr rrsynth_mx(const struct engine_config *config, const struct store_record *record,
                      struct slice owner)
 {
-    struct rr rr = start_rr(config, record, owner, DNS_TYPE_MX);
+    struct rr rr = start_rr(config, record, owner, RR_MX);
     rr.priority = priority_of(config, record);
     rr.data = rrsynth_target(record);
     return rr;
@@ -81,7 +80,7 @@ struct rr rrsynth_mx(const struct engine_config *config, const struct store_reco
 struct rr rrsynth_txt(const struct engine_config *config, const struct store_record *record,
                       struct slice owner)
 {
-    struct rr rr = start_rr(config, record, owner, DNS_TYPE_TXT);
+    struct rr rr = start_rr(config, record, owner, RR_TXT);
     rr.data = store_record_text(record);
     return rr;
 }
@@ -89,7 +88,7 @@ struct rr rrsynth_txt(const struct engine_config *config, const struct store_rec
 struct rr rrsynth_ns(const struct engine_config *config, const struct store_record *record,
                      struct slice owner)
 {
-    struct rr rr = start_rr(config, record, owner, DNS_TYPE_NS);
+    struct rr rr = start_rr(config, record, owner, RR_NS);
     rr.data = store_record_name_wire(record);
     return rr;
 }

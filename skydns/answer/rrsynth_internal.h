@@ -20,7 +20,7 @@ struct rr rrsynth_address(const struct engine_config *config, const struct store
 
 /* CNAME, PTR: to the host. */
 struct rr rrsynth_pointer(const struct engine_config *config, const struct store_record *record,
-                          struct slice owner, uint16_t type);
+                          struct slice owner, enum rr_type type);
 
 struct rr rrsynth_srv(const struct engine_config *config, const struct store_record *record,
                       struct slice owner, uint16_t weight);

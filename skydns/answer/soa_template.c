@@ -27,9 +27,7 @@ void soa_template_make(struct soa_template *soa, const struct engine_config *con
     struct answer_plan plan = {
         .rr_class = DNS_CLASS_IN,
         .has_authority = true,
-        .authority = {.owner = rr_name(&zone->domain),
-                      .ttl_s = config->min_ttl_s,
-                      .type = DNS_TYPE_SOA},
+        .authority = {.owner = rr_name(&zone->domain), .ttl_s = config->min_ttl_s, .type = RR_SOA},
         .soa = {.mname = rr_name(&zone->ns),
                 .rname = rr_name(&zone->hostmaster),
                 .minimum_s = config->min_ttl_s},

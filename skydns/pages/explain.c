@@ -126,36 +126,6 @@ static void explain_left_out(const struct found *found, unsigned listed_labels,
     }
 }
 
-static enum explain_rule host_rule(const struct store_record *record, enum explain_rule if_address,
-                                   enum explain_rule if_name)
-{
-    switch ((enum store_host)record->host) {
-    case STORE_HOST_NONE:
-        return EXPLAIN_NO_HOST;
-    case STORE_HOST_BAD:
-        return EXPLAIN_BAD_HOST;
-    case STORE_HOST_IP:
-        return if_address;
-    case STORE_HOST_NAME:
-        break;
-    }
-    return if_name;
-}
-
-static enum explain_rule address_rule(const struct explainer *e, const struct store_record *record,
-                                      uint16_t type)
-{
-    bool is_wanted = record->host_len == (type == DNS_TYPE_A ? 4 : 16);
-    struct dname host;
-    bool is_external = false;
-    if (store_record_host_name(record, &host)) {
-        dname_lower(&host);
-        is_external = !engine_config_zone(e->config, &host);
-    }
-    return host_rule(record, is_wanted ? EXPLAIN_DUPLICATE : EXPLAIN_FAMILY,
-                     is_external ? EXPLAIN_EXTERNAL : EXPLAIN_TARGET);
-}
-
 /* SRV at a service's name comes only from its ports. */
 static bool is_against_schema(const struct explainer *e, const struct explain_name *name)
 {
@@ -174,30 +144,9 @@ static bool is_against_schema(const struct explainer *e, const struct explain_na
 static enum explain_rule type_rule(const struct explainer *e, const struct explain_name *name,
                                    const struct store_record *record)
 {
-    struct dname own;
-    store_record_name(record, &own);
-    if (is_against_schema(e, name)) {
-        return EXPLAIN_SCHEMA;
-    }
-    switch (e->result.question.type) {
-    case DNS_TYPE_A:
-    case DNS_TYPE_AAAA:
-        return address_rule(e, record, e->result.question.type);
-    case DNS_TYPE_SRV:
-        return host_rule(record, EXPLAIN_DUPLICATE, EXPLAIN_DUPLICATE);
-    case DNS_TYPE_MX:
-        return record->mail ? host_rule(record, EXPLAIN_DUPLICATE, EXPLAIN_DUPLICATE)
-                            : EXPLAIN_NO_MAIL;
-    case DNS_TYPE_TXT:
-        return record->text_len ? EXPLAIN_DUPLICATE : EXPLAIN_NO_TEXT;
-    case DNS_TYPE_CNAME:
-    case DNS_TYPE_PTR:
-        return dname_equal(&own, &name->name)
-                   ? host_rule(record, EXPLAIN_ADDRESS, EXPLAIN_DUPLICATE)
-                   : EXPLAIN_BELOW;
-    default:
-        return EXPLAIN_TYPE;
-    }
+    return is_against_schema(e, name)
+               ? EXPLAIN_SCHEMA
+               : explain_type_rule(e->config, e->result.question.type, &name->name, record);
 }
 
 static void classify(const struct explainer *e, const struct found *found, unsigned listed_labels,
@@ -324,7 +273,7 @@ static enum lookup_result look_up(struct explainer *e, const struct explain_name
     if (result == LOOKUP_FOUND) {
         ret->all = copy_span(e, &span);
         ret->all_count = span.count;
-        if (e->result.question.type != DNS_TYPE_MX) {
+        if (!explain_manner_of(e->result.question.type).ignores_groups) {
             lookup_keep_group(e->lookup, &span);
         }
         ret->grouped = copy_span(e, &span);
@@ -360,12 +309,6 @@ static void explain_name(struct explainer *e, struct explain_name *x)
 
 /* ---- Targets ---- */
 
-static bool leads_on(uint16_t type)
-{
-    return type == DNS_TYPE_A || type == DNS_TYPE_AAAA || type == DNS_TYPE_SRV ||
-           type == DNS_TYPE_MX;
-}
-
 static void add_name(struct explainer *e, const struct dname *name, const struct store_record *from)
 {
     for (size_t i = 0; i < e->result.name_count; i++) {
@@ -397,7 +340,7 @@ static void explain_names(struct explainer *e)
 {
     for (size_t i = 0; i < e->result.name_count; i++) {
         explain_name(e, &e->names[i]);
-        if (leads_on(e->result.question.type)) {
+        if (explain_manner_of(e->result.question.type).leads_on) {
             add_targets(e, &e->names[i]);
         }
     }

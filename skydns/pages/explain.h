@@ -84,6 +84,18 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
             const struct engine_config *config, const char *name, const char *type,
             const struct explanation **ret, struct err *err) MUST_CHECK;
 
+/* How answers of a type use records (explain_type.c). */
+struct explain_manner {
+    bool ignores_groups;
+    bool leads_on; /* to the addresses of their hosts */
+};
+
+struct explain_manner explain_manner_of(uint16_t type);
+
+/* Why a record that was found for a name gave nothing of the type (explain_type.c). */
+enum explain_rule explain_type_rule(const struct engine_config *config, uint16_t type,
+                                    const struct dname *name, const struct store_record *record);
+
 /* Input of explain_why. */
 struct explain_case {
     const struct engine_config *config;

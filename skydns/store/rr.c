@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/xalloc.h"
-#include "common/dns/dns.h"
 #include "skydns/store/hash.h"
 #include "skydns/store/rng.h"
 
@@ -52,10 +51,23 @@ void rr_list_clear(struct rr_list *list)
     list->is_indexed = false;
 }
 
-static bool data_is_name(uint16_t type)
+static bool data_is_name(enum rr_type type)
 {
-    return type != DNS_TYPE_A && type != DNS_TYPE_AAAA && type != DNS_TYPE_TXT &&
-           type != DNS_TYPE_HINFO;
+    switch (type) {
+    case RR_A:
+    case RR_AAAA:
+    case RR_TXT:
+    case RR_HINFO:
+        return false;
+    case RR_SRV:
+    case RR_MX:
+    case RR_NS:
+    case RR_CNAME:
+    case RR_PTR:
+    case RR_SOA: /* of a name without data, which is equal whatever it is compared as */
+        break;
+    }
+    return true;
 }
 
 /* The list has room for only one of them. */
@@ -64,7 +76,7 @@ static bool excludes(const struct rr *a, const struct rr *b)
     if (a->type != b->type || !rr_same_name(a->owner, b->owner)) {
         return false;
     }
-    if (a->type == DNS_TYPE_CNAME) {
+    if (a->type == RR_CNAME) {
         return true;
     }
     return a->priority == b->priority && a->weight == b->weight && a->port == b->port &&
@@ -84,7 +96,7 @@ static uint32_t hash_name(uint32_t h, struct slice name)
 static uint32_t hash_rr(const struct rr *rr)
 {
     uint32_t h = hash_name(HASH_START ^ rr->type, rr->owner);
-    if (rr->type == DNS_TYPE_CNAME) {
+    if (rr->type == RR_CNAME) {
         return h;
     }
     h ^= (uint32_t)rr->priority << 16 ^ (uint32_t)rr->weight << 8 ^ rr->port;
@@ -149,7 +161,7 @@ void rr_list_add(struct rr_list *list, const struct rr *rr)
 
 static bool are_addresses_of_one_name(const struct rr *a, const struct rr *b)
 {
-    return (a->type == DNS_TYPE_A || a->type == DNS_TYPE_AAAA) && a->type == b->type &&
+    return (a->type == RR_A || a->type == RR_AAAA) && a->type == b->type &&
            rr_same_name(a->owner, b->owner);
 }
 

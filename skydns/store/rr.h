@@ -10,11 +10,47 @@
 
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
+#include "common/dns/dns.h"
+
+/* The types of records that answers are made of. Each that is added here has to be dealt with by
+ * every switch over enum rr_type: none has a default, and one that forgets a type does not compile
+ * (-Werror=switch). */
+#define RR_TYPES(X) \
+    X(A)            \
+    X(AAAA)         \
+    X(SRV)          \
+    X(MX)           \
+    X(TXT)          \
+    X(NS)           \
+    X(CNAME)        \
+    X(PTR)          \
+    X(SOA)          \
+    X(HINFO)
+
+enum rr_type {
+#define RR_ENUMERATOR(name) RR_##name = DNS_TYPE_##name,
+    RR_TYPES(RR_ENUMERATOR)
+#undef RR_ENUMERATOR
+};
+
+/* Of a question's type; false: answers have no records of it. */
+static inline bool rr_type_of(uint16_t number, enum rr_type *ret_type)
+{
+    switch (number) {
+#define RR_CASE(name) case DNS_TYPE_##name:
+        RR_TYPES(RR_CASE)
+#undef RR_CASE
+        *ret_type = (enum rr_type)number;
+        return true;
+    default:
+        return false;
+    }
+}
 
 struct rr {
     struct slice owner;
     uint32_t ttl_s;
-    uint16_t type;
+    enum rr_type type;
     uint16_t priority; /* SRV; MX: the preference */
     uint16_t weight;   /* SRV */
     uint16_t port;     /* SRV */

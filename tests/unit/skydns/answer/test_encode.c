@@ -72,8 +72,7 @@ static void add_addresses(struct rr_list *list, struct slice owner, uint32_t *by
 {
     for (size_t i = 0; i < count; i++) {
         bytes[i] = (uint32_t)i;
-        struct rr rr = {
-            .owner = owner, .ttl_s = 30, .type = DNS_TYPE_A, .data = slice_of(&bytes[i], 4)};
+        struct rr rr = {.owner = owner, .ttl_s = 30, .type = RR_A, .data = slice_of(&bytes[i], 4)};
         rr_list_add(list, &rr);
     }
 }
@@ -170,7 +169,7 @@ static void authority_that_does_not_fit(void **state)
     struct bench *b = bench_new(question, DNS_TYPE_A);
     b->plan.rcode = DNS_RCODE_NXDOMAIN;
     b->plan.has_authority = true;
-    b->plan.authority = (struct rr){.owner = keep_name(b, "zone."), .type = DNS_TYPE_SOA};
+    b->plan.authority = (struct rr){.owner = keep_name(b, "zone."), .type = RR_SOA};
     b->plan.soa =
         (struct answer_soa){.mname = keep_name(b, "ns.zone."), .rname = keep_name(b, mailbox)};
     (void)encode(b, 512);
@@ -255,7 +254,7 @@ static void large_messages(void **state)
     }
     rr_list_clear(&b->plan.answers);
     for (unsigned i = 0; i < 4000; i++) { /* 2 + 10 + 9 to 10 + 2: they do not fit either */
-        struct rr rr = {.owner = question_name(b), .type = DNS_TYPE_PTR};
+        struct rr rr = {.owner = question_name(b), .type = RR_PTR};
         rr.data = rr_name(&b->names[i]);
         rr_list_add(&b->plan.answers, &rr);
     }
@@ -325,7 +324,7 @@ static void texts(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct bench *b = bench_new("t.", DNS_TYPE_TXT);
         struct rr rr = {
-            .owner = question_name(b), .type = DNS_TYPE_TXT, .data = slice_of(text, cases[i].len)};
+            .owner = question_name(b), .type = RR_TXT, .data = slice_of(text, cases[i].len)};
         rr_list_add(&b->plan.answers, &rr);
         assert_int_equal(encode(b, 1232), 12 + 7 + 12 + cases[i].want_data);
         bench_free(b);

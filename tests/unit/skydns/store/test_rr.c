@@ -29,10 +29,8 @@ static int names(void **state)
 static void add_fillers(struct rr_list *list, const uint32_t *addresses, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct rr rr = {.owner = rr_name(&web),
-                        .ttl_s = 30,
-                        .type = DNS_TYPE_A,
-                        .data = slice_of(&addresses[i], 4)};
+        struct rr rr = {
+            .owner = rr_name(&web), .ttl_s = 30, .type = RR_A, .data = slice_of(&addresses[i], 4)};
         rr_list_add(list, &rr);
     }
 }
@@ -47,29 +45,20 @@ static void check_pairs(size_t fillers)
 {
     struct slice w = rr_name(&web), c = rr_name(&web_capitals), o = rr_name(&other);
     const struct pair pairs[] = {
-        {"equal names", {w, 9, DNS_TYPE_NS, 0, 0, 0, o}, {w, 5, DNS_TYPE_NS, 0, 0, 0, o}, true},
-        {"case of the owner",
-         {w, 9, DNS_TYPE_NS, 0, 0, 0, o},
-         {c, 5, DNS_TYPE_NS, 0, 0, 0, o},
-         true},
-        {"case of the data",
-         {o, 9, DNS_TYPE_NS, 0, 0, 0, w},
-         {o, 5, DNS_TYPE_NS, 0, 0, 0, c},
-         true},
+        {"equal names", {w, 9, RR_NS, 0, 0, 0, o}, {w, 5, RR_NS, 0, 0, 0, o}, true},
+        {"case of the owner", {w, 9, RR_NS, 0, 0, 0, o}, {c, 5, RR_NS, 0, 0, 0, o}, true},
+        {"case of the data", {o, 9, RR_NS, 0, 0, 0, w}, {o, 5, RR_NS, 0, 0, 0, c}, true},
         {"case of a text",
-         {w, 9, DNS_TYPE_TXT, 0, 0, 0, slice_of("a", 1)},
-         {w, 5, DNS_TYPE_TXT, 0, 0, 0, slice_of("A", 1)},
+         {w, 9, RR_TXT, 0, 0, 0, slice_of("a", 1)},
+         {w, 5, RR_TXT, 0, 0, 0, slice_of("A", 1)},
          false},
-        {"type", {w, 9, DNS_TYPE_NS, 0, 0, 0, o}, {w, 5, DNS_TYPE_PTR, 0, 0, 0, o}, false},
-        {"owner", {w, 9, DNS_TYPE_NS, 0, 0, 0, o}, {o, 5, DNS_TYPE_NS, 0, 0, 0, o}, false},
-        {"priority", {w, 9, DNS_TYPE_SRV, 1, 2, 3, o}, {w, 5, DNS_TYPE_SRV, 9, 2, 3, o}, false},
-        {"weight", {w, 9, DNS_TYPE_SRV, 1, 2, 3, o}, {w, 5, DNS_TYPE_SRV, 1, 9, 3, o}, false},
-        {"port", {w, 9, DNS_TYPE_SRV, 1, 2, 3, o}, {w, 5, DNS_TYPE_SRV, 1, 2, 9, o}, false},
-        {"SRV", {w, 9, DNS_TYPE_SRV, 1, 2, 3, o}, {c, 5, DNS_TYPE_SRV, 1, 2, 3, o}, true},
-        {"CNAMEs of one owner",
-         {w, 9, DNS_TYPE_CNAME, 0, 0, 0, o},
-         {c, 5, DNS_TYPE_CNAME, 0, 0, 0, w},
-         true},
+        {"type", {w, 9, RR_NS, 0, 0, 0, o}, {w, 5, RR_PTR, 0, 0, 0, o}, false},
+        {"owner", {w, 9, RR_NS, 0, 0, 0, o}, {o, 5, RR_NS, 0, 0, 0, o}, false},
+        {"priority", {w, 9, RR_SRV, 1, 2, 3, o}, {w, 5, RR_SRV, 9, 2, 3, o}, false},
+        {"weight", {w, 9, RR_SRV, 1, 2, 3, o}, {w, 5, RR_SRV, 1, 9, 3, o}, false},
+        {"port", {w, 9, RR_SRV, 1, 2, 3, o}, {w, 5, RR_SRV, 1, 2, 9, o}, false},
+        {"SRV", {w, 9, RR_SRV, 1, 2, 3, o}, {c, 5, RR_SRV, 1, 2, 3, o}, true},
+        {"CNAMEs of one owner", {w, 9, RR_CNAME, 0, 0, 0, o}, {c, 5, RR_CNAME, 0, 0, 0, w}, true},
     };
     uint32_t addresses[FILLERS];
     struct rr_list list;

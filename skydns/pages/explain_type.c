@@ -1,0 +1,90 @@
+/* What each type of record takes from the keys of a name, and why it leaves one (answer_types.c).
+ */
+#include "skydns/pages/explain.h"
+#include "skydns/store/rr.h"
+
+struct explain_manner explain_manner_of(uint16_t number)
+{
+    enum rr_type type;
+    if (!rr_type_of(number, &type)) {
+        return (struct explain_manner){0};
+    }
+    switch (type) {
+    case RR_A:
+    case RR_AAAA:
+    case RR_SRV:
+        return (struct explain_manner){.leads_on = true};
+    case RR_MX:
+        return (struct explain_manner){.leads_on = true, .ignores_groups = true};
+    case RR_TXT:
+    case RR_NS:
+    case RR_CNAME:
+    case RR_PTR:
+    case RR_SOA:
+    case RR_HINFO:
+        break;
+    }
+    return (struct explain_manner){0};
+}
+
+static enum explain_rule host_rule(const struct store_record *record, enum explain_rule if_address,
+                                   enum explain_rule if_name)
+{
+    switch ((enum store_host)record->host) {
+    case STORE_HOST_NONE:
+        return EXPLAIN_NO_HOST;
+    case STORE_HOST_BAD:
+        return EXPLAIN_BAD_HOST;
+    case STORE_HOST_IP:
+        return if_address;
+    case STORE_HOST_NAME:
+        break;
+    }
+    return if_name;
+}
+
+static enum explain_rule address_rule(const struct engine_config *config,
+                                      const struct store_record *record, enum rr_type type)
+{
+    bool is_wanted = record->host_len == (type == RR_A ? 4 : 16);
+    struct dname host;
+    bool is_external = false;
+    if (store_record_host_name(record, &host)) {
+        dname_lower(&host);
+        is_external = !engine_config_zone(config, &host);
+    }
+    return host_rule(record, is_wanted ? EXPLAIN_DUPLICATE : EXPLAIN_FAMILY,
+                     is_external ? EXPLAIN_EXTERNAL : EXPLAIN_TARGET);
+}
+
+enum explain_rule explain_type_rule(const struct engine_config *config, uint16_t number,
+                                    const struct dname *name, const struct store_record *record)
+{
+    struct dname own;
+    enum rr_type type;
+    store_record_name(record, &own);
+    if (!rr_type_of(number, &type)) {
+        return EXPLAIN_TYPE;
+    }
+    switch (type) {
+    case RR_A:
+    case RR_AAAA:
+        return address_rule(config, record, type);
+    case RR_SRV:
+        return host_rule(record, EXPLAIN_DUPLICATE, EXPLAIN_DUPLICATE);
+    case RR_MX:
+        return record->mail ? host_rule(record, EXPLAIN_DUPLICATE, EXPLAIN_DUPLICATE)
+                            : EXPLAIN_NO_MAIL;
+    case RR_TXT:
+        return record->text_len ? EXPLAIN_DUPLICATE : EXPLAIN_NO_TEXT;
+    case RR_CNAME:
+    case RR_PTR:
+        return dname_equal(&own, name) ? host_rule(record, EXPLAIN_ADDRESS, EXPLAIN_DUPLICATE)
+                                       : EXPLAIN_BELOW;
+    case RR_NS:
+    case RR_SOA:
+    case RR_HINFO:
+        break;
+    }
+    return EXPLAIN_TYPE;
+}
