@@ -1,5 +1,4 @@
-/* What each type of record takes from the keys of a name, and why it leaves one (answer_types.c).
- */
+/* What each type takes from the keys of a name, and why it leaves one (answer_types.c). */
 #include "skydns/pages/explain.h"
 #include "skydns/store/rr.h"
 

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "common/base/cursor.h"
-
-enum { TYPE_A = 1, TYPE_CNAME = 5, TYPE_AAAA = 28, CLASS_IN = 1 };
-enum { FLAG_QR = 0x8000, OPCODE_MASK = 0x7800, RCODE_MASK = 0x000f };
+#include "common/dns/dns.h"
 
 /* Resolvers themselves give up after 11 (unbound) to 17 (BIND). */
 enum { CNAMES_MAX = 16 };
@@ -48,9 +46,10 @@ static bool open_reply(const struct external_question *question, struct reader *
     uint16_t questions = reader_u16(r);
     *ret_answers = reader_u16(r);
     (void)reader_u32(r); /* authority, additional */
-    return !r->failed && (flags & FLAG_QR) && !(flags & OPCODE_MASK) && !(flags & RCODE_MASK) &&
-           questions == 1 && dname_read(r, &name) && dname_equal(&name, &question->name) &&
-           reader_u16(r) == question->type && reader_u16(r) == CLASS_IN && !r->failed;
+    return !r->failed && (flags & DNS_FLAG_QR) && !(flags & DNS_MASK_OPCODE) &&
+           !(flags & DNS_MASK_RCODE) && questions == 1 && dname_read(r, &name) &&
+           dname_equal(&name, &question->name) && reader_u16(r) == question->type &&
+           reader_u16(r) == DNS_CLASS_IN && !r->failed;
 }
 
 static bool read_target(const struct reader *message, const struct rr *rr, struct dname *ret)
@@ -62,7 +61,7 @@ static bool read_target(const struct reader *message, const struct rr *rr, struc
 
 static bool read_address(const struct reader *message, const struct rr *rr, struct ip *ret)
 {
-    uint8_t family_bytes = rr->type == TYPE_A ? 4 : 16;
+    uint8_t family_bytes = rr->type == DNS_TYPE_A ? 4 : 16;
     if (rr->rdata_len != family_bytes) {
         return false;
     }
@@ -83,7 +82,7 @@ static bool collect(const struct reader *section, uint16_t count, const struct d
         if (!read_rr(&r, &rr)) {
             return false;
         }
-        if (rr.class != CLASS_IN || !dname_equal(&rr.owner, name)) {
+        if (rr.class != DNS_CLASS_IN || !dname_equal(&rr.owner, name)) {
             continue;
         }
         struct external_rr found = {.owner = rr.owner, .type = rr.type, .ttl_s = rr.ttl_s};
@@ -94,7 +93,7 @@ static bool collect(const struct reader *section, uint16_t count, const struct d
             if (answer->count < EXTERNAL_RRS_MAX) {
                 answer->rrs[answer->count++] = found;
             }
-        } else if (rr.type == TYPE_CNAME && ret_cname->type == 0) {
+        } else if (rr.type == DNS_TYPE_CNAME && ret_cname->type == 0) {
             if (!read_target(section, &rr, &found.target)) {
                 return false;
             }
