@@ -96,6 +96,9 @@ $(B)/%.o: %.c $(B)/.flags | $(PROTO_C)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
+# A type of record that a switch forgets does not compile, even where it has a default (store/rr.h).
+$(B)/skydns/%.o: ALL_CFLAGS += -Werror=switch-enum
+
 $(B)/common/base/version.o: ALL_CPPFLAGS += -DPROJECT_VERSION='"$(shell cat VERSION)"'
 $(B)/common/base/version.o: VERSION
 

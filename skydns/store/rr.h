@@ -12,9 +12,8 @@
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
 
-/* The types of records that answers are made of. Each that is added here has to be dealt with by
- * every switch over enum rr_type: none has a default, and one that forgets a type does not compile
- * (-Werror=switch). */
+/* The types of records that answers are made of. Every switch over enum rr_type has to deal with a
+ * type that is added here: one that forgets it does not compile (-Werror=switch-enum). */
 #define RR_TYPES(X) \
     X(A)            \
     X(AAAA)         \
