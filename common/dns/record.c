@@ -1,7 +1,6 @@
 #include "common/dns/record.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/xalloc.h"
 
@@ -40,10 +39,4 @@ struct record_view record_view_of(const struct record *record)
 uint32_t record_ttl_s(uint32_t ttl_s)
 {
     return ttl_s < INT32_MAX ? ttl_s : INT32_MAX;
-}
-
-bool record_same_data(const struct record *a, const struct record *b)
-{
-    return a->port == b->port && a->priority == b->priority && a->weight == b->weight &&
-           strcmp(a->host, b->host) == 0 && strcmp(a->text, b->text) == 0;
 }

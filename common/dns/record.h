@@ -42,7 +42,4 @@ uint32_t record_ttl_s(uint32_t ttl_s);
 void record_init(struct record *record); /* strings "" (owned), rest zero */
 void record_fini(struct record *record);
 
-/* Equal for SkyDNS's de-duplication: host, port, priority, weight and text. */
-bool record_same_data(const struct record *a, const struct record *b);
-
 #endif

@@ -53,8 +53,7 @@ void answer_in_domain(struct answer *a);
 
 /* The types one by one, for parts that choose among them. */
 void answer_nothing(struct answer *a); /* a type of which there is no data */
-void answer_srv(struct answer *a);
-void answer_ports(struct answer *a); /* SRV at a service's own name: its named ports */
+void answer_ports(struct answer *a);   /* SRV at a service's own name: its named ports */
 void answer_own_ns(struct answer *a);
 
 /* True: it is answered. */

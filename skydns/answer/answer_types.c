@@ -80,7 +80,7 @@ static void add_services(struct answer *a, const struct lookup_span *span)
     }
 }
 
-void answer_srv(struct answer *a)
+static void answer_srv(struct answer *a)
 {
     struct lookup_span span;
     if (find_records(a, &a->name, &span)) {

@@ -69,11 +69,6 @@ size_t store_visible_count(const struct store_node *node)
     return node->visible;
 }
 
-bool store_has_children(const struct store_node *node)
-{
-    return node->children.slot != 0;
-}
-
 struct child_visit {
     store_child_fn fn;
     void *data;
@@ -89,31 +84,6 @@ bool store_each_child(const struct store_node *node, store_child_fn fn, void *da
 {
     struct child_visit visit = {fn, data};
     return label_map_each(node->children, visit_child, &visit);
-}
-
-struct record_visit {
-    store_record_fn fn;
-    void *data;
-};
-
-static bool visit_visible(void *data, struct store_node *node)
-{
-    const struct record_visit *visit = data;
-    if (store_node_is_hidden(node) || node->visible == 0) {
-        return true;
-    }
-    return store_each_visible(node, visit->fn, visit->data);
-}
-
-/* As deep as a name has labels, times the few levels of a label_map. */
-bool store_each_visible(const struct store_node *node, store_record_fn fn, void *data)
-{
-    struct record_visit visit = {fn, data};
-    const struct store_record *record = store_node_own_record(node);
-    if (record && !fn(data, record)) {
-        return false;
-    }
-    return label_map_each(node->children, visit_visible, &visit);
 }
 
 /* The first record at or below: a node has one. */

@@ -122,16 +122,9 @@ struct slice store_node_label(const struct store_node *node);
  * `_`) left out. */
 size_t store_visible_count(const struct store_node *node);
 
-bool store_has_children(const struct store_node *node);
-
 /* Calls fn for each direct child, in no particular order, until it returns false. */
 typedef bool (*store_child_fn)(void *data, const struct store_node *child);
 bool store_each_child(const struct store_node *node, store_child_fn fn, void *data);
-
-/* Calls fn for the records at and below the node, those below children that start with `_` left out
- * (as etcd v2 hid them from listings), until fn returns false. */
-typedef bool (*store_record_fn)(void *data, const struct store_record *record);
-bool store_each_visible(const struct store_node *node, store_record_fn fn, void *data);
 
 /* The record that follows this name in an order that is the same for all versions, whether the
  * version has the name or not; hidden ones too; NULL: none does. `after` NULL begins. Who goes on
@@ -150,9 +143,6 @@ void store_writer_free(struct store_writer *writer); /* and the version it holds
 enum store_host store_writer_put_view(struct store_writer *writer, const struct dname *name,
                                       const struct record_view *record, int64_t mod_revision);
 
-/* The same; takes the record: its strings are the store's to free. */
-enum store_host store_writer_put(struct store_writer *writer, const struct dname *name,
-                                 struct record *record, int64_t mod_revision);
 void store_writer_del(struct store_writer *writer, const struct dname *name);
 
 /* Gives the record of a name another TTL; *is_changed is set when it had not. False when the name

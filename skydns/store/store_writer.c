@@ -225,15 +225,6 @@ enum store_host store_writer_put_view(struct store_writer *writer, const struct 
     return host;
 }
 
-enum store_host store_writer_put(struct store_writer *writer, const struct dname *name,
-                                 struct record *record, int64_t mod_revision)
-{
-    struct record_view view = record_view_of(record);
-    enum store_host host = store_writer_put_view(writer, name, &view, mod_revision);
-    record_fini(record);
-    return host;
-}
-
 bool store_writer_set_ttl(struct store_writer *writer, const struct dname *name,
                           int64_t mod_revision, uint32_t ttl_s, bool *is_changed)
 {

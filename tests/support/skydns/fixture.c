@@ -8,6 +8,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_key.h"
+#include "tests/support/skydns/records.h"
 
 static _Noreturn void die(const char *what, const char *which)
 {
@@ -39,7 +40,7 @@ static void put_key(struct fixture *fixture, const struct fixture_key *key)
     if (record_from_json(slice_str(json), &record, &err) != 0) {
         die(err.msg, key->value);
     }
-    store_writer_put(fixture->writer, &name, &record, 1);
+    records_put(fixture->writer, &name, &record, 1);
     free(json);
 }
 

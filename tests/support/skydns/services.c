@@ -8,6 +8,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "common/dns/record_key.h"
+#include "tests/support/skydns/records.h"
 
 /* The longest are 96 bytes. */
 enum { TEXT_MAX = 160 };
@@ -90,7 +91,7 @@ static void put_all(struct services *s, unsigned number, unsigned state)
     for (size_t i = 0; i < KEYS_PER_SERVICE; i++) {
         struct dname name = parse_key(&pairs[i]);
         struct record record = parse_value(&pairs[i]);
-        (void)store_writer_put(s->writer, &name, &record, s->revision);
+        (void)records_put(s->writer, &name, &record, s->revision);
     }
 }
 

@@ -212,30 +212,6 @@ static void test_refused_by_size_and_depth(void **state)
     free(big);
 }
 
-static void test_same_data(void **state)
-{
-    static const struct {
-        const char *a, *b;
-        bool want;
-    } cases[] = {
-        {"{\"host\":\"a\",\"ttl\":1,\"group\":\"x\"}", "{\"host\":\"a\",\"ttl\":2}", true},
-        {"{\"host\":\"a\"}", "{\"host\":\"b\"}", false},
-        {"{\"host\":\"a\"}", "{\"host\":\"a\",\"text\":\"t\"}", false},
-        {"{\"host\":\"a\"}", "{\"host\":\"a\",\"port\":1}", false},
-        {"{\"host\":\"a\"}", "{\"host\":\"a\",\"priority\":1}", false},
-        {"{\"host\":\"a\"}", "{\"host\":\"a\",\"weight\":1}", false},
-    };
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct record a, b;
-        assert_int_equal(record_from_json(slice_str(cases[i].a), &a, NULL), 0);
-        assert_int_equal(record_from_json(slice_str(cases[i].b), &b, NULL), 0);
-        assert_int_equal(record_same_data(&a, &b), cases[i].want);
-        record_fini(&a);
-        record_fini(&b);
-    }
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -245,7 +221,6 @@ int main(void)
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_refused_by_size_and_depth),
-        cmocka_unit_test(test_same_data),
     };
     record_json_use_xalloc();
     return cmocka_run_group_tests(tests, NULL, NULL);

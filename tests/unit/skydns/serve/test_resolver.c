@@ -26,6 +26,7 @@
 #include "skydns/store/snapshot.h"
 #include "skydns/upstream/recursion.h"
 #include "tests/support/loopback.h"
+#include "tests/support/skydns/records.h"
 
 enum { WORKERS = 2, PATIENCE_S = 20, ATTEMPTS = 100 };
 enum { A = 1, CNAME = 5, HINFO = 13, IN = 1 };
@@ -335,7 +336,7 @@ static void put_host(struct fixture *f, const char *name_text, const char *host)
     if (!ip_parse(slice_str(host), &record.ip)) {
         record.ip.family_bytes = 0;
     }
-    store_writer_put(f->writer, &name, &record, 1);
+    records_put(f->writer, &name, &record, 1);
 }
 
 static void publish(struct fixture *f)

@@ -14,6 +14,7 @@
 
 #include "skydns/store/engine_config.h"
 #include "skydns/store/snapshot.h"
+#include "tests/support/skydns/records.h"
 
 static const char *const names[] = {"a.test", "b.a.test", "_c.test", "d.other"};
 
@@ -40,7 +41,7 @@ static void put(struct fixture *f, const char *text, int64_t revision)
     struct record record;
     assert_true(dname_from_text(slice_str(text), &name));
     record_init(&record);
-    store_writer_put(f->writer, &name, &record, revision);
+    records_put(f->writer, &name, &record, revision);
 }
 
 /* One whose parts agree: an early and a late field, and a domain in between. */

@@ -11,6 +11,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "skydns/store/store.h"
+#include "tests/support/skydns/records.h"
 
 static struct dname name_of(const char *text)
 {
@@ -33,7 +34,7 @@ static void put(struct store_writer *writer, const char *name, const char *host,
 {
     struct dname key = name_of(name);
     struct record record = record_of(host);
-    store_writer_put(writer, &key, &record, revision);
+    records_put(writer, &key, &record, revision);
 }
 
 /* `value` has single quotes for double ones. */
@@ -51,7 +52,7 @@ static void put_value(struct store_writer *writer, const char *name, const char 
         }
     }
     assert_int_equal(record_from_json(slice_of(json, len), &record, NULL), 0);
-    store_writer_put(writer, &key, &record, 1);
+    records_put(writer, &key, &record, 1);
 }
 
 static void del(struct store_writer *writer, const char *name)
@@ -144,8 +145,8 @@ static void test_find(void **state)
             assert_int_equal(store_visible_count(node), cases[i].visible);
         }
     }
-    assert_false(store_has_children(find(store, "c88f1059.web.default.svc.cluster.local")));
-    assert_true(store_has_children(find(store, "db.default.svc.cluster.local")));
+    assert_false(records_are_below(find(store, "c88f1059.web.default.svc.cluster.local")));
+    assert_true(records_are_below(find(store, "db.default.svc.cluster.local")));
     store_writer_free(writer);
 }
 
@@ -176,15 +177,15 @@ static void test_each(void **state)
     const struct store *store = commit(writer, 9);
 
     struct seen all = {0}, below_port = {0}, two = {.stop_after = 2}, leaf = {0};
-    assert_true(store_each_visible(store_root(store), see_record, &all));
+    assert_true(records_each_visible(store_root(store), see_record, &all));
     assert_int_equal(all.count, 4);
     assert_int_equal(all.revisions, 2 + 4 + 5 + 7);
-    assert_true(store_each_visible(find(store, "_http._tcp.web.default.svc.cluster.local"),
-                                   see_record, &below_port));
+    assert_true(records_each_visible(find(store, "_http._tcp.web.default.svc.cluster.local"),
+                                     see_record, &below_port));
     assert_int_equal(below_port.revisions, 3);
-    assert_false(store_each_visible(store_root(store), see_record, &two));
+    assert_false(records_each_visible(store_root(store), see_record, &two));
     assert_int_equal(two.count, 2);
-    assert_true(store_each_visible(find(store, "1.0.0.10.in-addr.arpa"), see_record, &leaf));
+    assert_true(records_each_visible(find(store, "1.0.0.10.in-addr.arpa"), see_record, &leaf));
     assert_int_equal(leaf.revisions, 7);
 
     struct seen children = {0}, one = {.stop_after = 1}, none = {0};
@@ -222,7 +223,7 @@ static void test_nodes_go_with_their_records(void **state)
 
     del(writer, "1.0.0.10.in-addr.arpa");
     store = commit(writer, 12);
-    assert_false(store_has_children(store_root(store)));
+    assert_false(records_are_below(store_root(store)));
     assert_int_equal(store_writer_count(writer), 0);
     store_writer_free(writer);
 }
@@ -289,7 +290,7 @@ static void test_clear(void **state)
     assert_null(garbage);
 
     store_writer_clear(writer);
-    assert_false(store_has_children(store_root(commit(writer, 12))));
+    assert_false(records_are_below(store_root(commit(writer, 12))));
     store_writer_free(writer);
 }
 
@@ -323,13 +324,13 @@ static void test_deepest_and_longest_names(void **state)
     put(writer, wide, "10.0.0.2", 3);
     const struct store *store = commit(writer, 4);
     struct seen seen = {0};
-    assert_true(store_each_visible(store_root(store), see_record, &seen));
+    assert_true(records_each_visible(store_root(store), see_record, &seen));
     assert_int_equal(seen.count, 2);
     assert_string_equal(name_text(store_node_record(find(store, deep))), deep);
     assert_int_equal(store_node_record(find(store, wide))->mod_revision, 3);
     del(writer, deep);
     del(writer, wide);
-    assert_false(store_has_children(store_root(commit(writer, 5))));
+    assert_false(records_are_below(store_root(commit(writer, 5))));
     store_writer_free(writer);
 }
 
@@ -356,7 +357,7 @@ static void test_many_children(void **state)
 static const struct store_record *only_record(struct store_writer *writer, struct record *record)
 {
     struct dname name = name_of("key.test");
-    store_writer_put(writer, &name, record, 1);
+    records_put(writer, &name, record, 1);
     return store_node_record(find(commit(writer, 1), "key.test"));
 }
 

@@ -13,6 +13,7 @@
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "skydns/store/store.h"
+#include "tests/support/skydns/records.h"
 
 /* Few labels, so that names are often put, deleted, parents and hidden; 300 steps of up to six
  * changes for each of ten seeds. */
@@ -211,7 +212,7 @@ static bool dump_node(void *data, const struct store_node *node)
         assert_true(dname_prepend(&walk.name, label));
     }
     assert_ptr_equal(store_find(walk.store, &walk.name, NULL), node);
-    assert_true(store_each_visible(node, see_visible, &visible));
+    assert_true(records_each_visible(node, see_visible, &visible));
     assert_int_equal(store_visible_count(node), visible.count);
     dname_to_text(&walk.name, text);
     if (record) {
@@ -219,7 +220,7 @@ static bool dump_node(void *data, const struct store_node *node)
         store_record_name(record, &name);
         assert_string_equal(dname_to_text(&name, name_text), text);
     }
-    assert_true(record || store_has_children(node) || label.len == 0);
+    assert_true(record || records_are_below(node) || label.len == 0);
     add_line(walk.dump, node_line(text, record ? record->mod_revision : 0, visible));
     return store_each_child(node, dump_node, &walk);
 }
@@ -294,7 +295,7 @@ static void put_both(struct fixture *f, const char *name, int64_t revision)
     assert_true(dname_from_text(slice_str(name), &key));
     record_init(&record);
     record.port = (uint16_t)revision;
-    store_writer_put(f->writer, &key, &record, revision);
+    records_put(f->writer, &key, &record, revision);
     model_put(&f->model, name, revision);
 }
 

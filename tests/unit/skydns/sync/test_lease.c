@@ -15,6 +15,7 @@
 #include "skydns/sync/lease.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/skydns/records.h"
 #include "tests/support/test_clock.h"
 
 enum { CALL_TIMEOUT_MS = 60000, DEFAULT_TTL_S = 3600 };
@@ -92,7 +93,7 @@ static uint32_t put(const char *text, int64_t lease, uint32_t ttl_s)
     assert_int_equal(record_from_json(slice_str("{\"host\":\"10.0.0.1\"}"), &record, NULL), 0);
     uint32_t now_s = lease_table_put(f.table, &name, lease, 1, ttl_s);
     record.ttl_s = now_s;
-    store_writer_put(f.writer, &name, &record, 1);
+    records_put(f.writer, &name, &record, 1);
     commit();
     return now_s;
 }
