@@ -56,13 +56,14 @@ void lookup_start(struct lookup *lookup);
  * each label tried against a wildcard. */
 void lookup_allow(struct lookup *lookup, size_t visits);
 
-/* How a name's labels are read: those that stand for any label, unless the rule says otherwise. */
+/* A label that stands for any label, unless the rule says otherwise. */
 static inline bool lookup_is_wildcard(struct slice label)
 {
     return label.len == 1 ? label.ptr[0] == '*'
                           : label.len == 3 && memcmp(label.ptr, "any", 3) == 0;
 }
 
+/* How a name's labels are read. */
 struct lookup_rule {
     unsigned domain_labels; /* the last ones, which are always what they say */
     bool no_wildcards;      /* so are the others */

@@ -58,6 +58,7 @@ void plain_names_make(struct plain_names *names, const struct engine_config *con
  * is one with a name for a host. */
 bool plain_names_have_pointers(const struct engine_config *config);
 
+/* Whether names behind this label in front of the domain are the slow path's. */
 static inline bool plain_names_are_own(const struct plain_names *names, struct slice label)
 {
     for (size_t i = 0; i < names->own_count; i++) {
