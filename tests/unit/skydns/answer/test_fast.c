@@ -156,7 +156,8 @@ static void put_other(struct bed *b)
                    0, value, sizeof(value));
         break;
     case 1:
-        (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/ext", draw_namespace(b));
+        (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/ext%s", draw_namespace(b),
+                       PICK(b, "", "/h"));
         draw_value(b, PICK(b, "web.default.svc.cluster.local.", "www.test."), 0, value,
                    sizeof(value));
         break;
