@@ -317,6 +317,7 @@ struct grpc *grpc_new(const struct grpc_config *config)
     g->readable.data = g->writable.data = g->flush.data = g;
     g->open_limit.data = g->ping.data = g->ping_limit.data = g;
 
+    ev_now_update(loop); /* the time limit counts from now, however long the caller has worked */
     ev_timer_start(loop, &g->open_limit);
     if (rc == 0) {
         ev_io_start(loop, &g->writable);

@@ -252,6 +252,24 @@ static void test_peer_that_says_nothing(void **state)
     assert_string_equal(s.close_err.msg, "no HTTP/2 SETTINGS within 20 ms");
 }
 
+/* The loop's time stands still in a callback: what that took is not taken off the time limit. */
+static void test_time_limit_counts_from_the_call(void **state)
+{
+    (void)state;
+    ev_now_update(s.loop);
+    test_clock_stop();
+    test_clock_advance_ms(20000);
+    connect_to_peer(10000, 0);
+    peer_settings();
+    while (!s.is_open && !s.is_closed) {
+        ev_run(s.loop, EVRUN_ONCE);
+    }
+    assert_true(s.is_open);
+    test_clock_advance_ms(10000);
+    ev_run(s.loop, EVRUN_NOWAIT);
+    assert_false(s.is_closed);
+}
+
 static void test_nobody_listens(void **state)
 {
     (void)state;
@@ -709,6 +727,7 @@ int main(void)
         WITH_PEER(test_peer_that_is_no_http2),
         WITH_PEER(test_peer_that_hangs_up_at_once),
         WITH_PEER(test_peer_that_says_nothing),
+        WITH_PEER(test_time_limit_counts_from_the_call),
         WITH_PEER(test_nobody_listens),
         WITH_PEER(test_address_that_cannot_be),
         cmocka_unit_test(test_replies),
