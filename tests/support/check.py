@@ -30,6 +30,12 @@ GRACE_S = 20
 AT_ONCE = 2
 
 
+def set_sanitizer_options():
+    """A report ends the program, which fails the test: asan does so by itself, tsan goes on without the option."""
+    os.environ.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+    os.environ.setdefault("TSAN_OPTIONS", "halt_on_error=1")
+
+
 class Totals:
     def __init__(self):
         self.passed = 0
@@ -128,7 +134,7 @@ def failed_once():
 def run_unit(program, report_folder):
     """A cmocka program: (totals, problem, output)."""
     environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="XML",
-                       CMOCKA_XML_FILE=str(report_folder / "%g.xml"))
+                       CMOCKA_XML_FILE=str(report_folder / "%g.xml"), TEST_FILTER="")
     status, output = run_captured([program], environment)
     totals = Totals()
     for path in report_folder.glob("*.xml"):
@@ -240,7 +246,7 @@ def main():
     parser.add_argument("--only", choices=["unit", "integration", "faults", "pod"])
     options = parser.parse_args()
     build = options.build.resolve()
-    os.environ.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+    set_sanitizer_options()
 
     report = Report()
     if options.only in (None, "unit"):
