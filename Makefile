@@ -79,11 +79,12 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-pod coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod bench-churn profile lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod bench-churn profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
-tests: all $(UNIT) $(FUZZ) $(ANSWERS_BIN)
+unit: $(UNIT) $(FUZZ)
+tests: all unit $(ANSWERS_BIN)
 objects: $(patsubst %.c,$(B)/%.o,$(filter %.c,$(C_FILES))) $(PROTO_O)
 
 # A change of compiler or flags rebuilds: the stamp's time only moves when its content does.
@@ -226,6 +227,11 @@ check-faults: all asan-kube2sky
 asan-kube2sky:
 	@$(MAKE) --no-print-directory VARIANT=asan $(BUILD)/asan/bin/kube2sky
 
+# What threads share: unit programs, corpora and some of the integration tests under the thread sanitizer.
+check-tsan: deps
+	@$(MAKE) --no-print-directory VARIANT=tsan programs unit
+	@$(PYTHON) tests/support/check.py --build $(BUILD)/tsan --only tsan
+
 # The legacy pod in containers of images just built, each of which is killed and hung in turn. As root.
 check-pod: all
 	@[ "$$(id -u)" -ne 0 ] || tests/support/deps check pod
@@ -294,6 +300,29 @@ bench-pod: all
 bench-churn: all
 	@$(PYTHON) tests/bench/churn.py --bin $(B)/bin $(BENCH_FLAGS)
 
+# gcc's and clang's analysers, clang-tidy and cppcheck over the programs, a stamp for each file: a file is looked at
+# again when it or a header of it changes.
+ANALYZED := $(patsubst %.c,$(BUILD)/analyze/%.ok,$(filter %.c,$(PRODUCT_C)))
+ANALYSIS_FLAGS = -std=gnu11 -pthread -O2 -D_GNU_SOURCE -I. -I$(B)/proto $(PKG_CFLAGS) $(DEFINES_$*) \
+                 $(if $(filter common/base/err,$*),,-include tests/support/analysis.h)
+# grpc.c counts who is inside a connection, and frees it when the last one leaves: gcc does not follow that.
+GCC_ANALYSIS_common/grpc/grpc := -Wno-analyzer-use-after-free
+# answer_reverse is called for names that answer_is_reverse, and have a form.
+GCC_ANALYSIS_skydns/answer/answer_reverse := -Wno-analyzer-null-dereference
+$(BUILD)/analyze/%.ok: %.c .clang-tidy tests/support/cppcheck.txt tests/support/analysis.h | $(PROTO_C)
+	$(call say,CHECK,$<)
+	@mkdir -p $(@D)
+	$(Q)gcc $(ANALYSIS_FLAGS) -fanalyzer -Werror $(GCC_ANALYSIS_$*) -MMD -MP -MF $(@:.ok=.d) -MT $@ -c $< -o /dev/null
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- $(ANALYSIS_FLAGS) 2>$(@:.ok=.count)
+	$(Q)cppcheck -q --enable=warning,performance,portability --std=c11 -D_GNU_SOURCE -I. \
+		--include=/usr/include/$(shell gcc -print-multiarch)/sys/queue.h --suppressions-list=tests/support/cppcheck.txt \
+		--inline-suppr --error-exitcode=1 $<
+	@touch $@
+analyze:
+	@tests/support/deps analysis
+	@$(MAKE) --no-print-directory -k -j$$(nproc) analyzed
+analyzed: $(ANALYZED)
+
 lint: deps
 	@tests/support/lint
 
@@ -356,6 +385,9 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-pod|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|bench-churn|profile|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|bench-churn|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
+ifneq ($(filter analyzed,$(MAKECMDGOALS)),)
+-include $(ANALYZED:.ok=.d)
+endif

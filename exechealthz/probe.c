@@ -239,7 +239,7 @@ static int spawn_with_pipe(const char *command, pid_t *ret_pid, int *ret_output_
 
 static void start_command(struct probe *probe)
 {
-    pid_t pid;
+    pid_t pid = 0;
     probe->started_us = clock_monotonic_us();
     probe->is_timed_out = false;
     int r = spawn_with_pipe(probe->config.command, &pid, &probe->output_fd);

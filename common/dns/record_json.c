@@ -49,7 +49,7 @@ static int take_number(const char *field, const json_t *value, int64_t max, int6
 
 static int take_short(const char *field, const json_t *value, uint16_t *out, struct err *err)
 {
-    int64_t number;
+    int64_t number = 0;
     int r = take_number(field, value, SHORT_MAX, &number, err);
     if (r == 0) {
         *out = (uint16_t)number;
@@ -59,7 +59,7 @@ static int take_short(const char *field, const json_t *value, uint16_t *out, str
 
 static int take_ttl(const json_t *value, uint32_t *out, struct err *err)
 {
-    int64_t number;
+    int64_t number = 0;
     int r = take_number("ttl", value, TTL_TAKEN, &number, err);
     if (r == 0) {
         *out = record_ttl_s((uint32_t)number);

@@ -95,7 +95,7 @@ int fields_get_string(const json_t *object, const char *key, const char **ret_te
 
 int fields_get_version(const json_t *metadata, const char **ret_version, struct err *err)
 {
-    const char *version = NULL;
+    const char *version = "";
     int rc = fields_get_string(metadata, "resourceVersion", &version, err);
     if (rc == 0 && strlen(version) > KUBE_VERSION_MAX) {
         return err_set(err, ERR_TOO_LARGE, "resourceVersion: longer than %d bytes",

@@ -278,7 +278,7 @@ static bool decode_status(struct slice object, struct kube_status *ret_status)
 
 static bool decode_status_body(struct slice body, struct kube_status *ret_status)
 {
-    struct envelope envelope;
+    struct envelope envelope = {0};
     return open_envelope(body, &envelope, NULL) == 0 &&
            slice_equal(envelope.kind, slice_str("Status")) &&
            decode_status(envelope.raw, ret_status);

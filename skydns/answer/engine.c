@@ -63,7 +63,10 @@ static size_t reply_limit(const struct engine *engine, const struct engine_query
 /* The address a client can reach this server at, as far as the transport knows. */
 static struct ip local_ip(const struct engine_query *query)
 {
-    return addr_is_wildcard(query->local) ? (struct ip){0} : addr_ip(query->local);
+    if (addr_is_wildcard(query->local)) {
+        return (struct ip){0};
+    }
+    return addr_ip(query->local);
 }
 
 static enum engine_verdict answer_question(struct engine *engine, const struct store *store,

@@ -135,6 +135,7 @@ static bool put_addresses(struct fast *f, const struct addresses *a, unsigned ow
     uint8_t order[STORE_READY_MAX];
     for (unsigned i = 0; i < a->count; i++) {
         unsigned other = f->config->round_robin && i > 0 ? shuffle_random(&f->random) % (i + 1) : i;
+        order[i] = (uint8_t)i;
         order[i] = order[other];
         order[other] = (uint8_t)i;
     }

@@ -153,6 +153,7 @@ void rr_list_add(struct rr_list *list, const struct rr *rr)
         list->is_cut = true;
         return;
     }
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): rr_list_init allocates them */
     list->items[list->count++] = *rr;
     if (list->is_indexed) {
         *find_slot(list, rr) = (uint16_t)list->count;
