@@ -267,7 +267,7 @@ BENCH_STORE := $(B)/tests/bench/kube2sky/bench_store
 bench: all $(ANSWERS_BIN) $(BENCH_STORE)
 	@$(PYTHON) tests/bench/dns_answers.py --build $(B) --out $(BUILD)/bench $(BENCH_FLAGS)
 
-# The last results of `make bench` into the README.
+# The last results of `make bench` into README.md and tests/bench/README.md; refuses a noisy run.
 bench-readme:
 	@$(PYTHON) tests/bench/readme_table.py --results $(BUILD)/bench
 
@@ -341,7 +341,7 @@ TO_COMPLETE = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 TO_DOC      = $(DESTDIR)$(PREFIX)/share/doc/$(PACKAGE)
 TO_UNITS    = $(DESTDIR)$(UNITDIR)
 TO_DEFAULTS = $(DESTDIR)$(SYSCONFDIR)/default
-DOCS        := README.md CHANGELOG.md LICENSE
+DOCS        := README.md COMPATIBILITY.md OPERATING.md CHANGELOG.md LICENSE
 
 # Settings that are there already are somebody's: they stay.
 install: all

@@ -5,8 +5,8 @@ servers, where they are installed (`make bench`; `make deps-bench` installs them
 The figure is CPU time of the server's processes per answer, not queries/s: the generator is on the same machine.
 Servers have one worker, on core 0; the generator is on core 1; one server after the other is under load, in
 several rounds. Since machines drift, each figure is divided by the bare responder's of the same round. Writes
-report.txt, results.json, table.md (for the README) and results.svg to the folder of results. Exit status 0: every goal is met; 1: one is
-missed; 2: something could not be measured. Whether the machine was quiet enough is said last.
+report.txt, results.json, table.md and results.svg to the folder of results. Exit status 0: every goal is met; 1: one
+is missed; 2: something could not be measured. Whether the machine was quiet enough is said last.
 """
 
 import argparse

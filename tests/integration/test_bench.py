@@ -231,8 +231,8 @@ def test_report_shows_every_server_and_the_verdict():
     for content in (text, table):
         assert all(title in content for title in ("a machine", "bare responder", "skydns", "gdnsd"))
     assert "The machine was quiet." in text and "0 of 3 goals missed" in text
-    assert "| **skydns** | **1.10** |" in table and "**12 MiB**" in table
-    assert "too noisy" not in table
+    assert "| **skydns** | **1.10** |" in table and "| **12** |" in table
+    assert "?" not in table
     noisy = summary.summarise([run | {"faults": ["lost"]} for run in runs], {}, busy=0.0)
     assert "TOO NOISY" in report.text(noisy, [], "") and "1.10?" in report.markdown(noisy, "")
 
@@ -265,9 +265,53 @@ def test_table_takes_its_place_in_the_readme():
         readme_table.with_table("no marks", "")
 
 
-def test_readme_has_its_marks():
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-    assert readme_table.with_table(readme, "x") != readme
+@pytest.mark.parametrize("name", [readme_table.README, readme_table.FIGURES])
+def test_documents_have_their_marks(name):
+    document = (readme_table.ROOT / name).read_text()
+    assert readme_table.with_table(document, "x") != document
+
+
+def results_of(runs: list[dict], busy: float = 0.0) -> dict:
+    values = {f"resident_mib.{services}.skydns": services / 1000 for services in (10_000, 100_000)}
+    return {"head": "a machine; 3 rounds", "machine": "a machine", "runs": runs, "values": values, "busy": busy}
+
+
+@pytest.fixture
+def marked(tmp_path):
+    """A tree with the documents, their tables still to be written."""
+    for name in (readme_table.README, readme_table.FIGURES):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{readme_table.BEGIN}old\n{readme_table.END}")
+    return tmp_path
+
+
+def test_readme_has_all_numbers_of_services_in_one_table(marked):
+    runs = [run | {"services": services} for run in quiet_runs() for services in (10_000, 100_000)]
+    assert readme_table.write(marked, results_of(runs), is_forced=False) == 0
+    readme, figures = ((marked / name).read_text() for name in (readme_table.README, readme_table.FIGURES))
+    assert "a machine; 3 rounds" in readme and readme.count("| A |") == 1
+    assert "| 10,000 / 100,000 Services | A |" in readme
+    assert "| **skydns** | **1.10 / 1.10** |" in readme and "| **10 / 100** |" in readme
+    assert "old" not in readme + figures and "?" not in readme + figures
+    assert "UDP, 10,000 Services" in figures and "UDP, 100,000 Services" in figures
+    assert (marked / readme_table.PLOT).read_text().startswith("<svg")
+
+
+def test_noisy_run_is_not_written_unless_forced(marked, capsys):
+    results = results_of(quiet_runs(), busy=0.5)
+    assert readme_table.write(marked, results, is_forced=False) == 1
+    assert "others used 50% of the machine" in capsys.readouterr().err
+    assert "old" in (marked / readme_table.README).read_text() and not (marked / readme_table.PLOT).exists()
+    assert readme_table.write(marked, results, is_forced=True) == 0
+    for name in (readme_table.README, readme_table.FIGURES):
+        assert " | A ? |" in (marked / name).read_text()
+
+
+def test_results_without_udp_are_not_written(marked, capsys):
+    runs = [run | {"pattern": "tcp-one", "server": "bare-tcp"} for run in quiet_runs() if run["server"] == "bare"]
+    assert readme_table.write(marked, results_of(runs), is_forced=False) == 1
+    assert "no figures of UDP" in capsys.readouterr().err
+    assert "old" in (marked / readme_table.README).read_text()
 
 
 def test_dnsperf_is_understood():

@@ -65,7 +65,8 @@ def setting(text: str, name: str) -> str:
 
 
 def test_files_and_modes(installed):
-    want = {f"usr/share/doc/kube2sky-skydns/{name}": 0o644 for name in ("README.md", "CHANGELOG.md", "LICENSE")}
+    documents = ("README.md", "COMPATIBILITY.md", "OPERATING.md", "CHANGELOG.md", "LICENSE")
+    want = {f"usr/share/doc/kube2sky-skydns/{name}": 0o644 for name in documents}
     for program in PROGRAMS:
         want[f"usr/bin/{program}"] = 0o755
         want[f"usr/share/man/man8/{program}.8"] = 0o644

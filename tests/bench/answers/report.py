@@ -1,4 +1,4 @@
-"""What was measured, for people: the report on the terminal, the tables of the README, the plot. Pure."""
+"""What was measured, for people: the report on the terminal, the tables of the documents, the plot. Pure."""
 
 from answers import plot
 from answers.rounds import LATENCY_PATTERN, PATTERNS, TCP_PATTERNS, UDP_PATTERNS
@@ -65,7 +65,7 @@ def text(summary: Summary, verdicts: list[Verdict], head: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-# ---- For the README ----
+# ---- For the documents: `?` marks a noisy column, or a figure with too few usable rounds ----
 
 
 def _markdown_table(head: list[str], rows: list[list[str]]) -> list[str]:
@@ -82,6 +82,10 @@ def _column(pattern: str) -> str:
     return PATTERNS[pattern].title.partition(", ")[2]
 
 
+def _head(summary: Summary, counts: list[int], pattern: str) -> str:
+    return _column(pattern) + " ?" * any((services, pattern) in summary.noisy for services in counts)
+
+
 def _ratio_text(cell: Cell | None, server: str) -> str:
     if cell is None:
         return "–"
@@ -89,14 +93,19 @@ def _ratio_text(cell: Cell | None, server: str) -> str:
     return f"{cell.us:.2f} µs" if is_bare(server) else f"{cell.ratio:.2f}{doubt}"
 
 
+def _memory_mib(summary: Summary, services: int, server: str) -> str:
+    resident = summary.values.get(f"resident_mib.{services}.{server}")
+    return "–" if resident is None or is_bare(server) else f"{resident:.0f}"
+
+
 def _udp_table(summary: Summary, services: int) -> list[str]:
     rows = []
     for server in summary.servers(services, _UDP):
         cells = [_ratio_text(summary.cell(services, pattern, server), server) for pattern in _UDP]
-        resident = summary.values.get(f"resident_mib.{services}.{server}")
-        cells.append("–" if resident is None or is_bare(server) else f"{resident:.0f} MiB")
+        cells.append(_memory_mib(summary, services, server))
         rows.append(_bold([TITLES[server], *cells], server == SKYDNS))
-    head = [f"UDP, {services:,} Services", *map(_column, _UDP), "memory"]
+    heads = [_head(summary, [services], pattern) for pattern in _UDP]
+    head = [f"UDP, {services:,} Services", *heads, "memory, MiB"]
     return ["", *_markdown_table(head, rows)] if rows else []
 
 
@@ -108,35 +117,53 @@ def _tcp_table(summary: Summary, services: int) -> list[str]:
             cell = summary.cell(services, pattern, server)
             cells.append("–" if cell is None else f"{cell.us:.2f} µs{'' if cell.is_trusted else '?'}")
         rows.append(_bold([TITLES[server], *cells], server == SKYDNS))
-    head = ["TCP", *map(_column, _TCP)]
+    head = ["TCP", *(_head(summary, [services], pattern) for pattern in _TCP)]
     return ["", *_markdown_table(head, rows)] if rows else []
 
 
-# Name of a value: how it is told; {} is the value.
+# Name of a value: its row, and how it is printed.
 _VALUES = {
-    "start_s.100000": "from skydns' start with 100,000 Services in etcd until it is ready: {:.2f} s",
-    "read_s.100000": "reading the same 300,000 keys from etcd alone: {:.2f} s",
-    "propagation_p50_ms": "from etcd's acknowledgement of a change to the first right answer: p50 {:.2f} ms",
-    "propagation_p99_ms": "the same, p99: {:.2f} ms",
-    "idle_mib": "10,000 idle TCP connections: {:.1f} MiB",
-    "dnsperf_qps": "asked by dnsperf, the A mix: {:,.0f} queries/s",
-    "dnsperf_lost": "lost of these: {:.0f}",
-    "two_workers": "two workers on two cores answer {:.2f} times what one does per second of CPU time",
-    "etcd_reads": "reads of etcd while it answered: {:.0f}",
+    "start_s.100000": ("skydns start with 100,000 Services in etcd, until ready", "{:.2f} s"),
+    "read_s.100000": ("reading the same 300,000 keys from etcd alone", "{:.2f} s"),
+    "propagation_p50_ms": ("etcd acknowledges a change → first right answer, p50", "{:.2f} ms"),
+    "propagation_p99_ms": ("the same, p99", "{:.2f} ms"),
+    "idle_mib": ("10,000 idle TCP connections", "{:.1f} MiB"),
+    "dnsperf_qps": ("dnsperf, A mix", "{:,.0f} queries/s"),
+    "dnsperf_lost": ("queries that dnsperf lost", "{:.0f}"),
+    "two_workers": ("answers per second of CPU time, two workers to one", "{:.2f}"),
+    "etcd_reads": ("reads of etcd during all of this", "{:.0f}"),
 }
 
 
 def markdown(summary: Summary, head: str) -> str:
+    """All figures, for tests/bench/README.md."""
     lines = [head]
     for services in summary.counts():
         lines += _udp_table(summary, services)
     for services in summary.counts():
         lines += _tcp_table(summary, services)
-    told = [told.format(summary.values[name]) for name, told in _VALUES.items() if name in summary.values]
-    lines += ["", *(f"* {one}" for one in told)] if told else []
-    if summary.noise:
-        lines += ["", "The machine was too noisy to trust these figures, least those with a question mark."]
+    rows = [[title, form.format(summary.values[name])] for name, (title, form) in _VALUES.items() if name in summary.values]
+    lines += ["", *_markdown_table(["skydns", "figure"], rows)] if rows else []
     return "\n".join(lines) + "\n"
+
+
+def compact(summary: Summary, head: str) -> str:
+    """UDP alone, all numbers of Services in one table, for README.md. Empty when UDP was not measured."""
+    counts = [services for services in summary.counts() if summary.servers(services, _UDP)]
+    if not counts:
+        return ""
+    measured = {server for services in counts for server in summary.servers(services, _UDP)} - {SKYDNS_ANY}
+    rows = []
+    for server in (name for name in TITLES if name in measured):
+        cells = [
+            " / ".join(_ratio_text(summary.cell(services, pattern, server), server) for services in counts)
+            for pattern in _UDP
+        ]
+        cells.append("–" if is_bare(server) else " / ".join(_memory_mib(summary, services, server) for services in counts))
+        rows.append(_bold([TITLES[server], *cells], server == SKYDNS))
+    title = " / ".join(f"{services:,}" for services in counts) + " Services"
+    table = [title, *(_head(summary, counts, pattern) for pattern in _UDP), "memory, MiB"]
+    return "\n".join([head, "", *_markdown_table(table, rows)]) + "\n"
 
 
 def _plot_bars(summary: Summary, services: int, pattern: str) -> list[plot.Bar]:

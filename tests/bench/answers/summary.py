@@ -40,6 +40,7 @@ class Cell:
 class Summary:
     cells: dict[tuple[int, str, str], Cell]  # by number of Services, pattern, server
     noise: list[str]  # why the machine is not to be trusted
+    noisy: frozenset[tuple[int, str]]  # where: number of Services, pattern; all of them on a busy machine
     values: dict[str, float]  # what was measured once, by name
 
     def cell(self, services: int, pattern: str, server: str) -> Cell | None:
@@ -88,16 +89,19 @@ def summarise(runs: list[dict], values: dict[str, float], busy: float) -> Summar
     for run in runs:
         servers = groups.setdefault((run["services"], run["pattern"]), {})
         servers.setdefault(run["server"], []).append(run)
-    cells, noise = {}, []
+    cells, noise, noisy = {}, [], set()
     if busy > BUSY_MAX:
         noise.append(f"others used {busy:.0%} of the machine")
+        noisy.update(groups)
     for (services, name), servers in groups.items():
         bare_us = _bare_by_round(servers[PATTERNS[name].bare])
         for server, of_server in servers.items():
             cells[services, name, server] = _cell(of_server, bare_us)
         reasons = _noise(PATTERNS[name], [run for of_server in servers.values() for run in of_server], bare_us)
         noise += [f"{PATTERNS[name].title}, {services:,} Services: {reason}" for reason in reasons]
-    return Summary(cells, noise, values)
+        if reasons:
+            noisy.add((services, name))
+    return Summary(cells, noise, frozenset(noisy), values)
 
 
 def _noise(pattern: Pattern, runs: list[dict], bare_us: dict[int, float]) -> list[str]:
