@@ -1,32 +1,112 @@
-"""The documents beside what they speak of: files, links, targets of make, metrics, flags and ports."""
+"""The documents against what they name: files, links, targets of make, metrics, flags and ports."""
 
+import posixpath
 import re
 import subprocess
 
 import manifests
 import pytest
+import rooms
 from bed import BIN_DIR
 from manifests import KUBE_DNS, ROOT
 from prometheus import parse
 
-DOCUMENTS = ("README.md", "OPERATING.md", "CONTRIBUTING.md", "ARCHITECTURE.md")
+DOCUMENTS = (
+    "README.md",
+    "COMPATIBILITY.md",
+    "OPERATING.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "proto/README.md",
+    "tests/bench/README.md",
+)
+README_WORDS_MOST = 1000
+# What a backticked text with a slash must start with to be a path of the tree.
+TREE = ("common", "docker", "exechealthz", "kube2sky", "proto", "skydns", "tests", ".ci")
 
 
 def text(name: str) -> str:
     return (ROOT / name).read_text()
 
 
+def prose(name: str) -> str:
+    """Without the blocks of code."""
+    return re.sub(r"^ *```.*?^ *```$", "", text(name), flags=re.M | re.S)
+
+
 def anchors(name: str) -> set[str]:
-    heads = re.findall(r"^#+ (.+)$", text(name), re.M)
+    heads = re.findall(r"^#+ (.+)$", prose(name), re.M)
     return {re.sub(r"[^\w -]", "", head).lower().replace(" ", "-") for head in heads}
+
+
+def missing_links(name: str, content: str) -> list[str]:
+    """Relative links of a document that lead nowhere."""
+    missing = []
+    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", content):
+        path, _, anchor = target.partition("#")
+        # As the reader's viewer does: relative to the document.
+        full = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+        if full.startswith("..") or not (ROOT / full).exists() or (anchor and anchor not in anchors(full)):
+            missing.append(target)
+    return missing
+
+
+def missing_paths(content: str) -> list[str]:
+    """Backticked paths of the tree that are not there. `<name>`, `*` and `{a,b}` stand for any text, generated files
+    are left out, and a program's own name may lead a path without an extension (`skydns/fast` for fast.c)."""
+    missing = []
+    for span in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", content):
+        if re.fullmatch(rf"(?:{'|'.join(map(re.escape, TREE))})/[\w./<>*{{}},-]*", span):
+            pattern = re.sub(r"<[^>]*>|\{[^}]*\}", "*", span.rstrip("/"))
+            found = any(True for _ in ROOT.glob(pattern)) or any(True for _ in ROOT.glob(f"{pattern}.[ch]"))
+            if not found:
+                missing.append(span)
+    return missing
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_links_lead_somewhere(name):
-    for target in re.findall(r"\]\(([^)]+)\)", text(name)):
-        path, _, anchor = target.partition("#")
-        assert (ROOT / path).exists(), target
-        assert not anchor or anchor in anchors(path or name), target
+    assert missing_links(name, prose(name)) == []
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_paths_exist(name):
+    assert missing_paths(prose(name)) == []
+
+
+def test_wrong_links_and_paths_are_found():
+    links = "[a](README.md) [b](NONE.md) [c](README.md#none) [d](../README.md) [e](https://example.com/x)"
+    assert missing_links("README.md", links) == ["NONE.md", "README.md#none", "../README.md"]
+    assert missing_links("tests/bench/README.md", "[a](results.svg) [b](README.md#results) [c](tests)") == ["tests"]
+    paths = "`skydns/answer/answer.c` `skydns/none.c` `tests/unit/<component>/test_*.c` `common/none/` `skydns/main`"
+    assert missing_paths(paths) == ["skydns/none.c", "common/none/"]
+
+
+def test_every_document_is_checked():
+    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    assert set(listed.stdout.split()) == set(DOCUMENTS)
+
+
+def test_readme_is_short():
+    assert len(text("README.md").split()) <= README_WORDS_MOST
+
+
+def test_rooms_are_those_of_the_lint():
+    rows = re.findall(r"^\| `([\w/]+)` \| ([\w/ ]+) \| [^|]+ \|$", text("ARCHITECTURE.md").split("## kube2sky")[0], re.M)
+    assert {room: "" if may == "nothing else" else may for room, may in rows} == rooms.ROOMS
+
+
+def test_files_are_in_their_rooms():
+    named = set()
+    for section in re.split(r"^##+ ", text("ARCHITECTURE.md"), flags=re.M):
+        room = re.match(r"`([\w/]+)`", section)
+        for row in re.findall(r"^\| ((?:`\w+` ?)+)\|", section, re.M) if room else ():
+            named |= {f"{room[1]}/{stem}" for stem in re.findall(r"\w+", row)}
+    assert len(named) > 80
+    assert [stem for stem in named if not any(ROOT.glob(f"{stem}.[ch]"))] == []
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
