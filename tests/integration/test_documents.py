@@ -99,6 +99,13 @@ def test_rooms_are_those_of_the_lint():
     assert {room: "" if may == "nothing else" else may for room, may in rows} == rooms.ROOMS
 
 
+def test_functions_are_in_their_files():
+    """`file.c` (`function`"""
+    named = re.findall(r"`([\w/]+\.c)` \(`(\w+)`", text("ARCHITECTURE.md"))
+    assert len(named) >= 3
+    assert [f"{function} in {path}" for path, function in named if f"{function}(" not in text(path)] == []
+
+
 def test_files_are_in_their_rooms():
     named = set()
     for section in re.split(r"^##+ ", text("ARCHITECTURE.md"), flags=re.M):
