@@ -124,8 +124,8 @@ def test_files_of_docker_are_there(name):
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_targets_of_make_exist(name):
-    rules = set(re.findall(r"^([a-z][a-z0-9_.-]*):", text("Makefile"), re.M))
-    named = set(re.findall(r"(?:`|^)make ([a-z][a-z0-9_.-]*[a-z])", text(name), re.M))
+    rules = set(re.findall(r"^([a-z][\w.-]*):", text("Makefile"), re.M))
+    named = set(re.findall(r"(?:`|^)make ([a-z][\w.-]*\w)", text(name), re.M))
     assert named <= rules, named - rules
 
 
