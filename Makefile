@@ -267,9 +267,9 @@ BENCH_STORE := $(B)/tests/bench/kube2sky/bench_store
 bench: all $(ANSWERS_BIN) $(BENCH_STORE)
 	@$(PYTHON) tests/bench/dns_answers.py --build $(B) --out $(BUILD)/bench $(BENCH_FLAGS)
 
-# The last results of `make bench` into README.md and tests/bench/README.md; refuses a noisy run.
+# The last results of `make bench` into README.md and tests/bench/README.md; refuses a noisy run without BENCH_FLAGS=--force.
 bench-readme:
-	@$(PYTHON) tests/bench/readme_table.py --results $(BUILD)/bench
+	@$(PYTHON) tests/bench/readme_table.py --results $(BUILD)/bench $(BENCH_FLAGS)
 
 # Where skydns' time goes while it answers.
 profile: all $(ANSWERS_BIN) $(BENCH_STORE)
