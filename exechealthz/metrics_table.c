@@ -29,9 +29,9 @@ static void write_counts(struct metrics_page *page, const struct metrics_sources
         enum command_count which;
         const char *name, *help;
     } families[] = {
-        {RUNS, "runs_total", "Runs of the command that have ended."},
+        {RUNS, "runs_total", "Completed runs of the command."},
         {FAILURES, "run_failures_total", "Runs that did not end with status 0."},
-        {TIMEOUTS, "run_timeouts_total", "Runs that were killed at the timeout."},
+        {TIMEOUTS, "run_timeouts_total", "Runs killed at the timeout."},
     };
     for (size_t i = 0; i < ARRAY_LEN(families); i++) {
         metrics_family(page, METRIC_COUNTER, families[i].name, families[i].help);

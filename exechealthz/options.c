@@ -26,34 +26,33 @@ static int parse_flags(int argc, char *const *argv, struct given *given, struct 
 {
     const struct flag table[] = {
         {"cmd", FLAG_STRING_LIST, &given->commands,
-         .help =
-             "shell command whose status tells the health (default echo healthz, without -dns)"},
+         .help = "shell command; exit status 0 is healthy (default echo healthz, without -dns)"},
         {"url", FLAG_STRING_LIST, &given->urls,
-         .help = "path of the result of the cmd at the same place (default /healthz)"},
+         .help = "path that serves the result of the cmd in the same position (default /healthz)"},
         {"dns", FLAG_STRING_LIST, &given->dns,
-         .help = "[LABEL=]NAME[,TYPE][,SERVER[:PORT]] to be asked for, told at "
-                 "/healthcheck/LABEL, and at the url unless there is a cmd"},
+         .help = "[LABEL=]NAME[,TYPE][,SERVER[:PORT]] to query; served at /healthcheck/LABEL, and "
+                 "at the url unless there is a cmd"},
         {"address", FLAG_STRING, &given->address, .help = "IP address to listen on"},
         {"port", FLAG_INT, &given->port, .min = 1, .max = 65535, .help = "TCP port to listen on"},
         {"period", FLAG_DURATION_MS, &o->probes.period_ms, .min = 1, .max = DURATION_MAX_MS,
-         .help = "time from one start of the command to the next"},
+         .help = "time from the start of one run to the start of the next"},
         {"latency", FLAG_DURATION_MS, &o->probes.latency_ms, .min = 1, .max = DURATION_MAX_MS,
-         .help = "an older result counts no more"},
+         .help = "older results are ignored"},
         {"timeout", FLAG_DURATION_MS, &o->probes.timeout_ms, .min = 0, .max = DURATION_MAX_MS,
-         .help = "the command is killed with all its processes after this time, a DNS probe has "
-                 "failed; 0: the latency, DNS at most 5s"},
+         .help = "kill the command's process group, or fail the DNS probe, after this time; 0: the "
+                 "latency, DNS at most 5s"},
         {"output", FLAG_BOOL, &o->probes.want_output,
          .help = "reply with the command's output instead of `ok`"},
-        {"quiet", FLAG_BOOL, &o->probes.is_quiet, .help = "log changes of health only"},
+        {"quiet", FLAG_BOOL, &o->probes.is_quiet, .help = "log only changes of health"},
         {"log-level", FLAG_CHOICE, &o->log_level, .choices = LOG_LEVEL_CHOICES,
          .help = LOG_LEVEL_HELP},
         {"start-unhealthy", FLAG_BOOL, &o->probes.starts_unhealthy,
-         .help = "run at once, and reply 503 until the first result"},
+         .help = "run at once, and reply 503 until there is a result"},
         {"legacy-pages", FLAG_BOOL, &o->has_legacy_pages,
-         .help = "a page at unknown paths, and /quit, which ends the program"},
+         .help = "serve a page at unknown paths, and /quit, which ends the program"},
         {"healthcheck", FLAG_STRING, &o->healthcheck,
-         .help = "ask the running one at http://IP:PORT/PATH whether it is well, and end with "
-                 "status 0 when it is"},
+         .help = "ask a running one at http://IP:PORT/PATH whether it is healthy; exit status 0 if "
+                 "it is"},
         {"version", FLAG_BOOL, &o->want_version, .help = "print the version and exit"},
     };
     const struct flags flags = {
@@ -78,7 +77,8 @@ static int check_url(const struct options *o, const char *url, struct err *err)
         return err_set(err, ERR_USAGE, "flag -url: `%s`: expected a path that starts with /", url);
     }
     if (is_page && o->has_legacy_pages) {
-        return err_set(err, ERR_USAGE, "flag -url: `%s`: expected none of the -legacy-pages", url);
+        return err_set(err, ERR_USAGE,
+                       "flag -url: `%s`: taken by -legacy-pages, expected another path", url);
     }
     return 0;
 }

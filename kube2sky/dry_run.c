@@ -74,7 +74,7 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     run->is_complete = true;
     if (fflush(stdout) != 0 || run->has_failed) {
         run->has_failed = true;
-        log_error("what would be written could not be shown on stdout");
+        log_error("cannot print the changes to stdout");
     }
     ev_break(loop, EVBREAK_ALL);
 }
@@ -95,7 +95,7 @@ static void on_look(struct ev_loop *loop, ev_timer *timer, int revents UNUSED)
         struct buf why;
         buf_init(&why, REASON_BYTES_MAX);
         status_explain_missing(sources, &why);
-        log_error("what would be written cannot be told", LOG_STR("reason", buf_cstr(&why)));
+        log_error("cannot compute the changes", LOG_STR("reason", buf_cstr(&why)));
         buf_fini(&why);
         ev_break(loop, EVBREAK_ALL);
     }

@@ -51,7 +51,7 @@ static void on_bad(void *data, enum kube_kind kind, const char *name, const stru
     static struct log_limit limit = {.burst = 10};
     struct feed *feed = data;
     if (log_limit_pass(&limit)) {
-        log_warn("object cannot be understood, its keys stay as they are",
+        log_warn("cannot parse object, its keys are unchanged",
                  LOG_STR("kind", kube_kind_name(kind)), LOG_STR("name", name),
                  LOG_STR("error", err->msg));
     }
@@ -74,7 +74,7 @@ static void on_state(void *data, enum kube_kind kind, const struct err *err)
 static void start_kind(struct feed *feed, enum kube_kind kind)
 {
     feed->followed[kind] = (struct outage_source){
-        .away_line = "API cannot be followed, trying again",
+        .away_line = "API cannot be followed, retrying",
         .back_line = "API is followed",
         .kind = kube_kind_name(kind),
     };
@@ -104,7 +104,7 @@ struct feed *feed_start(const struct feed_config *config)
     struct feed *feed = xcalloc(1, sizeof(*feed));
     feed->config = *config;
     outage_init(&feed->outage, config->loop, "the Kubernetes API", config->patience_ms,
-                "the API has been failing for longer than etcd-mutation-timeout, trying on");
+                "the API has been failing for longer than etcd-mutation-timeout, still retrying");
     inventory_want_pods(config->inventory, config->wants_pods);
     start_kind(feed, KUBE_SERVICE);
     start_kind(feed, KUBE_ENDPOINTS);

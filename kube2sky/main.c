@@ -68,10 +68,10 @@ static void on_owner_changed(void *data, struct slice owner)
 static void on_credentials(void *data UNUSED, const struct err *err)
 {
     if (err) {
-        log_warn("changed credential files cannot be used, keeping the old ones",
+        log_warn("cannot use changed credential files, keeping the old ones",
                  LOG_STR("error", err->msg));
     } else {
-        log_info("credential files read again");
+        log_info("credential files reloaded");
     }
 }
 
@@ -111,10 +111,11 @@ static int open_clients(struct app *app, const struct options *o, struct err *er
 
 static void start_etcd_outage(struct app *app, const struct options *o)
 {
-    outage_init(&app->etcd_outage, app->loop, "etcd", o->etcd_mutation_timeout_ms,
-                o->exit_on_etcd_timeout
-                    ? "etcd has been failing for longer than etcd-mutation-timeout, ending"
-                    : "etcd has been failing for longer than etcd-mutation-timeout, trying on");
+    outage_init(
+        &app->etcd_outage, app->loop, "etcd", o->etcd_mutation_timeout_ms,
+        o->exit_on_etcd_timeout
+            ? "etcd has been failing for longer than etcd-mutation-timeout, exiting"
+            : "etcd has been failing for longer than etcd-mutation-timeout, still retrying");
     if (o->exit_on_etcd_timeout && !app->dry_run) {
         outage_when_overdue(&app->etcd_outage, on_etcd_overdue, app);
     }
@@ -199,7 +200,7 @@ static void on_stop_signal(struct ev_loop *loop, ev_signal *w, int revents UNUSE
 static void on_hangup(struct ev_loop *loop UNUSED, ev_signal *w, int revents UNUSED)
 {
     struct app *app = w->data;
-    log_info("reading the credential files again");
+    log_info("reloading the credential files");
     kube_client_reload(app->kube);
 }
 
@@ -298,7 +299,7 @@ static void start_log(const struct options *o)
     log_set_level((enum log_level)o->log_level);
     log_set_format((enum log_format)o->log_format);
     for (size_t i = 0; i < o->without_effect.count; i++) {
-        log_warn("flag has no effect: everything is logged to stderr, at one level",
+        log_warn("flag ignored: everything is logged to stderr, at one level",
                  LOG_STR("flag", o->without_effect.items[i]));
     }
 }

@@ -83,25 +83,24 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
                    "1 while objects of this kind are listed or watched without an error, else 0.");
     write_by_followed(page, sources, is_followed);
     metrics_gauge(page, "api_overdue",
-                  "1 while something has been wrong with the API for longer than the timeout, as "
-                  "in /readiness?strict, else 0.",
+                  "1 while the API has been failing for longer than the timeout, as in "
+                  "/readiness?strict, else 0.",
                   feed_outage(sources->feed)->is_overdue);
-    metrics_family(page, METRIC_COUNTER, "api_reconnects_total",
-                   "Times list or watch had failed and the watch runs again, by the reason of the "
-                   "first failure.");
+    metrics_family(
+        page, METRIC_COUNTER, "api_reconnects_total",
+        "Times list or watch failed and the watch runs again, by the reason of the first failure.");
     write_reconnects(page, sources);
     metrics_family(page, METRIC_COUNTER, "api_lists_total",
-                   "Lists read to their end: the first one, and one whenever the watch's history "
-                   "was gone.");
+                   "Complete lists: the first, and one whenever the watch's history was gone.");
     write_by_followed(page, sources, lists);
     metrics_family(page, METRIC_COUNTER, "api_watches_total",
                    "Watches that the server accepted: one after each list, and one whenever the "
-                   "last had ended.");
+                   "last one ended.");
     write_by_followed(page, sources, watches);
     metrics_family(page, METRIC_GAUGE, "objects", "Objects known.");
     write_by_kind(page, sources, objects);
     metrics_family(page, METRIC_COUNTER, "objects_skipped_total",
-                   "Objects that could not be understood, each time one came.");
+                   "Objects that could not be parsed, each time one arrived.");
     write_by_kind(page, sources, skipped);
 }
 
@@ -109,50 +108,50 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
 
 static void write_writer(struct metrics_page *page, const struct reconciler_stats *stats)
 {
-    metrics_gauge(page, "keys_desired", "Keys that the objects should have.",
-                  (double)stats->desired);
+    metrics_gauge(page, "keys_desired", "Keys that should be in etcd.", (double)stats->desired);
     metrics_gauge(page, "keys_actual",
-                  "Keys that etcd holds below svc/, pod/ and arpa/, those of others among them.",
+                  "Keys in etcd below svc/, pod/ and arpa/, including those of others.",
                   (double)stats->actual);
     metrics_gauge(page, "reverse_keys_foreign",
-                  "Reverse keys that should say something else and are somebody else's.",
+                  "Reverse keys that somebody else wrote and that are left alone.",
                   (double)stats->foreign);
-    metrics_gauge(page, "leader", "1 while this one may write, 0 while another one does.",
+    metrics_gauge(page, "leader", "1 while this process may write, 0 while another one does.",
                   stats->is_leading);
-    metrics_counter(page, "keys_written_total", "Keys put, once the transaction is acknowledged.",
-                    stats->keys_written);
+    metrics_counter(page, "keys_written_total",
+                    "Keys put, counted when the transaction is acknowledged.", stats->keys_written);
     metrics_counter(page, "store_keys_written_total",
                     "Store keys written: one into each etcd that had none, once it was complete.",
                     stats->mirror.marked);
     metrics_counter(page, "keys_deleted_total",
-                    "Keys deleted, once the transaction is acknowledged.", stats->keys_deleted);
+                    "Keys deleted, counted when the transaction is acknowledged.",
+                    stats->keys_deleted);
     metrics_counter(page, "names_dropped_total",
-                    "Parts of objects that cannot be in a key, each time they are met.",
+                    "Parts of objects that cannot be part of a key, each time one is found.",
                     stats->dropped);
     metrics_counter(page, "transactions_total", "Transactions that etcd acknowledged.",
                     stats->transactions);
-    metrics_counter(page, "transaction_failures_total",
-                    "Transactions that failed or whose fate is unknown; what they were for is "
-                    "planned again.",
-                    stats->failures);
-    metrics_counter(page, "transaction_conflicts_total",
-                    "Transactions that met another state than they were planned for: not done, and "
-                    "planned again.",
-                    stats->conflicts);
+    metrics_counter(
+        page, "transaction_failures_total",
+        "Transactions that failed or whose outcome is unknown; their owners are planned again.",
+        stats->failures);
+    metrics_counter(
+        page, "transaction_conflicts_total",
+        "Transactions that etcd did not apply because a key had changed meanwhile; planned again.",
+        stats->conflicts);
     metrics_histogram(page, "transaction_seconds",
                       "From sending a transaction to its acknowledgement.", &histogram_durations,
                       stats->transaction_time);
-    metrics_histogram(page, "change_seconds",
-                      "From an object's event to the acknowledgement of the transaction with what "
-                      "it changed.",
-                      &histogram_durations, stats->change_time);
+    metrics_histogram(
+        page, "change_seconds",
+        "From an object's event to the acknowledgement of the transaction that wrote its change.",
+        &histogram_durations, stats->change_time);
     metrics_gauge(page, "transactions_in_flight", "Transactions sent and not seen in etcd yet.",
                   (double)stats->flights);
     metrics_gauge(page, "services_in_flight", "Services in those transactions.",
                   (double)stats->in_flight);
     metrics_gauge(page, "services_waiting",
-                  "Services that wait to be compared and written, or for the lists to be complete "
-                  "before something of theirs is deleted.",
+                  "Services waiting to be compared and written, or for lists to complete before "
+                  "their keys may be deleted.",
                   (double)stats->waiting);
 }
 
@@ -167,7 +166,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
         .mirror = stats.mirror,
     };
     metrics_process(&page, sources->start_s);
-    metrics_gauge(&page, "ready", "1 once everything listed has been in etcd, as in /readiness.",
+    metrics_gauge(&page, "ready", "1 once everything listed was in etcd, as in /readiness.",
                   reconciler_has_synced(sources->reconciler));
     etcd_metrics_write(&page, &etcd);
     write_api(&page, sources);

@@ -65,8 +65,7 @@ static int open_sockets(struct answering *a, struct err *err)
     int r = a->options.systemd ? listen_from_systemd(&a->sockets, err) : bind_addresses(a, err);
     if (r == 0 && a->sockets.udp_count * a->options.workers > OPTIONS_WORKERS_MAX) {
         a->options.workers = OPTIONS_WORKERS_MAX / (unsigned)a->sockets.udp_count;
-        log_warn("fewer workers at each address than asked for",
-                 LOG_INT("workers", a->options.workers),
+        log_warn("fewer workers per address than requested", LOG_INT("workers", a->options.workers),
                  LOG_INT("addresses", (int64_t)a->sockets.udp_count),
                  LOG_INT("altogether_at_most", OPTIONS_WORKERS_MAX));
     }

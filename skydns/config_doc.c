@@ -242,11 +242,11 @@ static const struct {
     {"dnssec", "not supported yet"},
     {"stubzones", "not supported yet"},
     {"scache", "changes nothing"},
-    {"rcache", "changes nothing: answers come from memory"},
+    {"rcache", "ignored: answers come from memory"},
     {"rcache_ttl", "changes nothing"},
     {"Etcd3", NULL}, /* always so */
     {"Version", NULL},
-    {"verbose", "a flag alone"},
+    {"verbose", "only a flag"},
 };
 
 static int take_field(struct overlay *x, const char *name, const json_t *value, struct err *err)
@@ -299,7 +299,7 @@ int config_doc_apply(struct slice json, struct options *options, struct config_d
     }
     json_t *root = json_loadb(json.len ? json.ptr : "", json.len, 0, &why);
     if (!root) {
-        return err_set(err, ERR_SYNTAX, "no JSON: %s at byte %d", why.text, why.position);
+        return err_set(err, ERR_SYNTAX, "not JSON: %s at byte %d", why.text, why.position);
     }
     int r = json_is_object(root)
                 ? take_fields(&x, root, err)

@@ -113,7 +113,7 @@ static void publish(struct live_config *live, const struct options *options)
 static void log_ignored(const struct live_config *live, const struct config_doc_report *report)
 {
     for (size_t i = 0; i < report->ignored_count; i++) {
-        log_warn("field of the configuration in etcd has no effect", LOG_STR("key", live->key),
+        log_warn("field of the configuration in etcd is ignored", LOG_STR("key", live->key),
                  LOG_STR("field", report->ignored[i].field),
                  LOG_STR("reason", report->ignored[i].why));
     }
@@ -128,7 +128,7 @@ static bool lay_over(struct live_config *live, struct options *ret)
     struct err err;
     if (live->has_doc &&
         config_doc_apply(slice_of(live->doc.data, live->doc.len), &options, &report, &err) < 0) {
-        log_error("configuration in etcd cannot be used, keeping what is in force",
+        log_error("cannot use the configuration in etcd, keeping the settings in force",
                   LOG_STR("key", live->key), LOG_STR("error", err.msg));
         return false;
     }
@@ -150,7 +150,7 @@ static bool is_being_written(const struct live_config *live, const struct option
     if (before->nameserver_count == 0 || now->nameserver_count > 0 || access(path, F_OK) < 0) {
         return false;
     }
-    (void)err_set(err, ERR_SYNTAX, "`%s` names no nameserver", path); /* only for its text */
+    (void)err_set(err, ERR_SYNTAX, "`%s` lists no nameserver", path); /* only for its text */
     return true;
 }
 
@@ -160,8 +160,7 @@ static void log_restarts(const struct live_config *live, const struct options *o
     buf_init(&words, WORDS_MAX);
     list_restarts(&live->started, options, &words);
     if (words.len > 0) {
-        log_warn("changed settings take effect at a restart",
-                 LOG_STR("settings", buf_cstr(&words)));
+        log_warn("changed settings need a restart", LOG_STR("settings", buf_cstr(&words)));
     }
     buf_fini(&words);
 }
@@ -185,7 +184,7 @@ static void apply(struct live_config *live)
         return;
     }
     if (add_resolv_conf(live, &now, &err) < 0 || is_being_written(live, &before, &now, &err)) {
-        log_warn("nameservers stay as they are", LOG_STR("error", err.msg));
+        log_warn("keeping the nameservers", LOG_STR("error", err.msg));
         memcpy(now.nameservers, before.nameservers, sizeof(now.nameservers));
         now.nameserver_count = before.nameserver_count;
     }
@@ -221,7 +220,7 @@ void live_config_take(struct live_config *live, struct slice value)
 
 void live_config_reload(struct live_config *live)
 {
-    log_info("configuration read again", LOG_STR("key", live->key),
+    log_info("configuration reloaded", LOG_STR("key", live->key),
              LOG_STR("document", live->has_doc ? "present" : "none"));
     apply(live);
 }

@@ -127,10 +127,10 @@ static void on_credentials(void *data, const struct err *err)
 {
     (void)data;
     if (err) {
-        log_warn("changed credential files cannot be used, keeping the old ones",
+        log_warn("cannot use changed credential files, keeping the old ones",
                  LOG_STR("error", err->msg));
     } else {
-        log_info("credential files read again");
+        log_info("credential files reloaded");
     }
 }
 
@@ -222,8 +222,8 @@ static void on_lameduck_end(struct ev_loop *loop, ev_timer *timer, int revents)
 /* Gives clients that follow /readiness time to switch to another server. */
 static void become_lame_duck(struct program *p)
 {
-    log_info("not ready any more, answering on", LOG_INT("lameduck_ms", p->flags.lameduck_ms));
-    service_manager_status(&p->manager, "stopping, answering on for a while");
+    log_info("no longer ready, still answering", LOG_INT("lameduck_ms", p->flags.lameduck_ms));
+    service_manager_status(&p->manager, "stopping, still answering");
     p->status.is_lame_duck = true;
     ev_timer_init(&p->lameduck_end, on_lameduck_end, (double)p->flags.lameduck_ms / 1000, 0.);
     ev_timer_start(p->loop, &p->lameduck_end);
@@ -280,7 +280,7 @@ static const char *current_endpoint(const void *etcd)
 static void watch_etcd(struct program *p)
 {
     outage_init(&p->outage, p->loop, "etcd", p->options.etcd_timeout_ms,
-                "etcd has been away for longer than etcd-timeout, trying on");
+                "etcd has been away for longer than etcd-timeout, still retrying");
     p->followed.away_line = "etcd away, no records yet";
     p->followed.back_line = "etcd is followed";
     p->followed.endpoint = current_endpoint;
@@ -311,7 +311,7 @@ static int run(struct program *p, struct err *err)
         }
         log_info("skydns started", LOG_STR("version", version_string),
                  LOG_INT("workers", p->options.workers), LOG_STR("machines", p->options.machines));
-        service_manager_ready(&p->manager, "answering, waiting for the records from etcd");
+        service_manager_ready(&p->manager, "answering, waiting for etcd's records");
         watch_etcd(p);
         p->sync = store_sync_start(&config);
         unsigned worker_count;
@@ -367,7 +367,7 @@ static void log_ignored(const struct flag_strings *ignored)
         buf_printf(&names, "%s%s", i ? " " : "", ignored->items[i]);
     }
     if (ignored->count > 0) {
-        log_warn("accepted, but without effect", LOG_STR("settings", buf_cstr(&names)));
+        log_warn("accepted and ignored", LOG_STR("settings", buf_cstr(&names)));
     }
     buf_fini(&names);
 }

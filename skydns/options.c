@@ -49,52 +49,52 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"machines", FLAG_STRING, &raw->machines, .env = "ETCD_MACHINES",
          .help = "comma-separated URLs of etcd"},
         {"ca-cert", FLAG_STRING, &o->ca_cert, .env = "ETCD_CACERT",
-         .help = "PEM file of the CAs that sign etcd's certificates; none: the system's"},
+         .help = "PEM file of the CAs that sign etcd's certificates; default: the system's"},
         {"tls-pem", FLAG_STRING, &o->tls_pem, .env = "ETCD_TLSPEM",
-         .help = "PEM file of the certificate shown to etcd; none: none is shown"},
+         .help = "PEM file of the client certificate to show to etcd"},
         {"tls-key", FLAG_STRING, &o->tls_key, .env = "ETCD_TLSKEY", .help = "PEM file of its key"},
         {"username", FLAG_STRING, &o->username, .env = "ETCD_USERNAME",
-         .help = "user of an etcd with authentication"},
+         .help = "user name for an etcd with authentication"},
         {"password", FLAG_STRING, &o->password, .env = "ETCD_PASSWORD",
          .help = "its password; visible to others on the command line"},
         {"password-file", FLAG_STRING, &o->password_file,
-         .help = "file with its password, read again when etcd refuses the old one"},
+         .help = "file with its password, reread when etcd refuses the old one"},
         {"addr", FLAG_STRING, &raw->address, .env = "SKYDNS_ADDR",
          .help = "comma-separated IP:port to answer on, UDP and TCP"},
         {"systemd", FLAG_BOOL, &o->systemd, .env = "SKYDNS_SYSTEMD",
          .help = "answer on the sockets that systemd passes instead"},
         {"domain", FLAG_STRING, &raw->domain, .env = "SKYDNS_DOMAIN",
-         .help = "the domain whose names are in etcd; several with commas"},
+         .help = "comma-separated domains whose names are in etcd"},
         {"path-prefix", FLAG_STRING, &raw->path_prefix, .env = "SKYDNS_PATH_PREFIX",
          .help = "first component of the keys in etcd"},
         {"stale-max", FLAG_DURATION_MS, &o->stale_max_ms,
-         .help =
-             "how long records are answered that an etcd which lost its data lacks; 0: no limit"},
+         .help = "how long to keep answering with records that etcd has lost; 0: no limit"},
         {"hostmaster", FLAG_STRING, &raw->hostmaster,
          .help = "mail address in the SOA record; empty: hostmaster@<domain>"},
         {"local", FLAG_STRING, &raw->local,
-         .help = "the name that local.dns.<domain> is answered for; none: off"},
+         .help = "name that local.dns.<domain> stands for; none: off"},
         {"nameservers", FLAG_STRING, &raw->nameservers, .env = "SKYDNS_NAMESERVERS",
-         .help = "comma-separated IP:port that other names are forwarded to; none: those of "
+         .help = "comma-separated IP:port of nameservers for other names; none: those of "
                  "/etc/resolv.conf"},
         {"ns-rotate", FLAG_BOOL, &o->ns_rotate,
-         .help = "begin with another nameserver each time; false: always with the first"},
+         .help = "start with another nameserver for each query; false: always with the first"},
         {"mix-case", FLAG_BOOL, &o->random_case,
-         .help = "ask nameservers with random capitals, which their replies must repeat (0x20)"},
+         .help =
+             "randomize the case of names sent to nameservers, which replies must repeat (0x20)"},
         {"allow-recursion", FLAG_STRING, &raw->allow_recursion,
-         .help = "comma-separated networks of the clients whose other names are forwarded, all or "
-                 "none; not given: private ones and those of the host's interfaces"},
+         .help = "comma-separated networks of clients whose queries for other names are forwarded, "
+                 "all or none; default: private networks and those of the host's interfaces"},
         {"no-rec", FLAG_BOOL, &o->no_rec, .help = "never forward: SERVFAIL for other names"},
         {"ndots", FLAG_INT, &raw->ndots, .env = "SKYDNS_NDOTS", .min = 0, .max = NDOTS_MAX,
          .help = "names with fewer labels are not forwarded"},
         {"rtimeout", FLAG_DURATION_MS, &raw->rtimeout_ms, .min = 1, .max = 60000,
-         .help = "how long to wait for one nameserver; all of them have twice that"},
+         .help = "how long to wait for one nameserver; twice that for all of them"},
         {"round-robin", FLAG_BOOL, &o->round_robin, .help = "shuffle the addresses of an answer"},
         {"schema", FLAG_CHOICE, &raw->schema, .choices = ENGINE_SCHEMA_CHOICES,
-         .help = "skydns: a name stands for all records below it, and * for any label; kubernetes: "
-                 "what Kubernetes' DNS specification 1.1.0 says"},
+         .help = "skydns: a name stands for all records below it, and * matches any label; "
+                 "kubernetes: as in the Kubernetes DNS specification 1.1.0"},
         {"pods", FLAG_CHOICE, &raw->pods, .choices = ENGINE_PODS_CHOICES,
-         .help = "names of pods exist when etcd has them (verified), when they say an address "
+         .help = "pod names exist if etcd has them (verified), if they spell an address "
                  "(insecure), or never (disabled)"},
         {"reverse-zones", FLAG_STRING, &raw->reverse_zones,
          .help = "comma-separated networks like 10.96.0.0/12 whose reverse names are never "
@@ -102,27 +102,28 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"chaos", FLAG_BOOL, &o->chaos,
          .help = "answer version.bind and the like in class CHAOS; false: refuse"},
         {"any", FLAG_CHOICE, &raw->any, .choices = "refused|hinfo",
-         .help = "questions for ANY are refused, or answered with one record (hinfo, RFC 8482)"},
+         .help = "refuse ANY, or answer it with one record (hinfo, RFC 8482)"},
         {"max-udp-size", FLAG_INT, &raw->max_udp_size, .min = UDP_SIZE_MIN, .max = UDP_SIZE_MAX,
          .help = "largest UDP reply, whatever the client offers"},
         {"workers", FLAG_INT, &raw->workers, .min = 1, .max = OPTIONS_WORKERS_MAX,
          .help = "threads that answer UDP"},
         {"http-addr", FLAG_STRING, &raw->http_address,
-         .help = "IP:port for /healthz, /readiness and /metrics; none: off"},
+         .help =
+             "IP:port to serve /healthz, /readiness, /metrics, /cache and /explain on; none: off"},
         {"etcd-timeout", FLAG_DURATION_MS, &raw->etcd_timeout_ms, .min = 1,
          .max = ETCD_TIMEOUT_MAX_MS,
-         .help = "etcd away for longer is logged as an error and shows in /readiness?strict"},
+         .help = "log an error and fail /readiness?strict when etcd is away for longer"},
         {"lameduck", FLAG_DURATION_MS, &o->lameduck_ms, .max = LAMEDUCK_MAX_MS, .is_in_s = true,
-         .help = "at SIGTERM go on answering for so many seconds, with /readiness 503"},
+         .help = "after SIGTERM, keep answering for this long with /readiness 503"},
         {"dnssec", FLAG_STRING, &raw->dnssec, .help = "not supported yet, refused"},
         {"stubzones", FLAG_BOOL, &raw->stubzones, .help = "not supported yet, refused"},
         {"rcache", FLAG_IGNORED_STRING, &o->ignored,
-         .help = "accepted, changes nothing: answers come from memory"},
-        {"rcache-ttl", FLAG_IGNORED_STRING, &o->ignored, .help = "accepted, changes nothing"},
-        {"scache", FLAG_IGNORED_STRING, &o->ignored, .help = "accepted, changes nothing"},
-        {"discover", FLAG_IGNORED_BOOL, &o->ignored, .help = "accepted, changes nothing"},
+         .help = "accepted and ignored: answers come from memory"},
+        {"rcache-ttl", FLAG_IGNORED_STRING, &o->ignored, .help = "accepted and ignored"},
+        {"scache", FLAG_IGNORED_STRING, &o->ignored, .help = "accepted and ignored"},
+        {"discover", FLAG_IGNORED_BOOL, &o->ignored, .help = "accepted and ignored"},
         {"explain", FLAG_STRING, &o->explain,
-         .help = "ask the skydns that runs at -http-addr why NAME [TYPE] is answered as it is"},
+         .help = "ask the skydns running at -http-addr why it answers NAME [TYPE] as it does"},
         {"etcd3", FLAG_IGNORED_BOOL, .help = "accepted; the v3 API is always used"},
         {"verbose", FLAG_BOOL, &o->verbose, .help = "log each query"},
         {"log-level", FLAG_CHOICE, &o->log_level, .choices = LOG_LEVEL_CHOICES,
@@ -130,9 +131,8 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"log-format", FLAG_CHOICE, &o->log_format, .choices = LOG_FORMAT_CHOICES,
          .help = "log lines of text, or JSON objects"},
         {"healthcheck", FLAG_STRING, &o->healthcheck,
-         .help =
-             "ask the running one at udp://IP:PORT, or http://IP:PORT/PATH, whether it is well, "
-             "and end with status 0 when it is"},
+         .help = "ask a running one at udp://IP:PORT or http://IP:PORT/PATH whether it is healthy; "
+                 "exit status 0 if it is"},
         {"version", FLAG_BOOL, &o->version, .help = "print the version and exit"},
     };
     const struct flags flags = {
@@ -171,7 +171,7 @@ static int check_explain(struct options *o, const struct raw *raw, struct err *e
     o->explain_type = raw->arguments.count ? raw->arguments.items[0] : "";
     if (*o->explain && !*raw->http_address) {
         return err_set(err, ERR_USAGE,
-                       "flag -explain: expected -http-addr of the skydns to ask with it");
+                       "flag -explain: expected -http-addr with it, to name the skydns to ask");
     }
     return 0;
 }

@@ -136,7 +136,7 @@ int record_from_json(struct slice json, struct record *ret_record, struct err *e
     }
     json_t *root = json_loadb(json.len ? json.ptr : "", json.len, 0, &why);
     if (!root) {
-        return err_set(err, ERR_SYNTAX, "no JSON: %s at byte %d", why.text, why.position);
+        return err_set(err, ERR_SYNTAX, "not JSON: %s at byte %d", why.text, why.position);
     }
     int r = json_is_object(root)
                 ? take_fields(root, ret_record, err)

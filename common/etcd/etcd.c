@@ -131,7 +131,7 @@ struct ev_loop *etcd_loop(const struct etcd *etcd)
 
 void etcd_calls_elsewhere(struct etcd *etcd)
 {
-    etcd_link_leave(etcd->calls, "given up, it may lead to another store");
+    etcd_link_leave(etcd->calls, "dropped, it may lead to another store");
 }
 
 uint32_t etcd_call_timeout_ms(const struct etcd *etcd)

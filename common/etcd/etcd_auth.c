@@ -148,7 +148,7 @@ static int on_message(void *data, struct slice message, struct err *err)
     struct etcd_auth *auth = data;
     int rc = etcd_decode_authenticate(message, &auth->arena, &auth->reply_token, err);
     if (rc == 0 && !is_header_value(auth->reply_token)) {
-        return err_set(err, ERR_PROTOCOL, "token is no text");
+        return err_set(err, ERR_PROTOCOL, "token is not text");
     }
     return rc;
 }

@@ -167,7 +167,7 @@ static void on_stream_end(void *data, int status, const struct err *err)
     if (err && !call->config.is_tokenless && etcd_auth_is_refusal(status, err->msg)) {
         failure.code = ERR_SHUT_OUT;
         if (!link->config.auth) {
-            err_wrap(&failure, failure.code, "etcd wants a user name and a password");
+            err_wrap(&failure, failure.code, "etcd requires a user name and password");
         }
     }
     if (is_useless(link, status)) {

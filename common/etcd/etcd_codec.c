@@ -182,7 +182,7 @@ static int unpack_error(const char *type, struct slice message, const struct are
                         struct err *err)
 {
     if (arena->failed) {
-        return err_set(err, ERR_TOO_LARGE, "%s of %zu bytes unfolds to more than %zu", type,
+        return err_set(err, ERR_TOO_LARGE, "%s of %zu bytes decodes to more than %zu", type,
                        message.len, arena->limit);
     }
     return err_set(err, ERR_PROTOCOL, "malformed %s", type);
@@ -193,7 +193,7 @@ static void *allocate_array(struct arena *arena, size_t count, size_t size, stru
     /* Cannot overflow: count structs more than size / 10 bytes large are in the arena already. */
     void *p = arena_alloc(arena, count * size);
     if (!p) {
-        err_set(err, ERR_TOO_LARGE, "reply of %zu entries unfolds to more than %zu bytes", count,
+        err_set(err, ERR_TOO_LARGE, "reply of %zu entries decodes to more than %zu bytes", count,
                 arena->limit);
     }
     return p;

@@ -115,7 +115,7 @@ int etcd_decode_range(struct slice message, struct arena *arena, struct etcd_ran
     struct etcd_kv *kvs = arena_alloc(arena, count * sizeof(*kvs));
     char *copy = arena_alloc(arena, message.len);
     if (!kvs || !copy) {
-        return err_set(err, ERR_TOO_LARGE, "RangeResponse of %zu bytes unfolds to more than %zu",
+        return err_set(err, ERR_TOO_LARGE, "RangeResponse of %zu bytes decodes to more than %zu",
                        message.len, arena->limit);
     }
     if (message.len > 0) {

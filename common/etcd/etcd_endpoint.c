@@ -121,17 +121,17 @@ static int parse_url(struct slice url, struct etcd_endpoints *list, struct err *
     for (size_t i = 0; i < authority.len; i++) {
         char c = authority.ptr[i];
         if (c <= ' ' || c == 0x7f || strchr("/?#@\\", c)) {
-            return usage(err, url, "neither path, query nor user may be given");
+            return usage(err, url, "path, query and user are not allowed");
         }
     }
     if (!split_authority(authority, &host, &port_text)) {
-        return usage(err, url, "no valid host");
+        return usage(err, url, "invalid host");
     }
     if (port_text.ptr && !parse_port(port_text, &port)) {
         return usage(err, url, "the port must be 1-65535");
     }
     if (list->count == ETCD_ENDPOINTS_MAX) {
-        return usage(err, url, "one endpoint too many, at most 16 are taken");
+        return usage(err, url, "too many endpoints, at most 16 are accepted");
     }
     add(list, url, host, port, is_tls);
     return 0;

@@ -7,23 +7,23 @@
 static void write_mirror(struct metrics_page *page, const struct etcd_mirror_counts *mirror)
 {
     metrics_family(page, METRIC_COUNTER, "etcd_reads_total",
-                   "Full reads of the prefix, by their cause: first; compacted, the history to go "
-                   "on from being gone; lag, reading being quicker than following; uncertain, "
-                   "whether it is the same etcd; another, it having lost its data or got older; "
-                   "complete, its store key having come; stale-max, that having passed without.");
+                   "Full reads of the prefix by cause: first; compacted (the history to resume "
+                   "from is gone); lag (reading is quicker than following); uncertain (perhaps "
+                   "another etcd); another (etcd lost its data or got older); complete (its store "
+                   "key appeared); stale-max (that time passed without one).");
     for (size_t i = 0; i < ETCD_MIRROR_CAUSE_COUNT; i++) {
         metrics_sample(page,
                        METRIC_LABELS({"cause", etcd_mirror_cause_text((enum etcd_mirror_cause)i)}),
                        mirror->reads[i]);
     }
     metrics_counter(page, "etcd_resumes_total",
-                    "Times the watch went on where the last one had ended, nothing being read.",
+                    "Times the watch resumed where the last one ended, without a read.",
                     mirror->resumed);
-    metrics_gauge(page, "etcd_store_key",
-                  "1 while etcd has the store key, which says that kube2sky has written everything "
-                  "into it.",
-                  mirror->has_store_key);
-    metrics_gauge(page, "etcd_revision", "The revision up to which etcd's changes are known.",
+    metrics_gauge(
+        page, "etcd_store_key",
+        "1 while etcd has the store key, which marks it as completely written by kube2sky.",
+        mirror->has_store_key);
+    metrics_gauge(page, "etcd_revision", "Revision of etcd up to which changes are known.",
                   (double)mirror->revision);
 }
 
@@ -31,26 +31,26 @@ static void write_mirror(struct metrics_page *page, const struct etcd_mirror_cou
 static void write_connections(struct metrics_page *page, const struct etcd_counts *counts)
 {
     metrics_family(page, METRIC_COUNTER, "etcd_connections_total",
-                   "Connections to etcd that were opened, by whether they are over TLS.");
+                   "Connections opened to etcd, by whether they use TLS.");
     metrics_sample(page, METRIC_LABELS({"tls", "no"}),
                    counter_get(&counts->connections) - counter_get(&counts->tls_connections));
     metrics_sample(page, METRIC_LABELS({"tls", "yes"}), counter_get(&counts->tls_connections));
     metrics_family(page, METRIC_COUNTER, "etcd_connection_failures_total",
-                   "Endpoints tried without success: refused by TLS or by what is no etcd, or "
+                   "Failed attempts to connect to an endpoint: refused (by TLS, or not an etcd) or "
                    "unreachable.");
     metrics_sample(page, METRIC_LABELS({"kind", "refused"}), counter_get(&counts->refusals));
     metrics_sample(page, METRIC_LABELS({"kind", "unreachable"}),
                    counter_get(&counts->failures) - counter_get(&counts->refusals));
-    metrics_family(page, METRIC_COUNTER, "etcd_credentials_changes_total",
-                   "Changes of the TLS files on disk: used, or useless, so that the old ones stay "
-                   "in use.");
+    metrics_family(
+        page, METRIC_COUNTER, "etcd_credentials_changes_total",
+        "Changes of the TLS files on disk: used, or useless (the old ones stay in use).");
     metrics_sample(page, METRIC_LABELS({"result", "used"}), counter_get(&counts->credentials_read));
     metrics_sample(page, METRIC_LABELS({"result", "useless"}),
                    counter_get(&counts->credentials_kept));
-    metrics_counter(page, "etcd_tokens_total", "Tokens that etcd gave for the user name.",
+    metrics_counter(page, "etcd_tokens_total", "Tokens that etcd issued for the user name.",
                     counter_get(&counts->tokens));
     metrics_counter(page, "etcd_token_failures_total",
-                    "Times it gave none, or the password file could not be read.",
+                    "Failed requests for a token, unreadable password files included.",
                     counter_get(&counts->token_failures));
 }
 
@@ -60,15 +60,15 @@ void etcd_metrics_write(struct metrics_page *page, const struct etcd_metrics *me
     metrics_gauge(page, "etcd_up", "1 while nothing is wrong with etcd, else 0.",
                   !outage_is_away(outage));
     metrics_gauge(page, "etcd_overdue",
-                  "1 while something has been wrong with etcd for longer than the timeout, as in "
+                  "1 while etcd has been failing for longer than the timeout, as in "
                   "/readiness?strict, else 0.",
                   outage->is_overdue);
     metrics_gauge(page, "etcd_silence_seconds",
-                  "Time since the last byte from etcd, answers to pings included; since the start "
-                  "before the first one.",
+                  "Time since the last byte from etcd, replies to pings included; before the first "
+                  "one, since the start.",
                   (double)etcd_silence_ms(metrics->etcd) / 1000.0);
     metrics_family(page, METRIC_COUNTER, "etcd_reconnects_total",
-                   "Times the watch was lost and is up again, by the reason it was lost for.");
+                   "Times the watch was lost and is up again, by the reason of the loss.");
     for (size_t i = 0; i < OUTAGE_REASON_COUNT; i++) {
         metrics_sample(page, METRIC_LABELS({"reason", outage_reason_name((enum outage_reason)i)}),
                        metrics->followed->returns[i]);

@@ -204,7 +204,7 @@ static void witness_failed(struct etcd_store_question *question, const struct et
                            const struct err *err)
 {
     if (err->code == ERR_FUTURE) {
-        refute(question, witness, "the store is older than what was seen");
+        refute(question, witness, "the store is older than what was last seen");
     } else if (err->code == ERR_REFUSED) {
         explain_refusal(question, err);
     } else {
@@ -227,13 +227,13 @@ static void conclude(struct etcd_store_question *question)
     const struct etcd_evidence *known = question->ask.evidence;
     bool has_witness = known->put.mod_revision || known->del.mod_revision;
     if (question->is_compacted) {
-        SAY(question, "what was seen last is compacted");
+        SAY(question, "the revision last seen is compacted");
         answer(question, ETCD_STORE_COMPACTED);
     } else if (!has_witness && known->id.len == 0) {
-        SAY(question, "nothing was seen there");
+        SAY(question, "nothing was seen in it");
         answer(question, ETCD_STORE_UNKNOWN);
     } else {
-        SAY(question, "what was seen last is there");
+        SAY(question, "it has what was last seen");
         answer(question, ETCD_STORE_SAME);
     }
 }
@@ -246,7 +246,7 @@ static void on_del_witness(void *data, const struct etcd_range_reply *reply, con
     if (err && !is_passed_over(question, err)) {
         witness_failed(question, witness, err);
     } else if (reply && reply->count > 0) {
-        refute(question, witness, "a deleted key is there");
+        refute(question, witness, "a deleted key exists");
     } else {
         conclude(question);
     }
@@ -276,9 +276,9 @@ static void on_put_witness(void *data, const struct etcd_range_reply *reply, con
     if (err && !is_passed_over(question, err)) {
         witness_failed(question, witness, err);
     } else if (reply && reply->count == 0) {
-        refute(question, witness, "a key is not there");
+        refute(question, witness, "a key is missing");
     } else if (reply && !is_same_kv(witness, &reply->kvs[0])) {
-        refute(question, witness, "a key is another");
+        refute(question, witness, "a key was rewritten");
     } else {
         ask_del(question);
     }
@@ -292,10 +292,10 @@ static void judge_key(struct etcd_store_question *question)
         answer(question, ETCD_STORE_UNKNOWN);
     } else if (!question->key_err.code && known->id.len &&
                !slice_equal(buf_slice(&known->id), buf_slice(&question->id))) {
-        SAY(question, question->id.len ? "the store key is another" : "the store key is gone");
+        SAY(question, question->id.len ? "the store key changed" : "the store key is gone");
         answer(question, ETCD_STORE_OTHER);
     } else if (question->revision && question->revision < reached) {
-        SAY(question, "its revision is %lld, known was %lld", (long long)question->revision,
+        SAY(question, "its revision is %lld, last known %lld", (long long)question->revision,
             (long long)reached);
         answer(question, ETCD_STORE_OTHER);
     } else if (known->put.mod_revision) {

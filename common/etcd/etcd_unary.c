@@ -59,7 +59,7 @@ static void add_range(const struct etcd_unary *u, struct err *err)
     }
     buf_append_slice(&b, u->key);
     if (u->range_end.len == 1 && u->range_end.ptr[0] == '\0') {
-        buf_append_str(&b, " and all keys behind it");
+        buf_append_str(&b, " and all keys after it");
     } else if (u->range_end.len > 0) {
         buf_append_str(&b, u->key_count > 1 ? " to " : " up to ");
         buf_append_slice(&b, u->range_end);

@@ -54,7 +54,7 @@ int grpc_frames_next(struct grpc_frames *frames, struct slice *ret_message, stru
         return err_set(err, ERR_PROTOCOL, "compressed gRPC frame, though none was asked for");
     }
     if (has_header && len > frames->message_max) {
-        return err_set(err, ERR_TOO_LARGE, "message of %u bytes, at most %zu are taken", len,
+        return err_set(err, ERR_TOO_LARGE, "message of %u bytes, at most %zu are accepted", len,
                        frames->message_max);
     }
     const uint8_t *message = has_header ? reader_take(&r, len) : NULL;

@@ -56,9 +56,9 @@ static void stream_finish(struct grpc_stream *s)
     if (s->http_status != 200 && s->status < 0) {
         err_set(&err,
                 s->http_status == 429 || s->http_status >= 502 ? ERR_UNAVAILABLE : ERR_REFUSED,
-                "answered HTTP status %d, no gRPC", s->http_status);
+                "answered with HTTP status %d, not gRPC", s->http_status);
     } else if (!s->is_grpc) {
-        err_set(&err, ERR_PROTOCOL, "answered something else than gRPC");
+        err_set(&err, ERR_PROTOCOL, "did not answer with gRPC");
     } else if (s->status < 0) {
         err_set(&err, ERR_PROTOCOL, "reply without grpc-status");
     } else if (s->status > 0) {

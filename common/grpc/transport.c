@@ -83,10 +83,9 @@ ssize_t transport_read(struct transport *t, void *out, size_t size, struct err *
         return n;
     }
     if (n == 0 || (errno == ECONNRESET && !t->has_read)) {
-        return err_set(err, ERR_UNAVAILABLE, "connection closed by the peer%s",
-                       t->has_read ? ""
-                                   : " before it said anything, as one does that wants https:// "
-                                     "instead of http://");
+        return err_set(
+            err, ERR_UNAVAILABLE, "connection closed by the peer%s",
+            t->has_read ? "" : " before it sent anything; is it https:// instead of http://?");
     }
     if (errno == EAGAIN || errno == EINTR) {
         return 0;

@@ -219,7 +219,7 @@ static void on_silence(struct ev_loop *loop, ev_timer *w, int revents)
     struct err err = {0};
     (void)loop;
     (void)revents;
-    err_set(&err, ERR_TIMEOUT, "nothing heard for %u s", (unsigned)(call->silence_ms / 1000));
+    err_set(&err, ERR_TIMEOUT, "no data for %u s", (unsigned)(call->silence_ms / 1000));
     finish(call, &err);
 }
 

@@ -35,7 +35,7 @@ static void pause_accepting(struct http_server *s, int error)
 {
     static struct log_limit limit = {.burst = 1};
     if (log_limit_pass(&limit)) {
-        log_warn("accepting an HTTP connection failed, pausing",
+        log_warn("cannot accept HTTP connections, pausing",
                  LOG_STR("reason", err_code_text(-error)));
     }
     ev_io_stop(s->config.loop, &s->accepting);

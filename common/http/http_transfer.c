@@ -257,7 +257,7 @@ static void explain_tls(const char *message, struct err *err)
     bool is_plain = why && (strcmp(why, "wrong version number") == 0 ||
                             strcmp(why, "packet length too long") == 0);
     if (is_plain) {
-        err_set(err, ERR_REFUSED, "TLS: the answer is none (%s); is it http:// there?", why);
+        err_set(err, ERR_REFUSED, "TLS: the reply is not TLS (%s); is it http:// there?", why);
     } else {
         err_set(err, ERR_REFUSED, "TLS: %s", why ? why : message);
     }
@@ -283,7 +283,7 @@ static void explain_loss(const struct http_transfer *transfer, CURLcode code, co
         explain_tls(said, err);
         return;
     }
-    err_set(err, ERR_UNAVAILABLE, "the connection was lost: %s",
+    err_set(err, ERR_UNAVAILABLE, "connection lost: %s",
             system_reason(transfer, curl_easy_strerror(code)));
 }
 
@@ -301,10 +301,10 @@ void http_transfer_explain(const struct http_transfer *transfer, int curl_code, 
         explain_connect(transfer, system_reason(transfer, "no address answers"), err);
         break;
     case CURLE_COULDNT_RESOLVE_HOST:
-        err_set(err, ERR_UNAVAILABLE, "cannot connect: the host name is not found");
+        err_set(err, ERR_UNAVAILABLE, "cannot connect: host name not found");
         break;
     case CURLE_COULDNT_RESOLVE_PROXY:
-        explain_connect(transfer, "its host name is not found", err);
+        explain_connect(transfer, "host name not found", err);
         break;
     case CURLE_PROXY: /* SOCKS */
         explain_connect(transfer, said, err);
@@ -316,14 +316,14 @@ void http_transfer_explain(const struct http_transfer *transfer, int curl_code, 
         break;
     case CURLE_GOT_NOTHING:
     case CURLE_PARTIAL_FILE:
-        err_set(err, ERR_UNAVAILABLE, "the connection was closed in the middle of the answer");
+        err_set(err, ERR_UNAVAILABLE, "connection closed in the middle of the reply");
         break;
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
         explain_loss(transfer, code, said, err);
         break;
     case CURLE_WRITE_ERROR:
-        err_set(err, ERR_TOO_LARGE, "the answer is longer than %zu bytes", body_max);
+        err_set(err, ERR_TOO_LARGE, "reply longer than %zu bytes", body_max);
         break;
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CONNECT_ERROR:

@@ -58,7 +58,7 @@ int http_url_base(const char *text, char **ret_url, struct err *err)
     curl_url_cleanup(parsed);
     if (!is_http(scheme) || !has_host(text, host) || user || query) {
         return err_set(err, ERR_USAGE,
-                       "`%s` is no URL of a server; expected http://HOST:PORT or "
+                       "`%s` is not a server's URL; expected http://HOST:PORT or "
                        "https://HOST:PORT, without user or query",
                        text);
     }
@@ -95,7 +95,7 @@ int http_url_proxy(const char *text, char **ret_url, struct err *err)
     if (!ok) {
         CLEANUP_FREE char *shown = http_url_shown(text);
         return err_set(err, ERR_USAGE,
-                       "`%s` is no URL of a proxy; expected http://HOST:PORT, https://HOST:PORT or "
+                       "`%s` is not a proxy's URL; expected http://HOST:PORT, https://HOST:PORT or "
                        "socks5://HOST:PORT",
                        shown);
     }

@@ -68,9 +68,9 @@ static int malformed(struct err *err, const char *role, const char *path)
         ERR_GET_LIB(error) == ERR_LIB_X509 && ERR_GET_REASON(error) == X509_R_KEY_VALUES_MISMATCH;
     ERR_clear_error();
     if (is_other_key) {
-        return err_set(err, ERR_SYNTAX, "TLS: %s `%s`: not the one of the certificate", role, path);
+        return err_set(err, ERR_SYNTAX, "TLS: %s `%s`: does not match the certificate", role, path);
     }
-    return err_set(err, ERR_SYNTAX, "TLS: %s `%s`: none found in it as PEM (%s)", role, path,
+    return err_set(err, ERR_SYNTAX, "TLS: %s `%s`: not found as PEM (%s)", role, path,
                    text ? text : "no reason given");
 }
 
@@ -121,7 +121,7 @@ static int read_key(SSL_CTX *context, const char *path, struct err *err)
     int rc = check_readable(roles[FILE_KEY], path, err);
     if (rc == 0 && SSL_CTX_use_PrivateKey_file(context, path, SSL_FILETYPE_PEM) != 1) {
         if (is_encrypted) {
-            rc = err_set(err, ERR_SYNTAX, "TLS: key `%s`: encrypted; give one without passphrase",
+            rc = err_set(err, ERR_SYNTAX, "TLS: key `%s`: encrypted; use one without a passphrase",
                          path);
             ERR_clear_error();
         } else {
@@ -207,7 +207,7 @@ int tls_client_new(const struct tls_files *files, struct tls_client **ret, struc
     }
     int rc;
     if (!client->paths[FILE_CERT][0] != !client->paths[FILE_KEY][0]) {
-        rc = err_set(err, ERR_USAGE, "TLS: a certificate and its key are given both or not at all");
+        rc = err_set(err, ERR_USAGE, "TLS: set both a certificate and its key, or neither");
     } else {
         rc = read_all(client, err);
     }

@@ -125,7 +125,7 @@ static int explain_refused_client(const SSL *ssl, const struct tls_client *clien
     char when[64];
     if (!own) {
         return err_set(err, ERR_REFUSED,
-                       "TLS: the server wants a client certificate and none is given (%s)", why);
+                       "TLS: the server requires a client certificate and none is set (%s)", why);
     }
     if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0) {
         return err_set(err, ERR_REFUSED,
@@ -139,8 +139,8 @@ int tls_explain_loss(const struct ssl_st *ssl, int error, struct err *err)
 {
     if (SSL_get_state(ssl) == TLS_ST_CW_CLNT_HELLO) {
         return err_set(err, ERR_UNAVAILABLE,
-                       "TLS: the server closed the connection at the first message, as one "
-                       "does that wants http:// instead of https://");
+                       "TLS: the server closed the connection at the first message; is it http:// "
+                       "instead of https://?");
     }
     return error ? err_set(err, ERR_UNAVAILABLE, "connection lost: %s", strerror(error))
                  : err_set(err, ERR_UNAVAILABLE, "connection closed by the peer");
@@ -158,7 +158,7 @@ int tls_explain_failure(const struct ssl_st *ssl, const struct tls_client *clien
     case SSL_R_HTTP_REQUEST:
     case SSL_R_PACKET_LENGTH_TOO_LONG:
         return err_set(err, ERR_REFUSED,
-                       "TLS: the server does not speak it; is it http:// instead of https://?");
+                       "TLS: the server does not speak TLS; is it http:// instead of https://?");
     case SSL_R_UNEXPECTED_EOF_WHILE_READING:
         return tls_explain_loss(ssl, 0, err);
     case SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL:

@@ -21,7 +21,7 @@ static BIO *open_text(const char *pem)
 static int malformed(struct err *err, const char *what)
 {
     const char *reason = ERR_reason_error_string(ERR_peek_error());
-    err_set(err, ERR_SYNTAX, "expected %s as PEM text (%s)", what, reason ? reason : "none in it");
+    err_set(err, ERR_SYNTAX, "expected %s as PEM text (%s)", what, reason ? reason : "none found");
     ERR_clear_error();
     return ERR_SYNTAX;
 }
@@ -85,5 +85,5 @@ int tls_pem_check_pair(const char *certificates, const char *key_text, struct er
     ERR_clear_error();
     X509_free(certificate);
     EVP_PKEY_free(key);
-    return fits ? 0 : err_set(err, ERR_SYNTAX, "the key is not the one of the certificate");
+    return fits ? 0 : err_set(err, ERR_SYNTAX, "the key does not match the certificate");
 }

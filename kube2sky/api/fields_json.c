@@ -17,7 +17,7 @@ json_t *fields_parse(struct slice text, struct err *err)
     json_error_t error;
     json_t *json = json_loadb(text.ptr ? text.ptr : "", text.len, JSON_ALLOW_NUL, &error);
     if (!json) {
-        err_set(err, ERR_SYNTAX, "no JSON: %s at byte %d", error.text, error.position);
+        err_set(err, ERR_SYNTAX, "not JSON: %s at byte %d", error.text, error.position);
     }
     return json;
 }
@@ -75,7 +75,7 @@ static int take_string(const json_t *string, const char *key, const char **ret_t
     const char *text = json_string_value(string);
     size_t len = json_string_length(string);
     if (memchr(text, '\0', len)) {
-        return err_set(err, ERR_SYNTAX, "%s: holds a NUL", key);
+        return err_set(err, ERR_SYNTAX, "%s: contains a NUL", key);
     }
     *ret_text = text;
     return 0;

@@ -193,7 +193,7 @@ static int use_service_account(struct kube_auth *auth, const char *dir, struct e
     if (!host || !*host || !port || !*port) {
         return err_set(err, ERR_USAGE,
                        "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this "
-                       "is no pod; give --kubecfg-file or --kube-master-url");
+                       "is not a pod; set --kubecfg-file or --kube-master-url");
     }
     bool is_v6 = ip_parse(slice_str(host), &ip) && strchr(host, ':');
     CLEANUP_FREE char *url =
@@ -306,9 +306,9 @@ void kube_auth_tell_trust(const struct kube_auth *auth, struct buf *out)
     if (auth->is_unverified) {
         buf_append_str(out, "any certificate");
     } else if (auth->ca.text) {
-        buf_printf(out, "the authorities in %s", auth->ca.where);
+        buf_printf(out, "the CAs in %s", auth->ca.where);
     } else {
-        buf_append_str(out, "the authorities of the system");
+        buf_append_str(out, "the system's CAs");
     }
     if (auth->tls_server_name && !auth->is_unverified) {
         buf_printf(out, " for %s", auth->tls_server_name);

@@ -45,8 +45,8 @@ static const struct {
     const char *key;
     const char *what;
 } refused_user_fields[] = {
-    {"exec", "an exec credential plugin, and no program is run here"},
-    {"auth-provider", "an auth-provider plugin, which is not built in"},
+    {"exec", "an exec credential plugin, which is not supported"},
+    {"auth-provider", "an auth-provider plugin, which is not supported"},
     {"as", "impersonation, which is not supported"},
 };
 
@@ -128,7 +128,7 @@ static int find_text(yaml_document_t *document, const yaml_node_t *mapping, cons
     }
     struct slice text = scalar(value);
     if (memchr(text.ptr, '\0', text.len)) {
-        return err_set(err, ERR_SYNTAX, "line %d: %s: holds a NUL", line_of(value), key);
+        return err_set(err, ERR_SYNTAX, "line %d: %s: contains a NUL", line_of(value), key);
     }
     *ret_text = xstrndup(text.ptr, text.len);
     return 0;
@@ -336,7 +336,7 @@ int kube_auth_config_parse(struct slice yaml, struct kube_auth_config *ret_confi
         rc = read_document(&document, &config, err);
         yaml_document_delete(&document);
     } else {
-        rc = err_set(err, ERR_SYNTAX, "line %zu: no YAML: %s", parser.problem_mark.line + 1,
+        rc = err_set(err, ERR_SYNTAX, "line %zu: not YAML: %s", parser.problem_mark.line + 1,
                      parser.problem ? parser.problem : "unreadable");
     }
     yaml_parser_delete(&parser);

@@ -134,7 +134,8 @@ static void tell_kept(const struct err *err)
 {
     static struct log_limit limit = {.burst = 2};
     if (log_limit_pass(&limit)) {
-        log_warn("keeping what a credential file said before", LOG_STR("reason", err->msg));
+        log_warn("credential file cannot be used, keeping its previous content",
+                 LOG_STR("reason", err->msg));
     }
 }
 

@@ -17,7 +17,7 @@ int kube_replace_text(char **text, struct slice value, const char *key, size_t m
         return err_set(err, ERR_TOO_LARGE, "%s: longer than %zu bytes", key, max);
     }
     if (value.len > 0 && memchr(value.ptr, '\0', value.len)) {
-        return err_set(err, ERR_SYNTAX, "%s: holds a NUL", key);
+        return err_set(err, ERR_SYNTAX, "%s: contains a NUL", key);
     }
     free(*text);
     *text = xstrndup(value.len ? value.ptr : "", value.len);

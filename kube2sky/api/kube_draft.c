@@ -49,7 +49,7 @@ void kube_draft_begin(struct kube_draft *draft, enum kube_kind kind)
 
 static int too_large(struct err *err)
 {
-    return err_set(err, ERR_TOO_LARGE, "takes more than %d bytes when decoded", DRAFT_BYTES_MAX);
+    return err_set(err, ERR_TOO_LARGE, "decodes to more than %d bytes", DRAFT_BYTES_MAX);
 }
 
 void *kube_draft_array(struct kube_draft *draft, size_t count, size_t size, struct err *err)
@@ -73,7 +73,7 @@ int kube_draft_text(struct kube_draft *draft, struct slice text, const char **re
         return 0;
     }
     if (memchr(text.ptr, '\0', text.len)) {
-        return err_set(err, ERR_SYNTAX, "holds a NUL");
+        return err_set(err, ERR_SYNTAX, "contains a NUL");
     }
     char *copy = arena_alloc(&draft->arena, text.len + 1);
     if (!copy) {

@@ -64,12 +64,12 @@ enum {
 
 static int no_list(struct err *err)
 {
-    return err_set(err, ERR_SYNTAX, "no JSON object, or cut short");
+    return err_set(err, ERR_SYNTAX, "not a JSON object, or cut short");
 }
 
 static int no_array(struct err *err)
 {
-    return err_set(err, ERR_SYNTAX, "items: no JSON array, or cut short");
+    return err_set(err, ERR_SYNTAX, "items: not a JSON array, or cut short");
 }
 
 static int decode_list_meta(struct slice text, struct kube_list_meta *meta, struct err *err)
@@ -329,7 +329,7 @@ static int cut_event(struct slice line, struct slice *ret_type, struct slice *re
         }
     }
     if (scan.failed || ret_object->len == 0) {
-        return err_set(err, ERR_SYNTAX, "no JSON object with type and object");
+        return err_set(err, ERR_SYNTAX, "not a JSON object with type and object");
     }
     return 0;
 }

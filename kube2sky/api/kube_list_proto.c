@@ -30,12 +30,12 @@ struct envelope {
 
 static int no_kubernetes(struct err *err)
 {
-    return err_set(err, ERR_SYNTAX, "no protobuf of Kubernetes: it does not begin with `k8s`");
+    return err_set(err, ERR_SYNTAX, "not Kubernetes protobuf: does not begin with `k8s`");
 }
 
 static int wrong_encoding(struct slice encoding, struct err *err)
 {
-    return err_set(err, ERR_PROTOCOL, "its content is encoded as `%.*s`: expected it plain",
+    return err_set(err, ERR_PROTOCOL, "content encoding `%.*s`: expected none",
                    (int)(encoding.len > 40 ? 40 : encoding.len), encoding.ptr);
 }
 
@@ -57,7 +57,7 @@ static int open_envelope(struct slice body, struct envelope *ret_envelope, struc
         }
     }
     if (scan.failed) {
-        return err_set(err, ERR_SYNTAX, "no protobuf message, or cut short");
+        return err_set(err, ERR_SYNTAX, "not a protobuf message, or cut short");
     }
     *ret_envelope = envelope;
     return 0;
@@ -90,7 +90,7 @@ static int decode_list_meta(struct slice message, struct kube_list_meta *meta, s
     struct slice version, token;
     if (!proto_scan_find(message, LIST_META_VERSION, &version) ||
         !proto_scan_find(message, LIST_META_CONTINUE, &token)) {
-        return err_set(err, ERR_SYNTAX, "metadata: no protobuf message");
+        return err_set(err, ERR_SYNTAX, "metadata: not a protobuf message");
     }
     int rc = kube_replace_text(&meta->resource_version, version, "resourceVersion",
                                KUBE_VERSION_MAX, err);
@@ -105,7 +105,7 @@ enum { AT_MAGIC, IN_ENVELOPE, IN_LIST };
 
 static int no_message(struct err *err)
 {
-    return err_set(err, ERR_SYNTAX, "no protobuf message, or cut short");
+    return err_set(err, ERR_SYNTAX, "not a protobuf message, or cut short");
 }
 
 /* Reads a varint at pos and moves past it. 0: incomplete; negative: invalid. */
@@ -309,7 +309,7 @@ static int cut_event(struct slice message, struct slice *ret_type, struct slice 
         }
     }
     if (scan.failed || object.len == 0) {
-        return err_set(err, ERR_SYNTAX, "no protobuf message with type and object");
+        return err_set(err, ERR_SYNTAX, "not a protobuf message with type and object");
     }
     int rc = open_envelope(object, &envelope, err);
     *ret_object = envelope.raw;

@@ -37,7 +37,7 @@ static void *unpack(struct decoder *d, const ProtobufCMessageDescriptor *type, s
     void *unpacked = protobuf_c_message_unpack(type, &d->allocator, message.len,
                                                (const uint8_t *)(message.ptr ? message.ptr : ""));
     if (!unpacked) {
-        err_set(d->err, ERR_SYNTAX, "%s: no protobuf message, or beyond every limit", what);
+        err_set(d->err, ERR_SYNTAX, "%s: not a protobuf message, or beyond the limits", what);
     }
     return unpacked;
 }
@@ -48,7 +48,7 @@ static void *unpack_field(struct decoder *d, const ProtobufCMessageDescriptor *t
 {
     struct slice message;
     if (!proto_scan_find(object, number, &message)) {
-        err_set(d->err, ERR_SYNTAX, "%s: no protobuf message", what);
+        err_set(d->err, ERR_SYNTAX, "%s: not a protobuf message", what);
         return NULL;
     }
     return unpack(d, type, message, what);

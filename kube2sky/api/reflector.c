@@ -273,8 +273,7 @@ static void on_list_failed(struct reflector *reflector, int status, const struct
 static void finish_list(struct reflector *reflector)
 {
     if (reflector->listed && reflector->listed != reflector->resource) {
-        log_info("endpoints are taken from another resource now",
-                 LOG_STR("path", reflector->resource->group_path),
+        log_info("source of endpoints changed", LOG_STR("path", reflector->resource->group_path),
                  LOG_STR("kind", reflector->resource->name));
     }
     log_debug("list complete", LOG_STR("kind", reflector->resource->name),

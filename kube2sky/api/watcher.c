@@ -215,8 +215,7 @@ static void on_overdue(struct ev_loop *loop, ev_timer *w, int revents)
         return;
     }
     leave_watch(watcher);
-    err_set(&err, ERR_TIMEOUT,
-            "watch of %s: the server did not end it at its timeout and is silent",
+    err_set(&err, ERR_TIMEOUT, "watch of %s: silent, and not ended by the server at its timeout",
             kind_name(watcher));
     if (is_too_silent(watcher, now_ms - watcher->start_ms)) {
         lose(watcher, 0, &err);

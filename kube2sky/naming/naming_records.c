@@ -131,7 +131,7 @@ static void add_record(struct build *b)
     if (record_key_to_name(slice_str(SKYDNS_TREE), buf_slice(&b->key), &name)) {
         desired_add(b->desired, buf_slice(&b->key), buf_slice(&b->value));
     } else {
-        build_drop(b, "key beyond the limits of DNS names", buf_cstr(&b->key));
+        build_drop(b, "key exceeds the limits of DNS names", buf_cstr(&b->key));
     }
     b->key.len = b->key_base;
 }
@@ -211,7 +211,7 @@ static void add_numbered_srv(struct build *b, const struct srv *srv, const struc
     if (take_label(b, "port label", text, DNAME_LABEL_MAX, &label)) {
         struct srv plain = {.port = srv->port, .label = &label};
         if (bsearch(&plain, srvs, count, sizeof(*srvs), compare_to_key)) {
-            build_drop(b, "port label, another endpoint's", text);
+            build_drop(b, "port label taken by another endpoint", text);
         } else {
             add_srv(b, srv, label.text, is_headless);
         }

@@ -136,7 +136,7 @@ static void live_until(struct leader *l, int64_t ttl_s)
 static void on_deadline(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct leader *l = timer->data;
-    lose(l, "the lease could not be kept alive");
+    lose(l, "lease keepalive failed");
     look(l);
 }
 
@@ -286,7 +286,7 @@ static void on_look(void *data, const struct etcd_range_reply *reply, const stru
     bool is_ours = l->lease && kv->lease == l->lease;
     log_debug("leader key read", LOG_SLICE("leader", kv->value), LOG_INT("is_ours", is_ours));
     if (!is_ours) {
-        lose(l, "the key is another's");
+        lose(l, "another one holds the key");
         set_holder(l, kv->value);
     } else if (!l->is_leading) {
         lead(l, kv->create_revision); /* the claim's reply was lost */

@@ -15,7 +15,7 @@ static void on_dropped(void *data, const struct naming_drop *drop)
     struct planner *planner = data;
     planner->dropped++;
     if (log_limit_pass(&limit)) {
-        log_warn("left out of the keys", LOG_STR("kind", drop->kind),
+        log_warn("part of an object cannot be part of a key, left out", LOG_STR("kind", drop->kind),
                  LOG_STR("namespace", drop->ns), LOG_STR("name", drop->name),
                  LOG_STR("what", drop->what), LOG_STR("value", drop->value));
     }
@@ -65,7 +65,7 @@ static bool build_desired(struct planner *planner, const struct owner *owner)
     if (naming_build(&planner->naming, &planner->objects, &planner->desired, &planner->claims,
                      &err) < 0) {
         if (log_limit_pass(&limit)) {
-            log_error("too many records for one owner, its keys stay as they are",
+            log_error("too many records for one owner, its keys are unchanged",
                       LOG_SLICE("owner", owner->id), LOG_STR("error", err.msg));
         }
         return false;
@@ -111,7 +111,7 @@ static void leave_to_others(struct planner *planner, struct owner *owner, const 
     plan_add(&planner->left, op, 0);
     if (!planner->was_told && log_limit_pass(&limit)) {
         planner->was_told = true;
-        log_warn("a reverse key is somebody else's, it stays as it is", LOG_SLICE("key", op->key),
+        log_warn("somebody else owns a reverse key, left alone", LOG_SLICE("key", op->key),
                  LOG_SLICE("wanted", host));
     }
 }

@@ -79,7 +79,7 @@ static void refuse_again(struct reconciler *r, struct owner *owner, const struct
     r->refused = *err;
     if (!owner->is_refusal_told && log_limit_pass(&limit)) {
         owner->is_refusal_told = true;
-        log_warn("etcd refuses the service's keys, trying again", LOG_SLICE("service", owner->id),
+        log_warn("etcd refuses the service's keys, retrying", LOG_SLICE("service", owner->id),
                  LOG_STR("reason", err->msg));
     }
 }
@@ -388,13 +388,13 @@ static const char *current_endpoint(const void *etcd)
 
 static void join_outage(struct reconciler *r)
 {
-    r->followed.away_line = "etcd cannot be followed, trying again";
+    r->followed.away_line = "etcd cannot be followed, retrying";
     r->followed.back_line = "etcd is followed";
     r->followed.endpoint = current_endpoint;
     r->followed.data = r->config.etcd;
     outage_join(r->config.outage, &r->followed, true);
-    r->written.away_line = "etcd transaction failed, trying again";
-    r->written.back_line = "no etcd transaction fails any more";
+    r->written.away_line = "etcd transaction failed, retrying";
+    r->written.back_line = "etcd transactions succeed again";
     outage_join(r->config.outage, &r->written, false);
 }
 

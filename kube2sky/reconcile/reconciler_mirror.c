@@ -88,7 +88,7 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
     struct reconciler *r = data;
     if (read->cause == ETCD_MIRROR_OTHER_STORE) {
-        log_warn("etcd holds another store, writing everything into it that it lacks",
+        log_warn("etcd holds another store, writing everything it lacks",
                  LOG_STR("reason", read->reason));
         etcd_calls_elsewhere(r->config.etcd); /* they may still reach the old store */
     }

@@ -20,7 +20,7 @@ static void append_why(const struct outage_source *source, struct buf *out)
 void reconciler_explain(const struct reconciler *r, struct buf *out)
 {
     if (!r->is_mirrored) {
-        buf_append_str(out, "etcd is not read yet");
+        buf_append_str(out, "etcd has not been read yet");
         append_why(&r->followed, out);
         return;
     }

@@ -28,11 +28,11 @@ static const struct {
     [EXPLAIN_BAD_HOST] = {"bad-host", "its host is neither an address nor a name"},
     [EXPLAIN_NO_TEXT] = {"no-text", "has no text"},
     [EXPLAIN_NO_MAIL] = {"no-mail", "does not say \"mail\":true"},
-    [EXPLAIN_BELOW] = {"below", "is below the name; the type takes the name's own key"},
-    [EXPLAIN_ADDRESS] = {"address", "its host is an address; the type takes a name"},
-    [EXPLAIN_SCHEMA] = {"schema", "-schema=kubernetes: gives no such record to a name like this"},
+    [EXPLAIN_BELOW] = {"below", "is below the name; this type needs a key at the name itself"},
+    [EXPLAIN_ADDRESS] = {"address", "its host is an address; this type needs a name"},
+    [EXPLAIN_SCHEMA] = {"schema", "-schema=kubernetes: a name like this has no such record"},
     [EXPLAIN_TYPE] = {"type", "no key gives records of this type"},
-    [EXPLAIN_ROOM] = {"room", "the answer holds no more records"},
+    [EXPLAIN_ROOM] = {"room", "no room for more records in the answer"},
 };
 
 static void append_key(const struct store_record *record, struct slice prefix, struct buf *out)
@@ -131,7 +131,7 @@ static void text_absent(const struct explain_name *n, struct buf *out)
                    dname_to_text(&n->closest, text));
     }
     for (size_t i = 0; i < n->near_count; i++) {
-        buf_printf(out, "%s%s", i ? ", " : "  meant, perhaps: ", dname_to_text(&n->near[i], text));
+        buf_printf(out, "%s%s", i ? ", " : "  did you mean: ", dname_to_text(&n->near[i], text));
     }
     buf_append_str(out, n->near_count ? "\n" : "");
 }
@@ -146,7 +146,7 @@ static void text_name(const struct explanation *x, const struct explain_name *n,
         buf_append_char(out, ')');
     }
     if (n->is_too_large) {
-        buf_append_str(out, " has more keys than are looked at here\n");
+        buf_append_str(out, " has more keys than are examined here\n");
     } else if (n->exists) {
         buf_printf(out, " exists; keys at or below it: %zu\n", n->record_total);
     } else {
@@ -187,7 +187,7 @@ void explain_page_text(const struct explanation *x, struct buf *out)
         text_section(x, "additional ", x->plan->additionals.items, x->plan->additionals.count, out);
     }
     for (size_t i = 0; i < x->external_count; i++) {
-        buf_printf(out, "external   %s %s: asked of a nameserver at every query\n",
+        buf_printf(out, "external   %s %s: a nameserver is asked for every query\n",
                    dname_to_text(&x->externals[i].name, name),
                    dns_type_text(x->externals[i].type, type));
     }

@@ -4,7 +4,7 @@
 static const char *why_not_ours(const struct explain_case *c)
 {
     if (c->config->no_rec) {
-        return "in no domain of this server, and -no-rec forbids to forward it";
+        return "in no domain of this server, and -no-rec forbids forwarding";
     }
     if (!c->config->has_nameservers) {
         return "in no domain of this server, and no nameserver is known";
@@ -22,13 +22,13 @@ static const char *why_ours(const struct explain_case *c)
         dname_is_within(c->name, &zone->pods)) {
         return c->config->pods == ENGINE_PODS_DISABLED
                    ? "-pods=disabled: names of pods do not exist"
-                   : "-pods=insecure: the name itself says the address; no key is looked at";
+                   : "-pods=insecure: the name itself gives the address; no key is used";
     }
     if (c->config->schema == ENGINE_SCHEMA_KUBERNETES && dname_equal(c->name, &zone->version)) {
         return "-schema=kubernetes: the version of the specification";
     }
     if (dname_equal(c->name, &zone->ns) && !store_find(c->store, &zone->ns, NULL)) {
-        return "this server's own name: it has the address at which the server was asked";
+        return "this server's own name: its address is the one the query was sent to";
     }
     if (dname_equal(c->name, &zone->domain) &&
         (c->type == DNS_TYPE_SOA || c->type == DNS_TYPE_NS)) {
@@ -44,17 +44,18 @@ const char *explain_why(const struct explain_case *c)
         return "in no domain of this server: a nameserver is asked";
     }
     if (!c->plan) {
-        return "so many records that the thread that waits makes the answer; it is not shown here";
+        return "too many records to answer at once; the resolver thread makes the answer, not "
+               "shown here";
     }
     if (c->type == DNS_TYPE_ANY) {
-        return "-any says what questions for ANY get";
+        return "-any decides the answer to ANY";
     }
     if (c->zone) {
         return why_ours(c);
     }
     if (c->plan->is_authoritative) {
-        return "a reverse name: the key of exactly this name counts, if its host is a name; "
-               "-reverse-zones says which of the others are not forwarded";
+        return "a reverse name: only the key at this very name counts, if its host is a name; "
+               "other names in -reverse-zones are not forwarded";
     }
     return why_not_ours(c);
 }

@@ -47,13 +47,12 @@ static void write_rcodes(struct metrics_page *page, const struct transport_sums 
 static void write_queries(struct metrics_page *page, const struct transport_sums transports[2])
 {
     metrics_family(page, METRIC_COUNTER, "queries_total",
-                   "Queries received, by what became of them at once: answered; deferred to the "
-                   "resolver, which waits; dropped, being none; refused, the resolver having no "
-                   "room.");
+                   "Queries received, by first verdict: answered; deferred to the resolver thread; "
+                   "dropped (not a query); refused (the resolver's queue was full).");
     write_verdicts(page, &transports[0]);
     write_verdicts(page, &transports[1]);
     metrics_family(page, METRIC_COUNTER, "replies_total",
-                   "Replies, to deferred queries too, by what they say.");
+                   "Replies by RCODE, those to deferred queries included.");
     write_rcodes(page, &transports[0]);
     write_rcodes(page, &transports[1]);
     metrics_family(page, METRIC_COUNTER, "truncated_total", "Replies with TC set.");
@@ -61,41 +60,38 @@ static void write_queries(struct metrics_page *page, const struct transport_sums
         metrics_sample(page, METRIC_LABELS({"transport", transports[i].name}),
                        transports[i].sums.truncated);
     }
-    metrics_counter(page, "udp_unsent_total", "Replies that the kernel did not take.",
+    metrics_counter(page, "udp_unsent_total", "Replies that the kernel did not accept.",
                     transports[0].sums.unsent);
 }
 
 static void write_resolver(struct metrics_page *page, const struct resolver_counts *counts)
 {
     const struct forwarder_counts *forwarder = counts->forwarder;
-    metrics_counter(page, "forwarded_total", "Queries sent on to nameservers.",
+    metrics_counter(page, "forwarded_total", "Queries forwarded to nameservers.",
                     counter_get(&counts->forwarded));
     metrics_counter(page, "lookups_total",
-                    "Questions asked of nameservers for targets outside the domain.",
+                    "Questions sent to nameservers for targets outside the domain.",
                     counter_get(&counts->lookups));
     metrics_counter(page, "forward_failures_total",
-                    "Of these two, the ones that no nameserver answered, or that could not be "
-                    "sent.",
+                    "Of these two, those that no nameserver answered, or that could not be sent.",
                     counter_get(&counts->failures));
     metrics_counter(page, "recursion_refused_total",
-                    "Queries about other domains from clients that -allow-recursion leaves out.",
+                    "Queries for other domains from clients outside -allow-recursion.",
                     counter_get(&counts->not_allowed));
     metrics_counter(page, "forwards_shared_total",
-                    "Questions that waited for the reply to the same one under way.",
+                    "Questions that shared the query of an identical one in flight.",
                     counter_get(&forwarder->shared));
-    metrics_counter(page, "forward_tcp_retries_total",
-                    "Truncated replies of nameservers asked for again over TCP.",
+    metrics_counter(page, "forward_tcp_retries_total", "Truncated replies retried over TCP.",
                     counter_get(&forwarder->tcp_retries));
     metrics_counter(page, "forward_probes_total", "Probes sent to dead nameservers.",
                     counter_get(&forwarder->probes));
-    metrics_gauge(page, "nameservers", "Nameservers that other names are forwarded to.",
+    metrics_gauge(page, "nameservers", "Nameservers in use for forwarding.",
                   (double)counter_get(&forwarder->servers));
-    metrics_gauge(page, "nameservers_dead",
-                  "Of them, the ones that do not answer or lead back here.",
+    metrics_gauge(page, "nameservers_dead", "Of these, those that do not answer or lead back here.",
                   (double)counter_get(&forwarder->dead));
     metrics_gauge(page, "forwards_waiting", "Questions that nameservers have not answered yet.",
                   (double)counter_get(&forwarder->questions));
-    metrics_gauge(page, "deferred_in_hand", "Deferred queries that wait for their answer.",
+    metrics_gauge(page, "deferred_in_hand", "Deferred queries not answered yet.",
                   (double)counter_get(&counts->in_hand));
     metrics_gauge(page, "tcp_connections", "Open TCP connections.",
                   (double)counter_get(&counts->connections));
@@ -107,26 +103,25 @@ static void write_store(struct metrics_page *page, const struct store_sync_count
 {
     metrics_gauge(page, "store_records", "Records held.", (double)counts->keys);
     metrics_gauge(page, "store_holds_old",
-                  "1 while records of an etcd that lost its data are answered, since it is not "
-                  "known to be complete again.",
+                  "1 while answers come from records that etcd has lost, because it is not known "
+                  "to be complete again.",
                   counts->mirror.is_holding_old);
     metrics_gauge(page, "store_revision",
-                  "etcd's revision of the version that is answered from; changes that change no "
+                  "etcd's revision of the version that answers come from; changes that affect no "
                   "record make no version.",
                   (double)counts->published_revision);
     metrics_counter(page, "store_versions_total", "Versions published.", counts->published);
-    metrics_gauge(page, "keys_broken",
-                  "Keys and values that cannot be answered from now, as /cache lists them; at most "
-                  "10,000 are remembered.",
-                  (double)counts->broken);
-    metrics_counter(page, "keys_skipped_total",
-                    "Keys and values that could not be understood, each time one came.",
+    metrics_gauge(
+        page, "keys_broken",
+        "Unusable keys and values now, as /cache lists them; at most 10,000 are remembered.",
+        (double)counts->broken);
+    metrics_counter(page, "keys_skipped_total", "Unusable keys and values received.",
                     counts->skipped);
     metrics_gauge(page, "leases", "etcd leases of the records held.",
                   (double)counts->leases.leases);
-    metrics_counter(page, "lease_questions_total", "Times etcd was asked what a lease has left.",
+    metrics_counter(page, "lease_questions_total", "Requests to etcd for a lease's remaining time.",
                     counts->leases.questions);
-    metrics_counter(page, "lease_failures_total", "Of these, without an answer.",
+    metrics_counter(page, "lease_failures_total", "Of these, the failed ones.",
                     counts->leases.failures);
 }
 
@@ -148,7 +143,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
         worker_sums_add(sources->workers[i], &transports[0].sums);
     }
     metrics_process(&page, sources->start_s);
-    metrics_gauge(&page, "ready", "1 while /readiness is 200: everything was read from etcd.",
+    metrics_gauge(&page, "ready", "1 while /readiness is 200: etcd has been read.",
                   store_sync_is_ready(sources->sync) && !sources->is_lame_duck);
     etcd_metrics_write(&page, &etcd);
     write_store(&page, &store);

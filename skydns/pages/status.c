@@ -20,8 +20,8 @@ static bool explain_holding(const struct store_sync *sync, struct buf *out)
     const struct etcd_mirror_counts mirror = store_sync_counts(sync).mirror;
     if (mirror.is_holding_old) {
         buf_printf(out,
-                   "etcd came back without its data or with older data; for %lld s records that it "
-                   "lacks have been answered, since it has no new store key yet",
+                   "etcd came back without its data or with older data; for %lld s answers have "
+                   "come from records it lacks, since it has no new store key yet",
                    (long long)(mirror.holding_ms / 1000));
     }
     return mirror.is_holding_old;
@@ -33,13 +33,12 @@ static void on_readiness(void *data, const struct http_request *request, struct 
     bool is_strict = http_request_arg(request, "strict") != NULL;
     if (sources->is_lame_duck) {
         reply->status = 503;
-        buf_append_str(&reply->body, "stopping: answering for a while yet, for those who have not "
-                                     "seen this\n");
+        buf_append_str(&reply->body,
+                       "stopping: still answering, for clients that have not seen this\n");
     } else if (!store_sync_is_ready(sources->sync)) {
         const char *why = outage_why(sources->outage);
         reply->status = 503;
-        buf_printf(&reply->body, "the records have not been read from etcd yet%s%s\n",
-                   *why ? ": " : "", why);
+        buf_printf(&reply->body, "etcd has not been read yet%s%s\n", *why ? ": " : "", why);
     } else if (is_strict && (outage_explain_overdue(sources->outage, &reply->body) ||
                              explain_holding(sources->sync, &reply->body))) {
         reply->status = 503;

@@ -111,7 +111,7 @@ static int take_fd(int fd, struct listen_sockets *sockets, struct err *err)
         return refuse(fd, "no socket", err);
     }
     if (socket.address.sa.sa_family != AF_INET && socket.address.sa.sa_family != AF_INET6) {
-        return refuse(fd, "no internet socket", err);
+        return refuse(fd, "not an internet socket", err);
     }
     bool is_udp = get_int_option(fd, SO_TYPE) == SOCK_DGRAM;
     if (!is_udp && get_int_option(fd, SO_ACCEPTCONN) != 1) {
@@ -137,7 +137,7 @@ int listen_from_systemd(struct listen_sockets *ret_sockets, struct err *err)
     if (pid != (long)getpid() || count <= 0) {
         return err_set(
             err, ERR_USAGE,
-            "flag -systemd: no sockets were passed; expected a .socket unit to start this");
+            "flag -systemd: no sockets were passed; expected to be started by a .socket unit");
     }
     if (count > 2 * LISTEN_SOCKETS_MAX) {
         return err_set(err, ERR_USAGE, "flag -systemd: %ld sockets, expected at most %d", count,

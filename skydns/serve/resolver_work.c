@@ -214,7 +214,7 @@ static void refuse_recursion(struct resolver *r, struct deferred *d)
     counter_add(&r->counts.not_allowed, 1);
     if (r->refusal_told_ms == 0 || now_ms - r->refusal_told_ms >= REFUSAL_PAUSE_MS) {
         r->refusal_told_ms = now_ms;
-        log_warn("refusing questions about other domains; to allow them set -allow-recursion",
+        log_warn("refusing queries for other domains; set -allow-recursion to allow them",
                  LOG_STR("client", addr_format(&d->client, client)));
     }
     struct engine_query query = query_of(r, d);
@@ -229,8 +229,7 @@ static bool is_loop(struct resolver *r, const struct upstream_question *question
     if (!server) {
         return false;
     }
-    log_error("nameserver leads back to this program, not using it; mend -nameservers or "
-              "resolv.conf",
+    log_error("nameserver leads back to this program, not used; fix -nameservers or resolv.conf",
               LOG_STR("server", addr_format(server, text)));
     forwarder_drop_server(r->forwarder, server);
     return true;

@@ -102,7 +102,7 @@ void skydns_metrics_write(const struct skydns_sums *sums, const char *prefix, st
 {
     struct metrics_page page = metrics_page_begin(out, prefix);
     metrics_family(&page, METRIC_COUNTER, "dns_request_count_total",
-                   "Queries answered, by whose name it was.");
+                   "Queries answered, by whose name was asked for.");
     for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {
         metrics_sample(&page, METRIC_LABELS({"system", system_names[s]}),
                        counter_get(&sums->systems[s].requests));
@@ -125,7 +125,7 @@ void skydns_metrics_write(const struct skydns_sums *sums, const char *prefix, st
         metrics_histogram_sample(&page, METRIC_LABELS({"system", system_names[s]}), &duration_scale,
                                  &sums->systems[s].durations);
     }
-    metrics_family(&page, METRIC_HISTOGRAM, "dns_response_size_bytes", "Replies, by their length.");
+    metrics_family(&page, METRIC_HISTOGRAM, "dns_response_size_bytes", "Replies by length.");
     for (size_t s = 0; s < SKYDNS_SYSTEMS; s++) {
         metrics_histogram_sample(&page, METRIC_LABELS({"system", system_names[s]}), &size_scale,
                                  &sums->systems[s].sizes);

@@ -45,8 +45,7 @@ static void pause_accepting(struct tcp_acceptor *a, int error)
 {
     static struct log_limit limit = {.burst = 1};
     if (log_limit_pass(&limit)) {
-        log_warn("accepting a connection failed, pausing",
-                 LOG_STR("reason", err_code_text(-error)));
+        log_warn("cannot accept connections, pausing", LOG_STR("reason", err_code_text(-error)));
     }
     log_debug("accepting paused", LOG_STR("reason", err_code_text(-error)),
               LOG_INT("pause_ms", (int64_t)(pause_s * 1000)));

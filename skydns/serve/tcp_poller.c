@@ -47,7 +47,7 @@ int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
 {
     int fd = epoll_create1(EPOLL_CLOEXEC);
     if (fd < 0) {
-        return err_set(err, -errno, "make an epoll set: %s", err_code_text(-errno));
+        return err_set(err, -errno, "create an epoll set: %s", err_code_text(-errno));
     }
     struct tcp_poller *p = xcalloc(1, sizeof(*p));
     p->loop = loop;

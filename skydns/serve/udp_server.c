@@ -218,7 +218,7 @@ static size_t receive(struct udp_server *s)
         }
         static struct log_limit limit = {.burst = 5};
         if (n < 0 && errno != EINTR && log_limit_pass(&limit)) {
-            log_warn("receiving failed, trying again", LOG_STR("reason", err_code_text(-errno)));
+            log_warn("receiving failed, retrying", LOG_STR("reason", err_code_text(-errno)));
         }
     }
 }

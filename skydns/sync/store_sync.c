@@ -101,8 +101,8 @@ static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const 
 {
     record->ttl_s = lease_table_put(sync->leases, name, kv->lease, kv->mod_revision, record->ttl_s);
     if (store_writer_put_view(sync->writer, name, record, kv->mod_revision) == STORE_HOST_BAD) {
-        note_broken(sync, kv, "host of a key cannot be used",
-                    "the host is neither an address nor a name; only a text can be answered");
+        note_broken(sync, kv, "cannot use a key's host",
+                    "the host is neither an address nor a name; only its text can be answered");
     } else {
         broken_del(sync->broken, kv->key);
     }
@@ -120,7 +120,8 @@ static void on_put(void *data, const struct etcd_kv *kv)
         return;
     }
     if (!record_key_to_name(slice_str(sync->prefix), kv->key, &name)) {
-        skip(sync, kv, "no DNS name: an empty label, one over 63 bytes, or over 255 in all");
+        skip(sync, kv,
+             "not a DNS name: an empty label, a label over 63 bytes, or over 255 bytes in all");
         return;
     }
     if (record_scan(kv->value, &view)) {
@@ -161,9 +162,9 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
         sync->document.is_read = false;
     }
     if (read->reason[0]) {
-        log_warn(
-            "etcd holds another store", LOG_STR("reason", read->reason),
-            LOG_STR("old_records", read->keeps_old ? "kept until it is complete" : "replaced"));
+        log_warn("etcd holds another store", LOG_STR("reason", read->reason),
+                 LOG_STR("old_records",
+                         read->keeps_old ? "kept until the new store is complete" : "replaced"));
     }
     sync->read = (struct etcd_mirror_read){.cause = read->cause, .keeps_old = read->keeps_old};
     sync->skipped_before_read = sync->counts.skipped;
@@ -249,7 +250,7 @@ static void on_commit(void *data, int64_t revision, bool full)
     if (full) {
         ev_timer_again(sync->loop, &sync->trim);
         sync->counts.reads++;
-        log_info(sync->is_ready ? "records read again" : "records read",
+        log_info(sync->is_ready ? "records reread" : "records read",
                  LOG_INT("keys", (int64_t)sync->counts.keys),
                  LOG_INT("skipped", (int64_t)(sync->counts.skipped - sync->skipped_before_read)),
                  LOG_INT("revision", revision),
@@ -277,7 +278,7 @@ static void on_store_key_state(void *data, const struct err *err)
 {
     (void)data;
     if (err) {
-        log_warn("store key cannot be read; another etcd is known by single keys alone",
+        log_warn("cannot read the store key; detecting another etcd by single keys only",
                  LOG_STR("reason", err->msg));
     } else {
         log_info("store key can be read again");
@@ -315,8 +316,8 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     sync->document.is_changed = true; /* the first full read tells, whatever it is */
     sync->writer = store_writer_new();
     if (sync->followed) {
-        sync->leases_asked.away_line = "leases cannot be asked for, their records' TTLs go down";
-        sync->leases_asked.back_line = "leases can be asked for";
+        sync->leases_asked.away_line = "cannot query leases, their records' TTLs count down";
+        sync->leases_asked.back_line = "leases can be queried again";
         outage_join(sync->followed->outage, &sync->leases_asked, false);
     }
     sync->leases = lease_table_new(&(struct lease_table_config){

@@ -85,7 +85,7 @@ static void note_failure(struct forwarder *f, const struct addr *server)
     }
     count_servers(f);
     if (log_limit_pass(&limit)) {
-        log_warn("nameserver does not answer, leaving it",
+        log_warn("nameserver does not answer, skipping it",
                  LOG_STR("server", addr_format(server, text)));
     }
     upstream_probes_start(f->probes, server);
@@ -410,7 +410,7 @@ static bool is_full(const struct forwarder *f)
     }
     static struct log_limit limit = {.burst = 1};
     if (log_limit_pass(&limit)) {
-        log_warn("too many queries wait for nameservers, refusing more",
+        log_warn("too many queries waiting for nameservers, refusing more",
                  LOG_INT("waiting", (int64_t)counter_get(&f->counts.questions)));
     }
     return true;

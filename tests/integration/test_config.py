@@ -43,7 +43,7 @@ def test_a_document_that_cannot_be_used(bare_bed):
     bed.start_etcd()
     bed.etcd.put(KEY, '{"min_ttl": 7, "read_timeout": "2s"}')
     bed.start_skydns("-hostmaster=", "-no-rec")
-    bed.skydns.wait_line(r"error .*configuration in etcd cannot be used.*read_timeout.*nanoseconds")
+    bed.skydns.wait_line(r"error .*cannot use the configuration in etcd.*read_timeout.*nanoseconds")
     assert soa(bed, "cluster.local") == ("ns.dns.cluster.local.", "hostmaster.cluster.local.", 60)
 
 
@@ -58,7 +58,7 @@ def test_old_flags_without_effect_are_told_once(bare_bed):
     bed = bare_bed
     bed.start_etcd()
     bed.start_skydns("-rcache=5", "-rcache-ttl", "60", "-scache", "7", "-discover", "-no-rec")
-    told = [line for line in bed.skydns.lines if "without effect" in line]
+    told = [line for line in bed.skydns.lines if "accepted and ignored" in line]
     assert len(told) == 1 and told[0].endswith('settings="rcache rcache-ttl scache discover"'), told
 
 
@@ -82,7 +82,7 @@ def test_sighup_is_taken(bare_bed):
     bed.start_etcd()
     bed.start_skydns()
     bed.skydns.signal(signal.SIGHUP)
-    bed.skydns.wait_line("configuration read again")
+    bed.skydns.wait_line("configuration reloaded")
     assert soa(bed, "cluster.local")[2] == 60
 
 
@@ -101,14 +101,14 @@ def test_changes_apply_while_it_runs(bare_bed):
     assert bed.dns.query("web.cluster.local").answer[0].ttl == 77
     # refused as a whole: what was in force stays
     bed.etcd.put(KEY, '{"ttl":1,"domain":"a..b"}')
-    bed.skydns.wait_line(r"error .*cannot be used.*`domain`")
+    bed.skydns.wait_line(r"error .*cannot use.*`domain`")
     assert bed.dns.query("web.cluster.local").answer[0].ttl == 77
     bed.etcd.put(KEY, '{"ttl":55,"dns_addr":"127.0.0.3:53","read_timeout":5000000000,"nameservers":["192.0.2.1:53"]}')
-    bed.skydns.wait_line(r'take effect at a restart settings=dns_addr')
+    bed.skydns.wait_line(r'need a restart settings=dns_addr')
     bed.wait_answers("web.b.test", "A", ["SERVFAIL"])
     since = len(bed.skydns.lines)
     bed.skydns.signal(signal.SIGHUP)
-    bed.skydns.wait_line(r'take effect at a restart settings=dns_addr', since)
+    bed.skydns.wait_line(r'need a restart settings=dns_addr', since)
     bed.etcd.delete(KEY)
     bed.skydns.wait_line(r"configuration changed", since)
     assert bed.dns.query("web.cluster.local").answer[0].ttl == 3600

@@ -153,7 +153,7 @@ def test_history_that_is_gone_is_read_again(bed):
         bed.etcd.put("/skydns/local/cluster/one", value(ONE_RIGHT[0]))
         bed.etcd.compact()
     bed.start_etcd()
-    say(bed.skydns, "store id seen", since, verdict=quoted("what was seen last is compacted"))
+    say(bed.skydns, "store id seen", since, verdict=quoted("the revision last seen is compacted"))
     say(bed.skydns, "full read needed", since, cause="compacted")
     say(bed.skydns, "full read complete", since, keys=1, pages=1)
 

@@ -150,7 +150,7 @@ def test_every_flag_is_in_the_man_page_and_the_compatibility_table(program):
 
 def test_glog_flags_that_change_nothing_are_told(bed):
     bed.start_kube2sky("--log_dir=/tmp", "--logtostderr", "--v=2")
-    told = [line for line in bed.kube2sky.lines if "flag has no effect" in line]
+    told = [line for line in bed.kube2sky.lines if "flag ignored" in line]
     assert len(told) == 1 and told[0].startswith("warn ") and "flag=log-dir" in told[0]
 
 
@@ -175,7 +175,7 @@ def test_exit_on_etcd_timeout(bare_bed):
     bed.start_kube2sky("--exit-on-etcd-timeout", "--etcd-mutation-timeout=1s")
     bed.etcd_program.stop(expected=(0, -15))
     assert bed.kube2sky.wait() == 255
-    assert any("error " in line and "ending" in line for line in bed.kube2sky.lines)
+    assert any("error " in line and "exiting" in line for line in bed.kube2sky.lines)
     bed.start_kube2sky(is_waiting=False)
     assert bed.kube2sky.wait() == 255
 

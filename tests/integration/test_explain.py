@@ -229,7 +229,7 @@ def test_the_command(near_bed):
         assert line in text, text
     status, text = run_explain(near_bed, "wbe.default.svc.cluster.local", "srv")
     assert status == 0
-    assert "SRV: NXDOMAIN" in text and "meant, perhaps: web.default.svc.cluster.local." in text
+    assert "SRV: NXDOMAIN" in text and "did you mean: web.default.svc.cluster.local." in text
     status, text = run_explain(near_bed, "a..b")
     assert status == 2 and text == "skydns: name `a..b`: expected one like web.default.svc.cluster.local"
 

@@ -230,7 +230,7 @@ def test_skydns_by_its_units(installed, bare_bed, systemd):
     )
     bed.programs.append(skydns)
     skydns.start()
-    assert systemd.hear() == ["READY=1", "STATUS=answering, waiting for the records from etcd"]
+    assert systemd.hear() == ["READY=1", "STATUS=answering, waiting for etcd's records"]
     bed.start_etcd()
     bed.etcd.put("/skydns/local/cluster/a", value("10.0.0.1"))
     systemd.hear_until("STATUS=ready for queries")

@@ -130,5 +130,5 @@ def test_sighup_reads_what_looks_unchanged(bed):
     ca.write_bytes(right.ljust(size))
     os.utime(ca, ns=times)
     bed.kube2sky.signal(signal.SIGHUP)
-    bed.kube2sky.wait_line("reading the credential files again")
+    bed.kube2sky.wait_line("reloading the credential files")
     bed.kube2sky.wait_ready(lambda: bed.readiness()[0] == 200, "ready with the other authority")

@@ -102,7 +102,7 @@ def test_what_cannot_be_known(bed):
         result = dry_run(bed, "--etcd-mutation-timeout=300ms", *flags)
         assert (result.returncode, result.stdout) == (1, "")
         last = result.stderr.splitlines()[-1]
-        assert last.startswith("error ") and "cannot be told" in last and "refused" in last
+        assert last.startswith("error ") and "cannot compute the changes" in last and "refused" in last
 
 
 def test_stdout_that_is_full(bed):
@@ -115,7 +115,7 @@ def test_stdout_that_is_full(bed):
             text=True,
             timeout=60,
         )
-    assert result.returncode == 1 and "could not be shown" in result.stderr
+    assert result.returncode == 1 and "cannot print the changes" in result.stderr
 
 
 # ---- GET /plan ----

@@ -114,7 +114,7 @@ def test_server_name(reach):
         reach.port = gate.port
         kubeconfig(reach, trusting(reach))
         why = reason(reach)
-        assert "SSL: no alternative certificate subject name matches" in why and f"trusted: the authorities in {reach.authority.certificate}" in why
+        assert "SSL: no alternative certificate subject name matches" in why and f"trusted: the CAs in {reach.authority.certificate}" in why
         reach.kube2sky.stop()
         reach.kube2sky = None
         kubeconfig(reach, trusting(reach) + ", tls-server-name: 10.96.0.1")
@@ -123,7 +123,7 @@ def test_server_name(reach):
 
 def test_unknown_authority(reach):
     kubeconfig(reach)
-    assert "issuer certificate" in (why := reason(reach)) and "trusted: the authorities of the system" in why
+    assert "issuer certificate" in (why := reason(reach)) and "trusted: the system's CAs" in why
 
 
 def test_unverified(reach):
@@ -235,7 +235,7 @@ def test_variables_in_the_master_url(bed):
 
 def test_host_name_that_is_not_found(bed):
     kubeconfig(bed, server=f"http://{NAME}:1")
-    assert "the host name is not found" in (why := reason(bed)) and NAME in why
+    assert "host name not found" in (why := reason(bed)) and NAME in why
 
 
 # ---- In a pod ----

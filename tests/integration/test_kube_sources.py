@@ -28,7 +28,7 @@ def wait_addresses(bed, addresses: dict[str, str]) -> None:
 
 
 def wait_source(bed, kind: str) -> None:
-    bed.kube2sky.wait_line(rf"endpoints are taken from another resource now .*kind={kind}\b")
+    bed.kube2sky.wait_line(rf"source of endpoints changed .*kind={kind}\b")
 
 
 def list_again(bed) -> None:

@@ -109,7 +109,7 @@ def test_one_hangs_the_other_answers(bare_bed):
     try:
         for _ in range(3):
             assert ask.answers("www.real.test") == [address(2)]
-        bare_bed.skydns.wait_line("nameserver does not answer, leaving it")
+        bare_bed.skydns.wait_line("nameserver does not answer, skipping it")
     finally:
         servers.programs[0].signal(signal.SIGCONT)
     bare_bed.skydns.wait_line("nameserver answers again")
@@ -232,7 +232,7 @@ def test_foreign_names_only_for_those_allowed(bare_bed):
     for tcp in (False, True):
         reply = bare_bed.dns.query("www.real.test", "A", tcp=tcp, use_edns=0)
         assert reply.rcode() == dns.rcode.REFUSED and not reply.answer and reply.edns == 0
-    assert "-allow-recursion" in bare_bed.skydns.wait_line("refusing questions about other domains")
-    refusals = [line for line in bare_bed.skydns.lines if "refusing questions" in line]
+    assert "-allow-recursion" in bare_bed.skydns.wait_line("refusing queries for other domains")
+    refusals = [line for line in bare_bed.skydns.lines if "refusing queries" in line]
     assert len(refusals) == 1  # an hour
     assert metric(port, "recursion_refused_total") == 2

@@ -69,7 +69,7 @@ def test_many_addresses_share_the_workers(bed):
     port = reserve_port()
     hosts = [f"127.0.0.{n}" for n in range(1, 17)]
     skydns = start(bed, "-addr=" + ",".join(f"{host}:{port}" for host in hosts), "-workers=8")
-    assert "workers=4 addresses=16" in skydns.wait_line("fewer workers at each address than asked for")
+    assert "workers=4 addresses=16" in skydns.wait_line("fewer workers per address than requested")
     skydns.wait_line(rf"ready for queries on .* for udp://127\.0\.0\.16:{port}")
     for host in hosts:
         assert answers(host, port) == ["10.0.0.1"]

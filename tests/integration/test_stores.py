@@ -87,7 +87,7 @@ def put_often(bed, key: str, count: int) -> None:
 def wait_filled_again(bed, before: dict[str, str], since: int) -> None:
     """kube2sky has written everything, and skydns has read it as complete."""
     bed.wait_records("/skydns/", before)
-    bed.skydns.wait_line(r"records read again .*cause=(complete|another)", since)
+    bed.skydns.wait_line(r"records reread .*cause=(complete|another)", since)
     wait_until(lambda: store_id(bed), "a store key")
 
 
@@ -152,7 +152,7 @@ def test_etcd_restored_from_a_copy(bed):
                     put_often(bed, "/elsewhere", revision - bed.etcd.revision())
             bed.start_etcd()
             bed.wait_records("/skydns/", before)
-            bed.skydns.wait_line(r"records read again .*cause=another", since)
+            bed.skydns.wait_line(r"records reread .*cause=another", since)
             wait_all_there(bed, make_services(bed, f"after-{is_far}".lower(), 1))  # skydns follows again
             before, revision = bed.etcd.values("/skydns/"), bed.etcd.revision()
 
@@ -174,16 +174,16 @@ def test_without_a_store_key_old_names_go_after_a_while(bare_bed):
         bed.dns, "stays.default.svc.cluster.local", ["10.0.0.1"], {n: rights[n] for n in list(rights)[1:]}
     ) as load:
         bed.start_etcd()
-        bed.skydns.wait_line(r"records read again keys=4 .*cause=another", since)
+        bed.skydns.wait_line(r"records reread keys=4 .*cause=another", since)
         assert bed.dns.answers("a.default.svc.cluster.local") == ["10.0.0.2"]  # what it has wins
         load.wait_rounds()
         load_until_stale = load.count
     assert load_until_stale > 0
     with QueryLoad(bed.dns, "stays.default.svc.cluster.local", ["10.0.0.1"]):
-        bed.skydns.wait_line(r"records read again keys=2 .*cause=stale-max", since)
+        bed.skydns.wait_line(r"records reread keys=2 .*cause=stale-max", since)
         for name in "bc":
             assert bed.dns.answers(f"{name}.default.svc.cluster.local") == ["NXDOMAIN"]
-    assert sum("records read again" in line for line in bed.skydns.lines[since:]) == 2
+    assert sum("records reread" in line for line in bed.skydns.lines[since:]) == 2
 
 
 def test_far_behind_reads_instead_of_following(bare_bed):
@@ -201,4 +201,4 @@ def test_far_behind_reads_instead_of_following(bare_bed):
         bed.start_etcd()
         bed.wait_answers("new.default.svc.cluster.local", "A", ["10.0.0.2"])
         load.wait_rounds(20)
-    bed.skydns.wait_line(r"records read again .*cause=lag", since)
+    bed.skydns.wait_line(r"records reread .*cause=lag", since)

@@ -97,7 +97,7 @@ def check_an_etcd_outage(bed, watched: Watched, take_away, bring_back, reason: s
     assert page.get("etcd_reconnects_total", reason=reason) >= 1
     watched.program.wait_line(r"^error ", since)  # what HTTP tells may be ahead of the pipe
     errors = [line for line in watched.program.lines[since:] if line.startswith("error ")]
-    assert len(errors) == 1 and "-timeout, trying on timeout_ms=1000 reason=" in errors[0], errors
+    assert len(errors) == 1 and "-timeout, still retrying timeout_ms=1000 reason=" in errors[0], errors
     assert len(watched.lines(" after_ms=", since)) >= 1
 
 
@@ -143,7 +143,7 @@ def test_kube2sky_without_the_api(bed):
     assert page.total("api_up") == 3
     for kind in ("services", "endpoints", "pods"):
         assert page.total("api_reconnects_total", kind=kind) == 1
-        away = watched.lines(f"API cannot be followed, trying again kind={kind}", since)
+        away = watched.lines(f"API cannot be followed, retrying kind={kind}", since)
         assert away and len(set(line.split(" ", 2)[2] for line in away)) == len(away), "no line twice"
         assert len(watched.lines(f"API is followed kind={kind} after_ms=", since)) == 1
     assert len(watched.lines("the API has been failing for longer than", since)) == 1
@@ -278,7 +278,7 @@ def test_skydns_before_its_first_sync(bare_bed):
     bed.skydns.wait_line("etcd has been away for longer than etcd-timeout")
     for path in ("/readiness", "/readiness?strict"):
         status, why = watched.ask(path)
-        assert status == 503 and "the records have not been read from etcd yet: etcd at http" in why, why
+        assert status == 503 and "etcd has not been read yet: etcd at http" in why, why
     page = watched.metrics()
     assert page.get("ready") == page.get("etcd_up") == page.get("store_records") == 0
     assert page.get("etcd_overdue") == 1
@@ -345,4 +345,4 @@ def test_a_service_named_prometheus(bare_bed, monkeypatch):
     monkeypatch.setenv("PROMETHEUS_PORT", "tcp://10.0.0.1:9090")
     bare_bed.start_etcd()
     bare_bed.start_skydns()
-    assert any("without effect settings=PROMETHEUS_PORT" in line for line in bare_bed.skydns.lines)
+    assert any("accepted and ignored settings=PROMETHEUS_PORT" in line for line in bare_bed.skydns.lines)

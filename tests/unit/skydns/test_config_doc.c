@@ -115,8 +115,8 @@ static void test_refused(void **state)
         const char *json;
         const char *says[2];
     } rows[] = {
-        {"", {"no JSON", "byte 0"}},
-        {"{\"ttl\":1", {"no JSON", "byte 8"}},
+        {"", {"not JSON", "byte 0"}},
+        {"{\"ttl\":1", {"not JSON", "byte 8"}},
         {"[]", {"expected a JSON object", ""}},
         {"{\"read_timeout\":\"2s\"}", {"field `read_timeout`: `\"2s\"`", "nanoseconds"}},
         {"{\"read_timeout\":2}", {"field `read_timeout`: `2`", "2000000000 is two seconds"}},
@@ -176,7 +176,7 @@ static void test_without_effect(void **state)
         "{\"dnssec\":\"Kx+1+2\",\"stubzones\":true,\"rcache\":100,\"scache\":0,"
         "\"rcache_ttl\":-1,\"ndots\":3,\"a_field_with_a_name_that_is_longer_than_it_may_be\":1}";
     static const char want[] = "dnssec: not supported yet\nstubzones: not supported yet\n"
-                               "rcache: changes nothing: answers come from memory\n"
+                               "rcache: ignored: answers come from memory\n"
                                "rcache_ttl: changes nothing\nndots: unknown; the field is `ndot`\n"
                                "a_field_with_a_name_that_is_lon: unknown\n";
     struct options o = flags();

@@ -161,11 +161,11 @@ static void test_refused(void **state)
         const char *json;
         const char *want;
     } cases[] = {
-        {"", "no JSON"},
-        {"10.0.0.1", "no JSON"},
-        {"{\"host\":\"10.0.0.1\"", "no JSON"},
-        {"{\"host\":\"10.0.0.1\"} x", "no JSON"},
-        {"{'host':'10.0.0.1'}", "no JSON"},
+        {"", "not JSON"},
+        {"10.0.0.1", "not JSON"},
+        {"{\"host\":\"10.0.0.1\"", "not JSON"},
+        {"{\"host\":\"10.0.0.1\"} x", "not JSON"},
+        {"{'host':'10.0.0.1'}", "not JSON"},
         {"[]", "expected a JSON object"},
         {"{\"host\":10}", "field `host`: `10`: expected a string"},
         {"{\"text\":[\"a\"]}", "field `text`: `[\"a\"]`: expected a string"},
@@ -174,7 +174,7 @@ static void test_refused(void **state)
         {"{\"port\":65536}", "field `port`: `65536`"},
         {"{\"PORT\":-1}", "field `port`: `-1`"},
         {"{\"port\":80.0}", "field `port`: `80.0`"},
-        {"{\"port\":99999999999999999999}", "no JSON"},
+        {"{\"port\":99999999999999999999}", "not JSON"},
         {"{\"weight\":65536}", "field `weight`: `65536`"},
         {"{\"weight\":-10}", "field `weight`: `-10`"},
         {"{\"priority\":70000}", "field `priority`: `70000`"},
@@ -182,8 +182,8 @@ static void test_refused(void **state)
         {"{\"ttl\":-1}", "expected a whole number from 0 to 4294967295"},
         {"{\"ttl\":4294967296}", "field `ttl`"},
         {"{\"mail\":1}", "field `mail`: `1`: expected true or false"},
-        {"{\"host\":\"a\\u0000b\"}", "no JSON"},
-        {"{\"host\":\"\xff\"}", "no JSON"},
+        {"{\"host\":\"a\\u0000b\"}", "not JSON"},
+        {"{\"host\":\"\xff\"}", "not JSON"},
         {"{\"host\":\"a\",\"host\":1}", "field `host`: `1`"},
     };
     (void)state;
@@ -191,10 +191,10 @@ static void test_refused(void **state)
         assert_refused(slice_str(cases[i].json), ERR_SYNTAX, cases[i].want);
     }
     static const char with_nul[] = "{\"host\":\"a\0b\"}";
-    assert_refused(slice_of(with_nul, sizeof(with_nul) - 1), ERR_SYNTAX, "no JSON");
+    assert_refused(slice_of(with_nul, sizeof(with_nul) - 1), ERR_SYNTAX, "not JSON");
     static const char nul_behind[] = "{\"host\":\"a\"}";
-    assert_refused(slice_of(nul_behind, sizeof(nul_behind)), ERR_SYNTAX, "no JSON");
-    assert_refused(slice_of(NULL, 0), ERR_SYNTAX, "no JSON");
+    assert_refused(slice_of(nul_behind, sizeof(nul_behind)), ERR_SYNTAX, "not JSON");
+    assert_refused(slice_of(NULL, 0), ERR_SYNTAX, "not JSON");
 }
 
 static void test_refused_by_size_and_depth(void **state)
@@ -208,7 +208,7 @@ static void test_refused_by_size_and_depth(void **state)
     assert_int_equal(record_from_json(slice_of(big, RECORD_JSON_MAX), &r, NULL), 0);
     record_fini(&r);
     memset(big, '[', RECORD_JSON_MAX);
-    assert_refused(slice_of(big, RECORD_JSON_MAX), ERR_SYNTAX, "no JSON");
+    assert_refused(slice_of(big, RECORD_JSON_MAX), ERR_SYNTAX, "not JSON");
     free(big);
 }
 

@@ -239,7 +239,7 @@ static void test_no_name(void **state)
     (void)state;
     etcd_proc_need();
     connect_as(NULL, NULL, NULL);
-    expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "etcd wants a user name and a password");
+    expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "etcd requires a user name and password");
 }
 
 static void test_wrong_password(void **state)

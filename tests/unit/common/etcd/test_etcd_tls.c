@@ -331,7 +331,7 @@ static void test_wrong_client_certificates(void **state)
     (void)state;
     etcd_proc_need();
     assert_int_equal(open_client(etcd_proc_url(f.proc), file("ca.crt"), NULL, NULL, &err), 0);
-    get_refused("the server wants a client certificate and none is given");
+    get_refused("the server requires a client certificate and none is set");
 
     issue(f.other, "client", NULL);
     connect_to(etcd_proc_url(f.proc));
@@ -363,7 +363,7 @@ static void test_tls_etcd_behind_http(void **state)
     etcd_proc_need();
     CLEANUP_FREE char *url = xasprintf("http://127.0.0.1:%u", etcd_proc_port(f.proc));
     connect_to(url);
-    get_fails(ERR_UNAVAILABLE, "wants https:// instead of http://");
+    get_fails(ERR_UNAVAILABLE, "is it https:// instead of http://?");
 }
 
 /* A server of one connection at a time, until the listener is shut down. */
@@ -519,7 +519,7 @@ static void test_rotated_to_nonsense(void **state)
     restart();
     get_ok(); /* with the old ones */
     assert_int_equal(f.credentials_kept, 1);
-    assert_non_null(strstr(f.credentials_err.msg, "client.crt`: none found in it as PEM"));
+    assert_non_null(strstr(f.credentials_err.msg, "client.crt`: not found as PEM"));
     restart();
     assert_int_equal(f.credentials_kept, 1); /* said once */
 
@@ -555,15 +555,15 @@ static void test_files_that_cannot_be_used(void **state)
     } cases[] = {
         {"none.crt", NULL, NULL, -ENOENT, "TLS: read CA certificate `"},
         {".", NULL, NULL, -EISDIR, "Is a directory"},
-        {"text", NULL, NULL, ERR_SYNTAX, "/text`: none found in it as PEM"},
+        {"text", NULL, NULL, ERR_SYNTAX, "/text`: not found as PEM"},
         {"ca.crt", "none.crt", "client.key", -ENOENT, "TLS: read certificate `"},
-        {"ca.crt", "text", "client.key", ERR_SYNTAX, "/text`: none found in it as PEM"},
+        {"ca.crt", "text", "client.key", ERR_SYNTAX, "/text`: not found as PEM"},
         {"ca.crt", "client.crt", "none.key", -ENOENT, "TLS: read key `"},
         {"ca.crt", "client.crt", "client.crt", ERR_SYNTAX, "TLS: key `"},
         {"ca.crt", "client.crt", "server.key", ERR_SYNTAX,
-         "server.key`: not the one of the certificate"},
+         "server.key`: does not match the certificate"},
         {"ca.crt", "client.crt", "encrypted", ERR_SYNTAX, "/encrypted`: encrypted"},
-        {"ca.crt", "client.crt", NULL, ERR_USAGE, "both or not at all"},
+        {"ca.crt", "client.crt", NULL, ERR_USAGE, "or neither"},
     };
     (void)state;
     write_text(file("text"), "-----\nhello\n");

@@ -441,7 +441,7 @@ static const struct {
     {"too large", reply_too_large, 0, -1, ERR_TOO_LARGE, "message of 100663296 bytes"},
     {"HTTP 503", reply_http_error, 0, -1, ERR_UNAVAILABLE, "HTTP status 503"},
     {"HTTP 404", reply_not_found, 0, -1, ERR_REFUSED, "HTTP status 404"},
-    {"no gRPC", reply_no_grpc, 0, -1, ERR_PROTOCOL, "something else than gRPC"},
+    {"no gRPC", reply_no_grpc, 0, -1, ERR_PROTOCOL, "did not answer with gRPC"},
     {"bad status", reply_bad_status, 0, -1, ERR_PROTOCOL, "without grpc-status"},
     {"reset", reply_reset, 0, -1, ERR_UNAVAILABLE, "REFUSED_STREAM"},
     {"reset at once", reply_reset_at_once, 0, -1, ERR_UNAVAILABLE, "ENHANCE_YOUR_CALM"},

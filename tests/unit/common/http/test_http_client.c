@@ -201,7 +201,7 @@ static void test_too_large(void **state)
     (void)state;
     check_one((struct http_step){.request = "GET ", .reply = http_reply_body("200 OK", "123456")},
               (struct http_call_config){.body_max = 5},
-              "end too large: the answer is longer than 5 bytes\n");
+              "end too large: reply longer than 5 bytes\n");
 }
 
 /* The body of an error does not count against body_max, and is cut where it ends being useful. */
@@ -230,15 +230,15 @@ static void test_failures(void **state)
     (void)state;
     check_one((struct http_step){.request = "GET ", .is_closed = true},
               (struct http_call_config){0},
-              "end unavailable: the connection was closed in the middle of the answer\n");
+              "end unavailable: connection closed in the middle of the reply\n");
     check_one(
         (struct http_step){.request = "GET ",
                            .reply = xstrdup("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"),
                            .is_closed = true},
         (struct http_call_config){.body_max = 9},
-        "end unavailable: the connection was closed in the middle of the answer\n");
+        "end unavailable: connection closed in the middle of the reply\n");
     check_one((struct http_step){.request = "GET "}, (struct http_call_config){.silence_ms = 1000},
-              "end timed out: nothing heard for 1 s\n");
+              "end timed out: no data for 1 s\n");
 }
 
 static void test_refused(void **state)
@@ -358,8 +358,8 @@ static void test_stream_cut(void **state)
     struct http_call_config config = stream_config(&f, http_script_url(f.script));
     call_and_run(&f, &config);
     assert_string_equal(buf_cstr(&f.log),
-                        "open\none\ntwo\nend unavailable: the connection was closed in the middle "
-                        "of the answer\n");
+                        "open\none\ntwo\nend unavailable: connection closed in the middle of "
+                        "the reply\n");
     finish(&f);
 }
 

@@ -92,7 +92,7 @@ static void test_wrong_ones(void **state)
     }
     struct err err = {0};
     assert_int_equal(tls_pem_check_pair(texts[A_CRT], texts[B_KEY], &err), ERR_SYNTAX);
-    assert_string_equal(err.msg, "the key is not the one of the certificate");
+    assert_string_equal(err.msg, "the key does not match the certificate");
 }
 
 int main(void)

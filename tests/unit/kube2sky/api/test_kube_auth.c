@@ -74,8 +74,8 @@ static const struct config_case config_cases[] = {
 
     {"empty file", "", "the file is empty"},
     {"not a mapping", "- a\n- b\n", "line 1: expected a mapping (kind: Config), found a list"},
-    {"broken YAML", "a: b\nc: [1, 2\nd: e\n", "line 3: no YAML: did not find expected ',' or ']'"},
-    {"tab", "a:\n\tb: c\n", "line 2: no YAML: found character that cannot start any token"},
+    {"broken YAML", "a: b\nc: [1, 2\nd: e\n", "line 3: not YAML: did not find expected ',' or ']'"},
+    {"tab", "a:\n\tb: c\n", "line 2: not YAML: found character that cannot start any token"},
     {"no current-context", "kind: Config\n",
      "no current-context is set (kubectl config use-context sets it)"},
     {"unknown context", HEAD "contexts: []\n", "there is no `c` in contexts"},
@@ -97,10 +97,10 @@ static const struct config_case config_cases[] = {
      HEAD CONTEXT "clusters:\n- name: k\n  cluster:\n    insecure-skip-tls-verify: maybe\n",
      "line 10: insecure-skip-tls-verify: expected true or false"},
     {"exec", HEAD CONTEXT CLUSTER "users:\n- name: u\n  user:\n    exec: {command: aws}\n",
-     "line 13: user `u` has an exec credential plugin, and no program is run here; use a token, a "
+     "line 13: user `u` has an exec credential plugin, which is not supported; use a token, a "
      "tokenFile or a client certificate"},
     {"auth-provider", HEAD CONTEXT CLUSTER "users: [{name: u, user: {auth-provider: {name: gcp}}}]",
-     "line 10: user `u` has an auth-provider plugin, which is not built in; use a token, a "
+     "line 10: user `u` has an auth-provider plugin, which is not supported; use a token, a "
      "tokenFile or a client certificate"},
     {"impersonation", HEAD CONTEXT CLUSTER "users: [{name: u, user: {as: root}}]",
      "line 10: user `u` has impersonation, which is not supported; use a token, a tokenFile or a "
@@ -380,14 +380,14 @@ static void test_words(void **state)
         const char *cluster, *user;
         const char *want; /* %s: the folder */
     } cases[] = {
-        {"", "token: t", "the token in %s/config, the authorities of the system"},
+        {"", "token: t", "the token in %s/config, the system's CAs"},
         {"certificate-authority: ca.crt", "tokenFile: token",
-         "the token in %s/token, the authorities in %s/ca.crt"},
+         "the token in %s/token, the CAs in %s/ca.crt"},
         {"insecure-skip-tls-verify: true", "username: me, password: p",
          "the user name and password in %s/config, any certificate"},
         {"tls-server-name: api", "client-certificate: c.crt, client-key: c.key",
-         "the client certificate in %s/c.crt, the authorities of the system for api"},
-        {"", "", "no credentials, the authorities of the system"},
+         "the client certificate in %s/c.crt, the system's CAs for api"},
+        {"", "", "no credentials, the system's CAs"},
     };
     char *config = path_of("config");
     (void)state;
@@ -493,10 +493,10 @@ static void test_kubeconfig_errors(void **state)
         int code;
         const char *words; /* behind "kubeconfig <path>: " */
     } cases[] = {
-        {"a: [", ERR_SYNTAX, "line 2: no YAML"},
+        {"a: [", ERR_SYNTAX, "line 2: not YAML"},
         {HEAD CONTEXT "clusters: [{name: k, cluster: {server: nowhere}}]\n"
                       "users: [{name: u, user: {}}]\n",
-         ERR_USAGE, "server: `nowhere` is no URL"},
+         ERR_USAGE, "server: `nowhere` is not a server's URL"},
         {HEAD CONTEXT "clusters: [{name: k, cluster: {}}]\nusers: [{name: u, user: {}}]\n",
          ERR_SYNTAX, "the cluster has no server"},
         {HEAD CONTEXT CLUSTER "users: [{name: u, user: {client-certificate-data: QQ==}}]\n",
@@ -505,14 +505,14 @@ static void test_kubeconfig_errors(void **state)
          "client-certificate and client-key: expected both or none"},
         {HEAD CONTEXT CLUSTER
          "users: [{name: u, user: {client-certificate: c.crt, client-key: d.key}}]\n",
-         ERR_SYNTAX, "client-key: the key is not the one of the certificate"},
+         ERR_SYNTAX, "client-key: the key does not match the certificate"},
         {HEAD CONTEXT CLUSTER
          "users: [{name: u, user: {client-certificate: c.crt, client-key-data: S0VZ}}]\n",
          ERR_SYNTAX, "client-key-data: expected a private key as PEM text ("},
         {HEAD CONTEXT
          "clusters: [{name: k, cluster: {server: https://h, proxy-url: 'ftp://a:b@p'}}]\n"
          "users: [{name: u, user: {}}]\n",
-         ERR_USAGE, "proxy-url: `ftp://p:21` is no URL of a proxy"},
+         ERR_USAGE, "proxy-url: `ftp://p:21` is not a server's URL of a proxy"},
         {HEAD CONTEXT CLUSTER "users: [{name: u, user: {tokenFile: gone}}]\n", -ENOENT,
          "tokenFile: "},
     };

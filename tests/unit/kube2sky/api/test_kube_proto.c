@@ -125,16 +125,16 @@ static void test_broken_between_good_ones(void **state)
     check_list(
         KUBE_SERVICE, &list,
         "d/a type=\n"
-        "bad `d/cut`: spec: no protobuf message, or beyond every limit\n"
-        "bad `d/type`: spec: no protobuf message, or beyond every limit\n"
-        "bad `d/group`: spec: no protobuf message, or beyond every limit\n"
+        "bad `d/cut`: spec: not a protobuf message, or beyond the limits\n"
+        "bad `d/type`: spec: not a protobuf message, or beyond the limits\n"
+        "bad `d/group`: spec: not a protobuf message, or beyond the limits\n"
         "bad `d/port`: spec: ports[0]: port: expected a number from 0 to 65535, found 70000\n"
-        "bad `d/nul`: spec: clusterIP: holds a NUL\n"
-        "bad ``: metadata: name: holds a NUL\n"
+        "bad `d/nul`: spec: clusterIP: contains a NUL\n"
+        "bad ``: metadata: name: contains a NUL\n"
         "bad ``: metadata: expected a name and a namespace\n"
-        "bad `d/n`: spec: no protobuf message\n"
-        "bad ``: metadata: no protobuf message\n"
-        "bad ``: metadata: no protobuf message, or beyond every limit\n"
+        "bad `d/n`: spec: not a protobuf message\n"
+        "bad ``: metadata: not a protobuf message\n"
+        "bad ``: metadata: not a protobuf message, or beyond the limits\n"
         "d/z type= headless\n"
         "rv=100 continue=");
     buf_fini(&list);
@@ -176,15 +176,14 @@ static const struct {
     struct slice body;
     const char *want;
 } odd_bodies[] = {
-    {"JSON", BYTES("{}"), "list: no protobuf of Kubernetes: it does not begin with `k8s`"},
-    {"nothing", BYTES(""), "list: no protobuf of Kubernetes: it does not begin with `k8s`"},
+    {"JSON", BYTES("{}"), "list: not Kubernetes protobuf: does not begin with `k8s`"},
+    {"nothing", BYTES(""), "list: not Kubernetes protobuf: does not begin with `k8s`"},
     {"an empty envelope", BYTES("k8s\0"), "list: metadata.resourceVersion: missing"},
-    {"compressed", BYTES("k8s\0\x1a\x04gzip"),
-     "list: its content is encoded as `gzip`: expected it plain"},
+    {"compressed", BYTES("k8s\0\x1a\x04gzip"), "list: content encoding `gzip`: expected none"},
     {"no version", BYTES("k8s\0\x12\x02\x0a\x00"), "list: metadata.resourceVersion: missing"},
     {"a varint without end", BYTES("k8s\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
-     "list: no protobuf message, or cut short"},
-    {"field 0", BYTES("k8s\0\x02\x00"), "list: no protobuf message, or cut short"},
+     "list: not a protobuf message, or cut short"},
+    {"field 0", BYTES("k8s\0\x02\x00"), "list: not a protobuf message, or cut short"},
 };
 
 static void test_odd_bodies(void **state)
@@ -231,7 +230,7 @@ static void test_amplification(void **state)
     put_item(&list, slice_str("huge"), buf_slice(&spec));
     put_item(&list, slice_str("b"), SLICE(""));
     check_list(KUBE_SERVICE, &list,
-               "bad `d/huge`: spec: no protobuf message, or beyond every limit\n"
+               "bad `d/huge`: spec: not a protobuf message, or beyond the limits\n"
                "d/b type=\nrv=100 continue=");
     buf_fini(&list);
     buf_fini(&spec);

@@ -122,7 +122,7 @@ static void test_cut_in_a_line(void **state)
         steps[1].is_closed = true;
         run(steps, ARRAY_LEN(steps),
             "begin services\nend services\nstate ok\nupsert d/a\n"
-            "state GET /api/v1/services: the connection was closed in the middle of the answer\n"
+            "state GET /api/v1/services: connection closed in the middle of the reply\n"
             "state ok\nupsert d/b\n");
         free(half);
     }
@@ -173,7 +173,7 @@ static void test_unreadable_line(void **state)
     };
     run(steps, ARRAY_LEN(steps),
         "begin services\nend services\nstate ok\n"
-        "state watch of services: watch event: no JSON object with type and object\n"
+        "state watch of services: watch event: not a JSON object with type and object\n"
         "begin services\nend services\nstate ok\n");
 }
 
@@ -215,7 +215,7 @@ static void test_refusals(void **state)
         "state GET /api/v1/services: 403 Forbidden: services is forbidden\n"
         "state GET /api/v1/services: 503 Service Unavailable: not yet\n"
         "begin services\n"
-        "state services: list: no JSON object, or cut short\n"
+        "state services: list: not a JSON object, or cut short\n"
         "begin services\nend services\n"
         "state GET /api/v1/services: 429 Too Many Requests: slow down\n"
         "state GET /api/v1/services: 400 Bad Request: invalid version\n"
@@ -244,13 +244,12 @@ static void test_overdue_watches(void **state)
 {
     const struct reflector_timing timing = {
         .overdue_ms = 1000, .retry_first_ms = 1, .retry_max_ms = 4};
-    struct fixture f = {.want = "begin services\nend services\nstate ok\n"
-                                "state watch of services: the server did not end it at its "
-                                "timeout and is silent\n"
-                                "state ok\n"
-                                "state watch of services: the server did not end it at its "
-                                "timeout and is silent\n"
-                                "begin services\nend services\n"};
+    struct fixture f = {
+        .want = "begin services\nend services\nstate ok\n"
+                "state watch of services: silent, and not ended by the server at its timeout\n"
+                "state ok\n"
+                "state watch of services: silent, and not ended by the server at its timeout\n"
+                "begin services\nend services\n"};
     (void)state;
     const struct http_step steps[] = {
         list_step(LIST, "10", "", ""),

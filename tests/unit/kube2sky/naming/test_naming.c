@@ -295,7 +295,7 @@ static void test_headless(void **state)
          "default/web/_tcp/_p/a-2" SRV("a-2.web.default", "7")
          "default/web/a" IP("10.0.0.1")
          "default/web/a-2" IP("10.0.0.9"),
-         .dropped = "port label, another endpoint's=a-2 "},
+         .dropped = "port label taken by another endpoint=a-2 "},
         {"one hostname, two addresses", "'clusterIP':'None'",
          "{'addresses':[{'ip':'10.0.0.1','hostname':'db'},{'ip':'10.0.0.9','hostname':'DB'}],"
          "'ports':[{'name':'a','port':1,'protocol':'TCP'}]}",
@@ -543,7 +543,7 @@ static void test_key_over_255_bytes(void **state)
     char *got = build_text(service, domain, "", &drops);
     assert_non_null(strstr(got, "/c88f1059 {\"host\":\"10.0.0.1\""));
     assert_null(strstr(got, "_tcp"));
-    assert_true(strncmp(buf_cstr(&drops), "key beyond the limits of DNS names=/skydns/", 43) == 0);
+    assert_true(strncmp(buf_cstr(&drops), "key exceeds the limits of DNS names=/skydns/", 43) == 0);
     free(got);
     free(domain);
     buf_fini(&drops);

@@ -357,7 +357,7 @@ static void test_explains_what_it_waits_for(void **state)
     buf_init(&text, 4096);
     start_reconciler(f);
     reconciler_explain(f->reconciler, &text);
-    assert_string_equal(buf_cstr(&text), "etcd is not read yet");
+    assert_string_equal(buf_cstr(&text), "etcd has not been read yet");
     buf_fini(&text);
 }
 

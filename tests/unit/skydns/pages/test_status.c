@@ -171,7 +171,7 @@ static void test_cache(void **state)
          "{'host':'FD00::1','port':80,'priority':5,'weight':6,'text':'a \\'text\\'','mail':true,"
          "'ttl':7,'targetstrip':1,'group':'g'}"},
         {"local/cluster/bad", "{'port':'80'}"},
-        {"local/cluster/worse", "no JSON"},
+        {"local/cluster/worse", "not JSON"},
     };
     struct pages *p = *state;
     bed_fill(&p->bed, keys, ARRAY_LEN(keys));

@@ -159,7 +159,7 @@ static void test_what_systemd_should_not_pass(void **state)
         const char *want;
     } rows[] = {
         {high(bound(SOCK_STREAM, &tcp)), "does not listen"},
-        {high(local[0]), "no internet socket"},
+        {high(local[0]), "not an internet socket"},
         {high(pipes[0]), "no socket"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

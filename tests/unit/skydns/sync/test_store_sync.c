@@ -522,11 +522,10 @@ static void test_lines_about_etcd(void **state)
     assert_int_equal(
         log_occurrences(c.text, "records read keys=0 skipped=1 revision=7 cause=first\n"), 1);
     assert_int_equal(
-        log_occurrences(c.text, "records read again keys=0 skipped=0 revision=9 cause=another\n"),
-        1);
+        log_occurrences(c.text, "records reread keys=0 skipped=0 revision=9 cause=another\n"), 1);
     assert_int_equal(log_occurrences(c.text,
                                      "etcd holds another store reason=\"the store key is gone\" "
-                                     "old_records=\"kept until it is complete\"\n"),
+                                     "old_records=\"kept until the new store is complete\"\n"),
                      1);
     assert_int_equal(store_sync_counts(f->sync).reads, 2);
     teardown(f);
