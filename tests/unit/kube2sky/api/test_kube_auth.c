@@ -512,7 +512,7 @@ static void test_kubeconfig_errors(void **state)
         {HEAD CONTEXT
          "clusters: [{name: k, cluster: {server: https://h, proxy-url: 'ftp://a:b@p'}}]\n"
          "users: [{name: u, user: {}}]\n",
-         ERR_USAGE, "proxy-url: `ftp://p:21` is not a server's URL of a proxy"},
+         ERR_USAGE, "proxy-url: `ftp://p:21` is not a proxy's URL"},
         {HEAD CONTEXT CLUSTER "users: [{name: u, user: {tokenFile: gone}}]\n", -ENOENT,
          "tokenFile: "},
     };
