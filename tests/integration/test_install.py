@@ -111,7 +111,7 @@ def test_settings_of_the_user_stay(tmp_path):
     make("install", destination, "PREFIX=/usr")
     assert changed.read_text() == "SKYDNS_DOMAIN=example.org\n"
     said = make("uninstall", destination, "PREFIX=/usr")
-    assert "etc/default/skydns was changed and stays" in said
+    assert "etc/default/skydns was changed and is kept" in said
     assert list(modes(tmp_path)) == ["etc/default/skydns"]
 
 
