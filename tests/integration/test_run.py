@@ -192,7 +192,7 @@ def test_a_program_that_hangs_does_not_keep_it(start_run):
     os.kill(child_pid(run, "skydns"), signal.SIGSTOP)
     run.program.signal(signal.SIGINT)
     assert run.program.wait() == 0
-    assert any("skydns does not end, killed" in line for line in run.program.lines)
+    assert any("skydns did not exit: killed" in line for line in run.program.lines)
     nothing_left(run)
 
 

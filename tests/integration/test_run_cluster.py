@@ -219,7 +219,7 @@ def test_a_namespace_that_cannot_be_deleted_is_told(start_run, kube, tmp_path): 
     run.program.signal(signal.SIGTERM)
     assert run.program.wait() == 0
     nothing_left(run)
-    (line,) = (line for line in run.program.lines if "is left" in line)
+    (line,) = (line for line in run.program.lines if "is still there" in line)
     assert line.endswith(f"; delete it with: kubectl --kubeconfig {cluster.kubeconfig()} delete namespace {namespace}")
     kube.control("accept")
     assert namespace in cluster.namespaces()

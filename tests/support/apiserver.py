@@ -8,56 +8,55 @@ only.
 It serves Namespaces, Services, Endpoints, Pods and EndpointSlices (discovery.k8s.io/v1) from memory: list
 (pages consistent at one revision), watch (history, bookmarks, 410, selectors), get, create, replace,
 merge and strategic merge patch, the status subresource, delete; JSON and protobuf by the Accept header;
-tables and discovery for kubectl. Cluster IPs are handed out and defaults filled in. One controller runs:
-Endpoints are mirrored to EndpointSlices. Addresses of pods and Endpoints are what the client writes.
-Deleting a Service deletes its Endpoints, as in the real one.
+tables and discovery for kubectl. It assigns cluster IPs and fills in defaults. It runs one controller,
+which mirrors Endpoints to EndpointSlices. Addresses of pods and Endpoints are what the client writes.
+Deleting a Service deletes its Endpoints, as a real server does.
 
-What can be made to happen, by POST with a JSON object (the defaults are in brackets); the answer is JSON:
+Controls, by POST with a JSON object (defaults in brackets); the reply is JSON:
 
   /_test/state            GET or POST: revision, number of objects and open watches by resource, requests
                           so far by verb
   /_test/drop-watches     {resource [all]}  end the connections of open watches
-  /_test/cut-watch        {resource, count [1]}  the next watch that has an event to send gets half of it,
-                          then the connection ends
-  /_test/expire-history   {resource [all]}  a watch from any revision seen so far gets 410 inside a 200;
-                          open ones go on
+  /_test/cut-watch        {resource, count [1]}  the next watch with an event to send sends half of it,
+                          then ends the connection
+  /_test/expire-history   {resource [all]}  a watch from any revision so far gets 410 inside a 200; open
+                          watches continue
   /_test/expire-continue  {count [1]}  the next list requests with a continue token get 410 and a fresh,
                           inconsistent token
   /_test/fail             {status, count [1], match [""], message, body}  answer the next requests whose
-                          URL contains match so
+                          URL contains match with this
   /_test/delay            {seconds, count [1], match [""]}  answer them late
   /_test/hang-up          {count [1], match [""]}  end their connections without an answer
   /_test/silence          {on [true]}  watches send nothing, not even bookmarks, until {"on": false}; then
-                          what was missed
+                          they catch up
   /_test/freeze           {resource [all]}  open watches send nothing more and never end, as behind a router
                           that has forgotten their connections
-  /_test/refuse           {}  stop listening and end every connection but the one this came by, which may
-                          later ask for
+  /_test/refuse           {}  stop listening and end every connection but this one, which may later send
   /_test/accept           {}  listen again
-  /_test/forbid           {resource, on [true]}  403 to lists and watches of it; open ones end
-  /_test/token            {token}  ask for this bearer token from now on
-  /_test/ignore-limit     {on [true]}  lists are whole, whatever limit is asked for
-  /_test/protobuf         {on [true]}  whether it knows that encoding; open watches end
-  /_test/slices           {version "v1" | "v1beta1" | ""}  serve EndpointSlices so, or not
-  /_test/backup           {}  keep what there is, for
-  /_test/restore          {}  go back to it, revision included, and end every other connection: what
-                          clients know lies in the future
+  /_test/forbid           {resource, on [true]}  403 for lists and watches of it; open watches end
+  /_test/token            {token}  require this bearer token from now on
+  /_test/ignore-limit     {on [true]}  lists are complete, whatever limit is requested
+  /_test/protobuf         {on [true]}  whether it supports that encoding; open watches end
+  /_test/slices           {version "v1" | "v1beta1" | ""}  serve EndpointSlices in this version, or not at all
+  /_test/backup           {}  keep a copy of the objects, for
+  /_test/restore          {}  go back to that copy and its revision, and end every other connection:
+                          the clients' revisions then lie in the future
   /_test/malformed        {resource, line [an object with fields of wrong types]}  send these bytes as an
                           event on open watches
-  /_test/put              {resource, object, pad_bytes}  store an object as it is, however wrong: lists and
-                          watches have it. With an annotation of that many bytes
+  /_test/put              {resource, object, pad_bytes}  store an object unchecked; lists and watches show it.
+                          pad_bytes adds an annotation of that size
   /_test/duplicate        {resource, count [1], is_reversed [false]}  send the last events again on open
                           watches
-  /_test/reorder          {resource, count [1]}  the next batches of more than one event that watches send
-                          go out in reverse (up to 256 are in one after a silence)
+  /_test/reorder          {resource, count [1]}  the next batches of several events that watches send go out
+                          in reverse (up to 256 events in one after a silence)
   /_test/bulk             {verb ["create"] | "replace" | "delete", resource ["services"] | "pods" |
                           "endpointslices", count, namespace ["default"], prefix ["bulk-"], start [0],
-                          net [172], salt [0], rate [0], stamps [false], headless, endpoints}  change that
-                          many <prefix><number>, as fast as possible or so many a second. Addresses are
-                          <net>.x.y.z by number + salt, the port is http/TCP 80. A slice is its Service's
-                          of the same name, with that many endpoints [10]. Answers first_ns and last_ns
-                          (CLOCK_MONOTONIC, when the event was handed to the watches), and each with
-                          stamps.
+                          net [172], salt [0], rate [0], stamps [false], headless, endpoints}  change
+                          `count` objects <prefix><number>, as fast as possible or `rate` a second.
+                          Addresses are <net>.x.y.z by number + salt, the port is http/TCP 80. A slice
+                          belongs to the Service of the same name and has that many endpoints [10].
+                          Replies with first_ns and last_ns (CLOCK_MONOTONIC, when the event was handed
+                          to the watches); with stamps, the time of each event.
 """
 
 import argparse
@@ -73,7 +72,7 @@ from kubeapi.resources import ENDPOINT_SLICES
 
 
 class Listener:
-    """The listening socket, which a fault may close and open again."""
+    """The listening socket, which a fault may close and reopen."""
 
     def __init__(self, app: ApiServer, host: str, port: int, tls: ssl.SSLContext | None):
         self._app, self._host, self._port, self._tls = app, host, port, tls
@@ -106,7 +105,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=8001)
     parser.add_argument("--tls-cert", help="serve HTTPS with this certificate (PEM)")
     parser.add_argument("--tls-key", help="and its key (PEM)")
-    parser.add_argument("--token", default="", help="ask for this bearer token, 401 otherwise")
+    parser.add_argument("--token", default="", help="require this bearer token, 401 otherwise")
     parser.add_argument(
         "--service-cidr", default=",".join(defaults.service_cidrs), help="one range, or one of each family"
     )
@@ -114,7 +113,7 @@ def parse_arguments() -> argparse.Namespace:
         "--history", type=int, default=defaults.history_max, help="events kept for each resource"
     )
     parser.add_argument(
-        "--page-max", type=int, default=0, help="give no longer pages than this, whatever limit is asked for"
+        "--page-max", type=int, default=0, help="largest page, whatever limit is requested"
     )
     parser.add_argument(
         "--bookmark-interval", type=float, default=defaults.bookmark_interval_s, help="seconds"
@@ -123,7 +122,7 @@ def parse_arguments() -> argparse.Namespace:
         "--slices", default="v1", choices=["v1", "v1beta1", "none"], help="version of EndpointSlices"
     )
     parser.add_argument("--no-mirroring", action="store_true", help="no slices from Endpoints")
-    parser.add_argument("--json-only", action="store_true", help="know no protobuf")
+    parser.add_argument("--json-only", action="store_true", help="do not support protobuf")
     parser.add_argument("--verbose", action="store_true", help="log each request")
     return parser.parse_args()
 
@@ -160,7 +159,7 @@ async def serve(arguments: argparse.Namespace) -> None:
 
 def main() -> int:
     arguments = parse_arguments()
-    # Objects and history are long-lived and without cycles: let the collector leave them alone.
+    # Objects and history are long-lived and have no cycles: keep the garbage collector away from them.
     gc.freeze()
     gc.set_threshold(100_000, 50, 50)
     try:

@@ -1,4 +1,4 @@
-"""Certificates for an etcd that wants TLS: authorities, and what they sign, made by openssl."""
+"""Certificates for etcd over TLS: authorities and what they sign, made with openssl."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ def _openssl(*arguments: str) -> None:
 
 
 class Authority:
-    """`folder` gets <name>.crt and <name>.key of it and of everything it signs."""
+    """Writes <name>.crt and <name>.key, its own and those it signs, into `folder`."""
 
     def __init__(self, folder: Path, name: str):
         self._folder = folder
@@ -20,8 +20,8 @@ class Authority:
                  "-subj", f"/CN={name}")
 
     def sign(self, name: str, address: str = "127.0.0.1") -> tuple[str, str]:
-        """Certificate and key files, for both sides of a connection. Those there are replaced in one step
-        each, as a careful administrator does.
+        """Certificate and key files, for both sides of a connection. Existing files are replaced atomically,
+        as a careful administrator does.
         """
         certificate, key = self._folder / f"{name}.crt", self._folder / f"{name}.key"
         request, extensions = self._folder / f"{name}.csr", self._folder / f"{name}.ext"

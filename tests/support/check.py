@@ -4,10 +4,10 @@ integration tests that take long or need root (`make check-faults`) or podman (`
 
     check.py --build build/release [--only unit|integration|tsan|faults|pod]
 
-What is to run is read from the sources, so that a program that failed to build counts as failed. Unit
+The list of tests comes from the sources, so that a program that failed to build counts as failed. Unit
 programs and corpora run two at a time, and so do the halves of tests/integration, which pytest runs with
-BIN_DIR naming the programs' folder; faults.txt and pod.txt beside it get those tests' figures. Ends with
-`N passed, N failed`, and `, N skipped` when some were; exit status 1 when a test failed or none ran.
+BIN_DIR set to the folder of the programs; faults.txt and pod.txt next to that folder get those tests'
+figures. Ends with `N passed, N failed`, and `, N skipped` if any; exit status 1 if a test failed or none ran.
 """
 import argparse
 import concurrent.futures
@@ -22,12 +22,12 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
-# Far above what the slowest program takes under a sanitizer on a busy machine: they only end a hang.
+# Far longer than the slowest program takes under a sanitizer on a busy machine: they only end a hang.
 UNIT_TIMEOUT_S = 300
 INTEGRATION_TIMEOUT_S = 1800
 GRACE_S = 20
 
-# Unit programs that start an etcd, and integration tests, are mostly waiting.
+# Unit programs that start an etcd, and integration tests, mostly wait.
 AT_ONCE = 2
 
 
@@ -60,9 +60,9 @@ class Totals:
 
 
 def run(command, timeout_s, **options):
-    """Exit status (negative for a signal, None for a timeout) and the output, if it is captured. The
-    command gets a process group of its own; it is interrupted first, so that it can end its own
-    children, then killed."""
+    """Exit status (negative for a signal, None for a timeout) and the output, if captured. The command
+    gets its own process group; on a timeout it is interrupted first, so that it can end its children,
+    then killed."""
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, **options)
     try:
         output, _ = process.communicate(timeout=timeout_s)
@@ -92,14 +92,14 @@ def run_captured(command, environment):
 
 def status_text(status, timeout_s):
     if status is None:
-        return f"no end after {timeout_s} s"
+        return f"no exit after {timeout_s} s"
     if status < 0:
-        return f"ended by {signal.Signals(-status).name}"
+        return f"killed by {signal.Signals(-status).name}"
     return f"exit status {status}"
 
 
 def read_junit(text):
-    """The totals of one XML report, cmocka's or pytest's, and the failures in words."""
+    """The totals of one XML report, cmocka's or pytest's, and the text of the failures."""
     totals = Totals()
     failures = ""
     for case in xml.etree.ElementTree.fromstring(text).iter("testcase"):
@@ -117,7 +117,7 @@ def read_junit(text):
 
 
 class Report:
-    """One line for each program, its whole output behind it when it failed."""
+    """One line for each program, followed by its whole output if it failed."""
 
     def __init__(self):
         self.totals = Totals()
@@ -151,7 +151,7 @@ def run_unit(program, report_folder):
             totals.add(part)
             output += failures
         except xml.etree.ElementTree.ParseError:
-            output += text  # a message with bytes that no XML may have
+            output += text  # a message with bytes not allowed in XML
     problem = ""
     if totals.failed == 0 and status != 0:  # a crash, a sanitizer's report at exit, a group's set-up
         problem = status_text(status, UNIT_TIMEOUT_S)
@@ -234,9 +234,9 @@ def check_integration(build, report, files):
 
 
 def check_folder(build, report, name, folder_name):
-    """The tests of a folder that has a marker of its own."""
+    """The tests of a folder that has its own marker."""
     start = time.monotonic()
-    # pytest's own output goes through as it comes: it names the failures and shows their logs.
+    # pytest's output passes through unbuffered: it names the failures and shows their logs.
     totals, problem = run_pytest(build, name, [folder_name], None)
     report.add(name, totals, time.monotonic() - start, problem)
 
@@ -274,7 +274,7 @@ def main():
     for name, reason in totals.skipped:
         print(f"skipped {name}: {reason}")
     print(totals.line())
-    # Containers are not for every machine: there, all of them are skipped.
+    # Where containers do not work, all tests are skipped.
     none_ran = not totals.passed and not (options.only == "pod" and totals.skipped)
     return 1 if totals.failed or none_ran else 0
 

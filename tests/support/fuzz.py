@@ -2,9 +2,9 @@
 
     fuzz.py --build build/fuzz --seconds 60
 
-Each target starts from tests/fuzz/corpus/<parser>/ and runs for the time given, as many side by side as
-there are cores. New inputs are kept in <build>/corpus/<parser>/ for the next run, an input that breaks
-the target in <build>/findings/. Exit status 1 when there was a finding.
+Each target starts from tests/fuzz/corpus/<parser>/ and runs for the given time, one target per core in
+parallel. New inputs are kept in <build>/corpus/<parser>/ for the next run, an input that breaks
+the target in <build>/findings/. Exit status 1 if there was a finding.
 """
 import argparse
 import concurrent.futures
@@ -16,9 +16,9 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
-# An input that takes this long has found a loop, on any machine.
+# An input that takes this long has found a loop, even on a slow machine.
 INPUT_TIMEOUT_S = 25
-# How much of a failed target's log is shown: the sanitizer's report with both stacks.
+# Shown of a failed target's log: enough for a sanitizer report with both stacks.
 LOG_LINES = 60
 
 

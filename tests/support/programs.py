@@ -1,9 +1,8 @@
 """Programs run as child processes, for the integration tests and for run.py. Python's standard library
 only.
 
-Ports are reserved, children die with this process, their output is collected line by line, and whoever
-waits for something asks for it until a deadline (wait_until): there is no other waiting here or in what
-uses this.
+Ports are reserved, children die with this process, and their output is collected line by line. All
+waiting, here and in the users of this module, is polling until a deadline (wait_until).
 """
 
 import ctypes
@@ -22,18 +21,18 @@ import urllib.request
 from pathlib import Path
 from typing import Callable, NoReturn
 
-# Below the range that the kernel takes for outgoing connections, which no listener could count on.
+# Below the kernel's range for outgoing connections, whose ports may be taken at any time.
 _PORTS = range(20000, 32000)
 _PR_SET_PDEATHSIG = 1
 _POLL_S = 0.01
-# Lines kept of each program's output. The tests look at the last few hundred; an endless run must not grow.
+# Lines kept of each program's output. The tests read the last few hundred; memory must not grow in an endless run.
 _LINES_MAX = 20_000
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _reserved: set[int] = set()
 # Read once: clean_environment() removes it.
 ETCD = os.environ.get("ETCD") or "etcd"
-# The programs and etcd fall back to these: what the machine has set must not matter.
+# The programs and etcd fall back to these variables: the machine's settings must not matter.
 _CLEAN_PREFIXES = ("ETCD", "SKYDNS_", "KUBERNETES_", "PROMETHEUS_")
 SANITIZER_REPORT = re.compile(r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:")
 
@@ -45,13 +44,11 @@ def clean_environment() -> None:
 
 
 class TimeUp(AssertionError):
-    """What was waited for did not come about in time."""
+    """The awaited condition did not become true in time."""
 
 
 def wait_until(condition: Callable[[], object], what: str, timeout_s: float = 20.0):
-    """Asks condition() until it is true, and returns what it gave. An exception of it that is an OSError
-    counts as not yet.
-    """
+    """Polls condition() until it is true, and returns its value. An OSError from it counts as not yet."""
     pause = threading.Event()
     deadline = time.monotonic() + timeout_s
     last = ""
@@ -86,8 +83,8 @@ def is_port_free(port: int) -> bool:
 
 @functools.cache
 def _locks() -> int:
-    """The file whose byte N is locked by who has port N: one descriptor, however many ports, since some
-    machines give a process only 1,024. The locks go with the process.
+    """The owner of port N locks byte N of this file: one descriptor for any number of ports, since some
+    machines allow a process only 1,024. The locks end with the process.
     """
     path = Path(tempfile.gettempdir()) / f"dns-pod-ports-{os.getuid()}.locks"
     return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -102,9 +99,7 @@ def _lock(port: int) -> bool:
 
 
 def reserve_port(first: int | None = None) -> int:
-    """A free port that no other process using this function will be given: the first one free from
-    `first` on.
-    """
+    """A free port that no other process gets from this function: the first free one from `first` on."""
     start = first if first is not None else _PORTS.start + os.getpid() * 16 % len(_PORTS)
     stop = first + 1000 if first is not None else start + len(_PORTS)
     for number in range(start, stop):
@@ -118,7 +113,7 @@ def reserve_port(first: int | None = None) -> int:
     raise RuntimeError(f"no free port from {start} on")
 
 
-# ---- Asking ----
+# ---- Queries ----
 
 
 def http_get(url: str, timeout_s: float = 2.0) -> tuple[int, str]:
@@ -134,8 +129,8 @@ def http_get(url: str, timeout_s: float = 2.0) -> tuple[int, str]:
 
 
 class Program:
-    """One program, which may be started and ended several times. Start it from a thread that lives on:
-    the child dies with it.
+    """One program, which may be started and stopped several times. Start it from a long-lived thread:
+    the child dies with its thread.
     """
 
     def __init__(
@@ -156,7 +151,7 @@ class Program:
         self._reader: threading.Thread | None = None
 
     def start(self) -> "Program":
-        assert not self.is_running(), f"{self.name} runs already"
+        assert not self.is_running(), f"{self.name} is already running"
         parent = os.getpid()
 
         def die_with_parent() -> None:
@@ -202,11 +197,11 @@ class Program:
         self._process.send_signal(number)
 
     def wait(self, timeout_s: float = 20.0) -> int:
-        """The exit status; negative for a signal. All its output is in `lines` then."""
+        """The exit status; negative for a signal. Afterwards all output is in `lines`."""
         try:
             status = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
-            raise TimeUp(f"{self.name} has not ended within {timeout_s:g} s") from None
+            raise TimeUp(f"{self.name} has not exited within {timeout_s:g} s") from None
         self._reader.join(timeout_s)
         return status
 
@@ -216,9 +211,9 @@ class Program:
             self.wait()
 
     def stop(self, expected: tuple[int, ...] = (0,)) -> None:
-        """SIGTERM; an AssertionError unless it ends as it should."""
+        """SIGTERM; an AssertionError unless it exits as expected."""
         if not self.is_running():
-            self.fail(f"has ended by itself with status {self.exit_status()}")
+            self.fail(f"exited by itself with status {self.exit_status()}")
         self.signal(signal.SIGTERM)
         try:
             status = self.wait()
@@ -226,7 +221,7 @@ class Program:
             self.kill()
             raise
         if status not in expected:
-            self.fail(f"ended with status {status} at SIGTERM")
+            self.fail(f"exited with status {status} on SIGTERM")
         self.check_output()
 
     def restart(self) -> None:
@@ -244,12 +239,12 @@ class Program:
         return "\n".join(f"  {self.name}: {line}" for line in self.lines[-count:])
 
     def wait_ready(self, condition: Callable[[], object], what: str, timeout_s: float = 20.0):
-        """wait_until that gives up at once when the program ends, and shows its log."""
+        """wait_until that fails at once when the program exits, and shows its log."""
 
         def ask():
             if not self.is_running():
                 self.wait()
-                self.fail(f"ended with status {self.exit_status()} before: {what}")
+                self.fail(f"exited with status {self.exit_status()} before: {what}")
             return condition()
 
         try:
@@ -258,7 +253,7 @@ class Program:
             self.fail(str(error))
 
     def wait_line(self, pattern: str, since: int = 0, timeout_s: float = 20.0) -> str:
-        """The first line from number `since` on in which the regular expression occurs."""
+        """The first line from number `since` on that the regular expression matches anywhere."""
         expression = re.compile(pattern)
         return self.wait_ready(
             lambda: next((line for line in self.lines[since:] if expression.search(line)), None),
@@ -279,7 +274,7 @@ def etcd(data_dir: str, client_port: int, peer_port: int, on_line=None) -> Progr
         "--initial-cluster",
         f"dns={peer}",
     ]
-    # Alone it need not wait for others before it elects itself.
+    # A single member need not wait for others before it elects itself.
     argv += ["--heartbeat-interval", "10", "--election-timeout", "100"]
     return Program("etcd", argv, on_line=on_line)
 

@@ -1,12 +1,12 @@
 """Who may include whom: the folders of the programs as layers (ARCHITECTURE.md), checked by `make lint`.
 
-    rooms.py --list            the folders, a line each: FOLDER TAB what it may include
-    rooms.py FOLDER            prints the includes of FOLDER that break its line; exit status 1 if any
-    rooms.py --headers         the same for private headers: those that no other folder sees, directly or
-                               through a public header, end in `_internal.h`, and only those
-    --root DIR                 another tree than this one (for the test that plants wrong includes)
+    rooms.py --list            the folders, one per line: FOLDER TAB what it may include
+    rooms.py FOLDER            prints the includes that FOLDER may not have; exit status 1 if any
+    rooms.py --headers         the same for the names of headers: exactly those that no other folder sees,
+                               directly or through a public header, end in `_internal.h`
+    --root DIR                 checks another tree (for the test that plants wrong includes)
 
-Includes of system and third-party headers are not looked at here; tests/support/lint fences those.
+Ignores system and third-party headers; tests/support/lint fences those.
 """
 import argparse
 import collections
@@ -16,7 +16,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# A folder may include itself and what its line names. `common` stands for all of common's folders.
+# A folder may include itself and the folders on its line. `common` means all folders of common.
 ROOMS = {
     "common/base": "",
     "common/dns": "common/base",
@@ -37,7 +37,7 @@ ROOMS = {
     "skydns": "common skydns/store skydns/answer skydns/upstream skydns/serve skydns/sync skydns/pages",
     "exechealthz": "common",
 }
-# Nothing lies above these, so all of their headers are their own.
+# Nothing lies above these, so all their headers are private.
 TOPS = {"kube2sky", "skydns", "exechealthz"}
 
 Include = collections.namedtuple("Include", "file line_number header")
@@ -67,7 +67,7 @@ def includes(root):
 
 
 def wrong_includes(root, folder):
-    """Generated code (proto/, by its bare name) is below everything."""
+    """Every folder may include generated code (proto/, included by its bare name)."""
     may = allowed(folder)
     return [f'{include.file}:{include.line_number}: {folder} may not include "{include.header}"'
             for include in includes(root)
@@ -75,7 +75,7 @@ def wrong_includes(root, folder):
 
 
 def strangers(root):
-    """Source files in a folder that has no line above."""
+    """Source files in a folder without a line in ROOMS."""
     known = set(source_files(root))
     for top in ["common", *sorted(TOPS)]:
         for path in sorted((root / top).rglob("*.[ch]")):
@@ -84,7 +84,7 @@ def strangers(root):
 
 
 def visible_headers(root):
-    """Headers that another folder includes, and what those include in turn."""
+    """Headers that another folder includes, directly or through other visible headers."""
     users = collections.defaultdict(set)
     for include in includes(root):
         users[include.header].add(include.file)

@@ -1,17 +1,17 @@
 #!/usr/bin/python3
-"""The whole system in the foreground, on loopback ports nobody else has (`make run`). Python's standard
+"""Runs the whole system in the foreground, on free loopback ports (`make run`). Python's standard
 library only.
 
     run.py --bin build/release/bin
 
 Starts etcd, kube2sky, skydns and exechealthz, and the project's Kubernetes API server with some Services
-unless KUBECONFIG names a cluster to follow. Waits until all of it works, shows that it does with the
-commands people use, and says how to go on. Ctrl-C or SIGTERM ends everything within two seconds, with
-status 0; a program that ends by itself ends the rest, with status 1.
+unless KUBECONFIG names a cluster to follow. Waits until everything works, shows it with the usual client
+commands, and suggests what to try next. Ctrl-C or SIGTERM ends everything within two seconds, with
+status 0; if a program exits by itself, the rest ends, too, with status 1.
 
-In the cluster of a KUBECONFIG it creates one namespace with a name of its own, and deletes it at the end,
-which may take Ctrl-C some seconds more; it writes nothing else there. A cluster that refuses it is one line,
-at once, with status 1.
+In the cluster of a KUBECONFIG it creates one namespace with a unique name, and deletes it at the end, so
+Ctrl-C may take a few seconds longer; it writes nothing else there. If the cluster refuses access, it exits
+at once with one line and status 1.
 """
 
 import argparse
@@ -45,9 +45,9 @@ from trial import Namespace, Taken, explain_refusal, refusal
 
 READY_TIMEOUT_S = 60
 SHOW_TIMEOUT_S = 15
-# One question while waiting: short, since Ctrl-C is looked at between them.
+# For one poll while waiting: short, since Ctrl-C is checked between polls.
 ASK_TIMEOUT_S = 0.5
-# The end: the programs have a second, then etcd and the API server half of one; who is left is killed.
+# Shutdown: the programs get a second, then etcd and the API server half a second; the rest is killed.
 STOP_S, STOP_SERVED_S = 1.0, 0.5
 
 DOMAIN = "cluster.local"
@@ -58,11 +58,11 @@ _stop = threading.Event()
 
 
 class Stopped(Exception):
-    """Ctrl-C while something was waited for."""
+    """Ctrl-C during a wait."""
 
 
 class Failed(Exception):
-    """Something does not work; the message says what."""
+    """Something does not work; the message names it."""
 
 
 def say(text: str = "") -> None:
@@ -121,11 +121,11 @@ def create_examples(url: str) -> None:
             urllib.request.urlopen(request, timeout=5).close()
 
 
-# ---- Asking ----
+# ---- Queries ----
 
 
 def has_address(port: int, name: str) -> bool:
-    """Whether a server on 127.0.0.1 answers an A question with something."""
+    """Whether a server on 127.0.0.1 answers an A query with a record."""
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
     query = struct.pack("!6H", 0x2B2B, 0x0100, 1, 0, 0, 0) + labels + b"\0" + struct.pack("!2H", 1, 1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
@@ -205,12 +205,12 @@ class System:
         return Program(name, [self.path(name), *arguments])
 
     def path(self, name: str) -> str:
-        """Of one of our programs, as people type it."""
+        """One of our programs, as typed on a command line."""
         path = self._bin_dir / name
         return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
     def _is_following(self) -> bool:
-        """Whether kube2sky has written everything. A cluster of somebody's that refuses is not waited for."""
+        """Whether kube2sky has written everything. Failed, without a wait, if the KUBECONFIG's cluster refuses."""
         status, body = http_get(f"http://127.0.0.1:{self.readiness_port}/readiness", ASK_TIMEOUT_S)
         reason = "" if status == 200 or not self.kubeconfig else refusal(body)
         if reason:
@@ -218,7 +218,7 @@ class System:
         return status == 200
 
     def _cluster_url(self) -> str:
-        """As kube2sky understood the kubeconfig."""
+        """The API server's URL as kube2sky read it from the kubeconfig."""
         lines = next(p.lines for p in self.programs if p.name == "kube2sky")
         return next((match[1] for line in lines if (match := re.search(r"\bapi=(\S+)", line))), self.kubeconfig)
 
@@ -251,7 +251,7 @@ class System:
                 raise Failed(f"{program.name} has ended with status {status}")
 
     def stop(self) -> None:
-        """First those that follow others, so that they do not end with complaints about them."""
+        """Stops clients before their servers, so that they do not end with errors about them."""
         served = [p for p in self.programs if p.name in ("etcd", "apiserver")]
         following = [p for p in self.programs if p not in served]
         for group, limit_s in ((following, STOP_S), (served, STOP_SERVED_S)):
@@ -263,7 +263,7 @@ class System:
                 try:
                     program.wait(max(0.0, deadline - time.monotonic()))
                 except TimeUp:
-                    say(f"{'run':11} | {program.name} does not end, killed")
+                    say(f"{'run':11} | {program.name} did not exit: killed")
                     program.kill()
 
 
@@ -271,7 +271,7 @@ class System:
 
 
 def show(command: str) -> None:
-    """A command as people type it, and what it prints."""
+    """A command as typed, and its output."""
     say(f"$ {command}")
     words = shlex.split(command)
     if shutil.which(words[0]) is None:
@@ -281,7 +281,7 @@ def show(command: str) -> None:
     try:
         wait_until(lambda: _stop.is_set() or not program.is_running(), command, SHOW_TIMEOUT_S)
     except TimeUp:
-        say(f"(no end within {SHOW_TIMEOUT_S} s)")
+        say(f"(not finished within {SHOW_TIMEOUT_S} s)")
     program.kill()
     if _stop.is_set():
         raise Stopped
@@ -292,13 +292,13 @@ def summarise(system: System, namespace: Namespace | None) -> None:
     dns = f"@127.0.0.1 -p {system.dns_port}"
     http = f"127.0.0.1:{system.http_port}"
     limit = " --limit=20" if system.kubeconfig else ""
-    say("\n==== What is in etcd, and what is answered\n")
+    say("\n==== The records in etcd, and the answers\n")
     show(f"etcdctl --endpoints=127.0.0.1:{system.etcd_port} get --prefix /skydns{limit}")
     show(f"nslookup -port={system.dns_port} {KUBERNETES} 127.0.0.1")
     srv = f"_https._tcp.{KUBERNETES}" if system.kubeconfig else f"_http._tcp.api.default.svc.{DOMAIN}"
     show(f"dig {dns} {srv} SRV")
     show(f"curl -si http://127.0.0.1:{system.healthz_port}/healthz")
-    say("==== Why a name is answered so, what is counted, all records\n")
+    say("==== Explain an answer, read the metrics, list all records\n")
     show(f"{system.path('skydns')} -explain {KUBERNETES} -http-addr={http}")
     say(f"curl http://{http}/metrics")
     say(f"curl http://127.0.0.1:{system.readiness_port}/metrics")
@@ -317,7 +317,7 @@ def summarise(system: System, namespace: Namespace | None) -> None:
 
 
 def create(namespace: Namespace) -> bool:
-    """Whether there is one to try things in: reading a cluster takes fewer rights than writing."""
+    """Whether the namespace was created: a user may be allowed to read the cluster but not to write."""
     say("==== A namespace to try things in, deleted at the end\n")
     if _stop.is_set():
         raise Stopped
@@ -325,7 +325,7 @@ def create(namespace: Namespace) -> bool:
         command, output = namespace.create()
     except Taken:
         raise Failed(
-            f"the cluster has a namespace {namespace.name} already, which is left alone: start again with another name"
+            f"the cluster has a namespace {namespace.name} already, which is left alone: choose another name"
         ) from None
     except OSError as error:
         say(f"(no namespace {namespace.name}, the cluster is only followed: {error})")
@@ -335,7 +335,7 @@ def create(namespace: Namespace) -> bool:
 
 
 def say_how_to_add(kubectl: str, namespace: str, dns: str) -> None:
-    say("==== Add a Service, ask for it, take it away\n")
+    say("==== Add a Service, query it, delete it\n")
     say(f"{kubectl} create service clusterip web --tcp=80:80")
     say(f"dig {dns} +short web.{namespace}.svc.{DOMAIN}")
     say(f"{kubectl} delete service web")
@@ -374,7 +374,7 @@ def run(bin_dir: Path, namespace_name: str) -> int:
 
 
 def stop(system: System, namespace: Namespace | None) -> None:
-    """The cluster is asked while the programs end."""
+    """Deletes the namespace while the programs end."""
     try:
         if namespace:
             namespace.start_deleting()
@@ -388,7 +388,7 @@ def stop(system: System, namespace: Namespace | None) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bin", type=Path, required=True, help="folder of kube2sky, skydns and exechealthz")
-    parser.add_argument("--namespace", default="", help="what is made in KUBECONFIG's cluster (a name of its own)")
+    parser.add_argument("--namespace", default="", help="namespace to create (default: a unique name)")
     arguments = parser.parse_args()
     clean_environment()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -1,4 +1,4 @@
-"""What `make run` does in somebody's cluster: a namespace of its own to try things in, and why it is refused.
+"""`make run` in an existing cluster: a namespace to try things in, and the reason for a refusal.
 Python's standard library only.
 """
 
@@ -9,12 +9,12 @@ import shutil
 
 from programs import Program, TimeUp
 
-# kubectl gives up on a server that does not answer; deleting must not hold Ctrl-C up for longer.
+# kubectl gives up on a silent server after this; the deletion must not delay Ctrl-C for longer.
 REQUEST_S = 5
-# For kubectl itself besides: it asks for the server's resources first.
+# For all of kubectl, which first asks for the server's resources.
 KUBECTL_S = 2 * REQUEST_S
 
-# What to do about the first of these that kube2sky's reason contains.
+# The advice for the first of these that kube2sky's reason contains.
 _ADVICE = {
     " 401": "put a token or certificate that the cluster accepts into {file}",
     " 403": "let the user of {file} list and watch services, pods and endpointslices or endpoints in all namespaces",
@@ -24,7 +24,7 @@ _ADVICE = {
 
 
 def refusal(readiness: str) -> str:
-    """Why kube2sky cannot list: from the body of its /readiness, "" while it has not failed."""
+    """Why kube2sky cannot list, from the body of its /readiness; "" if it has not failed."""
     match = re.match(r"[^:]* yet: (.+)", readiness)
     return match[1] if match else ""
 
@@ -35,11 +35,11 @@ def explain_refusal(url: str, reason: str, kubeconfig: str) -> str:
 
 
 class Taken(Exception):
-    """The namespace exists, and is somebody's."""
+    """The namespace already exists."""
 
 
 class Namespace:
-    """Deleted at the end only when it was created here."""
+    """Deleted at the end only if it was created here."""
 
     def __init__(self, kubeconfig: str, name: str = ""):
         self.name = name or f"dns-trial-{secrets.token_hex(4)}"
@@ -48,8 +48,8 @@ class Namespace:
         self._deleting: Program | None = None
 
     def create(self) -> tuple[str, str]:
-        """Command and output. OSError with the reason when there is no namespace then, Taken when it is somebody's.
-        Runs to its end whatever signals come: what was created has to be known.
+        """Command and output. OSError with the reason if it was not created, Taken if it existed already.
+        Runs to its end despite signals: we must know what was created.
         """
         command = f"{self.kubectl} create namespace {self.name}"
         if not shutil.which("kubectl"):
@@ -59,22 +59,22 @@ class Namespace:
             status = program.wait(KUBECTL_S)
         except TimeUp:
             program.kill()
-            raise OSError(f"no answer within {KUBECTL_S} s; it may exist all the same") from None
+            raise OSError(f"no answer within {KUBECTL_S} s; it may exist anyway") from None
         output = "\n".join(program.lines)
         if status != 0 and "AlreadyExists" in output:
             raise Taken
         if status != 0:
-            raise OSError(program.lines[-1] if program.lines else f"kubectl ended with status {status}")
+            raise OSError(program.lines[-1] if program.lines else f"kubectl exited with status {status}")
         self._is_ours = True
         return command, output
 
     def start_deleting(self) -> None:
-        """With everything in it. The cluster goes on with that by itself."""
+        """With everything in it. The cluster finishes the deletion by itself."""
         if self._is_ours:
             self._deleting = _start(f"{self._delete()} --wait=false")
 
     def finish_deleting(self) -> str:
-        """The last line to say, "" when there is nothing to say."""
+        """The last line to print, "" if none."""
         if not self._is_ours:
             return ""
         try:
@@ -85,7 +85,7 @@ class Namespace:
         if status == 0:
             return f"namespace {self.name} deleted"
         reason = self._deleting.lines[-1] if self._deleting.lines else "no answer"
-        return f"namespace {self.name} is left: {reason}; delete it with: {self._delete()}"
+        return f"namespace {self.name} is still there: {reason}; delete it with: {self._delete()}"
 
     def _delete(self) -> str:
         return f"{self.kubectl} delete namespace {self.name}"

@@ -16,7 +16,7 @@ class Invalid(Exception):
 
 
 class AddressPool:
-    """Cluster IPs of one family: given ones are claimed, others handed out in turn."""
+    """Cluster IPs of one family: requested ones are claimed, others assigned in turn."""
 
     def __init__(self, network: str):
         self.network = ipaddress.ip_network(network)
@@ -57,7 +57,7 @@ class Admission:
         self._next_node_port = 30000
 
     def admit(self, resource: Resource, value: dict, old: dict | None) -> None:
-        """Completes the value in place; Invalid when it must be refused. old: the version it replaces."""
+        """Completes the value in place; raises Invalid if it breaks a rule. old: the version it replaces."""
         check_name(resource, value["metadata"]["name"])
         if resource is SERVICES:
             self._admit_service(value, old)
@@ -66,7 +66,7 @@ class Admission:
                 for port in subset.get("ports") or []:
                     port.setdefault("protocol", "TCP")
         elif resource is PODS and old is None:
-            value["status"] = {"phase": "Pending"}  # only the status subresource says otherwise
+            value["status"] = {"phase": "Pending"}  # only the status subresource changes it
         elif resource is NAMESPACES:
             value["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = value["metadata"][
                 "name"
@@ -75,7 +75,7 @@ class Admission:
             value["status"] = {"phase": "Active"}
 
     def release(self, value: dict) -> None:
-        """A Service went: its cluster IPs are free again."""
+        """A Service was deleted: its cluster IPs are free again."""
         self._release_others(_key(value), _cluster_ips(value.get("spec", {})), [])
 
     def _admit_service(self, value: dict, old: dict | None) -> None:

@@ -23,9 +23,9 @@ from kubeapi.store import Backup, Object, Store, encode
 from kubeapi.tables import TABLE, wants_table
 from kubeapi.watch import Watch, status_document
 
-# Lists that are being paged through. A client holds one or two at a time, and takes its pages within seconds.
+# Lists being paged through. A client has one or two at a time, and fetches its pages within seconds.
 _SNAPSHOTS_MAX = 64
-# When the client names none; real servers choose 30 to 60 minutes.
+# If the client requests none; real servers choose 30 to 60 minutes.
 _WATCH_TIMEOUT_S = 2400
 
 
@@ -49,11 +49,11 @@ def not_found(resource: Resource, name: str) -> ApiError:
 @dataclass
 class Options:
     service_cidrs: list[str] = field(default_factory=lambda: ["10.96.0.0/12", "fd00:10:96::/112"])
-    token: str = ""  # "" = nobody is asked for one
+    token: str = ""  # "" = none required
     history_max: int = 100_000  # events kept for each resource, as the real server's largest watch cache
-    page_max: int = 0  # the longest page given, whatever limit is asked for; 0 = as asked
+    page_max: int = 0  # the largest page, whatever limit is requested; 0 = as requested
     bookmark_interval_s: float = 60.0
-    has_protobuf: bool = True  # else JSON is all it knows
+    has_protobuf: bool = True  # else only JSON
     is_mirroring: bool = True  # Endpoints to EndpointSlices, as a controller does in real clusters
     is_logging: bool = False
 
@@ -73,7 +73,7 @@ class ApiServer:
         self.faults = Faults()
         self.store = Store(RESOURCES, options.history_max, self._on_change)
         self.admission = Admission(options.service_cidrs)
-        self.requests: dict[str, int] = {}  # "list services" -> how many were asked for
+        self.requests: dict[str, int] = {}  # "list services" -> number of requests
         self.control = Control(self)
         self._snapshots: OrderedDict[str, tuple[int, list[Object]]] = OrderedDict()
         self._backup: Backup | None = None
@@ -84,7 +84,7 @@ class ApiServer:
         self._create_kubernetes_service()
 
     def describe(self) -> None:
-        """Discovery, again when a resource's version has changed."""
+        """Rebuilds discovery after a change of a resource's version."""
         self._documents = {path: encode(value) for path, value in res.discovery_documents().items()}
 
     def log(self, message: str) -> None:
@@ -236,9 +236,7 @@ class ApiServer:
         return encoding.list(resource, meta, objects)
 
     def _keep_snapshot(self, revision: int, rest: list[Object]) -> str:
-        """The token for the rest of a list. Objects do not change, so the list stays what it was at its
-        revision.
-        """
+        """The token for the rest of a list. Objects are immutable, so the list stays as of its revision."""
         name = secrets.token_hex(8)
         self._snapshots[name] = (revision, rest)
         while len(self._snapshots) > _SNAPSHOTS_MAX:
@@ -251,7 +249,7 @@ class ApiServer:
             start, revision = tuple(value["start"]), value["rv"]
         except (binascii.Error, ValueError, KeyError, TypeError):
             raise ApiError(400, "BadRequest", "continue key is not valid") from None
-        if revision == -1:  # the inconsistent one: from there on, as things are now
+        if revision == -1:  # the inconsistent token: the rest of the list as of now
             objects = self.store.collections[target.resource].sorted_objects(target.namespace)
             return self.store.revision, [o for o in objects if o.key >= start]
         snapshot = self._snapshots.get(value["snapshot"])
@@ -262,7 +260,7 @@ class ApiServer:
             )
         return snapshot
 
-    # ---- As a server that comes back from a backup ----
+    # ---- A server restored from a backup ----
 
     def backup(self) -> None:
         self._backup = self.store.backup()
@@ -340,7 +338,7 @@ class ApiServer:
         value["metadata"]["resourceVersion"] = str(old_object.revision)
         value = {k: v for k, v in value.items() if k not in ("kind", "apiVersion")}
         if encode(value) == old_object.text:
-            return old_object  # nothing changes, no revision is used, as in the real server
+            return old_object  # no change uses no revision, as in the real server
         return self.store.put(target.resource, value)
 
     def _delete(self, request: Request, target: Target) -> dict:
@@ -370,7 +368,7 @@ class ApiServer:
         elif obj.resource is NAMESPACES:
             for resource in RESOURCES:
                 for inside in self.store.collections[resource].sorted_objects(obj.name):
-                    if self.store.get(resource, *inside.key):  # not gone already with its Service
+                    if self.store.get(resource, *inside.key):  # not already deleted with its Service
                         self.store.delete(inside)
 
     def _create_kubernetes_service(self) -> None:
@@ -399,7 +397,7 @@ def _encode_token(value: dict) -> str:
 
 
 def _check_address(resource: Resource, namespace: str, value: dict) -> None:
-    """The body must be what the path says."""
+    """The body must match the path."""
     if value.get("kind", resource.kind) != resource.kind:
         raise ApiError(400, "BadRequest", f"{value['kind']} in the body, {resource.kind} in the URL")
     if value["metadata"].get("namespace", namespace) != namespace:

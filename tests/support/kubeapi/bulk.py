@@ -1,4 +1,4 @@
-"""Thousands of changes at the store's own speed, or at a rate: what /_test/bulk does."""
+"""Thousands of changes at the store's own speed, or at a given rate, for /_test/bulk."""
 
 import asyncio
 import time
@@ -7,7 +7,7 @@ import types
 from kubeapi.mirroring import SERVICE_NAME
 from kubeapi.resources import ENDPOINT_SLICES, NAMESPACES, PODS, SERVICES
 
-# Objects made before the loop gets its turn to send: long enough to batch, short enough (2 ms) to stream.
+# Objects made before the event loop may send: long enough to batch, short enough (2 ms) to stream.
 _SLICE = 100
 _COUNT_MAX = 1_000_000
 
@@ -58,7 +58,7 @@ class Bulk:
 
 
 class _Pace:
-    """Gives everything else its turn between changes: after every few, or as often as a rate wants it."""
+    """Yields to the event loop between changes: after every few, or as the rate demands."""
 
     def __init__(self, rate: float):
         self._rate = rate
@@ -76,7 +76,7 @@ class _Pace:
 
 @types.coroutine
 def _loop_turn():
-    """Lets everything else that is ready run once."""
+    """Lets all other ready callbacks run once."""
     yield
 
 
@@ -114,7 +114,7 @@ def _pod(name: str, host: int, body: dict) -> dict:
 
 
 def _slice(name: str, number: int, body: dict) -> dict:
-    """Of the headless Service of the same name, with `endpoints` addresses of its own."""
+    """A slice of the headless Service of the same name, with `endpoints` addresses."""
     count = int(body.get("endpoints", 10))
     addresses = [_address(number * count + place, body) for place in range(count)]
     return {

@@ -1,4 +1,4 @@
-"""Faults and bulk changes, by HTTP under /_test/: what there is stands at the top of ../apiserver.py."""
+"""Faults and bulk changes, by HTTP under /_test/: ../apiserver.py lists them at its top."""
 
 import asyncio
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class _Rule:
 
 
 class Faults:
-    """What is to go wrong next. Asked by the server at the places where it can."""
+    """The faults to inject next. The server asks at each place where a fault can occur."""
 
     def __init__(self):
         self.is_silent = False
@@ -31,7 +31,7 @@ class Faults:
 
     def take(self, target: str):
         """What to do instead of answering this request: a function of the connection and the answer;
-        None: nothing.
+        None: answer as usual.
         """
         for rule in self._rules:
             if rule.match in target:
@@ -48,7 +48,7 @@ class Faults:
         return True
 
     def take_reordering(self, plural: str, count: int) -> bool:
-        """Whether these events are to be sent in reverse."""
+        """Whether to send these events in reverse."""
         if count < 2 or not self._reorderings.get(plural):
             return False
         self._reorderings[plural] -= 1

@@ -1,5 +1,5 @@
-"""The two forms in which lists, objects and watches are sent: JSON and protobuf. What depends on the form is here
-and nowhere else; the API and its watches are given one of the two.
+"""The two encodings of lists, objects and watches: JSON and protobuf. Only this module depends on the encoding;
+the API and its watches get one of the two.
 """
 
 import json
@@ -26,7 +26,7 @@ class JsonEncoding:
         return encode(head)[:-1] + b',"items":[' + b",".join([o.text for o in objects]) + b"]}\n"
 
     def event(self, event: Event) -> bytes:
-        """A chunk of the watch, kept for the next watch."""
+        """A chunk of the watch, cached for other watches."""
         if event.json_chunk is None:
             event.json_chunk = self.event_of(event.kind, event.object)
         return event.json_chunk
@@ -45,7 +45,7 @@ class JsonEncoding:
         return _json_chunk("ERROR", encode(document))
 
     def raw_event(self, data: bytes) -> bytes:
-        """Whatever it is, where an event belongs."""
+        """Any bytes in the place of an event."""
         return chunk(data + b"\n")
 
 
@@ -90,7 +90,7 @@ PROTOBUF = ProtobufEncoding()
 
 
 def negotiate(accept: str):
-    """The first type of the header that is known; JSON when none is, as kubectl's `*/*`."""
+    """The first supported type of the header; JSON if none is, as with kubectl's `*/*`."""
     for part in accept.split(","):
         media_type, *parameters = [p.strip() for p in part.split(";")]
         if media_type == protobuf.CONTENT_TYPE and not any(p.startswith("as=") for p in parameters):

@@ -1,9 +1,9 @@
 """HTTP/1.1 for the API server: an asyncio Protocol that parses requests and writes replies or chunked
 streams.
 
-One request is in hand at a time on a connection; further bytes wait in the buffer until it has been
-answered. The application gets (connection, request) and calls reply() or open_stream() on the connection,
-at once or later.
+A connection handles one request at a time; further bytes wait in the buffer until it is answered. The
+application gets (connection, request) and calls reply() or open_stream() on the connection, at once or
+later.
 """
 
 import asyncio
@@ -11,14 +11,14 @@ import json
 from http import HTTPStatus
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-# kubectl's and libcurl's headers are below 2 KiB, tokens included; real API servers stop at 1 MiB.
+# Headers of kubectl and libcurl are below 2 KiB, including tokens; real API servers allow 1 MiB.
 HEAD_BYTES_MAX = 64 * 1024
-# The real server takes 3 MiB.
+# The real server's limit is 3 MiB.
 BODY_BYTES_MAX = 3 * 1024 * 1024
 
 
 class BadRequest(Exception):
-    """What came is no HTTP/1.1 request; the connection ends."""
+    """Not an HTTP/1.1 request; the connection ends."""
 
 
 class Request:
@@ -34,7 +34,7 @@ class Request:
         self.body = b""
 
     def json(self) -> dict:
-        """The body as a JSON object; ValueError when it is none."""
+        """The body as a JSON object; ValueError if it is not one."""
         value = json.loads(self.body or b"{}")
         if not isinstance(value, dict):
             raise ValueError("a JSON object was expected")
@@ -63,10 +63,10 @@ class Connection(asyncio.Protocol):
     def __init__(self, app):
         self._app = app
         self._buffer = bytearray()
-        self._request: Request | None = None  # whose body is still coming
-        self._is_busy = False  # a request is with the application
+        self._request: Request | None = None  # whose body is incomplete
+        self._is_busy = False  # the application has a request
         self._is_parsing = False  # _next_request is on the stack already
-        self._stream = None  # what open_stream was given
+        self._stream = None  # the stream of open_stream
         self.transport: asyncio.Transport | None = None
         self.is_paused = False
 
@@ -111,7 +111,7 @@ class Connection(asyncio.Protocol):
         self._next_request()
 
     def open_stream(self, stream, content_type: str = "application/json") -> None:
-        """Answers 200 and goes on in chunks: stream.resume() when it may write again,
+        """Replies 200 and then sends chunks: calls stream.resume() when it may write again,
         stream.connection_lost() at the end.
         """
         self._stream = stream
@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
         self.transport.write(chunks)
 
     def close_stream(self) -> None:
-        """The orderly end of a chunked reply; the connection can take another request."""
+        """The regular end of a chunked reply; the connection can serve another request."""
         self._stream = None
         if self.transport.is_closing():
             return
@@ -132,7 +132,7 @@ class Connection(asyncio.Protocol):
         self._next_request()
 
     def cut(self, last: bytes = b"") -> None:
-        """Ends the connection after these bytes, in the middle of whatever was going on."""
+        """Ends the connection after these bytes, even in the middle of a reply."""
         if last:
             self.transport.write(last)
         self.transport.close()

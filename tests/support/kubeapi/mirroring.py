@@ -1,7 +1,7 @@
-"""Endpoints to EndpointSlices, as the mirroring controller of real clusters does for those that no controller
+"""Endpoints to EndpointSlices, as the mirroring controller of real clusters does for Endpoints that no controller
 made: one slice for each subset, address family and hundred addresses.
 
-Called within the change of the Endpoints, so a client sees both at once.
+Called within the change of the Endpoints, so that a client sees both at once.
 """
 
 import ipaddress
@@ -15,7 +15,7 @@ SERVICE_NAME = "kubernetes.io/service-name"
 _MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
 _CONTROLLER = "endpointslicemirroring-controller.k8s.io"
 _SKIP = "endpointslice.kubernetes.io/skip-mirror"
-# A real slice has no more unless its controller is told otherwise.
+# The default limit of a real controller.
 _ENDPOINTS_MAX = 100
 
 
@@ -25,7 +25,7 @@ def mirror_endpoints(store: Store, endpoints: Object, kind: str) -> None:
         try:
             wanted = {value["metadata"]["name"]: value for value in _slices(endpoints.value())}
         except (AttributeError, KeyError, TypeError):
-            return  # malformed on purpose: no controller could read it
+            return  # malformed on purpose: a controller could not read it
     for old in _existing(store, endpoints):
         if old.name not in wanted:
             store.delete(old)

@@ -1,6 +1,6 @@
-"""JSON merge patch (RFC 7386), and of strategic merge patches what kubectl sends for the resources served."""
+"""JSON merge patch (RFC 7386), and the strategic merge patches that kubectl sends for the resources served."""
 
-# List field -> the field that tells its elements apart. Lists that are not here are replaced whole.
+# List field -> the field that identifies an element. Lists not named here are replaced as a whole.
 _MERGE_KEYS = {
     "ports": ("port", "containerPort"),
     "containers": ("name",),

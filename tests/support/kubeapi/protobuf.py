@@ -1,9 +1,9 @@
 """Kubernetes' protobuf encoding of objects, lists and watch events, and its decoding: what kube2sky asks for,
 and what newer versions of `kubectl create` send.
 
-Objects are dictionaries as their JSON is; protobuf_types has the messages. Fields that are not there are
-left out and skipped. A value of another type than its field's is encoded as what it is, so that a malformed
-object is one in both encodings.
+Objects are dictionaries with the structure of their JSON; protobuf_types has the messages. Fields unknown
+there are not encoded, and skipped when decoding. A value of the wrong type is encoded as its own type, so
+that an object malformed in JSON is malformed in protobuf, too.
 """
 
 import calendar
@@ -21,7 +21,7 @@ MAGIC = b"k8s\0"
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
-Encoder = Callable[[object], bytes]  # of a field: the value -> its bytes, tag included
+Encoder = Callable[[object], bytes]  # for a field: the value -> its bytes, including the tag
 
 
 # ---- Encoding ----
@@ -33,7 +33,7 @@ def encode_object(kind: str, value: dict) -> bytes:
 
 
 def envelope(api_version: str, kind: str, message: bytes) -> bytes:
-    """What a reply's body is, and an event's object: the prefix and the message in an Unknown."""
+    """The body of a reply, or the object of an event: the prefix and the message in an Unknown."""
     return _envelope_head(api_version, kind) + _field(2, message) + _ENVELOPE_TAIL
 
 
@@ -47,7 +47,7 @@ def event_frame(event_type: str, enveloped: bytes) -> bytes:
     return len(event).to_bytes(4, "big") + event
 
 
-# contentEncoding and contentType, which Go writes though they are empty.
+# contentEncoding and contentType, which Go writes even when empty.
 _ENVELOPE_TAIL = b"\x1a\0\x22\0"
 
 
@@ -62,7 +62,7 @@ _SHORT = [bytes([number]) for number in range(128)]
 def _encode_varint(value: int) -> bytes:
     if 0 <= value < 128:
         return _SHORT[value]
-    value &= 2**64 - 1  # negative ones are of 64 bits, whatever their field's type
+    value &= 2**64 - 1  # negative values have 64 bits, whatever the field's type
     out = bytearray()
     while value > 127:
         out.append(value & 0x7F | 0x80)
@@ -76,7 +76,7 @@ def _field(number: int, data: bytes) -> bytes:
 
 
 def _misfit(number: int, value) -> bytes:
-    """A value that its field is not made for."""
+    """A value of the wrong type for its field."""
     if isinstance(value, int):
         return _encode_varint(number << 3 | _VARINT) + _encode_varint(value)
     return _encode_varint(number << 3 | _BYTES) + _sized(
@@ -161,7 +161,7 @@ _MESSAGES = {kind: _message_encoder(message) for kind, message in KINDS.items()}
 
 
 def decode_object(body: bytes) -> dict:
-    """The object, or the list of them, as its JSON would be; ValueError when it is none that is known here."""
+    """The object or list, with the structure of its JSON; ValueError if its kind is not supported here."""
     if not body.startswith(MAGIC):
         raise ValueError("protobuf without its prefix")
     unknown = _decode(body[len(MAGIC) :], UNKNOWN)
@@ -182,7 +182,7 @@ def decode_list_meta(body: bytes) -> dict:
 
 
 def decode_event(frame: bytes) -> dict:
-    """One WatchEvent without its length."""
+    """One WatchEvent, without its length prefix."""
     event = _decode(frame, {1: ("type", str), 2: ("object", {1: ("raw", bytes)})})
     return {"type": event["type"], "object": decode_object(event["object"]["raw"])}
 

@@ -1,8 +1,8 @@
-"""What Kubernetes' messages look like in protobuf: the fields that this server keeps or sends, numbered as in
-the generated.proto files of k8s.io/api and k8s.io/apimachinery.
+"""Kubernetes' protobuf messages: the fields that this server keeps or sends, numbered as in the
+generated.proto files of k8s.io/api and k8s.io/apimachinery.
 
 A message is {number: (JSON name, kind)}. Kinds: str, int, bool (left out of JSON when false), "bool" (a
-pointer in Go: false is something else than absent), a message, [kind] when repeated, "map" of strings,
+pointer in Go: false differs from absent), a message, [kind] when repeated, "map" of strings,
 "int or string", "time".
 """
 

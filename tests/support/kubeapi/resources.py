@@ -1,4 +1,4 @@
-"""The table of resources served, and what discovery says about them."""
+"""The table of resources served, and their discovery documents."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 @dataclass(eq=False)
 class Resource:
     group: str  # "" = core
-    version: str  # may be changed while the server runs, as an upgrade does; "" = not served
+    version: str  # may change while the server runs, as in an upgrade; "" = not served
     plural: str
     kind: str
     singular: str
@@ -24,7 +24,7 @@ class Resource:
 
     @property
     def type_prefix(self) -> bytes:
-        """What goes before an object's own text where its type must be said."""
+        """Put before an object's text where its type is needed."""
         return b'{"kind":"%s","apiVersion":"%s",' % (self.kind.encode(), self.group_version.encode())
 
 
@@ -105,7 +105,7 @@ def _group_list() -> dict:
 
 
 def _openapi_v3(base_path: str) -> dict:
-    """No schemas: only what `kubectl apply` looks for, that the server validates fields itself."""
+    """No schemas: only the sign that `kubectl apply` looks for, that the server validates fields itself."""
     paths = {}
     for r in served():
         if r.base_path != base_path:
@@ -148,9 +148,9 @@ def discovery_documents() -> dict[str, dict]:
 
 
 # Older kubectl validates against /openapi/v2 in protobuf. This is gnostic's Document with its required
-# parts alone (swagger = "2.0", info = {title, version}): what has no definition, the client does not check.
+# parts only (swagger = "2.0", info = {title, version}): the client does not check what has no definition.
 OPENAPI_V2_PROTOBUF = b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.32.0"
-# The type asked for ends in "@v1.0+protobuf", which Go's parser refuses in a reply: real servers of that time said this.
+# The requested type ends in "@v1.0+protobuf", which Go's parser rejects in a reply: real servers of that time did so.
 OPENAPI_V2_TYPE = "application/octet-stream"
 OPENAPI_V2_JSON = {
     "swagger": "2.0",

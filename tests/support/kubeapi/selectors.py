@@ -13,7 +13,7 @@ _EXISTS = re.compile(r"^(!?)\s*([^\s!=,()]+)$")
 
 
 def compile_selectors(label_selector: str, field_selector: str) -> Predicate | None:
-    """None when everything matches; ValueError with a message for what is no selector."""
+    """None if everything matches; ValueError with a message for a bad selector."""
     tests = [_label_test(part) for part in _split(label_selector)]
     tests += [_field_test(part) for part in _split(field_selector)]
     if not tests:
@@ -22,7 +22,7 @@ def compile_selectors(label_selector: str, field_selector: str) -> Predicate | N
 
 
 def _split(selector: str) -> list[str]:
-    """At commas outside parentheses."""
+    """Splits at commas outside parentheses."""
     return [part.strip() for part in re.split(r",(?![^(]*\))", selector) if part.strip()]
 
 

@@ -1,9 +1,9 @@
-"""The objects, their revisions and the bounded history that watches are served from.
+"""The objects, their revisions and the bounded history from which watches are served.
 
-An object is kept as the JSON text that lists and watches send, encoded once; it is decoded again only
-where a patch, a table or its protobuf form needs its fields. Objects are immutable: a change is a new one
-with a new revision, so a page of an old list and an event in the history keep saying what they said. One
-revision counter for all resources, as in etcd.
+An object is stored as the JSON text that lists and watches send, encoded once; it is decoded only where a
+patch, a table or its protobuf form needs its fields. Objects are immutable: a change makes a new one with a
+new revision, so pages of an old list and events in the history never change. One revision counter for all
+resources, as in etcd.
 """
 
 import bisect
@@ -15,7 +15,7 @@ from typing import Callable
 
 from kubeapi.resources import Resource
 
-Key = tuple[str, str]  # namespace ("" for what has none) and name
+Key = tuple[str, str]  # namespace ("" if it has none) and name
 
 
 def encode(value) -> bytes:
@@ -28,7 +28,7 @@ def now_rfc3339() -> str:
 
 class Object:
     """One version of an object. `text` lacks kind and apiVersion, as the items of a list do; `message` is the
-    same in protobuf, once somebody has asked for it.
+    same in protobuf, once requested.
     """
 
     __slots__ = ("resource", "namespace", "name", "uid", "revision", "labels", "text", "message")
@@ -58,7 +58,7 @@ class Object:
 
 class Event:
     """One step of the history. `previous` is the version before, for selectors that an object may enter
-    or leave. The chunks are what watches send, once one has.
+    or leave. The chunks are what watches send, set by the first watch that sends the event.
     """
 
     __slots__ = ("revision", "kind", "object", "previous", "json_chunk", "protobuf_chunk")
@@ -80,13 +80,13 @@ class Collection:
         self.objects: dict[Key, Object] = {}
         self.events: list[Event] = []
         self.first_index = 0
-        self.expired_revision = 0  # a watch from an older one is too old
+        self.expired_revision = 0  # a watch from an older revision gets 410
         self.watches: set = set()
         self._history_max = history_max
 
     def add_event(self, event: Event) -> None:
         self.events.append(event)
-        # Half is dropped at once, so that the cost of an event stays constant.
+        # Drops half at a time, so that the amortised cost of an event stays constant.
         if len(self.events) >= 2 * self._history_max:
             self.drop_events(len(self.events) - self._history_max)
         for watch in self.watches:
@@ -116,9 +116,7 @@ class Store:
     def __init__(
         self, resources: tuple[Resource, ...], history_max: int, on_change: Callable[[Object, str], None]
     ):
-        """on_change(object, kind) is called after each change, for what one object's change does to
-        others.
-        """
+        """Calls on_change(object, kind) after each change, for its effects on other objects."""
         self.revision = 1
         self.collections = {r: Collection(r, history_max) for r in resources}
         self._on_change = on_change
@@ -127,14 +125,14 @@ class Store:
         return self.collections[resource].objects.get((namespace, name))
 
     def create(self, resource: Resource, value: dict) -> Object:
-        """Gives the value its uid, time and revision. It must not exist."""
+        """Sets uid, time and revision of the value. The object must not exist."""
         meta = value["metadata"]
         meta["uid"] = str(uuid.uuid4())
         meta["creationTimestamp"] = now_rfc3339()
         return self.put(resource, value)
 
     def put(self, resource: Resource, value: dict) -> Object:
-        """Stores a version as it is, but for the revision, whether or not there is one."""
+        """Stores a version unchanged except for the revision, whether or not the object exists."""
         collection = self.collections[resource]
         self.revision += 1
         value["metadata"]["resourceVersion"] = str(self.revision)
@@ -147,7 +145,7 @@ class Store:
         return obj
 
     def delete(self, obj: Object) -> Object:
-        """Its last version, with the deletion's revision."""
+        """Returns its last version, with the deletion's revision."""
         collection = self.collections[obj.resource]
         self.revision += 1
         value = obj.value()
@@ -158,22 +156,20 @@ class Store:
         return last
 
     def expire_history(self, resource: Resource) -> None:
-        """As after a compaction: whoever asks to go on from a revision seen so far is too late. Open
-        watches go on.
-        """
+        """As after a compaction: a watch from any revision so far gets 410. Open watches continue."""
         self.revision += 1
         collection = self.collections[resource]
         collection.drop_events(len(collection.events))
         collection.expired_revision = self.revision
 
-    # ---- Coming back from a backup ----
+    # ---- Restore from a backup ----
 
     def backup(self) -> Backup:
         return Backup(self.revision, {r: dict(c.objects) for r, c in self.collections.items()})
 
     def restore(self, backup: Backup) -> None:
-        """Objects and revision are those of then, and nothing is known of what was before: as a server whose
-        etcd came back from a backup. Clients may know later revisions than there are now.
+        """Resets objects and revision to the backup, without history, as on a server whose etcd was restored
+        from a backup. Clients may know later revisions than the current one.
         """
         self.revision = backup.revision
         for resource, objects in backup.objects.items():

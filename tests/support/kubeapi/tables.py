@@ -1,4 +1,4 @@
-"""Tables, which kubectl asks for to print `kubectl get`: columns and cells for each resource."""
+"""Tables, which `kubectl get` requests and prints: columns and cells for each resource."""
 
 import calendar
 import time
@@ -46,7 +46,7 @@ def table(resource: Resource, objects: list[Object], meta: dict) -> bytes:
 
 
 class TableEncoding(JsonEncoding):
-    """Objects as tables; the rest as in JSON."""
+    """Objects as tables; everything else as JSON."""
 
     def object(self, obj: Object) -> bytes:
         return self.list(obj.resource, {"resourceVersion": str(obj.revision)}, [obj])

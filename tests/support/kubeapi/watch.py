@@ -1,8 +1,8 @@
-"""One open watch: a place in a resource's history, moved along as fast as the connection takes it.
+"""One open watch: a position in a resource's history, which advances as fast as the connection accepts data.
 
-Replay and live events are the same thing: the watch sends what lies between its place and the end of the
-history. A reader that is slower than the history is long gets the ERROR event 410, like one that comes
-back too late.
+Replay and live events are the same: the watch sends the events between its position and the end of the
+history. A reader that falls behind the history gets the ERROR event 410, like one that reconnects too
+late.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from kubeapi.http1 import Connection
 from kubeapi.selectors import Predicate
 from kubeapi.store import Event
 
-# Events written per turn before looking whether the connection still takes more.
+# Events written per turn before checking whether the connection accepts more.
 _BATCH = 256
 
 
@@ -32,7 +32,7 @@ class Watch:
     def __init__(
         self, app, connection: Connection, collection, namespace: str, predicate: Predicate | None, encoding
     ):
-        """encoding: of encodings or tables, the form in which it is sent."""
+        """encoding: from encodings or tables."""
         self._app = app
         self._connection = connection
         self._collection = collection
@@ -69,7 +69,7 @@ class Watch:
         self.schedule()
 
     def schedule(self) -> None:
-        """Sends what there is in the next turn of the loop, so that a burst goes out in one write."""
+        """Sends pending events in the next turn of the loop, so that a burst goes out in one write."""
         if not self._is_scheduled:
             self._is_scheduled = True
             self._loop.call_soon(self._send)
@@ -89,11 +89,11 @@ class Watch:
         self._connection.cut()
 
     def freeze(self) -> None:
-        """Nothing more is sent, not even the end: the connection stays as it is until the client leaves."""
+        """Sends nothing more, not even the end: the connection stays open until the client closes it."""
         self._close()
 
     def inject(self, make_chunks: Callable[[object], bytes]) -> None:
-        """Puts the chunks that the function makes in the watch's encoding after what has been sent so far."""
+        """Sends the chunks that the function makes in the watch's encoding, after all pending events."""
         self._send()
         if not self._is_closed:
             self._connection.write_chunks(make_chunks(self._encoding))
@@ -132,7 +132,7 @@ class Watch:
         return [self._encoding.event_of(kind, e.object) for kind, e in seen if kind]
 
     def _kind_seen(self, event: Event) -> str | None:
-        """Through a selector, an object that comes to match is added and one that ceases to is deleted."""
+        """With a selector, an object that starts to match is ADDED, one that stops matching is DELETED."""
         was_seen = event.previous is not None and self._predicate(event.previous)
         is_seen = event.kind != "DELETED" and self._predicate(event.object)
         if is_seen:
