@@ -1,4 +1,4 @@
-"""What skydns must answer, worked out naively from the flat list of keys: no tree, no index, every rule as a
+"""What skydns must answer, computed naively from the flat list of keys: no tree, no index, every rule is a
 filter over all keys. Paths are labels from the root, as in keys: ("local", "cluster", "web").
 """
 
@@ -8,14 +8,14 @@ from itertools import takewhile
 
 DOMAIN = ("local", "cluster")
 CHAIN_MAX = 8
-TTL_S = 3600  # when a record says none
+TTL_S = 3600  # if a record has none
 PRIORITY = 10
 
-# Aliases of aliases of whole subtrees: beyond some 65,000 keys skydns leaves the rest out.
+# For aliases of aliases of whole subtrees: beyond some 65,000 keys skydns omits the rest.
 VISITS_MAX = 30000
 
 Path = tuple[str, ...]
-# owner, TTL, type, data with everything before the name or address as numbers
+# owner, TTL, type, data; all fields of the data before the name or address are numbers
 Record = tuple[str, int, str, tuple]
 
 
@@ -34,7 +34,7 @@ class Key:
 
     @property
     def family(self) -> str:
-        """A, AAAA, NAME, or nothing."""
+        """A, AAAA, NAME, or empty."""
         if not self.host:
             return ""
         try:
@@ -70,7 +70,7 @@ def is_wildcard(label: str) -> bool:
 
 
 class TooManyVisits(Exception):
-    """What skydns answers is a matter of its limits."""
+    """The answer depends on skydns' limits."""
 
 
 class AnswerModel:
@@ -86,7 +86,7 @@ class AnswerModel:
         return [key for key in self._keys if key.path[: len(path)] == path]
 
     def _listed(self, path: Path) -> Path:
-        """Up to the first wildcard."""
+        """The path up to the first wildcard."""
         if self._is_kubernetes:
             return path
         inside = path[len(DOMAIN) :]
@@ -119,7 +119,7 @@ class AnswerModel:
 
     @staticmethod
     def _one_group(keys: list[Key]) -> list[Key]:
-        """The group of the shortest key, and keys without one."""
+        """Keys in the group of the shortest key, and keys without a group."""
         if not keys:
             return keys
         chosen = keys[0]
@@ -152,7 +152,7 @@ class AnswerModel:
     # ---- Making answers ----
 
     def _add(self, owner: str, ttl: int, rdtype: str, data: tuple) -> None:
-        """One CNAME for an owner, and nothing twice; the last one counts, with the smaller TTL."""
+        """One CNAME per owner, no duplicates; the last record wins, with the smaller TTL."""
         for i, (other, other_ttl, other_type, other_data) in enumerate(self._answers):
             if (other, other_type) == (owner, rdtype) and (rdtype == "CNAME" or other_data == data):
                 self._answers[i] = (owner, min(ttl, other_ttl), rdtype, data)
@@ -215,7 +215,7 @@ class AnswerModel:
                     self._add(owner, key.ttl or TTL_S, "CNAME", (key.host.rstrip(".") + ".",))
 
     def _has_data(self, path: Path, rdtype: str) -> bool:
-        """What the specification leaves at a place of the schema."""
+        """Whether the specification allows data of this type at this place of the schema."""
         inside = path[len(DOMAIN) :]
         if not inside:
             return False

@@ -1,8 +1,8 @@
-"""A balancer in front of several skydns, as kube-proxy is one: it gives each datagram and each connection to one
-of the readers whose /readiness says 200, in turn.
+"""A balancer in front of several skydns, like kube-proxy: it sends each datagram and each connection to the next of
+the readers whose /readiness is 200.
 
-It asks /readiness all the time. What it decides and what it sends is one step: once a reader counts as not ready,
-nothing goes to it any more.
+It polls /readiness all the time. Choosing a reader and sending to it is one step under a lock: once a reader counts
+as not ready, nothing more is sent to it.
 """
 
 import itertools
@@ -13,7 +13,7 @@ import threading
 from programs import http_get
 
 _POLL_S = 0.005
-_IDLE_S = 0.05  # how often a thread looks whether it is to end
+_IDLE_S = 0.05  # how often a thread checks whether to stop
 
 
 class Reader:
@@ -23,13 +23,13 @@ class Reader:
         self.is_ready = False
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp.connect(self.address)
-        self.datagrams = 0  # sent to it
-        self.connections = 0  # made to it
+        self.datagrams = 0  # sent to this reader
+        self.connections = 0  # opened to this reader
         self.open_connections = 0
 
 
 class Balancer:
-    """For one client over UDP, and any number over TCP."""
+    """For one client over UDP, any number over TCP."""
 
     def __init__(self, port: int, readers: list[Reader]):
         self.readers = readers
@@ -63,13 +63,13 @@ class Balancer:
                 is_ready = http_get(reader.readiness_url)[0] == 200
             except OSError as error:
                 if not isinstance(getattr(error, "reason", error), ConnectionRefusedError):
-                    continue  # no time for an answer, or ended in the middle of it: the next will tell
+                    continue  # too busy to answer, or ended during the reply: the next poll shows
                 is_ready = False
             with self._lock:
                 reader.is_ready = is_ready
 
     def _choose(self) -> Reader | None:
-        """With the lock held."""
+        """The caller holds the lock."""
         ready = [reader for reader in self.readers if reader.is_ready]
         return ready[next(self._turn) % len(ready)] if ready else None
 
@@ -94,7 +94,7 @@ class Balancer:
                 try:
                     reader.udp.send(datagram)
                 except ConnectionRefusedError:
-                    pass  # lost: its client will tell
+                    pass  # lost: the client reports it
 
     def _send_back(self, one: socket.socket, client: tuple) -> None:
         try:
@@ -126,7 +126,7 @@ class Balancer:
                 with socket.create_connection(reader.address, timeout=10) as server:
                     self._splice(client, server)
             except OSError:
-                pass  # its client misses a reply, and will tell
+                pass  # the client misses a reply, and reports it
             with self._lock:
                 reader.open_connections -= 1
 
@@ -139,7 +139,7 @@ class Balancer:
         return reader
 
     def _splice(self, client: socket.socket, server: socket.socket) -> None:
-        """Both ways until either has no more to say."""
+        """Copies both ways until either side closes."""
         other = {client: server, server: client}
         while not self._stop.is_set():
             for one in select.select(list(other), [], [], _IDLE_S)[0]:

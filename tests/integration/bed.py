@@ -1,4 +1,4 @@
-"""The test bed: an etcd, and the programs under test around it, each on ports of its own in one temporary
+"""The test bed: an etcd and the programs under test around it, on their own ports and in one temporary
 folder.
 """
 
@@ -40,11 +40,11 @@ class Bed:
         self.folder = folder
         self.programs: list[Program] = []
         self.kube: Kube | None = None
-        self.kube_flags: list[str] = []  # by which kube2sky reaches it
+        self.kube_flags: list[str] = []  # kube2sky's flags to reach it
         self.etcd_port = reserve_port()
         self.etcd_program = self._add(etcd(str(folder / "etcd"), self.etcd_port, reserve_port()))
         self.etcd = EtcdClient(self.etcd_port)
-        self.etcd_urls = [f"http://127.0.0.1:{self.etcd_port}"]  # as the programs are told
+        self.etcd_urls = [f"http://127.0.0.1:{self.etcd_port}"]  # as in the programs' flags
         self.apiserver: Program | None = None
         self.kube2sky: Program | None = None
         self.skydns: Program | None = None
@@ -58,7 +58,7 @@ class Bed:
         return program
 
     def command(self, name: str, *arguments: str) -> Program:
-        """One of the programs under test, not started."""
+        """One of the programs under test, not yet started."""
         return self._add(Program(name, [str(BIN_DIR / name), *arguments]))
 
     # ---- etcd ----
@@ -78,7 +78,7 @@ class Bed:
         return self.kube
 
     def start_tls_apiserver(self, token: str) -> Kube:
-        """With a certificate of its own that nobody knows, and a token. kube2sky must be told both."""
+        """With a self-signed certificate and a token. kube2sky must be given both."""
         certificate, key = make_certificate(self.folder)
         port = reserve_port()
         tls_flags = ["--tls-cert", certificate, "--tls-key", key, "--token", token]
@@ -111,7 +111,7 @@ class Bed:
         return http_get(f"http://127.0.0.1:{self.readiness_port}/readiness")
 
     def start_skydns(self, *flags: str, is_waiting: bool = True, prefix: tuple[str, ...] = ()) -> None:
-        """`prefix`: a command that becomes the one behind it, at the first start."""
+        """`prefix`: a command that executes skydns' command line after it; used at the first start."""
         if self.skydns is None:
             self.skydns = self.command(
                 "skydns",
@@ -138,7 +138,7 @@ class Bed:
         self.start_kube2sky()
         self.start_skydns()
 
-    # ---- Asking ----
+    # ---- Queries ----
 
     def wait_answers(self, name: str, rdtype: str, right: list[str]) -> None:
         last: list[str] = []
@@ -154,7 +154,7 @@ class Bed:
             raise AssertionError(f"{error}; got {last}") from None
 
     def wait_records(self, prefix: str, right: dict[str, str]) -> None:
-        """Until etcd holds exactly these under the prefix."""
+        """Waits until etcd holds exactly these records under the prefix."""
         last: dict[str, str] = {}
 
         def is_right() -> bool:
@@ -168,7 +168,7 @@ class Bed:
             assert last == right  # pytest shows the difference
 
     def wait_model(self, model: Model | None = None) -> None:
-        """Until etcd holds exactly what the objects of the API demand, in the trees of the model."""
+        """Waits until etcd holds exactly the keys that the API's objects demand, in the trees of the model."""
         model = model or Model()
         right, last = model.keys(self.kube.objects()), {}
 
@@ -182,18 +182,18 @@ class Bed:
         except AssertionError:
             missing = {k: v for k, v in right.items() if last.get(k) != v}
             wrong = {k: v for k, v in last.items() if right.get(k) != v}
-            raise AssertionError(f"not as the objects demand:\nmissing {missing}\nwrong {wrong}") from None
+            raise AssertionError(f"etcd differs from the objects:\nmissing {missing}\nwrong {wrong}") from None
 
     # ---- The end ----
 
     def close(self) -> None:
-        """Ends what still runs, programs under test first; each must end as it should. Removes the folder."""
+        """Stops all running programs, those under test first; each must exit cleanly. Removes the folder."""
         problems = []
         for program in reversed(self.programs):
             if not program.is_running():
                 continue
             try:
-                # etcd ends by the signal it got, once it is done.
+                # After its shutdown, etcd ends by the signal that it got.
                 program.stop(expected=(0, -15) if program.name.startswith("etcd") else (0,))
             except AssertionError as error:
                 problems.append(str(error))
@@ -203,8 +203,8 @@ class Bed:
                 program.check_output()
             except AssertionError as error:
                 problems.append(str(error))
-        # An etcd's empty data folder takes 128 MB on disk: some hundred beds would fill it.
-        shutil.rmtree(self.folder, ignore_errors=True)  # twice, by some fixtures
+        # An etcd's empty data folder takes 128 MB: a few hundred beds would fill the disk.
+        shutil.rmtree(self.folder, ignore_errors=True)  # some fixtures close twice
         assert not problems, "\n".join(problems)
 
     def log_text(self) -> str:

@@ -1,5 +1,5 @@
-"""Fixtures. `bed` has an etcd and the project's API server running; `cluster_bed` is run a second time
-against a real kube-apiserver when there is one (real_apiserver.py).
+"""Fixtures. `bed` runs an etcd and the project's API server; tests with `cluster_bed` run a second time
+against a real kube-apiserver if there is one (real_apiserver.py).
 """
 
 import sys
@@ -18,7 +18,7 @@ clean_environment()
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A failure shows what the programs logged."""
+    """Shows the programs' logs after a failure."""
     report = (yield).get_result()
     if report.failed:
         for name in ("bare_bed", "dns_bed"):
@@ -28,7 +28,7 @@ def pytest_runtest_makereport(item, call):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """What tests measured: record_property("figure", …)."""
+    """Shows what tests measured: record_property("figure", …)."""
     for report in terminalreporter.stats.get("passed", []):
         for name, text in report.user_properties if report.when == "call" else ():
             if name == "figure":
@@ -37,7 +37,7 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture
 def bare_bed(tmp_path):
-    """Nothing runs yet."""
+    """A bed in which nothing runs yet."""
     bed = Bed(tmp_path)
     yield bed
     bed.close()
@@ -63,7 +63,7 @@ def real_apiserver(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A real kube-apiserver for the tests of one file, each of which leaves its objects there."""
+    """A real kube-apiserver for the tests of one file; each test leaves its objects there."""
     server = RealApiserver(tmp_path_factory.mktemp("kube-apiserver"))
     server.start()
     yield server
@@ -72,7 +72,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(params=["own", "real"])
 def cluster_bed(request, bare_bed):
-    """A bed with etcd and an API server: the project's own, then a real one, left as it was found."""
+    """A bed with etcd and an API server: the project's own, then a real one, whose objects are deleted afterwards."""
     bare_bed.start_etcd()
     if request.param == "own":
         bare_bed.start_apiserver()
@@ -87,13 +87,13 @@ def cluster_bed(request, bare_bed):
             if meta["name"] != "kubernetes":
                 try:
                     kube.delete(resource, meta["name"], meta["namespace"])
-                except KubeError as error:  # Endpoints went with their Service
+                except KubeError as error:  # Endpoints are deleted with their Service
                     assert error.status == 404
 
 
 @pytest.fixture(scope="module")
 def dns_bed(tmp_path_factory):
-    """etcd and skydns, nothing else: for what is asked of records that a test writes itself."""
+    """etcd and skydns only, for tests that write their records themselves."""
     bed = Bed(tmp_path_factory.mktemp("dns"))
     bed.start_etcd()
     bed.start_skydns()
@@ -102,7 +102,7 @@ def dns_bed(tmp_path_factory):
 
 
 class Running:
-    """A program that runs, and where it tells about itself."""
+    """A running program and the URL of its status pages."""
 
     def __init__(self, program, port: int):
         self.pid, self.url = program.pid, f"http://127.0.0.1:{port}"
@@ -113,9 +113,7 @@ class Running:
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory):
-    """The three programs by name, each with everything switched on that makes metrics of its own, for what is only
-    looked at.
-    """
+    """The three programs by name, with every feature on that has metrics of its own, for read-only tests."""
     bed = Bed(tmp_path_factory.mktemp("running"))
     try:
         bed.start_etcd()
@@ -137,7 +135,7 @@ def running(tmp_path_factory):
 
 @pytest.fixture
 def start_apiserver():
-    """A function that starts the project's API server with some flags and gives its client."""
+    """A function that starts the project's API server with some flags and returns its client."""
     started = []
 
     def start(*flags: str) -> Kube:

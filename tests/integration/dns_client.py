@@ -1,4 +1,4 @@
-"""Questions to skydns with dnspython, so that answers are read by other code than ours."""
+"""Queries to skydns with dnspython, so that independent code parses the answers."""
 
 import itertools
 import threading
@@ -12,7 +12,7 @@ import dns.rcode
 import dns.rdatatype
 from programs import wait_until
 
-# Nobody waits this long but for a program that hangs; asan on a busy machine takes a tenth of it.
+# Only a hung program takes this long; asan on a busy machine needs a tenth of it.
 TIMEOUT_S = 5.0
 
 
@@ -22,17 +22,17 @@ class Dns:
         self.timeout_s = timeout_s
 
     def query(self, name: str, rdtype: str = "A", tcp: bool = False, **options) -> dns.message.Message:
-        """options as dns.message.make_query takes them (use_edns, payload, …)."""
+        """options: those of dns.message.make_query (use_edns, payload, …)."""
         return self.send(dns.message.make_query(name, rdtype, **options), tcp)
 
     def send(self, question: dns.message.Message, tcp: bool = False) -> dns.message.Message:
         ask = dns.query.tcp if tcp else dns.query.udp
         reply = ask(question, "127.0.0.1", timeout=self.timeout_s, port=self.port)
-        assert dns.message.from_wire(reply.to_wire(max_size=65535)) == reply  # nothing in it was odd
+        assert dns.message.from_wire(reply.to_wire(max_size=65535)) == reply  # it survives a round trip
         return reply
 
     def answers(self, name: str, rdtype: str = "A") -> list[str]:
-        """The answer section's data as sorted text, or [the rcode] when it is not NOERROR."""
+        """The answer section's data as sorted text, or [the rcode] if it is not NOERROR."""
         try:
             reply = self.query(name, rdtype)
         except dns.exception.Timeout:
@@ -43,9 +43,7 @@ class Dns:
 
 
 class QueryLoad:
-    """Asks one thing (or each of several in turn) again and again on a thread of its own; whatever is not the
-    one right answer is kept.
-    """
+    """Repeats one query (or several in turn) on its own thread; collects every answer but the right one."""
 
     _PAUSE_S = 0.005
 
@@ -82,6 +80,6 @@ class QueryLoad:
             assert self.count > 0
 
     def wait_rounds(self, rounds: int = 1) -> None:
-        """Until each has been asked so many times more."""
+        """Waits until each query has been sent this many more times."""
         wanted = self.count + (rounds + 1) * len(self._rights)
         wait_until(lambda: self.count >= wanted, f"{rounds} rounds of queries")

@@ -1,4 +1,4 @@
-"""etcd as the tests read and write it: over its own JSON gateway, so that nothing of ours is in between."""
+"""etcd for the tests: over its own JSON gateway, so that none of our code is involved."""
 
 import base64
 import http.client
@@ -34,7 +34,7 @@ class EtcdClient:
         self._tls.load_cert_chain(certificate, key)
 
     def log_in(self, name: str, password: str) -> None:
-        """For every request anew: tokens may live for a second only."""
+        """Logs in again for every request: tokens may live for only a second."""
         self._login = {"name": name, "password": password}
 
     def enable_authentication(self, password: str) -> None:
@@ -56,7 +56,7 @@ class EtcdClient:
         return self._post("auth/authenticate", self._login)["token"]
 
     def revision_by(self, token: str) -> int:
-        """With a token of before; an AssertionError with etcd's reply when it is no good."""
+        """With an earlier token; an AssertionError with etcd's reply if the token is invalid."""
         reply = self._post("kv/range", {"key": _encode("/")}, token)
         return int(reply["header"]["revision"])
 
@@ -102,7 +102,7 @@ class EtcdClient:
         self._call("compaction", {"revision": str(self.revision()), "physical": True})
 
     def history(self, since: int) -> list[tuple[int, str]]:
-        """(revision, key) of every change of every key from a revision on until now."""
+        """(revision, key) of every change of every key, from a revision until now."""
         mark = "/history/mark"
         self.put(mark, "")
         create = {"key": _encode("/"), "range_end": _encode("0"), "start_revision": str(since)}
@@ -128,7 +128,7 @@ class EtcdClient:
         self._post("lease/keepalive", {"ID": str(lease)})
 
     def lease_left(self, lease: int) -> int:
-        """Seconds; 0 or less when it is gone."""
+        """Seconds; 0 or less if it is gone."""
         return int(self._post("lease/timetolive", {"ID": str(lease)}).get("TTL", 0))
 
     def revoke_lease(self, lease: int) -> None:

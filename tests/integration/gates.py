@@ -1,5 +1,5 @@
-"""What stands between kube2sky and an API server: TLS that asks for a certificate, and proxies. Each
-listens on a loopback port of its own, runs threads, and notes what it was asked.
+"""Between kube2sky and an API server: TLS that requires a client certificate, and proxies. Each listens on
+its own loopback port, runs threads, and records the requests.
 """
 
 import socket
@@ -15,7 +15,7 @@ _HEAD_MAX = 64 * 1024
 
 
 class Gate:
-    """Whoever connects is led to where `enter` says; None: it has been told why not."""
+    """Connects each client to the socket that `enter` returns; None: `enter` has already sent a refusal."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Gate:
                 threading.Thread(target=self._serve, args=(client,), daemon=True).start()
 
     def _serve(self, client: socket.socket) -> None:
-        with suppress(OSError):  # either side went, or is no TLS
+        with suppress(OSError):  # a side closed, or the client does not speak TLS
             if self._tls:
                 client = _shake_hands(client, self._tls)
             with client:
@@ -67,7 +67,7 @@ def _shake_hands(client: socket.socket, tls: ssl.SSLContext) -> ssl.SSLSocket:
     try:
         wrapped.do_handshake()
     except ssl.SSLError:
-        # The alert must arrive: closing with something unread would reset the connection before it.
+        # The alert must arrive: closing with unread data would reset the connection first.
         with socket.socket(fileno=wrapped.detach()) as raw:
             raw.shutdown(socket.SHUT_WR)
             while raw.recv(65536):
@@ -85,7 +85,7 @@ def _pump(source: socket.socket, target: socket.socket) -> None:
 
 
 def server_tls(certificate: str, key: str, client_authority: str | None = None) -> ssl.SSLContext:
-    """With an authority: whoever shows no certificate of it is refused."""
+    """client_authority: reject clients without a certificate signed by it."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     if client_authority:
@@ -101,8 +101,8 @@ def tls_gate(url: str, tls: ssl.SSLContext, address: str = "127.0.0.1") -> Gate:
 
 
 class Proxy:
-    """What proxies have in common: `asked` has every host:port as it was asked for. Names are taken
-    for 127.0.0.1, so that one which nobody else knows shows who looked it up.
+    """Common to all proxies: `asked` has every requested host:port. Every name resolves to 127.0.0.1 here,
+    so a name that exists nowhere else proves that the proxy resolved it.
     """
 
     def __init__(self):
@@ -115,7 +115,7 @@ class Proxy:
 
 
 class HttpProxy(Proxy):
-    """CONNECT alone; `refusal`: the status of every answer, "407 Proxy Authentication Required"."""
+    """CONNECT only; `refusal`: the status of every reply, such as "407 Proxy Authentication Required"."""
 
     def __init__(self, tls: ssl.SSLContext | None = None, refusal: str = ""):
         super().__init__()

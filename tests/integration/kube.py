@@ -1,4 +1,4 @@
-"""A client of the Kubernetes API for the tests: what they write, and the faults of the project's own
+"""A client of the Kubernetes API for the tests: the objects they write, and the faults of the project's own
 server.
 """
 
@@ -46,7 +46,7 @@ class Kube:
         return value
 
     def send(self, method: str, path: str, body: str | None, headers: dict) -> tuple[int, str, bytes]:
-        """Status, content type and body, whatever they are."""
+        """Status, content type and body, also of errors."""
         if self.token:
             headers = headers | {"Authorization": f"Bearer {self.token}"}
         try:
@@ -79,7 +79,7 @@ class Kube:
         self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
 
     def objects(self) -> dict[str, list[dict]]:
-        """Everything that keys are made of, by resource."""
+        """All objects that have keys, by resource."""
         found = {"endpointslices": []}
         for resource in ("services", "endpoints", "pods", "endpointslices"):
             try:
@@ -106,7 +106,7 @@ class Kube:
 
     @contextmanager
     def watch(self, path: str, accept: str = "application/json", read_event=_read_line):
-        """An open watch on a connection of its own: a function that gives the next event, None at the end."""
+        """An open watch on its own connection: a function that returns the next event, None at the end."""
         parts = urlsplit(self.url)
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=20)
         try:
@@ -127,7 +127,7 @@ def port(number: int, name: str = "", protocol: str = "TCP") -> dict:
 
 
 def service(name: str, *ports: dict, namespace: str = "default", **spec) -> dict:
-    """Ports default to one without a name, 80/TCP."""
+    """Default port: 80/TCP without a name."""
     spec.setdefault("ports", list(ports) or [port(80)])
     return {
         "apiVersion": "v1",
@@ -157,7 +157,7 @@ def endpoints(
 
 
 def endpoint(*addresses: str, hostname: str = "", **conditions: bool) -> dict:
-    """Of a slice; conditions: ready, serving, terminating."""
+    """An endpoint of a slice; conditions: ready, serving, terminating."""
     value = {"addresses": list(addresses), "conditions": conditions}
     return value | {"hostname": hostname} if hostname else value
 
@@ -171,7 +171,7 @@ def endpoint_slice(
 
 
 def pod(name: str, *ips: str, phase: str = "Running", namespace: str = "default") -> dict:
-    """As the control `put` takes it: by the API a pod's status is another request."""
+    """With its status, as the control `put` accepts it: the API needs a second request for the status."""
     status = {"phase": phase}
     if ips:
         status |= {"podIP": ips[0], "podIPs": [{"ip": ip} for ip in ips]}

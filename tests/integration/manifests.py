@@ -1,5 +1,5 @@
-"""The manifests of docker/manifests, read for the tests: their objects, the containers in them, and a pod's containers
-run as processes on loopback ports of the test's own.
+"""The manifests of docker/manifests, for the tests: their objects, their containers, and a pod's containers
+run as processes on the test's own loopback ports.
 """
 
 import re
@@ -30,7 +30,7 @@ def of_kind(name: str, kind: str) -> list[dict]:
 
 
 def pod_spec(value: dict) -> dict | None:
-    """Of a Pod, or of whatever makes pods."""
+    """The spec of a Pod, or of the pods that an object creates."""
     if value["kind"] == "Pod":
         return value["spec"]
     return value.get("spec", {}).get("template", {}).get("spec")
@@ -54,7 +54,7 @@ class Container:
 
     @property
     def arguments(self) -> list[str]:
-        """What the program is given: an etcd is named by the first word of its command."""
+        """The program's arguments; the first word of an etcd's command is the program itself."""
         return [*self.value.get("command", [])[1:], *self.value.get("args", [])]
 
     @property
@@ -62,7 +62,7 @@ class Container:
         return {port["name"]: port["containerPort"] for port in self.value.get("ports", [])}
 
     def probes(self) -> list[dict]:
-        """The httpGet of each."""
+        """The httpGet of each probe."""
         kinds = ("livenessProbe", "readinessProbe", "startupProbe")
         return [self.value[kind]["httpGet"] for kind in kinds if kind in self.value]
 
@@ -77,18 +77,18 @@ def containers(name: str) -> list[Container]:
     return found
 
 
-# What is asked of an etcd in the pod, which declares no port for it.
+# Client port of the pod's etcd; the manifest declares no port for it.
 _ETCD_PORT = 2379
 _ETCD_DATA = "/var/etcd/data"
-# That every container may be started in any order is another test's.
+# test_orders.py tests that the containers may start in any order.
 _ORDER = ("etcd", *PROGRAMS)
 
 
 class Pod:
-    """Containers as processes. Where they say a port it is one of the test's, and every address is 127.0.0.1."""
+    """Containers as processes. Ports are replaced by the test's own, and every address by 127.0.0.1."""
 
     def __init__(self, of: list[Container], folder: Path, bin_dir: Path, edit: Callable[[str], str] = str):
-        """edit: a change of each argument, for what else is not there outside a cluster."""
+        """edit: changes each argument, to replace what else exists only in a cluster."""
         self._containers = sorted(of, key=lambda one: _ORDER.index(one.program))
         declared = {number for one in of for number in one.ports.values()}
         self._numbers = {number: reserve_port() for number in sorted(declared | {_ETCD_PORT})}
@@ -107,20 +107,20 @@ class Pod:
         return self._port.sub(lambda m: str(self._numbers[int(m[1])]), text.replace("0.0.0.0", "127.0.0.1"))
 
     def port(self, number: int) -> int:
-        """Which one it is here."""
+        """The test's port for a port of the manifest."""
         return self._numbers[number]
 
     def probe_urls(self, program: str) -> list[str]:
-        """Of its container's probes, as the kubelet would ask them."""
+        """URLs of its container's probes, as the kubelet would request them."""
         asked = [(probe, one) for one in self._containers if one.program == program for probe in one.probes()]
-        # A probe may name a port of its own container only, or say a number of any.
+        # A probe may name a port of its own container, or give any number.
         numbers = [one.ports.get(probe["port"], probe["port"]) for probe, one in asked]
         return [
             f"http://127.0.0.1:{self.port(number)}{probe['path']}" for number, (probe, _) in zip(numbers, asked)
         ]
 
     def start(self, timeout_s: float = 20.0) -> None:
-        """Each, once every probe of the one before it is well."""
+        """Starts each program once every probe of the previous one succeeds."""
         for name, program in self.programs.items():
             program.start()
             for url in self.probe_urls(name):

@@ -1,5 +1,5 @@
-"""What etcd must hold, worked out naively and anew from all objects of the API: the contract of the keys in
-Python, independent of kube2sky's code. Slow and without any state, so that it can be believed.
+"""What etcd must hold, computed naively from all objects of the API each time: the contract of the keys in
+Python, independent of kube2sky's code. Slow and stateless, so that it is easy to trust.
 """
 
 import ipaddress
@@ -18,7 +18,7 @@ _HOSTNAMES_MAP = "endpoints.beta.kubernetes.io/hostnames-map"
 _TOLERATE = "service.alpha.kubernetes.io/tolerate-unready-endpoints"
 _SERVICE_NAME = "kubernetes.io/service-name"
 
-# Rank of a claim on a reverse name: the smaller wins, then the smaller name.
+# Rank of a claim on a reverse name: the smaller rank wins, then the smaller name.
 _CLUSTER_IP, _HOSTNAME_RANK, _HASH = range(3)
 
 
@@ -50,7 +50,7 @@ class Address:
 
 
 class Model:
-    """One state of the cluster. source: the resource that headless Services' addresses come from."""
+    """One state of the cluster. source: the resource with the addresses of headless Services."""
 
     def __init__(
         self, source: str = SLICES, domain: str = DOMAIN, has_pods: bool = True, has_reverse: bool = True
@@ -60,7 +60,7 @@ class Model:
         self._base = "/skydns/" + "/".join(reversed(domain.split(".")))
 
     def keys(self, objects: dict[str, list[dict]]) -> dict[str, str]:
-        """objects: resource -> its list's items."""
+        """objects: resource -> items of its list."""
         self._keys: dict[str, str] = {}
         self._claims: dict[str, list[tuple[int, str]]] = {}
         for service in objects["services"]:
@@ -74,7 +74,7 @@ class Model:
         return self._keys
 
     def covers(self, key: str) -> bool:
-        """Whether it is of a tree that keys() fills."""
+        """Whether the key is in a tree that keys() fills."""
         return (
             key.startswith(self._base + "/svc/")
             or self.has_pods
@@ -161,7 +161,7 @@ class Model:
 
 
 def _ports(ports: list[dict] | None) -> set[tuple[str, str, int]]:
-    """A port without a number is none (slices may have them)."""
+    """Ports without a number are ignored (slices may have them)."""
     return {
         ((p.get("protocol") or "").lower(), (p.get("name") or "").lower(), p["port"])
         for p in ports or []

@@ -1,4 +1,4 @@
-"""Nameservers of other makes for skydns to forward to: unbound, and Knot DNS. Both serve `real.test.`:
+"""Third-party nameservers for skydns to forward to: unbound and Knot DNS. Both serve `real.test.`:
 www has one address (the server's number at its end), big has 200 and is truncated over UDP.
 """
 
@@ -34,7 +34,7 @@ def _is_up(host: str, port: int) -> bool:
 
 
 def unbound(folder: Path, number: int, port: int, *more: str, host: str = "127.0.0.1", prefix=()) -> Program:
-    """`more`: lines of the configuration."""
+    """`more`: extra configuration lines."""
     records = [f"www.real.test. 77 A {address(number)}", "www.real.test. 77 TXT some-text"]
     records += [f"big.real.test. 77 A {ip}" for ip in BIG]
     lines = [

@@ -1,5 +1,5 @@
-"""A strict reader of Prometheus' text format 0.0.4: whatever the format does not allow is an error, and so
-is what it allows and our pages never do (a metric without help, samples apart from their head).
+"""A strict parser of Prometheus' text format 0.0.4: everything that the format does not allow is an error, and
+so is what it allows but our pages never do (a metric without help, samples apart from their header).
 """
 
 import re
@@ -27,12 +27,12 @@ def _unescape(text: str) -> str:
 def _labels(text: str | None) -> Labels:
     pairs = re.findall(r'([a-zA-Z0-9_]+)="((?:[^"\\]|\\.)*)"', text or "")
     labels = tuple(sorted((name, _unescape(value)) for name, value in pairs))
-    assert len({name for name, _ in labels}) == len(labels), f"a label twice: {text}"
+    assert len({name for name, _ in labels}) == len(labels), f"duplicate label: {text}"
     return labels
 
 
 def _check_histogram(name: str, metric: Metric) -> None:
-    """One for each combination of the other labels."""
+    """Checks one histogram for each combination of the other labels."""
     families: dict[Labels, list[tuple[float, float]]] = {}
     for (sample, labels), value in metric.samples.items():
         if sample == name + "_bucket":
@@ -42,15 +42,15 @@ def _check_histogram(name: str, metric: Metric) -> None:
     assert families, f"{name}: no buckets"
     for others, buckets in families.items():
         assert buckets[-1][0] == float("inf"), f"{name}: no +Inf bucket at the end"
-        assert buckets == sorted(buckets), f"{name}: bounds that fall"
+        assert buckets == sorted(buckets), f"{name}: decreasing bounds"
         counts = [count for _, count in buckets]
-        assert counts == sorted(counts), f"{name}: counts that fall"
+        assert counts == sorted(counts), f"{name}: decreasing counts"
         assert metric.samples[(name + "_count", others)] == buckets[-1][1], f"{name}: count"
         assert (name + "_sum", others) in metric.samples, f"{name}: no sum"
 
 
 def parse(text: str, old_counters: tuple[str, ...] = ()) -> dict[str, Metric]:
-    """The metrics of a page by name. AssertionError for whatever is not as it should be."""
+    """The metrics of a page by name. AssertionError on any defect."""
     assert text.endswith("\n"), "no newline at the end"
     metrics: dict[str, Metric] = {}
     lines = iter(text[:-1].split("\n"))
@@ -58,16 +58,16 @@ def parse(text: str, old_counters: tuple[str, ...] = ()) -> dict[str, Metric]:
     for line in lines:
         if line.startswith("# "):
             head, kind = _HELP.fullmatch(line), _TYPE.fullmatch(next(lines))
-            assert head and kind and head[1] == kind[1], f"no HELP and TYPE of one metric: {line!r}"
+            assert head and kind and head[1] == kind[1], f"expected HELP and TYPE of one metric: {line!r}"
             name = head[1]
             assert name not in metrics, f"{name} twice"
-            is_named_counter = name.endswith("_total") or name in old_counters  # of another program's
+            is_named_counter = name.endswith("_total") or name in old_counters  # a name from the old program
             assert (kind[2] == "counter") == is_named_counter, f"{name} is a {kind[2]}"
             metrics[name] = Metric(kind[2], _unescape(head[2]))
             continue
         sample = _SAMPLE.fullmatch(line)
-        assert sample, f"no sample: {line!r}"
-        assert name, f"no head: {line!r}"
+        assert sample, f"not a sample: {line!r}"
+        assert name, f"sample without HELP and TYPE: {line!r}"
         metric = metrics[name]
         allowed = [name] if metric.kind != "histogram" else [name + s for s in ("_bucket", "_sum", "_count")]
         assert sample[1] in allowed, f"{sample[1]} under {name}"
@@ -83,7 +83,7 @@ def parse(text: str, old_counters: tuple[str, ...] = ()) -> dict[str, Metric]:
 
 
 class Page:
-    """A page that has been read; the prefix is left out of the names."""
+    """A parsed page; the names are without the prefix."""
 
     def __init__(self, text: str, prefix: str):
         self.prefix = prefix

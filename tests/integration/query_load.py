@@ -1,14 +1,13 @@
-"""A steady load of DNS queries from a process of its own, so that nothing a test does disturbs it.
+"""A steady load of DNS queries from a separate process, so that the test does not disturb it.
 
     with QueryLoad(port, questions, rate=1000) as load: ...
     load.result   # at the end: sent, wrong, servfail, unanswered, the slowest answer, examples
 
-One UDP socket, a few queries every few milliseconds, at most OUTSTANDING_MAX of them without a reply: fewer than
-the smallest receive buffer of a server holds, so that a machine with no time for the server makes the load slower
-and not lossy. A query counts as unanswered only after DEADLINE_S.
+One UDP socket, a few queries every few milliseconds, at most OUTSTANDING_MAX of them in flight: fewer than the
+smallest receive buffer of a server holds, so that a busy machine slows the load down instead of losing queries. A
+query counts as unanswered only after DEADLINE_S.
 
-A reply is compared byte for byte with replies seen before that were right; only one not seen before is read, by
-dnspython.
+A reply is compared byte for byte with earlier right replies; dnspython parses only replies not seen before.
 """
 
 import json
@@ -41,11 +40,11 @@ class Question:
 @dataclass
 class Result:
     sent: int
-    wrong: int  # other than right and not SERVFAIL
+    wrong: int  # neither right nor SERVFAIL
     servfail: int
     unanswered: int
     slowest_ms: float
-    rate: float  # queries sent per second, pauses left out
+    rate: float  # queries sent per second, without pauses
     examples: list[str]
 
     def check(self) -> None:
@@ -88,11 +87,11 @@ class QueryLoad:
         self._process.stdin.write(line + "\n")
         self._process.stdin.flush()
         reply = self._process.stdout.readline()
-        assert reply, "the load's process has ended"
+        assert reply, "the load's process has exited"
         return json.loads(reply)
 
     def pause(self) -> None:
-        """No query is on its way when it returns."""
+        """No query is in flight when it returns."""
         self._ask("pause")
 
     def resume(self) -> None:
@@ -102,7 +101,7 @@ class QueryLoad:
         return self._ask("count")["sent"]
 
     def __exit__(self, kind, *exc) -> None:
-        """Everything must have been right, unless the test has failed already."""
+        """Every answer must have been right, unless the test has already failed."""
         try:
             self.result = Result(**self._ask("finish"))
             self._process.wait(DEADLINE_S)
@@ -159,7 +158,7 @@ class _Load:
         return Result(*counts, slowest_ms, rate, self.examples)
 
     def _send(self, now: float) -> None:
-        # What could not be sent in time is not made up for: a burst would be another load.
+        # Queries that could not be sent in time are skipped: a burst to catch up would be a different load.
         self._due_s = max(self._due_s, now - _BURST_MAX / self._rate)
         while self._due_s <= now and len(self._waiting) < OUTSTANDING_MAX:
             while self._next_id in self._waiting:
@@ -168,7 +167,7 @@ class _Load:
             try:
                 self._socket.send(query_id.to_bytes(2, "big") + self._wire[number])
             except (BlockingIOError, ConnectionRefusedError):
-                return  # full, or the notice of an earlier query that nobody took: it is unanswered
+                return  # buffer full, or the ICMP error of an earlier query: counts as unanswered
             self._waiting[query_id] = (number, now)
             self._next_id = (query_id + 1) & 0xFFFF
             self._next_question = (number + 1) % len(self._questions)
@@ -185,7 +184,7 @@ class _Load:
                 continue
             waiting = self._waiting.pop(int.from_bytes(reply[:2], "big"), None)
             if waiting is None:
-                continue  # after its deadline: counted already
+                continue  # after its deadline: already counted
             number, sent_s = waiting
             self.slowest_s = max(self.slowest_s, time.monotonic() - sent_s)
             if reply[2:] not in self._seen[number]:
@@ -199,7 +198,7 @@ class _Load:
             got = answers_of(message)
             if not echoed.startswith(question.name.lower() + ". "):
                 got = [f"an answer to {echoed}"]
-        except Exception as error:  # whatever dnspython finds wrong with it
+        except Exception as error:  # any error that dnspython finds in it
             got = [repr(error)]
         if got == question.right:
             self._seen[number].add(reply[2:])
@@ -211,7 +210,7 @@ class _Load:
             self._note(question, got)
 
     def _give_up(self, now: float) -> None:
-        # In the order of sending, so only the first can be too old.
+        # In the order of sending: the first is the oldest.
         while self._waiting:
             query_id, (number, sent_s) = next(iter(self._waiting.items()))
             if now - sent_s < DEADLINE_S:
@@ -240,7 +239,7 @@ def _main() -> None:
         load.tick()
         if sys.stdin not in readable:
             continue
-        command = sys.stdin.readline().strip()  # the other side waits for each answer: never two lines
+        command = sys.stdin.readline().strip()  # the other side waits for each reply: never two lines
         if command in ("pause", "finish", ""):
             _until_idle(load)
         elif command == "resume":

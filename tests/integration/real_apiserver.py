@@ -1,5 +1,5 @@
-"""A real kube-apiserver with an etcd of its own, run by the executable that KUBE_APISERVER names (CONTRIBUTING.md
-says how it is called).
+"""A real kube-apiserver with its own etcd, run by the executable that KUBE_APISERVER names (CONTRIBUTING.md
+documents how it is called).
 """
 
 import os
@@ -14,8 +14,8 @@ from programs import reserve_port
 
 
 class RealApiserver:
-    """Not started yet. What is in it stays over a stop. inside: what a command begins with to run in a network
-    namespace, where only such commands reach it.
+    """Not yet started. Its data survives a stop. inside: the command prefix that enters a network namespace; only
+    commands with that prefix reach the server.
     """
 
     def __init__(self, folder: Path, inside: list[str] = ()):
@@ -26,7 +26,7 @@ class RealApiserver:
         self.folder = str(folder)
         self._ports = [str(_reserve_two_ports()), str(reserve_port())]
         self.kube: Kube | None = None
-        self.flags: list[str] = []  # by which kube2sky reaches it
+        self.flags: list[str] = []  # kube2sky's flags to reach it
         self._etcd: EtcdClient | None = None
 
     def start(self) -> None:
@@ -41,11 +41,11 @@ class RealApiserver:
         self._run("stop", self.folder, timeout=60)
 
     def compact(self) -> None:
-        """Nothing older than now can be read or watched from, once it has been started again."""
+        """After a restart, reads and watches from any earlier revision fail."""
         self._etcd.compact()
 
     def _run(self, *arguments: str, timeout: float) -> subprocess.CompletedProcess:
-        # To the starter the variable may mean a binary.
+        # The starter may take the variable for a binary.
         environment = {k: v for k, v in os.environ.items() if k != "KUBE_APISERVER"}
         return subprocess.run(
             [*self._inside, self._starter, *arguments], env=environment, capture_output=True, text=True, timeout=timeout
@@ -53,7 +53,7 @@ class RealApiserver:
 
 
 def _reserve_two_ports() -> int:
-    """The first of two neighbours: the starter takes the next one for etcd's peers."""
+    """The first of two adjacent ports: the starter uses the second for etcd's peers."""
     while True:
         first = reserve_port()
         try:

@@ -1,6 +1,4 @@
-"""The keys and values that objects must give, worked out here from their description and not with the
-programs' code.
-"""
+"""The keys and values of objects, computed here from their specification, without the programs' code."""
 
 import ipaddress
 

@@ -1,5 +1,5 @@
-"""Becomes a command whose calls that set the size of a socket's receive buffer fail with EPERM, whoever it runs
-as and whatever the node's sysctls allow: a seccomp filter.
+"""Executes a command whose calls that set a socket's receive buffer size fail with EPERM, whatever its user and
+the node's sysctls allow: a seccomp filter.
 
     refuse_buffers.py OPTION... -- COMMAND...    OPTION: SO_RCVBUF, SO_RCVBUFFORCE
 """
@@ -13,7 +13,7 @@ import struct
 import sys
 
 OPTIONS = {"SO_RCVBUF": socket.SO_RCVBUF, "SO_RCVBUFFORCE": 33}
-# setsockopt(2) by machine.
+# setsockopt(2), by machine.
 SYSTEM_CALLS = {"x86_64": 54, "aarch64": 208}
 
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _FILTER = 38, 22, 2
@@ -29,7 +29,7 @@ def _filter(options: list[int]) -> bytes:
     steps += [(_LOAD, 0, 0, _LEVEL), (_SKIP_IF_EQUAL, 1, 0, socket.SOL_SOCKET), allow]
     steps += [(_LOAD, 0, 0, _OPTION)]
     for option in options:
-        steps += [(_SKIP_IF_EQUAL, 0, 1, option), fail]  # it skips one where it is not equal
+        steps += [(_SKIP_IF_EQUAL, 0, 1, option), fail]  # skips one instruction if not equal
     return b"".join(struct.pack("HBBI", *step) for step in [*steps, allow])
 
 

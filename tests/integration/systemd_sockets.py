@@ -7,7 +7,7 @@ from programs import Program, reserve_port
 
 
 class SystemdSockets:
-    """A UDP and a TCP socket held here, as by a .socket unit, for as many starts as are wanted."""
+    """A UDP and a TCP socket held open here, as by a .socket unit, for any number of starts."""
 
     def __init__(self, bed, *flags: str):
         self.port = reserve_port()

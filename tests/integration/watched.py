@@ -1,4 +1,4 @@
-"""What a program tells about itself over HTTP, and in its log."""
+"""A program's metrics, readiness and log."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ def documented_metrics(program: str) -> dict[str, set[str]]:
 
 
 class Watched:
-    """A program under test, asked over HTTP."""
+    """A program under test, queried over HTTP."""
 
     def __init__(self, program, port: int, prefix: str):
         self.program = program
@@ -46,6 +46,6 @@ class Watched:
         return self.program.wait_ready(body, f"/readiness?strict {status}")
 
     def lines(self, part: str, since: int) -> list[str]:
-        """At least one: what was logged before an HTTP answer may be read from the pipe after it."""
+        """Waits for at least one line: it may arrive on the pipe after an HTTP reply that was sent later."""
         self.program.wait_line(re.escape(part), since)
         return [line for line in self.program.lines[since:] if part in line]
