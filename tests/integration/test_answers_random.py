@@ -1,5 +1,5 @@
-"""Random trees and questions: every answer is the one that a naive model makes from the flat list of keys, with
-both schemas, while keys change.
+"""Random trees and queries: every answer equals that of a naive model on the flat list of keys, with both
+schemas, while keys change.
 """
 
 import json
@@ -17,7 +17,7 @@ SCHEMAS = ("skydns", "kubernetes")
 TYPES = ("A", "AAAA", "SRV", "TXT", "MX", "CNAME", "PTR", "TYPE65")
 KEYS, CHANGES, ROUNDS, QUESTIONS = 120, 30, 3, 150
 
-# What labels are made of, from the domain on; few, so that questions meet keys.
+# Labels at each level below the domain; few, so that queries match keys.
 LEVELS = (
     ("svc", "svc", "svc", "pod", "own", "*"),
     ("default", "prod", "any"),
@@ -33,7 +33,7 @@ def some_path(rng: random.Random) -> Path:
 
 
 def asked_path(rng: random.Random) -> Path:
-    """Like a key's, with more wildcards, and now and then a label that no key has."""
+    """Like a key's path, with more wildcards, and now and then a label that no key has."""
     path = list(some_path(rng)) if rng.random() < 0.97 else list(DOMAIN)
     for i in range(len(DOMAIN), len(path)):
         if rng.random() < 0.12:
@@ -49,7 +49,7 @@ def some_host(rng: random.Random) -> str:
         return f"fd00::{rng.randint(1, 9)}"
     if kind < 0.9:
         return name_of(asked_path(rng)).rstrip(".")
-    return rng.choice(("", "outside"))  # one label is asked of nobody
+    return rng.choice(("", "outside"))  # a single label is not forwarded
 
 
 def some_key(rng: random.Random) -> Key:
@@ -83,7 +83,7 @@ def records_of(reply: dns.message.Message) -> list[tuple]:
 
 
 class Server:
-    """A skydns in the bed with one schema."""
+    """A skydns with one schema, in the bed."""
 
     def __init__(self, bed, schema: str):
         self.schema = schema
@@ -93,7 +93,7 @@ class Server:
         self._program.wait_line("ready for queries on .* for udp://")
 
     def wait_marker(self, bed, number: int) -> None:
-        """What was written before is there, too: it comes in the order of revisions."""
+        """Waits for the marker; everything written before it has arrived, too, since revisions come in order."""
         client, bed.dns = bed.dns, self.dns
         bed.wait_answers("marker.own.cluster.local", "TXT", [f'"{number}"'])
         bed.dns = client

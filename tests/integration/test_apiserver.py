@@ -1,5 +1,4 @@
-"""The project's own API server: that it behaves as the real one does where the other tests count on it,
-and how fast it is.
+"""The project's own API server: it behaves like a real one wherever other tests rely on it; and its speed.
 """
 
 import http.client
@@ -307,7 +306,7 @@ def test_bulk_changes(kube):
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_kubectl(kube, tmp_path):
-    """What a person does with it, without any flag but the server's address."""
+    """Everyday commands, with no flag but the server's address."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
 
     def kubectl(*arguments: str) -> str:
@@ -350,9 +349,7 @@ def test_malformed_http_ends_the_connection_only(kube, text):
 
 
 def test_watch_speed(kube, capsys):
-    """20,000 events to one watcher: each once and in order. The speed is printed, for whoever relies on
-    10,000 a second.
-    """
+    """20,000 events to one watcher: each once and in order. Prints the speed: benchmarks rely on 10,000 a second."""
     count = 20_000
     start = revision_of(kube)
     number = int(kube.url.rsplit(":", 1)[1])
@@ -373,7 +370,7 @@ def test_watch_speed(kube, capsys):
     lines = [line for line in bytes(received).split(b"\n") if line.startswith(mark)]
     names = [
         json.loads(line)["object"]["metadata"]["name"] for line in lines[:-1]
-    ]  # the last may not be complete
+    ]  # the last may be incomplete
     assert names == [f"bulk-{n}" for n in range(count - 1)]
     rate = count / ((end_ns - answer[0]["first_ns"]) / 1e9)
     with capsys.disabled():

@@ -1,5 +1,5 @@
-"""The API server's protobuf: that it says the same as its JSON, and that a real server's is understood by the
-same decoder, so that what the other tests feed kube2sky is what it will meet.
+"""The API server's protobuf: it equals its JSON, and the same decoder understands a real server's, so that the
+other tests feed kube2sky what a real server sends.
 """
 
 import json
@@ -29,7 +29,7 @@ def make_one_of_each(kube: Kube) -> None:
 
 
 def assert_is_part_of(part, whole, path: str = "") -> None:
-    """What protobuf says, JSON says too; fields that the tests' messages lack may be missing."""
+    """Protobuf must equal JSON; fields that the tests' messages lack may be missing."""
     if isinstance(part, dict):
         for key, value in part.items():
             assert key in whole, f"{path}.{key}"
@@ -123,7 +123,7 @@ def test_a_malformed_object_is_one_in_both_forms(kube):
         protobuf.decode_object(get(kube, "/api/v1/services")[2])  # a number where a message belongs
 
 
-# ---- EndpointSlices, which servers may have or not ----
+# ---- EndpointSlices, which not all servers have ----
 
 
 def test_versions_of_slices(start_apiserver):

@@ -1,5 +1,5 @@
-"""What of the benchmark of skydns' answers could break without being seen: its data, its figures and verdicts, and
-its tools against each other. Nothing here depends on how fast anything is.
+"""The parts of the answer benchmark that could break unnoticed: its data, its figures and verdicts, and its tools
+against each other. No test depends on speed.
 """
 
 import socket
@@ -29,7 +29,7 @@ QUESTIONS = 1200
 
 @pytest.fixture(scope="module")
 def zones(tmp_path_factory):
-    """The zones as dnspython reads them."""
+    """The zones as dnspython parses them."""
     folder = tmp_path_factory.mktemp("zones")
     data.write_zones(SERVICES, folder)
     return {
@@ -39,7 +39,7 @@ def zones(tmp_path_factory):
 
 
 def kind_of_answer(zone, name: str, rdtype: str) -> str:
-    """What a server that knows the zone answers: as the parts of a mix are called."""
+    """The kind of answer from a server with the zone, named like the parts of a mix."""
     owner = dns.name.from_text(name)
     if zone.get_rdataset(owner, rdtype):
         return "records"
@@ -56,7 +56,7 @@ def test_mix_has_the_answers_it_says(zones, mix):
     kinds = [kind_of_answer(zones["cluster.local"], name, rdtype) for name, rdtype in asked]
     for kind in ("records", "nodata", "nxdomain"):
         assert kinds.count(kind) / QUESTIONS == pytest.approx(getattr(mix, kind)), kind
-    assert len(set(asked)) > 100  # not the same again and again
+    assert len(set(asked)) > 100  # not always the same
 
 
 def test_mixes_are_the_same_every_time():
@@ -144,7 +144,7 @@ def test_bare_responder_may_answer_anything():
 
 
 def quiet_runs() -> list[dict]:
-    """skydns takes 1.1, 1.0 and 1.3 times what the bare responder does, on a machine that slows down a little."""
+    """skydns takes 1.1, 1.0 and 1.3 times as long as the bare responder, on a machine that slows down a little."""
     runs = []
     for number, speed in enumerate((1.0, 1.02, 1.04)):
         runs += [one_run(number, "bare", us * speed) for us in (0.99, 1.01)]
@@ -220,7 +220,7 @@ def test_every_round_turns_the_servers_between_two_bare_runs():
     assert [one.name for one in rounds.order(all_servers, tcp, 0)] == ["bare-tcp", "skydns", "nsd", "bare-tcp"]
 
 
-# ---- What people see ----
+# ---- Report, table and plot ----
 
 
 def test_report_shows_every_server_and_the_verdict():
@@ -332,7 +332,7 @@ def test_dnsperf_is_understood():
 
 @pytest.fixture
 def bare(request):
-    """A bare responder, of the protocol that a test names, and its port."""
+    """A bare responder for the protocol that a test names, and its port."""
     port = reserve_port()
     program = Program("bare", [str(TOOLS / f"bare_{request.param}"), f"127.0.0.1:{port}"]).start()
     dns = Dns(port, timeout_s=0.5)
@@ -346,7 +346,7 @@ def ask_tcp(dns: Dns):
 
 
 def run_tool(name: str, port: int, questions: Path, *flags: str, seen: str = "answers") -> dict[str, float]:
-    """Its figures, of the first run in which it has seen any of these: on a busy machine it may not have run."""
+    """Its figures, from the first run with a nonzero `seen`: on a busy machine a run may get no CPU time."""
     command = [str(TOOLS / name), f"-server=127.0.0.1:{port}", f"-questions={questions}", "-warm-up=10ms"]
 
     def run() -> dict[str, float] | None:
@@ -387,7 +387,7 @@ def test_tcp_generator_counts_what_the_bare_responder_answers(bare, questions, f
     assert got["errors"] == got["others"] == 0
     assert got["server_us"] > 0
     if "-per-connection=1" in flags:
-        assert got["connections"] >= got["answers"] - 2  # that were open already
+        assert got["connections"] >= got["answers"] - 2  # connections that were already open
     else:
         assert got["connections"] <= 4
 
@@ -399,12 +399,12 @@ def test_nobody_answering_is_seen(questions):
 
 
 def test_lost_answers_are_seen(questions):
-    """By a socket that takes questions and is silent."""
+    """A socket receives the queries and never replies."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
         port = silent.getsockname()[1]
         got = run_tool("load_udp", port, questions, "-window=10", "-run=400ms", seen="lost")
-    assert got["answers"] == 0 and got["lost"] <= 2 * 4 * 10  # each socket's window, again after 200 ms
+    assert got["answers"] == 0 and got["lost"] <= 2 * 4 * 10  # each socket's window, sent again after 200 ms
     assert "lost" in rounds.faults(got, None)
 
 
@@ -418,7 +418,7 @@ def test_bad_questions_are_refused(tmp_path, text):
 
 
 def test_generator_and_skydns(bare_bed, questions):
-    """The answers of the mixes are of the kinds that they should be; a change is seen."""
+    """Each mix gets its kinds of answers; `propagation` sees a change."""
     bare_bed.start_etcd()
     for key, text in data.keys(20):
         bare_bed.etcd.put(key, text)
@@ -429,7 +429,7 @@ def test_generator_and_skydns(bare_bed, questions):
         assert got["others"] == got["errors"] == 0
         for kind in ("records", "nodata", "nxdomain"):
             assert got[kind] == 0 or getattr(mix, kind) > 0, kind
-        if got["answers"] > 10 * QUESTIONS:  # else a slow machine has not come round
+        if got["answers"] > 10 * QUESTIONS:  # else a slow machine has not sent all questions
             assert rounds.faults(got | {"generator_used": 1.0, "lost": 0}, mix) == []
     command = [str(TOOLS / "propagation"), bare_bed.etcd_urls[0], f"127.0.0.1:{bare_bed.dns.port}", "5"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

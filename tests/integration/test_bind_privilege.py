@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="capabilities and netw
 
 @pytest.fixture
 def skydns():
-    """A copy with the capability as in docker/Dockerfile, where any user may run it."""
+    """A copy with the capability of docker/Dockerfile, which any user may run."""
     with tempfile.TemporaryDirectory(prefix="bind-") as folder:
         if os.statvfs(folder).f_flag & os.ST_NOSUID:
             pytest.skip(f"{folder} is mounted nosuid: no file capability counts there")
@@ -36,9 +36,9 @@ def skydns():
 
 
 class Namespace:
-    """skydns on port 53 in a network namespace, as a user without rights. It is not this process's child, and would
-    outlive it if it were: a program with a file capability is not told of its parent's death. So the shell above
-    it is the first process of a process namespace, which takes everything with it.
+    """skydns on port 53 in a network namespace, as an unprivileged user. A program with a file capability gets no
+    signal when its parent dies, and would outlive this process. So its shell is PID 1 of a PID namespace, whose
+    end kills everything in it.
     """
 
     def __init__(self, skydns: Path, limits: tuple[str, ...] = (), setup: str = "true"):
@@ -76,7 +76,7 @@ def _is_asked(program: Program) -> bool:
 
 
 def _running(program: Program) -> dict[str, str]:
-    """The status of skydns itself."""
+    """/proc/PID/status of skydns itself."""
     mine = [_status(pid) for pid in _descendants(program.pid)]
     return next(status for status in mine if status["Name"] == "skydns")
 
@@ -87,14 +87,14 @@ def test_port_53(skydns):
         wait_until(lambda: _is_asked(program), "port 53 answers")
         status = _running(program)
         assert status["Uid"].split() == [str(_USER)] * 4
-        # Given up once the port is open.
+        # Dropped once the port is open.
         for held in ("CapPrm", "CapEff", "CapInh", "CapAmb"):
             assert int(status[held], 16) == 0, held
 
 
 @pytest.mark.parametrize("limit", ["--no-new-privs", "--bounding-set=-net_bind_service"])
 def test_capability_denied(skydns, limit):
-    """As in a container that may not gain privileges, or whose capabilities are dropped: it starts, and says why not."""
+    """As in a container without new privileges or capabilities: the program starts, fails to bind and logs why."""
     with Namespace(skydns, limits=(limit,)) as program:
         assert program.wait() == 1
         line = next(text for text in program.lines if text.startswith("skydns: "))
@@ -102,7 +102,7 @@ def test_capability_denied(skydns, limit):
 
 
 def test_unprivileged_ports(skydns):
-    """The sysctl that a pod may set makes do without the capability, under every restriction."""
+    """With the sysctl that a pod may set, it needs no capability, under every restriction."""
     setup = "echo 0 >/proc/sys/net/ipv4/ip_unprivileged_port_start"
     with Namespace(skydns, ("--no-new-privs", "--bounding-set=-all"), setup) as program:
         program.wait_line("skydns started")

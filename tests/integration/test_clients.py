@@ -1,5 +1,5 @@
-"""What people and programs ask with gets its answers: dig, kdig, drill, nslookup; and the resolvers of C
-libraries, which read resolv.conf (in a network namespace, where skydns has port 53; needs root).
+"""Common clients get their answers: dig, kdig, drill, nslookup; and the resolvers of C libraries, which read
+resolv.conf (in a network namespace, where skydns has port 53; needs root).
 """
 
 import shutil
@@ -25,7 +25,7 @@ KEYS = {
     "/skydns/local/cluster/svc/default/ext": value("web.default.svc.cluster.local."),
     "/skydns/arpa/in-addr/10/0/0/1": value("web.default.svc.cluster.local."),
 }
-LONG = [f"10.1.0.{n + 1}" for n in range(100)]  # too much for a datagram of 1,232 bytes
+LONG = [f"10.1.0.{n + 1}" for n in range(100)]  # too large for a datagram of 1,232 bytes
 KEYS |= {f"/skydns/local/cluster/svc/default/long/x{n}": value(ip) for n, ip in enumerate(LONG)}
 NAME = "web.default.svc.cluster.local"
 
@@ -58,7 +58,7 @@ def test_dig_and_kdig(served, tool, more):
     assert short(tool, port, f"_http._tcp.{NAME}", "SRV", *more) == [f"10 100 80 {NAME}."]
     assert short(tool, port, "1.0.0.10.in-addr.arpa", "PTR", *more) == [f"{NAME}."]
     assert short(tool, port, "ext.default.svc.cluster.local", "CNAME", *more) == [f"{NAME}."]
-    assert short(tool, port, "long.default.svc.cluster.local", "A", *more) == sorted(LONG)  # over TCP by itself
+    assert short(tool, port, "long.default.svc.cluster.local", "A", *more) == sorted(LONG)  # retries over TCP by itself
     assert short(tool, port, "absent.default.svc.cluster.local", "A", *more) == []
 
 
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 
 @pytest.fixture(scope="module")
 def inside(tmp_path_factory, served):
-    """What a command begins with to find skydns in its resolv.conf."""
+    """The command prefix with skydns in resolv.conf."""
     reason = network_missing()
     if reason:
         pytest.skip(reason)
@@ -158,4 +158,4 @@ def test_resolvers_of_c_libraries(resolve):
 def test_a_long_answer_over_tcp(resolve):
     addresses = resolve("long")
     assert set(addresses) <= set(LONG)
-    assert len(addresses) >= 29  # so many are in a datagram of 512 bytes: musl before 1.2.4 has no TCP
+    assert len(addresses) >= 29  # this many fit 512 bytes: musl before 1.2.4 has no TCP

@@ -1,4 +1,4 @@
-"""The completion of flags in bash: what is offered is what -help shows, with its = where a value follows."""
+"""Flag completion in bash: it offers the flags of -help, with = if a value follows."""
 
 import os
 import pty
@@ -17,7 +17,7 @@ PROGRAMS = ("kube2sky", "skydns", "exechealthz")
 
 
 def offered(program: str, *words: str) -> list[str]:
-    """What the completion gives for the last of the words, cut as bash does it."""
+    """The completions of the last word; the words are split as bash does it."""
     script = (
         'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "$(complete -p "${1##*/}" |'
         " sed 's/.* -F \\([^ ]*\\) .*/\\1/')\" \"$1\" \"${COMP_WORDS[COMP_CWORD]}\"; printf '%s\\n' \"${COMPREPLY[@]}\""
@@ -61,7 +61,7 @@ def test_values_are_not_taken_for_flags():
 
 
 class Terminal:
-    """A bash that people type at."""
+    """An interactive bash."""
 
     def __init__(self, *arguments: str):
         self._own, theirs = pty.openpty()
@@ -103,7 +103,7 @@ class Terminal:
 
 @pytest.fixture(params=["own", "package"])
 def terminal(request, tmp_path):
-    """By the script alone, and loaded by the package bash-completion when the command is first completed."""
+    """With the script alone, and loaded by the package bash-completion at the first completion."""
     rc = tmp_path / "bashrc"
     prompt = "PS1='ready: '\n"
     rc.write_text(f"{prompt}source {SCRIPT}\n")

@@ -11,7 +11,7 @@ KEY = "/skydns/config"
 
 
 def soa(bed, domain: str):
-    """MNAME, RNAME, minimum of a domain's SOA, or the rcode."""
+    """MNAME, RNAME and minimum of a domain's SOA, or the rcode."""
     reply = bed.dns.query(domain, "SOA")
     if not reply.answer:
         return reply.rcode()
@@ -30,7 +30,7 @@ def test_the_document_overrides_flags(bare_bed):
 
 
 def test_the_document_says_where_to_listen(bare_bed):
-    """Read before the sockets are opened."""
+    """The document is read before the sockets open."""
     bed = bare_bed
     bed.start_etcd()
     bed.etcd.put(KEY, json.dumps({"dns_addr": f"127.0.0.2:{bed.dns.port}", "no_rec": True}))
@@ -99,7 +99,7 @@ def test_changes_apply_while_it_runs(bare_bed):
     bed.wait_answers("web.b.test", "A", ["10.0.0.2"])
     assert soa(bed, "cluster.local")[2] == 6
     assert bed.dns.query("web.cluster.local").answer[0].ttl == 77
-    # refused as a whole: what was in force stays
+    # rejected as a whole: the old settings stay in force
     bed.etcd.put(KEY, '{"ttl":1,"domain":"a..b"}')
     bed.skydns.wait_line(r"error .*cannot use.*`domain`")
     assert bed.dns.query("web.cluster.local").answer[0].ttl == 77
@@ -115,7 +115,7 @@ def test_changes_apply_while_it_runs(bare_bed):
 
 
 def test_a_document_that_comes_with_etcd(bare_bed):
-    """Not there at the start, like its etcd."""
+    """Neither the document nor its etcd exists at the start."""
     bed = bare_bed
     bed.start_skydns("-no-rec", is_waiting=False)
     bed.skydns.wait_line("falling back to default configuration")
@@ -127,7 +127,7 @@ def test_a_document_that_comes_with_etcd(bare_bed):
 
 
 def test_changes_under_load(bare_bed):
-    """Answers go on while the configuration changes; every one is of the old or the new."""
+    """Answers continue while the configuration changes; each follows the old or the new one."""
     bed = bare_bed
     bed.start_etcd()
     bed.etcd.put("/skydns/local/cluster/web", value("10.0.0.1"))

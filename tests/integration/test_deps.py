@@ -1,4 +1,4 @@
-"""tests/support/deps: which packages each group installs, on a machine that has none of them."""
+"""tests/support/deps: the packages of each group, on a machine that has none of them."""
 
 import os
 import shutil
@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 DEPS = Path(__file__).resolve().parents[1] / "support/deps"
-# What the script itself calls; apt-get writes down what it is given, and nothing is installed or stopped.
+# Commands that the script calls; apt-get only records its arguments, and nothing is installed or stopped.
 REAL = ("bash", "env", "id")
 FAKE = ("dpkg-query", "invoke-rc.d", "update-rc.d", "systemctl", "sudo")
 
 
 @pytest.fixture
 def installed(tmp_path):
-    """A function that gives the packages that deps would install for some groups."""
+    """A function that returns the packages that deps would install for some groups."""
     folder = tmp_path / "bin"
     folder.mkdir()
     asked = tmp_path / "asked"
@@ -37,7 +37,7 @@ def installed(tmp_path):
     return run
 
 
-# Not every tool of a group is looked at: the script adds sbin to PATH, and what is there counts as installed.
+# Not every tool of a group is checked: the script adds sbin to PATH, and tools found there count as installed.
 RUN = {"gcc", "libev-dev", "libyaml-dev", "etcd-server", "etcd-client", "bind9-dnsutils", "kubernetes-client", "curl"}
 CHECK = {"clang", "clang-format", "knot-dnsutils", "ldnsutils", "musl-tools", "libcmocka-dev", "python3-pytest"}
 GROUPS = {"bench": "dnsperf", "pod": "podman", "packaging": "lintian", "monitoring": "docker-compose"}

@@ -1,4 +1,4 @@
-"""`make dist`: the committed sources and nothing else, the same bytes wherever and however it is made."""
+"""`make dist`: the committed sources and nothing else, byte for byte reproducible."""
 
 import hashlib
 import os
@@ -44,7 +44,7 @@ def dist(folder: Path, build: Path, umask: int, **variables: str) -> Path:
 
 
 def test_the_same_bytes_everywhere(clone, tmp_path):
-    (clone / "VERSION").write_text("9.9.9\n")  # not committed: does not count
+    (clone / "VERSION").write_text("9.9.9\n")  # not committed: must not matter
     (clone / "stray.c").write_text("int stray;\n")
     here = dist(ROOT, tmp_path / "here", 0o022, TZ="UTC")
     there = dist(clone, tmp_path / "there", 0o077, TZ="Asia/Tokyo", LC_ALL="C")

@@ -1,4 +1,4 @@
-"""What skydns answers, over UDP and TCP, of records that the tests write into etcd themselves."""
+"""skydns' answers, over UDP and TCP, from records that the tests write into etcd."""
 
 import json
 import socket
@@ -22,7 +22,7 @@ MANY_COUNT = 60
 
 @pytest.fixture(scope="module")
 def bed(dns_bed):
-    """Its records, all of them there once the last one is answered."""
+    """A bed with records; all have arrived once the last one is answered."""
     put = dns_bed.etcd.put
     base = f"{SVC}/default"
     put(f"{base}/web/a", value("10.0.0.1"))
@@ -57,7 +57,7 @@ def bed(dns_bed):
         ("*.db.default.svc.cluster.local", "A", ["10.1.0.1", "10.1.0.2"]),
         ("web.*.svc.cluster.local", "A", ["10.0.0.1"]),
         ("_http._tcp." + WEB, "SRV", [f"10 100 80 {WEB}."]),
-        ("_http._tcp.*.default.svc.cluster.local", "SRV", []),  # a listing hides what begins with _
+        ("_http._tcp.*.default.svc.cluster.local", "SRV", []),  # a listing hides labels that begin with _
         (WEB, "SRV", [f"10 100 0 a.{WEB}."]),
         ("text.cluster.local", "TXT", ['"hello"']),
         ("text.cluster.local", "A", []),
@@ -150,9 +150,7 @@ def test_unknown_edns_options_are_ignored(bed):
     ("payload", "limit"), [(None, 512), (100, 512), (512, 512), (900, 900), (4096, 1232), (65535, 1232)]
 )
 def test_truncation(bed, payload, limit):
-    """60 addresses take 982 bytes and an OPT 11 more: TC exactly when they do not fit, never more than
-    the limit.
-    """
+    """60 addresses take 982 bytes and an OPT 11 more: TC exactly if they do not fit, never more than the limit."""
     options = {} if payload is None else {"use_edns": 0, "payload": payload}
     question = dns.message.make_query(MANY, "A", **options)
     wire, _ = ask_udp(bed, question.to_wire())
@@ -271,8 +269,8 @@ def test_many_tcp_connections(bed):
 
 
 def ask_udp(bed, packet: bytes) -> tuple[bytes, list[bytes]]:
-    """The reply to a packet; and to a malformed one (no reply, or some) what came before that to a good
-    query after it.
+    """The reply to a packet, empty if none, and all replies that came before the reply to a good query sent
+    after it.
     """
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(5)

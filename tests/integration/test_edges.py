@@ -1,4 +1,4 @@
-"""Command lines that are wrong, ports that are taken, peers that are away, and the end by SIGTERM."""
+"""Wrong command lines, ports in use, missing peers, and the end by SIGTERM."""
 
 import json
 import re
@@ -168,7 +168,7 @@ def test_json_lines(bed):
 
 
 def test_exit_on_etcd_timeout(bare_bed):
-    """With the flag, and at the start as well as later."""
+    """With the flag it exits, at the start and later."""
     bed = bare_bed
     bed.start_etcd()
     bed.start_apiserver()
@@ -221,7 +221,7 @@ def test_exechealthz_port_in_use(taken_port):
 
 
 def test_sigterm_while_every_peer_is_away(bare_bed):
-    """Waiting for what is not there must not keep a program from ending with status 0."""
+    """A program that waits for a missing peer must still end with status 0."""
     bed = bare_bed
     bed.use_kube(None, ["--kube-master-url=http://127.0.0.1:1"])
     bed.start_kube2sky(is_waiting=False)
@@ -233,7 +233,7 @@ def test_sigterm_while_every_peer_is_away(bare_bed):
 
 
 def test_sigterm_as_soon_as_kube2sky_has_started(bed):
-    """Whatever it is doing then."""
+    """Whatever it is doing at that moment."""
     for _ in range(10):
         since = len(bed.kube2sky.lines) if bed.kube2sky else 0
         bed.start_kube2sky(is_waiting=False)
@@ -242,7 +242,7 @@ def test_sigterm_as_soon_as_kube2sky_has_started(bed):
 
 
 def test_prometheus_port_of_a_service_is_no_port(bare_bed):
-    """Kubernetes sets PROMETHEUS_PORT=tcp://… when a Service is named so; it must not stop skydns."""
+    """Kubernetes sets PROMETHEUS_PORT=tcp://… for a Service of that name; skydns must start anyway."""
     bed = bare_bed
     bed.start_etcd()
     bed.skydns = bed.command(

@@ -1,5 +1,5 @@
-"""What kube2sky's decoders make of a server's JSON and of its protobuf is the same: of the project's API
-server, and of a real one. The comparison is test_kube_encodings', which is built with the unit tests.
+"""kube2sky's decoders get the same objects from a server's JSON and from its protobuf, both of the project's API
+server and of a real one. test_kube_encodings, built with the unit tests, compares them.
 """
 
 import os
@@ -15,7 +15,7 @@ COMPARE = Path(os.environ["BIN_DIR"]).parent / "tests/unit/kube2sky/api/test_kub
 
 
 def discovery_path(kube) -> str:
-    """1.20 has no v1 yet."""
+    """The version that the server has: 1.20 has no v1 yet."""
     for path in DISCOVERY:
         try:
             kube.request("GET", f"{path}/endpointslices")
@@ -32,7 +32,7 @@ def put_slice(kube, discovery: str, value: dict) -> None:
 
 @pytest.fixture
 def kube_with_objects(cluster_bed):
-    """(Kube, path of the discovery API), with one of each. What cluster_bed does not take away goes."""
+    """(Kube, path of the discovery API), with one object of each kind. Deletes what cluster_bed leaves behind."""
     kube = cluster_bed.kube
     discovery = discovery_path(kube)
     make_objects(kube, discovery)

@@ -1,5 +1,5 @@
-"""exechealthz around a real skydns, and around commands that fail, hang, fork and talk; its HTTP as the old
-program's users see it.
+"""exechealthz with a real skydns, and with commands that fail, hang, fork and print; its HTTP as users of the
+old program know it.
 """
 
 import http.client
@@ -111,7 +111,7 @@ def test_several_commands_have_their_paths(bare_bed):
     wait_until(lambda: ask(bed, "/two/")[0] == 503, "the second")
     assert ask(bed, "/two/")[2].startswith("Healthz probe on /two/ error: Result of last exec: two\n, at ")
     assert ask(bed, "/healthz")[0] == 404
-    assert ask(bed, "/two/sub")[0] == 404  # which ended the old program's connection
+    assert ask(bed, "/two/sub")[0] == 404  # for which the old program closed the connection
 
 
 def test_a_user_s_path_goes_before_ours(bare_bed):
@@ -140,7 +140,7 @@ def test_legacy_pages(bare_bed):
     try:
         ask(bed, "/quit")
     except (http.client.HTTPException, OSError):
-        pass  # it may be gone before its reply
+        pass  # it may exit before its reply arrives
     assert bed.exechealthz.wait() == 0
 
 
@@ -164,7 +164,7 @@ def test_quiet_logs_changes_only(bare_bed):
     assert not [line for line in bed.exechealthz.lines if "request" in line or "command run" in line]
 
 
-# ---- What the old one did not have ----
+# ---- New in this program ----
 
 
 def test_starts_unhealthy_when_told_to(bare_bed, tmp_path):
@@ -205,7 +205,7 @@ def test_metrics(bare_bed):
 
 
 def is_alive(pid: int) -> bool:
-    """A zombie is not: whose child it is, is that one's business."""
+    """A zombie counts as dead: reaping it is its parent's job."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -213,13 +213,13 @@ def is_alive(pid: int) -> bool:
 
 
 def started_by(program, path: Path) -> list[int]:
-    """The pids of the first whole line of the file, once it is there."""
+    """The pids in the first complete line of the file, once it is written."""
     text = program.wait_ready(lambda: path.exists() and "\n" in path.read_text() and path.read_text(), path)
     return [int(pid) for pid in text.split("\n")[0].split()]
 
 
 def family(path: Path) -> str:
-    """A command that has children and grandchildren, all deaf to SIGTERM, and never ends."""
+    """A command with children and grandchildren that ignores SIGTERM, as they do, and never ends."""
     return f"trap '' TERM; (sleep 1000 & wait) & a=$!; sleep 1000 & echo $$ $a $! >>{path}; wait"
 
 
@@ -282,7 +282,7 @@ def test_dns_probes_of_several_kinds(bare_bed):
     for label in ("kubernetes", "srv", "second"):
         wait_until(lambda: ask(bed, f"/healthcheck/{label}")[0] == 200, label)
     wait_until(lambda: "NXDOMAIN" in ask(bed, "/healthcheck/none")[2], "the reason")
-    assert bed.healthz() == (200, "ok")  # the command's
+    assert bed.healthz() == (200, "ok")  # the command's samples
     labels = ("kubernetes", "srv", "second", "none")
     page = parse(ask(bed, "/metrics")[2], old_counters=tuple(f"kubedns_probe_{n}_errors" for n in labels))
     latency = page["kubedns_probe_srv_latency_ms"].samples
@@ -294,7 +294,7 @@ def test_dns_probes_of_several_kinds(bare_bed):
 
 
 def test_dns_probe_needs_no_shell_and_no_resolver(bare_bed, tmp_path):
-    """Neither PATH nor resolv.conf: nobody is there, and that is what it says."""
+    """No PATH, no resolver settings: nobody listens, and the reply says so: refused."""
     bed = bare_bed
     program = bed.command(
         "exechealthz", f"--port={bed.healthz_port}", f"--dns=x={NAME},127.0.0.1:{reserve_port()}"

@@ -61,7 +61,7 @@ def test_an_empty_cache(told_bed):
 
 
 def test_cache_is_streamed_while_records_change(told_bed):
-    """More than fits one piece; read slowly; what was there all the time is there once."""
+    """More than one chunk, read slowly: each record that existed all the time appears once."""
     bed = told_bed
     steady = {f"{SVC}/default/steady/{n}": value(f"10.1.{n // 250}.{n % 250}") for n in range(1500)}
     for key, text in steady.items():
@@ -82,7 +82,7 @@ def test_cache_is_streamed_while_records_change(told_bed):
 
 
 def rules(page: dict, name: int = 0) -> dict[str, str]:
-    """What became of each key of a name, by the last part of the key."""
+    """The outcome of each key of a name, by the last part of the key."""
     return {key["key"].rsplit("/", 1)[1]: key["rule"] for key in page["names"][name].get("keys", [])}
 
 
@@ -110,7 +110,7 @@ def test_what_became_of_each_key(told_bed):
     start(bed)
     page = explain(bed, "X.cluster.local")
     assert page["status"] == "NOERROR" and page["revision"] == bed.etcd.revision()
-    # b says what a says; of a and i, which differ in the port, one gave the record
+    # b equals a; a and i differ only in the port, and one of them gave the record
     got = rules(page)
     assert {got.pop("a"), got.pop("i")} == {"gave", "duplicate"}
     assert got == {"b": "duplicate", "c": "family", "d": "gave", "e": "target", "f": "no-host",

@@ -1,4 +1,4 @@
-"""Names outside the domain: passed to a nameserver that the test plays itself."""
+"""Names outside the domain are forwarded to a nameserver, which the test plays."""
 
 import signal
 import socket
@@ -19,7 +19,7 @@ from records import value
 
 
 class Upstream:
-    """A nameserver on UDP and TCP that answers by a function of the query and remembers what came:
+    """A nameserver on UDP and TCP that replies with a function of the query and records the queries:
     (transport, message).
     """
 
@@ -36,7 +36,7 @@ class Upstream:
     def _reply(self, transport: str, wire: bytes) -> bytes | None:
         query = dns.message.from_wire(wire)
         if query.question[0].rdtype == dns.rdatatype.HINFO:
-            return None  # skydns wants to know whether we lead back to it
+            return None  # skydns checks whether we forward back to it
         self.seen.append((transport, query))
         reply = self._answer(query)
         return reply.to_wire() if reply else None
@@ -73,7 +73,7 @@ class Upstream:
             try:
                 server.shutdown(socket.SHUT_RDWR)
             except OSError:
-                pass  # a UDP socket has no peer; the call still wakes who receives
+                pass  # a UDP socket has no peer; the call still wakes the receiving thread
             server.close()
 
 
@@ -117,13 +117,13 @@ def test_passed_on_and_back(bed, upstream, tcp):
 
 
 def udp_sockets(port: int) -> int:
-    """How many are bound to it at 127.0.0.1."""
+    """The number of UDP sockets bound to the port at 127.0.0.1."""
     return Path("/proc/net/udp").read_text().count(f" 0100007F:{port:04X} 00000000:0000 ")
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_any_number_of_workers(bare_bed, upstream, workers):
-    """From clients that the kernel spreads over all of them."""
+    """From many clients, which the kernel spreads over all workers."""
     bed = bare_bed
     bed.start_etcd()
     bed.etcd.put("/skydns/local/cluster/a", value("10.0.0.1"))
@@ -145,7 +145,7 @@ def test_negative_answers_are_passed_back(bed):
 
 def test_own_names_are_not_asked_elsewhere(bed, upstream):
     assert bed.dns.answers("absent.cluster.local") == ["NXDOMAIN"]
-    assert bed.dns.answers("foocluster.local") == ["192.0.2.7"]  # ends like the domain, but is not in it
+    assert bed.dns.answers("foocluster.local") == ["192.0.2.7"]  # the same suffix as the domain, but not inside it
     assert len(upstream.seen) == 1
 
 
@@ -188,7 +188,7 @@ def test_targets_outside_the_domain_are_looked_up(bed):
 
 
 def test_a_target_that_changes_while_it_is_looked_up(bare_bed):
-    """Of the new one nothing is known yet: to say that there is no address would be remembered."""
+    """Nothing is known yet of the new target: an answer without an address would be cached by clients."""
     may_answer = threading.Event()
 
     def answer(query: dns.message.Message) -> dns.message.Message:
@@ -214,7 +214,7 @@ def test_a_target_that_changes_while_it_is_looked_up(bare_bed):
 
 
 def test_many_forwarded_at_once(bed):
-    """From one socket, each with an answer of its own."""
+    """From one socket; each query gets its own answer."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(10)
         client.connect(("127.0.0.1", bed.dns.port))
@@ -229,8 +229,8 @@ def test_many_forwarded_at_once(bed):
 
 
 def test_ended_in_the_moment_the_nameservers_time_is_over(bare_bed, upstream):
-    """The second (last) try ends after the second that the stop takes; a program that stood still sees the ends
-    of both at once.
+    """The second (last) try times out after the second that the shutdown waits; a program that was stopped sees both
+    timeouts at once.
     """
     bed = bare_bed
     bed.start_etcd()

@@ -1,4 +1,4 @@
-"""-healthcheck: each program asks one that runs whether it is well, as the HEALTHCHECK of its image does."""
+"""-healthcheck: each program probes a running one, as the HEALTHCHECK of its image does."""
 
 import socket
 import threading
@@ -19,7 +19,7 @@ def _check(bed, program: str, url: str) -> tuple[int, str]:
 
 @pytest.fixture
 def tcp_peer():
-    """A function that serves each connection the bytes, then leaves it open or closes it; gives the port."""
+    """A function that sends the bytes on each connection, then leaves it open or closes it; returns the port."""
     listeners, kept = [], []
 
     def serve(reply: bytes, is_closed: bool = True) -> int:
@@ -50,7 +50,7 @@ def tcp_peer():
 
 @pytest.fixture
 def udp_peer():
-    """A function that answers the n-th datagram with what the n-th function makes of it; gives the port."""
+    """A function that answers the n-th datagram with the n-th function's result; returns the port."""
     sockets = []
 
     def serve(*replies) -> int:
@@ -144,7 +144,7 @@ def test_udp_silence(bare_bed, udp_peer):
 
 
 def test_programs_themselves(bare_bed):
-    """Before etcd is there skydns is alive, and kube2sky not ready; then all three are well."""
+    """Before etcd starts, skydns is alive and kube2sky is not ready; afterwards all three are healthy."""
     bed = bare_bed
     ready = f"http://127.0.0.1:{bed.readiness_port}/readiness"
     bed.start_skydns(is_waiting=False)

@@ -1,5 +1,5 @@
-"""What `make install` puts where, and the systemd units and settings among it: they name what was installed,
-systemd finds nothing wrong with them, and the programs run by them as written.
+"""`make install`: what it installs and where. The systemd units and settings name installed files, systemd finds
+no fault with them, and the programs run with them unchanged.
 """
 
 import os
@@ -22,13 +22,12 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ("kube2sky", "skydns", "exechealthz")
 UNITS = ("kube2sky.service", "skydns.service", "skydns.socket", "exechealthz.service")
 NAME = "a.cluster.local"
-# What `systemd-analyze security` may say at most, in tenths: the network, without which there is no DNS, is most
-# of it.
+# Largest score of `systemd-analyze security`, in tenths: most of it is network access, which DNS needs.
 EXPOSURE_MAX = 12
 
 
 def make(target: str, *variables: str) -> str:
-    """Of the variant under test, which is built already: nothing is built here, whatever flags it had."""
+    """The variant under test, already built; nothing is built here, whatever its flags were."""
     build = BIN_DIR.parent
     command = ["make", "--no-print-directory", "-C", str(ROOT), "-o", "all", target]
     command += [f"BUILD={build.parent}", f"VARIANT={build.name}", *variables]
@@ -54,7 +53,7 @@ def installed(tmp_path_factory):
 
 
 def settings(text: str) -> list[tuple[str, str]]:
-    """The settings of a unit, in their order; a later one does not take the place of an earlier one."""
+    """The settings of a unit, in order; a later one does not replace an earlier one."""
     lines = [line for line in text.splitlines() if line and line[0] not in "#["]
     return [tuple(line.split("=", 1)) for line in lines]
 
@@ -115,12 +114,12 @@ def test_settings_of_the_user_stay(tmp_path):
     assert list(modes(tmp_path)) == ["etc/default/skydns"]
 
 
-# ---- systemd's own opinion ----
+# ---- systemd's own checks ----
 
 
 @pytest.fixture(scope="module")
 def in_place(tmp_path_factory):
-    """Installed where the units say, as systemd-analyze looks there."""
+    """Installed at the units' paths, where systemd-analyze looks."""
     if not shutil.which("systemd-analyze"):
         pytest.skip("no systemd-analyze (Debian package systemd)")
     folder = tmp_path_factory.mktemp("place")
@@ -150,11 +149,11 @@ def test_security(in_place, unit):
     assert re.search(r"Overall exposure level for \S+: [01]\.\d OK", result.stdout)
 
 
-# ---- Run as the units say ----
+# ---- Run as in the units ----
 
 
 def unit_command(installed: Path, program: str) -> tuple[list[str], dict[str, str]]:
-    """The command line and the variables that systemd would make of unit and settings (systemd.exec(5))."""
+    """The command line and environment that systemd would make from the unit and its settings (systemd.exec(5))."""
     unit = (installed / f"usr/lib/systemd/system/{program}.service").read_text()
     variables = {}
     for line in (installed / setting(unit, "EnvironmentFile")[2:]).read_text().splitlines():
@@ -168,7 +167,7 @@ def unit_command(installed: Path, program: str) -> tuple[list[str], dict[str, st
 
 
 class Systemd:
-    """Hears what a program tells the service manager."""
+    """Receives a program's messages to the service manager."""
 
     def __init__(self, folder: Path):
         self.path = folder / "notify"
@@ -192,7 +191,7 @@ def systemd(tmp_path):
 
 
 def listening(text: str, port: int) -> list[socket.socket]:
-    """The sockets of a .socket unit, in its order, on another port."""
+    """The sockets of a .socket unit, in order, on another port."""
     made = []
     for key, address in settings(text):
         if key in ("ListenDatagram", "ListenStream"):
@@ -212,7 +211,7 @@ def answers(port: int, tcp: bool) -> list[str]:
 
 
 def test_skydns_by_its_units(installed, bare_bed, systemd):
-    """Both sockets, passed; ready before etcd is there; the status follows; all ends at SIGTERM."""
+    """Both sockets are passed; ready before etcd starts; the status is updated; SIGTERM ends it."""
     bed = bare_bed
     port, http_port = reserve_port(), reserve_port()
     argv, variables = unit_command(installed, "skydns")
@@ -245,7 +244,7 @@ def test_skydns_by_its_units(installed, bare_bed, systemd):
 
 @pytest.mark.parametrize("tcp", [False, True], ids=["udp", "tcp"])
 def test_skydns_by_systemd_socket_activate(installed, bare_bed, tcp):
-    """systemd's own tool makes the socket and starts the program at the first query."""
+    """systemd's own tool opens the socket and starts the program at the first query."""
     tool = shutil.which("systemd-socket-activate")
     if not tool:
         pytest.skip("no systemd-socket-activate (Debian package systemd)")
@@ -257,7 +256,7 @@ def test_skydns_by_systemd_socket_activate(installed, bare_bed, tcp):
     argv = [*argv, f"-http-addr=127.0.0.1:{reserve_port()}"]
     command = [tool, f"--listen=127.0.0.1:{port}", *([] if tcp else ["--datagram"]), *argv]
     passed_on = {**variables, "ETCD_MACHINES": bed.etcd_urls[0]}
-    for name in passed_on:  # the tool passes on only what it is told
+    for name in passed_on:  # the tool passes only the variables named here
         command.insert(1, f"--setenv={name}")
     skydns = Program("skydns", command, env=passed_on)
     bed.programs.append(skydns)
@@ -283,7 +282,7 @@ def test_exechealthz_by_its_unit(installed, bare_bed, systemd):
 
 
 def test_kube2sky_by_its_unit(installed, bed, systemd, tmp_path):
-    """The kubeconfig is where the settings say that systemd puts it, but for the folder."""
+    """The kubeconfig is at the settings' path for systemd credentials, in another folder."""
     argv, variables = unit_command(installed, "kube2sky")
     (at,) = [i for i, word in enumerate(argv) if word.startswith("--kubecfg-file=")]
     assert argv[at] == "--kubecfg-file=/run/credentials/kube2sky.service/kubeconfig"

@@ -1,4 +1,4 @@
-"""How kube2sky reaches an API server that has TLS and asks for a token: what a kubeconfig says of it."""
+"""How kube2sky reaches an API server with TLS and a token, by a kubeconfig."""
 
 import base64
 import os
@@ -53,7 +53,7 @@ def test_authority_and_token(bed, form):
 
 
 def test_master_url_over_the_kubeconfig(bed):
-    """The flag says where, the file says as whom."""
+    """The flag gives the server, the file the user."""
     config = write_kubeconfig(bed, f"certificate-authority: {bed.kube.ca_file}", f"token: {TOKEN}")
     path = bed.folder / "kubeconfig"
     path.write_text(path.read_text().replace(bed.kube.url, "https://127.0.0.1:1"))
@@ -62,7 +62,7 @@ def test_master_url_over_the_kubeconfig(bed):
 
 
 def refused(bed, cluster: str, user: str) -> str:
-    """The reason that readiness gives; kube2sky goes on trying."""
+    """The reason in readiness; kube2sky keeps retrying."""
     bed.start_kube2sky(write_kubeconfig(bed, cluster, user), is_waiting=False)
     since = len(bed.kube2sky.lines)
     bed.kube2sky.wait_line(r"^(warn|error) .* kind=services ", since)
@@ -81,7 +81,7 @@ def test_wrong_authority_is_a_reason(bed):
 
 
 def test_token_file_that_is_written_anew(bed):
-    """Tokens are rotated in place: the next request must have the new one."""
+    """Tokens are rotated in place: the next request must use the new one."""
     token = bed.folder / "token"
     token.write_text("old")
     refused(bed, f"certificate-authority: {bed.kube.ca_file}", f"tokenFile: {token}")
@@ -90,7 +90,7 @@ def test_token_file_that_is_written_anew(bed):
 
 
 def rotate(bed, new: str) -> None:
-    """The server takes the new token only, and nothing that was open before."""
+    """The server accepts only the new token, and has closed all connections."""
     bed.kube.control("token", token=new)
     bed.kube.control("drop-watches")
     bed.kube.token = new
@@ -119,7 +119,7 @@ def test_token_rotated_while_it_runs(bed, order):
 
 
 def test_sighup_reads_what_looks_unchanged(bed):
-    """A certificate as large and as old as the one before: only the signal tells that it is another."""
+    """The new certificate has the same size and time as the old one: only the signal reveals the change."""
     ca = bed.folder / "ca.crt"
     right = Path(bed.kube.ca_file).read_bytes()
     wrong = Path(make_certificate(bed.folder, "other")[0]).read_bytes()

@@ -1,4 +1,4 @@
-"""--dry-run shows what would be written and writes nothing; GET /plan shows what is still to be."""
+"""--dry-run shows what would be written and writes nothing; GET /plan shows what is still to be written."""
 
 import signal
 import subprocess
@@ -52,7 +52,7 @@ def test_nothing_to_do(bed):
 
 
 def test_addresses_that_several_claim(bed):
-    """Who loses comes first, and for a moment nobody else claims the address: that is no plan."""
+    """The losing claim arrives first and is briefly the only one: it must not appear in the plan."""
     bed.kube.create("services", headless("a"))
     bed.kube.create("endpoints", endpoints("a", ["10.96.0.77"]))
     bed.kube.create("services", service("z", clusterIP="10.96.0.77"))
@@ -88,13 +88,13 @@ def test_each_kind_of_line(bed):
 
 
 def test_it_needs_no_port(bed):
-    """The one that runs has it."""
+    """The running kube2sky has the port."""
     bed.start_kube2sky()
     assert dry_run(bed, f"--healthz-port={bed.readiness_port}").returncode == 0
 
 
 def test_what_cannot_be_known(bed):
-    """etcd away, then the API: status 1, one reason, no line of a plan."""
+    """No etcd, then no API: status 1, one reason, no line of a plan."""
     for flags in (
         [f"--etcd-server=http://127.0.0.1:{reserve_port()}"],
         [f"--kube-master-url=http://127.0.0.1:{reserve_port()}"],
@@ -128,7 +128,7 @@ def plan(bed) -> list[str]:
 
 
 def test_plan_while_etcd_is_away(bed):
-    """What waits is shown, however much it is; nothing when it is written."""
+    """Shows all pending writes, any number of them; nothing once they are written."""
     bed.start_kube2sky()
     assert plan(bed) == ["# nothing to do"]
     bed.etcd_program.signal(signal.SIGSTOP)

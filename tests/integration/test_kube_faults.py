@@ -1,4 +1,4 @@
-"""What goes wrong between kube2sky and the API server, made to happen by the project's own server."""
+"""Faults between kube2sky and the API server, injected by the project's own server."""
 
 import pytest
 from kube import BASES, port, service
@@ -15,13 +15,13 @@ def bed(request, bare_bed):
 
 
 def appears(bed, name: str) -> None:
-    """A Service made now gets its keys: kube2sky follows the API (again)."""
+    """A Service created now gets its keys: kube2sky follows the API (again)."""
     made = bed.kube.create("services", service(name))
     bed.wait_records(f"{SVC}/default/{name}/", service_records(name, made["spec"]["clusterIP"]))
 
 
 def endpoints_kind(bed) -> str:
-    """The resource that addresses come from, now that it is watched."""
+    """The resource with the addresses, once it is watched."""
     watches = bed.kube.control("state")["watches"]
     return "endpointslices" if watches["endpointslices"] else "endpoints"
 
@@ -74,7 +74,7 @@ def test_history_expired_means_a_new_list(bed):
 
 
 def test_a_watch_refused_as_too_old_means_a_new_list(bed):
-    """As the status of the reply this time, not inside the stream."""
+    """410 as the status of the reply this time, not inside the stream."""
     bed.start_kube2sky()
     watches_open(bed)
     before = lists(bed)
@@ -85,7 +85,7 @@ def test_a_watch_refused_as_too_old_means_a_new_list(bed):
 
 
 def test_a_server_restarted_with_a_compacted_history(bed):
-    """Away, changed meanwhile, and back without a history: what went must go, and nothing else is written."""
+    """Objects change while the server is away; it returns without history: stale keys go, nothing else is written."""
     bed.kube.create("services", service("gone", port(80, "http")))
     kept = bed.kube.create("services", service("kept", port(80, "http")))
     bed.start_kube2sky()
@@ -104,7 +104,7 @@ def test_a_server_restarted_with_a_compacted_history(bed):
 
 
 def test_a_server_back_from_a_backup(bed):
-    """Its revisions are behind what kube2sky knows, but its history is not there: the list says it all."""
+    """Its revisions are behind those kube2sky knows, and it has no history: the list shows everything."""
     bed.start_kube2sky()
     appears(bed, "before")
     bed.kube.control("backup")
@@ -113,7 +113,7 @@ def test_a_server_back_from_a_backup(bed):
     bed.wait_records(f"{SVC}/default/before/", {})
     watches_open(bed)
     bed.kube.control("restore")
-    bed.kube.control("bulk", count=10)  # the revisions are used a second time
+    bed.kube.control("bulk", count=10)  # uses the same revisions a second time
     bed.kube.control("expire-history")
     bed.kube.control("drop-watches")
     bed.wait_records(f"{SVC}/default/lost/", {})
@@ -122,9 +122,7 @@ def test_a_server_back_from_a_backup(bed):
 
 
 def test_bookmarks_move_the_watch_on(bare_bed):
-    """A kind without events of its own resumes from a bookmark when its history is short: no 410, no new
-    list.
-    """
+    """A kind without events resumes from a bookmark despite a short history: no 410, no new list."""
     bed = bare_bed
     bed.start_etcd()
     bed.start_apiserver("--history", "10", "--bookmark-interval", "0.05")
@@ -135,7 +133,7 @@ def test_bookmarks_move_the_watch_on(bare_bed):
     kind = endpoints_kind(bed)
     before = bed.kube.control("state")["requests"][f"list {kind}"]
     revision = bed.kube.control("expire-history", resource=kind)["revision"]
-    # Two bookmarks of a probe of ours from now: kube2sky's watch has had one of that revision, too.
+    # After two bookmarks on our own watch, kube2sky's watch has had one of that revision, too.
     path = f"{BASES.get(kind, '/api/v1')}/{kind}?watch=1&allowWatchBookmarks=1&resourceVersion={revision}"
     with bed.kube.watch(path) as next_event:
         for _ in range(2):
@@ -160,7 +158,7 @@ def test_malformed_events_between_good_ones(bed):
 
 
 def test_malformed_objects_in_a_list(bed):
-    """They are skipped and named; everything else goes on, now and after a restart."""
+    """They are skipped and logged by name; everything else continues, also after a restart."""
     for name, spec in {
         "bad-spec": 17,
         "bad-ports": {"clusterIP": "10.0.0.7", "ports": "x"},
@@ -214,7 +212,7 @@ def test_duplicated_events_write_nothing(bed):
 
 @pytest.mark.parametrize("way", ["reordered", "again and backwards"])
 def test_events_out_of_order(bed, way):
-    """Of many objects, several of one among them: the last version of each is the one that counts."""
+    """Events of many objects, some with several events: the last version of each wins."""
     bed.start_kube2sky()
     appears(bed, "first")
     watches_open(bed)
@@ -241,7 +239,7 @@ def test_events_out_of_order(bed, way):
 
 
 def test_an_object_of_five_megabytes(bed):
-    """In a list, and as an event between others."""
+    """In a list, and as an event among others."""
 
     def put(name: str, ip: str) -> None:
         meta = {"name": name, "namespace": "default"}
@@ -270,7 +268,7 @@ def test_a_server_that_ignores_the_limit(bed):
 
 
 def test_the_server_learns_and_forgets_protobuf(bed):
-    """An upgrade, and its rollback: what the next reply is in is said by the reply."""
+    """An upgrade, and its rollback: each reply names its own encoding."""
     bed.start_kube2sky()
     for number, is_known in enumerate((False, True, False)):
         watches_open(bed)
@@ -294,9 +292,7 @@ def test_short_pages_and_an_expired_continue(bare_bed):
 
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500, 503])
 def test_refused_lists_are_asked_again(bed, status):
-    """Remote failures are states: readiness names the reason, nothing exits, and once it is over
-    everything is right.
-    """
+    """Remote failures are states: readiness names the reason, nothing exits, and afterwards everything is right."""
     bed.etcd.put(f"{SVC}/default/orphan/x", value("10.0.0.1"))
     bed.kube.control("fail", status=status, count=2, match="/services")
     bed.start_kube2sky()
@@ -320,7 +316,7 @@ def test_requests_hung_up(bed):
 
 
 def test_api_server_away_at_start(bed):
-    """Nothing is deleted for want of an answer, and readiness names what is missing."""
+    """Without an answer nothing is deleted, and readiness names what is missing."""
     orphan = f"{SVC}/default/orphan/x"
     bed.etcd.put(orphan, value("10.0.0.1"))
     bed.kube.control("refuse")
@@ -350,7 +346,7 @@ def test_api_server_away_and_back(bed):
 
 
 def test_without_the_kubernetes_service_nothing_is_deleted(bed):
-    """A list that lacks default/kubernetes is not the whole truth."""
+    """A list without default/kubernetes is incomplete."""
     bed.kube.delete("services", "kubernetes")
     bed.kube.create("services", service("web", port(80, "http")))
     orphan = f"{SVC}/default/orphan/x"

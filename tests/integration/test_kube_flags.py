@@ -1,4 +1,4 @@
-"""What the flags of kube2sky that choose objects and records do to the keys."""
+"""How kube2sky's flags that select objects and records affect the keys."""
 
 import pytest
 from kube import headless, port, service
@@ -20,7 +20,7 @@ def metrics(bed) -> Page:
 
 
 def make_both_kinds(kube) -> None:
-    """A headless Service whose Endpoints and slice say different things."""
+    """A headless Service whose Endpoints and slice differ."""
     kube.create("services", headless("db", port(5432, "pg")))
     kube.create(
         "endpoints",
@@ -54,7 +54,7 @@ def test_endpoints(bed, mode, address):
 
 
 def test_label_selector(bed):
-    """A Service that gets the label comes, one that loses it goes; default/kubernetes need not match."""
+    """A Service that gets the label is added, one that loses it is removed; default/kubernetes need not match."""
     kube = bed.kube
     web = kube.create("services", labelled(service("web"), tier="web"))
     old = kube.create("services", labelled(service("old"), tier="web", canary="yes"))

@@ -1,5 +1,5 @@
-"""Every kind of object and what it becomes, compared with the model: after each change as many keys as there
-should be, saying what they should.
+"""Every kind of object and its keys, compared with the model: after each change etcd has exactly the right keys
+and values.
 """
 
 import pytest
@@ -10,7 +10,7 @@ from records import SVC, label
 
 @pytest.fixture(params=["protobuf", "json"])
 def bed(request, bare_bed):
-    """The source of addresses is slices that the tests make: nothing is mirrored."""
+    """Addresses come from slices that the tests create: nothing is mirrored."""
     bare_bed.start_etcd()
     bare_bed.start_apiserver("--no-mirroring", *(["--json-only"] if request.param == "json" else []))
     return bare_bed
@@ -100,7 +100,7 @@ def test_a_hundred_slices_of_one_service(bed):
 
 
 def test_a_service_changes_its_type(bed):
-    """Cluster IP, headless and back: Services that change it are deleted and made again."""
+    """Cluster IP, headless and back: such a change needs a new Service."""
     bed.start_kube2sky()
     kube = bed.kube
     kube.create("endpointslices", endpoint_slice("web-1", "web", [endpoint("10.1.0.1")], port(80, "http")))
@@ -113,7 +113,7 @@ def test_a_service_changes_its_type(bed):
 
 
 def test_a_cluster_ip_changes_while_nobody_looks(bed):
-    """Deleted and made again between two lists: one event, another address."""
+    """Deleted and created again between two lists: one event, another address."""
     bed.kube.create("services", service("web", port(80, "http"), clusterIP="10.96.0.50"))
     bed.start_kube2sky()
     bed.wait_model()
@@ -128,7 +128,7 @@ def test_a_cluster_ip_changes_while_nobody_looks(bed):
 
 @pytest.mark.parametrize("name", ["web", "other"])
 def test_reverse_names_pass_to_the_next(bed, name):
-    """A cluster IP before a hostname before a hash, then the smallest name; the winner goes first."""
+    """A cluster IP wins over a hostname, that over a hash, then the smallest name; the test deletes winners first."""
     bed.start_kube2sky()
     kube = bed.kube
     entries = {"a": "", "b": "", "h": "host"}
@@ -144,7 +144,7 @@ def test_reverse_names_pass_to_the_next(bed, name):
 
 
 def test_ports_with_one_name(bed):
-    """Each has a record of its own, and the smallest number the plain label."""
+    """Each has its own record, and the smallest number gets the plain label."""
     bed.start_kube2sky()
     ports = [port(8080, "http"), port(80, "http"), port(80, "http", "UDP"), port(443)]
     spec = {"clusterIP": "10.0.0.9", "clusterIPs": ["10.0.0.9"], "ports": ports}
@@ -172,16 +172,16 @@ def test_pods(cluster_bed):
 
 
 def source_of(bed) -> Model:
-    """A real server of long ago has no slices of v1."""
+    """An old real server has no slices of v1."""
     return Model(SLICES if bed.kube.objects()[SLICES] or "_test" in bed.kube.url else ENDPOINTS)
 
 
-# ---- Endpoints, of servers without slices ----
+# ---- Endpoints, on servers without slices ----
 
 
 @pytest.fixture
 def endpoints_bed(cluster_bed):
-    """Told to take Endpoints, which a real server of any age has."""
+    """With --endpoints=endpoints, which real servers of all versions have."""
     cluster_bed.start_kube2sky("--endpoints=endpoints")
     return cluster_bed
 
@@ -203,5 +203,5 @@ def test_endpoints_and_their_annotations(endpoints_bed):
     subset = {"addresses": [{"ip": "10.1.0.1"}], "ports": [port(9187, "metrics")]}
     patch(kube, "endpoints", "db", {"subsets": [*value["subsets"], subset]})
     bed.wait_model(model)
-    kube.delete("services", "db")  # its Endpoints go with it
+    kube.delete("services", "db")  # deletes its Endpoints, too
     bed.wait_model(model)

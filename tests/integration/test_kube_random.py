@@ -1,5 +1,5 @@
 """Random changes to a small cluster, where names and addresses collide often, with faults between them: after
-each stretch etcd holds what the model says.
+each batch etcd holds what the model demands.
 """
 
 import random
@@ -10,7 +10,7 @@ from kube import KubeError, endpoint, endpoint_slice, headless, pod, port, servi
 NAMES = ["a", "b", "c", "d"]
 NAMESPACES = ["default", "team"]
 HOSTNAMES = ["", "", "h-0", "h-1"]
-# Cluster IPs and endpoints' addresses overlap, as after a change of the service network.
+# Cluster IPs and endpoint addresses overlap, as after a change of the service network.
 CLUSTER_IPS = [f"10.96.7.{n}" for n in range(1, 7)]
 ADDRESSES = [f"10.96.7.{n}" for n in range(4, 10)] + ["fd00::7", "fd00:0:0:1::"]
 PORTS = [port(80, "http"), port(81, "http"), port(53, "dns", "UDP"), port(9090)]
@@ -66,7 +66,7 @@ class Cluster:
 
     def _slice(self) -> None:
         namespace, owner = self._place()
-        name = f"slice-{self._random.randrange(4)}"  # which so goes from one Service to another
+        name = f"slice-{self._random.randrange(4)}"  # so a slice moves from one Service to another
         if self._delete("endpointslices", namespace, name) and self._random.random() < 0.3:
             return
         family = self._random.choice(["IPv4", "IPv4", "IPv6"])
@@ -91,7 +91,7 @@ class Cluster:
 
 
 def fault(bed, number: int) -> None:
-    """Between two stretches; what comes after must not notice."""
+    """A fault between two batches; the next batch must work as usual."""
     if number % 4 == 0:
         bed.kube.control("drop-watches")
     elif number % 4 == 1:

@@ -1,5 +1,5 @@
-"""The ways to an API server: client certificates, proxies, names, the service account of a pod; and
-what is said when one of them does not lead there.
+"""The ways to reach an API server: client certificates, proxies, names, a pod's service account; and the
+messages when one of them fails.
 """
 
 import base64
@@ -17,12 +17,12 @@ from certificates import Authority  # noqa: E402
 from gates import Gate, HttpProxy, SocksProxy, server_tls, tls_gate  # noqa: E402
 
 TOKEN = "s3cret"
-NAME = "api.example.invalid"  # nobody looks that up
+NAME = "api.example.invalid"  # not resolvable
 
 
 @pytest.fixture
 def reach(bed):
-    """A bed with an authority, and an API server that wants TLS with one of its certificates."""
+    """A bed with an authority, and an API server that requires TLS with one of its certificates."""
     bed.authority = Authority(bed.folder, "authority")
     bed.certificate, bed.key = bed.authority.sign("server")
     with tls_gate(bed.kube.url, server_tls(bed.certificate, bed.key)) as gate:
@@ -53,7 +53,7 @@ def assert_reached(bed) -> None:
 
 
 def reason(bed) -> str:
-    """Why the API is not followed, as the log has it, in quotes; kube2sky goes on trying."""
+    """The logged reason why the API is not followed, in quotes; kube2sky keeps retrying."""
     bed.start_kube2sky(is_waiting=False)
     line = bed.kube2sky.wait_line("API cannot be followed")
     return line.split("reason=", 1)[1]
@@ -95,7 +95,7 @@ def test_client_certificate_that_is_missing_or_of_another_authority(bed):
 
 
 def test_client_certificate_that_is_written_anew(bed):
-    """The certificate in use is refused; the next one, put in its place, is taken."""
+    """The certificate in use is rejected; its replacement is accepted."""
     authority, other = Authority(bed.folder, "authority"), Authority(bed.folder, "other")
     certificate, key = authority.sign("server")
     client, client_key = other.sign("client")
@@ -108,7 +108,7 @@ def test_client_certificate_that_is_written_anew(bed):
 
 
 def test_server_name(reach):
-    """A certificate for another address than the one that is asked."""
+    """A certificate for an address other than the server's."""
     certificate, key = reach.authority.sign("elsewhere", "10.96.0.1")
     with tls_gate(reach.kube.url, server_tls(certificate, key)) as gate:
         reach.port = gate.port
@@ -132,7 +132,7 @@ def test_unverified(reach):
 
 
 def test_no_tls_there(bed):
-    """An https:// URL of a server that speaks plain HTTP and says so to what it does not understand."""
+    """An https:// URL of a plain HTTP server, which replies 400 to what it does not understand."""
 
     def answer(client) -> None:
         client.recv(1)
@@ -154,7 +154,7 @@ def test_ipv6(reach):
 
 
 def test_http_proxy(reach):
-    """What is for the server is not shown to the proxy, and the name is the proxy's to look up."""
+    """The proxy sees no credentials of the server, and the proxy resolves the name."""
     certificate, key = reach.authority.sign("named", "127.0.0.1")
     with tls_gate(reach.kube.url, server_tls(certificate, key)) as gate:
         proxy = HttpProxy()
@@ -252,7 +252,7 @@ def can_mount() -> bool:
 
 @pytest.mark.skipif(not can_mount(), reason="a mount namespace needs root")
 def test_service_account(bare_bed):
-    """The pod's own files, at the place where every pod has them, and a token that is replaced."""
+    """The pod's own files, at the usual path, and a token that is replaced."""
     bed = bare_bed
     bed.start_etcd()
     bed.start_tls_apiserver(TOKEN)

@@ -1,5 +1,5 @@
-"""A real kube-apiserver that goes away, comes back and forgets: what the project's own server can only claim that
-real ones do. Skipped unless KUBE_APISERVER names a starter of one (CONTRIBUTING.md).
+"""A real kube-apiserver that goes away, comes back and forgets: behaviour that the project's own server only
+imitates. Skipped unless KUBE_APISERVER names a starter of one (CONTRIBUTING.md).
 """
 
 import signal
@@ -20,7 +20,7 @@ def bed(bare_bed, server):
 
 @pytest.mark.parametrize("source", ["slices", "auto"])
 def test_slices_of_the_version_that_a_server_has(bed, source):
-    """v1beta1 only when it is asked for; without v1, auto is Endpoints."""
+    """v1beta1 only with =slices; without v1, auto means Endpoints."""
     name = f"db-{source}"
     value = endpoint_slice(name, name, [endpoint("10.1.0.1", hostname="db-0")], port(80, "http"))
     value["apiVersion"] = BETA.removeprefix("/apis/")
@@ -44,7 +44,7 @@ def test_a_list_of_many_pages(bed):
 
 
 def test_a_real_server_away_and_back_with_its_history_compacted(bed, server):
-    """Away at start; then away while what happened before it went is compacted."""
+    """Away at the start; then away while its earlier history is compacted."""
     model = Model(ENDPOINTS)
     for name in ("gone", "kept"):
         bed.kube.create("services", service(name, port(80, "http")))

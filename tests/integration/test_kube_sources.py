@@ -1,5 +1,5 @@
-"""EndpointSlices that are served, forbidden, and served again while kube2sky runs: what headless Services have
-comes from the one or the other, and what both say alike is not written twice.
+"""EndpointSlices that are served, forbidden, and served again while kube2sky runs: addresses of headless Services
+come from one source or the other, and records equal in both are not written twice.
 """
 
 import pytest
@@ -41,7 +41,7 @@ BOTH = {"10.1.0.1": "a", "10.1.0.2": ""}
 
 @pytest.mark.parametrize("way", ["forbidden", "not served"])
 def test_slices_go_and_come(db, way):
-    """Nothing is written for the change of source; what changes afterwards is, from the new one."""
+    """The change of source writes nothing; later changes are written from the new source."""
 
     def allow(is_allowed: bool) -> None:
         if way == "forbidden":
@@ -87,7 +87,7 @@ def test_slices_of_v1beta1_are_not_taken_unasked(db):
 
 
 def test_without_any_slices_it_waits(db):
-    """With =slices, Endpoints are no way out: what is there stays, and Services are written."""
+    """With =slices there is no fallback to Endpoints: existing keys stay, and Services are written."""
     db.start_kube2sky()
     wait_addresses(db, BOTH)
     db.kube2sky.stop()
@@ -109,7 +109,7 @@ def lists_of(bed, resource: str) -> int:
 
 
 def test_slices_that_fail_for_a_while_are_waited_for(db):
-    """An error is no reason to look elsewhere, and no key goes for it."""
+    """An error causes no fallback and deletes no key."""
     db.start_kube2sky()
     wait_addresses(db, BOTH)
     before, listed = db.etcd.get_prefix("/skydns/"), lists_of(db, "endpoints")

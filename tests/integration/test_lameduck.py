@@ -1,6 +1,6 @@
-"""The end of skydns by SIGTERM: first not ready but answering (-lameduck), then the sockets are emptied.
+"""skydns' shutdown on SIGTERM: first not ready but still answering (-lameduck), then it empties its sockets.
 
-No time is waited for: where a test decides when the lame duck's time is over, that time is an hour and the
+No test waits for a time to pass: where a test decides when the lame duck ends, -lameduck is an hour and the
 test's second signal cuts it short.
 """
 
@@ -21,7 +21,7 @@ from systemd_sockets import SystemdSockets
 NAME = "a.cluster.local"
 KEY = "/skydns/local/cluster/a"
 RIGHT = ["10.0.0.1"]
-# Fewer than the smallest receive buffer that a kernel gives holds.
+# Fits the smallest receive buffer that a kernel gives.
 QUERIES = 100
 
 
@@ -97,7 +97,7 @@ def test_without_it_the_end_comes_at_once(bed):
 
 
 def test_a_lame_duck_that_was_never_ready(bare_bed):
-    """No etcd: it says so by SERVFAIL, and ends as well."""
+    """Without etcd: it answers SERVFAIL, and shuts down the same way."""
     http = Http()
     bare_bed.start_skydns("-no-rec", http.flag, "-lameduck=1h", is_waiting=False)
     bare_bed.skydns.wait_line("skydns started")
@@ -112,8 +112,8 @@ def test_a_lame_duck_that_was_never_ready(bare_bed):
 
 
 class Waiting:
-    """Queries that lie in the server's sockets: datagrams, and on TCP connections of which the server knows
-    some and has not accepted others.
+    """Queries waiting in the server's sockets: datagrams, and on TCP connections of which the server has accepted
+    only some.
     """
 
     def __init__(self, address: tuple[str, int], known: socket.socket | None = None):
@@ -129,7 +129,7 @@ class Waiting:
             connection.sendall(b"".join(len(wire).to_bytes(2, "big") + wire for wire in wires))
 
     def check_udp(self, *rcodes: dns.rcode.Rcode) -> None:
-        """All are answered, right unless another rcode is allowed."""
+        """All queries are answered, and rightly unless another rcode is allowed."""
         self._udp.settimeout(10)
         self._check([dns.message.from_wire(self._udp.recv(65535)) for _ in self._questions], rcodes)
         self._udp.close()
@@ -175,8 +175,8 @@ def test_what_has_arrived_is_answered(bed, is_lame_duck):
 
 
 def test_a_lame_duck_on_sockets_of_systemd(bed):
-    """Datagrams are answered; connections that it has not accepted, and all that comes later, wait for the next
-    start, which says SERVFAIL until it has read the records.
+    """Datagrams are answered; connections not yet accepted, and all later queries, wait for the next start, which
+    answers SERVFAIL until it has read the records.
     """
     http = Http()
     sockets = SystemdSockets(bed, http.flag, "-lameduck=1h")

@@ -1,4 +1,4 @@
-"""Records with an etcd lease: their TTL is never more than what the lease has left."""
+"""Records with an etcd lease: their TTL never exceeds the lease's remaining time."""
 
 import threading
 
@@ -8,17 +8,17 @@ from records import SVC, value
 NAME = "leased.default.svc.cluster.local"
 KEY = f"{SVC}/default/leased/a"
 ADDRESS = "10.9.0.1"
-VALUE_TTL_S = 30  # what value() says
+VALUE_TTL_S = 30  # the TTL of value()
 
 
 def ttl_of(bed, name: str = NAME) -> int | None:
-    """None: the name is not there."""
+    """None: the name does not exist."""
     reply = bed.dns.query(name)
     return reply.answer[0].ttl if reply.answer else None
 
 
 def lease_questions(bed) -> int:
-    """How often etcd was asked how long a lease has left."""
+    """How often etcd was queried for a lease's remaining time."""
     text = http_get(f"http://127.0.0.1:{bed.etcd_port}/metrics")[1]
     return sum(
         int(line.rsplit(" ", 1)[1])
@@ -47,12 +47,12 @@ def test_lease_that_expires(bare_bed):
 
     wait_until(has_gone, "the record of an expired lease to go")
     assert seen == sorted(seen, reverse=True) or seen[1:] == sorted(seen[1:], reverse=True)
-    assert len(set(seen)) >= 4  # it was seen counting down, second by second
+    assert len(set(seen)) >= 4  # it counted down second by second
     assert bed.etcd.lease_left(lease) <= 0
 
 
 def test_lease_kept_alive(bare_bed):
-    """Shorter than the record's TTL, so that it counts down all the time, and renewed all the time."""
+    """The lease is shorter than the record's TTL, so the TTL always counts down, and it is renewed all the time."""
     bed = bare_bed
     bed.start_etcd()
     bed.start_skydns()
@@ -85,7 +85,7 @@ def test_lease_kept_alive(bare_bed):
 
         wait_until(has_outlived_two_leases, "renewals")
         questions = lease_questions(bed) - before
-        assert questions <= 3 * 2 + 2  # a third of the TTL apart, however many queries there were
+        assert questions <= 3 * 2 + 2  # a third of the TTL apart, for any number of queries
         assert asked > questions
     finally:
         stop.set()
@@ -93,7 +93,7 @@ def test_lease_kept_alive(bare_bed):
 
 
 def test_long_lease_of_many_keys(bare_bed):
-    """The value's TTL counts while the lease has more, and etcd is asked once for all keys."""
+    """The value's TTL applies while the lease has more left, and etcd is queried once for all keys."""
     bed = bare_bed
     bed.start_etcd()
     lease = bed.etcd.grant_lease(3600)
@@ -106,7 +106,7 @@ def test_long_lease_of_many_keys(bare_bed):
     wait_until(lambda: ttl_of(bed, "many.default.svc.cluster.local") == VALUE_TTL_S, "the value's TTL")
     assert lease_questions(bed) == 1
 
-    bed.etcd.put(KEY, value(ADDRESS))  # without the lease: revoking it takes the others only
+    bed.etcd.put(KEY, value(ADDRESS))  # without the lease: revoking it deletes only the others
     bed.etcd.revoke_lease(lease)
     bed.wait_answers("many.default.svc.cluster.local", "A", ["NXDOMAIN"])
     assert bed.dns.answers(NAME) == [ADDRESS]

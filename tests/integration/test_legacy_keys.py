@@ -1,4 +1,4 @@
-"""The keys that the old pod had, byte for byte, written out here; and the answers that a reader of them gives."""
+"""The old pod's keys, byte for byte, written out here; and skydns' answers from them."""
 
 import pytest
 from kube import endpoints, headless, pod, port, service
@@ -15,7 +15,7 @@ def port_value(host: str, number: int) -> str:
     return f'{{"host":"{host}.","port":{number},"priority":10,"weight":10,"ttl":30,"targetstrip":0}}'
 
 
-# Labels are FNV-1a hashes of the address's value, as the old program made them.
+# Labels are FNV-1a hashes of the address's value, as in the old program.
 KEYS = {
     f"{TREE}/svc/default/kubernetes/c88f1059": ip_value("10.0.0.1"),
     f"{TREE}/svc/default/kubernetes/_tcp/_https/c88f1059": port_value(f"kubernetes.default.svc.{DNS}", 443),
@@ -24,7 +24,7 @@ KEYS = {
     f"{TREE}/svc/kube-system/kube-dns/_tcp/_dns-tcp/21172049": port_value(
         f"kube-dns.kube-system.svc.{DNS}", 53
     ),
-    # Its hash has seven digits, and no zero before them.
+    # Its hash has seven digits, without a leading zero.
     f"{TREE}/svc/default/short/19ccb11": ip_value("10.0.0.9"),
     f"{TREE}/svc/default/db/db-0": ip_value("10.1.0.5"),
     f"{TREE}/svc/default/db/_tcp/_pg/db-0": port_value(f"db-0.db.default.svc.{DNS}", 5432),

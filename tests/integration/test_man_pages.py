@@ -1,5 +1,5 @@
-"""The man pages beside the running programs: every metric with its labels, every path and every signal is in both.
-Flags are compared in test_edges.py.
+"""The man pages match the running programs: every metric with its labels, every path and every signal is in both.
+test_edges.py compares flags.
 """
 
 import re
@@ -12,7 +12,7 @@ from prometheus import parse
 from watched import MAN_PAGES, documented_metrics
 
 PROGRAMS = tuple(MAN_PAGES)
-# What the C library, libev and the sanitizers catch for themselves.
+# Signals that the C library, libev and the sanitizers catch.
 INTERNAL = {signal.SIGCHLD, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 
 
@@ -22,7 +22,7 @@ def section(program: str, name: str) -> str:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_metric_is_in_the_man_page(running, program):
-    """And the other way round, each with its labels."""
+    """And vice versa, each with its labels."""
     page = parse(running[program].metrics(), old_counters=("kubedns_probe_skydns_errors",))
     told: dict[str, set[str]] = {}
     for name, metric in page.items():
@@ -33,7 +33,7 @@ def test_every_metric_is_in_the_man_page(running, program):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_path_is_in_the_man_page(running, program):
-    """Those with a route in the source, and each answers."""
+    """Exactly those with a route in the source, and each replies."""
     heads = re.findall(r"^\*(/[^*]+)\*", section(program, "HTTP"), re.M)
     documented = {re.split(r"[?]", head)[0] for head in heads}
     source = "".join(path.read_text() for path in MAN_PAGES[program].parent.rglob("*.c"))
@@ -55,7 +55,7 @@ def test_every_signal_is_in_the_man_page(running, program):
 
 
 def test_skydns_own_metrics_are_in_the_man_page(bare_bed, monkeypatch):
-    """Those under PROMETHEUS_PORT."""
+    """The metrics at PROMETHEUS_PORT."""
     bed = bare_bed
     port = bed.healthz_port
     monkeypatch.setenv("PROMETHEUS_PORT", str(port))

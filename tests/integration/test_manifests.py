@@ -1,5 +1,5 @@
-"""docker/manifests and docker/compose.yaml: that what they say fits together and the programs, that it runs, and that
-kube2sky has the rights it needs and no other. What a real kube-apiserver says of them is in test_manifests_real.py.
+"""docker/manifests and docker/compose.yaml: they are consistent with each other and with the programs, they run, and
+kube2sky has exactly the rights it needs. test_manifests_real.py checks them with a real kube-apiserver.
 """
 
 import re
@@ -18,7 +18,7 @@ from programs import ETCD, http_get, is_etcd_healthy, wait_until
 from watched import Watched
 
 NAMES = manifests.names()
-OURS = [KUBE_DNS, EXTERNAL_ETCD]  # for today's clusters; the others are as their time had them
+OURS = [KUBE_DNS, EXTERNAL_ETCD]  # for current clusters; the others are as of their time
 KUBERNETES = "kubernetes.default.svc.cluster.local"
 COMPOSE = manifests.ROOT / "docker/compose.yaml"
 USER = 65532
@@ -50,7 +50,7 @@ def our_containers() -> list:
             if one.manifest in OURS]  # fmt: skip
 
 
-# ---- What they say ----
+# ---- Contents ----
 
 
 def test_there_are_some():
@@ -67,7 +67,7 @@ def test_objects_have_what_every_object_has(name):
 
 @pytest.mark.parametrize("one", [pytest.param(o, id=f"{o.manifest}-{o.owner}-{o.program}") for o in all_containers()])
 def test_flags_exist(one):
-    # The old manifests leave the image's entry point out of their arguments, a template's values in them.
+    # The old manifests omit the image's entry point from their arguments, and leave a template's values in them.
     check_flags(one.program, one.arguments)
 
 
@@ -149,7 +149,7 @@ def test_selectors_and_references_meet(name):
 
 
 def check_budget(budget: dict) -> None:
-    """policy/v1, which the API server of the tests may be too old for: every field that may be there, by its type."""
+    """policy/v1, for which the tests' API server may be too old: all allowed fields, with their types."""
     assert budget["apiVersion"] == "policy/v1" and set(budget) == {"apiVersion", "kind", "metadata", "spec"}
     spec = dict(budget["spec"])
     assert set(spec.pop("selector")) <= {"matchLabels", "matchExpressions"}
@@ -158,7 +158,7 @@ def check_budget(budget: dict) -> None:
     assert (isinstance(value, int) and value >= 0) or re.fullmatch(r"\d+%", value)
 
 
-# ---- That it runs ----
+# ---- Running them ----
 
 
 def rights(name: str) -> set[tuple[str, str]]:
@@ -168,7 +168,7 @@ def rights(name: str) -> set[tuple[str, str]]:
 
 
 def check_rights(bed, name: str) -> None:
-    """What kube2sky has asked of the API is what the role allows, no more and no less."""
+    """kube2sky's requests to the API are exactly those that the role allows."""
     asked = {tuple(key.split(" ")) for key in bed.kube.control("state")["requests"]}
     kube2sky = {(verb, resource) for verb, resource in asked if verb in ("list", "watch", "get")}
     assert kube2sky == rights(name)
@@ -176,7 +176,7 @@ def check_rights(bed, name: str) -> None:
 
 @pytest.fixture
 def run_pod(bare_bed):
-    """A function that starts containers as processes, with the API server of the bed."""
+    """A function that starts containers as processes, with the bed's API server."""
 
     def run(containers, edit=str) -> Pod:
         pod = Pod(containers, bare_bed.folder, BIN_DIR, edit)
@@ -198,7 +198,7 @@ def check_service_is_answered(bed, dns: Dns, name: str) -> None:
 
 
 def test_kube_dns_runs(bare_bed, run_pod):
-    """Every probe is 200 with the flags as they stand there, and the pod does what it is for."""
+    """Every probe is 200 with the manifest's flags, and the pod answers queries."""
     bed = bare_bed
     bed.start_apiserver()
     pod = run_pod(manifests.containers(KUBE_DNS))
@@ -214,7 +214,7 @@ def test_kube_dns_runs(bare_bed, run_pod):
 
 
 def test_external_etcd_runs(bare_bed, run_pod):
-    """With an etcd over TLS: two writers, of which one leads, and a reader."""
+    """With etcd over TLS: two writers, one of which leads, and a reader."""
     bed = bare_bed
     bed.start_apiserver()
     authority = Authority(bed.folder, "ca")

@@ -1,5 +1,5 @@
-"""docker/manifests before a real kube-apiserver: every object as it would be created, and kube2sky with the rights of
-its role and with each of them taken away. Skipped unless KUBE_APISERVER names a starter of one (CONTRIBUTING.md).
+"""docker/manifests with a real kube-apiserver: a dry-run creation of every object, and kube2sky with the rights of its
+role and without each of them. Skipped unless KUBE_APISERVER names a starter of one (CONTRIBUTING.md).
 """
 
 import json
@@ -21,18 +21,18 @@ OURS = [KUBE_DNS, EXTERNAL_ETCD]
 BETA_SLICES = "/apis/discovery.k8s.io/v1beta1"
 
 
-# ---- Objects as they would be created ----
+# ---- Dry-run creation of objects ----
 
 
 def kubectl(server: RealApiserver, value: dict, *arguments: str) -> subprocess.CompletedProcess:
     config = server.flags[0].replace("--kubecfg-file", "--kubeconfig")
-    # Its cache is by address and port, where another test's server may have been.
+    # Its cache is keyed by address and port, which another test's server may have had.
     command = ["kubectl", config, f"--cache-dir={server.folder}/cache", *arguments, "-f", "-"]
     return subprocess.run(command, input=json.dumps(value), capture_output=True, text=True, timeout=60)
 
 
 def has(server: RealApiserver, value: dict) -> bool:
-    """Whether it serves this kind in this version."""
+    """Whether the server has this kind in this version."""
     version = value["apiVersion"]
     try:
         served = server.kube.request("GET", f"/apis/{version}" if "/" in version else f"/api/{version}")
@@ -44,7 +44,7 @@ def has(server: RealApiserver, value: dict) -> bool:
 
 @pytest.mark.parametrize("name", manifests.names())
 def test_every_object_would_be_created(server, name):
-    """Of a kind that this server does not know, test_manifests.py checks the fields."""
+    """For a kind that this server does not know, test_manifests.py checks the fields."""
     unknown = set()
     for value in manifests.objects(name):
         if has(server, value):
@@ -65,7 +65,7 @@ def test_a_budget_would_be_created_in_the_version_before(server, name):
 
 @pytest.mark.parametrize("name", OURS)
 def test_every_pod_would_be_admitted(server, name):
-    """A Deployment is taken without a look at what its pods name, a priority class for example."""
+    """A Deployment is accepted unchecked, even if its pods name, for example, an unknown priority class."""
     owners = [one for one in manifests.objects(name) if "template" in one.get("spec", {})]
     assert owners
     for value in owners:
@@ -93,7 +93,7 @@ def test_a_field_that_does_not_exist_is_found(server, path):
 
 
 def command_line_with_port(secure_port: str) -> list[str]:
-    """Of the running API server with this --secure-port."""
+    """The command line of the running API server with this --secure-port."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             argv = path.read_text().split("\0")[:-1]
@@ -105,7 +105,7 @@ def command_line_with_port(secure_port: str) -> list[str]:
 
 
 class Guarded:
-    """A second API server on the first one's store, which heeds roles: starters allow everything."""
+    """A second API server on the first one's store, which enforces roles: starters allow everything."""
 
     def __init__(self, server: RealApiserver, folder: Path):
         self.server, self.folder = server, folder
@@ -164,7 +164,7 @@ def single_rights(role: dict) -> list[tuple[str, str]]:
 
 
 def without(role: dict, verb: str, resource: str) -> dict:
-    """The role with this right alone taken from it."""
+    """The role without this one right."""
     rules = []
     for rule in role["rules"]:
         others = [one for one in rule["resources"] if one != resource]
@@ -174,12 +174,12 @@ def without(role: dict, verb: str, resource: str) -> dict:
     return role | {"rules": rules}
 
 
-KINDS = {"services": "services", "pods": "pods", "endpointslices": "endpoints"}  # as the log calls them
+KINDS = {"services": "services", "pods": "pods", "endpointslices": "endpoints"}  # their names in the log
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_kube2sky_has_the_rights_it_needs_and_no_other(bare_bed, guarded, name):
-    """It works with the role's; without any one of them it says which is missing, until it is given back."""
+    """It works with the role's rights; without any one of them it reports which is missing, until it is restored."""
     bed = bare_bed
     for kind in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding"):
         (value,) = manifests.of_kind(name, kind)
@@ -196,7 +196,7 @@ def test_kube2sky_has_the_rights_it_needs_and_no_other(bare_bed, guarded, name):
 
     for verb, resource in single_rights(role):
         guarded.put(without(role, verb, resource))
-        # It heeds a changed role a moment later, and asks no more about a watch that it has allowed.
+        # It applies a changed role a moment later, and does not check again a watch that it has allowed.
         wait_until(lambda: guarded.status(token, verb, resource) == 403, f"no {verb} of {resource}")
         bed.kube2sky.stop()
         since = len(bed.kube2sky.lines)
@@ -213,7 +213,7 @@ def test_kube2sky_has_the_rights_it_needs_and_no_other(bare_bed, guarded, name):
 
 
 def check_is_followed(bed, guarded: Guarded, name: str) -> None:
-    """What is made from now on comes by the watches."""
+    """From now on, new objects arrive by the watches."""
     made = guarded.kube.create("services", service(name, port(80, "http")))
     guarded.kube.create("services", headless(f"{name}-db", port(80, "http")))
     value = endpoint_slice(f"{name}-db", f"{name}-db", [endpoint("10.1.0.1", hostname="db-0")], port(80, "http"))
@@ -228,7 +228,7 @@ def check_is_followed(bed, guarded: Guarded, name: str) -> None:
 
 
 def test_kube_dns_answers_for_a_real_cluster(bare_bed, server):
-    """The pod's containers as they are in the manifest, but for the credentials."""
+    """The pod's containers as in the manifest, except for the credentials."""
     bed = bare_bed
     pod = Pod(manifests.containers(KUBE_DNS), bed.folder, BIN_DIR)
     pod.programs["kube2sky"].argv += server.flags

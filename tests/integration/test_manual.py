@@ -1,5 +1,5 @@
-"""The man pages render without a warning, and every variable of the programs is in them, and no other. Flags are
-compared in test_edges.py, paths, metrics and signals in test_man_pages.py.
+"""The man pages render without a warning and have exactly the variables of the programs. test_edges.py compares
+flags; test_man_pages.py compares paths, metrics and signals.
 """
 
 import os
@@ -31,7 +31,7 @@ def test_renders_without_a_warning(program, width):
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_grep_finds_every_metric(program):
-    """Its whole name is on a line of its own in a terminal of 80 columns, and no line but an example is wider."""
+    """Its full name is on its own line at 80 columns, and no line of METRICS is wider."""
     if not shutil.which("man"):
         pytest.skip("no man (Debian package man-db)")
     env = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "80"}

@@ -1,5 +1,5 @@
-"""docker/monitoring: every metric, label and value that the alerts and the dashboard use is one that the programs tell, and
-promtool agrees with the rules and their tests.
+"""docker/monitoring: the programs have every metric, label and value that the alerts and the dashboard use, and
+promtool accepts the rules and passes their tests.
 """
 
 import json
@@ -14,7 +14,7 @@ from prometheus import parse
 
 FOLDER = ROOT / "docker/monitoring"
 ALERTS, ALERT_TESTS = FOLDER / "alerts.yaml", FOLDER / "alerts_test.yaml"
-# What Prometheus or its configuration gives every sample.
+# Labels that Prometheus or its configuration adds to every sample.
 TARGET_LABELS = {"instance", "job", "pod", "node"}
 COLUMNS = 24
 
@@ -23,11 +23,11 @@ needs_promtool = pytest.mark.skipif(
 )
 
 
-# ---- What is used ----
+# ---- Metrics, labels and values used ----
 
 
 class Expression:
-    """What a PromQL expression takes from samples: [(metric, {label: value that must be there or None})]."""
+    """The samples that a PromQL expression uses: [(metric, {label: required value or None})]."""
 
     _WORDS = {"and", "or", "unless", "on", "ignoring", "group_left", "group_right", "bool", "offset"}
     _SELECTOR = re.compile(r'([a-zA-Z_:][\w:]*)\s*(?:\{((?:[^}"]|"[^"]*")*)\})?(?!\s*[({\w])')
@@ -45,7 +45,7 @@ class Expression:
 
 
 class Told:
-    """Of each sample name the labels it comes with, and their values."""
+    """For each sample name, its labels and their values."""
 
     def __init__(self, *pages: str):
         self.labels: dict[str, dict[str, set[str]]] = {}
@@ -57,7 +57,7 @@ class Told:
                         known.setdefault(label, set()).add(value)
 
     def check(self, text: str, shown: set[str] = frozenset()) -> None:
-        """shown: labels of the result that a text beside the expression uses."""
+        """shown: labels of the result that a text next to the expression uses."""
         expression = Expression(text)
         assert expression.selectors, f"no metric in {text}"
         for name, matchers in expression.selectors:
@@ -139,7 +139,7 @@ def test_the_dashboard_s_panels_have_room():
     assert used - {"__rate_interval", "__all"} <= variables
 
 
-# ---- What promtool says ----
+# ---- promtool's checks ----
 
 
 def promtool(*arguments: str) -> subprocess.CompletedProcess:
@@ -192,7 +192,7 @@ def test_the_dashboard_s_expressions_are_expressions(tmp_path):
 
 @needs_promtool
 def test_the_scrape_configuration_is_one(tmp_path):
-    """Debian's promtool knows no discovery in Kubernetes: that part is compared with what its documentation lists."""
+    """Debian's promtool has no Kubernetes discovery: that part is compared with its documentation."""
     config = yaml.safe_load((FOLDER / "prometheus.yaml").read_text())
     for job in config["scrape_configs"]:
         (discovery,) = job.pop("kubernetes_sd_configs")
