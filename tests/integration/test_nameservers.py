@@ -1,4 +1,4 @@
-"""Forwarding to nameservers of other makes, which end, hang, lie and lead back; and who may ask."""
+"""Forwarding to third-party nameservers, which exit, hang, lie and loop back; and who may query."""
 
 import signal
 import socket
@@ -18,7 +18,7 @@ MAKES = {"unbound": nameservers.unbound, "knot": nameservers.knot}
 
 
 class Servers:
-    """Some nameservers in the bed, each with a number."""
+    """Several numbered nameservers in the bed."""
 
     def __init__(self, bed, makes):
         self.ports = [reserve_port() for _ in makes]
@@ -63,7 +63,7 @@ def test_what_they_say_is_passed_on(bare_bed, make):
 
 @pytest.mark.parametrize("make", MAKES)
 def test_a_long_reply_is_fetched_over_tcp(bare_bed, make):
-    """skydns takes 1,232 bytes over UDP from anybody; the client gets what it can take."""
+    """skydns accepts 1,232 bytes over UDP from any nameserver; the client gets as much as it can accept."""
     servers = Servers(bare_bed, [make])
     port = start_skydns(bare_bed, servers.flag)
     short = bare_bed.dns.query("big.real.test", "A")
@@ -75,7 +75,7 @@ def test_a_long_reply_is_fetched_over_tcp(bare_bed, make):
 
 
 def test_targets_with_long_replies(bare_bed):
-    """The addresses of a CNAME's target, which do not fit a datagram, are all there."""
+    """A CNAME's target has more addresses than fit a datagram: all arrive."""
     servers = Servers(bare_bed, ["unbound"])
     start_skydns(bare_bed, servers.flag)
     bare_bed.etcd.put("/skydns/local/cluster/ext", '{"host":"big.real.test."}')
@@ -128,7 +128,7 @@ def test_all_are_dead(bare_bed):
 
 
 class Liar(Upstream):
-    """Says 203.0.113.66 in every wrong way: wrong id, wrong question, from a wrong port."""
+    """Spoofs 203.0.113.66 in every wrong way: wrong id, wrong question, wrong source port."""
 
     def __init__(self):
         super().__init__(self._lie)
@@ -174,7 +174,7 @@ def test_a_liar_is_not_believed(bare_bed):
 
 
 def test_random_capitals(bare_bed):
-    """Real servers repeat the question as it was asked."""
+    """Real servers echo the question's letter case."""
     servers = Servers(bare_bed, ["unbound", "knot"])
     start_skydns(bare_bed, servers.flag, "-mix-case", "-ns-rotate=true")
     for number in range(10):
@@ -197,7 +197,7 @@ def test_itself_as_its_nameserver(bare_bed):
 
 
 def test_a_nameserver_that_asks_us(bare_bed):
-    """Found, left, and the other one is used."""
+    """The loop is detected, and the other nameserver is used."""
     port = reserve_port()
     zone = ["forward-zone:", 'name: "."', f"forward-addr: 127.0.0.1@{bare_bed.dns.port}"]
     mirror = nameservers.unbound(bare_bed.folder, 9, port, *zone)
@@ -209,7 +209,7 @@ def test_a_nameserver_that_asks_us(bare_bed):
     assert f"server=127.0.0.1:{port}" in line
     assert bare_bed.dns.answers("www.real.test") == [address(1)]
     assert metric(http, "nameservers_dead") == 1
-    # mended, and looked at again
+    # the loop is gone, and skydns checks again
     mirror.stop()
     mended = nameservers.unbound(bare_bed.folder, 2, port)
     bare_bed.programs.append(mended)
@@ -219,7 +219,7 @@ def test_a_nameserver_that_asks_us(bare_bed):
     bare_bed.wait_answers("www.real.test", "A", [address(2)])
 
 
-# ---- Who may ask ----
+# ---- Who may query ----
 
 
 def test_foreign_names_only_for_those_allowed(bare_bed):

@@ -1,8 +1,8 @@
-"""The pod's containers start and end in any order: all is well soon after the last start, and each ends by itself
-however many of the others are gone.
+"""The pod's containers start and stop in any order: everything works soon after the last start, and each stops
+cleanly, with or without the others.
 
-The flags are the pod's. In each order a program starts when those before it have settled: with what they need, or
-having tried in vain so often that their tries are as rare as they get. Some orders run at once, since they mostly
+The flags are the pod's. In each order a program starts when the earlier ones have settled: they have what they need,
+or have retried so often that their pauses have reached the maximum. Several orders run in parallel, since they mostly
 wait.
 """
 
@@ -21,22 +21,20 @@ from prometheus import parse
 PROGRAMS = ("etcd", "kube2sky", "skydns", "exechealthz")
 ORDERS = list(itertools.permutations(PROGRAMS))
 AT_ONCE = 8
-TRIES = 5  # the fourth pause between two is the longest there is
+TRIES = 5  # the fourth pause between two retries is the maximum
 KUBERNETES = "kubernetes.default.svc.cluster.local"
 WEB = "web.default.svc.cluster.local"
-PATIENCE_S = 60.0  # ends a test that hangs; the goal is 5 s, and the figures say what it took
+PATIENCE_S = 60.0  # only ends a hang; the goal is 5 s, and the figures show the time taken
 
 
 @dataclass
 class Times:
-    ready_s: float  # from the last start until all is well
-    end_s: float  # the longest that a program took to end
+    ready_s: float  # from the last start until everything works
+    end_s: float  # the longest time that a program took to stop
 
 
 class Pod:
-    """Ports are reserved here, by the thread that makes it; the programs live and die with the thread that runs
-    them.
-    """
+    """The thread that creates it reserves the ports; the programs live and die with the thread that runs them."""
 
     def __init__(self, bed: Bed, right: dict[str, list[str]]):
         self.bed = bed
@@ -87,7 +85,7 @@ class Pod:
         return sum(page[metric].samples.values())
 
     def _is_well(self) -> bool:
-        """Records, answers, and health by a run that succeeded."""
+        """Records, answers, and health from a successful run."""
         return (
             self._is_skydns_ready()
             and self.bed.readiness()[0] == 200
@@ -112,10 +110,10 @@ class Pod:
             self.bed.close()
 
     def _end(self, name: str) -> float:
-        """SIGTERM, while those before it in the order are gone. Nothing that came of that is an error."""
+        """SIGTERM, with the earlier ones in the order already gone; that must cause no error."""
         program = self.programs[name]
         begin = time.monotonic()
-        # etcd ends by the signal, once it is done.
+        # After its shutdown, etcd ends by the signal that it got.
         program.stop(expected=(0, -15) if name == "etcd" else (0,))
         errors = [line for line in program.lines if re.match(r"(error|fatal)\b", line)]
         if name != "etcd" and errors:
@@ -125,7 +123,7 @@ class Pod:
 
 @pytest.fixture(scope="module")
 def cluster():
-    """One API server for all of them: (flags of kube2sky, right answers)."""
+    """One API server for all orders: (flags of kube2sky, right answers)."""
     number = reserve_port()
     url = f"http://127.0.0.1:{number}"
     program = apiserver(number).start()
@@ -138,7 +136,7 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def runs(cluster, tmp_path_factory) -> dict[tuple[str, ...], Future]:
-    """Every order, some at once."""
+    """Every order, several in parallel."""
     kube, right = cluster
     pods = {}
     for order in ORDERS:

@@ -1,4 +1,4 @@
-"""Which keys kube2sky takes away, and which never: the flags that narrow what it owns or wants."""
+"""Which keys kube2sky deletes, and which it never does: the flags that narrow what it owns or wants."""
 
 import signal
 
@@ -17,7 +17,7 @@ def own_host(name: str, namespace: str = "default") -> str:
     return f"{name}.{namespace}.svc.cluster.local."
 
 
-# Nobody's objects: not below the domain's svc/ and pod/, or reverse names of others.
+# Not kube2sky's: not below the domain's svc/ and pod/, or reverse names of others.
 FOREIGN = {
     f"{TREE}/mine": value("10.9.0.1"),
     f"{TREE}/svcs/x": value("10.9.0.1"),
@@ -32,7 +32,7 @@ FOREIGN = {
     f"{ARPA}/192/0/2/4": "no JSON",
     "/skydns/arpa/x": value("10.9.0.1"),
 }
-# As kube2sky writes them, of objects that are gone.
+# As kube2sky writes them, for objects that no longer exist.
 ORPHANS = {
     f"{SVC}/default/gone/{label('10.9.0.1')}": value("10.9.0.1"),
     f"{SVC}/default/gone/hostname": value("10.9.0.2"),
@@ -40,7 +40,7 @@ ORPHANS = {
     f"{POD}/default/10-9-0-1/{label('10.9.0.1')}": value("10.9.0.1"),
     f"{ARPA}/10/9/0/1": value(own_host("gone")),
 }
-# Below svc/ and pod/, but nothing kube2sky could have written: no record or another one's, or too short.
+# Below svc/ and pod/, but not written by kube2sky: not a record, another writer's, or too short.
 STRAYS = {
     f"{SVC}/default/hand/text": '{"text":"hello"}',
     f"{SVC}/default/hand/made": value("10.9.0.9").replace('"priority":10', '"priority":20'),
@@ -69,7 +69,7 @@ def test_orphans_and_strays_go_and_foreign_keys_stay(bed):
     kept(bed, FOREIGN, before)
     right = Model().keys(bed.kube.objects())
     assert {k: v for k, v in bed.etcd.values("/skydns/").items() if k not in FOREIGN} == right
-    put_all(bed, ORPHANS, STRAYS)  # and while it runs
+    put_all(bed, ORPHANS, STRAYS)  # also while it runs
     bed.wait_records("/skydns/", right | {k: v for k, v in FOREIGN.items() if k.startswith("/skydns/")})
     kept(bed, FOREIGN, before)
 
@@ -101,7 +101,7 @@ def test_keys_that_somebody_deletes_or_spoils_come_back(bed):
 
 
 def test_a_reverse_name_that_is_anothers_is_left(bed):
-    """Two clusters that share an etcd must not fight over it."""
+    """Two clusters that share an etcd must not delete each other's keys."""
     made = bed.kube.create("services", service("web"))
     ip = made["spec"]["clusterIP"]
     key = f"{ARPA}/{ip.replace('.', '/')}"
@@ -111,12 +111,12 @@ def test_a_reverse_name_that_is_anothers_is_left(bed):
     bed.kube2sky.wait_line(key.replace(".", r"\."))
     assert bed.etcd.values(f"{SVC}/default/web/") == service_records("web", ip)
     assert bed.etcd.get_prefix(key) == before
-    bed.etcd.delete(key)  # the other one has left it
+    bed.etcd.delete(key)  # the other cluster has not touched it
     bed.wait_model()
 
 
 def test_a_restart_moves_no_reverse_name(bed):
-    """With all objects listed before etcd can be read, the first to be planned is not the winner."""
+    """With all objects listed before etcd can be read, the object planned first does not win."""
     bed.kube.create("services", headless("a"))
     bed.kube.create("endpoints", endpoints("a", ["10.96.0.77"]))
     bed.kube.create("services", service("z", clusterIP="10.96.0.77"))
@@ -145,7 +145,7 @@ def in_namespace(keys: dict[str, str], namespace: str) -> dict[str, str]:
 
 
 def test_namespaces(bed):
-    """The others' keys are another writer's: neither written nor taken away."""
+    """Keys of the other namespaces are another writer's: neither written nor deleted."""
     for namespace in ("team", "crew"):
         bed.kube.create_namespace(namespace)
     put_all(bed, ORPHANS)
@@ -155,7 +155,7 @@ def test_namespaces(bed):
         f"{ARPA}/10/9/0/2": value(own_host("gone", "team")),
     }
     put_all(bed, gone)
-    bed.kube.delete("services", "kubernetes")  # it is not theirs, and not waited for
+    bed.kube.delete("services", "kubernetes")  # not theirs, so they do not wait for it
     before = bed.etcd.get_prefix("/")
 
     def make(name: str) -> None:
@@ -180,7 +180,7 @@ def test_namespaces(bed):
 
 
 def test_label_selector(bed):
-    """What is wanted is narrowed, what is owned is not."""
+    """The flag narrows what is wanted, not what is owned."""
 
     def labelled(name: str, **labels: str) -> dict:
         made = service(name, port(80, "http"))
@@ -230,7 +230,7 @@ def test_what_is_not_wanted_any_more_goes(bed, flag, model):
 
 
 def test_kinds_that_cannot_be_listed_keep_their_keys(bed):
-    """Pods that may not be read do not hold up Services, nor the other way round; nothing of theirs goes."""
+    """Forbidden Pods do not hold up Services, nor vice versa; none of their keys is deleted."""
     bed.kube.create("services", service("web", port(80, "http")))
     bed.kube.create("services", headless("gone", port(80, "http")))
     bed.kube.put_pod(pod("worker", "10.3.0.1"))

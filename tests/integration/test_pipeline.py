@@ -9,7 +9,7 @@ WEB = "web.default.svc.cluster.local"
 
 
 def kubernetes_records(kube) -> dict[str, str]:
-    """Those of the one Service that every cluster has."""
+    """The records of the one Service that every cluster has."""
     spec = kube.get("services", "kubernetes")["spec"]
     ports = [(p["protocol"].lower(), p["name"], p["port"]) for p in spec["ports"]]
     return service_records("kubernetes", spec["clusterIP"], *ports)
@@ -41,7 +41,7 @@ def test_keys_of_everything_byte_for_byte(cluster_bed):
     plain = kube.create("services", service("plain", port(8080)))
     kube.create("services", headless("early", port(5432, "pg")))
     bed.start_kube2sky()
-    # Before and after its Service; with hostnames and without; not ready; several ports; both families.
+    # Before and after their Service; with and without hostnames; not ready; several ports; both families.
     kube.create(
         "endpoints",
         endpoints(
@@ -120,7 +120,7 @@ def test_other_domain(bed):
 
 
 def test_a_change_rewrites_only_what_it_changes(bed):
-    """An added port must not touch the address's key, or its answer could be away for a moment."""
+    """An added port must not touch the address's key, or its answer could disappear for a moment."""
     bed.kube.create("services", service("web", port(80, "http")))
     bed.start_kube2sky()
     before = bed.etcd.get_prefix(f"{SVC}/default/web/")
@@ -152,7 +152,7 @@ def test_readiness_of_kube2sky(bare_bed):
 
 
 def test_ten_thousand_services(bed):
-    """As many pages and transactions as a large cluster needs; complete is what counts here."""
+    """As many pages and transactions as a large cluster needs; only completeness is tested here."""
     bed.kube.control("bulk", count=10_000, namespace="big")
     bed.start_kube2sky()
     bed.start_skydns()

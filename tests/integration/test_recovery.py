@@ -1,5 +1,5 @@
-"""Programs that die and come back: nothing is lost, nothing is answered wrongly meanwhile, nothing is
-rewritten for nothing.
+"""Programs that die and come back: nothing is lost, no answer is wrong meanwhile, nothing is rewritten
+needlessly.
 """
 
 import signal
@@ -11,7 +11,7 @@ from programs import wait_until
 from records import SVC, service_records, value
 from test_pipeline import WEB, kubernetes_records
 
-# The line in which kube2sky says how the first comparison ended.
+# kube2sky's line with the result of the first comparison.
 RECONCILED = r"in sync keys_written={written} keys_deleted={deleted}\b"
 KUBERNETES = "kubernetes.default.svc.cluster.local"
 
@@ -63,7 +63,7 @@ def test_kube2sky_killed_and_services_deleted_meanwhile(cluster_bed):
     assert len(removed) == 4
     assert after == {
         k: v for k, v in before.items() if k not in removed
-    }  # revisions too: nothing else was written
+    }  # revisions, too: nothing else was written
     bed.kube2sky.wait_line(RECONCILED.format(written=0, deleted=4), since)
     bed.wait_answers("gone.default.svc.cluster.local", "A", ["NXDOMAIN"])
 
@@ -118,9 +118,7 @@ def test_skydns_restarted_has_everything(bed):
 
 
 def test_skydns_catches_up_after_a_compaction(bed):
-    """What it has not seen is gone from etcd's history: it reads everything anew, and answers all the
-    time.
-    """
+    """etcd's history no longer has what it missed: it rereads everything, and answers all the time."""
     bed.start_kube2sky()
     bed.start_skydns()
     right = bed.dns.answers(KUBERNETES)

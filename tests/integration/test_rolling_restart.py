@@ -17,17 +17,17 @@ from query_load import Question, QueryLoad, answers_of
 from records import value
 
 NAMES = {f"n{number}.cluster.local": [f"10.0.0.{number}"] for number in range(1, 9)}
-UDP_RATE = 500  # a second
+UDP_RATE = 500  # per second
 TCP_CLIENTS = 3
-TCP_QUERIES_MAX = 5  # on one connection
-# To each reader, of each transport, before and after each of its restarts.
+TCP_QUERIES_MAX = 5  # per connection
+# To each reader, over each transport, before and after each of its restarts.
 ENOUGH = 20
 ROUNDS = 2
 LAMEDUCK = "-lameduck=1h"
 
 
 class TcpLoad:
-    """Connections one after the other, some queries on each, by several clients."""
+    """Several clients, each with one connection after the other and a few queries on each."""
 
     def __init__(self, port: int):
         self._port = port
@@ -88,16 +88,16 @@ class Restartable:
         self.reader = Reader(host, port, f"http://127.0.0.1:{http_port}/readiness")
 
     def wait_asked(self) -> None:
-        """Until it has had enough queries from now on."""
+        """Waits until it has had enough queries from now on."""
         datagrams, connections = self.reader.datagrams + ENOUGH, self.reader.connections + ENOUGH
         self.program.wait_ready(
             lambda: self.reader.datagrams >= datagrams and self.reader.connections >= connections, "asked"
         )
 
     def restart(self) -> None:
-        """It is a lame duck for an hour; a second signal ends that once the balancer has seen it and its
-        connections are done, so that no machine is too slow for a shorter time. Datagrams may still lie in
-        its socket then.
+        """It is a lame duck for an hour; a second signal ends that once the balancer has noticed and its
+        connections are done, so that the machine's speed does not matter. Datagrams may still wait in its
+        socket then.
         """
         self.program.signal(signal.SIGTERM)
         wait_until(lambda: not self.reader.is_ready and not self.reader.open_connections, "left alone")
@@ -113,7 +113,7 @@ def bed(bare_bed):
     yield bare_bed
     for program in bare_bed.programs:
         if program.name == "skydns" and program.is_running():
-            program.signal(signal.SIGINT)  # no lame duck
+            program.signal(signal.SIGINT)  # without a lame duck
             assert program.wait() == 0
 
 

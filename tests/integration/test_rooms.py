@@ -1,5 +1,5 @@
-"""The layers that `make lint` checks (tests/support/rooms.py) are checked: a wrong include planted in a folder is
-found there and nowhere else, and so is a private header that another folder includes.
+"""tests/support/rooms.py, by which `make lint` checks the layers: it finds a wrong include planted in a folder there
+and nowhere else, and a private header that another folder includes.
 """
 
 import shutil
@@ -33,7 +33,7 @@ def test_the_tree_keeps_its_own_rules():
 
 @pytest.mark.parametrize("folder", rooms.ROOMS)
 def test_a_wrong_include_is_found(tree, folder):
-    """Of every folder that this one may not include, one header."""
+    """One header of every folder that this one may not include."""
     headers = {other: next((tree / other).glob("*.h")) for other in rooms.ROOMS if other not in rooms.allowed(folder)}
     assert headers
     planted = [plant(tree, folder, str(path.relative_to(tree))) for path in headers.values()]

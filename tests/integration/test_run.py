@@ -1,4 +1,4 @@
-"""`make run`: the whole system by one command, what it shows, and that nothing of it is left."""
+"""`make run`: the whole system with one command, its output, and that nothing is left behind."""
 
 import ipaddress
 import json
@@ -35,7 +35,7 @@ class Run:
 
 
 def children_of(pid: int) -> set[str]:
-    """Processes, as pid and start time, so that another process with the same number is another one."""
+    """Processes, as pid and start time, so that a reused pid counts as another process."""
     found = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -48,19 +48,19 @@ def children_of(pid: int) -> set[str]:
 
 
 def marked(mark: str) -> list[str]:
-    """Every process that inherited MARK, what a probe runs, too: those that are there, however they came about."""
+    """Every process that inherited MARK, including a probe's commands."""
     found = []
     for environ in Path("/proc").glob("[0-9]*/environ"):
         try:
             if f"MARK={mark}" in environ.read_text(errors="replace").split("\0"):
                 found.append(environ.parent.name)
         except OSError:
-            continue  # it has just ended, or is another user's
+            continue  # it has just exited, or is another user's
     return found
 
 
 def interrupt_at(line: str, kubeconfig: str = "", number: int = signal.SIGINT) -> Program:
-    """make run, which gets the signal once it has said the line; nothing of it is left."""
+    """make run, which gets the signal once it has printed the line; nothing is left behind."""
     mark = uuid.uuid4().hex
     program = Program("run", COMMAND, env={"KUBECONFIG": kubeconfig, "MARK": mark}).start()
     program.wait_line(line)
@@ -107,7 +107,7 @@ def start_run():
 def test_shows_the_system_and_ends_without_a_trace(start_run):
     run = start_run()
     assert len(run.children) == 5
-    # The commands, and their real output.
+    # The commands, with their real output.
     assert re.search(r"^\$ etcdctl .*get --prefix /skydns$", run.text, re.M)
     assert (
         f"/skydns/local/cluster/svc/default/kubernetes/{label('10.96.0.1')}\n{value('10.96.0.1')}" in run.text
@@ -120,8 +120,8 @@ def test_shows_the_system_and_ends_without_a_trace(start_run):
     assert re.search(r"^\$ dig @127\.0\.0\.1 .* SRV$", run.text, re.M)
     assert re.search(r"IN\s+SRV\s+10 100 8080 api\.default\.svc\.cluster\.local\.", run.text)
     assert re.search(r"^\$ curl .*/healthz$", run.text, re.M) and "HTTP/1.1 200 OK" in run.text
-    # Every line of the programs has its name.
-    # Why it is answered so, and what else there is to look at.
+    # Each program's lines begin with its name.
+    # Explains an answer, and shows the other pages.
     command = next(line[2:] for line in run.program.lines if re.match(r"\$ \S*skydns -explain ", line))
     shown = subprocess.run(command, shell=True, check=True, capture_output=True, text=True, timeout=60).stdout
     answer = "\nanswer     kubernetes.default.svc.cluster.local. 30 A 10.96.0.1\n"
@@ -200,18 +200,18 @@ def test_a_program_that_hangs_does_not_keep_it(start_run):
 @pytest.mark.parametrize("line", [*(rf"^run +\| \S*{name} " for name in STARTED), "^====", r"^\$ dig"])
 def test_ctrl_c_while_it_starts(line, number):
     program = interrupt_at(line, number=number)
-    # Later ones may come after all.
+    # Later lines may still appear.
     assert "etcd" not in line or not any(re.search(READY, line) for line in program.lines)
 
 
 def listening_sockets(pid: int) -> list[tuple[str, str]]:
-    """Of TCP, and those of UDP that take datagrams from everybody: protocol and address."""
+    """TCP listeners, and UDP sockets that accept datagrams from anyone: protocol and address."""
     inodes = set()
     for fd in Path(f"/proc/{pid}/fd").iterdir():
         try:
             inodes |= set(re.findall(r"^socket:\[(\d+)\]$", os.readlink(fd)))
         except OSError:
-            continue  # it has just been closed
+            continue  # it has just closed
     found = []
     for protocol, state in (("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")):
         for row in Path(f"/proc/net/{protocol}").read_text().splitlines()[1:]:
@@ -222,19 +222,19 @@ def listening_sockets(pid: int) -> list[tuple[str, str]]:
 
 
 def address_of(text: str) -> str:
-    """As /proc/net has it: words of the machine's byte order."""
+    """From /proc/net: words in the machine's byte order."""
     words = [int(text[i : i + 8], 16).to_bytes(4, sys.byteorder) for i in range(0, len(text), 8)]
     return str(ipaddress.ip_address(b"".join(words)))
 
 
 def test_listens_on_loopback_only(start_run):
-    """Whatever the environment would have the programs listen on."""
+    """Even if the environment names other addresses."""
     asked = f"http://0.0.0.0:{reserve_port()}"
     run = start_run(PROMETHEUS_PORT=str(reserve_port()), ETCD_LISTEN_METRICS_URLS=asked)
     pids = {name: child_pid(run, name) for name in STARTED if name != "python3"}
     (pids["apiserver"],) = {int(child.split()[0]) for child in run.children} - set(pids.values())
     sockets = {name: listening_sockets(pid) for name, pid in pids.items()}
-    # etcd: clients and peers; skydns: DNS by TCP and, in each worker, UDP, and HTTP.
+    # etcd: clients and peers; skydns: HTTP, and DNS over TCP and, in each worker, UDP.
     streams = {name: sum(protocol.startswith("tcp") for protocol, _ in found) for name, found in sockets.items()}
     assert streams == {"etcd": 2, "kube2sky": 1, "skydns": 2, "exechealthz": 1, "apiserver": 1}
     assert any(protocol.startswith("udp") for protocol, _ in sockets["skydns"])

@@ -1,5 +1,5 @@
-"""`make run` with the KUBECONFIG of somebody's cluster: it is followed, one namespace is created there and deleted, and
-a cluster that refuses is told at once. Before the project's own API server and, with KUBE_APISERVER, a real one.
+"""`make run` with the KUBECONFIG of an existing cluster: it follows the cluster, creates and deletes one namespace there,
+and reports a refusal at once. With the project's own API server and, given KUBE_APISERVER, a real one.
 """
 
 import os
@@ -21,13 +21,13 @@ MADE = r"^namespace/(dns-trial-[0-9a-f]{8}) created$"
 
 
 class Cluster:
-    """An API server in which somebody has something already, and kubeconfigs for it."""
+    """An API server that already has objects, and kubeconfigs for it."""
 
     def __init__(self, kube: Kube, folder: Path, is_real: bool):
         self.kube, self.is_real, self._folder = kube, is_real, folder
 
     def kubeconfig(self, token: str | None = None, url: str = "", context: str = "x") -> str:
-        """None: the token that may do everything."""
+        """None: the token with all rights."""
         authority = f', certificate-authority: "{self.kube.ca_file}"' if self.kube.ca_file else ""
         token = self.kube.token if token is None else token
         path = self._folder / "kubeconfig"
@@ -40,19 +40,19 @@ class Cluster:
         return str(path)
 
     def objects(self) -> set[tuple[str, str, str]]:
-        """Everything outside the namespaces that make run makes."""
+        """Everything outside the namespaces that make run creates."""
         found = {("namespaces", "", name) for name in self.namespaces() if not name.startswith("dns-trial-")}
         for resource, objects in self.kube.objects().items():
             found |= {(resource, o["metadata"]["namespace"], o["metadata"]["name"]) for o in objects}
         return {key for key in found if not key[1].startswith("dns-trial-")}
 
     def namespaces(self) -> set[str]:
-        """Those that are not being deleted: in a real one a controller, which there is none of, removes them."""
+        """Those not being deleted: in a real cluster a controller, missing here, would remove them."""
         items = self.kube.request("GET", "/api/v1/namespaces")["items"]
         return {o["metadata"]["name"] for o in items if "deletionTimestamp" not in o["metadata"]}
 
     def service_account(self, name: str, rules: list[dict]) -> str:
-        """A token of a real cluster's for one that may do what the rules say."""
+        """A token of a real cluster, with the rights of the rules."""
         rbac, kube = "/apis/rbac.authorization.k8s.io/v1", self.kube
         account = "/api/v1/namespaces/default/serviceaccounts"
         kube.request("POST", account, {"metadata": {"name": name}})
@@ -72,7 +72,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def real_cluster(tmp_path_factory):
-    """A second kube-apiserver, with RBAC, before the etcd of the first, which may permit everything."""
+    """A second kube-apiserver, with RBAC, on the etcd of the first, which may permit everything."""
     server = RealApiserver(tmp_path_factory.mktemp("kube-apiserver"))
     number = reserve_port()
     flags = {"--authorization-mode": "RBAC", "--secure-port": str(number)}
@@ -93,14 +93,14 @@ def real_cluster(tmp_path_factory):
 
 
 def command_line(flag: str) -> list[str]:
-    """Of the process that was given the flag."""
+    """The command line of the process with this flag."""
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_text().split("\0")[:-1]
             if flag in words:
                 return [os.readlink(path.with_name("exe")), *words[1:]]
         except OSError:
-            continue  # it has just ended, or is another user's
+            continue  # it has just exited, or is another user's
     pytest.skip(f"no process here was started with {flag}")
 
 
@@ -112,9 +112,9 @@ def cluster(request, tmp_path):
 
 
 def refused(kubeconfig: str, *flags: str) -> str:
-    """The one line in which make run says why; nothing of it is left."""
+    """The one line in which make run gives the reason; nothing is left behind."""
     program = Program("run", [*COMMAND, *flags], env={"KUBECONFIG": kubeconfig}).start()
-    # Far less than make run waits for a cluster that says nothing.
+    # Far less than make run's timeout for a silent cluster.
     assert program.wait(timeout_s=20) == 1
     (line,) = (line for line in program.lines if line.startswith("run: "))
     assert not any(re.search(READY, line) for line in program.lines)
@@ -134,7 +134,7 @@ def test_creates_and_deletes_one_namespace(start_run, cluster):  # noqa: F811
     assert namespace in cluster.namespaces() and cluster.objects() == before
     assert not [key for key in namespaced(cluster, namespace)]
 
-    # A Service as it says, which is not taken away.
+    # A Service added as it suggests, and not deleted.
     create, ask, delete = (
         next(line for line in run.program.lines if re.match(start, line))
         for start in ("kubectl.* create ", "dig .* web", "kubectl.* delete ")
@@ -211,7 +211,7 @@ def test_a_token_that_may_only_read_is_enough(start_run, real_cluster):  # noqa:
 
 @needs_kubectl
 def test_a_namespace_that_cannot_be_deleted_is_told(start_run, kube, tmp_path):  # noqa: F811
-    """The cluster has gone: a line says what is left, and how to delete it."""
+    """The cluster is gone: a line names what is left, and how to delete it."""
     cluster = Cluster(kube, tmp_path, False)
     run = start_run(KUBECONFIG=cluster.kubeconfig())
     namespace = re.search(MADE, run.text, re.M)[1]

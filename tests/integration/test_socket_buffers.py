@@ -1,4 +1,4 @@
-"""The receive buffers of skydns' UDP sockets: as large as it says, and a line when that is less than it wants."""
+"""The receive buffers of skydns' UDP sockets: as large as granted, and a log line if smaller than wanted."""
 
 import os
 import platform
@@ -29,7 +29,7 @@ def refuse(*options: str) -> tuple[str, ...]:
 
 
 def may_force() -> bool:
-    """Whether this process may go beyond the sysctl, which takes CAP_NET_ADMIN."""
+    """Whether this process may exceed the sysctl, which needs CAP_NET_ADMIN."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.setsockopt(socket.SOL_SOCKET, refuse_buffers.OPTIONS["SO_RCVBUFFORCE"], WANTED)
@@ -39,14 +39,14 @@ def may_force() -> bool:
 
 
 def buffers(port: int) -> list[int]:
-    """What the kernel accounts against, twice what the sockets have."""
+    """The sizes in the kernel's accounting: twice those that the sockets asked for."""
     command = [needs("ss"), "-H", "-uanm", f"sport = :{port}"]
     shown = subprocess.run(command, check=True, capture_output=True, text=True, timeout=20).stdout
     return [int(size) for size in re.findall(r"skmem:\(r\d+,rb(\d+),", shown)]
 
 
 def check(bed, granted: int, prefix: tuple[str, ...] = ()) -> None:
-    """One line for all workers, or none."""
+    """One line for all workers if they get less than they want, otherwise none."""
     bed.start_etcd()
     bed.start_skydns("-no-rec", f"-workers={WORKERS}", prefix=prefix)
     assert buffers(bed.dns.port) == [2 * granted] * WORKERS
@@ -58,7 +58,7 @@ def check(bed, granted: int, prefix: tuple[str, ...] = ()) -> None:
 
 
 def test_what_a_privilege_allows(bare_bed):
-    """The sysctl has no say in it, here because what it limits is refused."""
+    """The sysctl has no influence, here because the call that it limits fails."""
     if not may_force():
         pytest.skip("needs CAP_NET_ADMIN")
     check(bare_bed, WANTED, refuse("SO_RCVBUF"))
@@ -75,5 +75,5 @@ def test_what_the_sysctl_allows(bare_bed):
 
 
 def test_what_there_is_by_default(bare_bed):
-    """A line in any case, also where the sysctl allows all that is wanted."""
+    """Logs a line in any case, even if the sysctl allows the wanted size."""
     check(bare_bed, sysctl("rmem_default") // 2, refuse("SO_RCVBUF", "SO_RCVBUFFORCE"))

@@ -47,7 +47,7 @@ def test_several_addresses(bed):
 
 
 def test_both_wildcards_at_one_port(bed):
-    """Replies come from the address that was asked, whichever it is (dnspython refuses others)."""
+    """Replies come from the address that was queried (dnspython rejects others)."""
     port = reserve_port()
     skydns = start(bed, f"-addr=0.0.0.0:{port},[::]:{port}")
     skydns.wait_line("ready for queries on .* for udp://0")
@@ -76,12 +76,10 @@ def test_many_addresses_share_the_workers(bed):
 
 
 def test_systemd_passes_the_sockets(bed):
-    """Queries sent while skydns is being restarted wait in the sockets; before the records are there they hear
-    SERVFAIL.
-    """
+    """Queries sent during a restart wait in the sockets; until the records are read, they get SERVFAIL."""
     sockets = SystemdSockets(bed)
     sockets.start()
-    for _ in range(20):  # whichever worker takes it
+    for _ in range(20):  # any worker may get it
         assert answers("127.0.0.1", sockets.port) == ["10.0.0.1"]
     assert answers("127.0.0.1", sockets.port, tcp=True) == ["10.0.0.1"]
     sockets.skydns.stop()

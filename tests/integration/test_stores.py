@@ -1,5 +1,5 @@
-"""An etcd that is not the one it was: wiped, wiped and as far as before, restored from a copy, with and
-without kube2sky there to fill it. No name may be gone at any moment.
+"""An etcd that lost its data: wiped, wiped and at the same revision, restored from a copy, with and without
+kube2sky to fill it. No name may disappear at any moment.
 """
 
 import http.client
@@ -30,7 +30,7 @@ def make_services(bed, prefix: str, count: int) -> list[str]:
 
 
 def wait_all_there(bed, names: list[str]) -> dict[str, list[str]]:
-    """What each name is answered with, once it is."""
+    """The right answer for each name, once it is served."""
     for name in names:
         wait_until(lambda name=name: bed.dns.answers(name) != ["NXDOMAIN"], name)
     return {name: bed.dns.answers(name) for name in names}
@@ -53,15 +53,15 @@ def every_name_asked(bed, rights: dict[str, list[str]]):
 
 
 def wipe(bed) -> None:
-    """etcd is gone and its data with it."""
+    """etcd stops and loses its data."""
     bed.etcd_program.kill()
     shutil.rmtree(bed.folder / "etcd")
 
 
 @contextmanager
 def etcd_elsewhere(bed):
-    """The same member on its data, where the programs under test do not look for it: what is done with it is
-    done while they are away.
+    """The same member with its data on another port, unknown to the programs under test, so that a test can change
+    the data while they are cut off.
     """
     peer_port = int(re.search(r"=http://127\.0\.0\.1:(\d+)$", " ".join(bed.etcd_program.argv[:-4])).group(1))
     client_port, old_port = reserve_port(), bed.etcd.port
@@ -120,7 +120,7 @@ def test_etcd_wiped(bed):
 
 
 def test_etcd_wiped_and_as_far_as_before(bed):
-    """The revision is the very one that both programs knew."""
+    """The revision is exactly the one that both programs knew."""
     rights = start_with_services(bed)
     before, old_id, revision = bed.etcd.values("/skydns/"), store_id(bed), bed.etcd.revision()
     since = len(bed.skydns.lines)
@@ -135,7 +135,7 @@ def test_etcd_wiped_and_as_far_as_before(bed):
 
 
 def test_etcd_restored_from_a_copy(bed):
-    """The copy has the store key of the original and lacks what came later, whatever its revision."""
+    """The copy has the original's store key and lacks later changes, whatever its revision."""
     rights = start_with_services(bed, 10)
     bed.etcd_program.kill()
     shutil.copytree(bed.folder / "etcd", bed.folder / "copy")
@@ -158,7 +158,7 @@ def test_etcd_restored_from_a_copy(bed):
 
 
 def test_without_a_store_key_old_names_go_after_a_while(bare_bed):
-    """Nobody but etcdctl writes: what the new store lacks is answered for -stale-max, and then goes at once."""
+    """Only etcdctl writes: records missing in the new store are answered for -stale-max, and then all go at once."""
     bed = bare_bed
     bed.start_etcd()
     for name in ("stays", "a", "b", "c"):

@@ -1,4 +1,4 @@
-"""As many TCP connections as skydns takes: with all the descriptors that it wants, and with few."""
+"""As many TCP connections as skydns accepts: with all the descriptors that it wants, and with few."""
 
 import re
 import resource
@@ -17,22 +17,22 @@ from test_forwarding import Upstream, address
 ONE, ONE_RIGHT = "one.cluster.local", ["10.0.0.1"]
 OTHER, OTHER_RIGHT = "other.cluster.local", ["10.0.0.2"]
 
-# As skydns(8) has them: connections, and the descriptors wanted for them and everything else.
+# From skydns(8): connections, and the descriptors wanted for them and everything else.
 CONNECTIONS = 10_000
 WANTED = 20_320
-# Fewer connections say too little about what so many of them take.
+# Fewer connections are too few to measure the memory of one.
 ENOUGH = 5_000
 GOAL_MIB = 32
 
-# A small limit; TCP clients and nameservers have a quarter of it each.
+# A small limit; TCP clients and nameservers each get a quarter of it.
 FEW = 256
 SHARE = 64
-# HTTP takes 64 at most.
+# HTTP accepts at most 64.
 IDLE_HTTP = 60
 
 
 class Skydns:
-    """With two records and HTTP, started by a shell after its `ulimit`."""
+    """skydns with two records and HTTP, started by a shell after `ulimit`."""
 
     def __init__(self, bed, ulimit: str, *flags: str):
         bed.start_etcd()
@@ -52,7 +52,7 @@ class Skydns:
         return sample
 
     def warning(self) -> dict[str, int]:
-        """The numbers in the one about descriptors; empty when there is none. It comes before skydns is ready."""
+        """The numbers in the log line about descriptors, which comes before skydns is ready; empty if there is none."""
         lines = [line for line in self.program.lines if "raise LimitNOFILE= or ulimit -n" in line]
         assert len(lines) <= 1 and all(line.startswith("warn ") for line in lines)
         return {key: int(text) for line in lines for key, text in re.findall(r" (\w+)=(\d+)", line)}
@@ -66,7 +66,7 @@ class Skydns:
 
 @pytest.fixture
 def descriptors():
-    """As many for this process as its hard limit allows."""
+    """Raises this process's limit to its hard limit."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
     yield before[1] if before[1] != resource.RLIM_INFINITY else 1 << 30
@@ -81,7 +81,7 @@ def upstream():
 
 
 def check_full(skydns: Skydns, clients: Clients, count: int, ended: list[int]) -> None:
-    """These have ended, and skydns counts as many as there are; before the next ones have been idle for too long."""
+    """Waits until these have ended and skydns counts the open ones, before the next ones are idle for too long."""
 
     def is_told() -> bool:
         return skydns.metric("tcp_connections") == count or clients.ended() != ended
@@ -91,7 +91,7 @@ def check_full(skydns: Skydns, clients: Clients, count: int, ended: list[int]) -
 
 
 def occupy_nameservers(bed, skydns: Skydns) -> None:
-    """With questions that none answers; one more is not asked."""
+    """Queries that no nameserver answers; one more is not forwarded."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(20)
         client.connect(("127.0.0.1", bed.dns.port))
@@ -104,7 +104,7 @@ def occupy_nameservers(bed, skydns: Skydns) -> None:
 
 
 def test_ten_thousand_idle_connections(bare_bed, descriptors, record_property):
-    """The longest idle gives way to one more. The soft limit that skydns is started with matters not."""
+    """One more connection evicts the longest idle one. skydns' initial soft limit does not matter."""
     bed = bare_bed
     skydns = Skydns(bed, f"ulimit -Sn {FEW}", "-no-rec")
     told = skydns.warning()
@@ -115,7 +115,7 @@ def test_ten_thousand_idle_connections(bare_bed, descriptors, record_property):
     bed.wait_answers(OTHER, "A", OTHER_RIGHT)
     before_mib = skydns.resident_mib()
     with Clients(bed.dns.port) as clients:
-        clients.open(3, ONE, ONE_RIGHT, at_once=1)  # surely before the others
+        clients.open(3, ONE, ONE_RIGHT, at_once=1)  # certainly before the others
         clients.open(count - 3, ONE, ONE_RIGHT)
         check_full(skydns, clients, count, [])
         grown_mib = skydns.resident_mib() - before_mib
@@ -124,14 +124,14 @@ def test_ten_thousand_idle_connections(bare_bed, descriptors, record_property):
         clients.open(1, OTHER, OTHER_RIGHT)
         clients.check_ended([0])
         clients.open(1, OTHER, OTHER_RIGHT)
-        check_full(skydns, clients, count, [0, 2])  # 1 has asked since
+        check_full(skydns, clients, count, [0, 2])  # 1 has sent a query since
     wait_until(lambda: skydns.metric("tcp_connections") == 0, "all connections closed")
     assert grown_mib <= GOAL_MIB * count / CONNECTIONS
     record_property("figure", f"skydns: {grown_mib:.1f} MiB for {count} idle TCP connections")
 
 
 def test_few_descriptors(bare_bed, upstream):
-    """TCP clients and silent nameservers have all that is theirs; everything else goes on."""
+    """TCP clients and silent nameservers use up their shares; everything else continues."""
     bed = bare_bed
     nameserver = f"-nameservers=127.0.0.1:{upstream.port}"
     skydns = Skydns(bed, f"ulimit -n {FEW}", nameserver, "-rtimeout=1m")

@@ -1,4 +1,4 @@
-"""What the programs tell about themselves: /metrics, /readiness?strict, and the lines of an outage."""
+"""The programs' monitoring: /metrics, /readiness?strict, and the log lines of an outage."""
 
 import re
 import shutil
@@ -29,8 +29,8 @@ def watched_kube2sky(bed, *flags: str) -> Watched:
 
 @pytest.mark.parametrize("text", [
     "a 1",  # no newline
-    "a 1\n",  # no head
-    "# HELP a b\n# TYPE a gauge\n",  # no sample
+    "a 1\n",  # no HELP and TYPE
+    "# HELP a b\n# TYPE a gauge\n",  # not a sample
     "# HELP a b\n# TYPE a counter\na 1\n",  # a counter's name
     "# HELP a b\n# TYPE a gauge\nb 1\n",  # another metric's sample
     "# HELP a b\n# TYPE a gauge\na 1\na 2\n",  # twice
@@ -76,7 +76,7 @@ def test_kube2sky_counts_what_it_does(bed):
 
 
 def check_an_etcd_outage(bed, watched: Watched, take_away, bring_back, reason: str) -> None:
-    """etcd goes and comes back: everything tells, once each, and nothing else does."""
+    """etcd goes and comes back: every signal reports it, once each, and nothing else does."""
     watched.wait_metric(1, "etcd_up")
     before = watched.metrics().total("etcd_reconnects_total")
     since = len(watched.program.lines)
@@ -95,7 +95,7 @@ def check_an_etcd_outage(bed, watched: Watched, take_away, bring_back, reason: s
     assert page.get("etcd_overdue") == 0
     assert page.total("etcd_reconnects_total") == before + 1
     assert page.get("etcd_reconnects_total", reason=reason) >= 1
-    watched.program.wait_line(r"^error ", since)  # what HTTP tells may be ahead of the pipe
+    watched.program.wait_line(r"^error ", since)  # HTTP may be ahead of the log's pipe
     errors = [line for line in watched.program.lines[since:] if line.startswith("error ")]
     assert len(errors) == 1 and "-timeout, still retrying timeout_ms=1000 reason=" in errors[0], errors
     assert len(watched.lines(" after_ms=", since)) >= 1
@@ -115,7 +115,7 @@ def test_kube2sky_without_etcd(bed):
 
 
 def test_kube2sky_with_a_stopped_etcd(bed):
-    """Connected and silent: the transaction that gets no answer tells first, the ping after it."""
+    """Connected but silent: the unanswered transaction reports it first, then the ping."""
     watched = watched_kube2sky(bed)
     check_an_etcd_outage(
         bed,
@@ -302,7 +302,7 @@ def test_kube2sky_before_its_first_sync(bare_bed):
 
 
 def test_the_metrics_of_skydns(bare_bed, monkeypatch):
-    """Under PROMETHEUS_*: a page at their port and path, with SkyDNS's names beside ours."""
+    """With PROMETHEUS_*: a page at that port and path, with SkyDNS's names in addition to ours."""
     bed = bare_bed
     port, nobody = reserve_port(), reserve_port()
     for name, text in {"PORT": str(port), "PATH": "/told", "NAMESPACE": "ns", "SUBSYSTEM": "dns"}.items():

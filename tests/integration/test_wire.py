@@ -1,5 +1,5 @@
-"""Names at the limits of RFC 1035, stored and asked: long, deep, with bytes that need escapes; and messages
-whose names lie.
+"""Names at the limits of RFC 1035, stored and queried: long, deep, with bytes that need escapes; and messages
+with malformed names.
 """
 
 import socket
@@ -47,7 +47,7 @@ def test_names_as_large_as_they_may_be(dns_bed, name, tcp):
 
 
 def test_targets_as_large_as_they_may_be(dns_bed):
-    """SRV targets are not compressed: the longest one is there in full."""
+    """SRV targets are not compressed: the longest one arrives in full."""
     dns_bed.etcd.put(key_of(LONGEST), value("10.9.9.9"))
     dns_bed.etcd.put("/skydns/local/cluster/points", value(LONGEST.to_text(), 80))
     dns_bed.wait_answers("points.cluster.local", "SRV", [f"10 100 80 {LONGEST.to_text()}"])
@@ -59,16 +59,16 @@ def test_targets_as_large_as_they_may_be(dns_bed):
     "label", [b"a.b", b"a/b", b"\0", b"\xff\xfe", b"a b", b"\\", b'"', b"a\x7f", b"*x", b"_"], ids=repr
 )
 def test_labels_with_any_bytes(dns_bed, label):
-    """No key has such a name: it does not exist, and the question comes back as it was."""
+    """No key has such a name: it does not exist, and the reply echoes the question."""
     name = name_of(label, b"odd")
     reply = ask(dns_bed, name, use_edns=0)
     assert reply.rcode() == dns.rcode.NXDOMAIN and reply.question[0].name.labels == name.labels
     foreign = ask(dns_bed, dns.name.Name([label, b"test", b""]), use_edns=0)
-    assert foreign.rcode() == dns.rcode.SERVFAIL  # this one forwards nothing
+    assert foreign.rcode() == dns.rcode.SERVFAIL  # this skydns forwards nothing
 
 
 def test_a_dot_inside_a_label_is_no_key_above(dns_bed):
-    """`a\\.b` is one label, and not the name b below a."""
+    """`a\\.b` is one label, not the name b below a."""
     dns_bed.etcd.put("/skydns/local/cluster/two/b/a", value("10.9.9.8"))
     dns_bed.wait_answers("a.b.two.cluster.local", "A", ["10.9.9.8"])
     assert ask(dns_bed, name_of(b"a.b", b"two")).rcode() == dns.rcode.NXDOMAIN
@@ -90,7 +90,7 @@ def raw(bed, wire: bytes) -> bytes | None:
         probe = dns.message.make_query("cluster.local", "SOA", id=0x7777)
         client.send(probe.to_wire())
         first = client.recv(65535)
-        if first[:2] == b"\x77\x77":  # one worker has both, in order
+        if first[:2] == b"\x77\x77":  # one worker gets both, in order
             return None
         client.recv(65535)
         return first
@@ -104,12 +104,12 @@ TAIL = struct.pack("!2H", 1, 1)
     "name",
     [
         b"\xc0\x0c",  # points to itself
-        b"\x01a\xc0\x0c",  # in a circle
+        b"\x01a\xc0\x0c",  # a loop
         b"\xc0\x10",  # forwards
-        b"\xc0\xff",  # out of the message
-        b"\x40" + b"a" * 64 + b"\0",  # a label type that is not defined
+        b"\xc0\xff",  # points outside the message
+        b"\x40" + b"a" * 64 + b"\0",  # undefined label type
         b"\x80" + b"a" * 64 + b"\0",
-        b"\x3f" + b"a" * 62,  # ends early
+        b"\x3f" + b"a" * 62,  # truncated
         (b"\x3f" + b"a" * 63) * 4 + b"\0",  # 257 bytes
         b"\x01a" * 128 + b"\0",  # 257 bytes, 128 labels
     ],

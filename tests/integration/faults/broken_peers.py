@@ -1,5 +1,5 @@
-"""Scripts for a Peer: each gets one connection and does one wrong thing on it. Most wait afterwards until the
-client has gone, so that the client must notice by itself.
+"""Scripts for a Peer: each gets one connection and does one wrong thing on it. Most then wait until the client
+closes it, so that the client must notice by itself.
 """
 
 import random
@@ -8,7 +8,7 @@ import socket
 import h2
 from h2 import CONTINUATION, DATA, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, SETTINGS, WINDOW_UPDATE, frame
 
-_FRAME_MAX = 16384  # what a client that says nothing takes
+_FRAME_MAX = 16384  # the largest frame that a client accepts by default
 _HUGE = 100 << 20
 
 
@@ -34,7 +34,7 @@ def endless_garbage(connection):
     _send_forever(connection, bytes(_FRAME_MAX))
 
 
-# ---- Frames that are too much ----
+# ---- Too many or too large frames ----
 
 
 def endless_headers(connection):
@@ -46,7 +46,7 @@ def endless_headers(connection):
 
 
 def endless_trailers(connection):
-    """Header blocks that are complete, one after the other."""
+    """Complete header blocks, one after the other."""
     h2.greet(connection)
     stream = h2.wait_request(connection)
     _send_forever(connection, h2.reply_headers(stream) * 100)
@@ -79,7 +79,7 @@ def empty_frames(connection):
 
 
 def pings_and_settings(connection):
-    """Each wants a reply that this side never reads."""
+    """Each requires a reply, which this side never reads."""
     h2.greet(connection)
     for _ in range(2000):
         connection.sendall((frame(PING, 0, 0, bytes(8)) + frame(SETTINGS)) * 50)
@@ -124,7 +124,7 @@ def window_overflow(connection):
     h2.wait_closed(connection)
 
 
-# ---- Replies that are none, to each request, of a peer that is well otherwise ----
+# ---- Bad replies to each request, from an otherwise healthy peer ----
 
 
 def status_without_message(connection):
@@ -166,7 +166,7 @@ def broken_protobuf(connection):
 
 
 def empty_message(connection):
-    """Every field at its default: revision 0, nothing written."""
+    """All fields have their defaults: revision 0, nothing written."""
     h2.greet(connection)
     for stream in h2.requests(connection):
         connection.sendall(h2.reply_headers(stream) + frame(DATA, 0, stream, h2.message(b"")))
@@ -186,7 +186,7 @@ def goaway(connection):
     h2.reset(connection)
 
 
-# ---- RST_STREAM, and RST of TCP, at every state ----
+# ---- RST_STREAM, and TCP RST, in every state ----
 
 
 def _cancel_each(connection, before) -> None:

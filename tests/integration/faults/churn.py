@@ -1,4 +1,4 @@
-"""A writer that goes on changing Services in the API while something fails, and knows what must be left."""
+"""A writer that keeps changing Services in the API during a fault, and knows the state that must result."""
 
 import random
 import threading
@@ -8,13 +8,13 @@ from kube import Kube, KubeError, port, service
 _NAMES = 20
 _PAUSE_S = 0.02
 
-# Its port changes all the time, its address never: it must be answered at every moment.
+# Its port changes all the time, its address never: it must be answered at all times.
 STEADY = "steady"
 
 
 class Churn:
     def __init__(self, url: str):
-        self._kube = Kube(url)  # its connection is not for two threads
+        self._kube = Kube(url)  # its connection is not thread-safe
         self._random = random.Random(1)
         self._stop = threading.Event()
         self._is_paused = False
@@ -41,14 +41,14 @@ class Churn:
             raise self._failure
 
     def pause(self) -> None:
-        """One change may still be under way."""
+        """One change may still be in flight."""
         self._is_paused = True
 
     def resume(self) -> None:
         self._is_paused = False
 
     def right_answers(self) -> dict[str, list[str]]:
-        """After the end: the name of each Service there ever was -> its A records."""
+        """After the end: the name of each Service that ever existed -> its A records."""
         names = [f"churn-{number}" for number in range(_NAMES)] + [STEADY]
         return {
             f"{name}.default.svc.cluster.local": (

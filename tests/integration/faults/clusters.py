@@ -16,7 +16,7 @@ class Member:
         self.url = f"http://{address}:{client_port}"
 
     def is_healthy(self) -> bool:
-        """It serves and knows a leader."""
+        """The member serves requests and knows a leader."""
         return is_etcd_healthy(self.client_port, self.address)
 
     def status(self) -> dict:

@@ -17,7 +17,7 @@ def _short(name: str) -> str:
 
 @pytest.fixture
 def fault_bed(tmp_path, request):
-    """Nothing runs yet; ends what the test started."""
+    """A bed in which nothing runs yet; stops what the test started."""
     bed = FaultBed(tmp_path, _short(request.node.name))
     request.node.fault_bed = bed
     try:
@@ -57,7 +57,7 @@ def network_cluster(fault_bed, tmp_path):
         members.start()
         fault_bed.start()
         yield fault_bed, members, network
-        fault_bed.close()  # before the namespaces go
+        fault_bed.close()  # before the namespaces are deleted
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def behind_peer(fault_bed):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A failure shows what the programs logged."""
+    """Shows the programs' logs after a failure."""
     report = (yield).get_result()
     if report.failed and hasattr(item, "fault_bed"):
         report.sections.append(("logs of the programs", item.fault_bed.log_text()))

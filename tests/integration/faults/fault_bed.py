@@ -1,7 +1,7 @@
 """The bed of the fault tests: a cluster's worth of Services that never change, under a query load; a writer that
-changes others; and what every fault must leave behind.
+changes others; and the checks after every fault.
 
-    with bed.under_load() as load: the fault happens and goes
+    with bed.under_load() as load: the fault starts and ends
     # here: no wrong answer, no SERVFAIL, no unanswered query, and every record is right again
 """
 
@@ -27,26 +27,26 @@ from watched import Watched
 
 SERVICES = 200
 
-# Ends a test that hangs. What the issue wants in seconds is in the figures; a slow machine must not fail a test.
+# Only ends a hang. The figures show the times in seconds; a slow machine must not fail a test.
 PATIENCE_S = 60.0
-# Goals on time are asserted this many times over.
+# Tests assert time goals multiplied by this.
 SLACK = 10
 
-# An outage of etcd that lasts longer shows in /readiness?strict.
+# A longer outage of etcd shows in /readiness?strict.
 _OVERDUE = "1s"
 
 _SUMMARY = BIN_DIR.parent / "faults.txt"
 
 
 def missing_flags(*flags: str) -> str:
-    """Why a test that needs these flags of skydns or kube2sky cannot run; empty when it can."""
+    """Why a test that needs these flags of skydns or kube2sky cannot run; empty if it can."""
     missing = [flag for flag in flags if not re.search(rf"^ +{flag}\b", _help_text(), re.M)]
     return f"no flag {', '.join(missing)}" if missing else ""
 
 
 @cache
 def _help_text() -> str:
-    """Of both programs."""
+    """The help of both programs."""
     commands = ([str(BIN_DIR / name), "-help"] for name in ("skydns", "kube2sky"))
     return "".join(subprocess.run(c, capture_output=True, text=True, timeout=60).stdout for c in commands)
 
@@ -58,7 +58,7 @@ def full(name: str) -> str:
 class FaultBed(Bed):
     def __init__(self, folder: Path, name: str):
         super().__init__(folder)
-        self.name = name  # of the test, in the summary
+        self.name = name  # the test's, in the summary
         self.figures: list[str] = []
         self.kube2sky_flags: list[str] = []
         self.skydns_flags: list[str] = []
@@ -69,14 +69,14 @@ class FaultBed(Bed):
     # ---- Start ----
 
     def command(self, name: str, *arguments: str):
-        """What a sanitizer keeps of freed memory must not look like growth."""
+        """Memory that a sanitizer holds back after free must not look like growth."""
         program = super().command(name, *arguments)
         options = os.environ.get("ASAN_OPTIONS", "")
         program.env = {"ASAN_OPTIONS": f"{options}:quarantine_size_mb=8".lstrip(":")}
         return program
 
     def start(self) -> None:
-        """API server and both programs, everything in sync. etcd must serve already."""
+        """API server and both programs, everything in sync. etcd must already serve."""
         self.start_apiserver()
         self.kube.control("bulk", count=SERVICES, prefix="stable-")
         http_port = reserve_port()
@@ -90,17 +90,17 @@ class FaultBed(Bed):
         ]
 
     def use_cluster(self, cluster) -> None:
-        """Instead of the bed's own etcd."""
+        """Replaces the bed's own etcd."""
         self.etcd_urls = cluster.urls()
         self.programs = [member.program for member in cluster.members]
         self.use_store_of(cluster.members[0])
 
     def use_store_of(self, member) -> None:
-        """The member that this test itself asks."""
+        """Chooses the member that the test itself queries."""
         self.etcd = EtcdClient(member.client_port, member.address)
 
     def questions(self, churn: Churn) -> list[Question]:
-        """Of each kind: addresses, a name without such records, one that does not exist, SRV."""
+        """All kinds: addresses, a name without such records, a name that does not exist, SRV."""
         questions = [Question(full(STEADY), "A", [churn.steady_ip])]
         for item in self.kube.request("GET", "/api/v1/services")["items"]:
             name, ip = item["metadata"]["name"], item["spec"]["clusterIP"]
@@ -116,7 +116,7 @@ class FaultBed(Bed):
 
     @contextmanager
     def under_load(self):
-        """Queries and changes while the body runs; at its end everything must be right."""
+        """Queries and changes during the body; at its end everything must be right."""
         with Churn(self.kube.url) as churn:
             self.churn = churn
             self.wait_right({full(STEADY): [churn.steady_ip]})
@@ -134,7 +134,7 @@ class FaultBed(Bed):
         self.note(load.result.text() + f"; {churn.changes} changes")
 
     def close(self) -> None:
-        """Members of etcd are killed: without a quorum they take long to end, and nobody minds."""
+        """Kills etcd members: without a quorum they take long to shut down, which is not tested here."""
         members = [program for program in self.programs if program.name.startswith("etcd")]
         self.programs = [program for program in self.programs if program not in members]
         for program in self.programs:
@@ -146,7 +146,7 @@ class FaultBed(Bed):
             for program in members:
                 program.kill()
 
-    # ---- What must be right ----
+    # ---- Checks ----
 
     def wait_right(self, right: dict[str, list[str]]) -> None:
         impatient = Dns(self.dns.port, timeout_s=2.0)
@@ -165,7 +165,7 @@ class FaultBed(Bed):
             raise AssertionError(f"wanted {wrong}, got {got}\n{self.log_text()}") from None
 
     def wait_store(self) -> None:
-        """etcd holds what the API's Services say, nothing else."""
+        """etcd holds the keys of the API's Services, nothing else."""
         right = {}
         for item in self.kube.request("GET", "/api/v1/services")["items"]:
             ports = [(p["protocol"].lower(), p["name"], p["port"]) for p in item["spec"]["ports"]]
@@ -173,11 +173,11 @@ class FaultBed(Bed):
         self.wait_records(SVC + "/", right)
 
     def log_lengths(self) -> list[int]:
-        """For wait_told: what is logged from now on."""
+        """For wait_told: the place in the logs from which it searches."""
         return [len(watched.program.lines) for watched in self.watched]
 
     def wait_told(self, pattern: str, since: list[int]) -> None:
-        """Both programs say in a line, by the metric and in the strict probe that etcd is of no use, and why."""
+        """Both programs report that etcd is unusable: by a log line, the metrics, and the strict probe with the reason."""
         for watched, first in zip(self.watched, since):
             watched.program.wait_line(pattern, first, PATIENCE_S)
             why = watched.wait_strict(503)
@@ -186,18 +186,18 @@ class FaultBed(Bed):
             assert (page.get("etcd_up"), page.get("etcd_overdue")) == (0, 1)
 
     def check_counted(self, name: str, **labels: str) -> None:
-        """By both programs, at least once."""
+        """Both programs have counted it at least once."""
         for watched in self.watched:
             assert watched.metrics().get(name, **labels) >= 1, (watched.prefix, name, labels)
 
-    # ---- Many Services at once, of the API server's bulk ----
+    # ---- Many Services at once, by the API server's bulk control ----
 
     def _bulk_ip(self, number: int, salt: int) -> str:
         value = number + salt
         return f"172.{value >> 16 & 255}.{value >> 8 & 255}.{value & 255}"
 
     def wait_bulk(self, count: int, salt: int) -> None:
-        """Until etcd has them all."""
+        """Waits until etcd has all of them."""
         right = {}
         for number in range(count):
             right |= service_records(f"bulk-{number}", self._bulk_ip(number, salt), ("tcp", "http", 80))
@@ -209,7 +209,7 @@ class FaultBed(Bed):
         wait_until(is_written, f"{len(right)} keys", PATIENCE_S)
 
     def wait_last_of_bulk(self, count: int, salt: int) -> None:
-        """Until etcd has the one that was changed last."""
+        """Waits until etcd has the last one changed."""
         name = f"bulk-{count - 1}"
         right = service_records(name, self._bulk_ip(count - 1, salt), ("tcp", "http", 80))
 
@@ -219,7 +219,7 @@ class FaultBed(Bed):
         wait_until(is_written, name, PATIENCE_S)
 
     def newest_bulk(self) -> dict[str, list[str]]:
-        """The one that was changed last."""
+        """The last one changed."""
         entries = self.etcd.get_prefix(f"{SVC}/default/bulk-")
         newest = max(
             (key for key in entries if "/_tcp/" not in key), key=lambda key: entries[key].mod_revision
@@ -234,7 +234,7 @@ class FaultBed(Bed):
     # ---- Times ----
 
     def change(self) -> dict[str, list[str]]:
-        """A new Service: what must be answered once it has come through."""
+        """Creates a Service: the answers expected once it has arrived."""
         self._markers += 1
         made = self.kube.create("services", service(f"marker-{self._markers}", port(80, "http")))
         return {full(made["metadata"]["name"]): [made["spec"]["clusterIP"]]}
@@ -263,7 +263,7 @@ class FaultBed(Bed):
         self.figures.append(figure)
 
     def write_summary(self) -> None:
-        """One line for each test, replaced when it runs again."""
+        """One line per test, replaced when it runs again."""
         lines = _SUMMARY.read_text().splitlines() if _SUMMARY.is_file() else []
         lines = [line for line in lines if not line.startswith(self.name + ": ")]
         if self.figures:
@@ -272,13 +272,13 @@ class FaultBed(Bed):
 
 
 class PeakMemory:
-    """How much more a program held at most, while the body ran, than at its begin."""
+    """Growth of a program's peak memory during the body."""
 
     def __init__(self, program):
         self._folder = Path(f"/proc/{program.pid}")
 
     def __enter__(self) -> "PeakMemory":
-        (self._folder / "clear_refs").write_text("5")  # the peak becomes what is held now
+        (self._folder / "clear_refs").write_text("5")  # resets the peak to the current size
         self._before_kib = self._peak_kib()
         return self
 
@@ -291,8 +291,8 @@ class PeakMemory:
 
 
 def news_port(pid: int) -> int:
-    """The remote port of the process's TCP connection that received something last: while records change,
-    that is one that brings news, and not one left open after a single call.
+    """The remote port of the process's TCP connection that received data last: while records change, that is a
+    watch, not a connection left open after a single call.
     """
     command = ["ss", "--tcp", "--info", "--numeric", "--processes", "--no-header", "--oneline"]
     text = subprocess.run(
@@ -301,7 +301,7 @@ def news_port(pid: int) -> int:
     ages_ms = {}
     for line in text.splitlines():
         if f"pid={pid}," in line:
-            age = re.search(r"lastrcv:(\d+)", line)  # left out when it is 0
+            age = re.search(r"lastrcv:(\d+)", line)  # omitted if 0
             remote = line.split()[3]
             ages_ms[int(remote.rsplit(":", 1)[1])] = int(age[1]) if age else 0
     return min(ages_ms, key=ages_ms.__getitem__)

@@ -1,4 +1,4 @@
-"""As much of HTTP/2 (RFC 9113) and HPACK as it takes to answer wrongly on purpose."""
+"""As much of HTTP/2 (RFC 9113) and HPACK as needed to reply wrongly on purpose."""
 
 import socket
 import struct
@@ -9,7 +9,7 @@ GOAWAY, WINDOW_UPDATE, CONTINUATION = 7, 8, 9
 END_STREAM, END_HEADERS, ACK = 1, 4, 1
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_STATUS_200 = b"\x88"  # indexed, RFC 7541 appendix A
+_STATUS_200 = b"\x88"  # indexed: RFC 7541, appendix A
 
 
 class Frame(NamedTuple):
@@ -24,7 +24,7 @@ def frame(kind: int, flags: int = 0, stream: int = 0, payload: bytes = b"") -> b
 
 
 def literal(name: str, value: str) -> bytes:
-    """A header field, not indexed, both shorter than 127 bytes."""
+    """A header field, not indexed; name and value shorter than 127 bytes."""
     return b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
 
 
@@ -41,7 +41,7 @@ def trailers(stream: int, status: str, message: str = "") -> bytes:
 
 
 def message(payload: bytes, length: int | None = None, is_compressed: bool = False) -> bytes:
-    """A gRPC message; length: what its prefix claims."""
+    """A gRPC message; length: the length claimed in its prefix."""
     claimed = len(payload) if length is None else length
     return struct.pack(">BI", is_compressed, claimed) + payload
 
@@ -57,7 +57,7 @@ def _read_exactly(connection: socket.socket, count: int) -> bytes:
 
 
 def greet(connection: socket.socket) -> None:
-    """The client's preface is read, our SETTINGS are sent."""
+    """Reads the client's preface, sends our SETTINGS."""
     assert _read_exactly(connection, len(_PREFACE)) == _PREFACE
     connection.sendall(frame(SETTINGS))
 
@@ -71,7 +71,7 @@ def read_frames(connection: socket.socket) -> Iterator[Frame]:
 
 
 def wait_request(connection: socket.socket) -> int:
-    """After greet: the number of the first stream whose request message has come."""
+    """After greet: the number of the first stream whose request message has arrived."""
     for one in read_frames(connection):
         if one.kind == SETTINGS and not one.flags & ACK:
             connection.sendall(frame(SETTINGS, ACK))
@@ -81,8 +81,8 @@ def wait_request(connection: socket.socket) -> int:
 
 
 def requests(connection: socket.socket) -> Iterator[int]:
-    """After greet: the stream of each request message, until the client has gone. It answers pings, as whoever
-    is broken above HTTP/2 does.
+    """After greet: the stream of each request message, until the client closes. Replies to pings, like a peer
+    that is broken only above HTTP/2.
     """
     for one in read_frames(connection):
         if one.kind == SETTINGS and not one.flags & ACK:
@@ -94,7 +94,7 @@ def requests(connection: socket.socket) -> Iterator[int]:
 
 
 def wait_closed(connection: socket.socket) -> None:
-    """What the client sends meanwhile is of no interest."""
+    """Ignores what the client sends meanwhile."""
     while connection.recv(1 << 16):
         pass
 

@@ -1,7 +1,7 @@
-"""Network namespaces joined by a bridge, whose links can be cut without a trace. Needs root.
+"""Network namespaces joined by a bridge, whose links can be cut silently. Needs root.
 
-Names carry this process's id: what a killed run has left is removed by the next one. Addresses are from
-198.18.0.0/15 (RFC 2544, for benchmarks), each run with eight of its own.
+Names contain this process's id: the next run removes what a killed run has left. Addresses are from
+198.18.0.0/15 (RFC 2544, for benchmarks), eight for each run.
 """
 
 import ipaddress
@@ -14,7 +14,7 @@ from pathlib import Path
 from programs import reserve_port
 
 _BLOCK = ipaddress.ip_network("198.18.0.0/15")
-_FIRST_PORT = 20000  # of what reserve_port gives: a number nobody else has is an address block, too
+_FIRST_PORT = 20000  # from reserve_port: a number unique to this run also picks its address block
 _PREFIX = "dp"
 _NAME = re.compile(rf"^{_PREFIX}(\d+)[nbv]")
 
@@ -27,7 +27,7 @@ def _ip(*arguments: str, check: bool = True) -> str:
 
 
 def network_missing() -> str:
-    """Why there can be no namespaces here; empty when there can."""
+    """Why namespaces cannot be made here; empty if they can."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     if not shutil.which("ip"):
@@ -40,7 +40,7 @@ def network_missing() -> str:
 
 
 class Network:
-    """`count` namespaces; the host reaches each at addresses[i], they reach each other."""
+    """`count` namespaces; the host reaches each at addresses[i], and they reach each other."""
 
     def __init__(self, count: int):
         self._count = count
@@ -85,25 +85,25 @@ class Network:
         _ip("link", "del", self._bridge, check=False)
 
     def command(self, number: int) -> list[str]:
-        """What a command begins with to run in the namespace."""
+        """The command prefix to run in the namespace."""
         return ["ip", "netns", "exec", self._namespace(number)]
 
     def cut(self, number: int) -> None:
-        """Both directions, silently: its port of the bridge goes down."""
+        """Cuts both directions, silently: its bridge port goes down."""
         _ip("link", "set", self._link(number), "down")
 
     def mend(self, number: int) -> None:
         _ip("link", "set", self._link(number), "up")
 
     def mute(self, number: int) -> None:
-        """What it sends vanishes, what is sent to it arrives."""
+        """What it sends is lost, what is sent to it arrives."""
         self._blackhole("add", number, [self._host, *self._others(number)])
 
     def unmute(self, number: int) -> None:
         self._blackhole("del", number, [self._host, *self._others(number)])
 
     def part(self, number: int) -> None:
-        """As mute, but for the host, which it reaches as before."""
+        """Like mute, except that it still reaches the host."""
         self._blackhole("add", number, self._others(number))
 
     def rejoin(self, number: int) -> None:
@@ -118,7 +118,7 @@ class Network:
 
 
 def _remove_leftovers() -> None:
-    """Of runs that are no more."""
+    """Left by runs that have ended."""
 
     def is_left(name: str) -> bool:
         match = _NAME.match(name)

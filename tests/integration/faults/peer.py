@@ -1,7 +1,7 @@
-"""What the programs take for etcd: a listener that passes bytes on to the real one, or plays a script.
+"""Stands in for etcd: a listener that relays bytes to the real one, or plays a script.
 
-One thread for each connection and direction; Python's socket calls release the interpreter, and a test has a
-handful of them.
+One thread for each connection and direction: Python's socket calls release the GIL, and a test has only a
+handful of connections.
 """
 
 import socket
@@ -19,7 +19,7 @@ _PATIENCE_S = 60.0
 class Peer:
     def __init__(self, real_port: int):
         self.port = reserve_port()
-        self.accepted = 0  # connections since the last change of what it does
+        self.accepted = 0  # connections since the last change of behaviour
         self._real_port = real_port
         self._script: Script | None = None
         self._lock = threading.Lock()
@@ -39,7 +39,7 @@ class Peer:
         for thread in self._threads:
             thread.join(_PATIENCE_S)
 
-    # ---- What it does ----
+    # ---- Behaviour ----
 
     def accept(self) -> None:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -50,7 +50,7 @@ class Peer:
         self._start(self._accept_all, listener)
 
     def refuse(self) -> None:
-        """Every connection ends and no new one can be made."""
+        """Closes every connection and rejects new ones."""
         if self._listener is not None:
             listener, self._listener = self._listener, None
             listener.shutdown(socket.SHUT_RDWR)  # wakes accept()
@@ -58,7 +58,7 @@ class Peer:
         self.drop()
 
     def play(self, script: Script | None) -> None:
-        """From now on, on new connections; those that are open end. None: the real etcd."""
+        """Plays the script on new connections; open ones are closed. None: the real etcd."""
         with self._lock:
             self._script = script
             self.accepted = 0
@@ -70,7 +70,7 @@ class Peer:
                 try:
                     one.shutdown(socket.SHUT_RDWR)
                 except OSError:
-                    pass  # it has ended by itself
+                    pass  # it has closed by itself
 
     def wait_accepted(self, count: int) -> None:
         wait_until(lambda: self.accepted >= count, f"{count} connections", _PATIENCE_S)
@@ -103,7 +103,7 @@ class Peer:
             else:
                 script(client)
         except OSError:
-            pass  # the other side has gone: that is what scripts are for
+            pass  # the other side has closed: the purpose of the scripts
         finally:
             with self._lock:
                 self._open.discard(client)
@@ -125,7 +125,7 @@ class Peer:
 
 
 def _pump(source: socket.socket, target: socket.socket) -> None:
-    """Until one side ends; then both do."""
+    """Relays until one side closes; then closes both."""
     try:
         while data := source.recv(_CHUNK):
             target.sendall(data)

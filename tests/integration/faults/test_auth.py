@@ -1,4 +1,4 @@
-"""etcd with users: tokens that expire, a password that changes, a permission that goes."""
+"""etcd with users: tokens that expire, a password that changes, a permission that is revoked."""
 
 import os
 import subprocess
@@ -60,7 +60,7 @@ class Guarded:
             self.ctl("role", "revoke-permission", "dns", start, end)
 
     def restart_etcd(self) -> None:
-        """No token of before is known any more."""
+        """No earlier token is valid any more."""
         self.bed.etcd_program.kill()
         self.bed.start_etcd()
 
@@ -90,7 +90,7 @@ def test_token_expired(guarded):
 
 
 def wait_away(bed, load, made, since, pattern) -> None:
-    """Both programs have said why, nothing new comes, and the old records are answered."""
+    """Both programs have logged why, no changes arrive, and the old records are answered."""
     bed.wait_told(pattern, since)
     before = load.count()
     wait_until(lambda: load.count() >= before + 1000, "queries meanwhile", PATIENCE_S)

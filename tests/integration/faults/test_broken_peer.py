@@ -1,5 +1,5 @@
-"""What answers at etcd's address is not etcd, or a broken one: both programs go on, in bounded memory, and use a
-good one as soon as there is one, at the same address or beside it.
+"""etcd's address belongs to another server, or to a broken etcd: both programs keep working, in bounded memory, and
+use a good etcd as soon as there is one, at the same address or another.
 """
 
 import pytest
@@ -7,7 +7,7 @@ from broken_peers import SCRIPTS
 from fault_bed import SLACK, FaultBed, PeakMemory
 from peer import Peer
 
-# More than both programs hold of a reply, and far less than what the largest script sends.
+# More than both programs buffer of a reply, and far less than the largest script sends.
 _GROWTH_MAX_KIB = 64 << 10
 _CONNECTIONS = 4
 _GOAL_ALONE_S = 2.0
@@ -22,7 +22,7 @@ class Loaded:
         self.times_s: list[float] = []
 
     def meet(self, bad: Peer, script) -> dict[str, list[str]]:
-        """Both programs, with both their lines; a change that cannot have come through."""
+        """Waits for both connections of both programs; returns a change that cannot have arrived."""
         with PeakMemory(self.bed.skydns) as skydns, PeakMemory(self.bed.kube2sky) as kube2sky:
             bad.play(script)
             bad.wait_accepted(_CONNECTIONS)
@@ -78,7 +78,7 @@ def test_broken_peer(alone, script, request):
 @pytest.mark.faults
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
 def test_broken_peer_beside_a_good_one(beside, script, request):
-    """It stays as it is; the good one was away for a moment, so that both have met the broken one."""
+    """The broken one stays broken; the good one goes away for a moment, so that both programs try the broken one."""
     request.node.fault_bed = beside.bed
     bad, good = beside.peers
     good.refuse()

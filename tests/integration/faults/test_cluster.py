@@ -1,4 +1,4 @@
-"""Three members, of which some die, stop or cannot be reached."""
+"""Three members, some of which die, hang or become unreachable."""
 
 import signal
 import time
@@ -9,14 +9,14 @@ from programs import wait_until
 
 
 def used_member(bed, cluster, name):
-    """From which the program has its news."""
+    """The member from which the program gets its events."""
     program = getattr(bed, name)
     members = {member.client_port: member for member in cluster.members}
     return wait_until(lambda: members.get(news_port(program.pid)), "news of etcd", PATIENCE_S)
 
 
 def check_both_left(bed, made, since_s) -> None:
-    """kube2sky changes an object again only when its own news of etcd have shown the first change."""
+    """kube2sky changes an object again only once its own watch of etcd has shown the first change."""
     bed.wait_visible(made, since_s, "change visible after", 10)
     bed.wait_visible(bed.undo(made), since_s, "undone after", 10)
 
@@ -70,7 +70,7 @@ def test_member_stopped(cluster, user):
 @pytest.mark.parametrize("way", ["cut", "mute"])
 @pytest.mark.parametrize("user", ["skydns", "kube2sky"])
 def test_link_cut(network_cluster, user, way):
-    """No packet comes from the member, and none that says so: `mute` lets what is sent to it arrive."""
+    """The member's packets are lost, without an error: `mute` lets packets to it arrive."""
     bed, members, network = network_cluster
     with bed.under_load():
         member = used_member(bed, members, user)
@@ -88,7 +88,7 @@ def test_link_cut(network_cluster, user, way):
 @pytest.mark.faults
 @pytest.mark.parametrize("user", ["skydns", "kube2sky"])
 def test_member_without_a_leader(network_cluster, user):
-    """The programs reach it, it does not reach the other members: it answers, pings too, and knows nothing new."""
+    """The programs reach it, but it does not reach the other members: it replies, also to pings, without new data."""
     bed, members, network = network_cluster
     with bed.under_load():
         member = used_member(bed, members, user)

@@ -1,4 +1,4 @@
-"""etcd ends and comes back: on its data, compacted, empty."""
+"""etcd stops and comes back: with its data, compacted, or empty."""
 
 import shutil
 import signal
@@ -28,7 +28,7 @@ def test_killed_and_restarted_on_its_data(single):
 
 
 def test_compacted_past_the_watch_while_disconnected(behind_peer):
-    """The programs are cut off from an etcd that goes on changing and forgets its history."""
+    """The programs are cut off from an etcd that keeps changing and compacts its history."""
     bed, peer = behind_peer
     with bed.under_load() as load:
         peer.refuse()
@@ -57,8 +57,8 @@ def test_restarted_with_an_empty_data_folder(single):
 
 @tells_stores_apart
 def test_restored_from_an_older_copy(fault_bed):
-    """What was written since the copy is missing, and the revisions are used a second time. Its store key is
-    no sign that it is complete: records deleted meanwhile are answered until -stale-max has passed.
+    """Everything written since the copy is missing, and revisions are reused. Its store key does not prove that it is
+    complete: records deleted meanwhile are answered until -stale-max has passed.
     """
     bed = fault_bed
     bed.start_etcd()
@@ -81,7 +81,7 @@ def test_restored_from_an_older_copy(fault_bed):
 
 @pytest.mark.faults
 def test_50000_changes_while_skydns_is_stopped(single):
-    """Those of 12,500 Services whose address changes: two keys go, two come."""
+    """12,500 Services whose address changes: two keys are deleted, two added."""
     bed, count = single, 12_500
     bed.kube.control("bulk", count=count)
     bed.wait_bulk(count, salt=0)

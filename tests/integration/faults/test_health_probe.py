@@ -1,5 +1,5 @@
-"""exechealthz over thousands of runs, as PID 1 of a namespace, as in a container: no process, descriptor or
-byte is left behind, and its memory stays small whatever is asked of it.
+"""exechealthz over thousands of runs, as PID 1 of a namespace, as in a container: it leaks no process, descriptor
+or byte, and its memory stays small under any load.
 """
 
 import os
@@ -14,13 +14,13 @@ from programs import Program, http_get, reserve_port, wait_until
 from prometheus import parse
 
 RUNS = 10_000
-WARM_UP_RUNS = 500  # by then every buffer has its size
+WARM_UP_RUNS = 500  # every buffer has its final size by then
 RUNS_TIMEOUT_S = 900.0  # only ends a hang
-PRIVATE_MAX_KIB = 2 * 1024  # what the program may have for itself
-# Pages of the allocator's own; one byte lost in each run would be 300 KiB, of 32 each.
+PRIVATE_MAX_KIB = 2 * 1024  # private memory allowed
+# For the allocator's own pages; a leak of one byte per run would be 300 KiB, since malloc's minimum is 32 bytes.
 GROWTH_MAX_KIB = 64
-CONTAINER_LIMIT_KIB = 20 * 1024  # of the published manifest
-CONNECTIONS = 64  # all that are taken
+CONTAINER_LIMIT_KIB = 20 * 1024  # from the published manifest
+CONNECTIONS = 64  # the maximum accepted
 ENDLESS_RUNS = 20
 
 pytestmark = [
@@ -48,7 +48,7 @@ class Container:
         return [int(n) for n in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
     def processes(self) -> int:
-        """How many the namespace has, zombies too."""
+        """The number of processes in the namespace, including zombies."""
         namespace = os.readlink(f"/proc/{self.pid}/ns/pid")
         count = 0
         for folder in Path("/proc").glob("[0-9]*"):
@@ -75,15 +75,15 @@ class Container:
         return int(re.search(rf"^{kind}: +(\d+) kB$", rollup, re.MULTILINE)[1])
 
     def written_kib(self) -> int:
-        """What the kernel cannot take back."""
+        """Memory that the kernel cannot reclaim."""
         return self.memory_kib("Private_Dirty")
 
     def private_kib(self) -> int:
-        """Unchanged pages of files that nobody else has mapped included."""
+        """Includes unchanged pages of files that no other process has mapped."""
         return self.written_kib() + self.memory_kib("Private_Clean")
 
     def highest_kib(self) -> int:
-        """Resident, since its start."""
+        """Peak resident memory."""
         status = Path(f"/proc/{self.pid}/status").read_text()
         return int(re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)[1])
 
@@ -98,13 +98,13 @@ class Container:
         self.program.wait_ready(is_there, f"{name} {count}", RUNS_TIMEOUT_S)
 
     def stop(self) -> None:
-        """As a container's runtime does it; unshare ends as its child did."""
+        """Stops it as a container runtime does; unshare exits with its child's status."""
         os.kill(self.pid, signal.SIGTERM)
         assert self.program.wait() == 0
 
 
 def test_nothing_is_left_of_10000_runs(bare_bed, record_property):
-    """Each leaves an orphan in its group, one that is dead already, and output; each DNS probe fails."""
+    """Each run leaves a live and a dead orphan in its group, and output; each DNS probe fails."""
     container = Container(
         bare_bed,
         "--cmd=sleep 1000 & (: &); echo some output; false",
@@ -116,8 +116,8 @@ def test_nothing_is_left_of_10000_runs(bare_bed, record_property):
     descriptors, written_kib = container.descriptors(), container.written_kib()
     container.await_count("exechealthz_runs_total", RUNS)
     assert container.count("kubedns_probe_x_errors") >= RUNS / 100
-    # One run may be under way: its pipe, and its shell with what that has started. Runs go on while
-    # somebody counts; what is left behind would be there for ever.
+    # One run may be in progress: its pipe, its shell and the shell's children. Runs continue while the test
+    # counts; a leak would stay forever.
     wait_until(lambda: container.descriptors() <= descriptors, "a moment with the descriptors of before")
     wait_until(lambda: container.processes() <= 1 + 4, "a moment with one run's processes")
     wait_until(lambda: container.zombies() == 0, "a moment without a zombie")
@@ -133,7 +133,7 @@ def test_nothing_is_left_of_10000_runs(bare_bed, record_property):
 
 
 def test_every_connection_taken_and_not_read(bare_bed, record_property):
-    """64 askers for the longest output, none of whom takes it: far from the container's limit."""
+    """64 clients request the longest output, and none reads it: memory stays far below the container's limit."""
     container = Container(bare_bed, "--cmd=head -c 1000000 /dev/zero", "--output", "--period=20ms")
     container.await_count("exechealthz_runs_total", 3)
     at_rest = container.written_kib()
@@ -143,7 +143,7 @@ def test_every_connection_taken_and_not_read(bare_bed, record_property):
         asker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
         asker.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         askers.append(asker)
-    for asker in askers[:-1]:  # the place of the one that counts may be taken by /metrics
+    for asker in askers[:-1]:  # /metrics of the test itself may take one of the places
         assert asker.recv(1) == b"H"
     peak = container.written_kib()
     for asker in askers:
@@ -157,8 +157,8 @@ def test_every_connection_taken_and_not_read(bare_bed, record_property):
 
 
 def test_a_command_that_prints_without_end_under_cpu_pressure(bare_bed, record_property):
-    """Every CPU is busy, and this program comes last, about as with the manifest's limit of a hundredth of one.
-    The output it has no time for waits in the pipe.
+    """Every CPU is busy, and this program has the lowest priority, much like the manifest's limit of a hundredth of a
+    CPU. Output that it has no time to read waits in the pipe.
     """
     hogs = [Program("hog", ["sh", "-c", "while :; do :; done"]) for _ in range(os.cpu_count())]
     bare_bed.programs += hogs

@@ -1,4 +1,4 @@
-"""What takes kube2sky minutes to notice or to do."""
+"""Faults that kube2sky needs minutes to notice or to handle."""
 
 import signal
 import time
@@ -12,22 +12,22 @@ from records import SVC, service_records
 
 PATIENCE_S = 60.0
 
-# Watches last up to 120 s, and are given up 30 s later.
+# Watches last up to 120 s; kube2sky gives up on them 30 s later.
 FROZEN_MAX_S = 150 + PATIENCE_S
-# A server whose revisions lie in the past says nothing: two such watches, and everything is listed.
+# A server whose revisions lie in the past sends nothing: after two such watches, kube2sky lists everything.
 FUTURE_MAX_S = 2 * 120 + PATIENCE_S
 
 MINUTE_S = 60
 CHANGES = 100_000
 AT_ONCE = {"services": 6_000, "pods": 2_000, "endpointslices": 2_000}
 NETS = {"services": 172, "pods": 10, "endpointslices": 11}
-# The sanitizer's programs, whichever ones are tested: `make check-faults` builds this one.
+# Always the asan build, whichever variant is under test: `make check-faults` builds it.
 LEAK_PROGRAM = BIN_DIR.parent.parent / "asan/bin/kube2sky"
 
 
 @pytest.mark.faults
 def test_stopped_for_a_minute(single):
-    """Not written meanwhile, at once when it goes on, and nothing that was right is written again."""
+    """Nothing is written meanwhile; it writes at once when resumed, and rewrites nothing that was right."""
     bed = single
     with bed.under_load():
         before = bed.etcd.get_prefix(f"{SVC}/default/stable-")
@@ -42,7 +42,7 @@ def test_stopped_for_a_minute(single):
 
 @pytest.fixture
 def two_beds(tmp_path):
-    """Two clusters in sync, since each of these waits for minutes."""
+    """Two clusters, tested in parallel since each takes minutes."""
     beds = []
     try:
         for name in ("frozen", "future"):
@@ -60,8 +60,8 @@ def two_beds(tmp_path):
 
 @pytest.mark.faults
 def test_watches_that_fall_silent(two_beds):
-    """One's connections are forgotten on the way; the other's server came back from a backup, so that what
-    kube2sky has seen lies in the future.
+    """The connections of one are silently dropped on the way; the other's server was restored from a backup, so
+    that kube2sky's revisions lie in the future.
     """
     frozen, future = two_beds
     for bed in two_beds:
@@ -87,7 +87,7 @@ def wait_records(bed, name: str, made: dict, timeout_s: float) -> None:
 @pytest.mark.faults
 @pytest.mark.skipif(not Path(LEAK_PROGRAM).exists(), reason=f"{LEAK_PROGRAM} has not been built")
 def test_no_leak_over_100000_changes(fault_bed, monkeypatch):
-    """LeakSanitizer looks when the program ends, and makes it fail."""
+    """LeakSanitizer checks at exit, and makes the program fail."""
     monkeypatch.setattr("bed.BIN_DIR", LEAK_PROGRAM.parent)
     bed = fault_bed
     bed.start_etcd()

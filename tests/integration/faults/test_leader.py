@@ -1,5 +1,5 @@
-"""Several kube2sky on one etcd: one of them writes, and whatever happens to it, nothing is lost and nothing
-is written by one that does not lead.
+"""Several kube2sky on one etcd: one of them writes, and whatever happens to it, nothing is lost and only the
+leader writes.
 """
 
 import re
@@ -15,7 +15,7 @@ from records import SVC, service_records
 LEADER_KEY = "/kube2sky/cluster.local/leader"
 LEASE_S = 10
 PATIENCE_S = 60.0
-# Changed again and again while the leader is stopped: enough for transactions to be in flight.
+# Changed repeatedly while the leader is stopped: enough for transactions to be in flight.
 COUNT = 5_000
 
 
@@ -39,7 +39,7 @@ class Writer:
         return Page(self.ask("/metrics")[1], "kube2sky_")
 
     def is_leading(self) -> bool:
-        """As etcd has it: the leader's key bears the name that this one has said last."""
+        """According to etcd: the leader's key has the name that this one last logged."""
         names = [re.search(r" leading as=(\S+)", line) for line in self.program.lines]
         held = self._bed.etcd.values(LEADER_KEY).get(LEADER_KEY)
         return held in [name[1] for name in names if name][-1:]
@@ -63,7 +63,7 @@ def pair(fault_bed):
 
 
 def make(bed, name: str) -> dict[str, str]:
-    """A new Service: its keys."""
+    """Creates a Service and returns its keys."""
     made = bed.kube.create("services", service(name, port(80, "http")))
     return service_records(name, made["spec"]["clusterIP"], ("tcp", "http", 80))
 
@@ -73,7 +73,7 @@ def wait_made(bed, name: str, right: dict[str, str]) -> None:
 
 
 def check_who_wrote(bed, old: Writer | None, new: Writer) -> None:
-    """Everything since the new leader's key came is the new one's, everything before the old one's."""
+    """Every write after the new leader's key is the new leader's, every write before it the old one's."""
     wait_until(lambda: new.metrics().get("transactions_in_flight") == 0, "acknowledged", PATIENCE_S)
     taken_over = bed.etcd.get_prefix(LEADER_KEY)[LEADER_KEY].create_revision
     changes = [revision for revision, key in bed.etcd.history(1) if key.startswith("/skydns/")]
@@ -110,7 +110,7 @@ def test_a_killed_leader_is_replaced(pair):
 
 @pytest.mark.faults
 def test_a_leader_paused_past_its_lease_writes_nothing_when_it_wakes(pair):
-    """Stopped in the middle of its work; what it had planned is of the past by then."""
+    """The leader is stopped in the middle of its work; its plan is outdated when it resumes."""
     bed, first, second = pair
     bed.kube.control("bulk", count=COUNT)
     wait_until(lambda: bed.etcd.get_prefix(f"{SVC}/default/bulk-"), "the first of many", PATIENCE_S)

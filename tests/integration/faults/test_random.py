@@ -1,5 +1,5 @@
-"""Whatever happens to three members, the network between them and kube2sky, in any order: while they are at it
-every answer is right, and afterwards every record. FAULT_STEPS is how many things happen, FAULT_SEED which.
+"""Random faults of three members, the network between them and kube2sky, in any order: every answer is right all
+the time, and every record afterwards. FAULT_STEPS is the number of faults, FAULT_SEED selects them.
 """
 
 import os
@@ -18,7 +18,7 @@ class Chaos:
     def __init__(self, bed, cluster, network, seed: int):
         self.bed, self.cluster, self.network = bed, cluster, network
         self.random = random.Random(seed)
-        self.undo = {}  # what is wrong with a member, by its number -> how to mend it
+        self.undo = {}  # a member's fault, by the member's number -> its repair
 
     def step(self) -> None:
         number = self.random.randrange(len(self.cluster.members) + 1)
@@ -66,7 +66,7 @@ class Chaos:
 def test_anything(network_cluster):
     bed, members, network = network_cluster
     seed = int(os.environ.get("FAULT_SEED") or random.SystemRandom().randrange(1 << 32))
-    print(f"FAULT_SEED={seed}")  # shown when it fails
+    print(f"FAULT_SEED={seed}")  # shown on failure
     chaos = Chaos(bed, members, network, seed)
     with bed.under_load() as load:
         for _ in range(_STEPS):

@@ -1,4 +1,4 @@
-"""resolv.conf is replaced while skydns forwards. Its nameservers have port 53: in a namespace of their own."""
+"""resolv.conf is replaced while skydns forwards. Its nameservers need port 53, so they run in a network namespace."""
 
 import dns.message
 import dns.query

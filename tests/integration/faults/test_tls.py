@@ -30,7 +30,7 @@ class Secured:
         self._health_port = reserve_port()
 
     def trust_clients_of(self, authority: Authority) -> None:
-        """And of the server's: its JSON gateway, which the tests use, calls it with the server's own."""
+        """And a server's: etcd's JSON gateway, which the tests use, connects with the server's certificate."""
         files = (authority.certificate, self.trusted.certificate)
         self._client_authorities.write_text("".join(Path(file).read_text() for file in files))
 
@@ -61,7 +61,7 @@ class Secured:
         program.wait_ready(lambda: is_etcd_healthy(self._health_port), "healthy")
 
     def restart_etcd(self) -> None:
-        """So that every connection is made anew."""
+        """So that every connection is opened again."""
         self.bed.etcd_program.kill()
         self.start_etcd()
 
@@ -85,7 +85,7 @@ def test_server_certificate_replaced(secured):
 
 
 def test_client_certificate_rotated(secured):
-    """etcd takes only the new authority's; the programs get their new files later, at the same paths."""
+    """etcd accepts only the new authority's certificates; the programs get their new files later, at the same paths."""
     bed = secured.bed
     with bed.under_load() as load:
         since = bed.log_lengths()

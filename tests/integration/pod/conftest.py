@@ -1,5 +1,4 @@
-"""Fixtures of the tests that need podman and root: run by `make check-pod`, which prints the figures that they leave
-in pod.txt.
+"""Fixtures of the tests that need podman and root: run by `make check-pod`, which prints their figures from pod.txt.
 """
 
 import os
@@ -37,7 +36,7 @@ def space():
 
 @pytest.fixture(scope="session")
 def podman(space, tmp_path_factory):
-    """With the four images, just built."""
+    """podman with the four images, freshly built."""
     podman = Podman(tmp_path_factory.mktemp("podman"), space)
     try:
         podman.prepare()
@@ -61,9 +60,9 @@ def note(podman):
 
 @pytest.fixture(scope="module")
 def pod(podman, space, tmp_path_factory):
-    """The legacy pod, well, its probes called as a kubelet would."""
+    """The legacy pod, healthy, its probes run as by a kubelet."""
     folder: Path = tmp_path_factory.mktemp("kube-apiserver")
-    folder.chmod(0o755)  # kube2sky reads the credentials in it as another user
+    folder.chmod(0o755)  # kube2sky runs as another user and reads the credentials in it
     apiserver = RealApiserver(folder, space.inside)
     apiserver.start()
     try:
@@ -78,7 +77,7 @@ def pod(podman, space, tmp_path_factory):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A failure shows what the containers logged."""
+    """Shows the containers' logs after a failure."""
     report = (yield).get_result()
     pod = getattr(item, "funcargs", {}).get("pod")
     if report.failed and pod is not None:

@@ -1,5 +1,5 @@
-"""The part of a kubelet that `podman play kube` lacks: it runs each container's liveness probe once every period.
-podman counts the failures, and restarts the container when there are enough of them.
+"""The part of a kubelet that `podman play kube` lacks: runs each container's liveness probe once per period. podman
+counts the failures, and restarts the container at the threshold.
 """
 
 import subprocess
@@ -10,7 +10,7 @@ from podman import Podman
 
 class Kubelet:
     def __init__(self, podman: Podman, containers: dict[str, float]):
-        """containers: the period of each one's probe, in seconds."""
+        """containers: container -> period of its probe in seconds."""
         self._podman = podman
         self._stopped = threading.Event()
         self._threads = [
@@ -32,4 +32,4 @@ class Kubelet:
             try:
                 self._podman.call("healthcheck", "run", name, timeout=120)
             except subprocess.TimeoutExpired:
-                continue  # podman itself hangs: the tests' own waiting tells
+                continue  # podman itself hangs: the tests time out and report it

@@ -1,4 +1,4 @@
-"""docker/manifests/legacy-pod.yaml played by podman, with only what podman and the machine demand changed."""
+"""docker/manifests/legacy-pod.yaml run by podman, with only the changes that podman and the machine require."""
 
 import json
 import re
@@ -17,10 +17,10 @@ NAMES = ("etcd", "kube2sky", "skydns", "healthz")
 _POD = "kube-dns"
 _HEALTH, _READINESS = "http://127.0.0.1:8080/healthz", "http://127.0.0.1:8081/readiness"
 
-# Far above what anything here takes on a busy machine.
+# Far longer than anything here takes on a busy machine.
 PATIENCE_S = 180.0
 
-# The line of each that says it is at work.
+# The log line with which each starts its work.
 _AT_WORK = {
     "etcd": "ready to serve client requests",
     "kube2sky": "in sync",
@@ -39,9 +39,9 @@ def _liveness_probe(healthcheck: dict) -> dict:
     assert healthcheck["Test"][0] == "CMD"
     return {
         "exec": {"command": healthcheck["Test"][1:]},
-        "initialDelaySeconds": 1,  # podman ignores failures until then; the tests wait for the pod to be up
+        "initialDelaySeconds": 1,  # podman ignores earlier failures; the tests wait until the pod is up
         "periodSeconds": healthcheck["Interval"] // _NANOSECONDS,
-        # Not the image's: the checks end by themselves within 4 s, and podman counts the start of their process.
+        # Not the image's: the checks time out by themselves within 4 s, but podman also counts their process start.
         "timeoutSeconds": 60,
         "failureThreshold": healthcheck["Retries"],
     }
@@ -49,8 +49,8 @@ def _liveness_probe(healthcheck: dict) -> dict:
 
 def _bend(container: dict, healthcheck: dict, kubeconfig: Path) -> None:
     container["image"] = image_of(container["name"])
-    container.pop("ports", None)  # refused with hostNetwork; they are the same
-    # podman would run curl and wget in the container for httpGet, and restart none of those without a probe.
+    container.pop("ports", None)  # rejected with hostNetwork, where they are the same anyway
+    # podman would run curl and wget in the container for httpGet, and never restarts a container without a probe.
     container.pop("readinessProbe", None)
     container["livenessProbe"] = _liveness_probe(healthcheck)
     if container["name"] == "kube2sky":
@@ -58,12 +58,12 @@ def _bend(container: dict, healthcheck: dict, kubeconfig: Path) -> None:
         folder = str(kubeconfig.parent)
         container["volumeMounts"] = [{"name": "api", "mountPath": folder, "readOnly": True}]
     if container["name"] == "healthz":
-        # To podman a probe is a process in the container: with 10m its start alone takes most of its time.
+        # podman runs a probe as a process in the container: with 10m its start alone takes most of its time.
         container["resources"]["limits"]["cpu"] = "100m"
 
 
 class LegacyPod:
-    """Not started yet."""
+    """The pod, not yet started."""
 
     def __init__(self, folder: Path, podman: Podman, space: PrivateSpace, apiserver: RealApiserver):
         self._manifest = folder / "pod.json"
@@ -71,7 +71,7 @@ class LegacyPod:
         self._space = space
         self._kubeconfig = Path(apiserver.flags[0].partition("=")[2])
         self._services = 0
-        self.probe_s = 0.0  # until a hung container has been restarted: its probe's time
+        self.probe_s = 0.0  # time in which the probe gets a hung container restarted
         self._periods: dict[str, float] = {}
 
     def play(self) -> None:
@@ -105,7 +105,7 @@ class LegacyPod:
         return self._podman.inspect("container", f"{_POD}-{name}")["State"]
 
     def pids(self) -> dict[str, int]:
-        """0 for one that does not run just now."""
+        """0 for a container that is not running."""
         return {name: self._state(name)["Pid"] for name in NAMES}
 
     def wait_restarted(self, name: str, before: dict[str, int]) -> None:
@@ -121,7 +121,7 @@ class LegacyPod:
         return done.returncode, done.stdout + done.stderr
 
     def etcd_data(self) -> Path:
-        """Where its emptyDir is."""
+        """The folder of its emptyDir."""
         mounts = self._podman.inspect("container", f"{_POD}-etcd")["Mounts"]
         return next(Path(mount["Source"]) for mount in mounts if mount["Destination"] == "/var/etcd/data")
 
@@ -130,10 +130,10 @@ class LegacyPod:
         return "\n".join(f"==> {name}\n{done.stdout}{done.stderr}" for name, done in logs)
 
     def seconds_to_work(self, name: str) -> float:
-        """From the container's start to the line that says it is at work."""
+        """From the container's start to its _AT_WORK line."""
         done = self._podman.call("logs", "-t", f"{_POD}-{name}")
         line = next(each for each in (done.stdout + done.stderr).splitlines() if re.search(_AT_WORK[name], each))
-        # Nanoseconds are more than Python reads.
+        # Python does not parse nanoseconds.
         at_work, started = (
             datetime.fromisoformat(re.sub(r"(\.\d{6})\d*", r"\1", text.replace("Z", "+00:00")))
             for text in (line.split()[0], self._state(name)["StartedAt"])
@@ -141,29 +141,29 @@ class LegacyPod:
         return (at_work - started).total_seconds()
 
     def resident_kib(self, name: str) -> tuple[int, int]:
-        """All, and what is its own alone."""
+        """Total, and anonymous memory."""
         text = Path(f"/proc/{self._state(name)['Pid']}/status").read_text()
         return tuple(int(re.search(rf"^{field}:\s+(\d+) kB", text, re.M)[1]) for field in ("VmRSS", "RssAnon"))
 
-    # ---- What its users do ----
+    # ---- Its users ----
 
     def _kubectl(self, *arguments: str) -> str:
         return self._space.output(["kubectl", "--kubeconfig", str(self._kubeconfig), *arguments])
 
     def make_service(self) -> tuple[str, str]:
-        """Name and address."""
+        """Creates a Service; returns its name and address."""
         self._services += 1
         name = f"web-{self._services}"
         self._kubectl("create", "service", "clusterip", name, "--tcp=80:80")
         return name, self._kubectl("get", "service", name, "-o", "jsonpath={.spec.clusterIP}")
 
     def is_answered(self, name: str, address: str) -> bool:
-        """By nslookup in the healthz container."""
+        """Queries with nslookup in the healthz container."""
         status, output = self.run_in("healthz", "nslookup", f"{name}.default.svc.cluster.local", "127.0.0.1")
         return status == 0 and re.search(rf"^Address.*{re.escape(address)}$", output, re.M) is not None
 
     def keys(self, service: str) -> list[str]:
-        """By etcdctl in the etcd container."""
+        """Reads with etcdctl in the etcd container."""
         prefix = f"/skydns/local/cluster/svc/default/{service}/"
         status, output = self.run_in("etcd", "etcdctl", "get", "--prefix", "--keys-only", prefix)
         return output.split() if status == 0 else []
@@ -172,7 +172,7 @@ class LegacyPod:
         return self._space.http_status(_HEALTH)
 
     def wait_healthy(self) -> None:
-        """By both HTTP probes of the manifest."""
+        """Waits for both HTTP probes of the manifest."""
         wait_until(lambda: self.health() == 200, "health 200", PATIENCE_S)
         wait_until(lambda: self._space.http_status(_READINESS) == 200, "readiness 200", PATIENCE_S)
 
@@ -182,7 +182,7 @@ class LegacyPod:
         wait_until(lambda: self.keys(name), f"keys of {name}", PATIENCE_S)
 
     def wait_well(self) -> tuple[str, str]:
-        """All four do their work, for a Service made now; gives that."""
+        """Waits until all four work, for a new Service; returns it."""
         service = self.make_service()
         self.wait_right(service)
         self.wait_healthy()

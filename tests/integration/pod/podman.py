@@ -1,4 +1,4 @@
-"""podman with a storage of its own in a folder, removed at the end with everything in it."""
+"""podman with its own storage in a folder, which is removed at the end."""
 
 import contextlib
 import json
@@ -18,10 +18,10 @@ IMAGES = {name: f"localhost/{name}:{VERSION}" for name in ("kube2sky", "skydns",
 }
 BASE = "debian:bookworm-slim"
 
-# The most that building was seen to take is 0.8 GB; a storage without overlays copies every layer: 4.9 GB. Then
-# some more, since a full disk would hurt others.
+# Builds were measured at 0.8 GB; a storage without overlays copies every layer: 4.9 GB. Plus a margin, since a
+# full disk would hurt others.
 _FREE_MIN = {"overlay": 2 << 30, "vfs": 7 << 30}
-# Far above what building takes on a busy machine: they only end a hang.
+# Far longer than a build takes on a busy machine: they only end a hang.
 _BUILD_TIMEOUT_S = 1500
 _TIMEOUT_S = 300
 
@@ -45,7 +45,7 @@ class Podman:
             pytest.skip(f"{folder} has {free >> 20} MB free; images with {self._driver} take {needed >> 20} MB")
 
     def prepare(self) -> None:
-        """A storage, and a base image in it."""
+        """Makes the storage, with a base image in it."""
         preparer = os.environ.get("PODMAN_ENV")
         if preparer:
             command = [*self._space.apart, preparer, str(self._folder)]
@@ -67,10 +67,10 @@ class Podman:
             pytest.skip(f"PODMAN_ENV names no preparer, and podman has no {BASE}: {done.stderr.strip()[-200:]}")
 
     def build(self) -> None:
-        """All four, from the tree that this file is in."""
+        """Builds all four images, from this file's source tree."""
         command = [*self._space.apart, "make", "-s", "-C", str(ROOT), "images", "ENGINE=podman", "IMAGE_PREFIX=localhost/", f"BASE={BASE}"]
         command.append("IMAGE_FLAGS=--network=host -q")
-        # Not what a make above this one was told.
+        # Without the options of a parent make.
         environment = {k: v for k, v in self.environment.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S
@@ -82,7 +82,7 @@ class Podman:
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=timeout)
 
     def run(self, *arguments: str) -> str:
-        """Its output; an AssertionError when it fails."""
+        """Its output; an AssertionError if it fails."""
         done = self.call(*arguments)
         assert done.returncode == 0, f"podman {' '.join(arguments)}: {done.stdout}{done.stderr}"
         return done.stdout.strip()
@@ -94,7 +94,7 @@ class Podman:
         return self.inspect("image", BASE)["Size"]
 
     def remove(self) -> None:
-        """This storage and what runs on it, nothing else."""
+        """Removes this storage and what runs on it, nothing else."""
         if self._storage.exists():
             for pod in self.call("pod", "ls", "-q").stdout.split():
                 self.call("pod", "rm", "-f", "-t", "0", pod)
@@ -102,18 +102,18 @@ class Podman:
                 self.call("rm", "-f", "-t", "0", container)
             shutil.rmtree(self._folder, ignore_errors=True)
         for cgroup in sorted(_cgroups() - self._cgroups_before, reverse=True):  # inner ones first
-            with contextlib.suppress(OSError):  # another podman has begun to use it
+            with contextlib.suppress(OSError):  # another podman uses it now
                 cgroup.rmdir()
 
 
 def _cgroups() -> set[Path]:
-    """What podman makes above the containers' control groups and leaves behind."""
+    """Parent control groups of containers, which podman leaves behind."""
     root = Path("/sys/fs/cgroup")
     return {*root.glob("libpod_parent"), *root.glob("*/libpod_parent"), *root.glob("*/libpod_parent/conmon")}
 
 
 def _has_overlay(folder: Path) -> bool:
-    """Whether file systems can be laid over each other there, which takes a quarter of the disk."""
+    """Whether overlay mounts work there; they need a quarter of the disk space."""
     trial = folder / "trial"
     for name in ("lower", "upper", "work", "merged"):
         (trial / name).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The images: what they say of themselves, and that they run with as few rights as a cluster may leave them."""
+"""The images: their metadata, and that they run with as few rights as a cluster may give them."""
 
 import pytest
 from podman import IMAGES, VERSION
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.pod
 _PROGRAMS = ("kube2sky", "skydns", "exechealthz")
 _RESTRICTED = ("--read-only", "--cap-drop=all", "--security-opt=no-new-privileges")
 _VERSION_FLAG = {"etcd": "--version"}
-# What each runs by, alone: nothing that it needs is there.
+# Arguments to run each alone, without anything that it needs.
 _ALONE = {
     "kube2sky": ["--kube-master-url=http://127.0.0.1:1"],
     "skydns": ["-machines=http://127.0.0.1:1", "-addr=0.0.0.0:53", "-no-rec"],
@@ -20,7 +20,7 @@ _AT_WORK = {"kube2sky": " started ", "skydns": "skydns started", "exechealthz": 
 
 @pytest.fixture
 def container(podman):
-    """A function that starts an image's container in the private network; gives its id."""
+    """A function that starts an image's container in the private network; returns its id."""
     started = []
 
     def run(name: str, *options: str) -> str:
@@ -61,7 +61,7 @@ def test_starts_without_rights(podman, name):
 
 @pytest.mark.parametrize("name", _PROGRAMS)
 def test_read_only(podman, container, name):
-    """At work on a read-only file system, as nobody in particular; SIGTERM ends it with status 0 as PID 1."""
+    """Works on a read-only file system as an unprivileged user; as PID 1, SIGTERM ends it with status 0."""
     running = container(name, "--read-only")
     wait_until(lambda: _AT_WORK[name] in _log(podman, running), f"{name} is at work", 60)
     assert podman.run("exec", running, "id", "-u") == "65532"
@@ -70,7 +70,7 @@ def test_read_only(podman, container, name):
 
 
 def test_skydns_has_port_53(podman, container):
-    """Not root, without any option: by the file capability, which COPY has kept."""
+    """Not root, no options: it has the file capability, which COPY preserves."""
     running = container("skydns")
     check = ["exec", running, *podman.inspect("container", running)["Config"]["Healthcheck"]["Test"][1:]]
     wait_until(lambda: podman.call(*check).returncode == 0, "port 53 answers", 60)

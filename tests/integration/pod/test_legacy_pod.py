@@ -1,4 +1,4 @@
-"""The legacy pod in containers: each killed in turn, and hung in turn. The tests share one pod, and leave it well."""
+"""The legacy pod in containers: each is killed in turn, and hung in turn. The tests share one pod, and leave it healthy."""
 
 import os
 import shutil
@@ -11,15 +11,15 @@ from programs import wait_until
 
 pytestmark = pytest.mark.pod
 
-# Whose probe rightly fails with another one's: healthz' HEALTHCHECK says whether skydns answers.
+# Containers whose probe rightly fails with another's: healthz' HEALTHCHECK reports whether skydns answers.
 _FALLS_WITH = {"skydns": ("healthz",)}
-# What an idle machine does within the probe's time, a busy one does within a few times that.
+# A busy machine needs a few times as long as an idle one.
 _SLACK = 4
 
 
 class Accident:
-    """What happened to one container, and how long the pod took: an AssertionError when another one was restarted,
-    or it was not well again within its probe's time.
+    """A fault of one container, and the pod's time to recover: an AssertionError if another container was restarted,
+    or the pod did not recover within its probe's time.
     """
 
     def __init__(self, pod, note, what: str, name: str):
@@ -33,7 +33,7 @@ class Accident:
         os.kill(self.before[self.name], number)
 
     def wait_over(self) -> tuple[str, str]:
-        """Gives a Service that was made afterwards."""
+        """Returns a Service that was created afterwards."""
         self._pod.wait_restarted(self.name, self.before)
         service = self._pod.wait_well()
         seconds = time.monotonic() - self._since_s
@@ -53,7 +53,7 @@ def accident(pod, note):
 
 
 def test_up(pod, note):
-    """A Service is answered inside the healthz container, its keys are in etcd, and nobody is root."""
+    """A Service is answered inside the healthz container, its keys are in etcd, and no process is root."""
     name, address = pod.wait_well()
     assert not pod.is_answered(name + "-not", address)
     assert any(key.startswith(f"/skydns/local/cluster/svc/default/{name}/") for key in pod.keys(name))
@@ -74,7 +74,7 @@ def test_killed(accident, name):
 
 
 def test_etcd_killed_and_emptied(pod, accident):
-    """The emptyDir goes with it: kube2sky writes everything again."""
+    """The emptyDir is emptied, too: kube2sky writes everything again."""
     before = pod.wait_well()
     killed = accident("killed and emptied", "etcd")
     data = pod.etcd_data()
@@ -86,7 +86,7 @@ def test_etcd_killed_and_emptied(pod, accident):
 
 
 def _while_hung(pod, name: str, service: tuple[str, str]) -> None:
-    """What must still be seen before a probe has had its way."""
+    """What must hold until a probe has restarted the container."""
     if name in ("etcd", "kube2sky"):
         assert pod.is_answered(*service), "skydns answers from memory"
     if name == "skydns":
@@ -95,7 +95,7 @@ def _while_hung(pod, name: str, service: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_hung(pod, accident, name):
-    """Stopped: its probe fails as often as it may, and it is killed and started again."""
+    """The container is stopped: its probe fails up to the threshold, and it is killed and restarted."""
     service = pod.wait_well()
     hung = accident("hung", name)
     hung.signal(signal.SIGSTOP)
