@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Whether memory grows while Services come, change and go (`make bench-churn`): the pod of
-docker/manifests/kube-dns.yaml as `make bench-pod` runs it, for an hour unless told otherwise.
+"""Whether memory grows while Services are created, changed and deleted (`make bench-churn`): the pod of
+docker/manifests/kube-dns.yaml as `make bench-pod` runs it, for an hour by default.
 
-In each phase of 20 s so many Services a second get other addresses, a hundred new ones come, those of the phase before
-go, and all the while names are asked for. Told is what each program has resident at each tenth of the time; a program
-grows that has more at the end than after the third tenth, by when everything has been replaced several times: that
-much it takes until the gaps between what is replaced are of use. Exit status 0: none does; 1: one does; 2: something
-could not be measured.
+In each phase of 20 s a number of Services per second get new addresses, a hundred new Services are created and those
+of the previous phase deleted, under queries all the time. Reports each program's resident memory at each tenth of the
+time. A program grows if it has more at the end than after the third tenth; by then everything has been replaced
+several times, so that the allocator can reuse the gaps. Exit status 0: none grows; 1: one does; 2: something could
+not be measured.
 """
 
 import argparse
@@ -26,12 +26,12 @@ TENTHS = 10
 REPLACED = 3  # tenths until everything has been replaced several times
 GROWTH_MAX = 1.05
 COMERS = 100
-# etcd keeps every version until it is compacted, and is not ours.
+# Without etcd, which is not ours and keeps every version until compaction.
 OURS = ("kube2sky", "skydns", "exechealthz")
 
 
 def change(url: str, phase: int, rate: int, services: int) -> None:
-    """On a thread and a connection of its own; it takes less than a phase."""
+    """Runs on its own thread and connection; takes less than a phase."""
     kube, count = Kube(url), min(rate * (PHASE_S - 4), services)
     start = phase * count % services
     kube.control("bulk", count=COMERS, prefix=f"come-{phase}-", salt=255 << 16)
@@ -53,7 +53,7 @@ def print_row(done: float, resident_mib: dict[str, float]) -> None:
 
 
 def churn(pod: MeasuredPod, kube: Kube, names: list[str], arguments) -> list[dict[str, float]]:
-    """What each program had resident at each tenth."""
+    """Each program's resident memory at each tenth."""
     questions = [dns.message.make_query(name, kind).to_wire() for name in names for kind in ("A", "SRV", "AAAA")]
     phases, rows = max(TENTHS, int(arguments.minutes * 60 / PHASE_S)), []
     print(f"{'minutes':>10}" + "".join(f"{name:>12}" for name in pod.programs))
@@ -66,7 +66,7 @@ def churn(pod: MeasuredPod, kube: Kube, names: list[str], arguments) -> list[dic
 
 
 def run(arguments) -> int:
-    """How many programs have grown."""
+    """The number of programs that have grown."""
     with filled_pod(arguments.bin, arguments.services) as (pod, kube, names):
         rows = churn(pod, kube, names, arguments)
     growth = {name: rows[-1][name] / rows[REPLACED - 1][name] for name in OURS}

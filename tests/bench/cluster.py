@@ -1,5 +1,5 @@
-"""What the benchmarks of the pod's programs share: a bed of an API server, an etcd and the programs, who follows
-etcd's changes, and the Services that the API server makes in bulk.
+"""Shared by the benchmarks of the pod's programs: a bed of an API server, an etcd and the programs, a follower of
+etcd's changes, and the Services that the API server creates in bulk.
 """
 
 import subprocess
@@ -18,13 +18,13 @@ from programs import Program, apiserver, etcd, http_get, is_etcd_healthy, reserv
 from records import SVC, label  # noqa: E402
 
 PAGE = 500
-# Only ends what hangs.
+# Only ends a hang.
 PATIENCE_S = 300.0
 
 
 class Bed:
-    """An API server (the tests' own, unless another one is given with the flags by which kube2sky reaches it), an
-    etcd, kube2sky and skydns, each started when it is wanted; all end with it.
+    """An API server (by default the tests' own, else one given with kube2sky's flags to reach it), an etcd, kube2sky
+    and skydns, each started on demand; all end with the bed.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Bed:
             program.kill()
 
     def start_etcd(self, name: str) -> EtcdClient:
-        """An empty one, which everything that follows uses."""
+        """Starts an empty etcd, which all later programs use."""
         port = reserve_port()
         self._add(etcd(str(self._folder / name), port, reserve_port())).start().wait_ready(
             lambda: is_etcd_healthy(port), "healthy"
@@ -69,7 +69,7 @@ class Bed:
         return EtcdClient(port)
 
     def start_kube2sky(self) -> float:
-        """The seconds until it was ready."""
+        """Starts kube2sky; returns the seconds until it was ready."""
         argv = [str(self._bin_dir / "kube2sky"), *self._kube_flags]
         argv += [f"--etcd-server={self.etcd_url}", f"--healthz-port={self._ready_port}"]
         self.kube2sky = self._add(Program("kube2sky", argv))
@@ -80,7 +80,7 @@ class Bed:
         return time.monotonic() - start_s
 
     def start_skydns(self, *flags: str) -> float:
-        """The same."""
+        """The same for skydns."""
         argv = [str(self._bin_dir / "skydns"), f"-machines={self.etcd_url}", "-domain=cluster.local.", "-no-rec"]
         start_s = time.monotonic()
         self._skydns = self._add(Program("skydns", [*argv, f"-addr=127.0.0.1:{self.dns_port}", *flags])).start()
@@ -107,7 +107,7 @@ class Bed:
 
 
 class Times:
-    """When what happened first, noted by one thread; another one waits until all it names has."""
+    """When each thing first happened, noted by one thread; another thread waits until all named things have."""
 
     def __init__(self):
         self._times_ns: dict[str, int] = {}
@@ -131,7 +131,7 @@ class Times:
 
 
 class Follower:
-    """The changes that etcd makes below a prefix, with the time each came in."""
+    """The changes in etcd below a prefix, with their time of arrival."""
 
     def __init__(self, bed: Bed, store: str):
         self._process = subprocess.Popen(
@@ -157,12 +157,12 @@ class Follower:
                 self._times.note(key, int(time_ns))
 
     def wait_times_ns(self, keys: list[str]) -> list[int]:
-        """When each of these was put, once all were."""
+        """Waits until all of these are put; returns their times."""
         return self._times.wait_ns(keys, "keys put into etcd")
 
 
 def list_all(kube: Kube, resource: str) -> float:
-    """The seconds it takes, page by page, as kube2sky asks."""
+    """The seconds for a list in pages, as kube2sky requests it."""
     path, start_s = f"{BASES.get(resource, '/api/v1')}/{resource}?limit={PAGE}", time.monotonic()
     page = path
     while True:
@@ -174,7 +174,7 @@ def list_all(kube: Kube, resource: str) -> float:
 
 
 def bulk_keys(count: int, salt: int) -> list[str]:
-    """The addresses' keys of Services that the API server's bulk made."""
+    """The address keys of Services from the API server's bulk control."""
 
     def ip(host: int) -> str:
         return f"172.{host >> 16}.{host >> 8 & 255}.{host & 255}"

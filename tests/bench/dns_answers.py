@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""What skydns' answers cost, beside a bare responder, which does nothing but receive and send, and beside other
-servers, where they are installed (`make bench`; `make deps-bench` installs them). COREDNS may name a CoreDNS.
+"""Cost of skydns' answers, compared with a bare responder, which only receives and sends, and with other servers, if
+installed (`make bench`; `make deps-bench` installs them). COREDNS may name a CoreDNS.
 
 The figure is CPU time of the server's processes per answer, not queries/s: the generator is on the same machine.
-Servers have one worker, on core 0; the generator is on core 1; one server after the other is under load, in
+Servers have one worker, on core 0; the generator is on core 1; the servers are loaded one after the other, in
 several rounds. Since machines drift, each figure is divided by the bare responder's of the same round. Writes
 report.txt, results.json, table.md and results.svg to the folder of results. Exit status 0: every goal is met; 1: one
 is missed; 2: something could not be measured. Whether the machine was quiet enough is said last.
@@ -28,7 +28,7 @@ PARTS = ("udp", "tcp", "latency", "path")
 
 
 def one_run(bed: Bed, seconds: float):
-    """A function for rounds.run_rounds that shows that it goes on."""
+    """A progress function for rounds.run_rounds."""
     generator = bed.generator(seconds)
 
     def run(pattern: rounds.Pattern, server: servers.Server) -> dict:
@@ -39,7 +39,7 @@ def one_run(bed: Bed, seconds: float):
 
 
 def measure_rounds(bed: Bed, arguments, kinds: list[servers.Kind], patterns: list[rounds.Pattern], values: dict) -> list[dict]:
-    """All runs; beside them the memory of each server, under load until just now."""
+    """All runs, and the memory of each server right after its load."""
     started = [bed.start(kind) for kind in kinds]
     reads = path.etcd_reads(bed.etcd_port)
     runs = rounds.run_rounds(one_run(bed, arguments.seconds), started, patterns, arguments.rounds, bed.services)
@@ -59,7 +59,7 @@ def measure_start(bed: Bed, values: dict) -> None:
 
 
 def measure_path(bed: Bed, arguments, values: dict) -> None:
-    """Not pinned: this is about all of skydns, not one worker."""
+    """Not pinned: measures all of skydns, not one worker."""
     pair = tuple(
         bed.start(servers.kind(servers.SKYDNS), cores=path.BOTH_CORES, flags=[f"-workers={count}"]) for count in (1, 2)
     )
@@ -124,7 +124,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def write_results(results: dict, out: Path) -> int:
-    """How many goals were missed."""
+    """The number of missed goals."""
     told = summary.summarise(results["runs"], results["values"], results["busy"])
     verdicts = summary.judge(told)
     out.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Where skydns' time goes while it answers (`make profile`): perf's samples by part and by function, into
-profile.txt in the folder of results. The samples are of a software clock, which works in virtual machines, too; it
-cannot interrupt what runs with interrupts off, and counts that for the place where they are on again.
+"""Where skydns spends its time while it answers (`make profile`): perf's samples by part and by function, in
+profile.txt in the folder of results. The samples are from a software clock, which also works in virtual machines; it
+cannot interrupt code that runs with interrupts off, and charges it to the place where they are on again.
 """
 
 import argparse
@@ -18,12 +18,12 @@ from answers import data, rounds, servers  # noqa: E402
 from answers.bed import Bed  # noqa: E402
 from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
 
-SAMPLES_PER_S = 4999  # no multiple of anything periodic
+SAMPLES_PER_S = 4999  # not a multiple of anything periodic
 LEAST_PERCENT = 0.2
 
 
 def record(bed: Bed, skydns: servers.Server, pattern: rounds.Pattern, seconds: float, samples: Path) -> dict:
-    """perf's samples of one run; the run's figures."""
+    """perf's samples of one run, and the run's figures."""
     command = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(SAMPLES_PER_S), "-p", str(skydns.program.pid)]
     with subprocess.Popen([*command, "-o", str(samples)], stdin=subprocess.DEVNULL) as perf:
         try:
@@ -56,7 +56,7 @@ def main() -> int:
     parser.add_argument("--first", action="store_true", help="before all other processes (needs root)")
     arguments = parser.parse_args()
     if not shutil.which("perf"):
-        raise SystemExit("profile: no perf here; make deps-bench installs it")
+        raise SystemExit("profile: perf is not installed: make deps-bench")
     if arguments.first:
         go_before_all_others()
     pattern, machine = rounds.PATTERNS[arguments.pattern], Machine()

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""etcd_client.py --bench PROGRAM: what the etcd client costs, against an etcd of its own (`make bench-etcd`).
+"""etcd_client.py --bench PROGRAM: cost of the etcd client, with its own etcd (`make bench-etcd`).
 
-Each round has a fresh etcd (ETCD names another program than `etcd`), so that rounds compare. Prints the median of
-the rounds with the smallest and largest beside the goal, and says so when the machine was busy with other things:
-then etcd, the writer and the client shared two cores with somebody, and only the ratio of the last line counts.
+Each round has a fresh etcd (ETCD may name another program than `etcd`), so that rounds are comparable. Prints the
+median, smallest and largest of the rounds next to the goal, and notes whether the machine was busy with other things:
+then etcd, the writer and the client did not have the cores to themselves, and only the ratio in the last line counts.
 """
 import argparse
 import subprocess
@@ -84,11 +84,11 @@ class Round:
     def run_mode(self, url, mode, *more, prefix=""):
         done = subprocess.run([self.bench, url, mode, *more], capture_output=True, text=True, timeout=300)
         if done.returncode != 0:
-            raise SystemExit(done.stderr)  # else it is what the reconciler logs
+            raise SystemExit(done.stderr)  # after success, stderr is only the reconciler's log
         self.take(done.stdout, prefix)
 
     def run_events(self, url, mode):
-        """Another process writes: this one's CPU is the reader's alone."""
+        """Another process writes, so that this one's CPU time is only the reader's."""
         with subprocess.Popen([self.bench, url, mode], stdout=subprocess.PIPE, text=True) as reader:
             if reader.stdout.readline().strip() != "ready":
                 raise SystemExit("the reader has failed")

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""kube2sky with as many objects as a large cluster has (`make bench-kube2sky`), its objects made by the tests'
-API server, each round with a fresh etcd (ETCD names another program than `etcd`).
+"""kube2sky with as many objects as in a large cluster (`make bench-kube2sky`), created by the tests' API server; each
+round has a fresh etcd (ETCD may name another program than `etcd`).
 
-Prints the machine, and the median, smallest and largest of the rounds beside the goals. API server, etcd,
-kube2sky and this program share the machine: the plain transaction loop and the paced plain transactions,
-which bench_store sends to the same etcd, are what the figures are to be held against. Exit status 0: every goal
-is met; 1: one is missed; 2: something could not be measured.
+Prints the machine, and the median, smallest and largest of the rounds next to the goals. API server, etcd, kube2sky
+and this program share the machine: compare the figures with the plain transaction loop and the paced plain
+transactions, which bench_store sends to the same etcd. Exit status 0: all goals met; 1: a goal missed; 2: something
+could not be measured.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pathlib import Path
 from cluster import PAGE, PATIENCE_S, Bed, Follower, bulk_keys, list_all
 from measuring import Figure, percentile, run_benchmark
 
-# Of tests/support and tests/integration, whose folders cluster has put into the path.
+# From tests/support and tests/integration, which cluster has added to the path.
 from etcd_client import EtcdClient
 from programs import ETCD
 from records import SVC
@@ -26,7 +26,7 @@ from records import SVC
 SERVICES = 100_000
 BURST = 10_000
 PACED, PACED_PER_S = 5_000, 1_000
-# What a changed address makes of a Service with one named port: three keys go, three come.
+# For a changed address of a Service with one named port: three keys deleted, three added.
 OPS_PER_CHANGE = 6
 IN_FLIGHT = 8
 HELD_SERVICES = HELD_PODS = 10_000
@@ -60,7 +60,7 @@ FIGURES = [
 
 def measure_filling(bed: Bed, figures: dict) -> None:
     bed.kube.control("bulk", count=SERVICES)
-    list_all(bed.kube, "services")  # encodes them, which is not to be counted
+    list_all(bed.kube, "services")  # encodes them, which must not be measured
     figures["list_s"] = list_all(bed.kube, "services")
     bed.start_etcd("filled")
     figures["fill_s"] = bed.start_kube2sky()
@@ -96,7 +96,7 @@ def measure_changes(bed: Bed, store: str, figures: dict) -> None:
         commits.append(paced_commits_ms(bed))
         events.append(paced_events_ms(bed, store, salt))
     for name, part in (("p50", 0.5), ("p99", 0.99)):
-        # The disk has better and worse seconds: the better run of two counts.
+        # The disk's speed varies: the better run of two counts.
         commit, event = (min(percentile(run, part) for run in runs) for runs in (commits, events))
         figures |= {f"commit_{name}_ms": commit, f"event_{name}_ms": event}
         figures[f"beyond_{name}_ms"] = event - commit
@@ -147,7 +147,7 @@ def measure_memory(bed: Bed, figures: dict) -> None:
 
 
 def wait_quiet(bed: Bed, store: EtcdClient) -> None:
-    """Until a second has passed without a write."""
+    """Waits for a second without a write."""
     last, since_s = store.revision(), time.monotonic()
 
     def is_quiet() -> bool:

@@ -1,4 +1,4 @@
-"""What the benchmarks share: how busy others kept the machine, which one it is, and the table of rounds."""
+"""Shared by the benchmarks: load by other processes, the machine's name, and the table of rounds."""
 
 import os
 import platform
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-# Of the machine's time, used by others than us and our children or stolen: more is noise.
+# Share of the machine's time used by other processes or stolen; more is noise.
 BUSY_MAX = 0.1
 
 
@@ -18,8 +18,8 @@ BUSY_MAX = 0.1
 class Figure:
     name: str
     unit: str
-    goal: float | None = None  # None: only told
-    is_least: bool = False  # the goal; else the most
+    goal: float | None = None  # None: no goal
+    is_least: bool = False  # the goal is a minimum; else a maximum
 
     def is_missed(self, value: float) -> bool:
         if self.goal is None:
@@ -28,13 +28,13 @@ class Figure:
 
 
 class Machine:
-    """From its making on: which part of the machine others used."""
+    """The share of the machine that others have used since its creation."""
 
     def __init__(self):
         self._started_s, self._machine_s, self._own_s = time.monotonic(), _machine_seconds(), _own_seconds()
 
     def busy(self) -> float:
-        """The part. Children count as others until they have ended and were waited for."""
+        """The share. Children count as others until they have exited and been waited for."""
         others_s = (_machine_seconds() - self._machine_s) - (_own_seconds() - self._own_s)
         return max(0.0, others_s) / (time.monotonic() - self._started_s) / os.cpu_count()
 
@@ -53,13 +53,13 @@ def _machine_seconds() -> float:
 
 
 def _own_seconds() -> float:
-    """Of this process and the children that have ended."""
+    """CPU time of this process and of its exited children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 def go_before_all_others() -> None:
-    """This process and those it starts from now on, for as long as they run; as root."""
+    """Raises the priority of this process and of all that it starts from now on; needs root."""
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(os.sched_get_priority_min(os.SCHED_RR)))
 
 
@@ -68,7 +68,7 @@ def machine_name() -> str:
     models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     cpu = models[0] if models else platform.machine()
     memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    kernel = ".".join(platform.release().split(".")[:2])  # the rest names a build, not what it does
+    kernel = ".".join(platform.release().split(".")[:2])  # the rest names a build, not a version
     return f"{os.cpu_count()} x {cpu}, {memory_gib:.1f} GiB, Linux {kernel}"
 
 
@@ -78,7 +78,7 @@ def percentile(values: list[float], part: float) -> float:
 
 
 def print_table(figures: list[Figure], rounds: list[dict[str, float]]) -> int:
-    """How many goals were missed."""
+    """Prints the table; returns the number of missed goals."""
     missed = 0
     print(f"{'median':>10} {'min':>10} {'max':>10} {'goal':>8}")
     for figure in figures:
@@ -95,8 +95,8 @@ def print_table(figures: list[Figure], rounds: list[dict[str, float]]) -> int:
 def run_benchmark(
     name: str, figures: list[Figure], count: int, run_round: Callable[[], dict[str, float]], told: str = ""
 ) -> int:
-    """The whole of a benchmark: its rounds, their table, the machine and the goals. The exit status: 1, a goal is
-    missed; 2, something could not be measured. `told` is said behind the number of rounds.
+    """Runs a whole benchmark: its rounds, their table, the machine and the goals. Returns the exit status: 1, a goal
+    missed; 2, something could not be measured. `told` is printed after the number of rounds.
     """
     print(machine_name(), flush=True)
     machine = Machine()

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 """From a change in the Kubernetes API to the right DNS answer, through kube2sky, etcd and skydns
-(`make bench-pipeline`), each round with a fresh etcd (ETCD names another program than `etcd`).
+(`make bench-pipeline`); each round has a fresh etcd (ETCD may name another program than `etcd`).
 
-One Service at a time, bursts, everything into an empty etcd, and what etcd notices of DNS queries. The API server
-is the tests' own, which is written in Python and shares the machine with all the rest: its figures are told apart
-(from the moment its event went out, from etcd's own event). With KUBE_APISERVER (CONTRIBUTING.md) the Services are
-created in a real one, too.
+One Service at a time, bursts, everything into an empty etcd, and the load of DNS queries on etcd. The API server is
+the tests' own, which is written in Python and shares the machine with everything else: its part is reported
+separately (time from when it sent its event, time from etcd's own event). With KUBE_APISERVER (CONTRIBUTING.md) the
+Services are also created in a real one.
 
-Prints the machine, and the median, smallest and largest of the rounds beside the goals. Exit status 0: every goal is
-met; 1: one is missed; 2: something could not be measured.
+Prints the machine, and the median, smallest and largest of the rounds next to the goals. Exit status 0: all goals
+met; 1: a goal missed; 2: something could not be measured.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from pathlib import Path
 from cluster import Bed, Follower, Times, bulk_keys, list_all
 from measuring import Figure, percentile, run_benchmark
 
-# Of tests/support and tests/integration, whose folders cluster has put into the path.
+# From tests/support and tests/integration, which cluster has added to the path.
 from kube import Kube, port, service
 from programs import ETCD, http_get
 from real_apiserver import RealApiserver
@@ -35,9 +35,9 @@ BURST = 10_000
 FILLS = (10_000, 100_000)
 IN_FLIGHT = 8
 QUERIES = 1_000_000
-# Creates that are sent to a real API server at once.
+# Concurrent creates sent to a real API server.
 CLIENTS = 8
-# A single name is asked for again that soon; of many, WINDOW at a time, that soon.
+# Query interval for a single name; and for many names, WINDOW at a time.
 IMPATIENT_US, PATIENT_US, WINDOW = 100, 2_000, 64
 
 
@@ -85,7 +85,7 @@ REAL_FIGURES = [*single_figures(REAL), *burst_figures(REAL)]
 
 
 class Asker:
-    """Asks skydns for names until the answer is right, and notes when that was."""
+    """Queries skydns for names until the answer is right, and notes the time."""
 
     def __init__(self, arguments, bed: Bed, window: int, retry_us: int):
         command = [arguments.ask, str(bed.dns_port), str(window), str(retry_us)]
@@ -111,12 +111,12 @@ class Asker:
             self._times.note(name, int(time_ns))
 
     def ask(self, wanted: dict[str, str]) -> None:
-        """From now on, for these names and addresses."""
+        """Starts to query these names, with these right addresses."""
         self._process.stdin.write("".join(f"{n} {a}\n" for n, a in wanted.items()).encode())
         self._process.stdin.flush()
 
     def wait_times_ns(self, names: list[str]) -> list[int]:
-        """When each of these was first answered right, once all were."""
+        """Waits until all of these are answered right; returns the times."""
         return self._times.wait_ns(names, "names answered right")
 
 
@@ -125,7 +125,7 @@ def dns_name(name: str) -> str:
 
 
 def bulk_addresses(count: int, salt: int) -> dict[str, str]:
-    """The names and addresses of the Services that bulk_keys has the keys of."""
+    """The names and addresses of the Services of bulk_keys."""
     hosts = ((n, n + salt) for n in range(count))
     return {dns_name(f"bulk-{n}"): f"172.{h >> 16}.{h >> 8 & 255}.{h & 255}" for n, h in hosts}
 
@@ -139,12 +139,12 @@ def spread_ms(figures: dict, name: str, times_ms: list[float]) -> None:
 
 
 def cluster_ip(number: int) -> str:
-    """In the range of both API servers."""
+    """An address in the range of both API servers."""
     return f"10.100.{number >> 8}.{number & 255}"
 
 
 def measure_single(arguments, bed: Bed, server: str, figures: dict) -> None:
-    """Creates Services one after another; each is asked for from before its creation on."""
+    """Creates Services one after another; queries for each start before its creation."""
     posts, acks, acks_to_etcd, answers = [], [], [], []
     with Follower(bed, arguments.store) as follower, Asker(arguments, bed, 1, IMPATIENT_US) as asker:
         for number in range(SINGLE):
@@ -164,7 +164,7 @@ def measure_single(arguments, bed: Bed, server: str, figures: dict) -> None:
 
 
 def measure_events(arguments, bed: Bed, figures: dict) -> None:
-    """The same from the moment the API server's event goes out: its own work for the client left out."""
+    """The same, from when the API server sends its event: without its own work for the client."""
     salt = 1 << 19
     bed.kube.control("bulk", count=SINGLE)
     wanted = bulk_addresses(SINGLE, salt)
@@ -199,7 +199,7 @@ def measure_burst(arguments, bed: Bed, figures: dict) -> None:
 
 
 def measure_real_burst(arguments, bed: Bed, kubes: list[Kube], figures: dict) -> None:
-    """New Services instead of changed ones, by as many clients at once as there are connections."""
+    """New Services instead of changed ones, by one concurrent client per connection."""
 
     def name(number: int) -> str:
         return f"burst-{number}"
@@ -231,9 +231,9 @@ def note_burst(figures: dict, server: str, first_ns: int, last_ns: int, etcd_ns:
 
 
 def measure_filling(arguments, bed: Bed, count: int, figures: dict) -> None:
-    """Into an empty etcd which skydns follows already."""
+    """Into an empty etcd that skydns already follows."""
     bed.kube.control("bulk", count=count)
-    list_all(bed.kube, "services")  # encodes them, which is not to be counted
+    list_all(bed.kube, "services")  # encodes them, which must not be measured
     figures[f"{count} list_s"] = list_all(bed.kube, "services")
     bed.start_etcd("filled")
     bed.start_skydns()
@@ -256,14 +256,14 @@ def measure_filling(arguments, bed: Bed, count: int, figures: dict) -> None:
 
 
 def requests_to(etcd_url: str) -> float:
-    """Calls that etcd has been asked so far, by their own counters."""
+    """Calls to etcd so far, from etcd's own counters."""
     page = http_get(etcd_url + "/metrics")[1]
     lines = (line for line in page.splitlines() if line.startswith("grpc_server_started_total"))
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
 
 
 def measure_queries(arguments, bed: Bed, count: int, figures: dict) -> None:
-    """Asks for what is there, over and over."""
+    """Repeats queries for existing names."""
     wanted = bulk_addresses(count, 0)
     before, start_s = requests_to(bed.etcd_url), time.monotonic()
     for _ in range(QUERIES // count):

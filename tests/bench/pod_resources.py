@@ -1,10 +1,9 @@
 #!/usr/bin/python3
-"""What the pod of docker/manifests/kube-dns.yaml needs (`make bench-pod`): its four programs with the flags that
-stand there, on loopback, in a cluster of so many Services, of which a tenth are headless with 20 endpoints each.
+"""Memory and CPU of the pod of docker/manifests/kube-dns.yaml (`make bench-pod`): its four programs with the
+manifest's flags, on loopback, in a cluster of many Services, a tenth of them headless with 20 endpoints each.
 
-For each program: memory resident then and at most, and the part of one CPU it used while nothing happened but the
-probes, while it was asked for names and Services changed, both at the rates given. The requests and limits in the
-manifests come from here.
+For each program: resident memory once ready and at its peak, and the share of one CPU used while only the probes ran,
+under queries, and while Services changed, at the given rates. The manifests' requests and limits come from here.
 """
 
 import argparse
@@ -30,14 +29,14 @@ from programs import apiserver, http_get, reserve_port  # noqa: E402
 
 HEADLESS_PART, ENDPOINTS_EACH = 10, 20
 PHASE_S = 20
-# Batches of queries a second: small enough not to fill a socket's buffer.
+# Batches of queries per second: small enough not to fill a socket's buffer.
 TICKS_PER_S = 100
 PATIENCE_S = 120.0
 
 
 @dataclass
 class Load:
-    """What is done to the pod for a while, and what that costs each program."""
+    """A load on the pod for a while, and its cost for each program."""
 
     name: str
     queries_per_s: int = 0
@@ -46,7 +45,7 @@ class Load:
 
 
 class MeasuredPod(manifests.Pod):
-    """What the manifest's pod runs, with the API's URL."""
+    """The programs of the manifest's pod, with the API's URL."""
 
     def __init__(self, folder: Path, bin_dir: Path, kube: Kube):
         super().__init__(manifests.containers(manifests.KUBE_DNS), folder, bin_dir)
@@ -74,7 +73,7 @@ class MeasuredPod(manifests.Pod):
 
 @contextlib.contextmanager
 def filled_pod(bin_dir: Path, services: int):
-    """The pod at work in a cluster of so many Services, its API, and the names to ask for."""
+    """The running pod in a cluster of so many Services, its API, and the names to query."""
     with tempfile.TemporaryDirectory(prefix="bench-pod-") as folder:
         port = reserve_port()
         server = apiserver(port).start()
@@ -89,7 +88,7 @@ def filled_pod(bin_dir: Path, services: int):
 
 
 def fill(kube: Kube, services: int) -> list[str]:
-    """Makes the objects; the names to ask for."""
+    """Creates the objects; returns the names to query."""
     headless = services // HEADLESS_PART
     kube.control("bulk", count=services - headless)
     kube.control("bulk", count=headless, prefix="db-", headless=True)
@@ -100,7 +99,7 @@ def fill(kube: Kube, services: int) -> list[str]:
 
 
 def ask(port: int, questions: list[bytes], rate: int) -> None:
-    """For a phase; nearly all are answered. A rate of 0 only lets the time pass."""
+    """Sends queries for a phase; nearly all must be answered. A rate of 0 only lets the time pass."""
     answered, rng = 0, random.Random(1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.connect(("127.0.0.1", port))
@@ -129,7 +128,7 @@ def measure(pod: MeasuredPod, kube: Kube, names: list[str], load: Load) -> None:
 
 
 def change(url: str, rate: int) -> None:
-    """On a thread and a connection of its own: Services get other addresses."""
+    """Gives Services new addresses, on its own thread and connection."""
     if rate:
         Kube(url).control("bulk", verb="replace", count=rate * (PHASE_S - 2), rate=rate, salt=1 << 20)
 

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
-"""What updates cost skydns, and those whom it answers meanwhile (`make bench-updates`).
+"""Cost of updates to skydns, and to its clients meanwhile (`make bench-updates`).
 
-A program that skydns's own code is linked into (tests/bench/updates) fills a store with 1,000, 10,000 and 100,000
-Services of three records each. A change gives one of them another address: six keys, one version published. At the
-two larger sizes a UDP worker answers queries over loopback, in turns alone and while this process's writer makes
-10,000 changes a second. A batch's time is the worker's own, from the return of recvmmsg to the call of sendmmsg, as
-the clock goes and as its thread's CPU time: the second leaves out what others did on the same processor.
+A program linked with skydns's own code (tests/bench/updates) fills a store with 1,000, 10,000 and 100,000 Services of
+three records each. A change gives one of them another address: six keys, one version published. At the two larger
+sizes a UDP worker answers queries over loopback, alternately alone and while the program's writer makes 10,000
+changes a second. A batch's time is the worker's own, from the return of recvmmsg to the call of sendmmsg, in wall
+time and in the thread's CPU time, which excludes other work on the same processor.
 
-Prints the machine, and the median, smallest and largest of the rounds beside the goals. Exit status 0: every goal is
-met; 1: one is missed; 2: something could not be measured.
+Prints the machine, and the median, smallest and largest of the rounds next to the goals. Exit status 0: all goals
+met; 1: a goal missed; 2: something could not be measured.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from measuring import Figure, run_benchmark
 
 COST_ONLY = 1_000
 LOADED = (10_000, 100_000)
-# A hundred times as many Services may make the tree a level deeper and the caches colder, no more.
+# With a hundred times as many Services the tree may be a level deeper and the caches colder, no more.
 GROWTH_MAX = 2.0
 
 

@@ -1,4 +1,4 @@
-"""What a benchmark of answers runs on: N Services in an etcd and in every server's own format, and the servers."""
+"""The bed of an answer benchmark: N Services in an etcd and in every server's own format, and the servers."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ _IN_FLIGHT = 8
 
 
 class Bed:
-    """A context: filled when it is entered, and everything has ended when it is left."""
+    """A context manager: fills everything on entry, stops everything on exit."""
 
     def __init__(self, build: Path, services: int):
         """build: the variant's folder, build/release."""

@@ -1,6 +1,6 @@
-"""What the benchmark asks, and what the servers are to know: N Services as etcd keys, as zone files and as
-unbound's local data, and the mixes of questions. Everything follows from N alone, so that rounds, machines
-and servers compare.
+"""The benchmark's queries and the servers' data: N Services as etcd keys, as zone files and as unbound's local
+data, and the mixes of questions. Everything follows from N alone, so that rounds, machines and servers are
+comparable.
 """
 
 import random
@@ -13,17 +13,17 @@ from records import DOMAIN, service_records, value
 REVERSE_ZONE = "10.in-addr.arpa"
 TTL_S = 30
 QUESTIONS = 200_000
-_SEED = 20150717  # any; fixed
+_SEED = 20150717  # arbitrary, but fixed
 _SEARCH = (f"default.svc.{DOMAIN}", f"svc.{DOMAIN}", DOMAIN)
 _SOA = f"ns.dns.{DOMAIN}. hostmaster.{DOMAIN}. 1 7200 1800 86400 {TTL_S}"
-SERVICES_MAX = 1 << 20  # as many addresses as _ip gives
+SERVICES_MAX = 1 << 20  # the number of addresses that _ip has
 
 
 @dataclass(frozen=True)
 class Mix:
     name: str
     title: str
-    # Of the answers, how many must have records, none (NODATA), or be NXDOMAIN.
+    # The shares of answers that must have records, be NODATA, or be NXDOMAIN.
     records: float = 0.0
     nodata: float = 0.0
     nxdomain: float = 0.0
@@ -46,12 +46,12 @@ def _label(number: int) -> str:
 
 
 def name(number: int) -> str:
-    """Of a Service, without the dot at the end."""
+    """A Service's name, without the final dot."""
     return f"{_label(number)}.default.svc.{DOMAIN}"
 
 
 def _reverse(number: int) -> str:
-    """Within the reverse zone."""
+    """The name within the reverse zone."""
     return ".".join(reversed(_ip(number).split(".")[1:]))
 
 
@@ -59,14 +59,14 @@ def _reverse(number: int) -> str:
 
 
 def keys(count: int) -> Iterator[tuple[str, str]]:
-    """What kube2sky writes: each Service's address, port and reverse name."""
+    """As kube2sky writes them: each Service's address, port and reverse name."""
     for number in range(count):
         yield from service_records(_label(number), _ip(number), ("tcp", "http", 80)).items()
         yield "/skydns/arpa/in-addr/" + _ip(number).replace(".", "/"), value(f"{name(number)}.")
 
 
 def key_lines(count: int) -> bytes:
-    """As `bench_store … loop` reads them."""
+    """In the format of `bench_store … loop`."""
     return "".join(f"{key}\t{text}\n" for key, text in keys(count)).encode()
 
 
@@ -78,7 +78,7 @@ def _zone_head(zone: str) -> str:
 
 
 def write_zones(count: int, folder: Path) -> None:
-    """Master files, named as their zones."""
+    """Master files, named after their zones."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / DOMAIN, "w") as zone:
         zone.write(_zone_head(DOMAIN) + "ns.dns A 10.96.255.10\n")
@@ -110,7 +110,7 @@ def write_local_data(count: int, path: Path) -> None:
 
 
 def questions(mix: str, count: int, how_many: int = QUESTIONS) -> Iterator[tuple[str, str]]:
-    """Name and type of each, of a mix by its name; all names of Services alike often."""
+    """Name and type of each question of the named mix; all Services equally often."""
     draw = random.Random(f"{_SEED} {mix}")
     made = 0
     while made < how_many:
@@ -128,14 +128,14 @@ def _srv(draw: random.Random, count: int) -> list[tuple[str, str]]:
 
 
 def _nxdomain(draw: random.Random, count: int) -> list[tuple[str, str]]:
-    """A name of the outside, as a resolver's search path makes it one of ours."""
+    """An external name with a suffix of ours, from a resolver's search path."""
     outside = f"h{draw.randrange(1000)}.example{draw.randrange(1000)}.com"
     return [(f"{outside}.{draw.choice(_SEARCH)}", "A")]
 
 
 def _kubernetes(draw: random.Random, count: int) -> list[tuple[str, str]]:
-    """What a pod's resolver asks: one name of the outside tried in each domain of its search path, and three
-    Services; for both families each.
+    """The queries of a pod's resolver: one external name in each domain of its search path, and three Services,
+    each for both address families.
     """
     hundred = f"h{draw.randrange(100)}.example{draw.randrange(100)}.com"
     outside = draw.choice(("api.example.com", "s3.amazonaws.com", hundred))

@@ -1,5 +1,5 @@
-"""What is measured once for skydns: from a change in etcd to the answer, from its start until it is ready, two
-workers, idle connections, and how often it reads etcd.
+"""Measured once for skydns: time from a change in etcd to the answer, time from its start until it is ready, two
+workers, idle connections, and the number of etcd reads.
 """
 
 import re
@@ -19,18 +19,18 @@ from programs import Program, http_get
 CHANGES = 1000
 STARTS = 3
 CONNECTIONS = 10_000
-_AT_ONCE = 250  # within the backlog of a listener
-# skydns keeps some for other things than connections, and half of the rest for asking nameservers.
+_AT_ONCE = 250  # fits a listener's backlog
+# skydns reserves some for other uses, and half of the rest for nameservers.
 _DESCRIPTORS_OTHERS = 512
 _DESCRIPTORS = 2 * CONNECTIONS + 2 * _DESCRIPTORS_OTHERS
 BOTH_CORES = f"{servers.SERVER_CORE},{servers.GENERATOR_CORE}"
-# So many sockets that a hash over them gives each worker about half.
+# Enough sockets that the kernel's hash gives each worker about half.
 _SPREAD_FLAGS = ("-sockets=64", "-window=8", "-batch=8")
 _PATIENCE_S = 120.0
 
 
 def start_seconds(skydns_argv: list[str]) -> float:
-    """From the start until it says that it is ready."""
+    """From the start until it logs that it is ready."""
     ready_s: list[float] = []
 
     def on_line(line: str) -> None:
@@ -50,7 +50,7 @@ def start_seconds(skydns_argv: list[str]) -> float:
 
 
 def read_seconds(store: Path, etcd_url: str) -> float:
-    """What etcd itself needs for all keys."""
+    """etcd's own time to read all keys."""
     start_s = time.monotonic()
     command = [store, etcd_url, "dump", "/skydns/"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=_PATIENCE_S)
@@ -58,7 +58,7 @@ def read_seconds(store: Path, etcd_url: str) -> float:
 
 
 def propagation(tools: Path, etcd_url: str, skydns: servers.Server) -> dict[str, float]:
-    """In ms; a change may be answered before etcd's acknowledgement has come in, which is 0 then."""
+    """In ms; 0 if a change is answered before etcd's acknowledgement arrives."""
     command = [tools / "propagation", etcd_url, f"127.0.0.1:{skydns.port}", str(CHANGES)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S)
     if done.returncode != 0:
@@ -74,8 +74,8 @@ def propagation(tools: Path, etcd_url: str, skydns: servers.Server) -> dict[str,
 
 
 def two_workers(generator: rounds.Generator, pair: tuple[servers.Server, servers.Server]) -> float:
-    """How many times what one worker answers two do per CPU time they have: 2 is perfect. Workers and
-    generator share the cores, so that only CPU time tells.
+    """Answers of two workers relative to one, per CPU time available: 2 is perfect. Workers and generator share the
+    cores, so only CPU time is meaningful.
     """
     pattern = rounds.Pattern("spread", "A", "a", _SPREAD_FLAGS)
     cost_us: list[list[float]] = [[], []]
@@ -86,8 +86,8 @@ def two_workers(generator: rounds.Generator, pair: tuple[servers.Server, servers
 
 
 def dnsperf(skydns: servers.Server, questions: Path, seconds: float) -> dict[str, float]:
-    """What another generator, which users have, sees. It takes more than a core at skydns' best, and makes small
-    batches of its questions, so that its figures compare with nothing else here. Nothing where it is not installed.
+    """Figures of dnsperf, a generator that users have. At skydns' best it needs more than a core, and sends small
+    batches, so that its figures are not comparable with the others here. Empty if not installed.
     """
     if not shutil.which("dnsperf"):
         return {}
@@ -104,7 +104,7 @@ def dnsperf_figures(output: str) -> dict[str, float]:
 
 
 def raise_descriptor_limit() -> None:
-    """For this process and those it starts; beyond what it was given only as root."""
+    """Raises the limit of this process and its children; beyond the hard limit only as root."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     for limit in (max(hard, _DESCRIPTORS), hard):
         try:
@@ -115,9 +115,8 @@ def raise_descriptor_limit() -> None:
 
 
 def idle_connections(skydns: servers.Server) -> float | None:
-    """MiB more that it holds with CONNECTIONS of them, each of which has asked once; where fewer descriptors are
-    allowed it takes fewer, and the rest is reckoned. None when it closed some before all were open, since that
-    took longer than it waits for an idle one.
+    """Extra MiB with CONNECTIONS connections, after one query on each; extrapolated from fewer if the descriptor
+    limit is too low. None if skydns closed some as idle before all were open.
     """
     allowed = (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _DESCRIPTORS_OTHERS) // 2
     count = min(CONNECTIONS, allowed) // _AT_ONCE * _AT_ONCE
@@ -134,7 +133,7 @@ def idle_connections(skydns: servers.Server) -> float | None:
 
 
 def _ask_once(port: int, count: int) -> list[socket.socket]:
-    """So many new connections, on each of which a question was answered."""
+    """So many new connections, with one answered query on each."""
     query, opened = dns_query(data.name(0), 0), []
     for _ in range(count):
         opened.append(socket.create_connection(("127.0.0.1", port), timeout=5))
@@ -145,14 +144,14 @@ def _ask_once(port: int, count: int) -> list[socket.socket]:
 
 
 def dns_query(name: str, number: int) -> bytes:
-    """For the address of a name, with this ID."""
+    """A query for a name's address, with this ID."""
     labels = b"".join(bytes([len(label)]) + label.encode() for label in name.split("."))
     header = number.to_bytes(2, "big") + bytes.fromhex("01000001000000000000")
     return header + labels + bytes.fromhex("0000010001")
 
 
 def _has_input(connections: list[socket.socket]) -> bool:
-    """The end of a connection is input, too."""
+    """Whether any was closed: the end of a connection is input, too."""
     poll = select.poll()
     for connection in connections:
         poll.register(connection, select.POLLIN)
@@ -160,7 +159,7 @@ def _has_input(connections: list[socket.socket]) -> bool:
 
 
 def etcd_reads(etcd_port: int) -> float:
-    """How many keys' ranges it has been asked for since it started."""
+    """The number of range requests since etcd started."""
     _, page = http_get(f"http://127.0.0.1:{etcd_port}/metrics")
     method = re.compile(r'^grpc_server_started_total\{grpc_method="Range",.*\} (\S+)$', re.MULTILINE)
     return sum(float(value) for value in method.findall(page))

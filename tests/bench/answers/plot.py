@@ -13,7 +13,7 @@ class Bar:
     name: str
     value: float
     color: str
-    label: str = ""  # what is written behind it; else the value
+    label: str = ""  # the text after the bar; else the value
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ def _text(x: float, y: float, size: int, content: str, more: str = "") -> str:
 
 
 def _bar(bar: Bar, top: float, per_unit: float, most: float) -> list[str]:
-    """One longer than the plot ends in a gap and a stump."""
+    """A bar longer than the plot ends with a gap and a stump."""
     left, middle = _MARGIN + _NAMES, top + _BAR - 3.5
     length = min(bar.value, most) * per_unit
     parts = [_text(left - 8, middle, 12, bar.name, "text-anchor='end' fill='#222'")]
@@ -40,7 +40,7 @@ def _bar(bar: Bar, top: float, per_unit: float, most: float) -> list[str]:
 
 
 def bars(title: str, subtitle: str, groups: list[Group], most: float, mark: float) -> str:
-    """most: the value at the right edge, bars beyond which are cut; mark: where a line stands."""
+    """most: the value at the right edge; longer bars are cut. mark: the value of the dashed line."""
     left = _MARGIN + _NAMES
     per_unit = (_WIDTH - left - _MARGIN - _VALUES) / most
     height = _TITLE + sum(_HEAD + len(group.bars) * (_BAR + _GAP) for group in groups) + _MARGIN

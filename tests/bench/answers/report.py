@@ -9,7 +9,7 @@ _UDP = [pattern.name for pattern in UDP_PATTERNS]
 _TCP = [pattern.name for pattern in TCP_PATTERNS]
 _COLORS = {SKYDNS: "#1b6ac9", SKYDNS_ANY: "#7fb0ea"}
 _OTHER_COLOR = "#a9a9a9"
-# Bars beyond are cut, so that the short ones stay apart.
+# Longer bars are cut, so that the short ones remain distinguishable.
 _PLOT_MOST = 3.0
 
 
@@ -78,7 +78,7 @@ def _bold(cells: list[str], is_bold: bool) -> list[str]:
 
 
 def _column(pattern: str) -> str:
-    """Its title without the protocol, which the head of the table has."""
+    """Its title without the protocol, which is in the table's header."""
     return PATTERNS[pattern].title.partition(", ")[2]
 
 
@@ -176,7 +176,7 @@ def _plot_bars(summary: Summary, services: int, pattern: str) -> list[plot.Bar]:
 
 
 def svg(summary: Summary, machine: str) -> str:
-    """Of UDP with the smallest number of Services; the tables have all."""
+    """A plot of UDP with the smallest number of Services; the tables have all results."""
     groups = []
     for services in summary.counts()[:1]:
         for pattern in _UDP:

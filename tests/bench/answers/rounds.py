@@ -1,8 +1,8 @@
-"""Rounds: every server under the same load, one after the other, each beside the bare responder.
+"""Rounds: every server under the same load, one after the other, each compared with the bare responder.
 
-A pattern is one way of asking. Within a round the bare responder comes before and after the others, whose
-order turns by one from round to round: a figure is held against what the bare responder took around it, since
-the machine itself may be faster or slower by half an hour later.
+A pattern is one way of sending queries. Within a round the bare responder runs before and after the others, whose
+order rotates by one from round to round: each figure is compared with the bare responder's of the same round, since
+the machine itself may be faster or slower half an hour later.
 """
 
 import subprocess
@@ -14,9 +14,9 @@ from answers import data
 from answers.servers import BARE_TCP, BARE_UDP, GENERATOR_CORE, SKYDNS_ANY, Server
 
 WARM_UP_MS = 300
-# The generator spins: with less than this of its time, it was not running, and nor was the load.
+# The generator spins: with less CPU time than this share, neither it nor the load was running.
 GENERATOR_USED_LEAST = 0.85
-# By so much parts of a mix may differ from what the mix is made of: a run ends anywhere within it.
+# Allowed deviation from the shares of a mix: a run may end anywhere within it.
 MIX_TOLERANCE = 0.03
 LATENCY_RATE = 20_000
 STARVED = "generator starved"
@@ -29,7 +29,7 @@ class Pattern:
     mix: str
     flags: tuple[str, ...]
     is_tcp: bool = False
-    is_latency: bool = False  # what it costs says nothing
+    is_latency: bool = False  # its cost is meaningless
 
     @property
     def bare(self) -> str:
@@ -59,7 +59,7 @@ def parse_figures(output: str) -> dict[str, float]:
 
 
 def faults(figures: dict[str, float], mix: data.Mix | None) -> list[str]:
-    """Why this run says nothing, if so. mix: what the answers must be like; None for the bare responder."""
+    """Why this run must be ignored, empty if valid. mix: the expected answers; None for the bare responder."""
     found = []
     if figures["generator_used"] < GENERATOR_USED_LEAST:
         found.append(STARVED)
@@ -74,7 +74,7 @@ def faults(figures: dict[str, float], mix: data.Mix | None) -> list[str]:
 
 @dataclass(frozen=True)
 class Generator:
-    """How runs are made."""
+    """How to run the load generator."""
 
     tools: Path  # the folder of the generators
     questions: dict[str, Path]  # by mix
@@ -82,7 +82,7 @@ class Generator:
     cores: str = str(GENERATOR_CORE)
 
     def run(self, pattern: Pattern, server: Server) -> dict:
-        """The figures, and what is wrong with them. Tried once more when the machine was busy elsewhere."""
+        """The figures, and their faults. Retried once if the machine was busy elsewhere."""
         mix = next(mix for mix in data.MIXES if mix.name == pattern.mix)
         for _ in range(2):
             figures = self._figures(pattern, server)
@@ -103,10 +103,10 @@ class Generator:
 
 
 def order(servers: list[Server], pattern: Pattern, number: int) -> list[Server]:
-    """Of one round: the bare responder, the others, turned by the round's number, and it again."""
+    """The order in a round: the bare responder, the others, rotated by the round's number, the bare responder again."""
     bare = [one for one in servers if one.name == pattern.bare]
     others = [one for one in servers if one.name not in (BARE_UDP, BARE_TCP)]
-    if pattern.is_tcp:  # the address makes no difference to a connection
+    if pattern.is_tcp:  # for a connection the address makes no difference
         others = [one for one in others if one.name != SKYDNS_ANY]
     turn = number % len(others) if others else 0
     return bare + others[turn:] + others[:turn] + bare

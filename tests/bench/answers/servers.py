@@ -1,6 +1,6 @@
-"""The servers that are measured: skydns, the bare responders, and others where they are installed. Each is
-started with one worker, pinned, on a port of its own, and told everything it needs to be at its best: large
-receive buffers, no rate limits, no log of queries.
+"""The measured servers: skydns, the bare responders, and others if installed. Each is started with one worker,
+pinned, on its own port, and configured for its best performance: large receive buffers, no rate limits, no query
+log.
 """
 
 import os
@@ -16,23 +16,23 @@ from answers import data
 from records import DOMAIN
 
 SERVER_CORE, GENERATOR_CORE = 0, 1
-# Loading 100,000 Services takes the slowest some seconds.
+# The slowest server loads 100,000 Services in several seconds.
 _START_S = 120.0
 
 
 @dataclass
 class Server:
-    name: str  # as options and results have it
-    title: str  # as people read it
+    name: str  # its name in options and results
+    title: str  # its name in the report
     program: Program
     port: int
 
     def pids(self) -> list[int]:
-        """Of it and its children: some do their work in those."""
+        """Of it and its children: some servers work in children."""
         return _family(self.program.pid)
 
     def resident_mib(self) -> float:
-        """Of all its processes; what they share with the largest of them is counted once."""
+        """Of all its processes; memory shared with the largest one is counted once."""
         sizes = [_memory_kib(pid) for pid in self.pids()]
         largest = max(sizes)
         return (largest[0] + sum(private for _, private in sizes) - largest[1]) / 1024
@@ -40,7 +40,7 @@ class Server:
 
 @dataclass
 class Setting:
-    """What a server is started with."""
+    """Inputs for a server's command line and configuration."""
 
     folder: Path  # its own
     port: int
@@ -60,7 +60,7 @@ def _family(pid: int) -> list[int]:
             # pid (command) state parent; a command may have blanks and parentheses in it
             parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
         except OSError:
-            continue  # it has just ended
+            continue  # it has just exited
     family = [pid]
     for one in family:
         family += [child for child, parent in parents.items() if parent == one]
@@ -68,7 +68,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _memory_kib(pid: int) -> tuple[int, int]:
-    """Resident, and of this what no other process has."""
+    """Resident, and the private part of it."""
     sizes = {}
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
         name, _, size = line.partition(":")
@@ -185,7 +185,7 @@ def _coredns(s: Setting) -> list[str]:
     return [os.environ["COREDNS"], "-conf", _write(s.folder / "Corefile", zones)]
 
 
-# ---- Which there are ----
+# ---- The list of servers ----
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class Kind:
     name: str
     title: str
     argv: Callable[[Setting], list[str]]
-    command: str = ""  # to be found on PATH; "" when it is the project's own
+    command: str = ""  # searched on PATH; "" if it is the project's own
     env: tuple[tuple[str, str], ...] = ()
 
     def is_there(self) -> bool:
@@ -222,7 +222,7 @@ def kind(name: str) -> Kind:
 
 
 def chosen(names: list[str] | None) -> tuple[list[Kind], list[str]]:
-    """Those that are there, and the titles of those that are not. The bare ones are always with them."""
+    """The available servers, always with the bare ones, and the titles of missing ones."""
     bare = (BARE_UDP, BARE_TCP)
     wanted = [kind for kind in KINDS if not names or kind.name in names or kind.name in bare]
     return [k for k in wanted if k.is_there()], [k.title for k in wanted if not k.is_there()]

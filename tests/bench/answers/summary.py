@@ -1,4 +1,4 @@
-"""From runs to figures: medians over the rounds, ratios to the bare responder, what is to be trusted, and the
+"""From runs to figures: medians over the rounds, ratios to the bare responder, which figures to trust, and the
 goals. Pure.
 """
 
@@ -10,9 +10,9 @@ from answers.rounds import PATTERNS, TCP_PATTERNS, UDP_PATTERNS, Pattern
 from answers.servers import BARE_TCP, BARE_UDP, SKYDNS, TITLES
 from measuring import BUSY_MAX, Figure
 
-# The bare responder does the same in every round: how far apart the slowest and the fastest may be.
+# The bare responder does the same in every round: allowed spread from its fastest to its slowest round.
 BARE_SPREAD_MAX = 0.15
-# Less than this of its rounds, and a figure is only told.
+# With fewer usable rounds than this share, a figure is not judged.
 USABLE_LEAST = 2 / 3
 
 
@@ -21,7 +21,7 @@ class Cell:
     """One server under one pattern."""
 
     us: float  # CPU time per answer
-    ratio: float  # to the bare responder's of the same round
+    ratio: float  # relative to the bare responder's of the same round
     ratio_min: float
     ratio_max: float
     qps: float
@@ -56,12 +56,12 @@ class Summary:
 
 
 def _usable(runs: list[dict]) -> list[dict]:
-    """Those without a fault; all when every one has: better a doubtful figure than none."""
+    """Runs without a fault, or all if none is: a doubtful figure is better than none."""
     return [run for run in runs if not run["faults"]] or runs
 
 
 def _cell(runs: list[dict], bare_us: dict[int, float]) -> Cell:
-    """bare_us: of each round."""
+    """bare_us: the bare responder's figure of each round."""
     used = _usable(runs)
 
     def median(name: str) -> float:
@@ -84,7 +84,7 @@ def _cell(runs: list[dict], bare_us: dict[int, float]) -> Cell:
 
 
 def summarise(runs: list[dict], values: dict[str, float], busy: float) -> Summary:
-    """busy: the part of the machine that others used."""
+    """busy: the share of the machine that others used."""
     groups: dict[tuple[int, str], dict[str, list[dict]]] = {}
     for run in runs:
         servers = groups.setdefault((run["services"], run["pattern"]), {})
@@ -105,7 +105,7 @@ def summarise(runs: list[dict], values: dict[str, float], busy: float) -> Summar
 
 
 def _noise(pattern: Pattern, runs: list[dict], bare_us: dict[int, float]) -> list[str]:
-    """Why the rounds of one pattern are not to be trusted."""
+    """Why the rounds of one pattern cannot be trusted."""
     reasons = []
     spread = (max(bare_us.values()) - min(bare_us.values())) / statistics.median(bare_us.values())
     if spread > BARE_SPREAD_MAX and not pattern.is_latency:
@@ -119,7 +119,7 @@ def _noise(pattern: Pattern, runs: list[dict], bare_us: dict[int, float]) -> lis
 
 
 def _bare_by_round(runs: list[dict]) -> dict[int, float]:
-    """The mean of what it took before and after the others."""
+    """The mean of its figures before and after the others."""
     rounds: dict[int, list[dict]] = {}
     for run in runs:
         rounds.setdefault(run["round"], []).append(run)
@@ -134,13 +134,13 @@ def _bare_by_round(runs: list[dict]) -> dict[int, float]:
 
 @dataclass(frozen=True)
 class Goal:
-    """The most that a figure of skydns may be."""
+    """The upper limit of a figure of skydns."""
 
     text: str
     most: float
-    services: int = 0  # 0: whatever number was loaded
-    pattern: str = ""  # of which the ratio to the bare responder
-    value: str = ""  # the name of a value instead of a pattern
+    services: int = 0  # 0: any number
+    pattern: str = ""  # whose ratio to the bare responder is limited
+    value: str = ""  # a value's name instead of a pattern
     digits: int = 2
 
 
@@ -186,7 +186,7 @@ def _measured(goal: Goal, summary: Summary) -> tuple[float, bool] | None:
 
 
 def judge(summary: Summary) -> list[Verdict]:
-    """Every goal for which there is a figure."""
+    """A verdict for every goal that has a figure."""
     verdicts = []
     for goal in GOALS:
         measured = _measured(goal, summary)
@@ -197,8 +197,8 @@ def judge(summary: Summary) -> list[Verdict]:
 
 
 def _against_rivals(summary: Summary) -> list[Verdict]:
-    """skydns below the best of the others in every column of UDP, and not above gdnsd with a connection
-    for each question.
+    """skydns must be below the best other server in every UDP column, and not above gdnsd with one connection per
+    question.
     """
     verdicts = []
     for services in summary.counts():

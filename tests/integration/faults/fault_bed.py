@@ -177,7 +177,7 @@ class FaultBed(Bed):
         return [len(watched.program.lines) for watched in self.watched]
 
     def wait_told(self, pattern: str, since: list[int]) -> None:
-        """Both programs report that etcd is unusable: by a log line, the metrics, and the strict probe with the reason."""
+        """Both programs report that etcd is unusable: in a log line, the metrics and the strict probe."""
         for watched, first in zip(self.watched, since):
             watched.program.wait_line(pattern, first, PATIENCE_S)
             why = watched.wait_strict(503)
