@@ -109,11 +109,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=2.0, help="of each run")
     parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
     parser.add_argument("--mix", choices=mixes, nargs="+", default=mixes)
-    parser.add_argument("--servers", choices=names, nargs="+", help="default: all that are installed")
+    parser.add_argument("--servers", choices=names, nargs="+", help="default: all installed")
     parser.add_argument(
         "--first",
         action="store_true",
-        help="before all other processes (needs root), where others are busy",
+        help="run at a priority above all others (needs root), on a busy machine",
     )
     arguments = parser.parse_args()
     if not all(0 < services <= data.SERVICES_MAX for services in arguments.services):

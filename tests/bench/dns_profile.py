@@ -31,7 +31,7 @@ def record(bed: Bed, skydns: servers.Server, pattern: rounds.Pattern, seconds: f
         finally:
             perf.send_signal(signal.SIGINT)
     if not samples.is_file():
-        raise SystemExit("profile: perf has recorded nothing; as root it may")
+        raise SystemExit("profile: perf recorded nothing; try as root")
     return run
 
 
@@ -53,7 +53,7 @@ def main() -> int:
     parser.add_argument("--services", type=int, default=10_000)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--pattern", choices=list(rounds.PATTERNS), default=mixes[0])
-    parser.add_argument("--first", action="store_true", help="before all other processes (needs root)")
+    parser.add_argument("--first", action="store_true", help="run at a priority above all others (needs root)")
     arguments = parser.parse_args()
     if not shutil.which("perf"):
         raise SystemExit("profile: perf is not installed: make deps-bench")

@@ -36,14 +36,14 @@ IDLE_S = 10
 FIGURES = [
     Figure("list_s", f"s to list {SERVICES:,} Services in pages of {PAGE}"),
     Figure("loop_s", f"s for the same keys in plain transactions of 128, {IN_FLIGHT} in flight"),
-    Figure("loop_1_s", "s the same, one at a time"),
+    Figure("loop_1_s", "s for the same, one at a time"),
     Figure("keys", "keys"),
     Figure("fill_s", "s from kube2sky's start until all of them are in an empty etcd"),
-    Figure("fill_ratio", "that time to list + plain loop", 1.5),
+    Figure("fill_ratio", "ratio of that to list + plain loop", 1.5),
     Figure("restart_writes", "writes after a restart with nothing changed", 0),
-    Figure("restart_s", "s until ready then", 3.0),
+    Figure("restart_s", "s until ready after that restart", 3.0),
     Figure("burst_s", f"s from the last of {BURST:,} changes until all are in etcd", 1.0),
-    Figure("burst_feed_s", "s in which the API server delivered them"),
+    Figure("burst_feed_s", "s that the API server took to deliver them"),
     Figure("commit_p50_ms", f"ms, etcd's own commit at {PACED_PER_S:,} transactions/s, p50"),
     Figure("commit_p99_ms", "ms, the same, p99"),
     Figure("event_p50_ms", f"ms from event to commit at {PACED_PER_S:,} changes/s, p50"),
@@ -52,9 +52,9 @@ FIGURES = [
     Figure("beyond_p99_ms", "ms beyond etcd's own commit, p99", 5.0),
     Figure("held_mib", f"MiB resident at {HELD_SERVICES:,} Services, {HELD_PODS:,} Pods, "
            f"{HELD_HEADLESS * ENDPOINTS_EACH:,} endpoints", 40),
-    Figure("restarted_mib", "MiB resident the same, restarted"),
+    Figure("restarted_mib", "MiB resident with the same, restarted"),
     Figure("bytes_per_object", "bytes per further object", 1536),
-    Figure("idle_percent", f"% CPU over {IDLE_S} s of nothing", 0.1),
+    Figure("idle_percent", f"% CPU over {IDLE_S} idle s", 0.1),
 ]  # fmt: skip
 
 

@@ -41,7 +41,7 @@ class Machine:
     def busy_text(self) -> str:
         busy = self.busy()
         return f"others used {busy:.0%} of the machine" + (
-            ": NOISY, only ratios say much" if busy > BUSY_MAX else ""
+            ": NOISY, trust only the ratios" if busy > BUSY_MAX else ""
         )
 
 

@@ -46,7 +46,7 @@ def single_figures(server: str) -> list[Figure]:
         Figure(f"{server} post_p50_ms", f"ms for a POST to the {server} API server to be acknowledged, p50"),
         Figure(f"{server} ack_p50_ms", "ms from that to the first right answer, p50", 1.0),
         Figure(f"{server} ack_p99_ms", "ms the same, p99", 3.0),
-        Figure(f"{server} ack_etcd_p50_ms", "ms of them until etcd said so to a watcher of its own, p50"),
+        Figure(f"{server} ack_etcd_p50_ms", "ms of that until etcd's event at a separate watcher, p50"),
         Figure(f"{server} etcd_p50_ms", "ms from etcd's event to the answer, p50"),
         Figure(f"{server} etcd_p99_ms", "ms the same, p99"),
     ]
@@ -55,8 +55,8 @@ def single_figures(server: str) -> list[Figure]:
 def burst_figures(server: str) -> list[Figure]:
     return [
         Figure(f"{server} burst_feed_s", f"s in which {BURST:,} Services were changed at the {server} API server"),
-        Figure(f"{server} burst_etcd_s", "s from the last until all were in etcd"),
-        Figure(f"{server} burst_s", "s until all were answered", 1.0),
+        Figure(f"{server} burst_etcd_s", "s from the last change until all were in etcd"),
+        Figure(f"{server} burst_s", "s from the last change until all were answered", 1.0),
     ]
 
 
@@ -66,8 +66,8 @@ def fill_figures(count: int) -> list[Figure]:
         Figure(f"{count} loop_s", f"s for their keys in plain transactions of 128, {IN_FLIGHT} in flight"),
         Figure(f"{count} filled_s", "s from kube2sky's start until all were in etcd"),
         Figure(f"{count} answered_s", "s until all were answered"),
-        Figure(f"{count} fill_ratio", "of that to list + plain transactions", 1.5),
-        Figure(f"{count} start_s", "s from skydns's start until it was ready with them"),
+        Figure(f"{count} fill_ratio", "ratio of that to list + plain transactions", 1.5),
+        Figure(f"{count} start_s", "s from skydns's start until it was ready with all records"),
     ]
 
 

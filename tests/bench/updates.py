@@ -48,7 +48,7 @@ def loaded_figures(services: int) -> list[Figure]:
         ("probe_asleep_p50_us", "us from before a publication to its answer from a worker asleep, p50", None),
         ("probe_asleep_p99_us", "us the same, p99", 1000),
         ("stale_probes", "answers of an older version to queries sent after a publication", 0),
-        ("writer_sleeps", "times that the writer waited for somebody", 0),
+        ("writer_sleeps", "times that the writer blocked", 0),
         ("change_wall_p99_us", "us a change took, p99", None),
         ("version_kept_p99_us", "us a replaced version was kept for a reader, p99", None),
         ("versions_waiting_max", "replaced versions kept at once, at most", None),
@@ -116,10 +116,10 @@ def main() -> int:
     parser.add_argument("--bench", required=True, help="tests/bench/updates/bench_updates as built")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=int, default=60, help="of changes; half as long without [60]")
-    parser.add_argument("--changes", type=int, default=10_000, help="a second")
-    parser.add_argument("--queries", type=int, default=20_000, help="a second")
+    parser.add_argument("--changes", type=int, default=10_000, help="per second")
+    parser.add_argument("--queries", type=int, default=20_000, help="per second")
     parser.add_argument(
-        "--first", action="store_true", help="before all other processes (needs root), where others are busy"
+        "--first", action="store_true", help="run at a priority above all others (needs root), on a busy machine"
     )
     arguments = parser.parse_args()
     told = f" of {arguments.seconds} s{', before all others' * arguments.first}"

@@ -355,7 +355,7 @@ def run_tool(name: str, port: int, questions: Path, *flags: str, seen: str = "an
         got = rounds.parse_figures(done.stdout)
         return got if got[seen] else None
 
-    return wait_until(run, f"{name} has seen {seen}")
+    return wait_until(run, f"{name} sees {seen}")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def skydns():
     """A copy with the capability of docker/Dockerfile, which any user may run."""
     with tempfile.TemporaryDirectory(prefix="bind-") as folder:
         if os.statvfs(folder).f_flag & os.ST_NOSUID:
-            pytest.skip(f"{folder} is mounted nosuid: no file capability counts there")
+            pytest.skip(f"{folder} is mounted nosuid, which disables file capabilities")
         os.chmod(folder, 0o755)
         copy = Path(folder) / "skydns"
         shutil.copyfile(BIN_DIR / "skydns", copy)

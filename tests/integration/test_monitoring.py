@@ -61,7 +61,7 @@ class Told:
         expression = Expression(text)
         assert expression.selectors, f"no metric in {text}"
         for name, matchers in expression.selectors:
-            assert name in self.labels, f"nobody tells {name}"
+            assert name in self.labels, f"no program has {name}"
             own = self.labels[name]
             for label, value in matchers.items():
                 assert label in own or label in TARGET_LABELS, f"{name} has no label {label}"
@@ -69,7 +69,7 @@ class Told:
             for group in expression.groups:
                 assert group <= own.keys() | TARGET_LABELS, f"{name} has not all of {group}"
             left = set.union(*expression.groups) if expression.groups else own.keys() | TARGET_LABELS
-            assert shown <= left, f"{shown - left} is not left by {text}"
+            assert shown <= left, f"{shown - left} does not remain after {text}"
 
 
 @pytest.fixture(scope="module")

@@ -158,6 +158,6 @@ def test_what_that_took(runs, record_property):
     end_s = max(run.result().end_s for run in runs.values())
     record_property(
         "figure",
-        f"started in {len(ORDERS)} orders: well {ready_s[slowest]:.1f} s after the last at most ({' '.join(slowest)}), "
+        f"started in {len(ORDERS)} orders: working at most {ready_s[slowest]:.1f} s after the last ({' '.join(slowest)}), "
         f"ended in {end_s:.1f} s at most",
     )

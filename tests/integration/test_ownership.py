@@ -255,7 +255,7 @@ def test_the_store_key_is_written_once_and_last(bed):
     (key, entry), *others = bed.etcd.get_prefix("/kube2sky/").items()
     assert key == "/kube2sky/cluster.local/store" and not others and len(entry.value) >= 16
     newest = max(e.mod_revision for e in bed.etcd.get_prefix("/skydns/").values())
-    assert entry.create_revision > newest, "nothing is complete before"
+    assert entry.create_revision > newest, "nothing may be complete before"
     bed.kube2sky.restart()
     bed.kube2sky.wait_ready(lambda: bed.readiness()[0] == 200, "ready")
     assert bed.etcd.get_prefix("/kube2sky/") == {key: entry}

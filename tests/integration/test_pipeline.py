@@ -148,7 +148,7 @@ def test_readiness_of_kube2sky(bare_bed):
     bed.etcd_program.kill()
     bed.apiserver.kill()
     status, body = bed.readiness()
-    assert status == 200 and body.strip() == "ok", "once ready, ready for good"
+    assert status == 200 and body.strip() == "ok", "once ready, always ready"
 
 
 def test_ten_thousand_services(bed):

@@ -18,13 +18,13 @@ WORKERS = 3
 def sysctl(name: str) -> int:
     path = Path("/proc/sys/net/core") / name
     if not path.exists():
-        pytest.skip(f"the kernel does not tell {name} in this network namespace")
+        pytest.skip(f"the kernel does not show {name} in this network namespace")
     return int(path.read_text())
 
 
 def refuse(*options: str) -> tuple[str, ...]:
     if platform.machine() not in refuse_buffers.SYSTEM_CALLS:
-        pytest.skip("not written for this machine's system calls")
+        pytest.skip("not implemented for this machine's system calls")
     return ("/usr/bin/python3", refuse_buffers.__file__, *options, "--")
 
 

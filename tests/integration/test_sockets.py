@@ -109,4 +109,4 @@ def test_systemd_passed_nothing(bed):
 def test_an_address_that_nobody_has(bed, address):
     skydns = start(bed, f"-addr={address}")
     assert skydns.wait() == 1
-    wait_until(lambda: any("240.0.0.1:5353" in line for line in skydns.lines), "the line that says so")
+    wait_until(lambda: any("240.0.0.1:5353" in line for line in skydns.lines), "the line with the address")

@@ -111,7 +111,7 @@ def test_ten_thousand_idle_connections(bare_bed, descriptors, record_property):
     assert told.get("limit", WANTED) == min(descriptors, WANTED)
     count = told.get("connections", CONNECTIONS)
     if count < ENOUGH or descriptors < count + FEW:
-        pytest.skip(f"a hard limit of {descriptors} descriptors: skydns takes {count} connections")
+        pytest.skip(f"a hard limit of {descriptors} descriptors: skydns accepts only {count} connections")
     bed.wait_answers(OTHER, "A", OTHER_RIGHT)
     before_mib = skydns.resident_mib()
     with Clients(bed.dns.port) as clients:

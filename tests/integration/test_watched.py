@@ -298,7 +298,7 @@ def test_kube2sky_before_its_first_sync(bare_bed):
     assert page.get("ready") == page.get("etcd_up") == page.get("etcd_revision") == 0
     bed.start_etcd()
     wait_until(lambda: watched.ask("/readiness?strict") == (200, "ok\n"), "ready")
-    assert watched.metrics().total("etcd_reconnects_total") == 0, "the first connection is none again"
+    assert watched.metrics().total("etcd_reconnects_total") == 0, "the first connection is not a reconnect"
 
 
 def test_the_metrics_of_skydns(bare_bed, monkeypatch):

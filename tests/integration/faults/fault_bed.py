@@ -162,7 +162,7 @@ class FaultBed(Bed):
             wait_until(is_right, "the records", PATIENCE_S)
         except AssertionError:
             got = {name: impatient.answers(name) for name in wrong}
-            raise AssertionError(f"wanted {wrong}, got {got}\n{self.log_text()}") from None
+            raise AssertionError(f"expected {wrong}, got {got}\n{self.log_text()}") from None
 
     def wait_store(self) -> None:
         """etcd holds the keys of the API's Services, nothing else."""
@@ -255,7 +255,7 @@ class FaultBed(Bed):
 
     def note_time(self, what: str, seconds: float, goal_s: float) -> None:
         self.note(f"{what} {seconds:.2f} s (goal {goal_s:g})")
-        assert seconds <= goal_s * SLACK, f"{what}: {seconds:.2f} s, wanted {goal_s:g}"
+        assert seconds <= goal_s * SLACK, f"{what}: {seconds:.2f} s, expected {goal_s:g}"
 
     # ---- Summary ----
 

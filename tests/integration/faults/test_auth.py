@@ -79,13 +79,13 @@ def test_token_expired(guarded):
         bed.churn.pause()
         token = bed.etcd.token()
         before = load.count()
-        wait_until(lambda: load.count() >= before + 3000 * _TOKEN_TTL_S, "three lives of a token", PATIENCE_S)
+        wait_until(lambda: load.count() >= before + 3000 * _TOKEN_TTL_S, "three token lifetimes", PATIENCE_S)
         with pytest.raises(AssertionError, match="invalid auth token"):
             bed.etcd.revision_by(token)
         tokens = bed.watched[1].metrics().get("etcd_tokens_total")
         made = bed.change()
         bed.wait_visible(made, time.monotonic(), "changes visible after", 2)
-        assert bed.watched[1].metrics().get("etcd_tokens_total") > tokens, "kube2sky's was good for ever"
+        assert bed.watched[1].metrics().get("etcd_tokens_total") > tokens, "kube2sky's token never expired"
         bed.churn.resume()
 
 

@@ -12,7 +12,7 @@ def used_member(bed, cluster, name):
     """The member from which the program gets its events."""
     program = getattr(bed, name)
     members = {member.client_port: member for member in cluster.members}
-    return wait_until(lambda: members.get(news_port(program.pid)), "news of etcd", PATIENCE_S)
+    return wait_until(lambda: members.get(news_port(program.pid)), "a watch of etcd", PATIENCE_S)
 
 
 def check_both_left(bed, made, since_s) -> None:

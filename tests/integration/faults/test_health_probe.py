@@ -118,7 +118,7 @@ def test_nothing_is_left_of_10000_runs(bare_bed, record_property):
     assert container.count("kubedns_probe_x_errors") >= RUNS / 100
     # One run may be in progress: its pipe, its shell and the shell's children. Runs continue while the test
     # counts; a leak would stay forever.
-    wait_until(lambda: container.descriptors() <= descriptors, "a moment with the descriptors of before")
+    wait_until(lambda: container.descriptors() <= descriptors, "a moment with no more descriptors than before")
     wait_until(lambda: container.processes() <= 1 + 4, "a moment with one run's processes")
     wait_until(lambda: container.zombies() == 0, "a moment without a zombie")
     private_kib = container.private_kib()
@@ -152,7 +152,7 @@ def test_every_connection_taken_and_not_read(bare_bed, record_property):
     record_property("figure", figure)
     assert at_rest <= PRIVATE_MAX_KIB
     assert peak <= CONTAINER_LIMIT_KIB / 2
-    wait_until(lambda: http_get(container.url + "/metrics")[0] == 200, "room again")
+    wait_until(lambda: http_get(container.url + "/metrics")[0] == 200, "a free connection again")
     container.stop()
 
 
@@ -168,7 +168,7 @@ def test_a_command_that_prints_without_end_under_cpu_pressure(bare_bed, record_p
     container = Container(bare_bed, *flags, launcher=["nice", "-n", "19"])
     container.await_count("exechealthz_run_timeouts_total", ENDLESS_RUNS)
     highest_kib = container.highest_kib()
-    record_property("figure", f"exechealthz: at most {highest_kib} KiB resident while its command prints without end")
+    record_property("figure", f"exechealthz: at most {highest_kib} KiB resident while its command prints endlessly")
     assert highest_kib <= CONTAINER_LIMIT_KIB / 2
     container.stop()
     for hog in hogs:

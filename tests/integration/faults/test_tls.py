@@ -95,7 +95,7 @@ def test_client_certificate_rotated(secured):
         bed.wait_told(r"(?i)certificate", since)
         before = load.count()
         wait_until(lambda: load.count() >= before + 1000, "queries while no connection can be made", PATIENCE_S)
-        assert bed.dns.answers(next(iter(made))) == ["NXDOMAIN"], "the old certificate was taken"
+        assert bed.dns.answers(next(iter(made))) == ["NXDOMAIN"], "the old certificate was accepted"
         secured.new_clients.sign("client")
         bed.wait_visible(made, time.monotonic(), "changes visible after", 5)
         bed.check_counted("etcd_credentials_changes_total", result="used")
@@ -113,7 +113,7 @@ def test_server_of_a_foreign_authority(secured):
         bed.check_counted("etcd_connection_failures_total", kind="refused")
         before = load.count()
         wait_until(lambda: load.count() >= before + 1000, "queries meanwhile", PATIENCE_S)
-        assert bed.dns.answers(next(iter(made))) == ["NXDOMAIN"], "the foreign certificate was taken"
+        assert bed.dns.answers(next(iter(made))) == ["NXDOMAIN"], "the foreign certificate was accepted"
         secured.trusted.sign("server")
         secured.restart_etcd()
         bed.wait_visible(made, time.monotonic(), "changes visible after", 5)

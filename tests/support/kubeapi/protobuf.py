@@ -176,7 +176,7 @@ def decode_object(body: bytes) -> dict:
 
 
 def decode_list_meta(body: bytes) -> dict:
-    """Of a list whose items nobody needs."""
+    """The metadata of a list; skips its items."""
     unknown = _decode(body[len(MAGIC) :], UNKNOWN)
     return _decode(unknown["raw"], {1: ("metadata", LIST_META)})["metadata"]
 
