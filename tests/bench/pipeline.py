@@ -246,8 +246,9 @@ def measure_filling(arguments, bed: Bed, count: int, figures: dict) -> None:
     bed.stop_skydns()
     figures[f"{count} start_s"] = bed.start_skydns()
     lines = bed.store("dump", "/skydns/")
-    if lines.count(b"\n") < 3 * count:
-        raise SystemExit(f"{lines.count(b'n')} keys of {count} Services")
+    key_count = lines.count(b"\n")
+    if key_count < 3 * count:
+        raise SystemExit(f"{key_count} keys of {count} Services")
     filled_url = bed.etcd_url
     bed.start_etcd("loop")
     loop_s = figures[f"{count} loop_s"] = float(bed.store("loop", str(IN_FLIGHT), text=lines))
