@@ -8,7 +8,7 @@
 
 enum {
     /* At most: 80 UDP and listening sockets, 130 for HTTP on two ports, 48 for probes of
-       nameservers and loop checks, some 50 for etcd, name lookups, event loops and files. */
+     * nameservers and loop checks, some 50 for etcd, name lookups, event loops and files. */
     RESERVED = 320,
     WANTED = TCP_CONNECTIONS_MAX + FORWARDER_SOCKETS_MAX + RESERVED,
     USUAL_SOFT_LIMIT = 1024, /* if the kernel does not say */

@@ -119,8 +119,7 @@ static void log_ignored(const struct live_config *live, const struct config_doc_
     }
 }
 
-/* Combines flags, document and resolv.conf. False, with *ret untouched: the document is unusable.
- */
+/* Combines flags, document and resolv.conf. False, *ret untouched: the document is unusable. */
 static bool lay_over(struct live_config *live, struct options *ret)
 {
     struct options options = *live->config.flags;

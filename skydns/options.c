@@ -252,8 +252,7 @@ static const char *variable_or(const char *name, const char *if_unset)
     return value && *value ? value : if_unset;
 }
 
-/* A Service named prometheus makes Kubernetes set PROMETHEUS_PORT=tcp://..., which is not a port.
- */
+/* For a Service named prometheus, Kubernetes sets PROMETHEUS_PORT=tcp://..., not a port. */
 static void read_prometheus(struct options *o)
 {
     const char *port = variable_or("PROMETHEUS_PORT", "");

@@ -39,7 +39,7 @@ const struct answer_plan *answer_get_plan(const struct answer *answer)
     return &answer->plan;
 }
 
-/* ---- Ends ---- */
+/* ---- Outcomes ---- */
 
 void answer_fail(struct answer *a, enum dns_rcode rcode)
 {
@@ -85,8 +85,8 @@ bool answer_is_apex(const struct answer *a)
     return dname_equal(&a->name, &a->zone->domain);
 }
 
-/* The apex and the name server's name, with what lies between, exist whatever the store holds; and
- * so does what lies above another domain of ours. */
+/* The apex, the name server's name and the names between them exist whatever the store holds; so do
+ * the names above another domain of ours. */
 static bool always_exists(const struct answer *a)
 {
     if (dname_is_within(&a->zone->ns, &a->name)) {
@@ -119,9 +119,9 @@ static void forward(struct answer *a)
     }
 }
 
-/* ---- The whole ---- */
+/* ---- Dispatch ---- */
 
-/* Whose name it is. */
+/* Sets the name, or what it stands for, and its zone. */
 static void take_name(struct answer *a, const struct dname *name)
 {
     const struct engine_config *config = a->config;
@@ -152,7 +152,7 @@ static void start(struct answer *a, const struct answer_input *input)
     rr_list_clear(&a->plan.additionals);
 }
 
-/* In SkyDNS's order. Before the first sync nothing of ours can be said: an NXDOMAIN would stay in
+/* In SkyDNS's order. Before the first sync, names of ours are SERVFAIL: an NXDOMAIN would stay in
  * the clients' caches. A reverse name may be ours, too. */
 static void dispatch(struct answer *a)
 {
@@ -185,7 +185,7 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
         rr_list_shuffle_addresses(&answer->plan.answers, &random);
         rr_list_shuffle_addresses(&answer->plan.additionals, &random);
     }
-    if (answer->plan.answers.count > 1) { /* a single one keeps its own */
+    if (answer->plan.answers.count > 1) { /* a single record keeps its TTL */
         rr_list_level_ttls(&answer->plan.answers, answer->config->ttl_s);
     }
     return ENGINE_REPLY;

@@ -1,6 +1,6 @@
 /* What to answer: (question, store, configuration, externals) -> the records of a reply, as a plan
- * that encode_internal.h writes. All policy is here and nothing of it is wire format; no I/O, no
- * clock. One per engine; that engine's thread only. */
+ * that encode_internal.h encodes. All policy is here, and no wire format; no I/O, no clock. One per
+ * engine; that engine's thread only. */
 #ifndef SKYDNS_ANSWER_ANSWER_H
 #define SKYDNS_ANSWER_ANSWER_H
 
@@ -16,27 +16,27 @@
 struct answer_input {
     const struct question *question;
     const struct store *store;                /* NULL before the first sync */
-    const struct external_answers *externals; /* NULL in a first call */
-    struct ip local;                          /* where the question came to; none if not known */
+    const struct external_answers *externals; /* NULL in the first call */
+    struct ip local;                          /* the address it was sent to; none if not known */
     int64_t now_s;
     uint32_t random;
     bool may_walk;
 };
 
-/* SOA timers as SkyDNS gave them: nothing transfers this zone. */
+/* SOA timers as in SkyDNS: nothing transfers this zone. */
 enum {
     ANSWER_SOA_REFRESH_S = 28800,
     ANSWER_SOA_RETRY_S = 7200,
     ANSWER_SOA_EXPIRE_S = 604800,
 };
 
-/* The SOA's serial is the hour, as SkyDNS had it. */
+/* The SOA's serial is the start of the hour, as in SkyDNS. */
 static inline uint32_t answer_soa_serial(int64_t now_s)
 {
     return (uint32_t)(now_s - now_s % 3600);
 }
 
-/* The zone's SOA: the answer to its question, or the authority of a negative answer. */
+/* The zone's SOA: the answer to an SOA question, or the authority of a negative answer. */
 struct answer_soa {
     struct slice mname, rname;
     uint32_t serial;
@@ -52,7 +52,7 @@ struct answer_plan {
     uint16_t rr_class;
     struct rr_list answers;
     struct rr_list additionals;
-    bool has_authority; /* it is a negative answer: SOA */
+    bool has_authority; /* a negative answer: SOA */
     struct rr authority;
     struct answer_soa soa;
 };
@@ -66,7 +66,7 @@ void answer_free(struct answer *answer);
 enum engine_verdict answer_build(struct answer *answer, const struct answer_input *input,
                                  struct engine_deferral *ret_deferral) MUST_CHECK;
 
-/* Between answers: goes on with another configuration, borrowed as the first. */
+/* Between answers: switches to another configuration, borrowed like the first. */
 void answer_configure(struct answer *answer, const struct engine_config *config);
 
 const struct answer_plan *answer_get_plan(const struct answer *answer);

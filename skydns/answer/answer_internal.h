@@ -1,9 +1,10 @@
-/* The parts that an answer is made by, known to answer*.c alone: the answer under way, the ends
- * they all share, and one function for each thing that can be asked for. On the engine's thread.
+/* The parts that make an answer, for answer*.c alone (plain_names.c uses the reverse names): the
+ * answer being made, the outcomes they share, and one function for each kind of question. On the
+ * engine's thread.
  *
- *     answer.c          whose name it is; the ends; the whole
+ *     answer.c          whose name it is; the outcomes; the dispatch
  *     answer_types.c    the types, from the records of a name of ours
- *     answer_kube.c     what -schema=kubernetes answers otherwise
+ *     answer_kube.c     what -schema=kubernetes answers differently
  *     answer_pods.c     a-b-c-d.<namespace>.pod.<domain> without records
  *     answer_reverse.c  PTR, and the networks that are ours
  *     answer_meta.c     class CHAOS, and ANY */
@@ -25,17 +26,17 @@ struct answer {
     struct dname name;              /* in lower case; or what it stands for */
     const struct engine_zone *zone; /* that the name is in, or NULL */
     struct slice soa_owner;         /* of negative answers */
-    struct ip pod;                  /* an address that only the name says */
+    struct ip pod;                  /* an address that only the name gives */
     struct follow follow;
     struct answer_plan plan;
 };
 
-/* ---- Ends (answer.c) ---- */
+/* ---- Outcomes (answer.c) ---- */
 
 void answer_fail(struct answer *a, enum dns_rcode rcode);
 void answer_add(struct answer *a, struct rr rr);
 
-/* NOERROR without data; the same or NXDOMAIN, whichever is true of a name of ours. */
+/* NOERROR without data; the same for a name that always exists, else NXDOMAIN. */
 void answer_no_data(struct answer *a);
 void answer_no_name(struct answer *a);
 /* NXDOMAIN. */
@@ -46,22 +47,22 @@ struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s);
 
 bool answer_is_apex(const struct answer *a);
 
-/* ---- What is asked for ---- */
+/* ---- Questions ---- */
 
-/* A name of ours, by the question's type; then `answer_kube` says first what is different. */
+/* A name of ours, by the question's type; answer_pod and answer_kube come first. */
 void answer_in_domain(struct answer *a);
 
-/* The types one by one, for parts that choose among them. */
-void answer_nothing(struct answer *a); /* a type of which there is no data */
+/* Single types, for parts that choose among them. */
+void answer_nothing(struct answer *a); /* a type without data */
 void answer_ports(struct answer *a);   /* SRV at a service's own name: its named ports */
 void answer_own_ns(struct answer *a);
 
-/* True: it is answered. */
+/* True: answered. */
 bool answer_kube(struct answer *a);
 bool answer_pod(struct answer *a);
 bool answer_reverse(struct answer *a);
 
-/* Reverse names: in one of these two. */
+/* Reverse names are in one of these two. */
 extern const struct dname answer_in_addr_arpa, answer_ip6_arpa;
 bool answer_name_is_reverse(const struct dname *name);
 

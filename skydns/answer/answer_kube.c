@@ -1,5 +1,5 @@
-/* -schema=kubernetes: where Kubernetes DNS-Based Service Discovery 1.1.0 says otherwise than
- * SkyDNS. Wildcards are no such place: with this schema no lookup knows them (follow_rule). */
+/* -schema=kubernetes: where Kubernetes DNS-Based Service Discovery 1.1.0 differs from SkyDNS.
+ * Wildcards are not handled here: with this schema no lookup knows them (follow_rule). */
 #include "skydns/answer/answer_internal.h"
 #include "skydns/answer/kube_place.h"
 

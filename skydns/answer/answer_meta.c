@@ -9,7 +9,7 @@ static bool is_a_domain(const struct answer *a)
     return a->zone && answer_is_apex(a);
 }
 
-/* Who serves here. The authors are those of SkyDNS, whose answer this is. */
+/* The server's identity. The authors are those of SkyDNS, as in its answer. */
 static const char *const *chaos_texts(const struct answer *a)
 {
     static const char *const authors[] = {"Erik St. Martin", "Brian Ketelsen", "Miek Gieben",
@@ -51,7 +51,7 @@ void answer_chaos(struct answer *a)
     }
 }
 
-/* RFC 8482 4.2: one record that exists for every name of ours that does. */
+/* RFC 8482 4.2: one record for every existing name of ours. */
 static void answer_hinfo(struct answer *a)
 {
     static const char hinfo[] = "\7RFC8482";
@@ -59,7 +59,7 @@ static void answer_hinfo(struct answer *a)
         answer_fail(a, DNS_RCODE_SERVFAIL);
         return;
     }
-    answer_in_domain(a); /* nothing: no data is of type ANY; but whether the name exists */
+    answer_in_domain(a); /* no data is of type ANY: only finds whether the name exists */
     if (a->plan.rcode == DNS_RCODE_NOERROR) {
         a->plan.has_authority = false;
         answer_add(a, (struct rr){.owner = a->owner,

@@ -1,5 +1,4 @@
-/* -pods=insecure and -pods=disabled: a-b-c-d.<namespace>.pod.<domain> without looking at records.
- */
+/* -pods=insecure and -pods=disabled: a-b-c-d.<namespace>.pod.<domain> without reading records. */
 #include <netinet/in.h>
 
 #include "skydns/answer/answer_internal.h"
@@ -34,8 +33,8 @@ static void add_pod(struct answer *a)
     }
 }
 
-/* The labels in front of pod.<domain>: none and the namespace alone exist, the address is what it
- * says, and below it is nothing. */
+/* Insecure: pod.<domain> and any namespace below it exist; a label below a namespace exists if it
+ * spells an address; nothing exists below that. Disabled: none of these exists. */
 bool answer_pod(struct answer *a)
 {
     if (a->zone->pods.len == 0 || !dname_is_within(&a->name, &a->zone->pods)) {

@@ -1,6 +1,6 @@
-/* Reverse names: PTR records that etcd holds, whichever address they are for; and the networks of
- * -reverse-zones, whose names are never asked of anybody else. A network's zones begin at the whole
- * octets (or nibbles) of its prefix: 10.96.0.0/12 is 96.10.in-addr.arpa. to 111.10.in-addr.arpa. */
+/* Reverse names: PTR records that etcd holds, for any address; and the networks of -reverse-zones,
+ * whose names are never forwarded. A network's zones begin at its prefix, rounded up to whole
+ * octets (or nibbles): 10.96.0.0/12 is 96.10.in-addr.arpa. to 111.10.in-addr.arpa. */
 #include <string.h>
 
 #include "skydns/answer/answer_internal.h"
@@ -9,7 +9,7 @@
 const struct dname answer_in_addr_arpa = {.len = 14, .wire = "\7in-addr\4arpa"};
 const struct dname answer_ip6_arpa = {.len = 10, .wire = "\3ip6\4arpa"};
 
-/* How an address is written into names. */
+/* How names spell an address. */
 struct form {
     uint8_t family_bytes;
     uint8_t label_bits;
@@ -17,7 +17,7 @@ struct form {
 };
 static const struct form form4 = {4, 8, 2}, form6 = {16, 4, 2};
 
-/* Most names end otherwise than in `arpa.`, which the last bytes say. */
+/* Most names do not end in `arpa.`: their last bytes rule them out. */
 static const struct form *form_of(const struct dname *name)
 {
     static const char arpa[] = "\4arpa";
@@ -57,11 +57,11 @@ static bool parse_label(const struct form *form, struct slice label, unsigned *r
     return value >> form->label_bits == 0;
 }
 
-/* As much of an address as the name says. */
+/* As much of an address as the name gives. */
 struct reversed {
     const struct form *form;
     struct dname_labels labels;
-    unsigned said; /* labels of it */
+    unsigned said; /* labels read into `bytes` */
     uint8_t bytes[16];
 };
 
@@ -79,7 +79,7 @@ static void read_name(const struct dname *name, const struct form *form, struct 
     }
 }
 
-/* The labels of the zone's part of the address, when the name is in a zone of ours; else -1. */
+/* How many labels of the address the zone's name has, if the name is in a zone of ours; else -1. */
 static int find_zone(const struct engine_config *config, const struct reversed *r)
 {
     struct ip ip = {.family_bytes = (uint8_t)r->form->family_bytes};
@@ -105,11 +105,11 @@ static bool add_pointer(struct answer *a)
     return true;
 }
 
-/* A zone of ours that begins at this label of the name. */
+/* From a zone of ours whose name has `apex` labels of the address. */
 static void answer_zone(struct answer *a, const struct reversed *r, unsigned apex)
 {
     unsigned first = r->labels.count - r->form->suffix_labels - apex;
-    a->zone = &a->config->zones[0]; /* whose hostmaster and name server these zones have */
+    a->zone = &a->config->zones[0]; /* these zones have its hostmaster and name server */
     a->soa_owner =
         slice_of(a->name.wire + r->labels.offsets[first], a->name.len - r->labels.offsets[first]);
     if (!a->follow.store) {

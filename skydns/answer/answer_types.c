@@ -10,7 +10,7 @@ static void allow_walk(struct answer *a)
     lookup_allow(f->lookup, f->may_walk ? LOOKUP_RECORDS_MAX : ENGINE_WALK_MAX);
 }
 
-/* What a lookup of the name asked for came to; false: the answer is already decided. */
+/* Checks the result of looking up the question's name; false: the answer is already decided. */
 static bool take_found(struct answer *a, enum lookup_result result)
 {
     struct follow *f = &a->follow;
@@ -46,7 +46,7 @@ static const struct store_record *nth(const struct answer *a, const struct looku
     return lookup_record(a->follow.lookup, span, i);
 }
 
-/* The addresses of what an SRV, MX or NS record points to; those of an IP host are its own. */
+/* Adds the addresses of what an SRV, MX or NS record points to, or an IP host itself. */
 static void add_target(struct answer *a, const struct store_record *record, struct slice owner)
 {
     if (record->host == STORE_HOST_IP) {
@@ -57,7 +57,7 @@ static void add_target(struct answer *a, const struct store_record *record, stru
     }
 }
 
-/* The records as SRV, with each one's share of the weights. */
+/* Adds the records as SRV, each with its share of the weights. */
 static void add_services(struct answer *a, const struct lookup_span *span)
 {
     for (size_t i = 0; i < span->count; i++) {
@@ -98,8 +98,7 @@ void answer_ports(struct answer *a)
     }
 }
 
-/* Groups do not matter here, and the address of a host keeps the key's whole name as its owner, as
- * it was with SkyDNS. */
+/* As in SkyDNS, groups do not matter here, and a host's address is owned by the key's full name. */
 static void answer_mx(struct answer *a)
 {
     struct lookup_span span;
@@ -116,7 +115,7 @@ static void answer_mx(struct answer *a)
     }
 }
 
-/* Without keys for name servers this server says it is the one, at the address it was reached. */
+/* Without keys for name servers, this server names itself, at the address the query was sent to. */
 static bool has_ns_keys(const struct answer *a)
 {
     return store_find(a->follow.store, &a->zone->ns, NULL) != NULL;
@@ -155,7 +154,7 @@ static void answer_address(struct answer *a, enum follow_families families)
     }
 }
 
-/* A type of which there is no data. */
+/* A type without data. */
 void answer_nothing(struct answer *a)
 {
     if (!lookup_exists(a->follow.store, &a->name, a->follow.rule)) {
@@ -173,7 +172,7 @@ static bool all_hosts_are_addresses(const struct answer *a, const struct lookup_
     return true;
 }
 
-/* Name servers are the keys below dns/ns; elsewhere than at the apex there are none. */
+/* Name servers are the keys below dns/ns; only the apex has any. */
 static void answer_ns(struct answer *a)
 {
     struct lookup_span span;
@@ -217,7 +216,7 @@ static void answer_txt(struct answer *a)
     }
 }
 
-/* Only the key of exactly this name: what is below it has names of its own. */
+/* Only the key of exactly this name: keys below it have names of their own. */
 static void answer_cname(struct answer *a)
 {
     const struct store_record *record = lookup_exact(a->follow.store, &a->name);

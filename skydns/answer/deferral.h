@@ -7,16 +7,16 @@
 
 #include "skydns/answer/external_answer.h"
 
-/* The records one answer may visit on a worker; beyond, the walk is deferred. */
+/* The records one answer may visit on a worker; beyond that, the walk is deferred. */
 enum { ENGINE_WALK_MAX = 4096 };
 
-/* External questions one answer may need (targets outside the domain); further targets stay without
+/* External questions one answer may ask (targets outside the domain); further targets get no
  * addresses. */
 enum { ENGINE_EXTERNAL_MAX = 16 };
 
 enum engine_deferral_kind {
-    ENGINE_DEFER_FORWARD, /* not our name: send the query on, pass the reply back */
-    ENGINE_DEFER_LOOKUP,  /* the questions below have to be asked upstream first */
+    ENGINE_DEFER_FORWARD, /* not our name: forward the query, relay the reply */
+    ENGINE_DEFER_LOOKUP,  /* the questions below must be asked upstream first */
     ENGINE_DEFER_WALK,    /* too many records for a worker */
 };
 

@@ -1,5 +1,5 @@
-/* What every reply and query of ours says of EDNS(0), RFC 6891: an OPT record without options, and
- * how long a datagram may be. Pure; any thread. */
+/* EDNS(0), RFC 6891, in our replies and queries: an OPT record without options, and how long a
+ * datagram may be. Pure; any thread. */
 #ifndef SKYDNS_ANSWER_EDNS_H
 #define SKYDNS_ANSWER_EDNS_H
 
@@ -14,7 +14,7 @@
 /* Root owner, type, class, TTL, length. */
 enum { EDNS_OPT_SIZE = 11 };
 
-/* `udp_size` is what we take ourselves; `extended_rcode` the upper eight bits of the rcode. */
+/* `udp_size` is what we accept ourselves; `extended_rcode` the upper eight bits of the rcode. */
 static inline void edns_write_opt(uint8_t *out, uint16_t udp_size, uint8_t extended_rcode,
                                   bool dnssec_ok)
 {
@@ -25,7 +25,7 @@ static inline void edns_write_opt(uint8_t *out, uint16_t udp_size, uint8_t exten
     memcpy(out, opt, sizeof(opt));
 }
 
-/* The same at the end of a message; nothing when it does not fit, which the writer remembers. */
+/* The same at the end of a message. If it does not fit, writes nothing and the writer fails. */
 static inline void edns_append_opt(struct writer *w, uint16_t udp_size, uint8_t extended_rcode,
                                    bool dnssec_ok)
 {
@@ -35,8 +35,8 @@ static inline void edns_append_opt(struct writer *w, uint16_t udp_size, uint8_t 
     }
 }
 
-/* How long a reply over UDP may be: what the client takes, but no more than `max`, which is known
- * to pass networks in one piece; at least what RFC 1035 lets anybody send. */
+/* How long a reply over UDP may be: what the client accepts, but at most `max`, which is known to
+ * pass networks unfragmented; at least what RFC 1035 allows to any client. */
 static inline size_t edns_udp_limit(bool has_edns, uint16_t client_size, uint16_t max)
 {
     size_t limit = has_edns && client_size < max ? client_size : has_edns ? max : 0;

@@ -9,12 +9,12 @@
 #include "skydns/answer/edns.h"
 #include "skydns/store/hash.h"
 
-/* Names that later ones may point to. A message has room for more only when they are tiny, and then
- * there is little to save. Half of the slots stay free, so that a search ends soon. */
+/* Names that later ones may point to. A message has room for more only if they are tiny, and then
+ * there is little to save. Half of the slots stay free, so that searches stay short. */
 enum { KNOWN_NAMES_MAX = 2048, SLOTS = 2 * KNOWN_NAMES_MAX };
 
 struct slot {
-    uint16_t message; /* the message it belongs to: another one's is free */
+    uint16_t message; /* the message it belongs to; free unless the current one */
     uint16_t offset;
 };
 
@@ -46,9 +46,9 @@ static uint8_t byte_at(struct slice name, size_t at)
     return (uint8_t)name.ptr[at];
 }
 
-/* The name written at this offset equals the rest of `name` from `at` on, case included: what was
- * stored with capitals is given with them. Only names of this message are read, so pointers are
- * ours, and point backwards. */
+/* Whether the name written at this offset equals the rest of `name` from `at` on, case included:
+ * names keep the capitals they are stored with. Only names of this message are read, so pointers
+ * are ours, and point backwards. */
 static bool is_written_at(const struct encoder *e, size_t offset, struct slice name, size_t at)
 {
     const uint8_t *wire = e->w.data;
@@ -68,7 +68,7 @@ static bool is_written_at(const struct encoder *e, size_t offset, struct slice n
     }
 }
 
-/* The slot of a name that was written before, or a free one. */
+/* The slot of a name already written, or a free one. */
 static struct slot *find_slot(struct encoder *e, uint32_t hash, struct slice name, size_t at)
 {
     size_t i = (hash ^ hash >> 16) & (SLOTS - 1);
@@ -86,7 +86,7 @@ static void learn(struct encoder *e, struct slot *slot, size_t offset)
     }
 }
 
-/* A name cut into its ends, `www.example.com.`, `example.com.`, `com.`, with a hash for each. */
+/* A name cut into its suffixes, `www.example.com.`, `example.com.`, `com.`, each with a hash. */
 struct ends {
     unsigned count;
     uint8_t at[DNAME_LABELS_MAX];
@@ -106,7 +106,7 @@ static void cut_ends(struct slice name, struct ends *ends)
     }
 }
 
-/* The longest end of the name that was written before, as an index into ends; ends->count: none. */
+/* The longest suffix of the name already written, as an index into ends; ends->count: none. */
 static unsigned find_known_end(struct encoder *e, struct slice name, const struct ends *ends,
                                size_t *ret_offset)
 {
@@ -122,7 +122,7 @@ static unsigned find_known_end(struct encoder *e, struct slice name, const struc
     return i;
 }
 
-/* Only when the name is written to its end may the message be searched for its ends. */
+/* Only a completely written name may be searched for, hence nothing after a failure. */
 static void learn_ends(struct encoder *e, struct slice name, const struct ends *ends,
                        unsigned count, size_t offset)
 {
@@ -131,7 +131,7 @@ static void learn_ends(struct encoder *e, struct slice name, const struct ends *
     }
 }
 
-/* The question's name stands behind the header. It is learnt when a second name comes. */
+/* The question's name follows the header. It is learnt when a second name comes. */
 static void learn_question(struct encoder *e)
 {
     struct ends ends;
@@ -142,7 +142,7 @@ static void learn_question(struct encoder *e)
 static void begin_names(struct encoder *e)
 {
     e->known_names = 0;
-    if (++e->message == 0) { /* 65,535 messages later old slots would look new */
+    if (++e->message == 0) { /* after 65,535 messages, old slots would look new */
         memset(e->slots, 0, sizeof(e->slots));
         e->message = 1;
     }
@@ -150,7 +150,7 @@ static void begin_names(struct encoder *e)
 
 enum name_form { NAME_COMPRESSED, NAME_WHOLE };
 
-/* Compressed: the labels that no earlier name ends with, and a pointer to the earlier one. A whole
+/* Compressed: the labels that no earlier name ends with, then a pointer to the earlier one. A whole
  * name is not compressed, but later ones may point to it. */
 static void write_name(struct encoder *e, struct slice name, enum name_form form)
 {
@@ -229,8 +229,8 @@ static void write_data(struct encoder *e, const struct rr *rr, const struct answ
     }
 }
 
-/* False, and nothing written, when it does not fit. What the failed attempt taught about names is
- * not taken back: after it only OPT is written, which has none. */
+/* False, and nothing written, when it does not fit. Names learnt in the failed attempt are not
+ * forgotten: only OPT is written after it, and points to none. */
 static bool write_rr(struct encoder *e, const struct answer_plan *plan, const struct rr *rr)
 {
     size_t start = e->w.pos;
@@ -280,7 +280,7 @@ static void write_header(uint8_t *reply, const struct question *q, enum dns_rcod
     writer_u16(&w, counts->additionals);
 }
 
-/* As many as fit; true when that is all. */
+/* Writes as many as fit; true when that is all. */
 static bool write_answers(struct encoder *e, const struct answer_plan *plan, uint16_t *ret_count)
 {
     const struct rr_list *answers = &plan->answers;
@@ -292,7 +292,7 @@ static bool write_answers(struct encoder *e, const struct answer_plan *plan, uin
     return n == answers->count && !answers->is_cut;
 }
 
-/* All or nothing: part of an address set would look like the whole of it. */
+/* All or nothing: part of an address set would look like the whole set. */
 static uint16_t write_additionals(struct encoder *e, const struct answer_plan *plan)
 {
     const struct rr_list *additionals = &plan->additionals;

@@ -1,7 +1,7 @@
-/* Plan -> wire (RFC 1035 4.1, RFC 6891): name compression, room kept for OPT, truncation. The reply
- * never exceeds the limit. When it does not fit, the additional section goes first and as a whole;
- * then answers are left out from the end, and only then is TC set. One per engine; that engine's
- * thread only. */
+/* Plan -> wire (RFC 1035 4.1, RFC 6891): name compression, room reserved for OPT, truncation. The
+ * reply never exceeds the limit. When it does not fit, the additional section is dropped first, as
+ * a whole; then answers are dropped from the end, and only then is TC set. One per engine; that
+ * engine's thread only. */
 #ifndef SKYDNS_ANSWER_ENCODE_INTERNAL_H
 #define SKYDNS_ANSWER_ENCODE_INTERNAL_H
 
@@ -13,7 +13,7 @@
 
 struct encoder;
 
-/* udp_size is what OPT records of replies offer to take. */
+/* udp_size is what the OPT records of replies advertise. */
 struct encoder *encoder_new(uint16_t udp_size);
 void encoder_free(struct encoder *encoder);
 
@@ -21,8 +21,8 @@ void encoder_free(struct encoder *encoder);
 size_t encode_plan(struct encoder *encoder, const struct question *question,
                    const struct answer_plan *plan, size_t limit, uint8_t *reply);
 
-/* A reply of header, question (if it was read) and OPT (if it had one) alone; at most DNS_UDP_SIZE
- * bytes. `flags` may have AA, RA and TC. */
+/* A reply of only header, question (if it was parsed) and OPT (if the query had one); at most
+ * DNS_UDP_SIZE bytes. `flags` may have AA, RA and TC. */
 size_t encode_bare(const struct encoder *encoder, const struct question *question,
                    enum dns_rcode rcode, uint16_t flags, uint8_t *reply);
 

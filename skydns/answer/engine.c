@@ -41,7 +41,7 @@ void engine_free(struct engine *engine)
     free(engine);
 }
 
-/* A new configuration may lie where an old one lay: the serial tells them apart. */
+/* A new configuration may have an old one's address: the serial tells them apart. */
 void engine_configure(struct engine *engine, const struct engine_config *config)
 {
     if (engine->config != config || engine->config_serial != config->serial) {
@@ -60,7 +60,7 @@ static size_t reply_limit(const struct engine *engine, const struct engine_query
                                                            engine->config->max_udp_size);
 }
 
-/* The address a client can reach this server at, as far as the transport knows. */
+/* The address a client can reach this server at, if the transport knows it. */
 static struct ip local_ip(const struct engine_query *query)
 {
     if (addr_is_wildcard(query->local)) {
@@ -158,7 +158,7 @@ size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
         return 0;
     }
     if (query->transport == ENGINE_TCP && (parts.flags & DNS_FLAG_TC)) {
-        return 0; /* it has asked over TCP already: part of an answer would pass for the whole */
+        return 0; /* already over TCP: part of an answer would pass for the whole */
     }
     return relay_write(&question, upstream, &parts, engine->config->max_udp_size,
                        reply_limit(engine, query, &question), reply);

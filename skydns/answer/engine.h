@@ -1,15 +1,16 @@
-/* The seam between sockets and records: query bytes in, reply bytes out. It knows no socket, and
- * the sockets know no record. UDP workers, the TCP server and the resolver all call engine_answer;
- * each thread has an engine of its own (scratch memory, counters), made before the thread starts.
+/* The seam between sockets and records: query bytes in, reply bytes out. It knows nothing of
+ * sockets, and the sockets know nothing of records. UDP workers, the TCP server and the resolver
+ * all call engine_answer; each thread has an engine of its own (scratch memory), made before the
+ * thread starts.
  *
- * REPLY: the reply is written. DROP: say nothing (RFC 1035: a response, a message shorter than a
- * header). DEFER: cannot be answered without waiting; the caller hands a copy of the query and the
- * deferral to the resolver thread, which fetches the externals and calls engine_answer again on the
- * store of that moment with them in hand. A call with externals never defers for LOOKUP again (what
- * is still unknown then counts as unanswered), one with may_walk never for WALK; a WALK repeated
- * with may_walk may still ask for a LOOKUP.
+ * REPLY: the reply is written. DROP: send nothing (RFC 1035: a response, or a message shorter than
+ * a header). DEFER: cannot be answered without waiting; the caller hands a copy of the query and
+ * the deferral to the resolver thread, which fetches the externals and calls engine_answer again
+ * with them, on the store current by then. A call with externals never defers for LOOKUP again
+ * (what is still unknown counts as unanswered), a call with may_walk never for WALK; a WALK retried
+ * with may_walk may still defer for LOOKUP.
  *
- * Steady state: nothing is allocated, no lock, no system call. */
+ * Steady state: no allocation, no lock, no system call. */
 #ifndef SKYDNS_ANSWER_ENGINE_H
 #define SKYDNS_ANSWER_ENGINE_H
 
@@ -28,33 +29,33 @@ struct engine;
 struct engine *engine_new(const struct engine_config *config); /* config is borrowed */
 void engine_free(struct engine *engine);
 
-/* Between queries, on the engine's thread: goes on with another configuration, borrowed until the
- * next one; max_udp_size must be the same. Costs nothing when called with the one it has. */
+/* Between queries, on the engine's thread: switches to another configuration, borrowed until the
+ * next one; max_udp_size must be the same. Costs nothing when nothing changes. */
 void engine_configure(struct engine *engine, const struct engine_config *config);
 
-/* store NULL: not synced yet; names of ours are SERVFAIL, foreign ones still forwarded.
- * externals NULL: first call. reply has ENGINE_REPLY_MAX bytes over TCP, at least max_udp_size
- * (and 512) over UDP; *ret_len is set for REPLY, *ret_deferral for DEFER. */
+/* store NULL: not synced yet; names of ours are SERVFAIL, foreign ones are still forwarded.
+ * externals NULL: first call. reply has ENGINE_REPLY_MAX bytes over TCP, at least max_udp_size (and
+ * 512) over UDP; *ret_len is set for REPLY, *ret_deferral for DEFER. */
 enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
                                   const struct engine_query *query,
                                   const struct external_answers *externals, uint8_t *reply,
                                   size_t *ret_len, struct engine_deferral *ret_deferral);
 
-/* These queries will be asked in a moment: looks all their names up at once (store_walk.h), so that
- * they wait for memory together. It changes no answer; store as above, at most ENGINE_AHEAD_MAX
- * queries, whose bytes stay as they are until they are asked, or others are looked up. */
+/* Batched lookup: looks up the names of these queries, which will be answered next, all at once
+ * (store_walk.h), so that they wait for memory together. Changes no answer. store as above; at most
+ * ENGINE_AHEAD_MAX queries, whose bytes must not change until answered, or until the next call. */
 void engine_look_ahead(struct engine *engine, const struct store *store,
                        const struct slice *queries, size_t count);
 
-/* A SERVFAIL to a query that was deferred and cannot be served (queue full, upstream dead). Never
- * longer than 512 bytes. */
+/* A SERVFAIL to a deferred query that cannot be served (queue full, upstream dead). Never longer
+ * than 512 bytes. */
 size_t engine_servfail(struct engine *engine, const struct engine_query *query, uint8_t *reply);
 
-/* REFUSED, to a client whose question may not be sent on. The same size. */
+/* REFUSED, to a client whose query may not be forwarded. The same size. */
 size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply);
 
-/* Fits an upstream's reply to a deferred FORWARD query: relay_internal.h. 0 when the reply is no
- * valid reply to this query, or over TCP not the whole one. */
+/* Adapts an upstream's reply to a deferred FORWARD query: relay_internal.h. 0 when it is not a
+ * valid reply to this query, or is truncated and the query came over TCP. */
 size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
                         const uint8_t *upstream, size_t upstream_len, uint8_t *reply);
 

@@ -1,5 +1,5 @@
-/* Names outside the domain that CNAME and SRV records point to: the questions the answer layer has
- * about them, and what upstream said. Plain data; it owns nothing. */
+/* Names outside the domain that CNAME and SRV records point to: the questions the answer layer asks
+ * about them, and upstream's answers. Plain data; owns nothing. */
 #ifndef SKYDNS_ANSWER_EXTERNAL_ANSWER_H
 #define SKYDNS_ANSWER_EXTERNAL_ANSWER_H
 
@@ -14,7 +14,8 @@ struct external_question {
     uint16_t type; /* A or AAAA */
 };
 
-/* What upstream said to one external question: the CNAMEs in order, then the addresses. */
+/* A record of upstream's answer to an external question: the CNAMEs in order come first, then the
+ * addresses. */
 struct external_rr {
     struct dname owner;
     uint16_t type; /* CNAME, A, AAAA */
@@ -23,7 +24,7 @@ struct external_rr {
     struct ip ip;        /* A, AAAA */
 };
 
-/* 32: a chain of 16 CNAMEs and a dozen addresses; further ones are left out. */
+/* 32: a chain of 16 CNAMEs and a dozen addresses; further records are dropped. */
 enum { EXTERNAL_RRS_MAX = 32 };
 
 struct external_answer {

@@ -20,10 +20,10 @@ struct fast {
     struct fast_reply reply; /* being made */
     uint32_t random;
 
-    uint64_t ahead_serial; /* of the store in which the first of `questions` were looked up */
+    uint64_t ahead_serial; /* of the store of the last batched lookup */
     size_t ahead_count;
     struct fast_question questions[ENGINE_AHEAD_MAX];
-    struct fast_question alone; /* one that was not announced */
+    struct fast_question alone; /* one that is not in the batch */
 };
 
 void fast_configure(struct fast *fast, const struct engine_config *config, struct encoder *encoder)
@@ -76,7 +76,7 @@ void fast_look_ahead(struct fast *fast, const struct store *store, const struct 
     }
 }
 
-/* The query's, with its name looked up; NULL: none of the usual kind. */
+/* The query's question, with its name looked up; NULL: take the slow path. */
 static const struct fast_question *find_question(struct fast *f, const struct store *store,
                                                  const struct engine_query *query)
 {
@@ -100,11 +100,11 @@ static const struct fast_question *find_question(struct fast *f, const struct st
 struct addresses {
     const uint8_t *bytes;
     unsigned count;
-    unsigned size; /* of one */
+    unsigned size; /* of one address */
     uint32_t ttl_s;
 };
 
-/* The addresses of one family at a node. False: the long way has to look. */
+/* The addresses of one family at a node. False: fall back to the slow path. */
 static bool get_addresses(const struct fast *f, const struct store_node *node, unsigned family,
                           struct addresses *ret)
 {
@@ -162,7 +162,7 @@ static size_t end(struct fast *f, const struct fast_query *q, enum dns_rcode rco
     return fast_reply_end(&f->reply, q, f->config->max_udp_size, rcode);
 }
 
-/* There is nothing, or no such name. */
+/* No data, or no such name. */
 static size_t deny(struct fast *f, const struct fast_question *question,
                    const struct engine_query *query, enum dns_rcode rcode)
 {
@@ -197,8 +197,8 @@ static size_t answer_addresses(struct fast *f, const struct fast_question *quest
 
 /* ---- Ports ---- */
 
-/* The addresses of a target, of one family, all with one TTL. False: the long way has to look, or
- * they do not fit. */
+/* Adds the addresses of a target, if all are of one family and have one TTL. False: fall back to
+ * the slow path. */
 static bool add_target(struct fast *f, const struct fast_question *question, struct slice wire,
                        unsigned written_at)
 {
@@ -244,7 +244,7 @@ static bool get_targets(const struct fast *f, const struct store_node *node,
     return true;
 }
 
-/* The place of the target's name in the reply; 0: it does not fit. */
+/* Writes the SRV record. Returns the offset of the target's name; 0: it does not fit. */
 static unsigned put_target(struct fast *f, const struct store_record *r, const struct targets *all)
 {
     struct slice target = store_record_host_wire(r);
@@ -305,7 +305,7 @@ static size_t answer_in_zone(struct fast *f, const struct fast_question *questio
     return 0;
 }
 
-/* Whether a name could share its end with a reverse name, as either is written. */
+/* Whether a name could share a suffix with a reverse name, whatever the case of either. */
 static bool may_end_like_reverse(struct slice name)
 {
     static const char arpa[] = "\4arpa"; /* with the root label */
@@ -314,7 +314,7 @@ static bool may_end_like_reverse(struct slice name)
                         slice_of(arpa, sizeof(arpa)));
 }
 
-/* A reverse name that a key says. */
+/* A reverse name that has a key. */
 static size_t answer_pointer(struct fast *f, const struct fast_question *question)
 {
     const struct store_node *node = question->walk.node;

@@ -58,7 +58,7 @@ static bool is_label(struct slice label, const char *text, size_t len)
     return label.len == len && memcmp(label.ptr, text, len) == 0;
 }
 
-/* By its labels: the bytes of one may end like another one. */
+/* Compares labels, not bytes: the bytes of one label may end like another. */
 static bool is_reverse(const struct fast_query *q)
 {
     if (q->label_count < 2 || !is_label(fast_query_label(q, q->label_count - 1u), "arpa", 4)) {
@@ -148,7 +148,7 @@ static bool has_wildcard(const struct fast_query *q, unsigned labels)
     return false;
 }
 
-/* What lies above a domain of ours exists, whatever the store has. */
+/* Names above a domain of ours exist, whatever the store has. */
 static bool is_above_a_domain(const struct fast_zones *zones, const struct fast_query *q)
 {
     for (size_t i = 0; i < zones->count; i++) {

@@ -1,5 +1,5 @@
-/* The second step of the short way: the domain that a question's name is in, the way from that down
- * to the name's node, and how the name is answered (plain_names_internal.h). One set of domains per
+/* The second step of the fast path: the domain of a question's name, the walk from there to the
+ * name's node, and how the name is answered (plain_names_internal.h). One set of domains per
  * engine; that engine's thread only. Nothing allocates. */
 #ifndef SKYDNS_ANSWER_FAST_NAMES_INTERNAL_H
 #define SKYDNS_ANSWER_FAST_NAMES_INTERNAL_H
@@ -15,7 +15,7 @@
 #include "skydns/store/engine_config.h"
 #include "skydns/store/store_walk.h"
 
-/* What of a domain the short way needs at once. */
+/* What the fast path keeps ready for a domain. */
 struct fast_zone {
     const struct engine_zone *zone;
     struct soa_template soa;
@@ -31,9 +31,9 @@ struct fast_zones {
     struct fast_zone zones[ENGINE_ZONES_MAX];
 };
 
-/* A question on its way. It stays where it is: the walk points into the query. */
+/* A question being answered. It must not move: the walk points into `query`. */
 struct fast_question {
-    bool is_usual;        /* the short way may know the answer */
+    bool is_usual;        /* the fast path may have the answer */
     enum plain_kind kind; /* of names in a zone */
     struct fast_query query;
     const struct fast_zone *zone; /* NULL: a reverse name */
@@ -44,15 +44,15 @@ struct fast_question {
 void fast_zones_configure(struct fast_zones *zones, const struct engine_config *config,
                           struct encoder *encoder);
 
-/* The version that the next questions are put to. */
+/* Sets the version that the next questions are answered from. */
 void fast_zones_use(struct fast_zones *zones, const struct store *store);
 
-/* The domain that a name in lower case is in, the longest one of several; or NULL. */
+/* The longest domain that contains a lower-cased name, or NULL. */
 const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
                                         const struct fast_query *query);
 
-/* Reads a query and begins the walk to its name, if it is of the usual kind. The wire bytes are
- * borrowed. */
+/* Parses a query and, if the fast path may have the answer, begins the walk to its name. The wire
+ * bytes are borrowed. */
 void fast_question_begin(const struct fast_zones *zones, struct slice wire,
                          struct fast_question *question);
 
@@ -60,8 +60,7 @@ void fast_question_begin(const struct fast_zones *zones, struct slice wire,
 void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *query,
                      struct store_walk *walk);
 
-/* How a question of that kind about a name of the zone is answered; `node` is the name's, or NULL.
- */
+/* How a question of this kind about a name of the zone is answered; `node`: the name's or NULL. */
 enum plain_action fast_name_action(const struct fast_zones *zones, const struct fast_zone *zone,
                                    const struct fast_query *query, enum plain_kind kind,
                                    const struct store_node *node);

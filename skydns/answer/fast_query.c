@@ -40,15 +40,15 @@ static bool find_labels(const uint8_t *name, size_t left, struct fast_query *q)
 enum { WORD = sizeof(uint64_t) };
 #define EACH_BYTE(c) ((c)*UINT64_C(0x0101010101010101))
 
-/* Not zero when one of the bytes is a dot. */
+/* Nonzero when one of the bytes is a dot. */
 static uint64_t dots(uint64_t word)
 {
     uint64_t x = word ^ EACH_BYTE('.');
     return (x - EACH_BYTE(1)) & ~x & EACH_BYTE(0x80);
 }
 
-/* Eight bytes at a time, over the labels' lengths as well: none of them is a letter. One of 46
- * looks like a dot, and sends its name the long way. */
+/* Eight bytes at a time, the labels' lengths included: none of them is a letter. A length of 46
+ * looks like a dot, and sends its name to the slow path. */
 static bool fold(const uint8_t *name, struct fast_query *q)
 {
     uint64_t any_dot = 0, any_capital = 0;
@@ -68,7 +68,7 @@ static bool fold(const uint8_t *name, struct fast_query *q)
     return any_dot == 0;
 }
 
-/* Version 0, no options, nothing behind it. */
+/* Version 0, no options, nothing after it. */
 static bool read_opt(const uint8_t *opt, size_t left, struct fast_query *q)
 {
     if (left != EDNS_OPT_SIZE || opt[0] != 0 || u16_at(opt + 1) != DNS_TYPE_OPT || opt[6] != 0 ||

@@ -1,5 +1,4 @@
-/* The first step of the short way: a query's bytes, if they are of the ordinary kind, taken apart
- * in one pass. Pure. */
+/* The first step of the fast path: parses an ordinary query in one pass. Pure. */
 #ifndef SKYDNS_ANSWER_FAST_QUERY_INTERNAL_H
 #define SKYDNS_ANSWER_FAST_QUERY_INTERNAL_H
 
@@ -16,15 +15,16 @@ struct fast_query {
     uint16_t udp_size; /* of EDNS */
     bool has_edns;
     bool dnssec_ok;
-    bool is_lower;    /* the name was typed without capitals */
+    bool is_lower;    /* the name as typed has no capitals */
     uint8_t name_len; /* with the root label */
     uint8_t label_count;
     uint8_t name[DNAME_MAX + 1];       /* in lower case; room for whole words */
     uint8_t offsets[DNAME_LABELS_MAX]; /* of the labels' length bytes in the name */
 };
 
-/* False: not an ordinary query (anything but one question of class IN with an optional OPT without
- * options, or a label with a dot in it). Whether it is valid is for the long way to say. */
+/* False: not an ordinary query (anything but one question of class IN with an optional OPT of
+ * version 0 without options; or a dot in a label; or a label of 46 bytes, which looks like one).
+ * The slow path decides whether it is valid. */
 bool fast_query_read(const uint8_t *wire, size_t len, struct fast_query *ret_query);
 
 static inline struct slice fast_query_label(const struct fast_query *query, unsigned i)

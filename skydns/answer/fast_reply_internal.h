@@ -1,4 +1,4 @@
-/* The last step of the short way: a reply's bytes, record by record. Pure; nothing allocates. */
+/* The last step of the fast path: writes a reply, record by record. Pure; nothing allocates. */
 #ifndef SKYDNS_ANSWER_FAST_REPLY_INTERNAL_H
 #define SKYDNS_ANSWER_FAST_REPLY_INTERNAL_H
 
@@ -16,12 +16,12 @@ struct fast_reply {
     uint16_t answers, authorities, additionals;
 };
 
-/* Copies the question, as it was typed. `bytes` has room for engine_answer's replies. */
+/* Copies the question as typed. `bytes` is as large as engine_answer's reply. */
 void fast_reply_begin(struct fast_reply *reply, const struct fast_query *question,
                       const struct engine_query *query, uint16_t max_udp_size, uint8_t *bytes);
 
-/* A record of class IN whose owner is written at `owner_at`. The place for its data, or NULL when
- * it does not fit. */
+/* Appends a record of class IN whose owner is written at `owner_at`. Returns the place for its
+ * data, or NULL when it does not fit. */
 uint8_t *fast_reply_record(struct fast_reply *reply, unsigned owner_at, unsigned type,
                            uint32_t ttl_s, size_t data_len);
 

@@ -5,12 +5,12 @@
 #include "common/dns/dns.h"
 #include "skydns/answer/lookup.h"
 
-/* A target's labels, and how it ends like the question. */
+/* A target's labels, and the suffix it shares with the question. */
 struct cut {
     struct slice wire;
     unsigned count;
-    unsigned own;       /* labels before that end; count: there is none */
-    unsigned shared_at; /* the question's label where it begins */
+    unsigned own;       /* labels before that suffix; count: none is shared */
+    unsigned shared_at; /* the question's label where the suffix begins */
     uint8_t offsets[DNAME_LABELS_MAX];
 };
 
@@ -42,7 +42,7 @@ static void cut_target(struct slice wire, const struct fast_query *q, struct cut
     cut->shared_at = i;
 }
 
-/* As it would be asked for. */
+/* A byte that the name of an ordinary question has after folding. */
 static bool is_plain_byte(uint8_t c)
 {
     return c != '.' && !(c >= 'A' && c <= 'Z');
@@ -58,7 +58,7 @@ static bool is_plain_label(struct slice label)
     return !lookup_is_wildcard(label);
 }
 
-/* From the last node that the question's name has in common with the target. */
+/* Descends from the last node that question and target share. *ret_node NULL: no such node. */
 static bool find_below(const struct store_node *node, const struct cut *cut,
                        const struct store_node **ret_node)
 {
@@ -74,7 +74,7 @@ static bool find_below(const struct store_node *node, const struct cut *cut,
     return true;
 }
 
-/* As a question for its address. */
+/* Like a question for the target's address. */
 static bool find_from_zone(const struct fast_zones *zones, const struct cut *cut,
                            const struct store_node **ret_node)
 {
@@ -99,8 +99,8 @@ static bool find_from_zone(const struct fast_zones *zones, const struct cut *cut
     return action != PLAIN_NOT;
 }
 
-/* The node that question and target have in common below their domain; NULL: none, or the target
- * may be answered otherwise than the question. */
+/* The last node that question and target share below their domain; NULL: none, or the target may be
+ * answered by other rules than the question. */
 static const struct store_node *common_node(const struct fast_question *question,
                                             const struct cut *cut)
 {

@@ -6,17 +6,17 @@
 #include "skydns/answer/kube_place.h"
 #include "skydns/answer/rrsynth_internal.h"
 
-/* CNAMEs in one chain, as SkyDNS had it. */
+/* CNAMEs in one chain, as in SkyDNS. */
 enum { CHAIN_MAX = 8 };
 
-/* The TTL of what upstream said about a target, as SkyDNS gave it. */
+/* The TTL of upstream's answers about a target, as in SkyDNS. */
 enum { EXTERNAL_TTL_S = 60 };
 
-/* The CNAMEs on the way to where addresses are sought. They are shown when one turns up. */
+/* The CNAMEs on the way to addresses. They are added to the answer when an address turns up. */
 struct chain {
     struct rr_list *out;
     enum follow_families families;
-    struct slice start; /* the name at the beginning of the way */
+    struct slice start; /* the name at the start of the chain */
     unsigned count;
     unsigned shown; /* of count, already in out */
     struct rr links[CHAIN_MAX];
@@ -76,7 +76,7 @@ static void add_found(struct chain *chain, const struct rr *rr)
     rr_list_add(chain->out, rr);
 }
 
-/* What does not fit is not asked: such targets stay without addresses. */
+/* Questions that do not fit are not asked: their targets get no addresses. */
 static void ask_external(struct follow *f, const struct dname *name, uint16_t type)
 {
     struct engine_deferral *d = f->deferral;
@@ -146,7 +146,7 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
 static void add_addresses(struct follow *f, struct chain *chain, const struct lookup_span *span,
                           struct slice owner);
 
-/* The addresses of a name inside or outside the domain. */
+/* Adds the addresses of a name inside or outside the domain. */
 static void follow_name(struct follow *f, struct chain *chain, struct slice name)
 {
     struct dname lower = {.len = (uint8_t)name.len};
@@ -158,7 +158,7 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
         return;
     }
     if (f->config->schema == ENGINE_SCHEMA_KUBERNETES && !kube_has_data(zone, &lower, DNS_TYPE_A)) {
-        return; /* as for who asks for it */
+        return; /* as for a client that asks for it */
     }
     struct lookup_span span;
     switch (lookup_find(f->lookup, f->store, &lower, follow_rule(f->config, zone), &span)) {
@@ -170,12 +170,12 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
     case LOOKUP_ABSENT:
         break;
     case LOOKUP_LIMIT:
-        (void)follow_defer_walk(f); /* else this name stays without addresses */
+        (void)follow_defer_walk(f); /* else this name gets no addresses */
         break;
     }
 }
 
-/* The target is a name that the chain already went through. */
+/* Whether the chain already went through the target. */
 static bool is_loop(const struct chain *chain, struct slice target)
 {
     for (unsigned i = 0; i < chain->count; i++) {
@@ -195,7 +195,7 @@ static void follow_host(struct follow *f, struct chain *chain, const struct stor
     }
     chain->links[chain->count++] = cname;
     if (f->config->schema == ENGINE_SCHEMA_KUBERNETES) {
-        show_links(chain); /* an ExternalName says where it points to, whatever is there */
+        show_links(chain); /* an ExternalName gives its CNAME, whatever it points to */
     }
     follow_name(f, chain, cname.data);
     chain->count--;

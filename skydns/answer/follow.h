@@ -1,5 +1,5 @@
-/* From records to addresses: through CNAMEs inside the domain, and outside it through what upstream
- * said. For A and AAAA answers and for the additional section; part of answer.c's work, on its
+/* From records to addresses: through CNAMEs inside the domain, and through upstream's answers
+ * outside it. For A and AAAA answers and for the additional section; part of answer.c, on its
  * thread. */
 #ifndef SKYDNS_ANSWER_FOLLOW_H
 #define SKYDNS_ANSWER_FOLLOW_H
@@ -12,9 +12,9 @@
 
 enum follow_families { FOLLOW_A = 1, FOLLOW_AAAA = 2, FOLLOW_BOTH = 3 };
 
-/* What following CNAMEs and targets may visit on the resolver thread, beyond what the name asked
- * for stands for: sixteen times the records a message holds. It bounds records that point to many
- * others, which point to many others. On a worker both share ENGINE_WALK_MAX. */
+/* How much following CNAMEs and targets may visit on the resolver thread, in addition to the
+ * records of the question's name: sixteen times the records a message holds. It bounds records that
+ * point to many others, which point to many others. On a worker, both share ENGINE_WALK_MAX. */
 enum { FOLLOW_VISITS_MAX = 16 * RR_LIST_MAX };
 
 struct follow {
@@ -47,17 +47,16 @@ void follow_start(struct follow *follow, const struct store *store,
                   const struct external_answers *externals, bool may_walk,
                   struct engine_deferral *deferral);
 
-/* More would have to be visited than this thread may: defers the walk and returns true, unless this
- * already is the resolver thread. */
+/* To be called when a lookup exceeds what this thread may visit: defers the walk and returns true,
+ * unless this already is the resolver thread. */
 bool follow_defer_walk(struct follow *follow);
 bool follow_is_walk_deferred(const struct follow *follow);
 
-/* Adds the addresses that the records of the name `owner` give, each behind the CNAMEs that lead to
- * it. */
+/* Adds the addresses that the records of `owner` give, each after the CNAMEs that lead to it. */
 void follow_records(struct follow *follow, const struct lookup_span *span, struct slice owner,
                     enum follow_families families, struct rr_list *out);
 
-/* Adds both kinds of addresses of a name, once for each name in an answer. */
+/* Adds the addresses of both families of a name, once per name in an answer. */
 void follow_target(struct follow *follow, struct slice target, struct rr_list *out);
 
 #endif

@@ -44,8 +44,8 @@ enum kube_place kube_place_of(const struct engine_zone *zone, const struct dname
     return kube_place_at(tree, depth, is_underscored);
 }
 
-/* A service's records are its addresses, its ports' are SRV; names above them have none. A bit for
- * each place. */
+/* The places that may have the type, a bit each. A service's records are its addresses, its ports'
+ * are SRV; names above them have none. */
 static unsigned places_with(uint16_t number)
 {
     enum {
@@ -55,13 +55,13 @@ static unsigned places_with(uint16_t number)
     };
     enum rr_type type;
     if (!rr_type_of(number, &type)) {
-        return ANYWHERE | ENDPOINTS | BELOW_PORTS; /* there is nothing to be kept from */
+        return ANYWHERE | ENDPOINTS | BELOW_PORTS; /* there are no such records anyway */
     }
     switch (type) {
     case RR_A:
     case RR_AAAA:
         return ANYWHERE | ENDPOINTS;
-    case RR_SRV: /* an endpoint's would say port 0 */
+    case RR_SRV: /* an endpoint's would have port 0 */
         return ANYWHERE | BELOW_PORTS | 1u << KUBE_PORT;
     case RR_SOA:
     case RR_NS:

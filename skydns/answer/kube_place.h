@@ -1,6 +1,6 @@
-/* What a name below a domain is to Kubernetes DNS-Based Service Discovery 1.1.0, by its labels
- * alone, and which types of records such a name has there. -schema=kubernetes answers by it
- * (answer_kube.c), follows targets by it (follow.c) and prepares the fast path by it
+/* What a name below a domain means in Kubernetes DNS-Based Service Discovery 1.1.0, by its labels
+ * alone, and which types of records it may have. -schema=kubernetes uses it to answer
+ * (answer_kube.c), to follow targets (follow.c) and to prepare the fast path
  * (plain_names_internal.h). Pure; any thread. */
 #ifndef SKYDNS_ANSWER_KUBE_PLACE_H
 #define SKYDNS_ANSWER_KUBE_PLACE_H
@@ -21,7 +21,7 @@ enum kube_place {
     KUBE_PROTOCOL,   /* _tcp.<service>... */
     KUBE_PORT,       /* _http._tcp.<service>... */
     KUBE_BELOW_PORT, /* <label>._http._tcp.<service>... */
-    KUBE_OTHER,      /* what the specification does not speak of */
+    KUBE_OTHER,      /* not in the specification */
 };
 
 /* By the label in front of the domain. */
@@ -35,9 +35,9 @@ static inline enum kube_tree kube_tree_of(struct slice label)
     return label.len == 3 && memcmp(label.ptr, "pod", 3) == 0 ? KUBE_TREE_POD : KUBE_TREE_OTHER;
 }
 
-/* A name with `depth` labels in front of the domain. The label that tells a protocol from an
- * endpoint is the one at KUBE_PROTOCOL_DEPTH, counted from the domain; deeper than KUBE_DEPTH_MAX
- * all names of a tree are alike. */
+/* The place of a name with `depth` labels in front of the domain. The label at KUBE_PROTOCOL_DEPTH,
+ * counted from the domain, tells a protocol from an endpoint; from KUBE_DEPTH_MAX on, depth makes
+ * no difference. */
 enum { KUBE_PROTOCOL_DEPTH = 4, KUBE_DEPTH_MAX = 6 };
 enum kube_place kube_place_at(enum kube_tree tree, unsigned depth, bool is_protocol_underscored);
 
@@ -47,7 +47,7 @@ enum kube_place kube_place_of(const struct engine_zone *zone, const struct dname
 /* Whether the schema lets a name there have records of the type. */
 bool kube_place_has_data(enum kube_place place, uint16_t type);
 
-/* SRV at a service's own name: the records of its named ports, which lie below it. */
+/* Whether this is SRV at a service's own name: the records of its named ports below it. */
 bool kube_place_lists_ports(enum kube_place place, uint16_t type);
 
 /* Whether -schema=kubernetes lets a lower-cased name of the zone have records of the type. */

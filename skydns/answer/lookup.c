@@ -8,7 +8,7 @@
 #include "common/base/xalloc.h"
 #include "skydns/store/hash.h"
 
-/* Where the walk is: the siblings still to be visited on each level lie on one stack. */
+/* The walk's position: the siblings still to be visited on each level, on one stack. */
 struct node_stack {
     const struct store_node **items;
     size_t count, capacity;
@@ -25,11 +25,11 @@ struct lookup {
     bool limit_hit;
 };
 
-/* A name cut into the part that is listed and the pattern that picks from the listing. */
+/* A name split into the part that is listed and the pattern that selects from the listing. */
 struct pattern {
     const struct dname *name;
     struct dname_labels labels;
-    int wildcard; /* the label with the first wildcard seen from the root; -1: none */
+    int wildcard; /* the rightmost label that is a wildcard; -1: none */
     bool has_dotted_label;
 };
 
@@ -106,7 +106,7 @@ static int compare_labels(const void *a, const void *b)
                          store_node_label(*(const struct store_node *const *)b));
 }
 
-/* More siblings than visits are left could not be visited, and are not worth sorting. */
+/* Siblings beyond the visits left could not be visited, and are not worth sorting. */
 static bool push_child(struct lookup *l, const struct store_node *child)
 {
     if (l->nodes.count - l->siblings_base >= l->visits_left) {
@@ -128,8 +128,7 @@ static bool push_hidden_child(void *data, const struct store_node *child)
     return !is_hidden(store_node_label(child)) || push_child(data, child);
 }
 
-/* Puts the children that `push` takes on the stack, in order; the caller pops down to the old
- * count. */
+/* Pushes the children that `push` accepts, in order; the caller pops back to the old count. */
 static void push_children(struct lookup *l, const struct store_node *node, store_child_fn push)
 {
     size_t base = l->siblings_base = l->nodes.count;
@@ -140,7 +139,7 @@ static void push_children(struct lookup *l, const struct store_node *node, store
     }
 }
 
-/* The record of the node and the visible ones below. Recursion ends with the labels of a name. */
+/* Collects the node's record and the visible ones below. A name's labels bound the recursion. */
 static void walk_all(struct lookup *l, const struct store_node *node)
 {
     const struct store_record *record = store_node_record(node);
@@ -156,7 +155,7 @@ static void walk_all(struct lookup *l, const struct store_node *node)
     l->nodes.count = base;
 }
 
-/* What below the node matches labels at, at - 1, ... 0 of the pattern. */
+/* Collects what matches labels at, at - 1, ... 0 of the pattern below the node. */
 static void walk_matching(struct lookup *l, const struct store_node *node, const struct pattern *p,
                           int at)
 {
@@ -181,7 +180,7 @@ static void walk_matching(struct lookup *l, const struct store_node *node, const
     l->nodes.count = base;
 }
 
-/* Every label is what it says. */
+/* Every label is literal. */
 static const struct lookup_rule as_written = {.no_wildcards = true};
 
 static struct pattern pattern_of(const struct dname *name, struct lookup_rule rule)
@@ -211,7 +210,7 @@ static const struct store_node *find_listed(const struct store *store, const str
     return store_find(store, &listed, NULL);
 }
 
-/* Reading a leaf by a path with wildcards gives the leaf itself: etcd had nothing to pick from. */
+/* A path with wildcards to a leaf gives the leaf itself: etcd had nothing to select from. */
 static bool is_leaf(const struct store_node *node)
 {
     return store_node_record(node) && store_visible_count(node) == 1;
@@ -236,7 +235,7 @@ static void clear_slots(struct lookup *l, size_t count)
     }
 }
 
-/* The first of equal records stays; their order too. */
+/* Keeps the first of equal records, and the order. */
 static void remove_duplicates(struct lookup *l, struct lookup_span *span)
 {
     if (span->count < 2) {
@@ -303,7 +302,7 @@ enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
     return end(lookup, ret_span);
 }
 
-/* The hidden children, and with `levels` left theirs; what is below the last is listed. */
+/* Descends through hidden children for `levels` levels and lists what is at and below the last. */
 static void walk_hidden(struct lookup *l, const struct store_node *node, int levels)
 {
     if (levels == 0) {
@@ -356,8 +355,8 @@ static unsigned depth(const struct store_record *record)
     return dname_label_count(&name);
 }
 
-/* The group that the records closest to the root ask for; empty: none, or they disagree. The scan
- * goes in key order and ends at a record closer to the root that has no group. */
+/* The group of the records closest to the root; empty: none, or they disagree. The scan is in key
+ * order and ends at a record closer to the root that has no group. */
 static struct slice choose_group(const struct store_record *const *records, size_t count)
 {
     struct slice group = store_record_group(records[0]);

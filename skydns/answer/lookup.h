@@ -5,13 +5,14 @@
  *     _http._tcp.web.default.svc...         .../web/_tcp/_http/c88f1059: named, so not hidden
  *     web.*.svc.cluster.local               .../svc/default/web/..., .../svc/other/web/...
  *
- * A label `*` or `any` stands for any one label. The labels right of the first wildcard name what
- * is listed, the rest picks from the listing: below it, a label `_tcp` is hidden even when named.
+ * A label `*` or `any` matches any one label. The labels to the right of the rightmost wildcard
+ * name what is listed, the others select from the listing: there, a label `_tcp` is hidden even
+ * when named.
  *
  * A label with a dot in it matches no key, though a key may have one: it would be two labels.
  *
- * Records come in the order of their keys, label by label from the root, and one whose data equals
- * an earlier one's is left out; so the same store gives the same answer every time.
+ * Records come in key order, label by label from the root, and a record whose data equals an
+ * earlier one's is left out; so the same store always gives the same answer.
  *
  * Lookups nest (a record's target is looked up while its siblings wait), so the results are a
  * stack: the last lookup is released first. One per engine; that engine's thread only. */
@@ -27,14 +28,14 @@
 #include "common/dns/dname.h"
 #include "skydns/store/store.h"
 
-/* The most records one lookup gives, whatever it may visit: above the million endpoints and 100,000
- * services that a cluster is planned for, and 64 MiB of memory, which stay with the engine. */
+/* The most records one lookup returns, whatever it may visit: more than the million endpoints and
+ * 100,000 services that a cluster is planned for, and 64 MiB of memory, which the engine keeps. */
 enum { LOOKUP_RECORDS_MAX = 4 * 1024 * 1024 };
 
 enum lookup_result {
     LOOKUP_FOUND,  /* the name exists; perhaps with no visible record */
     LOOKUP_ABSENT, /* neither the name nor anything below it exists */
-    LOOKUP_LIMIT,  /* more than may be visited; no records */
+    LOOKUP_LIMIT,  /* it needs more visits than allowed; no records */
 };
 
 /* Where a lookup's records are on the stack. */
@@ -45,18 +46,18 @@ struct lookup_span {
 
 struct lookup;
 
-/* Room for `capacity` records at once is made here; more is made when it is needed. */
+/* Reserves room for `capacity` records, and more when needed. */
 struct lookup *lookup_new(size_t capacity);
 void lookup_free(struct lookup *lookup);
 
-/* Starts an answer: all lookups released. */
+/* Starts an answer: releases all lookups. */
 void lookup_start(struct lookup *lookup);
 
-/* How much the lookups that follow may visit together: each counts one, and one for each record and
- * each label tried against a wildcard. */
+/* How much the following lookups may visit in total: each lookup, each record and each label tried
+ * against a wildcard or as a protocol or port counts one. */
 void lookup_allow(struct lookup *lookup, size_t visits);
 
-/* A label that stands for any label, unless the rule says otherwise. */
+/* A label that matches any label, unless the rule says otherwise. */
 static inline bool lookup_is_wildcard(struct slice label)
 {
     return label.len == 1 ? label.ptr[0] == '*'
@@ -65,8 +66,8 @@ static inline bool lookup_is_wildcard(struct slice label)
 
 /* How a name's labels are read. */
 struct lookup_rule {
-    unsigned domain_labels; /* the last ones, which are always what they say */
-    bool no_wildcards;      /* so are the others */
+    unsigned domain_labels; /* the last ones, which are always literal */
+    bool no_wildcards;      /* the others are literal, too */
 };
 
 /* `name` is lower case. */
@@ -74,8 +75,8 @@ enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
                                const struct dname *name, struct lookup_rule rule,
                                struct lookup_span *ret_span) MUST_CHECK;
 
-/* The records of a service's named ports, below _<protocol> and _<port> under its name: FOUND with
- * none when the name exists without. */
+/* The records of a service's named ports, below _<protocol> and _<port> under its name: FOUND
+ * without records when the name exists but has none. */
 enum lookup_result lookup_find_ports(struct lookup *lookup, const struct store *store,
                                      const struct dname *name,
                                      struct lookup_span *ret_span) MUST_CHECK;
@@ -86,11 +87,11 @@ bool lookup_exists(const struct store *store, const struct dname *name, struct l
 /* The record of exactly this name, or NULL; a wildcard is a label like any other. */
 const struct store_record *lookup_exact(const struct store *store, const struct dname *name);
 
-/* Keeps the records of one group, as SkyDNS did: that of the record closest to the root, with those
- * that have no group; all records, if that one has none or if the closest ones disagree. */
+/* Keeps the records of one group and those without a group, as SkyDNS did: the group of the record
+ * closest to the root. Keeps all records if that one has no group or the closest disagree. */
 void lookup_keep_group(struct lookup *lookup, struct lookup_span *span);
 
-/* The i-th record of a span; belongs to the store. */
+/* The i-th record of a span; owned by the store. */
 const struct store_record *lookup_record(const struct lookup *lookup,
                                          const struct lookup_span *span, size_t i);
 

@@ -36,7 +36,7 @@ static void find_own(struct plain_names *names, const struct engine_config *conf
     add_own(names, zone, &zone->local);
     add_own(names, zone, &zone->version);
     add_own(names, zone, &zone->hostmaster);
-    if (config->reverse_zone_count > 0) { /* their networks come before the domain */
+    if (config->reverse_zone_count > 0) { /* they take precedence over the domain */
         add_own(names, zone, &answer_in_addr_arpa);
         add_own(names, zone, &answer_ip6_arpa);
     }
@@ -44,7 +44,7 @@ static void find_own(struct plain_names *names, const struct engine_config *conf
 
 /* ---- Classes ---- */
 
-/* The fast path denies these without asking. */
+/* The fast path denies these types without reading records. */
 #define IS_DENIED(name) || DNS_TYPE_##name == DNS_TYPE_SVCB || DNS_TYPE_##name == DNS_TYPE_HTTPS
 _Static_assert(!(0 RR_TYPES(IS_DENIED)), "PLAIN_NO_TYPE: no answer has records of these types");
 #undef IS_DENIED
@@ -71,7 +71,7 @@ static enum plain_action action_of(const struct engine_config *config, enum kube
     return kinds[kind].action;
 }
 
-/* False: names of the tree mean more than what the store has. */
+/* False: names of the tree depend on more than the store. */
 static bool is_plain_tree(const struct plain_names *names, const struct engine_config *config,
                           const struct engine_zone *zone, enum kube_tree tree)
 {

@@ -1,7 +1,7 @@
-/* Which questions about a domain's names need nothing but a look into the store, said once for each
- * configuration by the rules that the slow path answers by (answer*.c, kube_place.h). The fast path
- * asks this table and knows no schema, pods, reverse zones or names of this server itself. Made on
- * the engine's thread by fast_configure, never changed until the next one; looking up is pure. */
+/* Which questions about a domain's names need only the store, worked out once per configuration by
+ * the rules of the slow path (answer*.c, kube_place.h). The fast path consults this table and does
+ * not itself know about schema, pods, reverse zones or this server's own names. Made on the
+ * engine's thread by fast_configure, unchanged until its next call; looking up is pure. */
 #ifndef SKYDNS_ANSWER_PLAIN_NAMES_INTERNAL_H
 #define SKYDNS_ANSWER_PLAIN_NAMES_INTERNAL_H
 
@@ -13,11 +13,11 @@
 #include "skydns/answer/kube_place.h"
 #include "skydns/store/engine_config.h"
 
-/* What is asked. */
+/* What a question asks for. */
 enum plain_kind {
     PLAIN_ADDRESS, /* A, AAAA */
     PLAIN_PORT,    /* SRV */
-    PLAIN_NO_TYPE, /* a type of which no name has records */
+    PLAIN_NO_TYPE, /* a type that no name has records of */
     PLAIN_KINDS,
 };
 
@@ -30,7 +30,7 @@ enum plain_action {
     PLAIN_TARGETS,   /* what is at and below the node, as SRV */
 };
 
-/* Of names that are alike: enum plain_action, in a byte. */
+/* Of names that are answered alike: enum plain_action, in a byte each. */
 struct plain_class {
     uint8_t when_absent; /* from the store */
     uint8_t when_found[PLAIN_KINDS];
@@ -40,25 +40,25 @@ enum { PLAIN_OWN_MAX = 6 };
 
 /* Of one domain. */
 struct plain_names {
-    /* By the label in front of the domain, the number of labels, and whether the label of a
-     * protocol begins with `_`. */
+    /* By the label in front of the domain, the number of labels, and whether the protocol label
+     * begins with `_`. */
     struct plain_class classes[KUBE_TREES][KUBE_DEPTH_MAX + 1][2];
     size_t own_count;
-    struct slice own[PLAIN_OWN_MAX]; /* labels in front of the domain whose names are this server's
-                                      * or in reverse zones, or share an end with the SOA's names */
-    bool is_uniform;        /* names behind one label in front of the domain are of one class */
-    bool has_domains_below; /* other domains lie within: what lies above them exists */
+    struct slice own[PLAIN_OWN_MAX]; /* labels in front of the domain whose names are this server's,
+                                      * in reverse zones, or share a suffix with the SOA's names */
+    bool is_uniform;        /* names with the same label in front of the domain have one class */
+    bool has_domains_below; /* contains other domains: names above those exist */
 };
 
 /* The zone is one of the configuration's and borrowed with it. */
 void plain_names_make(struct plain_names *names, const struct engine_config *config,
                       const struct engine_zone *zone);
 
-/* Whether a PTR question about a reverse name is answered by the key of exactly that name, if there
- * is one with a name for a host. */
+/* Whether PTR questions about a reverse name are answered from the key of exactly that name, if it
+ * has a name as its host. */
 bool plain_names_have_pointers(const struct engine_config *config);
 
-/* Whether names behind this label in front of the domain are the slow path's. */
+/* Whether names with this label in front of the domain take the slow path. */
 static inline bool plain_names_are_own(const struct plain_names *names, struct slice label)
 {
     for (size_t i = 0; i < names->own_count; i++) {

@@ -1,6 +1,5 @@
-/* A query on its way to an answer, and what may become of it: what the sockets give and the answer
- * layer takes. Plain data; the bytes and addresses are
- * borrowed from the caller. */
+/* A query and its possible outcomes: what the sockets pass to the answer layer and get back. Plain
+ * data; the bytes and addresses are borrowed from the caller. */
 #ifndef SKYDNS_ANSWER_QUERY_H
 #define SKYDNS_ANSWER_QUERY_H
 
@@ -10,7 +9,7 @@
 
 #include "common/base/addr.h"
 
-/* A reply is never longer than the transport's limit; over TCP 65,535 (RFC 1035 4.2.2). */
+/* A reply never exceeds the transport's limit; over TCP 65,535 (RFC 1035 4.2.2). */
 enum { ENGINE_REPLY_MAX = 65535 };
 
 /* Queries whose names one engine_look_ahead looks up together. */
@@ -26,7 +25,7 @@ struct engine_query {
     enum engine_transport transport;
     int64_t now_s;   /* wall clock */
     uint32_t random; /* for rotation */
-    unsigned ahead;  /* its place, from 1, among those of the last engine_look_ahead; 0: none */
+    unsigned ahead;  /* its position, from 1, in the last engine_look_ahead; 0: none */
     bool may_walk;   /* on the resolver thread, in every call: no ENGINE_WALK_MAX (deferral.h) */
 };
 

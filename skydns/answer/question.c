@@ -7,7 +7,7 @@ struct counts {
     uint16_t questions, answers, authorities, additionals;
 };
 
-/* One question, its name written out: nothing stands before it that a pointer could mean. */
+/* One question, its name uncompressed: nothing precedes it that a pointer could refer to. */
 static bool read_question(struct reader *r, struct question *q)
 {
     size_t start = r->pos;
@@ -25,7 +25,7 @@ static bool read_question(struct reader *r, struct question *q)
     return true;
 }
 
-/* The options themselves mean nothing to us, but they must fill the record exactly. */
+/* The options are ignored, but they must fill the record exactly. */
 static bool options_are_whole(const uint8_t *data, size_t len)
 {
     struct reader r = reader_of(data, len);
@@ -36,8 +36,8 @@ static bool options_are_whole(const uint8_t *data, size_t len)
     return !r.failed;
 }
 
-/* A record behind the question. Only OPT, once, in the additional section and at the root, says
- * anything to us; any other is passed over. */
+/* A record after the question. Only OPT matters, once, in the additional section and owned by the
+ * root; any other record is skipped. */
 static bool read_record(struct reader *r, bool is_additional, struct question *q,
                         uint8_t *ret_version)
 {

@@ -6,7 +6,7 @@
 #include "common/dns/dns.h"
 #include "skydns/answer/edns.h"
 
-/* From the client's query and the nameserver's reply to ours; the rest of the flags is theirs. */
+/* Flags taken from the nameserver's reply; RD comes from the client's query. */
 enum { FLAGS_PASSED = DNS_FLAG_AA | DNS_FLAG_TC | DNS_FLAG_RA | DNS_FLAG_AD | DNS_FLAG_CD };
 
 static bool read_record(struct reader *r, uint16_t *ret_type, uint8_t *ret_extended_rcode)
@@ -35,7 +35,7 @@ static bool read_section(struct reader *r, uint16_t count, size_t *ret_end)
     return true;
 }
 
-/* Up to OPT. What stands behind it could point into it, and is left out with it. */
+/* Up to OPT. Records after it could point into it, and are dropped with it. */
 static bool read_additional(struct reader *r, uint16_t count, struct relay_parts *parts)
 {
     bool has_opt = false;
@@ -72,7 +72,7 @@ bool relay_read(const struct question *question, const uint8_t *upstream, size_t
     struct relay_parts *p = ret_parts;
     struct reader r = reader_of(upstream, len);
     *p = (struct relay_parts){0};
-    (void)reader_u16(&r); /* the id was the exchange's matter */
+    (void)reader_u16(&r); /* the exchange has checked the id */
     p->flags = reader_u16(&r);
     uint16_t questions = reader_u16(&r);
     p->answers = reader_u16(&r);
@@ -96,7 +96,7 @@ bool relay_read(const struct question *question, const uint8_t *upstream, size_t
            read_additional(&r, additionals, p);
 }
 
-/* Leaves out what does not fit; true when that is part of the answer. */
+/* Drops what does not fit; true: all records, and the reply needs TC. */
 static bool shrink(struct relay_parts *p, size_t limit)
 {
     if (p->additional_end > limit) {

@@ -5,7 +5,7 @@
 #include "common/base/buf.h"
 #include "skydns/answer/answer.h"
 
-/* Appends the record; of an SOA the plan has the data. */
+/* Appends the record; an SOA's data are in `soa`. */
 void rr_text(const struct rr *rr, const struct answer_soa *soa, struct buf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* From a key's record to resource records: what each type takes from it, with the configuration's
- * defaults for what it leaves out. Pure but for struct weights, which belongs to one thread. */
+ * defaults for what is not set. Pure except for struct weights, which belongs to one thread. */
 #ifndef SKYDNS_ANSWER_RRSYNTH_INTERNAL_H
 #define SKYDNS_ANSWER_RRSYNTH_INTERNAL_H
 
@@ -32,8 +32,8 @@ struct rr rrsynth_txt(const struct engine_config *config, const struct store_rec
 struct rr rrsynth_ns(const struct engine_config *config, const struct store_record *record,
                      struct slice owner);
 
-/* SRV weights as SkyDNS gave them: each record's share, in percent and rounded down, of the weights
- * of its priority; a weight that is not set counts as 100. */
+/* SRV weights as in SkyDNS: each record's share, in percent and rounded down, of the weights of its
+ * priority; a weight that is not set counts as 100. */
 struct weights {
     uint64_t *sums; /* by priority; all zero between answers */
 };
@@ -44,7 +44,7 @@ void weights_add(struct weights *weights, const struct engine_config *config,
                  const struct store_record *record);
 uint16_t weights_share(const struct weights *weights, const struct engine_config *config,
                        const struct store_record *record);
-/* Takes back every weights_add of this record's priority. */
+/* Undoes every weights_add of this record's priority. */
 void weights_forget(struct weights *weights, const struct engine_config *config,
                     const struct store_record *record);
 

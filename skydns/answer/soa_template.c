@@ -6,7 +6,7 @@
 
 enum { QUESTION_TAIL = 4, FIXED_FIELDS = 10 };
 
-/* Behind the name at `at`, which ends with the root or a pointer; that pointer is noted. */
+/* The offset after the name at `at`, which ends with the root or a pointer; notes that pointer. */
 static size_t pass_name(struct soa_template *soa, size_t at)
 {
     while (soa->bytes[at] != 0 && soa->bytes[at] < 0xc0) {
@@ -36,7 +36,7 @@ void soa_template_make(struct soa_template *soa, const struct engine_config *con
     size_t len = encode_plan(encoder, &question, &plan, sizeof(reply), reply);
     *soa = (struct soa_template){.len = len - start, .domain_len = zone->domain.len};
     memcpy(soa->bytes, reply + start, soa->len);
-    size_t at = pass_name(soa, 0) + FIXED_FIELDS - 2; /* the owner has them behind its pointer */
+    size_t at = pass_name(soa, 0) + FIXED_FIELDS - 2; /* they follow the owner's pointer */
     at = pass_name(soa, at + 2);
     soa->serial_at = pass_name(soa, at);
 }

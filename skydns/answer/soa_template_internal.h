@@ -1,4 +1,4 @@
-/* The authority section of a negative answer, made once by the encoder and moved under each
+/* The authority section of a negative answer, made once by the encoder and adapted to each
  * question: only the pointers into the question's name and the serial differ. Pure. */
 #ifndef SKYDNS_ANSWER_SOA_TEMPLATE_INTERNAL_H
 #define SKYDNS_ANSWER_SOA_TEMPLATE_INTERNAL_H
@@ -28,7 +28,7 @@ void soa_template_make(struct soa_template *soa, const struct engine_config *con
                        const struct engine_zone *zone, struct encoder *encoder);
 
 /* Writes it for a question whose name, of name_len bytes, ends with the domain in lower case and
- * shares no longer end with the names of the record. Returns the length. */
+ * shares no longer suffix with the names of the record. Returns the length. */
 size_t soa_template_write(const struct soa_template *soa, uint8_t name_len, uint32_t serial,
                           uint8_t *out);
 

@@ -87,12 +87,12 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
 /* How answers of a type use records (explain_type.c). */
 struct explain_manner {
     bool ignores_groups;
-    bool leads_on; /* to the addresses of their hosts */
+    bool leads_on; /* follows their hosts to addresses */
 };
 
 struct explain_manner explain_manner_of(uint16_t type);
 
-/* Why a record that was found for a name gave nothing of the type (explain_type.c). */
+/* Why a record found for a name gave nothing of the type (explain_type.c). */
 enum explain_rule explain_type_rule(const struct engine_config *config, uint16_t type,
                                     const struct dname *name, const struct store_record *record);
 
@@ -107,7 +107,7 @@ struct explain_case {
     bool is_forwarded;              /* by a nameserver */
 };
 
-/* What the answer depends on besides the name's keys (explain_why.c); a constant; NULL: nothing. */
+/* What the answer depends on other than the name's keys (explain_why.c): a constant, or NULL. */
 const char *explain_why(const struct explain_case *c);
 
 /* Similar names at or near the place where a name stops existing (explain_near.c); returns how

@@ -1,5 +1,5 @@
-/* Names that somebody may have meant: similar spelling, the same name in a sibling (another
- * namespace), and names that lack the `svc` before the domain. */
+/* Names that the user may have meant: similar spellings, the same name in a sibling (another
+ * namespace), and names without the `svc` before the domain. */
 #include <string.h>
 
 #include "skydns/pages/explain.h"

@@ -1,4 +1,4 @@
-/* What each type takes from the keys of a name, and why it leaves one (answer_types.c). */
+/* Which keys of a name each type uses, and why it skips one; mirrors answer_types.c. */
 #include "skydns/pages/explain.h"
 #include "skydns/store/rr.h"
 

@@ -1,4 +1,4 @@
-/* What an answer depends on besides keys, in a sentence. */
+/* What an answer depends on other than keys, in a sentence. */
 #include "skydns/pages/explain.h"
 
 static const char *why_not_ours(const struct explain_case *c)

@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
 
-/* Head and tail only grow; their difference is how much the ring holds. */
+/* Head and tail only grow; the ring holds their difference. */
 struct deferred_ring {
     _Atomic size_t head; /* next to pop; the consumer's */
     _Atomic size_t tail; /* next to push; the producer's */
@@ -52,7 +52,7 @@ void deferred_ring_free(struct deferred_ring *ring)
 bool deferred_ring_push(struct deferred_ring *ring, struct deferred *deferred)
 {
     size_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    /* Acquire: the slot's pointer has been read before it is overwritten. */
+    /* Acquire: the consumer has read the slot's pointer before it is overwritten. */
     size_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
     if (tail - head == DEFERRED_RING_SIZE) {
         return false;

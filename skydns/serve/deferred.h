@@ -1,5 +1,5 @@
-/* A query on its way from the thread that met it to the resolver's thread, which can wait: a copy
- * of its bytes and addresses; never a pointer into the store. And the ring it travels through: one
+/* A query deferred by the thread that received it to the resolver's thread, which can wait: a copy
+ * of its bytes and addresses, never a pointer into the store. And the ring it travels through: one
  * producer, one consumer, bounded; neither ever waits for the other. */
 #ifndef SKYDNS_SERVE_DEFERRED_H
 #define SKYDNS_SERVE_DEFERRED_H
@@ -18,7 +18,7 @@ struct lookup;
 struct resolver;
 struct udp_server;
 
-/* A TCP connection, found again even when its slot has been given to another one since. */
+/* A TCP connection, recognised even if its slot has been reused since. */
 struct tcp_ref {
     uint32_t slot;
     uint32_t generation;
@@ -26,20 +26,20 @@ struct tcp_ref {
 
 /* Where the reply goes. */
 struct deferred_origin {
-    const struct udp_server *udp; /* NULL: the query came over TCP */
+    const struct udp_server *udp; /* NULL: the query arrived over TCP */
     struct tcp_ref tcp;
 };
 
 struct deferred {
-    /* The resolver's: its list of what it has in hand, and the external questions being asked. */
+    /* The resolver's: its list of queries in hand, and the external questions in flight. */
     TAILQ_ENTRY(deferred) entry;
     struct resolver *resolver;
     struct lookup *lookup;
 
-    /* Fixed when it is made. */
-    enum engine_deferral_kind kind; /* why the thread that met it could not answer */
+    /* Set once, by deferred_new. */
+    enum engine_deferral_kind kind; /* why the receiving thread could not answer */
     struct deferred_origin origin;
-    int64_t begun_us; /* when; clock_monotonic_us */
+    int64_t begun_us; /* when it was deferred; clock_monotonic_us */
     struct addr client;
     struct addr local;
     size_t len;
@@ -50,19 +50,19 @@ struct deferred *deferred_new(const struct engine_query *query, enum engine_defe
                               const struct deferred_origin *origin);
 void deferred_free(struct deferred *deferred); /* NULL is fine */
 
-/* Queries one thread may have on the way; beyond, it answers SERVFAIL itself. A tenth of a second's
- * worth of the most foreign names a resolver thread can send on; 1 MB, 7 MB at the very worst. */
+/* Queries one thread may have in its ring; beyond that, it answers SERVFAIL itself. A tenth of a
+ * second's worth of the external names a resolver thread can forward; 1 MB, at worst 7 MB. */
 enum { DEFERRED_RING_SIZE = 4096 };
 
 struct deferred_ring;
 
 struct deferred_ring *deferred_ring_new(void);
-void deferred_ring_free(struct deferred_ring *ring); /* and what is in it; NULL is fine */
+void deferred_ring_free(struct deferred_ring *ring); /* and its contents; NULL is fine */
 
-/* The producer's thread. False when the ring is full; deferred is still the caller's then. */
+/* The producer's thread. False: the ring is full, and the caller keeps `deferred`. */
 bool deferred_ring_push(struct deferred_ring *ring, struct deferred *deferred) MUST_CHECK;
 
-/* The consumer's thread. NULL when the ring is empty. */
+/* The consumer's thread. NULL: the ring is empty. */
 struct deferred *deferred_ring_pop(struct deferred_ring *ring);
 
 #endif

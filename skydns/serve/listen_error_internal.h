@@ -1,4 +1,4 @@
-/* What to tell somebody whose address cannot be listened on. Main thread, at start. */
+/* The error message for an address that cannot be opened. Main thread, at start. */
 #ifndef SKYDNS_SERVE_LISTEN_ERROR_INTERNAL_H
 #define SKYDNS_SERVE_LISTEN_ERROR_INTERNAL_H
 

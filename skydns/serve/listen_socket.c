@@ -9,7 +9,7 @@
 #include "common/base/cleanup.h"
 #include "skydns/serve/listen_error_internal.h"
 
-/* The first one that systemd passes, sd_listen_fds(3). */
+/* The first descriptor that systemd passes, sd_listen_fds(3). */
 enum { FIRST_PASSED_FD = 3 };
 
 static int set_v6_only(int fd, const struct addr *address, bool v6_only)
@@ -33,11 +33,11 @@ int listen_udp(const struct addr *address, bool v6_only, struct listen_socket *r
     return 0;
 }
 
-/* A connection is accepted when its first query is there, so that it does not wake us twice; one
- * that stays silent, this much later. */
+/* A connection is accepted once its first query has arrived, so that it does not wake us twice; a
+ * silent one is accepted after this time. */
 enum { ACCEPT_SILENT_S = 1 };
 
-/* TCP_NODELAY is inherited by what is accepted: answers never wait for an acknowledgement. */
+/* Accepted sockets inherit TCP_NODELAY: answers never wait for an acknowledgement. */
 int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
                struct err *err)
 {
@@ -68,7 +68,7 @@ bool listen_wants_v6_only(const struct addr *addresses, size_t count, const stru
 
 /* ---- systemd ---- */
 
-/* A whole number from the environment, removed from it; -1: there is none. */
+/* Removes a whole number from the environment; -1: none. */
 static long take_number(const char *name)
 {
     const char *text = getenv(name);

@@ -7,7 +7,7 @@
 
 enum { COUNTS_AT = 6 };
 
-/* RFC 6891 6.1.3. Our own replies carry no options; one with options counts by its header. */
+/* RFC 6891 6.1.3. Our own replies carry no options; a reply with options counts by its header. */
 bool query_counts_is_badvers(const uint8_t *reply, size_t len)
 {
     struct reader r = reader_of(reply, len);

@@ -1,7 +1,7 @@
-/* What a thread that answers counts: each worker for its UDP queries, the resolver for TCP and for
- * the late answers to what others deferred to it. Written by that thread alone (relaxed counters,
- * common/base/metrics.h), read by any; every set lies on cache lines of its own, so that counting
- * costs no thread another one's line. */
+/* The counts of a thread that answers: each worker for its UDP queries, the resolver for TCP and
+ * for its late answers to queries that workers deferred. Only that thread writes (relaxed counters,
+ * common/base/metrics.h), any thread reads; each set has its own cache lines, so that counting
+ * never contends for another thread's. */
 #ifndef SKYDNS_SERVE_QUERY_COUNTS_H
 #define SKYDNS_SERVE_QUERY_COUNTS_H
 
@@ -21,22 +21,22 @@ enum { QUERY_RCODES = DNS_RCODE_BADVERS + 1 };
 struct query_counts {
     alignas(COUNTERS_ALIGN) struct counter answered; /* at once, from the store */
     struct counter deferred;                         /* handed to the resolver */
-    struct counter dropped;                          /* no query: nothing is said */
+    struct counter dropped;                          /* not a query: no reply */
     struct counter refused;              /* SERVFAIL at once, because the resolver had no room */
-    struct counter unsent;               /* UDP replies that the kernel did not take */
+    struct counter unsent;               /* UDP replies that the kernel rejected */
     struct counter truncated;            /* replies with TC */
     struct counter rcodes[QUERY_RCODES]; /* replies, late ones too */
-    struct skydns_counts *skydns;        /* owned; NULL: nobody asks for them */
+    struct skydns_counts *skydns;        /* owned; NULL: not wanted */
 };
 
-/* Before the thread starts; with SkyDNS's own metrics, or without. */
+/* Before the thread starts. want_skydns: also count for SkyDNS's own metrics. */
 void query_counts_init(struct query_counts *counts, bool want_skydns);
 void query_counts_fini(struct query_counts *counts);
 
-/* A reply with nothing in it: may it say BADVERS in a bare OPT? */
+/* Is this empty reply a BADVERS in a bare OPT? */
 bool query_counts_is_badvers(const uint8_t *reply, size_t len);
 
-/* Counts a reply by what its header says; len 0: there is none. */
+/* Counts a reply by its header; len 0: none. */
 static inline void query_counts_reply(struct query_counts *counts, const uint8_t *reply, size_t len)
 {
     if (len < DNS_HEADER_SIZE) {
@@ -56,7 +56,7 @@ static inline void query_counts_reply(struct query_counts *counts, const uint8_t
     }
 }
 
-/* A query that is answered by this thread; query_counts_reply comes when it is. */
+/* This thread starts to answer a query; query_counts_reply follows. */
 static inline void query_counts_begin(struct query_counts *counts)
 {
     if (counts->skydns) {
@@ -64,7 +64,7 @@ static inline void query_counts_begin(struct query_counts *counts)
     }
 }
 
-/* A reading, or the sum of several. */
+/* One thread's counts, or the sum of several. */
 struct query_sums {
     uint64_t queries; /* answered, deferred, dropped or refused */
     uint64_t answered;

@@ -8,7 +8,7 @@
 
 #include "skydns/answer/query.h"
 
-/* A query whose question cannot be read is logged without name and type. */
+/* Logs a query with an unreadable question without name and type. */
 void query_log(const struct engine_query *query, const uint8_t *reply, size_t reply_len);
 
 #endif

@@ -1,4 +1,4 @@
-/* The thread, what comes in through the rings and over TCP, and the end. */
+/* The thread, its input from the rings and TCP, and its end. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/loop_check.h"
 
-/* Queries taken from each ring before the loop turns: TCP and timers want their turn, too. */
+/* Queries taken from each ring per turn of the loop, so that TCP and timers get theirs. */
 enum { TAKES_A_TURN = 64 };
 
 /* ---- Queries in ---- */
@@ -120,7 +120,7 @@ static void on_tcp_ahead(void *data, const struct slice *queries, size_t count)
 
 /* ---- The loop ---- */
 
-/* First thing after the sleep, before any other callback. */
+/* Runs first after the sleep, before any other callback. */
 static void on_check(struct ev_loop *loop, ev_check *check, int revents)
 {
     struct resolver *r = check->data;
@@ -131,7 +131,7 @@ static void on_check(struct ev_loop *loop, ev_check *check, int revents)
     r->entered = true;
 }
 
-/* Last thing before the sleep: asleep, no version is held. */
+/* Runs last before the sleep: holds no version while asleep. */
 static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
 {
     struct resolver *r = prepare->data;
@@ -148,8 +148,8 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
     }
 }
 
-/* What still waits hears SERVFAIL, so that its client asks another server now. The nameservers'
- * replies and silences of this turn of the loop would find their queries gone. */
+/* Answers all waiting queries with SERVFAIL, so that their clients ask another server now. Drops
+ * the nameserver questions first, whose callbacks in this turn would find their queries freed. */
 static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct resolver *r = timer->data;
@@ -168,7 +168,7 @@ static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* No worker runs any more, so the rings only get what TCP connections still have. */
+/* No worker runs any more, so only TCP connections still fill their ring. */
 static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
 {
     struct resolver *r = stop->data;
@@ -189,7 +189,7 @@ static void on_servers(struct ev_loop *loop, ev_async *changed, int revents)
     (void)loop;
     (void)revents;
     (void)pthread_mutex_lock(
-        &r->servers_lock); /* cannot fail: a plain mutex, held by others only */
+        &r->servers_lock); /* cannot fail: a plain mutex, not held by this thread */
     const struct resolver_nameservers now = r->nameservers;
     (void)pthread_mutex_unlock(&r->servers_lock); /* the same */
     const struct forwarder_servers servers = {.items = now.servers,
@@ -300,7 +300,7 @@ static void *run(void *data)
 {
     struct resolver *r = data;
     ev_run(r->loop, 0);
-    if (r->entered) { /* the drain's time ran out in the middle of a turn */
+    if (r->entered) { /* the drain timed out in the middle of a turn */
         r->entered = false;
         snapshot_leave(r->config.reader);
     }

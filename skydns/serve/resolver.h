@@ -1,16 +1,16 @@
-/* The thread that waits: TCP, and every query that cannot be answered from memory at once (another
- * domain's name, a record that points to one, a walk over thousands of records). It calls the same
- * engine_answer as the workers, on the store of that moment:
+/* The slow path, on a thread that may wait: TCP, and every query that cannot be answered from
+ * memory at once (a name in another domain, a record that points to one, a walk over thousands of
+ * records). It calls the same engine_answer as the workers, on the store's current version:
  *
  *     worker -- ring --> resolver: engine_answer --> reply
  *                          |  FORWARD: forwarder, then engine_forwarded --> reply
  *                          `  LOOKUP: forwarder for each name, then engine_answer again --> reply
  *
- * Walks take milliseconds each, all of this thread's time: they wait in a queue of their own, and
- * between two of them everything else gets its turn.
+ * Each walk keeps this thread busy for milliseconds: walks wait in a queue of their own, and
+ * everything else gets its turn between two of them.
  *
- * Whatever fails ends in SERVFAIL; every query taken is answered once. Made, started, stopped and
- * freed on the main thread; the loop is its own. */
+ * Any failure ends in SERVFAIL; every query taken is answered once. Created, started, stopped and
+ * freed on the main thread; runs its own loop. */
 #ifndef SKYDNS_SERVE_RESOLVER_H
 #define SKYDNS_SERVE_RESOLVER_H
 
@@ -37,26 +37,26 @@ struct snapshot_reader;
 enum {
     /* Queries in hand, from all workers and connections; 0.2-1.7 KB each. */
     RESOLVER_IN_HAND_MAX = 10000,
-    /* Of these, the ones that look up external names, which keep up to 16 replies of 1.2 KB. */
+    /* Of these, lookups of external names, which keep up to 16 replies of 1.2 KB. */
     RESOLVER_LOOKUPS_MAX = 1000,
-    /* And the ones that wait for a walk over thousands of records: half a second's worth of a
+    /* And queries waiting for a walk over thousands of records: half a second's worth for a
      * headless service with 5,000 addresses. */
     RESOLVER_WALKS_MAX = 256,
-    /* How long resolver_stop lets what is in hand be finished. */
+    /* How long resolver_stop waits for the queries in hand. */
     RESOLVER_DRAIN_MS = 1000,
 };
 
 /* All borrowed until resolver_free; engine and reader are the resolver's alone. */
 struct resolver_config {
-    const struct listen_socket *sockets; /* for TCP; the resolver's to close once it is made */
+    const struct listen_socket *sockets; /* for TCP; a successful resolver_new takes them over */
     size_t socket_count;
     size_t connections_max;      /* at most TCP_CONNECTIONS_MAX: descriptor_limit.h */
-    bool random_case;            /* of the names sent to them: 0x20 */
-    size_t sockets_max;          /* at most FORWARDER_SOCKETS_MAX: the same */
-    struct recursion *recursion; /* who may ask about other domains */
+    bool random_case;            /* of the names sent to nameservers: 0x20 */
+    size_t sockets_max;          /* at most FORWARDER_SOCKETS_MAX: likewise */
+    struct recursion *recursion; /* which clients may ask about other domains */
     struct engine *engine;
     struct snapshot_reader *reader;
-    unsigned workers; /* they are producers 0 to workers - 1 of resolver_defer */
+    unsigned workers; /* their producer numbers in resolver_defer: 0 to workers - 1 */
     bool verbose;
     bool want_skydns_metrics;
 };
@@ -68,24 +68,24 @@ struct resolver_nameservers {
     size_t count;
     struct addr servers[UPSTREAMS_MAX];
     bool rotate;         /* over them */
-    uint32_t timeout_ms; /* of one try at one; all of them have twice that */
+    uint32_t timeout_ms; /* per try; twice that for all tries */
     unsigned ndots;      /* names with fewer labels are not forwarded */
 };
 
-/* Any thread: the nameservers from now on. Until the first call there are none. */
+/* Any thread. Replaces the nameservers; there are none until the first call. */
 void resolver_set_nameservers(struct resolver *resolver,
                               const struct resolver_nameservers *nameservers);
 
 int resolver_start(struct resolver *resolver, struct err *err) MUST_CHECK;
 
-/* Worker threads, each with its own number. Copies the query. False when there is no room: the
- * caller answers SERVFAIL. */
+/* Worker threads, each with its own number. Copies the query. False: no room; the caller answers
+ * SERVFAIL. */
 bool resolver_defer(struct resolver *resolver, unsigned producer, const struct engine_query *query,
                     enum engine_deferral_kind kind,
                     const struct deferred_origin *origin) MUST_CHECK;
 
-/* When no worker runs any more: takes no more connections, finishes what is in hand or the time
- * allows, ends the thread. Nothing happens when it never started. */
+/* Call when no worker runs any more: accepts no more connections, finishes the queries in hand
+ * within RESOLVER_DRAIN_MS, ends the thread. Does nothing if it never started. */
 void resolver_stop(struct resolver *resolver);
 
 void resolver_free(struct resolver *resolver); /* stopped; NULL is fine */
@@ -93,11 +93,11 @@ void resolver_free(struct resolver *resolver); /* stopped; NULL is fine */
 /* Written by the resolver's thread. */
 struct resolver_counts {
     /* Since the start */
-    struct query_counts udp; /* the late replies; the queries are the workers' */
+    struct query_counts udp; /* late replies; the workers count the queries */
     struct query_counts tcp;
-    struct counter forwarded;   /* clients' queries sent on */
+    struct counter forwarded;   /* clients' queries forwarded */
     struct counter lookups;     /* questions of our own sent */
-    struct counter failures;    /* of both: not answered usefully, or not sent */
+    struct counter failures;    /* of both: no usable answer, or not sent */
     struct counter not_allowed; /* clients' queries refused: recursion.h */
 
     /* Now */

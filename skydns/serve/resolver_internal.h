@@ -1,5 +1,5 @@
-/* The inside of the resolver, known to resolver.c (its thread, rings and life) and resolver_work.c
- * (what becomes of a query in hand). Everything is the resolver thread's but where it is said. */
+/* The resolver's internals, shared by resolver.c (thread, rings, life cycle) and resolver_work.c
+ * (queries in hand). All fields are the resolver thread's unless noted. */
 #ifndef SKYDNS_SERVE_RESOLVER_INTERNAL_H
 #define SKYDNS_SERVE_RESOLVER_INTERNAL_H
 
@@ -17,16 +17,16 @@ struct forwarder;
 struct loop_check;
 struct tcp_server;
 
-/* The external questions of one query, and what came back so far. */
+/* The external questions of one query, and the replies so far. */
 struct lookup {
     struct deferred *deferred;
-    int64_t revision; /* of the records that the questions come from */
-    size_t waiting;   /* questions without an outcome yet */
+    int64_t revision; /* of the records that led to the questions */
+    size_t waiting;   /* questions without a result yet */
     size_t count;
     struct lookup_item {
         struct lookup *lookup;
         struct external_question question;
-        uint8_t *reply; /* owned; NULL when none came (yet) */
+        uint8_t *reply; /* owned; NULL: none (yet) */
         size_t len;
     } items[];
 };
@@ -48,18 +48,18 @@ struct resolver {
     struct tcp_server *tcp;
     struct forwarder *forwarder;
     struct loop_check *loop_check;
-    int64_t refusal_told_ms; /* when the log last said that a client may not ask; 0 = never */
+    int64_t refusal_told_ms; /* when a refused client was last logged; 0 = never */
 
-    /* From the main thread: the nameservers to be used from now on. */
+    /* From the main thread: the nameservers to use from now on. */
     pthread_mutex_t servers_lock;
     ev_async servers_changed;
     struct resolver_nameservers nameservers;
 
     struct deferred_ring **rings; /* the workers', then the TCP server's */
-    bool rings_pending;           /* the last turn may have left something in one */
+    bool rings_pending;           /* the last turn may have left queries in one */
 
     bool entered;              /* from check to prepare: while callbacks run */
-    const struct store *store; /* then: the version of this turn */
+    const struct store *store; /* while entered: this turn's version */
     struct deferred_list in_hand;
     struct deferred *walks[RESOLVER_WALKS_MAX]; /* of them; a ring, the oldest at walk_first */
     size_t walk_first;
@@ -75,16 +75,16 @@ struct resolver {
 
 /* ---- resolver_work.c ---- */
 
-/* The query is in hand from here on: one of the next two follows. */
+/* Puts the query in hand; resolver_begin or resolver_refuse must follow. */
 void resolver_take(struct resolver *resolver, struct deferred *deferred);
 
-/* Answers it, now or when nameservers have. */
+/* Answers it now, or once nameservers have. */
 void resolver_begin(struct resolver *resolver, struct deferred *deferred);
 
 /* SERVFAIL. */
 void resolver_refuse(struct resolver *resolver, struct deferred *deferred);
 
-/* Without an answer. */
+/* Frees it without an answer. */
 void resolver_release(struct resolver *resolver, struct deferred *deferred);
 
 #endif

@@ -1,4 +1,4 @@
-/* What becomes of a query that waits, from the moment it is in hand to its reply. */
+/* What happens to a deferred query between resolver_take and its reply. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +17,11 @@
 #include "skydns/upstream/loop_check.h"
 #include "skydns/upstream/recursion.h"
 
-/* Of a reply to an external question: some 250 addresses. A longer one counts as none; the memory
- * of RESOLVER_LOOKUPS_MAX lookups stays below 64 MiB. */
+/* Bytes of a reply to an external question: some 250 addresses. A longer one counts as none, which
+ * keeps RESOLVER_LOOKUPS_MAX lookups below 64 MiB. */
 enum { EXTERNAL_REPLY_MAX = 4096 };
 
-/* How often the log says that somebody was refused. */
+/* Time between log lines about refused clients. */
 enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
 
 static struct engine_query query_of(struct resolver *r, const struct deferred *d)
@@ -72,9 +72,9 @@ static void finish(struct resolver *r, struct deferred *d, size_t len)
     }
     query_counts_reply(counts, r->reply, len);
     if (!d->origin.udp) {
-        (void)tcp_server_reply(r->tcp, d->origin.tcp, r->reply, len); /* gone: nobody to tell */
+        (void)tcp_server_reply(r->tcp, d->origin.tcp, r->reply, len); /* false: it is gone */
     } else if (len && !udp_server_send_one(d->origin.udp, &d->client, &d->local, r->reply, len)) {
-        counter_add(&r->counts.udp.unsent, 1); /* as on any link: the client asks again */
+        counter_add(&r->counts.udp.unsent, 1); /* lost as on any link: the client retries */
     }
     resolver_release(r, d);
 }
@@ -98,8 +98,8 @@ static bool has_asked(const struct lookup *lookup, const struct external_questio
     return false;
 }
 
-/* The records changed meanwhile, and now point to names that nobody has asked about: without their
- * addresses the answer would deny what is there. */
+/* True if the records have changed meanwhile and now point to names not asked about: without their
+ * addresses, the answer would deny existing ones. */
 static bool is_outdated(struct resolver *r, const struct deferred *d)
 {
     struct engine_query query = query_of(r, d);
@@ -118,7 +118,7 @@ static bool is_outdated(struct resolver *r, const struct deferred *d)
     return false;
 }
 
-/* All outcomes are there: the engine is asked again, on the store of this moment. */
+/* All results are in: asks the engine again, on the store's current version. */
 static void answer_with_externals(struct resolver *r, struct deferred *d)
 {
     const struct lookup *lookup = d->lookup;
@@ -132,11 +132,11 @@ static void answer_with_externals(struct resolver *r, struct deferred *d)
     for (size_t i = 0; i < lookup->count; i++) {
         const struct lookup_item *item = &lookup->items[i];
         (void)external_read(&item->question, item->reply, item->len,
-                            &r->answers[i]); /* unusable is unanswered, and says so */
+                            &r->answers[i]); /* an unusable reply becomes an empty answer */
     }
     enum engine_verdict verdict =
         engine_answer(r->config.engine, r->store, &query, &externals, r->reply, &len, &r->deferral);
-    if (verdict == ENGINE_DEFER) { /* the name left the domain meanwhile: ask again, please */
+    if (verdict == ENGINE_DEFER) { /* the name left the domain meanwhile: the client should retry */
         resolver_refuse(r, d);
     } else {
         finish(r, d, verdict == ENGINE_REPLY ? len : 0);
@@ -185,7 +185,7 @@ static void look_up(struct resolver *r, struct deferred *d)
         counter_add(is_sent ? &r->counts.lookups : &r->counts.failures, 1);
         lookup->waiting += is_sent;
     }
-    if (lookup->waiting == 0) { /* none could be sent */
+    if (lookup->waiting == 0) { /* no question could be sent */
         answer_with_externals(r, d);
     }
 }
@@ -206,7 +206,7 @@ static void on_forwarded(void *data, const uint8_t *reply, size_t len)
     }
 }
 
-/* One that may not ask is told so, and the operator once an hour. */
+/* Answers REFUSED, and tells the operator once an hour. */
 static void refuse_recursion(struct resolver *r, struct deferred *d)
 {
     char client[ADDR_TEXT_MAX];
@@ -221,7 +221,7 @@ static void refuse_recursion(struct resolver *r, struct deferred *d)
     finish(r, d, engine_refused(r->config.engine, &query, r->reply));
 }
 
-/* A question that we sent ourselves came back to us: its server is no way to any answer. */
+/* A question that we sent came back to us: its server can never answer. */
 static bool is_loop(struct resolver *r, const struct upstream_question *question)
 {
     char text[ADDR_TEXT_MAX];
@@ -235,7 +235,7 @@ static bool is_loop(struct resolver *r, const struct upstream_question *question
     return true;
 }
 
-/* The client's id spreads the questions over the servers, as it did with SkyDNS. */
+/* The client's id spreads the questions over the servers, as in SkyDNS. */
 static void forward(struct resolver *r, struct deferred *d)
 {
     struct upstream_question question;

@@ -48,7 +48,7 @@ static bool is_reverse_pointer(const uint8_t *reply, size_t len)
            dname_is_within(&name, &arpa);
 }
 
-/* What is not said with authority, and is no refusal of ours, is about somebody else's name. */
+/* Recursive: a nameserver's reply, or our SERVFAIL without AA, for another domain's name. */
 static enum skydns_system system_of(const struct skydns_counts *counts, const uint8_t *reply,
                                     size_t len)
 {

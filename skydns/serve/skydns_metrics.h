@@ -1,9 +1,8 @@
-/* The metrics that SkyDNS had, under its names and its PROMETHEUS_* settings, for dashboards that
- * know them: requests, how long they took and how large their replies are, by who answered; errors
- * by cause. Only counted when PROMETHEUS_PORT asks for them, since it takes two readings of the
- * clock a query.
+/* SkyDNS's own metrics, under its names and PROMETHEUS_* settings, for existing dashboards:
+ * requests, their durations and reply sizes, by who answered; errors by cause. Counted only if
+ * PROMETHEUS_PORT enables them, since they cost two clock readings per query.
  *
- * One thread writes its counts (relaxed counters, common/base/metrics.h), any reads them. */
+ * One thread writes its counts (relaxed counters, common/base/metrics.h), any thread reads them. */
 #ifndef SKYDNS_SERVE_SKYDNS_METRICS_H
 #define SKYDNS_SERVE_SKYDNS_METRICS_H
 
@@ -13,7 +12,7 @@
 
 #include "common/base/metrics.h"
 
-/* Who answered, and what was wrong. SkyDNS had `cache`, `stub` and `overflow`, too. */
+/* Who answered, and what was wrong. SkyDNS also had `cache`, `stub` and `overflow`. */
 enum skydns_system { SKYDNS_AUTH, SKYDNS_RECURSIVE, SKYDNS_REVERSE, SKYDNS_SYSTEMS };
 enum skydns_cause {
     SKYDNS_NXDOMAIN,
@@ -24,7 +23,7 @@ enum skydns_cause {
     SKYDNS_CAUSES
 };
 
-/* Counters alone: of one thread, or the sum of several. */
+/* Only counters: of one thread, or the sum of several. */
 struct skydns_sums {
     struct {
         struct counter requests;
@@ -37,14 +36,13 @@ struct skydns_sums {
 struct skydns_counts {
     struct skydns_sums sums;
     int64_t begun_us;     /* of the query being answered */
-    bool is_from_forward; /* its reply comes from a nameserver */
+    bool is_from_forward; /* a nameserver answers it */
 };
 
 /* On cache lines of its own; freed with free. */
 struct skydns_counts *skydns_counts_new(void);
 
-/* A query is taken up that arrived then (clock_monotonic_us), and its reply: a nameserver's, or
- * ours. */
+/* Begins a query that arrived at begun_us (clock_monotonic_us); then counts its reply. */
 void skydns_counts_begin(struct skydns_counts *counts, int64_t begun_us, bool is_from_forward);
 void skydns_counts_reply(struct skydns_counts *counts, const uint8_t *reply, size_t len);
 

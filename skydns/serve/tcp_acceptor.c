@@ -7,9 +7,9 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 
-enum { ACCEPTS_A_TURN = 64 }; /* then others get their turn */
+enum { ACCEPTS_A_TURN = 64 }; /* then other watchers get their turn */
 
-/* When descriptors run out, accepting again is tried at this pace. */
+/* Pause before the next attempt when descriptors run out. */
 static const double pause_s = 0.1;
 
 struct listener {
@@ -40,7 +40,7 @@ static void stop_all(struct tcp_acceptor *a)
     }
 }
 
-/* Out of descriptors or memory: the sockets would be ready again at once, for nothing. */
+/* Out of descriptors or memory: the sockets would stay ready, and the loop would spin. */
 static void pause_accepting(struct tcp_acceptor *a, int error)
 {
     static struct log_limit limit = {.burst = 1};

@@ -5,8 +5,8 @@
 
 /* ---- Sending ---- */
 
-/* Sends what it can and keeps the rest. False: the connection is broken, or its client so slow that
- * the limit is reached; the caller closes it. */
+/* Sends what it can and keeps the rest. False: the connection is broken, or its slow client has
+ * reached the limit; the caller closes it. */
 static bool send_bytes(struct tcp_connection *c, const uint8_t *bytes, size_t len)
 {
     size_t sent = 0;
@@ -40,7 +40,7 @@ static bool send_kept(struct tcp_connection *c)
     }
     tcp_connection_touch(c);
     if ((size_t)n == c->out.len) {
-        buf_fini(&c->out); /* few clients are slow; none keeps memory for having been */
+        buf_fini(&c->out); /* few clients are slow; none keeps its memory afterwards */
         buf_init(&c->out, TCP_OUTPUT_MAX);
     } else {
         buf_consume(&c->out, (size_t)n);
@@ -48,7 +48,7 @@ static bool send_kept(struct tcp_connection *c)
     return true;
 }
 
-/* Puts an answer behind those collected. */
+/* Appends an answer to those collected. */
 static void put_frame(struct tcp_server *s, const uint8_t *reply, size_t len)
 {
     uint8_t *frame = s->out + s->out_len;
@@ -85,7 +85,7 @@ static void answer_one(struct tcp_connection *c, struct slice wire, unsigned ahe
     }
 }
 
-/* The length of the whole frame at the beginning of the bytes; 0: there is none. */
+/* The length of the whole frame at the start of the bytes; 0: incomplete. */
 static size_t whole_frame(const uint8_t *bytes, size_t len)
 {
     if (len < TCP_PREFIX) {
@@ -95,7 +95,7 @@ static size_t whole_frame(const uint8_t *bytes, size_t len)
     return frame_len <= len ? frame_len : 0;
 }
 
-/* Tells what comes next; the length of all of it. */
+/* Announces the next queries; returns the position after them. */
 static size_t look_ahead(const struct tcp_server *s, size_t pos, size_t len)
 {
     struct slice queries[ENGINE_AHEAD_MAX];
@@ -108,7 +108,7 @@ static size_t look_ahead(const struct tcp_server *s, size_t pos, size_t len)
     return pos;
 }
 
-/* Its queries are answered, or are going to be. */
+/* The turn's queries are answered or deferred. */
 static bool end_turn(struct tcp_connection *c)
 {
     c->turns += c->turns < 2;
@@ -116,7 +116,7 @@ static bool end_turn(struct tcp_connection *c)
     return send_collected(c);
 }
 
-/* One turn: answers whole frames at the server's input, keeps what is left. False: broken. */
+/* One turn: answers the whole frames in the server's input, keeps the rest. False: broken. */
 static bool answer_frames(struct tcp_connection *c, size_t len)
 {
     struct tcp_server *s = c->server;
@@ -144,7 +144,7 @@ static bool answer_frames(struct tcp_connection *c, size_t len)
     return answered ? end_turn(c) : send_collected(c);
 }
 
-/* Moves what is kept to the server's input; its length. */
+/* Copies the kept bytes to the server's input; returns their length. */
 static size_t load_input(struct tcp_connection *c)
 {
     if (c->in.len) {
@@ -153,15 +153,15 @@ static size_t load_input(struct tcp_connection *c)
     return c->in.len;
 }
 
-/* Nothing was read. */
+/* Handles a read that returned no bytes. False: broken. */
 static bool take_end(struct tcp_connection *c, ssize_t n, int error)
 {
     if (n == 0) {
-        c->ending = true; /* it may still be waiting for answers */
+        c->ending = true; /* the client may still be waiting for answers */
         return true;
     }
     if (error == EAGAIN) {
-        c->ending = c->server->draining; /* all that has arrived has been read */
+        c->ending = c->server->draining; /* everything that has arrived is read */
         return true;
     }
     return error == EINTR;
@@ -176,13 +176,13 @@ bool tcp_connection_read(struct tcp_connection *c)
 
 /* ---- Single queries ---- */
 
-/* Moves a read to the server's input, with what else there is if there may be more. */
+/* Copies a read to the server's input, and reads on if there may be more. */
 static size_t load_read(struct tcp_connection *c, const uint8_t *bytes, size_t len)
 {
     uint8_t *in = c->server->in;
     memcpy(in, bytes, len);
     ssize_t n = len == TCP_SINGLE_MAX ? recv(c->fd, in + len, TCP_READ_MAX - len, 0) : 0;
-    return len + (n > 0 ? (size_t)n : 0); /* an end or error is there the next time, too */
+    return len + (n > 0 ? (size_t)n : 0); /* the next read returns the end or error again */
 }
 
 void tcp_connection_read_single(struct tcp_connection *c)
@@ -224,7 +224,7 @@ void tcp_connection_answer_singles(struct tcp_server *server)
     }
 }
 
-/* ---- What is left to do ---- */
+/* ---- Continuing ---- */
 
 bool tcp_connection_go_on(struct tcp_connection *c)
 {
@@ -250,16 +250,16 @@ bool tcp_connection_reply(struct tcp_connection *c, const uint8_t *reply, size_t
     return true;
 }
 
-/* ---- What comes next ---- */
+/* ---- Waiting ---- */
 
-/* All that was asked is answered, in one turn. */
+/* True if one turn answered everything, and the leavers take the connection. */
 static bool may_leave(struct tcp_connection *c, uint32_t events)
 {
     return events == EPOLLIN && c->turns == 1 && !c->is_polled && c->waiting == 0 &&
            tcp_leavers_take(c->server->leavers, c->ref);
 }
 
-/* False: the kernel has no room for one more. */
+/* False: the kernel is out of memory for watches. */
 static bool set_events(struct tcp_connection *c, uint32_t events)
 {
     c->is_leaving = c->is_leaving ? false : may_leave(c, events);
@@ -275,8 +275,8 @@ static bool set_events(struct tcp_connection *c, uint32_t events)
     return tcp_poller_set(c->server->poller, c->fd, was_polled, events, c->ref);
 }
 
-/* Frames that are there wait for the next turn of the loop, or until their answers can be sent.
- * When drained, the next turn looks whether more has arrived. */
+/* Frames already read wait for the next turn of the loop, or until their answers can be sent. When
+ * draining, the next turn checks whether more has arrived. */
 void tcp_connection_settle(struct tcp_connection *c, bool is_sound)
 {
     const char *broken = c->out.failed ? "client too slow" : "error";

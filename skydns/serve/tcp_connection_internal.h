@@ -1,5 +1,5 @@
-/* The inside of the TCP server, known to tcp_server.c (which connections there are) and
- * tcp_connection.c (what one of them reads, answers and sends) alone. */
+/* The TCP server's internals, shared only by tcp_server.c (the set of connections) and
+ * tcp_connection.c (reading, answering and sending on one of them). */
 #ifndef SKYDNS_SERVE_TCP_CONNECTION_INTERNAL_H
 #define SKYDNS_SERVE_TCP_CONNECTION_INTERNAL_H
 
@@ -15,18 +15,18 @@ enum {
     TCP_PREFIX = 2,
     TCP_FRAME_MAX = TCP_PREFIX + 65535,
     TCP_READ_MAX = 65536, /* one read: hundreds of queries */
-    /* A frame begun by earlier reads, and one more read. */
+    /* An incomplete frame from earlier reads, and one more read. */
     TCP_INPUT_MAX = TCP_FRAME_MAX + TCP_READ_MAX,
-    /* What a connection may have in one turn of the loop; then the others have theirs. The answers
-     * are collected for one send; the last may be of the largest, which take a millisecond. */
+    /* A connection's share of one turn of the loop; then the others get theirs. The answers are
+     * collected for one send; the last may be of the largest size, which takes a millisecond. */
     TCP_QUERIES_A_TURN = 256,
     TCP_OUTPUT_A_TURN = 32 * 1024,
-    /* A first read: whatever is a single query, and most of what is several. */
+    /* A first read: any single query, and most batches. */
     TCP_SINGLE_MAX = 4096,
     TCP_COLLECTED_MAX = TCP_OUTPUT_A_TURN + TCP_FRAME_MAX
 };
 
-/* A query that came alone on its connection, and is to be answered together with others'. */
+/* A query alone on its connection, to be answered in a batch with other connections'. */
 struct tcp_single {
     struct tcp_connection *connection;
     size_t len;
@@ -37,19 +37,19 @@ struct tcp_connection {
     struct tcp_server *server;
     struct tcp_ref ref;
     int fd;
-    uint32_t events;   /* that the poller waits for */
+    uint32_t events;   /* that the poller watches */
     bool is_polled;    /* by the poller, since its first turn */
-    uint32_t waiting;  /* deferred queries that are not answered yet */
-    bool ending;       /* no more input is wanted; closed when everything is answered */
-    bool has_frames;   /* there are whole ones in `in` */
-    bool is_leaving;   /* left to the leavers */
-    uint8_t turns;     /* that had queries; two are many */
+    uint32_t waiting;  /* deferred queries not answered yet */
+    bool ending;       /* reads no more; closed once everything is answered */
+    bool has_frames;   /* `in` holds whole frames */
+    bool is_leaving;   /* the leavers hold it */
+    uint8_t turns;     /* turns that had queries; stops at two */
     int64_t active_ms; /* monotonic */
     TAILQ_ENTRY(tcp_connection) idle;
     struct addr client;
     struct addr local;
-    struct buf in;  /* the beginning of a frame; before it those that another turn will answer */
-    struct buf out; /* what the socket did not take yet */
+    struct buf in;  /* whole frames for the next turn, then an incomplete one */
+    struct buf out; /* not accepted by the socket yet */
 };
 
 TAILQ_HEAD(tcp_connection_queue, tcp_connection);
@@ -60,8 +60,8 @@ struct tcp_server {
     struct tcp_acceptor *acceptor;
     struct tcp_poller *poller;
     struct tcp_leavers *leavers;
-    ev_timer idle_timer;               /* for the head of the queue; the others are later */
-    struct tcp_connection_queue queue; /* by last activity, the longest idle first */
+    ev_timer idle_timer;               /* for the head of the queue; the others expire later */
+    struct tcp_connection_queue queue; /* by last activity, longest idle first */
     size_t count;
     struct tcp_connection **slots; /* connections_max of them */
     uint32_t *generations;
@@ -73,7 +73,7 @@ struct tcp_server {
     uint8_t out[TCP_COLLECTED_MAX];
 };
 
-/* It waits for room in its socket: it has answers to send, or to make. */
+/* It waits for room in its socket: it has answers to send, or frames to answer. */
 static inline bool tcp_connection_wants_to_send(const struct tcp_connection *c)
 {
     return c->out.len || c->has_frames;
@@ -84,30 +84,30 @@ static inline bool tcp_connection_wants_to_send(const struct tcp_connection *c)
 /* Reads once, and answers. */
 bool tcp_connection_read(struct tcp_connection *c) MUST_CHECK;
 
-/* The same, and settles it; but one query alone is left with the server's singles, of which there
- * is room for one. */
+/* The same, and settles the connection; but a single query joins the server's singles, which must
+ * have room. */
 void tcp_connection_read_single(struct tcp_connection *c);
 
-/* Answers the singles: their names are looked up at once. None of their connections may have been
- * touched meanwhile. */
+/* Answers the singles, with one look-ahead for all their names. None of their connections may have
+ * been touched in between. */
 void tcp_connection_answer_singles(struct tcp_server *server);
 
-/* Sends, answers, and when drained reads on until nothing more has arrived. */
+/* Sends, answers, and when draining, reads until nothing more has arrived. */
 bool tcp_connection_go_on(struct tcp_connection *c) MUST_CHECK;
 
-/* Sends a late answer, or what of it the socket takes. */
+/* Sends a late answer, or as much as the socket accepts. */
 bool tcp_connection_reply(struct tcp_connection *c, const uint8_t *reply, size_t len) MUST_CHECK;
 
-/* The last act of whoever changed it: closes it when it is broken or has nothing to wait for, else
- * sees to it that it is told. */
+/* Call last after any change: closes the connection if it is broken or has nothing to wait for,
+ * else watches it for its next event. */
 void tcp_connection_settle(struct tcp_connection *c, bool is_sound);
 
 /* ---- tcp_server.c ---- */
 
-/* A whole query came or an answer went: merely dripping bytes keeps nothing open. */
+/* A whole query arrived or an answer left: dripping bytes keep no connection open. */
 void tcp_connection_touch(struct tcp_connection *c);
 
-/* Why, for the log: a constant. */
+/* `why` is for the log: a constant. */
 void tcp_connection_close(struct tcp_connection *c, const char *why);
 
 #endif

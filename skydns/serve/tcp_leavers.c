@@ -14,7 +14,7 @@ struct tcp_leavers {
     struct ev_loop *loop;
     tcp_leaver_fn fn;
     void *data;
-    ev_timer timer; /* for the first of the ring; the others are later */
+    ev_timer timer; /* for the first of the ring; the others are due later */
     unsigned left_in_a_row;
     unsigned first, count;
     struct leaver ring[TCP_LEAVERS_MAX];

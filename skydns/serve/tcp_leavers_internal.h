@@ -1,11 +1,11 @@
-/* Connections that are expected to end now that their first answer is sent: most clients that do
- * not keep a connection ask once and close it. They are not watched for a moment and looked at once
- * then, many together, which spares each the adding to the poller and its own wake-up: a quarter of
- * what such a connection costs.
+/* Connections expected to end after their first answer: most clients that do not keep a connection
+ * ask once and close it. They stay unwatched for a moment and are then checked once, many together,
+ * which saves adding each to the poller and its own wake-up: a quarter of what such a connection
+ * costs.
  *
- * Whether they do end is learnt from those before: only after LEAVERS_LEARNT of them in a row is
- * one expected to, and the first that stays makes it begin anew; so a client that asks again waits
- * for TCP_LEAVE_MS, but seldom. The resolver's thread alone. */
+ * Earlier connections teach what to expect: only after TCP_LEAVERS_LEARNT in a row have ended is
+ * the next one expected to, and the first that stays starts the count over. So a client that asks
+ * again may wait for TCP_LEAVE_MS, but rarely. Only on the resolver's thread. */
 #ifndef SKYDNS_SERVE_TCP_LEAVERS_INTERNAL_H
 #define SKYDNS_SERVE_TCP_LEAVERS_INTERNAL_H
 
@@ -18,24 +18,23 @@ enum {
     /* A client on the same network has closed by then. */
     TCP_LEAVE_MS = 1,
     TCP_LEAVERS_LEARNT = 16,
-    /* Those of a moment at a million connections a second. When there are more, they are watched.
-     */
+    /* One moment's worth at a million connections a second; further ones are watched. */
     TCP_LEAVERS_MAX = 1024,
 };
 
 struct tcp_leavers;
 
-/* The time is up for a connection; it may have gone already. */
+/* A connection's time is up; it may be gone already. */
 typedef void (*tcp_leaver_fn)(void *data, struct tcp_ref connection);
 
 struct tcp_leavers *tcp_leavers_new(struct ev_loop *loop, tcp_leaver_fn fn, void *data);
 void tcp_leavers_free(struct tcp_leavers *leavers);
 
-/* False: it is not expected to end; the caller watches it. */
+/* False: the connection is not expected to end; the caller watches it. */
 bool tcp_leavers_take(struct tcp_leavers *leavers, struct tcp_ref connection);
 
-/* What a connection did after its first answer: one that asked nothing more until it was closed, by
- * whomever, has left. */
+/* What a connection did after its first answer: has_left if it asked nothing more until either side
+ * closed it. */
 void tcp_leavers_learn(struct tcp_leavers *leavers, bool has_left);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "common/base/xalloc.h"
 
-/* Connections that have their turn before the loop's other watchers have theirs. */
+/* Connections served before the loop's other watchers get their turn. */
 enum { EVENTS_A_TURN = 128 };
 
 struct tcp_poller {
@@ -33,7 +33,7 @@ static void on_ready(struct ev_loop *loop, ev_io *io, int revents)
     struct tcp_poller *p = io->data;
     (void)loop;
     (void)revents;
-    int n = epoll_wait(io->fd, p->ready, EVENTS_A_TURN, 0); /* a failure: the loop comes again */
+    int n = epoll_wait(io->fd, p->ready, EVENTS_A_TURN, 0); /* on failure, the loop calls again */
     for (int i = 0; i < n; i++) {
         p->events[i] = (struct tcp_event){unpack(p->ready[i].data.u64), p->ready[i].events};
     }
@@ -66,7 +66,7 @@ void tcp_poller_free(struct tcp_poller *poller)
         return;
     }
     ev_io_stop(poller->loop, &poller->io);
-    (void)close(poller->io.fd); /* nothing is lost with it */
+    (void)close(poller->io.fd); /* loses no data */
     free(poller);
 }
 

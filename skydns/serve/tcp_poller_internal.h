@@ -1,9 +1,9 @@
-/* The epoll set of the TCP server's connections, itself watched by its loop as one descriptor.
- * libev's own would cost a system call more for every connection that its client resets (it takes
- * the error for room to write, and mends its set), and memory for every descriptor number.
+/* The epoll set of the TCP server's connections, which its loop watches as one descriptor. libev's
+ * own set would cost one more system call for every connection that its client resets (it takes the
+ * error for room to write, and repairs its set), and memory for every descriptor number.
  *
- * Level-triggered. A hang-up (the connection was reset) is told whatever is waited for. Closing a
- * descriptor takes it out. Everything on the loop's thread. */
+ * Level-triggered. A hang-up (the connection was reset) is always reported. Closing a descriptor
+ * removes it. Everything on the loop's thread. */
 #ifndef SKYDNS_SERVE_TCP_POLLER_INTERNAL_H
 #define SKYDNS_SERVE_TCP_POLLER_INTERNAL_H
 
@@ -19,11 +19,11 @@
 struct tcp_poller;
 
 struct tcp_event {
-    struct tcp_ref connection; /* gone, perhaps, by what came before in the same turn */
+    struct tcp_ref connection; /* may have been closed earlier in the same turn */
     uint32_t events;           /* of EPOLLIN, EPOLLOUT, EPOLLHUP, EPOLLERR */
 };
 
-/* All that happened in a turn, to one connection each. */
+/* All events of a turn, one per connection. */
 typedef void (*tcp_events_fn)(void *data, const struct tcp_event *events, size_t count);
 
 int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
@@ -31,8 +31,8 @@ int tcp_poller_new(struct ev_loop *loop, tcp_events_fn fn, void *data,
 
 void tcp_poller_free(struct tcp_poller *poller); /* NULL is fine */
 
-/* What to wait for at a descriptor that is new here, or (is_known) something else than before.
- * False: the kernel has no room for it. */
+/* Sets the events to wait for on a new descriptor, or changes them (is_known). False: the kernel is
+ * out of memory for it. */
 bool tcp_poller_set(struct tcp_poller *poller, int fd, bool is_known, uint32_t events,
                     struct tcp_ref connection) MUST_CHECK;
 

@@ -16,7 +16,7 @@ void tcp_connection_close(struct tcp_connection *c, const char *why)
     char client[ADDR_TEXT_MAX];
     log_debug("connection closed", LOG_STR("client", addr_format(&c->client, client)),
               LOG_STR("reason", why));
-    (void)close(c->fd); /* what could not be sent is lost with it */
+    (void)close(c->fd); /* unsent answers are lost */
     if (c->turns > 0) {
         tcp_leavers_learn(s->leavers, c->turns == 1);
     }
@@ -57,7 +57,7 @@ static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
     (void)revents;
     while ((c = TAILQ_FIRST(&s->queue)) && c->active_ms <= limit_ms) {
         if (c->waiting && !tcp_connection_wants_to_send(c)) {
-            tcp_connection_touch(c); /* the answer is ours to give (RFC 7766 6.2.3) */
+            tcp_connection_touch(c); /* we owe it an answer (RFC 7766 6.2.3) */
         } else {
             tcp_connection_close(c, "idle");
         }
@@ -71,7 +71,7 @@ static struct tcp_connection *find_connection(const struct tcp_server *s, struct
     return c && c->ref.generation == ref.generation ? c : NULL;
 }
 
-/* A connection that was reset has nobody to answer any more. */
+/* Nobody reads the answers of a reset connection. */
 static void on_event(struct tcp_connection *c, uint32_t events)
 {
     if (events & (EPOLLHUP | EPOLLERR)) {
@@ -98,7 +98,7 @@ static void on_events(void *data, const struct tcp_event *events, size_t count)
     tcp_connection_answer_singles(s);
 }
 
-/* It has had its time to leave. */
+/* Its time to leave is over. */
 static void on_leaver(void *data, struct tcp_ref ref)
 {
     struct tcp_connection *c = find_connection(data, ref);
@@ -126,7 +126,7 @@ bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, cons
 
 /* ---- Accepting ---- */
 
-/* Makes room by closing the longest idle connection, if any is idle. */
+/* Makes room by closing the longest idle connection. False: none is idle. */
 static bool evict_one(struct tcp_server *s)
 {
     struct tcp_connection *c;
@@ -171,7 +171,7 @@ static void on_accepted(void *data, int fd, const struct addr *client, const str
     if (s->count == s->config.connections_max && !evict_one(s)) {
         log_debug("connection refused, every other one is busy",
                   LOG_STR("client", addr_format(client, text)));
-        (void)close(fd); /* every connection there is has work in hand */
+        (void)close(fd); /* all connections have work in hand */
         return;
     }
     struct tcp_connection *c = add_connection(s, fd, client, local);
@@ -200,7 +200,7 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
         .data = s,
     };
     s->config = *config;
-    s->config.sockets = NULL; /* the acceptor has them */
+    s->config.sockets = NULL; /* the acceptor took them over */
     TAILQ_INIT(&s->queue);
     s->slots = xcalloc(config->connections_max, sizeof(*s->slots));
     s->generations = xcalloc(config->connections_max, sizeof(*s->generations));
@@ -240,7 +240,7 @@ void tcp_server_free(struct tcp_server *server)
     free(server);
 }
 
-/* Connections that nobody has accepted yet come second: the idle ones have made room by then. */
+/* Pending connections come second: by then, closing the idle ones has made room. */
 void tcp_server_drain(struct tcp_server *server)
 {
     server->draining = true;

@@ -1,14 +1,14 @@
-/* DNS over TCP (RFC 1035 4.2.2, RFC 7766) on the resolver's loop: framing and connections, nothing
- * of records. Everything that one read brings is answered with one send where it fits; queries may
- * be in any number on a connection, split anywhere, and are answered in any order. A client that
- * does not take its answers is read from no more until it does.
+/* DNS over TCP (RFC 1035 4.2.2, RFC 7766) on the resolver's loop: framing and connections, no
+ * knowledge of records. Answers everything from one read with one send where it fits; a connection
+ * may carry any number of queries, split anywhere, and gets its answers in any order. Stops reading
+ * from a client that does not accept its answers until it does.
  *
  *     accepted -> reading -> (answers do not fit the socket) -> writing -> reading ...
  *                   |  end of input, or drained: closed once everything in hand is answered
  *                   |  nothing for idle_ms: closed, unless an answer is still awaited
  *                   `  no room for a new one: the longest idle gives way
  *
- * Made and freed on the main thread while the loop does not run; everything else on its thread. */
+ * Created and freed on the main thread while the loop does not run; all else on its thread. */
 #ifndef SKYDNS_SERVE_TCP_SERVER_H
 #define SKYDNS_SERVE_TCP_SERVER_H
 
@@ -29,9 +29,9 @@ struct tcp_server;
 
 enum {
     TCP_CONNECTIONS_MAX = 10000, /* 0.3 KB each while idle */
-    TCP_IDLE_MS = 10000,         /* RFC 7766 6.2.3: a few seconds; what the old program had */
-    /* Answers waiting for one slow client: the rest of a batch and what comes late. Beyond, the
-     * connection is closed. */
+    TCP_IDLE_MS = 10000,         /* RFC 7766 6.2.3: a few seconds; as in SkyDNS */
+    /* Bytes of answers waiting for one slow client: the rest of a batch and late ones. Beyond that,
+     * the connection is closed. */
     TCP_OUTPUT_MAX = 1 << 20,
 };
 
@@ -41,20 +41,20 @@ struct tcp_query {
     const struct addr *client;
     const struct addr *local;
     struct tcp_ref connection;
-    unsigned ahead; /* its place, from 1, among those that tcp_ahead_fn was told last */
+    unsigned ahead; /* its place, from 1, in the last call of tcp_ahead_fn */
 };
 
-/* REPLY: the answer is in reply (ENGINE_REPLY_MAX bytes), its length set. DROP: nothing. DEFER: one
- * tcp_server_reply will follow, later, not from inside this call. */
+/* REPLY: the answer is in reply (ENGINE_REPLY_MAX bytes), its length set. DROP: no answer. DEFER:
+ * one tcp_server_reply follows later, not from inside this call. */
 typedef enum engine_verdict (*tcp_answer_fn)(void *data, const struct tcp_query *query,
                                              uint8_t *reply, size_t *ret_len);
 
-/* The queries that will be answered next; at most ENGINE_AHEAD_MAX. */
+/* The queries to be answered next; at most ENGINE_AHEAD_MAX. */
 typedef void (*tcp_ahead_fn)(void *data, const struct slice *queries, size_t count);
 
 struct tcp_server_config {
     struct ev_loop *loop;
-    const struct listen_socket *sockets; /* become the server's to close */
+    const struct listen_socket *sockets; /* taken over; the server closes them */
     size_t socket_count;
     size_t connections_max;
     uint32_t idle_ms;
@@ -63,20 +63,20 @@ struct tcp_server_config {
     void *data;
 };
 
-/* Failure: no descriptor is left; the sockets stay the caller's. */
+/* Fails if no descriptor is left; the caller then keeps the sockets. */
 int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **ret_server,
                    struct err *err) MUST_CHECK;
 
 /* Closes everything at once. NULL is fine. */
 void tcp_server_free(struct tcp_server *server);
 
-/* The late answer to a deferred query; len 0 when there is none after all. A connection that has
- * gone meanwhile is no error: false, nothing sent. */
+/* The late answer to a deferred query; len 0: none after all. False: the connection is gone, which
+ * is not an error; nothing was sent. */
 bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, const uint8_t *reply,
                       size_t len);
 
-/* Takes no more connections than have been made, answers what has arrived on them, and closes each
- * when all its answers are sent. */
+/* Accepts only connections already made, answers what has arrived on them, and closes each once all
+ * its answers are sent. */
 void tcp_server_drain(struct tcp_server *server);
 
 size_t tcp_server_connections(const struct tcp_server *server);

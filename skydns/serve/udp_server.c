@@ -10,18 +10,18 @@
 #include "common/base/xalloc.h"
 #include "skydns/serve/listen_error_internal.h"
 
-/* After a stop: full batches that can have been waiting in the socket (the kernel accounts at least
- * 768 bytes a packet, and twice the buffer asked for). More arrives while they are answered. */
+/* After a stop: the most full batches that can be queued in the socket (the kernel accounts at
+ * least 768 bytes per packet, and twice the buffer asked for). Bounds the drain. */
 enum { DRAIN_BATCHES = 2 * UDP_RECEIVE_BUFFER / 768 / UDP_BATCH + 1 };
 
-/* How often a worker at a shared socket looks whether it is to stop. */
+/* How often a worker at a shared socket checks whether to stop. */
 enum { SHARED_WAIT_MS = 200 };
 
 /* Room for one IP_PKTINFO or IPV6_PKTINFO message. */
 enum { CONTROL_MAX = CMSG_SPACE(sizeof(struct in6_pktinfo)) };
 
-/* Where one packet is received to. The size is no power of two, so that the heads of the slots do
- * not fall into the same cache sets. */
+/* The buffers of one packet. The size is not a power of two, so that the heads of the slots do not
+ * share cache sets. */
 struct slot {
     struct addr client;
     struct addr local;
@@ -33,14 +33,14 @@ struct slot {
 
 struct udp_server {
     int fd;
-    bool wildcard;  /* the local address is told, and set, packet by packet */
-    bool is_shared; /* with other processes */
+    bool wildcard;  /* the local address is read and set per packet */
+    bool is_shared; /* with other processes, by systemd */
     _Atomic bool stopping;
-    unsigned drain_batches; /* that may still be received, once stopping */
+    unsigned drain_batches; /* left to receive, once stopping */
     struct addr address;
     size_t receive_buffer;
-    size_t filled;        /* slots the kernel wrote to, to be made ready again */
-    size_t received;      /* of them, packets of the batch */
+    size_t filled;        /* slots the kernel wrote to, to be rearmed */
+    size_t received;      /* of them, the batch's packets */
     uint8_t *reply_bytes; /* UDP_BATCH buffers */
     struct udp_packet packets[UDP_BATCH];
     struct mmsghdr in[UDP_BATCH];
@@ -50,7 +50,7 @@ struct udp_server {
 
 static void prepare_slots(struct udp_server *s, size_t reply_max)
 {
-    /* An odd number of cache lines apart, for the same reason as above. */
+    /* An odd number of cache lines apart, for the same reason as struct slot. */
     size_t stride = ((reply_max + 63) / 64 | 1) * 64;
     s->reply_bytes = xcalloc(UDP_BATCH, stride);
     for (size_t i = 0; i < UDP_BATCH; i++) {
@@ -81,14 +81,14 @@ static void set_receive_buffer(struct udp_server *s)
     socklen_t len = sizeof(got);
     if (setsockopt(s->fd, SOL_SOCKET, SO_RCVBUFFORCE, &want, sizeof(want)) < 0) {
         (void)setsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &want,
-                         sizeof(want)); /* what rmem_max allows */
+                         sizeof(want)); /* as much as rmem_max allows */
     }
     if (getsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &got, &len) == 0) {
         s->receive_buffer = (size_t)got / 2; /* the kernel doubles it for its bookkeeping */
     }
 }
 
-/* Local addresses are only asked for on a wildcard socket: they cost five percent. */
+/* Only for wildcard sockets: local addresses cost five percent. */
 static int want_local_addresses(struct udp_server *s)
 {
     int on = 1;
@@ -98,7 +98,7 @@ static int want_local_addresses(struct udp_server *s)
     return setsockopt(s->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
 }
 
-/* A socket that others have, too, cannot be shut down to wake who sleeps in it. */
+/* A shared socket cannot be shut down to wake its sleepers, so receiving times out. */
 static int look_up_now_and_then(struct udp_server *s)
 {
     const struct timeval pause = {.tv_usec = SHARED_WAIT_MS * 1000};
@@ -111,8 +111,8 @@ static int set_options(struct udp_server *s)
         (s->is_shared && look_up_now_and_then(s) < 0)) {
         return -1;
     }
-    /* Replies are never cut to a path MTU that a forged ICMP message claims; they are small enough
-     * to pass everywhere (RFC 9715). A kernel that cannot do it does as it always did. */
+    /* Ignore the path MTU that a forged ICMP message may claim: replies are small enough to pass
+     * everywhere (RFC 9715). Kernels without the option keep their default. */
     int mtu = IP_PMTUDISC_OMIT;
     if (s->address.sa.sa_family == AF_INET) {
         (void)setsockopt(s->fd, IPPROTO_IP, IP_MTU_DISCOVER, &mtu, sizeof(mtu));
@@ -185,7 +185,7 @@ static void take_local(const struct udp_server *s, struct slot *slot, struct msg
     }
 }
 
-/* Makes the slots of the last batch ready to be received into again. */
+/* Makes the slots of the last batch ready for the next. */
 static void rearm(struct udp_server *s)
 {
     for (size_t i = 0; i < s->filled; i++) {
@@ -202,7 +202,7 @@ static bool is_stopping(struct udp_server *s)
     return atomic_load_explicit(&s->stopping, memory_order_acquire);
 }
 
-/* 0: a shared socket is empty, and the server was stopped. */
+/* 0: the server is stopped, and its shared socket is empty. */
 static size_t receive(struct udp_server *s)
 {
     for (;;) {
@@ -223,8 +223,9 @@ static size_t receive(struct udp_server *s)
     }
 }
 
-/* The packets of a batch during the stop. One received wholly after it that is not full had all
- * that was waiting. A socket that was shut down then gives empty messages from nobody. */
+/* Counts the packets of a batch during the stop. A batch received wholly after the stop that is not
+ * full has emptied the socket. A socket that was shut down then returns empty messages without a
+ * sender. */
 static size_t drain(struct udp_server *s, size_t received, bool wholly_after)
 {
     if (wholly_after) {
@@ -274,7 +275,7 @@ static size_t put_control(uint8_t control[CONTROL_MAX], int level, int type, con
     return CMSG_SPACE(len);
 }
 
-/* The control message that makes a reply leave from `local`; its length. */
+/* Writes the control message that sends a reply from `local`; returns its length. */
 static size_t put_local(uint8_t control[CONTROL_MAX], const struct addr *local)
 {
     struct in_pktinfo v4 = {.ipi_spec_dst = local->v4.sin_addr};
@@ -285,12 +286,12 @@ static size_t put_local(uint8_t control[CONTROL_MAX], const struct addr *local)
         return put_control(control, IPPROTO_IP, IP_PKTINFO, &v4, sizeof(v4));
     case AF_INET6:
         return put_control(control, IPPROTO_IPV6, IPV6_PKTINFO, &v6, sizeof(v6));
-    default: /* the kernel did not tell; it chooses */
+    default: /* unknown: the kernel chooses */
         return 0;
     }
 }
 
-/* The message that carries slot i's reply. */
+/* Fills in the message for slot i's reply. */
 static void address_reply(struct udp_server *s, size_t i, struct msghdr *out)
 {
     struct slot *slot = &s->slots[i];
@@ -318,7 +319,7 @@ size_t udp_server_send(struct udp_server *server)
         int n = sendmmsg(server->fd, server->out + sent, count - sent, 0);
         if (n > 0) {
             sent += (unsigned)n;
-        } else if (errno != EINTR) { /* the first of them cannot be sent: no route, filtered */
+        } else if (errno != EINTR) { /* the first one cannot be sent: no route, filtered */
             sent++;
             failed++;
         }
@@ -352,6 +353,6 @@ void udp_server_stop(struct udp_server *server)
     if (server->is_shared) {
         return;
     }
-    /* ENOTCONN is what an unconnected socket answers; its receivers wake all the same. */
+    /* Returns ENOTCONN for an unconnected socket, but wakes its receivers. */
     (void)shutdown(server->fd, SHUT_RD);
 }

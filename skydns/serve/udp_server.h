@@ -1,8 +1,8 @@
-/* One UDP socket of one worker, and the batch of packets in its hands: recvmmsg, then sendmmsg, and
- * nothing else. Several sockets share the address (SO_REUSEPORT), and the kernel spreads the
- * clients over them; a socket from systemd is one that all workers receive from. The socket blocks
- * and is in no epoll set: registration alone costs a tenth of the time of an answer. Knows bytes
- * and addresses, nothing of DNS.
+/* One worker's UDP socket and its current batch of packets: recvmmsg, then sendmmsg, and nothing
+ * else. Several sockets share the address (SO_REUSEPORT), and the kernel spreads the clients over
+ * them; all workers receive from the same socket if systemd passed it. The socket blocks and is in
+ * no epoll set: registration alone costs a tenth of the time of an answer. Handles bytes and
+ * addresses, no DNS.
  *
  *     main thread                  worker's thread                     resolver's thread
  *     udp_server_new
@@ -25,51 +25,51 @@
 struct udp_server;
 
 enum {
-    /* Packets a system call; 8, 32 and 64 measured 3, 2 and 0 % above the best. */
+    /* Packets per system call; 8, 32 and 64 measured 3, 2 and 0 % above the best. */
     UDP_BATCH = 64,
-    /* A query is at most 12 + 255 + 4 bytes and its EDNS options; what does not fit one Ethernet
-     * frame is no query. */
+    /* A query has at most 12 + 255 + 4 bytes plus its EDNS options; anything larger than an
+     * Ethernet frame is not a query. */
     UDP_QUERY_MAX = 1472,
 };
 
 struct udp_server_config {
-    const struct listen_socket *socket; /* its descriptor becomes the server's to close */
+    const struct listen_socket *socket; /* taken over; the server closes its descriptor */
     size_t reply_max;                   /* bytes of the reply buffers: 512 to 65,507 */
 };
 
-/* One slot of the batch. The worker writes reply and reply_len; the rest is given. */
+/* One slot of the batch. The worker fills in reply and reply_len; the rest is read-only. */
 struct udp_packet {
     const uint8_t *query;
-    size_t query_len; /* 0 when it was longer than UDP_QUERY_MAX */
+    size_t query_len; /* 0: longer than UDP_QUERY_MAX */
     const struct addr *client;
     const struct addr *local; /* the address it was sent to, also on a wildcard socket */
     uint8_t *reply;           /* reply_max bytes */
-    size_t reply_len;         /* 0 = say nothing */
+    size_t reply_len;         /* 0 = no reply */
 };
 
-/* Failure: the socket lacks an option that is needed; it is closed. */
+/* Fails, and closes the socket, if a required socket option is missing. */
 int udp_server_new(const struct udp_server_config *config, struct udp_server **ret_server,
                    struct err *err) MUST_CHECK;
 void udp_server_free(struct udp_server *server); /* NULL is fine */
 
-/* What the kernel granted; below UDP_RECEIVE_BUFFER when it did not allow more. */
+/* The size the kernel granted; less than UDP_RECEIVE_BUFFER if it allowed no more. */
 enum { UDP_RECEIVE_BUFFER = 4 << 20 }; /* the default holds 277 small packets: loss at half load */
 size_t udp_server_receive_buffer(const struct udp_server *server);
 
-/* Blocks until there is a packet; returns how many packets there are (1 to UDP_BATCH), or 0 when
- * the server was stopped and everything that had arrived before has been returned. The packets are
- * the server's, valid until the next call. */
+/* Blocks until a packet arrives; returns the number of packets (1 to UDP_BATCH), or 0 once the
+ * server is stopped and has returned everything that had arrived before. The packets are the
+ * server's, valid until the next call. */
 size_t udp_server_receive(struct udp_server *server, struct udp_packet **ret_packets);
 
-/* Sends the replies of the batch. Returns how many could not be sent. */
+/* Sends the replies of the batch. Returns how many failed. */
 size_t udp_server_send(struct udp_server *server);
 
 /* Sends one reply from the address that was asked. Any thread; never waits: a reply that does not
- * fit the socket's buffer is lost, as on any link. False when it was not sent. */
+ * fit the socket's buffer is lost, as on any link. False: not sent. */
 bool udp_server_send_one(const struct udp_server *server, const struct addr *client,
                          const struct addr *local, const uint8_t *reply, size_t len);
 
-/* Any thread. Wakes the worker; sending goes on being possible. */
+/* Any thread. Wakes the worker; sending remains possible. */
 void udp_server_stop(struct udp_server *server);
 
 #endif

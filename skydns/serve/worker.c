@@ -64,7 +64,7 @@ static void answer(struct worker *w, const struct store *store, int64_t now_s,
     }
 }
 
-/* At the first packets of those left. */
+/* Announces the next packets to the engine. */
 static void look_ahead(struct worker *w, const struct store *store,
                        const struct udp_packet *packets, size_t left)
 {

@@ -1,6 +1,6 @@
-/* A thread that answers UDP: receives a batch, answers it from one version of the store, sends the
- * replies, and sleeps until the next one. It never waits for anything else: what cannot be answered
- * at once goes to the resolver. Asleep it holds no version. */
+/* The fast path, a thread that answers UDP: receives a batch, answers it from one version of the
+ * store, sends the replies, and sleeps until the next batch. It never waits for anything else:
+ * queries that it cannot answer at once go to the resolver. It holds no version while asleep. */
 #ifndef SKYDNS_SERVE_WORKER_H
 #define SKYDNS_SERVE_WORKER_H
 
@@ -19,7 +19,7 @@ struct worker;
 
 /* All borrowed until worker_join ends; engine, reader and udp are this worker's alone. */
 struct worker_config {
-    unsigned index; /* its ring at the resolver */
+    unsigned index; /* the number of its ring at the resolver */
     struct udp_server *udp;
     struct engine *engine;
     struct snapshot_reader *reader;
@@ -37,7 +37,7 @@ void worker_join(struct worker *worker);
 
 void worker_free(struct worker *worker); /* joined; NULL is fine */
 
-/* Any thread: adds what the worker has counted since it started (query_counts.h). */
+/* Any thread: adds the worker's counts since its start (query_counts.h). */
 void worker_sums_add(const struct worker *worker, struct query_sums *sums);
 
 #endif

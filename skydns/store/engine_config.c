@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* The labels, leftmost first, in front of the domain; no name when they do not fit. */
+/* The labels, leftmost first, in front of the domain; empty when they do not fit. */
 static struct dname below(const struct dname *domain, const char *first, const char *second)
 {
     struct dname name = *domain;
@@ -11,7 +11,7 @@ static struct dname below(const struct dname *domain, const char *first, const c
     return fits ? name : (struct dname){0};
 }
 
-/* The first place whose domain has fewer labels: no domain stands behind one it is within. */
+/* The first index whose domain has fewer labels: no domain comes after one that contains it. */
 static size_t place_of(const struct engine_config *config, unsigned labels)
 {
     size_t at = 0;

@@ -1,5 +1,5 @@
-/* FNV-1a 32, for the small tables of one answer (duplicates, compression): they are emptied for
- * every answer and bounded, and no client chooses what goes in but by naming a record. Pure. */
+/* FNV-1a 32, for the small tables of one answer (duplicates, compression). They are bounded and
+ * emptied for every answer, and a client influences what goes in only by naming a record. Pure. */
 #ifndef SKYDNS_STORE_HASH_H
 #define SKYDNS_STORE_HASH_H
 

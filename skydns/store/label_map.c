@@ -19,7 +19,7 @@ static unsigned slot_count(const struct label_branch *branch, unsigned level)
                                : (unsigned)__builtin_popcountll(branch->used);
 }
 
-/* The position in a list; the list's length when it is not there. */
+/* The position in a list; the list's length when absent. */
 static unsigned index_in_list(const struct label_branch *list, struct slice label)
 {
     unsigned at = 0;
@@ -53,7 +53,7 @@ static struct label_branch *branch_writable(struct label_branch *branch, unsigne
     return copy;
 }
 
-/* One slot more, free at `at`. The caller fills it and sets `used`. */
+/* Adds a slot at `at`. The caller fills it and sets `used`. */
 static struct label_branch *branch_open(struct label_branch *branch, unsigned level, unsigned at,
                                         struct store_build *build)
 {
@@ -66,7 +66,7 @@ static struct label_branch *branch_open(struct label_branch *branch, unsigned le
     return wider;
 }
 
-/* One slot less. The caller sets `used`. */
+/* Removes the slot at `at`. The caller sets `used`. */
 static struct label_branch *branch_close(struct label_branch *branch, unsigned level, unsigned at,
                                          struct store_build *build)
 {
@@ -114,7 +114,7 @@ static struct label_branch *branch_around(struct store_node *node, unsigned leve
     return branch;
 }
 
-/* The slot to stand in place of `slot`, with the node in it. Seven calls deep at most. */
+/* The replacement for `slot`, with the node in it. At most seven calls deep. */
 static uintptr_t put_below(uintptr_t slot, unsigned level, struct store_node *node,
                            struct store_build *build)
 {
@@ -159,8 +159,8 @@ void label_map_put(struct label_map *map, struct store_node *node, struct store_
     map->slot = put_below(map->slot, 0, node, build);
 }
 
-/* The slot to stand in place of `slot`, without the node. A branch left with one node, or none,
- * gives way to it: a map has one shape for one content. */
+/* The replacement for `slot`, without the node. A branch left with a single node is replaced by
+ * that node: equal contents have equal shapes. */
 static uintptr_t remove_below(uintptr_t slot, unsigned level, const struct store_node *node,
                               struct store_build *build)
 {
@@ -223,9 +223,9 @@ bool label_map_each(struct label_map map, label_map_fn fn, void *data)
     return each_below(map.slot, 0, fn, data);
 }
 
-/* ---- In order: by the hash's bits as the levels take them, then by label ---- */
+/* ---- In order: by the hash's bits, level by level, then by label ---- */
 
-/* The node of a list with the smallest label; behind this one, when it is given. */
+/* The node of a list with the smallest label; if `after` is given, the smallest one after it. */
 static struct store_node *least_in_list(const struct label_branch *list, const struct slice *after)
 {
     struct store_node *least = NULL;
@@ -251,7 +251,7 @@ static struct store_node *first_below(uintptr_t slot, unsigned level)
     return label_map_as_node(slot);
 }
 
-/* The levels before this one have found both in the same place. */
+/* Whether the node comes after this hash and label; both agree on the levels before this one. */
 static bool is_behind(const struct store_node *node, unsigned level, uint32_t hash,
                       struct slice label)
 {
@@ -296,7 +296,7 @@ struct store_node *label_map_first(struct label_map map)
     return first_below(map.slot, 0);
 }
 
-/* ---- The end ---- */
+/* ---- Cleanup ---- */
 
 static void free_below(uintptr_t slot, unsigned level)
 {

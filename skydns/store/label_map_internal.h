@@ -1,10 +1,10 @@
-/* The children of a store node: a persistent hash trie from labels to nodes. One word when there is
- * no child or one; else branches of up to 64 slots, each level choosing by six more bits of the
+/* The children of a store node: a persistent hash trie from labels to nodes. One word for zero or
+ * one child; otherwise branches of up to 64 slots, each level selecting by six more bits of the
  * label's hash, so that the 100,000 services of a namespace are three branches deep. Labels whose
- * whole hash is the same share a list at the end.
+ * full hashes are equal share a list at the end.
  *
- * Part of the store (store_node_internal.h has the rules of a build): find and each on any thread,
- * put and remove on the writer's. */
+ * Part of the store (store_node_internal.h has the rules of a build). Find and each run on any
+ * thread, put and remove on the writer's. */
 #ifndef SKYDNS_STORE_LABEL_MAP_INTERNAL_H
 #define SKYDNS_STORE_LABEL_MAP_INTERNAL_H
 
@@ -20,14 +20,13 @@ struct label_map {
     uintptr_t slot; /* 0, a node, or a branch with the lowest bit set */
 };
 
-/* The node with this label, whose seeded_hash is given, or NULL. */
+/* The node with this label, or NULL; `hash` is the label's seeded_hash. */
 struct store_node *label_map_find(struct label_map map, uint32_t hash, struct slice label);
 
-/* ---- The way of a find, step by step (store_walk.h) ---- */
+/* ---- A find, step by step (store_walk.h) ---- */
 
-/* Six bits of a 32-bit hash a level; the sixth has the two that are left. A branch behind the last
- * level is a list of labels that only label_map_find tells apart: there the hash has no more to
- * say. */
+/* Six bits of a 32-bit hash per level; the sixth level has the two that remain. A branch below the
+ * last level is a list of labels with equal hashes, which only label_map_find tells apart. */
 enum { LABEL_MAP_LEVELS = 6, LABEL_MAP_LEVEL_BITS = 6 };
 
 struct label_branch {
@@ -68,7 +67,7 @@ static inline unsigned label_map_index(const struct label_branch *branch, uint64
     return (unsigned)__builtin_popcountll(branch->used & (bit - 1));
 }
 
-/* Below a branch of a level the slot for a hash; 0: there is none. */
+/* The slot for a hash in this branch, which is on this level; 0: none. */
 static inline uintptr_t label_map_below(uintptr_t slot, unsigned level, uint32_t hash)
 {
     const struct label_branch *branch = label_map_as_branch(slot);
@@ -76,24 +75,23 @@ static inline uintptr_t label_map_below(uintptr_t slot, unsigned level, uint32_t
     return branch->used & bit ? branch->slots[label_map_index(branch, bit)] : 0;
 }
 
-/* Puts the node in the place of the one with the same label, if there is one: that one stays the
- * caller's to retire. */
+/* Adds the node, or replaces the one with the same label, which the caller still has to retire. */
 void label_map_put(struct label_map *map, struct store_node *node, struct store_build *build);
 
-/* Takes the node out, which is in the map; it stays the caller's to retire. */
+/* Removes the node, which must be in the map; the caller still has to retire it. */
 void label_map_remove(struct label_map *map, const struct store_node *node,
                       struct store_build *build);
 
-/* Calls fn for each node until it returns false; false then. The order is that of the hashes. */
+/* Calls fn for each node, in hash order, until it returns false; then returns false. */
 typedef bool (*label_map_fn)(void *data, struct store_node *node);
 bool label_map_each(struct label_map map, label_map_fn fn, void *data);
 
-/* The node that follows this hash and label in an order that is the same for all maps, whether the
- * map has a node with them or not; NULL: none does. label_map_first begins it. */
+/* The node after this hash and label, in an order that is the same for all maps, whether or not the
+ * map has a node with them; NULL at the end. label_map_first starts it. */
 struct store_node *label_map_next(struct label_map map, uint32_t hash, struct slice label);
 struct store_node *label_map_first(struct label_map map);
 
-/* Frees the branches, not the nodes. Call it when no version needs the map any more. */
+/* Frees the branches, not the nodes. Call it once no version needs the map. */
 void label_map_free(struct label_map map);
 
 #endif

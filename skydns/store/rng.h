@@ -1,5 +1,5 @@
-/* Fast random numbers for rotation and spreading, one state a thread; never for what an attacker
- * must not guess (the forwarder asks the kernel for that). xorshift64, Marsaglia 2003. */
+/* Fast random numbers for rotation and spreading, one state per thread; never for anything an
+ * attacker must not guess (the forwarder asks the kernel for that). xorshift64, Marsaglia 2003. */
 #ifndef SKYDNS_STORE_RNG_H
 #define SKYDNS_STORE_RNG_H
 
@@ -25,8 +25,8 @@ static inline uint32_t rng_next(struct rng *rng)
     return (uint32_t)(rng->state >> 32);
 }
 
-/* The order of an answer's addresses, from the query's own random number: the short way and the
- * long way draw alike. xorshift32; 0 would stay 0. */
+/* The order of an answer's addresses, from the query's own random number: the fast path and the
+ * slow path shuffle alike. xorshift32; 0 would stay 0. */
 static inline uint32_t shuffle_random(uint32_t *state)
 {
     uint32_t x = *state ? *state : 1;

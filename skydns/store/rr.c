@@ -7,10 +7,10 @@
 #include "skydns/store/hash.h"
 #include "skydns/store/rng.h"
 
-/* Twice the items, so that a search ends soon. */
+/* Twice the items, so that searches stay short. */
 enum { SLOTS = 2 * RR_LIST_MAX };
 
-/* Up to here comparing with each item is cheaper than emptying and filling the slots. */
+/* Up to this many items, comparing with each is cheaper than clearing and filling the slots. */
 enum { UNINDEXED_MAX = 16 };
 
 bool rr_same_name(struct slice a, struct slice b)
@@ -64,13 +64,13 @@ static bool data_is_name(enum rr_type type)
     case RR_NS:
     case RR_CNAME:
     case RR_PTR:
-    case RR_SOA: /* of a name without data, which is equal whatever it is compared as */
+    case RR_SOA: /* its data is empty: either comparison finds it equal */
         break;
     }
     return true;
 }
 
-/* The list has room for only one of them. */
+/* Whether the list may hold only one of the two. */
 static bool excludes(const struct rr *a, const struct rr *b)
 {
     if (a->type != b->type || !rr_same_name(a->owner, b->owner)) {
@@ -104,7 +104,7 @@ static uint32_t hash_rr(const struct rr *rr)
                                   : hash_bytes(h, rr->data.ptr, rr->data.len);
 }
 
-/* The slot of the record that excludes this one, or the free one where it would be. */
+/* The slot of the record that excludes this one, or the free slot where this one belongs. */
 static uint16_t *find_slot(struct rr_list *list, const struct rr *rr)
 {
     size_t at = hash_rr(rr) & (SLOTS - 1);

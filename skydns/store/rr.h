@@ -1,6 +1,6 @@
-/* Resource records of an answer before they are wire: views into the store, the question, the
+/* Resource records of an answer before encoding: views into the store, the question, the
  * configuration or an upstream's reply, valid as long as those. Names are slices of uncompressed
- * wire form, since a name with labels stripped is simply the end of the whole one. Any thread. */
+ * wire form, since a name with labels stripped is simply the tail of the full one. Any thread. */
 #ifndef SKYDNS_STORE_RR_H
 #define SKYDNS_STORE_RR_H
 
@@ -12,8 +12,8 @@
 #include "common/dns/dname.h"
 #include "common/dns/dns.h"
 
-/* The types of records that answers are made of. Every switch over enum rr_type has to deal with a
- * type that is added here: one that forgets it does not compile (-Werror=switch-enum). */
+/* The record types that answers contain. Every switch over enum rr_type must handle a type added
+ * here, or it does not compile (-Werror=switch-enum). */
 #define RR_TYPES(X) \
     X(A)            \
     X(AAAA)         \
@@ -32,7 +32,7 @@ enum rr_type {
 #undef RR_ENUMERATOR
 };
 
-/* Of a question's type; false: answers have no records of it. */
+/* From a question's type; false: answers never have records of it. */
 static inline bool rr_type_of(uint16_t number, enum rr_type *ret_type)
 {
     switch (number) {
@@ -53,8 +53,8 @@ struct rr {
     uint16_t priority; /* SRV; MX: the preference */
     uint16_t weight;   /* SRV */
     uint16_t port;     /* SRV */
-    struct slice data; /* A, AAAA, HINFO: as on the wire; TXT: the text, uncut; SOA: nothing, the
-                        * answer has one SOA; any other: the name it points to */
+    struct slice data; /* A, AAAA, HINFO: as on the wire; TXT: the text, not split; SOA: empty, the
+                        * answer has one SOA; others: the name it points to */
 };
 
 static inline struct slice rr_name(const struct dname *name)
@@ -62,11 +62,11 @@ static inline struct slice rr_name(const struct dname *name)
     return slice_of(name->wire, name->len);
 }
 
-/* Without regard to case. */
+/* Ignores case. */
 bool rr_same_name(struct slice a, struct slice b);
 
-/* No message holds more: over TCP it has 65,535 bytes, and a record of an address behind a
- * compressed owner has 16. */
+/* No message holds more: over TCP it has 65,535 bytes, and an address record with a compressed
+ * owner has 16. */
 enum { RR_LIST_MAX = 4096 };
 
 /* The records of one section, without duplicates, in the order they were added. */
@@ -75,19 +75,19 @@ struct rr_list {
     bool is_cut; /* there were more than RR_LIST_MAX */
     struct rr *items;
     uint16_t *slots; /* an index into items plus one; 0 is free */
-    bool is_indexed; /* slots are in use: only for lists that are long */
+    bool is_indexed; /* slots are in use: long lists only */
 };
 
 void rr_list_init(struct rr_list *list);
 void rr_list_fini(struct rr_list *list);
 void rr_list_clear(struct rr_list *list);
 
-/* Equal records become one with the smaller TTL. Of two CNAMEs with one owner the later stays, in
- * the place of the earlier: a name has one (RFC 2181 10.1). */
+/* Merges equal records into one with the smaller TTL. Of two CNAMEs with one owner, the later
+ * replaces the earlier and also gets the smaller TTL: a name has only one (RFC 2181 10.1). */
 void rr_list_add(struct rr_list *list, const struct rr *rr);
 
 /* Shuffles the addresses of each name among themselves; CNAMEs stay before what they point to. No
- * more records may be added then. */
+ * records may be added afterwards. */
 void rr_list_shuffle_addresses(struct rr_list *list, uint32_t *random);
 
 /* Gives all records the smallest TTL among them, and at most ttl_s. */

@@ -1,6 +1,6 @@
-/* Quiescent-state reclamation. `epoch` counts publications; a reader announces the epoch it found
- * when it enters, 0 when it leaves. Garbage carries the epoch that began after its version had been
- * replaced: a reader with that epoch or a later one announced can only have loaded the newer
+/* Quiescent-state reclamation. `epoch` counts publications; a reader announces the epoch it finds
+ * when it enters, and 0 when it leaves. Garbage carries the epoch that began after its version was
+ * replaced: a reader that has announced that epoch or a later one can only have loaded the newer
  * version.
  *
  *     publisher                       reader
@@ -8,10 +8,10 @@
  *     epoch++                         load current
  *     load announced
  *
- * The announcement must not pass the load of `current`, nor the loads of announcements the store of
- * `current`: a reader that reclaim finds outside has then not loaded yet and will load v2. That is
- * what sequential consistency gives, so those accesses have it; fences would do, but the thread
- * sanitizer does not know them. `config` is published in the same way. */
+ * The announcement must not move after the load of `current`, nor the loads of announcements before
+ * the store of `current`: then a reader that reclaim finds outside has not loaded yet and will load
+ * v2. Sequential consistency guarantees this, so those accesses use it; fences would do, but the
+ * thread sanitizer does not support them. `config` is published the same way. */
 #include "skydns/store/snapshot.h"
 
 #include <assert.h>
@@ -22,8 +22,8 @@
 #include "common/base/xalloc.h"
 #include "skydns/store/engine_config.h"
 
-/* What a reader writes shares no line with what another one does: 64 bytes, and the line the
- * processor fetches beside it. */
+/* No two readers write to the same cache line: 64 bytes, plus the adjacent line that the processor
+ * fetches with it. */
 enum { CACHE_LINE_PAIR = 128, OUTSIDE = 0 };
 
 struct snapshot_reader {
@@ -33,9 +33,9 @@ struct snapshot_reader {
 
 struct retired {
     struct retired *next;
-    struct store_garbage *garbage; /* either of the two */
+    struct store_garbage *garbage; /* this or config, the other is NULL */
     struct engine_config *config;
-    uint64_t epoch; /* readers of this one or later cannot hold it */
+    uint64_t epoch; /* readers of this epoch or later cannot hold it */
 };
 
 struct snapshot {
@@ -44,8 +44,8 @@ struct snapshot {
     _Atomic(struct engine_config *) config;
     _Atomic uint64_t epoch;
 
-    /* The main thread's own. The list grows only while a reader stays inside: the readers' batches
-     * end by themselves, so it holds what was published during one batch. */
+    /* Main thread only. The list grows only while a reader stays inside: every batch comes to an
+     * end, so the list holds what was published during one batch. */
     alignas(CACHE_LINE_PAIR) size_t reader_count;
     uint64_t config_serial; /* of the newest configuration */
     struct retired *oldest;
@@ -126,8 +126,7 @@ const struct engine_config *snapshot_newest_config(const struct snapshot *snapsh
     return atomic_load_explicit(&snapshot->config, memory_order_relaxed);
 }
 
-/* Begins an epoch; what the publication before it replaced can be seen by readers of earlier ones.
- */
+/* Begins an epoch; only readers of earlier ones can see what the last publication replaced. */
 static void retire(struct snapshot *snapshot, struct store_garbage *garbage,
                    struct engine_config *config)
 {
@@ -138,7 +137,7 @@ static void retire(struct snapshot *snapshot, struct store_garbage *garbage,
         *snapshot->end = retired;
         snapshot->end = &retired->next;
     }
-    (void)snapshot_reclaim(snapshot); /* the caller's timer comes back for what still waits */
+    (void)snapshot_reclaim(snapshot); /* the caller's timer retries what is still pending */
 }
 
 void snapshot_publish(struct snapshot *snapshot, const struct store *store,

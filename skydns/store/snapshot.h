@@ -1,6 +1,6 @@
-/* Publishes store versions, and the configuration they are answered by, to the threads that answer,
- * and frees what no thread can still see.
- * The only lock-free code in the tree: quiescent-state reclamation in C11 atomics.
+/* Publishes store versions, and the configuration to answer by, to the answering threads, and frees
+ * what no thread can see any more. The only lock-free code in the tree: quiescent-state reclamation
+ * with C11 atomics.
  *
  *     main thread                          worker, resolver
  *     snapshot_publish(v2, garbage of v1)  store = snapshot_enter(reader)   -> v1 or v2, whole
@@ -17,37 +17,36 @@ struct engine_config;
 struct snapshot;
 struct snapshot_reader;
 
-/* As many threads as may register: 64 workers, the resolver, room for the rest. */
+/* The most threads that may register: 64 workers, the resolver, room for the rest. */
 enum { SNAPSHOT_READERS_MAX = 128 };
 
 struct snapshot *snapshot_new(void);
-void snapshot_free(struct snapshot *snapshot); /* all readers gone; frees garbage still waiting */
+void snapshot_free(struct snapshot *snapshot); /* all readers gone; frees pending garbage */
 
 /* Main thread, before the reader's thread starts. The reader lives as long as the snapshot. */
 struct snapshot_reader *snapshot_reader_new(struct snapshot *snapshot);
 
-/* The reader's thread. NULL until the first publication (the first full sync). Valid until leave.
- */
+/* Reader's thread. NULL until the first publication (the first full sync). Valid until leave. */
 const struct store *snapshot_enter(struct snapshot_reader *reader);
 void snapshot_leave(struct snapshot_reader *reader);
 
-/* Main thread. Takes the garbage; visible to every reader that enters afterwards. */
+/* Main thread. Readers that enter afterwards see the store. Takes ownership of the garbage. */
 void snapshot_publish(struct snapshot *snapshot, const struct store *store,
                       struct store_garbage *garbage);
 
-/* Main thread, the first time before any reader's thread starts. Takes the configuration, one block
- * of memory; every reader that enters afterwards has it, and it is freed when its successor has
- * replaced it everywhere. */
+/* Main thread; the first call comes before any reader's thread starts. Takes ownership of the
+ * configuration, one block of memory. Every reader that enters afterwards sees it; it is freed once
+ * it is replaced and no reader can hold it. */
 void snapshot_configure(struct snapshot *snapshot, struct engine_config *config);
 
-/* Main thread: the newest, until the next snapshot_configure. */
+/* Main thread: the newest, valid until the next snapshot_configure. */
 const struct engine_config *snapshot_newest_config(const struct snapshot *snapshot);
 
 /* The reader's thread, between enter and leave. */
 const struct engine_config *snapshot_config(const struct snapshot_reader *reader);
 
-/* Main thread: frees the garbage that no reader can hold. True when some is still waiting; call
- * again later (a timer) then. snapshot_publish does it once itself. */
+/* Main thread: frees the garbage that no reader can hold. True when some is still pending: call
+ * again later (a timer). snapshot_publish and snapshot_configure call it once themselves. */
 bool snapshot_reclaim(struct snapshot *snapshot);
 
 #endif

@@ -37,7 +37,7 @@ const struct store_node *store_child(const struct store_node *node, struct slice
     return label_map_find(node->children, seeded_hash(label), label);
 }
 
-/* Label by label from the root's end of the name. */
+/* Label by label, starting at the root. */
 const struct store_node *store_find(const struct store *store, const struct dname *name,
                                     const struct store_node **ret_closest)
 {
@@ -86,7 +86,7 @@ bool store_each_child(const struct store_node *node, store_child_fn fn, void *da
     return label_map_each(node->children, visit_child, &visit);
 }
 
-/* The first record at or below: a node has one. */
+/* The first record at or below the node: every node has one. */
 static const struct store_record *first_record(const struct store_node *node)
 {
     while (!store_node_own_record(node)) {
@@ -95,8 +95,8 @@ static const struct store_record *first_record(const struct store_node *node)
     return store_node_own_record(node);
 }
 
-/* Behind the name whose labels from `left` on, counted from the left, are still to come. A node's
- * own record stands before its children's. */
+/* The first record below the node and after the name, of which the `left` leftmost labels are still
+ * to be matched. A node's own record comes before its children's. */
 static const struct store_record *next_below(const struct store_node *node,
                                              const struct dname *name,
                                              const struct dname_labels *labels, unsigned left)

@@ -1,12 +1,12 @@
 /* The records, as a tree of labels from the root: one immutable version per etcd revision
  * published. A query holds a version (snapshot.h) and walks it without locks; the writer makes the
- * next version by copying only the path to what changed.
+ * next version by copying only the paths to what changed.
  *
  *     (root) -- local -- cluster -- svc -- default -- web -- c88f1059   record A 10.0.0.1
  *                                                        `-- _tcp -- _http -- c88f1059   record SRV
  *
- * A node exists exactly when a record is at or below it. Children are found by label in the same
- * time whatever their number (a persistent hash trie), so a change costs the same in a namespace of
+ * A node exists exactly when a record is at or below it. Finding a child takes the same time
+ * however many there are (a persistent hash trie), so a change costs the same in a namespace of
  * 100,000 services as in one of ten.
  *
  * Reading: any thread, const only. Writing: the main thread only. */
@@ -31,16 +31,16 @@ enum store_host {
     STORE_HOST_NONE, /* no host */
     STORE_HOST_IP,   /* store_record_ip */
     STORE_HOST_NAME, /* store_record_host_name */
-    STORE_HOST_BAD,  /* neither an address nor a valid name: nothing can be answered from it */
+    STORE_HOST_BAD,  /* neither an address nor a valid name: no answer uses it */
 };
 
-/* A key's value, shared by all versions in which it did not change. One block of memory: these
- * fields, behind them the host, the key's name and the texts, which the functions below return. */
+/* A key's value, shared by all versions in which it is unchanged. One block of memory: these
+ * fields, then the host, the key's name and the texts, which the functions below return. */
 struct store_record {
     int64_t mod_revision;
     uint32_t ttl_s;      /* 0 = not set */
-    uint32_t known_s;    /* since when the process has this revision: clock_monotonic, in seconds */
-    uint32_t generation; /* the writer's own mark; readers never look */
+    uint32_t known_s;    /* when the process first saw this revision: clock_monotonic, in seconds */
+    uint32_t generation; /* the writer's own mark; readers never read it */
     uint16_t port;
     uint16_t priority;    /* 0 = not set */
     uint16_t weight;      /* 0 = not set */
@@ -55,17 +55,17 @@ struct store_record {
     uint8_t bytes[]; /* host, name, host text, text, group */
 };
 
-/* The host as an address; family_bytes 0 when it is none. */
+/* The host as an address; family_bytes 0 when it is not one. */
 struct ip store_record_ip(const struct store_record *record);
 
-/* The host as a name, case kept. False, and *ret_name untouched, when it is none. */
+/* The host as a name, case preserved. False, and *ret_name untouched, when it is not one. */
 bool store_record_host_name(const struct store_record *record, struct dname *ret_name);
 
 /* The full name of the key. */
 void store_record_name(const struct store_record *record, struct dname *ret_name);
 
-/* The same two in place: wire bytes with the root label, borrowed from the record. The host is
- * empty when it is no name. */
+/* Host and name in place: wire bytes with the root label, borrowed from the record. The host is
+ * empty when it is not a name. */
 struct slice store_record_host_wire(const struct store_record *record);
 struct slice store_record_name_wire(const struct store_record *record);
 
@@ -76,10 +76,10 @@ struct slice store_record_host_text(const struct store_record *record, char out[
 struct slice store_record_text(const struct store_record *record);
 struct slice store_record_group(const struct store_record *record);
 
-/* Whether these bytes are a part of the record: what an answer took from it is. */
+/* Whether these bytes lie in the record, like all that an answer borrows from it. */
 bool store_record_holds(const struct store_record *record, struct slice part);
 
-/* The weight, or what one that is not set counts. */
+/* The weight, or the default if not set. */
 static inline uint32_t store_record_weight(const struct store_record *record)
 {
     enum { WEIGHT_UNSET = 100 };
@@ -93,7 +93,7 @@ bool store_record_same_data(const struct store_record *a, const struct store_rec
 
 int64_t store_revision(const struct store *store);
 
-/* Another number for each version, as long as the process runs. */
+/* Unique to each version for as long as the process runs. */
 uint64_t store_serial(const struct store *store);
 
 const struct store_node *store_root(const struct store *store);
@@ -109,8 +109,8 @@ const struct store_node *store_find(const struct store *store, const struct dnam
 /* The record at exactly this name, or NULL. */
 const struct store_record *store_node_record(const struct store_node *node);
 
-/* What was made of the records below the node when they last changed, or, when there is one alone,
- * that. Both NULL when the node has a record of its own, or there is nothing to be made:
+/* The answer prepared when the records below the node last changed, or the record itself when there
+ * is only one. Both NULL when the node has a record of its own or the records do not qualify:
  * store_ready.h. */
 const struct store_ready *store_node_ready(const struct store_node *node);
 const struct store_record *store_node_single(const struct store_node *node);
@@ -118,17 +118,17 @@ const struct store_record *store_node_single(const struct store_node *node);
 /* The node's own label; empty at the root. Borrowed from the node. */
 struct slice store_node_label(const struct store_node *node);
 
-/* How many records are at or below the node, hidden ones (below a child whose label starts with
- * `_`) left out. */
+/* How many records are at or below the node, excluding hidden ones (below a child whose label
+ * starts with `_`). */
 size_t store_visible_count(const struct store_node *node);
 
 /* Calls fn for each direct child, in no particular order, until it returns false. */
 typedef bool (*store_child_fn)(void *data, const struct store_node *child);
 bool store_each_child(const struct store_node *node, store_child_fn fn, void *data);
 
-/* The record that follows this name in an order that is the same for all versions, whether the
- * version has the name or not; hidden ones too; NULL: none does. `after` NULL begins. Who goes on
- * later, perhaps with a later version, misses nothing that was there all the time. */
+/* The record after this name, hidden ones included, in an order that is the same for all versions,
+ * whether or not this version has the name; NULL at the end. `after` NULL starts. A caller that
+ * resumes later, perhaps on a later version, misses no record that existed the whole time. */
 const struct store_record *store_next(const struct store *store, const struct dname *after);
 
 /* ---- Writing ---- */
@@ -139,33 +139,33 @@ struct store_writer;
 struct store_writer *store_writer_new(void);
 void store_writer_free(struct store_writer *writer); /* and the version it holds */
 
-/* Sets the record of a name; returns what its host is. */
+/* Sets the record of a name; returns the kind of its host. */
 enum store_host store_writer_put_view(struct store_writer *writer, const struct dname *name,
                                       const struct record_view *record, int64_t mod_revision);
 
 void store_writer_del(struct store_writer *writer, const struct dname *name);
 
-/* Gives the record of a name another TTL; *is_changed is set when it had not. False when the name
- * has no record of this revision. */
+/* Sets the TTL of a name's record; sets *is_changed to true if it differed, else leaves it alone.
+ * False when the name has no record of this revision. */
 bool store_writer_set_ttl(struct store_writer *writer, const struct dname *name,
                           int64_t mod_revision, uint32_t ttl_s, bool *is_changed) MUST_CHECK;
 
-/* Everything is gone; the puts that follow make the new content. Readers go on with the old version
- * until the commit, and a record put again as it was is kept: only what differs is replaced. Called
- * again before the commit, it starts over. */
+/* Discards everything; the puts that follow make the new content. Readers keep the old version
+ * until the commit, and a record put again unchanged is kept: only what differs is replaced.
+ * Calling it again before the commit starts over. */
 void store_writer_clear(struct store_writer *writer);
 
-/* The records in the version being built (after a clear: at most). */
+/* How many records the version being built has (after a clear: at most). */
 size_t store_writer_count(const struct store_writer *writer);
 
-/* What the commit replaced, to be freed when no reader can hold it any more. Opaque; NULL when
- * nothing was. */
+/* What the commit replaced, to be freed once no reader can hold it. Opaque; NULL when nothing
+ * was. */
 struct store_garbage;
 void store_garbage_free(struct store_garbage *garbage);
 
-/* Ends the build: the version to publish (owned by the writer, valid until its garbage is freed)
- * and what it replaced. When nothing differs from the last version, it is that one again, with the
- * revision it had, and no garbage. */
+/* Ends the build: returns the version to publish and what it replaced. The writer owns the version,
+ * which is valid until the garbage it ends up in is freed. When nothing has changed since the last
+ * version, returns that one again, with its old revision and no garbage. */
 const struct store *store_writer_commit(struct store_writer *writer, int64_t revision,
                                         struct store_garbage **ret_garbage);
 

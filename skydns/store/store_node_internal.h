@@ -1,10 +1,10 @@
-/* The inside of the store, known to store*.c and label_map.c alone: what a node is, and what a
- * build may do to it.
+/* The inside of the store, for store*.c and label_map.c alone: what a node is, and what a build may
+ * do to it.
  *
- * A build makes one version out of the one before. A block that the build itself made carries the
- * build's stamp: no reader knows it yet, so it is changed in place. Any other block belongs to
- * published versions: it is copied, and the old one becomes garbage. A block of the build is only
- * reachable through blocks of the build. */
+ * A build makes the next version from the last one. A block that the build itself made carries the
+ * build's stamp: no reader can see it yet, so it is changed in place. Any other block belongs to
+ * published versions: it is copied, and the old one becomes garbage. A block of the build is
+ * reachable only through blocks of the build. */
 #ifndef SKYDNS_STORE_STORE_NODE_INTERNAL_H
 #define SKYDNS_STORE_STORE_NODE_INTERNAL_H
 
@@ -19,17 +19,17 @@ struct store_ready;
 struct store {
     struct store_node *root;
     int64_t revision;
-    uint64_t serial; /* another one for each version */
+    uint64_t serial; /* unique to each version */
 };
 
-/* What a node's pointer is. The last two are made at the end of the build (store_ready.h). */
+/* What a node's pointer refers to. The last two are set at the end of the build (store_ready.h). */
 enum store_node_has {
-    STORE_NODE_RECORD, /* of its own, or NULL */
-    STORE_NODE_SINGLE, /* the record of a node below, which has it */
+    STORE_NODE_RECORD, /* the node's own, or NULL */
+    STORE_NODE_SINGLE, /* the record of a node below, which owns it */
     STORE_NODE_READY,
 };
 
-/* Kept small: a service has five or six of them. */
+/* Kept small: a service has five or six nodes. */
 struct store_node {
     uint64_t stamp : 55; /* at 10,000 builds a second, good for 100,000 years */
     uint64_t label_len : 7;
@@ -50,7 +50,7 @@ struct store_build {
     struct store_garbage *garbage;
 };
 
-/* Frees a block at once when the build made it, else when no reader can hold it any more. */
+/* Frees a block at once if the build made it; otherwise it becomes garbage. */
 void store_build_retire(struct store_build *build, uint64_t stamp, void *block);
 
 static inline struct slice store_node_label_slice(const struct store_node *node)
@@ -82,7 +82,7 @@ struct store_record *store_record_new(struct store_pool *pool, const struct dnam
 
 struct store_record *store_record_copy(struct store_pool *pool, const struct store_record *record);
 
-/* The two say the same, generation and known_s apart. */
+/* Whether the two are equal, ignoring generation and known_s. */
 bool store_record_equal(const struct store_record *a, const struct store_record *b);
 
 #endif

@@ -51,16 +51,16 @@ size_t store_pool_bytes(const struct store_pool *pool)
 
 #else
 
-/* A slab is found from a block's address, so it is aligned to its size. 16 KiB: with a few dozen
- * sizes in use, what the last slab of each has left is little beside the smallest store. */
+/* A block's address gives its slab, so slabs are aligned to their size. 16 KiB: with a few dozen
+ * sizes in use, the free space in the last slab of each is little next to the smallest store. */
 enum { SLAB_SIZE = 16 << 10 };
 
-/* Slabs come from regions of the size of a huge page. The first ones are not asked to be one: a
- * small store must not be rounded up to it. */
+/* Slabs come from regions the size of a huge page. The first regions do not ask for one: a small
+ * store must not be rounded up to it. */
 enum { REGION_SIZE = 2 << 20, SMALL_REGIONS = 8 };
 
-/* Sizes in steps of 8 up to 128, nodes and records; from there, branches, which grow, in steps of
- * 32. What is larger has an allocation of its own. */
+/* Sizes in steps of 8 up to 128 for nodes and records, then in steps of 32 for branches, which
+ * grow. Larger blocks have an allocation of their own. */
 enum {
     FINE_STEP = 8,
     FINE_MAX = 128,
@@ -76,16 +76,16 @@ enum { WARM_MAX = 64 };
 
 struct slab {
     struct store_pool *pool;
-    LIST_ENTRY(slab) entry; /* among those of its class with room, when it has */
-    void *freed;            /* blocks that came back, each with the address of the next */
+    LIST_ENTRY(slab) entry; /* in its class's with_room, while it has room */
+    void *freed;            /* freed blocks, each holding the address of the next */
     uint16_t class;
     uint16_t used;    /* blocks handed out */
-    uint16_t touched; /* blocks that were ever handed out: the rest follows in order */
+    uint16_t touched; /* blocks ever handed out: the rest follow in order */
 };
 
 LIST_HEAD(slab_list, slab);
 
-/* Addresses of slabs that hold nothing. */
+/* Addresses of empty slabs. */
 struct slab_stack {
     size_t count;
     size_t cap;
@@ -141,7 +141,7 @@ static void push(struct slab_stack *stack, void *slab)
     stack->slabs[stack->count++] = slab;
 }
 
-/* Addresses for twice as much, to find an aligned region in them; the rest is given back. */
+/* Maps twice as much, to find an aligned region in it, and unmaps the rest. */
 static char *map_region(void)
 {
     char *start = mmap(NULL, 2 * (size_t)REGION_SIZE, PROT_READ | PROT_WRITE,
@@ -151,7 +151,7 @@ static char *map_region(void)
     }
     size_t before = -(uintptr_t)start & (REGION_SIZE - 1);
     if (before > 0) {
-        (void)munmap(start, before); /* fails for no reason that a caller could mend */
+        (void)munmap(start, before); /* cannot fail in a way a caller could fix */
     }
     (void)munmap(start + before + REGION_SIZE, REGION_SIZE - before);
     return start + before;
@@ -161,7 +161,7 @@ static void add_region(struct store_pool *pool)
 {
     char *region = map_region();
     if (pool->region_count >= SMALL_REGIONS) {
-        (void)madvise(region, REGION_SIZE, MADV_HUGEPAGE); /* a kernel without them does as well */
+        (void)madvise(region, REGION_SIZE, MADV_HUGEPAGE); /* a kernel without huge pages will do */
     }
     pool->regions = xrealloc_array(pool->regions, pool->region_count + 1, sizeof(pool->regions[0]));
     pool->regions[pool->region_count++] = region;
@@ -196,14 +196,14 @@ static void slab_retire(struct slab *slab)
     if (pool->warm.count < WARM_MAX) {
         push(&pool->warm, slab);
     } else {
-        (void)madvise(slab, SLAB_SIZE, MADV_DONTNEED); /* kept, then */
+        (void)madvise(slab, SLAB_SIZE, MADV_DONTNEED); /* if it fails, the memory stays */
         push(&pool->cold, slab);
     }
 }
 
 /* ---- Blocks ---- */
 
-/* Aligned as a slab, with a slab's head, so that store_pool_free finds it. */
+/* Aligned like a slab, with a slab's header, so that store_pool_free finds it. */
 static void *large_alloc(struct store_pool *pool, size_t size)
 {
     struct slab *slab = xcalloc_aligned(SLAB_SIZE, sizeof(*slab) + size);
@@ -235,7 +235,7 @@ void *store_pool_alloc(struct store_pool *pool, size_t size)
 static void pool_destroy(struct store_pool *pool)
 {
     for (size_t i = 0; i < pool->region_count; i++) {
-        (void)munmap(pool->regions[i], REGION_SIZE); /* fails for no reason but a wrong address */
+        (void)munmap(pool->regions[i], REGION_SIZE); /* fails only for a wrong address */
     }
     free(pool->regions);
     free(pool->warm.slabs);

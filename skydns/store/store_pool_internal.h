@@ -1,10 +1,10 @@
 /* Memory for the store's blocks: a service takes ten of them, of 16 to 150 bytes. Blocks of one
- * size share slabs, without a header or a gap between them, which is a quarter less than malloc
- * needs; a slab that holds nothing any more goes back to the system. Large stores lie in huge
- * pages: a look-up at a random name then misses the cache, but not the tables of pages, too.
+ * size share slabs, without headers or gaps, which is a quarter less than malloc needs; empty slabs
+ * beyond 1 MiB return their memory to the system. Large stores use huge pages: a lookup of a random
+ * name then misses the cache, but not the TLB as well.
  *
- * The main thread's alone, as the writer is. Under the address sanitizer every block is malloc's
- * own, so that a use after free is seen. */
+ * Main thread only, like the writer. Under the address sanitizer every block is a malloc of its
+ * own, so that a use after free is caught. */
 #ifndef SKYDNS_STORE_STORE_POOL_INTERNAL_H
 #define SKYDNS_STORE_STORE_POOL_INTERNAL_H
 
@@ -14,18 +14,18 @@ struct store_pool;
 
 struct store_pool *store_pool_new(void);
 
-/* No more blocks are taken. The memory goes when the last block does: garbage may outlive the
+/* No more blocks are allocated. The memory is freed with the last block: garbage may outlive the
  * writer. */
 void store_pool_close(struct store_pool *pool);
 
 /* A block of at least this many bytes, not cleared, aligned for a pointer. Ends the process when
- * there is no memory, as xmalloc does. */
+ * out of memory, like xmalloc. */
 void *store_pool_alloc(struct store_pool *pool, size_t size);
 
-/* Any pool's; NULL is fine. */
+/* A block of any pool; NULL is fine. */
 void store_pool_free(void *block);
 
-/* The bytes of the slabs that hold blocks or wait for some; 0 under the address sanitizer. */
+/* The bytes of the slabs that hold blocks or are kept warm; 0 under the address sanitizer. */
 size_t store_pool_bytes(const struct store_pool *pool);
 
 #endif

@@ -7,7 +7,7 @@
 #include "skydns/store/rr.h"
 #include "skydns/store/store_node_internal.h"
 
-/* The visible records below a node, in the order of their keys. */
+/* The visible records below a node, in key order. */
 struct collected {
     size_t count;
     struct store_record *records[STORE_READY_MAX];
@@ -22,7 +22,7 @@ static bool add_child(void *data, struct store_node *child)
 {
     struct children *children = data;
     if (!store_node_is_hidden(child) && child->visible > 0) {
-        children->nodes[children->count++] = child; /* as many as visible records at most */
+        children->nodes[children->count++] = child; /* at most as many as visible records */
     }
     return true;
 }
@@ -33,7 +33,7 @@ static int compare_labels(const void *a, const void *b)
                          store_node_label_slice(*(const struct store_node *const *)b));
 }
 
-/* As deep as a name has labels. The node's `visible` bounds what is found. */
+/* Recurses as deep as a name has labels. The node's `visible` bounds what it finds. */
 static void collect(const struct store_node *node, struct collected *found)
 {
     struct children children = {.count = 0};
@@ -56,7 +56,7 @@ static bool same_host(const struct store_record *a, const struct store_record *b
     return a->host == STORE_HOST_NAME ? rr_same_name(host_a, host_b) : slice_equal(host_a, host_b);
 }
 
-/* Every record says by itself what it says, and no other says it again. */
+/* Every record is complete by itself, and no two have the same host. */
 static bool is_plain(const struct collected *found, enum store_host host)
 {
     for (size_t i = 0; i < found->count; i++) {
@@ -83,7 +83,7 @@ static bool have_one_ttl(const struct collected *found)
     return true;
 }
 
-/* Then a message would write it as a pointer into the other one. */
+/* Whether b ends with a: then a message would write a as a pointer into b. */
 static bool is_end_of(const struct store_record *a, const struct store_record *b)
 {
     return a->host_len < b->host_len &&
@@ -107,7 +107,7 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Zeroed, with room for what the records are made into. */
+/* Zeroed, with room for this many bytes of addresses or records. */
 static struct store_ready *ready_alloc(struct store_pool *pool, size_t bytes)
 {
     size_t size = offsetof(struct store_ready, bytes) + bytes;
@@ -140,7 +140,7 @@ static struct store_ready *make_addresses(struct store_pool *pool, const struct 
     return ready;
 }
 
-/* The priority and the name are those that are written. */
+/* The priority and the name are used as written. */
 static bool is_plain_target(const struct store_record *record)
 {
     return record->priority != 0 && record->targetstrip == 0;

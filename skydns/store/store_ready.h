@@ -1,11 +1,11 @@
-/* What is asked for at a name that stands for a few records below it, made once when they change
- * instead of with every question: the addresses of a service, or the targets of its port. Where
- * there is one record alone, it is that itself.
+/* The answer for a name that stands for a few records below it, prepared once when they change
+ * instead of for every query: the addresses of a service, or the targets of its port. For a single
+ * record, it is the record itself.
  *
- * Only what needs no rule to be looked up again is made ready: each record has its TTL (and for SRV
- * its priority) set, none has a group, none repeats another, no target's name ends with another's.
- * Whatever else there is takes the long way (lookup.h), which this gives the same answers
- * as. Part of a version of the store: readers on any thread. */
+ * Only records that need no further rule qualify: each has its TTL set, none has a group, none
+ * repeats another's host. Targets also have one priority, which is set, and no targetstrip, and no
+ * target's name ends with another's. Everything else takes the slow path (lookup.h); both give the
+ * same answers. Part of a store version: readers on any thread. */
 #ifndef SKYDNS_STORE_STORE_READY_H
 #define SKYDNS_STORE_STORE_READY_H
 
@@ -14,7 +14,7 @@
 
 #include "skydns/store/store.h"
 
-/* More records below one name are looked up. 28 addresses fill a datagram of 512 bytes. */
+/* More records below one name take the slow path. 28 addresses fill a datagram of 512 bytes. */
 enum { STORE_READY_MAX = 32 };
 
 enum store_ready_kind {
@@ -24,12 +24,11 @@ enum store_ready_kind {
 
 struct store_ready {
     uint8_t kind;        /* enum store_ready_kind */
-    bool is_level;       /* all records have one TTL */
-    uint8_t count[2];    /* IPv4 and IPv6 addresses; [0]: the targets */
+    bool is_level;       /* all records have the same TTL */
+    uint8_t count[2];    /* IPv4 and IPv6 addresses; targets: in [0] */
     uint32_t ttl_s[2];   /* the smallest of each */
-    uint32_t weight_sum; /* targets: of their weights, all having one priority */
-    /* Addresses: the IPv4 ones, then the IPv6 ones. Targets: the records. In the order of their
-     * keys. */
+    uint32_t weight_sum; /* targets: of their weights; all have one priority */
+    /* Addresses: the IPv4 ones, then the IPv6 ones. Targets: the records. In key order. */
     union {
         uint8_t bytes[1];
         const struct store_record *records[1];
@@ -38,8 +37,8 @@ struct store_ready {
 
 struct store_pool;
 
-/* Gives it to a node of the build that has no record of its own; nothing when there is nothing to
- * be made, or not by these rules. */
+/* Prepares it for a node of the build that has no record of its own; does nothing when the records
+ * below do not qualify. */
 void store_ready_make(struct store_pool *pool, struct store_node *node);
 
 #endif

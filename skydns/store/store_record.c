@@ -5,8 +5,8 @@
 #include "common/base/clock.h"
 #include "skydns/store/store_node_internal.h"
 
-/* What the host says, and its text where the printed form of the address or name would not give it
- * back ("FD00::1", a name without its trailing dot): de-duplication compares what was written. */
+/* The parsed host, and its text where the printed form of the address or name would differ from it
+ * ("FD00::1", a name without its trailing dot): de-duplication compares what was written. */
 struct host {
     enum store_host kind;
     const uint8_t *bytes;
@@ -14,8 +14,8 @@ struct host {
     struct slice text;
 };
 
-/* Digits without leading zeros and three dots: what parsed as these bytes and is as long as they
- * are printed, is how they are printed. */
+/* Digits without leading zeros and three dots: text that parsed as these bytes and is as long as
+ * their printed form is their printed form. */
 static bool is_printed_v4(const struct ip *ip, struct slice written)
 {
     size_t len = 3;
@@ -31,7 +31,7 @@ static bool is_printed_ip(const struct ip *ip, struct slice written)
     return is_printed_v4(ip, written) || slice_equal(slice_str(ip_format(ip, printed)), written);
 }
 
-/* Bytes that stand for themselves, in labels as dname_to_text writes them. */
+/* Only bytes that dname_to_text writes as they are, and a trailing dot. */
 static bool is_plain_name(struct slice written)
 {
     for (size_t i = 0; i < written.len; i++) {
@@ -50,7 +50,7 @@ static bool is_printed_name(const struct dname *name, struct slice written)
     return is_plain_name(written) || slice_equal(slice_str(dname_to_text(name, printed)), written);
 }
 
-/* `ip` and `name` are room for what the host's bytes point to. */
+/* `ip` and `name` are storage for what the host's bytes point to. */
 static struct host host_of(struct slice written, struct ip *ip, struct dname *name)
 {
     if (written.len == 0) {
@@ -79,7 +79,7 @@ static uint8_t *append(uint8_t *at, const void *bytes, size_t len)
     return at + len;
 }
 
-/* At least the struct, which ends with padding: an assignment writes that, too. */
+/* At least the struct's size: it ends with padding, which an assignment writes too. */
 static size_t record_size(size_t tail)
 {
     size_t size = offsetof(struct store_record, bytes) + tail;
@@ -93,7 +93,7 @@ struct store_record *store_record_new(struct store_pool *pool, const struct dnam
     struct dname host_name;
     struct host host = host_of(record->host, &ip, &host_name);
     struct slice text = record->text, group = record->group;
-    /* A value has at most RECORD_JSON_MAX bytes with its quotes. */
+    /* A value has at most RECORD_JSON_MAX bytes, quotes included. */
     assert(host.text.len <= UINT16_MAX && text.len <= UINT16_MAX && group.len <= UINT16_MAX);
 
     size_t tail = host.len + (size_t)name->len + host.text.len + text.len + group.len;

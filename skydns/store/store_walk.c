@@ -3,7 +3,7 @@
 #include "common/base/seeded_hash.h"
 #include "skydns/store/store_node_internal.h"
 
-/* Blocks lie across two lines more often than not. NULL is fine: nothing is read. */
+/* Blocks span two cache lines more often than not. NULL is fine: nothing is read. */
 static void fetch(const void *block)
 {
     enum { BLOCK_TAIL = 47 };
@@ -24,7 +24,7 @@ static bool end(struct store_walk *w, const struct store_node *node)
     return false;
 }
 
-/* From a node down by the next label. */
+/* Descends from a node by the next label. */
 static bool go_below(struct store_walk *w, const struct store_node *node)
 {
     if (w->passed_count == w->count || node->children.slot == 0) {
@@ -41,7 +41,7 @@ static bool go_below(struct store_walk *w, const struct store_node *node)
 void store_walk_begin(struct store_walk *walk, const struct store_node *from)
 {
     walk->passed_count = 0;
-    (void)go_below(walk, from); /* the first step says whether there is one */
+    (void)go_below(walk, from); /* store_walk_step returns whether there is a step */
 }
 
 bool store_walk_step(struct store_walk *walk)
@@ -58,7 +58,7 @@ bool store_walk_step(struct store_walk *walk)
         w->slot = label_map_below(w->slot, w->level++, w->hash);
         fetch(label_map_block(w->slot));
         return w->slot != 0 || end(w, NULL);
-    } else { /* labels of one hash */
+    } else { /* labels with equal hashes */
         node = label_map_find(w->node->children, w->hash, next_label(w));
     }
     if (!node) {
@@ -68,7 +68,7 @@ bool store_walk_step(struct store_walk *walk)
         w->passed[w->passed_count] = node;
     }
     w->passed_count++;
-    fetch(node->record); /* of those on the way, too: a port's target is one of them */
+    fetch(node->record); /* of nodes on the way, too: a port's target is one of them */
     return go_below(w, node);
 }
 

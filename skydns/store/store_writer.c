@@ -31,7 +31,7 @@ void store_garbage_free(struct store_garbage *garbage)
 /* 16: the path of one change, its branches and the record. */
 enum { GARBAGE_FIRST_CAP = 16 };
 
-/* Room for a burst; what the first read of everything took is given back. */
+/* Room for a burst; what the first full read needed is freed. */
 enum { FRESH_KEPT_MAX = 4096 };
 
 static void garbage_add(struct store_garbage **garbage, void *block)
@@ -58,8 +58,8 @@ void store_build_retire(struct store_build *build, uint64_t stamp, void *block)
 
 /* ---- Writing ---- */
 
-/* The nodes that a build made, each once: at its end they get what is ready made of them. One that
- * is taken out again stays allocated until then. */
+/* The nodes that a build made, each once: at its end their answers are prepared (store_ready.h). A
+ * node removed again stays allocated until then. */
 struct fresh_nodes {
     size_t count;
     size_t cap;
@@ -72,9 +72,9 @@ struct store_writer {
     struct store_node *root; /* of the version being built */
     struct store *newest;    /* the last committed version; NULL before the first */
     size_t record_count;
-    uint32_t generation; /* of the content; one more with each store_writer_clear */
+    uint32_t generation; /* of the content; incremented by each store_writer_clear */
     bool is_changed;     /* since the last commit */
-    bool want_sweep;     /* records of older generations go at the commit */
+    bool want_sweep;     /* the commit removes records of older generations */
 };
 
 /* The nodes from the root to a name; [0] is the root. */
@@ -99,7 +99,7 @@ static struct store_node *node_new(struct store_writer *writer, struct slice lab
     return node;
 }
 
-/* The node itself when the build made it, else a copy; what was ready made of it is out of date. */
+/* The node itself when the build made it, else a copy without its outdated prepared answer. */
 static struct store_node *node_writable(struct store_writer *writer, struct store_node *node)
 {
     struct store_build *build = &writer->build;
@@ -123,7 +123,7 @@ static bool free_node(void *data, struct store_node *node)
     (void)label_map_each(node->children, free_node, NULL); /* never stops early */
     label_map_free(node->children);
     if (node->has != STORE_NODE_SINGLE) {
-        store_pool_free(node->record); /* or what is ready */
+        store_pool_free(node->record); /* or the prepared answer */
     }
     store_pool_free(node);
     return true;
@@ -135,7 +135,7 @@ struct store_writer *store_writer_new(void)
     struct store_writer *writer = xcalloc(1, sizeof(*writer));
     writer->build = (struct store_build){.pool = store_pool_new(), .stamp = 1};
     writer->root = node_new(writer, slice_of(NULL, 0), 0);
-    writer->is_changed = true; /* the first commit publishes, be it an empty tree */
+    writer->is_changed = true; /* the first commit publishes even an empty tree */
     return writer;
 }
 
@@ -160,7 +160,7 @@ static struct store_record *find_record(const struct store_writer *writer, const
     return node ? store_node_own_record(node) : NULL;
 }
 
-/* Makes all nodes down to the name, or copies them into the build. */
+/* Creates all nodes down to the name, or copies them into the build. */
 static void make_path(struct store_writer *writer, const struct dname *name, struct path *path)
 {
     struct dname_labels labels;
@@ -181,7 +181,8 @@ static void make_path(struct store_writer *writer, const struct dname *name, str
     }
 }
 
-/* One record more (or less) at the end of the path: for the nodes up to the first hidden one. */
+/* Counts a record added (or removed) at the path's end, up to and including the first hidden
+ * node. */
 static void count_visible(const struct path *path, int difference)
 {
     for (unsigned i = path->count; i > 0; i--) {
@@ -241,7 +242,7 @@ bool store_writer_set_ttl(struct store_writer *writer, const struct dname *name,
     return true;
 }
 
-/* Nodes at the end of the path that hold nothing any more. They are all of this build. */
+/* Removes the nodes at the end of the path that are empty now. All belong to this build. */
 static void prune(struct store_writer *writer, const struct path *path)
 {
     for (unsigned i = path->count - 1; i > 0; i--) {
@@ -250,7 +251,7 @@ static void prune(struct store_writer *writer, const struct path *path)
             break;
         }
         label_map_remove(&path->nodes[i - 1]->children, node, &writer->build);
-        garbage_add(&writer->build.garbage, node); /* still among the fresh ones */
+        garbage_add(&writer->build.garbage, node); /* not freed yet: `fresh` still has it */
     }
 }
 
@@ -281,7 +282,7 @@ size_t store_writer_count(const struct store_writer *writer)
     return writer->record_count;
 }
 
-/* Records of older generations, found before the first is removed. */
+/* Records of older generations, collected before the first is removed. */
 struct sweep {
     uint32_t generation;
     size_t count;
@@ -315,7 +316,7 @@ static void sweep_old(struct store_writer *writer)
     free(sweep.records);
 }
 
-/* Nodes that hold a record themselves are ready as they are. */
+/* Nodes with a record of their own need nothing prepared. */
 static void make_ready(struct store_writer *writer)
 {
     for (size_t i = 0; i < writer->fresh.count; i++) {

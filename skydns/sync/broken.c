@@ -11,14 +11,14 @@ struct entry {
     TAILQ_ENTRY(entry) in_order;
     char *reason;
     int64_t mod_revision;
-    uint32_t read; /* the full read it was last seen in */
+    uint32_t read; /* the last full read that saw it */
     size_t key_len;
     char key[];
 };
 
 struct broken_table {
     struct key_table entries;
-    TAILQ_HEAD(, entry) in_order; /* as they were found broken: the oldest first */
+    TAILQ_HEAD(, entry) in_order; /* in the order found, oldest first */
     uint32_t read;
 };
 

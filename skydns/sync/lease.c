@@ -11,18 +11,18 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_lease.h"
 
-/* Records are changed at most this often, so that many leases share a publication; a TTL is cut by
- * as much, so that it is never more than what is left. */
+/* Records change at most this often, so that many leases share a publication; TTLs are cut by as
+ * much, so that none exceeds what its lease has left. */
 enum { RUN_GAP_MS = 100 };
 
-/* etcd is asked this much before a TTL would have to shrink: the answer is there in time. */
+/* How long before a TTL would have to shrink etcd is asked, so that the answer arrives in time. */
 enum { ASK_AHEAD_MS = 1000 };
 
-/* Questions under way. A lease takes etcd some 50 us; with 100,000 of them at a start, etcd has
- * more to do than this. */
+/* Questions in flight. Each costs etcd some 50 us; with 100,000 leases at a start, etcd must still
+ * get other work done. */
 enum { ASKING_MAX = 16 };
 
-/* Before etcd is asked again: a third of the granted TTL, or less when it could not answer. */
+/* How long until etcd is asked again: a third of the granted TTL, or less after a failure. */
 enum { RETRY_MIN_MS = 1000, RETRY_MAX_MS = 5000 };
 
 enum { TTL_FLOOR_S = 1 };
@@ -44,19 +44,19 @@ struct lease {
     struct lease_table *table;
     int64_t id;
     LIST_HEAD(, leased_key) keys;
-    int64_t least_ttl_ms; /* of the keys; may be too small after one has gone */
-    int64_t wake_ms;      /* when something is to be done; INT64_MAX = nothing */
+    int64_t least_ttl_ms; /* of the keys; may be too small after one is removed */
+    int64_t wake_ms;      /* when it next needs work; INT64_MAX = never */
 
     bool is_known;
-    bool has_failed; /* the last question, to etcd's discredit */
+    bool has_failed; /* the last question failed */
     int64_t granted_ms;
     int64_t expires_ms; /* at the earliest */
 
     bool is_waiting; /* in `waiting` */
     TAILQ_ENTRY(lease) waiting_entry;
-    struct etcd_call *call; /* NULL = none under way */
-    int64_t asked_ms;       /* when the last question began */
-    int64_t ask_again_ms;   /* not before; INT64_MAX: when a key is put with it */
+    struct etcd_call *call; /* NULL = none in flight */
+    int64_t asked_ms;       /* when the last question was sent */
+    int64_t ask_again_ms;   /* not earlier; INT64_MAX: only when a key is put with it */
 };
 
 struct lease_table {
@@ -71,12 +71,12 @@ struct lease_table {
     struct key_table leases; /* by id */
     TAILQ_HEAD(, lease) waiting;
     struct lease_counts counts;
-    size_t failed_count;          /* of the leases */
-    struct outage_source *asking; /* NULL: nobody asks */
+    size_t failed_count;          /* leases with has_failed */
+    struct outage_source *asking; /* NULL: not reported */
     bool is_held;
     ev_timer run;
-    int64_t run_ms;      /* when `run` fires; INT64_MAX when it does not */
-    int64_t last_run_ms; /* when it did */
+    int64_t run_ms;      /* when `run` fires; INT64_MAX: it is stopped */
+    int64_t last_run_ms; /* when it last fired */
 };
 
 static int64_t min_ms(int64_t a, int64_t b)
@@ -106,7 +106,7 @@ static void wake_at(struct lease *lease, int64_t at_ms)
     ev_timer_start(table->loop, &table->run);
 }
 
-/* ---- How long ---- */
+/* ---- TTLs ---- */
 
 static int64_t limit_ms(const struct lease_table *table, uint32_t ttl_s)
 {
@@ -122,7 +122,7 @@ static uint32_t ttl_now(const struct lease *lease, uint32_t ttl_s, int64_t now_m
     return left_ms > TTL_FLOOR_S * 1000 ? (uint32_t)(left_ms / 1000) : TTL_FLOOR_S;
 }
 
-/* When a record with this TTL has it no longer. */
+/* When a record with this TTL needs a smaller one. */
 static int64_t shrinks_ms(const struct lease *lease, uint32_t ttl_s)
 {
     return lease->is_known && ttl_s != TTL_FLOOR_S
@@ -133,7 +133,7 @@ static int64_t shrinks_ms(const struct lease *lease, uint32_t ttl_s)
 static int64_t ask_ms(const struct lease *lease)
 {
     if (!lease->is_known || lease->call || lease->is_waiting) {
-        return INT64_MAX; /* its end wakes the lease */
+        return INT64_MAX; /* the reply wakes the lease */
     }
     return max_ms(lease->expires_ms - lease->least_ttl_ms - ASK_AHEAD_MS, lease->ask_again_ms);
 }
@@ -147,7 +147,7 @@ static int64_t third_ms(const struct lease *lease)
 
 static void ask_next(struct lease_table *table);
 
-/* etcd is of use for this while no lease of those there are waits for a better answer. */
+/* Reports etcd away while the last question about any lease failed. */
 static void set_failed(struct lease *lease, const struct err *err)
 {
     struct lease_table *table = lease->table;
@@ -303,7 +303,7 @@ uint32_t lease_table_put(struct lease_table *table, const struct dname *name, in
     if (key->lease != lease) {
         if (key->lease) {
             LIST_REMOVE(key, sibling);
-            wake_at(key->lease, clock_monotonic_ms()); /* it may have been its last */
+            wake_at(key->lease, clock_monotonic_ms()); /* it may have lost its last key */
         }
         key->lease = lease;
         LIST_INSERT_HEAD(&lease->keys, key, sibling);
@@ -312,7 +312,7 @@ uint32_t lease_table_put(struct lease_table *table, const struct dname *name, in
     key->ttl_s = ttl_s;
     int64_t now_ms = clock_monotonic_ms();
     if (lease->is_known && lease->expires_ms <= now_ms) {
-        ask(lease); /* etcd puts no key with a lease that is gone: it is another one */
+        ask(lease); /* etcd rejects keys with an expired lease: this is a new one */
     }
     uint32_t ttl = ttl_now(lease, ttl_s, now_ms);
     lease->least_ttl_ms = min_ms(lease->least_ttl_ms, limit_ms(table, ttl_s));
@@ -334,7 +334,7 @@ void lease_table_del(struct lease_table *table, const struct dname *name)
 
 /* ---- Counting down ---- */
 
-/* Gives the record its TTL of now; false when the store has it no more, as after a full read. */
+/* Sets the record's current TTL; false if the store no longer has it, as after a full read. */
 static bool key_update(const struct leased_key *key, int64_t now_ms, uint32_t *ret_ttl_s,
                        bool *is_changed)
 {
@@ -345,7 +345,7 @@ static bool key_update(const struct leased_key *key, int64_t now_ms, uint32_t *r
                                 is_changed);
 }
 
-/* False: its last key is gone, and the lease with it. */
+/* False: its last key is gone and the lease is freed. */
 static bool lease_update(struct lease *lease, int64_t now_ms, bool *is_changed)
 {
     struct lease_table *table = lease->table;
@@ -386,7 +386,7 @@ static void on_run(struct ev_loop *loop, ev_timer *timer, int events)
     table->run_ms = INT64_MAX;
     for (size_t at = 0; (lease = key_table_next(&table->leases, &at));) {
         bool is_there = lease->wake_ms > now_ms || lease_update(lease, now_ms, &is_changed);
-        at += is_there; /* else another one may be in its place */
+        at += is_there; /* else another may have taken its place */
     }
     for (size_t at = 0; (lease = key_table_next(&table->leases, &at)); at++) {
         if (!next_lease || lease->wake_ms < next_lease->wake_ms) {
@@ -408,7 +408,7 @@ void lease_table_hold(struct lease_table *table)
     ev_timer_stop(table->loop, &table->run);
 }
 
-/* Each lease is gone through once more, as after a full read. */
+/* Checks every lease again, as after a full read. */
 static void wake_all(struct lease_table *table)
 {
     struct lease *lease;
@@ -467,7 +467,7 @@ void lease_table_free(struct lease_table *table)
     if (!table) {
         return;
     }
-    table->asking = NULL; /* etcd has no part in this end */
+    table->asking = NULL; /* freeing a lease says nothing about etcd */
     ev_timer_stop(table->loop, &table->run);
     for (size_t at = 0; (key = key_table_next(&table->keys, &at));) {
         key_free(table, key);

@@ -16,19 +16,19 @@
 #include "skydns/sync/broken.h"
 #include "skydns/sync/lease.h"
 
-/* Each publication frees what it can; this catches what a reader held back then, long after its
- * batch has ended. */
+/* Each publication frees what it can; this timer frees what a reader still held then, long after
+ * the reader's batch has ended. */
 static const double reclaim_interval_s = 0.01;
 
-/* The document, as of the sequence that the mirror is in the middle of. */
+/* The document as of the mirror's current, uncommitted sequence. */
 struct config_value {
-    struct buf text; /* one byte more than may be: too long shows as that */
+    struct buf text; /* one byte over the limit, so that an oversized one shows */
     bool is_there;
-    bool is_read; /* in the running full read */
+    bool is_read; /* in the current full read */
     bool is_changed;
 };
 
-/* Broken values come in crowds (one broken writer); ten lines a minute say it. */
+/* Broken values come in thousands (one broken writer); ten lines a minute are enough. */
 enum { SKIPPED_LINES_A_MINUTE = 10 };
 
 struct store_sync {
@@ -36,23 +36,23 @@ struct store_sync {
     struct snapshot *snapshot;
     void (*on_ready)(void *data);
     void *data;
-    struct outage_source *followed; /* NULL: nobody asks */
+    struct outage_source *followed; /* NULL: not reported */
 
     struct etcd_mirror *mirror;
     struct store_writer *writer;
     struct lease_table *leases;
-    struct outage_source leases_asked; /* joined when `followed` is there */
+    struct outage_source leases_asked; /* joined if `followed` is set */
     struct broken_table *broken;
     struct config_value document;
     void (*on_config)(void *data, struct slice value);
     ev_timer reclaim; /* runs while garbage waits */
-    ev_timer trim;    /* runs once behind a full read, when its pages are gone */
+    ev_timer trim;    /* runs once after a full read, when its pages are freed */
     char *prefix;     /* "/skydns/" */
     char *config_key; /* "/skydns/config" */
 
     const struct store *published; /* the newest version; NULL before the first */
     bool is_ready;
-    struct etcd_mirror_read read; /* the one running; its reason is gone */
+    struct etcd_mirror_read read; /* the current one, without its reason */
     uint64_t skipped_before_read; /* `skipped` when it began */
     struct store_sync_counts counts;
 };
@@ -140,7 +140,7 @@ static void on_del(void *data, struct slice key, int64_t revision)
 {
     struct store_sync *sync = data;
     struct dname name;
-    (void)revision; /* the commit brings it */
+    (void)revision; /* on_commit receives it */
     broken_del(sync->broken, key);
     if (is_config(sync, key)) {
         remove_document(sync);
@@ -179,7 +179,8 @@ static void on_reclaim(struct ev_loop *loop, ev_timer *timer, int events)
     }
 }
 
-/* What the pages and the list of all nodes took may be a third of the store, and comes rarely. */
+/* Returns the memory of the pages and the list of all nodes: up to a third of the store, once per
+ * full read. */
 static void on_trim(struct ev_loop *loop, ev_timer *timer, int events)
 {
     (void)events;
@@ -214,7 +215,7 @@ static void on_ttls_changed(void *data)
     publish_build(sync, sync->counts.revision);
 }
 
-/* What a full read did not bring is gone. */
+/* Removes what the full read did not bring. */
 static void end_read(struct store_sync *sync)
 {
     broken_end_read(sync->broken);
@@ -313,7 +314,7 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     sync->on_config = config->on_config;
     sync->broken = broken_new();
     buf_init(&sync->document.text, STORE_SYNC_CONFIG_MAX + 1);
-    sync->document.is_changed = true; /* the first full read tells, whatever it is */
+    sync->document.is_changed = true; /* the first full read reports it in any case */
     sync->writer = store_writer_new();
     if (sync->followed) {
         sync->leases_asked.away_line = "cannot query leases, their records' TTLs count down";

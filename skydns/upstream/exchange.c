@@ -23,7 +23,7 @@ struct exchange {
     bool without_edns;
     size_t sent;          /* TCP: bytes of the frame */
     struct buf received;  /* TCP: the frame so far */
-    struct buf truncated; /* the UDP reply that made us go on over TCP */
+    struct buf truncated; /* the UDP reply that made us switch to TCP */
     size_t query_len;
     uint8_t frame[FRAME_PREFIX + UPSTREAM_QUERY_MAX]; /* the length over TCP, the query */
 };
@@ -37,7 +37,7 @@ static void close_socket(struct exchange *x)
 {
     if (x->io.fd >= 0) {
         ev_io_stop(x->config.loop, &x->io);
-        (void)close(x->io.fd); /* nothing buffered that matters */
+        (void)close(x->io.fd); /* unsent data does not matter */
         x->io.fd = -1;
     }
 }
@@ -49,7 +49,7 @@ static void set_events(struct exchange *x, int events)
     ev_io_start(x->config.loop, &x->io);
 }
 
-/* What no one can guess: the id, and the capitals. False: the kernel gave no random bytes. */
+/* Picks the id and the capitals, which nobody can guess. False: no random bytes from the kernel. */
 static bool make_query(struct exchange *x, const struct upstream_question *question)
 {
     struct {
@@ -90,11 +90,11 @@ static bool open_socket(struct exchange *x)
 
 static void end(struct exchange *x, const uint8_t *reply, size_t len)
 {
-    close_socket(x); /* its descriptor may be wanted by what the callback sends */
+    close_socket(x); /* the callback may need its descriptor */
     x->config.done(x->config.data, reply, len);
 }
 
-/* TCP brought nothing: what UDP brought is all there is. */
+/* On failure: passes on the truncated UDP reply, if any. */
 static void end_broken(struct exchange *x)
 {
     end(x, x->truncated.data, x->truncated.len);
@@ -121,8 +121,8 @@ static void go_on_over_tcp(struct exchange *x, const uint8_t *reply, size_t len)
     }
 }
 
-/* A server that does not know EDNS: the same question again in the words of RFC 1035. A truncated
- * reply then leads to TCP as any other. */
+/* For servers without EDNS: repeats the question in plain RFC 1035. A truncated reply still leads
+ * to TCP. */
 static void ask_without_edns(struct exchange *x)
 {
     char server[ADDR_TEXT_MAX];
@@ -137,7 +137,7 @@ static void ask_without_edns(struct exchange *x)
     }
 }
 
-/* A socket error (port unreachable) says that nobody is there. */
+/* A socket error (port unreachable) means that no server runs there. */
 static void receive_udp(struct exchange *x)
 {
     uint8_t bytes[DNS_MESSAGE_MAX];
@@ -172,7 +172,7 @@ static void send_tcp(struct exchange *x)
     }
 }
 
-/* A stream carries one reply to us: anything else on it is a broken server. */
+/* The stream carries exactly one reply; anything else means a broken server. */
 static void receive_tcp(struct exchange *x)
 {
     uint8_t bytes[16 * 1024];

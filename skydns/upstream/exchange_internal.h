@@ -1,8 +1,7 @@
 /* One question to one nameserver: a fresh socket (and so a random port) and a random id, over UDP,
- * and over TCP when the reply was truncated; without EDNS when the server does not know it. What
- * arrives is taken only from the server asked, with the id and the question sent; anything else is
- * passed over and the wait goes on. No time limit of its own: its owner frees it. On the resolver's
- * loop and thread. */
+ * then over TCP if the reply is truncated; without EDNS if the server does not know it. Accepts a
+ * reply only from the server asked, with the id and the question sent, and ignores anything else.
+ * No time limit of its own: its owner frees it. On the resolver's loop and thread. */
 #ifndef SKYDNS_UPSTREAM_EXCHANGE_INTERNAL_H
 #define SKYDNS_UPSTREAM_EXCHANGE_INTERNAL_H
 
@@ -18,16 +17,16 @@
 struct exchange;
 struct forwarder_counts;
 
-/* Called once, not from inside exchange_start: the reply, borrowed during the call; or NULL, the
- * server cannot be reached or closed the connection. A truncated reply is only given when TCP
- * brought no better one. The owner frees the exchange, in the call or later. */
+/* Called once, not from inside exchange_start: with the reply, borrowed during the call; or NULL if
+ * the server is unreachable or closed the connection. Passes a truncated reply only if TCP brought
+ * no better one. The owner frees the exchange, in the call or later. */
 typedef void (*exchange_cb)(void *data, const uint8_t *reply, size_t len);
 
 struct exchange_config {
     struct ev_loop *loop;
     const struct addr *server;       /* copied */
-    bool random_case;                /* of the name's letters; the reply has to repeat them */
-    struct forwarder_counts *counts; /* borrowed; NULL: not a client's question, not counted */
+    bool random_case;                /* of the name's letters; the reply must repeat them */
+    struct forwarder_counts *counts; /* borrowed; NULL: not a client's question, do not count */
     exchange_cb done;
     void *data;
 };
@@ -36,10 +35,10 @@ struct exchange_config {
 struct exchange *exchange_start(const struct exchange_config *config,
                                 const struct upstream_question *question);
 
-/* Without the callback, if it has not been called. NULL is fine. */
+/* Cancels the callback if it is still due. NULL is fine. */
 void exchange_free(struct exchange *exchange);
 
-/* The truncated reply that came while TCP is still being tried; empty when there is none. */
+/* The truncated reply, while TCP is still being tried; empty: none. */
 struct slice exchange_truncated(const struct exchange *exchange);
 
 #endif

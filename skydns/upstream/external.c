@@ -5,11 +5,11 @@
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 
-/* Resolvers themselves give up after 11 (unbound) to 17 (BIND). */
+/* Resolvers give up after 11 (unbound) to 17 (BIND). */
 enum { CNAMES_MAX = 16 };
 
-/* One record of the answer section, the reader behind it. The rdata stays where it is, since names
- * in it may point back into the message. */
+/* One record of the answer section; the reader moves past it. The rdata stays in the message, since
+ * its names may point back into it. */
 struct rr {
     struct dname owner;
     uint16_t type;
@@ -36,12 +36,12 @@ static bool read_rr(struct reader *r, struct rr *ret)
     return !r->failed;
 }
 
-/* The reader behind the question section of a usable reply. */
+/* Moves the reader past the question section. False: the reply is unusable. */
 static bool open_reply(const struct external_question *question, struct reader *r,
                        uint16_t *ret_answers)
 {
     struct dname name;
-    (void)reader_u16(r); /* id: whoever received it has compared it */
+    (void)reader_u16(r); /* id: the receiver has checked it */
     uint16_t flags = reader_u16(r);
     uint16_t questions = reader_u16(r);
     *ret_answers = reader_u16(r);
@@ -70,8 +70,8 @@ static bool read_address(const struct reader *message, const struct rr *rr, stru
     return true;
 }
 
-/* Walks the answer section once, taking what belongs to `name`: addresses of the type asked for,
- * and the first CNAME. False when the section is malformed. */
+/* Walks the answer section once and collects the records of `name`: addresses of the type asked
+ * for, and the first CNAME. False: the section is malformed. */
 static bool collect(const struct reader *section, uint16_t count, const struct dname *name,
                     struct external_answer *answer, struct external_rr *ret_cname)
 {
@@ -127,6 +127,6 @@ bool external_read(const struct external_question *question, const uint8_t *repl
         ret_answer->rrs[ret_answer->count++] = cname; /* at most CNAMES_MAX + 1 of them */
         name = cname.target;
     }
-    ret_answer->count = 0; /* a loop, or a chain longer than any that is meant */
+    ret_answer->count = 0; /* a loop, or longer than any sane chain */
     return true;
 }

@@ -15,7 +15,7 @@
 #include "skydns/upstream/upstream_probes_internal.h"
 #include "skydns/upstream/upstreams.h"
 
-/* Chains of the table of questions under way; with the most of them, some ten in a chain. */
+/* Chains in the table of questions in flight; at the limit, some ten questions per chain. */
 enum { TABLE_SIZE = 1024 };
 
 struct waiter {
@@ -28,19 +28,19 @@ struct
 try {
     struct flight *flight;
     struct addr server;
-    struct exchange *exchange; /* NULL: not begun, or over */
-    bool is_noted;             /* its silence has been held against the server */
+    struct exchange *exchange; /* NULL: not started, or over */
+    bool is_noted;             /* its silence was counted as a failure of the server */
 };
 
-/* A question under way. */
+/* A question in flight. */
 struct flight {
     LIST_ENTRY(flight) entry;
     struct forwarder *owner;
     struct upstream_question question;
     STAILQ_HEAD(, waiter) waiters;
     ev_timer step;       /* until the next try */
-    ev_timer deadline;   /* at once when everything has failed */
-    struct buf fallback; /* SERVFAIL or REFUSED, when nothing better comes */
+    ev_timer deadline;   /* fires at once when all tries have failed */
+    struct buf fallback; /* SERVFAIL or REFUSED, if nothing better comes */
     double step_s;
     size_t server_count;
     size_t begun; /* tries */
@@ -60,9 +60,9 @@ struct forwarder {
     LIST_HEAD(flights, flight) table[TABLE_SIZE];
 };
 
-/* ---- What is known of the servers ---- */
+/* ---- State of the servers ---- */
 
-/* A server that is silent about some names only goes and comes with every few questions. */
+/* A server that ignores only some names dies and recovers every few questions. */
 enum { TURNS_TOLD_A_MINUTE = 10 };
 
 static void count_servers(struct forwarder *f)
@@ -119,7 +119,7 @@ static bool is_still_dead(void *data, const struct addr *server)
 
 /* ---- The end of a question ---- */
 
-/* The exchange becomes the caller's; NULL when there is none. */
+/* Passes the exchange to the caller; NULL: there is none. */
 static struct exchange *detach(struct try *t)
 {
     struct exchange *exchange = STEAL(t->exchange);
@@ -135,8 +135,8 @@ static void close_try(struct try *t)
     exchange_free(detach(t));
 }
 
-/* Out of the table, so that the same question can be asked anew; sockets closed, since their
- * descriptors may be wanted by what the waiters ask. */
+/* Takes it out of the table, so that the same question can be asked again, and closes its sockets,
+ * since the waiters' own questions may need the descriptors. */
 static void withdraw(struct flight *flight)
 {
     struct forwarder *f = flight->owner;
@@ -171,7 +171,7 @@ static void finish(struct flight *flight, const uint8_t *reply, size_t len)
     free_flight(flight);
 }
 
-/* The time is over. A truncated reply is better than none: the client then asks over TCP itself. */
+/* Out of time. A truncated reply is better than none: the client then asks over TCP itself. */
 static void finish_late(struct flight *flight)
 {
     struct buf kept;
@@ -222,7 +222,7 @@ static void log_try(const struct try *t)
     }
 }
 
-/* reply NULL: the nameserver cannot be reached. */
+/* reply NULL: the nameserver is unreachable. */
 static void log_reply(const struct try *t, const uint8_t *reply)
 {
     char name[DNAME_TEXT_MAX], server[ADDR_TEXT_MAX];
@@ -240,7 +240,7 @@ static void log_reply(const struct try *t, const uint8_t *reply)
 
 static void on_exchange(void *data, const uint8_t *reply, size_t len);
 
-/* When no socket may be opened any more, the question's own oldest one gives way. */
+/* At the socket limit, closes the question's own oldest sockets. */
 static bool make_room(struct flight *flight)
 {
     struct forwarder *f = flight->owner;
@@ -270,8 +270,7 @@ static bool begin_try(struct flight *flight, struct try *t)
     return t->exchange != NULL;
 }
 
-/* The next server that can be sent to, or the end: said from the loop, not from inside the asker.
- */
+/* Tries the next reachable server, or ends the question (from the loop, not in the asker). */
 static void next_try(struct flight *flight)
 {
     struct ev_loop *loop = flight->owner->config.loop;
@@ -308,7 +307,7 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
     next_try(flight);
 }
 
-/* A server that cannot or will not answer: perhaps another one does. */
+/* The server cannot or will not answer; another one may. */
 static bool is_refusal(const uint8_t *reply)
 {
     unsigned rcode = reply[3] & DNS_MASK_RCODE;
@@ -319,7 +318,7 @@ static void on_exchange(void *data, const uint8_t *reply, size_t len)
 {
     struct try *t = data;
     struct flight *flight = t->flight;
-    struct exchange *exchange = detach(t); /* the reply is in it */
+    struct exchange *exchange = detach(t); /* it owns the reply */
     bool others_left = flight->begun < flight->server_count;
     log_reply(t, reply);
     if (!reply) {
@@ -356,7 +355,7 @@ static struct flight *find_flight(const struct forwarder *f, const struct upstre
     return NULL;
 }
 
-/* Every server once, in their order, then the first one again. */
+/* Every server once, in order, then the first one again. */
 static size_t plan_tries(struct flight *flight, unsigned rotation)
 {
     struct forwarder *f = flight->owner;
@@ -369,7 +368,8 @@ static size_t plan_tries(struct flight *flight, unsigned rotation)
     return n;
 }
 
-/* What has arrived is read before a time is over: the timers have the lowest priority. */
+/* Timers have the lowest priority, so that replies that have arrived are read before a timeout
+ * counts. */
 static void init_timer(ev_timer *timer, void (*fn)(struct ev_loop *, ev_timer *, int),
                        struct flight *flight)
 {
@@ -454,7 +454,7 @@ struct forwarder *forwarder_new(const struct forwarder_config *config)
     f->config = *config;
     f->probes = upstream_probes_new(&probes);
     if (getrandom(&f->seed, sizeof(f->seed), 0) < 0) {
-        f->seed = 0; /* only of a table */
+        f->seed = 0; /* it only seeds a hash table */
     }
     for (size_t i = 0; i < TABLE_SIZE; i++) {
         LIST_INIT(&f->table[i]);

@@ -1,15 +1,15 @@
-/* Asks the nameservers, one after another until one answers. Identical questions under way share
- * one: whoever asks what is being asked already waits for the same reply.
+/* Asks the nameservers one after another until one answers. Identical questions share one in
+ * flight: a later asker waits for the same reply.
  *
  *     forwarder_ask -- new question --> try 1 --(silence)--> try 2 --> ... first server again
  *                  \ same question --> waits with it          |  the first good reply, from
  *                                                             v  whichever try, ends it
  *
- * There is one try more than there are servers, spread over twice the time-out; a try goes on
- * listening when the next one begins, so that a slow server is heard, too. A server that cannot be
- * reached is left at once, one that failed twice in succession for as long as another lives
- * (upstreams.h), until a probe has an answer. SERVFAIL and REFUSED are taken for an answer when no
- * other server has a better one. When all are dead they are tried all the same.
+ * Makes one try more than there are servers, spread over twice the timeout; a try keeps listening
+ * when the next one starts, so that a slow server's reply still counts. Moves on at once from an
+ * unreachable server, and avoids one that failed twice in a row as long as another lives
+ * (upstreams.h), until it answers a probe. Accepts SERVFAIL and REFUSED as an answer if no other
+ * server has a better one. If all servers are dead, tries them anyway.
  *
  * On the resolver's loop and thread. */
 #ifndef SKYDNS_UPSTREAM_FORWARDER_H
@@ -30,42 +30,42 @@ struct forwarder_counts;
 struct forwarder_config {
     struct ev_loop *loop;
     bool random_case;   /* of the names sent: 0x20 */
-    size_t sockets_max; /* open at once; one a try */
+    size_t sockets_max; /* open at once; one per try */
 };
 
-/* Ten thousand questions a second to a server that takes a second each; 2 KB and a socket a
+/* Ten thousand questions a second to a server that takes a second each; 2 KB and a socket per
  * question. */
 enum { FORWARDER_SOCKETS_MAX = 10000 };
 
-/* Without servers: forwarder_set_servers. */
+/* Has no servers until forwarder_set_servers. */
 struct forwarder *forwarder_new(const struct forwarder_config *config);
 
 struct forwarder_servers {
     const struct addr *items; /* copied */
     size_t count;             /* at most UPSTREAMS_MAX */
-    bool rotate;              /* the asker chooses the first one; else it is always items[0] */
-    uint32_t timeout_ms;      /* of one try; after twice that the question has failed */
+    bool rotate;              /* the asker chooses the first server; else always items[0] */
+    uint32_t timeout_ms;      /* per try; after twice that, the question fails */
 };
 
-/* For the questions that follow. */
+/* Applies to later questions. */
 void forwarder_set_servers(struct forwarder *forwarder, const struct forwarder_servers *servers);
 
-/* The server leads back to this program: it is not used any more. */
+/* The server leads back to this program: stops using it. */
 void forwarder_drop_server(struct forwarder *forwarder, const struct addr *server);
 
-/* Questions under way end without their callbacks, those included whose end is already waiting in
- * the loop. Not from inside a callback. */
+/* Ends the questions in flight without their callbacks, including those whose end is already
+ * pending in the loop. Not from inside a callback. */
 void forwarder_drop_all(struct forwarder *forwarder);
 
 /* The same; NULL is fine. */
 void forwarder_free(struct forwarder *forwarder);
 
-/* The reply with the server's id, borrowed during the call; NULL when there is none. Called once,
- * never from inside forwarder_ask. May ask further questions. */
+/* The reply with the server's id, borrowed during the call; NULL: none. Called once, never from
+ * inside forwarder_ask. May ask further questions. */
 typedef void (*forwarder_cb)(void *data, const uint8_t *reply, size_t len);
 
-/* `rotation` chooses the first server. False, and no callback, when there are no servers or too
- * many sockets are open. */
+/* `rotation` chooses the first server. False, and no callback, if there are no servers or too many
+ * sockets are open. */
 bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *question,
                    unsigned rotation, forwarder_cb cb, void *data) MUST_CHECK;
 

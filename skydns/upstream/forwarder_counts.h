@@ -9,14 +9,14 @@
 
 struct forwarder_counts {
     /* Since the start */
-    alignas(COUNTERS_ALIGN) struct counter shared; /* questions that joined one under way */
-    struct counter tcp_retries;                    /* truncated replies asked for again over TCP */
+    alignas(COUNTERS_ALIGN) struct counter shared; /* questions that joined one in flight */
+    struct counter tcp_retries;                    /* truncated replies retried over TCP */
     struct counter probes;                         /* sent to dead servers */
 
     /* Now */
-    struct counter questions; /* that nameservers have not answered */
+    struct counter questions; /* in flight */
     struct counter servers;   /* in the list */
-    struct counter dead;      /* of them: no answer, or leading back here */
+    struct counter dead;      /* of them: not answering, or leading back here */
 };
 
 #endif

@@ -10,8 +10,8 @@
 #include "skydns/upstream/exchange_internal.h"
 #include "skydns/upstream/upstreams.h"
 
-/* A label of eight hex digits has 32 random bits, and three or more of them are never guessed; more
- * than 28 do not fit a name. */
+/* A label of eight hex digits has 32 random bits; nobody guesses three or more of them; more than
+ * 28 do not fit a name. */
 enum { ATTEMPTS_MAX = 5, LABEL_LEN = 8, LABELS_MIN = 3, LABELS_MAX = 28 };
 
 static const double pause_s = 2;
@@ -109,7 +109,7 @@ void loop_check_free(struct loop_check *check)
     }
 }
 
-/* False: the kernel gave no random bytes. */
+/* False: no random bytes from the kernel. */
 static bool make_name(unsigned labels, struct dname *ret_name)
 {
     static const char digits[] = "0123456789abcdef";

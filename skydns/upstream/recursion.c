@@ -19,7 +19,7 @@ static const char *const private_ranges[] = {
     "192.168.0.0/16", "fc00::/7", "100.64.0.0/10",
 };
 
-/* How many ones a netmask begins with. */
+/* The number of leading ones in a netmask. */
 static uint8_t mask_bits(const struct sockaddr *mask, uint8_t family_bytes)
 {
     struct addr addr = {.len = family_bytes == 4 ? sizeof(addr.v4) : sizeof(addr.v6)};
@@ -33,12 +33,12 @@ static uint8_t mask_bits(const struct sockaddr *mask, uint8_t family_bytes)
     return bits;
 }
 
-/* Interfaces of point-to-point links and those that are down have a network like the others. */
+/* Point-to-point interfaces and those that are down count like the others. */
 static void add_interfaces(struct recursion *recursion)
 {
     struct ifaddrs *list, *i;
     if (getifaddrs(&list) < 0) {
-        return; /* the ranges above are left, and it is read again */
+        return; /* the ranges above remain, and a retry follows */
     }
     for (i = list; i; i = i->ifa_next) {
         int family = i->ifa_addr ? i->ifa_addr->sa_family : AF_UNSPEC;

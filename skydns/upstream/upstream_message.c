@@ -61,7 +61,7 @@ size_t upstream_query_strip_edns(uint8_t *query, size_t len)
     return len - EDNS_OPT_SIZE; /* it is the last record */
 }
 
-/* A name's length bytes are at most 63, below any letter. */
+/* Only label bytes change; a length byte is at most 63, below any letter. */
 void upstream_query_mix_case(uint8_t *query, size_t len, const uint8_t bits[DNAME_MAX / 8 + 1])
 {
     uint8_t *name = query + DNS_HEADER_SIZE;

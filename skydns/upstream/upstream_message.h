@@ -1,5 +1,5 @@
-/* Messages to and from the nameservers. The query is ours, whatever the client's looked like: one
- * question, EDNS of our own size. Pure; any thread; nothing allocates. */
+/* Messages to and from the nameservers. The query is our own, not a copy of the client's: one
+ * question, EDNS with our own size. Pure; any thread; allocates nothing. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAM_MESSAGE_H
 #define SKYDNS_UPSTREAM_UPSTREAM_MESSAGE_H
 
@@ -14,11 +14,11 @@
 enum {
     /* Header, the longest name, type and class, OPT (RFC 6891 6.1.2). */
     UPSTREAM_QUERY_MAX = 12 + DNAME_MAX + 4 + EDNS_OPT_SIZE,
-    /* What a nameserver may send us over UDP: passes every path without fragments (RFC 9715). */
+    /* Most that a nameserver may send us over UDP: fits every path unfragmented (RFC 9715). */
     UPSTREAM_UDP_SIZE = 1232,
 };
 
-/* What is asked. Two clients with equal ones can share an answer. */
+/* What is asked. Clients with equal questions can share an answer. */
 struct upstream_question {
     struct dname name; /* lower case */
     uint16_t type;
@@ -31,7 +31,7 @@ bool upstream_question_equal(const struct upstream_question *a, const struct ups
 /* Seeded, since clients choose the names. */
 uint32_t upstream_question_hash(const struct upstream_question *question, uint32_t seed);
 
-/* Takes the question from a client's query. False: there is no readable one. */
+/* Reads the question of a client's query. False: it is unreadable. */
 bool upstream_question_read(const uint8_t *wire, size_t len,
                             struct upstream_question *ret_question) MUST_CHECK;
 
@@ -39,20 +39,19 @@ bool upstream_question_read(const uint8_t *wire, size_t len,
 size_t upstream_query_write(const struct upstream_question *question, uint16_t id,
                             uint8_t out[UPSTREAM_QUERY_MAX]);
 
-/* Takes the OPT record out of a query; returns the length left. */
+/* Removes the OPT record from a query; returns the new length. */
 size_t upstream_query_strip_edns(uint8_t *query, size_t len);
 
-/* Turns letters of a query's name into capitals where `bits` says so, one bit a byte of the name;
- * a reply has to repeat them (draft-vixie-dnsext-dns0x20). */
+/* Capitalises the letters of a query's name whose bit is set, one bit per byte of the name; a reply
+ * must repeat them (draft-vixie-dnsext-dns0x20). */
 void upstream_query_mix_case(uint8_t *query, size_t len, const uint8_t bits[DNAME_MAX / 8 + 1]);
 
-/* Is it the reply to what was sent: id, QR, opcode, question? With exact_case the name's capitals
- * count. */
+/* Does the reply match the query: id, QR, opcode, question; if exact_case, also capitals? */
 bool upstream_is_reply(const uint8_t *query, size_t query_len, const uint8_t *reply,
                        size_t reply_len, bool exact_case);
 
-/* Does the server say that it does not understand the query, as those do that do not know EDNS
- * (RFC 6891 7)? FORMERR or NOTIMP, perhaps without the question. */
+/* Does the server reject the query as unintelligible, as servers without EDNS do (RFC 6891 7)?
+ * FORMERR or NOTIMP, perhaps without the question. */
 bool upstream_is_edns_refusal(const uint8_t *query, size_t query_len, const uint8_t *reply,
                               size_t reply_len);
 

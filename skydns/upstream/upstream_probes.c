@@ -22,8 +22,8 @@ struct probe {
 
 struct upstream_probes {
     struct upstream_probes_config config;
-    /* A list that is replaced again and again leaves the probes of gone servers behind until their
-     * next turn; a dead server that finds no slot gets one when it next fails. */
+    /* Twice the servers: after the list is replaced, probes of removed servers last until their
+     * next turn. A dead server that finds no slot gets no probe until it dies again. */
     struct probe items[2 * UPSTREAMS_MAX];
 };
 
@@ -66,7 +66,7 @@ static void ask(struct probe *p)
         .data = p,
     };
     char server[ADDR_TEXT_MAX];
-    p->exchange = exchange_start(&config, &root_ns); /* NULL: as if it had not answered */
+    p->exchange = exchange_start(&config, &root_ns); /* NULL counts as no answer */
     counter_add(&p->owner->config.counts->probes, p->exchange != NULL);
     log_debug("probe sent", LOG_STR("server", addr_format(&p->server, server)),
               LOG_INT("is_sent", p->exchange != NULL));
