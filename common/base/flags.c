@@ -44,8 +44,8 @@ static bool parse_int(const char *text, int64_t *ret)
     return true;
 }
 
-/* The unit's length in microseconds, and the text behind it. As in Go, a microsecond may be written
- * with the micro sign (U+00B5) or with the Greek letter (U+03BC). */
+/* The unit's length in microseconds, and the text after it. As in Go, a microsecond may be written
+ * with the micro sign (U+00B5) or the Greek letter (U+03BC). */
 static const char *duration_unit(const char *text, double *ret_us)
 {
     static const struct {
@@ -100,7 +100,7 @@ bool flags_parse_duration_ms(const char *text, int64_t *ret_ms)
     return true;
 }
 
-/* The index-th of the choices; empty behind the last one. */
+/* The index-th choice; empty after the last one. */
 static struct slice choice_at(const char *choices, int index)
 {
     for (; index > 0 && *choices; index--) {
@@ -148,7 +148,7 @@ static const char *expected(const struct flag *flag, char *out, size_t size)
             return "expected a number from 0 up";
         }
         (void)snprintf(out, size, "expected a number from %lld to %lld", (long long)flag->min,
-                       (long long)flag->max); /* cut is still readable */
+                       (long long)flag->max); /* readable even if truncated */
         return out;
     case FLAG_DURATION_MS:
         if (open) {
@@ -178,7 +178,7 @@ static int add_to_list(struct flag_strings *list, const char *text, const char *
     return 0;
 }
 
-/* Who keeps the names of flags without effect wants each once. */
+/* Lists each ignored flag only once. */
 static void note_ignored(const struct flag *flag)
 {
     struct flag_strings *names = flag->value;
@@ -192,7 +192,7 @@ static void note_ignored(const struct flag *flag)
     }
 }
 
-/* `source` is how the user wrote it: "flag -ttl" or "environment variable SKYDNS_ADDR". */
+/* `source` is how the user set it: "flag -ttl" or "environment variable SKYDNS_ADDR". */
 static int set_value(const struct flag *flag, const char *text, const char *source, struct err *err)
 {
     char range[96];
@@ -337,7 +337,7 @@ static const char *kind_text(const struct flag *flag, char *out, size_t size)
 {
     switch (flag->kind) {
     case FLAG_CHOICE:
-        (void)snprintf(out, size, "=%s", flag->choices); /* cut is still readable */
+        (void)snprintf(out, size, "=%s", flag->choices); /* readable even if truncated */
         return out;
     case FLAG_STRING:
         return "=VALUE";

@@ -1,11 +1,12 @@
 /* Go-style command lines from one table: `-flag`, `--flag`, `=value` or the next argument, booleans
- * only as `-flag` or `-flag=false`; no abbreviations; `-help` printed from the table. Environment
- * fallbacks are applied first, so a flag overrides its variable. Used by main() before any thread.
+ * only as `-flag` or `-flag=false`; no abbreviations; the table generates `-help`. Environment
+ * variables apply first, so a flag overrides its variable. main() calls this before it starts
+ * threads.
  *
  *     static const struct flag table[] = {
  *         {"ttl", FLAG_INT, &o->ttl_s, .min = 1, .max = 3600, .help = "seconds"}, ...
  *
- * The defaults are what the value pointers hold before flags_parse. */
+ * The values before flags_parse are the defaults. */
 #ifndef COMMON_BASE_FLAGS_H
 #define COMMON_BASE_FLAGS_H
 
@@ -17,17 +18,17 @@
 #include "common/base/err.h"
 
 enum flag_kind {
-    FLAG_BOOL,           /* bool *: 1 t true 0 f false, any case Go takes */
-    FLAG_STRING,         /* const char **: points into argv or the environment, borrowed for good */
-    FLAG_STRING_LIST,    /* struct flag_strings *: the flag may be repeated; no env */
+    FLAG_BOOL,           /* bool *: 1 t true 0 f false, in any case Go accepts */
+    FLAG_STRING,         /* const char **: points into argv or the environment, never freed */
+    FLAG_STRING_LIST,    /* struct flag_strings *: the flag may repeat; no env */
     FLAG_INT,            /* int64_t *: decimal, min..max */
     FLAG_DURATION_MS,    /* int64_t *: Go durations, "1h2m3.5s", "300ms", "0"; min..max in ms */
-    FLAG_CHOICE,         /* int *: which of `choices`, from 0 */
-    FLAG_IGNORED_BOOL,   /* accepted for compatibility, changes nothing; value NULL, or a struct */
-    FLAG_IGNORED_STRING, /* flag_strings * that gets the flag's name; the second has an argument */
+    FLAG_CHOICE,         /* int *: index into `choices`, from 0 */
+    FLAG_IGNORED_BOOL,   /* accepted and ignored; value: NULL, or a flag_strings for names */
+    FLAG_IGNORED_STRING, /* the same, with an argument */
 };
 
-/* As many repetitions as one flag may have; 64 is far above any pod's use. */
+/* The most repetitions of one flag; far above any pod's use. */
 enum { FLAG_STRINGS_MAX = 64 };
 
 struct flag_strings {
@@ -39,12 +40,12 @@ struct flag {
     const char *name; /* canonical spelling, without dashes */
     enum flag_kind kind;
     void *value;
-    const char *env;     /* or NULL; an empty variable counts as unset, as in the old programs */
+    const char *env;     /* or NULL; as in the old programs, an empty variable counts as unset */
     int64_t min, max;    /* for FLAG_INT and FLAG_DURATION_MS; both 0 = 0..INT64_MAX */
     bool is_in_s;        /* for FLAG_DURATION_MS: a number without a unit is seconds */
     const char *choices; /* for FLAG_CHOICE: "auto|slices|endpoints" */
     const char *help;    /* one line; NULL hides the flag from -help */
-    bool *was_given;     /* or NULL; set when the flag or its variable is there */
+    bool *was_given;     /* or NULL; set if the flag or its variable is present */
 };
 
 struct flags {
@@ -52,20 +53,20 @@ struct flags {
     const char *summary; /* first line of -help */
     const struct flag *table;
     size_t count;
-    bool underscore_is_dash;        /* kube2sky: --etcd_server is --etcd-server */
-    struct flag_strings *arguments; /* gets what is no flag; NULL: that is an error */
+    bool underscore_is_dash;        /* kube2sky: --etcd_server means --etcd-server */
+    struct flag_strings *arguments; /* gets non-flag arguments; NULL: they are an error */
 };
 
 enum { FLAGS_HELP = 1 };
 
-/* 0; FLAGS_HELP when -h, -help or --help was given (nothing printed yet); ERR_USAGE with a message
- * that names the flag, what was given and what was expected. */
+/* Returns 0; FLAGS_HELP for -h, -help or --help (nothing printed yet); ERR_USAGE with a message
+ * that names the flag, the given and the expected value. */
 int flags_parse(const struct flags *flags, int argc, char *const *argv, struct err *err) MUST_CHECK;
 
 /* The help text, to stdout. */
 void flags_print_help(const struct flags *flags);
 
-/* A Go duration alone, for values that are no flags. */
+/* Parses a Go duration that is not a flag. */
 bool flags_parse_duration_ms(const char *text, int64_t *ret_ms);
 
 #endif

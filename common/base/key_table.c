@@ -30,7 +30,7 @@ static size_t after(const struct key_table *table, size_t at)
     return (at + 1) & (table->cap - 1);
 }
 
-/* The key's slot, or the free one where it would be. There is one: the table is never full. */
+/* The key's slot, or the free one where it would go. One exists: the table is never full. */
 static size_t seek(const struct key_table *table, struct slice key)
 {
     size_t at = home_of(table, key);
@@ -70,8 +70,8 @@ void *key_table_put(struct key_table *table, void *thing)
     return previous;
 }
 
-/* Those behind a slot that became free move up, as far as their home allows, so that no search ends
- * before them. */
+/* Moves the things after a freed slot up, as far as their home slots allow, so that no search stops
+ * short of them. */
 static void close_gap(struct key_table *table, size_t gap)
 {
     size_t mask = table->cap - 1;

@@ -1,6 +1,6 @@
-/* A hash table of things that carry their own key, any bytes: open addressing over pointers. A
- * thing in it costs about 15 bytes, which counts, since there are several tables for every object
- * of the cluster. The things are the caller's. Single-threaded. */
+/* A hash table of things that contain their own key (any bytes): open addressing over pointers. An
+ * entry costs about 15 bytes, which matters, since every object of the cluster is in several
+ * tables. The caller owns the things. Single-threaded. */
 #ifndef COMMON_BASE_KEY_TABLE_H
 #define COMMON_BASE_KEY_TABLE_H
 
@@ -9,26 +9,26 @@
 #include "common/base/slice.h"
 
 struct key_table {
-    struct slice (*key_of)(const void *thing); /* must not change while it is in the table */
+    struct slice (*key_of)(const void *thing); /* the key must not change while in the table */
     void **slots;                              /* NULL = free */
     size_t cap;                                /* a power of two, or 0 */
     size_t count;
 };
 
 void key_table_init(struct key_table *table, struct slice (*key_of)(const void *thing));
-void key_table_fini(struct key_table *table); /* the things stay */
+void key_table_fini(struct key_table *table); /* frees no things */
 
-void *key_table_find(const struct key_table *table, struct slice key); /* NULL: not there */
+void *key_table_find(const struct key_table *table, struct slice key); /* NULL: not found */
 
-/* In the place of the one with the same key, which it returns; NULL: there was none. */
+/* Replaces and returns the one with the same key; NULL: none. */
 void *key_table_put(struct key_table *table, void *thing);
 
-/* NULL: there was none. */
+/* Removes and returns the one with this key; NULL: none. */
 void *key_table_take(struct key_table *table, struct slice key);
 
-/* The first thing at or behind *at, NULL at the end; begin with 0. *at is its own place, so go on
- * from *at + 1; or from *at when it was taken out meanwhile. A loop that takes some out may meet
- * others twice; it misses none. */
+/* The first thing at or after *at, NULL at the end; start at 0. Sets *at to its position: continue
+ * at *at + 1, or at *at if it was taken out. A loop that takes things out may see others twice but
+ * misses none. */
 void *key_table_next(const struct key_table *table, size_t *at);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "common/base/clock.h"
 
-/* One line: a message, some ten fields, one of them an escaped DNS name (255 bytes, each up to 4).
- * Longer lines are cut. */
+/* One line: a message, about ten fields, one of them an escaped DNS name (255 bytes, each up to 4).
+ * Longer lines are truncated. */
 enum { LINE_MAX_BYTES = 4096 };
 
 static _Atomic int least_severe = LOG_LEVEL_INFO;
@@ -17,7 +17,7 @@ static _Atomic int line_format = LOG_FORMAT_TEXT;
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
-/* Kept free behind a line that is too long: a quote, a brace, the newline. */
+/* Reserved at the end of an overlong line: a quote, a brace, the newline. */
 enum { LINE_END_BYTES = 3 };
 
 struct line {
@@ -42,7 +42,7 @@ bool log_is_on(enum log_level level)
     return (int)level <= atomic_load_explicit(&least_severe, memory_order_relaxed);
 }
 
-/* All of them or none: an escaped character, say, is never cut in two. */
+/* All or nothing, so that an escape sequence, for example, is never split. */
 static void put(struct line *line, const char *bytes, size_t len)
 {
     if (line->is_full || line->len + len > sizeof(line->text) - LINE_END_BYTES) {
@@ -82,7 +82,7 @@ static void put_integer(struct line *line, int64_t value)
     put_str(line, number);
 }
 
-/* A byte inside of quotes. */
+/* A byte inside quotes. */
 static void put_quoted_byte(struct line *line, unsigned char c)
 {
     char escaped[8] = {'\\', (char)c};
@@ -141,10 +141,10 @@ static void write_text(struct line *line, enum log_level level, const char *mess
 
 /* ---- JSON ---- */
 
-/* Keys are ours and short: 64 bytes hold one with what goes around it, and a number. */
+/* Keys are ours and short: 64 bytes hold a key with its punctuation, and a number. */
 enum { MEMBER_BYTES_MAX = 64 };
 
-/* A string that does not fit is cut and closed; a number, or a key, is there or is not. */
+/* A string that does not fit is truncated and closed; a number or a key is all or nothing. */
 static void put_string(struct line *line, const char *before, const char *key, struct slice value)
 {
     char text[MEMBER_BYTES_MAX];
@@ -197,7 +197,7 @@ void log_write(enum log_level level, const char *message, size_t count,
     }
     line.text[line.len++] = '\n';
     ssize_t written = write(STDERR_FILENO, line.text, line.len);
-    (void)written; /* a log that cannot be written has no better place to say so */
+    (void)written; /* nowhere left to report a failed log write */
 }
 
 bool log_limit_pass(struct log_limit *limit)

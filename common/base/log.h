@@ -1,14 +1,13 @@
-/* One line per event to stderr: `level time message key=value ...`, bytes from outside escaped.
+/* One line per event to stderr: `level time message key=value ...`, with untrusted bytes escaped.
  *
  *     log_warn("etcd away, retrying", LOG_STR("endpoint", url), LOG_INT("delay_ms", delay_ms));
  *     warn 2026-01-02T03:04:05.678Z etcd away, retrying endpoint=http://127.0.0.1:2379 delay_ms=200
  *
  * error = act now; warn = degraded, continuing; info = a state changed; debug = each step that led
- * there. Lines that a client or peer can trigger at will are
- * debug. Below the level a line costs one comparison: its fields are not evaluated. common/ logs at
- * debug only; a program's own modules log an error once, where it is decided what happens next. Any
- * thread: a line is one write(2). The message is ours and constant; whatever came from a peer goes
- * into a field. */
+ * there. Lines that a client or peer can trigger at will are debug. A line below the level costs
+ * one comparison: its fields are not evaluated. common/ logs at debug only; a program's modules log
+ * an error once, where they decide how to handle it. Any thread: a line is one write(2). The
+ * message is a constant of ours; data from a peer goes into fields. */
 #ifndef COMMON_BASE_LOG_H
 #define COMMON_BASE_LOG_H
 
@@ -18,7 +17,7 @@
 
 #include "common/base/slice.h"
 
-/* The most severe first, as a FLAG_CHOICE of LOG_LEVEL_CHOICES counts them. */
+/* Most severe first, in the order of LOG_LEVEL_CHOICES (a FLAG_CHOICE). */
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 #define LOG_LEVEL_CHOICES "error|warn|info|debug"
 #define LOG_LEVEL_HELP    "the least severe lines to log"
@@ -56,8 +55,8 @@ void log_write(enum log_level level, const char *message, size_t count,
 #define log_warn(...)  LOG_AT(LOG_LEVEL_WARN, __VA_ARGS__)
 #define log_error(...) LOG_AT(LOG_LEVEL_ERROR, __VA_ARGS__)
 
-/* The same as JSON, one object a line. Bytes from outside stay one character each: those that are
- * no printable ASCII are \u00XX.
+/* The same as JSON, one object per line. Each untrusted byte is one character: \u00XX unless
+ * printable ASCII.
  *
  *     {"level":"warn","time":"2026-...Z","message":"etcd away, retrying","delay_ms":200} */
 enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
@@ -70,12 +69,12 @@ void log_set_level(enum log_level level);
 void log_set_format(enum log_format format);
 bool log_is_on(enum log_level level);
 
-/* For lines that the network can trigger, so that a hostile packet never fills a disk: at most
- * `burst` lines a minute each site, the count of suppressed ones on the next. Static storage:
+/* For lines that the network can trigger, so that hostile packets cannot fill a disk: at most
+ * `burst` lines per minute and call site; the next line has the count of suppressed ones. Static
+ * storage:
  *
  *     static struct log_limit limit = {.burst = 10};
- *     if (log_limit_pass(&limit)) { log_warn(..., LOG_INT("suppressed", ...)); }
- */
+ *     if (log_limit_pass(&limit)) { log_warn(..., LOG_INT("suppressed", ...)); } */
 struct log_limit {
     uint32_t burst;
     _Atomic uint32_t in_minute;

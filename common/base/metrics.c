@@ -43,7 +43,7 @@ struct metrics_page metrics_page_begin(struct buf *out, const char *prefix)
     return (struct metrics_page){.out = out, .prefix = prefix, .name = ""};
 }
 
-/* The format's escapes; a quote only needs one inside a label's value. */
+/* The format's escapes; only label values escape quotes. */
 static void put_escaped(struct buf *out, const char *text, bool is_quoted)
 {
     for (; *text; text++) {
@@ -113,7 +113,7 @@ void metrics_gauge(struct metrics_page *page, const char *name, const char *help
 {
     metrics_family(page, METRIC_GAUGE, name, help);
     put_name(page, "", NULL, NULL);
-    /* 15 digits: a revision, or a time in milliseconds, to its last one. */
+    /* 15 digits: enough for every digit of a revision or of a time in milliseconds. */
     buf_printf(page->out, "%.15g\n", isfinite(value) ? value : 0.0);
 }
 

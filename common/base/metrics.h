@@ -1,12 +1,12 @@
-/* What a program tells about itself, in Prometheus' text format (version 0.0.4). A program's own
- * metrics_table.c is the list of its metrics: it writes a page line by line when somebody asks,
- * from the counts that the modules keep anyway. Nothing else writes this format.
+/* A program's metrics in Prometheus' text format (version 0.0.4). Each program's metrics_table.c
+ * lists its metrics: on each request it writes the page line by line from the counters of the
+ * modules. Nothing else writes this format.
  *
- * A module that counts has a struct of its counters, which the table reads in place. A new counter
- * is a field of that struct, the line that counts, its line in the table and in the man page.
+ * A module that counts has a struct of counters, which the table reads in place. A new counter
+ * needs a field in that struct, the line that counts, and its lines in the table and the man page.
  *
- * A struct counter has one writer and any reader, no lock and no locked instruction; whoever puts
- * counters of several threads side by side keeps them on lines of their own. What only the main
+ * A struct counter has one writer and any number of readers, without locks or locked instructions.
+ * Counters of different threads need separate cache lines (COUNTERS_ALIGN). What only the main
  * thread writes and reads may be a plain integer. */
 #ifndef COMMON_BASE_METRICS_H
 #define COMMON_BASE_METRICS_H
@@ -19,8 +19,8 @@
 
 /* ---- Counting ---- */
 
-/* 64 bytes, and the line that the processor fetches beside it. Counters of one thread are aligned
- * to it where memory of another thread may lie next to them. */
+/* A cache line of 64 bytes and the adjacent one, which the CPU prefetches. Align one thread's
+ * counters to it if another thread's memory may lie next to them. */
 enum { COUNTERS_ALIGN = 128 };
 
 struct counter {
@@ -32,7 +32,7 @@ static inline uint64_t counter_get(const struct counter *counter)
     return atomic_load_explicit(&counter->value, memory_order_relaxed);
 }
 
-/* The writer's thread; being the only one, it may read and write in two steps. */
+/* Only on the writer's thread; as the only writer, it may read and write in two steps. */
 static inline void counter_set(struct counter *counter, uint64_t value)
 {
     atomic_store_explicit(&counter->value, value, memory_order_relaxed);
@@ -43,38 +43,38 @@ static inline void counter_add(struct counter *counter, uint64_t n)
     counter_set(counter, counter_get(counter) + n);
 }
 
-/* The same, for a counter of what there is now. */
+/* Likewise, for a counter that holds a current number. */
 static inline void counter_sub(struct counter *counter, uint64_t n)
 {
     counter_set(counter, counter_get(counter) - n);
 }
 
-/* Adds one struct that consists of counters alone to another, counter by counter. */
+/* Adds a struct made up of counters only to another, counter by counter. */
 void counters_add(void *sums, const void *counts, size_t size);
 
 /* ---- Histograms ---- */
 
 enum { HISTOGRAM_BOUNDS_MAX = 21 };
 
-/* Which buckets there are, in the unit that is counted, and how the page shows them. */
+/* The buckets, in the counted unit, and how the page shows them. */
 struct histogram_scale {
     size_t bound_count;
     int64_t bounds[HISTOGRAM_BOUNDS_MAX]; /* ascending */
-    double page_unit; /* the page's unit in counted ones: 1e6 for us that the page has as seconds */
-    int sum_decimals; /* of the sum on the page; -1: as many as it takes */
+    double page_unit; /* the page's unit in counted units: 1e6 to count us and show seconds */
+    int sum_decimals; /* of the sum on the page; -1: as many as needed */
 };
 
-/* Durations in us, as seconds on the page: from 0.1 ms, less than etcd needs for a commit, to 10 s,
- * when every deadline has passed. */
+/* Durations in us, as seconds on the page: from 0.1 ms, less than an etcd commit takes, to 10 s,
+ * longer than any deadline. */
 extern const struct histogram_scale histogram_durations;
 
-/* Counters alone, with the rules of those. All zero at first. */
+/* Made up of counters, with their rules. Zero-initialized. */
 struct histogram {
     struct counter buckets[HISTOGRAM_BOUNDS_MAX + 1]; /* up to each bound, then the rest */
     struct counter sum;
 };
 
-/* Always with the same scale; a negative value is counted as 0. */
+/* Always with the same scale; a negative value counts as 0. */
 void histogram_observe(struct histogram *histogram, const struct histogram_scale *scale,
                        int64_t value);
 
@@ -83,11 +83,11 @@ static inline void histogram_observe_us(struct histogram *histogram, int64_t us)
     histogram_observe(histogram, &histogram_durations, us);
 }
 
-/* ---- Telling ---- */
+/* ---- The page ---- */
 
 enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
-/* A page in the making. */
+/* A page being written. */
 struct metrics_page {
     struct buf *out;
     const char *prefix; /* of every name, "skydns_" */
@@ -96,17 +96,17 @@ struct metrics_page {
 
 extern const char metrics_content_type[];
 
-/* out and prefix are borrowed while the page is used. */
+/* out and prefix are borrowed while the page is in use. */
 struct metrics_page metrics_page_begin(struct buf *out, const char *prefix);
 
-/* A metric of one sample. Names are without the prefix; a counter's ends in `_total`, one that
- * measures in its unit. The help says, for a counter, what makes it grow. */
+/* A metric with one sample. Names omit the prefix; a counter's name ends in `_total`, a
+ * measurement's in its unit. A counter's help says what makes it grow. */
 void metrics_counter(struct metrics_page *page, const char *name, const char *help, uint64_t value);
 void metrics_gauge(struct metrics_page *page, const char *name, const char *help, double value);
 void metrics_histogram(struct metrics_page *page, const char *name, const char *help,
                        const struct histogram_scale *scale, const struct histogram *histogram);
 
-/* A metric of several: its head, then a sample for each combination of labels. */
+/* A metric with several samples: its header, then a sample for each combination of labels. */
 struct metric_label {
     const char *name;
     const char *value;
@@ -120,7 +120,7 @@ void metrics_histogram_sample(struct metrics_page *page, const struct metric_lab
                               const struct histogram_scale *scale,
                               const struct histogram *histogram);
 
-/* What every program tells first: its version, and since when it runs (Unix seconds). */
+/* The first metrics of every program: its version and its start time (Unix seconds). */
 void metrics_process(struct metrics_page *page, int64_t start_s);
 
 #endif

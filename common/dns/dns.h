@@ -5,7 +5,7 @@
 
 enum {
     DNS_HEADER_SIZE = 12,
-    DNS_UDP_SIZE = 512,        /* limit of a client without EDNS, 4.2.1 */
+    DNS_UDP_SIZE = 512,        /* a client's limit without EDNS, 4.2.1 */
     DNS_MESSAGE_MAX = 65535,   /* the length over TCP has 16 bits, 4.2.2 */
     DNS_POINTER_MAX = 0x3fff,  /* last offset a compression pointer can reach, 4.1.4 */
     DNS_CHARACTER_STRING = 255 /* the longest <character-string>, 3.3 */
@@ -36,7 +36,7 @@ enum dns_rcode {
     DNS_RCODE_BADVERS = 16, /* RFC 6891; upper bits in the OPT record */
 };
 
-/* Every type that is known by name: a line here, and dns_names.h writes and reads the name. */
+/* Every type with a name: add a line here, and dns_names.h prints and parses the name. */
 #define DNS_TYPES(X)                                                          \
     X(A, 1)                                                                   \
     X(NS, 2)                                                                  \
@@ -51,13 +51,13 @@ enum dns_rcode {
     X(NAPTR, 35)  /* RFC 3403 */                                              \
     X(DS, 43)     /* RFC 4034 */                                              \
     X(DNSKEY, 48) /* RFC 4034 */                                              \
-    X(SVCB, 64)   /* RFC 9460; nobody has these two, browsers ask for them */ \
+    X(SVCB, 64)   /* RFC 9460; browsers ask for these two, nobody has them */ \
     X(HTTPS, 65)                                                              \
     X(AXFR, 252)                                                              \
     X(ANY, 255)
 
 enum dns_type {
-    DNS_TYPE_OPT = 41, /* RFC 6891; part of a message, not a type to ask for */
+    DNS_TYPE_OPT = 41, /* RFC 6891; part of a message, not queried for */
 #define DNS_TYPE_ENUMERATOR(name, number) DNS_TYPE_##name = (number),
     DNS_TYPES(DNS_TYPE_ENUMERATOR)
 #undef DNS_TYPE_ENUMERATOR

@@ -1,5 +1,5 @@
-/* The names of types and response codes, as metrics, logs and pages write them and as flags and
- * questions spell them. Pure; any thread. */
+/* Names of types and response codes, printed in metrics, logs and pages, parsed from flags and
+ * query parameters. Pure; any thread. */
 #ifndef COMMON_DNS_DNS_NAMES_H
 #define COMMON_DNS_DNS_NAMES_H
 
@@ -15,7 +15,7 @@ enum {
     DNS_RCODE_TEXT_MAX = sizeof("NXDOMAIN"), /* the longest; "RCODE255" is as long */
 };
 
-/* "AAAA"; "TYPE1234" (RFC 3597) for those without a name here. Returns out or a constant. */
+/* "AAAA"; "TYPE1234" (RFC 3597) for types without a name here. Returns out or a constant. */
 const char *dns_type_text(uint16_t type, char out[DNS_TYPE_TEXT_MAX]);
 
 /* A name, in any case. */
@@ -24,11 +24,11 @@ bool dns_type_from_name(struct slice name, uint16_t *ret_type) MUST_CHECK;
 /* A name or "TYPE1234", in any case. */
 bool dns_type_from_text(struct slice text, uint16_t *ret_type) MUST_CHECK;
 
-/* "NXDOMAIN", "YXDOMAIN", "BADVERS"; "RCODE12" for those without a name. Constant. At most
+/* "NXDOMAIN", "YXDOMAIN", "BADVERS"; "RCODE12" for codes without a name. Constant. rcode is at most
  * DNS_RCODE_BADVERS. */
 const char *dns_rcode_name(size_t rcode);
 
-/* As log lines have a reply's: "NXDOMAIN", but "RCODE6", since the codes of updates (RFC 2136) mean
+/* A reply's code for log lines: "NXDOMAIN", but "RCODE6", since update codes (RFC 2136) mean
  * nothing in a reply to a query. Returns out or a constant. */
 const char *dns_rcode_text(uint8_t rcode, char out[DNS_RCODE_TEXT_MAX]);
 

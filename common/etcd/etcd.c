@@ -46,7 +46,7 @@ static struct etcd_auth *auth_of(struct etcd *etcd, const struct etcd_config *co
     });
 }
 
-/* The roots of the system are not read for nothing. */
+/* Without https and TLS files, do not read the system's root certificates. */
 static bool needs_tls(const struct etcd_endpoints *endpoints, const struct tls_files *files)
 {
     bool is_https = false;

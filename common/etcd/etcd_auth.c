@@ -18,11 +18,10 @@
 #include "common/etcd/etcd_link_internal.h"
 #include "common/grpc/grpc.h"
 
-/* etcd hashes passwords by bcrypt, which takes 72 bytes; a file of this size holds something else.
- */
+/* etcd hashes passwords with bcrypt, which uses 72 bytes; a larger file is no password. */
 enum { PASSWORD_MAX = 4096 };
 
-/* etcd's simple tokens have 20 bytes, a JWT some hundred; gRPC servers take headers of 8 KiB. */
+/* etcd's simple tokens have 20 bytes, a JWT a few hundred; gRPC servers accept 8 KiB of headers. */
 enum { TOKEN_MAX = 8000 };
 
 /* grpc-status */
@@ -45,9 +44,9 @@ struct etcd_auth {
     struct err failure;
     struct backoff backoff;
     int64_t not_before_ms;
-    struct stat file_read; /* the password file as it was read */
+    struct stat file_read; /* the password file when last read */
 
-    /* ASKING: what came */
+    /* ASKING: the reply so far */
     struct arena arena;
     const char *reply_token;
 };
@@ -74,7 +73,7 @@ static int read_fd(int fd, char out[PASSWORD_MAX + 1], size_t *ret_len)
     return 0;
 }
 
-/* The first line, so that an editor's newline does not count. */
+/* Only the first line, which drops an editor's trailing newline. */
 static int read_password(struct etcd_auth *auth, char out[PASSWORD_MAX + 1], struct err *err)
 {
     size_t len = 0;
@@ -123,7 +122,7 @@ static void fail(struct etcd_auth *auth, const struct err *err)
     auth->state = FAILED;
     auth->failure = *err;
     err_wrap(&auth->failure, err->code, "authenticate as `%s`", auth->username);
-    /* An etcd that is away has the link's back-off, and is no reason to wait when it is back. */
+    /* The link already backs off from an unreachable etcd; do not wait once it is back. */
     auth->not_before_ms =
         err->code == ERR_REFUSED
             ? clock_monotonic_ms() + backoff_next_ms(&auth->backoff, backoff_random())
@@ -189,7 +188,7 @@ static int ask(struct etcd_auth *auth, struct err *err)
     explicit_bzero(password, sizeof(password));
     auth->state = ASKING;
     auth->reply_token = NULL;
-    (void)etcd_link_call(etcd_call_link(auth->etcd), &config, &request); /* ends by itself */
+    (void)etcd_link_call(etcd_call_link(auth->etcd), &config, &request); /* it ends in on_end */
     return 0;
 }
 

@@ -1,14 +1,13 @@
-/* Who we are to an etcd with authentication: the user name, the password, and the token that etcd
- * gave for them, which goes with each call. The inside of etcd.c and etcd_link.c; same loop and
- * thread.
+/* Our identity at an etcd with authentication: user name, password, and the token that etcd issued
+ * for them, sent with each call. Internal to etcd.c and etcd_link.c; same loop and thread.
  *
  *     none --get--> asking --token--> have --refused--> none
  *                     `--no--> failed --(back-off over, or the password file has changed)--> none
  *
- * One Authenticate is under way at most, whoever waits for it: it costs etcd 60 ms of a processor.
- * A password file is read for each of them, so that a new password counts from the first refusal on
- * that the old one gets. An etcd that says that authentication is off is served without a token
- * until it asks for one. */
+ * At most one Authenticate is in flight, however many calls wait for it: it costs etcd 60 ms of
+ * CPU. Each one rereads the password file, so a new password takes effect as soon as etcd refuses
+ * the old token. If etcd reports authentication off, calls go without a token until it asks for
+ * one. */
 #ifndef COMMON_ETCD_ETCD_AUTH_INTERNAL_H
 #define COMMON_ETCD_ETCD_AUTH_INTERNAL_H
 
@@ -20,12 +19,12 @@ struct etcd_counts;
 
 struct etcd_auth_config {
     struct etcd *etcd;
-    const char *username; /* copied, as the others */
+    const char *username; /* copied, like the passwords */
     const char *password;
-    const char *password_file;  /* NULL or empty: `password` counts */
+    const char *password_file;  /* NULL or empty: use `password` */
     struct etcd_counts *counts; /* borrowed */
 
-    /* What etcd_auth_get said ETCD_AUTH_WAIT to is settled: err NULL = ask again. From the loop. */
+    /* The ETCD_AUTH_WAIT of etcd_auth_get is over. err NULL: call it again. From the loop. */
     void (*on_settled)(void *data, const struct err *err);
     void *data;
 };
@@ -36,21 +35,20 @@ struct etcd_auth *etcd_auth_new(const struct etcd_auth_config *config);
 void etcd_auth_free(struct etcd_auth *auth);
 
 enum etcd_auth_state {
-    ETCD_AUTH_READY,  /* *ret_token is borrowed until the loop runs on; NULL = none is needed */
-    ETCD_AUTH_WAIT,   /* on_settled comes */
-    ETCD_AUTH_FAILED, /* *ret_err says why; worth asking again, which soon asks etcd again */
+    ETCD_AUTH_READY,  /* *ret_token is borrowed until the loop runs on; NULL = none needed */
+    ETCD_AUTH_WAIT,   /* on_settled follows */
+    ETCD_AUTH_FAILED, /* *ret_err says why; call again later: after a back-off it asks etcd again */
 };
 
-/* The generation goes back to etcd_auth_refused. */
+/* Pass the generation to etcd_auth_refused. */
 enum etcd_auth_state etcd_auth_get(struct etcd_auth *auth, const char **ret_token,
                                    uint64_t *ret_generation, struct err *ret_err) MUST_CHECK;
 
-/* etcd did not take the token of this generation; calls that come late with an older one change
- * nothing. */
+/* etcd refused the token of this generation. An older generation, from a late call, is ignored. */
 void etcd_auth_refused(struct etcd_auth *auth, uint64_t generation);
 
-/* Whether a call's end means that its token was not taken (or that one is needed): such a call has
- * changed nothing and may be sent again. */
+/* Whether a call ended because its token was refused (or missing). Such a call changed nothing and
+ * may be resent. */
 bool etcd_auth_is_refusal(int status, const char *message);
 
 #endif

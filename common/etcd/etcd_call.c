@@ -4,7 +4,7 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_state_internal.h"
 
-/* The grpc-status of a member that cannot do anything now: no leader, stopping, cut off. */
+/* The grpc-status of a member that can serve nothing now: no leader, stopping, cut off. */
 enum { STATUS_UNAVAILABLE = 14 };
 
 /* ---- Ends ---- */
@@ -39,8 +39,7 @@ void etcd_call_cancel(struct etcd_call *call)
     call_free(call);
 }
 
-/* Ends the doomed calls, one after the other from the start, since a callback may change the list.
- */
+/* Ends the doomed calls. Restarts from the head each time: a callback may change the list. */
 static void sweep(struct etcd_link *link)
 {
     struct etcd_call *call = TAILQ_FIRST(&link->calls);
@@ -56,7 +55,7 @@ static void sweep(struct etcd_link *link)
     }
 }
 
-/* A call that did not get as far as etcd, which has not refused what it asks, then. */
+/* This call never reached etcd, so a refusal is not about its request. */
 static void doom_unsent(struct etcd_call *call, const struct err *err)
 {
     call->doom = *err;
@@ -71,7 +70,7 @@ void etcd_calls_doom_sent(struct etcd_link *link, const struct err *reason)
             call->doom = *reason;
             call->doom.code = ERR_UNAVAILABLE;
         }
-        call->stream = NULL; /* goes with the connection */
+        call->stream = NULL; /* freed with the connection */
     }
 }
 
@@ -116,7 +115,7 @@ static void on_stream_message(void *data, struct slice message)
 
 static void submit(struct etcd_call *call);
 
-/* True when the call goes on: etcd has done nothing but refuse its token, so it is sent again. */
+/* True: the call lives on. etcd only refused its token, so it is resent. */
 static bool is_sent_again(struct etcd_call *call, int status, const struct err *err)
 {
     struct etcd_link *link = call->link;
@@ -135,11 +134,11 @@ static bool is_sent_again(struct etcd_call *call, int status, const struct err *
     return true;
 }
 
-/* What the call's end says of the member: it can do nothing now, or does not speak gRPC. */
+/* Whether the call's end shows that the member can serve nothing now, or does not speak gRPC. */
 static bool is_useless(const struct etcd_link *link, int status)
 {
     if (!etcd_link_is_open(link)) {
-        return false; /* it is left in any case */
+        return false; /* we leave it anyway */
     }
     return status <= 0 || status == STATUS_UNAVAILABLE; /* one URL can lead to several members */
 }
@@ -179,7 +178,7 @@ static void on_stream_end(void *data, int status, const struct err *err)
 
 static void arm_deadline(struct etcd_link *link, int64_t deadline_ms);
 
-/* False when the call cannot be sent now: it waits for the token, or is doomed. */
+/* False: do not send the call now; it waits for the token or is doomed. */
 static bool take_token(struct etcd_call *call, const char **ret_token)
 {
     struct etcd_link *link = call->link;
@@ -269,8 +268,8 @@ static void arm_deadline(struct etcd_link *link, int64_t deadline_ms)
     ev_timer_start(link->loop, &link->deadline);
 }
 
-/* No call was brought anything since this one was sent: the member or the way to it hangs, though
- * it may still answer pings. */
+/* No call has received anything since this one was sent: the member or the path to it hangs, even
+ * if it still answers pings. */
 static bool is_hung(const struct etcd_call *call)
 {
     return call->stream && call->link->answers == call->answers_before;
@@ -325,7 +324,7 @@ static void on_deadline(struct ev_loop *loop, ev_timer *w, int events)
     }
 }
 
-/* ---- Beginning ---- */
+/* ---- Starting ---- */
 
 struct etcd_call *etcd_link_call(struct etcd_link *link, const struct etcd_call_config *config,
                                  struct buf *request)
@@ -336,7 +335,7 @@ struct etcd_call *etcd_link_call(struct etcd_link *link, const struct etcd_call_
     call->link = link;
     call->config = *config;
     call->request = *request;
-    buf_init(request, request->limit); /* its bytes are the call's now */
+    buf_init(request, request->limit); /* the call owns its bytes now */
     call->deadline_ms = config->timeout_ms ? now_ms + config->timeout_ms : INT64_MAX;
     call->tries_left = link->config.endpoints->count;
     TAILQ_INSERT_TAIL(&link->calls, call, entry);

@@ -53,7 +53,7 @@ static void fill_compare(const struct etcd_compare *compare, Etcdserverpb__Compa
     }
 }
 
-/* One operation and the message it is wrapped in. */
+/* One operation and its wrapper message. */
 struct op_message {
     Etcdserverpb__RequestOp op;
     union {
@@ -167,7 +167,7 @@ static void *allocate(void *arena, size_t size)
 
 static void release(void *arena, void *ptr)
 {
-    (void)arena; /* all at once, by arena_clear */
+    (void)arena; /* arena_clear frees everything at once */
     (void)ptr;
 }
 
@@ -190,7 +190,7 @@ static int unpack_error(const char *type, struct slice message, const struct are
 
 static void *allocate_array(struct arena *arena, size_t count, size_t size, struct err *err)
 {
-    /* Cannot overflow: count structs more than size / 10 bytes large are in the arena already. */
+    /* Cannot overflow: the arena already holds count structs of more than size / 10 bytes each. */
     void *p = arena_alloc(arena, count * size);
     if (!p) {
         err_set(err, ERR_TOO_LARGE, "reply of %zu entries decodes to more than %zu bytes", count,

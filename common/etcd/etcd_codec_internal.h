@@ -1,6 +1,6 @@
-/* etcd's protobuf messages to and from the structs of etcd_messages.h, etcd_txn.h and etcd_kv.h;
- * protobuf-c stays inside. Decoded replies live in the caller's arena, whose limit bounds what a
- * message can unfold to. Used by etcd.c and etcd_watch.c, and by fuzzing. Pure; any thread. */
+/* Converts etcd's protobuf messages to and from the structs of etcd_messages.h, etcd_txn.h and
+ * etcd_kv.h; hides protobuf-c. Decoded replies live in the caller's arena, whose limit bounds what
+ * a message can expand to. Used by etcd.c, etcd_watch.c and fuzzing. Pure; any thread. */
 #ifndef COMMON_ETCD_ETCD_CODEC_INTERNAL_H
 #define COMMON_ETCD_ETCD_CODEC_INTERNAL_H
 
@@ -17,12 +17,12 @@
 #include "common/etcd/etcd_messages.h"
 #include "common/etcd/etcd_txn.h"
 
-/* A message of ordinary records (140 bytes each) unfolds to 2.7 times its size (a reply to Range to
- * 1.5 times), one of the tiniest keys to 30 times; this holds the largest message
- * (GRPC_RECEIVE_MAX) of the former. */
+/* A message of ordinary records (140 bytes each) expands to 2.7 times its size (a Range reply to
+ * 1.5 times), one of the tiniest keys to 30 times. This holds the largest message
+ * (GRPC_RECEIVE_MAX) of ordinary records. */
 enum { ETCD_DECODED_MAX = 128 << 20 };
 
-/* Append the message to out, whose limit makes out->failed when it is too long. */
+/* Append the message to out; a message beyond out's limit sets out->failed. */
 void etcd_encode_range(const struct etcd_range *range, struct buf *out);
 void etcd_encode_txn(const struct etcd_txn *txn, struct buf *out);
 void etcd_encode_lease_grant(int64_t id, int64_t ttl_s, struct buf *out);
@@ -38,8 +38,8 @@ struct etcd_watch_request {
 };
 void etcd_encode_watch(const struct etcd_watch_request *request, struct buf *out);
 
-/* Everything in a reply lives until the arena is cleared. ERR_PROTOCOL: malformed; ERR_TOO_LARGE:
- * the arena's limit was reached. */
+/* A reply lives until the arena is cleared. ERR_PROTOCOL: malformed; ERR_TOO_LARGE: over the
+ * arena's limit. */
 int etcd_decode_range(struct slice message, struct arena *arena, struct etcd_range_reply *ret_reply,
                       struct err *err) MUST_CHECK;
 int etcd_decode_txn(struct slice message, struct arena *arena, struct etcd_txn_reply *ret_reply,
@@ -53,7 +53,7 @@ int etcd_decode_lease_time_to_live(struct slice message, struct arena *arena,
                                    struct etcd_lease_reply *ret_reply, struct err *err) MUST_CHECK;
 int etcd_decode_lease_revoke(struct slice message, struct arena *arena,
                              struct etcd_revoke_reply *ret_reply, struct err *err) MUST_CHECK;
-/* Not empty. */
+/* The token is never empty. */
 int etcd_decode_authenticate(struct slice message, struct arena *arena, const char **ret_token,
                              struct err *err) MUST_CHECK;
 
@@ -61,8 +61,8 @@ struct etcd_watch_response {
     bool created;
     bool canceled;
     bool fragment;             /* more of this response follows */
-    int64_t store_revision;    /* when it was sent; 0 in refusals */
-    int64_t compact_revision;  /* not 0: canceled because the start is gone */
+    int64_t store_revision;    /* when sent; 0 in refusals */
+    int64_t compact_revision;  /* not 0: canceled because the start revision is gone */
     const char *cancel_reason; /* never NULL */
     struct etcd_event *events; /* each with a key and a revision, revisions ascending */
     size_t count;

@@ -1,5 +1,5 @@
-/* Replies to Range: a start reads hundreds of thousands of keys, so these are taken apart by
- * ourselves. The message is copied once, and keys and values are slices of the copy. */
+/* Range replies: a start reads hundreds of thousands of keys, so we parse these ourselves. The
+ * message is copied once; keys and values are slices of the copy. */
 #include <string.h>
 
 #include "common/base/proto_scan.h"
@@ -62,7 +62,7 @@ static bool read_kv(struct slice message, struct etcd_kv *kv)
     return !scan.failed;
 }
 
-/* How many keys there are, and whether the fields around them are what they should be. */
+/* Counts the keys and checks the types of the fields around them. */
 static bool count_kvs(struct slice message, size_t *ret_count)
 {
     struct proto_scan scan = proto_scan_of(message);
@@ -111,7 +111,7 @@ int etcd_decode_range(struct slice message, struct arena *arena, struct etcd_ran
     if (!count_kvs(message, &count)) {
         return malformed(err);
     }
-    /* Cannot overflow: a key takes two bytes of the message at least. */
+    /* Cannot overflow: each key takes at least two bytes of the message. */
     struct etcd_kv *kvs = arena_alloc(arena, count * sizeof(*kvs));
     char *copy = arena_alloc(arena, message.len);
     if (!kvs || !copy) {

@@ -1,5 +1,5 @@
-/* What an etcd client counts since it was made. The client owns the one set, both its links and its
- * auth count in it, etcd_metrics.c shows it. Written on the client's thread, read by any (relaxed
+/* An etcd client's counters, since its creation. The client owns them; both its links and its auth
+ * count in them, etcd_metrics.c exposes them. Written on the client's thread, read by any (relaxed
  * counters, common/base/metrics.h). */
 #ifndef COMMON_ETCD_ETCD_COUNTS_INTERNAL_H
 #define COMMON_ETCD_ETCD_COUNTS_INTERNAL_H
@@ -12,11 +12,11 @@ struct etcd_counts {
     struct counter connections;      /* opened */
     struct counter tls_connections;  /* of these */
     struct counter failures;         /* endpoints tried without success */
-    struct counter refusals;         /* of these, by TLS, or by what is no etcd */
-    struct counter credentials_read; /* TLS files that had changed, and are in use */
-    struct counter credentials_kept; /* the same, and could not be used */
-    struct counter tokens;           /* that etcd has given for the user name */
-    struct counter token_failures;   /* it did not, or the password file could not be read */
+    struct counter refusals;         /* of these, by TLS or by something other than etcd */
+    struct counter credentials_read; /* changed TLS files now in use */
+    struct counter credentials_kept; /* changed TLS files that were unusable */
+    struct counter tokens;           /* issued by etcd for the user name */
+    struct counter token_failures;   /* etcd issued none, or the password file was unreadable */
 };
 
 /* Borrowed. In etcd.c. */

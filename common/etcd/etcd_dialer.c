@@ -7,33 +7,33 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 
-/* The C library gives a nameserver 5 s; then another endpoint is tried first. */
+/* The C library gives a nameserver 5 s; rather than wait, try another endpoint. */
 enum { LOOKUP_LIMIT_MS = 2000 };
 
-/* What a late look-up brought is used instead of another one for as long. */
+/* For this long, the result of a late lookup replaces a new one. */
 enum { LATE_RESULT_MS = 5000 };
 
-/* Addresses that refuse do so at once and are all tried; those that are silent take a connection's
- * whole time limit, and after two of them the next endpoint is more promising. */
+/* Addresses that refuse do so at once, so we try them all; silent ones take a connection's whole
+ * time limit, and after two of them the next endpoint is more promising. */
 enum { TURN_LIMIT_MS = 4000 };
 
-/* An endpoint and what is known of its addresses. */
+/* An endpoint and its known addresses. */
 struct place {
     struct etcd_dialer *dialer;
     const struct etcd_endpoint *endpoint;
-    struct name_lookup *lookup; /* NULL = none under way */
-    int64_t late_until_ms;      /* addresses that no turn has used yet are good until then */
+    struct name_lookup *lookup; /* NULL = none in flight */
+    int64_t late_until_ms;      /* addresses not used by any turn yet are good until then */
     struct name_addresses addresses;
-    size_t index; /* of the address in use or to be tried; one that worked stays the first */
+    size_t index; /* of the address in use or next to try; one that worked stays first */
 };
 
 struct etcd_dialer {
     struct etcd_dialer_config config;
     struct place places[ETCD_ENDPOINTS_MAX];
-    size_t turn;           /* whose */
-    size_t left;           /* addresses to be tried in this turn; 0: it has not begun */
-    int64_t turn_until_ms; /* no other address is tried then */
-    ev_timer limit;        /* runs while the turn waits for a look-up */
+    size_t turn;           /* index of its place */
+    size_t left;           /* addresses to try in this turn; 0: it has not begun */
+    int64_t turn_until_ms; /* after this, no other address is tried */
+    ev_timer limit;        /* runs while the turn waits for a lookup */
 };
 
 static struct place *current(struct etcd_dialer *dialer)
@@ -47,7 +47,7 @@ static void offer(struct etcd_dialer *dialer)
     dialer->config.on_address(dialer->config.data, &place->addresses.items[place->index]);
 }
 
-/* What is known by now has to do. */
+/* With the addresses known so far. */
 static void begin_turn(struct etcd_dialer *dialer)
 {
     struct place *place = current(dialer);
@@ -174,8 +174,8 @@ struct etcd_dialer *etcd_dialer_new(const struct etcd_dialer_config *config)
             place->addresses.count = 1;
         }
     }
-    /* A thousand readers do not all begin with the first member. */
-    /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): etcd_endpoints_parse gives one at least */
+    /* So that a thousand readers do not all start with the first member. */
+    /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): etcd_endpoints_parse returns at least one */
     dialer->turn = backoff_random() % config->endpoints->count;
     ev_init(&dialer->limit, on_limit);
     dialer->limit.data = dialer;

@@ -1,16 +1,15 @@
-/* Where the next connection to the cluster goes: the endpoints in turn, from a random one on, and
- * of each the addresses that its name has at that moment. The inside of etcd_link.c; same loop and
- * thread.
+/* Where the next connection to the cluster goes: the endpoints in turn, starting at a random one,
+ * and for each the addresses that its name resolves to at that moment. Internal to etcd_link.c;
+ * same loop and thread.
  *
  *     etcd_dialer_find -> on_address -> (connected and lost) etcd_dialer_next_endpoint
  *                  ^          `-- (failed) etcd_dialer_next_address --> false: the turn is over
  *                  `-----------------------------------'true
  *                  `-> on_no_address: the turn is over
  *
- * A name is looked up at each turn. One that cannot be, or not in time, keeps the addresses it had
- * the last time, if any: an etcd must not be lost with the DNS, which may be our own. At most one
- * look-up an endpoint is under way; one that is late goes on, and the next turn takes its result.
- */
+ * Each turn looks the name up. If the lookup fails or is late, the previous addresses, if any,
+ * still serve: losing the DNS, which may be our own, must not lose etcd. At most one lookup per
+ * endpoint is in flight; a late one keeps running, and the next turn uses its result. */
 #ifndef COMMON_ETCD_ETCD_DIALER_INTERNAL_H
 #define COMMON_ETCD_ETCD_DIALER_INTERNAL_H
 
@@ -29,8 +28,8 @@ struct etcd_dialer_config {
     const struct etcd_endpoints *endpoints; /* borrowed */
     name_lookup_fn look_up;                 /* NULL: the C library */
 
-    /* One of them once after each etcd_dialer_find: on_address perhaps from inside it,
-     * on_no_address never. */
+    /* Exactly one of them, once, after each etcd_dialer_find; on_address may run inside it,
+     * on_no_address never does. */
     void (*on_address)(void *data, const struct addr *address);
     void (*on_no_address)(void *data, const struct etcd_endpoint *endpoint, const struct err *err);
     void *data;
@@ -39,20 +38,20 @@ struct etcd_dialer_config {
 struct etcd_dialer *etcd_dialer_new(const struct etcd_dialer_config *config);
 void etcd_dialer_free(struct etcd_dialer *dialer);
 
-/* Whose turn it is. */
+/* The endpoint whose turn it is. */
 const struct etcd_endpoint *etcd_dialer_endpoint(const struct etcd_dialer *dialer);
 
 void etcd_dialer_find(struct etcd_dialer *dialer);
 
-/* The address that was found led nowhere. True: the endpoint has another one, to be had at once by
- * etcd_dialer_find. False: its turn is over; the next endpoint's has begun. */
+/* The address found led nowhere. True: the endpoint has another one, and etcd_dialer_find gives it
+ * at once. False: its turn is over and the next endpoint's has begun. */
 bool etcd_dialer_next_address(struct etcd_dialer *dialer);
 
 /* Ends the turn. */
 void etcd_dialer_next_endpoint(struct etcd_dialer *dialer);
 
-/* Nobody wants the connection any more: no callback comes until the next etcd_dialer_find, which
- * begins the same endpoint's turn anew. */
+/* The connection is no longer wanted: no callback until the next etcd_dialer_find, which restarts
+ * the same endpoint's turn. */
 void etcd_dialer_cancel(struct etcd_dialer *dialer);
 
 #endif

@@ -27,7 +27,7 @@ static struct slice trim(struct slice s)
     return s;
 }
 
-/* Host and port of "HOST", "HOST:PORT", "[V6]:PORT"; the port empty when absent. */
+/* Host and port of "HOST", "HOST:PORT", "[V6]:PORT"; the port is empty if absent. */
 static bool split_authority(struct slice authority, struct slice *ret_host, struct slice *ret_port)
 {
     struct slice host = authority;

@@ -1,5 +1,5 @@
-/* The endpoints of an etcd cluster, from a comma-separated list of URLs. Pure: names are looked up
- * by etcd_dialer.c, at each connection. */
+/* The endpoints of an etcd cluster, from a comma-separated list of URLs. Pure: etcd_dialer.c looks
+ * names up, at each connection. */
 #ifndef COMMON_ETCD_ETCD_ENDPOINT_INTERNAL_H
 #define COMMON_ETCD_ETCD_ENDPOINT_INTERNAL_H
 
@@ -20,11 +20,11 @@ enum { ETCD_DEFAULT_PORT = 2379 };
 struct etcd_endpoint {
     char *url;       /* as given, for messages */
     char *authority; /* "127.0.0.1:2379", "[::1]:2379", "localhost:2379" */
-    char *host;      /* without brackets: what is looked up, and what its certificate must name */
+    char *host;      /* without brackets: looked up, and its certificate must name it */
     uint16_t port;
     bool is_tls;         /* https */
-    bool is_literal;     /* host is an IP address: */
-    struct addr address; /* with the port; only then */
+    bool is_literal;     /* host is an IP address */
+    struct addr address; /* with the port; only if is_literal */
 };
 
 struct etcd_endpoints {
@@ -32,8 +32,8 @@ struct etcd_endpoints {
     size_t count; /* at least 1 after a successful parse */
 };
 
-/* "http://127.0.0.1:2379, https://etcd-0.etcd:2379/". ERR_USAGE: a message that names the URL and
- * what was expected. *ret is untouched on failure. */
+/* "http://127.0.0.1:2379, https://etcd-0.etcd:2379/". ERR_USAGE, with a message that names the URL
+ * and the expected form. *ret is untouched on failure. */
 int etcd_endpoints_parse(const char *urls, struct etcd_endpoints *ret, struct err *err) MUST_CHECK;
 
 void etcd_endpoints_fini(struct etcd_endpoints *endpoints);

@@ -1,4 +1,4 @@
-/* A key as etcd tells it, and what a watch tells of one. Plain data: no client, no I/O. */
+/* A key as etcd reports it, and a watch event about one. Plain data: no client, no I/O. */
 #ifndef COMMON_ETCD_ETCD_KV_H
 #define COMMON_ETCD_ETCD_KV_H
 

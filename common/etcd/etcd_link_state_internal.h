@@ -1,5 +1,5 @@
-/* What etcd_link.c (the connection: to whom, when, until when) and etcd_call.c (the calls that want
- * one: tokens, deadlines, ends) share. Nobody else includes it. */
+/* State shared by etcd_link.c (the connection: to which endpoint, when, how long) and etcd_call.c
+ * (the calls on it: tokens, deadlines, ends). Nobody else includes it. */
 #ifndef COMMON_ETCD_ETCD_LINK_STATE_INTERNAL_H
 #define COMMON_ETCD_ETCD_LINK_STATE_INTERNAL_H
 
@@ -18,13 +18,13 @@ struct etcd_call {
     struct buf request;
     struct grpc_stream *stream; /* NULL until there is a connection */
     int64_t deadline_ms;        /* INT64_MAX = none */
-    uint64_t answers_before;    /* of its connection, when it was sent */
+    uint64_t answers_before;    /* its connection's `answers` when it was sent */
     bool is_waiting_for_token;
     bool is_sent_again; /* for a refused token */
     bool has_message;
     uint64_t token_generation;
-    size_t tries_left; /* endpoints to be tried before giving up */
-    struct err doom;   /* code not 0: to be ended with it by the next sweep */
+    size_t tries_left; /* endpoints to try before giving up */
+    struct err doom;   /* code not 0: the next sweep ends the call with it */
 };
 
 struct etcd_link {
@@ -32,13 +32,13 @@ struct etcd_link {
     struct ev_loop *loop;
 
     /* etcd_link.c */
-    struct etcd_dialer *dialer; /* its endpoint: in use, or the next to be tried */
+    struct etcd_dialer *dialer; /* its endpoint: in use or next to try */
     bool is_dialing;            /* waiting for an address */
-    struct grpc *grpc;          /* NULL: no connection, and none under way */
-    bool was_opened;            /* this connection */
+    struct grpc *grpc;          /* NULL: neither connected nor connecting */
+    bool was_opened;            /* this connection has opened */
     struct err last_failure;    /* why there is no connection; code 0 = not tried yet */
     struct backoff backoff;
-    int64_t not_before_ms; /* no new connection before */
+    int64_t not_before_ms; /* no new connection before this */
     uint32_t ping_interval_ms;
     int64_t heard_ms; /* of earlier connections */
     ev_timer retry;
@@ -47,42 +47,42 @@ struct etcd_link {
     /* etcd_call.c */
     TAILQ_HEAD(, etcd_call) calls;
     size_t call_count;
-    uint64_t answers;         /* messages and ends that this connection brought to calls */
+    uint64_t answers;         /* messages and ends this connection has delivered to calls */
     int64_t next_deadline_ms; /* when `deadline` fires; INT64_MAX when it does not run */
     ev_timer deadline;
 };
 
 /* ---- etcd_link.c ---- */
 
-/* Streams can be opened. */
+/* Whether streams can be opened. */
 bool etcd_link_is_open(const struct etcd_link *link);
 
-/* The first call has come, or one more. */
+/* A call was added. */
 void etcd_link_wanted(struct etcd_link *link);
 
-/* The last call has gone. */
+/* The last call is gone. */
 void etcd_link_unwanted(struct etcd_link *link);
 
-/* What came was an answer: the next failure is another matter than the last. */
+/* The peer sent a valid answer: the next failure starts a new back-off. */
 void etcd_link_made_sense(struct etcd_link *link);
 
-/* The connection stands, but this member is of no use. The calls that it has end with the reason,
+/* The connection stands, but this member is of no use. The calls sent to it end with the reason,
  * from inside. */
 void etcd_link_leave_member(struct etcd_link *link, const struct err *reason);
 
 /* ---- etcd_call.c ---- */
 
 void etcd_calls_init(struct etcd_link *link);
-void etcd_calls_fini(struct etcd_link *link); /* without their ends */
+void etcd_calls_fini(struct etcd_link *link); /* without on_end */
 
-/* There is a connection. */
+/* The connection has opened. */
 void etcd_calls_submit(struct etcd_link *link);
 
-/* It goes, with the streams on it; those calls are doomed. */
+/* The connection closes with its streams; dooms their calls. */
 void etcd_calls_doom_sent(struct etcd_link *link, const struct err *reason);
 
-/* An endpoint has failed, as last_failure says: ends what is doomed, and what has waited for it as
- * the last one. was_opened: it did connect. */
+/* An endpoint failed (last_failure): ends the doomed calls, and those that have no endpoint left to
+ * try. was_opened: it had connected. */
 void etcd_calls_turn_failed(struct etcd_link *link, bool was_opened);
 
 #endif

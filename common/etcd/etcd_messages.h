@@ -1,5 +1,5 @@
-/* Requests to etcd and its replies as plain data: what the calls of etcd.h and etcd_lease.h take
- * and give, and the codec reads and writes. Transactions have a header of their own, etcd_txn.h.
+/* etcd requests and replies as plain data: accepted and returned by the calls of etcd.h and
+ * etcd_lease.h, encoded and decoded by the codec. Transactions have their own header, etcd_txn.h.
  *
  * Field meanings: etcd API reference v3 (rpc.proto, kv.proto); trimmed copies are in proto/. */
 #ifndef COMMON_ETCD_ETCD_MESSAGES_H
@@ -23,11 +23,11 @@ struct etcd_range {
 };
 
 struct etcd_range_reply {
-    int64_t revision; /* of the store when it was read (header.revision) */
+    int64_t revision; /* of the store at the read (header.revision) */
     const struct etcd_kv *kvs;
     size_t count;
-    bool more;     /* the limit cut it */
-    int64_t total; /* keys of the range, as etcd says; 0: it does not */
+    bool more;     /* truncated by the limit */
+    int64_t total; /* keys in the range, from etcd; 0: unknown */
 };
 
 /* ---- Lease ---- */
@@ -35,11 +35,11 @@ struct etcd_range_reply {
 struct etcd_lease_reply {
     int64_t id;
     int64_t ttl_s;     /* left, rounded down; 0 or less: the lease is gone */
-    int64_t granted_s; /* what it begins with, and again when kept alive; 0 from keep_alive */
+    int64_t granted_s; /* the full TTL, restored by keep_alive; 0 in keep_alive's reply */
 };
 
 struct etcd_revoke_reply {
-    int64_t revision; /* of the store behind the change */
+    int64_t revision; /* of the store after the change */
 };
 
 #endif

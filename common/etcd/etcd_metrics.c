@@ -27,7 +27,7 @@ static void write_mirror(struct metrics_page *page, const struct etcd_mirror_cou
                   (double)mirror->revision);
 }
 
-/* The ways to etcd: connections, certificates, tokens. */
+/* Access to etcd: connections, certificates, tokens. */
 static void write_connections(struct metrics_page *page, const struct etcd_counts *counts)
 {
     metrics_family(page, METRIC_COUNTER, "etcd_connections_total",

@@ -1,6 +1,6 @@
-/* What both programs tell about etcd on /metrics: whether it is there, since when it was last
- * heard, how often it had to be connected to again. A new side of etcd's health joins as an
- * outage_source (outage.h) and, when it counts something, gets its line here. Main thread. */
+/* What both programs report about etcd on /metrics: whether it is up, how long it has been silent,
+ * how often we reconnected. A new aspect of etcd's health joins as an outage_source (outage.h) and,
+ * if it counts something, gets a metric here. Main thread. */
 #ifndef COMMON_ETCD_ETCD_METRICS_H
 #define COMMON_ETCD_ETCD_METRICS_H
 
@@ -14,7 +14,7 @@ struct outage_source;
 struct etcd_metrics {
     const struct etcd *etcd;
     const struct outage *outage;
-    const struct outage_source *followed; /* the one that is away while no watch is up */
+    const struct outage_source *followed; /* the one that is down while no watch is up */
     struct etcd_mirror_counts mirror;
 };
 

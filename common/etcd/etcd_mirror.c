@@ -14,12 +14,12 @@
 #include "common/etcd/etcd_store_mark_internal.h"
 #include "common/etcd/etcd_watch.h"
 
-/* etcd hands out old history at 1,000 revisions per 0.2 s; reading 100,000 keys takes as long as
+/* etcd replays old history at 1,000 revisions per 0.2 s; reading 100,000 keys takes as long as
  * following 3,000 revisions. */
 enum { LAG_MAX = 3000 };
 
-/* A store that is written to faster than its history is handed out leaves a new watch behind at
- * once: no more reads than this for that. */
+/* If a store is written faster than its history replays, a new watch lags at once: this limits how
+ * often lag causes a read. */
 enum { LAG_READ_INTERVAL_MS = 1000 };
 
 /* An etcd key may be as long as a request, 1.5 MiB. */
@@ -39,39 +39,39 @@ struct etcd_mirror {
     enum phase phase;
     ev_timer retry;                       /* WAITING */
     struct etcd_store_question *question; /* ASKING */
-    int64_t noted;            /* ASKING: the newest write that was acknowledged since; 0 = none */
+    int64_t noted;            /* ASKING: the newest write acknowledged since; 0 = none */
     struct etcd_pages *pages; /* READING */
-    size_t page_count;        /* READING: that have come */
-    size_t key_count;         /* READING: in them */
+    size_t page_count;        /* READING: pages received */
+    size_t key_count;         /* READING: keys in them */
     struct etcd_watch *watch; /* FOLLOWING */
     struct etcd_watch *store_watch;
     bool is_up;     /* `watch` is confirmed */
-    bool is_marked; /* by us; the news of it is on its way */
+    bool is_marked; /* we wrote the store key; its event is still to come */
     bool is_other;  /* another store than `known` */
     struct backoff backoff;
-    int down_code; /* of the last state(err); 0 = up, or nothing told yet */
+    int down_code; /* of the last state(err); 0 = up, or not called yet */
 
-    /* What the owner has, and what it will have once the read under way is committed */
+    /* What the owner has, and what it will have once the current read is committed */
     struct etcd_evidence known;
     struct etcd_evidence fresh;
 
-    /* The read wanted or under way */
+    /* The read wanted or running */
     bool must_read;
     struct etcd_mirror_read read;
     char reason[160];
-    int64_t store_revision; /* at which the store key was read; 0: it could not be */
+    int64_t store_revision; /* at which the store key was read; 0: not readable */
     int64_t last_read_ms;   /* when the last one was committed */
 
-    /* Keys of an earlier store are held */
+    /* Holding the keys of an earlier store */
     bool is_holding;
     int64_t held_since_ms;
-    bool is_overdue;       /* they have been for stale_max_ms */
-    struct buf doubted_id; /* the store key that came with them, or with a copy of that store */
+    bool is_overdue;       /* held for stale_max_ms */
+    struct buf doubted_id; /* their store's key, which a copy of that store has, too */
     ev_timer stale;
 
     struct etcd_store_mark *mark;
     bool was_mark_refused;
-    bool is_key_told; /* that the store key cannot be read or written */
+    bool is_key_told; /* reported: the store key cannot be read or written */
 
     struct etcd_mirror_counts counts;
 };
@@ -110,23 +110,23 @@ static void end_session(struct etcd_mirror *mirror)
     mirror->phase = PHASE_WAITING;
 }
 
-/* Ends the session; the next one, perhaps with somebody else, comes after a while. */
+/* Ends the session; the next one, perhaps with another member, starts after the back-off. */
 static void lose(struct etcd_mirror *mirror, const struct err *err)
 {
     end_session(mirror);
-    etcd_pages_reset(mirror->pages); /* somebody else may send larger ones */
+    etcd_pages_reset(mirror->pages); /* another member may send larger ones */
     uint32_t delay_ms = backoff_next_ms(&mirror->backoff, backoff_random());
     log_debug("mirror interrupted", LOG_STR("reason", err->msg), LOG_INT("retry_ms", delay_ms));
     ev_timer_set(&mirror->retry, delay_ms / 1000.0, 0.0);
     ev_timer_start(etcd_loop(mirror->etcd), &mirror->retry);
-    /* Compacted between two pages is no trouble with etcd. */
+    /* A compaction between two pages is no etcd outage. */
     if (err->code != ERR_COMPACTED && mirror->down_code != err->code) {
         mirror->down_code = err->code;
         mirror->config.state(mirror->config.data, err);
     }
 }
 
-/* A read that is wanted already keeps its cause. */
+/* A read already wanted keeps its cause. */
 static void want_read(struct etcd_mirror *mirror, enum etcd_mirror_cause cause)
 {
     if (!mirror->must_read) {
@@ -138,8 +138,8 @@ static void want_read(struct etcd_mirror *mirror, enum etcd_mirror_cause cause)
 
 /* ---- Another store ---- */
 
-/* Its writer says that everything is in it: by a store key that came with none of the stores whose
- * keys are held, since a copy of one of them has it, too. */
+/* Whether its writer has marked it complete. The store key of a store whose keys we hold proves
+ * nothing: a copy of that store has it, too. */
 static bool is_complete(const struct etcd_mirror *mirror, struct slice id)
 {
     bool is_known = mirror->is_other && slice_equal(id, buf_slice(&mirror->known.id));
@@ -150,7 +150,7 @@ static bool is_complete(const struct etcd_mirror *mirror, struct slice id)
 static void hold(struct etcd_mirror *mirror)
 {
     struct ev_loop *loop = etcd_loop(mirror->etcd);
-    if (!mirror->is_holding || mirror->known.id.len) { /* else what was doubted still is */
+    if (!mirror->is_holding || mirror->known.id.len) { /* else keep the doubted id */
         buf_clear(&mirror->doubted_id);
         buf_append_slice(&mirror->doubted_id, buf_slice(&mirror->known.id));
     }
@@ -212,7 +212,7 @@ static void on_watch_end(void *data, const struct err *err)
     }
 }
 
-/* The last put and the last delete are the newest ones. */
+/* Remembers the last put and the last delete, which are the newest. */
 static void learn(struct etcd_mirror *mirror, const struct etcd_event *events, size_t count)
 {
     bool has_put = false, has_del = false;
@@ -253,7 +253,7 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     config->commit(config->data, revision, false);
 }
 
-/* The store key was written, or deleted by somebody. */
+/* The store key was written or deleted. */
 static void on_store_events(void *data, const struct etcd_event *events, size_t count,
                             int64_t revision)
 {
@@ -271,7 +271,7 @@ static void on_store_events(void *data, const struct etcd_event *events, size_t 
 
 static void on_store_up(void *data)
 {
-    (void)data; /* that of the range tells */
+    (void)data; /* the range's watch reports */
 }
 
 static void on_store_watch_end(void *data, const struct err *err)
@@ -284,7 +284,7 @@ static void on_store_watch_end(void *data, const struct err *err)
     }
 }
 
-/* The store key was read at store_revision. */
+/* store_revision: where the store key was read. */
 static void follow(struct etcd_mirror *mirror, int64_t store_revision)
 {
     const struct etcd_watch_config range = {
@@ -311,14 +311,14 @@ static void follow(struct etcd_mirror *mirror, int64_t store_revision)
     log_debug("following etcd", LOG_SLICE("prefix", buf_slice(&mirror->first_key)),
               LOG_INT("from_revision", range.start_revision));
     mirror->watch = etcd_watch_start(mirror->etcd, &range);
-    if (store_revision > 0) { /* else there is no permission to read it */
+    if (store_revision > 0) { /* else we may not read it */
         mirror->store_watch = etcd_watch_start(mirror->etcd, &store);
     }
 }
 
 /* ---- Reading everything ---- */
 
-/* At the revision at which the store key was read. */
+/* Reads at the revision where the store key was read. */
 static void read_all(struct etcd_mirror *mirror)
 {
     struct etcd_mirror_read *read = &mirror->read;
@@ -348,7 +348,7 @@ static void on_read_failed(void *data, const struct err *err)
     }
 }
 
-/* The owner is about to have what was read. */
+/* Called just before the owner gets the commit. */
 static void read_ended(struct etcd_mirror *mirror)
 {
     if (!mirror->read.keeps_old) {
@@ -371,7 +371,7 @@ static void on_page(void *data, const struct etcd_range_reply *reply)
 {
     struct etcd_mirror *mirror = data;
     const struct etcd_mirror_config *config = &mirror->config;
-    if (mirror->fresh.revision == 0) { /* the store key could not be read */
+    if (mirror->fresh.revision == 0) { /* the store key was not readable */
         mirror->fresh.revision = reply->revision;
     }
     for (size_t i = 0; i < reply->count; i++) {
@@ -390,9 +390,9 @@ static void on_page(void *data, const struct etcd_range_reply *reply)
     config->commit(config->data, mirror->known.revision, true);
 }
 
-/* ---- Asking who it is ---- */
+/* ---- Which store is it? ---- */
 
-/* The owner is told when the store key cannot be read or written, and when it can again. */
+/* Tells the owner when the store key becomes unreadable or unwritable, and when access is back. */
 static void tell_key(struct etcd_mirror *mirror, const struct err *err)
 {
     bool is_news = mirror->is_key_told != (err != NULL);
@@ -413,9 +413,9 @@ static void on_other(struct etcd_mirror *mirror, const struct etcd_store_answer 
 static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *answer)
 {
     if (mirror->must_read && mirror->read.cause == ETCD_MIRROR_OTHER_STORE) {
-        mirror->read.cause = ETCD_MIRROR_UNCERTAIN; /* the way led elsewhere for a moment */
+        mirror->read.cause = ETCD_MIRROR_UNCERTAIN; /* we briefly reached another store */
     }
-    etcd_evidence_set_id(&mirror->known, answer->id); /* it may have got one since */
+    etcd_evidence_set_id(&mirror->known, answer->id); /* it may have got a key since */
     if (mirror->is_holding && is_complete(mirror, answer->id)) {
         want_read(mirror, ETCD_MIRROR_COMPLETE);
     }
@@ -508,9 +508,8 @@ static void on_mark(void *data, bool is_ours, const struct err *err)
     }
 }
 
-/* In both, since a read that is under way will replace what is known. While the store is asked, its
- * answer may be older than the write: that comes into the evidence only once the answer is judged.
- */
+/* Into both: a running read will replace `known`. While ASKING, the store's answer may predate the
+ * write, so the write enters the evidence only after the answer is judged. */
 void etcd_mirror_note_write(struct etcd_mirror *mirror, int64_t revision)
 {
     if (mirror->phase == PHASE_ASKING) {
@@ -540,10 +539,10 @@ static void set_range(struct etcd_mirror *mirror, struct slice prefix)
     mirror->range_end_len = etcd_prefix_end(prefix, mirror->range_end).len;
     buf_append_slice(&mirror->first_key, prefix);
     if (prefix.len == 0) {
-        buf_append_char(&mirror->first_key, '\0'); /* the least key there can be */
+        buf_append_char(&mirror->first_key, '\0'); /* the smallest possible key */
     }
     if (mirror->range_end_len == 0) {
-        mirror->range_end[0] = '\0'; /* etcd: to the end of all keys */
+        mirror->range_end[0] = '\0'; /* for etcd: up to the last key */
         mirror->range_end_len = 1;
     }
 }

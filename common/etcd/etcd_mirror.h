@@ -1,39 +1,37 @@
-/* A key range of etcd followed for ever: Range in pages pinned to one revision, then a watch from
- * the next; whatever happens to etcd, the owner ends up with what it holds. skydns keeps its
- * records by it, kube2sky its own keys. Same loop and thread as its etcd.
+/* Mirrors a key range of etcd: Range in pages pinned to one revision, then a watch from the next.
+ * Whatever happens to etcd, the owner converges to its content. skydns mirrors its records,
+ * kube2sky its own keys. Same loop and thread as its etcd.
  *
- * It works in sessions. All of a session is on one connection of the watch line, so that all of it
- * is of one store:
+ * It works in sessions. A session uses one connection of the watch link, so it sees only one store:
  *
  *               ┌────────────── back-off ◀── connection lost, refused, no reply ◀─┐
  *               ▼                                                                 │
  *     start ▶ ASKING ─── same store, little behind ──────────▶ FOLLOWING ─────────┤
  *               ▲ └─ nothing known, another store, far behind,    ▲   │           │
- *               │    history compacted, to be read anyway         │   │           │
+ *               │    history compacted, read already wanted       │   │           │
  *               │                    └───────▶ READING ───────────┘   │           │
  *               │                                 └───────────────────┼───────────┘
- *               └── compacted, far behind, the old keys are to go ◀───┘
+ *               └── compacted, far behind, old keys to be dropped ◀───┘
  *
- * ASKING (etcd_store_id.h): the store key, and whether what was seen last is still so. FOLLOWING:
- * two watches, of the range and of the store key.
+ * ASKING (etcd_store_id.h): reads the store key and checks whether the last changes seen are still
+ * in the store's history. FOLLOWING: two watches, one on the range, one on the store key.
  *
- * Another store, that is an etcd that came back empty or older, may still lack keys that its writer
- * is about to write again. With keeps_old set, the owner keeps what it had and only takes what the
- * new store has on top, until the store is complete (its own store key appears) or stale_max_ms
- * have passed: then everything is read again, and what is not there goes in that publication.
+ * Another store (an etcd that came back empty or older) may lack keys that its writer is about to
+ * rewrite. With keeps_old set, the owner keeps its old keys and adds those of the new store, until
+ * the store is complete (its own store key appears) or stale_max_ms have passed. Then everything is
+ * read again, and that publication drops the keys not in the store.
  *
- * What the owner sees is a sequence of publications, each a whole revision or several:
+ * The owner sees a sequence of publications, each of one or more whole revisions:
  *
  *     full_begin put* commit(revision, full=true)       the range as it was at that revision: what
  *                                                       was held before and is not among the puts
  *                                                       is gone, unless the read keeps old keys
  *     (put | del)* commit(revision, full=false)         changes since the last commit
  *
- * A full read that fails in the middle is begun again, whatever is found then: full_begin may
- * follow puts without a commit; what came since the earlier full_begin is void (a read that keeps
- * old keys may keep these, too). Nothing else may be taken from an uncommitted sequence. Until the
- * first commit the owner knows nothing. Revisions of another store may be smaller than those
- * before. */
+ * A full read that fails midway starts over: full_begin may follow puts without a commit, which
+ * voids everything since the earlier full_begin (a read that keeps old keys may keep those, too).
+ * An owner must not use an uncommitted sequence in any other way, and knows nothing until the first
+ * commit. Another store's revisions may be smaller than earlier ones. */
 #ifndef COMMON_ETCD_ETCD_MIRROR_H
 #define COMMON_ETCD_ETCD_MIRROR_H
 
@@ -49,25 +47,25 @@ struct etcd;
 struct etcd_compare;
 struct etcd_mirror;
 
-/* Why everything is read. */
+/* Why a full read happens. */
 enum etcd_mirror_cause {
     ETCD_MIRROR_FIRST,
-    ETCD_MIRROR_COMPACTED,   /* the history to go on from is gone */
+    ETCD_MIRROR_COMPACTED,   /* the history to resume from is gone */
     ETCD_MIRROR_LAG,         /* so far behind that reading is quicker than following */
-    ETCD_MIRROR_UNCERTAIN,   /* nothing tells whether the store is the same */
-    ETCD_MIRROR_OTHER_STORE, /* it is not */
-    ETCD_MIRROR_COMPLETE,    /* the other store has its key: old keys go */
-    ETCD_MIRROR_STALE,       /* stale_max_ms have passed: old keys go */
+    ETCD_MIRROR_UNCERTAIN,   /* no evidence whether the store is the same */
+    ETCD_MIRROR_OTHER_STORE, /* it is another store */
+    ETCD_MIRROR_COMPLETE,    /* the other store has its key: drop old keys */
+    ETCD_MIRROR_STALE,       /* stale_max_ms have passed: drop old keys */
     ETCD_MIRROR_CAUSE_COUNT,
 };
 
-/* As the log and a metric's label say it: "lag". */
+/* For the log and a metric's label: "lag". */
 const char *etcd_mirror_cause_text(enum etcd_mirror_cause cause);
 
 struct etcd_mirror_read {
     enum etcd_mirror_cause cause;
-    bool keeps_old;     /* what was held and is not read stays */
-    const char *reason; /* by what another store was known, else ""; borrowed */
+    bool keeps_old;     /* keys held but not read stay */
+    const char *reason; /* how another store was recognized, else ""; borrowed */
 };
 
 struct etcd_mirror_config {
@@ -75,36 +73,36 @@ struct etcd_mirror_config {
     struct slice store_key; /* copied; see etcd_store_key */
     bool keeps_old;
     int64_t stale_max_ms; /* 0 = no limit */
-    int64_t page_size; /* keys a Range page; 0 = what suits etcd (etcd_pages_internal.h). Halved by
-                          itself when a page is too large. */
+    int64_t page_size; /* keys per Range page; 0 = adaptive (etcd_pages_internal.h). Halves itself
+                          when a page is too large. */
     void (*full_begin)(void *data, const struct etcd_mirror_read *read);
     void (*put)(void *data, const struct etcd_kv *kv);
     void (*del)(void *data, struct slice key, int64_t revision);
     void (*commit)(void *data, int64_t revision, bool full);
-    /* The connection's state changed: err NULL = the watch is up and confirmed. Else why there are
-     * no news from etcd; again when the kind of reason (err->code) changes. */
+    /* The connection's state changed: err NULL = the watch is up and confirmed; else why no updates
+     * arrive. Called again when err->code changes. */
     void (*state)(void *data, const struct err *err);
-    /* etcd refuses to let the store key be read, or written by etcd_mirror_mark_store: the mirror
-     * goes on without, told by single keys what store it is. NULL: that is over. May be NULL. */
+    /* err: etcd denies reading the store key, or writing it (etcd_mirror_mark_store). The mirror
+     * works without it and recognizes the store by single keys. err NULL: access is back. May be
+     * NULL. */
     void (*store_key_state)(void *data, const struct err *err);
     void *data;
 };
 
 struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config);
 
-/* No callback after it. Inside a callback: only from commit or state, as the last act. NULL is
- * fine. */
+/* No callback afterwards. From a callback: only commit or state, as the last act. NULL is fine. */
 void etcd_mirror_stop(struct etcd_mirror *mirror);
 
-/* Gives the store its key when it is followed and has none: for the writer, once everything is in
- * it. In a transaction of its own, on the connection that is watched, so that the key cannot get
- * into another store than the one that was found complete; with a condition (NULL: none) only while
- * that holds, so that a writer which lost the lead marks nothing. May be called again and again; a
- * failure is tried again by a later call, the loop being woken for it. */
+/* Writes the store key if the mirror is following and the store has none: for the writer, once it
+ * has written everything. Uses its own transaction on the watched connection, so that the key
+ * cannot land in another store than the one found complete; and only if the condition (NULL: none)
+ * holds, so that a writer that lost the lead marks nothing. Call it as often as you like; after a
+ * failure the loop wakes up when a further call may retry. */
 void etcd_mirror_mark_store(struct etcd_mirror *mirror, const struct etcd_compare *condition);
 
-/* A transaction of the owner's was acknowledged with this revision, which the watch may not have
- * brought yet: a store that is met later and has not come so far is another one. */
+/* etcd acknowledged a transaction of the owner with this revision, possibly before the watch
+ * delivers it: a store met later with a lower revision is another store. */
 void etcd_mirror_note_write(struct etcd_mirror *mirror, int64_t revision);
 
 struct etcd_mirror_counts {
@@ -112,12 +110,12 @@ struct etcd_mirror_counts {
     uint64_t resumed;                        /* watches resumed without a read */
     uint64_t events;                         /* puts and deletes followed */
     uint64_t marked;                         /* store keys written */
-    int64_t revision;    /* up to which the owner has everything; 0 = nothing yet */
+    int64_t revision;    /* the owner has everything up to it; 0 = nothing yet */
     bool is_following;   /* the watch is confirmed */
-    bool is_marking;     /* a store key is on its way to etcd */
+    bool is_marking;     /* a write of the store key is in flight */
     bool has_store_key;  /* the store has one */
-    bool is_holding_old; /* keys of an earlier store are kept, the new one being incomplete */
-    int64_t holding_ms;  /* since when, while they are */
+    bool is_holding_old; /* holds an earlier store's keys: the new one is incomplete */
+    int64_t holding_ms;  /* for how long; 0 if not holding */
 };
 
 struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *mirror);

@@ -10,35 +10,35 @@
 #include "common/etcd/etcd_link_internal.h"
 #include "common/grpc/grpc.h"
 
-/* A Service's keys are 250 bytes long at most, and at 640 they would fill a message. */
+/* A Service's keys take at most 250 bytes each; at 640, a page would fill a message. */
 enum { PAGE_SIZE_DEFAULT = 50000 };
 
-/* As many of the largest keys that etcd takes (1.5 MiB a request) fit into a message of ours. */
+/* This many of the largest keys that etcd accepts (1.5 MiB a request) fit our message limit. */
 enum { PAGE_SIZE_LEAST = 16 };
 
-/* What a page should not be longer than: a quarter less than a message may be, for the next keys
- * may be longer than those of the last page. A key has this much more around it: revisions of four
- * bytes, a lease of nine, tags and lengths. */
+/* Target limit of a page: a quarter below the message limit, because the next keys may be longer
+ * than those of the last page. Overhead of a key: revisions of four bytes, a lease of nine, tags
+ * and lengths. */
 enum { PAGE_BYTES_MAX = GRPC_RECEIVE_MAX / 4 * 3, KEY_OVERHEAD = 32 };
 
-/* An etcd key may be as long as a request, 1.5 MiB; one byte more makes the next. */
+/* An etcd key may be as long as a request, 1.5 MiB; one more byte makes its successor. */
 enum { KEY_MAX = (2 << 20) + 1 };
 
 struct etcd_pages {
     struct etcd_pages_config config;
-    int64_t page_size; /* the smallest, or the only one */
+    int64_t page_size; /* the minimum, or the fixed size */
     bool is_fixed;
 
     struct etcd_call *call;
-    int64_t revision; /* 0: the first page says it */
-    int64_t limit;    /* of the page asked for */
+    int64_t revision; /* 0: the first page's */
+    int64_t limit;    /* of the page requested */
     struct buf key;   /* where the page starts */
 
-    /* The page that came lies in one, the next is asked into the other. */
+    /* One holds the page received, the other receives the next. */
     struct arena arenas[2];
     unsigned asked_into;
 
-    /* The page that came waits until the asking for the next is sent. */
+    /* The page received waits until the request for the next is sent. */
     ev_prepare give;
     bool has_page;
     struct etcd_range_reply page;
@@ -52,7 +52,7 @@ static void drop_pages(struct etcd_pages *p)
     arena_fini(&p->arenas[1]);
 }
 
-/* Its taker may cancel, read again or free. */
+/* The callback may cancel, read again or free. */
 static void give_page(struct etcd_pages *p)
 {
     ev_clear_pending(etcd_loop(p->config.etcd), &p->give);
@@ -86,7 +86,7 @@ static void ask(struct etcd_pages *p)
     p->call = etcd_watch_range_into(p->config.etcd, &range, &p->arenas[p->asked_into], on_page, p);
 }
 
-/* Of keys like those of this page, as many as fit a message. */
+/* How many keys like those of this page fit a message. */
 static int64_t fitting(const struct etcd_range_reply *reply)
 {
     size_t bytes = 0;
@@ -125,7 +125,7 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
         p->config.failed(p->config.data, err);
         return;
     }
-    assert(!p->has_page); /* it was given in the turn in which this one was asked for */
+    assert(!p->has_page); /* delivered in the loop iteration that requested this one */
     p->page = *reply;
     p->has_page = true;
     if (reply->more && reply->count > 0) {
@@ -151,7 +151,7 @@ struct etcd_pages *etcd_pages_new(const struct etcd_pages_config *config)
     arena_init(&pages->arenas[0], ETCD_DECODED_MAX);
     arena_init(&pages->arenas[1], ETCD_DECODED_MAX);
     ev_init(&pages->give, on_give);
-    ev_set_priority(&pages->give, EV_MINPRI); /* behind what is sent */
+    ev_set_priority(&pages->give, EV_MINPRI); /* after the writes */
     pages->give.data = pages;
     etcd_pages_reset(pages);
     return pages;

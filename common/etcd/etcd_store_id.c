@@ -9,8 +9,8 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_link_internal.h"
 
-/* What one key and one value may have: a request to etcd, 1.5 MiB unless it is told otherwise. What
- * is larger is no witness. */
+/* Limit of a key and of a value: an etcd request, 1.5 MiB by default. Larger ones are not kept as
+ * witnesses. */
 enum { WITNESS_BYTES_MAX = 2 << 20 };
 
 char *etcd_writer_key(struct slice domain, const char *name)
@@ -122,8 +122,8 @@ struct etcd_store_question {
     int64_t revision;
     struct buf id;
     struct err key_err; /* code 0: the store key was read */
-    struct err refusal; /* of a witness, while the range is asked for */
-    bool is_compacted;  /* a witness is */
+    struct err refusal; /* of a witness, while the range read is in flight */
+    bool is_compacted;  /* a witness was */
     char reason[160];
 };
 
@@ -158,7 +158,7 @@ static void answer(struct etcd_store_question *question, enum etcd_store_verdict
 #define SAY(question, ...) \
     (void)snprintf((question)->reason, sizeof((question)->reason), __VA_ARGS__)
 
-/* Another store: what the witness saw is not so here. */
+/* Another store: its history contradicts the witness. */
 static void refute(struct etcd_store_question *question, const struct etcd_witness *witness,
                    const char *what)
 {
@@ -185,8 +185,8 @@ static void on_range(void *data, const struct etcd_range_reply *reply, const str
     fail(question, err ? err : &question->refusal);
 }
 
-/* A witness that may not be read: people are to hear of the range that is mirrored, not of one key
- * in it, so that is asked for as well. */
+/* A witness may not be read. The error should name the mirrored range, not one key in it, so try
+ * the range, too. */
 static void explain_refusal(struct etcd_store_question *question, const struct err *err)
 {
     const struct etcd_range range = {
@@ -199,7 +199,7 @@ static void explain_refusal(struct etcd_store_question *question, const struct e
     question->call = etcd_watch_range(question->etcd, &range, true, on_range, question);
 }
 
-/* A witness could not be asked: neither yes nor no. */
+/* The witness could not be read. */
 static void witness_failed(struct etcd_store_question *question, const struct etcd_witness *witness,
                            const struct err *err)
 {
@@ -212,7 +212,7 @@ static void witness_failed(struct etcd_store_question *question, const struct et
     }
 }
 
-/* True: the next step is to be taken. */
+/* True: skip this witness and go on. */
 static bool is_passed_over(struct etcd_store_question *question, const struct err *err)
 {
     if (err && err->code == ERR_COMPACTED) {

@@ -13,8 +13,8 @@ struct etcd_store_mark {
     etcd_store_mark_cb cb;
     void *data;
     struct etcd_call *call;
-    bool is_conditional; /* the call */
-    ev_timer retry;      /* active: not before it fires */
+    bool is_conditional; /* of `call` */
+    ev_timer retry;      /* while active, no new attempt */
     struct backoff backoff;
 };
 
@@ -22,7 +22,7 @@ static void on_retry(struct ev_loop *loop, ev_timer *w, int events)
 {
     (void)loop;
     (void)w;
-    (void)events; /* the loop is awake: that is all there is to it */
+    (void)events; /* waking the loop is all it does */
 }
 
 struct etcd_store_mark *etcd_store_mark_new(struct etcd *etcd, struct slice store_key,
@@ -54,7 +54,7 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
     mark->call = NULL;
     if (!err && !reply->succeeded && mark->is_conditional) {
         (void)err_set(&unmet, ERR_CANCELED, "the store has a key, or the condition did not hold");
-        err = &unmet; /* it is told: there is nothing to return */
+        err = &unmet; /* err is reported through cb, not returned */
     }
     if (err) {
         uint32_t delay_ms = backoff_next_ms(&mark->backoff, backoff_random());

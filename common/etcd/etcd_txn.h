@@ -1,5 +1,5 @@
-/* A transaction: operations that happen together, if what is compared holds. Plain data: no client,
- * no I/O. */
+/* A transaction: operations that happen atomically, if the compares hold. Plain data: no client, no
+ * I/O. */
 #ifndef COMMON_ETCD_ETCD_TXN_H
 #define COMMON_ETCD_ETCD_TXN_H
 
@@ -14,8 +14,8 @@ enum etcd_op_kind { ETCD_OP_PUT, ETCD_OP_DELETE };
 struct etcd_op {
     enum etcd_op_kind kind;
     struct slice key;
-    struct slice value; /* puts only, as the lease */
-    int64_t lease;      /* 0 = none; ERR_NOT_FOUND when it is gone */
+    struct slice value; /* puts only, like the lease */
+    int64_t lease;      /* 0 = none; ERR_NOT_FOUND if it is gone */
 };
 
 enum etcd_compare_target { ETCD_COMPARE_CREATE_REVISION, ETCD_COMPARE_MOD_REVISION };
@@ -29,8 +29,8 @@ struct etcd_compare { /* target of key == revision; revision 0 = the key does no
 struct etcd_txn {
     const struct etcd_compare *compares;
     size_t compare_count;
-    const struct etcd_op *ops; /* done when all compares hold */
-    size_t op_count;           /* etcd refuses more than its limit, and a key twice */
+    const struct etcd_op *ops; /* run if all compares hold */
+    size_t op_count;           /* etcd rejects more than its limit, and duplicate keys */
 };
 
 /* etcd's --max-txn-ops default. */

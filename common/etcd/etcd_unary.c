@@ -10,7 +10,7 @@
 
 enum { STATUS_PERMISSION_DENIED = 7, STATUS_OUT_OF_RANGE = 11 };
 
-/* As much of each key as a message shows. */
+/* A message shows at most this much of each key. */
 enum { KEY_SHOWN_MAX = 80 };
 
 struct etcd_unary *etcd_unary_new(struct etcd *etcd, const char *path)
@@ -72,7 +72,7 @@ static void add_range(const struct etcd_unary *u, struct err *err)
     err_set(err, err->code, "%s, to %s %s", reason, u->verb, text);
 }
 
-/* What this status of this call means, for whom gets *err. */
+/* Refines err->code, and the message of a missing permission. */
 static void explain(const struct etcd_unary *u, int status, struct err *err)
 {
     if (status == STATUS_OUT_OF_RANGE && strstr(err->msg, "compacted")) {

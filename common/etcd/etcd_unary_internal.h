@@ -1,6 +1,6 @@
-/* Calls of one request and one reply: what etcd.c and etcd_lease.c share. A call is made with
- * etcd_unary_new, filled in, given its encoded request, and started; from then on it looks after
- * itself. Loop and thread as common/etcd/etcd.h. */
+/* Calls of one request and one reply, shared by etcd.c and etcd_lease.c. Create a call with
+ * etcd_unary_new, fill it in, encode its request, start it; it then frees itself. Loop and thread
+ * as common/etcd/etcd.h. */
 #ifndef COMMON_ETCD_ETCD_UNARY_INTERNAL_H
 #define COMMON_ETCD_ETCD_UNARY_INTERNAL_H
 
@@ -19,25 +19,25 @@ union etcd_reply {
 struct etcd_unary {
     struct etcd *etcd;
     const char *path; /* "/etcdserverpb.KV/Range"; constant */
-    bool is_watched;  /* on the watch line, not on that of calls */
+    bool is_watched;  /* on the watch link, not on the call link */
     bool only_now;    /* see struct etcd_call_config */
 
-    /* One of etcd_codec_internal.h, for the union's member. */
+    /* Calls a decoder of etcd_codec_internal.h for its union member. */
     int (*decode)(struct slice message, struct arena *arena, union etcd_reply *ret_reply,
                   struct err *err);
-    /* Calls `cb`, cast back to what it was, with the reply when err is NULL. */
+    /* Calls `cb`, cast back to its type, with the reply if err is NULL. */
     void (*deliver)(const struct etcd_unary *unary, const struct err *err);
     void (*cb)(void);
     void *data;
 
-    /* What the call touches, for the message when the permission is missing; etcd_unary_touches. */
-    const char *verb; /* "read"; NULL = nothing to tell */
+    /* The keys it touches, for the message when permission is missing; see etcd_unary_touches. */
+    const char *verb; /* "read"; NULL = no keys to report */
     struct slice key;
     struct slice range_end;
-    size_t key_count; /* more than one: those from `key` to `range_end`, both included */
+    size_t key_count; /* more than one: `key` to `range_end`, both included */
 
-    struct buf request; /* to be encoded into */
-    struct arena *into; /* the caller's, for the reply; NULL: it is gone with the call */
+    struct buf request; /* the encoded request */
+    struct arena *into; /* the caller's, for the reply; NULL: the reply dies with the call */
     struct arena arena;
     bool has_reply;
     union etcd_reply reply;

@@ -16,24 +16,24 @@ struct etcd_watch {
     struct etcd_watch_config config; /* key and range_end point to `key` and `range_end` */
     char *key;
     char *range_end;
-    int64_t next_revision; /* the first one not delivered */
+    int64_t next_revision; /* the first undelivered one */
     int64_t lag;
 
-    struct etcd_call *call;  /* NULL once ended, or while probing */
-    struct etcd_call *probe; /* a read that tells why the watch was refused */
-    struct err refusal;      /* while it is under way */
+    struct etcd_call *call;  /* NULL after the end and while probing */
+    struct etcd_call *probe; /* a read to learn why the watch was refused */
+    struct err refusal;      /* while `probe` is in flight */
     bool was_probed;
     bool is_up;
 
-    /* Events received and not yet delivered, in `arena` and listed in `events`. They outlive a
-     * message only when a fragment ended inside a revision. */
+    /* Undelivered events, in `arena`, listed in `events`. They outlive a message only if a fragment
+     * ended inside a revision. */
     struct arena arena;
-    struct arena spare; /* where the rest moves, so that `arena` can be cleared */
+    struct arena spare; /* the rest moves here so that `arena` can be cleared */
     struct etcd_event *events;
     size_t count;
     size_t capacity;
 
-    unsigned depth; /* of our callbacks on the stack */
+    unsigned depth; /* our callbacks on the stack */
     bool is_stopped;
 };
 
@@ -66,7 +66,7 @@ static void log_end(const struct etcd_watch *watch, const struct err *err)
               LOG_INT("next_revision", watch->next_revision), LOG_STR("reason", err->msg));
 }
 
-/* The stream is of no more use, for a reason that its messages gave. */
+/* The stream's messages show that it is of no more use. */
 static void give_up(struct etcd_watch *watch, const struct err *err)
 {
     etcd_call_cancel(watch->call);
@@ -94,7 +94,7 @@ static struct slice move_bytes(struct arena *arena, struct slice s)
     return slice_of(p, p ? s.len : 0);
 }
 
-/* Frees what was delivered: the first `delivered` events. */
+/* Frees the first `delivered` events. */
 static void keep_rest(struct etcd_watch *watch, size_t delivered)
 {
     watch->count -= delivered;
@@ -110,7 +110,7 @@ static void keep_rest(struct etcd_watch *watch, size_t delivered)
     arena_clear(&watch->spare);
 }
 
-/* After a fragment the last revision may go on in the next; those before it are whole. */
+/* A fragment's last revision may continue in the next one; those before it are whole. */
 static size_t whole_count(const struct etcd_watch *watch, bool is_fragment)
 {
     size_t n = watch->count;
@@ -185,7 +185,7 @@ static void on_probe(void *data, const struct etcd_range_reply *reply, const str
     enter(watch);
     if (reply && !watch->was_probed) {
         watch->was_probed = true;
-        begin(watch); /* it was the token, which the read has renewed */
+        begin(watch); /* the token was at fault; the read has renewed it */
     } else {
         log_end(watch, err ? err : &watch->refusal);
         watch->config.on_end(watch->config.data, err ? err : &watch->refusal);
@@ -193,8 +193,8 @@ static void on_probe(void *data, const struct etcd_range_reply *reply, const str
     leave(watch);
 }
 
-/* Without a permission or with an old token a watch is created and canceled at once, often without
- * a reason. A read of the same range is refused in so many words. */
+/* Without permission or with an old token, etcd creates the watch and cancels it at once, often
+ * without a reason. It refuses a read of the same range with one. */
 static void refused(struct etcd_watch *watch, const struct etcd_watch_response *response)
 {
     const struct etcd_range range = {
@@ -225,7 +225,7 @@ static int on_message(void *data, struct slice message, struct err *err)
     if (response.canceled && response.compact_revision > 0) {
         compacted(watch, response.compact_revision);
     } else if (response.canceled) {
-        /* Also what a watch without permission gets, with created set as well. */
+        /* A watch without permission gets this, too, with created set as well. */
         refused(watch, &response);
     } else {
         if (response.created && !watch->is_up) {

@@ -1,14 +1,14 @@
-/* One watch on a key range: it lasts as long as its connection and is not resumed by itself, since
- * whoever answers the next connection may be another store (etcd_mirror.h asks before it resumes).
- * Same loop and thread as its etcd; events arrive as whole revisions (fragments of one response are
- * put together first).
+/* One watch on a key range. It lasts as long as its connection and does not resume by itself, since
+ * the next connection may lead to another store (etcd_mirror.h checks before it resumes). Same loop
+ * and thread as its etcd. Events arrive as whole revisions (fragments of one response are joined
+ * first).
  *
  *     start -> on_up -> on_events ... -> on_end: lost, refused, compacted
  *
- * Where to resume is known from the events alone. header.revision is of no use for it: it is 0 in
- * cancel responses, can run ahead of undelivered events in progress responses (etcd issue 15220),
- * and does in every batch of events but the last while the server catches up with an old start.
- * That tells how far the watch lags behind: etcd_watch_lag. */
+ * Only the events tell where to resume. header.revision does not: it is 0 in cancel responses, may
+ * run ahead of undelivered events in progress responses (etcd issue 15220), and does so in every
+ * batch of events but the last while the server catches up from an old start. There it tells how
+ * far the watch lags: etcd_watch_lag. */
 #ifndef COMMON_ETCD_ETCD_WATCH_H
 #define COMMON_ETCD_ETCD_WATCH_H
 
@@ -34,18 +34,17 @@ struct etcd_watch_config {
     /* The server has confirmed the watch. */
     void (*on_up)(void *data);
     /* Once; call etcd_watch_stop. ERR_COMPACTED: start_revision is gone. ERR_TOO_LARGE: one
-     * revision has more changes than are held in memory. Neither can be followed: read everything
-     * again. */
+     * revision has more changes than are held in memory. After either, read everything again. */
     void (*on_end)(void *data, const struct err *err);
     void *data;
 };
 
 struct etcd_watch *etcd_watch_start(struct etcd *etcd, const struct etcd_watch_config *config);
 
-/* No callback after it; may be called from inside one. NULL is fine. */
+/* No callback afterwards; may be called from inside one. NULL is fine. */
 void etcd_watch_stop(struct etcd_watch *watch);
 
-/* How many revisions the store was ahead of the last event delivered when the server sent it. */
+/* Revisions that the store was ahead of the last delivered event when the server sent it. */
 int64_t etcd_watch_lag(const struct etcd_watch *watch);
 
 #endif

@@ -14,17 +14,17 @@ struct name_lookup {
     char *host;
     ev_async done;
 
-    pthread_mutex_t mutex; /* of the two below; the thread wakes the loop while it holds it */
+    pthread_mutex_t mutex; /* guards the two below; the thread holds it to wake the loop */
     bool is_canceled;
     bool is_finished;
 
-    /* The thread's until is_finished, the loop's from then on. */
+    /* Owned by the thread until is_finished, then by the loop. */
     struct name_addresses addresses;
     struct err err; /* code 0 = found */
 };
 
-/* By the C library: /etc/hosts, resolv.conf and what nsswitch.conf adds, read again by glibc when
- * they change. */
+/* The C library's: /etc/hosts, resolv.conf and what nsswitch.conf adds, reread by glibc when they
+ * change. */
 static int name_lookup_libc(const char *host, uint16_t port, struct name_addresses *ret,
                             struct err *err)
 {
@@ -51,7 +51,7 @@ static int name_lookup_libc(const char *host, uint16_t port, struct name_address
 
 static void lookup_free(struct name_lookup *lookup)
 {
-    (void)pthread_mutex_destroy(&lookup->mutex); /* nobody holds it any more */
+    (void)pthread_mutex_destroy(&lookup->mutex); /* nobody holds it now */
     free(lookup->host);
     free(lookup);
 }
@@ -91,7 +91,7 @@ static void on_done(struct ev_loop *loop, ev_async *w, int events)
     lookup_free(lookup);
 }
 
-/* Signals are the main thread's. */
+/* The main thread handles all signals. */
 static int start_thread(struct name_lookup *lookup)
 {
     pthread_t thread;

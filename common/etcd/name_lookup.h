@@ -1,7 +1,7 @@
-/* Host names to addresses without blocking the loop: getaddrinfo waits for nameservers for up to
- * half a minute, so each look-up has a thread of its own, which ends by itself. Used by the etcd
- * client (etcd_dialer.c), which bounds how many are under way. The loop's thread only; the callback
- * runs on it, never from inside name_lookup_start. */
+/* Resolves host names without blocking the loop: getaddrinfo waits for nameservers for up to half a
+ * minute, so each lookup has its own thread, which ends by itself. Used by the etcd client
+ * (etcd_dialer.c), which bounds the number in flight. Loop thread only; the callback runs on it,
+ * never from inside name_lookup_start. */
 #ifndef COMMON_ETCD_NAME_LOOKUP_H
 #define COMMON_ETCD_NAME_LOOKUP_H
 
@@ -13,7 +13,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 
-/* Of one name; the rest is left out. A headless Service of an etcd cluster has 5 or 7. */
+/* Per name; the rest is ignored. The headless Service of an etcd cluster has 5 or 7. */
 enum { NAME_ADDRESSES_MAX = 8 };
 
 struct name_addresses {
@@ -21,14 +21,14 @@ struct name_addresses {
     size_t count;
 };
 
-/* Looks a name up, blocking: runs in the helper thread. 0 with at least one address, or
+/* Looks a name up, blocking, in the helper thread. Returns 0 with at least one address, or
  * ERR_UNAVAILABLE with a message that names the host. */
 typedef int (*name_lookup_fn)(const char *host, uint16_t port, struct name_addresses *ret,
                               struct err *err);
 
 struct name_lookup;
 
-/* addresses is NULL when err is set, and the other way round; the look-up is gone then. */
+/* Exactly one of addresses and err is NULL; the lookup is gone afterwards. */
 typedef void (*name_lookup_cb)(void *data, const struct name_addresses *addresses,
                                const struct err *err);
 
@@ -36,15 +36,15 @@ struct name_lookup_config {
     struct ev_loop *loop;
     const char *host; /* copied */
     uint16_t port;
-    name_lookup_fn look_up; /* NULL: the C library, with all that nsswitch.conf says */
+    name_lookup_fn look_up; /* NULL: the C library, per nsswitch.conf */
     name_lookup_cb on_done;
     void *data;
 };
 
 struct name_lookup *name_lookup_start(const struct name_lookup_config *config);
 
-/* No callback any more; the thread runs on until the C library returns, and touches nothing of the
- * loop. NULL is fine. */
+/* No callback afterwards. The thread keeps running until the C library returns, without touching
+ * the loop. NULL is fine. */
 void name_lookup_cancel(struct name_lookup *lookup);
 
 #endif

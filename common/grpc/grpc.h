@@ -6,8 +6,8 @@
  *     grpc_new -> opening --(peer's SETTINGS)--> open --(GOAWAY)--> draining -> on_close
  *                    `-- refused, timeout -> on_close    `-- lost, PING unanswered -> on_close
  *
- * Callbacks run on the loop, never from inside the call that started them. Inside a callback every
- * function here may be called, grpc_free included.
+ * Callbacks run on the loop, never from inside the call that started them. Callbacks may call every
+ * function here, grpc_free included.
  *
  * Output is batched and written once per loop turn. Liveness: while a long stream is open, a PING
  * every ping_interval_ms must be answered within 3 s; etcd treats pings at other times as abuse. */
@@ -42,7 +42,7 @@ struct grpc_config {
     struct addr address;
     const char *authority;        /* "127.0.0.1:2379"; copied */
     const struct tls_client *tls; /* NULL: cleartext; must outlive the connection */
-    const char *server_name;      /* with TLS: what the certificate must name; copied */
+    const char *server_name;      /* with TLS: must be in the certificate; copied */
     uint32_t open_timeout_ms;     /* until the peer's SETTINGS */
     uint32_t ping_interval_ms;    /* 0 = never */
 
@@ -58,10 +58,10 @@ struct grpc *grpc_new(const struct grpc_config *config);
 /* Streams end without a callback. NULL is fine. */
 void grpc_free(struct grpc *grpc);
 
-/* Streams can be opened: true from on_open to GOAWAY or the end. */
+/* Whether streams can be opened: from on_open to GOAWAY or the end. */
 bool grpc_is_open(const struct grpc *grpc);
 
-/* When the peer was last heard of, by clock_monotonic_ms; 0 = never. */
+/* When the peer was last heard (clock_monotonic_ms); 0 = never. */
 int64_t grpc_last_heard_ms(const struct grpc *grpc);
 
 /* Handles what the peer has already sent. Call it before giving up a call at its deadline: after a
@@ -97,8 +97,7 @@ struct grpc_stream_config {
 /* Only while grpc_is_open. */
 struct grpc_stream *grpc_stream_open(struct grpc *grpc, const struct grpc_stream_config *config);
 
-/* Queues a message of at most GRPC_SEND_MAX bytes, copied. Nothing can be sent after the last one.
- */
+/* Queues a copy of a message of at most GRPC_SEND_MAX bytes. Send nothing after the last one. */
 void grpc_stream_send(struct grpc_stream *stream, struct slice message, bool is_last);
 
 /* Ends the stream without its callback (RST_STREAM CANCEL). */

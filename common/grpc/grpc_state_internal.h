@@ -32,7 +32,7 @@ struct grpc_stream {
     struct grpc_frames in;
 
     int http_status;
-    bool is_grpc; /* content-type says so */
+    bool is_grpc; /* per its content-type */
     int status;
     char message[GRPC_TEXT_MAX];
     unsigned header_count;
@@ -69,7 +69,7 @@ struct grpc {
 
 /* ---- grpc.c ---- */
 
-/* There is new output that this turn's flush may have missed. */
+/* Schedules new output that this turn's flush may have missed. */
 void grpc_want_flush(struct grpc *g);
 
 /* ---- grpc_stream.c ---- */

@@ -22,14 +22,14 @@ struct transport {
 struct transport_config {
     struct addr address;
     const struct tls_client *tls; /* NULL = plain; must outlive the transport */
-    const char *server_name;      /* with TLS: what the certificate must name */
+    const char *server_name;      /* with TLS: must be in the certificate */
 };
 
 /* Starts connecting; take the next step when fd is writable. */
 int transport_connect(struct transport *t, const struct transport_config *config,
                       struct err *err) MUST_CHECK;
 
-/* One step of connecting or of the TLS handshake; repeat when fd is what *ret_wait says.
+/* One step of connecting or of the TLS handshake; repeat when fd is ready for *ret_wait.
  * TLS_NOTHING: ready to read and write. ERR_REFUSED: the peer speaks or requires something else; a
  * person must act. */
 int transport_advance(struct transport *t, enum tls_wait *ret_wait, struct err *err) MUST_CHECK;
