@@ -14,8 +14,8 @@
 
 enum {
     DNS_QUERY_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4, /* the longest name, type and class */
-    /* Read per reply. Without EDNS a reply has at most 512 bytes; a longer one is truncated, and
-       therefore malformed. */
+    /* Read per reply. Without EDNS a reply has at most 512 bytes; a longer one is cut here and so
+     * malformed. */
     DNS_REPLY_MAX = 4096,
 };
 

@@ -1,6 +1,6 @@
-/* Repeats one question to one DNS server and keeps the last result, as a command with nslookup
- * would, without a shell and libc's resolver. main() creates it, the HTTP handlers read it;
- * everything on one loop's thread.
+/* Repeats one question to one DNS server and keeps the last result, like a command with nslookup
+ * but without a shell or libc's resolver. main() creates it, the HTTP handlers read it; everything
+ * on one loop's thread.
  *
  *     every period ──▶ UDP query, again each second ──▶ reply, error or timeout ──▶ result
  *
@@ -42,8 +42,8 @@ void dns_probe_start(struct dns_probe *probe);
 const struct dns_target *dns_probe_target(const struct dns_probe *probe);
 const struct dns_probe_counts *dns_probe_counts(const struct dns_probe *probe);
 
-/* Whether it is healthy at this time (clock_monotonic_ms); without a result it is, unless it starts
- * unhealthy. When unhealthy, appends a line with the reason. */
+/* Whether it is healthy at this time (clock_monotonic_ms); before the first result it is, unless it
+ * starts unhealthy. When unhealthy, appends a line with the reason. */
 bool dns_probe_report(const struct dns_probe *probe, int64_t now_ms, struct buf *reply);
 
 /* As kube-dns's sidecar reports it: true if the last run had an answer, false before the first one.

@@ -24,19 +24,17 @@ struct options {
     size_t command_count;
     struct dns_target dns[FLAG_STRINGS_MAX];
     size_t dns_count;
-    const char
-        *dns_url; /* of all DNS probes together; NULL if there are commands, or no DNS probes */
+    const char *dns_url; /* path of all DNS probes; NULL with commands or without DNS probes */
     struct addr listen;
     struct probe_settings probes; /* the timeout: the latency unless given */
     int64_t dns_timeout_ms;       /* never 0; default: 5 s, or the latency if shorter */
     int log_level;                /* enum log_level */
     bool has_legacy_pages;
-    const char *healthcheck; /* the URL to ask instead of everything else; "": none */
+    const char *healthcheck; /* the URL to query instead of all else; "": none */
     bool want_version;
 };
 
-/* 0; FLAGS_HELP after printing help; ERR_USAGE with a message. Writes *ret_options only on success.
- */
+/* 0; FLAGS_HELP after printing help; ERR_USAGE with a message. Only 0 sets *ret_options. */
 int options_parse(int argc, char *const *argv, struct options *ret_options,
                   struct err *err) MUST_CHECK;
 

@@ -21,8 +21,7 @@ enum {
     /* Enough for any message that people read in a probe's reply, and a pipe's capacity. The rest
        is read and dropped, so that the command does not block. */
     OUTPUT_MAX = 64 * 1024,
-    ERROR_MAX =
-        128, /* "start sh: " and the system's text, the longest of which has 50 characters */
+    ERROR_MAX = 128, /* "start sh: " and a system error text, at most 50 characters */
 };
 
 /* A finished run. */
@@ -173,9 +172,8 @@ static void on_exit_of_shell(struct reaper_child *child, const siginfo_t *info)
 {
     struct probe *probe = probe_of(child);
     char error[ERROR_MAX];
-    (void)kill(-child->pid, SIGKILL); /* what the shell left behind, if anything */
-    /* A process that left the group may write to the pipe forever: read at most one pipe's capacity
-     */
+    (void)kill(-child->pid, SIGKILL); /* anything the shell left behind */
+    /* A process that left the group may write forever: read at most one pipe's capacity. */
     (void)read_output(probe, OUTPUT_MAX);
     ev_io_stop(probe->loop, &probe->output_ready);
     ev_timer_stop(probe->loop, &probe->timeout);

@@ -6,8 +6,8 @@
  *
  * The first run starts one period after probe_start; until its result the probe is healthy. With
  * starts_unhealthy it runs at once, and is unhealthy until then. A run longer than the period is
- * followed by the next at once; missed ticks do not accumulate. When the shell has ended, whatever
- * it left running in its group is killed. */
+ * followed by the next at once; missed ticks do not accumulate. When the shell ends, everything
+ * left in its group is killed. */
 #ifndef EXECHEALTHZ_PROBE_H
 #define EXECHEALTHZ_PROBE_H
 

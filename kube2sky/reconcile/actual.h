@@ -1,6 +1,6 @@
 /* What etcd holds for one owner, according to the mirror: key -> hash of its value, and its
- * revision. Values are not needed again and not kept. A sorted array: most owners have two to five
- * keys, a full read appends, and the plan merges two sorted lists. Pure. */
+ * revision. Values are never needed again, so they are not kept. A sorted array: most owners have
+ * two to five keys, a full read appends, and the plan merges two sorted lists. Pure. */
 #ifndef KUBE2SKY_RECONCILE_ACTUAL_H
 #define KUBE2SKY_RECONCILE_ACTUAL_H
 
@@ -13,7 +13,7 @@
 struct actual_value {
     uint64_t hash;
     int64_t revision;    /* that last wrote it */
-    uint32_t generation; /* of the full read that last saw it, from 1 on */
+    uint32_t generation; /* of the full read that last saw it; starts at 1 */
     bool is_ours;        /* may be deleted if not desired: ownership_has */
 };
 
@@ -27,7 +27,7 @@ struct actual_keys {
     struct actual_key **keys; /* by suffix, in byte order */
     size_t used;
     size_t cap;
-    size_t count; /* of those used, not deleted */
+    size_t count; /* those of `used` that are not deleted */
 };
 
 void actual_fini(struct actual_keys *actual);

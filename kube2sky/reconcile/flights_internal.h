@@ -50,16 +50,16 @@ enum flight_state {
 
 struct passenger {
     struct owner *owner; /* has at least one operation in the batch */
-    int64_t changed_us;  /* what its changed_us was; 0 = none */
-    size_t op_end;       /* behind its operations in the first batch */
+    int64_t changed_us;  /* its changed_us at boarding; 0 = none */
+    size_t op_end;       /* end of its operations in the first batch */
 };
 
 struct flight {
     struct flights *flights;
     enum flight_state state;
-    struct etcd_call *call; /* SENT: the transaction; DOUBTFUL: the read, NULL between two */
+    struct etcd_call *call; /* SENT: the transaction; DOUBTFUL: the read, NULL between reads */
     int64_t sent_us;        /* monotonic */
-    int64_t revision;       /* DONE: the one it made; STALE: the store's at that time */
+    int64_t revision;       /* DONE: its own; STALE: the store's at that time */
     struct plan_batch batch;
     size_t probe; /* the operation whose key is always a condition */
     struct passenger *passengers;
@@ -102,7 +102,7 @@ struct flights_config {
 
 struct flights *flights_new(const struct flights_config *config);
 
-/* Transactions in flight are forgotten, not undone; their owners are not told. NULL is fine. */
+/* Transactions in flight are forgotten, not undone; `landed` is not called. NULL is fine. */
 void flights_free(struct flights *flights);
 
 /* ---- Filling ---- */

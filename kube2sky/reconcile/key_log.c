@@ -19,7 +19,7 @@ void key_log_planned(const struct owner *owner, const struct plan *plan,
 struct cause {
     const struct owner *owner;
     bool is_in_api;
-    bool has_changed; /* its objects did; else etcd did */
+    bool has_changed; /* its objects changed; else etcd did */
 };
 
 static struct cause cause_of(const struct passenger *passenger, const struct inventory *inventory)
@@ -82,7 +82,7 @@ void key_log(const struct flight *flight, const struct inventory *inventory)
     }
     for (size_t i = 0; i < flight->passenger_count; i++) {
         const struct passenger *passenger = &flight->passengers[i];
-        bool is_last = i + 1 == flight->passenger_count; /* the rest of a large plan is its own */
+        bool is_last = i + 1 == flight->passenger_count; /* owns a large plan's rest */
         size_t end = is_last ? plan->op_count : passenger->op_end;
         struct cause cause = cause_of(passenger, inventory);
         for (; at < end; at++) {

@@ -1,5 +1,5 @@
-/* Tells the log at debug what was planned for an owner, and which keys a transaction has written
- * and deleted, each with its owner and why. The reconciler's, on the main loop. */
+/* Debug log lines of the plan for an owner, and of the keys that a transaction wrote and deleted,
+ * each with its owner and the reason. Used by the reconciler, on the main loop. */
 #ifndef KUBE2SKY_RECONCILE_KEY_LOG_INTERNAL_H
 #define KUBE2SKY_RECONCILE_KEY_LOG_INTERNAL_H
 
@@ -7,13 +7,12 @@
 #include "kube2sky/reconcile/flights_internal.h"
 #include "kube2sky/reconcile/planner_internal.h"
 
-/* What planner_plan has made of the owner. */
+/* The result of planner_plan for the owner. */
 void key_log_planned(const struct owner *owner, const struct plan *plan,
                      const struct planned *planned);
 
-/* The flight's transaction happened, at its revision. The inventory tells whether the owner is
- * still there. Both cost nothing
- * when debug lines are not logged. */
+/* The flight's transaction happened, at its revision. The inventory tells whether the owner still
+ * exists. Returns at once unless debug lines are on. */
 void key_log(const struct flight *flight, const struct inventory *inventory);
 
 #endif

@@ -32,7 +32,7 @@ struct owner {
         *touched; /* addresses that concern it but that it does not claim; see planner_internal.h */
     struct reverse_lock *locks; /* in flight only: of reverse_keys_internal.h */
     uint32_t desired_count;     /* keys, when last planned */
-    uint32_t foreign_count;     /* desired reverse keys that are others', left alone */
+    uint32_t foreign_count;     /* desired reverse keys that others own, left alone */
     int64_t changed_us;         /* monotonic: its objects' oldest change not yet sent; 0 = none */
     enum owner_state state;
     bool is_suspect;      /* was in a refused transaction: goes alone until one succeeds */
@@ -40,8 +40,8 @@ struct owner {
 
     /* In flight only: whether to plan again after landing */
     bool has_changed;    /* its objects changed */
-    int64_t first_event; /* the revisions of the changes seen under it, 0 = none; those of its */
-    int64_t last_event;  /* own transaction all have one */
+    int64_t first_event; /* first and last revision of the changes seen in flight, 0 = none; */
+    int64_t last_event;  /* both its own transaction's if nothing else changed it */
     struct owner *next;  /* in the queue, or among the blocked ones */
 };
 
@@ -55,7 +55,7 @@ void owners_free(struct owners *owners); /* NULL is fine */
 struct owner *owners_find(const struct owners *owners, struct slice id); /* NULL: unknown */
 struct owner *owners_get(struct owners *owners, struct slice id);        /* created if unknown */
 
-/* Replaces out by the owner's part of its keys, "/skydns/local/cluster/svc/default/web". */
+/* Sets out to the owner's part of its keys, "/skydns/local/cluster/svc/default/web". */
 void owners_base(const struct owners *owners, const struct owner *owner, struct buf *out);
 
 /* ---- Events of the mirror; every key is a KEY_OBJECT (ownership_internal.h) ---- */

@@ -49,12 +49,11 @@ struct planner {
     struct claims claims;
     struct ip_list touched;   /* in addition to those it wins */
     struct plan reverse_plan; /* only operations on reverse keys */
-    struct plan left;    /* of the last plan: puts of keys that are somebody else's, left alone */
-    uint64_t dropped;    /* parts of objects that cannot be in a key, each time one is found */
-    bool has_all_claims; /* the reconciler's to say: each owner has been planned since all was
-                            listed */
-    bool was_told;       /* that keys of the owner being planned are others' */
-    uint64_t foreign;    /* desired reverse keys that are others' */
+    struct plan left;         /* of the last plan: puts of keys that others own, left alone */
+    uint64_t dropped;         /* parts of objects that cannot be in a key, each time one is found */
+    bool has_all_claims; /* set by the reconciler: each owner was planned since all was listed */
+    bool was_told;       /* logged that others own keys of the owner being planned */
+    uint64_t foreign;    /* desired reverse keys that others own */
 };
 
 /* The planner must not move afterwards. */

@@ -1,9 +1,9 @@
-/* Prints plans as lines for people, for GET /plan and --dry-run. Pure.
+/* Formats plans as readable lines, for GET /plan and --dry-run. Pure.
  *
  *     + KEY VALUE     does not exist
  *     ~ KEY VALUE     has another value
  *     - KEY           should not exist
- *     = KEY VALUE     should have this value, but is somebody else's: left alone
+ *     = KEY VALUE     should have this value, but is foreign: left alone
  *
  * Bytes that are not printable ASCII become \xNN: anybody may have written a key to delete. */
 #ifndef KUBE2SKY_RECONCILE_PREVIEW_H

@@ -182,7 +182,7 @@ static void settle_first(struct reconciler *r, struct owner *owner)
     owners_forget_if_empty(r->owners, owner);
 }
 
-/* What goes into a transaction besides its owner's own keys. */
+/* The keys in a transaction other than its owner's own. */
 static bool is_reverse_key(struct slice key)
 {
     return slice_has_prefix(key, slice_str(REVERSE_TREE));
@@ -198,9 +198,7 @@ static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const s
     }
 }
 
-/* Adds the queue's first owner to the flight. False: the flight is full, or it waits for the next
- * one.
- */
+/* Adds the queue's first owner to the flight. False: the flight takes no further owner. */
 static bool board_first(struct reconciler *r, struct flight *flight, const struct planned *planned)
 {
     struct owner *owner = owners_first(r->owners);
@@ -287,7 +285,7 @@ static void plan_some(struct reconciler *r)
 
 /* ---- The turn of the loop ---- */
 
-/* Somebody else writes, or nobody does. */
+/* Another process writes, or this is a dry run. */
 static bool is_onlooker(const struct reconciler *r)
 {
     return r->config.planned != NULL ||

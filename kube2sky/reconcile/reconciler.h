@@ -13,9 +13,9 @@
  * into the queue; the owners of a refused one are sent one by one, so that one which etcd always
  * refuses does not hold up the others.
  *
- * In another store (an etcd that came back empty or older) everything starts over: nothing of the
- * old content is assumed, and what is missing is written. A store without a store key gets one when
- * everything is in it for the first time (etcd_mirror.h).
+ * In another store (an etcd that came back empty or older) everything starts over: no old content
+ * is assumed, and missing keys are written. A store without a store key gets one when everything is
+ * in it for the first time (etcd_mirror.h).
  *
  * Nothing is written before the mirror has read everything once. A plan that deletes something
  * waits, as a whole, until the inventory is complete. */
@@ -42,17 +42,16 @@ struct reconciler_config {
     struct ev_loop *loop;
     struct etcd *etcd; /* outlives the reconciler, as do the inventory and the outage */
     const struct inventory *inventory;
-    struct outage
-        *outage;        /* etcd's; gets reports whether etcd is followed and accepts transactions */
-    const char *domain; /* "cluster.local.", lower case, with the dot; borrowed for good */
-    uint32_t ttl_s;     /* of the records */
-    size_t txn_ops_max; /* operations in one transaction, at least 2 */
+    struct outage *outage; /* etcd's; gets `followed` and failed transactions */
+    const char *domain;    /* "cluster.local.", lower case, with the dot; borrowed for good */
+    uint32_t ttl_s;        /* of the records */
+    size_t txn_ops_max;    /* operations in one transaction, at least 2 */
 
     /* Which keys it owns: ownership_internal.h. */
     const char *const *namespaces; /* borrowed for good */
     size_t namespace_count;        /* 0 = all */
     bool own_only_written;
-    bool no_reverse; /* reverse keys are not desired: those that are ours go */
+    bool no_reverse; /* desires no reverse keys and deletes ours */
 
     int64_t leader_lease_s; /* one of several writers (leader_internal.h); 0: the only one */
 
@@ -62,7 +61,7 @@ struct reconciler_config {
     void *data;
 };
 
-/* Before the inventory gets its first object: it learns of objects through
+/* Call it before the inventory gets its first object: it learns of objects through
  * reconciler_owner_changed. */
 struct reconciler *reconciler_start(const struct reconciler_config *config);
 
@@ -75,7 +74,7 @@ void reconciler_owner_changed(struct reconciler *reconciler, struct slice owner)
 /* True once everything was in etcd for the first time. */
 bool reconciler_has_synced(const struct reconciler *reconciler);
 
-/* Appends what it waits for before that, as one line. */
+/* Appends what it still waits for, as one line. */
 void reconciler_explain(const struct reconciler *reconciler, struct buf *out);
 
 /* For people: the ids of owners with work waiting or in flight, and the plan of one, as lines of
@@ -98,14 +97,13 @@ struct reconciler_stats {
     uint64_t conflicts;    /* transactions whose conditions failed */
     uint64_t dropped;      /* parts of objects that cannot be in a key, each time one is found */
     const struct histogram *transaction_time; /* from sending to acknowledgement; borrowed */
-    const struct histogram
-        *change_time; /* from an object's change to its acknowledgement; borrowed */
+    const struct histogram *change_time;      /* the same, from an object's change */
 
     /* Now */
     int64_t revision; /* the mirror's */
     uint64_t desired; /* keys */
     uint64_t actual;  /* keys, including others' */
-    uint64_t foreign; /* desired reverse keys that are somebody else's */
+    uint64_t foreign; /* desired reverse keys that others own */
     bool is_leading;  /* may write; always true without leader_lease_s */
     size_t waiting;   /* owners in the queue, or held until the inventory is complete */
     size_t in_flight; /* owners in transactions */

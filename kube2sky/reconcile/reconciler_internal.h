@@ -1,5 +1,5 @@
 /* Shared by the reconciler's files: reconciler.c plans and sends, reconciler_mirror.c handles
- * etcd's events, reconciler_tell.c answers people and metrics. */
+ * etcd's events, reconciler_tell.c serves pages and metrics. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 
