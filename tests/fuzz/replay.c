@@ -1,5 +1,6 @@
-/* main() of a fuzz target outside libFuzzer: runs it over the files and folders named, so that the
- * corpus is an ordinary test in every variant. Ends with `N inputs`; no input is a failure. */
+/* main() of a fuzz target outside libFuzzer: runs it over the given files and folders, so that the
+ * corpus is an ordinary test in every build variant. Prints `N inputs` at the end; zero inputs is a
+ * failure. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ static int run_file(const char *path)
         perror(path);
         return 1;
     }
-    /* Exactly the input's size on the heap, so that asan sees a read one byte past it. */
+    /* A heap block of exactly the input's size, so that asan catches a read one byte past it. */
     size_t size = (size_t)st.st_size;
     uint8_t *data = malloc(size ? size : 1);
     if (!data || fread(data, 1, size, f) != size) {

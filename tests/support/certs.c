@@ -46,7 +46,7 @@ static X509 *certificate_new(EVP_PKEY *key, const char *name, long from_s, long 
     return certificate;
 }
 
-/* A reader sees the old file or the new one, never a part. */
+/* A reader sees the old file or the new one, never a partial one. */
 static void write_file(const char *folder, const char *name, const char *suffix, X509 *certificate,
                        EVP_PKEY *key)
 {

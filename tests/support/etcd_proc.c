@@ -25,17 +25,17 @@
 #include "common/base/xalloc.h"
 #include "tests/support/loopback.h"
 
-/* How long a start may take on a busy machine, and how often it is asked meanwhile. */
+/* How long a start may take on a busy machine, and how often to poll meanwhile. */
 enum { START_LIMIT_MS = 60000, ASK_INTERVAL_MS = 20 };
 
-/* Another program may take a port between our finding it free and etcd's listening there. */
+/* Another program may grab a free port before etcd listens on it. */
 enum { START_ATTEMPTS = 5 };
 
-/* Of etcd: its name, those of every start, those of TLS and the test's. */
+/* etcd's: its name, the common ones, those for TLS and the test's. */
 enum { ARGUMENTS_MAX = 7 + 5 + ETCD_PROC_ARGUMENTS_MAX };
 
 struct etcd_proc {
-    pid_t pid; /* 0 when it does not run */
+    pid_t pid; /* 0: not running */
     int pidfd;
     unsigned client_port;
     unsigned peer_port;
@@ -45,7 +45,7 @@ struct etcd_proc {
     bool has_auth;
     char *folder;
     char *url;
-    char *other_url; /* to listen on, too: "", ",https://[::1]:PORT" */
+    char *other_url; /* an additional listener: "", ",https://[::1]:PORT" */
 };
 
 static const char *program(void)
@@ -81,9 +81,9 @@ void etcd_proc_need(void)
     }
 }
 
-/* ---- Asking it over HTTP/1.0 ---- */
+/* ---- Requests over HTTP/1.0 ---- */
 
-/* The reply as text, or an empty one when there is none. */
+/* The reply as text, empty on failure. */
 static void ask(unsigned port, const char *request, char *reply, size_t size)
 {
     const struct addr address = loopback_addr(port);
@@ -126,7 +126,7 @@ static void post(const struct etcd_proc *proc, const char *token, const char *pa
     }
 }
 
-/* For one request: by the next one it may have expired. */
+/* For one request: it may have expired by the next. */
 static void root_token(const struct etcd_proc *proc, char *out, size_t size)
 {
     static const char field[] = "\"token\":\"";
@@ -200,7 +200,7 @@ void etcd_proc_wait_for_log(struct etcd_proc *proc, const char *text)
         struct pollfd ended = {.fd = proc->pidfd, .events = POLLIN};
         if (poll(&ended, 1, ASK_INTERVAL_MS) != 0 || clock_monotonic_ms() > limit_ms) {
             print_log(proc);
-            fail_msg("etcd's log does not get `%s`", text);
+            fail_msg("etcd never logged `%s`", text);
         }
     }
 }
@@ -219,7 +219,7 @@ static void run_child(const struct etcd_proc *proc)
     int log = open(log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that crashes leaves nothing behind */
     if (log >= 0) {
-        (void)dup2(log, STDOUT_FILENO); /* without it etcd's log goes to ours */
+        (void)dup2(log, STDOUT_FILENO); /* on failure etcd's log goes to ours */
         (void)dup2(log, STDERR_FILENO);
     }
     const char *argv[ARGUMENTS_MAX + 1] = {"etcd", data,           client, advertise,
@@ -235,7 +235,7 @@ static void run_child(const struct etcd_proc *proc)
     for (size_t i = 0; proc->arguments && i < ETCD_PROC_ARGUMENTS_MAX && proc->arguments[i]; i++) {
         argv[count++] = proc->arguments[i];
     }
-    execvp(program(), (char *const *)(uintptr_t)argv); /* which only reads them */
+    execvp(program(), (char *const *)(uintptr_t)argv); /* only reads them */
     _exit(127);
 }
 
@@ -249,7 +249,7 @@ static void reap(struct etcd_proc *proc)
     proc->pidfd = -1;
 }
 
-/* False when it ended instead. */
+/* False if it exited instead. */
 static bool run(struct etcd_proc *proc)
 {
     proc->pid = fork();
@@ -269,7 +269,7 @@ static bool run(struct etcd_proc *proc)
         }
         if (clock_monotonic_ms() > limit_ms) {
             print_log(proc);
-            fail_msg("etcd does not serve within %d ms", START_LIMIT_MS);
+            fail_msg("etcd not serving within %d ms", START_LIMIT_MS);
         }
     }
     return true;
@@ -321,7 +321,7 @@ static struct etcd_proc *start(const char *const *arguments, const char *tls_fol
         }
     }
     print_log(proc);
-    fail_msg("etcd does not start");
+    fail_msg("etcd did not start");
     return NULL;
 }
 
@@ -346,7 +346,7 @@ void etcd_proc_free(struct etcd_proc *proc)
         return;
     }
     etcd_proc_kill(proc);
-    (void)nftw(proc->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* what is left is in tmp */
+    (void)nftw(proc->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* leftovers are in tmp */
     free(proc->folder);
     free(proc->url);
     free(proc->other_url);
@@ -366,7 +366,7 @@ unsigned etcd_proc_port(const struct etcd_proc *proc)
 static void end_with(struct etcd_proc *proc, int signal)
 {
     if (proc->pid > 0) {
-        (void)kill(proc->pid, signal); /* it is our child and not reaped */
+        (void)kill(proc->pid, signal); /* our child, not reaped yet */
         reap(proc);
     }
 }
@@ -385,7 +385,7 @@ void etcd_proc_pause(struct etcd_proc *proc)
 {
     siginfo_t stopped;
     assert_int_equal(kill(proc->pid, SIGSTOP), 0);
-    /* Until its last thread has stopped it may still answer. */
+    /* It may still answer until its last thread has stopped. */
     assert_int_equal(waitid(P_PID, (id_t)proc->pid, &stopped, WSTOPPED), 0);
 }
 
@@ -397,7 +397,7 @@ void etcd_proc_resume(struct etcd_proc *proc)
 static void remove_folder(const struct etcd_proc *proc, const char *name)
 {
     CLEANUP_FREE char *path = xasprintf("%s/%s", proc->folder, name);
-    (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* none is fine */
+    (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS); /* may not exist */
 }
 
 static void copy_folder(const struct etcd_proc *proc, const char *from, const char *to)
@@ -439,6 +439,6 @@ void etcd_proc_restart(struct etcd_proc *proc)
     assert_int_equal(proc->pid, 0);
     if (!run(proc)) {
         print_log(proc);
-        fail_msg("etcd does not start again");
+        fail_msg("etcd did not restart");
     }
 }

@@ -1,8 +1,8 @@
 /* A real etcd for tests: one member in a temporary folder on free loopback ports below 32768 (so
- * that no outgoing connection takes them in between), the program named by $ETCD, else `etcd` on
+ * that no outgoing connection grabs them first). Runs the program named by $ETCD, else `etcd` on
  * PATH. Blocking; for the test's own thread. It dies with the test program.
  *
- * What goes wrong with it fails the running cmocka test, with the end of etcd's own log. */
+ * Any failure fails the running cmocka test and prints the tail of etcd's own log. */
 #ifndef TESTS_SUPPORT_ETCD_PROC_H
 #define TESTS_SUPPORT_ETCD_PROC_H
 
@@ -10,26 +10,26 @@
 
 struct etcd_proc;
 
-/* NULL when there is an etcd to run, else why not, for the line that says the test is skipped. */
+/* NULL if there is an etcd to run, else why not, for the message of a skipped test. */
 const char *etcd_proc_missing(void);
 
-/* Skips the running cmocka test where there is none to run, and says why. */
+/* Skips the running cmocka test and prints why if there is no etcd to run. */
 void etcd_proc_need(void);
 
-/* Started and serving: it has said so when asked. */
+/* Returns once it reports healthy. */
 struct etcd_proc *etcd_proc_start(void);
 
-/* The same with more arguments: at most ETCD_PROC_ARGUMENTS_MAX and a NULL; borrowed for good. */
+/* The same with extra arguments: at most ETCD_PROC_ARGUMENTS_MAX and a NULL; borrowed until
+ * etcd_proc_free. */
 enum { ETCD_PROC_ARGUMENTS_MAX = 4 };
 struct etcd_proc *etcd_proc_start_with(const char *const *arguments);
 
-/* One that speaks TLS and wants a client certificate: with server.crt, server.key and ca.crt (of
- * its clients) in the folder, which it reads at each connection. On 127.0.0.1 and, where there is
- * one,
- * ::1. No compaction here. */
+/* The same over TLS, requiring a client certificate: the folder holds server.crt, server.key and
+ * ca.crt (for its clients), reread on each connection. On 127.0.0.1 and, if the machine has it,
+ * ::1. etcd_proc_compact does not work here. */
 struct etcd_proc *etcd_proc_start_tls(const char *folder);
 
-/* Killed if it runs; its folder is removed. NULL is fine. */
+/* Kills it if it runs and removes its folder. NULL is fine. */
 void etcd_proc_free(struct etcd_proc *proc);
 
 /* "http://127.0.0.1:PORT", https with TLS; the same after a restart. */
@@ -42,27 +42,27 @@ void etcd_proc_terminate(struct etcd_proc *proc); /* SIGTERM, and gone */
 void etcd_proc_pause(struct etcd_proc *proc);     /* SIGSTOP */
 void etcd_proc_resume(struct etcd_proc *proc);    /* SIGCONT */
 
-/* Again on its data and ports; serving when it returns. After a kill or terminate. */
+/* After a kill or terminate: starts it on the same data and ports; returns once it serves. */
 void etcd_proc_restart(struct etcd_proc *proc);
 
-/* Asks etcd's own JSON gateway, not our client; body in JSON, bytes in it as base64. As root once
- * etcd_proc_enable_auth was called. */
+/* Posts to etcd's own JSON gateway, not through our client; bytes in the JSON body are base64. As
+ * root after etcd_proc_enable_auth. */
 void etcd_proc_post(struct etcd_proc *proc, const char *path, const char *body);
 
-/* A user root with the role root, and authentication on. */
+/* Adds the user root with the role root and enables authentication. */
 void etcd_proc_enable_auth(struct etcd_proc *proc);
 
-/* Until etcd's log has the text. */
+/* Blocks until etcd's log contains the text. */
 void etcd_proc_wait_for_log(struct etcd_proc *proc, const char *text);
 
-/* Only while it does not run. Wipe: its data is gone; ports and flags stay, so that it comes back
- * with the same cluster and member id. Save: keeps a copy of its data, in place of one kept before;
- * restore: the data is that of the copy again. */
+/* Only while it is stopped. Wipe: deletes its data; ports and flags stay, so it comes back with the
+ * same cluster and member id. Save: copies its data, replacing an earlier copy; restore: puts the
+ * copy back. */
 void etcd_proc_wipe(struct etcd_proc *proc);
 void etcd_proc_save(struct etcd_proc *proc);
 void etcd_proc_restore(struct etcd_proc *proc);
 
-/* Drops the history before the revision (etcd's own JSON gateway, not our client). */
+/* Drops the history before the revision, through etcd's JSON gateway. */
 void etcd_proc_compact(struct etcd_proc *proc, int64_t revision);
 
 #endif

@@ -25,7 +25,7 @@ static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* Before the loop sleeps, and behind the client's own work at that moment. */
+/* Before the loop sleeps, and after the client's own prepare watchers. */
 static void on_prepare(struct ev_loop *loop, ev_prepare *w, int events)
 {
     const struct wait *wait = w->data;
@@ -54,7 +54,7 @@ void loop_until(struct ev_loop *loop, bool (*done)(const void *data), const void
     ev_timer_stop(loop, &limit);
     ev_prepare_stop(loop, &prepare);
     if (wait.is_late) {
-        fail_msg("waited %.0f s in vain", limit_s);
+        fail_msg("timed out after %.0f s", limit_s);
     }
 }
 
@@ -114,7 +114,7 @@ static int64_t one(struct ev_loop *loop, struct etcd *etcd, const struct etcd_op
     struct etcd_txn_reply reply;
     struct err err;
     int rc = sync_txn(loop, etcd, &txn, &reply, &err);
-    if (rc == ERR_UNAVAILABLE) { /* the connection had died with an earlier etcd, unnoticed */
+    if (rc == ERR_UNAVAILABLE) { /* the connection to an earlier etcd was dead, unnoticed */
         rc = sync_txn(loop, etcd, &txn, &reply, &err);
     }
     if (rc != 0) {
@@ -164,7 +164,7 @@ char *sync_get(struct ev_loop *loop, struct etcd *etcd, const char *key)
     return got.value;
 }
 
-/* The keys of one page, copied; more than it takes are the next page's. */
+/* The keys of one page, copied; those beyond its size go to the next page. */
 struct page {
     bool is_done;
     size_t count;

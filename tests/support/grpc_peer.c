@@ -16,7 +16,7 @@
 #include "tests/support/h2_bytes.h"
 #include "tests/support/loopback.h"
 
-/* Requests of tests are short; what is here is one read at most. */
+/* Requests of tests are short; at most one read is buffered. */
 enum { IN_MAX = 1 << 20, READ_SIZE = 65536 };
 
 struct connection {
@@ -46,7 +46,7 @@ static void connection_end(struct connection *c)
     free(c);
 }
 
-/* A few hundred bytes, which a socket always has room for; a client that has gone needs none. */
+/* A few hundred bytes always fit the socket buffer; if the client is gone, nobody misses them. */
 static void say(struct connection *c, const struct buf *out)
 {
     (void)send(c->readable.fd, out->data, out->len, MSG_NOSIGNAL);
@@ -158,7 +158,7 @@ const struct grpc_peer_counts *grpc_peer_counts(const struct grpc_peer *peer)
 
 void grpc_peer_hang_up(struct grpc_peer *peer)
 {
-    struct connection *oldest = LIST_FIRST(&peer->connections); /* new ones come at the head */
+    struct connection *oldest = LIST_FIRST(&peer->connections); /* new ones go to the head */
     assert_non_null(oldest);
     while (LIST_NEXT(oldest, entry)) {
         oldest = LIST_NEXT(oldest, entry);

@@ -1,5 +1,5 @@
 /* A gRPC server on the test's own loop, on a free port of 127.0.0.1, that answers each call as the
- * test says and counts what it is asked: for tests of when a client connects, pings and leaves.
+ * test says and counts requests: for tests of when a client connects, pings and disconnects.
  * Failures fail the running cmocka test. */
 #ifndef TESTS_SUPPORT_GRPC_PEER_H
 #define TESTS_SUPPORT_GRPC_PEER_H
@@ -12,7 +12,7 @@
 
 struct grpc_peer;
 
-/* Appends the HTTP/2 frames that answer the call (h2_bytes.h), or none. is_long: its sending side
+/* Appends the HTTP/2 frames (h2_bytes.h) that answer the call, or none. is_long: the client's side
  * stays open, as a watch's. */
 typedef void (*grpc_peer_answer)(struct buf *out, uint32_t stream, bool is_long);
 
@@ -21,15 +21,15 @@ void grpc_peer_free(struct grpc_peer *peer); /* NULL is fine */
 
 const char *grpc_peer_url(const struct grpc_peer *peer); /* "http://127.0.0.1:PORT" */
 
-/* GOAWAY with this code and text on every open connection, which is closed behind it. */
+/* Sends GOAWAY with this code and text on every open connection and closes it. */
 void grpc_peer_go_away(struct grpc_peer *peer, uint32_t code, const char *text);
 
-/* The connection that has been open longest ends without a word. */
+/* Closes the oldest connection without a GOAWAY. */
 void grpc_peer_hang_up(struct grpc_peer *peer);
 
 struct grpc_peer_counts {
     unsigned accepted; /* connections so far */
-    unsigned open;     /* of them now */
+    unsigned open;     /* right now */
     unsigned calls;
     unsigned pings;
 };
@@ -38,7 +38,8 @@ const struct grpc_peer_counts *grpc_peer_counts(const struct grpc_peer *peer);
 
 /* ---- Answers ---- */
 
-/* A single call: an empty message and status 0. A long one: an empty message, and it goes on. */
+/* A unary call: an empty message and status 0. A long one: an empty message, and the stream stays
+ * open. */
 void grpc_peer_yes(struct buf *out, uint32_t stream, bool is_long);
 
 void grpc_peer_silence(struct buf *out, uint32_t stream, bool is_long);

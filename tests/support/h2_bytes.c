@@ -27,7 +27,7 @@ void h2_header_block(struct buf *out, const char *lines)
 {
     for (const char *line = lines; *line;) {
         size_t len = strcspn(line, "\n");
-        const char *value = strstr(line + 1, ": ") + 2; /* behind the colon of ":status" */
+        const char *value = strstr(line + 1, ": ") + 2; /* after the colon of ":status" */
         size_t name_len = (size_t)(value - line) - 2;
         size_t value_len = len - name_len - 2;
         assert_in_range(name_len, 1, 126);

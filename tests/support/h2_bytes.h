@@ -1,5 +1,5 @@
-/* HTTP/2 by hand (RFC 9113, RFC 7541), as much as tests need to answer a gRPC client rightly or
- * wrongly on purpose: frames are appended to a buffer, and read from one. Failures fail the running
+/* HTTP/2 by hand (RFC 9113, RFC 7541): just enough for tests to answer a gRPC client correctly, or
+ * wrongly on purpose. Frames are appended to a buffer, and read from one. Failures fail the running
  * cmocka test. */
 #ifndef TESTS_SUPPORT_H2_BYTES_H
 #define TESTS_SUPPORT_H2_BYTES_H
@@ -21,7 +21,7 @@ enum h2_type {
 };
 enum { H2_END_STREAM = 1, H2_ACK = 1, H2_END_HEADERS = 4 };
 
-/* What a client's bytes begin with. */
+/* The client's first bytes. */
 #define H2_PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 void h2_frame(struct buf *out, enum h2_type type, unsigned flags, uint32_t stream,
@@ -31,7 +31,7 @@ void h2_frame(struct buf *out, enum h2_type type, unsigned flags, uint32_t strea
  * of at most 126 bytes. */
 void h2_header_block(struct buf *out, const char *lines);
 
-/* A whole HEADERS frame of such lines. */
+/* A complete HEADERS frame of such lines. */
 void h2_headers(struct buf *out, unsigned flags, uint32_t stream, const char *lines);
 
 struct h2_frame_view {
@@ -41,7 +41,7 @@ struct h2_frame_view {
     struct slice payload; /* borrowed */
 };
 
-/* The next whole frame; false, and r as it was, when it has not come yet. */
+/* The next complete frame; false, with r unchanged, if it has not arrived yet. */
 bool h2_next_frame(struct reader *r, struct h2_frame_view *ret);
 
 #endif

@@ -46,7 +46,7 @@ static void *ask(void *data)
     return NULL;
 }
 
-/* The loop's signals stay with the test's thread: they would interrupt the thread's calls. */
+/* Signals stay with the test's thread: they would interrupt this thread's calls. */
 static void start_thread(pthread_t *ret_thread, struct asking *a)
 {
     sigset_t all, before;

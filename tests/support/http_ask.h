@@ -1,5 +1,5 @@
-/* A page of an HTTP server that runs on the test's own loop: a thread asks for it and the loop runs
- * meanwhile. Failures fail the running cmocka test. */
+/* Fetches pages from an HTTP server on the test's own loop: a thread asks while the loop runs.
+ * Failures fail the running cmocka test. */
 #ifndef TESTS_SUPPORT_HTTP_ASK_H
 #define TESTS_SUPPORT_HTTP_ASK_H
 
@@ -11,7 +11,7 @@
 
 struct asked_page {
     struct http_page page; /* status and body, in the reply */
-    struct buf reply;      /* with the head */
+    struct buf reply;      /* including the head */
 };
 
 /* A server on a free port of 127.0.0.1, its address in *ret_address. */

@@ -22,7 +22,7 @@ struct connection {
     ev_io read;
     ev_io write;
     struct buf request;
-    const struct http_step *step; /* whose reply is being sent */
+    const struct http_step *step; /* its reply is being sent */
     size_t sent;
 };
 
@@ -44,7 +44,7 @@ static void close_connection(struct connection *connection)
     if (connection->fd >= 0) {
         ev_io_stop(connection->script->loop, &connection->read);
         ev_io_stop(connection->script->loop, &connection->write);
-        (void)close(connection->fd); /* the client sees it, which is all that counts */
+        (void)close(connection->fd); /* only the client's view matters */
         connection->fd = -1;
     }
 }
@@ -67,14 +67,14 @@ static bool has_line(const char *head, const char *line)
     return false;
 }
 
-/* A request no step expects gets no reply: the problem is what the test reports. */
+/* A request that no step expects gets no reply: the test reports the problem. */
 static void take_request(struct connection *connection, const char *head)
 {
     struct http_script *script = connection->script;
     free(script->head);
     script->head = xstrdup(head);
     if (script->taken == script->count) {
-        note_problem(script, "not expected any more", head);
+        note_problem(script, "unexpected, the script has ended", head);
         return;
     }
     const struct http_step *step = &script->steps[script->taken];
@@ -149,7 +149,7 @@ static void on_accept(struct ev_loop *loop, ev_io *w, int revents)
         return;
     }
     struct connection *connection = xcalloc(1, sizeof(*connection));
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* pieces arrive as pieces */
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* keeps pieces apart */
     connection->script = script;
     connection->fd = fd;
     connection->next = script->connections;
@@ -183,7 +183,7 @@ struct http_script *http_script_new(struct ev_loop *loop, const struct http_step
         abort();
     }
     (void)snprintf(script->url, sizeof(script->url), "http://127.0.0.1:%u",
-                   (unsigned)ntohs(address.sin_port)); /* 64 bytes hold it */
+                   (unsigned)ntohs(address.sin_port)); /* fits 64 bytes */
     ev_io_init(&script->accept, on_accept, script->fd, EV_READ);
     script->accept.data = script;
     ev_io_start(loop, &script->accept);
@@ -203,7 +203,7 @@ void http_script_free(struct http_script *script)
         free(script->steps[i].reply);
     }
     ev_io_stop(script->loop, &script->accept);
-    (void)close(script->fd); /* a listening socket: nothing to lose */
+    (void)close(script->fd); /* a listening socket has no data to lose */
     free(script->steps);
     free(script->problem);
     free(script->head);

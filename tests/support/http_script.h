@@ -1,6 +1,6 @@
-/* An HTTP/1.1 server on the test's own loop that answers from a script: the n-th request, on
- * whichever connection, must be the n-th step's, and gets its reply. For tests of HTTP clients that
- * need an answer byte for byte, or no answer, or half of one. */
+/* An HTTP/1.1 server on the test's own loop that answers from a script: the n-th request, on any
+ * connection, must match the n-th step and gets its reply. For tests of HTTP clients that need an
+ * exact reply, none, or half of one. */
 #ifndef TESTS_SUPPORT_HTTP_SCRIPT_H
 #define TESTS_SUPPORT_HTTP_SCRIPT_H
 
@@ -11,14 +11,14 @@
 struct http_script;
 
 struct http_step {
-    const char *request; /* what the request line begins with: "GET /api?x=1 " */
-    const char *header;  /* a line its head has to hold, or NULL */
-    char *reply;         /* owned by the script, malloc'ed; NULL: no byte is sent */
-    size_t piece_bytes;  /* sent in pieces of so many, a turn of the loop apart; 0: at once */
-    bool is_closed;      /* the connection is closed behind the reply, else kept */
+    const char *request; /* prefix of the request line: "GET /api?x=1 " */
+    const char *header;  /* a line its head must contain, or NULL */
+    char *reply;         /* owned by the script, malloc'ed; NULL: sends nothing */
+    size_t piece_bytes;  /* sent in pieces of this size, one per loop iteration; 0: at once */
+    bool is_closed;      /* closes the connection after the reply */
 };
 
-/* Listens on a free port of 127.0.0.1. steps are copied. */
+/* Listens on a free port of 127.0.0.1. Copies the steps. */
 struct http_script *http_script_new(struct ev_loop *loop, const struct http_step *steps,
                                     size_t count);
 void http_script_free(struct http_script *script);
@@ -27,14 +27,14 @@ const char *http_script_url(const struct http_script *script);     /* "http://12
 size_t http_script_taken(const struct http_script *script);        /* requests answered so far */
 const char *http_script_problem(const struct http_script *script); /* NULL: all as expected */
 
-/* Of the last request, as it came: request line and headers. Borrowed until the next one. */
+/* Request line and headers of the last request, verbatim. Borrowed until the next one. */
 const char *http_script_head(const struct http_script *script);
 
 /* Replies, malloc'ed. status is "200 OK". */
 char *http_reply_body(const char *status, const char *body);
 
-/* An answer in chunks, one for each of the lines (NULL ends them), with their newlines.
- * Without an end it is a stream that goes on. */
+/* A chunked reply, one chunk per line (NULL ends them), with their newlines. HTTP_STREAM_GOES_ON
+ * leaves out the last chunk. */
 enum http_stream { HTTP_STREAM_ENDS, HTTP_STREAM_GOES_ON };
 char *http_reply_stream(enum http_stream stream, const char *const *lines);
 

@@ -1,20 +1,20 @@
-/* What is written to stderr between begin and end, for tests of log lines. For the test's own
- * thread. Failures fail the running cmocka test. */
+/* Captures stderr between begin and end, for tests of log lines. For the test's own thread.
+ * Failures fail the running cmocka test. */
 #ifndef TESTS_SUPPORT_LOG_CAPTURE_H
 #define TESTS_SUPPORT_LOG_CAPTURE_H
 
 struct log_capture {
     int stderr_copy;
     int file;
-    char text[65536]; /* after log_capture_end; cut there */
+    char text[65536]; /* set by log_capture_end; truncated */
 };
 
 void log_capture_begin(struct log_capture *capture);
 
-/* stderr is what it was. Returns the text. */
+/* Restores stderr. Returns the text. */
 const char *log_capture_end(struct log_capture *capture);
 
-/* How often the text has the part. */
+/* How often the part occurs in the text. */
 int log_occurrences(const char *text, const char *part);
 
 #endif

@@ -13,7 +13,7 @@
 
 enum { PORT_MIN = 10240, PORT_MAX = 32767 };
 
-/* A few thousand ports may be taken, never a thousand in a row of random ones. */
+/* A few thousand ports may be in use, but never a thousand random ones in a row. */
 enum { ATTEMPTS = 1000 };
 
 struct addr loopback_addr(unsigned port)
@@ -25,7 +25,7 @@ struct addr loopback_addr(unsigned port)
     return a;
 }
 
-/* A TCP socket bound to a port that was free. */
+/* A TCP socket bound to a free port. */
 static int bind_some(struct addr *ret_addr)
 {
     for (int i = 0; i < ATTEMPTS; i++) {

@@ -1,5 +1,5 @@
 /* Ports of the loopback interface for tests: above the well-known ones and below 32768, where Linux
- * takes ports for outgoing connections. */
+ * picks ports for outgoing connections. */
 #ifndef TESTS_SUPPORT_LOOPBACK_H
 #define TESTS_SUPPORT_LOOPBACK_H
 
@@ -10,14 +10,13 @@
 /* 127.0.0.1 and the port. */
 struct addr loopback_addr(unsigned port);
 
-/* ::1 can be used here. */
+/* Whether this machine has ::1. */
 bool loopback_has_v6(void);
 
-/* A port on which nobody listens just now. Fails the running cmocka test when there is none. */
+/* A port that is free right now. Fails the running cmocka test if there is none. */
 unsigned loopback_free_port(void);
 
-/* A listening TCP socket; its address in *ret_addr. Fails the running test when it cannot be had.
- */
+/* A listening TCP socket; its address in *ret_addr. Fails the running test if it cannot. */
 int loopback_listen(struct addr *ret_addr);
 
 #endif

@@ -88,7 +88,7 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
     owner.cause = read->cause;
     assert_true((read->reason[0] != '\0') == (read->cause == ETCD_MIRROR_OTHER_STORE));
     if (owner.is_full_read) {
-        owner.count = owner.full_from; /* the earlier one is void */
+        owner.count = owner.full_from; /* drop the abandoned one */
     }
     owner.is_full_read = true;
     owner.full_from = owner.count;
@@ -107,7 +107,7 @@ static void on_put(void *data, const struct etcd_kv *kv)
         owner.between_pages = NULL;
     }
     if (owner_find(from, owner.count, kv->key) < owner.count) {
-        assert_false(owner.is_full_read); /* a key comes once in a full read */
+        assert_false(owner.is_full_read); /* each key comes once per full read */
         return;
     }
     assert_in_range(owner.count, 0, KEYS_MAX - 1);
@@ -122,7 +122,7 @@ static void on_del(void *data, struct slice key, int64_t revision)
     (void)data;
     assert_false(owner.is_full_read);
     assert_true(revision > owner.revision);
-    assert_true(i < owner.count); /* all deletions in these tests are of keys that were there */
+    assert_true(i < owner.count); /* these tests only delete existing keys */
     memmove(owner.keys[i], owner.keys[i + 1], (owner.count - i - 1) * sizeof(owner.keys[0]));
     owner.count--;
 }
@@ -137,8 +137,7 @@ static void on_commit(void *data, int64_t revision, bool full)
         assert_true(owner.newest_put <= revision);
     }
     if (full && owner.keeps_old) {
-        for (size_t i = owner.full_from;
-             i-- > 0;) { /* those that came again go from the old part */
+        for (size_t i = owner.full_from; i-- > 0;) { /* drop the old copies of keys read again */
             if (owner_find(owner.full_from, owner.count, slice_str(owner.keys[i])) < owner.count) {
                 memmove(owner.keys[i], owner.keys[i + 1],
                         (owner.count - i - 1) * sizeof(owner.keys[0]));
@@ -271,7 +270,7 @@ void bed_expect_same(const char *prefix)
     assert_int_equal(c.missing, 0);
 }
 
-/* ---- While the mirror stands still ---- */
+/* ---- While the mirror's loop does not run ---- */
 
 struct aside aside_open(void)
 {
@@ -292,7 +291,6 @@ static bool is_same_revision(int64_t revision, int64_t wanted)
     return revision == wanted;
 }
 
-/* Writes until the store's revision is the one given. */
 void aside_write_up_to(const struct aside *a, const char *key, int64_t revision)
 {
     while (!is_same_revision(sync_put(a->loop, a->etcd, key, slice_str("v")), revision)) {

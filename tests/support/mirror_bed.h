@@ -1,5 +1,5 @@
-/* A mirror (common/etcd/etcd_mirror.h) of a real etcd, and an owner that keeps the keys it is told
- * of and checks the order of what it is told. For cmocka tests; each program has one of each. */
+/* A mirror (common/etcd/etcd_mirror.h) of a real etcd, and an owner that keeps the reported keys
+ * and checks the order of the callbacks. For cmocka tests; one of each per program. */
 #ifndef TESTS_SUPPORT_MIRROR_BED_H
 #define TESTS_SUPPORT_MIRROR_BED_H
 
@@ -13,16 +13,16 @@
 #include "common/etcd/etcd_mirror.h"
 #include "tests/support/etcd_proc.h"
 
-/* As simple an owner as there can be: keys in an array, in the order they came. */
+/* The simplest owner: keys in an array, in order of arrival. */
 enum { KEYS_MAX = 2000 };
 
 struct mirror_owner {
     char keys[KEYS_MAX][32];
-    size_t count;                 /* committed and not */
-    size_t full_from;             /* where the puts of the full read under way begin */
-    bool is_full_read;            /* full_begin came, its commit did not */
-    bool keeps_old;               /* that read */
-    enum etcd_mirror_cause cause; /* of the last read begun */
+    size_t count;                 /* committed or not */
+    size_t full_from;             /* index of the first put of the current full read */
+    bool is_full_read;            /* between full_begin and its commit */
+    bool keeps_old;               /* the current full read does */
+    enum etcd_mirror_cause cause; /* of the last full read */
     unsigned full_begins;
     unsigned fulls;   /* commits of full reads */
     unsigned commits; /* of changes */
@@ -31,10 +31,10 @@ struct mirror_owner {
     unsigned downs;
     struct err down;
     size_t value_bytes;
-    int64_t newest_put;          /* the largest mod_revision of the full read under way */
+    int64_t newest_put;          /* the largest mod_revision of the current full read */
     void (*between_pages)(void); /* called once, at the first put */
 
-    bool want_old; /* for the mirror's configuration */
+    bool want_old; /* configuration of the mirror */
     int64_t stale_max_ms;
 
     int64_t want_revision; /* for the waits below */
@@ -42,19 +42,19 @@ struct mirror_owner {
     unsigned want_ups;
 };
 
-enum { MIRROR_BED_TIMEOUT_MS = 60000 }; /* of its clients' calls */
+enum { MIRROR_BED_TIMEOUT_MS = 60000 }; /* for its clients' calls */
 
 struct mirror_bed {
     struct ev_loop *loop;
     struct etcd_proc *proc;
-    struct etcd *etcd;   /* of the mirror */
-    struct etcd *writer; /* of the test */
+    struct etcd *etcd;   /* the mirror's */
+    struct etcd *writer; /* the test's */
 };
 
 extern struct mirror_bed bed;
 extern struct mirror_owner owner;
 
-/* Of the group, and of each test. The second one gives it an etcd without data. */
+/* Setup and teardown of the group and of each test; _in_new_store starts with an empty etcd. */
 int mirror_bed_start(void **state);
 int mirror_bed_stop(void **state);
 int mirror_bed_each(void **state);
@@ -64,24 +64,24 @@ int mirror_bed_each_end(void **state);
 /* Its store key is /key/of/store. */
 struct etcd_mirror *bed_mirror(const char *prefix, int64_t page_size);
 
-/* ---- Waits: until the owner has seen as much ---- */
+/* ---- Waits until the owner has seen this much ---- */
 
 void bed_wait_revision(int64_t revision);
 void bed_wait_fulls(unsigned fulls);
 void bed_wait_ups(unsigned ups);
-bool bed_is_down(const void *data); /* for loop_until; data is of no use */
+bool bed_is_down(const void *data); /* for loop_until; data is ignored */
 
 /* ---- Changes; the mirror's loop runs meanwhile ---- */
 
-int64_t bed_put(const char *key); /* the revision */
+int64_t bed_put(const char *key); /* returns the revision */
 void bed_put_store_key(const char *id);
 
-/* etcd is killed, and the mirror has noticed. */
+/* Kills etcd and waits until the mirror has noticed. */
 void bed_lose_etcd(void);
 
-/* ---- Changes while the mirror stands still ---- */
+/* ---- Changes while the mirror's loop does not run ---- */
 
-struct aside { /* another client, on a loop of its own */
+struct aside { /* another client, on its own loop */
     struct ev_loop *loop;
     struct etcd *etcd;
 };
@@ -89,17 +89,17 @@ struct aside { /* another client, on a loop of its own */
 struct aside aside_open(void);
 void aside_close(struct aside *aside);
 
-/* Puts the key until the store's revision is the one given. */
+/* Puts the key until the store reaches the revision. */
 void aside_write_up_to(const struct aside *aside, const char *key, int64_t revision);
 
-/* ---- What the owner has ---- */
+/* ---- The owner's keys ---- */
 
 bool owner_has(const char *key);
 
-/* The index of the first such key, or `to`. */
+/* The index of the first match, or `to`. */
 size_t owner_find(size_t from, size_t to, struct slice key);
 
-/* The same keys as etcd at the owner's revision. */
+/* The owner must have the same keys as etcd at the owner's revision. */
 void bed_expect_same(const char *prefix);
 
 #endif

@@ -16,10 +16,10 @@
 #include "common/base/xalloc.h"
 #include "tests/support/loopback.h"
 
-/* A client under test has a connection or two, and opens one more for each that is cut. */
+/* A client under test has a connection or two and opens another for each that is cut. */
 enum { PAIRS_MAX = 64 };
 
-/* More than a test keeps back. */
+/* More than any test holds back. */
 enum { HELD_MAX = 16 << 20 };
 
 enum { PIECE = 64 * 1024 };
@@ -28,7 +28,7 @@ struct pair {
     struct relay *relay;
     ev_io client; /* fd -1: gone */
     ev_io server;
-    struct buf held; /* of the client's, for the server */
+    struct buf held; /* from the client, for the server */
 };
 
 struct relay {
@@ -51,7 +51,7 @@ static void shut(struct relay *relay, ev_io *side)
     }
 }
 
-/* Little at a time between two programs that read: it blocks for moments at most. */
+/* Small writes between two programs that keep reading: blocks only briefly. */
 static void write_all(int fd, const void *bytes, size_t len)
 {
     const uint8_t *at = bytes;
@@ -61,7 +61,7 @@ static void write_all(int fd, const void *bytes, size_t len)
             continue;
         }
         if (n < 0) {
-            return; /* gone; its own watcher finds out */
+            return; /* gone; its own watcher will notice */
         }
         at += n;
         len -= (size_t)n;

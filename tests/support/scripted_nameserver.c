@@ -10,7 +10,7 @@
 
 #include "tests/support/loopback.h"
 
-/* A port that is free for TCP is hardly ever taken for UDP. */
+/* A port that is free for TCP is rarely in use for UDP. */
 enum { ATTEMPTS = 100 };
 
 int scripted_nameserver_sockets(struct addr *ret_address, int *ret_tcp)
@@ -26,7 +26,7 @@ int scripted_nameserver_sockets(struct addr *ret_address, int *ret_tcp)
         }
         close(*ret_tcp);
     }
-    fail_msg("no port that is free for UDP and TCP");
+    fail_msg("no port free for both UDP and TCP");
     return -1;
 }
 

@@ -1,5 +1,5 @@
-/* A nameserver on loopback that does what a test says, on the test's own loop: over UDP and TCP on
- * the same port, one connection at a time. Failures end the running cmocka test. */
+/* A nameserver on loopback, scripted by the test and on its loop: UDP and TCP on the same port, one
+ * TCP connection at a time. Failures fail the running cmocka test. */
 #ifndef TESTS_SUPPORT_SCRIPTED_NAMESERVER_H
 #define TESTS_SUPPORT_SCRIPTED_NAMESERVER_H
 
@@ -13,33 +13,33 @@ struct scripted_nameserver {
     struct ev_loop *loop;
     ev_io udp;
     ev_io listener;
-    ev_io connection; /* the last one; fd -1: none */
+    ev_io connection; /* the latest; fd -1: none */
     struct addr address;
     unsigned seen; /* queries over UDP */
     unsigned connections;
-    uint8_t message[512]; /* the last query, a script's to change */
+    uint8_t message[512]; /* the last query; a script may edit it in place */
     size_t len;
-    struct addr client;                               /* who sent it over UDP */
-    void (*script)(struct scripted_nameserver *);     /* for each datagram; NULL: silence */
-    void (*tcp_script)(struct scripted_nameserver *); /* for each whole query; NULL: silence */
+    struct addr client;                               /* its sender over UDP */
+    void (*script)(struct scripted_nameserver *);     /* per datagram; NULL: never replies */
+    void (*tcp_script)(struct scripted_nameserver *); /* per complete query; NULL: never replies */
 };
 
 void scripted_nameserver_start(struct scripted_nameserver *ns, struct ev_loop *loop,
                                void (*script)(struct scripted_nameserver *));
 void scripted_nameserver_stop(struct scripted_nameserver *ns);
 
-/* The message, as it is now, to the client over UDP. */
+/* Sends `message` to the client over UDP. */
 void scripted_nameserver_send(struct scripted_nameserver *ns);
 
-/* New connections are refused from now on. */
+/* Refuses new connections from now on. */
 void scripted_nameserver_stop_listening(struct scripted_nameserver *ns);
 
 void scripted_nameserver_close_connection(struct scripted_nameserver *ns);
 
-/* An address where nobody is, over UDP nor TCP. */
+/* An address where nobody listens, over UDP or TCP. */
 struct addr scripted_nameserver_nowhere(void);
 
-/* A UDP socket at such an address; *ret_tcp listens there. The caller closes both. */
+/* A UDP socket bound to such an address; *ret_tcp listens there. The caller closes both. */
 int scripted_nameserver_sockets(struct addr *ret_address, int *ret_tcp);
 
 #endif

@@ -5,10 +5,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Only the monotonic clock: the wall clock has no deadlines. */
+/* Only the monotonic clock: no deadline uses the wall clock. */
 static bool is_stopped;
 static int64_t stopped_ns;
-static int64_t ahead_ns; /* of the system's, while it runs: it never goes back */
+static int64_t ahead_ns; /* offset from the system clock: it never goes back */
 
 static int64_t system_ns(void)
 {

@@ -1,5 +1,5 @@
-/* TEST_FILTER=test_srv: cmocka runs only the tests whose names match it, `*` and `?` included. For
- * `make one TEST=test_fast::test_srv`; it is in every unit program and needs no call. */
+/* TEST_FILTER=test_srv: cmocka runs only the tests whose names match it (wildcards `*` and `?`).
+ * For `make one TEST=test_fast::test_srv`; linked into every unit program, needs no call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

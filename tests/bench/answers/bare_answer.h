@@ -1,6 +1,6 @@
 /* The answer of the two bare responders: the query with its header's bits flipped and one address
- * record behind it, whatever was asked. As little as an answer can cost: what a server takes beyond
- * it is its own doing, the rest is the kernel's. Pure. */
+ * record appended, whatever the question. This is the least an answer can cost: anything a server
+ * needs beyond it is its own cost, the rest is the kernel's. Pure. */
 #ifndef BENCH_ANSWERS_BARE_ANSWER_H
 #define BENCH_ANSWERS_BARE_ANSWER_H
 
@@ -10,7 +10,7 @@
 
 enum { BARE_RECORD = 16, BARE_QUERY_MIN = 12 };
 
-/* In place; there is room for BARE_RECORD more bytes. The new length. */
+/* In place; the buffer has room for BARE_RECORD more bytes. Returns the new length. */
 static inline size_t bare_answer(uint8_t *message, size_t len)
 {
     static const uint8_t record[BARE_RECORD] = {0xc0, 12, 0, 1, 0,  1,  0, 0,

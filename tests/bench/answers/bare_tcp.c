@@ -1,5 +1,5 @@
-/* bare_tcp ADDRESS:PORT: the least that answering over TCP costs. All queries that one read brings
- * are answered by one send, and nothing is looked up. */
+/* bare_tcp ADDRESS:PORT: the least that answering over TCP costs. Answers all queries of one read
+ * with one send, and looks nothing up. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@ enum {
     EVENTS = 256,
     BACKLOG = 1024,
     LENGTH = 2,                /* before each message */
-    QUERY_LEAST = LENGTH + 17, /* of the root's name: how many fit into a read */
+    QUERY_LEAST = LENGTH + 17, /* for the root: sets how many fit into a read */
     READ = 1 << 16,
 };
 
@@ -50,8 +50,8 @@ static void accept_all(int epoll, int listener)
     }
 }
 
-/* The size of the answers; a query that the read has cut is not answered: the benchmark's clients
- * send theirs whole. */
+/* Returns the size of the answers. Ignores a query split across reads: the benchmark's clients send
+ * whole ones. */
 static size_t answer_all(size_t len)
 {
     size_t in = 0, out = 0;
@@ -70,7 +70,7 @@ static size_t answer_all(size_t len)
     return out;
 }
 
-/* False: it is over. */
+/* False: the connection is closed. */
 static bool serve(int fd)
 {
     ssize_t n = recv(fd, input, sizeof(input), 0);

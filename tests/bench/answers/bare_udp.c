@@ -1,5 +1,5 @@
-/* bare_udp ADDRESS:PORT: the least that answering over UDP costs. Whole batches are received by one
- * blocking call and sent by another, and nothing is looked up. */
+/* bare_udp ADDRESS:PORT: the least that answering over UDP costs. Receives a batch with one
+ * blocking call, answers it with another, and looks nothing up. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -42,7 +42,7 @@ static void prepare(struct batch *b)
     }
 }
 
-/* Messages too short to be queries are sent back as they came. */
+/* Echoes messages too short to be queries. */
 static void answer(struct batch *b, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -55,7 +55,7 @@ static void send_all(struct batch *b, int fd, size_t count)
 {
     for (size_t sent = 0; sent < count;) {
         int n = sendmmsg(fd, b->messages + sent, (unsigned)(count - sent), 0);
-        sent += n > 0 ? (size_t)n : 1; /* one that cannot be sent is lost */
+        sent += n > 0 ? (size_t)n : 1; /* an answer that cannot be sent is lost */
     }
     for (size_t i = 0; i < count; i++) {
         b->parts[i].iov_len = MESSAGE_MAX;

@@ -37,7 +37,8 @@ void load_parse(int argc, char *const *argv, const struct flags *own, struct loa
         {"questions", FLAG_STRING, &questions, .help = "a file of `name TYPE` lines"},
         {"pids", FLAG_STRING, &pids, .help = "its processes, like 12,34, whose CPU time counts"},
         {"run", FLAG_DURATION_MS, &run_ms, .min = 1, .max = DAY_MS, .help = "how long to measure"},
-        {"warm-up", FLAG_DURATION_MS, &warm_up_ms, .max = DAY_MS, .help = "how long before that"},
+        {"warm-up", FLAG_DURATION_MS, &warm_up_ms, .max = DAY_MS,
+         .help = "how long to run before measuring"},
     };
     assert(own->count <= LOAD_FLAGS_MAX);
     memcpy(table + 5, own->table, own->count * sizeof(*table));

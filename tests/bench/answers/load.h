@@ -1,4 +1,4 @@
-/* What the load generators are told alike, from their command lines. Single-threaded. */
+/* Command-line options that the load generators share. Single-threaded. */
 #ifndef BENCH_ANSWERS_LOAD_H
 #define BENCH_ANSWERS_LOAD_H
 
@@ -17,8 +17,8 @@ struct load {
     uint64_t run_ns, warm_up_ns;
 };
 
-/* Up to LOAD_FLAGS_MAX flags of the generator's own beside -server, -questions, -pids, -run and
- * -warm-up. Whatever is wrong ends the program with a message and status 2; -help with status 0. */
+/* Up to LOAD_FLAGS_MAX flags of the generator's own in addition to -server, -questions, -pids, -run
+ * and -warm-up. Any error exits with a message and status 2; -help with status 0. */
 enum { LOAD_FLAGS_MAX = 8 };
 void load_parse(int argc, char *const *argv, const struct flags *own, struct load *ret_load);
 

@@ -1,8 +1,8 @@
-/* load_tcp: asks a server over TCP and counts what comes back (load_tcp -help).
+/* load_tcp: asks a server over TCP and counts the answers (load_tcp -help).
  *
- * On each of -connections there are -in-flight queries out, sent together at first, then as many as
- * answers came in. With -per-connection a connection is reset after that many answers, which leaves
- * no state behind, and another one is opened. It spins, as load_udp does. */
+ * Keeps -in-flight queries in flight on each of -connections: sent together at first, then one for
+ * each answer. With -per-connection it resets a connection after that many answers, which leaves no
+ * state behind, and opens another. It spins, as load_udp does. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 enum {
     CONNECTIONS_MAX = 1024,
     IN_FLIGHT_MAX = 64,
-    FRAME_MAX = QUERY_FRAME + 512, /* a query, which has one name */
+    FRAME_MAX = QUERY_FRAME + 512, /* a query with one name */
     INPUT = QUERY_FRAME + DNS_MESSAGE_MAX,
     EVENTS = 256,
 };
@@ -73,7 +73,7 @@ static void fail_connection(struct generator *g, struct connection *c)
     open_another(g, c);
 }
 
-/* All in one call. */
+/* Sends all in one call. */
 static bool ask(struct generator *g, struct connection *c, int64_t count)
 {
     uint8_t output[IN_FLIGHT_MAX * FRAME_MAX];
@@ -87,7 +87,7 @@ static bool ask(struct generator *g, struct connection *c, int64_t count)
     return !w.failed && send(c->fd, output, w.pos, MSG_NOSIGNAL) == (ssize_t)w.pos;
 }
 
-/* As many as may still be asked on it, up to the number wanted. */
+/* How many more queries the connection allows, up to the number wanted. */
 static int64_t askable(const struct generator *g, const struct connection *c, int64_t wanted)
 {
     int64_t left = g->per_connection > 0 ? g->per_connection - c->asked : wanted;
@@ -111,7 +111,7 @@ static void on_connected(struct generator *g, struct connection *c)
     }
 }
 
-/* The whole messages of what came in. */
+/* Handles the complete messages received. */
 static int64_t take_answers(struct generator *g, struct connection *c)
 {
     struct reader r = reader_of(c->input, c->have);
@@ -179,7 +179,7 @@ int main(int argc, char **argv)
         {"connections", FLAG_INT, &g->connections, .min = 1, .max = CONNECTIONS_MAX,
          .help = "at once"},
         {"in-flight", FLAG_INT, &g->in_flight, .min = 1, .max = IN_FLIGHT_MAX,
-         .help = "queries out on each"},
+         .help = "queries in flight on each"},
         {"per-connection", FLAG_INT, &g->per_connection, .max = 1000000,
          .help = "queries until it is closed; 0: never"},
     };

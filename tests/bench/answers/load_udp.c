@@ -1,9 +1,10 @@
-/* load_udp: asks a server over UDP and counts what comes back (load_udp -help).
+/* load_udp: asks a server over UDP and counts the answers (load_udp -help).
  *
- * Without -rate in a closed loop: each socket has -window queries out, a new one for each answer,
- * so that the server is never idle for long; what counts is its CPU time per answer. With -rate
- * that many a second, whatever comes back; what counts is the latency, from when a query was due,
- * even if it was sent late. It spins: a generator that slept would let the server sleep, too. */
+ * Without -rate, a closed loop: each socket has -window queries in flight, a new one for each
+ * answer, so that the server is never idle for long; the figure of interest is its CPU time per
+ * answer. With -rate, an open loop: that many queries a second, whatever comes back; the figure of
+ * interest is the latency from when a query was due, even if it was sent late. It spins: a
+ * generator that slept would let the server sleep, too. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -17,14 +18,14 @@
 #include "tests/bench/answers/udp_socket.h"
 
 enum {
-    SLOTS = 2048,           /* queries out on a socket; a power of two */
-    WINDOW_MAX = SLOTS / 2, /* so that those given up find their successors a slot */
+    SLOTS = 2048,           /* queries in flight per socket; a power of two */
+    WINDOW_MAX = SLOTS / 2, /* leaves slots for the successors of lost queries */
     SOCKETS_MAX = 64,
     BATCH_MAX = 64,
     ANSWER_MAX = 1500,
-    LOST_AFTER_MS = 200, /* thousands of times what an answer takes */
+    LOST_AFTER_MS = 200, /* thousands of times an answer's duration */
     LOOK_FOR_LOST_MS = 10,
-    BEHIND_MAX_MS = 20, /* of what a rate demands; more than that was never to be sent */
+    BEHIND_MAX_MS = 20, /* of a rate's schedule; queries more overdue are skipped */
 };
 
 struct slot {
@@ -43,7 +44,7 @@ struct generator {
     struct load load;
     int64_t sockets, window, batch, rate;
     struct lane *lanes;
-    uint64_t due_ns; /* with a rate: of the next query */
+    uint64_t due_ns; /* with -rate: of the next query */
     uint64_t looked_ns;
     struct mmsghdr out[BATCH_MAX], in[BATCH_MAX];
     struct iovec out_parts[BATCH_MAX], in_parts[BATCH_MAX];
@@ -78,7 +79,7 @@ static void prepare(struct generator *g)
 
 /* ---- Asking ---- */
 
-/* A free slot, with its ID set. */
+/* Returns a free slot with its ID set. */
 static struct slot *take_slot(struct lane *lane)
 {
     struct slot *slot;
@@ -90,7 +91,7 @@ static struct slot *take_slot(struct lane *lane)
     return slot;
 }
 
-/* How many the lane may send now. Few are put off until they are worth a call. */
+/* How many the lane may send now. Waits for enough to make a system call worthwhile. */
 static size_t room_of(const struct generator *g, const struct lane *lane, uint64_t now_ns)
 {
     size_t window = (size_t)g->window;
@@ -154,7 +155,7 @@ static void take_answer(struct generator *g, struct lane *lane, struct reader *m
     uint16_t id = (uint16_t)(header[0] << 8 | header[1]);
     struct slot *slot = &lane->slots[id % SLOTS];
     if (slot->since_ns == 0 || slot->id != id) {
-        return; /* it was given up */
+        return; /* it was counted as lost */
     }
     meter_latency(&g->meter, now_ns > slot->since_ns ? now_ns - slot->since_ns : 0);
     meter_answer(&g->meter, header);
@@ -217,7 +218,7 @@ int main(int argc, char **argv)
     const struct flag table[] = {
         {"sockets", FLAG_INT, &g->sockets, .min = 1, .max = SOCKETS_MAX, .help = "to ask from"},
         {"window", FLAG_INT, &g->window, .min = 1, .max = WINDOW_MAX,
-         .help = "queries out on each"},
+         .help = "queries in flight on each"},
         {"batch", FLAG_INT, &g->batch, .min = 1, .max = BATCH_MAX, .help = "queries in one call"},
         {"rate", FLAG_INT, &g->rate, .max = 1000000, .help = "queries/s; 0: after each answer"},
     };

@@ -27,7 +27,7 @@ uint64_t meter_now_ns(void)
 /* The first number of a thread's schedstat: its nanoseconds on a CPU. */
 static double thread_cpu_ns(const char *pid, const char *thread)
 {
-    char path[600]; /* two directory entries of at most 255 and what is around them */
+    char path[600]; /* two directory entries of at most 255 bytes and the rest */
     (void)snprintf(path, sizeof(path), "/proc/%s/task/%s/schedstat", pid, thread);
     CLEANUP_FILE FILE *file = fopen(path, "re");
     uint64_t ns = 0;
@@ -101,7 +101,7 @@ static size_t bucket_of(uint64_t ns)
     return ((size_t)shift << LATENCY_SUB_BITS) + (size_t)(ns >> shift);
 }
 
-/* The smallest latency of the bucket. */
+/* The bucket's smallest latency. */
 static uint64_t bucket_ns(size_t bucket)
 {
     size_t octave = bucket >> LATENCY_SUB_BITS;

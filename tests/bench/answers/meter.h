@@ -1,5 +1,5 @@
-/* What the load generators measure with: time, the CPU time of the server and their own, latencies,
- * kinds of answers; and how they print it, one `name value` a line. Single-threaded. */
+/* Measurements of the load generators: time, CPU time of the server and their own, latencies, kinds
+ * of answers; and their output, one `name value` per line. Single-threaded. */
 #ifndef BENCH_ANSWERS_METER_H
 #define BENCH_ANSWERS_METER_H
 
@@ -21,15 +21,15 @@ struct meter {
 
 uint64_t meter_now_ns(void);
 
-/* Forgets everything counted so far: the warm-up is over. */
+/* Resets all counts after the warm-up. */
 void meter_start(struct meter *meter);
 
-/* The kind of an answer, by its message's first 12 bytes. */
+/* Counts an answer by kind, from the message's first 12 bytes. */
 void meter_answer(struct meter *meter, const uint8_t *header);
 
 void meter_latency(struct meter *meter, uint64_t ns);
 
-/* What was counted since meter_start, to stdout. */
+/* Prints the counts since meter_start to stdout. */
 void meter_print(const struct meter *meter);
 
 #endif

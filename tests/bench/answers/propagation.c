@@ -1,9 +1,9 @@
 /* propagation ETCD_URL SERVER:PORT COUNT: how long a change takes from etcd into the answers.
  *
- * Puts COUNT records one after the other, each a new Service's, and asks the server for its name
- * again and again, each time as soon as the last answer is in, until it is right. Prints a line for
- * each: the microseconds from the put's sending until etcd's acknowledgement, and until the first
- * right answer. */
+ * Puts COUNT records in sequence, each a new Service's, and asks the server for its name, again
+ * as soon as the last answer is in, until the answer is right. Prints a line for each: the
+ * microseconds from sending the put until etcd's acknowledgement, and until the first right
+ * answer. */
 #include <errno.h>
 #include <ev.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ struct bench {
     ev_io readable;
     ev_timer again;
     unsigned long number, count;
-    int64_t sent_us, acknowledged_us, right_us; /* of the record at hand; 0: not yet */
+    int64_t sent_us, acknowledged_us, right_us; /* of the current record; 0: not yet */
     uint8_t query[DNS_HEADER_SIZE + DNAME_MAX + 4];
     size_t query_len;
 };
@@ -103,7 +103,7 @@ static void make_query(struct bench *b)
     struct writer w = writer_of(b->query, sizeof(b->query));
     writer_u16(&w, (uint16_t)b->number);
     writer_u16(&w, DNS_FLAG_RD);
-    writer_u32(&w, 1U << 16); /* a question, no answer */
+    writer_u32(&w, 1U << 16); /* a query, not an answer */
     writer_u32(&w, 0);
     writer_bytes(&w, name.wire, name.len);
     writer_u16(&w, DNS_TYPE_A);
@@ -119,7 +119,7 @@ static void ask(struct bench *b)
     ev_timer_again(b->loop, &b->again);
 }
 
-/* One record whose last bytes are the address. */
+/* Whether it has one record, with the address as its last bytes. */
 static bool is_right(const struct bench *b, const uint8_t *answer, size_t len)
 {
     const uint8_t address[4] = {10, 255, b->number >> 8 & 255, b->number & 255};

@@ -14,7 +14,7 @@
 
 enum { QUERY_MAX = QUERY_FRAME + DNS_HEADER_SIZE + DNAME_MAX + 4 };
 
-/* The size of the frame; 0 when the line is no question. */
+/* The size of the frame; 0 if the line is not a question. */
 static size_t encode(struct slice line, uint8_t out[QUERY_MAX])
 {
     struct dname name;
@@ -42,7 +42,7 @@ static size_t encode(struct slice line, uint8_t out[QUERY_MAX])
     return w.failed ? 0 : w.pos;
 }
 
-/* The bytes move while they grow, so the items get their places last. */
+/* The bytes move while the buffer grows, so the pointers are set last. */
 static void place(struct queries *q)
 {
     size_t pos = 0;
@@ -81,7 +81,7 @@ int queries_read(const char *path, struct queries *ret_queries, struct err *err)
         used += size;
     }
     if (q.count == 0) {
-        return err_set(err, ERR_SYNTAX, "`%s`: no question in it", path);
+        return err_set(err, ERR_SYNTAX, "`%s`: contains no question", path);
     }
     place(&q);
     *ret_queries = q;

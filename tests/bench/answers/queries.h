@@ -1,5 +1,5 @@
-/* The questions that a load generator asks: lines of `name TYPE` from a file, made into queries
- * once, so that sending one costs the generator nothing but its ID. Single-threaded. */
+/* The questions of a load generator: `name TYPE` lines from a file, encoded once, so that sending
+ * one only costs setting its ID. Single-threaded. */
 #ifndef BENCH_ANSWERS_QUERIES_H
 #define BENCH_ANSWERS_QUERIES_H
 
@@ -12,7 +12,7 @@
 enum { QUERY_FRAME = 2 }; /* the length before each message over TCP */
 
 struct query {
-    uint8_t *frame; /* length, then the message; the owner's to put an ID into */
+    uint8_t *frame; /* length, then the message; the owner sets the ID */
     uint16_t len;   /* of the message */
 };
 
@@ -20,14 +20,14 @@ struct queries {
     uint8_t *bytes;
     struct query *items;
     size_t count;
-    size_t next; /* whose turn it is */
+    size_t next; /* index of the next one */
 };
 
-/* Fails on a line that is no question (the message has its number), and on a file without any. */
+/* Fails on a bad line (the message has its number), and on a file without questions. */
 int queries_read(const char *path, struct queries *ret_queries, struct err *err) MUST_CHECK;
 void queries_fini(struct queries *queries);
 
-/* The next one, round and round, with this ID. Borrowed; it comes again after all others. */
+/* The next one, round robin, with this ID. Borrowed; reused after all others. */
 static inline const struct query *queries_take(struct queries *queries, uint16_t id)
 {
     struct query *query = &queries->items[queries->next];

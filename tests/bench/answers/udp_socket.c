@@ -13,7 +13,7 @@ int udp_socket(const struct addr *peer, int flags, struct err *err)
         return err_set(err, -errno, "socket: %s", err_code_text(-errno));
     }
     if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)) < 0) {
-        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)); /* what is allowed */
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)); /* the kernel caps it */
     }
     return fd;
 }

@@ -1,12 +1,12 @@
-/* What the etcd client costs, one figure or two for each run: tests/bench/etcd_client.py starts an
- * etcd, runs this again and again, and shows the table. CPU is this process's own, in microseconds.
+/* What the etcd client costs, one or two figures per run: tests/bench/etcd_client.py starts an
+ * etcd, runs this repeatedly, and prints the table. CPU is this process's own, in microseconds.
  *
  *     bench_etcd URL puts         single puts, 64 outstanding
  *     bench_etcd URL txns         every key once, in transactions of 128 operations, 8 in flight
  *     bench_etcd URL mirror       read all those keys
- *     bench_etcd URL events       the same, say `ready`, then follow until each was changed once
- *     bench_etcd URL idle         the same, then ten seconds of nothing
- *     bench_etcd URL reconciler   kube2sky's way of writing as many keys into an empty etcd
+ *     bench_etcd URL events       the same, print `ready`, then follow until each was changed once
+ *     bench_etcd URL idle         the same, then idle for ten seconds
+ *     bench_etcd URL reconciler   write as many keys into an empty etcd the way kube2sky does
  *
  * A third argument is the CA file for an https URL. */
 #include <ev.h>
@@ -32,10 +32,10 @@ enum {
     IDLE_S = 10,
 };
 
-/* The longest key or value that is made here, and its NUL. */
+/* The longest key or value made here, and its NUL. */
 enum { TEXT_MAX = 96 };
 
-/* Made before the clock starts: it is the client that is measured. */
+/* Made before the clock starts: only the client is measured. */
 struct pair {
     char key[TEXT_MAX];
     char value[TEXT_MAX];
@@ -234,7 +234,7 @@ static void on_commit(void *data, int64_t revision, bool full)
     }
 }
 
-/* Once the watch stands, what was read is complete and what comes is an event. */
+/* Once the watch is up, the read is complete and what follows are events. */
 static void on_state(void *data, const struct err *err)
 {
     struct bench *b = data;
@@ -311,7 +311,7 @@ static void bench_idle(struct bench *b)
 
 /* ---- Writing, as kube2sky does ---- */
 
-/* Each has two keys: its address and its port. */
+/* Two keys each: address and port. */
 static void add_service(struct bench *b, const char *name, int number)
 {
     struct kube_event event;
@@ -416,7 +416,7 @@ int main(int argc, char **argv)
     const struct etcd_config config = {.loop = b.loop,
                                        .endpoints = argv[1],
                                        .call_timeout_ms = CALL_TIMEOUT_MS,
-                                       .tls.ca = argv[3]}; /* NULL when there is none */
+                                       .tls.ca = argv[3]}; /* NULL if there is none */
     if (etcd_new(&config, &b.etcd, &err) < 0) {
         fail(argv[1], err.msg);
     }

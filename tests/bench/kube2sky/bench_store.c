@@ -1,13 +1,14 @@
-/* The store's side of kube2sky's benchmark (tests/bench/kube2sky_scale.py runs it): what etcd
- * itself needs, and when what came in.
+/* The store's side of kube2sky's benchmark (tests/bench/kube2sky_scale.py runs it): etcd's own
+ * cost, and when each change arrived.
  *
  *     bench_store URL dump PREFIX            every key and value below it, as `key<TAB>value` lines
  *     bench_store URL loop IN_FLIGHT         writes such lines from stdin in transactions of 128,
- *                                            as many at once; prints the seconds it took
- *     bench_store URL pace RATE COUNT OPS    so many transactions a second with so many puts each;
- *                                            prints each one's microseconds until it was
- * acknowledged bench_store URL follow PREFIX          says `ready`, then `put|delete NANOSECONDS
- * KEY` for each change when it comes in (CLOCK_MONOTONIC), until stdin ends */
+ *                                            IN_FLIGHT at once; prints the seconds it took
+ *     bench_store URL pace RATE COUNT OPS    COUNT transactions of OPS puts, RATE a second;
+ *                                            prints each one's microseconds until acknowledged
+ *     bench_store URL follow PREFIX          prints `ready`, then `put|delete NANOSECONDS KEY` for
+ *                                            each change as it arrives (CLOCK_MONOTONIC), until
+ *                                            stdin ends */
 #include <ev.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ enum {
     CALL_TIMEOUT_MS = 30000,
     DUMP_PAGE = 50000,
     KEY_MAX = 160,
-    PACED_MAX = 512, /* at once, when etcd stalls: half of what the client takes */
+    PACED_MAX = 512, /* in flight when etcd stalls: half of the client's limit */
 };
 
 struct line {
@@ -40,7 +41,7 @@ struct bench {
     char *prefix_end;
     size_t pending; /* calls */
 
-    char *text; /* of loop: stdin, cut into lines */
+    char *text; /* of loop: stdin, split into lines */
     struct line *lines;
     size_t count, next;
     size_t in_flight_max;
@@ -48,7 +49,7 @@ struct bench {
 
     size_t ops; /* of pace */
     double rate;
-    int64_t *sent_us; /* of each transaction; then what it took */
+    int64_t *sent_us; /* per transaction: when it was sent, then how long it took */
     ev_timer timer;
 
     struct etcd_watch *watch; /* of follow */
@@ -94,7 +95,7 @@ static void on_page(void *data, const struct etcd_range_reply *reply, const stru
         ev_break(dump->bench->loop, EVBREAK_ALL);
         return;
     }
-    /* Just behind the last one: its text and a NUL. */
+    /* Just after the last one: its text and a NUL. */
     struct slice last = reply->kvs[reply->count - 1].key;
     free(dump->from);
     dump->from = xmalloc(last.len + 1);
@@ -348,7 +349,7 @@ static void run(struct bench *b, int argc, char **argv)
         b->count = number_of(argv[2]);
         b->ops = number_of(argv[3]);
         if (b->ops > ETCD_TXN_OPS_MAX) {
-            fail(argv[3], "more operations than a transaction takes");
+            fail(argv[3], "more operations than a transaction allows");
         }
         run_pace(b);
     } else if (argc == 2 && strcmp(argv[0], "follow") == 0) {

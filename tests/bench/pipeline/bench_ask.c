@@ -1,12 +1,12 @@
-/* When a DNS server gives the right answers (tests/bench/pipeline.py runs it):
+/* Measures when a DNS server starts to give the right answers (tests/bench/pipeline.py runs it):
  *
  *     bench_ask PORT WINDOW RETRY_US
  *
- * Reads `NAME ADDRESS` lines from stdin as they come and asks the server at 127.0.0.1 for each
- * name's A record until it is that address alone: the first WINDOW names that are not answered
- * right yet, each RETRY_US after the last answer, or SILENT_US after the last question. Prints
- * `NAME NANOSECONDS` (CLOCK_MONOTONIC) when the right answer has come. Ends when stdin has and
- * every name is answered. */
+ * Reads `NAME ADDRESS` lines from stdin as they arrive and asks the server at 127.0.0.1 for each
+ * name's A record until that address is the only answer. Asks for the first WINDOW unfinished names
+ * at a time, each RETRY_US after its last answer, or SILENT_US after its last question. Prints
+ * `NAME NANOSECONDS` (CLOCK_MONOTONIC) on the right answer. Ends after the end of stdin once every
+ * name is done. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,12 +29,12 @@ enum {
     QUERY_MAX = 12 + 255 + 4,
     REPLY_MAX = 1232,
     WINDOW_MAX = 1024,
-    TEXT_MAX = 64 << 20, /* a million names: whoever writes them never waits for answers */
+    TEXT_MAX = 64 << 20, /* a million names: the writer never waits for answers */
     RECORD_HEAD = 12,    /* of an answer whose name is a pointer */
-    SILENT_US = 20000,   /* then the question or its answer is taken for lost */
+    SILENT_US = 20000,   /* then the question or answer counts as lost */
 };
 
-/* A name that is being asked for; its place is the query's number. */
+/* A name in flight; its place is the query's ID. */
 struct ask {
     char *name; /* NULL: the place is free */
     uint32_t address;
@@ -50,8 +50,8 @@ struct asker {
     struct ask asks[WINDOW_MAX];
 
     bool is_at_end; /* of stdin */
-    char *text;     /* of it, from the first line not yet taken on: TEXT_MAX bytes */
-    size_t text_at; /* where that is */
+    char *text;     /* TEXT_MAX bytes of it */
+    size_t text_at; /* start of the first unread line */
     size_t text_len;
 };
 
@@ -109,7 +109,7 @@ static void take_line(struct asker *a, char *line)
     a->pending++;
 }
 
-/* As many whole lines as the window takes. */
+/* Takes as many complete lines as fit the window. */
 static void take_lines(struct asker *a)
 {
     char *end;
@@ -128,7 +128,7 @@ static void take_lines(struct asker *a)
 static void read_text(struct asker *a)
 {
     if (a->text_len == TEXT_MAX) {
-        fail("stdin", "more names than can be kept");
+        fail("stdin", "too many names");
     }
     ssize_t n = read(STDIN_FILENO, a->text + a->text_len, TEXT_MAX - a->text_len);
     if (n < 0 && errno != EAGAIN && errno != EINTR) {
@@ -138,21 +138,21 @@ static void read_text(struct asker *a)
     if (n == 0) {
         a->is_at_end = true;
         if (a->text_len > 0 && a->text[a->text_len - 1] != '\n') {
-            fail("stdin", "a line without end");
+            fail("stdin", "last line has no newline");
         }
     }
 }
 
 /* ---- Questions and answers ---- */
 
-/* The time when the next question is due; UINT64_MAX: none is. */
+/* Returns when the next question is due; UINT64_MAX: none. */
 static uint64_t send_due(struct asker *a)
 {
     uint64_t now = now_ns(), next = UINT64_MAX;
     for (unsigned i = 0; i < a->window; i++) {
         struct ask *ask = &a->asks[i];
         if (ask->name && ask->due_ns <= now) {
-            (void)send(a->fd, ask->query, ask->len, 0); /* lost, it is asked again */
+            (void)send(a->fd, ask->query, ask->len, 0); /* if lost, it is asked again */
             ask->due_ns = now + SILENT_US * UINT64_C(1000);
         }
         if (ask->name && ask->due_ns < next) {
@@ -169,7 +169,7 @@ static bool is_right(const struct ask *ask, const uint8_t *reply, size_t len)
            memcmp(reply + len - sizeof(ask->address), &ask->address, sizeof(ask->address)) == 0;
 }
 
-/* An answer to another name that had the place before is none. */
+/* Rejects an answer to the previous name in this place. */
 static bool is_ours(const struct ask *ask, const uint8_t *reply, size_t len)
 {
     return ask->name && len >= ask->len &&
@@ -205,12 +205,12 @@ static void wait_for_more(const struct asker *a, uint64_t due_ns)
     uint64_t now = now_ns(), left_ns = due_ns > now ? due_ns - now : 0;
     const struct timespec left = {.tv_sec = (time_t)(left_ns / 1000000000),
                                   .tv_nsec = (long)(left_ns % 1000000000)};
-    (void)ppoll(fds, 2, due_ns == UINT64_MAX ? NULL : &left, NULL); /* all are tried then */
+    (void)ppoll(fds, 2, due_ns == UINT64_MAX ? NULL : &left, NULL); /* tries all afterwards */
 }
 
 static void run(struct asker *a)
 {
-    a->text = xmalloc(TEXT_MAX); /* touched as far as it is used */
+    a->text = xmalloc(TEXT_MAX); /* only the pages used are touched */
     while (!a->is_at_end || a->pending > 0) {
         if (!a->is_at_end) {
             read_text(a);
@@ -223,7 +223,7 @@ static void run(struct asker *a)
         }
         wait_for_more(a, due_ns);
         receive_all(a);
-        take_lines(a); /* or the end would be taken for the last name's */
+        take_lines(a); /* before the check for the end */
     }
     (void)fflush(stdout);
     free(a->text);
@@ -258,7 +258,7 @@ int main(int argc, char **argv)
     if (flags < 0 || fcntl(STDIN_FILENO, F_SETFL, flags | O_NONBLOCK) < 0) {
         fail("stdin", strerror(errno));
     }
-    (void)prctl(PR_SET_TIMERSLACK, 1); /* the pauses are shorter than the usual 50 us */
+    (void)prctl(PR_SET_TIMERSLACK, 1); /* the pauses are shorter than the default 50 us */
     run(&a);
     (void)close(a.fd);
     return 0;

@@ -1,13 +1,12 @@
-/* What updates cost skydns and those whom it answers meanwhile (tests/bench/updates.py runs it):
+/* What updates cost skydns and its clients (tests/bench/updates.py runs it):
  *
  *     bench_updates SERVICES SECONDS CHANGES_PER_S QUERIES_PER_S
  *
- * Fills a store with so many Services, measures single changes of them with nobody reading, then
- * lets one worker answer queries over loopback: in turns alone and under a steady feed of changes
- * from this process (each a version of its own), for so many seconds of feeding. A second worker
- * gets no load: it sleeps in recvmmsg, and is asked now and then for what was published a moment
- * ago. With two processors or more the worker has one of them to itself. Prints `name value` lines.
- */
+ * Fills a store with SERVICES Services, measures single changes without readers, then lets one
+ * worker answer queries over loopback, alternately without changes and under a steady feed of
+ * changes from this process (each its own version), for SECONDS of feeding. A second worker gets no
+ * load: it sleeps in recvmmsg, and is occasionally asked for what was just published. With two or
+ * more processors the worker has one to itself. Prints `name value` lines. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +45,7 @@ struct lane {
     struct addr address;
     int probe_fd;
     uint16_t probe_id;
-    struct histogram probes; /* from before the publication to the right answer in hand */
+    struct histogram probes; /* from before the publication to the right answer */
 };
 
 struct bench {
@@ -56,13 +55,13 @@ struct bench {
     struct lane lanes[WORKERS];
     struct load *load;
     unsigned turn;        /* which Service is changed next */
-    uint64_t stale;       /* answers to a probe that were of an older version */
+    uint64_t stale;       /* probes answered from an older version */
     uint64_t lost_probes; /* not answered within PROBE_TIMEOUT_MS */
     uint64_t changes;     /* of the feed */
     uint64_t feed_ns;     /* the time it took */
     uint64_t feed_cpu_ns;
-    uint64_t late_ns_max;         /* how far behind its own schedule the feed was */
-    uint64_t writer_sleeps;       /* while it changed and published: it waited for somebody */
+    uint64_t late_ns_max;         /* how far the feed fell behind schedule */
+    uint64_t writer_sleeps;       /* while changing and publishing: it had to wait */
     uint64_t waiting_max;         /* versions not yet freed */
     struct histogram change_wall; /* one change, from text to published */
 };
@@ -81,7 +80,7 @@ static void say(const char *name, double value)
 
 /* ---- Processors ---- */
 
-/* The first two this process may use; false when it has but one. */
+/* The first two this process may use; false if it has only one. */
 static bool find_cpus(int cpus[2])
 {
     cpu_set_t allowed;
@@ -97,7 +96,7 @@ static bool find_cpus(int cpus[2])
     return found == 2;
 }
 
-/* This thread, and those it starts from now on. */
+/* Moves this thread and those it starts later. */
 static void move_to(int cpu)
 {
     cpu_set_t set;
@@ -145,7 +144,7 @@ static struct addr address_of(int fd)
     return address;
 }
 
-/* No resolver: every question of the load is one that the engine answers itself. */
+/* No resolver: the engine answers every question of the load itself. */
 static void open_lane(struct bench *b, unsigned index)
 {
     struct lane *lane = &b->lanes[index];
@@ -241,7 +240,7 @@ static void measure_single_changes(struct bench *b)
     say("change_allocations", (double)(hooks_allocations() - allocations) / SINGLE_CHANGES);
 }
 
-/* How often this thread has gone to sleep. */
+/* How often this thread went to sleep. */
 static uint64_t sleeps(void)
 {
     struct rusage usage;
@@ -261,7 +260,7 @@ static void change_one(struct bench *b, unsigned number)
     b->waiting_max = waiting > b->waiting_max ? waiting : b->waiting_max;
 }
 
-/* The answer to this question, past those that came too late for others; its length, -1: none. */
+/* The answer to this question, skipping late answers to others; its length, -1: none. */
 static ssize_t receive_probe(const struct lane *lane, uint16_t id, uint8_t answer[ANSWER_MAX])
 {
     ssize_t n;
@@ -271,7 +270,7 @@ static ssize_t receive_probe(const struct lane *lane, uint16_t id, uint8_t answe
     return n;
 }
 
-/* Asks until the answer is that of the version just published. */
+/* Asks until the answer is from the version just published. */
 static void probe(struct bench *b, struct lane *lane, unsigned number, uint64_t start_ns)
 {
     struct question question;
@@ -299,7 +298,7 @@ static void probe(struct bench *b, struct lane *lane, unsigned number, uint64_t 
     }
 }
 
-/* One change, and every worker must know it from then on. */
+/* One change per worker, which it must serve from then on. */
 static void probe_all(struct bench *b)
 {
     for (unsigned i = 0; i < WORKERS; i++) {
@@ -317,7 +316,7 @@ static void wait_until_ns(uint64_t due_ns)
     (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 }
 
-/* One at a time when it is due; what was not done in time is caught up at once. */
+/* One change at a time when due; catches up at once if late. */
 static void feed(struct bench *b, unsigned seconds)
 {
     uint64_t step_ns = SECOND_NS / b->changes_per_s, start_ns = clock_ns(CLOCK_MONOTONIC);
@@ -336,7 +335,7 @@ static void feed(struct bench *b, unsigned seconds)
             change_one(b, next_service(b));
         }
         if (now_ns - reclaimed_ns > RECLAIM_EVERY_NS) {
-            (void)snapshot_reclaim(b->snapshot); /* the next one comes for the rest */
+            (void)snapshot_reclaim(b->snapshot); /* the next call frees the rest */
             reclaimed_ns = now_ns;
         }
     }
@@ -348,7 +347,7 @@ static void set_phase(struct bench *b, enum hooks_phase phase)
     load_set_phase(b->load, phase);
 }
 
-/* The machine has better and worse times: idle and busy slices take turns. */
+/* The machine's speed varies: alternate idle and busy slices. */
 static void feed_in_turns(struct bench *b)
 {
     for (unsigned left = b->seconds, slice; left > 0; left -= slice) {
@@ -361,7 +360,7 @@ static void feed_in_turns(struct bench *b)
         b->feed_ns += clock_ns(CLOCK_MONOTONIC) - start_ns;
         b->feed_cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
         set_phase(b, PHASE_NONE);
-        (void)snapshot_reclaim(b->snapshot); /* the next one comes for the rest */
+        (void)snapshot_reclaim(b->snapshot); /* the next call frees the rest */
     }
 }
 
@@ -477,7 +476,7 @@ int main(int argc, char **argv)
     b.seconds = number_of(argv[2], 3600);
     b.changes_per_s = number_of(argv[3], 1000000);
     b.queries_per_s = number_of(argv[4], 10000000);
-    (void)prctl(PR_SET_TIMERSLACK, 1); /* the feed's pauses are shorter than the usual 50 us */
+    (void)prctl(PR_SET_TIMERSLACK, 1); /* the feed's pauses are shorter than the default 50 us */
     hooks_init();
     b.snapshot = snapshot_new();
     services_init(&b.services, count);

@@ -1,6 +1,6 @@
-/* A count of durations in nanoseconds by their size: 32 steps to each power of two, so that what is
- * read from it is right to three percent. One thread writes; read it when that one has ended or
- * goes on elsewhere. */
+/* A histogram of durations in nanoseconds: 32 steps per power of two, so that percentiles are
+ * accurate to three percent. One thread writes; read it only when that thread has ended or moved
+ * on. */
 #ifndef TESTS_BENCH_UPDATES_HISTOGRAM_H
 #define TESTS_BENCH_UPDATES_HISTOGRAM_H
 
@@ -28,7 +28,7 @@ static inline uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Below HISTOGRAM_STEPS each value has a bucket of its own. */
+/* Below HISTOGRAM_STEPS each value has its own bucket. */
 static inline size_t histogram_bucket(uint64_t ns)
 {
     if (ns < HISTOGRAM_STEPS) {
@@ -48,7 +48,7 @@ static inline void histogram_add(struct histogram *h, uint64_t ns)
     h->buckets[histogram_bucket(ns)]++;
 }
 
-/* The smallest duration of a bucket. */
+/* A bucket's smallest duration. */
 static inline uint64_t histogram_floor(size_t bucket)
 {
     if (bucket < 2 * HISTOGRAM_STEPS) {
@@ -58,7 +58,7 @@ static inline uint64_t histogram_floor(size_t bucket)
     return (uint64_t)(bucket - ((size_t)shift << HISTOGRAM_STEP_BITS)) << shift;
 }
 
-/* The duration that `part` of all are not longer than; 0 when there are none. */
+/* The duration that `part` of all do not exceed; 0 if there are none. */
 static inline uint64_t histogram_percentile(const struct histogram *h, double part)
 {
     uint64_t below = 0, wanted = (uint64_t)(part * (double)h->count);

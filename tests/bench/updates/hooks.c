@@ -6,8 +6,8 @@
 
 #include "skydns/store/store_pool_internal.h"
 
-/* Versions whose times of publication are remembered: at 10,000 a second those of six seconds,
- * where a batch takes milliseconds at worst. */
+/* Versions with a remembered time of publication: six seconds' worth at 10,000 a second, while a
+ * batch takes milliseconds at worst. */
 enum { PUBLISHED_KEPT = 1 << 16 };
 
 static _Atomic int phase;
@@ -26,7 +26,7 @@ static _Thread_local uint64_t allocated_bytes, allocations;
 
 /* A worker's thread. */
 static _Thread_local struct batch_times *mine;                   /* [PHASES] */
-static _Thread_local uint64_t received_wall_ns, received_cpu_ns; /* wall 0: sent already */
+static _Thread_local uint64_t received_wall_ns, received_cpu_ns; /* wall 0: already sent */
 static _Thread_local uint64_t seen_serial;
 static _Thread_local unsigned received;
 
@@ -64,7 +64,7 @@ static struct batch_times *take_place(void)
 {
     unsigned number = atomic_fetch_add(&worker_count, 1);
     if (number >= HOOKS_WORKERS_MAX) {
-        (void)fprintf(stderr, "bench_updates: more workers than can be measured\n");
+        (void)fprintf(stderr, "bench_updates: too many workers\n");
         abort();
     }
     return times[number];
@@ -78,7 +78,7 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
     }
     int n = __real_recvmmsg(fd, messages, count, flags, timeout);
     received = n > 0 ? (unsigned)n : 0;
-    /* The slow clock outermost: the fast one does not count it. */
+    /* The slow clock outermost, so that the fast one does not include it. */
     received_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     received_wall_ns = clock_ns(CLOCK_MONOTONIC);
     return n;

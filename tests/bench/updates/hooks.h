@@ -1,11 +1,11 @@
-/* What the benchmark sees of skydns from outside: the linker puts these functions in the place of
- * the calls that udp_server, worker, snapshot and xalloc make (--wrap, in the Makefile), so that
- * the measured code is the program's own, without a line for measuring in it.
+/* What the benchmark sees of skydns from outside: the linker substitutes these functions for calls
+ * that udp_server, worker, snapshot and xalloc make (--wrap, in the Makefile), so that the measured
+ * code is the program's own, with no line for measuring.
  *
  *     recvmmsg returns --- snapshot_enter ... snapshot_leave --- sendmmsg is called
  *        `---------------------- a worker's own time ----------------'
  *
- * Each worker's thread has a struct batch_times, by the number it said first. */
+ * Each worker's thread has a struct batch_times of its own. */
 #ifndef TESTS_BENCH_UPDATES_HOOKS_H
 #define TESTS_BENCH_UPDATES_HOOKS_H
 
@@ -16,40 +16,39 @@
 
 enum { HOOKS_WORKERS_MAX = 8 };
 
-/* What is going on: each has figures of its own. */
+/* Phases; each has its own figures. */
 enum hooks_phase { PHASE_NONE, PHASE_IDLE, PHASE_UPDATES, PHASES };
 
 struct batch_times {
     struct histogram wall; /* from recvmmsg's return to sendmmsg's call */
     struct histogram cpu;  /* the same, as the thread's own CPU time */
-    struct histogram old;  /* how long after a version's publication an answer was still sent from
-                            * the  one before it */
+    struct histogram
+        old; /* how long after a publication the previous version still served answers */
     uint64_t packets;
 };
 
-/* Main thread, first: takes the memory that the hooks need, so that it does not look like growth.
- */
+/* Main thread, first: touches the memory of the hooks, so that it does not look like growth. */
 void hooks_init(void);
 
 /* Main thread. */
 void hooks_set_phase(enum hooks_phase phase);
 
-/* When no worker runs any more: those of all workers that were given packets. */
+/* After all workers have ended: the sum over all workers that got packets. */
 void hooks_sum(enum hooks_phase phase, struct batch_times *ret_times);
 
 /* Main thread: notes that this version is about to be published, and what it replaced. */
 void hooks_publishing(const struct store *store, const struct store_garbage *garbage);
 
-/* What the main thread saw of replaced versions: how many have not been freed yet, and how long
- * each was kept. */
+/* Replaced versions, as the main thread saw them: how many are not freed yet, and how long each was
+ * kept. */
 uint64_t hooks_versions_waiting(void);
 const struct histogram *hooks_versions_kept(void);
 
-/* What this thread has taken so far through xalloc and from the store's pool. */
+/* What this thread has allocated so far through xalloc and the store's pool. */
 uint64_t hooks_allocated_bytes(void);
 uint64_t hooks_allocations(void);
 
-/* The calls themselves, for code of the benchmark that shall not be measured. */
+/* The real calls, for benchmark code that must not be measured. */
 int hooks_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
 int hooks_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
 

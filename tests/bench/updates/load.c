@@ -13,14 +13,14 @@
 #include "tests/support/skydns/questions.h"
 
 enum {
-    /* Questions, each with its place as its number, sent in turns. As many can be on their way. */
+    /* Questions, sent round robin with their index as ID. At most this many are in flight. */
     QUESTIONS = 1 << 15,
     BATCH = 64,
     LAST_ANSWERS_MS = 200,
     SOCKET_BUFFER = 4 << 20,
 };
 
-/* Of twelve questions: six addresses, as many as names are found; the rest in equal parts. */
+/* Of twelve questions: six addresses; the other kinds in equal parts. */
 static const enum question_kind mix[] = {
     QUESTION_ADDRESS, QUESTION_NO_NAME, QUESTION_ADDRESS, QUESTION_PORT,
     QUESTION_ADDRESS, QUESTION_NO_DATA, QUESTION_ADDRESS, QUESTION_NO_NAME,
@@ -73,7 +73,7 @@ static void take_answer(struct load *l, const uint8_t *wire, size_t len, uint64_
 {
     unsigned slot = len >= 2 ? question_id(wire) : QUESTIONS;
     if (slot >= QUESTIONS || l->sent_ns[slot] == 0) {
-        return; /* none of ours, or one so late that its place was given to another */
+        return; /* not ours, or already answered */
     }
     struct load_sums *sums = &l->sums[l->sent_phase[slot]];
     histogram_add(&sums->latency, now_ns - l->sent_ns[slot]);
@@ -98,7 +98,7 @@ static void receive_all(struct load *l)
     } while (n == BATCH);
 }
 
-/* Until then, or until there are answers. */
+/* Waits until then, or until answers arrive. */
 static void wait_until_ns(const struct load *l, uint64_t due_ns)
 {
     uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
@@ -106,7 +106,7 @@ static void wait_until_ns(const struct load *l, uint64_t due_ns)
     if (due_ns > now_ns) {
         const struct timespec left = {.tv_sec = (time_t)((due_ns - now_ns) / 1000000000),
                                       .tv_nsec = (long)((due_ns - now_ns) % 1000000000)};
-        (void)ppoll(&ready, 1, &left, NULL); /* what it says is asked by receiving */
+        (void)ppoll(&ready, 1, &left, NULL); /* receive_all() finds out */
     }
 }
 
@@ -146,7 +146,8 @@ struct load *load_start(const struct load_config *config)
     if (l->fd < 0 || connect(l->fd, &config->server.sa, config->server.len) < 0) {
         fail("connect to the worker");
     }
-    (void)setsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer)); /* what is allowed */
+    (void)setsockopt(l->fd, SOL_SOCKET, SO_RCVBUF, &buffer,
+                     sizeof(buffer)); /* the kernel caps it */
     if (pthread_create(&l->thread, NULL, run, l) != 0) {
         fail("start the load");
     }

@@ -1,5 +1,5 @@
-/* Queries to one worker at a steady rate, whatever becomes of them (an open loop), from a thread of
- * their own, and how long the answers took from end to end. */
+/* Queries to one worker at a steady rate, whether answered or not (an open loop), from their own
+ * thread, and the end-to-end latency of the answers. */
 #ifndef TESTS_BENCH_UPDATES_LOAD_H
 #define TESTS_BENCH_UPDATES_LOAD_H
 
@@ -17,16 +17,16 @@ struct load_sums {
 
 struct load_config {
     struct addr server;
-    unsigned services; /* asked about at random */
+    unsigned services; /* queried at random */
     unsigned queries_per_s;
-    unsigned burst; /* that many are sent at once */
+    unsigned burst; /* number sent at once */
 };
 
 /* Main thread. */
 struct load *load_start(const struct load_config *config);
 void load_set_phase(struct load *load, enum hooks_phase phase);
 
-/* Ends it, once the last answers have come. */
+/* Waits for the last answers, then ends the thread. */
 void load_stop(struct load *load);
 const struct load_sums *load_sums(const struct load *load, enum hooks_phase phase); /* stopped */
 void load_free(struct load *load);

@@ -1,5 +1,5 @@
-/* A name read from a message, at a position the first byte gives, and from text: what is accepted
- * survives the way to text and back, and every view of it stays within its bounds. */
+/* A name read from a message, at the offset in the first byte, and from text: an accepted name
+ * survives the round trip through text, and every view of it stays within bounds. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* A watch's messages, one after the other, each behind its length in two bytes: whatever a peer
- * says, what the owner is told are whole revisions, each once and in order. The link below the
- * watch is played here. */
+/* A watch's messages in sequence, each prefixed with its length in two bytes: whatever a peer
+ * sends, the owner sees complete revisions, each once and in order. The link below the watch is a
+ * stub. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ struct etcd_call *etcd_watch_range(struct etcd *etcd, const struct etcd_range *r
     (void)cb;
     (void)data;
     if (is_open || is_probed) {
-        abort(); /* once a watch, and not beside its stream */
+        abort(); /* once per watch, and not while its stream is open */
     }
     is_probed = true;
     return (struct etcd_call *)&is_probed;

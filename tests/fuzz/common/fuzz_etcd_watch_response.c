@@ -1,5 +1,5 @@
-/* The decoding of what etcd replies: the same bytes as each of the replies there are. A decoded
- * message keeps what etcd_codec_internal.h promises, and stays below its limit. */
+/* Decoders of etcd's replies: the same bytes decoded as every type of reply. A decoded message
+ * keeps what etcd_codec_internal.h promises, and stays below its limit. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void small_replies(struct slice message, struct arena *arena)
     struct etcd_lease_reply lease;
     const char *token;
     struct err err;
-    /* Numbers only; whether they decode is all the same. */
+    /* Numbers only; either outcome is fine. */
     (void)!etcd_decode_lease_revoke(message, arena, &revoke, &err);
     (void)!etcd_decode_lease_grant(message, arena, &lease, &err);
     (void)!etcd_decode_lease_keep_alive(message, arena, &lease, &err);

@@ -1,5 +1,5 @@
-/* A command line, one argument a line, against a table with every kind of flag: what is accepted
- * lies in its range, what is not has a message. */
+/* A command line, one argument per line, against a table with every kind of flag: accepted values
+ * are in range, rejected ones come with a message. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

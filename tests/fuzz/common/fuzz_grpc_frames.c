@@ -1,5 +1,5 @@
-/* The reassembly of gRPC messages from DATA chunks, and the text of grpc-message. The first byte
- * says how large the chunks are; the same bytes in one chunk must give the same messages. */
+/* The reassembly of gRPC messages from DATA chunks, and the decoding of grpc-message. The first
+ * byte is the chunk size; the same bytes in one chunk must give the same messages. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct outcome {
     int rc;
     size_t messages;
     size_t bytes;
-    unsigned char sum; /* of every byte of every message, so that all of it is read */
+    unsigned char sum; /* over every byte of every message, so that all are read */
 };
 
 static struct outcome feed(struct slice wire, size_t piece)
@@ -58,6 +58,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (strlen(grpc_percent_decode(wire, text, sizeof(text))) >= sizeof(text)) {
         abort();
     }
-    (void)grpc_status_text(grpc_status_parse(wire)); /* any text will do */
+    (void)grpc_status_text(grpc_status_parse(wire)); /* any text is fine */
     return 0;
 }

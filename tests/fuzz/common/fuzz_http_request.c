@@ -1,5 +1,5 @@
-/* Any bytes as the head of a request: refused, or strings that lie within them, whatever is behind;
- * the same for every length that holds the whole head. */
+/* Any bytes as the head of a request: rejected, or parsed into strings within them, whatever
+ * follows; the result is the same for every length that includes the complete head. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     assert(http_head_length(data, len) == len);
     assert(http_head_length(data, len - 1) == 0);
-    uint8_t *bytes =
-        malloc(len); /* not a byte more, so that a sanitizer sees what is read behind */
+    uint8_t *bytes = malloc(len); /* exact size, so that a sanitizer catches reads past the end */
     struct http_head head;
     memcpy(bytes, data, len);
     if (http_head_parse(bytes, len, &head) == 0) {

@@ -1,6 +1,6 @@
-/* Any bytes as a record's value: refused with a message, or taken and stable: what is written of an
- * accepted record reads back the same. The short way of reading takes nothing that the long one
- * refuses, and says the same of what it takes. */
+/* Any bytes as a record's value: rejected with a message, or accepted, and then the record written
+ * out reads back the same. The fast path accepts nothing that the slow path rejects, and returns
+ * the same record. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Any bytes as a key: refused, or a name that DNS allows and whose labels spell the key. */
+/* Any bytes as a key: rejected, or a valid DNS name whose labels spell the key. */
 #include <assert.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* A reply to the question that the input itself repeats, and to others: one that was read has room
- * for the answers it says it has, and our own query is no reply to itself. */
+/* A reply to the question that it repeats itself, and to others: an accepted reply is large enough
+ * for its answer count, and our own query is not accepted as a reply. */
 #include <assert.h>
 
 #include "common/base/cursor.h"

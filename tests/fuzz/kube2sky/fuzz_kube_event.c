@@ -5,7 +5,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What the header promises of each kind of event. */
+/* What the header promises for each kind of event. */
 static void check_event(const struct kube_event *event)
 {
     bool has_object = event->kind == KUBE_EVENT_UPSERT || event->kind == KUBE_EVENT_DELETE;

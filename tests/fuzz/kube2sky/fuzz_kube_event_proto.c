@@ -1,5 +1,4 @@
-/* One event of a watch, and a Status, in protobuf: kube_object.h's decoders over arbitrary bytes.
- */
+/* One watch event, and a Status, in protobuf: kube_object.h's decoders over arbitrary bytes. */
 #include <stdlib.h>
 
 #include "kube2sky/api/kube_object.h"

@@ -1,12 +1,12 @@
-/* The body of a watch, cut into events: the same ones in pieces of any size as in one. The first
- * byte is the size of the pieces. */
+/* The body of a watch, cut into events: pieces of any size give the same events as a single piece.
+ * The first byte is the piece size. */
 #include <stdlib.h>
 
 #include "kube2sky/api/kube_frames_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* All frames behind each other, each with a mark behind it. */
+/* All frames concatenated, each followed by a mark. */
 static void cut(enum kube_encoding encoding, struct slice bytes, size_t piece, struct buf *out)
 {
     struct kube_frames frames;

@@ -1,5 +1,5 @@
-/* A page of a list, in both encodings: the same objects, and the same end, in pieces of any size as
- * in one. The first byte is the size of the pieces. */
+/* A page of a list, in both encodings: pieces of any size give the same objects and the same
+ * outcome as a single piece. The first byte is the piece size. */
 #include <stdlib.h>
 
 #include "common/base/buf.h"
@@ -7,7 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What was told, as far as the header promises it to be the same. */
+/* The results that the header promises to be the same. */
 struct told {
     size_t objects;
     size_t bad;

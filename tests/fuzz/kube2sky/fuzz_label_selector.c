@@ -1,5 +1,5 @@
-/* Any bytes as a label selector: what is refused has a message, what is taken stays taken with a
- * requirement more. */
+/* Any bytes as a label selector: rejected with a message, or accepted, and then still accepted with
+ * one more requirement. */
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

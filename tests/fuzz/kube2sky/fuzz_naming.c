@@ -1,6 +1,6 @@
-/* Objects of any content through inventory and naming: one in a line, as JSON behind the first
- * letter of its kind, S, E, L (slice) or P. Whatever they say, the keys are their owner's, names
- * that DNS allows, each there once; the values can be read; each address is claimed once. */
+/* Arbitrary objects through inventory and naming: one per line, as the letter of its kind, S, E, L
+ * (slice) or P, then JSON. Whatever their content, the keys belong to their owner, are valid DNS
+ * names and unique; the values parse; each address is claimed once. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Owners are named at the end: this many, of a few lines. */
+/* Names are derived for this many owners at the end; inputs have only a few lines. */
 enum { OWNERS_MAX = 64 };
 
 struct run {
@@ -106,7 +106,7 @@ static void name_owner(const struct run *run, const char *owner)
         check_records(&desired, owner);
         check_claims(&claims);
     }
-    (void)inventory_may_delete(run->inventory, slice_str(owner)); /* only that it comes back */
+    (void)inventory_may_delete(run->inventory, slice_str(owner)); /* only that it returns */
     owner_objects_fini(&objects);
     desired_fini(&desired);
     claims_fini(&claims);

@@ -1,4 +1,4 @@
-/* Any bytes as a reverse key: refused, or the address that is spelled so. */
+/* Any bytes as a reverse key: rejected, or the address that the key spells. */
 #include <assert.h>
 
 #include "kube2sky/naming/reverse.h"

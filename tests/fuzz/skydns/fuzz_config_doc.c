@@ -1,4 +1,4 @@
-/* The document in etcd: whatever it says, the options stay valid, or as they were. */
+/* The document in etcd: whatever it contains, the options stay valid, or unchanged. */
 #include <stdlib.h>
 #include <string.h>
 

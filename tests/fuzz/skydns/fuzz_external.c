@@ -1,5 +1,5 @@
-/* A nameserver's reply to an external question: the first byte chooses the question, the rest is
- * read. */
+/* A nameserver's reply to an external question: the first byte selects the question, the rest is
+ * the reply. */
 #include <stdlib.h>
 
 #include "skydns/upstream/external.h"

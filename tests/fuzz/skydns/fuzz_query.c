@@ -1,6 +1,6 @@
-/* A query through the whole engine, over a fixed store: whatever comes, a reply is no longer than
- * it may be and is a whole message. The first byte chooses the circumstances, the rest is the
- * query; with CASE_UPSTREAM the rest is what an upstream replied to a fixed query. */
+/* A query through the whole engine, over a fixed store: every reply is a complete message within
+ * its limit. The first byte selects the case, the rest is the query; with CASE_UPSTREAM the rest is
+ * an upstream's reply to a fixed query. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ enum {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Names short enough to be guessed, values of every kind, links in rings. */
+/* Names short enough to guess, values of every kind, links in circles. */
 static const struct fixture_key keys[] = {
     {"local/cluster/a/1", "{'host':'10.0.0.1','ttl':30}"},
     {"local/cluster/a/2", "{'host':'fd00::2','group':'g'}"},
@@ -42,7 +42,7 @@ static const struct store *store;
 static struct external_answer external;
 static struct network reverse_zone;
 
-/* Once for the process: libFuzzer has no place to take it down. */
+/* Once per process: libFuzzer has no teardown hook. */
 static void start(void)
 {
     fixture = fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
@@ -58,7 +58,7 @@ static void start(void)
                  .ip = {.family_bytes = 4}}},
     };
     fixture->externals = (struct external_answers){.count = 1, .items = &external};
-    /* More than fits a datagram. */
+    /* Too many to fit a datagram. */
     for (unsigned i = 0; i < 100; i++) {
         char key[64], value[64];
         (void)snprintf(key, sizeof(key), "local/cluster/m/%u", i);
@@ -72,7 +72,7 @@ static void start(void)
     }
 }
 
-/* The defaults, or everything otherwise. */
+/* The defaults, or everything different. */
 static void set_flags(bool is_other)
 {
     struct engine_config *config = &fixture->config;

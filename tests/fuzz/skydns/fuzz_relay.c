@@ -1,5 +1,5 @@
-/* A nameserver's reply, fitted to clients of every kind: what comes out is a whole message within
- * the limit. The client asks what the reply says it answers. */
+/* A nameserver's reply, fitted to clients of every kind: the result is a complete message within
+ * the limit. The client's question is the one in the reply. */
 #include <assert.h>
 
 #include "common/base/cursor.h"

@@ -1,6 +1,5 @@
-/* A TCP client's bytes, cut into pieces anywhere: every whole frame is answered, in order, and
- * nothing else is said; then the connection ends. The first bytes of the input say where it is cut.
- */
+/* A TCP client's bytes, split at any point: every complete frame is answered, in order, and nothing
+ * else is sent; then the connection closes. The first bytes of the input say where to split. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +18,7 @@ static struct ev_loop *loop;
 static struct tcp_server *server;
 static struct addr address;
 
-static struct slice told[ENGINE_AHEAD_MAX]; /* that come next */
+static struct slice told[ENGINE_AHEAD_MAX]; /* expected next */
 static size_t told_count;
 
 static void look_ahead(void *data, const struct slice *queries, size_t count)
@@ -30,7 +29,7 @@ static void look_ahead(void *data, const struct slice *queries, size_t count)
     told_count = count;
 }
 
-/* The query back; nothing to one that is too short. */
+/* Echoes the query; ignores one that is too short. */
 static enum engine_verdict answer(void *data, const struct tcp_query *query, uint8_t *reply,
                                   size_t *ret_len)
 {
@@ -68,7 +67,7 @@ static void start_server(void)
     assert(r == 0);
 }
 
-/* What has to come back. */
+/* The expected replies. */
 static size_t model(const uint8_t *bytes, size_t len, uint8_t *out)
 {
     size_t n = 0;
@@ -86,7 +85,7 @@ static size_t model(const uint8_t *bytes, size_t len, uint8_t *out)
     return n;
 }
 
-/* Lets the server work; adds what has come back. False: it has closed the connection. */
+/* Runs the server and collects its replies. False: it closed the connection. */
 static bool receive(int fd, uint8_t *got, size_t *len)
 {
     ev_run(loop, EVRUN_NOWAIT);
@@ -97,8 +96,8 @@ static bool receive(int fd, uint8_t *got, size_t *len)
     return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
-/* Where thousands of connections have just ended, by others too, ports are used up for a second;
- * libFuzzer's timer interrupts who waits. */
+/* After thousands of closed connections, also of other programs, ports run out for a second;
+ * libFuzzer's timer interrupts connect(). */
 static int connect_client(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -128,14 +127,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t piece = data[i] < len - at ? data[i] : len - at;
         assert(send(fd, bytes + at, piece, MSG_NOSIGNAL) == (ssize_t)piece);
         at += piece;
-        (void)receive(fd, got, &got_len); /* it stays open: the input has not ended */
+        (void)receive(fd, got, &got_len); /* stays open: the input has not ended */
     }
     assert(send(fd, bytes + at, len - at, MSG_NOSIGNAL) == (ssize_t)(len - at));
     assert(shutdown(fd, SHUT_WR) == 0);
     while (receive(fd, got, &got_len)) {
     }
     assert(got_len == want_len && memcmp(got, want, want_len) == 0);
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &no_wait, sizeof(no_wait)); /* saves ports */
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &no_wait, sizeof(no_wait)); /* no TIME_WAIT */
     (void)close(fd);
     return 0;
 }

@@ -71,7 +71,7 @@ static void print_label(struct decoder *d, size_t at, unsigned len)
     print(d, ".");
 }
 
-/* Prints a name; a pointer must lead to an earlier place than the name it stands in. */
+/* Prints a name; a pointer must lead to before the name that contains it. */
 static void name(struct decoder *d)
 {
     size_t at = d->pos, before = d->pos, total = 0;

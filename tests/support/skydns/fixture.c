@@ -150,7 +150,7 @@ static const char *deferral_text(struct fixture *fixture)
     return fixture->text;
 }
 
-/* The engine takes a configuration as it is when it is configured. */
+/* The engine copies the configuration, so apply changes before each question. */
 static void configure(struct fixture *fixture)
 {
     if (memcmp(&fixture->known, &fixture->config, sizeof(fixture->config)) != 0) {

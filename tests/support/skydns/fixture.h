@@ -1,4 +1,4 @@
-/* An engine over a store made from (key, value) pairs, asked in text: for tests of answers without
+/* An engine over a store built from (key, value) pairs, queried in text: tests answers without
  * sockets or etcd. */
 #ifndef TESTS_SUPPORT_SKYDNS_FIXTURE_H
 #define TESTS_SUPPORT_SKYDNS_FIXTURE_H
@@ -6,23 +6,23 @@
 #include "skydns/answer/engine.h"
 #include "tests/support/skydns/dns_text.h"
 
-/* A key below /skydns/ and its JSON value, in which ' stands for ". */
+/* A key below /skydns/ and its JSON value, with ' for ". */
 struct fixture_key {
     const char *key;
     const char *value;
 };
 
-/* 17 October 2025, 12:34:56 UTC; the hour began at ..._HOUR. */
+/* 17 October 2025, 12:34:56 UTC; ..._HOUR is the start of that hour. */
 enum { FIXTURE_NOW_S = 1760704496, FIXTURE_NOW_HOUR = 1760702400 };
 
 struct fixture {
     struct engine_config config; /* may be changed between questions */
-    struct engine_config known;  /* what the engine was last configured with */
+    struct engine_config known;  /* the engine's current configuration */
     struct store_writer *writer;
     const struct store *store; /* NULL: as before the first sync */
     struct engine *engine;
     struct addr local;
-    struct external_answers externals; /* given with the second call when has_externals */
+    struct external_answers externals; /* passed on the second call if has_externals */
     bool has_externals;
     bool may_walk;
     unsigned ahead; /* as engine_query's */
@@ -38,24 +38,24 @@ struct fixture {
 };
 
 /* The domain is cluster.local., the hostmaster hostmaster.cluster.local., the rest as the flags'
- * defaults, but without nameservers and rotation. Aborts on a key or value that does not parse. */
+ * defaults, except no nameservers and no rotation. Aborts on a key or value that does not parse. */
 struct fixture *fixture_new(const struct fixture_key *keys, size_t count);
 void fixture_free(struct fixture *fixture);
 
-/* Puts more keys into the store; the ones before stay. */
+/* Adds keys to the store. */
 void fixture_put(struct fixture *fixture, const struct fixture_key *keys, size_t count);
 
-/* One more domain. */
+/* Adds a domain. */
 void fixture_domain(struct fixture *fixture, const char *text);
 
 struct dname fixture_name(const char *text);
 
 /* Builds the query: "NAME TYPE" and, in any order, `ch`, `nord`, `edns=SIZE`, `do`, `tcp`. Returns
- * the transport asked for. */
+ * the transport requested. */
 enum engine_transport fixture_query(struct fixture *fixture, const char *question);
 
-/* Gives query[0..query_len) to the engine. The reply as dns_text, or `drop`, `forward`, `walk`, or
- * `lookup` and its questions. Aborts when the reply is longer than it may be. */
+/* Passes query[0..query_len) to the engine. Returns the reply as dns_text, or `drop`, `forward`,
+ * `walk`, or `lookup` and its questions. Aborts if the reply exceeds its limit. */
 const char *fixture_answer(struct fixture *fixture, enum engine_transport transport);
 
 /* Both steps. */

@@ -8,10 +8,10 @@
 #include "common/dns/dns.h"
 #include "tests/support/skydns/services.h"
 
-/* Where the counts are, and what they must be. */
+/* Offset and size of the header's section counts. */
 enum { COUNTS_AT = 4, COUNTS_SIZE = 8 };
 
-/* In front of the Service's name. */
+/* Prepended to the Service's name. */
 static const char *const labels_of[QUESTION_KINDS][2] = {
     [QUESTION_PORT] = {"_tcp", "_http"},
     [QUESTION_NO_NAME] = {"example"},

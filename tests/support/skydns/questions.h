@@ -1,5 +1,5 @@
-/* Questions about the made-up Services (services.h), and whether an answer to one is right: as much
- * of DNS as that takes. Any thread. */
+/* Questions about the synthetic Services (services.h), and a check of the answers: no more DNS than
+ * that takes. Any thread. */
 #ifndef TESTS_SUPPORT_SKYDNS_QUESTIONS_H
 #define TESTS_SUPPORT_SKYDNS_QUESTIONS_H
 
@@ -13,7 +13,7 @@ enum { QUESTION_MAX = 80, ANSWER_MAX = 1232 };
 enum question_kind {
     QUESTION_ADDRESS, /* A: one address */
     QUESTION_NO_DATA, /* AAAA: nothing */
-    QUESTION_PORT,    /* SRV: the port, and the address beside it */
+    QUESTION_PORT,    /* SRV: the port, and the address as additional record */
     QUESTION_NO_NAME, /* A of a name that does not exist */
     QUESTION_KINDS,
 };
@@ -30,10 +30,10 @@ void question_make(struct question *question, enum question_kind kind, unsigned 
 
 uint16_t question_id(const uint8_t *wire);
 
-/* The right answer, with any of the addresses that the Service has in turns. */
+/* Whether it is the right answer, with either of the Service's addresses. */
 bool question_is_answered(const struct question *question, const uint8_t *wire, size_t len);
 
-/* The address with which an answer ends that is right. */
+/* The address at the end of a right answer. */
 uint32_t question_address(const uint8_t *wire, size_t len);
 
 #endif

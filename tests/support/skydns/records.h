@@ -1,4 +1,4 @@
-/* Records put into a store by a test, and read back from it. */
+/* Puts records into a store, and reads them back. */
 #ifndef TESTS_SUPPORT_SKYDNS_RECORDS_H
 #define TESTS_SUPPORT_SKYDNS_RECORDS_H
 
@@ -17,8 +17,8 @@ static inline enum store_host records_put(struct store_writer *writer, const str
 
 bool records_are_below(const struct store_node *node);
 
-/* Calls fn for the records at and below the node, those below children that start with `_` left
- * out, until fn returns false. */
+/* Calls fn for the records at and below the node, except below children that start with `_`, until
+ * fn returns false. */
 typedef bool (*records_fn)(void *data, const struct store_record *record);
 bool records_each_visible(const struct store_node *node, records_fn fn, void *data);
 

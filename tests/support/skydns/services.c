@@ -10,7 +10,7 @@
 #include "common/dns/record_key.h"
 #include "tests/support/skydns/records.h"
 
-/* The longest are 96 bytes. */
+/* The longest is 96 bytes. */
 enum { TEXT_MAX = 160 };
 
 #define PREFIX "/skydns/"
@@ -28,8 +28,9 @@ static void die(const char *what)
 
 uint32_t services_address(unsigned number, unsigned state)
 {
-    /* Equally long in text, as addresses of one range are on the average: if all Services moved to
-     * longer ones, malloc would keep a tenth in blocks of sizes that nothing asks for any more. */
+    /* Both states have text of the same length, as a range's addresses do on average: if all
+     * Services moved to longer ones, malloc would keep a tenth in blocks of sizes no longer
+     * used. */
     return htonl(UINT32_C(10) << 24 | (state ? 192u : 128u) << 16 | number);
 }
 
@@ -39,7 +40,7 @@ struct dname services_name(unsigned number)
     struct dname name;
     int len = snprintf(text, sizeof(text), "svc-%05u.default.svc.cluster.local", number);
     if (!dname_from_text(slice_of(text, (size_t)len), &name)) {
-        die("a service's name is none");
+        die("bad service name");
     }
     return name;
 }

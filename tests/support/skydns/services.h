@@ -1,7 +1,7 @@
-/* The records of made-up Services, as kube2sky writes them for one named port each: an address, a
+/* The records of synthetic Services, as kube2sky writes them for one named port each: an address, a
  * port (SRV) and a reverse name, all in one namespace; and a store of them. A change gives a
- * Service another address: one transaction, which takes three keys away and puts three. For tests
- * and benchmarks; one thread. Aborts on what cannot be. */
+ * Service another address: one transaction that deletes three keys and puts three. For tests and
+ * benchmarks; one thread. Aborts on errors. */
 #ifndef TESTS_SUPPORT_SKYDNS_SERVICES_H
 #define TESTS_SUPPORT_SKYDNS_SERVICES_H
 
@@ -12,7 +12,7 @@
 
 enum { SERVICES_MAX = 1000000, KEYS_PER_SERVICE = 3, OPS_PER_CHANGE = 2 * KEYS_PER_SERVICE };
 
-/* Which of its addresses a Service has. */
+/* Addresses that a Service alternates between. */
 enum { SERVICE_STATES = 2 };
 
 struct services {
@@ -23,7 +23,7 @@ struct services {
 };
 
 void services_init(struct services *services, unsigned count);
-void services_fini(struct services *services); /* no reader is left */
+void services_fini(struct services *services); /* no readers left */
 
 /* "svc-00001.default.svc.cluster.local." */
 struct dname services_name(unsigned number);
@@ -31,14 +31,14 @@ struct dname services_name(unsigned number);
 /* In network byte order. */
 uint32_t services_address(unsigned number, unsigned state);
 
-/* All of them in one version, to be published. */
+/* All of them in one version, which the caller publishes. */
 const struct store *services_fill(struct services *services, struct store_garbage **ret_garbage);
 
-/* From the text of keys and values to the version to be published, as store_sync does it. */
+/* Parses the keys and values of one change into the version to publish, as store_sync does. */
 const struct store *services_change(struct services *services, unsigned number,
                                     struct store_garbage **ret_garbage);
 
-/* The keys and values of one change, made, parsed and thrown away: that part of the above. */
+/* Only makes, parses and discards the keys and values of one change: that part of the above. */
 void services_parse_only(const struct services *services, unsigned number);
 
 #endif

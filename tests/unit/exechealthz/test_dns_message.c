@@ -134,7 +134,8 @@ static void test_words(void **state)
     assert_int_equal(type, DNS_TYPE_AAAA);
     assert_false(dns_question_type(slice_str("AA"), &type));
     assert_false(dns_question_type(slice_str(""), &type));
-    assert_false(dns_question_type(slice_str("HTTPS"), &type)); /* a type, but not worth asking */
+    assert_false(
+        dns_question_type(slice_str("HTTPS"), &type)); /* a valid type, but of no use to probes */
     assert_false(dns_question_type(slice_str("TYPE1"), &type));
     assert_int_equal(type, DNS_TYPE_AAAA);
 }

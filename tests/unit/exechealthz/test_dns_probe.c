@@ -1,4 +1,4 @@
-/* dns_probe against a UDP server on the same loop that answers as each test says. */
+/* dns_probe against a scripted UDP server on the same loop. */
 #include "exechealthz/dns_probe.h"
 
 #include <setjmp.h>
@@ -15,12 +15,12 @@
 #include "common/base/log.h"
 
 enum {
-    LONG_MS = 3600 * 1000, /* never passes in a test */
+    LONG_MS = 3600 * 1000, /* never elapses in a test */
     PATIENCE_S = 120,      /* only ends a test that hangs */
     QUESTION_LEN = 9,      /* a.b, type, class */
 };
 
-/* What the server does with a query. */
+/* How the server handles a query. */
 enum script { ANSWER, NXDOMAIN, EMPTY, TRUNCATED, MALFORMED, SILENT, FOREIGN_FIRST, SECOND_TIME };
 
 struct fixture {
@@ -39,7 +39,7 @@ static void give_up(struct ev_loop *loop, ev_timer *w, int events)
     (void)loop;
     (void)w;
     (void)events;
-    fail_msg("nothing for %d s", PATIENCE_S);
+    fail_msg("timed out after %d s", PATIENCE_S);
 }
 
 static void reply_with(struct fixture *f, const struct addr *to, uint16_t id_change, uint16_t flags,
@@ -273,7 +273,7 @@ static void test_old_result_counts_no_more(void **state)
     assert_non_null(strstr(report, "too old to be useful"));
 }
 
-/* Each run is a query of its own: another id, and its descriptor is closed again. */
+/* Each run is a new query: a new ID, and its descriptor is closed afterwards. */
 static void test_many_runs(void **state)
 {
     struct fixture *f = *state;

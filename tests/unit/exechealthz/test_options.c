@@ -154,7 +154,7 @@ static void test_dns_alone_has_the_path(void **state)
     assert_string_equal(o.dns_url, "/dns");
 }
 
-/* What one flag alone does not show. */
+/* Bad combinations of flags. */
 static void test_refused_together(void **state)
 {
     (void)state;

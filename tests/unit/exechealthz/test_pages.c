@@ -1,5 +1,5 @@
-/* exechealthz' pages, asked over real sockets, with real commands and a DNS server on the same
- * loop: which path says what, and the metrics of both kinds of probes. */
+/* The pages of exechealthz over real sockets, with real commands and a DNS server on the same loop:
+ * the content of each path, and the metrics of both kinds of probes. */
 #include "exechealthz/pages.h"
 
 #include <setjmp.h>
@@ -29,7 +29,7 @@ struct fixture {
     struct reaper reaper;
     ev_io dns_server;
     struct dns_target target;
-    bool dns_answers; /* else NXDOMAIN */
+    bool dns_answers; /* false: NXDOMAIN */
     struct probe *probes[COMMANDS];
     struct dns_probe *dns_probe;
     struct pages *pages;
@@ -37,7 +37,7 @@ struct fixture {
     struct addr address;
 };
 
-/* The query itself as its reply, with an address behind it or an error. */
+/* Turns the query into its reply, with an address appended or an error. */
 static void on_query(struct ev_loop *loop, ev_io *w, int events)
 {
     static const uint8_t record[] = {0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 30, 0, 4, 10, 0, 0, 1};
@@ -131,7 +131,7 @@ static struct pages_config config_of(struct fixture *f)
                                  .is_quiet = true};
 }
 
-/* Each probe has ended a run that began after this call. */
+/* Waits until each probe has ended a run that began after this call. */
 static void run_probes(struct fixture *f)
 {
     uint64_t wanted[COMMANDS], wanted_dns = dns_probe_counts(f->dns_probe)->runs + 2;
@@ -184,7 +184,7 @@ static void test_health(void **state)
     expect(f, "/healthz", 200, "ok");
 }
 
-/* A page that is not wanted is not there. */
+/* A disabled page does not exist. */
 static void test_pages_that_are_wanted(void **state)
 {
     struct fixture *f = *state;
@@ -197,7 +197,7 @@ static void test_pages_that_are_wanted(void **state)
     expect(f, "/metrics", 200, "exechealthz_");
 }
 
-/* A user's path goes before ours, and everything else is the old program's index. */
+/* A user's path overrides ours, and everything else is the old program's index. */
 static void test_pages_of_the_old_program(void **state)
 {
     struct fixture *f = *state;
@@ -220,8 +220,8 @@ static void on_late(struct ev_loop *loop, ev_timer *timer, int events)
     fail_msg("/quit does not end the loop");
 }
 
-/* The client's page breaks the loop off for itself: whether the loop of the program ends is seen by
- * a client that does nothing. */
+/* http_ask breaks the loop itself: only a client that does nothing shows whether the program's loop
+ * ends. */
 static void test_quit(void **state)
 {
     struct fixture *f = *state;
@@ -255,10 +255,10 @@ static void test_log(void **state)
     const char *text = log_capture_end(&capture);
     assert_int_equal(log_occurrences(text, "path=/healthz status=200"), 1);
     assert_int_equal(log_occurrences(text, "path=/healthcheck/kube_dns status=503"), 1);
-    assert_int_equal(log_occurrences(text, "path=/metrics"), 0); /* a scrape is no news */
+    assert_int_equal(log_occurrences(text, "path=/metrics"), 0); /* scrapes are not logged */
 }
 
-/* The sample's value; the page has it once. */
+/* The sample's value; it must occur exactly once. */
 static double sample(const char *page, const char *name)
 {
     char line[128];
@@ -290,11 +290,11 @@ static void test_metrics(void **state)
     assert_true(sample(page, "exechealthz_run_timeouts_total{path=\"/other\"}") == 0);
     assert_true(sample(page, "exechealthz_healthy{path=\"/healthz\"}") == 1);
     assert_true(sample(page, "exechealthz_healthy{path=\"/other\"}") == 0);
-    /* Both commands are in one histogram, whose buckets add up. */
+    /* One histogram counts both commands, and its buckets add up. */
     assert_true(sample(page, "exechealthz_run_seconds_count") == good + bad);
     assert_true(sample(page, "exechealthz_run_seconds_bucket{le=\"+Inf\"}") == good + bad);
     assert_true(sample(page, "exechealthz_run_seconds_sum") > 0);
-    /* Runs without an answer have no latency. */
+    /* Runs without an answer count no latency. */
     double answered = sample(page, "kubedns_probe_kube_dns_latency_ms_count");
     assert_true(answered >= 2);
     assert_true(sample(page, "kubedns_probe_kube_dns_latency_ms_bucket{le=\"+Inf\"}") == answered);

@@ -1,5 +1,5 @@
-/* probe and reaper with real commands. The test process is a subreaper, so that what a command
- * leaves behind becomes its child, as it does to PID 1 of a container. */
+/* probe and reaper with real commands. The test process is a subreaper, so that processes left
+ * behind by a command become its children, as with PID 1 of a container. */
 #include "exechealthz/probe.h"
 
 #include <dirent.h>
@@ -23,7 +23,7 @@
 #include "common/base/log.h"
 
 enum {
-    LONG_MS = 3600 * 1000, /* never passes in a test */
+    LONG_MS = 3600 * 1000, /* never elapses in a test */
     PATIENCE_S = 120,      /* only ends a test that hangs */
     OUTPUT_MAX = 64 * 1024,
 };
@@ -40,7 +40,7 @@ static void give_up(struct ev_loop *loop, ev_timer *w, int events)
     (void)loop;
     (void)w;
     (void)events;
-    fail_msg("nothing for %d s", PATIENCE_S);
+    fail_msg("timed out after %d s", PATIENCE_S);
 }
 
 static int setup(void **state)
@@ -86,7 +86,7 @@ static void await_run(struct fixture *f, uint64_t run)
     }
 }
 
-/* The report at a time this long after now, and whether it is a healthy one. */
+/* The report as of later_ms from now, and whether it is healthy. */
 static const char *report(struct fixture *f, int64_t later_ms, bool *ret_healthy)
 {
     static struct buf reply;
@@ -170,7 +170,7 @@ static void test_unhealthy_until_the_first_success(void **state)
     struct fixture *f = *state;
     struct probe_config config = config_of("true");
     bool healthy;
-    config.settings.period_ms = LONG_MS; /* the first run does not wait for it */
+    config.settings.period_ms = LONG_MS; /* the first run does not wait a period */
     config.settings.starts_unhealthy = true;
     start(f, &config);
     assert_matches("before", report(f, 0, &healthy),
@@ -280,7 +280,7 @@ static void test_runs_do_not_overlap(void **state)
     }
     probe_free(f->probe);
     f->probe = NULL;
-    (void)rmdir(folder); /* there or not: another run had begun */
+    (void)rmdir(folder); /* may not exist: another run had started */
 }
 
 static void test_the_first_run_is_one_period_away(void **state)
@@ -294,7 +294,7 @@ static void test_the_first_run_is_one_period_away(void **state)
     assert_true(clock_monotonic_us() - begin_us >= config.settings.period_ms * 1000);
 }
 
-/* A run of many periods is followed by one at once; the others keep their distance. */
+/* A run longer than many periods is followed by one at once; the rest keep their interval. */
 static void test_missed_ticks_do_not_pile_up(void **state)
 {
     enum { PERIOD_MS = 50, MORE_RUNS = 6 };
@@ -310,7 +310,7 @@ static void test_missed_ticks_do_not_pile_up(void **state)
     await_run(f, 1);
     int64_t begin_us = clock_monotonic_us();
     await_run(f, 1 + MORE_RUNS);
-    /* One is for the missed ticks, one for a tick that may come at once. */
+    /* One for the missed ticks, one for a tick that may come at once. */
     assert_true(clock_monotonic_us() - begin_us >= (MORE_RUNS - 2) * PERIOD_MS * 1000);
     close(fd);
 }
@@ -338,7 +338,8 @@ static void test_hanging_command_is_killed_whole(void **state)
     struct probe_config config =
         config_of("trap '' TERM; (trap '' TERM; sleep 1000; :) & echo $!; wait; sleep 1000; :");
     pid_t grandchild = 0;
-    /* However slow the machine, at some timeout the shell gets as far as to say what it started. */
+    /* However slow the machine, with a long enough timeout the shell reports the child it
+     * started. */
     for (config.settings.timeout_ms = 250; grandchild == 0; config.settings.timeout_ms *= 2) {
         config.settings.period_ms = 50;
         start(f, &config);
@@ -362,7 +363,7 @@ static void test_nothing_is_left_behind_by_a_success(void **state)
     await_gone(f, background);
 }
 
-/* It is nobody's child here, and holds the pipe: the result does not wait for it. */
+/* It has left the process group, and holds the pipe: the result does not wait for it. */
 static void test_a_process_that_left_the_group_delays_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -373,7 +374,7 @@ static void test_a_process_that_left_the_group_delays_nothing(void **state)
     await_run(f, 1);
     assert_null(probe_last(f->probe).error);
     pid_t gone_away = pid_written(f);
-    probe_free(f->probe); /* no second one is begun */
+    probe_free(f->probe); /* no second run starts */
     f->probe = NULL;
     assert_int_equal(kill(gone_away, SIGKILL), 0);
     await_gone(f, gone_away);
@@ -419,7 +420,7 @@ static void test_no_descriptor_leaks_either_way(void **state)
     unsigned before = entries_of("/proc/self/fd");
     start(f, &config);
     await_run(f, 1);
-    /* Standard input, output, error, and the one that reads the folder. */
+    /* Standard input, output, error, and the descriptor that reads the folder. */
     assert_true(slice_equal(probe_last(f->probe).output, slice_str("0\n1\n2\n3\n")));
     await_run(f, 200);
     probe_free(f->probe);

@@ -14,8 +14,8 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_object.h"
 
-/* The whole object, '{'metadata':{...},'spec':{...}}'. Owned by the caller; fails the test when the
- * text cannot be understood. */
+/* The complete object, '{'metadata':{...},'spec':{...}}'. Owned by the caller; fails the test if
+ * the text does not parse. */
 static inline struct kube_object *object_from(enum kube_kind kind, const char *text)
 {
     struct kube_event event;
@@ -35,7 +35,7 @@ static inline struct kube_object *object_from(enum kube_kind kind, const char *t
     return object;
 }
 
-/* ns and name, then what belongs into spec: "'clusterIP':'10.0.0.1'". */
+/* ns and name, then the content of spec: "'clusterIP':'10.0.0.1'". */
 static inline struct kube_object *service_from(const char *ns, const char *name, const char *spec)
 {
     char *text = xasprintf("{'metadata':{'namespace':'%s','name':'%s','resourceVersion':'1'},"

@@ -1,4 +1,4 @@
-/* options: spellings of every age, defaults, and what is refused with which words. */
+/* options: spellings of every release, defaults, and what is rejected with which message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ static void test_spellings(void **state)
     options_fini(&o);
 }
 
-/* Command lines of the manifests of every age: each flag that there ever was, as it was written. */
+/* Command lines of manifests of every release: each flag that ever existed, as it was written. */
 static void test_old_command_lines(void **state)
 {
     static const struct {
@@ -107,7 +107,7 @@ static void test_tls(void **state)
 {
     static const struct {
         const char *args[4];
-        const char *want; /* in the message */
+        const char *want; /* part of the message */
     } cases[] = {
         {{"--etcd-certfile=/c", NULL}, "flag -etcd-certfile: expected -etcd-keyfile with it"},
         {{"--etcd_keyfile=/k", NULL}, "flag -etcd-keyfile: expected -etcd-certfile with it"},
@@ -159,7 +159,7 @@ static void test_log(void **state)
     options_fini(&o);
 }
 
-/* Each is accepted; those whose absence somebody would miss are to be told. */
+/* Each is accepted; those that users would miss are reported as ignored. */
 static void test_flags_of_glog(void **state)
 {
     struct options o;

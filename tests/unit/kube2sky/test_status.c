@@ -1,6 +1,6 @@
-/* kube2sky's pages, asked over real sockets, while a feed lists from an API that this test serves
- * and a reconciler writes to a real etcd: readiness and why not, metrics, and what is still to be
- * written. Then the same plans as --dry-run shows them. */
+/* kube2sky's pages over real sockets, while a feed lists from a fake API and a reconciler writes to
+ * a real etcd: readiness with its reason, metrics, and pending writes. Then the same plans as shown
+ * by --dry-run. */
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static char services_and_a_bad_one[] = LIST_BEGIN("ServiceList") KUBERNETES_SERV
     ",{\"metadata\":{\"namespace\":\"default\",\"name\":\"bad\"},\"spec\":{\"clusterIP\":7}}]}";
 static char endpoints[] = LIST_BEGIN("EndpointsList") "]}";
 
-/* A list; a watch ends as soon as it has begun. */
+/* Serves lists; a watch ends as soon as it begins. */
 static void serve_list(void *data, const struct http_request *request, struct http_reply *reply)
 {
     reply->content_type = "application/json";
@@ -165,7 +165,7 @@ static void test_from_nothing_to_ready(void **state)
     stop(&b);
 }
 
-/* What etcd has not taken yet; ready for good all the same. */
+/* What etcd has not accepted yet; stays ready nevertheless. */
 static void test_plan(void **state)
 {
     struct fixture *f = *state;
@@ -198,7 +198,7 @@ static bool is_overdue(const void *data)
     return outage->is_overdue && *outage_why(outage);
 }
 
-/* Only who asks strictly hears of it. */
+/* Only a strict check reports it. */
 static void test_api_is_overdue(void **state)
 {
     struct fixture *f = *state;
@@ -231,7 +231,7 @@ static void test_port_in_use(void **state)
 
 /* ---- --dry-run ---- */
 
-/* Runs one over what is listed; its lines in `output`. */
+/* Runs one over the listed objects; its lines in `output`. */
 static enum dry_run_status dry_run(struct bed *b, int64_t api_patience_ms, bool has_api,
                                    char output[OUTPUT_MAX])
 {
@@ -280,7 +280,7 @@ static void test_dry_run_with_changes(void **state)
     (void)snprintf(want, sizeof(want), "+ %ssvc/default/kubernetes/c88f1059 %s\n", f->tree,
                    IP("10.0.0.1")); /* fits */
     assert_string_equal(output, want);
-    assert_tree(f, ""); /* shown, not written */
+    assert_tree(f, ""); /* printed, not written */
 }
 
 static void test_dry_run_without_changes(void **state)

@@ -1,6 +1,6 @@
-/* Sockets, workers and resolver as main() puts them together: asked over UDP and TCP at each
- * address, with nameservers that the test plays, with sockets as systemd passes them; and how it
- * fails and ends. Real threads and sockets on loopback. */
+/* Sockets, workers and resolver as assembled by main(): queries over UDP and TCP at each address,
+ * with scripted nameservers, with sockets as passed by systemd; failures and shutdown. Real threads
+ * and sockets on loopback. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +70,7 @@ static size_t count_threads(void)
     return count;
 }
 
-/* A thread that was joined may be listed for a moment yet. */
+/* A joined thread may still be listed for a moment. */
 static void expect_threads(size_t count)
 {
     int64_t deadline_ms = clock_monotonic_ms() + PATIENCE_S * 1000;
@@ -94,8 +94,8 @@ static void *end_at_once(void *data)
     return data;
 }
 
-/* Sanitizers have a thread of their own from the first one of the program's on: it is there when
- * threads are counted. */
+/* Sanitizers start their own thread with the program's first one: start it before threads are
+ * counted. */
 static int start_first_thread(void **state)
 {
     pthread_t thread;
@@ -129,7 +129,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* 127.0.0.1, and another address of the loopback interface, on free ports. */
+/* 127.0.0.1 and another loopback address, on free ports. */
 static void choose_addresses(struct fixture *f, size_t count)
 {
     f->options.address_count = count;
@@ -218,8 +218,8 @@ static void expect_answer(const struct question *question, const struct message 
     assert_true(question_is_answered(question, reply->wire, reply->len));
 }
 
-/* Every kind of question over UDP, each from another socket, and all of them over one connection.
- */
+/* Every kind of question over UDP, each from its own socket, and all of them over one
+ * connection. */
 static void expect_answers_at(const struct addr *address)
 {
     struct question question;
@@ -254,7 +254,7 @@ static void test_answers_at_each_address(void **state)
     stop(f);
 }
 
-/* SERVFAIL until there is something to answer from; then at once. */
+/* SERVFAIL until there is content; then answers at once. */
 static void test_before_the_first_content(void **state)
 {
     struct fixture *f = *state;
@@ -315,7 +315,7 @@ static struct nameserver open_nameserver(void)
     return ns;
 }
 
-/* Says NXDOMAIN to the query for this name; others (is this a nameserver at all?) get nothing. */
+/* Replies NXDOMAIN to the query for this name; others (the resolver's own checks) get nothing. */
 static void say_nxdomain(const struct nameserver *ns, const char *name_text)
 {
     struct dname wanted, name;
@@ -329,7 +329,7 @@ static void say_nxdomain(const struct nameserver *ns, const char *name_text)
         reader_seek(&r, DNS_HEADER_SIZE);
         assert_true(dname_read(&r, &name));
         if (dname_equal(&name, &wanted)) {
-            size_t len = r.pos + 4; /* type and class; what follows (OPT) is left out */
+            size_t len = r.pos + 4; /* type and class; drops what follows (OPT) */
             m.wire[2] |= DNS_FLAG_QR >> 8;
             m.wire[3] = DNS_RCODE_NXDOMAIN;
             m.wire[11] = 0;
@@ -339,7 +339,7 @@ static void say_nxdomain(const struct nameserver *ns, const char *name_text)
     }
 }
 
-/* Foreign names go to whoever is the nameserver now. */
+/* Foreign names go to the current nameserver. */
 static void test_nameservers(void **state)
 {
     struct fixture *f = *state;
@@ -369,7 +369,7 @@ static void test_nameservers(void **state)
 
 /* ---- Opening ---- */
 
-/* The second of three addresses is taken: the error names it, and the first one is free again. */
+/* The second of three addresses is in use: the error names it, and the first one is released. */
 static void test_address_in_use(void **state)
 {
     struct fixture *f = *state;
@@ -431,7 +431,7 @@ static void test_ready_lines(void **state)
 
 enum { FIRST_PASSED_FD = 3 };
 
-/* A descriptor that those from 3 on do not overwrite. */
+/* Moves the descriptor above those from 3 on. */
 static int high(int fd)
 {
     int moved = fcntl(fd, F_DUPFD_CLOEXEC, 100);
@@ -440,7 +440,7 @@ static int high(int fd)
     return moved;
 }
 
-/* As from 3 on, in systemd's variables; the caller keeps its own. */
+/* Duplicates them from 3 on and sets systemd's variables; the caller keeps its own. */
 static void pass(const int *fds, int count)
 {
     char number[16];
@@ -453,7 +453,7 @@ static void pass(const int *fds, int count)
     assert_int_equal(setenv("LISTEN_FDS", number, 1), 0);
 }
 
-/* All workers share the one UDP socket, which still works for systemd when they are gone. */
+/* All workers share one UDP socket, which still works for systemd afterwards. */
 static void test_sockets_of_systemd(void **state)
 {
     struct fixture *f = *state;

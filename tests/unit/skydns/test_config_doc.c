@@ -1,5 +1,5 @@
-/* The document /skydns/config: each field, its traps, what is refused and what has no effect; and
- * the configuration of the engine that comes of it. */
+/* The document /skydns/config: each field, its pitfalls, what is rejected and what has no effect;
+ * and the resulting configuration of the engine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "skydns/config_doc.h"
 #include "skydns/sync/store_sync.h"
 
-/* As flags that all differ from the defaults. */
+/* Flags that all differ from the defaults. */
 static struct options flags(void)
 {
     static char args[][40] = {"skydns",
@@ -81,7 +81,7 @@ static void test_fields(void **state)
          "\"min_ttl\":5,\"priority\":20}",
          "127.0.0.2:53 a.test. x.y. - 192.0.2.9:53,[::1]:5353 rr=1 rotate=1 norec=0 ndots=3 "
          "rt=1500 ttl=30/5 prio=20"},
-        /* nothing said is the default, not the flag's */
+        /* an empty value means the default, not the flag's value */
         {"{\"dns_addr\":\"\",\"domain\":\"\",\"hostmaster\":\"\",\"nameservers\":[],\"ndot\":0,"
          "\"read_timeout\":0,\"ttl\":0,\"min_ttl\":0,\"priority\":0}",
          "127.0.0.1:53 skydns.local. - l.flag.test. - rr=0 rotate=0 norec=1 ndots=2 rt=2000 "
@@ -89,7 +89,7 @@ static void test_fields(void **state)
         {"{\"domain\":\"a.test,b.test,\",\"ndot\":-4,\"read_timeout\":2e9,\"ttl\":4294967295}",
          "127.0.0.1:1053 a.test.,b.test. flag.test. l.flag.test. 192.0.2.1:53 rr=0 rotate=0 "
          "norec=1 ndots=2 rt=2000 ttl=2147483647/60 prio=10"},
-        /* of a field given twice the last counts */
+        /* of a duplicate field the last counts */
         {"{\"ttl\":1,\"ttl\":2}",
          "127.0.0.1:1053 flag.test. flag.test. l.flag.test. 192.0.2.1:53 rr=0 rotate=0 norec=1 "
          "ndots=5 rt=7000 ttl=2/60 prio=10"},
@@ -108,7 +108,7 @@ static void test_fields(void **state)
     }
 }
 
-/* As a whole: the field before the wrong one has no effect either. */
+/* Rejected as a whole: the field before the wrong one has no effect either. */
 static void test_refused(void **state)
 {
     static const struct {
@@ -145,7 +145,7 @@ static void test_refused(void **state)
         struct err err = {0};
         char text[1024];
         if (config_doc_apply(slice_str(rows[i].json), &o, &report, &err) == 0) {
-            fail_msg("%s: taken", rows[i].json);
+            fail_msg("%s: accepted", rows[i].json);
         }
         for (size_t k = 0; k < ARRAY_LEN(rows[i].says); k++) {
             if (!strstr(err.msg, rows[i].says[k])) {
@@ -194,7 +194,7 @@ static void test_without_effect(void **state)
     assert_string_equal(got, want);
 }
 
-/* A domain inside another one is found first; hostmaster follows each when none is given. */
+/* A domain inside another one is found first; unset, hostmaster follows each. */
 static void test_zones(void **state)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* The quota of cgroups, read from files made here as the kernel shows them. */
+/* The quota of cgroups, read from files in the kernel's format. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,13 +59,13 @@ static const struct row rows[] = {
      0},
 };
 
-/* Makes the folders of a path, too. */
+/* Creates the path's folders, too. */
 static void write_file(const char *path, const char *text)
 {
     char folder[512];
     for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         (void)snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
-        (void)mkdir(folder, 0700); /* it may be there */
+        (void)mkdir(folder, 0700); /* may exist */
     }
     FILE *file = fopen(path, "w");
     assert_non_null(file);

@@ -1,4 +1,4 @@
-/* Who may have how many descriptors, for several limits, and that the soft limit is raised. */
+/* How descriptors are shared out, for several limits, and that the soft limit is raised. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,8 +34,8 @@ static void test_shares(void **state)
     }
 }
 
-/* A larger limit takes from nobody, and the others always keep as many as one of the two has, or
- * all they can want. */
+/* A larger limit shrinks no share, and the rest always keeps as many as connections get, or all it
+ * can want. */
 static void test_everyone_keeps_a_part(void **state)
 {
     size_t before = 0;
@@ -49,7 +49,7 @@ static void test_everyone_keeps_a_part(void **state)
     }
 }
 
-/* From a small soft limit to what is wanted, or the hard limit; it warns only below that. */
+/* Raised from a small soft limit to what is wanted, or to the hard limit; warns only below that. */
 static void test_soft_limit_is_raised(void **state)
 {
     static struct log_capture log;
@@ -73,7 +73,7 @@ static void test_soft_limit_is_raised(void **state)
     assert_int_equal(log_occurrences(text, "warn"), want < ALL_WANT);
 }
 
-/* The last test: a hard limit stays. */
+/* Must be the last test: a lowered hard limit stays. */
 static void test_a_small_hard_limit(void **state)
 {
     static struct log_capture log;

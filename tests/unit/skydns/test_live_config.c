@@ -1,6 +1,6 @@
-/* The configuration in force: what of flags, document and resolv.conf counts, when it is published,
- * who is told, and what goes on counting when something cannot be used. With a real etcd where the
- * document is read at the start. */
+/* The configuration in force: precedence of flags, document and resolv.conf, when it is published,
+ * who is notified, and what stays in force when a source is unusable. With a real etcd for reading
+ * the document at startup. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ struct fixture {
     char folder[PATH_MAX_LEN / 2];
     char resolv_conf[PATH_MAX_LEN]; /* in the folder */
     struct live_config *live;
-    unsigned changes; /* calls of `changed`, and what the last one said */
+    unsigned changes; /* calls of `changed`, and the arguments of the last one */
     struct options before, now;
 };
 
@@ -92,13 +92,13 @@ static int teardown(void **state)
     live_config_free(f->live);
     snapshot_free(f->snapshot);
     ev_loop_destroy(f->loop);
-    (void)remove(f->resolv_conf); /* a file, a folder, or not there */
+    (void)remove(f->resolv_conf); /* a file, a folder, or missing */
     assert_int_equal(rmdir(f->folder), 0);
     free(f);
     return 0;
 }
 
-/* In one step, as programs that write it do. */
+/* Atomically, as programs that write it do. */
 static void write_resolv_conf(const struct fixture *f, const char *text)
 {
     char path[PATH_MAX_LEN + 4];
@@ -110,7 +110,7 @@ static void write_resolv_conf(const struct fixture *f, const char *text)
     assert_int_equal(rename(path, f->resolv_conf), 0);
 }
 
-/* JSON in which ' stands for "; NULL: the document is gone. */
+/* JSON with ' for "; NULL: the document was deleted. */
 static void take(struct fixture *f, const char *json)
 {
     char text[TEXT_MAX];
@@ -135,7 +135,7 @@ static const struct engine_config *published(const struct fixture *f)
     return snapshot_newest_config(f->snapshot);
 }
 
-/* The nameservers in force, with a space behind each. */
+/* The nameservers in force, each followed by a space. */
 static const char *nameservers(const struct options *options)
 {
     static char out[TEXT_MAX];
@@ -165,10 +165,10 @@ static void test_flags_alone(void **state)
     assert_string_equal(domain_of(&in_force(f)->domains[0]), "flag.test.");
     assert_string_equal(domain_of(&published(f)->zones[0].domain), "flag.test.");
     assert_true(published(f)->has_nameservers);
-    assert_int_equal(f->changes, 0); /* nothing has changed while it runs */
+    assert_int_equal(f->changes, 0); /* no change at runtime */
 }
 
-/* Each field takes effect, is said in the log by its name, and goes with the document. */
+/* Each field takes effect, is logged by name, and goes with the document. */
 static void test_fields(void **state)
 {
     static const struct {
@@ -228,7 +228,7 @@ static void test_what_is_published(void **state)
     assert_int_equal(published(f)->ndots, 4);
     assert_true(published(f)->no_rec);
 
-    /* A later document counts as a whole: what it leaves out is the flags' again. */
+    /* A later document replaces the earlier one: fields it leaves out revert to the flags. */
     take(f, "{'ttl':33}");
     assert_string_equal(domain_of(&published(f)->zones[0].domain), "flag.test.");
     assert_int_equal(published(f)->ttl_s, 33);
@@ -250,8 +250,8 @@ static void test_the_same_again(void **state)
     take(f, "{'ttl':31}");
     assert_int_equal(f->changes, 1);
     assert_int_equal(published(f)->serial, serial);
-    take(f, "");   /* no document is another thing than an empty one, which cannot be used */
-    take(f, NULL); /* so that this is news */
+    take(f, "");   /* an empty document, unlike a missing one, is unusable */
+    take(f, NULL); /* so that this is a change */
     assert_int_equal(f->changes, 2);
     assert_int_equal(published(f)->ttl_s, 3600);
 }
@@ -277,7 +277,7 @@ static void test_unusable_documents(void **state)
     assert_int_equal(in_force(f)->ttl_s, 32);
 }
 
-/* The other fields take effect, and the log names the one that has none. */
+/* The other fields take effect, and the log names the ignored one. */
 static void test_ignored_fields(void **state)
 {
     struct fixture *f = *state;
@@ -290,7 +290,7 @@ static void test_ignored_fields(void **state)
     assert_int_equal(in_force(f)->ttl_s, 31);
 }
 
-/* One that is too long is not taken for its beginning, however it goes on. */
+/* A document that is too long is rejected, not truncated, whatever its rest. */
 static void test_too_long_document(void **state)
 {
     enum { SIZE = 100000 };
@@ -309,7 +309,7 @@ static void test_too_long_document(void **state)
     free(json);
 }
 
-/* What the sockets were opened with is said once more whenever somebody wants to know. */
+/* Each reload reports the settings that need a restart again. */
 static void test_what_waits_for_a_restart(void **state)
 {
     struct fixture *f = *state;
@@ -334,7 +334,7 @@ static bool has_changed(const void *data)
     return f->changes > 0;
 }
 
-/* Until it has been noticed. */
+/* Runs until the change is noticed. */
 static void change_resolv_conf(struct fixture *f, const char *text)
 {
     f->changes = 0;
@@ -355,14 +355,14 @@ static void test_resolv_conf(void **state)
     assert_string_equal(nameservers(&f->now), "192.0.2.3:53 [2001:db8::3]:53 ");
     change_resolv_conf(f, "# being written\n");
     assert_string_equal(nameservers(in_force(f)), "192.0.2.3:53 [2001:db8::3]:53 ");
-    /* What a document says goes before it. */
+    /* A document takes precedence over it. */
     take(f, "{'nameservers':['192.0.2.9:53']}");
     assert_string_equal(nameservers(in_force(f)), "192.0.2.9:53 ");
     change_resolv_conf(f, "nameserver 192.0.2.4\n");
     assert_string_equal(nameservers(in_force(f)), "192.0.2.9:53 ");
     take(f, NULL);
     assert_string_equal(nameservers(in_force(f)), "192.0.2.4:53 ");
-    /* One that is gone names nobody. */
+    /* A missing file names no nameservers. */
     assert_int_equal(unlink(f->resolv_conf), 0);
     live_config_reload(f->live);
     assert_string_equal(nameservers(in_force(f)), "");
@@ -372,7 +372,7 @@ static void test_resolv_conf(void **state)
     assert_string_equal(nameservers(in_force(f)), "192.0.2.5:53 ");
 }
 
-/* A folder can be opened, and not read. */
+/* A folder can be opened, but not read. */
 static void test_unreadable_resolv_conf(void **state)
 {
     struct fixture *f = *state;
@@ -383,7 +383,7 @@ static void test_unreadable_resolv_conf(void **state)
     assert_non_null(strstr(err.msg, f->resolv_conf));
 }
 
-/* The nameservers before stay, and the rest takes effect. */
+/* The previous nameservers stay, and the rest takes effect. */
 static void test_resolv_conf_becomes_unreadable(void **state)
 {
     struct fixture *f = *state;
@@ -440,7 +440,7 @@ static void test_document_is_read(void **state)
         log_capture_begin(&capture);
         live_config_opened(f->live);
         assert_string_equal(log_capture_end(&capture), ""); /* it was read */
-        /* The mirror brings it once more: nothing new. */
+        /* The mirror delivers it again: no change. */
         live_config_take(f->live,
                          rows[i].document ? slice_str(rows[i].document) : slice_of(NULL, 0));
         assert_int_equal(f->changes, 0);
@@ -451,8 +451,8 @@ static void test_document_is_read(void **state)
     etcd_proc_free(proc);
 }
 
-/* It takes connections and says nothing: the flags count after a second, until there is a document.
- */
+/* etcd accepts connections but stays silent: after a second the flags count, until there is a
+ * document. */
 static void test_etcd_is_silent(void **state)
 {
     struct fixture *f = *state;

@@ -1,4 +1,4 @@
-/* The command line of skydns: values, defaults, environment, messages of refusal, resolv.conf. */
+/* The command line of skydns: values, defaults, environment, error messages, resolv.conf. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,7 +96,7 @@ static void test_the_pod(void **state)
     assert_address(&o.addresses[0], "0.0.0.0:53");
     assert_name(&o.domains[0], "cluster.local.");
     assert_false(o.ns_rotate);
-    assert_name(&o.hostmaster, "hostmaster.skydns.local."); /* it does not follow the domain */
+    assert_name(&o.hostmaster, "hostmaster.skydns.local."); /* does not follow the domain */
 }
 
 static void test_nameservers(void **state)
@@ -169,7 +169,7 @@ static void test_other_values(void **state)
     assert_int_equal(o.etcd_timeout_ms, 3000);
     assert_int_equal(o.lameduck_ms, 5000);
     assert_int_equal(o.log_level, LOG_LEVEL_DEBUG);
-    assert_false(o.verbose); /* logs queries; another matter */
+    assert_false(o.verbose); /* logs queries; unrelated */
     assert_int_equal(o.workers, 3);
     assert_name(&o.local, "a.skydns.local.");
     assert_int_equal(o.max_udp_size, 512);
@@ -177,7 +177,7 @@ static void test_other_values(void **state)
     assert_address(&o.http_address, "127.0.0.1:8080");
 }
 
-/* Each is refused with a message that names the flag (or variable) and what was given. */
+/* Each is rejected with a message that names the flag (or variable) and the value. */
 static void test_refused(void **state)
 {
     static const struct {
@@ -298,9 +298,9 @@ static void test_resolv_conf(void **state)
     assert_int_equal(o.nameservers[4].v6.sin6_scope_id, 4711);
 
     o.nameserver_count = 0;
-    assert_int_equal(resolv_conf_read(&o, path, &err), 0); /* gone: fine */
+    assert_int_equal(resolv_conf_read(&o, path, &err), 0); /* missing: fine */
     assert_int_equal(o.nameserver_count, 0);
-    assert_int_equal(resolv_conf_read(&o, "/", &err), -EIO); /* there, but unreadable */
+    assert_int_equal(resolv_conf_read(&o, "/", &err), -EIO); /* exists, but is unreadable */
     assert_non_null(strstr(err.msg, "-nameservers"));
 }
 

@@ -57,7 +57,7 @@ static void test_ip(void **state)
     assert_string_equal(ip_format(&none, text), "10.0.0.1");
 }
 
-/* The IPv4 form leaves no trace of the IPv6 one: addresses are compared byte by byte. */
+/* The IPv4 form keeps nothing of the IPv6 form: addresses are compared byte by byte. */
 static void test_mapped_ip_equals_the_plain_one(void **state)
 {
     (void)state;

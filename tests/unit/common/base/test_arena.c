@@ -1,5 +1,5 @@
-/* Regions: alignment, the limit, reuse. What is handed out is written to its last byte, so that
- * asan sees an allocation that is too short. */
+/* Regions: alignment, the limit, reuse. Every allocation is written to its last byte, so that asan
+ * catches one that is too short. */
 #include <setjmp.h>
 #include <stdalign.h>
 #include <stdarg.h>
@@ -65,7 +65,7 @@ static void test_clear_keeps_little(void **state)
     assert_int_equal(a.reserved, kept);
     assert_non_null(arena_alloc(&a, 8 << 20));
     arena_clear(&a);
-    assert_int_equal(a.reserved, 0); /* not 8 MB for ever */
+    assert_int_equal(a.reserved, 0); /* not 8 MB forever */
     arena_fini(&a);
 }
 

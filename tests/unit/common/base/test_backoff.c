@@ -66,7 +66,7 @@ static void test_random_numbers_differ(void **state)
     (void)state;
     uint32_t first = backoff_random();
     bool differs = false;
-    for (int i = 0; i < 16; i++) { /* all the same: once in 2^512 */
+    for (int i = 0; i < 16; i++) { /* all equal: once in 2^512 */
         differs = differs || backoff_random() != first;
     }
     assert_true(differs);

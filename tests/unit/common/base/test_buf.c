@@ -40,12 +40,12 @@ static void test_limit_is_sticky(void **state)
     buf_append_char(&b, '6');
     assert_true(b.failed);
     buf_consume(&b, 3);
-    buf_append_char(&b, '6'); /* would fit now */
+    buf_append_char(&b, '6'); /* would fit */
     assert_string_equal(buf_cstr(&b), "45");
     assert_null(buf_reserve(&b, 0));
     buf_clear(&b);
     assert_false(b.failed);
-    buf_append_str(&b, "123456"); /* nothing of it */
+    buf_append_str(&b, "123456"); /* writes nothing */
     assert_true(b.failed);
     assert_int_equal(b.len, 0);
     buf_fini(&b);

@@ -34,7 +34,7 @@ static void test_read_past_the_end_fails_for_good(void **state)
         assert_null(reader_take(&r, lengths[i]));
         assert_true(r.failed);
         assert_int_equal(reader_left(&r), 0);
-        assert_int_equal(reader_u8(&r), 0); /* there is a byte, but it is too late */
+        assert_int_equal(reader_u8(&r), 0); /* a byte is left, but the reader has failed */
         assert_null(reader_take(&r, 0));
     }
     struct reader r = reader_of(data, sizeof(data));
@@ -53,7 +53,7 @@ static void test_seek(void **state)
     struct reader r = reader_of(data, sizeof(data));
     reader_seek(&r, 2);
     assert_int_equal(reader_u8(&r), 3);
-    reader_seek(&r, 3); /* the end is a place */
+    reader_seek(&r, 3); /* the end is a valid position */
     assert_false(r.failed);
     reader_seek(&r, 4);
     assert_true(r.failed);
@@ -83,7 +83,7 @@ static void test_write_past_the_end_fails_for_good(void **state)
     uint8_t data[4] = {0xaa, 0xaa, 0xaa, 0xaa};
     struct writer w = writer_of(data, 3);
     writer_u16(&w, 0x0102);
-    writer_u16(&w, 0x0304); /* nothing of it */
+    writer_u16(&w, 0x0304); /* writes nothing */
     writer_u8(&w, 5);       /* would fit */
     assert_true(w.failed);
     assert_int_equal(w.pos, 2);

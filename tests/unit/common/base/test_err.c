@@ -31,7 +31,7 @@ static void test_wrap_puts_context_in_front(void **state)
     assert_int_equal(err_wrap(NULL, -EINVAL, "nobody"), -EINVAL);
 }
 
-/* Every combination of lengths around the limit: cut, terminated, context kept. */
+/* All combinations of lengths around the limit: truncated, terminated, context kept. */
 static void test_long_messages_are_cut(void **state)
 {
     (void)state;

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* One flag of each kind, as a program has them. */
+/* One flag of each kind. */
 struct values {
     bool verbose, rotate;
     const char *domain;
@@ -55,7 +55,7 @@ static int parse(const char *const *args, struct values *v, bool underscores, st
         argv[argc++] = strdup(*args);
     }
     int r = flags_parse(&flags, argc, argv, err);
-    /* Text values point into argv: kept for the assertions, as a program keeps its own. */
+    /* Text values point into argv: kept for the assertions, as a program keeps its argv. */
     static char *kept[ARGS_MAX + 2];
     for (int i = 0; i < ARGS_MAX + 2; i++) {
         free(kept[i]);
@@ -148,10 +148,10 @@ static void test_choices(void **state)
     }
     struct values v = defaults();
     assert_int_equal(parse((const char *const[]){"-any=1", NULL}, &v, false, NULL), 0);
-    assert_false(v.has_source); /* what was not given keeps its default, unmarked */
+    assert_false(v.has_source); /* an absent flag keeps its default, unmarked */
 }
 
-/* Whoever wants to say that a flag changes nothing gets to know which were given. */
+/* Callers that warn about ignored flags can tell which were given. */
 static void test_ignored(void **state)
 {
     (void)state;
@@ -360,7 +360,7 @@ static void test_durations(void **state)
     assert_false(flags_parse_duration_ms(digits, &got_ms));
 }
 
-/* The help is for people, but every flag that has a text must be in it, with its default. */
+/* The help is for people, but must contain every flag with a text, and its default. */
 static void test_help_text(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* key_table against an array of what is in it, over random sequences; small keys, so that many
- * share a home and gaps close over the table's end. */
+/* key_table against a plain array, over random sequences; small keys, so that many share a home
+ * slot and gaps close across the table's end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,7 +97,7 @@ static void test_random_sequences(void **state)
     key_table_fini(&table);
 }
 
-/* A loop that takes every third one out meets each of the others at least once. */
+/* A loop that removes every third item visits each of the others at least once. */
 static void test_taking_out_in_a_loop(void **state)
 {
     struct key_table table;

@@ -89,7 +89,7 @@ static void test_long_lines_are_cut(void **state)
     assert_null(strstr(line, " w="));
 }
 
-/* The text behind the time, which is checked here. */
+/* The text after the time, which is checked here. */
 static const char *json_rest(const char *line, const char *level)
 {
     char pattern[128];
@@ -115,7 +115,7 @@ static void test_json(void **state)
     log_set_format(LOG_FORMAT_TEXT);
 }
 
-/* Wherever the cut falls the line is a whole object. */
+/* Wherever it is truncated, the line is a complete object. */
 static void test_long_json_lines_are_cut(void **state)
 {
     (void)state;
@@ -157,7 +157,7 @@ static void test_levels(void **state)
     }
 }
 
-/* A line below the level costs a comparison: nothing of it is worked out. */
+/* A line below the level costs a comparison: its fields are not evaluated. */
 static void test_fields_are_not_evaluated_below_the_level(void **state)
 {
     (void)state;
@@ -171,7 +171,7 @@ static void test_fields_are_not_evaluated_below_the_level(void **state)
     assert_matches(log_capture_end(&c), "^info [^ ]* m n=1\n$");
 }
 
-/* A minute may end in the middle of this; then both minutes had their burst. */
+/* The test may span two minutes, each with its own burst. */
 static void test_limit(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* metrics: counters, histograms, and the pages they are told on, byte for byte. */
+/* metrics: counters, histograms, and their pages, byte for byte. */
 #include "common/base/metrics.h"
 
 #include <setjmp.h>
@@ -116,7 +116,7 @@ static void test_histogram(void **state)
             "test_took_seconds_count 8\n");
 }
 
-/* A scale of its own, labels before `le`, and a sum with so many decimals. */
+/* Its own scale, labels before `le`, and a sum with the given number of decimals. */
 static void test_histograms_with_labels(void **state)
 {
     static const struct histogram_scale sizes = {

@@ -1,4 +1,4 @@
-/* outage: what is away and why, when it is overdue, and the lines about it. */
+/* outage: which source is away and why, when it is overdue, and the log lines about it. */
 #include "common/base/outage.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "tests/support/log_capture.h"
 
-/* What goes to stderr between begin and end. */
+/* Captures stderr between set_up and tear_down. */
 struct fixture {
     struct ev_loop *loop;
     struct outage outage;
@@ -95,7 +95,7 @@ static void test_returns_are_counted_by_the_first_reason(void **state)
     (void)state;
     set_up(&f, 60000);
     outage_away(&f.followed, &lost);
-    outage_back(&f.followed); /* the first time: no return */
+    outage_back(&f.followed); /* the first time: not a return */
     assert_int_equal(f.followed.returns[OUTAGE_UNAVAILABLE], 0);
     outage_away(&f.followed, &lost);
     outage_away(&f.followed, &silent);
@@ -134,7 +134,7 @@ static void test_a_flapping_source_is_cut_off(void **state)
     log_capture_end(&f.log);
     int away = log_occurrences(f.log.text, "cannot follow"),
         back = log_occurrences(f.log.text, "followed");
-    assert_in_range(away, 10, 20); /* ten a minute, and a minute may begin */
+    assert_in_range(away, 10, 20); /* ten a minute, and the test may span two */
     assert_int_equal(back, away + 1);
     assert_int_equal(f.followed.returns[OUTAGE_UNAVAILABLE], 1000);
     outage_fini(&f.outage);
@@ -151,7 +151,7 @@ static void test_overdue_once_an_outage(void **state)
     set_up(&f, 1);
     outage_away(&f.followed, &lost);
     assert_false(outage_explain_overdue(&f.outage, &out));
-    ev_run(f.loop, 0); /* ends when no timer is left */
+    ev_run(f.loop, 0); /* returns when no timer is left */
     assert_true(f.outage.is_overdue);
     outage_away(&f.written, &no);
     outage_back(&f.followed);
@@ -199,7 +199,7 @@ static void test_who_wants_to_know_is_told_once_an_outage(void **state)
     tear_down(&f, 7);
 }
 
-/* What has not failed yet may just take its time. */
+/* A source that has not failed yet may just be slow. */
 static void test_overdue_without_a_reason(void **state)
 {
     struct fixture f;

@@ -1,4 +1,4 @@
-/* seeded_hash: equal bytes have equal hashes, and no byte is overlooked. */
+/* seeded_hash: equal bytes have equal hashes, and every byte counts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ static int compare_hashes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Every length has its way through the hash, and every byte counts. */
+/* Every length takes its own path through the hash, and every byte counts. */
 static void test_hash_takes_every_byte(void **state)
 {
     (void)state;
@@ -36,8 +36,8 @@ static void test_hash_takes_every_byte(void **state)
     }
 }
 
-/* Names of services as they are chosen: of some thousand at most a few share a hash of 32 bits by
- * chance (one pair in a run of fifty). */
+/* Typical service names: of some thousands, at most a few share a 32-bit hash by chance (one pair
+ * in fifty runs). */
 static void test_numbered_names_differ(void **state)
 {
     enum { NAMES = 10000, SHARED_MAX = 5 };

@@ -1,4 +1,4 @@
-/* service_manager: what systemd is told, on a socket that takes its place. */
+/* service_manager: what systemd is told, with a socket in its place. */
 #include "common/base/service_manager.h"
 
 #include <setjmp.h>
@@ -23,7 +23,7 @@ struct fixture {
     ev_io arrival;
 };
 
-/* A socket in the abstract namespace, of a name that the kernel chooses. */
+/* A socket in the abstract namespace, with a name chosen by the kernel. */
 static int set_up(void **state)
 {
     static struct fixture f;
@@ -63,7 +63,7 @@ static void init_with(struct fixture *f, const char *where, const char *watchdog
     assert_null(getenv("WATCHDOG_PID"));
 }
 
-/* The next message is this; NULL: there is none. */
+/* The next message must be this; NULL: none. */
 static void assert_told(const struct fixture *f, const char *want)
 {
     char got[512];
@@ -107,11 +107,11 @@ static void test_a_path(void **state)
     f->fd = first_fd;
     (void)close(fd);
     (void)unlink(address.sun_path);
-    service_manager_stopping(&f->manager); /* nobody is there any more: no signal, no harm */
+    service_manager_stopping(&f->manager); /* nobody listens now: no signal, no harm */
     service_manager_fini(&f->manager);
 }
 
-/* A busy machine may have been told more often. */
+/* A slow machine may have sent more messages. */
 static void drain(const struct fixture *f)
 {
     char message[64];
@@ -124,7 +124,7 @@ static void on_arrival(struct ev_loop *loop, ev_io *watcher UNUSED, int revents 
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* Both by this process's number and by none; twice, since once would be no period. */
+/* With this process's pid and without one; twice, since once would not be a period. */
 static void test_watchdog(void **state)
 {
     struct fixture *f = *state;

@@ -133,7 +133,7 @@ static void test_read(void **state)
     (void)state;
     static const struct {
         const char *name;
-        const char *data; /* behind the header's 12 bytes, like the positions */
+        const char *data; /* after the header's 12 bytes, like the positions */
         size_t len, pos;
         const char *want; /* NULL: refused */
         size_t end;
@@ -178,7 +178,7 @@ static void test_read(void **state)
     }
 }
 
-/* A name may be 255 bytes long however it is put together; one more and it is none. */
+/* A name may be up to 255 bytes long, however it is composed; one more byte is an error. */
 static void test_read_lengths(void **state)
 {
     (void)state;
@@ -242,8 +242,8 @@ static void test_compare(void **state)
         {"xb.", "b.", false, false},
         {"web.CLUSTER.local.", "cluster.LOCAL.", false, true},
         {"webcluster.local.", "cluster.local.", false, false},
-        {"[.", "{.", false, false},       /* 0x5b and 0x7b are no letters */
-        {"a\\001b.", "b.", false, false}, /* the bytes 01 'b' 00 are there, but not as a label */
+        {"[.", "{.", false, false},       /* 0x5b and 0x7b are not letters */
+        {"a\\001b.", "b.", false, false}, /* contains the bytes 01 'b' 00, but not as a label */
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct dname a = name_of(cases[i].a), b = name_of(cases[i].b);
@@ -261,12 +261,13 @@ static void test_lower(void **state)
     dname_lower(&name);
     assert_int_equal(name.len, want.len);
     assert_memory_equal(name.wire, want.wire, want.len);
-    name = name_of(repeat(3, 63)); /* length bytes of 63 are no letters */
+    name = name_of(repeat(3, 63)); /* length bytes of 63 are not letters */
     dname_lower(&name);
     assert_int_equal(dname_label_count(&name), 3);
 }
 
-/* Names of every length up to 24 bytes, each byte in each place: as ascii_lower byte by byte. */
+/* Names of every length up to 24 bytes, each byte in each place: same as ascii_lower byte by
+ * byte. */
 static void test_lower_every_byte(void **state)
 {
     (void)state;

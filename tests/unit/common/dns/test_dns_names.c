@@ -16,8 +16,7 @@ static void test_types(void **state)
         const char *text;
     } rows[] = {
         {1, "A"},         {28, "AAAA"},         {33, "SRV"},    {255, "ANY"},
-        {35, "NAPTR"},    {0, "TYPE0"},         {41, "TYPE41"}, /* OPT: no question is of that type
-                                                                 */
+        {35, "NAPTR"},    {0, "TYPE0"},         {41, "TYPE41"}, /* OPT: never a question's type */
         {257, "TYPE257"}, {65535, "TYPE65535"},
     };
     char out[DNS_TYPE_TEXT_MAX];
@@ -34,7 +33,7 @@ static void test_what_is_a_type(void **state)
 {
     static const struct {
         const char *text;
-        int name, any; /* the type; -1: not read */
+        int name, any; /* the type; -1: rejected */
     } rows[] = {
         {"aAaA", 28, 28},      {"https", 65, 65},      {"type65", -1, 65}, {"TYPE00001", -1, 1},
         {"TYPE65536", -1, -1}, {"TYPE000001", -1, -1}, {"TYPE", -1, -1},   {"TYPE-1", -1, -1},

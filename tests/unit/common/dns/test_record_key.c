@@ -71,7 +71,7 @@ static void test_to_name(void **state)
     }
 }
 
-/* A key of `count` labels of `length` bytes below the prefix, and whether it is a name. */
+/* Whether a key of `count` labels of `length` bytes below the prefix is a name. */
 static bool is_name(unsigned count, unsigned length, unsigned last_length)
 {
     struct buf key;

@@ -1,5 +1,5 @@
-/* record_scan: the short way of reading a value. It takes what is written, and says of it what
- * record_from_json says; of other values it takes none that record_from_json refuses. */
+/* record_scan, the fast path of reading values: accepts what kube2sky writes, and agrees with
+ * record_from_json; accepts nothing that record_from_json rejects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,12 +19,12 @@ static void assert_same(const char *json, const struct record_view *a, const str
         !slice_equal(a->group, b->group) || a->ttl_s != b->ttl_s || a->port != b->port ||
         a->priority != b->priority || a->weight != b->weight || a->targetstrip != b->targetstrip ||
         a->mail != b->mail) {
-        fail_msg("%s: read in two ways", json);
+        fail_msg("%s: fast and slow path differ", json);
     }
 }
 
-/* Whether the short way takes it; then the long one says the same. The value has no byte behind it
- * that could be read: the sanitizer sees one. */
+/* Whether the fast path accepts it; then the slow path must agree. The value has its exact size, so
+ * that the sanitizer catches a read past it. */
 static bool scan(const char *json, size_t len)
 {
     struct record_view view;
@@ -34,7 +34,7 @@ static bool scan(const char *json, size_t len)
     bool is_taken = record_scan(slice_of(value, len), &view);
     if (is_taken) {
         if (record_from_json(slice_of(value, len), &record, NULL) < 0) {
-            fail_msg("%.*s: taken by the short way alone", (int)len, json);
+            fail_msg("%.*s: accepted by the fast path only", (int)len, json);
         }
         struct record_view want = record_view_of(&record);
         assert_same(json, &view, &want);
@@ -59,12 +59,12 @@ static void test_taken(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(written); i++) {
         if (!scan(written[i], strlen(written[i]))) {
-            fail_msg("%s: not taken", written[i]);
+            fail_msg("%s: not accepted", written[i]);
         }
     }
 }
 
-/* What kube2sky writes is what is read by the hundred thousand. */
+/* What kube2sky writes is read by the hundred thousand. */
 static void test_takes_what_is_written(void **state)
 {
     char host[] = "web-1.default.svc.cluster.local.", none[] = "";
@@ -136,7 +136,7 @@ static void test_left_to_others(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         if (scan(cases[i], strlen(cases[i]))) {
-            fail_msg("%s: taken", cases[i]);
+            fail_msg("%s: accepted", cases[i]);
         }
     }
     struct record_view view = {.ttl_s = 77};
@@ -145,7 +145,8 @@ static void test_left_to_others(void **state)
     assert_int_equal(view.ttl_s, 77); /* untouched */
 }
 
-/* Every byte of every value above in the place of every byte, before it, and without it. */
+/* At every byte of the values above: truncated, the byte removed, every byte in its place or before
+ * it. */
 static void test_agrees_on_neighbours(void **state)
 {
     unsigned taken = 0;

@@ -148,7 +148,7 @@ static void test_range_pages(void **state)
     assert_string_equal(r.last, "/pages/000127");
     assert_int_equal(r.revision, revision);
 
-    /* Pinned: what is added behind the cursor in between is not seen. */
+    /* Pinned: keys added past the cursor in between are not seen. */
     sync_put(f.loop, f.etcd, "/pages/999999", slice_str("late"));
     range.key = slice_str("/pages/000256");
     range.revision = revision;
@@ -226,7 +226,7 @@ static void test_txn_with_compares(void **state)
         .compares = &unchanged, .compare_count = 1, .ops = ops, .op_count = ARRAY_LEN(ops)};
     assert_int_equal(sync_txn(f.loop, f.etcd, &txn, &reply, NULL), 0);
     assert_true(reply.succeeded);
-    assert_int_equal(reply.revision, first.revision + 1); /* both in one */
+    assert_int_equal(reply.revision, first.revision + 1); /* both in one revision */
     struct range_result r =
         get_ok(&(struct etcd_range){.key = slice_str("/txn/"), .range_end = slice_str("/txn0")});
     assert_int_equal(r.count, 1);
@@ -254,7 +254,7 @@ static void test_txn_too_large(void **state)
     assert_int_equal(sync_txn(f.loop, f.etcd, &txn, NULL, &err), ERR_REFUSED);
     assert_non_null(strstr(err.msg, "duplicate key"));
 
-    /* Above etcd's 1.5 MiB, below ours; then above ours, which is not even sent. */
+    /* Above etcd's limit of 1.5 MiB, below ours; then above ours, which is not even sent. */
     char *large = xcalloc(3, 1 << 20);
     ops[0].value = slice_of(large, 1700000);
     txn.op_count = 1;
@@ -360,7 +360,7 @@ static void test_next_endpoint(void **state)
     (void)state;
     etcd_proc_need();
     char endpoints[128];
-    /* Port 1 of loopback: nobody listens there. */
+    /* Nobody listens on port 1 of loopback. */
     snprintf(endpoints, sizeof(endpoints), "http://127.0.0.1:1,%s", etcd_proc_url(f.proc));
     connect_to(endpoints, CALL_TIMEOUT_MS);
     get_ok(&(struct etcd_range){.key = slice_str("/x")});
@@ -371,7 +371,7 @@ static void test_deadline(void **state)
     (void)state;
     etcd_proc_need();
     connect_to(etcd_proc_url(f.proc), 200);
-    /* One that works first, so that the connection is there. Slow machines: try until it does. */
+    /* A working call first, to connect. Slow machines: retry until one works. */
     while (get(&(struct etcd_range){.key = slice_str("/x")}).err.code) {
     }
     etcd_proc_pause(f.proc);
@@ -381,7 +381,7 @@ static void test_deadline(void **state)
     assert_non_null(strstr(r.err.msg, "no reply within 200 ms"));
 }
 
-/* Two etcds that know nothing of each other: the value tells which one has answered. */
+/* Two independent etcds: the value tells which one answered. */
 static void test_hung_member_is_left(void **state)
 {
     (void)state;
@@ -397,7 +397,7 @@ static void test_hung_member_is_left(void **state)
     snprintf(endpoints, sizeof(endpoints), "%s,%s", etcd_proc_url(f.proc), etcd_proc_url(other));
     connect_to(endpoints, 200);
     struct range_result r;
-    do { /* slow machines: until one has answered in time */
+    do { /* slow machines: until one answers in time */
         r = get(&range);
     } while (r.err.code);
     bool is_other = strcmp(r.value, "other") == 0;

@@ -1,4 +1,4 @@
-/* Authentication of the etcd client against a real etcd that asks for it: tokens that expire, a
+/* Authentication of the etcd client against a real etcd that requires it: tokens that expire, a
  * password that changes, permissions that come and go. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -138,7 +138,7 @@ static void start_read(const char *key, const char *end, struct result *r)
     assert_false(r->is_done);
 }
 
-/* Again while etcd is too busy to let the client connect: these tests ask what it answers. */
+/* Retries while etcd is too busy to accept the connection: these tests are about its answers. */
 static struct err read_range(const char *key, const char *end)
 {
     struct result r;
@@ -217,7 +217,7 @@ static struct etcd_watch *watch_app(struct seen *seen)
 
 /* ---- Tests, in this order ---- */
 
-/* A client with a name and password, first of an etcd that wants none, then of one that does. */
+/* A client with name and password, first while etcd requires none, then once it does. */
 static void test_switched_on(void **state)
 {
     (void)state;
@@ -250,7 +250,7 @@ static void test_wrong_password(void **state)
     struct err err = read_range("/app/x", "");
     expect_err(err, ERR_SHUT_OUT, "authenticate as `app`");
     expect_err(err, ERR_SHUT_OUT, "invalid user ID or password");
-    /* Backing off, it says so without asking etcd again. */
+    /* While backing off, it fails the same way without asking etcd. */
     expect_err(read_range("/app/x", ""), ERR_SHUT_OUT, "invalid user ID or password");
 }
 
@@ -273,7 +273,7 @@ static void test_missing_permission(void **state)
     expect_err(err, ERR_REFUSED, "permission denied, to write 3 keys from /a to /b");
 }
 
-/* Many calls at once when the token has become worthless: all are sent again, on one new token. */
+/* Many calls at once with an invalid token: all are resent, with one new token. */
 static void test_token_worthless(void **state)
 {
     enum { CALLS = 50 };
@@ -297,7 +297,7 @@ static void test_token_expired(void **state)
     (void)state;
     etcd_proc_need();
     struct seen seen = {.want_ups = 1};
-    /* A user of its own: tokens of the others expire, too. */
+    /* Its own user: tokens of other users expire, too. */
     etcd_proc_post(f.proc, "auth/user/add", "{\"name\":\"late\",\"password\":\"secret\"}");
     etcd_proc_post(f.proc, "auth/user/grant", "{\"user\":\"late\",\"role\":\"app\"}");
     connect_as("late", "secret", NULL);
@@ -305,7 +305,7 @@ static void test_token_expired(void **state)
     loop_until(f.loop, is_seen, &seen);
     etcd_proc_wait_for_log(f.proc, "\"deleted a simple token\",\"user-name\":\"late\"");
 
-    /* The watch goes on, a call is sent again; another watch is created anew. */
+    /* The watch continues, a call is resent; a second watch is created again. */
     sync_put(f.loop, f.etcd, "/app/y", slice_str("1"));
     seen.want_events = 1;
     loop_until(f.loop, is_seen, &seen);
@@ -317,7 +317,7 @@ static void test_token_expired(void **state)
     etcd_watch_stop(other);
 }
 
-/* The first call after it is a watch's. */
+/* The first call with the invalid token is a watch's. */
 static void test_watch_with_a_worthless_token(void **state)
 {
     (void)state;
@@ -361,8 +361,8 @@ static void test_permission_removed_and_granted(void **state)
 struct mirrored {
     unsigned ups, reads, keys;
     struct err down;     /* the last one */
-    struct err key_err;  /* of the store key; code 0: it may be read */
-    unsigned key_states; /* told */
+    struct err key_err;  /* reading the store key; code 0: allowed */
+    unsigned key_states; /* reported */
     unsigned want_ups;
 };
 
@@ -445,7 +445,7 @@ static void wait_mirrored(struct mirrored *seen, unsigned ups)
     loop_until(f.loop, is_mirrored, seen);
 }
 
-/* Without the store key the range is followed nevertheless, and resumed when it was away. */
+/* Without the store key the range is still followed, and resumed after an outage. */
 static void test_store_key_may_not_be_read(void **state)
 {
     (void)state;
@@ -473,8 +473,8 @@ static void test_store_key_may_not_be_read(void **state)
     etcd_mirror_stop(mirror);
 }
 
-/* Its own range may not be read any more: that is told, not the one key that was asked for, nor the
- * store key. */
+/* Its own range may no longer be read: the error names the range, not the single key requested, nor
+ * the store key. */
 static void test_mirror_loses_its_range(void **state)
 {
     (void)state;
@@ -484,7 +484,7 @@ static void test_mirror_loses_its_range(void **state)
     struct etcd_mirror *mirror = mirror_app("/key/of/other", &seen);
     wait_mirrored(&seen, 1);
     etcd_proc_post(f.proc, "auth/role/revoke", app_revoke);
-    etcd_proc_kill(f.proc); /* a watch that is there would go on */
+    etcd_proc_kill(f.proc); /* an existing watch would continue */
     etcd_proc_restart(f.proc);
     loop_until(f.loop, is_mirror_refused, &seen);
     expect_err(seen.down, ERR_REFUSED, "permission denied, to read /app/ up to /app0");
@@ -535,7 +535,7 @@ static void test_etcd_restarted(void **state)
     seen.want_downs = 1;
     loop_until(f.loop, is_seen, &seen);
     etcd_watch_stop(watch);
-    etcd_proc_restart(f.proc); /* without the tokens it had given */
+    etcd_proc_restart(f.proc); /* its old tokens are gone */
     watch = watch_app(&seen);
     seen.want_ups = 2;
     loop_until(f.loop, is_seen, &seen);

@@ -1,5 +1,5 @@
-/* Replies to Range are taken apart by ourselves: whatever protobuf-c reads in a message, we read as
- * well, and what is no reply is refused. */
+/* We decode replies to Range ourselves: whatever protobuf-c reads in a message, we read as well,
+ * and bad replies are rejected. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static bool is_usable(const Etcdserverpb__RangeResponse *reply)
 
 enum taken { TAKEN_BY_NONE, TAKEN_BY_ONE, TAKEN_BY_BOTH, TAKEN_COUNT };
 
-/* Reads the message both ways: what both take they read alike. It is on the heap in its exact
+/* Decodes the message with both: what both accept they read alike. It is on the heap at its exact
  * size. */
 static enum taken compare(const uint8_t *bytes, size_t len)
 {
@@ -97,7 +97,7 @@ static enum taken compare(const uint8_t *bytes, size_t len)
     arena_init(&arena, ARENA_MAX);
     Etcdserverpb__RangeResponse *want = etcdserverpb__range_response__unpack(NULL, len, message);
     int rc = etcd_decode_range(slice_of(message, len), &arena, &reply, &err);
-    memset(message, 0, len); /* both have copies of their own */
+    memset(message, 0, len); /* both must have copied */
     free(message);
     bool is_usual = want && is_usable(want);
     if (is_usual && rc == 0) {
@@ -120,9 +120,9 @@ static void test_reads_what_etcd_sends(void **state)
     free(message);
 }
 
-/* Every byte of the message in turn with each of its bits turned, and the message cut there. In a
- * few the two differ: protobuf-c takes a field 0, and bytes for a truth value; we take a number
- * that is encoded in eight bytes, and ignore it. */
+/* Flips each bit of the message in turn, and truncates the message at each byte. The two differ in
+ * a few cases: protobuf-c accepts a field 0, and bytes as a bool; we accept, and ignore, a number
+ * encoded in eight bytes. */
 static void test_reads_broken_messages_like_protobuf(void **state)
 {
     size_t len, counts[TAKEN_COUNT] = {0};

@@ -1,5 +1,4 @@
-/* common/etcd/etcd_dialer_internal.h: which address comes next, with look-ups that answer what the
- * test says. */
+/* common/etcd/etcd_dialer_internal.h: which address comes next, with scripted lookups. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -13,11 +12,11 @@
 #include "common/etcd/etcd_dialer_internal.h"
 #include "tests/support/etcd_sync.h"
 
-/* ---- The names, as the look-up's thread finds them ---- */
+/* ---- The names, as seen by the lookup's thread ---- */
 
 static pthread_mutex_t names_mutex = PTHREAD_MUTEX_INITIALIZER;
-static const char *names_addresses; /* "10.0.0.1 10.0.0.2"; NULL = the look-up fails */
-static sem_t gate;                  /* one look-up passes for each post */
+static const char *names_addresses; /* "10.0.0.1 10.0.0.2"; NULL = the lookup fails */
+static sem_t gate;                  /* lets one lookup pass per post */
 
 static void set_names(const char *addresses)
 {
@@ -153,7 +152,7 @@ static void test_random_start(void **state)
     unsigned seen = 0;
     (void)state;
     begin("http://10.0.0.1:1,http://10.0.0.2:2");
-    /* One in 2^63 that this ends the test for no reason. */
+    /* Fails without reason once in 2^63. */
     for (int i = 0; i < 64; i++) {
         seen |= strcmp(etcd_dialer_endpoint(dialer)->host, "10.0.0.1") == 0 ? 1 : 2;
         etcd_dialer_free(dialer);
@@ -170,19 +169,19 @@ static void test_all_addresses_of_a_name(void **state)
     set_names("10.0.0.1 10.0.0.2 10.0.0.3");
     assert_string_equal(find_after_look_up(), "10.0.0.1:1");
     assert_true(etcd_dialer_next_address(dialer));
-    assert_string_equal(find(), "10.0.0.2:1"); /* of the same look-up: the gate is shut */
+    assert_string_equal(find(), "10.0.0.2:1"); /* from the same lookup: the gate is closed */
     assert_true(etcd_dialer_next_address(dialer));
     assert_string_equal(find(), "10.0.0.3:1");
     assert_false(etcd_dialer_next_address(dialer));
 
-    /* Looked up again; what it brings counts. */
+    /* Looked up again; the new result counts. */
     set_names("10.0.0.4");
     assert_string_equal(find_after_look_up(), "10.0.0.4:1");
     etcd_dialer_next_endpoint(dialer);
     set_names("10.0.0.5 10.0.0.6");
     assert_string_equal(find_after_look_up(), "10.0.0.5:1");
 
-    /* One that worked is the first again. */
+    /* An address that worked comes first again. */
     assert_true(etcd_dialer_next_address(dialer));
     assert_string_equal(find(), "10.0.0.6:1");
     etcd_dialer_next_endpoint(dialer);
@@ -199,7 +198,7 @@ static void test_fails_then_succeeds_then_fails(void **state)
     set_names("10.0.0.1");
     assert_string_equal(find_after_look_up(), "10.0.0.1:1");
     etcd_dialer_next_endpoint(dialer);
-    set_names(NULL); /* what was known last is better than nothing */
+    set_names(NULL); /* keeps the last known addresses */
     assert_string_equal(find_after_look_up(), "10.0.0.1:1");
 }
 
@@ -209,13 +208,13 @@ static void test_late(void **state)
     begin("http://etcd:1");
     set_names("10.0.0.1");
     assert_string_equal(find(), "look up `etcd`: no answer within 2000 ms");
-    assert_int_equal(sem_post(&gate), 0); /* and yet it comes */
+    assert_int_equal(sem_post(&gate), 0); /* then it arrives */
     assert_string_equal(find(), "10.0.0.1:1");
     etcd_dialer_next_endpoint(dialer);
 
-    assert_string_equal(find(), "10.0.0.1:1"); /* the next one is late, too: the old address */
+    assert_string_equal(find(), "10.0.0.1:1"); /* the next lookup is late, too: the old address */
     etcd_dialer_next_endpoint(dialer);
-    assert_int_equal(sem_post(&gate), 0); /* for the thread that still waits */
+    assert_int_equal(sem_post(&gate), 0); /* for the thread still waiting */
     find();
 }
 
@@ -228,10 +227,10 @@ static void test_cancel(void **state)
     etcd_dialer_find(dialer);
     etcd_dialer_cancel(dialer);
     assert_int_equal(sem_post(&gate), 0);
-    assert_string_equal(find(), "10.0.0.1:1"); /* from the look-up that was under way */
+    assert_string_equal(find(), "10.0.0.1:1"); /* from the lookup in flight */
     assert_int_equal(last.count, before + 1);
 
-    etcd_dialer_cancel(dialer); /* the turn begins anew, with a look-up */
+    etcd_dialer_cancel(dialer); /* starts over, with a lookup */
     set_names("10.0.0.3");
     assert_string_equal(find_after_look_up(), "10.0.0.3:1");
 }

@@ -71,7 +71,7 @@ static void test_refused(void **state)
 {
     static const struct {
         const char *in;
-        const char *want; /* in the message */
+        const char *want; /* part of the message */
     } cases[] = {
         {"", "not an http:// or https:// URL"},
         {"127.0.0.1:2379", "not an http:// or https:// URL"},

@@ -1,4 +1,4 @@
-/* The calls of common/etcd/etcd_lease.h, against a real etcd; Range and Txn are in test_etcd.c. */
+/* The calls of common/etcd/etcd_lease.h, against a real etcd. Range and Txn are in test_etcd.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* What came of a call, whichever it was. */
+/* The outcome of any call. */
 struct result {
     bool is_done;
     struct err err;
@@ -87,7 +87,7 @@ static void on_range(void *data, const struct etcd_range_reply *reply, const str
     }
 }
 
-/* Waits for the call that was started with r. */
+/* Waits for the call started with r. */
 static void wait_for(struct result *r)
 {
     assert_false(r->is_done); /* never from inside the call */

@@ -1,5 +1,5 @@
-/* common/etcd/etcd_link_internal.h against peers that say what the test wants, by a clock that the
- * test moves: when it connects, pings, closes, and leaves one endpoint for the next. */
+/* common/etcd/etcd_link_internal.h against scripted peers, with a clock that the test advances:
+ * when it connects, pings, closes, and moves to the next endpoint. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 enum { IDLE_LIMIT_MS = 30000, PING_INTERVAL_MS = 6000, CALL_TIMEOUT_MS = 5000 };
 
-/* What a client that ought to do nothing gets of the loop to do it anyway. */
+/* Loop iterations in which a client that must do nothing gets the chance to do it anyway. */
 enum { TURNS = 20 };
 
 static struct {
@@ -141,7 +141,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Time passes: everything that is due happens. */
+/* Advances the clock: everything due happens. */
 static void pass(int64_t ms)
 {
     test_clock_advance_ms(ms);
@@ -155,7 +155,7 @@ static bool nothing_is_open(const void *data)
     return ((const struct grpc_peer_counts *)data)->open == 0;
 }
 
-/* ---- The connection's life ---- */
+/* ---- The connection's lifetime ---- */
 
 static void test_closed_when_idle(void **state)
 {
@@ -166,13 +166,13 @@ static void test_closed_when_idle(void **state)
     call_ok();
     pass(IDLE_LIMIT_MS - 1);
     assert_int_equal(seen()->open, 1);
-    call_ok(); /* begins the time anew */
+    call_ok(); /* restarts the idle time */
     pass(IDLE_LIMIT_MS - 1);
     assert_int_equal(seen()->open, 1);
     assert_int_equal(seen()->accepted, 1);
     pass(2);
     loop_until(f.loop, nothing_is_open, seen());
-    assert_int_equal(seen()->pings, 0); /* etcd takes pings without a stream for abuse */
+    assert_int_equal(seen()->pings, 0); /* etcd treats pings without a stream as abuse */
     call_ok();
     assert_int_equal(seen()->accepted, 2);
     assert_int_equal(counter_get(&f.counts.connections), 2);
@@ -199,8 +199,7 @@ static void test_kept_while_a_watch_is_open(void **state)
     assert_false(result.is_ended);
 }
 
-/* The next connection pings half as often: whoever is told so again and again ends at one an hour.
- */
+/* The next connection pings half as often, down to once an hour after repeated refusals. */
 static void test_too_many_pings(void **state)
 {
     enum { ENHANCE_YOUR_CALM = 11, HOUR_MS = 3600 * 1000 };
@@ -218,7 +217,7 @@ static void test_too_many_pings(void **state)
         grpc_peer_go_away(f.peer, ENHANCE_YOUR_CALM, "too_many_pings");
         loop_until(f.loop, is_ended, &result);
         assert_non_null(strstr(result.err.msg, "too_many_pings"));
-        pass(1000); /* the back-off */
+        pass(1000); /* the backoff */
         interval_ms = interval_ms > HOUR_MS / 2 ? HOUR_MS : interval_ms * 2;
     }
 }
@@ -240,9 +239,9 @@ static void test_other_goaways_change_no_interval(void **state)
     assert_int_equal(seen()->pings, 1);
 }
 
-/* ---- Members of no use ---- */
+/* ---- Bad members ---- */
 
-/* As etcd 3.4 ends a call, and a watch after three seconds without a leader. */
+/* How etcd 3.4 ends a call, and a watch after three seconds without a leader. */
 static void no_leader(struct buf *out, uint32_t stream, bool is_long)
 {
     (void)is_long;
@@ -314,7 +313,7 @@ static const struct {
     {"silence", grpc_peer_silence},
 };
 
-/* The end of a call; time passes until it comes. */
+/* Advances the clock until the call ends. */
 static struct result call_to_the_end(void)
 {
     struct result result;
@@ -326,7 +325,8 @@ static struct result call_to_the_end(void)
     return result;
 }
 
-/* One that has had its turn, by chance the first or not. */
+/* Makes one call to the bad member; the link picks its first endpoint at random, so retry until it
+ * is the one. */
 static void meet(size_t i)
 {
     for (;;) {
@@ -340,7 +340,7 @@ static void meet(size_t i)
     assert_int_equal(seen()->calls, 1);
 }
 
-/* The next call goes elsewhere, and all that follow. */
+/* The next call goes elsewhere, and so do all that follow. */
 static void test_bad_member_is_left(void **state)
 {
     (void)state;

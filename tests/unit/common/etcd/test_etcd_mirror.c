@@ -1,5 +1,5 @@
-/* common/etcd/etcd_mirror.h against a real etcd: what the owner holds after each commit is compared
- * with what etcd holds. Other stores: test_etcd_mirror_stores.c. */
+/* common/etcd/etcd_mirror.h against a real etcd: compares the owner's keys with etcd's after each
+ * commit. Other stores: test_etcd_mirror_stores.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static void test_pages_and_changes(void **state)
     etcd_mirror_stop(m);
 }
 
-/* On a loop of its own, while the mirror's waits. */
+/* On its own loop, while the mirror's loop waits. */
 static void change_pages_to_come(void)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
@@ -65,7 +65,7 @@ static void change_pages_to_come(void)
     ev_loop_destroy(loop);
 }
 
-/* The pages are of one revision; what happens between them comes as changes. */
+/* All pages are from one revision; what happens between them arrives as changes. */
 static void test_changes_between_pages(void **state)
 {
     (void)state;
@@ -82,7 +82,7 @@ static void test_changes_between_pages(void **state)
     etcd_mirror_stop(m);
 }
 
-/* Every key there is: no prefix at all. */
+/* All keys: no prefix. */
 static void test_empty_prefix(void **state)
 {
     (void)state;
@@ -113,13 +113,13 @@ static void test_killed_and_restarted(void **state)
     bed_wait_revision(sync_del(bed.loop, bed.writer, "/m2/000050"));
     bed_wait_ups(2);
     bed_expect_same("/m2/");
-    assert_int_equal(owner.fulls, 1); /* resumed, not read again */
+    assert_int_equal(owner.fulls, 1); /* resumed, not reread */
     assert_int_equal(owner.downs, 1);
     etcd_mirror_stop(m);
 }
 
-/* Away while keys come and go and the history with them: everything is read again, and what is gone
- * is missing from the full read. The mirror's loop does not run between kill and compaction, so it
+/* Away while keys come and go and the history is compacted: everything is reread, and deleted keys
+ * are missing from the full read. The mirror's loop does not run between kill and compaction, so it
  * cannot have followed. */
 static void test_compacted_while_away(void **state)
 {
@@ -132,7 +132,7 @@ static void test_compacted_while_away(void **state)
     loop_until(bed.loop, bed_is_down, NULL);
     etcd_proc_restart(bed.proc);
 
-    /* Another loop for the writer, so that the mirror stands still. */
+    /* Another loop for the writer, so that the mirror does not run. */
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
     struct etcd *writer = sync_client(loop, etcd_proc_url(bed.proc), MIRROR_BED_TIMEOUT_MS);
     sync_del(loop, writer, "/m3/000007");
@@ -160,14 +160,14 @@ static void test_nobody_there_at_first(void **state)
     etcd_proc_kill(bed.proc);
     struct etcd_mirror *m = bed_mirror("/m4/", 0);
     loop_until(bed.loop, bed_is_down, NULL);
-    assert_int_equal(owner.full_begins, 0); /* nothing is known */
+    assert_int_equal(owner.full_begins, 0); /* nothing known yet */
     etcd_proc_restart(bed.proc);
     bed_wait_ups(1);
     assert_int_equal(owner.count, 1);
     etcd_mirror_stop(m);
 }
 
-/* 25 values of 1.4 MB do not fit one message of 32 MiB: the page is halved until they do. */
+/* 25 values of 1.4 MB do not fit a message of 32 MiB: the page is halved until it fits. */
 static void test_page_too_large(void **state)
 {
     (void)state;
@@ -196,7 +196,7 @@ static void test_stop_under_way(void **state)
     struct etcd_mirror *m = bed_mirror("/m6/", 10);
     ev_run(bed.loop, EVRUN_NOWAIT);
     etcd_mirror_stop(m);
-    bed_put("/elsewhere"); /* the loop runs */
+    bed_put("/elsewhere"); /* runs the loop */
     assert_int_equal(owner.fulls, 0);
     etcd_mirror_stop(NULL);
 }

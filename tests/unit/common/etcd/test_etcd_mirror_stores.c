@@ -1,5 +1,5 @@
 /* common/etcd/etcd_mirror.h when etcd comes back without its data, with older data or far ahead,
- * and the store key that tells. */
+ * and the store key that reveals it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 enum { FIVE_MINUTES_MS = 5 * 60 * 1000 };
 
-/* What a mirror that ought to do nothing gets of the loop to do it anyway. */
+/* Loop iterations in which a mirror that must do nothing gets the chance to do it anyway. */
 enum { TURNS = 20 };
 
 static bool is_marked(const void *data)
@@ -23,8 +23,7 @@ static bool is_marked(const void *data)
     return etcd_mirror_counts(data).has_store_key;
 }
 
-/* Like a writer, whose turn comes before each sleep. The news may come before the acknowledgement.
- */
+/* Like a writer, which acts before each sleep. The event may arrive before the acknowledgement. */
 static bool mark_until_marked(const void *data)
 {
     etcd_mirror_mark_store((struct etcd_mirror *)(uintptr_t)data, NULL);
@@ -36,7 +35,7 @@ static int64_t stores_seen(const struct etcd_mirror *m)
     return (int64_t)etcd_mirror_counts(m).reads[ETCD_MIRROR_OTHER_STORE];
 }
 
-/* Its key tells, and it is complete: what it lacks goes at once. */
+/* The store key reveals another, complete store: what it lacks goes at once. */
 static void test_another_complete_store(void **state)
 {
     (void)state;
@@ -64,8 +63,8 @@ static void test_another_complete_store(void **state)
     etcd_mirror_stop(m);
 }
 
-/* The same revision as before, and no store key: the keys themselves tell. Old keys stay until the
- * store key appears, and go in one publication. */
+/* The same revision as before, and no store key: only the keys reveal it. Old keys stay until the
+ * store key appears, then go in one publication. */
 static void test_wiped_up_to_the_same_revision(void **state)
 {
     (void)state;
@@ -101,7 +100,7 @@ static void test_wiped_up_to_the_same_revision(void **state)
     etcd_mirror_stop(m);
 }
 
-/* A store whose key is known comes back without one, at the very same revision. */
+/* A store with a known key comes back without one, at the very same revision. */
 static void test_store_key_gone(void **state)
 {
     (void)state;
@@ -123,7 +122,7 @@ static void test_store_key_gone(void **state)
     etcd_mirror_stop(m);
 }
 
-/* It has the old store key and an older content; written to, it is as far as the old one was. */
+/* A copy with the old store key and older content; then written up to the old one's revision. */
 static void test_restored_from_a_copy(void **state)
 {
     (void)state;
@@ -139,7 +138,7 @@ static void test_restored_from_a_copy(void **state)
     int64_t before = sync_del(bed.loop, bed.writer, "/s/deleted");
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     bed_wait_ups(1);
-    for (int round = 1; round <= 2; round++) { /* older, then as far */
+    for (int round = 1; round <= 2; round++) { /* older, then at the same revision */
         bed_lose_etcd();
         etcd_proc_restore(bed.proc);
         etcd_proc_restart(bed.proc);
@@ -156,7 +155,7 @@ static void test_restored_from_a_copy(void **state)
         bed_put_store_key("again"); /* by hand: kube2sky never does */
         bed_wait_fulls(2 * (unsigned)round + 1);
         assert_false(owner_has("/s/late"));
-        if (round == 1) { /* once more, as it was before */
+        if (round == 1) { /* once more, as before */
             bed_put_store_key("first");
             bed_put("/s/late");
             bed_wait_revision(sync_del(bed.loop, bed.writer, "/s/deleted"));
@@ -166,8 +165,8 @@ static void test_restored_from_a_copy(void **state)
     etcd_mirror_stop(m);
 }
 
-/* A transaction was acknowledged, and the connection ended before the watch brought it. etcd comes
- * back without it, otherwise as it was. */
+/* A transaction was acknowledged, but the connection ended before the watch reported it. etcd comes
+ * back without it, otherwise unchanged. */
 static void test_restored_without_what_was_written(void **state)
 {
     (void)state;
@@ -183,7 +182,7 @@ static void test_restored_without_what_was_written(void **state)
     bed_wait_fulls(2);
     assert_int_equal(owner.cause, ETCD_MIRROR_OTHER_STORE);
 
-    /* What was written into the old one says nothing of this one. */
+    /* Writes to the old store say nothing about this one. */
     bed_wait_ups(2);
     bed_lose_etcd();
     etcd_proc_restart(bed.proc);
@@ -193,7 +192,7 @@ static void test_restored_without_what_was_written(void **state)
     etcd_mirror_stop(m);
 }
 
-/* It was in the watch's way when etcd ended: the same store has it, and is resumed. */
+/* The watch had not reported it when etcd ended: the same store has it, and is resumed. */
 static void test_what_was_written_is_there(void **state)
 {
     (void)state;
@@ -212,7 +211,7 @@ static void test_what_was_written_is_there(void **state)
     etcd_mirror_stop(m);
 }
 
-/* A deletion is the last that was seen of the old store; the copy has the key still. */
+/* The last event seen from the old store is a deletion; the copy still has the key. */
 static void test_restored_from_before_a_deletion(void **state)
 {
     (void)state;
@@ -238,7 +237,7 @@ static void test_restored_from_before_a_deletion(void **state)
     etcd_mirror_stop(m);
 }
 
-/* Nobody writes a store key: after a while the old keys go, in one publication. */
+/* Nobody writes a store key: after stale_max the old keys go, in one publication. */
 static void test_old_keys_go_after_stale_max(void **state)
 {
     (void)state;
@@ -272,8 +271,8 @@ static void turn_often(void)
     }
 }
 
-/* A copy of the old store, with the old store key: five minutes are five minutes, during which the
- * key is read again and nothing else happens. */
+/* A copy of the old store, with the old store key: for the full five minutes the key is reread and
+ * nothing else happens. */
 static void test_stale_max_of_five_minutes(void **state)
 {
     (void)state;
@@ -313,8 +312,8 @@ static void test_stale_max_of_five_minutes(void **state)
     etcd_mirror_stop(m);
 }
 
-/* etcd comes back empty, and then is restored from a copy of what it had: the store key of that is
- * no sign that nothing is missing. */
+/* etcd comes back empty, then is restored from a copy: its store key does not prove that the store
+ * is complete. */
 static void test_wiped_and_then_restored(void **state)
 {
     (void)state;
@@ -347,7 +346,7 @@ static void test_wiped_and_then_restored(void **state)
     etcd_mirror_stop(m);
 }
 
-/* An owner that keeps nothing, as the writer: the other store is all there is. */
+/* An owner that keeps nothing, like the writer: only the other store counts. */
 static void test_nothing_is_kept_unless_asked_for(void **state)
 {
     (void)state;
@@ -364,7 +363,7 @@ static void test_nothing_is_kept_unless_asked_for(void **state)
     etcd_mirror_stop(m);
 }
 
-/* The same store with its data: resumed, although its key appeared meanwhile. */
+/* The same store with its data: resumed, even though its key appeared meanwhile. */
 static void test_same_store_is_resumed(void **state)
 {
     (void)state;
@@ -424,7 +423,7 @@ static void test_store_is_marked(void **state)
     etcd_mirror_mark_store(m, NULL);
     int64_t last = bed_put("/s/a");
     bed_wait_revision(last);
-    assert_int_equal(last, 3); /* 2 was the store key; nothing else was written */
+    assert_int_equal(last, 3); /* 2 was the store key; no other write */
     assert_int_equal(etcd_mirror_counts(m).marked, 1);
     etcd_mirror_stop(m);
 }
@@ -434,7 +433,7 @@ static bool is_not_marking(const void *data)
     return !etcd_mirror_counts(data).is_marking;
 }
 
-/* Whoever lost the lead marks nothing; once it has it again, it does. */
+/* A writer that lost the lead marks nothing; once it leads again, it does. */
 static void test_marked_on_a_condition(void **state)
 {
     (void)state;
@@ -442,7 +441,7 @@ static void test_marked_on_a_condition(void **state)
     struct etcd_mirror *m = bed_mirror("/s/", 0);
     struct etcd_compare leads = {.target = ETCD_COMPARE_CREATE_REVISION,
                                  .key = slice_str("/leader"),
-                                 .revision = 7}; /* there is no such key */
+                                 .revision = 7}; /* no such key */
     bed_wait_ups(1);
     etcd_mirror_mark_store(m, &leads);
     assert_true(etcd_mirror_counts(m).is_marking);
@@ -450,7 +449,7 @@ static void test_marked_on_a_condition(void **state)
     assert_int_equal(etcd_mirror_counts(m).marked, 0);
     assert_int_equal(bed_put("/s/a"), 2); /* nothing was written */
     leads.revision = 0;
-    while (etcd_mirror_counts(m).marked == 0) { /* not too soon after it failed */
+    while (etcd_mirror_counts(m).marked == 0) { /* retries are spaced out */
         etcd_mirror_mark_store(m, &leads);
         ev_run(bed.loop, EVRUN_ONCE);
     }
@@ -458,7 +457,7 @@ static void test_marked_on_a_condition(void **state)
     etcd_mirror_stop(m);
 }
 
-/* Two writers: the second one takes the key of the first. */
+/* Two writers: the second adopts the first one's key. */
 static void test_marked_by_another(void **state)
 {
     (void)state;

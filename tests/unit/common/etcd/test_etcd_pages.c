@@ -1,5 +1,5 @@
-/* Reading a range in pages, from a real etcd: what comes, that etcd is asked for more before what
- * came is given, and how large pages are. */
+/* Reading a range in pages, from a real etcd: the content, that the next page is requested before
+ * the current one is delivered, and the page sizes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,13 +29,13 @@ static struct {
     struct etcd *etcd;
     struct etcd_pages *pages;
     unsigned page_count, key_count;
-    unsigned cancel_at; /* the page that cancels; 0: none */
-    bool frees_at_end;  /* the last page does */
+    unsigned cancel_at; /* cancel on this page; 0: never */
+    bool frees_at_end;  /* free on the last page */
     bool is_over;
     struct err err;
 } f;
 
-/* Bytes that have come in at the relay, which this thread has had no turn to read yet. */
+/* Bytes that have arrived at the relay, not read by this thread yet. */
 static int bytes_on_the_way(void)
 {
     const char *url = relay_url(f.relay);
@@ -74,7 +74,7 @@ static void on_page(void *data, const struct etcd_range_reply *reply)
         etcd_pages_free(f.pages);
         f.pages = NULL;
     }
-    assert_true(slice_equal(reply->kvs[0].value, slice_str("value"))); /* it is there still */
+    assert_true(slice_equal(reply->kvs[0].value, slice_str("value"))); /* still valid */
     f.is_over = !reply->more || f.page_count == f.cancel_at;
 }
 
@@ -124,7 +124,7 @@ static void on_connected(void *data, const struct etcd_range_reply *reply, const
     f.is_over = true;
 }
 
-/* Pages are only asked for where a connection of the watch line is open. */
+/* Pages are only requested on an open watch line. */
 static void connect_watch_line(void)
 {
     const struct etcd_range range = {.key = slice_str("/pages/000000")};
@@ -162,7 +162,7 @@ static int end_reading(void **state)
     return 0;
 }
 
-/* on_page has seen that each further page was asked for before the one before was given. */
+/* on_page checks that each further page was requested before the previous one was delivered. */
 static void test_every_key_once_and_asked_ahead(void **state)
 {
     (void)state;
@@ -172,20 +172,20 @@ static void test_every_key_once_and_asked_ahead(void **state)
     assert_int_equal(f.key_count, KEYS);
 }
 
-/* From inside the taking of a page, and again from the first key on. */
+/* Cancelled from inside on_page, then read again from the first key. */
 static void test_cancelled_and_read_again(void **state)
 {
     (void)state;
     read_all(2);
     assert_int_equal(f.page_count, 2);
-    connect_watch_line(); /* what else was on its way has come in by then */
+    connect_watch_line(); /* by then everything in flight has arrived */
     assert_int_equal(f.page_count, 2);
     end_reading(NULL);
     read_all(0);
     assert_int_equal(f.key_count, KEYS);
 }
 
-/* From inside the taking of the last page, as etcd_mirror_stop may be called. */
+/* Freed from inside the last on_page, as by etcd_mirror_stop. */
 static void test_freed_by_the_last_page(void **state)
 {
     (void)state;
@@ -196,7 +196,7 @@ static void test_freed_by_the_last_page(void **state)
     assert_null(f.pages);
 }
 
-/* The connection is lost with a page asked for: no page comes after the failure. */
+/* The connection is lost with a page in flight: no page is delivered after the failure. */
 static void test_lost_connection(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void test_sizes(void **state)
     static const struct {
         int64_t total, want;
     } rows[] = {
-        {1000, 499}, /* half of the 999 behind it */
+        {1000, 499}, /* half of the remaining 999 */
         {101, LEAST}, {1, LEAST}, {0, LEAST}, {-5, LEAST}, {INT64_MIN, LEAST},
     };
     struct etcd_kv kv = {.key = slice_str("k"), .value = slice_str("v")};
@@ -232,7 +232,7 @@ static void test_sizes(void **state)
         page.total = rows[i].total;
         assert_int_equal(etcd_pages_next_size(LEAST, &page), rows[i].want);
     }
-    /* What fits a message. */
+    /* As many as fit a message. */
     page.total = INT64_MAX;
     kv.value = slice_of(value, 1000);
     int64_t size = etcd_pages_next_size(LEAST, &page);

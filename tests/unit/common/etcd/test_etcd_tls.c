@@ -1,5 +1,5 @@
-/* The etcd client over TLS: a real etcd that wants client certificates, and servers that are wrong
- * in each way that has its own message. */
+/* The etcd client over TLS: a real etcd that requires client certificates, and servers that fail in
+ * every way that has its own message. */
 #include <errno.h>
 #include <ev.h>
 #include <ftw.h>
@@ -74,7 +74,7 @@ static void on_credentials(void *data, const struct err *err)
     }
 }
 
-/* Every name is this machine's. */
+/* Resolves every name to this machine. */
 static int look_up_here(const char *host, uint16_t port, struct name_addresses *ret,
                         struct err *err)
 {
@@ -216,7 +216,7 @@ static int each_end(void **state)
     return 0;
 }
 
-/* ---- It works ---- */
+/* ---- Success ---- */
 
 static void test_calls(void **state)
 {
@@ -224,7 +224,7 @@ static void test_calls(void **state)
     etcd_proc_need();
     connect_to(etcd_proc_url(f.proc));
     get_ok();
-    /* Values that fill many records, both ways. */
+    /* Values of many TLS records, in both directions. */
     char *value = xmalloc(1400000);
     memset(value, 'x', 1400000);
     for (int i = 0; i < 4; i++) {
@@ -275,7 +275,7 @@ static void test_own_name_for_each_endpoint(void **state)
     get_refused("the server's certificate is for localhost, not for `127.0.0.1`");
 }
 
-/* ---- Certificates that are wrong ---- */
+/* ---- Bad certificates ---- */
 
 static void test_wrong_server_certificates(void **state)
 {
@@ -312,7 +312,7 @@ static void test_wrong_server_certificates(void **state)
         certs_issue(cases[i].is_other_ca ? f.other : f.ca, f.folder, &leaf);
         connect_to(etcd_proc_url(f.proc));
         get_refused(cases[i].want);
-        get_refused(etcd_proc_url(f.proc)); /* the message says whose */
+        get_refused(etcd_proc_url(f.proc)); /* the message names the endpoint */
     }
     struct err err;
     issue(f.ca, "server", own_names);
@@ -320,7 +320,7 @@ static void test_wrong_server_certificates(void **state)
                                  file("client.key"), &err),
                      0);
     get_refused("other.crt`");
-    /* The system knows our CA as little. */
+    /* The system does not know our CA either. */
     assert_int_equal(open_client(etcd_proc_url(f.proc), "", "", "", &err), 0);
     get_refused("not from a CA in the system's list");
 }
@@ -344,7 +344,7 @@ static void test_wrong_client_certificates(void **state)
     get_refused("client.crt`, which expired at 20");
 }
 
-/* ---- Peers that speak something else ---- */
+/* ---- Peers that speak another protocol ---- */
 
 static void test_plain_etcd_behind_https(void **state)
 {
@@ -366,7 +366,7 @@ static void test_tls_etcd_behind_http(void **state)
     get_fails(ERR_UNAVAILABLE, "is it https:// instead of http://?");
 }
 
-/* A server of one connection at a time, until the listener is shut down. */
+/* Serves one connection at a time until the listener is shut down. */
 struct server {
     int listener;
     const char *plain_reply; /* after the first bytes; NULL = TLS without ALPN */
@@ -440,7 +440,8 @@ static void test_other_protocols(void **state)
     }
 }
 
-/* It takes the connection and never says a word: given up, and the other one is used. */
+/* A server that accepts the connection and stays silent: the client gives up and uses the other
+ * one. */
 static void test_hung_handshake(void **state)
 {
     struct addr address;
@@ -459,12 +460,12 @@ static void test_hung_handshake(void **state)
 
 /* ---- Files that change ---- */
 
-/* No connection outlives this. */
+/* Ends all connections. */
 static void restart(void)
 {
     etcd_proc_kill(f.proc);
     etcd_proc_restart(f.proc);
-    while (get().code == ERR_UNAVAILABLE) { /* the old connection's end may come late */
+    while (get().code == ERR_UNAVAILABLE) { /* the old connection may end late */
     }
 }
 
@@ -517,15 +518,15 @@ static void test_rotated_to_nonsense(void **state)
     get_ok();
     write_text(file("client.crt"), "soon\n");
     restart();
-    get_ok(); /* with the old ones */
+    get_ok(); /* with the old files */
     assert_int_equal(f.credentials_kept, 1);
     assert_non_null(strstr(f.credentials_err.msg, "client.crt`: not found as PEM"));
     restart();
-    assert_int_equal(f.credentials_kept, 1); /* said once */
+    assert_int_equal(f.credentials_kept, 1); /* reported once */
 
     assert_int_equal(unlink(file("client.key")), 0);
     restart();
-    assert_int_equal(f.credentials_kept, 2); /* changed again */
+    assert_int_equal(f.credentials_kept, 2); /* they changed again */
     issue(f.ca, "client", NULL);
     restart();
     get_ok();
@@ -533,7 +534,7 @@ static void test_rotated_to_nonsense(void **state)
     assert_int_equal(f.credentials_read, 1);
 }
 
-/* ---- Files at the start ---- */
+/* ---- Files at startup ---- */
 
 static void write_encrypted_key(const char *path)
 {
@@ -579,7 +580,7 @@ static void test_files_that_cannot_be_used(void **state)
     }
 }
 
-/* ---- A server that hangs while it is watched ---- */
+/* ---- A server that hangs during a watch ---- */
 
 struct watched {
     unsigned ups;

@@ -1,4 +1,4 @@
-/* common/etcd/etcd_watch.h against a real etcd: events as whole revisions, fragments, going on
+/* common/etcd/etcd_watch.h against a real etcd: events as complete revisions, fragments, resuming
  * after kill -9, compaction, lag. */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -17,21 +17,21 @@
 
 enum { CALL_TIMEOUT_MS = 60000 };
 
-/* What one watch has told. */
+/* What a watch has reported. */
 struct seen {
     unsigned ups;
     unsigned ends;
     unsigned batches;
     size_t events;
     size_t puts;
-    int64_t first_revision; /* of the first event ever */
+    int64_t first_revision; /* of the very first event */
     int64_t revision;       /* of the last on_events */
     size_t last_value_len;
     char last_key[64];
-    bool is_out_of_order; /* an event not above the batch before, or above its batch */
+    bool is_out_of_order; /* an event not above the previous batch, or above its own */
     struct err end;
-    struct etcd_watch *stop_in_events; /* stopped from inside the next on_events */
-    bool kill_in_events;               /* etcd is killed inside the next on_events */
+    struct etcd_watch *stop_in_events; /* stop this from inside the next on_events */
+    bool kill_in_events;               /* kill etcd inside the next on_events */
 
     int64_t want_revision; /* for the waits below */
     unsigned want_ups;
@@ -40,8 +40,8 @@ struct seen {
 struct fixture {
     struct ev_loop *loop;
     struct etcd_proc *proc;
-    struct etcd *etcd;   /* of the watch */
-    struct etcd *writer; /* of the test: another client, so that nothing is shared */
+    struct etcd *etcd;   /* the watch's */
+    struct etcd *writer; /* the test's: another client, so that nothing is shared */
 };
 
 static struct fixture f;
@@ -139,7 +139,7 @@ static struct etcd_watch *watch(struct seen *seen, const char *key, const char *
         .on_end = on_end,
         .data = seen,
     };
-    ev_now_update(f.loop); /* it stood still while etcd was started */
+    ev_now_update(f.loop); /* stale after the start of etcd */
     return etcd_watch_start(f.etcd, &config);
 }
 
@@ -204,7 +204,7 @@ static void test_put_and_delete(void **state)
     etcd_watch_stop(w);
 }
 
-/* A change of 300 keys: three revisions, each of them whole. */
+/* 300 keys change in three revisions, each complete. */
 static void test_events_come_as_whole_revisions(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void test_events_come_as_whole_revisions(void **state)
     etcd_watch_stop(w);
 }
 
-/* 40 revisions of 1 MB that the server sends at once: fragments, and more than one window. */
+/* 40 revisions of 1 MB sent at once: fragments, and more than one window. */
 static void test_fragments(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static void test_fragments_inside_a_revision(void **state)
 }
 
 /* The server sends an old history in batches of 1,000 revisions, 0.1 s apart, whose headers are
- * ahead of their events. A connection lost between two of them must lose nothing. */
+ * ahead of their events. A connection lost between two batches must lose no event. */
 static void test_killed_while_catching_up(void **state)
 {
     (void)state;
@@ -321,7 +321,7 @@ static void test_goes_on_after_kill(void **state)
     wait_ups(&seen, 2);
     wait_revision(&seen, put("/w7/after"));
     assert_string_equal(seen.last_key, "/w7/after");
-    assert_int_equal(seen.events, 2); /* nothing twice */
+    assert_int_equal(seen.events, 2); /* no duplicates */
     assert_int_equal(seen.ends, 1);
     etcd_watch_stop(w);
 }
@@ -353,7 +353,7 @@ static void test_compacted(void **state)
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(seen.end.code, ERR_COMPACTED);
     assert_int_equal(seen.events, 0);
-    /* It has ended: what happens now is not told. */
+    /* Stopped: later events are not reported. */
     put("/w9/c");
     assert_int_equal(seen.events, 0);
     etcd_watch_stop(w);
@@ -372,7 +372,8 @@ static void test_stop_inside_a_callback(void **state)
     assert_int_equal(seen.events, 1);
 }
 
-/* A stopped server still acknowledges TCP; only the unanswered PING tells, within 6 + 3 s. */
+/* A stopped server still acknowledges TCP; only the unanswered PING gives it away, within 6 + 3
+ * s. */
 static void test_hung_server_is_noticed(void **state)
 {
     (void)state;
@@ -402,7 +403,7 @@ static void test_nobody_there(void **state)
     etcd_proc_restart(f.proc);
 }
 
-/* There is no connection yet, and it is not to wait for one. */
+/* Without a connection it fails instead of waiting for one. */
 static void test_only_now(void **state)
 {
     (void)state;
@@ -418,7 +419,7 @@ static void test_only_now(void **state)
         .data = &seen,
     };
     struct etcd_watch *w = etcd_watch_start(f.etcd, &config);
-    assert_int_equal(seen.ends, 0); /* never from inside */
+    assert_int_equal(seen.ends, 0); /* never from inside the call */
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
     assert_int_equal(seen.ups, 0);

@@ -1,5 +1,5 @@
-/* common/etcd/etcd_watch.h, and what else is asked on the watch line, against a peer that says what
- * the test wants: what no etcd can be made to say at a given moment. */
+/* common/etcd/etcd_watch.h, and other calls on the watch line, against a scripted peer: for replies
+ * that a real etcd cannot be made to give at a given moment. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 enum { CALL_TIMEOUT_MS = 60000, RESPONSE_MAX = 4096 };
 
-/* What a client that ought to do nothing gets of the loop to do it anyway. */
+/* Loop iterations in which a client that must do nothing gets the chance to do it anyway. */
 enum { TURNS = 20 };
 
 static struct {
@@ -52,7 +52,7 @@ struct response {
     bool canceled;
     unsigned compact_revision;
     bool fragment;
-    unsigned events[4]; /* the mod_revision of each; 0 = no more */
+    unsigned events[4]; /* the mod_revision of each; 0 ends them */
 };
 
 static void append_event(struct buf *out, unsigned revision)
@@ -89,9 +89,9 @@ static void append_response(struct buf *out, const struct response *response)
 
 /* ---- The peer ---- */
 
-static const struct response *script; /* what a watch is answered with */
+static const struct response *script; /* the replies to a watch */
 static size_t script_len;
-static bool ends; /* behind it the stream does, too */
+static bool ends; /* the stream ends after the script */
 
 static void say(struct buf *out, uint32_t stream, const struct response *response)
 {
@@ -159,7 +159,7 @@ static struct {
     unsigned batches;
     unsigned events;
     int64_t revision;
-    struct err end; /* code 0: it goes on */
+    struct err end; /* code 0: still running */
     unsigned want_events;
 } seen;
 
@@ -191,8 +191,8 @@ static bool is_as_wanted(const void *data)
     return seen.end.code || (seen.want_events && seen.events >= seen.want_events);
 }
 
-/* Plays these responses to a watch from revision 5 and waits for its end, or for that many events
- * when it has none. */
+/* Plays these responses to a watch from revision 5 and waits for its end, or for this many events
+ * if it does not end. */
 static struct etcd_watch *watch(const struct response *responses, size_t count, unsigned events)
 {
     memset(&seen, 0, sizeof(seen));
@@ -231,7 +231,7 @@ static void test_progress_is_not_believed(void **state)
     etcd_watch_stop(w);
 }
 
-/* The connection goes in the middle of a revision: what came of it is not told. */
+/* The connection is lost in the middle of a revision: the received part is dropped. */
 static void test_half_a_revision_is_dropped(void **state)
 {
     static const struct response responses[] = {
@@ -245,7 +245,7 @@ static void test_half_a_revision_is_dropped(void **state)
     struct etcd_watch *w = watch(responses, ARRAY_LEN(responses), 0);
     assert_int_equal(seen.end.code, ERR_UNAVAILABLE);
     assert_int_equal(seen.batches, 2);
-    assert_int_equal(seen.events, 4); /* 5 and three times 6 */
+    assert_int_equal(seen.events, 4); /* one of 5, three of 6 */
     assert_int_equal(seen.revision, 6);
     etcd_watch_stop(w);
 }
@@ -313,8 +313,8 @@ static bool is_asked(const void *data)
     return grpc_peer_counts(f.peer)->calls > 0;
 }
 
-/* Two calls wait for a token that never comes. When their connection closes, the one that is for
- * that connection alone ends; the other waits on. */
+/* Two calls wait for a token that never comes. When their connection closes, the one bound to it
+ * ends; the other keeps waiting. */
 static void test_only_now_while_waiting_for_a_token(void **state)
 {
     const struct etcd_range range = {.key = slice_str("/k")};
@@ -322,13 +322,13 @@ static void test_only_now_while_waiting_for_a_token(void **state)
     (void)state;
     start(grpc_peer_silence, "user");
     struct etcd_call *waiting = etcd_watch_range(f.etcd, &range, false, on_range, &any);
-    loop_until(f.loop, is_asked, NULL); /* for a token: so the watch line is open */
+    loop_until(f.loop, is_asked, NULL); /* asked for a token: so the watch line is open */
     (void)etcd_watch_range(f.etcd, &range, true, on_range, &now);
     for (int i = 0; i < TURNS; i++) {
         ev_run(f.loop, EVRUN_NOWAIT);
     }
     assert_false(now.is_ended);
-    grpc_peer_hang_up(f.peer); /* the watch line; the question for a token stays open */
+    grpc_peer_hang_up(f.peer); /* closes the watch line; the token request stays open */
     loop_until(f.loop, is_ended, &now);
     assert_int_equal(now.err.code, ERR_UNAVAILABLE);
     assert_false(any.is_ended);

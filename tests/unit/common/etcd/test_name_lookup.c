@@ -1,5 +1,4 @@
-/* common/etcd/name_lookup.h: the C library's own look-ups, and what happens around the
- * helper thread. */
+/* common/etcd/name_lookup.h: the C library's own lookups, and the handling of the helper thread. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -66,7 +65,7 @@ static void test_localhost(void **state)
     struct outcome o = {0};
     (void)state;
     begin("localhost", NULL, &o);
-    assert_int_equal(o.calls, 0); /* never from inside */
+    assert_int_equal(o.calls, 0); /* never from inside the call */
     loop_until(loop, is_done, &o);
     if (o.err.code) {
         fail_msg("%s", o.err.msg);
@@ -83,13 +82,13 @@ static void test_no_such_name(void **state)
 {
     struct outcome o = {0};
     (void)state;
-    begin("a..b", NULL, &o); /* an empty label: refused without asking anybody */
+    begin("a..b", NULL, &o); /* an empty label: rejected without a query */
     loop_until(loop, is_done, &o);
     assert_int_equal(o.err.code, ERR_UNAVAILABLE);
     assert_non_null(strstr(o.err.msg, "look up `a..b`: "));
 }
 
-/* ---- A look-up that lasts as long as the test wants ---- */
+/* ---- A lookup that takes as long as the test wants ---- */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static sem_t entered;

@@ -1,7 +1,6 @@
-/* common/grpc/grpc.h and grpc_frame_internal.h: the pure pieces by tables, the connection against a
- * peer made of hand-written HTTP/2 bytes (RFC 9113, RFC 7541) that behaves or breaks in every way
- * we thought of.
- */
+/* common/grpc/grpc.h and grpc_frame_internal.h: the pure parts by tables, the connection against a
+ * peer of hand-written HTTP/2 bytes (RFC 9113, RFC 7541) that behaves or breaks in every way we
+ * could think of. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +50,7 @@ struct session {
     bool is_ended;
     int status;
     struct err close_err;
-    struct err end_err; /* code 0 = ended well */
+    struct err end_err; /* code 0 = success */
     unsigned messages;
     size_t message_bytes;
     bool free_in_message; /* grpc_free from inside on_message */
@@ -142,7 +141,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* All of it, the loop running whenever the socket is full. */
+/* Sends all of it, running the loop whenever the socket is full. */
 static void peer_send(struct slice bytes)
 {
     while (bytes.len > 0 && !s.is_closed) {
@@ -171,7 +170,7 @@ static void peer_hang_up(void)
     s.peer = -1;
 }
 
-/* What the peer has received so far, from the frames in `bytes`. */
+/* What the peer has received so far, decoded from `bytes`. */
 struct received {
     struct buf bytes;
     size_t data; /* payload of DATA frames */
@@ -210,7 +209,7 @@ static void peer_receive(struct received *in)
     }
 }
 
-/* Open, with one stream on which one message was sent. */
+/* Opens the connection and a stream, with one message sent. */
 static void open_stream(bool is_long, struct slice message)
 {
     const struct grpc_stream_config config = {
@@ -252,7 +251,8 @@ static void test_peer_that_says_nothing(void **state)
     assert_string_equal(s.close_err.msg, "no HTTP/2 SETTINGS within 20 ms");
 }
 
-/* The loop's time stands still in a callback: what that took is not taken off the time limit. */
+/* The loop's time does not advance in a callback: time spent there is not deducted from the
+ * limit. */
 static void test_time_limit_counts_from_the_call(void **state)
 {
     (void)state;
@@ -430,7 +430,7 @@ static const struct {
     unsigned messages;
     int status;
     int code;
-    const char *text; /* in the message */
+    const char *text; /* part of the message */
 } replies[] = {
     {"good", reply_good, 1, 0, 0, ""},
     {"trailers only", reply_trailers_only, 0, 7, ERR_REFUSED, "you may not"},
@@ -452,7 +452,7 @@ static const struct {
     {"unknown frames", reply_unknown_frames, 1, 0, 0, ""},
 };
 
-/* Each reply at once and byte by byte, then hung up in the middle. */
+/* Each reply at once and byte by byte, then with a hang-up in the middle. */
 static void play(size_t i, size_t piece, size_t len_max)
 {
     struct buf out;
@@ -501,7 +501,7 @@ static void test_replies_byte_by_byte(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(replies); i++) {
         if (replies[i].reply == reply_endless_headers) {
-            continue; /* half a million bytes, each a loop turn */
+            continue; /* half a million bytes, a loop iteration each */
         }
         play(i, 1, SIZE_MAX);
         expect(i);
@@ -606,7 +606,7 @@ static void test_cancel_inside_a_message(void **state)
     buf_init(&out, 1024);
     buf_init(&in.bytes, 1 << 20);
     two_messages(&out);
-    /* Not the end: on a stream that is over there is nothing to reset. */
+    /* Without the trailers: a finished stream cannot be reset. */
     open_stream(true, slice_str("question"));
     s.cancel_in_message = true;
     peer_send(slice_of(out.data, out.len - 9 - 16));
@@ -643,7 +643,7 @@ static void test_ping_unanswered(void **state)
 
 /* ---- Windows ---- */
 
-/* More than the 65,535 bytes that HTTP/2 grants at first must wait for WINDOW_UPDATE. */
+/* Beyond the initial 65,535 bytes of HTTP/2, data must wait for WINDOW_UPDATE. */
 static void test_peer_window_is_respected(void **state)
 {
     enum { MESSAGE = 200000 };
@@ -678,7 +678,7 @@ static void test_peer_window_is_respected(void **state)
     free(message);
 }
 
-/* 20 MB in messages of 1 MB: beyond both our windows, so they must be opened again on the way. */
+/* 20 MB in messages of 1 MB: more than both our windows, so they must be reopened on the way. */
 static void test_own_windows_are_opened_again(void **state)
 {
     enum { MESSAGES = 20, MESSAGE = 1 << 20, PIECE = 16384 };

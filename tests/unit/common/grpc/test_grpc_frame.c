@@ -1,4 +1,4 @@
-/* common/grpc/grpc_frame_internal.h by tables. */
+/* Table-driven tests of common/grpc/grpc_frame_internal.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,7 +54,7 @@ static void test_status(void **state)
     assert_int_equal(grpc_status_code(99), ERR_PROTOCOL);
 }
 
-/* Whatever the size of the pieces, the same messages come out. */
+/* Pieces of any size give the same messages. */
 static void test_frames_in_pieces(void **state)
 {
     static const char wire[] = "\0\0\0\0\3abc\0\0\0\0\0\0\0\0\0\1x";

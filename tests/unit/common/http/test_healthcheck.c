@@ -1,4 +1,4 @@
-/* -healthcheck: which URLs are understood, and what counts as well, over HTTP and DNS, against
+/* -healthcheck: which URLs are accepted, and what counts as healthy, over HTTP and DNS, against
  * servers in a thread. */
 #include "common/http/healthcheck.h"
 
@@ -23,10 +23,10 @@
 enum { REQUEST_MAX = 1024, URL_MAX = 128, QUERY_LEN = 30 };
 
 struct server {
-    int fd; /* listens, or is bound for UDP */
+    int fd; /* a listening or bound UDP socket */
     struct addr address;
     const char *reply; /* HTTP */
-    unsigned ignored; /* DNS: datagrams that get no reply, or a wrong one, before the first right */
+    unsigned ignored;  /* DNS: datagrams with no or a wrong reply before the first right one */
     uint8_t request[REQUEST_MAX];
     size_t request_len;
     pthread_t thread;
@@ -53,7 +53,8 @@ static void *serve_http(void *data)
         }
         s->request_len += (size_t)n;
     }
-    (void)send(fd, s->reply, strlen(s->reply), MSG_NOSIGNAL); /* the client's end is checked */
+    (void)send(fd, s->reply, strlen(s->reply),
+               MSG_NOSIGNAL); /* the test checks the client's result */
     close(fd);
     return NULL;
 }
@@ -63,7 +64,7 @@ static void test_http(void **state)
     static const struct {
         const char *reply;
         int code;
-        const char *words[2]; /* of the error */
+        const char *words[2]; /* parts of the error */
     } rows[] = {
         {"HTTP/1.1 200 OK\r\n\r\nok", 0, {"", ""}},
         {"HTTP/1.1 503 Unavailable\r\n\r\nno etcd\nand more", ERR_REFUSED, {"503", "no etcd"}},
@@ -99,14 +100,15 @@ static void *serve_dns(void *data)
             break;
         }
         s->request_len = (size_t)n;
-        uint8_t reply[12] = {s->request[0], s->request[1], 0x80, 5};      /* REFUSED */
-        reply[1] ^= i < s->ignored;                                       /* another query's */
-        (void)sendto(s->fd, reply, sizeof(reply), 0, &from.sa, from.len); /* lost: asked again */
+        uint8_t reply[12] = {s->request[0], s->request[1], 0x80, 5}; /* REFUSED */
+        reply[1] ^= i < s->ignored;                                  /* another query's */
+        (void)sendto(s->fd, reply, sizeof(reply), 0, &from.sa,
+                     from.len); /* if lost, it is asked again */
     }
     return NULL;
 }
 
-/* Whatever the reply says, but to this query; it is asked for again when another one comes. */
+/* Any reply counts, but only to this query; on another one it asks again. */
 static void test_dns(void **state)
 {
     static const uint8_t question[] = "\7version\4bind\0\0\x10\0\3"; /* TXT in class CHAOS */

@@ -12,7 +12,7 @@
 #include "common/http/http_client.h"
 #include "tests/support/http_script.h"
 
-/* Far above what anything here takes: it only ends a hang. */
+/* Far more than anything here takes: only ends a hang. */
 enum { GUARD_S = 60 };
 
 struct fixture {
@@ -22,11 +22,11 @@ struct fixture {
     struct http_call *call;
     ev_timer guard;
     struct buf log;   /* what the callbacks saw */
-    unsigned pending; /* calls whose end is waited for */
+    unsigned pending; /* calls not ended yet */
     bool cancels_on_data;
     bool cancels_on_open;
     bool logs_type;
-    const char *next_url; /* started inside the first on_data */
+    const char *next_url; /* started from inside the first on_data */
 };
 
 static void on_guard(struct ev_loop *loop, ev_timer *w, int revents)
@@ -34,7 +34,7 @@ static void on_guard(struct ev_loop *loop, ev_timer *w, int revents)
     (void)loop;
     (void)w;
     (void)revents;
-    fail_msg("nothing happened for %d s", GUARD_S);
+    fail_msg("timed out after %d s", GUARD_S);
 }
 
 static void start(struct fixture *f, const struct http_step *steps, size_t count)
@@ -82,7 +82,7 @@ static void call_and_run(struct fixture *f, const struct http_call_config *confi
 {
     f->pending++;
     f->call = http_call_start(f->client, config);
-    assert_int_equal(f->log.len, 0); /* nothing from inside */
+    assert_int_equal(f->log.len, 0); /* no callback from inside the call */
     ev_run(f->loop, 0);
 }
 
@@ -91,7 +91,7 @@ static char *url_of(const struct fixture *f, const char *path)
     return xasprintf("%s%s", http_script_url(f->script), path);
 }
 
-/* One call with one answer. */
+/* One call with one reply. */
 static void check_one(struct http_step step, struct http_call_config config, const char *want)
 {
     struct fixture f;
@@ -136,7 +136,7 @@ static void test_headers(void **state)
               agent, "end 200 \n");
 }
 
-/* The Host header stays that of the URL when another name is to be verified. */
+/* The Host header is the URL's even if another name is verified. */
 static void test_server_name(void **state)
 {
     struct fixture f;
@@ -158,8 +158,8 @@ static void test_server_name(void **state)
     finish(&f);
 }
 
-/* An http:// URL is asked of the proxy whole; no_proxy of the environment is not for a proxy that
- * was named. */
+/* A proxy gets the complete http:// URL; no_proxy of the environment does not apply to a configured
+ * proxy. */
 static void test_proxy(void **state)
 {
     struct fixture f;
@@ -204,7 +204,7 @@ static void test_too_large(void **state)
               "end too large: reply longer than 5 bytes\n");
 }
 
-/* The body of an error does not count against body_max, and is cut where it ends being useful. */
+/* An error's body does not count against body_max, and is truncated at a useful length. */
 static void test_error_body(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void test_refused(void **state)
     start(&f, NULL, 0);
     char *url = url_of(&f, "/");
     struct http_script *other = http_script_new(f.loop, NULL, 0);
-    http_script_free(f.script); /* nobody listens there any more */
+    http_script_free(f.script); /* nobody listens there now */
     f.script = other;
     struct http_call_config config = call_config(&f, url);
     call_and_run(&f, &config);
@@ -363,7 +363,7 @@ static void test_stream_cut(void **state)
     finish(&f);
 }
 
-/* An error is no stream: its body is in the result. */
+/* An error is not streamed: its body is in the result. */
 static void test_stream_refused(void **state)
 {
     struct fixture f;
@@ -399,7 +399,7 @@ static void test_cancel_inside(void **state)
     }
 }
 
-/* A call begun while libcurl is running, and connections that are used again. */
+/* A call started from inside libcurl, and reused connections. */
 static void test_start_inside(void **state)
 {
     struct fixture f;

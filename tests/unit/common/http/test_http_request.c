@@ -1,4 +1,4 @@
-/* Heads of HTTP requests: what is understood, what is refused with which status, and where one
+/* Heads of HTTP requests: what is accepted, what is rejected with which status, and where a head
  * ends. */
 #include "common/http/http_request_internal.h"
 
@@ -175,7 +175,7 @@ static void test_more_arguments_than_are_kept(void **state)
     assert_null(http_head_argument(&head, "a16"));
 }
 
-/* Nothing short of the empty line is a head, and what is behind it does not matter. */
+/* A head ends at the empty line, not before, and what follows does not matter. */
 static void test_length(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* http_server on a loop of its own, with clients on real sockets in the same loop. */
+/* http_server and its clients, on real sockets in one loop. */
 #include "common/http/http_server.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "common/base/clock.h"
 
 enum {
-    CONNECTIONS_MAX = 64, /* as http_server.h says */
+    CONNECTIONS_MAX = 64, /* as documented in http_server.h */
     IDLE_TIMEOUT_MS = 10000,
     /* Only ends a test that hangs. */
     PATIENCE_S = 60,
@@ -29,7 +29,7 @@ struct fixture {
     struct addr address;
 };
 
-/* A connection that collects what the server says, until a reply is complete or it is closed. */
+/* A connection that collects the server's bytes, until a reply is complete or it is closed. */
 struct client {
     struct fixture *fixture;
     int fd;
@@ -90,7 +90,7 @@ static void handle_big(void *data, const struct http_request *request, struct ht
     reply->body.len += BIG;
 }
 
-/* Pieces of many sizes, none of which fits the others; `streams_open` counts those not ended. */
+/* Pieces of many sizes that are not multiples of each other; `streams_open` counts open streams. */
 enum { STREAM_PIECES = 40, STREAM_PIECE = 7001 };
 static int streams_open;
 
@@ -136,7 +136,7 @@ static const struct http_route routes[] = {
     {"/big", handle_big, NULL},
 };
 
-/* Serves on the first free port of a range of this process. */
+/* Serves on the first free port of this process's range. */
 static void serve(struct fixture *f, const struct http_route *table, size_t count)
 {
     struct err err = {0};
@@ -223,7 +223,7 @@ static bool is_answered(struct client *c)
     return strstr(buf_cstr(&c->received), "\r\n\r\n") != NULL;
 }
 
-/* Runs the loop until the reply's headers are here, or the connection is closed. */
+/* Runs the loop until the reply's headers have arrived, or the connection is closed. */
 static void await(struct client *c, bool until_closed)
 {
     ev_timer patience;
@@ -235,7 +235,7 @@ static void await(struct client *c, bool until_closed)
     ev_timer_stop(c->fixture->loop, &patience);
 }
 
-/* The whole reply to one request on a connection of its own. */
+/* The complete reply to one request on its own connection. */
 static const char *exchange(struct fixture *f, struct client *c, const char *request)
 {
     client_open(c, f);
@@ -246,7 +246,7 @@ static const char *exchange(struct fixture *f, struct client *c, const char *req
 
 #define CLOSE "Host: localhost\r\nConnection: close\r\n\r\n"
 
-/* Every byte in its order; without a length HTTP/1.0 ends it by closing. */
+/* Every byte in order; without a length HTTP/1.0 ends it by closing. */
 static void test_stream(void **state)
 {
     struct client c;
@@ -263,13 +263,14 @@ static void test_stream(void **state)
     client_close(&c);
 }
 
-/* A piece that is too large, a reader of headers alone, and one that goes away: each ends once. */
+/* A piece that is too large, a HEAD request, and a client that disconnects: each stream ends
+ * once. */
 static void test_streams_that_end_early(void **state)
 {
     struct fixture *f = *state;
     struct client c;
     const char *reply = exchange(f, &c, "GET /broken-stream HTTP/1.1\r\n" CLOSE);
-    assert_null(strstr(reply, "\r\n0\r\n\r\n")); /* not the end that chunks have */
+    assert_null(strstr(reply, "\r\n0\r\n\r\n")); /* not a proper end of chunks */
     client_close(&c);
     assert_int_equal(streams_open, 0);
     (void)exchange(f, &c, "HEAD /stream HTTP/1.1\r\n" CLOSE);
@@ -475,7 +476,7 @@ static void test_free_drops_connections(void **state)
     http_server_free(NULL);
 }
 
-/* Lets the loop run until so many bytes are here; then they are taken out. */
+/* Runs the loop until this many bytes have arrived, and takes them. */
 static void take(struct client *c, size_t len, char *out)
 {
     ev_timer patience;
@@ -504,7 +505,7 @@ static const char *take_line(struct client *c)
     return line;
 }
 
-/* The next head: its status line is as wanted, and a line in it is this field. */
+/* The next head must have this status line and contain this field. */
 static void take_head(struct client *c, const char *status_line, const char *field)
 {
     const char *line = take_line(c);
@@ -526,8 +527,7 @@ static void take_body(struct client *c, const char *want)
     assert_string_equal(body, want);
 }
 
-/* All at once: bodies, heads alone, streams, and the last one that says so. Each reply in its turn.
- */
+/* All at once: bodies, HEAD requests, streams, and a last one with close. Replies come in order. */
 static void test_requests_that_do_not_wait(void **state)
 {
     struct client c;
@@ -547,7 +547,7 @@ static void test_requests_that_do_not_wait(void **state)
     take_head(&c, "HTTP/1.1 200 OK", "Connection: close");
     take_body(&c, "echo GET /echo x=3");
     await(&c, true);
-    assert_int_equal(c.received.len, 0); /* nobody asks behind a close */
+    assert_int_equal(c.received.len, 0); /* no requests after a close */
     assert_int_equal(streams_open, 0);
     client_close(&c);
 }
@@ -597,7 +597,7 @@ static void test_a_body_that_waits_to_be_asked_for(void **state)
     client_close(&c);
 }
 
-/* The reply arrives, though the client goes on sending what nobody reads any more. */
+/* The reply arrives, even though the client keeps sending what nobody reads. */
 static void test_refusals(void **state)
 {
     static char long_head[20 * 1024];

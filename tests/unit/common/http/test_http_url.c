@@ -1,4 +1,4 @@
-/* http_url: what is taken for the URL of a server or of a proxy, and what is done with it. */
+/* http_url: which URLs of servers and proxies are accepted, and how they are parsed and shown. */
 #include "common/http/http_url.h"
 
 #include <setjmp.h>

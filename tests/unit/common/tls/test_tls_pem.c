@@ -1,4 +1,4 @@
-/* tls_pem: texts that are what they should be, and what is said of those that are not. */
+/* tls_pem: valid texts, and the messages for invalid ones. */
 #include "common/tls/tls_pem.h"
 
 #include <setjmp.h>

@@ -1,6 +1,5 @@
 /* Writes a message of the Kubernetes API as JSON and as protobuf at once, so that a test can decode
- * both and compare. The writer of protobuf is the test's own: it shares nothing with the decoder.
- */
+ * both and compare. The protobuf writer shares no code with the decoder. */
 #ifndef TESTS_UNIT_KUBE2SKY_API_BOTH_ENCODINGS_H
 #define TESTS_UNIT_KUBE2SKY_API_BOTH_ENCODINGS_H
 
@@ -63,7 +62,7 @@ static inline void wire_envelope(struct buf *out, const char *kind, struct slice
     buf_fini(&type);
 }
 
-/* ---- Both: name in JSON, number in protobuf ---- */
+/* ---- Both encodings: name in JSON, number in protobuf ---- */
 
 static inline void both_string(struct both *both, const char *name, unsigned number,
                                const char *text)
@@ -118,7 +117,7 @@ static inline void both_map_entry(struct both *both, const char *name, unsigned 
     buf_fini(&entry);
 }
 
-/* These take the inner message. */
+/* These take ownership of the inner message. */
 static inline void both_message(struct both *both, const char *name, unsigned number,
                                 struct both *inner)
 {

@@ -1,5 +1,4 @@
-/* An object as a line of text, so that a table can say what one became and two can be compared. All
- * of it but the resourceVersion. */
+/* An object as a line of text, for tables and comparisons. Everything but the resourceVersion. */
 #ifndef TESTS_UNIT_KUBE2SKY_API_PRINT_OBJECT_H
 #define TESTS_UNIT_KUBE2SKY_API_PRINT_OBJECT_H
 

@@ -1,5 +1,5 @@
-/* A reflector over a real kube_client, against a scripted API server on the same loop, and what its
- * owner sees as lines of text: for the tests of reflectors. */
+/* For tests of reflectors: a reflector over a real kube_client, against a scripted API server on
+ * the same loop, with the owner's callbacks logged as lines of text. */
 #ifndef TESTS_UNIT_KUBE2SKY_API_REFLECTOR_BED_H
 #define TESTS_UNIT_KUBE2SKY_API_REFLECTOR_BED_H
 
@@ -21,10 +21,10 @@
 #include "kube2sky/api/reflector.h"
 #include "tests/support/http_script.h"
 
-/* Far above what anything here takes: it only ends a hang. */
+/* Far more than anything here takes: only ends a hang. */
 enum { GUARD_S = 60 };
 
-/* A watch with timeoutSeconds=0 counts as having run its time however soon it ends. */
+/* With timeoutSeconds=0 a watch counts as having run its full time, however early it ends. */
 static const struct reflector_timing quick UNUSED = {
     .overdue_ms = 60000, .retry_first_ms = 1, .retry_max_ms = 4};
 
@@ -34,11 +34,11 @@ struct fixture {
     struct kube_client *client;
     struct reflector *reflector;
     struct reflector_counts counts;
-    struct reflector_config config; /* of which kind, and which of them; the rest is filled in */
+    struct reflector_config config; /* kind and selection; the rest is filled in */
     ev_timer guard;
     struct buf log; /* a line for each callback */
     const char *want;
-    char *token_path; /* written with `new` when a 401 is reported */
+    char *token_path; /* rewritten with `new` on a reported 401 */
 };
 
 /* ---- What the owner sees, as lines ---- */
@@ -49,7 +49,7 @@ static inline void note(struct fixture *f, const char *format, ...)
     char line[600];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(line, sizeof(line), format, args); /* cut ones differ from what is wanted */
+    (void)vsnprintf(line, sizeof(line), format, args); /* truncated ones do not match */
     va_end(args);
     buf_append_str(&f->log, line);
     buf_append_char(&f->log, '\n');
@@ -94,7 +94,7 @@ static inline void put_token(const char *path, const char *token)
     assert_int_equal(fclose(f), 0);
 }
 
-/* The URL has a port of its own each time: it is left out. */
+/* Leaves out the URL, whose port differs each time. */
 static inline void on_state(void *data, enum kube_kind kind, const struct err *err)
 {
     struct fixture *f = data;
@@ -168,7 +168,7 @@ static inline void start(struct fixture *f, const struct http_step *steps, size_
     f->config.state = on_state;
     f->config.data = f;
     f->reflector = reflector_start(&f->config);
-    assert_int_equal(f->log.len, 0); /* nothing from inside */
+    assert_int_equal(f->log.len, 0); /* no callback from inside the call */
 }
 
 static inline void finish(struct fixture *f)
@@ -181,7 +181,7 @@ static inline void finish(struct fixture *f)
     buf_fini(&f->log);
 }
 
-/* Runs until as much was noted as is wanted and every step was taken; both must be as wanted. */
+/* Runs until the log is as long as wanted and every step was taken; both must match. */
 static inline void run_with(struct fixture *f, const struct http_step *steps, size_t count,
                             const struct reflector_timing *timing)
 {

@@ -1,4 +1,4 @@
-/* The scanner that cuts JSON text into members. */
+/* The scanner that splits JSON text into members. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "common/base/buf.h"
 #include "kube2sky/api/json_scan_internal.h"
 
-/* "key=value" each with a "|"; "!" at the end = failed. */
+/* Each member as "key=value|"; a final "!" = failed. */
 static char *members(const char *text)
 {
     struct json_scan scan = json_scan_object(slice_str(text));
@@ -50,7 +50,7 @@ static void test_objects(void **state)
         {"{a:1}", "!"},
         {"{\"a", "!"},
         {"{\"a\":1", "a=1|!"},
-        {"{\"a\":{broken: ]}, \"b\":2}", "a={broken: ]|!"}, /* brackets count, of any kind */
+        {"{\"a\":{broken: ]}, \"b\":2}", "a={broken: ]|!"}, /* brackets of any kind count */
         {"{\"a\":{broken: []}, \"b\":2}", "a={broken: []}|b=2|"},
         {"{\"a\":\"]}\",\"b\":\"\\\"]\"} \n", "a=\"]}\"|b=\"\\\"]\"|"},
         {"{\"a\":1 \"b\":2}", "a=1|!"},

@@ -163,7 +163,7 @@ static char *path_of(const char *name)
     return xasprintf("%s/%s", dir, name);
 }
 
-/* A new file in place of the old one, as rotation does it. */
+/* Replaces the file by a new one, as rotation does. */
 static void put_file(const char *name, const char *content)
 {
     char *path = path_of(name);
@@ -184,7 +184,7 @@ static void remove_file(const char *name)
     free(path);
 }
 
-/* Of one authority: c.crt and c.key, d.crt and d.key fit each other, ca.crt is its own. */
+/* From one authority: c.crt and c.key match, as do d.crt and d.key; ca.crt is the authority's. */
 static struct certs_ca *authority;
 
 static int make_dir(void **state)
@@ -205,13 +205,13 @@ static int remove_dir(void **state)
     certs_ca_free(authority);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         char *path = path_of(names[i]);
-        (void)unlink(path); /* whichever the tests left */
+        (void)unlink(path); /* removes what the tests left behind */
         free(path);
     }
     return rmdir(dir);
 }
 
-/* Owned. */
+/* The caller frees it. */
 static char *content_of(const char *name)
 {
     char *path = path_of(name);
@@ -314,7 +314,7 @@ static void test_service_account_errors(void **state)
     expect_error("", "", -ENOENT, "/token: No such file or directory");
 }
 
-/* Read again when the file changes; at once after a 401; a broken one leaves the last good one. */
+/* Reread when the file changes, at once after a 401; a bad file leaves the last good token. */
 static void test_token_rotation(void **state)
 {
     struct kube_auth *auth = NULL;
@@ -334,7 +334,7 @@ static void test_token_rotation(void **state)
     put_file("token", "six");
     assert_string_equal(kube_auth_credentials(auth).bearer_token, "six");
 
-    /* Changed in place, with the size and times it had: only a 401 can tell. */
+    /* Changed in place, with the same size and times: only a 401 reveals it. */
     char *path = path_of("token");
     assert_int_equal(stat(path, &before), 0);
     int fd = open(path, O_WRONLY);
@@ -348,8 +348,8 @@ static void test_token_rotation(void **state)
     kube_auth_free(auth);
 }
 
-/* A certificate and its key are taken over together: between the writing of the two files the old
- * ones stay. */
+/* A certificate and its key are replaced together: between the writes of the two files the old ones
+ * stay. */
 static void test_certificate_rotation(void **state)
 {
     char *config = path_of("config");
@@ -373,7 +373,7 @@ static void test_certificate_rotation(void **state)
     free(config);
 }
 
-/* Each message of a refusal can say where what was refused came from. */
+/* Error messages can name the source of the rejected credentials. */
 static void test_words(void **state)
 {
     static const struct {
@@ -491,7 +491,7 @@ static void test_kubeconfig_errors(void **state)
     static const struct {
         const char *config;
         int code;
-        const char *words; /* behind "kubeconfig <path>: " */
+        const char *words; /* after "kubeconfig <path>: " */
     } cases[] = {
         {"a: [", ERR_SYNTAX, "line 2: not YAML"},
         {HEAD CONTEXT "clusters: [{name: k, cluster: {server: nowhere}}]\n"

@@ -1,4 +1,4 @@
-/* Random objects, as lists and as events: what JSON and protobuf say of them is the same. */
+/* Random objects, as lists and as events: JSON and protobuf give the same result. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ static const char *random_ip(void)
     return one_of(texts, ARRAY_LEN(texts));
 }
 
-/* Left out or said, when it is what is left out. */
+/* An empty string is left out or encoded, at random. */
 static void maybe_string(struct both *both, const char *name, unsigned number, const char *text)
 {
     if (*text || below(2)) {
@@ -72,7 +72,7 @@ static void maybe_bool(struct both *both, const char *name, unsigned number)
     }
 }
 
-/* Fields that this program does not know, of every wire type. */
+/* Unknown fields of every wire type. */
 static void add_unknown(struct both *both)
 {
     (void)json_object_set_new(both->json, "somethingElse", json_integer(7));
@@ -243,7 +243,7 @@ static void make_object(enum kube_kind kind, struct both *object)
     add_unknown(object);
 }
 
-/* ---- What they are decoded to ---- */
+/* ---- Decoding ---- */
 
 static void on_object(void *data, struct kube_object *object)
 {
@@ -341,7 +341,7 @@ static void test_random_events(void **state)
     }
 }
 
-/* The object as an event in JSON gives it, with this version; NULL when it is a bad one. */
+/* The object from a JSON event, with this version; NULL if bad. */
 static struct kube_object *decode_upsert(enum kube_kind kind, struct both *message,
                                          const char *version)
 {
@@ -360,7 +360,7 @@ static struct kube_object *decode_upsert(enum kube_kind kind, struct both *messa
     return object;
 }
 
-/* Two objects are equal when they print the same, versions aside. */
+/* Two objects are equal if they print the same, versions aside. */
 static void test_random_equality(void **state)
 {
     unsigned equal = 0, different = 0;
@@ -373,7 +373,8 @@ static void test_random_equality(void **state)
         uint64_t seed = random_state;
         for (size_t j = 0; j < 2; j++) {
             struct both message;
-            random_state = j && below(2) ? seed : random_state; /* the same again, or another */
+            random_state =
+                j && below(2) ? seed : random_state; /* the same object again, or another */
             make_object(kind, &message);
             buf_init(&texts[j], 1 << 16);
             objects[j] = decode_upsert(kind, &message, j ? "22" : "1");
@@ -453,9 +454,9 @@ static void test_bookmarks_and_errors(void **state)
     both_fini(&object);
 }
 
-/* ---- A server's answers ---- */
+/* ---- A server's replies ---- */
 
-/* Appends a file of the folder; false when it is not there. */
+/* Appends a file of the folder; false if missing. */
 static bool read_answer(const char *folder, const char *kind, const char *suffix, struct buf *out)
 {
     char *path = xasprintf("%s/%s.%s", folder, kind, suffix);
@@ -474,7 +475,7 @@ static bool read_answer(const char *folder, const char *kind, const char *suffix
     return true;
 }
 
-/* tests/integration/test_encodings.py fetches them, names the folder, and wants this test alone. */
+/* tests/integration/test_encodings.py fetches them, names the folder, and runs only this test. */
 static void test_answers_of_a_server(void **state)
 {
     static const char *const kinds[KUBE_KIND_COUNT] = {"services", "endpoints", "endpointslices",

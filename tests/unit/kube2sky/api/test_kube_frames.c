@@ -1,4 +1,4 @@
-/* The frame splitter: the same events, however the bytes are cut. */
+/* The frame splitter: the same events, however the bytes are split. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_frames_internal.h"
 
-/* Pushes a piece and writes the frames it completes, each with a '|'. */
+/* Pushes a piece and writes the frames it completes, each followed by '|'. */
 static void feed(struct kube_frames *frames, struct slice piece, struct buf *out)
 {
     struct slice frame;
@@ -84,7 +84,7 @@ static void test_byte_by_byte(void **state)
     }
 }
 
-/* A line of the limit passes, one byte more does not, whole or in pieces. */
+/* A line of exactly the limit passes, one byte more does not, whole or in pieces. */
 static void test_line_limit(void **state)
 {
     char *text = xmalloc(KUBE_FRAME_MAX + 2);
@@ -113,7 +113,7 @@ static void test_line_limit(void **state)
     free(text);
 }
 
-/* A message of the limit passes; one that says it is longer fails before it has come. */
+/* A message of exactly the limit passes; one that announces more fails before it arrives. */
 static void test_message_limit(void **state)
 {
     char *text = xcalloc(1, 4 + KUBE_FRAME_MAX);
@@ -124,7 +124,7 @@ static void test_message_limit(void **state)
         text[1] = (char)(KUBE_FRAME_MAX >> 16);
         kube_frames_init(&frames, KUBE_PROTOBUF);
         kube_frames_push(&frames, slice_of(text, cut));
-        (void)kube_frames_next(&frames, &frame); /* true when it is whole already */
+        (void)kube_frames_next(&frames, &frame); /* true if already complete */
         kube_frames_push(&frames, slice_of(text + cut, 4 + KUBE_FRAME_MAX - cut));
         assert_true(cut == 4 + KUBE_FRAME_MAX || kube_frames_next(&frames, &frame));
         assert_int_equal(frame.len, KUBE_FRAME_MAX);

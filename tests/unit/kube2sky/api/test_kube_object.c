@@ -247,7 +247,7 @@ static const struct list_case list_cases[] = {
     {"empty", "", "list: not a JSON object, or cut short"},
 };
 
-/* In whatever pieces they come. */
+/* In pieces of any size. */
 static void test_lists(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Protobuf of the Kubernetes API that is broken, cut, or large. */
+/* Protobuf of the Kubernetes API that is broken, truncated, or large. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static void put_metadata(struct buf *out, struct slice name)
     buf_fini(&metadata);
 }
 
-/* An item of a list: metadata, and what the spec (or status) is made of, as it is. */
+/* An item of a list: metadata, and the raw content of the spec (or status). */
 static void put_item(struct buf *list, struct slice name, struct slice spec)
 {
     struct buf object;
@@ -67,7 +67,7 @@ static void on_bad(void *data, const char *name, const struct err *err)
     buf_printf(out, "bad `%s`: %s\n", name, err->msg);
 }
 
-/* The objects, then how it ended. */
+/* The objects, then the outcome. */
 static void decode(enum kube_kind kind, struct slice body, size_t piece, struct buf *out)
 {
     struct kube_list_meta meta = {0};
@@ -99,7 +99,7 @@ static void check_list(enum kube_kind kind, const struct buf *list, const char *
 
 /* ---- Tests ---- */
 
-/* What is broken inside an object costs that object. */
+/* A broken object is dropped alone. */
 static void test_broken_between_good_ones(void **state)
 {
     struct buf list;
@@ -107,7 +107,7 @@ static void test_broken_between_good_ones(void **state)
     buf_init(&list, 1 << 20);
     put_list_metadata(&list);
     put_item(&list, slice_str("a"), SLICE(""));
-    put_item(&list, slice_str("cut"), SLICE("\x0a\x7f"));  /* a port longer than all */
+    put_item(&list, slice_str("cut"), SLICE("\x0a\x7f"));  /* a port longer than the rest */
     put_item(&list, slice_str("type"), SLICE("\x08\x01")); /* ports as a number */
     put_item(&list, slice_str("group"), SLICE("\x0b"));    /* a wire type not in use */
     put_item(&list, slice_str("port"), SLICE("\x0a\x04\x18\xf0\xa2\x04")); /* 70000 */
@@ -120,7 +120,7 @@ static void test_broken_between_good_ones(void **state)
                SLICE("\x0a\x06\x0a\x01n\x1a\x01"
                      "d\x10\x11")); /* the spec: 17 */
     wire_bytes(&list, 2, SLICE("\x0a\x7f"));
-    wire_bytes(&list, 2, SLICE("\x0a\x05\x0a\x01x\x1a\x7f")); /* a namespace longer than all */
+    wire_bytes(&list, 2, SLICE("\x0a\x05\x0a\x01x\x1a\x7f")); /* a namespace longer than the rest */
     put_item(&list, slice_str("z"), SLICE("\x1a\x04None"));
     check_list(
         KUBE_SERVICE, &list,
@@ -140,7 +140,7 @@ static void test_broken_between_good_ones(void **state)
     buf_fini(&list);
 }
 
-/* Objects before the cut are handed over, and the list is none. */
+/* Objects before the cut are delivered, but the list fails. */
 static void test_cut_anywhere(void **state)
 {
     struct buf list, body;
@@ -159,7 +159,7 @@ static void test_cut_anywhere(void **state)
         memcpy(copy, body.data, len);
         decode(KUBE_SERVICE, slice_of(copy, len), len + 1, &got);
         const char *text = buf_cstr(&got);
-        /* Behind the raw message only an empty contentEncoding follows: two bytes. */
+        /* Only an empty contentEncoding follows the raw message: two bytes. */
         bool is_whole = len == body.len - 2;
         if ((strstr(text, "list: ") != NULL) == is_whole) {
             fail_msg("%zu of %zu bytes: %s", len, body.len, text);
@@ -216,7 +216,7 @@ static void test_status_body(void **state)
     buf_fini(&body);
 }
 
-/* An object whose decoded form is 40 times its encoded one is refused at the limit, alone. */
+/* An object that grows to 40 times its encoded size is rejected at the limit, alone. */
 static void test_amplification(void **state)
 {
     struct buf list, spec;
@@ -236,7 +236,7 @@ static void test_amplification(void **state)
     buf_fini(&spec);
 }
 
-/* 5 MB of what is not looked at, in an annotation, are nothing special. */
+/* 5 MB of ignored content, in an annotation, do no harm. */
 static void test_large_object(void **state)
 {
     struct both object, metadata;
@@ -265,7 +265,7 @@ static void test_large_object(void **state)
     free(text);
 }
 
-/* One item that is longer than any object, of which only the beginning comes. */
+/* An item longer than any object, of which only the beginning arrives. */
 static void test_endless_item(void **state)
 {
     struct kube_list *list = kube_list_new(KUBE_PROTOBUF, KUBE_POD, on_object, on_bad, NULL);

@@ -1,4 +1,4 @@
-/* label_selector: what the API takes, and what it would refuse. */
+/* label_selector: what the API accepts, and what it would reject. */
 #include "kube2sky/api/label_selector.h"
 
 #include <setjmp.h>

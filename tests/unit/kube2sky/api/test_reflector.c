@@ -49,7 +49,7 @@ static void test_continue_expired(void **state)
         "begin services\nupsert d/a\nbegin services\nupsert d/a\nend services\nstate ok\n");
 }
 
-/* History gone: as an event, and as a status. Neither is worth a report. */
+/* History gone: as an event, and as a status. Neither is reported. */
 static void test_watch_gone(void **state)
 {
     (void)state;
@@ -69,8 +69,8 @@ static void test_watch_gone(void **state)
         "begin services\nend services\n");
 }
 
-/* A server whose history is always gone is not asked as fast as it answers: the first new list is
- * at once, the second waits. */
+/* A server whose history is always gone is not asked as fast as it answers: the first relist is
+ * immediate, the second waits. */
 static void test_watch_gone_again_and_again(void **state)
 {
     (void)state;
@@ -105,7 +105,7 @@ static void test_other_error_event(void **state)
         "begin services\nend services\nstate ok\n");
 }
 
-/* The half line is dropped, and comes again whole. */
+/* The partial line is dropped, and the event arrives again. */
 static void test_cut_in_a_line(void **state)
 {
     static const char line[] = EVENT("ADDED", OBJECT("b", "12"));
@@ -128,7 +128,7 @@ static void test_cut_in_a_line(void **state)
     }
 }
 
-/* However the network cuts the bytes. */
+/* However the network splits the bytes. */
 static void test_in_pieces(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void test_in_pieces(void **state)
     }
 }
 
-/* A broken object takes no other with it, and the watch goes on behind it. */
+/* A broken object affects no other, and the watch continues after it. */
 static void test_broken_objects(void **state)
 {
     (void)state;
@@ -161,7 +161,7 @@ static void test_broken_objects(void **state)
         "bad d/d: spec: expected an object, found a number\nremove d/d\n");
 }
 
-/* A line that is no event: it is not known what was missed. */
+/* A line that is not an event: what was missed is unknown. */
 static void test_unreadable_line(void **state)
 {
     (void)state;
@@ -196,7 +196,7 @@ static void test_line_too_long(void **state)
     free(line);
 }
 
-/* What the server says is in the report; the same is not reported twice. */
+/* Reports contain the server's message; the same one is not reported twice. */
 static void test_refusals(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void test_refusals(void **state)
         "begin services\nend services\nstate ok\n");
 }
 
-/* A version the server has not reached: two watches that end without a word. */
+/* A version the server has not reached: two watches that end without an event. */
 static void test_silent_watches(void **state)
 {
     (void)state;
@@ -238,8 +238,8 @@ static void test_silent_watches(void **state)
         "begin services\nend services\nstate ok\nbegin services\nupsert d/a\nend services\n");
 }
 
-/* A watch the server neither ends nor feeds is left; after the second, the list. A second is far
- * more than the answer that opens one takes. */
+/* A watch that the server neither ends nor feeds is abandoned; after the second one, it lists
+ * again. A second is far more than the reply that opens a watch takes. */
 static void test_overdue_watches(void **state)
 {
     const struct reflector_timing timing = {
@@ -260,7 +260,7 @@ static void test_overdue_watches(void **state)
     run_with(&f, steps, ARRAY_LEN(steps), &timing);
 }
 
-/* A 401 makes the token file be read again. */
+/* A 401 makes it reread the token file. */
 static void test_token_renewed(void **state)
 {
     char path[] = "/tmp/test_reflector.XXXXXX";

@@ -1,5 +1,5 @@
-/* The reflector: namespaces, label selectors, where endpoints come from, and histories that are
- * gone or go backwards. */
+/* The reflector: namespaces, label selectors, sources of endpoints, and histories that are gone or
+ * go backwards. */
 #include "tests/unit/kube2sky/api/reflector_bed.h"
 
 #define WATCH_OF(path, v) \
@@ -26,7 +26,7 @@ static const struct reflector_config of_two = {
 #define WATCH_A(v) WATCH_OF("/api/v1/namespaces/a/services", v)
 #define WATCH_B(v) WATCH_OF("/api/v1/namespaces/b/services", v)
 
-/* One list of two parts, then two watches, each from its own part's version. */
+/* A list in two parts, then two watches, each from its part's version. */
 static void test_namespaces(void **state)
 {
     (void)state;
@@ -44,14 +44,14 @@ static void test_namespaces(void **state)
     while (f.log.len < strlen(f.want) && !http_script_problem(f.script)) {
         ev_run(f.loop, EVRUN_ONCE);
     }
-    /* Which of the two watches is accepted first is the kernel's choice. */
+    /* The kernel decides which of the two watches is accepted first. */
     assert_non_null(strstr(buf_cstr(&f.log), "upsert d/u\n"));
     assert_non_null(strstr(buf_cstr(&f.log), "state ok\n"));
     assert_int_equal(f.log.len, strlen(f.want));
     finish(&f);
 }
 
-/* A watch that only ends is resumed alone; one that is lost takes the others with it. */
+/* A watch that merely ends is resumed alone; a lost one restarts the others, too. */
 static void test_lost_namespace(void **state)
 {
     (void)state;
@@ -77,11 +77,11 @@ static void test_lost_namespace(void **state)
     assert_non_null(strstr(buf_cstr(&f.log), "begin services\nend services\n"));
     assert_non_null(strstr(buf_cstr(&f.log), "begin services\nupsert d/y\nend services\n"));
     assert_int_equal(counter_get(&f.counts.lists), 2);
-    assert_in_range(counter_get(&f.counts.watches), 2, 4); /* the last two may just be opening */
+    assert_in_range(counter_get(&f.counts.watches), 2, 4); /* the last two may still be opening */
     finish(&f);
 }
 
-/* What one namespace refuses keeps the list from being complete. */
+/* A refusal in one namespace keeps the list incomplete. */
 static void test_forbidden_namespace(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void test_slices_where_served(void **state)
            "begin endpointslices\nupsert d/a\nend endpointslices\nstate ok\n");
 }
 
-/* Not served, or not permitted: no error, and asked again with the next list. */
+/* Not served, or not permitted: not an error, and retried with the next list. */
 static void test_endpoints_instead(void **state)
 {
     (void)state;
@@ -153,7 +153,7 @@ static void test_endpoints_instead(void **state)
            "begin endpointslices\nend endpointslices\n");
 }
 
-/* The permission goes while slices are watched. */
+/* The permission is revoked while slices are watched. */
 static void test_slices_forbidden_later(void **state)
 {
     (void)state;
@@ -169,7 +169,7 @@ static void test_slices_forbidden_later(void **state)
            "begin endpoints\nend endpoints\n");
 }
 
-/* Being unavailable is no reason to take another resource. */
+/* Unavailability is no reason to fall back to another resource. */
 static void test_auto_waits_for_slices(void **state)
 {
     (void)state;
@@ -195,7 +195,7 @@ static void test_slices_of_v1beta1(void **state)
            "begin endpointslices\nend endpointslices\nstate ok\n");
 }
 
-/* With =slices, what is forbidden is an error, as is what no version serves. */
+/* With =slices, it is an error if slices are forbidden or not served in any version. */
 static void test_only_slices(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void test_only_slices(void **state)
 
 /* ---- Histories ---- */
 
-/* A list that takes longer than the server keeps its revision, twice: then without pages. */
+/* A list that takes longer than the server keeps its revision, twice: retried without pages. */
 static void test_continue_expires_again(void **state)
 {
     (void)state;
@@ -234,8 +234,7 @@ static void test_continue_expires_again(void **state)
         "begin services\nend services\n");
 }
 
-/* The same event twice is passed on twice; one from before makes everything be listed again, and is
- * not believed. */
+/* A repeated event is passed on again; an older one is dropped and triggers a new list. */
 static void test_versions_go_back(void **state)
 {
     (void)state;
@@ -253,7 +252,7 @@ static void test_versions_go_back(void **state)
         "begin services\nupsert d/a\nend services\n");
 }
 
-/* Of versions that are no numbers nothing is known but that they differ. */
+/* Versions that are not numbers can only be compared for equality. */
 static void test_opaque_versions(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* A list in one piece, or in pieces of a size, decoded at once. */
+/* Decodes a whole list, in one piece or in pieces of a given size. */
 #ifndef TESTS_UNIT_KUBE2SKY_API_WHOLE_LIST_H
 #define TESTS_UNIT_KUBE2SKY_API_WHOLE_LIST_H
 

@@ -1,5 +1,5 @@
-/* A cluster in a few small arrays, and the keys that keys.md demands for it, worked out naively:
- * each by a loop over everything. Shares no code with naming. For test_naming_model.c. */
+/* A cluster in a few small arrays, and the keys it must have, computed naively: each by a loop over
+ * everything. Shares no code with naming. For test_naming_model.c. */
 #ifndef TESTS_UNIT_KUBE2SKY_NAMING_NAMING_MODEL_H
 #define TESTS_UNIT_KUBE2SKY_NAMING_NAMING_MODEL_H
 
@@ -12,7 +12,7 @@
 
 enum {
     NAMESPACES = 2,
-    SERVICES = 4, /* of each namespace, and so for the others */
+    SERVICES = 4, /* per namespace, like the others */
     SLICES = 5,
     PODS = 5,
     ADDRESSES_MAX = 4, /* of a subset or slice */
@@ -44,7 +44,7 @@ static const struct {
 /* c88f1059 is the hash label of 10.0.0.1. */
 static const struct {
     const char *given;
-    const char *label; /* NULL: cannot be in a key */
+    const char *label; /* NULL: not allowed in a key */
 } hostnames[] = {
     {"", ""},      {"web", "web"}, {"DB", "db"}, {"c88f1059", "c88f1059"},
     {"a_b", NULL}, {"", ""},       {"", ""},     {"web-81", "web-81"},
@@ -54,7 +54,7 @@ static const struct {
     const char *name;
     const char *protocol;
     unsigned number;
-    const char *path; /* NULL: gives no key */
+    const char *path; /* NULL: no key */
 } ports[] = {
     {"http", "TCP", 80, "_tcp/_http"},
     {"HTTP", "TCP", 81, "_tcp/_http"},
@@ -72,7 +72,7 @@ struct endpoint {
     bool is_ready;
 };
 
-/* A subset, or a slice. */
+/* A subset or a slice. */
 struct part {
     struct endpoint endpoints[ADDRESSES_MAX];
     uint8_t endpoint_count;
@@ -133,7 +133,7 @@ static inline void add_line(struct lines *lines, char *line)
     lines->items[lines->count++] = line;
 }
 
-/* Sorted, and every line once. */
+/* Sorts and deduplicates. */
 static inline void sort_lines(struct lines *lines)
 {
     size_t kept = 0;
@@ -156,7 +156,7 @@ static inline void free_lines(struct lines *lines)
     lines->count = 0;
 }
 
-/* ---- The model: keys.md read aloud ---- */
+/* ---- The model: the key layout, rule by rule ---- */
 
 static inline char *value_of(const char *host, unsigned port)
 {
@@ -168,7 +168,7 @@ static inline char *value_of(const char *host, unsigned port)
     return value;
 }
 
-/* FNV-1a of the value that says the address. */
+/* FNV-1a of the value with the address. */
 static inline void hash_of(unsigned ip, char out[9])
 {
     char *value = value_of(ips[ip].text, 0);
@@ -180,7 +180,7 @@ static inline void hash_of(unsigned ip, char out[9])
     free(value);
 }
 
-/* Takes the key. */
+/* Takes ownership of the key. */
 static inline void expect(struct lines *lines, char *key, const char *host, unsigned port)
 {
     char *value = value_of(host, port);
@@ -199,7 +199,7 @@ struct wishes {
     struct wish best[ARRAY_LEN(ips)];
 };
 
-/* Takes the host. */
+/* Takes ownership of the host. */
 static inline void wish(struct wishes *wishes, unsigned ip, unsigned rank, char *host)
 {
     struct wish *best = &wishes->best[ip];
@@ -255,7 +255,7 @@ static inline bool is_shared(const struct headless *headless, const struct count
     return false;
 }
 
-/* Whether some endpoint of this label has such a port: of any number, or one below a limit. */
+/* Whether some endpoint of this label has such a port, with a number below the limit. */
 static inline bool has_port(const struct headless *headless, const char *label, const char *path,
                             unsigned below)
 {

@@ -1,4 +1,4 @@
-/* The model's cluster as the objects that an inventory takes. For test_naming_model.c. */
+/* The model's cluster as objects for an inventory. For test_naming_model.c. */
 #ifndef TESTS_UNIT_KUBE2SKY_NAMING_NAMING_MODEL_OBJECTS_H
 #define TESTS_UNIT_KUBE2SKY_NAMING_NAMING_MODEL_OBJECTS_H
 
@@ -75,7 +75,7 @@ static inline struct kube_object *endpoints_object(const struct part *subsets, u
     return object;
 }
 
-/* A terminating endpoint counts by its ready condition, so it makes no difference here. */
+/* A terminating endpoint counts by its ready condition, so terminating makes no difference here. */
 static inline struct kube_object *slice_object(const struct slice_object *slice, unsigned ns,
                                                unsigned i)
 {

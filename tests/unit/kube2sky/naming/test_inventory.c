@@ -1,4 +1,4 @@
-/* inventory: who owns what, lists that sweep, lists that restart, lists that may not be believed,
+/* inventory: who owns what, lists that sweep, lists that restart, lists that must not be trusted,
  * and what each kind's completeness allows. */
 #include "tests/unit/kube2sky/objects.h"
 
@@ -9,7 +9,7 @@
 struct fixture {
     struct inventory *inventory;
     struct owner_objects objects;
-    struct buf changed; /* "owner owner " since the last look */
+    struct buf changed; /* "owner owner " since the last check */
     struct buf parts;
 };
 
@@ -46,7 +46,7 @@ static int set_up_narrowed(void **state)
     return 0;
 }
 
-/* With slices in place of Endpoints. */
+/* With slices instead of Endpoints. */
 static int set_up_slices(void **state)
 {
     struct fixture *f = new_fixture(false);
@@ -104,8 +104,8 @@ static int compare_names(const void *a, const void *b)
                   (*(const struct kube_object *const *)b)->name);
 }
 
-/* What the owner has: "S web-1 web-2 " a Service and its parts by name, "P default 10-0-0-1" a
- * pod's address, "?" when it is not known, "". */
+/* What the owner has: "S web-1 web-2 " for a Service and its parts by name, "P default 10-0-0-1"
+ * for a pod's address, "?" if unknown, or "". */
 static void assert_has(struct fixture *f, const char *owner, const char *want)
 {
     struct owner_objects *objects = &f->objects;
@@ -201,7 +201,7 @@ static void test_endpoints_matter_to_headless_services(void **state)
     assert_changed(f, "svc/default/web ");
     assert_has(f, "svc/default/web", "S web ");
     put_endpoints(f, "default", "web");
-    assert_changed(f, ""); /* the same again */
+    assert_changed(f, ""); /* no change */
     inventory_remove(f->inventory, KUBE_ENDPOINTS, "default", "web");
     assert_changed(f, "svc/default/web ");
 }
@@ -218,7 +218,7 @@ static void test_ids_of_nobody(void **state)
     }
 }
 
-/* Longer than the API allows: one object still, whatever happens to its name. */
+/* Longer than the API allows: still one object, whatever happens to its name. */
 static void test_endless_names(void **state)
 {
     struct fixture *f = *state;
@@ -249,7 +249,7 @@ static void test_complete_when_all_are_listed(void **state)
     assert_string_equal(inventory_missing(f->inventory), "pods are not listed yet");
     list_nothing(f, KUBE_POD);
     assert_true(inventory_is_complete(f->inventory));
-    inventory_list_begin(f->inventory, KUBE_ENDPOINTS); /* what is known stays known */
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS); /* known objects stay */
     assert_true(inventory_is_complete(f->inventory));
 }
 
@@ -261,7 +261,7 @@ static void test_list_removes_what_it_does_not_name(void **state)
     inventory_list_begin(f->inventory, KUBE_SERVICE);
     put_service(f, "default", "kubernetes");
     put_service(f, "default", "a");
-    assert_has(f, "svc/default/b", "S b "); /* not before the list's end */
+    assert_has(f, "svc/default/b", "S b "); /* only at the list's end */
     buf_clear(&f->changed);
     inventory_list_end(f->inventory, KUBE_SERVICE);
     assert_changed(f, "svc/default/b ");
@@ -295,7 +295,7 @@ static void test_first_list_without_kubernetes(void **state)
                         "service default/kubernetes does not exist yet");
     assert_has(f, "svc/default/web", "S ");
     assert_false(may_delete(f, "svc/default/web"));
-    put_service(f, "kube-system", "kubernetes"); /* another one of this name */
+    put_service(f, "kube-system", "kubernetes"); /* another Service of this name */
     assert_false(inventory_is_complete(f->inventory));
     put_service(f, "default", "kubernetes");
     assert_true(inventory_is_complete(f->inventory));
@@ -332,7 +332,7 @@ static void test_narrowed_lists_need_no_kubernetes(void **state)
     assert_has(f, "svc/default/a", "");
 }
 
-/* ---- What cannot be understood ---- */
+/* ---- Bad objects ---- */
 
 static void test_bad_object_keeps_its_last_state(void **state)
 {
@@ -361,7 +361,7 @@ static void test_bad_object_never_understood(void **state)
     inventory_bad(f->inventory, KUBE_SERVICE, "default/other");
     inventory_remove(f->inventory, KUBE_SERVICE, "default", "other");
     assert_has(f, "svc/default/other", "");
-    inventory_bad(f->inventory, KUBE_SERVICE, ""); /* nobody knows which */
+    inventory_bad(f->inventory, KUBE_SERVICE, ""); /* an unknown one */
     assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 1);
 }
 
@@ -455,7 +455,7 @@ static void test_claims_are_not_known_with_a_service_in_doubt(void **state)
     assert_false(inventory_knows_claims(f->inventory));
     assert_false(may_delete(f, "svc/default/odd"));
     assert_true(may_delete(f, "svc/default/web"));
-    list_services(f, (const char *const[]){"kubernetes", NULL}); /* it is gone */
+    list_services(f, (const char *const[]){"kubernetes", NULL}); /* removed */
     assert_true(inventory_knows_claims(f->inventory));
     assert_true(may_delete(f, "svc/default/odd"));
 }
@@ -521,7 +521,7 @@ static void test_slice_never_understood(void **state)
     list_services(f, (const char *const[]){"kubernetes", "web", NULL});
     list_nothing(f, KUBE_SLICE);
     inventory_bad(f->inventory, KUBE_SLICE, "default/odd");
-    assert_has(f, "svc/default/web", "S "); /* what is known is written, nothing goes */
+    assert_has(f, "svc/default/web", "S "); /* known keys are written, none are deleted */
     assert_false(may_delete(f, "svc/default/web"));
     assert_true(may_delete(f, "svc/default/gone"));
     assert_false(inventory_knows_claims(f->inventory));
@@ -606,7 +606,7 @@ static void test_pods_by_address(void **state)
     assert_changed(f, "pod/default/10-1-0-1 ");
     assert_has(f, "pod/default/10-1-0-1", "P default 10-1-0-1 10.1.0.1");
     assert_has(f, "pod/other/10-1-0-1", "");
-    put_pod(f, "default", "a", "'podIP':'10.1.0.1','phase':'Running'"); /* nothing new */
+    put_pod(f, "default", "a", "'podIP':'10.1.0.1','phase':'Running'"); /* no change */
     assert_changed(f, "");
     put_pod(f, "Other", "b", "'podIPs':[{'ip':'10.1.0.1'},{'ip':'FD00::0'}]");
     assert_changed(f, "pod/other/10-1-0-1 pod/other/fd00--0 ");
@@ -648,7 +648,7 @@ static void test_pods_that_ended(void **state)
         assert_has(f, "pod/default/10-1-0-1", "");
         free(ended);
     }
-    put_pod(f, "default", "next", "'podIP':'10.1.0.1'"); /* the address is used again */
+    put_pod(f, "default", "next", "'podIP':'10.1.0.1'"); /* the address is reused */
     buf_clear(&f->changed);
     inventory_remove(f->inventory, KUBE_POD, "default", "job");
     assert_changed(f, "");

@@ -1,7 +1,7 @@
-/* What the tables of inventory and reverse take for a cluster of 10,000 Services of two ports, each
- * with a slice, 20,000 endpoints and 10,000 pods, all with names of ordinary length: a bound on
- * each kind, so that a field too many is noticed. Only with the C library's own malloc, which can
- * be asked. */
+/* Memory of the inventory and reverse tables for a cluster of 10,000 Services with two ports and a
+ * slice each, 20,000 endpoints and 10,000 pods, all with names of ordinary length: a bound for each
+ * kind, so that an extra field is noticed. Only with the C library's own malloc, which reports its
+ * usage. */
 #include "tests/unit/kube2sky/objects.h"
 
 #include <malloc.h>
@@ -133,7 +133,7 @@ static void test_bytes_per_object(void **state)
                   service, slice, pod, claim, total);
     assert_int_equal(inventory_count(t.inventory, KUBE_SERVICE), SERVICES);
     assert_int_equal(inventory_count(t.inventory, KUBE_POD), PODS);
-    if (service) { /* else the allocator is a sanitizer's */
+    if (service) { /* 0: a sanitizer's allocator */
         assert_in_range(service, 1, 512);
         assert_in_range(slice, 1, 768);
         assert_in_range(pod, 1, 448);

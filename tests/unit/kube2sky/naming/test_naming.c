@@ -1,5 +1,5 @@
-/* naming: objects in, keys and values out, byte for byte. Key tables are written below
- * /skydns/local/cluster/svc/ ; one test has whole keys. */
+/* naming: objects in, keys and values out, byte for byte. Keys in tables are relative to
+ * /skydns/local/cluster/svc/ ; one test has complete keys. */
 #include "tests/unit/kube2sky/objects.h"
 
 #include <stdio.h>
@@ -13,17 +13,17 @@
 #define NAME(name) IP(name)
 #define SRV(h, p)  " {\"host\":\"" h ".svc.cluster.local.\",\"port\":" p TAIL
 
-/* A row gives its endpoints as Endpoints or as slices. */
+/* A row has its endpoints as Endpoints or as slices. */
 enum { SLICES_MAX = 3 };
 
 struct row {
     const char *name;
     const char *spec;               /* of service default/web */
-    const char *subsets;            /* of its endpoints; NULL: there are none */
+    const char *subsets;            /* of its Endpoints; NULL: none */
     const char *want;               /* "key value\n" in key order */
     const char *dropped;            /* "what=value ", as reported; NULL: nothing */
-    const char *slices[SLICES_MAX]; /* behind the metadata */
-    const char *claims;             /* "address rank host\n"; NULL: not looked at */
+    const char *slices[SLICES_MAX]; /* after the metadata */
+    const char *claims;             /* "address rank host\n"; NULL: not checked */
 };
 
 static void note_drop(void *data, const struct naming_drop *drop)
@@ -31,7 +31,7 @@ static void note_drop(void *data, const struct naming_drop *drop)
     buf_printf(data, "%s=%s ", drop->what, drop->value);
 }
 
-/* What naming says of some objects, as text. */
+/* What naming derives from some objects, as text. */
 struct result {
     struct buf records; /* keys without their base */
     struct buf claims;
@@ -90,7 +90,7 @@ static void result_fini(struct result *result)
     buf_fini(&result->drops);
 }
 
-/* The records of a service without endpoints, and what was dropped of it. */
+/* The records of a service without endpoints, and what was dropped. */
 static char *build_text(const struct kube_object *service, const char *domain, const char *base,
                         struct buf *drops)
 {
@@ -171,7 +171,7 @@ static void test_whole_keys(void **state)
     kube_object_free(service);
 }
 
-/* One record a line. clang-format would run them together. */
+/* One record per line: clang-format would join them. */
 /* clang-format off */
 
 static void test_cluster_ip(void **state)
@@ -516,7 +516,7 @@ static void test_names(void **state)
     (void)state;
     check_names("Default", "WEB", "cluster.local.", BASE "default/web/c88f1059 ", "");
     check_names("Default", "WEB", "cluster.local.", "\"web.default.svc.cluster.local.\"", "");
-    /* Names that are parts of keys themselves. */
+    /* Names that also occur as parts of keys. */
     check_names("svc", "pod", "cluster.local.", BASE "svc/pod/c88f1059 ", "");
     check_names("pod", "svc", "cluster.local.", BASE "pod/svc/_tcp/_x/c88f1059 ", "");
     check_names("kube.system", "web", "cluster.local.", "", "namespace=kube.system ");
@@ -624,7 +624,7 @@ static void test_nothing_without_a_service(void **state)
     kube_object_free(endpoints);
 }
 
-/* 400 addresses x 400 ports: refused before anything is made of them. */
+/* 400 addresses x 400 ports: rejected before any record is made. */
 static void test_too_many_records(void **state)
 {
     struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30};
@@ -661,7 +661,7 @@ static void test_too_many_records(void **state)
     kube_object_free(endpoints);
 }
 
-/* What one large Service needed is not kept for all others. */
+/* The memory for one large Service is not kept. */
 static void test_large_memory_is_given_back(void **state)
 {
     struct desired desired;

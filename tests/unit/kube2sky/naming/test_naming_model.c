@@ -1,7 +1,7 @@
 /* inventory, naming and reverse together against a naive model: random sequences of changes of all
  * four kinds of objects, relists that lost some, changes of the endpoints' source. After each step
- * only the owners named dirty are named anew; then all keys must be what the model works out from
- * nothing but the objects that exist, in its own way: each key by a loop over everything. */
+ * only the owners reported dirty are named again; then all keys must be those that the model
+ * computes from the existing objects alone, each key by a loop over everything. */
 #include "tests/unit/kube2sky/naming/naming_model_objects.h"
 
 #include "kube2sky/naming/inventory.h"
@@ -21,14 +21,14 @@ enum { OWNERS_MAX = 256 };
 
 struct world {
     uint32_t seed;
-    struct cluster clusters[NAMESPACES]; /* one for each namespace */
+    struct cluster clusters[NAMESPACES]; /* one per namespace */
     bool by_slices;
     bool wants_pods;
     struct inventory *inventory;
     struct reverse *reverse;
-    struct buf dirty; /* owner ids, each with a NUL */
+    struct buf dirty; /* owner ids, each NUL-terminated */
     uint8_t changed_ips[ARRAY_LEN(ips)];
-    struct named_owner owners[OWNERS_MAX]; /* everybody ever heard of */
+    struct named_owner owners[OWNERS_MAX]; /* every owner ever seen */
     size_t owner_count;
     struct owner_objects objects;
     struct desired desired;
@@ -64,7 +64,7 @@ static void expected_lines(const struct world *w, struct lines *lines)
     sort_lines(lines);
 }
 
-/* ---- What is tested ---- */
+/* ---- Code under test ---- */
 
 static void mark_dirty(void *data, struct slice owner)
 {
@@ -164,13 +164,13 @@ static void actual_lines(const struct world *w, struct lines *lines)
     qsort(lines->items, lines->count, sizeof(lines->items[0]), compare_lines);
 }
 
-/* The number of objects of a kind that a namespace may have. */
+/* The maximum number of objects of a kind in a namespace. */
 static unsigned count_of(enum kube_kind kind)
 {
     return kind == KUBE_SLICE ? SLICES : kind == KUBE_POD ? PODS : SERVICES;
 }
 
-/* NULL: it does not exist. */
+/* NULL if it does not exist. */
 static struct kube_object *object_of(const struct world *w, enum kube_kind kind, unsigned ns,
                                      unsigned i)
 {
@@ -280,7 +280,7 @@ static void list_objects(struct world *w, enum kube_kind kind, unsigned ns_count
     }
 }
 
-/* Some objects were lost unseen; the first attempt at the list is cut off. */
+/* Some objects vanished unseen; the first attempt at the list is cut off. */
 static void relist(struct world *w, enum kube_kind kind)
 {
     for (unsigned ns = 0; ns < NAMESPACES; ns++) {
@@ -300,7 +300,7 @@ static void change_source(struct world *w)
     bool by_slices = !w->by_slices;
     enum kube_kind kind = by_slices ? KUBE_SLICE : KUBE_ENDPOINTS;
     inventory_use_endpoints(w->inventory, kind);
-    if (next_random(w, 2)) { /* the list is cut off, and the change taken back meanwhile */
+    if (next_random(w, 2)) { /* the list is cut off, and the change undone meanwhile */
         list_objects(w, kind, 1);
         inventory_use_endpoints(w->inventory, by_slices ? KUBE_ENDPOINTS : KUBE_SLICE);
         inventory_use_endpoints(w->inventory, kind);
@@ -319,7 +319,7 @@ static void toggle_pods(struct world *w)
     inventory_list_end(w->inventory, KUBE_POD);
 }
 
-/* Objects that were understood before keep what they said; one that never was is gone again. */
+/* Objects that parsed before keep their content; one that never did is removed again. */
 static void garble(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
 {
     char *own = name_of(kind, i), *name = xasprintf("%s/%s", ns_name(ns), own);
@@ -378,7 +378,7 @@ static void fail_with(const struct lines *got, const struct lines *want, unsigne
              i < want->count ? want->items[i] : "nothing\n");
 }
 
-/* before: the reverse keys as they were; who was not named as changed is the same. */
+/* before: the reverse keys before the step; those not reported as changed must be the same. */
 static void check(struct world *w, char *const before[], unsigned step)
 {
     struct lines got = {.count = 0}, want = {.count = 0};

@@ -1,5 +1,5 @@
-/* reverse: precedence between claims, take-over when the winner goes, and random sequences against
- * a table of everything that is claimed, searched from end to end. */
+/* reverse: precedence between claims, takeover when the winner goes, and random sequences against a
+ * plain table of all claims, scanned in full. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,7 +35,7 @@ struct wish {
     const char *host;
 };
 
-/* What reverse_set tells must be `want`, "10.0.0.1 10.0.0.2 ". */
+/* reverse_set must report `want`, "10.0.0.1 10.0.0.2 ". */
 static void set(struct reverse *reverse, const char *owner, const struct wish *wishes, size_t count,
                 const char *want)
 {
@@ -63,7 +63,7 @@ static void set(struct reverse *reverse, const char *owner, const struct wish *w
         sizeof((const struct wish[]){__VA_ARGS__}) / sizeof(struct wish), want)
 #define CLEAR(reverse, owner, want) set(reverse, owner, NULL, 0, want)
 
-/* "host owner", "" when there is none. */
+/* "host owner", "" for none. */
 static void assert_winner(const struct reverse *reverse, const char *ip, const char *want)
 {
     struct reverse_winner winner;
@@ -122,7 +122,7 @@ static void test_only_what_changed_is_told(void **state)
     SET(r, "a", "10.0.0.2 10.0.0.3 ", {"10.0.0.1", CLAIM_HASH, "a"}, {"10.0.0.2", CLAIM_HASH, "b"},
         {"10.0.0.3", CLAIM_HASH, "a"}, {"fd00::1", CLAIM_HASH, "a"});
     SET(r, "a", "", {"10.0.0.1", CLAIM_HOSTNAME, "a"}, {"10.0.0.2", CLAIM_HASH, "b"},
-        {"10.0.0.3", CLAIM_HASH, "a"}, {"fd00::1", CLAIM_HASH, "a"}); /* better, the same name */
+        {"10.0.0.3", CLAIM_HASH, "a"}, {"fd00::1", CLAIM_HASH, "a"}); /* better rank, same name */
     SET(r, "a", "10.0.0.1 10.0.0.3 fd00::1 ", {"10.0.0.2", CLAIM_HASH, "b"});
     reverse_free(r);
 }
@@ -192,7 +192,7 @@ static void test_keys_that_are_none(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         if (reverse_parse_key(slice_str(keys[i]), &ip)) {
-            fail_msg("%s was taken for an address", keys[i]);
+            fail_msg("%s was accepted as an address", keys[i]);
         }
     }
 }

@@ -1,5 +1,5 @@
-/* A reconciler on a real etcd, and the objects it is to write: for its tests. Each test has a
- * domain of its own in one etcd. */
+/* A reconciler on a real etcd, and the objects it must write: for its tests. Each test has its own
+ * domain in one shared etcd. */
 #ifndef TESTS_UNIT_KUBE2SKY_RECONCILE_RECONCILER_BED_H
 #define TESTS_UNIT_KUBE2SKY_RECONCILE_RECONCILER_BED_H
 
@@ -54,7 +54,7 @@ static inline void on_owner_changed(void *data, struct slice owner)
     }
 }
 
-/* The reconciler works before the loop sleeps; what it has done then is seen at the next tick. */
+/* The reconciler works before the loop sleeps; the next tick checks the result. */
 static inline void on_tick(struct ev_loop *loop UNUSED, ev_timer *timer UNUSED, int revents UNUSED)
 {
 }
@@ -137,7 +137,7 @@ static inline int tear_down(void **state)
     return 0;
 }
 
-/* ---- What is in etcd ---- */
+/* ---- Content of etcd ---- */
 
 struct tree {
     struct buf text; /* "key value\n", keys below the tree */
@@ -172,7 +172,7 @@ static inline bool is_tree_read(const void *data)
     return ((const struct tree *)data)->is_read;
 }
 
-/* At a revision, 0 = now. */
+/* At this revision, 0 = now. */
 static inline void read_tree(struct fixture *f, int64_t revision, struct tree *ret_tree)
 {
     char end[64];
@@ -210,7 +210,7 @@ static inline void del(struct fixture *f, const char *below)
 #define TAIL  ",\"priority\":10,\"weight\":10,\"ttl\":30,\"targetstrip\":0}"
 #define IP(a) "{\"host\":\"" a "\"" TAIL
 
-/* ---- What there is to write ---- */
+/* ---- Objects to write ---- */
 
 static inline void put_service(struct fixture *f, const char *name, const char *ip)
 {
@@ -228,7 +228,7 @@ static inline void put_service_with_port(struct fixture *f, const char *name, co
     free(spec);
 }
 
-/* default/kubernetes with 10.0.0.1 alone. */
+/* Only default/kubernetes, 10.0.0.1. */
 static inline void list_nothing_else(struct fixture *f)
 {
     inventory_list_begin(f->inventory, KUBE_SERVICE);
@@ -321,7 +321,7 @@ static inline void synced_with_kubernetes(struct fixture *f)
     wait_synced(f);
 }
 
-/* kubernetes and web with one port. */
+/* kubernetes, and web with one port. */
 static inline void list_web(struct fixture *f)
 {
     inventory_list_begin(f->inventory, KUBE_SERVICE);
@@ -332,7 +332,7 @@ static inline void list_web(struct fixture *f)
     inventory_list_end(f->inventory, KUBE_ENDPOINTS);
 }
 
-/* Somebody else at the same keys, on a loop that runs alone: what it does, ours learns later. */
+/* Another writer of the same keys, on its own loop: ours learns later what it does. */
 static inline void start_other(const struct fixture *f, struct fixture *ret_other)
 {
     struct ev_loop *loop = ev_loop_new(EVFLAG_AUTO);
@@ -355,7 +355,7 @@ static inline void end_other(struct fixture *other)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-/* Around one etcd, or says why not. */
+/* Runs with one etcd, or prints why not. */
 #define run_on_etcd(tests)                                                          \
     (etcd_proc_missing() ? (print_message("skipped: %s\n", etcd_proc_missing()), 0) \
                          : cmocka_run_group_tests(tests, start_etcd, end_etcd))

@@ -1,5 +1,5 @@
-/* flights, with a real etcd and a mirror that says what the test wants: what lands, and whether its
- * owner is to be looked at again. */
+/* flights, with a real etcd and a scripted mirror: what lands, and whether its owner must be
+ * checked again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,7 +116,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A put of the key into etcd for this owner, acknowledged and not seen by the mirror. */
+/* Puts the key into etcd for this owner, acknowledged but not seen by the mirror. */
 static struct owner *acknowledged_put(struct fixture *f, const char *id, const char *key)
 {
     struct owner *owner = owners_get(f->owners, slice_str(id));
@@ -169,8 +169,8 @@ static void test_what_others_did_is_looked_at(void **state)
     assert_int_equal(f->looks, 1);
 }
 
-/* The store that acknowledged it was replaced by an older copy, whose revisions have come past that
- * one by what was done to others. */
+/* The store that acknowledged it was replaced by an older copy, whose revision has passed that one
+ * through other writes. */
 static void test_what_the_mirror_does_not_show_is_looked_at(void **state)
 {
     struct fixture *f = *state;

@@ -1,4 +1,5 @@
-/* leader, with a real etcd: who leads, who follows, and that nobody writes who only thinks so. */
+/* leader, with a real etcd: who leads, who follows, and that a writer that wrongly believes to lead
+ * cannot write. */
 #include <ev.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,7 +145,7 @@ static void start_both(struct fixture *f)
     assert_string_equal(leader_holder(f->b.leader), leader_holder(f->a.leader));
 }
 
-/* A write under this condition is done. */
+/* Whether a write under this condition is executed. */
 static bool may_write(struct fixture *f, const struct etcd_compare *condition)
 {
     const struct etcd_op put = {
@@ -161,7 +162,7 @@ static bool may_write(struct fixture *f, const struct etcd_compare *condition)
     struct etcd_txn_reply reply;
     struct err err = {.code = 0};
     while (sync_txn(f->loop, f->etcd, &txn, &reply, &err) != 0) {
-        assert_int_equal(err.code, ERR_UNAVAILABLE); /* the connection of before a restart */
+        assert_int_equal(err.code, ERR_UNAVAILABLE); /* a connection from before a restart */
     }
     return reply.succeeded;
 }
@@ -198,7 +199,7 @@ static void test_a_follower_resigns_at_once(void **state)
     assert_true(leader_is_leading(f->a.leader));
 }
 
-/* Gone without a word: its key goes with its lease. */
+/* Dies without notice: its key goes with its lease. */
 static void test_who_dies_is_replaced(void **state)
 {
     struct fixture *f = *state;
@@ -208,7 +209,7 @@ static void test_who_dies_is_replaced(void **state)
     wait_for(f, &f->b, is_leading);
 }
 
-/* What it had in hand as a leader, it must not write when another leads. */
+/* Writes prepared as leader must fail once another leads. */
 static void test_the_condition_of_one_replaced_fails(void **state)
 {
     struct fixture *f = *state;
@@ -229,7 +230,7 @@ static void test_the_condition_of_one_replaced_fails(void **state)
     assert_true(now.revision > old.revision);
 }
 
-/* etcd hangs for longer than the lease: nobody leads then, and one does afterwards. */
+/* etcd hangs for longer than the lease: nobody leads meanwhile, one does afterwards. */
 static void test_an_etcd_that_hangs(void **state)
 {
     struct fixture *f = *state;
@@ -260,7 +261,7 @@ static void test_an_etcd_that_is_restarted(void **state)
     assert_true(may_write(f, &now));
 }
 
-/* Its lease has to be kept alive for that. */
+/* This takes keeping its lease alive. */
 static void test_leads_for_longer_than_a_lease(void **state)
 {
     struct fixture *f = *state;

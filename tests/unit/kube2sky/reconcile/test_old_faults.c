@@ -1,7 +1,7 @@
-/* The ways in which the kube2sky of old went wrong, a test for each: what objects become, and the
- * plan that brings what etcd holds there. Two are no matter of objects and keys and have their
- * tests where they belong: watches that break silently (10) in test_reflector, a service named
- * prometheus that ends skydns (11) in skydns/test_options. */
+/* The bugs of the original kube2sky, a test for each: the keys of objects, and the plan that
+ * updates etcd. Two do not concern objects and keys and are tested elsewhere: watches that break
+ * silently (10) in test_reflector, a service named prometheus that ends skydns (11) in
+ * skydns/test_options. */
 #include "tests/unit/kube2sky/objects.h"
 
 #include "common/base/buf.h"
@@ -17,10 +17,10 @@ struct fixture {
     struct owner_objects objects;
     struct desired desired;
     struct claims claims;
-    struct actual_keys actual; /* of the one owner a test is about */
+    struct actual_keys actual; /* of the owner under test */
     struct plan plan;
     struct buf text;
-    size_t changes; /* told by the inventory */
+    size_t changes; /* reported by the inventory */
 };
 
 static void note_change(void *data, struct slice owner)
@@ -81,8 +81,8 @@ static void hold(struct fixture *f, const char *suffix, const char *value)
     (void)actual_put(&f->actual, slice_str(suffix), &held);
 }
 
-/* The plan for the owner, "+/c88f1059 -/web ": puts and deletes of what follows its base, in the
- * order they are made. What it says is done. */
+/* Checks the owner's plan, "+/c88f1059 -/web ": puts and deletes relative to its base, in order.
+ * Then applies it. */
 static void assert_plan(struct fixture *f, const char *owner, const char *want)
 {
     char *base = xasprintf(DOMAIN_BASE "%s", owner);
@@ -128,7 +128,7 @@ static void put_pod(struct fixture *f, const char *name, const char *status)
 #define HTTP(number) \
     "'clusterIP':'10.0.0.1','ports':[{'name':'http','port':" number ",'protocol':'TCP'}]"
 
-/* 1: an update deleted everything and wrote it again, and so did a resync that changed nothing. */
+/* 1: an update deleted everything and wrote it again, and so did a resync without changes. */
 static void test_01_an_update_is_its_difference(void **state)
 {
     struct fixture *f = *state;
@@ -146,7 +146,7 @@ static void test_01_an_update_is_its_difference(void **state)
     assert_plan(f, "svc/default/web", "+/_tcp/_http/c88f1059 +/c88f1059 - ");
 }
 
-/* 2: what was deleted while kube2sky was away stayed for ever. */
+/* 2: objects deleted while kube2sky was down stayed forever. */
 static void test_02_orphans_go(void **state)
 {
     struct fixture *f = *state;
@@ -161,7 +161,7 @@ static void test_02_orphans_go(void **state)
 }
 
 /* 3: a label is the hash of the value's text, so each change of the format left the old keys. This
- * is how 1.10 wrote it. */
+ * is the format of 1.10. */
 static void test_03_keys_of_another_format_go(void **state)
 {
     struct fixture *f = *state;
@@ -170,8 +170,8 @@ static void test_03_keys_of_another_format_go(void **state)
     assert_plan(f, "svc/default/web", "+/c88f1059 -/f488b1a2 ");
 }
 
-/* 4: pods on the host's network share a key, which went with the first of them; a pod that had
- * ended kept its key, though its address was another's. */
+/* 4: pods on the host network share a key, which went with the first of them; a pod that had ended
+ * kept its key, although its address had been reused. */
 static void test_04_a_shared_address_stays_until_the_last_pod(void **state)
 {
     struct fixture *f = *state;
@@ -188,7 +188,7 @@ static void test_04_a_shared_address_stays_until_the_last_pod(void **state)
     assert_plan(f, "pod/default/10-0-0-1", "");
 }
 
-/* 5: of two endpoints with one hostname, one overwrote the other. */
+/* 5: of two endpoints with the same hostname, one overwrote the other. */
 static void test_05_one_hostname_has_all_its_addresses(void **state)
 {
     struct fixture *f = *state;
@@ -212,7 +212,7 @@ static void test_06_names_that_are_parts_of_keys(void **state)
     assert_plan(f, "pod/svc/10-0-0-1", "+/c88f1059 ");
 }
 
-/* 7: not wrong, and still so: an address in two subsets has the ports of both. */
+/* 7: not a bug, and unchanged: an address in two subsets has the ports of both. */
 static void test_07_one_address_in_two_subsets(void **state)
 {
     struct fixture *f = *state;
@@ -223,8 +223,8 @@ static void test_07_one_address_in_two_subsets(void **state)
     assert_plan(f, "svc/default/web", "+/_tcp/_a/c88f1059 +/_tcp/_b/c88f1059 +/c88f1059 ");
 }
 
-/* 8: every pod of the cluster was held, wanted or not (test_memory has what one takes), and each of
- * its many changes was work. */
+/* 8: every pod of the cluster was kept, wanted or not (its size is in test_memory), and each of its
+ * many changes cost work. */
 static void test_08_pods_cost_what_they_give(void **state)
 {
     struct fixture *f = *state;
@@ -239,7 +239,7 @@ static void test_08_pods_cost_what_they_give(void **state)
     assert_plan(f, "pod/default/10-0-0-1", "-/c88f1059 ");
 }
 
-/* 9: an etcd that lost its data was noticed after half an hour, and the pods in it never. */
+/* 9: lost etcd data was noticed after half an hour, and lost pod records never. */
 static void test_09_what_etcd_lost_is_written_again(void **state)
 {
     struct fixture *f = *state;

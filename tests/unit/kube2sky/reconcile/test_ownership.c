@@ -1,5 +1,5 @@
-/* ownership: whose a key is, by where it lies and what it says; key_style: which keys kube2sky
- * could have written. */
+/* ownership: whose a key is, by path and value; key_style: which keys kube2sky could have
+ * written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -143,14 +143,14 @@ static void test_only_what_it_could_have_written(void **state)
         {TREE "pod/default/fd00--1/479bcb2e", HOST("fd00::1"), true},
         {"/skydns/arpa/in-addr/10/0/0/1", HOST("web.default.svc.cluster.local."), true},
 
-        {TREE "svc/default/web/x", "{\"host\":\"10.0.0.1\"}", false}, /* another form */
+        {TREE "svc/default/web/x", "{\"host\":\"10.0.0.1\"}", false}, /* another format */
         {TREE "svc/default/web/x", "{}", false},
         {TREE "svc/default/web/x", "", false},
-        {TREE "svc/default/web/x", HOST("www.example.com."), false}, /* no address */
+        {TREE "svc/default/web/x", HOST("www.example.com."), false}, /* not an address */
         {TREE "svc/default/web/x", PORT("10.0.0.1", "80"), false},
-        {TREE "svc/default/web/_x", HOST("10.0.0.1"), false}, /* no label */
+        {TREE "svc/default/web/_x", HOST("10.0.0.1"), false}, /* not a label */
         {TREE "svc/default/web", HOST("10.0.0.1"), false},
-        {TREE "svc/default/web/db-0/c88f105a", HOST("10.0.0.1"), false}, /* another's hash */
+        {TREE "svc/default/web/db-0/c88f105a", HOST("10.0.0.1"), false}, /* hash of another value */
         {TREE "svc/default/web/_tcp/_http/x", PORT("web.other.svc.cluster.local.", "80"), false},
         {TREE "svc/default/web/_tcp/_http/x", PORT("y.web.default.svc.cluster.local.", "80"),
          false},

@@ -1,4 +1,4 @@
-/* plan: what is desired against what is there, and how plans go into transactions. */
+/* plan: desired against actual keys, and how plans are split into transactions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #define BASE "/skydns/local/svc/default/web"
 
-/* The next "suffix=value" of a text of such words; false at its end. */
+/* The next "suffix=value" word of the text; false at its end. */
 static bool next_word(const char **text, struct slice *ret_suffix, struct slice *ret_value)
 {
     *text += strspn(*text, " ");
@@ -40,7 +40,7 @@ static void add_desired(struct desired *desired, const char *text)
     desired_seal(desired);
 }
 
-/* As of the first revision. */
+/* At revision 1. */
 static bool put(struct actual_keys *actual, struct slice suffix, const char *value,
                 uint32_t generation)
 {
@@ -154,8 +154,8 @@ static void test_actual_keys(void **state)
     actual_fini(&actual);
 }
 
-/* Deleted one by one, put back one by one, from either end: what is left is right all the time, and
- * nothing is left over in the end. */
+/* Deleted one by one, put back one by one, from either end: the rest is always right, and nothing
+ * remains in the end. */
 static void test_many_deletes(void **state)
 {
     enum { KEYS = 100000 };
@@ -188,7 +188,7 @@ static void test_many_deletes(void **state)
     actual_fini(&actual);
 }
 
-/* What a key was last written by goes with the operation: the transaction depends on it. */
+/* An operation carries its key's last revision: the transaction depends on it. */
 static void test_operations_know_the_revision(void **state)
 {
     struct desired desired;
@@ -211,7 +211,7 @@ static void test_operations_know_the_revision(void **state)
     desired_fini(&desired);
 }
 
-/* Keys that are not ours are overwritten where they are in the way, and not deleted. */
+/* Foreign keys are overwritten if in the way, but never deleted. */
 static void test_keys_of_others_are_left(void **state)
 {
     struct desired desired;
@@ -270,7 +270,7 @@ static void test_whole_plans_while_they_fit(void **state)
     fill_plan(&plan, 60, 4, 10);
     assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_WHOLE);
     assert_int_equal(from, 64);
-    fill_plan(&plan, 65, 0, 10); /* 129 together */
+    fill_plan(&plan, 65, 0, 10); /* 129 in total */
     from = 0;
     assert_int_equal(plan_batch_add(&batch, &plan, &from), PLAN_FITS_NOT);
     assert_int_equal(from, 0);

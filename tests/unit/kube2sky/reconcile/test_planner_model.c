@@ -1,8 +1,8 @@
 /* inventory, naming, owners and plan together against a naive model: random sequences of object
- * events, relists and foreign keys, the plans of the owners named dirty applied to a store at once;
- * after each step the store must hold what the model says, worked out from nothing but the list of
- * objects that exist. The plans together must be no larger than the difference, and planning
- * everything again must find nothing to do. */
+ * events, relists and foreign keys, with the plans of the owners reported dirty applied to a store
+ * at once. After each step the store must hold what the model computes from the existing objects
+ * alone. The plans together must be no larger than the difference, and planning everything again
+ * must find nothing to do. */
 #include "tests/unit/kube2sky/objects.h"
 
 #include "common/base/attributes.h"
@@ -18,13 +18,13 @@
 
 enum { NAMES = 6, CLUSTER_IPS = 8, ENDPOINTS = 8, STEPS = 4000, KEYS_MAX = 256 };
 
-/* One name's objects, as the cluster has them. */
+/* One name's objects in the cluster. */
 struct model {
     bool has_service;
     uint8_t ip; /* 10.0.0.<ip>; 0 = headless */
     uint16_t port;
     bool has_endpoints;
-    uint8_t ready; /* a bit for each of 10.1.0.0 to 10.1.0.7 */
+    uint8_t ready; /* one bit each for 10.1.0.0 to 10.1.0.7 */
     bool is_named; /* endpoints have the hostnames e0 to e3, two addresses each */
 };
 
@@ -32,12 +32,12 @@ struct world {
     uint32_t seed;
     struct model models[NAMES];
     struct inventory *inventory;
-    uint8_t foreign; /* reverse keys of 10.1.0.x that another cluster has, a bit for each */
+    uint8_t foreign; /* one bit for each reverse key of 10.1.0.x that another cluster owns */
     struct ownership ownership;
     struct owners *owners;
     struct reverse_keys *reverse_keys;
     struct planner planner;
-    struct buf dirty; /* owner ids, each with a NUL */
+    struct buf dirty; /* owner ids, each NUL-terminated */
     struct buf store; /* sorted "key value\n" */
 };
 
@@ -50,7 +50,7 @@ static uint32_t next_random(struct world *w, uint32_t below)
     return w->seed % below;
 }
 
-/* ---- The model's idea of the store ---- */
+/* ---- The store according to the model ---- */
 
 struct lines {
     char *items[KEYS_MAX];
@@ -127,7 +127,7 @@ static void expect_endpoint(struct lines *lines, unsigned name, const struct mod
     free(ip);
 }
 
-/* Of the names that are claimed for one address the best one, by rank, then in byte order. */
+/* The best of the names claimed for one address, by rank, then in byte order. */
 struct best {
     char *host; /* NULL: none */
     unsigned rank;
@@ -222,10 +222,9 @@ static char *expected_store(const struct world *w)
     return result;
 }
 
-/* ---- The store, and what fills it ---- */
+/* ---- The store, and the code under test ---- */
 
-/* The line of the key and where the next one starts; at the end of the smaller ones when the key is
- * not there. */
+/* The key's line and the start of the next one; the insertion point if the key is missing. */
 static size_t find_line(const struct buf *store, struct slice key, size_t *ret_end)
 {
     size_t at = 0;
@@ -317,7 +316,7 @@ static size_t apply_owner(struct world *w, const char *id)
     return done;
 }
 
-/* Returns the operations done. */
+/* Returns the number of operations. */
 static size_t apply_dirty(struct world *w)
 {
     size_t done = 0;
@@ -374,7 +373,7 @@ static struct kube_object *endpoints_of(const struct world *w, unsigned number)
     return object;
 }
 
-/* The service's port and that of its endpoints are one number here, so both are told. */
+/* The service's port and its endpoints' are one number here, so both are reported. */
 static void tell(struct world *w, unsigned number)
 {
     const struct model *m = &w->models[number];
@@ -412,7 +411,7 @@ static void remove_object(struct world *w, unsigned number)
     free(name);
 }
 
-/* Both lists anew, the first attempt at each cut off; some objects were lost unseen. */
+/* Relists both kinds, the first attempt at each cut off; some objects vanished unseen. */
 static void relist(struct world *w)
 {
     for (unsigned i = 0; i < NAMES; i++) {
@@ -432,7 +431,7 @@ static void relist(struct world *w)
     inventory_list_end(w->inventory, KUBE_ENDPOINTS);
 }
 
-/* Somebody else puts a key below an owner, or takes one away. */
+/* Another writer puts a key below an owner, or deletes one. */
 static void meddle(struct world *w, unsigned number)
 {
     char *id = xasprintf("svc/ns/n%u", number);
@@ -453,8 +452,8 @@ static void mark_reverse_dirty(struct world *w, const char *key)
     mark_dirty(w, owner.len ? owner : slice_str(key + strlen("/skydns/")));
 }
 
-/* Another cluster takes a reverse key or gives it up; or somebody spoils or deletes one, or makes
- * one that looks like ours. */
+/* Another cluster takes a reverse key or gives it up; or another writer spoils or deletes one, or
+ * puts one that looks like ours. */
 static void meddle_with_reverse(struct world *w)
 {
     unsigned number = next_random(w, ENDPOINTS);
@@ -496,8 +495,8 @@ static size_t count_missing(const char *from, const char *in)
     return missing;
 }
 
-/* Keys that are in one and not in the other, or differ: of a line that is new, one; of one that is
- * gone, one, unless its key is in a new line. */
+/* The number of keys that differ or are only in one: one per new line, and one per removed line
+ * unless its key is in a new line. */
 static size_t difference(const char *before, const char *want)
 {
     size_t puts = count_missing(want, before), gone = 0;
@@ -546,8 +545,8 @@ static void init(struct world *w)
     w->planner.has_all_claims = true;
 }
 
-/* False: the objects were listed anew. Then an address may go from one owner to another by way of
- * none, as their plans are made one after the other. */
+/* False: the objects were relisted. Then an address may move from one owner to another via none,
+ * since their plans are made in sequence. */
 static bool take_step(struct world *w)
 {
     unsigned number = next_random(w, NAMES);

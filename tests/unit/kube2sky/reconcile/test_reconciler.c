@@ -7,9 +7,9 @@ static void test_writes_what_is_missing_and_removes_orphans(void **state)
     put(f, "svc/default/gone/abc", "{}");
     put(f, "svc/loose", "{}");
     put(f, "svc//x//y/", "{}");
-    put(f, "svc/default/web/19ccb11", IP("10.0.0.9")); /* right already */
+    put(f, "svc/default/web/19ccb11", IP("10.0.0.9")); /* already right */
     put(f, "pod/default/10-0-0-1/c88f1059", "{}");
-    put(f, "svc", "{}"); /* this and the next three are not ours */
+    put(f, "svc", "{}"); /* this and the next three are foreign */
     put(f, "svcx/default/web", "{}");
     put(f, "dns/ns/a", "{}");
     put(f, "x", "{}");
@@ -51,7 +51,7 @@ static void test_deletes_nothing_before_everything_is_listed(void **state)
     assert_tree(f, "svc/default/gone/abc {}\n" KUBERNETES
                    "svc/default/moved/19ccb11 " IP("10.0.0.9") "\n");
     inventory_list_end(f->inventory, KUBE_SERVICE);
-    f->want = 2; /* endpoints feed none of these */
+    f->want = 2; /* endpoints do not affect these */
     loop_until(f->loop, has_deleted, f);
     wait_drained(f);
     assert_tree(f, KUBERNETES "svc/default/moved/21172049 " IP("10.0.0.10") "\n");
@@ -175,7 +175,7 @@ static void test_a_large_change_overtaken_by_a_small_one_is_given_up(void **stat
 {
     struct fixture *f = *state;
     synced_with_kubernetes(f);
-    etcd_proc_pause(proc); /* so that the first part is not answered before the second change */
+    etcd_proc_pause(proc); /* so that the second change precedes the reply to the first part */
     put_endpoints(f, 1, 300);
     inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
     ev_run(f->loop, EVRUN_NOWAIT); /* the first part is sent */
@@ -190,7 +190,7 @@ static void test_an_object_that_changes_while_its_transaction_is_away(void **sta
     struct fixture *f = *state;
     synced_with_kubernetes(f);
     put_service(f, "web", "10.0.0.9");
-    ev_run(f->loop, EVRUN_NOWAIT); /* sent, not answered */
+    ev_run(f->loop, EVRUN_NOWAIT); /* sent, no reply yet */
     put_service(f, "web", "10.0.0.10");
     ev_run(f->loop, EVRUN_NOWAIT);
     put_service(f, "web", "10.0.0.26");
@@ -210,9 +210,9 @@ static void test_an_object_that_goes_while_its_transaction_is_away(void **state)
     assert_int_equal(reconciler_get_stats(f->reconciler).desired, 1);
 }
 
-/* Somebody deletes the key, then writes one that is not ours. Our own delete, planned before that
- * is known (the other's loop runs alone meanwhile), is not done, since its condition fails, and is
- * answered with a revision that our mirror never sees. */
+/* Another writer deletes the key, then writes a foreign one. Our own delete, planned before we
+ * learn of that (only the other's loop runs meanwhile), is not executed since its condition fails,
+ * and the reply has a revision that our mirror never sees. */
 static void test_deletes_of_what_is_gone_already(void **state)
 {
     struct fixture *f = *state, other;
@@ -231,7 +231,7 @@ static void test_deletes_of_what_is_gone_already(void **state)
     end_other(&other);
 }
 
-/* One before our transaction, one behind it; we hear of both while it is away. */
+/* One before our transaction, one after it; we learn of both while it is in flight. */
 static void test_keys_that_others_add_while_a_transaction_is_away(void **state)
 {
     struct fixture *f = *state, other;
@@ -308,8 +308,8 @@ static void test_a_dry_run_writes_nothing(void **state)
     assert_int_equal(f->planned, 4);
 }
 
-/* The one that does not lead is ready, writes nothing, and has nothing left to do once it has seen
- * what the other wrote; when the other stops, it goes on. */
+/* The follower is ready, writes nothing, and has nothing left to do once it has seen the leader's
+ * writes; when the leader stops, it takes over. */
 static void test_two_writers(void **state)
 {
     struct fixture *f = *state, other;
@@ -332,7 +332,7 @@ static void test_two_writers(void **state)
     wait_synced(&other);
     assert_false(reconciler_get_stats(other.reconciler).is_leading);
 
-    put_service(&other, "web", "10.0.0.10"); /* of which the leader does not know yet */
+    put_service(&other, "web", "10.0.0.10"); /* still unknown to the leader */
     loop_until(f->loop, is_waiting, &other);
     put_service(f, "web", "10.0.0.10");
     loop_until(f->loop, is_idle, &other);
@@ -342,7 +342,7 @@ static void test_two_writers(void **state)
 
     put_service(&other, "web", "10.0.0.26");
     loop_until(f->loop, is_waiting, &other);
-    wait_drained(f); /* which hands over */
+    wait_drained(f); /* hands over */
     loop_until(f->loop, is_idle, &other);
     assert_counts(&other, 1, 1);
     assert_tree(f, KUBERNETES "svc/default/web/734242 " IP("10.0.0.26") "\n");
@@ -392,7 +392,7 @@ static void append_expected(struct fixture *f, int number, uint32_t host, struct
 static void test_many_changes_without_waiting(void **state)
 {
     struct fixture *f = *state;
-    uint32_t seed = 20240607, hosts[SERVICES] = {0}; /* 0 = there is none */
+    uint32_t seed = 20240607, hosts[SERVICES] = {0}; /* 0 = none */
     synced_with_kubernetes(f);
     for (int i = 0; i < CHANGES; i++) {
         int number = (int)(next_random(&seed) % SERVICES);

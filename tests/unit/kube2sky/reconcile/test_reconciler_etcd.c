@@ -1,5 +1,5 @@
-/* reconciler: an etcd that is killed, refuses, or comes back empty, and the key that tells stores
- * apart. */
+/* reconciler: an etcd that is killed, rejects writes, or comes back empty, and the key that tells
+ * stores apart. */
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
 static void test_etcd_killed_and_restarted(void **state)
@@ -23,7 +23,7 @@ static void test_etcd_killed_and_restarted(void **state)
     assert_int_equal(reconciler_get_stats(f->reconciler).actual, 3);
 }
 
-/* Seven keys where etcd takes four operations: nothing this owner wants is ever done. */
+/* Seven keys where etcd accepts four operations: no write of this owner ever succeeds. */
 static void put_poison(struct fixture *f)
 {
     struct buf spec;
@@ -49,7 +49,7 @@ static void test_a_change_that_etcd_refuses_holds_up_no_other(void **state)
     f->want = 2;
     loop_until(f->loop, has_written, f);
     assert_tree(f, KUBERNETES "svc/default/web/19ccb11 " IP("10.0.0.9") "\n");
-    for (f->want = 3; f->want < 6; f->want++) { /* and goes on like this */
+    for (f->want = 3; f->want < 6; f->want++) { /* and so on */
         put_service(f, "web", f->want % 2 ? "10.0.0.26" : "10.0.0.9");
         loop_until(f->loop, has_written, f);
     }
@@ -67,14 +67,14 @@ static void test_a_change_that_etcd_refuses_holds_up_no_other(void **state)
     buf_fini(&tree.text);
 
     uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
-    put_service(f, "poison", "10.0.0.1"); /* together again */
+    put_service(f, "poison", "10.0.0.1"); /* in one transaction again */
     put_service(f, "web", "10.0.0.1");
     wait_drained(f);
     assert_int_equal(reconciler_get_stats(f->reconciler).transactions, transactions + 1);
 }
 
 struct store_key {
-    char value[64]; /* "" = there is none */
+    char value[64]; /* "" = none */
     int64_t create_revision;
     int64_t version;
     bool is_read;
@@ -109,7 +109,7 @@ static struct store_key read_store_key(struct fixture *f)
     return key;
 }
 
-/* After everything else, in a revision of its own, and once for all. */
+/* After everything else, in its own revision, and only once. */
 static void test_store_gets_its_key(void **state)
 {
     struct fixture *f = *state;
@@ -138,7 +138,7 @@ static void test_store_gets_its_key(void **state)
     assert_int_equal(again.version, 1);
 }
 
-/* What the old etcd held is not believed of the new one, whose flags and port are the same. */
+/* The old etcd's content is not assumed of the new one, which has the same flags and port. */
 static void test_etcd_wiped_and_restarted(void **state)
 {
     struct fixture *f = *state;

@@ -1,4 +1,4 @@
-/* reconciler: reverse keys, which several owners and other clusters claim. */
+/* reconciler: reverse keys, which several owners and other clusters may claim. */
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
 static void delete_reverse_tree(struct fixture *f)
@@ -23,7 +23,7 @@ static void put_reverse(struct fixture *f, const char *below, const char *host)
     free(key);
 }
 
-/* host NULL: there is no such key. "%s" in it is the domain. */
+/* host NULL: no such key. "%s" in it is the domain. */
 static void assert_reverse(struct fixture *f, const char *below, const char *host)
 {
     char *value = read_reverse(f, below);
@@ -57,7 +57,7 @@ static void test_reverse_keys(void **state)
     assert_reverse(f, "10/0/0/9", "web.default");
     put_service(f, "web", "10.0.0.10");
     wait_drained(f);
-    assert_counts(f, 7, 3); /* the address, its name; both old ones and the port */
+    assert_counts(f, 7, 3); /* the address and its name; both old ones and the port */
     assert_reverse(f, "10/0/0/9", NULL);
     assert_reverse(f, "10/0/0/10", "web.default");
     inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
@@ -66,8 +66,8 @@ static void test_reverse_keys(void **state)
     assert_int_equal(reconciler_get_stats(f->reconciler).desired, 2);
 }
 
-/* The name of an address goes from one Service to the other in the transaction that takes the first
- * one's away. */
+/* An address's name moves from one Service to the other in the transaction that deletes the first
+ * one's. */
 static void test_a_reverse_key_that_two_claim(void **state)
 {
     struct fixture *f = *state;
@@ -86,7 +86,7 @@ static void test_a_reverse_key_that_two_claim(void **state)
     buf_fini(&after.text);
 }
 
-/* It is taken while the transaction that gives it up is away: in the end it is the new one's. */
+/* Claimed while the transaction that gives it up is in flight: ends up with the new owner. */
 static void test_a_reverse_key_in_flight(void **state)
 {
     struct fixture *f = *state;
@@ -97,7 +97,7 @@ static void test_a_reverse_key_in_flight(void **state)
     ev_run(f->loop, EVRUN_NOWAIT);
     wait_drained(f);
     assert_reverse(f, "10/0/0/9", "new.default");
-    put_service(f, "new", "10.0.0.10"); /* and both at once */
+    put_service(f, "new", "10.0.0.10"); /* both at once */
     put_service(f, "web", "10.0.0.9");
     wait_drained(f);
     assert_reverse(f, "10/0/0/9", "web.default");
@@ -105,7 +105,7 @@ static void test_a_reverse_key_in_flight(void **state)
     assert_int_equal(reconciler_get_stats(f->reconciler).failures, 0);
 }
 
-/* One gives an address up to another, who does so too before etcd has answered: nobody has it. */
+/* One owner yields an address to another, which gives it up before etcd answers: nobody has it. */
 static void test_a_reverse_key_given_on_in_flight(void **state)
 {
     struct fixture *f = *state;
@@ -140,7 +140,7 @@ static void test_reverse_keys_that_others_spoil(void **state)
     loop_until(f->loop, has_written, f);
     wait_drained(f);
     assert_reverse(f, "10/0/0/9", "web.default");
-    put_reverse(f, "10/9/9/9", ours); /* an address that nobody has */
+    put_reverse(f, "10/9/9/9", ours); /* an address without an owner */
     put_reverse(f, "rubbish", ours);
     f->want = 2;
     loop_until(f->loop, has_deleted, f);
@@ -151,7 +151,7 @@ static void test_reverse_keys_that_others_spoil(void **state)
     assert_counts(f, 7, 2);
 }
 
-/* Another cluster's stays, however often it is looked at, and is taken when it is given up. */
+/* Another cluster's key stays, however often it is checked, and is claimed once given up. */
 static void test_reverse_keys_of_another_cluster(void **state)
 {
     struct fixture *f = *state;
@@ -178,8 +178,8 @@ static void test_reverse_keys_of_another_cluster(void **state)
     assert_int_equal(reconciler_get_stats(f->reconciler).foreign, 0);
 }
 
-/* Another cluster's takes a key between our planning and our transaction: it stays, whether we were
- * about to write it or to delete it, and whatever else the transaction has. */
+/* Another cluster takes a key between our planning and our transaction: it stays, whether we were
+ * about to write or delete it, and whatever else is in the transaction. */
 static void test_reverse_keys_taken_by_another_cluster(void **state)
 {
     struct fixture *f = *state, other;
@@ -219,7 +219,7 @@ static void test_a_restart_with_reverse_keys(void **state)
     assert_counts(f, 0, 1);
     assert_reverse(f, "10/9/9/9", NULL);
     reconciler_stop(f->reconciler);
-    f->has_reverse = false; /* those it does not write any more go */
+    f->has_reverse = false; /* keys no longer written are deleted */
     start_reconciler(f);
     list_web(f);
     wait_synced(f);

@@ -1,7 +1,7 @@
-/* reconciler: transactions whose reply is lost or late, so that their fate is not known. */
+/* reconciler: transactions whose reply is lost or late, so that their outcome is unknown. */
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
-/* The reconciler has reached etcd through a relay, and everything is in it. */
+/* Connects the reconciler to etcd through a relay, and syncs. */
 static void synced_through_relay(struct fixture *f, struct fixture *other)
 {
     struct err err = {.code = 0};
@@ -28,7 +28,7 @@ static int64_t store_revision(struct fixture *other)
     return tree.revision;
 }
 
-/* Ours runs until somebody else sees that etcd has done something. */
+/* Runs our loop until the other client sees a new revision in etcd. */
 static void until_store_moves(struct fixture *f, struct fixture *other, int64_t from)
 {
     while (store_revision(other) == from) {
@@ -62,8 +62,8 @@ static void wait_for_transactions(struct fixture *f, uint64_t count)
     assert_int_equal(reconciler_get_stats(f->reconciler).transactions, count);
 }
 
-/* etcd does it, and neither its reply nor the watch's news reach us: it is found to be done, and
- * not sent again. */
+/* etcd executes it, but neither its reply nor the watch's events reach us: it is found to be done,
+ * and not resent. */
 static void test_a_reply_that_is_lost(void **state)
 {
     struct fixture *f = *state, other;
@@ -81,7 +81,7 @@ static void test_a_reply_that_is_lost(void **state)
     assert_counts(f, 6, 2);
     assert_int_equal(store_revision(&other), revision + 1);
 
-    relay_set(f->relay, RELAY_MUTE); /* nothing but deletes */
+    relay_set(f->relay, RELAY_MUTE); /* only deletes */
     inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
     until_store_moves(f, &other, revision + 1);
     relay_cut(f->relay);
@@ -93,7 +93,7 @@ static void test_a_reply_that_is_lost(void **state)
     end_other(&other);
 }
 
-/* The same, and the object has changed before that is known: only the difference is written. */
+/* The same, and the object changes before the outcome is known: only the difference is written. */
 static void test_a_change_while_a_reply_is_lost(void **state)
 {
     struct fixture *f = *state, other;
@@ -112,7 +112,7 @@ static void test_a_change_while_a_reply_is_lost(void **state)
     end_other(&other);
 }
 
-/* The request of a change is on its way for so long that we have given it up and sent another. */
+/* A change's request takes so long to arrive that we have given it up and sent another. */
 static void deliver_late(struct fixture *f, struct fixture *other, bool has_changed)
 {
     uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
@@ -124,7 +124,7 @@ static void deliver_late(struct fixture *f, struct fixture *other, bool has_chan
     relay_cut(f->relay);
     relay_set(f->relay, RELAY_OPEN);
     if (has_changed) {
-        put_service_with_port(f, "web", "10.0.0.9", 80); /* as it was */
+        put_service_with_port(f, "web", "10.0.0.9", 80); /* as before */
     }
     wait_for_transactions(f, transactions + 1);
     int64_t revision = store_revision(other);

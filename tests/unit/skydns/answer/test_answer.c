@@ -1,6 +1,6 @@
-/* What is answered, type by type: question and whole reply as text, over a store of (key, value)
- * pairs. How it is written and cut to size is in test_encode.c, what the engine does with odd
- * messages and with what it cannot answer at once in test_engine.c. */
+/* Answers, type by type: question and complete reply as text, over a store of (key, value) pairs.
+ * Encoding and truncation are in test_encode.c, odd messages and deferred questions in
+ * test_engine.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -64,7 +64,7 @@ static const struct fixture_key keys[] = {
     {"local/cluster/c/c", "{'host':'B.c.cluster.local'}"},
     {"local/cluster/c/d", "{'host':'D.C.cluster.local'}"},
     {"local/cluster/c/dangling", "{'host':'nope.c.cluster.local'}"},
-    /* names that lead to themselves and to an address */
+    /* names that point to themselves and to an address */
     {"local/cluster/ring/x", "{'host':'RING.cluster.local'}"},
     {"local/cluster/ring/y", "{'host':'10.2.1.1'}"},
     {"local/cluster/r1/x", "{'host':'r2.cluster.local'}"},
@@ -90,7 +90,7 @@ static const struct fixture_key keys[] = {
     {"local/cluster/strip/d", "{'host':'10.7.0.2','port':3,'targetstrip':9}"},
     {"local/cluster/strip/e", "{'host':'a.b','port':4,'targetstrip':2}"},
 
-    /* weights: 1, 2, 3 of 6; two at another priority, without */
+    /* weights: 1, 2, 3 of 6; two without at another priority */
     {"local/cluster/weight/a", "{'host':'10.8.0.1','weight':1}"},
     {"local/cluster/weight/b", "{'host':'10.8.0.2','weight':2}"},
     {"local/cluster/weight/c", "{'host':'10.8.0.3','weight':3}"},
@@ -196,7 +196,7 @@ static void addresses(void **state)
     check_once(cases, COUNT(cases));
 }
 
-/* Labels in front of a name select, labels below are listed, `_` hides from both. */
+/* Labels before a name select, labels below it are listed, `_` hides from both. */
 static void subtrees(void **state)
 {
     static const struct answer_case cases[] = {
@@ -274,7 +274,7 @@ static void services(void **state)
             "+ a.weight.cluster.local. 3600 A 10.8.0.1\n+ b.weight.cluster.local. 3600 A 10.8.0.2\n"
             "+ c.weight.cluster.local. 3600 A 10.8.0.3\n+ d.weight.cluster.local. 3600 A 10.8.0.4\n"
             "+ e.weight.cluster.local. 3600 A 10.8.0.5"},
-        /* the sums of one answer do not stay for the next */
+        /* weight sums of one answer do not carry over to the next */
         {"a.weight.cluster.local. SRV",
          OK "\n? a.weight.cluster.local. IN SRV\n"
             "= a.weight.cluster.local. 3600 SRV 10 100 0 a.weight.cluster.local.\n"
@@ -351,7 +351,7 @@ static void aliases(void **state)
          OK "\n? ext.default.svc.cluster.local. IN CNAME\n"
             "= ext.default.svc.cluster.local. 30 CNAME db.example.com."},
         {"ext.default.svc.cluster.local. A", OK "\n? ext.default.svc.cluster.local. IN A" SOA},
-        /* a name has one CNAME: the last; the addresses of the others stay */
+        /* a name has one CNAME, the last; addresses of the others stay */
         {"two.cluster.local. A",
          OK "\n? two.cluster.local. IN A\n"
             "= two.cluster.local. 30 CNAME db-0.db.default.svc.cluster.local.\n"
@@ -423,8 +423,8 @@ static void reverse_names(void **state)
             "= 1.0.0.10.IN-ADDR.arpa. 30 PTR web.default.svc.cluster.local."},
         {"d.f.ip6.arpa. PTR", OK "\n? d.f.ip6.arpa. IN PTR\n"
                                  "= d.f.ip6.arpa. 3600 PTR v6.default.svc.cluster.local."},
-        {"2.0.0.10.in-addr.arpa. PTR", "forward"}, /* its host is no name */
-        {"0.0.10.in-addr.arpa. PTR", "forward"},   /* exists, but has no key of its own */
+        {"2.0.0.10.in-addr.arpa. PTR", "forward"}, /* its host is not a name */
+        {"0.0.10.in-addr.arpa. PTR", "forward"},   /* exists only as a parent */
         {"*.0.0.10.in-addr.arpa. PTR", "forward"},
         {"9.9.9.9.in-addr.arpa. PTR", "forward"},
         {"1.0.0.10.in-addr.arpa. A", "forward"},
@@ -536,7 +536,7 @@ static void chaos(void **state)
     fixture_free(fixture);
 }
 
-/* With rotation the same addresses come, in an order that `random` decides, alias first. */
+/* With rotation, the same addresses in an order set by `random`, alias first. */
 static void rotation(void **state)
 {
     static const struct fixture_key many[] = {
@@ -566,12 +566,12 @@ static void rotation(void **state)
         }
     }
     for (unsigned k = 0; k < 3; k++) {
-        assert_in_range(first[k], 60, 140); /* of 300: a third each, give or take */
+        assert_in_range(first[k], 60, 140); /* of 300: about a third each */
     }
     fixture_free(fixture);
 }
 
-/* The order of keys decides which of equal ones stays, not the order of writing. */
+/* The order of keys decides which of equal records stays, not the order of writing. */
 static void key_order(void **state)
 {
     static const struct fixture_key written[] = {

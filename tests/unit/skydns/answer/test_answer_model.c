@@ -1,6 +1,6 @@
-/* Random trees and questions: the answer from the tree of labels against one made from the flat
- * list of keys, by looking at every key for every question. Addresses, texts, services and mail,
- * with hidden labels, wildcards, duplicates, groups and CNAMEs inside the domain. */
+/* Random trees and questions: the answer from the tree of labels against one from the flat list of
+ * keys, which scans every key for every question. Addresses, texts, services and mail, with hidden
+ * labels, wildcards, duplicates, groups and CNAMEs inside the domain. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "common/base/xalloc.h"
 #include "tests/support/skydns/fixture.h"
 
-/* Few labels and values, so that names meet; 60 trees of 40 keys with 150 questions each. */
+/* Few labels and values, so that names collide; 60 trees of 40 keys with 150 questions each. */
 enum { TREES = 60, KEYS_MAX = 40, QUESTIONS = 150, DEPTH_MAX = 4, LINES_MAX = 400 };
 
 static const char *const labels[] = {"a", "b", "c", "_t", "_u", "any", "*"};
@@ -101,7 +101,7 @@ static char *name_of(const struct path *path)
     return name;
 }
 
-/* The labels that are listed: those before the first wildcard. */
+/* How many labels are listed: those before the first wildcard. */
 static unsigned listed_of(const struct path *pattern)
 {
     unsigned listed = 0;
@@ -131,8 +131,8 @@ static bool is_shown(const struct path *path, unsigned listed)
     return true;
 }
 
-/* Below what is listed nothing is shown that starts with `_`; the rest is picked label by label. A
- * key that is listed itself, with nothing shown below, is there whatever the pattern says. */
+/* Below the listed labels, anything starting with `_` is hidden; the rest is matched label by
+ * label. A listed key with nothing shown below it matches whatever the pattern. */
 static bool matches(const struct model *model, const struct key *key, const struct path *pattern)
 {
     unsigned listed = listed_of(pattern);
@@ -270,13 +270,13 @@ static void forget(struct answer *answer)
     answer->count = 0;
 }
 
-/* The names a chain went through, the first one asked for. */
+/* The names of a CNAME chain; the first is the question's. */
 struct chain {
     struct path names[CHAIN_MAX + 1];
     unsigned count;
 };
 
-/* Only addresses, since of several CNAMEs of one name any may be shown. */
+/* Only addresses, since any one of a name's CNAMEs may be shown. */
 static void add_addresses(const struct model *model, struct chain *chain, enum host family,
                           struct answer *out)
 {
@@ -377,7 +377,7 @@ static void answer_naively(const struct model *model, const struct path *path, c
     free(owner);
 }
 
-/* ---- The answers under test, in the same form ---- */
+/* ---- The answers under test, in the same format ---- */
 
 /* "= owner TTL type data"; CNAMEs left out. Returns the rcode. */
 static const char *answer_really(struct fixture *fixture, const struct path *path, const char *type,
@@ -412,7 +412,8 @@ static struct path random_path(unsigned least)
     return path;
 }
 
-/* No wildcard label in a key: a name that has one is asked for with it, and it matches itself. */
+/* No wildcard labels in keys: such a name would be asked for with the wildcard, which matches
+ * itself. */
 static struct path random_key_path(void)
 {
     struct path path = random_path(1);
@@ -537,7 +538,7 @@ static void test_indexed_answers_equal_naive_ones(void **state)
         }
         fixture_free(fixture);
     }
-    assert_true(records > (size_t)TREES * QUESTIONS / 2); /* most answers say something */
+    assert_true(records > (size_t)TREES * QUESTIONS / 2); /* most answers are not empty */
 }
 
 int main(void)

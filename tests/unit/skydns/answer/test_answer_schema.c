@@ -1,5 +1,5 @@
-/* What flags choose: the schema of Kubernetes, names of pods, reverse zones, several domains, class
- * CHAOS and ANY. Question and whole reply as text, as in test_answer.c. */
+/* Features behind flags: the Kubernetes schema, pod names, reverse zones, several domains, class
+ * CHAOS and ANY. Question and complete reply as text, as in test_answer.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
     "! cluster.local. 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. 1760702400 " \
     "28800 7200 604800 60"
 
-/* Without the line of the question, which is as asked. */
+/* `want` lacks the question's line. */
 struct answer_case {
     const char *question;
     const char *want;
@@ -59,7 +59,7 @@ static struct fixture *setup(void)
     return fixture_new(keys, sizeof(keys) / sizeof(keys[0]));
 }
 
-/* The second line is the question's. */
+/* The question is on the second line. */
 static void remove_question(char *text)
 {
     char *start = strstr(text, "\n?");
@@ -150,7 +150,7 @@ static void kubernetes(void **state)
         {"dns-version.cluster.local. TXT", OK "= dns-version.cluster.local. 3600 TXT \"1.1.0\""},
         {"DNS-version.cluster.local. A", NODATA},
         {"dns-version.svc.cluster.local. TXT", NXDOMAIN},
-        /* what the specification does not speak of */
+        /* not covered by the specification */
         {"own.cluster.local. A", OK "= own.cluster.local. 30 A 10.0.0.2"},
         {"b.own.cluster.local. TXT", OK "= b.own.cluster.local. 30 TXT \"own\""},
     };
@@ -160,8 +160,7 @@ static void kubernetes(void **state)
     CHECK(f, cases);
 }
 
-/* The default schema does none of it. */
-/* A name has no more addresses as a target than it has when it is asked for. */
+/* A name has no more addresses as a target than when asked for directly. */
 static void kubernetes_targets(void **state)
 {
     static const struct fixture_key more[] = {
@@ -184,6 +183,7 @@ static void kubernetes_targets(void **state)
     CHECK(f, cases);
 }
 
+/* The default schema does none of that. */
 static void skydns(void **state)
 {
     static const struct answer_case cases[] = {
@@ -268,14 +268,14 @@ static void reverse_zones(void **state)
             "1760702400 28800 7200 604800 60"},
         {"111.10.in-addr.arpa. NS", OK "= 111.10.in-addr.arpa. 3600 NS ns.dns.cluster.local."},
         {"111.10.in-addr.arpa. PTR", OK SOA_OF("111.10.in-addr.arpa.")},
-        /* outside: what etcd holds, else somebody else's */
+        /* outside: answered from etcd, else forwarded */
         {"10.in-addr.arpa. PTR", "forward"},
         {"9.9.112.10.in-addr.arpa. PTR", "forward"},
         {"1.0.112.10.in-addr.arpa. PTR",
          OK "= 1.0.112.10.in-addr.arpa. 30 PTR plain.default.svc.cluster.local."},
         {"1.0.112.10.in-addr.arpa. A", "forward"},
         {"256.96.10.in-addr.arpa. PTR", "NXDOMAIN qr aa rd ra\n" SOA_OF("96.10.in-addr.arpa.")},
-        /* one address; IPv6 by nibbles */
+        /* a single address; IPv6 by nibbles */
         {"7.2.0.192.in-addr.arpa. PTR", OK SOA_OF("7.2.0.192.in-addr.arpa.")},
         {"8.2.0.192.in-addr.arpa. PTR", "forward"},
         {"1.0.0.d.f.ip6.arpa. PTR",
@@ -327,7 +327,7 @@ static void domains(void **state)
         {"sub.test. SOA", OK "= sub.test. 3600 SOA ns.dns.sub.test. hostmaster.sub.test. "
                              "1760702400 28800 7200 604800 60"},
         {"deep.empty.test. NS", OK "= deep.empty.test. 3600 NS ns.dns.deep.empty.test."},
-        /* above a domain of ours, in another one */
+        /* above one of our domains, inside another */
         {"empty.test. A", "NOERROR qr aa rd ra\n! test. 60 SOA ns.dns.test. hostmaster.test. "
                           "1760702400 28800 7200 604800 60"},
         /* from one domain into another */
@@ -376,7 +376,7 @@ static void any_as_hinfo(void **state)
     CHECK(f, cases);
 }
 
-/* Which names exist is no matter of the type. */
+/* Whether a name exists does not depend on the type. */
 static void any_where_flags_say_what_exists(void **state)
 {
     static const struct answer_case insecure[] = {

@@ -1,5 +1,5 @@
-/* Plans made wire: sizes to the byte, truncation, compression. Replies are read back by a decoder
- * that shares no code with the encoder. */
+/* Encoding of plans: exact sizes, truncation, compression. Replies are read back by a decoder that
+ * shares no code with the encoder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +83,7 @@ static size_t encode(struct bench *b, size_t limit)
     size_t len = encode_plan(b->encoder, &b->question, &b->plan, limit, b->reply);
     assert_true(len <= limit);
     for (size_t i = limit; i < sizeof(b->reply); i++) {
-        assert_int_equal(b->reply[i], 0xa5); /* nothing is written past the limit */
+        assert_int_equal(b->reply[i], 0xa5); /* the encoder writes nothing past the limit */
     }
     dns_text(b->reply, len, b->text, sizeof(b->text));
     if (strncmp(b->text, "malformed", 9) == 0) {
@@ -217,7 +217,7 @@ static void compression(void **state)
     }
 }
 
-/* An address behind an SRV record points to the target in its data. */
+/* An address after an SRV record points to the target in its data. */
 static void pointer_into_srv(void **state)
 {
     uint32_t address;
@@ -233,7 +233,7 @@ static void pointer_into_srv(void **state)
     bench_free(b);
 }
 
-/* Past 16,383 bytes nothing can be pointed to any more, and past 65,535 nothing can be said. */
+/* Pointers reach no further than 16,383 bytes, messages no further than 65,535. */
 static void large_messages(void **state)
 {
     struct bench *b = bench_new("s.test.", DNS_TYPE_SRV);
@@ -253,7 +253,7 @@ static void large_messages(void **state)
         assert_non_null(strstr(b->text, line));
     }
     rr_list_clear(&b->plan.answers);
-    for (unsigned i = 0; i < 4000; i++) { /* 2 + 10 + 9 to 10 + 2: they do not fit either */
+    for (unsigned i = 0; i < 4000; i++) { /* 2 + 10 + 9 to 10 + 2: do not fit either */
         struct rr rr = {.owner = question_name(b), .type = RR_PTR};
         rr.data = rr_name(&b->names[i]);
         rr_list_add(&b->plan.answers, &rr);
@@ -265,7 +265,7 @@ static void large_messages(void **state)
     bench_free(b);
 }
 
-/* Targets past the reach of a pointer come again as owners. */
+/* Targets beyond the reach of pointers come up again as owners. */
 static void owners_past_the_pointers(void **state)
 {
     enum { HOSTS = 800 };
@@ -287,8 +287,8 @@ static void owners_past_the_pointers(void **state)
     bench_free(b);
 }
 
-/* What the encoder remembers of one message is nothing to the next, even when 65,535 others that
- * have no names to remember came between. */
+/* The encoder's memory of one message must not leak into the next, even after 65,535 others without
+ * names to remember. */
 static void messages_do_not_mix(void **state)
 {
     struct bench *b = bench_new("www.example.com.", DNS_TYPE_CNAME);
@@ -302,7 +302,7 @@ static void messages_do_not_mix(void **state)
     for (unsigned i = 0; i < UINT16_MAX; i++) {
         (void)encode_plan(b->encoder, &b->question, &empty, sizeof(other), other);
     }
-    for (unsigned i = 0; i < 3; i++) { /* over what the buffer still holds */
+    for (unsigned i = 0; i < 3; i++) { /* over the buffer's old content */
         size_t len = encode_plan(b->encoder, &b->question, &b->plan, 512, b->reply);
         assert_int_equal(len, 33 + 12 + 10);
         assert_string_equal(dns_text(b->reply, len, b->text, sizeof(b->text)),

@@ -1,5 +1,5 @@
 /* The engine as the sockets see it: EDNS, limits, what is dropped, refused, deferred and forwarded,
- * and what happens when the deferred question comes back. */
+ * and what happens when a deferred question comes back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,7 +120,7 @@ static void limits(void **state)
 }
 
 /* 33 bytes of header and question, 38 or 39 for each SRV record, 16 for its address: twelve records
- * have room in 512 bytes, but not with their addresses; sixteen have not. */
+ * fit 512 bytes, but not with their addresses; sixteen do not fit. */
 static void additional_goes_first(void **state)
 {
     struct fixture *f = setup();
@@ -230,7 +230,7 @@ static void external_alias(void **state)
     (void)state;
     want(f, "ext.cluster.local. A", OK "\n? ext.cluster.local. IN A" SOA);
     f->config.has_nameservers = true;
-    f->config.no_rec = true; /* is about clients' questions */
+    f->config.no_rec = true; /* only affects clients' questions */
     want(f, "ext.cluster.local. A", "lookup www.example.com./A");
     want(f, "ext.cluster.local. AAAA", "lookup www.example.com./AAAA");
     want(f, "single.cluster.local. A", OK "\n? single.cluster.local. IN A" SOA); /* ndots */
@@ -280,7 +280,7 @@ static void external_targets(void **state)
     free(answers);
 }
 
-/* Sixteen questions go upstream, two for each target; the other targets stay without addresses. */
+/* Sixteen questions go upstream, two for each target; the other targets get no addresses. */
 static void many_external_targets(void **state)
 {
     struct fixture *f = setup();
@@ -301,13 +301,13 @@ static void many_external_targets(void **state)
     fixture_free(f);
 }
 
-/* 4,096 records are answered where they are asked; one more goes to the resolver thread. */
+/* Up to 4,096 records the worker answers itself; one more goes to the resolver thread. */
 static void walks(void **state)
 {
     struct fixture *f = setup();
     (void)state;
     put_many(f, "w", ENGINE_WALK_MAX - 1);
-    /* 65,535 bytes have room for 4,093 behind header and question */
+    /* 4,093 fit 65,535 bytes after header and question */
     assert_int_equal(count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 4093);
     put_many(f, "w", ENGINE_WALK_MAX + 1);
     want(f, "w.cluster.local. A", "walk");
@@ -325,7 +325,7 @@ static void walks(void **state)
     fixture_free(f);
 }
 
-/* Records that point to a name with many records each: the work stays bounded on both threads. */
+/* Records that each point to a name with many records: the work stays bounded on both threads. */
 static void fan_out(void **state)
 {
     struct fixture *f = setup();
@@ -367,7 +367,7 @@ static void servfail(void **state)
     fixture_free(f);
 }
 
-/* What upstream says to `WWW.example.com. A`; `count` addresses. Returns the length. */
+/* An upstream's reply to `WWW.example.com. A` with `count` addresses. Returns the length. */
 static size_t make_upstream(uint8_t *wire, uint16_t flags, unsigned count)
 {
     static const uint8_t question[] = "\x03www\x07"
@@ -434,16 +434,16 @@ static void forwarded_replies(void **state)
     assert_int_equal(count_lines(forwarded(f, "www.example.com. A edns=684", up, len), "\n= "), 40);
     assert_int_equal(count_lines(forwarded(f, "www.example.com. A tcp", up, len), "\n= "), 40);
 
-    len = make_upstream(up, 0x8380, 1); /* truncated: whoever asks over TCP needs the whole */
+    len = make_upstream(up, 0x8380, 1); /* truncated: a TCP client needs the complete reply */
     assert_string_equal(
         forwarded(f, "www.example.com. A", up, len),
         "NOERROR qr tc rd ra\n? www.example.com. IN A\n= www.example.com. 77 A 192.0.2.0");
     assert_string_equal(forwarded(f, "www.example.com. A tcp", up, len), "invalid");
 
-    len = make_upstream(up, 0x8583, 0); /* NXDOMAIN with AA passes as it is */
+    len = make_upstream(up, 0x8583, 0); /* NXDOMAIN with AA passes unchanged */
     assert_string_equal(forwarded(f, asked, up, len),
                         "NXDOMAIN qr aa rd ra\n? WWW.example.com. IN A");
-    up[5] = 0; /* an error may come as a header alone, an answer may not */
+    up[5] = 0; /* an error may be a bare header, an answer may not */
     up[3] = 0x85;
     assert_string_equal(forwarded(f, asked, up, 12), "REFUSED qr rd ra\n? WWW.example.com. IN A");
     up[3] = 0x80;

@@ -1,5 +1,5 @@
-/* The short way against the long one: random stores and queries, and where the short way answers at
- * all, the same bytes. Tables say for what it must answer. The seed is printed when it fails. */
+/* The fast path against the slow path: random stores and queries; where the fast path answers at
+ * all, the bytes must be equal. Tables list what it must answer. Prints the seed on failure. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 enum { CHANGES = 6, QUERIES = 250, CHANGE_EACH = 50, KEYS_MAX = 64, KEY_SIZE = 200 };
 
-/* Every combination of what decides whose name it is and what it means. */
+/* Every combination of the settings that decide whose a name is and what it means. */
 enum { SCHEMAS = 2, PODS = 3, REVERSE_ZONES = 3, DOMAINS = 3 };
 enum { CONFIGS = SCHEMAS * PODS * REVERSE_ZONES * DOMAINS, STORES = 2 * CONFIGS };
 
@@ -30,7 +30,7 @@ struct bed {
     struct fast *fast;
     uint64_t state;
     unsigned long asked, answered, with_targets;
-    char config[200];             /* in words */
+    char config[200];             /* for messages */
     char put[KEYS_MAX][KEY_SIZE]; /* the last keys */
     unsigned put_count;
 };
@@ -68,7 +68,7 @@ static void draw_address(struct bed *b, char *out, size_t size)
     }
 }
 
-/* Mostly what kube2sky writes, sometimes what other writers may. */
+/* Mostly values as kube2sky writes them, sometimes as other writers may. */
 static void draw_value(struct bed *b, const char *host, unsigned port, char *out, size_t size)
 {
     const char *odd = "";
@@ -144,7 +144,7 @@ static void put_other(struct bed *b)
             b, PICK(b, "10.0.0.7", "a.n.svc.10.in-addr.arpa.", "web.default.svc.cluster.local."),
             80, value, sizeof(value));
         break;
-    case 7: /* pods with ports, which -schema=kubernetes has not */
+    case 7: /* pods with ports, which -schema=kubernetes lacks */
         (void)snprintf(key, sizeof(key), "local/cluster/pod/n/10-0-0-%u/%s", draw(b, 9),
                        PICK(b, "_tcp/_http/h", "_tcp/h", "e/h"));
         draw_value(b, PICK(b, "10.0.0.7", "a.n.svc.cluster.local."), 80, value, sizeof(value));
@@ -165,7 +165,7 @@ static void put_other(struct bed *b)
         (void)snprintf(key, sizeof(key), "local/cluster/pod/n/10-0-0-%u/h", draw(b, 9));
         draw_value(b, "10.0.0.7", 0, value, sizeof(value));
         break;
-    case 3: /* more labels than those of a service's port */
+    case 3: /* more labels than a service's port */
         (void)snprintf(key, sizeof(key), "local/cluster/svc/n/a/d/e/e/p/e/%s/h",
                        PICK(b, "r", "_tcp/_http", "r/_tcp/_http"));
         draw_value(b,
@@ -200,7 +200,7 @@ static void change_one(struct bed *b)
     }
 }
 
-/* Several in one version; seldom, everything goes that is not put again at once. */
+/* Several in one version; rarely, drops everything not put again right away. */
 static void change_some(struct bed *b)
 {
     if (draw(b, 30) == 0) {
@@ -210,7 +210,7 @@ static void change_some(struct bed *b)
         change_one(b);
     }
     if (draw(b, 2)) {
-        put_service(b); /* its first key is of the same version */
+        put_service(b); /* its first key must be of the same version */
     }
     fixture_put(b->f, NULL, 0);
 }
@@ -224,9 +224,9 @@ static void add_reverse_zone(struct fixture *f, const char *address, uint8_t bit
 
 static void draw_domains(struct bed *b, unsigned domains, unsigned reverse_zones)
 {
-    if (domains == 1) { /* one beside the other */
+    if (domains == 1) { /* side by side */
         fixture_domain(b->f, PICK(b, "other.test.", "10.in-addr.arpa."));
-    } else if (domains == 2) { /* one in the other */
+    } else if (domains == 2) { /* nested */
         fixture_domain(b->f, PICK(b, "n.svc.cluster.local.", "deep.top.cluster.local.",
                                   "below.absent.cluster.local.", "n.pod.cluster.local.", "local."));
     }
@@ -265,7 +265,7 @@ static void draw_config(struct bed *b, unsigned which)
 
 /* ---- Questions ---- */
 
-/* The name of a key, or one above it. */
+/* A key's name, or a parent of it. */
 static void draw_known_name(struct bed *b, char *out)
 {
     struct dname name;
@@ -275,7 +275,7 @@ static void draw_known_name(struct bed *b, char *out)
     (void)dname_to_text(&name, out);
 }
 
-/* Any labels, as deep as it goes, in a domain or in a reverse zone. */
+/* Any labels, at any depth, in a domain or in a reverse zone. */
 static void draw_any_name(struct bed *b, char *out)
 {
     struct engine_config *config = &b->f->config;
@@ -299,7 +299,7 @@ static void draw_name(struct bed *b, char *out, size_t size)
             PICK(b, "_http._tcp.", "_tcp.", "*.", "e1.", "e1._http._tcp.", "nothing.", "a.b."));
     }
     switch (draw(b, 10)) {
-    case 0: /* also where a label ends with what looks like another one */
+    case 0: /* also where the end of a label looks like another one */
         (void)snprintf(
             out, size, "%u.0.0.10.%s", draw(b, 40),
             PICK(b, "in-addr.arpa.", "in-addr.Arpa.", "other.arpa.", "in-addr.x\\004arpa."));
@@ -310,7 +310,7 @@ static void draw_name(struct bed *b, char *out, size_t size)
                             "ns.dns.", "dns-version.", "text.", "top.", "pod.", "n.pod.",
                             "10-0-0-3.n.pod.", "b.", "x.b."));
         break;
-    case 2: /* what search lists make of it */
+    case 2: /* as expanded by search lists */
         (void)snprintf(
             out, size, "%s%s.%s.svc.cluster.local.%s", first, draw_service(b), draw_namespace(b),
             PICK(b, "default.svc.cluster.local.", "svc.cluster.local.", "cluster.local."));
@@ -364,7 +364,7 @@ static void draw_question(struct bed *b, char *out, size_t size)
         draw(b, 2) ? "" : PICK(b, " edns=4096", " edns=600", " edns=0"), draw(b, 20) ? "" : " ch");
 }
 
-/* ---- Both ways ---- */
+/* ---- Both paths ---- */
 
 static void compare(struct bed *b, const char *question, unsigned long seed)
 {
@@ -393,13 +393,14 @@ static void compare(struct bed *b, const char *question, unsigned long seed)
     }
     b->answered++;
     b->with_targets += strstr(question, " SRV") && quick[7] > 0 && quick[11] > 0;
-    /* With externals in hand the engine takes the long way. */
+    /* Given externals, the engine takes the slow path. */
     enum engine_verdict verdict =
         engine_answer(f->engine, f->store, &query, &none, slow, &slow_len, &f->deferral);
     if (verdict != ENGINE_REPLY || slow_len != len || memcmp(quick, slow, len) != 0) {
         static char quick_text[DNS_TEXT_MAX], slow_text[DNS_TEXT_MAX];
-        fail_msg("seed %lu: %s: `%s`, verdict %d\nshort way:\n%s\nlong way:\n%s\n", seed, b->config,
-                 question, (int)verdict, dns_text(quick, len, quick_text, sizeof(quick_text)),
+        fail_msg("seed %lu: %s: `%s`, verdict %d\nfast path:\n%s\nslow path:\n%s\n", seed,
+                 b->config, question, (int)verdict,
+                 dns_text(quick, len, quick_text, sizeof(quick_text)),
                  dns_text(slow, slow_len, slow_text, sizeof(slow_text)));
     }
 }
@@ -432,14 +433,14 @@ static void test_the_same_bytes(void **state)
         fast_free(b.fast);
         encoder_free(b.encoder);
         fixture_free(b.f);
-        assert_true(b.answered > answered_before); /* whatever the configuration */
+        assert_true(b.answered > answered_before); /* in every configuration */
     }
-    /* What this test is for happens. */
+    /* The cases under test really occur. */
     assert_true(b.answered * 5 > b.asked);
     assert_true(b.with_targets > 500);
 }
 
-/* ---- What it must answer, and what it must leave alone ---- */
+/* ---- What it must answer, and what it must not ---- */
 
 static const struct fixture_key keys[] = {
     {"local/cluster/svc/default/web/c8", "{'host':'10.0.0.1','ttl':30,'priority':10}"},
@@ -514,18 +515,18 @@ static void test_what_is_asked_often(void **state)
 
 #define PORT(host) "{'host':'" host "','port':80,'ttl':30,'priority':10}"
 
-/* Ports whose targets are what targets seldom are. */
+/* Ports with unusual targets. */
 static const struct fixture_key odd_keys[] = {
     {"local/cluster/svc/n/a/c8", "{'host':'10.0.2.1','ttl':30,'priority':10}"},
-    /* The only addresses of a namespace; with the other schema its name has none. */
+    /* A namespace's only addresses; in the other schema its name has none. */
     {"local/cluster/svc/n/a/_tcp/_up/c8", PORT("n.svc.cluster.local.")},
-    /* Of two targets one ends like the other, and the question does not. */
+    /* One target is a suffix of the other, but not of the question. */
     {"local/cluster/svc/n/a/_tcp/_ends/c8", PORT("db-0.db.default.svc.cluster.local.")},
     {"local/cluster/svc/n/a/_tcp/_ends/c9", PORT("db.default.svc.cluster.local.")},
-    /* In another domain, when the namespace is one. */
+    /* In another domain, if the namespace is one. */
     {"local/cluster/svc/default/web/_tcp/_other/c8", PORT("a.n.svc.cluster.local.")},
     {"local/cluster/svc/default/web/_tcp/_ns/c8", PORT("ns.dns.n.svc.cluster.local.")},
-    /* Below more labels than a walk notes. */
+    /* Below more labels than a walk remembers. */
     {"local/cluster/svc/d/e/e/p/e/r/s/t/u/c8", "{'host':'10.0.2.2','ttl':30,'priority':10}"},
     {"local/cluster/svc/d/e/e/p/e/r/s/t/u/_tcp/_http/c8",
      PORT("u.t.s.r.e.p.e.e.d.svc.cluster.local.")},
@@ -566,7 +567,7 @@ static void test_what_is_asked_seldom(void **state)
     fixture_free(b.f);
 }
 
-/* ---- Where the two ways once disagreed ---- */
+/* ---- Where the two paths once disagreed ---- */
 
 static void compare_all(struct bed *b, const char *const *questions, size_t count)
 {
@@ -598,7 +599,7 @@ static void test_ports_of_pods(void **state)
     assert_true(b.answered > 0);
 }
 
-/* A network of -reverse-zones comes before a domain that it holds, or that holds it. */
+/* A network of -reverse-zones takes precedence over a domain inside or around it. */
 static void test_domains_in_reverse_zones(void **state)
 {
     static const struct fixture_key key = {"arpa/in-addr/10/96/x/y/h",
@@ -636,7 +637,7 @@ static void test_a_reverse_name_of_this_server(void **state)
     compare_all(&b, questions, 1);
 }
 
-/* ---- Names looked up at once ---- */
+/* ---- Names looked up in a batch ---- */
 
 static const char *ask_ahead(struct fixture *f, const char *question, unsigned ahead)
 {
@@ -645,7 +646,7 @@ static const char *ask_ahead(struct fixture *f, const char *question, unsigned a
     return fixture_answer(f, transport);
 }
 
-/* What was looked up counts for the version and the configuration that it was looked up in. */
+/* Lookahead results only count for the version and configuration they were made in. */
 static void test_what_changes_after_looking_ahead(void **state)
 {
     static const char absent[] = "absent.default.svc.cluster.local. A";
@@ -672,7 +673,7 @@ static void test_what_changes_after_looking_ahead(void **state)
     engine_look_ahead(f->engine, f->store, queries, 2);
     config.serial = f->config.serial + 1;
     engine_configure(f->engine, &config);
-    assert_non_null(strstr(ask_ahead(f, web, 1), "10.0.0.2")); /* none is the first any more */
+    assert_non_null(strstr(ask_ahead(f, web, 1), "10.0.0.2")); /* there is no first any more */
 
     engine_look_ahead(f->engine, f->store, queries, 2);
     engine_look_ahead(f->engine, NULL, queries, 2);

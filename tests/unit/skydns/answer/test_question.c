@@ -1,4 +1,4 @@
-/* Queries by their bytes: what is accepted, refused and ignored. */
+/* Queries byte by byte: what is accepted, rejected and ignored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Bytes with their number; string literals end in a NUL that is not meant. */
+/* Bytes and their count, without the literal's final NUL. */
 #define BYTES(literal) (literal), sizeof(literal) - 1
 
 #define HEADER(questions, others, additionals) \
@@ -97,7 +97,7 @@ static void verdicts(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct question question;
-        /* On the heap at its exact size, so that asan sees a read behind the end. */
+        /* On the heap at its exact size, so that asan catches reads past the end. */
         uint8_t *wire = malloc(cases[i].len ? cases[i].len : 1);
         assert_non_null(wire);
         memcpy(wire, cases[i].wire, cases[i].len);
@@ -126,7 +126,7 @@ static void fields(void **state)
     assert_int_equal(q.udp_size, 1232);
 }
 
-/* What went wrong behind the question does not take the question away. */
+/* An error after the question does not lose the question. */
 static void question_survives(void **state)
 {
     static const char behind[] = PLAIN WEB "\x00";
@@ -141,7 +141,7 @@ static void question_survives(void **state)
     assert_int_equal(q.name.len, 0);
 }
 
-/* A query whose name has `labels` labels of `len` bytes each, and one of `last`, if not 0. */
+/* A query whose name has `labels` labels of `len` bytes each, and one of `last` bytes if not 0. */
 static enum question_verdict parse_long(unsigned labels, unsigned len, unsigned last,
                                         struct question *ret_question)
 {

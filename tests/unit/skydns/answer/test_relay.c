@@ -45,7 +45,7 @@ static void write_opt(struct writer *w, uint8_t extended_rcode)
     writer_bytes(w, opt, sizeof(opt));
 }
 
-/* `www.test. A` with so many records of each section, OPT behind `opt_at` additional ones. */
+/* `www.test. A` with this many records in each section, OPT after `opt_at` additional ones. */
 static size_t make_reply(uint8_t *wire, uint16_t flags, struct counts counts, int opt_at,
                          uint8_t extended_rcode)
 {
@@ -161,7 +161,7 @@ static void test_extended_rcode(void **state)
     assert_int_equal(relay_write(&q, up, &parts, 1232, 512, reply), 0);
 }
 
-/* No beginning of a reply is taken for the whole. */
+/* No prefix of a reply is accepted as a complete one. */
 static void test_cut_replies(void **state)
 {
     uint8_t up[4096];

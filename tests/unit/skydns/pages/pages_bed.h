@@ -1,6 +1,6 @@
-/* What skydns' pages are made from, without etcd: store_sync with its mirror played by the test, so
- * that any content can be had, and the configuration that flags give. This header defines
- * etcd_mirror_start and the like; one file of a test program includes it. */
+/* The sources of skydns' pages, without etcd: store_sync with a fake mirror, for any content, and a
+ * configuration from flags. This header defines etcd_mirror_start and the like, so only one file of
+ * a test program may include it. */
 #ifndef TESTS_UNIT_SKYDNS_PAGES_PAGES_BED_H
 #define TESTS_UNIT_SKYDNS_PAGES_PAGES_BED_H
 
@@ -33,19 +33,19 @@ enum { BED_ARGS_MAX = 16, BED_KEY_MAX = 300 };
 struct pages_bed {
     struct ev_loop *loop;
     struct options options;
-    char *flags; /* the options' texts are in it */
+    char *flags; /* the options' texts point into it */
     struct snapshot *snapshot;
     struct outage outage;
     struct outage_source followed;
     struct store_sync *sync;
     struct explainer *explainer;
-    int64_t revision; /* of the key put last */
+    int64_t revision; /* of the latest put */
 };
 
 /* ---- The mirror ---- */
 
 static struct etcd_mirror_config bed_mirror;
-static struct etcd_mirror_counts bed_mirror_counts; /* as a test wants them */
+static struct etcd_mirror_counts bed_mirror_counts; /* set by tests */
 
 struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
 {
@@ -91,7 +91,7 @@ static inline void bed_parse_flags(struct pages_bed *bed, const char *flags)
     }
 }
 
-/* Without content: nothing has been read from etcd. */
+/* Without content: as before the first read from etcd. */
 static inline void bed_start(struct pages_bed *bed, const char *flags)
 {
     *bed = (struct pages_bed){.loop = ev_loop_new(0), .snapshot = snapshot_new()};
@@ -122,7 +122,7 @@ static inline void bed_stop(struct pages_bed *bed)
     free(bed->flags);
 }
 
-/* A key of the full read or change under way, in a revision of its own. */
+/* Puts a key in the current full read or change, in its own revision. */
 static inline void bed_put(struct pages_bed *bed, const struct bed_key *key)
 {
     char path[BED_KEY_MAX];
@@ -137,7 +137,7 @@ static inline void bed_put(struct pages_bed *bed, const struct bed_key *key)
     free(json);
 }
 
-/* These and no others are in etcd: the first key has revision 1. */
+/* Makes these the only keys in etcd: the first has revision 1. */
 static inline void bed_fill(struct pages_bed *bed, const struct bed_key *keys, size_t count)
 {
     bed_mirror.full_begin(bed_mirror.data, &(struct etcd_mirror_read){.reason = ""});
@@ -147,7 +147,7 @@ static inline void bed_fill(struct pages_bed *bed, const struct bed_key *keys, s
     bed_mirror.commit(bed_mirror.data, bed->revision, true);
 }
 
-/* One key more. */
+/* Adds a key. */
 static inline void bed_add(struct pages_bed *bed, const char *key, const char *value)
 {
     bed_put(bed, &(struct bed_key){key, value});

@@ -1,5 +1,5 @@
-/* explain.h: what became of each key, which names an answer came through, what is said of names
- * that do not exist, and how much is looked at. */
+/* explain.h: what became of each key, which names led to an answer, what it says about missing
+ * names, and the limits of the work. */
 #include "tests/unit/skydns/pages/pages_bed.h"
 
 #include "common/dns/record_key.h"
@@ -124,8 +124,7 @@ static void test_rules(void **state)
     bed_stop(&bed);
 }
 
-/* Which of two keys that say the same gives the record is the store's choice: the other one refers
- * to it. */
+/* The store chooses which of two equal keys gives the record; the other one refers to it. */
 static void test_duplicates(void **state)
 {
     struct pages_bed bed;
@@ -203,13 +202,13 @@ static void test_names_on_the_way(void **state)
     assert_non_null(nowhere);
     assert_true(is_key(nowhere->from, "local/cluster/x/e"));
     assert_false(nowhere->exists);
-    assert_null(find_name(x, "db.example.com")); /* in no domain of ours */
-    /* TXT takes no name for a host: it leads nowhere. */
+    assert_null(find_name(x, "db.example.com")); /* not in our domains */
+    /* TXT does not follow hosts that are names. */
     assert_int_equal(bed_explain(&bed, "x.cluster.local", "TXT")->name_count, 1);
     bed_stop(&bed);
 }
 
-/* Names that lead to each other in a ring are each looked at once. */
+/* Names in a loop are each visited once. */
 static void test_ring(void **state)
 {
     static const struct bed_key ring[] = {
@@ -239,7 +238,7 @@ static void test_what_local_stands_for(void **state)
     bed_stop(&bed);
 }
 
-/* NS of a domain comes from the keys below dns/ns. */
+/* A domain's NS records come from the keys below dns/ns. */
 static void test_name_servers(void **state)
 {
     static const struct bed_key keys[] = {
@@ -283,7 +282,7 @@ static void test_broken_keys(void **state)
         {"local/cluster/x/good", "{'host':'10.0.0.1'}"},
         {"local/cluster/x/port", "{'host':'10.0.0.8','port':'80'}"},
         {"local/cluster/x/sub/host", "{'host':'a..b'}"},
-        {"local/cluster/xy", "no JSON"}, /* beside the name, not below it */
+        {"local/cluster/xy", "no JSON"}, /* next to the name, not below it */
     };
     struct pages_bed bed;
     (void)state;
@@ -299,7 +298,7 @@ static void test_broken_keys(void **state)
         assert_int_equal(broken->mod_revision, is_port ? 2 : 3);
         assert_true(*broken->reason != '\0');
     }
-    /* A good value ends it, and it names a key that is nothing but broken, too. */
+    /* A valid value ends it; a name with nothing but a broken key is explained, too. */
     bed_add(&bed, "local/cluster/x/port", "{'host':'10.0.0.8','port':80}");
     assert_int_equal(bed_explain(&bed, "x.cluster.local", "A")->names[0].broken_count, 1);
     assert_int_equal(bed_explain(&bed, "xy.cluster.local", "A")->names[0].broken_count, 1);
@@ -308,7 +307,7 @@ static void test_broken_keys(void **state)
 
 /* ---- Limits ---- */
 
-/* `count` keys below local/cluster/many with different addresses, or none that can be read. */
+/* `count` keys below local/cluster/many with different addresses, or all of them broken. */
 static void fill_many(struct pages_bed *bed, unsigned count, bool is_broken)
 {
     char key[64], value[64];
@@ -338,8 +337,8 @@ static void test_more_than_is_shown(void **state)
     bed_stop(&bed);
 }
 
-/* Those that would be answered by the thread that waits: no plan is made for them here, and of a
- * name with more than one page should look at, no key. */
+/* Questions that the resolver thread would answer get no plan here, and a name with more keys than
+ * a page may visit lists none. */
 static void test_more_than_is_looked_at(void **state)
 {
     struct pages_bed bed;
@@ -390,7 +389,7 @@ static void test_external_questions(void **state)
     assert_true(dname_equal(&x->externals[0].name, &outside));
     assert_int_equal(x->externals[0].type, DNS_TYPE_A);
     assert_non_null(x->plan);
-    /* Nothing of it is left in the next explanation. */
+    /* The next explanation keeps nothing of it. */
     assert_int_equal(bed_explain(&bed, "y.cluster.local", "A")->external_count, 0);
     bed_stop(&bed);
 }
@@ -423,7 +422,7 @@ static void test_nothing_read_yet(void **state)
     bed_stop(&bed);
 }
 
-/* The configuration given counts, not the one of the explainer's making. */
+/* The configuration passed counts, not the one at the explainer's creation. */
 static void test_configuration_in_force(void **state)
 {
     struct pages_bed bed;

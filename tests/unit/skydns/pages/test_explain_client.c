@@ -1,5 +1,5 @@
-/* skydns -explain: what it sends, what it prints, and what is an error, against a server in a
- * thread that sends a reply byte for byte. */
+/* skydns -explain: what it sends and prints, and what is an error, against a server in a thread
+ * that sends exact replies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct server {
     pthread_t thread;
 };
 
-/* One connection: reads the head, replies, closes. */
+/* Serves one connection: reads the head, replies, closes. */
 static void *serve(void *data)
 {
     struct server *s = data;
@@ -40,7 +40,8 @@ static void *serve(void *data)
         }
         len += (size_t)n;
     }
-    (void)send(fd, s->reply, strlen(s->reply), MSG_NOSIGNAL); /* the client's end is checked */
+    (void)send(fd, s->reply, strlen(s->reply),
+               MSG_NOSIGNAL); /* the test checks the client's result */
     close(fd);
     return NULL;
 }
@@ -70,7 +71,7 @@ static void end_capture(struct stdout_capture *c, char text[OUTPUT_MAX])
     close(c->file);
 }
 
-/* What explain_client returns, and prints. */
+/* Returns explain_client's result; its output in `output`. */
 static int run_client(struct server *s, const char *reply, const char *name, const char *type,
                       char output[OUTPUT_MAX], struct err *err)
 {
@@ -101,7 +102,7 @@ static void test_page_is_printed(void **state)
                      0);
 }
 
-/* Nothing that a user types gets out of its place in the URL. */
+/* User input cannot escape its place in the URL. */
 static void test_question_is_escaped(void **state)
 {
     struct server s;

@@ -1,4 +1,4 @@
-/* explain_near: which names are close enough to be meant. */
+/* explain_near: which names are close enough to suggest. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The names near this one, sorted, with spaces between; children come in no particular order. */
+/* The names near this one, sorted and separated by spaces; children have no particular order. */
 static const char *near_text(const struct fixture *f, const char *text, char out[TEXT_MAX])
 {
     static char texts[EXPLAIN_NEAR_MAX][DNAME_TEXT_MAX];
@@ -57,7 +57,7 @@ static void test_near(void **state)
     static const struct {
         const char *name, *near;
     } rows[] = {
-        /* One slip: replaced, left out, too many; two letters changed places */
+        /* One slip: a letter replaced, missing or extra; two letters swapped */
         {"wab.default.svc.cluster.local", "web.default.svc.cluster.local."},
         {"we.default.svc.cluster.local", "web.default.svc.cluster.local."},
         {"webb.default.svc.cluster.local", "web.default.svc.cluster.local."},
@@ -66,17 +66,17 @@ static void test_near(void **state)
         {"wabb.default.svc.cluster.local", ""},
         {"fruntent.default.svc.cluster.local", "frontend.default.svc.cluster.local."},
         {"fruntant.default.svc.cluster.local", ""},
-        /* The label next to what exists is the one compared */
+        /* Compares the label next to the existing part */
         {"web.defualt.svc.cluster.local", "default.svc.cluster.local."},
         {"a.wbe.default.svc.cluster.local", "web.default.svc.cluster.local."},
-        /* In other namespaces, never two levels aside */
+        /* In other namespaces, never two levels away */
         {"cache.default.svc.cluster.local", "cache.third.svc.cluster.local."},
         {"db.third.svc.cluster.local", "db.default.svc.cluster.local. db.other.svc.cluster.local."},
         {"default.cluster.local", "default.svc.cluster.local."},
         /* Without svc */
         {"web.default.cluster.local", "web.default.svc.cluster.local."},
         {"nothing.alike.cluster.local", ""},
-        /* Nothing is missing of a name that exists */
+        /* None for an existing name */
         {"web.default.svc.cluster.local", ""},
     };
     struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
@@ -90,7 +90,7 @@ static void test_near(void **state)
     fixture_free(f);
 }
 
-/* Of many there are five, all different. */
+/* Of many it suggests five, all different. */
 static void test_many(void **state)
 {
     static const struct fixture_key keys[] = {

@@ -1,5 +1,5 @@
-/* Explanations as text and as JSON: each thing that can be said shows, bytes from etcd are escaped,
- * and what is empty is left out. The JSON is read with jansson. */
+/* Explanations as text and as JSON: every item shows up, bytes from etcd are escaped, and empty
+ * items are left out. The JSON is read with jansson. */
 #include "tests/unit/skydns/pages/pages_bed.h"
 
 #include <jansson.h>
@@ -84,7 +84,7 @@ static json_int_t number_at(const json_t *object, const char *field)
     return json_integer_value(value);
 }
 
-/* The object of an array whose field has this value. */
+/* The object in the array whose field has this value. */
 static const json_t *find(const json_t *array, const char *field, const char *value)
 {
     for (size_t i = 0; i < json_array_size(array); i++) {
@@ -109,11 +109,11 @@ static void test_text_of_an_answer(void **state)
     expect(text, " A 10.0.0.1\n");
     expect(text, "\n  + /skydns/local/cluster/x/d = y.cluster.local. group g\n");
     expect(text, "\n  - /skydns/local/cluster/x/_tcp/_http/j = x.cluster.local. port 80\n");
-    expect(text, "/x/a = 10.0.0.1 port 80 text \"t?\" group g\n"); /* no control character */
+    expect(text, "/x/a = 10.0.0.1 port 80 text \"t?\" group g\n"); /* not a control character */
     expect(text, "\ny.cluster.local. (the host of /skydns/local/cluster/x/d) exists");
     expect(text, "\n  ! /skydns/local/cluster/x/h\n      revision 4; ");
     expect(text, "\n      revision 5, ");
-    /* One of a and b gave the record: the other one refers to it. */
+    /* Either a or b gave the record; the other one refers to it. */
     const char *a = strstr(text, "+ /skydns/local/cluster/x/a = ");
     expect(text, a ? " /skydns/local/cluster/x/a\n" : " /skydns/local/cluster/x/b\n");
 }
@@ -125,7 +125,7 @@ static void test_text_of_an_authority(void **state)
     expect(text, "z.x.cluster.local. A: NXDOMAIN; etcd revision 7\n");
     expect(text, "\nauthority  cluster.local. ");
     expect(text, " SOA ");
-    expect(text, " x.cluster.local.\n"); /* the last name above it that exists */
+    expect(text, " x.cluster.local.\n"); /* the closest existing parent */
     text = text_of(p, "xy.cluster.local", "A");
     expect(text, " x.cluster.local.");
     expect(text, " y.cluster.local.");

@@ -1,4 +1,4 @@
-/* explain_why: which of the things besides keys it names, and when there is none. */
+/* explain_why: which reasons other than keys it gives, and when none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,14 +10,14 @@
 #include "skydns/pages/explain.h"
 #include "tests/support/skydns/fixture.h"
 
-/* What differs from a plan for web.default.svc.cluster.local A, which keys alone explain. */
+/* The differences from a plan for web.default.svc.cluster.local A, which keys alone explain. */
 struct row {
     const char *name, *type;
-    const char *word; /* in the sentence; NULL: there is none */
+    const char *word; /* in the sentence; NULL: no sentence */
     enum engine_pods pods;
     enum engine_schema schema;
     bool no_rec, has_nameservers;
-    bool is_authoritative; /* of a name in no domain */
+    bool is_authoritative; /* for a name outside the domains */
     bool is_forwarded, has_no_plan, has_no_store;
 };
 
@@ -89,7 +89,7 @@ static void test_sentences(void **state)
     fixture_free(f);
 }
 
-/* The server's own name is nothing special once keys say who serves the domain. */
+/* The server's own name is not special once keys define the domain's nameservers. */
 static void test_name_servers_in_keys(void **state)
 {
     static const struct fixture_key keys[] = {

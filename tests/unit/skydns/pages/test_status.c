@@ -1,5 +1,5 @@
-/* What skydns serves over HTTP, asked over real sockets: when it is ready, all records as JSON
- * while they change, explanations, and metrics with the counts of real threads' modules. */
+/* skydns' HTTP pages over real sockets: readiness, all records as JSON while they change,
+ * explanations, and metrics with the counts of the real modules. */
 #include "tests/unit/skydns/pages/pages_bed.h"
 
 #include <jansson.h>
@@ -20,7 +20,7 @@ struct pages {
     struct addr address;
 };
 
-/* Sockets for queries are opened, no thread is started. */
+/* Opens the sockets for queries, but starts no threads. */
 static void open_answering(struct pages *p)
 {
     struct err err = {0};
@@ -58,7 +58,7 @@ static int setup_with(void **state, const char *flags)
         .snapshot = p->bed.snapshot,
         .explainer = p->bed.explainer,
     };
-    /* No worker has been started: there is none to ask. */
+    /* No worker was started, so there is none to read counts from. */
     (void)answering_workers(p->answering, &worker_count);
     assert_int_equal(worker_count, 2);
     status_routes(&p->sources, p->routes);
@@ -132,7 +132,8 @@ static void test_readiness(void **state)
     expect(p, "/healthz", 200, "ok");
 }
 
-/* Only who asks strictly hears of an etcd that came back without its data, or is away for long. */
+/* Only a strict check reports an etcd that came back without its data, or has been away for
+ * long. */
 static void test_lost_data(void **state)
 {
     struct pages *p = *state;
@@ -228,7 +229,7 @@ struct changing {
     unsigned changes;
 };
 
-/* A key more in each turn of the loop, while the page is being sent. */
+/* Adds a key in each loop iteration while the page is being sent. */
 static void on_turn(struct ev_loop *loop, ev_prepare *watcher, int events)
 {
     struct changing *c = watcher->data;
@@ -239,7 +240,7 @@ static void on_turn(struct ev_loop *loop, ev_prepare *watcher, int events)
     bed_add(c->bed, key, "{'host':'10.2.0.1'}");
 }
 
-/* Of more than one piece, each of the version of its time: what was there all the time is there
+/* Several pieces, each from the version current at its time: records that exist all the time occur
  * once. */
 static void test_cache_while_records_change(void **state)
 {

@@ -74,7 +74,7 @@ static void test_ring_is_bounded_and_in_order(void **state)
         assert_int_equal(number_of(d), i);
         deferred_free(d);
     }
-    deferred_ring_free(ring); /* and the half that is left */
+    deferred_ring_free(ring); /* and the remaining half */
     deferred_ring_free(NULL);
 }
 

@@ -1,5 +1,5 @@
-/* The sockets that queries come in on: errors that say what to do, IPv4 and IPv6 side by side, and
- * what systemd passes. */
+/* The sockets that receive queries: errors that say what to do, IPv4 and IPv6 side by side, and
+ * sockets passed by systemd. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static struct addr address_of(const char *text)
     return address;
 }
 
-/* Bound to whatever port is free; the address says which. */
+/* Bound to a free port, returned in the address. */
 static int bound(int type, struct addr *address)
 {
     int fd = socket(address->sa.sa_family, type, 0);
@@ -74,7 +74,7 @@ static void test_udp_sockets_share_an_address(void **state)
     close(b.fd);
 }
 
-/* `0.0.0.0:P` and `[::]:P` beside each other, or the second alone for both. */
+/* `0.0.0.0:P` and `[::]:P` side by side, or the second alone for both. */
 static void test_both_wildcards(void **state)
 {
     struct addr list[] = {address_of("0.0.0.0:1"), address_of("[::]:1")};
@@ -98,7 +98,7 @@ static void test_both_wildcards(void **state)
 
 enum { FIRST_PASSED_FD = 3 };
 
-/* This process's own descriptors from 3 on are moved away first. */
+/* fds must lie above those passed: see high(). */
 static void pass(const int *fds, int count)
 {
     char number[16];

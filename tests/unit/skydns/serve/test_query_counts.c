@@ -1,4 +1,4 @@
-/* query_counts: which counter a reply's bytes make grow, and that sums are over all threads. */
+/* query_counts: which counter a reply's bytes increment, and that sums cover all threads. */
 #include "skydns/serve/query_counts.h"
 
 #include <setjmp.h>
@@ -15,7 +15,7 @@
 
 static const struct {
     const char *name;
-    const char *reply; /* the header's flags to its end, and what follows */
+    const char *reply; /* from the header's flags on */
     size_t len;
     size_t rcode;
     unsigned truncated;

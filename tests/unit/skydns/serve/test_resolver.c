@@ -1,5 +1,5 @@
-/* Workers and resolver together, with the real engine and store: what has to wait, over UDP and
- * TCP, with a nameserver that this test plays; and the end of it all. Real sockets on loopback. */
+/* Workers and resolver together, with the real engine and store: deferred queries over UDP and TCP,
+ * with this test as the nameserver; and shutdown. Real sockets on loopback. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ enum { NOERROR = 0, SERVFAIL = 2 };
 
 struct fixture {
     struct recursion recursion;
-    uint32_t timeout_ms; /* of one try at the nameserver */
+    uint32_t timeout_ms; /* per attempt at the nameserver */
     struct store_writer *writer;
     struct snapshot *snapshot;
     struct addr address;
@@ -60,7 +60,7 @@ static int patient_socket(int type)
     return fd;
 }
 
-/* A port, UDP and TCP. */
+/* One port for UDP and TCP. */
 static void open_upstream(struct fixture *f)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
@@ -78,8 +78,8 @@ static void open_upstream(struct fixture *f)
     fail_msg("no free port");
 }
 
-/* After publish: the turn that accepts a connection also reads from it, and answers from the
- * version with which it began. */
+/* Call after publish: the loop iteration that accepts a connection also reads from it, and answers
+ * from the version current when it began. */
 static int client(const struct fixture *f, int type)
 {
     int fd = patient_socket(type);
@@ -118,7 +118,7 @@ static struct message question(uint16_t id, const char *name_text)
     return m;
 }
 
-/* Makes a query, as it came, the reply with the one address 192.0.2.80. */
+/* Turns a received query into the reply, with one address, 192.0.2.80. */
 static void make_reply(struct message *m, const char *want_name)
 {
     static const uint8_t rr[] = {0xc0, 12, 0, A, 0, IN, 0, 0, 0, 60, 0, 4, 192, 0, 2, 80};
@@ -127,7 +127,7 @@ static void make_reply(struct message *m, const char *want_name)
     reader_seek(&r, 12);
     assert_true(dname_read(&r, &name));
     assert_true(dname_equal(&name, &want));
-    size_t end = r.pos + 4; /* what follows (OPT) is left out */
+    size_t end = r.pos + 4; /* drops what follows (OPT) */
     memcpy(m->wire + end, rr, sizeof(rr));
     m->len = end + sizeof(rr);
     m->wire[2] |= 0x80;
@@ -255,7 +255,7 @@ static void start_workers(struct fixture *f)
     }
 }
 
-/* All but the threads. */
+/* Everything but the threads. */
 static struct fixture *setup_still(uint32_t timeout_ms)
 {
     struct fixture *f = calloc(1, sizeof(*f));
@@ -310,7 +310,7 @@ static struct query_sums counts(const struct fixture *f)
     return sum;
 }
 
-/* Stopped already. */
+/* After stop. */
 static void teardown(struct fixture *f)
 {
     close_servers(f);
@@ -354,8 +354,8 @@ static bool is_hinfo(const struct message *m)
     return dname_read(&r, &name) && reader_u16(&r) == HINFO;
 }
 
-/* What arrives at the nameserver over UDP. HINFO is what the resolver asks to find out whether the
- * nameserver leads back to it. */
+/* The next query at the nameserver over UDP. Skips HINFO, which the resolver asks to find out
+ * whether the nameserver leads back to it. */
 static struct message receive_as_upstream(struct fixture *f, struct addr *ret_from)
 {
     struct message m;
@@ -423,7 +423,7 @@ static void test_foreign_names_are_forwarded(void **state)
     teardown(f);
 }
 
-/* A record that points out of the domain: the CNAME and what the nameserver says. */
+/* A record that points outside the domain: the CNAME and the nameserver's answer. */
 static void test_targets_are_looked_up(void **state)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
@@ -481,7 +481,7 @@ static void put_many(struct fixture *f, bool is_v6)
     publish(f);
 }
 
-/* The resolver's thread makes them. */
+/* The resolver's thread answers them. */
 static void test_long_walks_are_deferred(void **state)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
@@ -501,8 +501,8 @@ static void test_long_walks_are_deferred(void **state)
     teardown(f);
 }
 
-/* Walks first, and a foreign name behind them, all in one segment. Its nameserver is dead, so that
- * its reply takes some turns of the loop, but nobody else's time. */
+/* Walks first, then a foreign name, all in one segment. Its nameserver is dead, so its reply takes
+ * a few loop iterations, but no time of others. */
 static void test_foreign_names_do_not_wait_for_walks(void **state)
 {
     enum { WALKS = 200 };
@@ -511,7 +511,7 @@ static void test_foreign_names_do_not_wait_for_walks(void **state)
     uint8_t frames[(WALKS + 1) * 64];
     struct writer w = writer_of(frames, sizeof(frames));
     (void)state;
-    put_many(f, true); /* asked for A: a short answer after a long walk */
+    put_many(f, true); /* the questions are for A: a short answer after a long walk */
     int tcp = client(f, SOCK_STREAM);
     close(f->upstream_udp);
     f->upstream_udp = -1;
@@ -540,7 +540,7 @@ static void test_foreign_names_do_not_wait_for_walks(void **state)
     teardown(f);
 }
 
-/* More than may wait: the rest hears so at once, and everything is answered. */
+/* More than may wait: the rest is refused at once, and every query gets an answer. */
 static void test_too_many_walks_are_refused(void **state)
 {
     enum { MORE = 32 };
@@ -568,7 +568,7 @@ static void test_too_many_walks_are_refused(void **state)
     teardown(f);
 }
 
-/* Pipelined over TCP: what needs no waiting overtakes what does. */
+/* Pipelined over TCP: immediate answers overtake deferred ones. */
 static void test_tcp_answers_overtake(void **state)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
@@ -591,7 +591,7 @@ static void test_tcp_answers_overtake(void **state)
     teardown(f);
 }
 
-/* The resolver stands still: its ring fills, and the worker says SERVFAIL itself from then on. */
+/* The resolver is not running: its ring fills up, then the worker answers SERVFAIL itself. */
 static void test_a_full_ring_is_servfail(void **state)
 {
     struct fixture *f = setup_still(PATIENCE_S * 1000);
@@ -602,7 +602,7 @@ static void test_a_full_ring_is_servfail(void **state)
     start_workers(f);
     for (unsigned sent = 1; sent <= DEFERRED_RING_SIZE + 1; sent++) {
         send_udp(udp, &q);
-        while (counts(f).queries < sent) { /* the socket's buffer is small on some machines */
+        while (counts(f).queries < sent) { /* some machines have small socket buffers */
             (void)sched_yield();
         }
     }
@@ -616,7 +616,7 @@ static void test_a_full_ring_is_servfail(void **state)
     teardown(f);
 }
 
-/* At the end, what waits for a nameserver is answered SERVFAIL, over both transports. */
+/* On stop, queries waiting for a nameserver get SERVFAIL, over both transports. */
 static void test_stop_answers_what_waits(void **state)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
@@ -629,7 +629,7 @@ static void test_stop_answers_what_waits(void **state)
     publish(f);
     int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
     send_udp(udp, &q);
-    (void)receive_as_upstream(f, &from); /* it has come to the nameserver, which says nothing */
+    (void)receive_as_upstream(f, &from); /* reached the nameserver, which does not reply */
     send_tcp(tcp, &other);
     (void)receive_as_upstream(f, &from);
     stop(f);

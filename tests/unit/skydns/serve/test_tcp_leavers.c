@@ -1,4 +1,4 @@
-/* Which connections are left alone for a moment, and that each comes back once. */
+/* Which connections are briefly left unwatched, and that each comes back once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 struct fixture {
     struct ev_loop *loop;
     struct tcp_leavers *leavers;
-    uint32_t next; /* slot to come back */
+    uint32_t next; /* the next slot to come back */
 };
 
 static void on_leaver(void *data, struct tcp_ref connection)
@@ -64,7 +64,7 @@ static void test_learns_from_those_before(void **state)
     assert_false(take(f, 1));
     learn(f, TCP_LEAVERS_LEARNT);
     assert_true(take(f, 1));
-    ev_run(f->loop, 0); /* until nothing is left to wait for */
+    ev_run(f->loop, 0); /* until no timer is left */
     assert_int_equal(f->next, 2);
 }
 
@@ -73,7 +73,7 @@ static void test_comes_back_in_turn_and_not_early(void **state)
     struct fixture *f = *state;
     learn(f, TCP_LEAVERS_LEARNT);
     test_clock_stop();
-    for (int round = 0; round < 3; round++) { /* the ring goes round */
+    for (int round = 0; round < 3; round++) { /* the ring wraps around */
         uint32_t first = f->next;
         for (uint32_t i = 0; i < TCP_LEAVERS_MAX; i++) {
             assert_true(take(f, first + i));
@@ -87,7 +87,7 @@ static void test_comes_back_in_turn_and_not_early(void **state)
     }
 }
 
-/* A wall clock that is set back keeps none: here it falls behind by a minute. */
+/* A wall clock that is set back delays none: here it falls behind by a minute. */
 static void test_whatever_the_wall_clock_says(void **state)
 {
     enum { MINUTE_MS = 60000 };

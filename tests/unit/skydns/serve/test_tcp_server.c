@@ -21,7 +21,7 @@
 
 enum { PATIENCE_S = 20, IDLE_MS = 60000, ATTEMPTS = 100 };
 
-/* A query's first byte says what becomes of it; the rest is echoed. */
+/* A query's first byte selects its handling; the rest is echoed. */
 enum { ECHO = 'e', LATE = 'l', SILENT = 's', HUGE_REPLY = 'h' };
 
 struct fixture {
@@ -30,7 +30,7 @@ struct fixture {
     struct addr address;
     ev_timer guard;
     unsigned queries;
-    struct slice ahead[ENGINE_AHEAD_MAX]; /* that were told last */
+    struct slice ahead[ENGINE_AHEAD_MAX]; /* from the latest look-ahead call */
     size_t ahead_count, ahead_most;
     size_t late_count;
     struct tcp_ref late[8];
@@ -77,10 +77,10 @@ static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
     (void)loop;
     (void)timer;
     (void)revents;
-    fail_msg("nothing happened for %d s", PATIENCE_S);
+    fail_msg("timed out after %d s", PATIENCE_S);
 }
 
-/* Clients that say nothing are accepted at once; these are slow on purpose. */
+/* Accepts silent clients at once; these tests are slow on purpose. */
 static void accept_silent_ones(int fd)
 {
     const int off = 0;
@@ -134,7 +134,7 @@ static int connect_client(struct fixture *f)
     return fd;
 }
 
-/* Lets the loop run until the server has this many connections. */
+/* Runs the loop until the server has this many connections. */
 static void wait_for_connections(struct fixture *f, size_t count)
 {
     while (tcp_server_connections(f->server) != count) {
@@ -200,7 +200,7 @@ static void assert_closed(struct fixture *f, int fd)
     close(fd);
 }
 
-/* Three queries, cut in two at every place. */
+/* Three queries, split in two at every offset. */
 static void test_split_anywhere(void **state)
 {
     static const char bytes[] = "\0\3e-1\0\5e-two\0\7e-three";
@@ -211,7 +211,7 @@ static void test_split_anywhere(void **state)
         int fd = connect_client(f);
         send_all(fd, bytes, cut);
         wait_for_connections(f, 1);
-        ev_run(f->loop, EVRUN_NOWAIT); /* the first part is usually read alone */
+        ev_run(f->loop, EVRUN_NOWAIT); /* the first part is usually read on its own */
         send_all(fd, bytes + cut, len - cut);
         assert_frame(f, fd, "e-1");
         assert_frame(f, fd, "e-two");
@@ -251,7 +251,7 @@ static void test_empty_and_unanswered_frames(void **state)
     teardown(f);
 }
 
-/* The largest frame, sent in whatever pieces the socket takes. */
+/* The largest frame, in whatever pieces the socket accepts. */
 static void test_largest_query(void **state)
 {
     enum { LARGEST = 65535 };
@@ -261,7 +261,7 @@ static void test_largest_query(void **state)
     (void)state;
     memset(frame, ECHO, 2 + LARGEST);
     memset(frame, 0xff, 2);
-    send_all(fd, frame, 2 + LARGEST); /* socket buffers hold it, or the kernel reads on */
+    send_all(fd, frame, 2 + LARGEST); /* the socket buffers hold it */
     assert_true(receive(f, fd, back, 2 + LARGEST));
     assert_memory_equal(back, frame, 2 + LARGEST);
     close(fd);
@@ -270,7 +270,7 @@ static void test_largest_query(void **state)
     teardown(f);
 }
 
-/* Late answers overtake each other; those that need not wait overtake them all. */
+/* Late answers overtake each other; immediate ones overtake them all. */
 static void test_late_answers_in_any_order(void **state)
 {
     static const char bytes[] = "\0\2l1\0\2l2\0\2e3";
@@ -289,7 +289,7 @@ static void test_late_answers_in_any_order(void **state)
     teardown(f);
 }
 
-/* A slot is used again; the answer to its former connection goes to nobody. */
+/* A reused slot: the answer to its former connection is dropped. */
 static void test_a_late_answer_never_reaches_another_client(void **state)
 {
     struct fixture *f = setup(1, IDLE_MS);
@@ -298,7 +298,7 @@ static void test_a_late_answer_never_reaches_another_client(void **state)
     send_all(first, "\0\2l1", 4);
     wait_for_queries(f, 1);
     close(first);
-    wait_for_connections(f, 1); /* its answer is awaited... */
+    wait_for_connections(f, 1); /* its answer is still due */
     tcp_server_reply(f->server, f->late[0], NULL, 0);
     wait_for_connections(f, 0);
 
@@ -314,7 +314,7 @@ static void test_a_late_answer_never_reaches_another_client(void **state)
     teardown(f);
 }
 
-/* The client has said all it had to say, yet gets its answers; then the connection ends. */
+/* The client has shut down its sending side, yet gets its answers; then the connection closes. */
 static void test_half_closed_clients_are_answered(void **state)
 {
     struct fixture *f = setup(4, IDLE_MS);
@@ -331,7 +331,7 @@ static void test_half_closed_clients_are_answered(void **state)
 }
 
 /* 64 answers of 64 KB to one read: far more than sockets hold. None is computed before the client
- * takes those before it, and all arrive. */
+ * has read the previous ones, and all arrive. */
 static void test_a_slow_client_is_read_from_no_more(void **state)
 {
     enum { ANSWERS = 64, FRAME = 2 + ENGINE_REPLY_MAX };
@@ -360,8 +360,8 @@ static void test_a_slow_client_is_read_from_no_more(void **state)
     teardown(f);
 }
 
-/* Of many queries in one segment only some are answered before another client has its turn; none is
- * lost, though the client sends no more. */
+/* Of many queries in one segment only some are answered before another client's turn; none is lost,
+ * although the client sends nothing more. */
 static void test_others_get_their_turn(void **state)
 {
     enum { MANY = 2000 };
@@ -386,7 +386,8 @@ static void test_others_get_their_turn(void **state)
     teardown(f);
 }
 
-/* Late answers are kept for a client that takes none up to the limit; then it has to go. */
+/* Late answers are buffered up to the limit for a client that does not read; then it is
+ * disconnected. */
 static void test_output_limit(void **state)
 {
     static uint8_t reply[ENGINE_REPLY_MAX];
@@ -424,7 +425,7 @@ static void test_connection_limit(void **state)
     wait_for_queries(f, 2);
     send_all(a, "\0\2l2", 4);
     wait_for_queries(f, 3);
-    d = connect_client(f); /* both have work in hand */
+    d = connect_client(f); /* both have a query in flight */
     assert_closed(f, d);
     assert_int_equal(tcp_server_connections(f->server), 2);
     assert_true(tcp_server_reply(f->server, f->late[0], (const uint8_t *)"c", 1));
@@ -434,7 +435,7 @@ static void test_connection_limit(void **state)
     teardown(f);
 }
 
-/* Idle connections are closed; dripping bytes is idle, an awaited answer is not. */
+/* Idle connections are closed; dripping bytes counts as idle, waiting for an answer does not. */
 static void test_idle_connections_are_closed(void **state)
 {
     struct fixture *f = setup(4, 400);
@@ -452,7 +453,7 @@ static void test_idle_connections_are_closed(void **state)
     teardown(f);
 }
 
-/* An answer that is still owed keeps no connection whose client takes none. */
+/* An answer still due does not keep a connection whose client does not read. */
 static void test_an_idle_client_with_unread_answers_is_closed(void **state)
 {
     enum { HUGE_ANSWERS = 512 }; /* 32 MB: more than sockets hold */
@@ -474,7 +475,7 @@ static void test_an_idle_client_with_unread_answers_is_closed(void **state)
     teardown(f);
 }
 
-/* What has arrived is answered, what is awaited is waited for, nothing new is taken. */
+/* Queries that have arrived are answered, those in flight are awaited, nothing new is accepted. */
 static void test_drain(void **state)
 {
     struct fixture *f = setup(4, IDLE_MS);
@@ -499,7 +500,7 @@ static void test_drain(void **state)
     teardown(f);
 }
 
-/* More than one read takes in. What the kernel here has acknowledged has arrived. */
+/* More than a single read. Whatever the server's kernel has acknowledged has arrived. */
 static void test_drain_answers_all_that_has_arrived(void **state)
 {
     static const uint8_t query[] = {0, 1, ECHO};
@@ -525,8 +526,8 @@ static void test_drain_answers_all_that_has_arrived(void **state)
     teardown(f);
 }
 
-/* Connections that the kernel has made, which nobody has accepted, have their answers; idle ones do
- * not keep them out. */
+/* Connections in the backlog, not accepted yet, get their answers; idle ones do not keep them
+ * out. */
 static void test_drain_answers_who_waits_to_be_accepted(void **state)
 {
     enum { WAITING = 100, PLACES = 4 };
@@ -558,7 +559,7 @@ static void test_drain_answers_who_waits_to_be_accepted(void **state)
 
 /* ---- Queries of several connections ---- */
 
-/* One query each, all at once, twice: looked up together. */
+/* One query each, all at once, twice: looked up as one batch. */
 static void test_many_clients_at_once(void **state)
 {
     enum { CLIENTS = 3 * ENGINE_AHEAD_MAX + 1 };
@@ -596,7 +597,7 @@ static void send_kind(int fd, int kind)
     case 2: /* two */
         send_all(fd, "\0\3e-2\0\3e-3", 10);
         break;
-    case 3: /* a part */
+    case 3: /* a partial frame */
         send_all(fd, "\0\3e", 3);
         break;
     case LATE_KIND:
@@ -606,13 +607,13 @@ static void send_kind(int fd, int kind)
         send_all(fd, "\0\3e-1", 5);
         assert_int_equal(shutdown(fd, SHUT_WR), 0);
         break;
-    case 6: /* more than a first read takes */
+    case 6: /* more than the first read */
         for (int i = 0; i < MANY; i++) {
             memcpy(many + 5 * i, "\0\3e-m", 5);
         }
         send_all(fd, many, sizeof(many));
         break;
-    default: /* one alone */
+    default: /* a single query */
         send_all(fd, "\0\3e-1", 5);
     }
 }
@@ -636,7 +637,7 @@ static void assert_kinds_answered(struct fixture *f, const int fds[KINDS])
     assert_frame(f, fds[LATE_KIND], "l");
 }
 
-/* Sent in every order that begins with another kind. */
+/* In every rotation of the kinds. */
 static void test_single_queries_beside_others(void **state)
 {
     (void)state;
@@ -662,7 +663,7 @@ static void test_single_queries_beside_others(void **state)
 
 /* ---- Connections that are expected to end ---- */
 
-/* Asks once on a connection of its own, which ends. */
+/* Asks once on its own connection and closes it. */
 static void ask_once(struct fixture *f)
 {
     int fd = connect_client(f);
@@ -672,7 +673,7 @@ static void ask_once(struct fixture *f)
     wait_for_connections(f, 0);
 }
 
-/* So often that the next is expected to. */
+/* Often enough that the next connection is expected to end. */
 static void ask_often(struct fixture *f)
 {
     for (int i = 0; i < TCP_LEAVERS_LEARNT; i++) {
@@ -688,8 +689,8 @@ static void ask_for_a_late_one(struct fixture *f, int fd)
     assert_frame(f, fd, "l");
 }
 
-/* After many that asked once, one that asks again is answered, and so is one that stays; whether
- * they are watched from the first answer on shows only in what they cost. */
+/* After many connections that asked once, one that asks again is answered, and so is one that
+ * stays; whether they are watched right after the first answer only affects their cost. */
 static void test_who_stays_though_others_left(void **state)
 {
     struct fixture *f = setup(4, IDLE_MS);
@@ -711,7 +712,7 @@ static void test_who_stays_though_others_left(void **state)
     teardown(f);
 }
 
-/* Its place is taken while it is not watched: the one that has it then is answered. */
+/* Its slot is reused while it is not watched: the new connection is answered. */
 static void test_who_was_expected_to_leave_gives_way(void **state)
 {
     struct fixture *f = setup(1, IDLE_MS);
@@ -732,7 +733,7 @@ static void test_who_was_expected_to_leave_gives_way(void **state)
     teardown(f);
 }
 
-/* Drained while it is not watched: closed all the same. */
+/* Drained while not watched: still closed. */
 static void test_drain_closes_who_was_expected_to_leave(void **state)
 {
     struct fixture *f = setup(4, IDLE_MS);

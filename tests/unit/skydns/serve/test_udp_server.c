@@ -1,5 +1,5 @@
-/* The UDP socket of a worker: batches, replies from the address asked, the limit of a query, and
- * how a blocked thread is stopped without losing what has arrived. Real sockets on loopback. */
+/* The UDP socket of a worker: batches, replies from the address asked, the size limit of queries,
+ * and stopping a blocked thread without losing what has arrived. Real sockets on loopback. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,7 +37,7 @@ static struct addr address_of(const char *ip, uint16_t port)
     return a;
 }
 
-/* A server on a free port below the ephemeral ones. */
+/* A server on a free port below the ephemeral range. */
 static struct udp_server *server_new(const char *ip, struct addr *ret_address)
 {
     struct udp_server *server = NULL;
@@ -45,7 +45,7 @@ static struct udp_server *server_new(const char *ip, struct addr *ret_address)
     int r = -EADDRINUSE;
     for (int i = 0; r == -EADDRINUSE && i < ATTEMPTS; i++) {
         *ret_address = address_of(ip, (uint16_t)loopback_free_port());
-        /* SO_REUSEPORT would let it share another test's port, so see that nobody has it. */
+        /* SO_REUSEPORT would let it share another test's port, so check that it is free. */
         int probe = socket(ret_address->sa.sa_family, SOCK_DGRAM, 0);
         r = bind(probe, &ret_address->sa, ret_address->len) < 0 ? -errno : 0;
         close(probe);
@@ -73,7 +73,7 @@ static void client_send(int fd, const struct addr *to, const void *bytes, size_t
     assert_int_equal(sendto(fd, bytes, len, 0, &to->sa, to->len), len);
 }
 
-/* Receives until there are `want` packets in all, each answered with its own bytes and a `!`. */
+/* Receives `want` packets in total and answers each with its own bytes and a `!`. */
 static void echo(struct udp_server *server, size_t want)
 {
     for (size_t seen = 0; seen < want;) {
@@ -136,8 +136,7 @@ static void test_a_packet_can_stay_unanswered(void **state)
     udp_server_free(server);
 }
 
-/* Too long a query has no bytes; one of just the limit has all. */
-/* The kernel refuses one of three, here for its length: the others go all the same. */
+/* The kernel rejects one of three, here for its length: the others are still sent. */
 static void test_a_reply_that_cannot_be_sent_holds_up_no_other(void **state)
 {
     enum { LONGER_THAN_ANY_DATAGRAM = 65536 };
@@ -165,6 +164,7 @@ static void test_a_reply_that_cannot_be_sent_holds_up_no_other(void **state)
     udp_server_free(server);
 }
 
+/* A query above the limit gets no bytes; one of exactly the limit gets all. */
 static void test_query_limit(void **state)
 {
     struct addr address;
@@ -184,7 +184,7 @@ static void test_query_limit(void **state)
     udp_server_free(server);
 }
 
-/* On a wildcard socket the reply, at once or late, has the address that was asked. */
+/* On a wildcard socket a reply, immediate or late, comes from the address asked. */
 static void check_wildcard(const char *wildcard, const char *asked, const char *local)
 {
     struct addr bound, to, from;
@@ -273,13 +273,13 @@ static void test_stop_first_gives_what_has_arrived(void **state)
     char reply[8];
     (void)state;
     for (unsigned i = 0; i < UDP_BATCH + 3; i++) {
-        client_send(fd, &address, "", i % 2); /* empty ones are packets, too */
+        client_send(fd, &address, "", i % 2); /* empty packets count, too */
     }
     udp_server_stop(receiver.server);
     (void)receive_until_stopped(&receiver);
     assert_int_equal(receiver.packets, UDP_BATCH + 3);
 
-    /* And a late reply still goes out. */
+    /* A late reply is still sent. */
     struct addr client = {.len = sizeof(client.v6)};
     assert_int_equal(getsockname(fd, &client.sa, &client.len), 0);
     client.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -300,7 +300,7 @@ static void *send_without_end(void *data)
     struct flood *flood = data;
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     while (!flood->enough) {
-        (void)sendto(fd, "x", 1, 0, &flood->address.sa, flood->address.len); /* lost is fine */
+        (void)sendto(fd, "x", 1, 0, &flood->address.sa, flood->address.len); /* losses are fine */
         flood->sent++;
     }
     close(fd);
@@ -315,7 +315,7 @@ static void wait_until_sent(const struct flood *flood, size_t more)
     }
 }
 
-/* Before each batch is done with, another one has arrived: the end comes all the same. */
+/* Another batch arrives before each one is done: it still ends. */
 static void test_stop_ends_a_flood(void **state)
 {
     struct flood flood = {.sent = 0};
@@ -334,7 +334,7 @@ static void test_stop_ends_a_flood(void **state)
     udp_server_free(server);
 }
 
-/* Asleep in a socket that somebody else has, too, it still ends; what comes later is not lost. */
+/* Blocked on a socket that another process shares, it still ends; later packets are not lost. */
 static void test_a_shared_socket_is_not_shut_down(void **state)
 {
     struct addr address;
@@ -342,7 +342,7 @@ static void test_a_shared_socket_is_not_shut_down(void **state)
     struct udp_packet *packets;
     struct err err;
     (void)state;
-    udp_server_free(own); /* the address is free, and nobody else's */
+    udp_server_free(own); /* only for its free address */
     struct listen_socket socket, shared;
     assert_int_equal(listen_udp(&address, false, &socket, &err), 0);
     shared = socket;

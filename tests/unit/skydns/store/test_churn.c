@@ -1,7 +1,6 @@
-/* What goes on for ever must not grow: all records are changed again and again. First with a reader
- * that stays inside for some versions at a time, as a batch does, and the memory taken is looked
- * at; then with threads that ask meanwhile, whose every answer must be right (which says most under
- * the sanitizers). */
+/* Endless changes must not grow memory: all records are changed repeatedly. First with a reader
+ * that stays inside for a few versions at a time, as a batch does, checking memory; then with
+ * threads that ask meanwhile and must get only right answers (most useful under the sanitizers). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +24,7 @@
 #include "tests/support/skydns/questions.h"
 #include "tests/support/skydns/services.h"
 
-/* 3,000 Services take 4 MiB; what a test program takes besides is small beside it. */
+/* 3,000 Services take 4 MiB; the rest of the test program is small in comparison. */
 enum { SERVICES = 3000, FIRST_ROUNDS = 4, ROUNDS = 20, GROWTH_MAX_PERCENT = 5 };
 
 /* Versions published while a reader stays inside: a slow batch's, at 10,000 a second. */
@@ -78,7 +77,7 @@ static void change(struct fixture *f, unsigned number)
 
 /* ---- Memory ---- */
 
-/* The store's blocks are not in it: they have slabs of their own, which resident() sees. */
+/* Excludes the store's blocks: they live in their own slabs, which resident() sees. */
 static size_t in_use(void)
 {
     struct mallinfo2 info = mallinfo2();
@@ -95,10 +94,10 @@ static size_t resident(void)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Every Service once, each change a version; the reader goes out and in again now and then. */
+/* Every Service once, each change a version; the reader leaves and re-enters now and then. */
 static void change_all(struct fixture *f, struct snapshot_reader *reader)
 {
-    enum { STRIDE = 7919 }; /* a prime: every Service is met once, not in the order of memory */
+    enum { STRIDE = 7919 }; /* a prime: visits every Service once, not in memory order */
     for (unsigned i = 0; i < f->services.count; i++) {
         if (i % VERSIONS_A_BATCH == 0) {
             assert_non_null(snapshot_enter(reader));
@@ -115,7 +114,7 @@ static void change_all(struct fixture *f, struct snapshot_reader *reader)
     assert_false(snapshot_reclaim(f->snapshot));
 }
 
-/* `whole` is what the limit is a part of. */
+/* The limit is a percentage of `whole`. */
 static void assert_no_growth(const char *what, size_t before, size_t after, size_t whole)
 {
     print_message("%s: %zu KiB after %d rounds, %zu KiB after %d more\n", what, before / 1024,
@@ -127,7 +126,7 @@ static void test_memory_comes_back(void **state)
 {
     struct fixture f;
     (void)state;
-    bool is_told = in_use() > 0; /* else the allocator is a sanitizer's, and keeps what was freed */
+    bool is_told = in_use() > 0; /* false: a sanitizer's allocator, which keeps freed memory */
     setup(&f, is_told ? SERVICES : SERVICES / 10);
     struct snapshot_reader *reader = snapshot_reader_new(f.snapshot);
     for (int i = 0; i < FIRST_ROUNDS; i++) {
@@ -169,7 +168,7 @@ static void ask_one(struct asker *self, const struct store *store)
     unsigned number = self->random++;
     question_make(&question, (enum question_kind)(number % QUESTION_KINDS),
                   number / QUESTION_KINDS % ASKED_SERVICES, (uint16_t)number);
-    /* Every other one the long way round: with a letter in upper case. */
+    /* Every other one on the slow path: with an upper-case letter. */
     if (number / QUESTION_KINDS % 2) {
         question.wire[question.len - sizeof("\5local\0\0\1\0\1") + 2] ^= 0x20;
     }
@@ -231,7 +230,7 @@ static void test_every_answer_is_right(void **state)
             configure(&f);
         }
         if (i % VERSIONS_A_BATCH == 0) {
-            sched_yield(); /* on a single processor the askers need their turns */
+            sched_yield(); /* lets the askers run on a single processor */
         }
     }
     atomic_store(&is_over, true);

@@ -1,5 +1,5 @@
-/* The children map with hashes of the test's choice, so that labels collide in a few bits, in all,
- * or not at all. */
+/* The children map with hashes chosen by the test, so that labels collide in a few bits, in all, or
+ * not at all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "common/base/xalloc.h"
 #include "skydns/store/store_node_internal.h"
 
-/* More than a list of equal hashes, and enough to fill three levels. */
+/* More than fit a list of equal hashes, and enough to fill three levels. */
 enum { LABELS = 300, STEPS = 4000 };
 
 struct fixture {
@@ -145,7 +145,7 @@ static void test_random_steps(void **state)
     }
 }
 
-/* The map of an earlier build is untouched by a later one. */
+/* A later build does not touch an earlier map. */
 static void test_earlier_map_stays(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The list of one section: duplicates, CNAMEs, its limit; short and long lists alike. */
+/* The list of one section: duplicates, CNAMEs, its limit; for short and long lists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "skydns/store/rr.h"
 #include "tests/support/skydns/fixture.h"
 
-/* Long enough to be indexed before the records under test come. */
+/* Enough for an index before the records under test are added. */
 enum { FILLERS = 100 };
 
 static struct dname web, web_capitals, other;
@@ -73,13 +73,13 @@ static void check_pairs(size_t fillers)
         rr_list_add(&list, &pairs[i].second);
         size_t want = fillers + (pairs[i].is_duplicate ? 1 : 2);
         if (list.count != want) {
-            fail_msg("%s, behind %zu: want %zu records, got %zu", pairs[i].name, fillers, want,
+            fail_msg("%s, after %zu: want %zu records, got %zu", pairs[i].name, fillers, want,
                      list.count);
         }
         if (pairs[i].is_duplicate) {
             assert_int_equal(list.items[fillers].ttl_s, 5);
             assert_true(slice_equal(list.items[fillers].data, pairs[i].second.data));
-            rr_list_add(&list, &pairs[i].first); /* whose TTL is longer */
+            rr_list_add(&list, &pairs[i].first); /* has the longer TTL */
             assert_int_equal(list.items[fillers].ttl_s, 5);
         }
         add_fillers(&list, addresses, fillers);
@@ -112,7 +112,7 @@ static void limit(void **state)
         addresses[i] = i;
     }
     add_fillers(&list, addresses, RR_LIST_MAX);
-    add_fillers(&list, addresses, RR_LIST_MAX); /* all known */
+    add_fillers(&list, addresses, RR_LIST_MAX); /* all duplicates */
     assert_int_equal(list.count, RR_LIST_MAX);
     assert_false(list.is_cut);
     add_fillers(&list, addresses + RR_LIST_MAX, 1);

@@ -1,5 +1,5 @@
 /* What readers may hold and when it is freed: in one thread step by step, then with many threads
- * (which says most under the thread and address sanitizers). */
+ * (most useful under the thread and address sanitizers). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static void put(struct fixture *f, const char *text, int64_t revision)
     records_put(f->writer, &name, &record, revision);
 }
 
-/* One whose parts agree: an early and a late field, and a domain in between. */
+/* A configuration whose parts agree: an early and a late field, and a domain in between. */
 static void configure(struct fixture *f, uint32_t number)
 {
     struct engine_config *config = calloc(1, sizeof(*config));
@@ -62,8 +62,8 @@ static bool is_consistent(const struct engine_config *config)
            config->zones[0].domain.wire[1] == (uint8_t)config->ttl_s;
 }
 
-/* The content afresh: one record as it always was, which all versions share, and every other name
- * with the new version's revision. */
+/* Rewrites the content: one unchanged record that all versions share, and every other name with the
+ * new version's revision. */
 static void publish(struct fixture *f)
 {
     struct store_garbage *garbage;
@@ -85,7 +85,7 @@ static int64_t revision_of(const struct store *store, const char *text)
     return node ? store_node_record(node)->mod_revision : 0;
 }
 
-/* All names are there, and of the version's own revision. */
+/* All names exist, with the version's own revision. */
 static bool is_whole(const struct store *store)
 {
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -118,7 +118,7 @@ static void test_reader_inside_keeps_its_version(void **state)
     struct fixture f = fixture_new();
     struct snapshot_reader *early = snapshot_reader_new(f.snapshot);
     struct snapshot_reader *late = snapshot_reader_new(f.snapshot);
-    (void)snapshot_reader_new(f.snapshot); /* never inside: delays nothing */
+    (void)snapshot_reader_new(f.snapshot); /* never enters: delays nothing */
     publish(&f);
     const struct store *first = snapshot_enter(early);
     publish(&f);
@@ -130,7 +130,7 @@ static void test_reader_inside_keeps_its_version(void **state)
     assert_true(is_whole(first));
 
     publish(&f);
-    snapshot_leave(early); /* the first three go; what replaced the third waits for `late` */
+    snapshot_leave(early); /* frees the first three; the third's successor waits for `late` */
     assert_true(snapshot_reclaim(f.snapshot));
     assert_true(is_whole(third));
     snapshot_leave(late);
@@ -191,7 +191,7 @@ static void test_as_many_readers_as_promised(void **state)
     fixture_free(&f);
 }
 
-/* A reader inside keeps its configuration, as it keeps its version; one replaced is freed. */
+/* A reader inside keeps its configuration, like its version; a replaced one is freed. */
 static void test_configurations(void **state)
 {
     (void)state;
@@ -274,7 +274,7 @@ static void test_threads_see_whole_versions(void **state)
             configure(&f, (uint32_t)f.revision);
         }
         if (f.revision % 16 == 0) {
-            sched_yield(); /* on a single processor the readers need their turns */
+            sched_yield(); /* lets the readers run on a single processor */
         }
     }
     atomic_store(&is_over, true);

@@ -1,4 +1,4 @@
-/* The tree by tables. Random transactions against a model are in test_store_model.c. */
+/* Table-driven tests of the tree. Random transactions against a model are in test_store_model.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static struct record record_of(const char *host)
     record_init(&record);
     free(record.host);
     record.host = xstrdup(host);
-    (void)ip_parse(slice_str(host), &record.ip); /* a name stays without */
+    (void)ip_parse(slice_str(host), &record.ip); /* not for a name */
     return record;
 }
 
@@ -37,7 +37,7 @@ static void put(struct store_writer *writer, const char *name, const char *host,
     records_put(writer, &key, &record, revision);
 }
 
-/* `value` has single quotes for double ones. */
+/* `value` has ' for ". */
 static void put_value(struct store_writer *writer, const char *name, const char *value)
 {
     char json[256];
@@ -61,7 +61,7 @@ static void del(struct store_writer *writer, const char *name)
     store_writer_del(writer, &key);
 }
 
-/* A commit whose garbage nobody needs. */
+/* Commits and frees the garbage. */
 static const struct store *commit(struct store_writer *writer, int64_t revision)
 {
     struct store_garbage *garbage;
@@ -85,7 +85,7 @@ static const char *name_text(const struct store_record *record)
     return dname_to_text(&name, text);
 }
 
-/* Two services, one of them with a port, a name that is leaf and parent, a foreign leaf. */
+/* Two services, one with a port, a name that is both leaf and parent, and a foreign leaf. */
 static struct store_writer *example_writer(void)
 {
     struct store_writer *writer = store_writer_new();
@@ -105,8 +105,8 @@ static void test_find(void **state)
     static const struct {
         const char *name;
         bool is_found;
-        const char *closest; /* label of the deepest node there is */
-        int64_t revision;    /* of its record; 0 = none */
+        const char *closest; /* label of the deepest existing node */
+        int64_t revision;    /* its record's; 0 = none */
         size_t visible;
     } cases[] = {
         {".", true, "", 0, 4},
@@ -206,7 +206,7 @@ static void test_nodes_go_with_their_records(void **state)
 
     del(writer, "db.default.svc.cluster.local"); /* stays as a parent */
     del(writer, "c88f1059._http._tcp.web.default.svc.cluster.local");
-    del(writer, "nothing.default.svc.cluster.local"); /* never was */
+    del(writer, "nothing.default.svc.cluster.local"); /* never existed */
     del(writer, "default.svc.cluster.local");         /* a node without a record */
     const struct store *store = commit(writer, 10);
     assert_null(store_node_record(find(store, "db.default.svc.cluster.local")));
@@ -266,7 +266,7 @@ static void test_clear(void **state)
     const struct store *first = commit(writer, 9);
     const struct store_record *kept = store_node_record(find(first, "1.0.0.10.in-addr.arpa"));
 
-    /* Begun again: the puts in between do not count, the old version is whole. */
+    /* Started over: the puts in between do not count, the old version is intact. */
     store_writer_clear(writer);
     put_two(writer);
     put(writer, "void.example", "10.9.9.9", 8);
@@ -283,7 +283,7 @@ static void test_clear(void **state)
     assert_int_equal(store_visible_count(store_root(first)), 4);
     store_garbage_free(garbage);
 
-    /* The same content once more is no new version. */
+    /* The same content again is not a new version. */
     store_writer_clear(writer);
     put_two(writer);
     assert_ptr_equal(store_writer_commit(writer, 11, &garbage), second);

@@ -1,6 +1,5 @@
-/* Random transactions on the store against a naive model, a plain array of keys from which every
- * question is answered by looking at all of them. Old versions must go on saying what they said
- * for as long as their garbage is held back. */
+/* Random transactions on the store against a naive model, a plain array of keys that is scanned for
+ * every question. Old versions must not change as long as their garbage is held back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +14,7 @@
 #include "skydns/store/store.h"
 #include "tests/support/skydns/records.h"
 
-/* Few labels, so that names are often put, deleted, parents and hidden; 300 steps of up to six
+/* Few labels, so that names are often put, deleted, parents or hidden; 300 steps of up to six
  * changes for each of ten seeds. */
 enum { KEYS_MAX = 400, SEEDS = 10, STEPS = 300, CHANGES_MAX = 6, HELD_VERSIONS = 8 };
 enum { DUMP_MAX = 4 << 20 };
@@ -95,8 +94,7 @@ static bool is_at_or_below(const char *name, const char *parent, bool *ret_hidde
     return true;
 }
 
-/* ---- The dump: one line a node, sorted: its name, its record, what a listing from it shows ----
- */
+/* ---- The dump: one line per node, sorted: name, record, what a listing from it shows ---- */
 
 struct dump {
     char **lines;
@@ -118,7 +116,7 @@ static int compare_lines(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorted, each once, as one text. Empties the dump. */
+/* Sorted and deduplicated, as one text. Empties the dump. */
 static char *dump_text(struct dump *dump)
 {
     struct buf text;
@@ -143,7 +141,7 @@ static char *dump_text(struct dump *dump)
 
 struct visible {
     size_t count;
-    uint64_t sum; /* of the revisions' squares: other sets give other sums */
+    uint64_t sum; /* of the revisions' squares: distinguishes sets */
 };
 
 static void add_visible(struct visible *visible, int64_t revision)
@@ -161,7 +159,7 @@ static char *node_line(const char *name, int64_t revision, struct visible visibl
 static char *dump_model(struct model *model)
 {
     struct dump dump = {0};
-    model_put(model, "", -1); /* stands for the root while it is dumped */
+    model_put(model, "", -1); /* stands for the root during the dump */
     for (size_t i = 0; i < model->count; i++) {
         const char *at = model->keys[i].name;
         for (;;) { /* the name and all its parents */
@@ -191,7 +189,7 @@ static char *dump_model(struct model *model)
 
 struct walk {
     struct dump *dump;
-    struct dname name; /* of the node */
+    struct dname name; /* the node's */
     const struct store *store;
 };
 
@@ -225,7 +223,8 @@ static bool dump_node(void *data, const struct store_node *node)
     return store_each_child(node, dump_node, &walk);
 }
 
-/* store_next gives every record once; from any of them, and from any other name, what is behind. */
+/* store_next returns every record once; from any of them, or from any other name, those after
+ * it. */
 static void check_order(const struct store *store, const char *other)
 {
     struct dname last = {0}, name, from;
@@ -270,8 +269,8 @@ struct fixture {
     int64_t revision;
     struct {
         const struct store *store;
-        char *text;                    /* what it said when it was new */
-        struct store_garbage *garbage; /* that its successor left */
+        char *text;                    /* its dump when it was new */
+        struct store_garbage *garbage; /* left by its successor */
     } held[HELD_VERSIONS];             /* the newest is held[steps % HELD_VERSIONS] */
     unsigned steps;
 };
@@ -313,7 +312,7 @@ static void change_something(struct fixture *f)
     }
 }
 
-/* Content afresh: most keys as they were, some not again, some new. */
+/* Rewrites the content: most keys unchanged, some missing, some new. */
 static void replace_everything(struct fixture *f)
 {
     struct model before = f->model;
@@ -359,7 +358,7 @@ static void commit_and_check(struct fixture *f)
     f->held[at].garbage = NULL;
 }
 
-/* The version of many updates says what one says that is built of its keys in one go. */
+/* A version made by many updates equals one built from its keys at once. */
 static void compare_with_fresh(struct fixture *f)
 {
     struct store_writer *grown = f->writer;
@@ -391,7 +390,7 @@ static void test_random_transactions(void **state)
             if (random_below(12) == 0) {
                 replace_everything(&f);
             }
-            if (random_below(40) == 0) { /* begun again */
+            if (random_below(40) == 0) { /* started over */
                 replace_everything(&f);
             }
             for (uint32_t n = random_below(CHANGES_MAX + 1); n > 0; n--) {

@@ -1,5 +1,5 @@
-/* store_pool: blocks of all sizes come and go at random; each keeps what is written to it, and the
- * memory of what is gone comes back. */
+/* store_pool: blocks of all sizes come and go at random; each keeps its content, and freed memory
+ * is reused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static uint32_t next_random(uint32_t *state)
     return *state >> 8;
 }
 
-/* Most are small, as the store's are; some lie on the edges of the classes, some are beyond. */
+/* Most are small, like the store's; some lie on size-class edges, some beyond. */
 static size_t random_size(uint32_t *random)
 {
     static const size_t edges[] = {1, 7, 8, 9, 128, 129, 160, 161, 992, 1023, 1024, 1025, 65536};
@@ -84,7 +84,7 @@ static void test_blocks_keep_what_they_hold(void **state)
     }
 }
 
-/* 64 MiB of blocks of one size, then of another: the first have made room for the second. */
+/* 64 MiB of blocks of one size, then of another: the second reuse the first's memory. */
 static void test_memory_comes_back(void **state)
 {
     enum { COUNT = 1 << 20, WARM_BYTES = 1 << 20 };
@@ -121,7 +121,7 @@ static void test_blocks_outlive_the_close(void **state)
     assert_int_equal(small[39], 1);
     store_pool_free(small);
     assert_int_equal(large[3999], 2);
-    store_pool_free(large); /* the last: the leak checks see that the pool went with it */
+    store_pool_free(large); /* the last one: leak checkers see that the pool goes with it */
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Walks end where look-ups do, and pass what those of shorter names find. */
+/* Walks end where lookups do, and pass the nodes that lookups of shorter names find. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,8 +13,8 @@
 #include "skydns/store/store_walk.h"
 #include "tests/support/skydns/fixture.h"
 
-/* Of 19 labels, the longest way here: a node, up to seven levels of its children, the next node,
- * ..., and a last look. */
+/* For 19 labels, the longest path here: a node, up to seven levels of its children, the next node,
+ * ..., and a last step. */
 enum { STEPS_MAX = 19 * 8 + 1 };
 
 static const struct store_node *walk_to(const struct store *store, const char *text)
@@ -28,7 +28,7 @@ static const struct store_node *walk_to(const struct store *store, const char *t
     while (store_walk_step(&walk)) {
         assert_true(++steps <= STEPS_MAX);
     }
-    assert_false(store_walk_step(&walk)); /* nor any more */
+    assert_false(store_walk_step(&walk)); /* still none */
     for (unsigned i = 0; walk.node && i < STORE_WALK_PASSED_MAX && i < labels.count; i++) {
         unsigned at = labels.offsets[labels.count - 1 - i];
         struct dname end = {.len = (uint8_t)(name.len - at)};
@@ -82,7 +82,7 @@ static void test_walks_end_where_look_ups_do(void **state)
     fixture_free(f);
 }
 
-/* So many children that their map has several levels. */
+/* Enough children for a map of several levels. */
 static void test_a_large_namespace(void **state)
 {
     enum { SERVICES = 5000 };
@@ -108,12 +108,11 @@ static int compare_hashes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of so many labels there are two whose whole hashes are the same: once in 10^12 runs there are
- * not. */
+/* Among so many labels two have the same full hash, except in one of 10^12 runs. */
 static void test_labels_of_one_hash(void **state)
 {
     enum { LABELS = 500000, KEYS = 2 };
-    static uint64_t hashes[LABELS]; /* above the label's number */
+    static uint64_t hashes[LABELS]; /* in the upper half, the label's number below */
     struct fixture *f = fixture_new(NULL, 0);
     size_t at = 1;
     (void)state;
@@ -142,7 +141,7 @@ static void test_labels_of_one_hash(void **state)
     fixture_free(f);
 }
 
-/* More than what is kept of the way. */
+/* More labels than the walk remembers. */
 static void test_many_labels(void **state)
 {
     static const struct fixture_key key = {

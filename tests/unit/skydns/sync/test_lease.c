@@ -1,5 +1,4 @@
-/* skydns/sync/lease.h with leases of a real etcd: what the records' TTLs become, and when.
- */
+/* skydns/sync/lease.h with leases of a real etcd: how and when record TTLs change. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +33,7 @@ static struct {
 
 /* ---- Steps ---- */
 
-/* Nobody reads: what the commit replaces can go at once. */
+/* No readers: what the commit replaces can be freed at once. */
 static const struct store *commit(void)
 {
     struct store_garbage *garbage;
@@ -85,7 +84,7 @@ static struct dname name_of(const char *text)
     return name;
 }
 
-/* As store_sync does it; returns the TTL of the moment. */
+/* As store_sync does; returns the current TTL. */
 static uint32_t put(const char *text, int64_t lease, uint32_t ttl_s)
 {
     struct dname name = name_of(text);
@@ -196,10 +195,10 @@ static void test_long_lease(void **state)
     (void)state;
     etcd_proc_need();
     int64_t lease = grant(7200);
-    assert_int_equal(put("a.test", lease, 30), 1); /* nothing is known of it yet */
+    assert_int_equal(put("a.test", lease, 30), 1); /* the lease is still unknown */
     wait_for_change();
     assert_int_equal(ttl_of("a.test"), 30);
-    /* Known now: right from the beginning. Unset stays unset while the lease has more. */
+    /* Known by now, so correct at once. Unset stays unset while the lease has longer to live. */
     assert_int_equal(put("b.test", lease, 60), 60);
     assert_int_equal(put("c.test", lease, 0), 0);
     assert_in_range(put("d.test", lease, 100000), 7100, 7200);
@@ -220,7 +219,7 @@ static void test_counts_down(void **state)
     assert_int_equal(ttl_of("short.test"), 30);
 }
 
-/* Values without a TTL are bounded as the default of the moment is. */
+/* Values without a TTL are bounded like the current default. */
 static void test_another_default(void **state)
 {
     (void)state;
@@ -268,7 +267,7 @@ static void test_key_deleted_while_etcd_is_asked(void **state)
     assert_int_equal(ttl_of("b.test"), 30);
 }
 
-/* Nothing is changed while the store is being read; what the read did not bring is forgotten. */
+/* Nothing changes while the store is being read; names that the read lacks are forgotten. */
 static void test_held(void **state)
 {
     (void)state;
@@ -277,7 +276,7 @@ static void test_held(void **state)
     put("a.test", lease, 30);
     put("gone.test", lease, 30);
     lease_table_hold(f.table);
-    (void)grant(600); /* its reply comes behind that of the question */
+    (void)grant(600); /* its reply arrives after that to the question */
     assert_int_equal(ttl_of("a.test"), 1);
     assert_int_equal(f.changes, 0);
     struct dname name = name_of("gone.test");
@@ -311,7 +310,7 @@ static void test_many_leases(void **state)
         put(name, grant(600), 30);
     }
     loop_until(f.loop, are_all_long, &count);
-    assert_true(f.changes < count); /* they share publications */
+    assert_true(f.changes < count); /* several changes share a publication */
 }
 
 static void test_lease_that_is_gone(void **state)
@@ -320,7 +319,7 @@ static void test_lease_that_is_gone(void **state)
     etcd_proc_need();
     put("a.test", 4711, 30);
     put("b.test", grant(600), 30);
-    wait_for_change(); /* of b; etcd has answered for a before */
+    wait_for_change(); /* b's; etcd has already answered for a */
     assert_int_equal(ttl_of("b.test"), 30);
     assert_int_equal(ttl_of("a.test"), 1);
 }
@@ -348,7 +347,7 @@ static void test_etcd_away(void **state)
     assert_int_equal(lease_table_counts(f.table).leases, 1);
 }
 
-/* What nobody asks for any more is no sign of an outage. */
+/* A question no longer needed does not count as an outage. */
 static void test_etcd_away_and_the_key_deleted(void **state)
 {
     (void)state;
@@ -369,18 +368,18 @@ static bool is_nothing_asked(const void *data)
     return lease_table_counts(f.table).asking == 0;
 }
 
-/* A lease that somebody keeps alive: here etcd's clock stands nearly still. */
+/* A lease kept alive: here etcd's clock barely advances. */
 static void test_kept_alive(void **state)
 {
     enum { LEASE_S = 900, SHORT_S = 300, ALL_S = 3000, STEP_MS = 500 };
     static const struct {
         uint32_t ttl_s;
-        uint32_t least_ttl_s; /* that is answered at any time */
-        unsigned questions;   /* in all that time */
+        uint32_t least_ttl_s; /* the lowest ever answered */
+        unsigned questions;   /* in total */
     } cases[] = {
-        /* When the lease may soon have no more left than that. */
+        /* Asks when the lease may soon be down to that TTL. */
         {SHORT_S, SHORT_S, 1 + ALL_S / (LEASE_S - SHORT_S)},
-        /* At each third of the lease; etcd says what is left without fractions of a second. */
+        /* Asks every third of the lease; etcd reports whole seconds. */
         {100000, LEASE_S - LEASE_S / 3 - 3, 1 + ALL_S / (LEASE_S / 3)},
     };
     (void)state;

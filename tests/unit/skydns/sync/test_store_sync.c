@@ -1,5 +1,5 @@
-/* store_sync with the mirror played by the test: this file defines etcd_mirror_start and _stop, so
- * that any sequence of publications can be had. With a real etcd: test_store_sync_etcd.c. */
+/* store_sync with a fake mirror: this file defines etcd_mirror_start and _stop, to play any
+ * sequence of publications. With a real etcd: test_store_sync_etcd.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static void full_begin(void)
     mirror.full_begin(mirror.data, &(struct etcd_mirror_read){.reason = ""});
 }
 
-/* Of another store that is not complete. */
+/* A full read of another store that is not complete yet. */
 static void full_begin_keeping(void)
 {
     const struct etcd_mirror_read read = {
@@ -82,7 +82,7 @@ static void commit(int64_t revision, bool full)
     mirror.commit(mirror.data, revision, full);
 }
 
-/* ---- What is seen of it ---- */
+/* ---- What readers see ---- */
 
 struct fixture {
     struct ev_loop *loop;
@@ -136,7 +136,7 @@ static void teardown(struct fixture *f)
     free(f);
 }
 
-/* The mod_revision of the record a reader finds now; 0 = no such record, -1 = no store yet. */
+/* The mod_revision of the record a reader finds; 0 = no such record, -1 = no store yet. */
 static int64_t seen(const struct fixture *f, const char *text)
 {
     struct dname name;
@@ -304,7 +304,7 @@ static void assert_told(unsigned count, const char *value)
     }
 }
 
-/* With the publication it belongs to, and when a full read did not bring it. */
+/* Together with its publication, and also when a full read lacks it. */
 static void test_the_document_is_handed_on(void **state)
 {
     (void)state;
@@ -315,7 +315,7 @@ static void test_the_document_is_handed_on(void **state)
     wanted_on_config = NULL;
     full_begin();
     put(key, "void", 2);
-    full_begin(); /* begun again */
+    full_begin(); /* started over */
     put(key, "{}", 2);
     assert_int_equal(told, 0);
     commit(2, true);
@@ -352,7 +352,7 @@ static bool see_broken(void *data, const struct broken_key *key)
     return true;
 }
 
-/* Until a good value, a deletion, or a full read without them. */
+/* Until a valid value, a deletion, or a full read without them. */
 static void test_broken_keys_are_remembered(void **state)
 {
     (void)state;
@@ -366,7 +366,7 @@ static void test_broken_keys_are_remembered(void **state)
     put("/skydns/local//d", good, 5);
     commit(5, true);
     assert_int_equal(store_sync_counts(f->sync).broken, 4);
-    assert_int_equal(store_sync_counts(f->sync).keys, 1); /* c could have a text */
+    assert_int_equal(store_sync_counts(f->sync).keys, 1); /* c: it may have a text */
     broken_each(table, see_broken, &all);
     assert_int_equal(all.count, 4);
     assert_string_equal(all.key, "/skydns/local//d"); /* the newest comes last */
@@ -392,7 +392,7 @@ static void test_broken_keys_are_remembered(void **state)
     teardown(f);
 }
 
-/* Compaction while away: the old content is served until the new one is whole. */
+/* Compaction while away: the old content is served until the new one is complete. */
 static void test_reading_again(void **state)
 {
     (void)state;
@@ -427,9 +427,8 @@ static void test_reading_again(void **state)
     teardown(f);
 }
 
-/* The loop has nothing but the timer: ev_run ends when it has stopped itself. */
-/* An etcd that came back empty: what it has is taken, what it lacks stays until it is complete, and
- * goes then in one publication. */
+/* An etcd that came back empty: what it has is applied, what it lacks stays until the store is
+ * complete, then goes in one publication. */
 static void test_another_store(void **state)
 {
     (void)state;
@@ -467,14 +466,15 @@ static void test_another_store(void **state)
     teardown(f);
 }
 
+/* The loop has only the timer: ev_run returns once it has stopped itself. */
 static void test_garbage_is_fetched_later(void **state)
 {
     (void)state;
     struct fixture *f = setup("skydns");
-    mirror.state(mirror.data, NULL); /* no outage whose timer would run */
+    mirror.state(mirror.data, NULL); /* no outage, so no timer of one */
     full_begin();
     commit(1, true);
-    ev_run(f->loop, 0); /* no garbage, no timer: returns at once */
+    ev_run(f->loop, 0); /* no garbage, so no timer: returns at once */
 
     (void)snapshot_enter(f->reader);
     put("/skydns/local/a", good, 2);
@@ -542,7 +542,7 @@ static void test_lines_about_broken_values_are_few(void **state)
         put("/skydns/local/a", "{", 2);
     }
     log_capture_end(&c);
-    assert_true(log_occurrences(c.text, "\n") <= 20); /* ten a minute, and a minute may begin */
+    assert_true(log_occurrences(c.text, "\n") <= 20); /* ten a minute, and the test may span two */
     assert_int_equal(store_sync_counts(f->sync).skipped, 1000);
     teardown(f);
 }
@@ -550,7 +550,7 @@ static void test_lines_about_broken_values_are_few(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines_about_etcd), /* first: the limit of lines is still untouched */
+        cmocka_unit_test(test_lines_about_etcd), /* first: the line limit is still unused */
         cmocka_unit_test(test_ready_with_the_first_full_content),
         cmocka_unit_test(test_empty_etcd_is_ready),
         cmocka_unit_test(test_prefixes),

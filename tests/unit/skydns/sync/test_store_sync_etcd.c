@@ -1,6 +1,6 @@
 /* store_sync with a real etcd: first content, changes, kill -9 and restart, compaction meanwhile.
- * The writer has a client and a loop of its own, so that while it writes, the reader's loop stands
- * still: what happens then happens while the reader is away. */
+ * The writer has its own client and loop, so the reader's loop does not run while it writes: as if
+ * the reader were away. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ struct fixture {
 
 /* ---- The writer ---- */
 
-/* Until etcd has taken it: after a restart the first attempt may find the old connection. */
+/* Retries until etcd accepts it: after a restart the first attempt may hit the old connection. */
 static void write_ops(struct fixture *f, const struct etcd_op *ops, size_t count)
 {
     struct etcd_txn txn = {.ops = ops, .op_count = count};
@@ -78,8 +78,8 @@ static void start_sync(struct fixture *f)
     f->sync = store_sync_start(&config);
 }
 
-/* The address a reader finds; "" when there is no such record, NULL when there is no store. In
- * static storage. */
+/* The address a reader finds; "" if there is no such record, NULL if there is no store. In static
+ * storage. */
 static const char *address(const struct fixture *f, const char *text)
 {
     static char printed[INET6_ADDRSTRLEN];
@@ -97,7 +97,7 @@ static const char *address(const struct fixture *f, const char *text)
     return result;
 }
 
-/* The predicates look at the records as well, once in each turn of the loop. */
+/* The predicates check the records as well, once per loop iteration. */
 static bool is_ready(const void *data)
 {
     const struct fixture *f = data;
@@ -119,7 +119,7 @@ static bool is_caught_up(const void *data)
     return store_sync_counts(f->sync).revision >= f->written;
 }
 
-/* Until everything written has come; `stays.test` must be answered all the time. */
+/* Runs until everything written has arrived; `stays.test` must be answered all the time. */
 static void catch_up(struct fixture *f)
 {
     loop_until(f->loop, is_caught_up, f);
@@ -217,7 +217,7 @@ static void test_changes(void **state)
         {"{\"host\":\"10.0.0.3\"}", "10.0.0.3"},
         {NULL, ""},
         {"{\"host\":\"10.0.0.4\"}", "10.0.0.4"},
-        {"{\"host\":10}", ""}, /* broken: what etcd says is no address */
+        {"{\"host\":10}", ""}, /* broken: not an address */
         {"{\"host\":\"10.0.0.5\"}", "10.0.0.5"},
     };
     start_sync(f);
@@ -234,7 +234,7 @@ static void test_changes(void **state)
     assert_int_equal(store_sync_counts(f->sync).skipped, 1);
 }
 
-/* One transaction is one version: never one name without the other. */
+/* One transaction is one version: readers never see one name without the other. */
 static void test_a_revision_comes_whole(void **state)
 {
     struct fixture *f = *state;
@@ -262,7 +262,7 @@ static void test_kill_and_restart(void **state)
     start_sync(f);
     until_ready(f);
     etcd_proc_kill(f->proc);
-    for (int turns = 0; turns < 5; turns++) { /* attempts to connect fail meanwhile */
+    for (int turns = 0; turns < 5; turns++) { /* connection attempts fail meanwhile */
         ev_run(f->loop, EVRUN_ONCE);
         assert_string_equal(address(f, "stays.test"), "10.0.0.1");
     }
@@ -293,7 +293,7 @@ static void test_compaction_while_away(void **state)
     assert_string_equal(address(f, "comes.test"), "10.0.0.4");
     assert_int_equal(store_sync_counts(f->sync).keys, 3);
 
-    put(f, "/skydns/test/after", "{\"host\":\"10.0.0.5\"}"); /* and watching again */
+    put(f, "/skydns/test/after", "{\"host\":\"10.0.0.5\"}"); /* the watch is up again */
     catch_up(f);
     assert_string_equal(address(f, "after.test"), "10.0.0.5");
 }

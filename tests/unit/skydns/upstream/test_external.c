@@ -1,4 +1,5 @@
-/* Questions about names outside the domain: the query as sent, and what is taken from replies. */
+/* Questions about names outside the domain: the query sent, and the records accepted from
+ * replies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -186,7 +187,7 @@ static void test_replies(void **state)
             fail_msg("%s: want %d `%s`, got %d `%s`", rows[i].name, rows[i].usable, rows[i].want,
                      usable, got);
         }
-        /* Cut anywhere, nothing is taken. */
+        /* A reply truncated anywhere is rejected. */
         for (size_t len = 0; len < r.w.pos; len++) {
             assert_false(external_read(&question, r.wire, len, &answer));
             assert_int_equal(answer.count, 0);
@@ -242,7 +243,7 @@ static void test_more_records_than_kept(void **state)
     assert_int_equal(answer.count, EXTERNAL_RRS_MAX);
 }
 
-/* As far as a resolver goes; what is longer is taken for a loop. */
+/* As long as resolvers follow; anything longer counts as a loop. */
 static void test_long_chains(void **state)
 {
     static const struct {

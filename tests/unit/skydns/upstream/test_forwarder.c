@@ -1,5 +1,5 @@
 /* The forwarder against scripted nameservers on loopback, on the same loop: what it asks, what it
- * takes for a reply, and where it goes when there is none. */
+ * accepts as a reply, and where it goes without one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,10 +19,10 @@
 
 enum { HEADER_LEN = 12 };
 
-/* Long enough that no busy machine reaches it where an answer is expected. */
+/* Long enough that even a busy machine answers first. */
 enum { PATIENCE_MS = 20000 };
 
-/* What is sent for `a.test. A`, behind its id: question and OPT. */
+/* The query for `a.test. A`, after its ID: question and OPT. */
 static const uint8_t query[] = {1, 0, 0, 1, 0, 0, 0, 0,  0,    1,    1, 'a', 4, 't', 'e', 's', 't',
                                 0, 0, 1, 0, 1, 0, 0, 41, 0x04, 0xd0, 0, 0,   0, 0,   0,   0};
 enum { QUERY_LEN = 2 + sizeof(query) };
@@ -38,12 +38,12 @@ struct result {
     size_t len;
 };
 
-/* Set up anew for each test: a loop, what nameservers it starts, a forwarder that knows them. */
+/* Set up for each test: a loop, the nameservers it starts, a forwarder that uses them. */
 struct bed {
     struct ev_loop *loop;
     struct scripted_nameserver ns[3];
     size_t ns_count;
-    struct addr servers[3]; /* where the forwarder is to look for them */
+    struct addr servers[3]; /* where the forwarder looks for them */
     size_t server_count;
     struct forwarder *forwarder;
 };
@@ -68,7 +68,7 @@ static void answer_servfail(struct scripted_nameserver *u)
     scripted_nameserver_send(u);
 }
 
-/* As servers do that have never heard of EDNS: FORMERR, with or without the question. */
+/* Like a server without EDNS: FORMERR, with or without the question. */
 static void answer_only_without_edns(struct scripted_nameserver *u)
 {
     if (u->len < QUERY_LEN) {
@@ -77,7 +77,7 @@ static void answer_only_without_edns(struct scripted_nameserver *u)
         answer(u);
         return;
     }
-    if (u->seen == 1) { /* only the header */
+    if (u->seen == 1) { /* header only */
         u->message[5] = u->message[11] = 0;
         u->len = HEADER_LEN;
     }
@@ -93,7 +93,7 @@ static void answer_formerr(struct scripted_nameserver *u)
     scripted_nameserver_send(u);
 }
 
-/* In the smallest pieces. */
+/* Byte by byte. */
 static void answer_over_tcp(struct scripted_nameserver *u)
 {
     assert_int_equal(u->len, QUERY_LEN);
@@ -111,7 +111,7 @@ static void answer_anything_over_tcp(struct scripted_nameserver *u)
     assert_int_equal(send(u->connection.fd, frame, sizeof(frame), MSG_NOSIGNAL), sizeof(frame));
 }
 
-/* Everything that is no reply, then the reply, with another rcode to tell it by. */
+/* All kinds of wrong replies, then the right one, marked by its rcode. */
 static void answer_wrongly_first(struct scripted_nameserver *u)
 {
     struct scripted_nameserver wrong = *u;
@@ -141,13 +141,13 @@ static void answer_wrongly_first(struct scripted_nameserver *u)
     close(wrong.udp.fd);
     close(tcp);
 
-    u->message[HEADER_LEN + 1] = 'A'; /* letter case is no difference */
+    u->message[HEADER_LEN + 1] = 'A'; /* letter case does not matter */
     u->message[2] |= 0x80;
     u->message[3] = 0x85;
     scripted_nameserver_send(u);
 }
 
-/* First with the name in lower case, then as it was asked, with another rcode to tell it by. */
+/* First with the name in lower case, then as asked, marked by its rcode. */
 static void answer_in_lower_case_first(struct scripted_nameserver *u)
 {
     struct scripted_nameserver lower = *u;
@@ -186,7 +186,7 @@ static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
     ev_break(loop, EVBREAK_ALL);
 }
 
-/* Until the callback, or the test is hopeless. */
+/* Runs the loop until the callback. */
 static void run(struct result *r)
 {
     ev_timer guard;
@@ -228,7 +228,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* For the next round of the same test. */
+/* Resets the bed for the next round of the same test. */
 static void renew(struct bed *bed)
 {
     close_bed(bed);
@@ -306,8 +306,8 @@ static void test_a_reply_is_passed_on(void **state)
     assert_int_equal(counter_get(&forwarder_counts(f)->questions), 0);
 }
 
-/* What TCP says to a question whose reply over UDP was truncated: the whole reply, or nothing of
- * use, and then the truncated one is all there is. */
+/* After a truncated reply over UDP, TCP brings the complete one, or nothing useful; then the
+ * truncated reply is passed on. */
 static void test_a_truncated_reply_is_asked_for_over_tcp(void **state)
 {
     static void (*const scripts[])(struct scripted_nameserver *) = {
@@ -326,7 +326,7 @@ static void test_a_truncated_reply_is_asked_for_over_tcp(void **state)
     }
 }
 
-/* Nobody there at all over TCP, or somebody who says nothing until the time is over. */
+/* TCP is refused, or the server is silent until the timeout. */
 static void test_a_truncated_reply_is_better_than_none(void **state)
 {
     struct bed *bed = *state;
@@ -354,7 +354,7 @@ static void test_what_is_no_reply_is_passed_over(void **state)
 
 static void test_capitals_must_come_back(void **state)
 {
-    enum { ROUNDS = 32 }; /* five letters stay small all the time once in 2^160 */
+    enum { ROUNDS = 32 }; /* five letters are all lower case in every round once in 2^160 */
     struct bed *bed = *state;
     unsigned mixed = 0;
     (void)add_server(bed, answer_in_lower_case_first);
@@ -364,13 +364,12 @@ static void test_capitals_must_come_back(void **state)
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct result r = asked(bed);
         mixed += r.reply[3] == 0x85;
-        assert_int_equal(r.reply[HEADER_LEN], 1); /* lengths of labels are no letters */
+        assert_int_equal(r.reply[HEADER_LEN], 1); /* label lengths are not letters */
         assert_int_equal(r.reply[HEADER_LEN + 2], 4);
     }
     assert_true(mixed > 0);
 }
 
-/* Each query goes out with another id, from another port. */
 static void test_a_server_without_edns(void **state)
 {
     struct bed *bed = *state;
@@ -383,7 +382,7 @@ static void test_a_server_without_edns(void **state)
     }
 }
 
-/* It is asked once more, not for ever. */
+/* It is asked once more, not forever. */
 static void test_a_server_that_understands_nothing(void **state)
 {
     struct bed *bed = *state;
@@ -394,6 +393,7 @@ static void test_a_server_that_understands_nothing(void **state)
     assert_int_equal(u->seen, 2);
 }
 
+/* Each query is sent with a different ID, from a different port. */
 static void test_ids_and_ports_are_fresh(void **state)
 {
     enum { ROUNDS = 8 };
@@ -413,7 +413,7 @@ static void test_ids_and_ports_are_fresh(void **state)
     assert_true(ids_differ && ports_differ);
 }
 
-/* The first port has nobody: its refusal moves on to the next server without waiting. */
+/* Nobody listens on the first port: its refusal moves on to the next server without waiting. */
 static void test_a_refusing_server_is_left_at_once(void **state)
 {
     struct bed *bed = *state;
@@ -437,7 +437,7 @@ static void test_a_silent_server_is_left_in_time(void **state)
 
 static struct scripted_nameserver *slow_one;
 
-/* The other server is asked already: the first one wakes up. */
+/* The second server has been asked already when the first one answers. */
 static void answer_for_the_slow_one(struct scripted_nameserver *u)
 {
     (void)u;
@@ -456,7 +456,7 @@ static void test_a_slow_server_is_heard(void **state)
     assert_memory_equal(r.reply, slow->message, 2);
 }
 
-/* Every server once, the first one again, then the failure. */
+/* Every server once, the first one again, then failure. */
 static void test_all_silent(void **state)
 {
     struct bed *bed = *state;
@@ -468,7 +468,7 @@ static void test_all_silent(void **state)
     run(&r);
     assert_true(r.failed);
     for (int i = 0; i < 3; i++) {
-        ev_run(bed->loop, EVRUN_NOWAIT); /* whatever was sent and not yet read */
+        ev_run(bed->loop, EVRUN_NOWAIT); /* handles what was sent but not read yet */
     }
     assert_int_equal(a->seen, 2);
     assert_int_equal(b->seen, 1);
@@ -483,16 +483,16 @@ static void test_all_refusing(void **state)
     for (int i = 0; i < 2; i++) {
         struct result r = {.loop = bed->loop};
         assert_true(ask(f, &r));
-        assert_int_equal(r.calls, 0); /* never from inside */
+        assert_int_equal(r.calls, 0); /* never from inside the call */
         run(&r);
         assert_true(r.failed);
     }
 }
 
-/* Names that its server is silent about, asked again and again, do not fill the log. */
+/* A server that fails and comes back repeatedly does not fill the log. */
 static void test_a_server_that_comes_and_goes(void **state)
 {
-    enum { TURNS = 40, TOLD_MAX = 20 }; /* ten a minute, and a minute may end meanwhile */
+    enum { TURNS = 40, TOLD_MAX = 20 }; /* ten a minute, and the test may span two */
     struct bed *bed = *state;
     struct log_capture *log = xcalloc(1, sizeof(*log));
     add_nobody(bed);
@@ -511,7 +511,7 @@ static void test_a_server_that_comes_and_goes(void **state)
     free(log);
 }
 
-/* Left after two failures; back when a probe was answered. */
+/* Dropped after two failures; back once it answers a probe. */
 static void test_a_dead_server_is_left_until_it_answers(void **state)
 {
     struct bed *bed = *state;
@@ -570,7 +570,7 @@ static void test_equal_questions_share_a_reply(void **state)
     assert_int_equal(u->seen, 2);
     assert_int_equal(counter_get(&forwarder_counts(f)->shared), 1);
     assert_memory_equal(r[0].reply, r[1].reply, 2);
-    struct result again = {.loop = bed->loop}; /* a reply is not kept */
+    struct result again = {.loop = bed->loop}; /* replies are not cached */
     assert_true(ask(f, &again));
     run(&again);
     assert_int_equal(u->seen, 3);
@@ -608,7 +608,7 @@ static void test_other_servers_from_now_on(void **state)
     struct scripted_nameserver *b = add_server(bed, answer);
     assert_true(ask(f, &r));
     use(f, &b->address, 1, PATIENCE_MS);
-    run(&r); /* what is under way goes on */
+    run(&r); /* questions in flight continue */
     assert_int_equal(a->seen, 1);
     assert_true(ask(f, &later));
     run(&later);
@@ -630,15 +630,15 @@ static void test_limits(void **state)
     for (question.type = 100; question.type < 104; question.type++) {
         assert_true(forwarder_ask(f, &question, 0, on_result, &r));
     }
-    assert_false(forwarder_ask(f, &question, 0, on_result, &r)); /* four may be under way */
+    assert_false(forwarder_ask(f, &question, 0, on_result, &r)); /* four may be in flight */
     question.type = 100;
-    assert_true(forwarder_ask(f, &question, 0, on_result, &r)); /* that needs no socket */
+    assert_true(forwarder_ask(f, &question, 0, on_result, &r)); /* shares a question in flight */
     forwarder_free(f);
-    assert_int_equal(r.calls, 0); /* ended without their callbacks */
-    bed->forwarder = NULL;        /* which tear_down frees as well */
+    assert_int_equal(r.calls, 0); /* no callbacks at the end */
+    bed->forwarder = NULL;        /* tear_down would free it again */
 }
 
-/* A question that may have one socket gives up listening to the first server for the second. */
+/* With only one socket, a question stops listening to the first server when it asks the second. */
 static void test_the_last_socket(void **state)
 {
     struct bed *bed = *state;
@@ -656,7 +656,7 @@ static void on_drop(struct ev_loop *loop, ev_timer *timer, int revents)
     forwarder_drop_all(timer->data);
 }
 
-/* The owner ends in the same turn of the loop in which a question's time is over. */
+/* The owner drops all in the loop iteration in which a question fails. */
 static void test_no_callback_after_all_were_dropped(void **state)
 {
     struct bed *bed = *state;

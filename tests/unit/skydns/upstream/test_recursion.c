@@ -1,4 +1,4 @@
-/* Whose questions about other domains are sent on. */
+/* Which clients' questions about other domains are forwarded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static struct addr client_of(const char *ip)
     return addr;
 }
 
-/* No interface has an address of 240.0.0.0/4, or one of the other ranges that are refused here. */
+/* No interface has an address in 240.0.0.0/4, or in the other ranges refused here. */
 static void test_clients(void **state)
 {
     static const struct {
@@ -56,7 +56,7 @@ static void test_clients(void **state)
         {"192.0.2.0/25,2001:db8::/33", "2001:db8:7fff::1", true},
         {"192.0.2.0/25,2001:db8::/33", "2001:db8:8000::1", false},
         {"192.0.2.0/25,2001:db8::/33", "127.0.0.1", false},
-        {"192.0.2.77/25", "192.0.2.1", true}, /* bits of the host do not count */
+        {"192.0.2.77/25", "192.0.2.1", true}, /* host bits are ignored */
         {"192.0.2.1,", "192.0.2.1", true},
         {"192.0.2.1", "192.0.2.2", false},
         {"0.0.0.0/0", "192.0.2.1", true},
@@ -89,7 +89,7 @@ static void test_refused_lists(void **state)
         struct recursion recursion;
         struct err err = {0};
         if (recursion_init(&recursion, rows[i], &err) == 0) {
-            fail_msg("`%s` was taken", rows[i]);
+            fail_msg("`%s` was accepted", rows[i]);
         }
         assert_non_null(strstr(err.msg, rows[i]));
     }
@@ -109,7 +109,8 @@ static void test_as_many_as_fit(void **state)
     assert_int_equal(recursion_init(&recursion, list, &err), ERR_USAGE);
 }
 
-/* An interface may come after the start; it is looked for, but not with every refused question. */
+/* An interface may appear after the start; interfaces are reread, but not on every refused
+ * question. */
 static void test_interfaces_are_read_again(void **state)
 {
     struct recursion recursion;
@@ -117,7 +118,7 @@ static void test_interfaces_are_read_again(void **state)
     struct err err;
     (void)state;
     assert_int_equal(recursion_init(&recursion, "", &err), 0);
-    recursion.count = 0; /* as if nothing had been there */
+    recursion.count = 0; /* as if there were no interfaces */
     recursion.read_ms = 1;
     assert_false(recursion_allows(&recursion, &loopback, 60000));
     assert_true(recursion_allows(&recursion, &loopback, 60001));

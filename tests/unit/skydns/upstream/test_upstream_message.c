@@ -43,8 +43,8 @@ static void test_longest_query_fits(void **state)
     assert_int_equal(upstream_query_write(&question, 1, out), UPSTREAM_QUERY_MAX);
 }
 
-/* A client's query for `WWW.test. A` with every flag set that a query can have, and EDNS with an
- * option: what counts is taken, the rest is not. */
+/* A client's query for `WWW.test. A` with every flag of a query, and EDNS with an option: relevant
+ * fields are kept, the rest is not. */
 static void test_the_question_of_a_client(void **state)
 {
     static const uint8_t client[] = {
@@ -66,7 +66,7 @@ static void test_the_question_of_a_client(void **state)
     }
 }
 
-/* Everything that makes another answer makes another question. */
+/* Whatever changes the answer makes it a different question. */
 static void test_equal_questions(void **state)
 {
     const struct upstream_question base = {
@@ -86,7 +86,7 @@ static void test_equal_questions(void **state)
     }
 }
 
-/* Letters only, and exactly those whose bit is set. */
+/* Only letters, and exactly those whose bit is set. */
 static void test_mixed_case(void **state)
 {
     const struct upstream_question question = {.name = name_of("ab-9z.c.test."), .type = 1};
