@@ -95,7 +95,7 @@ static void on_limit(struct ev_loop *loop, ev_timer *w, int events)
     (void)events;
     err_set(&err, ERR_UNAVAILABLE, "look up `%s`: no answer within %d ms",
             current(dialer)->endpoint->host, LOOKUP_LIMIT_MS);
-    log_debug("look-up of etcd's name is slow, going on without it",
+    log_debug("lookup of etcd's name is slow, continuing without it",
               LOG_STR("host", current(dialer)->endpoint->host),
               LOG_INT("limit_ms", LOOKUP_LIMIT_MS));
     settle(dialer, &err);
