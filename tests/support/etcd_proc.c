@@ -43,6 +43,7 @@ struct etcd_proc {
     const char *tls_folder;       /* or NULL */
     const char *const *arguments; /* or NULL */
     bool has_auth;
+    long log_start; /* in the log: where this run's lines begin */
     char *folder;
     char *url;
     char *other_url; /* an additional listener: "", ",https://[::1]:PORT" */
@@ -106,13 +107,6 @@ static void ask(unsigned port, const char *request, char *reply, size_t size)
     reply[used] = '\0';
 }
 
-static bool is_serving(const struct etcd_proc *proc)
-{
-    char reply[4096];
-    ask(proc->health_port, "GET /health HTTP/1.0\r\n\r\n", reply, sizeof(reply));
-    return strstr(reply, "\"health\":\"true\"") != NULL;
-}
-
 static void post(const struct etcd_proc *proc, const char *token, const char *path,
                  const char *body, char *reply, size_t size)
 {
@@ -165,25 +159,38 @@ void etcd_proc_compact(struct etcd_proc *proc, int64_t revision)
     etcd_proc_post(proc, "kv/compaction", body);
 }
 
-/* ---- The process ---- */
+/* ---- The log ---- */
+
+/* Owned; NULL before the first run. */
+static FILE *open_log(const struct etcd_proc *proc, long at, int whence)
+{
+    CLEANUP_FREE char *path = xasprintf("%s/log", proc->folder);
+    FILE *f = fopen(path, "re");
+    if (f && fseek(f, at, whence) != 0) {
+        rewind(f); /* shorter than that */
+    }
+    return f;
+}
+
+static void note_log_start(struct etcd_proc *proc)
+{
+    CLEANUP_FILE FILE *f = open_log(proc, 0, SEEK_END);
+    proc->log_start = f ? ftell(f) : 0;
+}
 
 static void print_log(const struct etcd_proc *proc)
 {
-    CLEANUP_FREE char *path = xasprintf("%s/log", proc->folder);
-    CLEANUP_FILE FILE *f = fopen(path, "re");
+    CLEANUP_FILE FILE *f = open_log(proc, -4000, SEEK_END);
     char line[1024];
-    if (f && fseek(f, -4000, SEEK_END) != 0) {
-        rewind(f); /* shorter than that */
-    }
     while (f && fgets(line, sizeof(line), f)) {
         print_error("etcd: %s", line);
     }
 }
 
+/* Of this run. */
 static bool is_in_log(const struct etcd_proc *proc, const char *text)
 {
-    CLEANUP_FREE char *path = xasprintf("%s/log", proc->folder);
-    CLEANUP_FILE FILE *f = fopen(path, "re");
+    CLEANUP_FILE FILE *f = open_log(proc, proc->log_start, SEEK_SET);
     char line[1024];
     while (f && fgets(line, sizeof(line), f)) {
         if (strstr(line, text)) {
@@ -203,6 +210,20 @@ void etcd_proc_wait_for_log(struct etcd_proc *proc, const char *text)
             fail_msg("etcd never logged `%s`", text);
         }
     }
+}
+
+/* ---- The process ---- */
+
+/* The log tells it from another test's etcd that has grabbed the port: then this one is about to
+ * exit. */
+static bool is_serving(const struct etcd_proc *proc)
+{
+    char reply[4096];
+    if (!is_in_log(proc, "published")) { /* its address, half a second after it began to listen */
+        return false;
+    }
+    ask(proc->health_port, "GET /health HTTP/1.0\r\n\r\n", reply, sizeof(reply));
+    return strstr(reply, "\"health\":\"true\"") != NULL;
 }
 
 static void run_child(const struct etcd_proc *proc)
@@ -252,6 +273,7 @@ static void reap(struct etcd_proc *proc)
 /* False if it exited instead. */
 static bool run(struct etcd_proc *proc)
 {
+    note_log_start(proc);
     proc->pid = fork();
     if (proc->pid == 0) {
         run_child(proc);
