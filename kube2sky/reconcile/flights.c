@@ -189,7 +189,7 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
     if (reply->succeeded) {
         config->acknowledged(config->data, flight);
     } else {
-        log_debug("transaction not applied: a key or the leader is another now",
+        log_debug("transaction not applied: a key or the leader changed",
                   LOG_INT("revision", reply->revision),
                   LOG_INT("owners", (int64_t)flight->passenger_count));
         config->refuted(config->data);

@@ -145,7 +145,7 @@ static void on_kept(void *data, const struct etcd_lease_reply *reply, const stru
     struct leader *l = data;
     l->keep = NULL;
     if (err) {
-        log_debug("lease not renewed, trying again", LOG_INT("lease", l->lease),
+        log_debug("lease not renewed, retrying", LOG_INT("lease", l->lease),
                   LOG_STR("reason", err->msg));
         start_timer(l, &l->keep_timer, backoff_next_ms(&l->backoff, backoff_random()));
     } else if (reply->ttl_s <= 0) {
