@@ -113,7 +113,7 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"etcd-timeout", FLAG_DURATION_MS, &raw->etcd_timeout_ms, .min = 1,
          .max = ETCD_TIMEOUT_MAX_MS,
          .help = "log an error and fail /readiness?strict when etcd is away for longer"},
-        {"lameduck", FLAG_DURATION_MS, &o->lameduck_ms, .max = LAMEDUCK_MAX_MS, .is_in_s = true,
+        {"lameduck", FLAG_DURATION_MS, &o->lameduck_ms, .max = LAMEDUCK_MAX_MS,
          .help = "after SIGTERM, keep answering for this long with /readiness 503"},
         {"dnssec", FLAG_STRING, &raw->dnssec, .help = "not supported yet, refused"},
         {"stubzones", FLAG_BOOL, &raw->stubzones, .help = "not supported yet, refused"},

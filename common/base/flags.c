@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/duration.h"
 #include "common/base/slice.h"
+#include "common/base/typing_errors.h"
 
 static bool parse_bool(const char *text, bool *ret)
 {
@@ -44,62 +46,6 @@ static bool parse_int(const char *text, int64_t *ret)
     return true;
 }
 
-/* The unit's length in microseconds, and the text after it. As in Go, a microsecond may be written
- * with the micro sign (U+00B5) or the Greek letter (U+03BC). */
-static const char *duration_unit(const char *text, double *ret_us)
-{
-    static const struct {
-        const char *name;
-        double us;
-    } units[] = {
-        {"ns", 0.001}, {"us", 1},  {"µs", 1},   {"μs", 1},
-        {"ms", 1e3},   {"s", 1e6}, {"m", 60e6}, {"h", 3600e6},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
-        size_t n = strlen(units[i].name);
-        if (strncmp(text, units[i].name, n) == 0) {
-            *ret_us = units[i].us;
-            return text + n;
-        }
-    }
-    return NULL;
-}
-
-bool flags_parse_duration_ms(const char *text, int64_t *ret_ms)
-{
-    double total_us = 0;
-    if (strcmp(text, "0") == 0) {
-        *ret_ms = 0;
-        return true;
-    }
-    if (!*text) {
-        return false;
-    }
-    while (*text) {
-        double value = 0, scale = 1, unit_us;
-        bool any = false;
-        for (; *text >= '0' && *text <= '9'; text++, any = true) {
-            value = value * 10 + (*text - '0');
-        }
-        if (*text == '.') {
-            for (text++; *text >= '0' && *text <= '9'; text++, any = true) {
-                scale /= 10;
-                value += (*text - '0') * scale;
-            }
-        }
-        text = any ? duration_unit(text, &unit_us) : NULL;
-        if (!text) {
-            return false;
-        }
-        total_us += value * unit_us;
-    }
-    if (total_us > 9e15) { /* 285 years; keeps the conversion below exact */
-        return false;
-    }
-    *ret_ms = (int64_t)(total_us / 1000 + 0.5);
-    return true;
-}
-
 /* The index-th choice; empty after the last one. */
 static struct slice choice_at(const char *choices, int index)
 {
@@ -127,17 +73,19 @@ static bool in_range(const struct flag *flag, int64_t value)
     return value >= flag->min && value <= max;
 }
 
-static bool parse_duration(const struct flag *flag, const char *text, int64_t *ret_ms)
+/* A number without a unit is seconds. */
+static bool parse_duration(const char *text, int64_t *ret_ms)
 {
     int64_t number_s;
-    if (flag->is_in_s && parse_int(text, &number_s)) {
+    if (parse_int(text, &number_s)) {
         return !__builtin_mul_overflow(number_s, 1000, ret_ms);
     }
-    return flags_parse_duration_ms(text, ret_ms);
+    return duration_parse_ms(text, ret_ms);
 }
 
 static const char *expected(const struct flag *flag, char *out, size_t size)
 {
+    char min[DURATION_TEXT_MAX], max[DURATION_TEXT_MAX];
     bool open = flag->min == 0 && flag->max == 0;
     switch (flag->kind) {
     case FLAG_BOOL:
@@ -154,8 +102,8 @@ static const char *expected(const struct flag *flag, char *out, size_t size)
         if (open) {
             return "expected a duration like 10s or 1m30s";
         }
-        (void)snprintf(out, size, "expected a duration like 10s, from %lldms to %lldms",
-                       (long long)flag->min, (long long)flag->max);
+        (void)snprintf(out, size, "expected a duration like 10s, from %s to %s",
+                       duration_text(flag->min, min), duration_text(flag->max, max));
         return out;
     case FLAG_CHOICE:
         (void)snprintf(out, size, "expected %s", flag->choices);
@@ -217,8 +165,7 @@ static int set_value(const struct flag *flag, const char *text, const char *sour
         return add_to_list(flag->value, text, source, err);
     case FLAG_INT:
     case FLAG_DURATION_MS:
-        ok = (flag->kind == FLAG_INT ? parse_int(text, &number)
-                                     : parse_duration(flag, text, &number)) &&
+        ok = (flag->kind == FLAG_INT ? parse_int(text, &number) : parse_duration(text, &number)) &&
              in_range(flag, number);
         if (ok) {
             *(int64_t *)flag->value = number;
@@ -266,6 +213,33 @@ static const struct flag *find(const struct flags *flags, struct slice name)
     return NULL;
 }
 
+/* The visible flag that the fewest typing errors lead to; NULL: none is near. */
+static const char *nearest_flag(const struct flags *flags, struct slice given)
+{
+    const char *nearest = NULL;
+    size_t fewest = SIZE_MAX;
+    for (size_t i = 0; i < flags->count; i++) {
+        struct slice name = slice_str(flags->table[i].name);
+        size_t errors = flags->table[i].help ? typing_errors(given, name) : SIZE_MAX;
+        if (errors < fewest) {
+            fewest = errors;
+            nearest = flags->table[i].name;
+        }
+    }
+    return fewest <= 1 + given.len / 5 ? nearest : NULL; /* more is another word */
+}
+
+static int unknown_flag(const struct flags *flags, const char *arg, struct slice given,
+                        struct err *err)
+{
+    const char *nearest = nearest_flag(flags, given);
+    if (nearest) {
+        return err_set(err, ERR_USAGE, "unknown flag `%s`: did you mean -%s? -help lists the flags",
+                       arg, nearest);
+    }
+    return err_set(err, ERR_USAGE, "unknown flag `%s`; -help lists the flags", arg);
+}
+
 static int apply_environment(const struct flags *flags, struct err *err)
 {
     for (size_t i = 0; i < flags->count; i++) {
@@ -296,7 +270,7 @@ static int parse_one(const struct flags *flags, int argc, char *const *argv, int
         if (slice_equal(given, slice_str("h")) || slice_equal(given, slice_str("help"))) {
             return FLAGS_HELP;
         }
-        return err_set(err, ERR_USAGE, "unknown flag `%s`; -help lists the flags", arg);
+        return unknown_flag(flags, arg, given, err);
     }
     char source[128];
     (void)snprintf(source, sizeof(source), "flag -%s", flag->name);
@@ -354,8 +328,8 @@ static const char *kind_text(const struct flag *flag, char *out, size_t size)
 
 static void print_default(const struct flag *flag)
 {
+    char duration[DURATION_TEXT_MAX];
     const char *text;
-    int64_t number;
     switch (flag->kind) {
     case FLAG_BOOL:
         printf(" (default %s)", *(const bool *)flag->value ? "true" : "false");
@@ -375,12 +349,7 @@ static void print_default(const struct flag *flag)
         printf(" (default %lld)", (long long)*(const int64_t *)flag->value);
         break;
     case FLAG_DURATION_MS:
-        number = *(const int64_t *)flag->value;
-        if (number % 1000) {
-            printf(" (default %lldms)", (long long)number);
-        } else {
-            printf(" (default %llds)", (long long)number / 1000);
-        }
+        printf(" (default %s)", duration_text(*(const int64_t *)flag->value, duration));
         break;
     default:
         break;

@@ -22,7 +22,7 @@ enum flag_kind {
     FLAG_STRING,         /* const char **: points into argv or the environment, never freed */
     FLAG_STRING_LIST,    /* struct flag_strings *: the flag may repeat; no env */
     FLAG_INT,            /* int64_t *: decimal, min..max */
-    FLAG_DURATION_MS,    /* int64_t *: Go durations, "1h2m3.5s", "300ms", "0"; min..max in ms */
+    FLAG_DURATION_MS,    /* int64_t *: duration.h, or seconds without a unit; min..max in ms */
     FLAG_CHOICE,         /* int *: index into `choices`, from 0 */
     FLAG_IGNORED_BOOL,   /* accepted and ignored; value: NULL, or a flag_strings for names */
     FLAG_IGNORED_STRING, /* the same, with an argument */
@@ -42,7 +42,6 @@ struct flag {
     void *value;
     const char *env;     /* or NULL; as in the old programs, an empty variable counts as unset */
     int64_t min, max;    /* for FLAG_INT and FLAG_DURATION_MS; both 0 = 0..INT64_MAX */
-    bool is_in_s;        /* for FLAG_DURATION_MS: a number without a unit is seconds */
     const char *choices; /* for FLAG_CHOICE: "auto|slices|endpoints" */
     const char *help;    /* one line; NULL hides the flag from -help */
     bool *was_given;     /* or NULL; set if the flag or its variable is present */
@@ -65,8 +64,5 @@ int flags_parse(const struct flags *flags, int argc, char *const *argv, struct e
 
 /* The help text, to stdout. */
 void flags_print_help(const struct flags *flags);
-
-/* Parses a Go duration that is not a flag. */
-bool flags_parse_duration_ms(const char *text, int64_t *ret_ms);
 
 #endif

@@ -2,6 +2,7 @@
  * namespace), and names without the `svc` before the domain. */
 #include <string.h>
 
+#include "common/base/typing_errors.h"
 #include "skydns/pages/explain.h"
 
 /* Children compared per name: a namespace of thousands is compared in part. */
@@ -36,43 +37,13 @@ static void add(struct search *s, const struct dname *name)
     }
 }
 
-static unsigned least(unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
-/* The number of insertions, deletions, replacements and swaps of neighbours between the two. */
-static unsigned distance(struct slice a, struct slice b)
-{
-    unsigned rows[3][DNAME_LABEL_MAX + 1];
-    unsigned *before = rows[0], *above = rows[1], *row = rows[2];
-    for (size_t j = 0; j <= b.len; j++) {
-        above[j] = (unsigned)j;
-    }
-    for (size_t i = 1; i <= a.len; i++) {
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= b.len; j++) {
-            unsigned cost = a.ptr[i - 1] != b.ptr[j - 1];
-            row[j] = least(least(above[j] + 1, row[j - 1] + 1), above[j - 1] + cost);
-            if (i > 1 && j > 1 && a.ptr[i - 1] == b.ptr[j - 2] && a.ptr[i - 2] == b.ptr[j - 1]) {
-                row[j] = least(row[j], before[j - 2] + 1);
-            }
-        }
-        unsigned *spare = before;
-        before = above;
-        above = row;
-        row = spare;
-    }
-    return above[b.len];
-}
-
 static bool see_sibling(void *data, const struct store_node *child)
 {
     struct search *s = data;
     struct slice label = store_node_label(child);
-    unsigned allowed = s->wanted.len >= LONG_LABEL ? 2 : 1;
+    size_t allowed = s->wanted.len >= LONG_LABEL ? 2 : 1;
     struct dname name = *s->parent;
-    if (distance(label, s->wanted) <= allowed && dname_prepend(&name, label)) {
+    if (typing_errors(label, s->wanted) <= allowed && dname_prepend(&name, label)) {
         add(s, &name);
     }
     return s->count < EXPLAIN_NEAR_MAX && ++s->compared < COMPARED_MAX;

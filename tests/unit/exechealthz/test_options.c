@@ -197,7 +197,7 @@ static void test_refused(void **state)
         {"--port=65536", "65536", "from 1 to 65535"},
         {"--port=http", "http", "a number"},
         {"--period=0s", "-period", "a duration"},
-        {"--period=2", "-period", "a duration"},
+        {"--period=2x", "-period", "a duration"},
         {"--latency=-1s", "-1s", "a duration"},
         {"--timeout=25h", "-timeout", "a duration"},
         {"--quiet=maybe", "maybe", "true or false"},

@@ -1,0 +1,17 @@
+/* Durations as people write them: Go's "1h2m3.5s", "300ms", "0". Pure; any thread. */
+#ifndef COMMON_BASE_DURATION_H
+#define COMMON_BASE_DURATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* "2562047788015h12m55s807ms" is the longest. */
+enum { DURATION_TEXT_MAX = 32 };
+
+/* False: no Go duration, or longer than 285 years. Rounds to a millisecond. */
+bool duration_parse_ms(const char *text, int64_t *ret_ms);
+
+/* The shortest way to write it: "1h", "1m30s", "1s500ms". ms from 0 up. Returns out. */
+const char *duration_text(int64_t ms, char out[DURATION_TEXT_MAX]);
+
+#endif
