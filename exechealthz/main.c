@@ -140,7 +140,7 @@ static int serve(const struct options *o)
     struct err err = {0};
     int r = http_server_new(loop, &o->listen, routes, count, &server, &err);
     if (r < 0) {
-        fprintf(stderr, "exechealthz: %s; use --address and --port to change it\n", err.msg);
+        fprintf(stderr, "exechealthz: flag -port: %s; choose another -port or -address\n", err.msg);
     } else {
         log_start(o);
         run(loop, &probes, &manager);

@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
+#include "common/etcd/etcd.h"
 #include "common/etcd/etcd_txn.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/label_selector.h"
@@ -271,7 +272,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
                       .healthz_address = "",
                       .healthz_port = 8081};
     struct options o = {
-        .etcd_server = "http://127.0.0.1:4001",
+        .etcd_server = ETCD_DEFAULT_ENDPOINTS,
         .etcd_cafile = "",
         .etcd_certfile = "",
         .etcd_keyfile = "",

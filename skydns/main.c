@@ -119,8 +119,9 @@ static int open_http(struct program *p, struct err *err)
         return r;
     }
     p->explainer = explainer_new(snapshot_newest_config(p->snapshot));
-    return http_server_new(p->loop, &p->options.http_address, routes, ARRAY_LEN(routes), &p->http,
-                           err);
+    r = http_server_new(p->loop, &p->options.http_address, routes, ARRAY_LEN(routes), &p->http,
+                        err);
+    return r < 0 ? err_wrap(err, r, "flag -http-addr") : 0;
 }
 
 static void on_credentials(void *data, const struct err *err)

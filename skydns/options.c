@@ -7,6 +7,7 @@
 #include "common/base/flags.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "common/etcd/etcd.h"
 #include "skydns/cpu_limit.h"
 #include "skydns/option_values.h"
 
@@ -314,7 +315,6 @@ static int check(struct options *o, const struct raw *raw, struct err *err)
 
 int options_parse(int argc, char *const *argv, struct options *ret_options, struct err *err)
 {
-    static const char default_machines[] = "http://127.0.0.1:2379,http://127.0.0.1:4001";
     struct options o = {
         .ca_cert = "",
         .tls_pem = "",
@@ -334,7 +334,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .stale_max_ms = STALE_MAX_MS_DEFAULT,
     };
     struct raw raw = {
-        .machines = default_machines,
+        .machines = ETCD_DEFAULT_ENDPOINTS,
         .address = "127.0.0.1:53",
         .domain = "skydns.local.",
         .hostmaster = "hostmaster@skydns.local.",
@@ -354,7 +354,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     int r = parse_flags(argc, argv, &o, &raw, err);
     if (r == 0 && !o.version) {
         if (*raw.machines == '\0') {
-            raw.machines = default_machines;
+            raw.machines = ETCD_DEFAULT_ENDPOINTS;
         }
         r = check(&o, &raw, err);
     }

@@ -63,7 +63,7 @@ def assert_one_line(result: subprocess.CompletedProcess, status: int, *words: st
         ("skydns", ["-round-robin=perhaps"], ["round-robin", "perhaps"]),
         ("exechealthz", ["--nonsense"], ["nonsense"]),
         ("exechealthz", ["--port=x"], ["port", "x"]),
-        ("exechealthz", ["--period=2"], ["period", "2"]),
+        ("exechealthz", ["--period=2x"], ["period", "2x"]),
         ("exechealthz", ["--cmd="], ["-cmd", "expected a shell command"]),
     ],
 )
@@ -90,6 +90,30 @@ def test_tls_files_that_cannot_be_used(program, flags, tmp_path):
         ([f"{cert}={text}", f"{key}={absent}"], text),
     ]:
         assert_one_line(run(program, *own[program], *arguments), 1, "TLS", str(file))
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments", "flag"),
+    [
+        ("skydns", ["-addr=127.0.0.1:{free}", "-http-addr=127.0.0.1:{taken}"], "-http-addr"),
+        ("kube2sky", ["--kube-master-url=http://127.0.0.1:{free}", "--healthz-port={taken}"], "-healthz-port"),
+        ("exechealthz", ["--cmd=true", "--port={taken}"], "-port"),
+    ],
+)
+def test_http_port_in_use_names_its_flag(program, arguments, flag, taken_port):
+    values = {"taken": taken_port, "free": reserve_port()}
+    result = run(program, *(argument.format(**values) for argument in arguments))
+    assert result.returncode == 1
+    last = result.stderr.splitlines()[-1]  # skydns may warn of few descriptors before
+    assert f"flag {flag}: " in last and str(taken_port) in last and "Address already in use" in last
+
+
+def test_bare_programs_look_for_etcd_in_the_same_places():
+    defaults = {
+        re.search(r"-(?:machines|etcd-server)=.*\n.*\(default (.*?)\)", run(program, "-help").stdout)[1]
+        for program in ("skydns", "kube2sky")
+    }
+    assert len(defaults) == 1
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -198,11 +222,6 @@ def taken_port():
         yield number
 
 
-def test_kube2sky_port_in_use(taken_port):
-    result = run("kube2sky", ETCD, "--kube-master-url=http://127.0.0.1:1", f"--healthz-port={taken_port}")
-    assert_one_line(result, 1, str(taken_port))
-
-
 def test_kube2sky_address_of_another_machine():
     result = run("kube2sky", ETCD, "--kube-master-url=http://127.0.0.1:1", "--healthz-address=192.0.2.1")
     assert_one_line(result, 1, "flag -healthz-address: listen on 192.0.2.1:8081")
@@ -214,10 +233,6 @@ def test_skydns_port_in_use(taken_port):
         1,
         str(taken_port),
     )
-
-
-def test_exechealthz_port_in_use(taken_port):
-    assert_one_line(run("exechealthz", f"--port={taken_port}"), 1, str(taken_port))
 
 
 def test_sigterm_while_every_peer_is_away(bare_bed):

@@ -30,7 +30,7 @@ static void test_defaults(void **state)
     (void)state;
     assert_int_equal(parse((const char *const[]){NULL}, &o, NULL), 0);
     assert_string_equal(o.domain, "cluster.local.");
-    assert_string_equal(o.etcd_server, "http://127.0.0.1:4001");
+    assert_string_equal(o.etcd_server, "http://127.0.0.1:2379,http://127.0.0.1:4001");
     assert_string_equal(o.kubecfg_file, "");
     assert_string_equal(o.kube_master_url, "");
     assert_int_equal(o.etcd_mutation_timeout_ms, 10000);
