@@ -21,16 +21,22 @@ enum {
     REPLY_HEAD_MAX = 1024, /* four fields; the longest is one of our content types */
 };
 
-static const double idle_s = 10.;  /* without a request, or with an unread reply */
-static const double linger_s = 2.; /* for the client to read the reply and the end after it */
+static const double request_s = 10.;   /* for all of a request, from the end of the last reply */
+static const double first_soon_s = 2.; /* for the first request, once hurried */
+static const double unread_s = 10.;    /* without progress in reading the reply */
+static const double reply_s = 60.;     /* for all of a reply: 16 MiB at 300 KB/s */
+static const double linger_s = 2.;     /* for the client to read the reply and the end after it */
 
 enum phase { READING, SKIPPING, SENDING, LINGERING };
 
 struct http_connection {
     const struct http_connection_config *config;
+    struct ip client;
     ev_io io;
-    ev_timer timer;
+    ev_timer timer; /* closes it */
     enum phase phase;
+    bool is_new;           /* no complete request yet */
+    double reply_until_s;  /* SENDING: on the loop's clock */
     struct buf in;         /* from the start of the request */
     size_t head_len;       /* its length in `in`, while it is answered */
     struct http_head head; /* its strings are in `in` */
@@ -56,12 +62,22 @@ static void end_stream(struct http_connection *c)
     c->stream = (struct http_stream){0};
 }
 
+/* The kernel would keep the sent part of a cut reply, megabytes, until the client reads it. */
+static void drop_unread(int fd)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)); /* never fails here */
+}
+
 void http_connection_free(struct http_connection *connection)
 {
     struct http_connection *c = connection;
     ev_io_stop(c->config->loop, &c->io);
     ev_timer_stop(c->config->loop, &c->timer);
     end_stream(c);
+    if (c->phase == SENDING) {
+        drop_unread(c->io.fd);
+    }
     (void)close(c->io.fd); /* unsent bytes are lost */
     buf_fini(&c->in);
     buf_fini(&c->out_head);
@@ -94,6 +110,24 @@ static void set_timer(struct http_connection *c, double after_s)
 static void on_timer(struct ev_loop *loop UNUSED, ev_timer *w, int events UNUSED)
 {
     close_connection(w->data);
+}
+
+void http_connection_hurry(struct http_connection *connection)
+{
+    struct http_connection *c = connection;
+    if (c->is_new && ev_timer_remaining(c->config->loop, &c->timer) > first_soon_s) {
+        set_timer(c, first_soon_s);
+    }
+}
+
+bool http_connection_is_answering(const struct http_connection *connection)
+{
+    return connection->phase == SENDING;
+}
+
+const struct ip *http_connection_client(const struct http_connection *connection)
+{
+    return &connection->client;
 }
 
 /* ---- Replies ---- */
@@ -157,7 +191,8 @@ static void begin_reply(struct http_connection *c, struct http_reply *reply, boo
         c->is_chunked = false;
     }
     c->phase = SENDING;
-    set_timer(c, idle_s);
+    c->reply_until_s = ev_now(c->config->loop) + reply_s;
+    set_timer(c, unread_s);
     set_events(c, EV_WRITE);
 }
 
@@ -217,6 +252,8 @@ static void answer(struct http_connection *c)
         fill_error(&reply, 500, "reply too large\n");
     }
     c->is_last = c->head.wants_close;
+    c->is_new = false;
+    c->config->requested(c->config->data, c);
     begin_reply(c, &reply, strcmp(request.method, "HEAD") == 0);
 }
 
@@ -319,7 +356,7 @@ static void end_reply(struct http_connection *c)
         return;
     }
     c->phase = READING;
-    set_timer(c, idle_s);
+    set_timer(c, request_s);
     if (c->in.len > 0) {
         set_events(c, EV_WRITE); /* the next request may have arrived: handle it in the next turn */
     } else {
@@ -382,7 +419,8 @@ static bool send_parts(struct http_connection *c)
         return errno == EAGAIN || errno == EINTR;
     }
     c->sent += (size_t)n;
-    set_timer(c, idle_s);
+    double left_s = c->reply_until_s - ev_now(c->config->loop);
+    set_timer(c, left_s < unread_s ? (left_s > 0. ? left_s : 0.) : unread_s);
     return true;
 }
 
@@ -434,10 +472,13 @@ static void on_io(struct ev_loop *loop UNUSED, ev_io *w, int events)
     }
 }
 
-struct http_connection *http_connection_new(const struct http_connection_config *config, int fd)
+struct http_connection *http_connection_new(const struct http_connection_config *config, int fd,
+                                            const struct ip *client)
 {
     struct http_connection *c = xcalloc(1, sizeof(*c));
     c->config = config;
+    c->client = *client;
+    c->is_new = true;
     buf_init(&c->in, HTTP_HEAD_MAX);
     buf_init(&c->out_head, REPLY_HEAD_MAX);
     buf_init(&c->out_body, 0);
@@ -446,6 +487,8 @@ struct http_connection *http_connection_new(const struct http_connection_config 
     ev_io_start(config->loop, &c->io);
     ev_init(&c->timer, on_timer);
     c->timer.data = c;
-    set_timer(c, idle_s);
+    /* Runs after the sockets of the same turn: what arrived while the loop was busy counts. */
+    ev_set_priority(&c->timer, EV_MINPRI);
+    set_timer(c, request_s);
     return c;
 }

@@ -4,9 +4,9 @@
  *     READING ─head─▶ SKIPPING its body ─▶ SENDING the reply ─▶ READING the next
  *                                                     └─ it was the last ─▶ LINGERING ─▶ closed
  *
- * One request per loop turn. A connection without progress is closed. LINGERING discards what the
- * client still sends, because closing with unread data would reset the connection and lose the
- * reply. */
+ * One request per loop turn. Each phase has a limit of time that dripping bytes do not extend:
+ * http_server.h has them. LINGERING discards what the client still sends, because closing with
+ * unread data would reset the connection and lose the reply. */
 #ifndef COMMON_HTTP_HTTP_CONNECTION_INTERNAL_H
 #define COMMON_HTTP_HTTP_CONNECTION_INTERNAL_H
 
@@ -18,15 +18,26 @@ struct http_connection_config {
     struct ev_loop *loop;
     const struct http_route *routes; /* borrowed */
     size_t count;
+    /* A complete request arrived. Must not close the connection. */
+    void (*requested)(void *data, struct http_connection *connection);
     /* The connection has closed itself and is freed when this returns. */
     void (*closed)(void *data, struct http_connection *connection);
     void *data;
 };
 
 /* Takes ownership of the non-blocking descriptor. The config is borrowed. */
-struct http_connection *http_connection_new(const struct http_connection_config *config, int fd);
+struct http_connection *http_connection_new(const struct http_connection_config *config, int fd,
+                                            const struct ip *client);
 
-/* Closes it in any state, without calling `closed`. */
+/* Closes it in any state, without calling `closed`. Not from its own callbacks. */
 void http_connection_free(struct http_connection *connection);
+
+/* Shortens the wait for the first request, if it has not arrived. */
+void http_connection_hurry(struct http_connection *connection);
+
+/* A complete request has arrived, and its reply is not out yet. */
+bool http_connection_is_answering(const struct http_connection *connection);
+
+const struct ip *http_connection_client(const struct http_connection *connection); /* borrowed */
 
 #endif

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,18 +13,120 @@
 #include "common/http/http_connection_internal.h"
 #include "common/http/http_request_internal.h"
 
-enum { CONNECTIONS_MAX = 64 };
+enum {
+    CONNECTIONS_MAX = 64,
+    CLIENT_CONNECTIONS_MAX = CONNECTIONS_MAX / 4,
+    CROWDED = CONNECTIONS_MAX / 2, /* from here on the first request must come soon */
+    /* In one turn of the loop, fewer than one client may have: so that the request that came with a
+       connection is read, in the next turn, before that connection can be the longest idle. */
+    ACCEPTS_MAX = CLIENT_CONNECTIONS_MAX / 2,
+    BACKLOG = 256,         /* a burst that a few dozen turns accept */
+    UNACKED_MS = 10 * 1000 /* the kernel drops what a client has not taken for so long */
+};
 
 /* Retry interval of accept() when descriptors run out. */
 static const double pause_s = 0.1;
 
 struct http_server {
     struct http_connection_config config;
-    ev_io accepting; /* inactive while all places are taken, and during the pause */
+    ev_io accepting; /* inactive during the pause */
     ev_timer pause;
+    /* By their last complete request, or else their beginning; the oldest first. */
     size_t count;
     struct http_connection *connections[CONNECTIONS_MAX];
 };
+
+/* ---- Places ---- */
+
+/* One host has a whole /64 of IPv6 addresses to choose from. */
+static bool is_same_client(const struct ip *a, const struct ip *b)
+{
+    return a->family_bytes == b->family_bytes &&
+           memcmp(a->bytes, b->bytes, a->family_bytes == 16 ? 8 : a->family_bytes) == 0;
+}
+
+static size_t count_of(const struct http_server *s, const struct ip *client)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        count += is_same_client(http_connection_client(s->connections[i]), client);
+    }
+    return count;
+}
+
+/* The connection that has been longest without a complete request; if each is being answered, the
+ * one whose reply began first. client: only among its connections; NULL: among all. The table is
+ * not empty, nor has the client none. */
+static struct http_connection *least_useful(const struct http_server *s, const struct ip *client)
+{
+    struct http_connection *answering = NULL;
+    for (size_t i = 0; i < s->count; i++) {
+        struct http_connection *c = s->connections[i];
+        if (client && !is_same_client(http_connection_client(c), client)) {
+            continue;
+        }
+        if (!http_connection_is_answering(c)) {
+            return c;
+        }
+        answering = answering ? answering : c;
+    }
+    return answering;
+}
+
+static void take_out(struct http_server *s, const struct http_connection *connection)
+{
+    size_t i = 0;
+    while (s->connections[i] != connection) {
+        i++;
+    }
+    s->count--;
+    memmove(s->connections + i, s->connections + i + 1,
+            (s->count - i) * sizeof(struct http_connection *));
+}
+
+static void evict(struct http_server *s, struct http_connection *connection, const char *line)
+{
+    static struct log_limit limit = {.burst = 1};
+    char text[INET6_ADDRSTRLEN];
+    if (log_limit_pass(&limit)) {
+        log_warn(line, LOG_STR("client", ip_format(http_connection_client(connection), text)));
+    }
+    take_out(s, connection);
+    http_connection_free(connection);
+}
+
+static void make_room(struct http_server *s, const struct ip *client)
+{
+    if (count_of(s, client) >= CLIENT_CONNECTIONS_MAX) {
+        evict(s, least_useful(s, client),
+              "many HTTP connections from one client, closing the longest idle");
+    } else if (s->count >= CONNECTIONS_MAX) {
+        evict(s, least_useful(s, NULL), "all HTTP connections taken, closing the longest idle");
+    }
+}
+
+static void add(struct http_server *s, int fd, const struct ip *client)
+{
+    make_room(s, client);
+    s->connections[s->count++] = http_connection_new(&s->config, fd, client);
+    for (size_t i = 0; s->count >= CROWDED && i < s->count; i++) {
+        http_connection_hurry(s->connections[i]);
+    }
+}
+
+static void on_requested(void *data, struct http_connection *connection)
+{
+    struct http_server *s = data;
+    take_out(s, connection);
+    s->connections[s->count++] = connection;
+}
+
+static void on_closed(void *data, struct http_connection *connection)
+{
+    take_out(data, connection);
+}
+
+/* ---- Accepting ---- */
 
 static bool is_out_of_resources(int error)
 {
@@ -46,38 +149,24 @@ static void pause_accepting(struct http_server *s, int error)
 static void on_pause(struct ev_loop *loop, ev_timer *w, int events UNUSED)
 {
     struct http_server *s = w->data;
-    if (s->count < CONNECTIONS_MAX) {
-        ev_io_start(loop, &s->accepting);
-    }
+    ev_io_start(loop, &s->accepting);
 }
 
-static void on_acceptable(struct ev_loop *loop, ev_io *w, int events UNUSED)
+static void on_acceptable(struct ev_loop *loop UNUSED, ev_io *w, int events UNUSED)
 {
     struct http_server *s = w->data;
-    while (s->count < CONNECTIONS_MAX) {
-        int fd = accept4(w->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    for (int i = 0; i < ACCEPTS_MAX; i++) {
+        struct addr from = {.len = sizeof(from.v6)};
+        int fd = accept4(w->fd, &from.sa, &from.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
-            s->connections[s->count++] = http_connection_new(&s->config, fd);
+            const struct ip client = addr_ip(&from);
+            add(s, fd, &client);
         } else if (is_out_of_resources(errno)) {
             pause_accepting(s, errno);
             return;
         } else if (errno != EINTR && errno != ECONNABORTED) {
             return; /* that was the last one */
         }
-    }
-    ev_io_stop(loop, w); /* the others wait in the backlog */
-}
-
-static void on_closed(void *data, struct http_connection *connection)
-{
-    struct http_server *s = data;
-    size_t i = 0;
-    while (s->connections[i] != connection) {
-        i++;
-    }
-    s->connections[i] = s->connections[--s->count];
-    if (!ev_is_active(&s->pause)) {
-        ev_io_start(s->config.loop, &s->accepting);
     }
 }
 
@@ -86,13 +175,16 @@ static int listen_on(const struct addr *address, struct err *err)
 {
     char text[ADDR_TEXT_MAX];
     const int on = 1;
+    const unsigned unacked_ms = UNACKED_MS;
     CLEANUP_CLOSE int fd =
         socket(address->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     /* SO_REUSEADDR: a restarted program need not wait for its old connections. Accepted sockets
-     * inherit TCP_NODELAY, so that pieces of a reply do not wait for acknowledgements. */
+     * inherit TCP_NODELAY, so that pieces of a reply do not wait for acknowledgements, and
+     * TCP_USER_TIMEOUT. */
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
-        bind(fd, &address->sa, address->len) != 0 || listen(fd, CONNECTIONS_MAX) != 0) {
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacked_ms, sizeof(unacked_ms)) != 0 ||
+        bind(fd, &address->sa, address->len) != 0 || listen(fd, BACKLOG) != 0) {
         int code = -errno;
         return err_set(err, code, "listen on %s: %s", addr_format(address, text),
                        err_code_text(code));
@@ -109,9 +201,14 @@ int http_server_new(struct ev_loop *loop, const struct addr *address,
         return fd;
     }
     struct http_server *s = xcalloc(1, sizeof(*s));
-    s->config = (struct http_connection_config){
-        .loop = loop, .routes = routes, .count = count, .closed = on_closed, .data = s};
+    s->config = (struct http_connection_config){.loop = loop,
+                                                .routes = routes,
+                                                .count = count,
+                                                .requested = on_requested,
+                                                .closed = on_closed,
+                                                .data = s};
     ev_io_init(&s->accepting, on_acceptable, fd, EV_READ);
+    ev_set_priority(&s->accepting, EV_MINPRI); /* requests that have arrived come first */
     s->accepting.data = s;
     ev_io_start(loop, &s->accepting);
     ev_init(&s->pause, on_pause);

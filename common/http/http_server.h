@@ -2,9 +2,16 @@
  * (http_connection_internal.h and http_request_internal.h are its parts). Runs on the loop's thread
  * only; handlers answer immediately and never block.
  *
- * Limits: 64 connections (a kubelet, a Prometheus and a few people), further ones wait; 16 KiB of
- * request line and headers; 10 s for a whole request, and for each bit of progress in reading the
- * reply. Request bodies are discarded; over 64 KiB the connection is closed, chunked ones are
+ * Nobody can lock out a probe. There are 64 connections (a kubelet, a Prometheus and a few people),
+ * 16 for each client address (/64 for IPv6). A further one is accepted at once, and the connection
+ * is closed that has been longest without a complete request: the client's own, if it has its 16,
+ * because a kubelet may share its node's address with others. A request that arrives together with
+ * its connection is answered before that can happen. If every connection is being answered, the one
+ * whose reply began first is closed.
+ *
+ * Limits of time: 10 s for a whole request, but 2 s for the first one once 32 connections are open;
+ * 60 s for a whole reply, 10 s without progress in reading it. Of size: 16 KiB of request line and
+ * headers. Request bodies are discarded; over 64 KiB the connection is closed, chunked ones are
  * rejected. The handler is called for any method; HEAD gets only the headers. A path without a
  * handler is 404 `not found`, a reply over its limit 500. No TLS, compression or ranges.
  *

@@ -14,11 +14,17 @@
 
 #include <cmocka.h>
 
-#include "common/base/clock.h"
+#include "tests/support/test_clock.h"
 
 enum {
-    CONNECTIONS_MAX = 64, /* as documented in http_server.h */
-    IDLE_TIMEOUT_MS = 10000,
+    /* As documented in http_server.h. */
+    CONNECTIONS_MAX = 64,
+    CLIENT_CONNECTIONS_MAX = 16,
+    CROWDED = 32,
+    REQUEST_MS = 10000,
+    FIRST_SOON_MS = 2000,
+    REPLY_MS = 60000,
+    UNREAD_MS = 10000,
     /* Only ends a test that hangs. */
     PATIENCE_S = 60,
 };
@@ -128,12 +134,31 @@ static void handle_stream(void *data, const struct http_request *request, struct
     reply->stream = (struct http_stream){.more = next_piece, .end = end_stream, .data = state};
 }
 
+/* A stream without end, in pieces that fill sockets within a few turns. */
+enum { ENDLESS_PIECE = HTTP_PIECE_MAX / 2 };
+static bool next_of_endless(void *data, struct buf *piece)
+{
+    (void)data;
+    uint8_t *room = buf_reserve(piece, ENDLESS_PIECE);
+    assert_non_null(room);
+    memset(room, 'x', ENDLESS_PIECE);
+    piece->len += ENDLESS_PIECE;
+    return true;
+}
+
+static void handle_endless(void *data, const struct http_request *request, struct http_reply *reply)
+{
+    (void)data;
+    (void)request;
+    reply->stream = (struct http_stream){.more = next_of_endless};
+}
+
 static char echo_data[] = "echo";
 static const struct http_route routes[] = {
     {"/echo", handle_echo, echo_data}, {"/unavailable", handle_unavailable, NULL},
     {"/empty", handle_empty, NULL},    {"/large", handle_too_large, NULL},
     {"/stream", handle_stream, NULL},  {"/broken-stream", handle_stream, echo_data},
-    {"/big", handle_big, NULL},
+    {"/big", handle_big, NULL},        {"/endless", handle_endless, NULL},
 };
 
 /* Serves on the first free port of this process's range. */
@@ -185,17 +210,26 @@ static void on_readable(struct ev_loop *loop, ev_io *w, int events)
     ev_break(loop, EVBREAK_ONE);
 }
 
-static void client_open(struct client *c, struct fixture *f)
+/* From 127.0.0.<host>. */
+static void client_open_from(struct client *c, struct fixture *f, int host)
 {
+    struct sockaddr_in from = {.sin_family = AF_INET,
+                               .sin_addr.s_addr = htonl(0x7f000000U + (uint32_t)host)};
     *c = (struct client){.fixture = f};
     buf_init(&c->received, 32 * 1024 * 1024);
     c->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(c->fd >= 0);
+    assert_int_equal(bind(c->fd, (struct sockaddr *)&from, sizeof(from)), 0);
     assert_int_equal(connect(c->fd, &f->address.sa, f->address.len), 0);
     assert_int_equal(fcntl(c->fd, F_SETFL, O_NONBLOCK), 0);
     ev_io_init(&c->readable, on_readable, c->fd, EV_READ);
     c->readable.data = c;
     ev_io_start(f->loop, &c->readable);
+}
+
+static void client_open(struct client *c, struct fixture *f)
+{
+    client_open_from(c, f, 1);
 }
 
 static void client_close(struct client *c)
@@ -425,40 +459,253 @@ static void test_port_in_use_is_named(void **state)
     assert_null(second);
 }
 
-static void test_connections_over_the_limit_wait(void **state)
+/* ---- Clients that hold connections ---- */
+
+/* Runs what can run, without waiting. */
+static void settle(struct fixture *f)
+{
+    for (int i = 0; i < 100; i++) {
+        ev_run(f->loop, EVRUN_NOWAIT);
+    }
+}
+
+/* While the clock is stopped. */
+static void pass_ms(struct fixture *f, int64_t ms)
+{
+    test_clock_advance_ms(ms);
+    settle(f);
+}
+
+/* Fills the server's table, each address with its share, from 127.0.0.2 on. */
+static struct client *hold_all(struct fixture *f, const char *text)
+{
+    static struct client held[CONNECTIONS_MAX];
+    for (int i = 0; i < CONNECTIONS_MAX; i++) {
+        client_open_from(&held[i], f, 2 + i / CLIENT_CONNECTIONS_MAX);
+        client_send(&held[i], text);
+        settle(f);
+    }
+    return held;
+}
+
+static int open_count(const struct client *clients, int count)
+{
+    int open = 0;
+    for (int i = 0; i < count; i++) {
+        open += !clients[i].closed;
+    }
+    return open;
+}
+
+static void close_all(struct client *clients, int count)
+{
+    for (int i = 0; i < count; i++) {
+        client_close(&clients[i]);
+    }
+}
+
+static void test_idle_connections_make_room(void **state)
+{
+    static const char *const what[] = {
+        "",                                                             /* no bytes */
+        "GET /echo",                                                    /* part of a head */
+        "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nx", /* part of a body */
+        "GET /empty HTTP/1.1\r\nHost: h\r\n\r\n",                       /* an answered request */
+        "GET /empty HTTP/1.1\r\n" CLOSE,                                /* a last one */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(what); i++) {
+        struct fixture *f = *state;
+        struct client *held = hold_all(f, what[i]), late;
+        const char *reply = exchange(f, &late, "GET /echo HTTP/1.1\r\n" CLOSE);
+        assert_non_null(strstr(reply, "echo GET /echo"));
+        settle(f);
+        assert_true(held[0].closed); /* the longest without a request */
+        assert_int_equal(open_count(held + 1, CONNECTIONS_MAX - 1),
+                         i < ARRAY_LEN(what) - 1 ? CONNECTIONS_MAX - 1 : 0);
+        client_close(&late);
+        close_all(held, CONNECTIONS_MAX);
+        settle(f);
+    }
+}
+
+/* Each is being answered, and reads nothing. */
+static void test_unread_replies_make_room(void **state)
 {
     struct fixture *f = *state;
     static struct client held[CONNECTIONS_MAX];
     struct client late;
     for (int i = 0; i < CONNECTIONS_MAX; i++) {
-        client_open(&held[i], f);
-        client_send(&held[i], "GET /empty HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        client_open_from(&held[i], f, 2 + i / CLIENT_CONNECTIONS_MAX);
+        client_send(&held[i], "GET /endless HTTP/1.1\r\nHost: h\r\n\r\n");
         await(&held[i], false);
+        ev_io_stop(f->loop, &held[i].readable);
     }
-    client_open(&late, f);
-    client_send(&late, "GET /echo HTTP/1.1\r\n" CLOSE);
-    for (int i = 0; i < 100; i++) {
-        ev_run(f->loop, EVRUN_NOWAIT);
+    for (int i = 0; i < 3; i++) {
+        const char *reply = exchange(f, &late, "GET /echo HTTP/1.1\r\n" CLOSE);
+        assert_non_null(strstr(reply, "echo GET /echo"));
+        client_close(&late);
     }
-    assert_false(is_answered(&late));
-    client_close(&held[0]);
-    await(&late, true);
-    assert_true(is_answered(&late));
-    client_close(&late);
-    for (int i = 1; i < CONNECTIONS_MAX; i++) {
-        client_close(&held[i]);
+    for (int i = 0; i < 3; i++) { /* the oldest was cut; the second probe found a free place */
+        ev_io_start(f->loop, &held[i].readable);
+    }
+    await(&held[0], true);
+    assert_false(held[1].closed);
+    close_all(held, CONNECTIONS_MAX);
+}
+
+/* A client over its share loses its own longest idle connection, not another's that is idle for
+ * longer; one that made a request later stays. */
+static void test_one_client_has_its_share(void **state)
+{
+    struct fixture *f = *state;
+    static struct client many[CLIENT_CONNECTIONS_MAX * 3];
+    struct client other;
+    client_open_from(&other, f, 1);
+    settle(f);
+    for (int i = 0; i < CLIENT_CONNECTIONS_MAX; i++) {
+        client_open_from(&many[i], f, 2);
+        settle(f);
+    }
+    client_send(&many[0], "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
+    settle(f);
+    assert_true(is_answered(&many[0]));
+    client_open_from(&many[CLIENT_CONNECTIONS_MAX], f, 2);
+    settle(f);
+    assert_true(many[1].closed);
+    assert_int_equal(open_count(many, CLIENT_CONNECTIONS_MAX + 1), CLIENT_CONNECTIONS_MAX);
+    for (int i = CLIENT_CONNECTIONS_MAX + 1; i < (int)ARRAY_LEN(many); i++) {
+        client_open_from(&many[i], f, 2);
+        settle(f);
+    }
+    assert_int_equal(open_count(many, ARRAY_LEN(many)), CLIENT_CONNECTIONS_MAX);
+    assert_false(other.closed);
+    client_send(&other, "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n");
+    await(&other, false);
+    assert_true(is_answered(&other));
+    client_close(&other);
+    close_all(many, ARRAY_LEN(many));
+}
+
+/* A burst from one address, all before the server's next turn: the probe among it is answered. */
+static void test_a_probe_within_a_burst(void **state)
+{
+    struct fixture *f = *state;
+    static struct client burst[200];
+    struct client probe;
+    for (int i = 0; i < (int)ARRAY_LEN(burst); i++) {
+        client_open(&burst[i], f);
+        if (i == (int)ARRAY_LEN(burst) / 2) {
+            client_open(&probe, f);
+            client_send(&probe, "GET /echo HTTP/1.1\r\n" CLOSE);
+        }
+    }
+    await(&probe, true);
+    assert_non_null(strstr(buf_cstr(&probe.received), "echo GET /echo"));
+    settle(f);
+    assert_int_equal(open_count(burst, ARRAY_LEN(burst)), CLIENT_CONNECTIONS_MAX);
+    client_close(&probe);
+    close_all(burst, ARRAY_LEN(burst));
+}
+
+/* Bytes that drip in, of the head or of the body, do not extend the time for a request. */
+static void test_a_dripping_request_is_closed(void **state)
+{
+    static const char *const beginnings[] = {
+        "", "GET /", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999\r\n\r\n"};
+    for (size_t i = 0; i < ARRAY_LEN(beginnings); i++) {
+        struct fixture *f = *state;
+        struct client c;
+        client_open(&c, f);
+        test_clock_stop();
+        settle(f);
+        client_send(&c, beginnings[i]);
+        for (int ms = 0; ms < REQUEST_MS - 1000; ms += 1000) {
+            if (*beginnings[i]) {
+                client_send(&c, "x");
+            }
+            pass_ms(f, 1000);
+            assert_false(c.closed);
+        }
+        pass_ms(f, 2000);
+        assert_true(c.closed);
+        assert_int_equal(c.received.len, 0);
+        test_clock_run();
+        client_close(&c);
     }
 }
 
-static void test_idle_connection_is_closed(void **state)
+/* Half of the places are taken: the first request has less time, for those that came before, too.
+ * Who has made a request keeps its time. */
+static void test_a_crowd_has_less_time(void **state)
 {
+    struct fixture *f = *state;
+    static struct client crowd[CROWDED];
+    test_clock_stop();
+    for (int i = 0; i < CROWDED - 1; i++) {
+        client_open_from(&crowd[i], f, 2 + i / CLIENT_CONNECTIONS_MAX);
+        settle(f);
+    }
+    client_send(&crowd[0], "GET /empty HTTP/1.1\r\nHost: h\r\n\r\n");
+    pass_ms(f, FIRST_SOON_MS + 1000);
+    assert_int_equal(open_count(crowd, CROWDED - 1), CROWDED - 1);
+    client_open(&crowd[CROWDED - 1], f);
+    settle(f);
+    pass_ms(f, FIRST_SOON_MS - 500);
+    assert_int_equal(open_count(crowd, CROWDED), CROWDED);
+    pass_ms(f, 1000);
+    assert_int_equal(open_count(crowd, CROWDED), 1);
+    assert_false(crowd[0].closed);
+    test_clock_run();
+    close_all(crowd, CROWDED);
+}
+
+/* Reads at least that many bytes, whatever the kernel's buffers hold; false: closed. */
+static bool drain(struct client *c, size_t len)
+{
+    static char bytes[64 * 1024];
+    for (size_t got = 0; got < len;) {
+        ssize_t n = read(c->fd, bytes, sizeof(bytes));
+        if (n == 0 || (n < 0 && errno != EAGAIN)) {
+            return false;
+        }
+        got += n > 0 ? (size_t)n : 0;
+        ev_run(c->fixture->loop, EVRUN_NOWAIT);
+    }
+    return true;
+}
+
+enum {
+    RECEIVE_BUFFER = 64 * 1024,
+    SOCKETS_HOLD = 8 * 1024 * 1024, /* more than that and what a sender may have */
+};
+
+/* A client that reads now and then has a minute for a reply; one that does not, ten seconds. */
+static void test_a_reply_has_an_end(void **state)
+{
+    struct fixture *f = *state;
+    const int receive_buffer = RECEIVE_BUFFER;
     struct client c;
-    int64_t start_ms = clock_monotonic_ms();
-    client_open(&c, *state);
-    client_send(&c, "GET /ec");
-    await(&c, true);
-    assert_in_range(clock_monotonic_ms() - start_ms, IDLE_TIMEOUT_MS - 1000, PATIENCE_S * 1000);
-    client_close(&c);
+    test_clock_stop();
+    for (int reads = 0; reads < 2; reads++) {
+        int limit_ms = reads ? REPLY_MS : UNREAD_MS;
+        client_open(&c, f);
+        ev_io_stop(f->loop, &c.readable);
+        assert_int_equal(
+            setsockopt(c.fd, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer)), 0);
+        client_send(&c, "GET /endless HTTP/1.1\r\nHost: h\r\n\r\n");
+        settle(f);
+        for (int ms = 0; ms < limit_ms; ms += 4000) {
+            if (reads) {
+                assert_true(drain(&c, SOCKETS_HOLD));
+            }
+            settle(f);
+            test_clock_advance_ms(4000);
+        }
+        pass_ms(f, 1000);
+        assert_false(drain(&c, SOCKETS_HOLD));
+        client_close(&c);
+    }
+    test_clock_run();
 }
 
 static void test_free_drops_connections(void **state)
@@ -662,8 +909,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_body_over_the_limit_closes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_star_route_matches_every_other_path, setup, teardown),
         cmocka_unit_test_setup_teardown(test_port_in_use_is_named, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_connections_over_the_limit_wait, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_idle_connection_is_closed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_idle_connections_make_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_unread_replies_make_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_client_has_its_share, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_probe_within_a_burst, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_dripping_request_is_closed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_crowd_has_less_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_reply_has_an_end, setup, teardown),
         cmocka_unit_test_setup_teardown(test_free_drops_connections, setup, teardown),
     };
     return cmocka_run_group_tests_name("http_server", tests, NULL, NULL);
