@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_request_internal.h"
 
@@ -24,8 +25,9 @@ enum {
 static const double request_s = 10.;   /* for all of a request, from the end of the last reply */
 static const double first_soon_s = 2.; /* for the first request, once hurried */
 static const double unread_s = 10.;    /* without progress in reading the reply */
-static const double reply_s = 60.;     /* for all of a reply: 16 MiB at 300 KB/s */
 static const double linger_s = 2.;     /* for the client to read the reply and the end after it */
+
+enum { REPLY_MS = 60 * 1000 }; /* for all of a reply: 16 MiB at 300 KB/s */
 
 enum phase { READING, SKIPPING, SENDING, LINGERING };
 
@@ -35,13 +37,13 @@ struct http_connection {
     ev_io io;
     ev_timer timer; /* closes it */
     enum phase phase;
-    bool is_new;           /* no complete request yet */
-    double reply_until_s;  /* SENDING: on the loop's clock */
-    struct buf in;         /* from the start of the request */
-    size_t head_len;       /* its length in `in`, while it is answered */
-    struct http_head head; /* its strings are in `in` */
-    size_t skip_left;      /* SKIPPING: left of the body. LINGERING: still accepted */
-    bool is_last;          /* closed after this reply */
+    bool is_new;            /* no complete request yet */
+    int64_t reply_until_ms; /* SENDING */
+    struct buf in;          /* from the start of the request */
+    size_t head_len;        /* its length in `in`, while it is answered */
+    struct http_head head;  /* its strings are in `in` */
+    size_t skip_left;       /* SKIPPING: left of the body. LINGERING: still accepted */
+    bool is_last;           /* closed after this reply */
 
     /* Being sent: two parts, and how many of their bytes are out. */
     struct buf out_head;
@@ -191,7 +193,7 @@ static void begin_reply(struct http_connection *c, struct http_reply *reply, boo
         c->is_chunked = false;
     }
     c->phase = SENDING;
-    c->reply_until_s = ev_now(c->config->loop) + reply_s;
+    c->reply_until_ms = clock_monotonic_ms() + REPLY_MS;
     set_timer(c, unread_s);
     set_events(c, EV_WRITE);
 }
@@ -404,7 +406,7 @@ static bool fill_end_of_chunks(struct http_connection *c)
     return true;
 }
 
-/* Sends what the socket accepts of the two parts; false: an error. */
+/* Sends what the socket accepts of the two parts; false: an error, or no time left. */
 static bool send_parts(struct http_connection *c)
 {
     size_t head_sent = c->sent < c->out_head.len ? c->sent : c->out_head.len;
@@ -419,9 +421,9 @@ static bool send_parts(struct http_connection *c)
         return errno == EAGAIN || errno == EINTR;
     }
     c->sent += (size_t)n;
-    double left_s = c->reply_until_s - ev_now(c->config->loop);
-    set_timer(c, left_s < unread_s ? (left_s > 0. ? left_s : 0.) : unread_s);
-    return true;
+    double left_s = (double)(c->reply_until_ms - clock_monotonic_ms()) / 1000;
+    set_timer(c, left_s < unread_s ? left_s : unread_s);
+    return left_s > 0.;
 }
 
 static bool send_reply(struct http_connection *c)
