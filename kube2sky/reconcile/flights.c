@@ -94,22 +94,36 @@ static void land_undone(struct flight *flight)
 /* Whether the transaction is conditional on this operation's key. */
 static bool is_condition(const struct flight *flight, size_t at)
 {
-    return at == flight->probe ||
-           flight->flights->config.is_contested(plan_get(&flight->batch.plan, at).key);
+    const struct flights_config *config = &flight->flights->config;
+    const struct plan_op *op = &flight->batch.plan.ops[at];
+    return at == flight->probe || op->kind == ETCD_OP_DELETE || config->spares_others ||
+           config->is_contested(plan_get(&flight->batch.plan, at).key);
 }
 
-/* Whether a condition's key has changed since it was planned. */
-static bool is_seen_stale(const struct flight *flight)
+/* Whether the key of this operation has changed since it was planned. */
+static bool is_stale(const struct flight *flight, size_t at)
 {
     const struct plan *plan = &flight->batch.plan;
     const struct flights_config *config = &flight->flights->config;
-    for (size_t i = 0; i < plan->op_count; i++) {
-        if (is_condition(flight, i) &&
-            config->key_revision(config->data, plan_get(plan, i).key) != plan->ops[i].revision) {
-            return true;
+    return is_condition(flight, at) &&
+           config->key_revision(config->data, plan_get(plan, at).key) != plan->ops[at].revision;
+}
+
+/* Whether a condition is seen to have failed. Marks the owners whose keys those are. */
+static bool is_seen_stale(const struct flight *flight)
+{
+    size_t at = 0;
+    bool is_seen = false;
+    for (size_t i = 0; i < flight->passenger_count; i++) {
+        bool is_last = i + 1 == flight->passenger_count; /* has a large plan's rest */
+        size_t end = is_last ? flight->batch.plan.op_count : flight->passengers[i].op_end;
+        struct owner *owner = flight->passengers[i].owner;
+        for (; at < end; at++) {
+            owner->is_overtaken |= is_stale(flight, at);
         }
+        is_seen |= owner->is_overtaken;
     }
-    return false;
+    return is_seen;
 }
 
 static void land_if_seen(struct flight *flight)
@@ -117,7 +131,7 @@ static void land_if_seen(struct flight *flight)
     bool is_reached = flight->revision <= flight->flights->revision;
     if (flight->state == FLIGHT_DONE && is_reached) {
         land(flight);
-    } else if (flight->state == FLIGHT_STALE && (is_reached || is_seen_stale(flight))) {
+    } else if (flight->state == FLIGHT_STALE && (is_seen_stale(flight) || is_reached)) {
         land_undone(flight);
     }
 }
@@ -384,6 +398,7 @@ enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct 
         .op_end = flight->batch.plan.op_count,
     };
     owner->has_changed = false;
+    owner->is_overtaken = false;
     owner->changed_us = 0;
     owner->first_event = 0;
     owner->last_event = 0;

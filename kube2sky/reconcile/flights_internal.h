@@ -10,11 +10,14 @@
  *                                               ├─ it happened ─▶ DONE
  *                                               └─ it did not ─────────────────────────────▶ landed
  *
- * Each transaction is conditional on one of its keys being unchanged since it was planned, and on
- * every key that may have become somebody else's. So of a transaction that arrives after it was
- * given up and its replacement, only one happens: nothing is written twice. (If the objects changed
- * in between, the replacement may not touch that key, and the old one may happen after it; the
- * mirror shows that, and it is repaired.)
+ * Each transaction is conditional on one of its keys being unchanged since it was planned. So of a
+ * transaction that arrives after it was given up and its replacement, only one happens: nothing is
+ * written twice. (If the objects changed in between, the replacement may not touch that key, and
+ * the old one may happen after it; the mirror shows that, and it is repaired.) It is also
+ * conditional on every key that it deletes, and on those that may have become somebody else's: a
+ * value that we have not seen is never deleted. If a condition fails, all its owners are planned
+ * again, and the one whose key had changed goes alone, so that a key which somebody keeps changing
+ * holds up no other.
  *
  * A plan larger than a transaction gets a flight of its own, which is sent again with the rest,
  * unless its owner's objects have changed. */
@@ -85,6 +88,7 @@ struct flights_config {
     /* Whether the key may become somebody else's: then it is written only if unchanged since
      * planning. */
     bool (*is_contested)(struct slice key);
+    bool spares_others; /* any key may */
 
     /* An additional condition of each transaction; NULL: none. */
     struct etcd_compare (*condition)(const void *data);

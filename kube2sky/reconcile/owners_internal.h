@@ -37,6 +37,7 @@ struct owner {
     enum owner_state state;
     bool is_suspect;      /* was in a refused transaction: goes alone until one succeeds */
     bool is_refusal_told; /* and was logged as refused alone */
+    bool is_overtaken;    /* somebody else changed a key of its last transaction: goes alone */
 
     /* In flight only: whether to plan again after landing */
     bool has_changed;    /* its objects changed */

@@ -4,8 +4,9 @@
 
 #include "common/base/xalloc.h"
 
-/* protobuf's overhead per operation: tags and lengths of four nested messages. */
-enum { OP_OVERHEAD = 32 };
+/* protobuf's overhead per operation and per condition: tags and lengths of nested messages, of a
+ * condition also its revision. */
+enum { OP_OVERHEAD = 32, CONDITION_OVERHEAD = 40 };
 
 /* More than the largest desired set; offsets fit 32 bits. */
 enum { PLAN_BYTES_MAX = 256 * 1024 * 1024 };
@@ -151,9 +152,10 @@ void plan_batch_clear(struct plan_batch *batch)
     batch->size = 0;
 }
 
+/* With a condition on its key, which most have (flights_internal.h). */
 static size_t op_size(const struct plan_op *op)
 {
-    return (size_t)op->key_len + op->value_len + OP_OVERHEAD;
+    return 2 * (size_t)op->key_len + op->value_len + OP_OVERHEAD + CONDITION_OVERHEAD;
 }
 
 /* The end of the operations from `from` on that fit into the rest of the batch. */

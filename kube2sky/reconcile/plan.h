@@ -60,7 +60,7 @@ enum { PLAN_BATCH_BYTES_MAX = 1024 * 1024 };
 struct plan_batch {
     struct plan plan;
     size_t ops_max;
-    size_t size; /* roughly as etcd counts it */
+    size_t size; /* roughly as etcd counts it, with a condition for each operation */
 };
 
 void plan_batch_init(struct plan_batch *batch, size_t ops_max);

@@ -202,7 +202,8 @@ static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const s
 static bool board_first(struct reconciler *r, struct flight *flight, const struct planned *planned)
 {
     struct owner *owner = owners_first(r->owners);
-    if (owner->is_suspect && flight->passenger_count) {
+    bool is_alone = owner->is_suspect || owner->is_overtaken;
+    if (is_alone && flight->passenger_count) {
         return false;
     }
     enum plan_fit fit = flight_board(flight, r->owners, &r->plan);
@@ -213,7 +214,7 @@ static bool board_first(struct reconciler *r, struct flight *flight, const struc
         lock_reverse_keys(r, owner, fit == PLAN_FITS_WHOLE ? &r->plan : &flight->rest);
     }
     owner->has_changed = planned->has_left_some;
-    return fit == PLAN_FITS_WHOLE && !owner->is_suspect;
+    return fit == PLAN_FITS_WHOLE && !is_alone;
 }
 
 /* Plans the queue's first owner and moves it to its next state. flight NULL: nothing may be
@@ -445,6 +446,7 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
         .ops_max = config->txn_ops_max,
         .key_revision = reconciler_key_revision,
         .is_contested = is_reverse_key,
+        .spares_others = config->own_only_written,
         .condition = config->leader_lease_s ? leading : NULL,
         .acknowledged = on_acknowledged,
         .failed = on_failed,

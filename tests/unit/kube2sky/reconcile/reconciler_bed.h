@@ -41,6 +41,7 @@ struct fixture {
 
     /* Before start_reconciler */
     bool has_reverse;
+    bool own_only_written;
     bool is_dry;
     int64_t lease_s;
     size_t planned; /* operations of a dry run */
@@ -76,6 +77,7 @@ static inline void start_reconciler(struct fixture *f)
         .ttl_s = 30,
         .txn_ops_max = ETCD_TXN_OPS_MAX,
         .no_reverse = !f->has_reverse,
+        .own_only_written = f->own_only_written,
         .leader_lease_s = f->lease_s,
         .planned = f->is_dry ? on_planned : NULL,
         .data = f,

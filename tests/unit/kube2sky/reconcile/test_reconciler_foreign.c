@@ -1,0 +1,152 @@
+/* reconciler: what others write between a plan and its transaction is neither deleted nor, with
+ * --own-only-written, overwritten unseen; and it holds up no other owner. */
+#include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
+
+#define WEB      "svc/default/web/19ccb11"
+#define WEB_PORT "svc/default/web/_tcp/_http/19ccb11"
+
+/* Our own loop stands still while the other writes: our plan knows nothing of it. */
+static void synced_with_web(struct fixture *f, struct fixture *other)
+{
+    start_other(f, other);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    wait_drained(f);
+    assert_counts(f, 3, 0);
+}
+
+static uint64_t conflicts(const struct fixture *f)
+{
+    return reconciler_get_stats(f->reconciler).conflicts;
+}
+
+/* The last of two deletes: not the one that has always been a condition. */
+static void test_a_value_written_after_the_plan_is_not_deleted(void **state)
+{
+    struct fixture *f = *state, other;
+    f->own_only_written = true;
+    synced_with_web(f, &other);
+    put(&other, WEB_PORT, "{\"text\":\"mine\"}");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    f->want = 1;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_tree(f, KUBERNETES WEB_PORT " {\"text\":\"mine\"}\n");
+    assert_int_equal(conflicts(f), 1);
+    assert_counts(f, 3, 1);
+    end_other(&other);
+}
+
+/* Without the flag everything below svc/ is ours, but not before it was seen. */
+static void test_every_delete_has_its_condition(void **state)
+{
+    struct fixture *f = *state, other;
+    synced_with_web(f, &other);
+    put(&other, WEB_PORT, "{\"text\":\"mine\"}");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    f->want = 2;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_tree(f, KUBERNETES);
+    assert_int_equal(conflicts(f), 1);
+    end_other(&other);
+}
+
+/* Two puts: the second one's key changed. */
+static void overwrite_what_changed(struct fixture *f, uint64_t want_conflicts)
+{
+    struct fixture other;
+    synced_with_web(f, &other);
+    put(&other, WEB_PORT, "{\"text\":\"mine\"}");
+    inventory_upsert(f->inventory, service_from("default", "web",
+                                                "'clusterIP':'10.0.0.9','ports':["
+                                                "{'name':'a','port':79,'protocol':'TCP'},"
+                                                "{'name':'http','port':81,'protocol':'TCP'}]"));
+    f->want = 5;
+    loop_until(f->loop, has_written, f);
+    wait_drained(f);
+    assert_int_equal(conflicts(f), want_conflicts);
+    char *want = xasprintf(KUBERNETES WEB " " IP("10.0.0.9") "\n"
+                                                             "svc/default/web/_tcp/_a/19ccb11 "
+                                                             "{\"host\":\"web.default.svc.%s\","
+                                                             "\"port\":79" TAIL "\n" WEB_PORT
+                                                             " {\"host\":\"web.default.svc.%s\","
+                                                             "\"port\":81" TAIL "\n",
+                           f->domain, f->domain);
+    assert_tree(f, want);
+    free(want);
+    end_other(&other);
+}
+
+static void test_an_overwrite_has_its_condition_with_the_flag(void **state)
+{
+    struct fixture *f = *state;
+    f->own_only_written = true;
+    overwrite_what_changed(f, 1);
+}
+
+static void test_an_overwrite_needs_none_without_it(void **state)
+{
+    overwrite_what_changed(*state, 0);
+}
+
+/* The transaction of two owners fails because of a key of one: the other does not share its next
+ * transaction with it. */
+static void test_the_others_of_a_transaction_do_without_the_changed_one(void **state)
+{
+    struct fixture *f = *state, other;
+    synced_with_web(f, &other);
+    put_service(f, "db", "10.0.0.10");
+    wait_drained(f);
+    put(&other, WEB_PORT, "{\"text\":\"1\"}");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "db");
+    f->want = 1;
+    loop_until(f->loop, has_deleted, f);
+    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    f->want = 3;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_tree(f, KUBERNETES);
+    assert_int_equal(conflicts(f), 1);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, transactions + 1);
+    end_other(&other);
+}
+
+enum { LONG_KEYS = 150, LONG_KEY_BYTES = 10000 };
+
+/* Each key is in the request twice, in the delete and in its condition: 3 MB in all, where etcd
+ * takes 1.5 MiB. */
+static void test_conditions_count_into_the_size_of_a_request(void **state)
+{
+    struct fixture *f = *state;
+    char *name = xcalloc(1, LONG_KEY_BYTES + 1);
+    memset(name, 'x', LONG_KEY_BYTES);
+    for (unsigned i = 0; i < LONG_KEYS; i++) {
+        char *below = xasprintf("svc/default/%u%s", i, name);
+        put(f, below, "{}");
+        free(below);
+    }
+    free(name);
+    start_reconciler(f);
+    list_nothing_else(f);
+    f->want = LONG_KEYS;
+    loop_until(f->loop, has_deleted, f);
+    wait_drained(f);
+    assert_tree(f, KUBERNETES);
+    assert_int_equal(reconciler_get_stats(f->reconciler).failures, 0);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(test_a_value_written_after_the_plan_is_not_deleted),
+        TEST(test_every_delete_has_its_condition),
+        TEST(test_an_overwrite_has_its_condition_with_the_flag),
+        TEST(test_an_overwrite_needs_none_without_it),
+        TEST(test_the_others_of_a_transaction_do_without_the_changed_one),
+        TEST(test_conditions_count_into_the_size_of_a_request),
+    };
+    return run_on_etcd(tests);
+}
