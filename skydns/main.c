@@ -297,6 +297,8 @@ static int run(struct program *p, struct err *err)
                                              .etcd = p->etcd,
                                              .snapshot = p->snapshot,
                                              .path_prefix = p->options.path_prefix,
+                                             .skips_wildcards =
+                                                 p->options.schema == ENGINE_SCHEMA_KUBERNETES,
                                              .followed = &p->followed,
                                              .default_ttl_s = p->options.ttl_s,
                                              .domain = domain,

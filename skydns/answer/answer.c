@@ -121,6 +121,15 @@ static void forward(struct answer *a)
 
 /* ---- Dispatch ---- */
 
+void answer_set_zone(struct answer *a, const struct engine_zone *zone)
+{
+    a->zone = zone;
+    if (zone) {
+        a->soa_owner = rr_name(&zone->domain);
+        a->follow.rule = follow_rule(a->config, zone);
+    }
+}
+
 /* Sets the name, or what it stands for, and its zone. */
 static void take_name(struct answer *a, const struct dname *name)
 {
@@ -128,15 +137,12 @@ static void take_name(struct answer *a, const struct dname *name)
     a->owner = rr_name(name);
     a->name = *name;
     dname_lower(&a->name);
-    a->zone = engine_config_zone(config, &a->name);
-    if (config->local.len > 0 && a->zone && dname_equal(&a->name, &a->zone->local)) {
+    const struct engine_zone *zone = engine_config_zone(config, &a->name);
+    if (config->local.len > 0 && zone && dname_equal(&a->name, &zone->local)) {
         a->name = config->local;
-        a->zone = engine_config_zone(config, &a->name);
+        zone = engine_config_zone(config, &a->name);
     }
-    if (a->zone) {
-        a->soa_owner = rr_name(&a->zone->domain);
-        a->follow.rule = follow_rule(config, a->zone);
-    }
+    answer_set_zone(a, zone);
 }
 
 static void start(struct answer *a, const struct answer_input *input)

@@ -22,7 +22,7 @@ struct answer {
 
     /* Of the answer being made. */
     struct answer_input in;
-    struct slice owner;             /* the question's name as typed */
+    struct slice owner;             /* the question's name as typed, or an alias's target */
     struct dname name;              /* in lower case; or what it stands for */
     const struct engine_zone *zone; /* that the name is in, or NULL */
     struct slice soa_owner;         /* of negative answers */
@@ -47,15 +47,22 @@ struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s);
 
 bool answer_is_apex(const struct answer *a);
 
+/* The domain of the name, which negative answers are about; may be NULL. */
+void answer_set_zone(struct answer *a, const struct engine_zone *zone);
+
 /* ---- Questions ---- */
 
-/* A name of ours, by the question's type; answer_pod and answer_kube come first. */
+/* A name of ours, by the question's type; answer_alias, answer_pod and answer_kube come first. */
 void answer_in_domain(struct answer *a);
 
 /* Single types, for parts that choose among them. */
 void answer_nothing(struct answer *a); /* a type without data */
 void answer_ports(struct answer *a);   /* SRV at a service's own name: its named ports */
 void answer_own_ns(struct answer *a);
+
+/* With -schema=kubernetes: adds the CNAMEs from the name on, and makes the last target the name.
+ * True: answered; nothing more is known of the target, or wanted. */
+bool answer_alias(struct answer *a);
 
 /* True: answered. */
 bool answer_kube(struct answer *a);

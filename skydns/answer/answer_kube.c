@@ -1,7 +1,61 @@
-/* -schema=kubernetes: where Kubernetes DNS-Based Service Discovery 1.1.0 differs from SkyDNS.
- * Wildcards are not handled here: with this schema no lookup knows them (follow_rule). */
+/* -schema=kubernetes: where Kubernetes DNS-Based Service Discovery 1.1.0 differs from SkyDNS. A
+ * name with a CNAME has nothing else and answers every type with it (RFC 1034 3.6.2); the rcode is
+ * that of the last name (RFC 6604). Wildcards are not handled here: with this schema no lookup
+ * knows them (follow_rule). */
+#include <string.h>
+
 #include "skydns/answer/answer_internal.h"
 #include "skydns/answer/kube_place.h"
+
+/* Whether a CNAME of the answer already leads on from there. */
+static bool is_ring(const struct answer *a, struct slice target)
+{
+    for (size_t i = 0; i < a->plan.answers.count; i++) {
+        if (rr_same_name(a->plan.answers.items[i].owner, target)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum follow_families families_of(uint16_t type)
+{
+    return type == DNS_TYPE_A ? FOLLOW_A : type == DNS_TYPE_AAAA ? FOLLOW_AAAA : FOLLOW_NONE;
+}
+
+/* The rest of the answer is about the target. False: it is in no domain of ours. */
+static bool lead_on(struct answer *a, struct slice target)
+{
+    struct dname name = {.len = (uint8_t)target.len};
+    memcpy(name.wire, target.ptr, target.len);
+    dname_lower(&name);
+    const struct engine_zone *zone = engine_config_zone(a->config, &name);
+    if (!zone) {
+        follow_outside(&a->follow, &name, families_of(a->in.question->type), &a->plan.answers);
+        return false;
+    }
+    a->owner = target;
+    a->name = name;
+    answer_set_zone(a, zone);
+    return true;
+}
+
+bool answer_alias(struct answer *a)
+{
+    uint16_t type = a->in.question->type;
+    const struct store *store = a->follow.store;
+    const struct store_record *alias;
+    while ((alias = follow_alias(a->config, store, a->zone, &a->name))) {
+        struct rr cname = rrsynth_pointer(a->config, alias, a->owner, RR_CNAME);
+        bool is_last = type == DNS_TYPE_CNAME || type == DNS_TYPE_ANY || is_ring(a, cname.data) ||
+                       rr_same_name(a->owner, cname.data);
+        answer_add(a, cname);
+        if (is_last || a->plan.answers.count == FOLLOW_CHAIN_MAX || !lead_on(a, cname.data)) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static void answer_version(struct answer *a)
 {

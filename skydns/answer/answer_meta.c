@@ -60,7 +60,7 @@ static void answer_hinfo(struct answer *a)
         return;
     }
     answer_in_domain(a); /* no data is of type ANY: only finds whether the name exists */
-    if (a->plan.rcode == DNS_RCODE_NOERROR) {
+    if (a->plan.rcode == DNS_RCODE_NOERROR && a->plan.answers.count == 0) { /* no CNAME */
         a->plan.has_authority = false;
         answer_add(a, (struct rr){.owner = a->owner,
                                   .ttl_s = a->config->ttl_s,

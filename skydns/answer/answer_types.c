@@ -277,12 +277,16 @@ static void answer_type(struct answer *a)
 
 void answer_in_domain(struct answer *a)
 {
+    if (answer_alias(a)) {
+        return;
+    }
+    size_t aliases = a->plan.answers.count;
     bool is_special = (a->config->pods != ENGINE_PODS_VERIFIED && answer_pod(a)) ||
                       (a->config->schema == ENGINE_SCHEMA_KUBERNETES && answer_kube(a));
     if (!is_special) {
         answer_type(a);
     }
-    if (a->plan.rcode == DNS_RCODE_NOERROR && a->plan.answers.count == 0 &&
+    if (a->plan.rcode == DNS_RCODE_NOERROR && a->plan.answers.count == aliases &&
         !a->plan.has_authority) {
         answer_no_data(a);
     }

@@ -289,6 +289,7 @@ static size_t answer_targets(struct fast *f, const struct fast_question *questio
 static size_t answer_in_zone(struct fast *f, const struct fast_question *question,
                              const struct engine_query *query)
 {
+    struct addresses ignored;
     switch (fast_name_action(&f->zones, question->zone, &question->query, question->kind,
                              question->walk.node)) {
     case PLAIN_NOT:
@@ -297,6 +298,10 @@ static size_t answer_in_zone(struct fast *f, const struct fast_question *questio
         return deny(f, question, query, DNS_RCODE_NXDOMAIN);
     case PLAIN_NO_DATA:
         return deny(f, question, query, DNS_RCODE_NOERROR);
+    case PLAIN_IF_ALIAS:
+        return get_addresses(f, question->walk.node, 0, &ignored)
+                   ? deny(f, question, query, DNS_RCODE_NOERROR)
+                   : 0; /* its records may be host names */
     case PLAIN_ADDRESSES:
         return answer_addresses(f, question, query);
     case PLAIN_TARGETS:

@@ -6,9 +6,6 @@
 #include "skydns/answer/kube_place.h"
 #include "skydns/answer/rrsynth_internal.h"
 
-/* CNAMEs in one chain, as in SkyDNS. */
-enum { CHAIN_MAX = 8 };
-
 /* The TTL of upstream's answers about a target, as in SkyDNS. */
 enum { EXTERNAL_TTL_S = 60 };
 
@@ -19,7 +16,7 @@ struct chain {
     struct slice start; /* the name at the start of the chain */
     unsigned count;
     unsigned shown; /* of count, already in out */
-    struct rr links[CHAIN_MAX];
+    struct rr links[FOLLOW_CHAIN_MAX];
 };
 
 void follow_init(struct follow *follow)
@@ -143,8 +140,37 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
     }
 }
 
+void follow_outside(struct follow *follow, const struct dname *name, enum follow_families families,
+                    struct rr_list *out)
+{
+    struct chain chain = {.out = out, .families = families};
+    follow_external(follow, &chain, name);
+}
+
+static bool is_kubernetes(const struct follow *f)
+{
+    return f->config->schema == ENGINE_SCHEMA_KUBERNETES;
+}
+
+/* Names that the specification or -pods gives their meaning are what they are, whatever the keys.
+ */
+const struct store_record *follow_alias(const struct engine_config *config,
+                                        const struct store *store, const struct engine_zone *zone,
+                                        const struct dname *name)
+{
+    if (config->schema != ENGINE_SCHEMA_KUBERNETES || dname_equal(name, &zone->version) ||
+        (config->pods != ENGINE_PODS_VERIFIED && zone->pods.len > 0 &&
+         dname_is_within(name, &zone->pods)) ||
+        !kube_has_data(zone, name, DNS_TYPE_CNAME)) {
+        return NULL;
+    }
+    return lookup_alias(store, name);
+}
+
 static void add_addresses(struct follow *f, struct chain *chain, const struct lookup_span *span,
                           struct slice owner);
+static void follow_host(struct follow *f, struct chain *chain, const struct store_record *record,
+                        struct slice owner);
 
 /* Adds the addresses of a name inside or outside the domain. */
 static void follow_name(struct follow *f, struct chain *chain, struct slice name)
@@ -157,7 +183,12 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
         follow_external(f, chain, &lower);
         return;
     }
-    if (f->config->schema == ENGINE_SCHEMA_KUBERNETES && !kube_has_data(zone, &lower, DNS_TYPE_A)) {
+    const struct store_record *alias = follow_alias(f->config, f->store, zone, &lower);
+    if (alias) {
+        follow_host(f, chain, alias, name);
+        return;
+    }
+    if (is_kubernetes(f) && !kube_has_data(zone, &lower, DNS_TYPE_A)) {
         return; /* as for a client that asks for it */
     }
     struct lookup_span span;
@@ -190,12 +221,12 @@ static void follow_host(struct follow *f, struct chain *chain, const struct stor
                         struct slice owner)
 {
     struct rr cname = rrsynth_pointer(f->config, record, owner, RR_CNAME);
-    if (chain->count == CHAIN_MAX || is_loop(chain, cname.data)) {
+    if (chain->count == FOLLOW_CHAIN_MAX || is_loop(chain, cname.data)) {
         return;
     }
     chain->links[chain->count++] = cname;
-    if (f->config->schema == ENGINE_SCHEMA_KUBERNETES) {
-        show_links(chain); /* an ExternalName gives its CNAME, whatever it points to */
+    if (is_kubernetes(f)) {
+        show_links(chain); /* an alias gives its CNAME, whatever it points to */
     }
     follow_name(f, chain, cname.data);
     chain->count--;
@@ -215,7 +246,7 @@ static void add_addresses(struct follow *f, struct chain *chain, const struct lo
 {
     for (size_t i = 0; i < span->count && !follow_is_walk_deferred(f); i++) {
         const struct store_record *record = lookup_record(f->lookup, span, i);
-        if (record->host == STORE_HOST_NAME) {
+        if (record->host == STORE_HOST_NAME && !is_kubernetes(f)) {
             follow_host(f, chain, record, owner);
         } else if (is_wanted(chain, record)) {
             struct rr rr = rrsynth_address(f->config, record, owner);

@@ -1,6 +1,10 @@
 /* From records to addresses: through CNAMEs inside the domain, and through upstream's answers
  * outside it. For A and AAAA answers and for the additional section; part of answer.c, on its
- * thread. */
+ * thread.
+ *
+ * With -schema=skydns, host names among a name's records are CNAMEs beside its addresses, and shown
+ * when they lead to an address. With -schema=kubernetes a name either is an alias (follow_alias),
+ * or has no CNAME. */
 #ifndef SKYDNS_ANSWER_FOLLOW_H
 #define SKYDNS_ANSWER_FOLLOW_H
 
@@ -10,12 +14,15 @@
 #include "skydns/store/engine_config.h"
 #include "skydns/store/rr.h"
 
-enum follow_families { FOLLOW_A = 1, FOLLOW_AAAA = 2, FOLLOW_BOTH = 3 };
+enum follow_families { FOLLOW_NONE = 0, FOLLOW_A = 1, FOLLOW_AAAA = 2, FOLLOW_BOTH = 3 };
 
 /* How much following CNAMEs and targets may visit on the resolver thread, in addition to the
  * records of the question's name: sixteen times the records a message holds. It bounds records that
  * point to many others, which point to many others. On a worker, both share ENGINE_WALK_MAX. */
 enum { FOLLOW_VISITS_MAX = 16 * RR_LIST_MAX };
+
+/* CNAMEs in one chain, as in SkyDNS. */
+enum { FOLLOW_CHAIN_MAX = 8 };
 
 struct follow {
     const struct engine_config *config;
@@ -51,6 +58,16 @@ void follow_start(struct follow *follow, const struct store *store,
  * unless this already is the resolver thread. */
 bool follow_defer_walk(struct follow *follow);
 bool follow_is_walk_deferred(const struct follow *follow);
+
+/* The record that makes a lower-cased name of the zone an alias, or NULL; always NULL with
+ * -schema=skydns. Pure. */
+const struct store_record *follow_alias(const struct engine_config *config,
+                                        const struct store *store, const struct engine_zone *zone,
+                                        const struct dname *name);
+
+/* Adds what upstream answers about a lower-cased name outside the domains, or defers to ask it. */
+void follow_outside(struct follow *follow, const struct dname *name, enum follow_families families,
+                    struct rr_list *out);
 
 /* Adds the addresses that the records of `owner` give, each after the CNAMEs that lead to it. */
 void follow_records(struct follow *follow, const struct lookup_span *span, struct slice owner,

@@ -45,27 +45,26 @@ enum kube_place kube_place_of(const struct engine_zone *zone, const struct dname
 }
 
 /* The places that may have the type, a bit each. A service's records are its addresses, its ports'
- * are SRV; names above them have none. */
+ * are SRV, and nothing else below them is; names above them have none. */
 static unsigned places_with(uint16_t number)
 {
     enum {
-        BELOW_PORTS = 1u << KUBE_BELOW_PORT,
         ANYWHERE = 1u << KUBE_SERVICE | 1u << KUBE_OTHER,
         ENDPOINTS = 1u << KUBE_ENDPOINT,
     };
     enum rr_type type;
     if (!rr_type_of(number, &type)) {
-        return ANYWHERE | ENDPOINTS | BELOW_PORTS; /* there are no such records anyway */
+        return ANYWHERE | ENDPOINTS; /* there are no such records anyway */
     }
     switch (type) {
     case RR_A:
     case RR_AAAA:
         return ANYWHERE | ENDPOINTS;
     case RR_SRV: /* an endpoint's would have port 0 */
-        return ANYWHERE | BELOW_PORTS | 1u << KUBE_PORT;
+        return ANYWHERE | 1u << KUBE_PORT | 1u << KUBE_BELOW_PORT;
     case RR_SOA:
     case RR_NS:
-        return ANYWHERE | ENDPOINTS | BELOW_PORTS | 1u << KUBE_DOMAIN;
+        return ANYWHERE | ENDPOINTS | 1u << KUBE_DOMAIN;
     case RR_MX:
     case RR_TXT:
     case RR_CNAME:
@@ -73,7 +72,7 @@ static unsigned places_with(uint16_t number)
     case RR_HINFO:
         break;
     }
-    return ANYWHERE | ENDPOINTS | BELOW_PORTS;
+    return ANYWHERE | ENDPOINTS;
 }
 
 bool kube_place_has_data(enum kube_place place, uint16_t type)

@@ -7,6 +7,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/store/hash.h"
+#include "skydns/store/store_ready.h"
 
 /* The walk's position: the siblings still to be visited on each level, on one stack. */
 struct node_stack {
@@ -347,6 +348,62 @@ const struct store_record *lookup_exact(const struct store *store, const struct 
     const struct store_node *node = p.has_dotted_label ? NULL : store_find(store, name, NULL);
     return node ? store_node_record(node) : NULL;
 }
+
+/* ---- Aliases ---- */
+
+/* A port makes it SRV data, `mail` MX data, a text TXT data: of a name that can have several. */
+static bool is_bare_name(const struct store_record *r)
+{
+    return r->host == STORE_HOST_NAME && r->port == 0 && !r->mail && r->text_len == 0;
+}
+
+static bool is_listed(const struct store_node *child)
+{
+    return !is_hidden(store_node_label(child)) && store_visible_count(child) > 0;
+}
+
+static bool is_bare(void *data, const struct store_node *node)
+{
+    const struct store_record *record = store_node_record(node);
+    return !is_listed(node) ||
+           ((!record || is_bare_name(record)) && store_each_child(node, is_bare, data));
+}
+
+static bool keep_first(void *data, const struct store_node *child)
+{
+    const struct store_node **first = data;
+    if (is_listed(child) &&
+        (!*first || slice_compare(store_node_label(child), store_node_label(*first)) < 0)) {
+        *first = child;
+    }
+    return true;
+}
+
+/* In key order; the node has one. */
+static const struct store_record *first_listed(const struct store_node *node)
+{
+    while (!store_node_record(node)) {
+        const struct store_node *first = NULL;
+        store_each_child(node, keep_first, &first);
+        node = first;
+    }
+    return store_node_record(node);
+}
+
+const struct store_record *lookup_alias(const struct store *store, const struct dname *name)
+{
+    struct pattern p = pattern_of(name, as_written);
+    const struct store_node *node = find_listed(store, &p);
+    const struct store_record *own = node ? store_node_record(node) : NULL;
+    if (own) {
+        return own->host == STORE_HOST_NAME ? own : NULL;
+    }
+    size_t count = node ? store_visible_count(node) : 0;
+    bool is_alias = count > 0 && count <= STORE_READY_MAX && store_each_child(node, is_bare, NULL);
+    return is_alias ? first_listed(node) : NULL;
+}
+
+/* ---- Groups ---- */
 
 static unsigned depth(const struct store_record *record)
 {

@@ -87,6 +87,12 @@ bool lookup_exists(const struct store *store, const struct dname *name, struct l
 /* The record of exactly this name, or NULL; a wildcard is a label like any other. */
 const struct store_record *lookup_exact(const struct store *store, const struct dname *name);
 
+/* Under -schema=kubernetes, where a name has one truth: the record that makes the name an alias, a
+ * CNAME and nothing else, or NULL. That is the record of exactly this name if its host is a name;
+ * for a name without a record of its own, the first of at most STORE_READY_MAX records below it,
+ * provided that all of them are nothing but host names. Ends at the first record that is more. */
+const struct store_record *lookup_alias(const struct store *store, const struct dname *name);
+
 /* Keeps the records of one group and those without a group, as SkyDNS did: the group of the record
  * closest to the root. Keeps all records if that one has no group or the closest disagree. */
 void lookup_keep_group(struct lookup *lookup, struct lookup_span *span);

@@ -60,15 +60,17 @@ static enum plain_action action_of(const struct engine_config *config, enum kube
         [PLAIN_PORT] = {DNS_TYPE_SRV, PLAIN_TARGETS},
         [PLAIN_NO_TYPE] = {DNS_TYPE_HTTPS, PLAIN_NO_DATA},
     };
-    if (config->schema == ENGINE_SCHEMA_KUBERNETES) {
-        if (!kube_place_has_data(place, kinds[kind].type)) {
-            return PLAIN_NO_DATA;
-        }
-        if (kube_place_lists_ports(place, kinds[kind].type)) {
-            return PLAIN_NOT;
-        }
+    if (config->schema == ENGINE_SCHEMA_SKYDNS) {
+        return kinds[kind].action;
     }
-    return kinds[kind].action;
+    bool may_be_alias = kube_place_has_data(place, DNS_TYPE_CNAME);
+    if (kind == PLAIN_NO_TYPE || !kube_place_has_data(place, kinds[kind].type)) {
+        return may_be_alias ? PLAIN_IF_ALIAS : PLAIN_NO_DATA;
+    }
+    if (kind == PLAIN_PORT && may_be_alias) {
+        return PLAIN_NOT; /* and a service's own name lists its ports */
+    }
+    return kinds[kind].action; /* addresses that are prepared are no alias's */
 }
 
 /* False: names of the tree depend on more than the store. */

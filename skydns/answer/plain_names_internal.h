@@ -26,6 +26,7 @@ enum plain_action {
     PLAIN_NOT,       /* by the slow path */
     PLAIN_NO_NAME,   /* NXDOMAIN */
     PLAIN_NO_DATA,   /* NOERROR without data */
+    PLAIN_IF_ALIAS,  /* the same, unless the name is an alias */
     PLAIN_ADDRESSES, /* the addresses at and below the node */
     PLAIN_TARGETS,   /* what is at and below the node, as SRV */
 };

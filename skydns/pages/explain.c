@@ -134,17 +134,29 @@ static bool is_against_schema(const struct explainer *e, const struct explain_na
     if (e->config->schema != ENGINE_SCHEMA_KUBERNETES || !zone) {
         return false;
     }
-    if (name->from) { /* its addresses are wanted */
+    if (!name->is_asked) { /* its addresses are wanted */
         return !kube_has_data(zone, &name->name, DNS_TYPE_A);
     }
     return type == DNS_TYPE_SRV || !kube_has_data(zone, &name->name, type);
+}
+
+/* A host name among the records of a name that is no alias. */
+static bool is_ignored_host(const struct explainer *e, const struct explain_name *name,
+                            const struct store_record *record)
+{
+    uint16_t type = name->is_asked ? e->result.question.type : DNS_TYPE_A;
+    return e->config->schema == ENGINE_SCHEMA_KUBERNETES && record->host == STORE_HOST_NAME &&
+           (type == DNS_TYPE_A || type == DNS_TYPE_AAAA || type == DNS_TYPE_CNAME);
 }
 
 /* Why a key that was found gave nothing. */
 static enum explain_rule type_rule(const struct explainer *e, const struct explain_name *name,
                                    const struct store_record *record)
 {
-    return is_against_schema(e, name)
+    if (name->alias) {
+        return EXPLAIN_ALIAS;
+    }
+    return is_ignored_host(e, name, record) || is_against_schema(e, name)
                ? EXPLAIN_SCHEMA
                : explain_type_rule(e->config, e->result.question.type, &name->name, record);
 }
@@ -287,6 +299,7 @@ static void explain_name(struct explainer *e, struct explain_name *x)
     struct found found;
     const struct engine_zone *zone = engine_config_zone(e->config, &x->name);
     struct dname listed = listed_part(e, &x->name);
+    x->alias = zone ? follow_alias(e->config, e->store, zone, &x->name) : NULL;
     find_broken(e, x, &listed);
     switch (look_up(e, x, &found)) {
     case LOOKUP_FOUND:
@@ -309,7 +322,8 @@ static void explain_name(struct explainer *e, struct explain_name *x)
 
 /* ---- Targets ---- */
 
-static void add_name(struct explainer *e, const struct dname *name, const struct store_record *from)
+static void add_name(struct explainer *e, const struct dname *name, const struct store_record *from,
+                     bool is_asked)
 {
     for (size_t i = 0; i < e->result.name_count; i++) {
         if (dname_equal(&e->names[i].name, name)) {
@@ -317,7 +331,8 @@ static void add_name(struct explainer *e, const struct dname *name, const struct
         }
     }
     if (e->result.name_count < EXPLAIN_NAMES_MAX) {
-        e->names[e->result.name_count++] = (struct explain_name){.name = *name, .from = from};
+        e->names[e->result.name_count++] =
+            (struct explain_name){.name = *name, .from = from, .is_asked = is_asked};
     }
 }
 
@@ -330,7 +345,7 @@ static void add_targets(struct explainer *e, const struct explain_name *x)
         if (is_followed && store_record_host_name(r->record, &target)) {
             dname_lower(&target);
             if (engine_config_zone(e->config, &target)) {
-                add_name(e, &target, r->record);
+                add_name(e, &target, r->record, x->alias && x->is_asked);
             }
         }
     }
@@ -340,7 +355,8 @@ static void explain_names(struct explainer *e)
 {
     for (size_t i = 0; i < e->result.name_count; i++) {
         explain_name(e, &e->names[i]);
-        if (explain_manner_of(e->result.question.type).leads_on) {
+        uint16_t type = e->result.question.type;
+        if (explain_manner_of(type).leads_on || (e->names[i].alias && type != DNS_TYPE_CNAME)) {
             add_targets(e, &e->names[i]);
         }
     }
@@ -420,10 +436,10 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
     bool is_from_keys = zone ? !e->result.why || verdict == ENGINE_DEFER
                              : e->result.plan && e->result.plan->is_authoritative;
     if (e->store && is_from_keys) {
-        add_name(e, &meant, NULL);
+        add_name(e, &meant, NULL, true);
         explain_names(e);
     } else if (e->store && zone && e->result.question.type == DNS_TYPE_NS) {
-        add_name(e, &zone->ns, NULL); /* its keys, if any, are the name servers */
+        add_name(e, &zone->ns, NULL, true); /* its keys, if any, are the name servers */
         explain_names(e);
     }
     *ret = &e->result;

@@ -37,6 +37,7 @@ enum explain_rule {
     EXPLAIN_BELOW,   /* the type needs a key at the name itself */
     EXPLAIN_ADDRESS, /* the type needs a host name */
     EXPLAIN_SCHEMA,  /* -schema=kubernetes has no such record there */
+    EXPLAIN_ALIAS,   /* -schema=kubernetes: the name has a CNAME, so nothing else */
     EXPLAIN_TYPE,    /* no key gives records of this type */
     EXPLAIN_ROOM,    /* the answer is full */
 };
@@ -49,7 +50,9 @@ struct explain_record {
 
 struct explain_name {
     struct dname name;
-    const struct store_record *from; /* whose host it is; NULL: the name asked for */
+    bool is_asked;                    /* itself, or through the CNAMEs of aliases */
+    const struct store_record *from;  /* whose host it is; NULL: the name asked for */
+    const struct store_record *alias; /* makes it an alias under -schema=kubernetes, or NULL */
     bool exists;
     bool is_too_large;    /* more records than are visited */
     struct dname closest; /* if it does not exist: the last ancestor that does */

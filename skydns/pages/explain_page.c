@@ -31,6 +31,7 @@ static const struct {
     [EXPLAIN_BELOW] = {"below", "is below the name; this type needs a key at the name itself"},
     [EXPLAIN_ADDRESS] = {"address", "its host is an address; this type needs a name"},
     [EXPLAIN_SCHEMA] = {"schema", "-schema=kubernetes: a name like this has no such record"},
+    [EXPLAIN_ALIAS] = {"alias", "-schema=kubernetes: the name has a CNAME, so it has nothing else"},
     [EXPLAIN_TYPE] = {"type", "no key gives records of this type"},
     [EXPLAIN_ROOM] = {"room", "no room for more records in the answer"},
 };

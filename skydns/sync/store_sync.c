@@ -37,6 +37,7 @@ struct store_sync {
     void (*on_ready)(void *data);
     void *data;
     struct outage_source *followed; /* NULL: not reported */
+    bool skips_wildcards;
 
     struct etcd_mirror *mirror;
     struct store_writer *writer;
@@ -108,6 +109,21 @@ static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const 
     }
 }
 
+static bool has_wildcard(struct slice key, const struct dname *name)
+{
+    struct dname_labels labels;
+    if (!memchr(key.ptr, '*', key.len)) {
+        return false;
+    }
+    dname_labels(name, &labels);
+    for (unsigned i = 0; i < labels.count; i++) {
+        if (slice_equal(dname_label(name, labels.offsets[i]), slice_str("*"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void on_put(void *data, const struct etcd_kv *kv)
 {
     struct store_sync *sync = data;
@@ -122,6 +138,10 @@ static void on_put(void *data, const struct etcd_kv *kv)
     if (!record_key_to_name(slice_str(sync->prefix), kv->key, &name)) {
         skip(sync, kv,
              "not a DNS name: an empty label, a label over 63 bytes, or over 255 bytes in all");
+        return;
+    }
+    if (sync->skips_wildcards && has_wildcard(kv->key, &name)) {
+        skip(sync, kv, "a label is `*`, and -schema=kubernetes has no wildcards");
         return;
     }
     if (record_scan(kv->value, &view)) {
@@ -309,6 +329,7 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     sync->on_ready = config->on_ready;
     sync->data = config->data;
     sync->followed = config->followed;
+    sync->skips_wildcards = config->skips_wildcards;
     sync->prefix = key_prefix(config->path_prefix);
     sync->config_key = xasprintf("%sconfig", sync->prefix);
     sync->on_config = config->on_config;

@@ -37,6 +37,7 @@ struct store_sync_config {
     struct etcd *etcd;         /* borrowed, on the same loop */
     struct snapshot *snapshot; /* borrowed */
     const char *path_prefix;   /* "skydns"; slashes around it do not matter; copied */
+    bool skips_wildcards;      /* keys with a label `*`: -schema=kubernetes has no wildcards */
     uint32_t default_ttl_s;    /* of values that set none; a lease bounds it, too */
     const char *domain;        /* "cluster.local.", lower case: its store key is read */
     int64_t stale_max_ms;      /* how long another store without one may lack keys; 0 = forever */

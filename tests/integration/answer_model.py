@@ -11,6 +11,9 @@ CHAIN_MAX = 8
 TTL_S = 3600  # if a record has none
 PRIORITY = 10
 
+# A name with more keys below it is no alias.
+ALIAS_MAX = 32
+
 # For aliases of aliases of whole subtrees: beyond some 65,000 keys skydns omits the rest.
 VISITS_MAX = 30000
 
@@ -48,6 +51,10 @@ class Key:
         return (self.host, self.port, self.priority, self.weight, self.text)
 
     @property
+    def is_bare_name(self) -> bool:
+        return self.family == "NAME" and not (self.port or self.mail or self.text)
+
+    @property
     def target(self) -> str:
         labels = self.host.rstrip(".").split(".") if self.family == "NAME" else list(reversed(self.path))
         return ".".join(labels[self.targetstrip :] or labels) + "."
@@ -75,8 +82,9 @@ class TooManyVisits(Exception):
 
 class AnswerModel:
     def __init__(self, keys: list[Key], schema: str):
-        self._keys = sorted(keys, key=lambda key: [label.encode() for label in key.path])
         self._is_kubernetes = schema == "kubernetes"
+        usable = [key for key in keys if not (self._is_kubernetes and "*" in key.path)]
+        self._keys = sorted(usable, key=lambda key: [label.encode() for label in key.path])
         self._answers: list[Record] = []
         self._visits = 0
 
@@ -162,7 +170,8 @@ class AnswerModel:
     def _addresses(self, owner: str, keys: list[Key], rdtype: str, chain: list[list]) -> None:
         for key in keys:
             if key.family == "NAME":
-                self._follow(owner, key, rdtype, chain)
+                if not self._is_kubernetes:
+                    self._follow(owner, key, rdtype, chain)
             elif key.family == rdtype:
                 self._show(chain)
                 self._add(owner, key.ttl or TTL_S, rdtype, (key.host,))
@@ -179,11 +188,8 @@ class AnswerModel:
         if len(chain) == CHAIN_MAX or target in been:
             return
         chain.append([owner, key.ttl or TTL_S, "CNAME", (target,), False])
-        if self._is_kubernetes:
-            self._show(chain)
         path = path_of(target)
-        may_have_addresses = not self._is_kubernetes or self._has_data(path, rdtype)
-        if path[: len(DOMAIN)] == DOMAIN and may_have_addresses:
+        if path[: len(DOMAIN)] == DOMAIN:
             self._addresses(target, self._find(path), rdtype, chain)
         chain.pop()
 
@@ -226,22 +232,48 @@ class AnswerModel:
         if inside[0] == "svc" and len(inside) == 3:
             return True
         if inside[0] == "svc" and is_hidden(inside[3]):
-            return {4: False, 5: rdtype == "SRV"}.get(len(inside), rdtype not in ("A", "AAAA"))
+            return len(inside) > 4 and rdtype == "SRV"
         return rdtype != "SRV"
+
+    def _alias(self, path: Path) -> Key | None:
+        """The key that makes a name an alias under -schema=kubernetes."""
+        if not self._is_kubernetes or not self._has_data(path, "CNAME"):
+            return None
+        here = [key for key in self._keys if key.path == path]
+        if here:
+            return here[0] if here[0].family == "NAME" else None
+        below = [key for key in self._at_or_below(path) if not any(map(is_hidden, key.path[len(path) :]))]
+        return below[0] if 0 < len(below) <= ALIAS_MAX and all(key.is_bare_name for key in below) else None
+
+    def _resolve(self, path: Path, rdtype: str) -> Path | None:
+        """Adds the CNAMEs from the name on. The name that they lead to; None: no further."""
+        been: list[str] = []
+        while alias := self._alias(path):
+            target = alias.host.rstrip(".") + "."
+            been.append(name_of(path))
+            self._add(name_of(path), alias.ttl or TTL_S, "CNAME", (target,))
+            path = path_of(target)
+            if rdtype == "CNAME" or target in been or len(been) == CHAIN_MAX or path[: len(DOMAIN)] != DOMAIN:
+                return None
+        return path
 
     def answer(self, name: str, rdtype: str) -> tuple[str, list[Record]]:
         """The response code, and the answer section in any order."""
-        path = path_of(name)
         self._answers, self._visits = [], 0
+        path = self._resolve(path_of(name), rdtype)
+        rcode = self._answer_last(path, rdtype) if path else "NOERROR"
+        if len(self._answers) > 1:
+            least = min(TTL_S, *(record[1] for record in self._answers))
+            self._answers = [(owner, least, kind, data) for owner, _, kind, data in self._answers]
+        return rcode, sorted(self._answers)
+
+    def _answer_last(self, path: Path, rdtype: str) -> str:
+        before = len(self._answers)
         if self._is_kubernetes and not self._has_data(path, rdtype):
             pass
         elif self._is_kubernetes and rdtype == "SRV" and len(path) == 5 and path[2] == "svc":
             self._services(name_of(path), self._ports(path))
         else:
             self._by_type(path, rdtype)
-        if not self._answers:
-            return ("NOERROR" if path == DOMAIN or self._exists(path) else "NXDOMAIN"), []
-        if len(self._answers) > 1:
-            least = min(TTL_S, *(record[1] for record in self._answers))
-            self._answers = [(owner, least, kind, data) for owner, _, kind, data in self._answers]
-        return "NOERROR", sorted(self._answers)
+        has_data = len(self._answers) > before or path == DOMAIN or self._exists(path)
+        return "NOERROR" if has_data else "NXDOMAIN"

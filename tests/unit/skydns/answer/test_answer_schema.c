@@ -140,9 +140,9 @@ static void kubernetes(void **state)
          OK "= ext.default.svc.cluster.local. 30 CNAME db.example.com."},
         {"ext.default.svc.cluster.local. CNAME",
          OK "= ext.default.svc.cluster.local. 30 CNAME db.example.com."},
-        {"ext.default.svc.cluster.local. SRV", NODATA},
         {"gone.default.svc.cluster.local. AAAA",
-         OK "= gone.default.svc.cluster.local. 30 CNAME nope.default.svc.cluster.local."},
+         "NXDOMAIN qr aa rd ra\n"
+         "= gone.default.svc.cluster.local. 30 CNAME nope.default.svc.cluster.local.\n" SOA},
         {"alias.default.svc.cluster.local. A",
          OK "= alias.default.svc.cluster.local. 30 CNAME web.default.svc.cluster.local.\n"
             "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
@@ -170,9 +170,9 @@ static void kubernetes_targets(void **state)
     };
     static const struct answer_case cases[] = {
         {"above.x.svc.cluster.local. A",
-         OK "= above.x.svc.cluster.local. 30 CNAME default.svc.cluster.local."},
-        {"port.x.svc.cluster.local. A",
-         OK "= port.x.svc.cluster.local. 3600 CNAME _http._tcp.web.default.svc.cluster.local."},
+         OK "= above.x.svc.cluster.local. 30 CNAME default.svc.cluster.local.\n" SOA},
+        {"port.x.svc.cluster.local. A", OK "= port.x.svc.cluster.local. 3600 CNAME "
+                                           "_http._tcp.web.default.svc.cluster.local.\n" SOA},
         {"srv.x.svc.cluster.local. SRV",
          OK "= srv.x.svc.cluster.local. 30 SRV 10 100 1 svc.cluster.local."},
     };
@@ -181,6 +181,185 @@ static void kubernetes_targets(void **state)
     fixture_put(f, more, sizeof(more) / sizeof(more[0]));
     f->config.schema = ENGINE_SCHEMA_KUBERNETES;
     CHECK(f, cases);
+}
+
+/* ---- One owner, one truth ---- */
+
+/* The types, and ANY with -any=hinfo, to ask every name for. */
+static const char *const types[] = {"A",      "AAAA",   "SRV",    "TXT",    "MX",  "CNAME",
+                                    "NS",     "SOA",    "PTR",    "TYPE43", "ANY", "TYPE64",
+                                    "TYPE65", "TYPE48", "TYPE13", "TYPE35"};
+
+static const struct fixture_key mixtures[] = {
+    {"local/cluster/svc/n/own", "{'host':'web.default.svc.cluster.local.','text':'t','ttl':30}"},
+    {"local/cluster/svc/n/own/a", "{'host':'10.0.0.3','text':'below','mail':true,'ttl':30}"},
+    {"local/cluster/svc/n/own/_tcp/_p/a", "{'host':'own.n.svc.cluster.local.','port':1,'ttl':30}"},
+    {"local/cluster/svc/n/below/a", "{'host':'web.default.svc.cluster.local.','ttl':30}"},
+    {"local/cluster/svc/n/below/b", "{'host':'db.default.svc.cluster.local.','ttl':30}"},
+    {"local/cluster/svc/n/both/a", "{'host':'10.0.0.4','ttl':30}"},
+    {"local/cluster/svc/n/both/b", "{'host':'web.default.svc.cluster.local.','ttl':30}"},
+    {"local/cluster/svc/n/hop", "{'host':'below.n.svc.cluster.local.','ttl':30}"},
+    {"local/cluster/svc/n/self", "{'host':'Self.n.svc.cluster.local.','ttl':30}"},
+    {"local/cluster/svc/n/ring1", "{'host':'ring2.n.svc.cluster.local.','ttl':30}"},
+    {"local/cluster/svc/n/ring2", "{'host':'ring1.n.svc.cluster.local.','ttl':30}"},
+    {"local/cluster/svc/n/web/_tcp/_p/x",
+     "{'host':'web.default.svc.cluster.local.','port':1,'text':'t','mail':true,'ttl':30}"},
+    {"local/cluster/svc/n/web/_tcp/_p/x/y/z", "{'host':'10.0.0.5','text':'t','ttl':30}"},
+    {"local/cluster/pod/n/10-0-0-9", "{'host':'www.example.','ttl':30}"},
+    {"local/cluster/alias", "{'host':'mx.cluster.local','ttl':30}"},
+    {"local/cluster/mx/1", "{'host':'web.default.svc.cluster.local.','mail':true,'ttl':30}"},
+    {"local/cluster/srv/1", "{'host':'web.default.svc.cluster.local.','port':9,'ttl':30}"},
+    {"local/cluster/dns-version", "{'host':'web.default.svc.cluster.local.','ttl':30}"},
+    {"local/cluster/out", "{'host':'www.example.','ttl':30}"},
+};
+
+static struct fixture *setup_mixtures(void)
+{
+    struct fixture *f = setup();
+    fixture_put(f, mixtures, sizeof(mixtures) / sizeof(mixtures[0]));
+    f->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    f->config.any_is_hinfo = true;
+    return f;
+}
+
+static unsigned count_lines(const char *text, const char *start, const char *part)
+{
+    unsigned n = 0;
+    for (const char *line = text; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        const char *end = strchrnul(line, '\n'), *found = strstr(line, part);
+        n += strncmp(line, start, strlen(start)) == 0 && found && found < end;
+    }
+    return n;
+}
+
+/* Of every name: either all types are answered with one CNAME, the same, or none is. */
+static void kubernetes_cname_alone(void **state)
+{
+    static const char *const aliases[] = {
+        "own.n.svc", "below.n.svc", "a.below.n.svc", "b.below.n.svc", "b.both.n.svc",
+        "hop.n.svc", "self.n.svc",  "ring1.n.svc",   "ring2.n.svc",   "10-0-0-9.n.pod",
+        "alias",     "out",         "1.mx",          "1.srv",
+    };
+    static const char *const others[] = {
+        "a.own.n.svc",
+        "both.n.svc",
+        "web.n.svc",
+        "_p._tcp.web.n.svc",
+        "_tcp.web.n.svc",
+        "x._p._tcp.web.n.svc",
+        "mx",
+        "dns-version",
+        "_p._tcp.own.n.svc",
+        "n.svc",
+        "a._p._tcp.own.n.svc",
+        "n.pod",
+        "svc",
+        "y.x._p._tcp.web.n.svc",
+        "srv",
+        "z.y.x._p._tcp.web.n.svc",
+    };
+    struct fixture *f = setup_mixtures();
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof(aliases) / sizeof(aliases[0]); i++) {
+        bool is_alias = i < sizeof(aliases) / sizeof(aliases[0]);
+        size_t other = i - sizeof(aliases) / sizeof(aliases[0]);
+        if (!is_alias && other >= sizeof(others) / sizeof(others[0])) {
+            break;
+        }
+        for (size_t k = 0; k < sizeof(types) / sizeof(types[0]); k++) {
+            char question[120], owner[120], cname[160];
+            const char *name = is_alias ? aliases[i] : others[other];
+            (void)snprintf(question, sizeof(question), "%s.cluster.local. %s", name, types[k]);
+            (void)snprintf(owner, sizeof(owner), "= %s.cluster.local. ", name);
+            (void)snprintf(cname, sizeof(cname), "%s30 CNAME ", owner);
+            const char *got = fixture_ask(f, question);
+            if (count_lines(got, owner, " CNAME ") != is_alias ||
+                (is_alias && count_lines(got, owner, "") != 1)) {
+                fail_msg("%s\ngot: %s", question, got);
+            }
+        }
+    }
+    fixture_free(f);
+}
+
+static void kubernetes_after_a_cname(void **state)
+{
+#define TO_WEB "CNAME web.default.svc.cluster.local.\n"
+    static const struct answer_case cases[] = {
+        {"own.n.svc.cluster.local. A", OK "= own.n.svc.cluster.local. 30 " TO_WEB
+                                          "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
+        {"own.n.svc.cluster.local. TXT", OK "= own.n.svc.cluster.local. 30 " TO_WEB SOA},
+        {"own.n.svc.cluster.local. CNAME",
+         OK "= own.n.svc.cluster.local. 30 CNAME web.default.svc.cluster.local."},
+        {"own.n.svc.cluster.local. ANY",
+         OK "= own.n.svc.cluster.local. 30 CNAME web.default.svc.cluster.local."},
+        {"alias.cluster.local. MX",
+         OK "= alias.cluster.local. 30 CNAME mx.cluster.local.\n"
+            "= mx.cluster.local. 30 MX 10 web.default.svc.cluster.local.\n"
+            "+ web.default.svc.cluster.local. 30 A 10.0.0.1"},
+        {"own.n.svc.cluster.local. SRV",
+         OK "= own.n.svc.cluster.local. 30 " TO_WEB
+            "= web.default.svc.cluster.local. 30 SRV 10 50 80 web.default.svc.cluster.local.\n"
+            "= web.default.svc.cluster.local. 30 SRV 10 50 9090 web.default.svc.cluster.local.\n"
+            "+ web.default.svc.cluster.local. 30 A 10.0.0.1"},
+        {"hop.n.svc.cluster.local. A",
+         OK "= hop.n.svc.cluster.local. 30 CNAME below.n.svc.cluster.local.\n"
+            "= below.n.svc.cluster.local. 30 " TO_WEB
+            "= web.default.svc.cluster.local. 30 A 10.0.0.1"},
+        {"gone.default.svc.cluster.local. CNAME",
+         OK "= gone.default.svc.cluster.local. 30 CNAME nope.default.svc.cluster.local."},
+        {"gone.default.svc.cluster.local. TYPE65",
+         "NXDOMAIN qr aa rd ra\n"
+         "= gone.default.svc.cluster.local. 30 CNAME nope.default.svc.cluster.local.\n" SOA},
+        {"self.n.svc.cluster.local. A",
+         OK "= self.n.svc.cluster.local. 30 CNAME Self.n.svc.cluster.local."},
+        {"ring1.n.svc.cluster.local. A",
+         OK "= ring1.n.svc.cluster.local. 30 CNAME ring2.n.svc.cluster.local.\n"
+            "= ring2.n.svc.cluster.local. 30 CNAME ring1.n.svc.cluster.local."},
+        {"out.cluster.local. TXT", OK "= out.cluster.local. 30 CNAME www.example."},
+        {"both.n.svc.cluster.local. A", OK "= both.n.svc.cluster.local. 30 A 10.0.0.4"},
+        {"mx.cluster.local. A", NODATA},
+        {"srv.cluster.local. A", NODATA},
+        {"srv.cluster.local. SRV",
+         OK "= srv.cluster.local. 30 SRV 10 100 9 web.default.svc.cluster.local.\n"
+            "+ web.default.svc.cluster.local. 30 A 10.0.0.1"},
+        {"dns-version.cluster.local. TXT", OK "= dns-version.cluster.local. 3600 TXT \"1.1.0\""},
+        /* below a port, only SRV */
+        {"x._p._tcp.web.n.svc.cluster.local. SRV",
+         OK "= x._p._tcp.web.n.svc.cluster.local. 30 SRV 10 50 1 web.default.svc.cluster.local.\n"
+            "= x._p._tcp.web.n.svc.cluster.local. 30 SRV 10 50 0 "
+            "z.y.x._p._tcp.web.n.svc.cluster.local.\n"
+            "+ web.default.svc.cluster.local. 30 A 10.0.0.1\n"
+            "+ z.y.x._p._tcp.web.n.svc.cluster.local. 30 A 10.0.0.5"},
+        {"x._p._tcp.web.n.svc.cluster.local. TXT", NODATA},
+        {"x._p._tcp.web.n.svc.cluster.local. MX", NODATA},
+        {"x._p._tcp.web.n.svc.cluster.local. CNAME", NODATA},
+        {"z.y.x._p._tcp.web.n.svc.cluster.local. TXT", NODATA},
+        {"z.y.x._p._tcp.web.n.svc.cluster.local. A", NODATA},
+    };
+    (void)state;
+    CHECK(setup_mixtures(), cases);
+}
+
+/* A chain ends after eight CNAMEs, and its last name is in its own domain. */
+static void kubernetes_chains(void **state)
+{
+    struct fixture *f = setup_mixtures();
+    (void)state;
+    fixture_domain(f, "other.test.");
+    for (char c = 'a'; c < 'k'; c++) {
+        char key[40], value[80];
+        (void)snprintf(key, sizeof(key), "local/cluster/chain-%c", c);
+        (void)snprintf(value, sizeof(value), "{'host':'chain-%c.cluster.local'}", c + 1);
+        fixture_put(f, &(struct fixture_key){key, value}, 1);
+    }
+    fixture_put(f, &(struct fixture_key){"local/cluster/away", "{'host':'x.other.test.'}"}, 1);
+    assert_int_equal(count_lines(fixture_ask(f, "chain-a.cluster.local. A"), "= ", "CNAME"), 8);
+    const char *got = fixture_ask(f, "away.cluster.local. AAAA");
+    assert_int_equal(count_lines(got, "NXDOMAIN", ""), 1);
+    assert_int_equal(count_lines(got, "! other.test. 60 SOA ns.dns.other.test. ", ""), 1);
+    fixture_free(f);
 }
 
 /* The default schema does none of that. */
@@ -406,6 +585,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kubernetes),
         cmocka_unit_test(kubernetes_targets),
+        cmocka_unit_test(kubernetes_cname_alone),
+        cmocka_unit_test(kubernetes_after_a_cname),
+        cmocka_unit_test(kubernetes_chains),
         cmocka_unit_test(skydns),
         cmocka_unit_test(pods_insecure),
         cmocka_unit_test(pods_disabled),

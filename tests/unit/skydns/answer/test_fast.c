@@ -155,11 +155,15 @@ static void put_other(struct bed *b)
         draw_value(b, PICK(b, "web.default.svc.cluster.local.", "x.arpa.", "x.Arpa.", "10.0.0.1"),
                    0, value, sizeof(value));
         break;
-    case 1:
-        (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/ext%s", draw_namespace(b),
-                       PICK(b, "", "/h"));
-        draw_value(b, PICK(b, "web.default.svc.cluster.local.", "www.test."), 0, value,
-                   sizeof(value));
+    case 1: /* aliases, at the name and below it */
+        (void)snprintf(key, sizeof(key), "local/cluster/%s%s%s",
+                       PICK(b, "svc/n/ext", "svc/default/ext", "svc/n/a/e1", "pod/n/10-0-0-3",
+                            "top", "svc/n/a"),
+                       PICK(b, "", "/h", "/i"), PICK(b, "", "", "/deep"));
+        draw_value(b,
+                   PICK(b, "web.default.svc.cluster.local.", "www.test.",
+                        "ext.n.svc.cluster.local.", "top.cluster.local.", "h.top.cluster.local."),
+                   0, value, sizeof(value));
         break;
     case 2:
         (void)snprintf(key, sizeof(key), "local/cluster/pod/n/10-0-0-%u/h", draw(b, 9));
@@ -581,6 +585,33 @@ static void compare_all(struct bed *b, const char *const *questions, size_t coun
     fixture_free(b->f);
 }
 
+/* A name with a CNAME has nothing else, whatever a prepared record would give. */
+static void test_aliases(void **state)
+{
+    static const struct fixture_key aliases[] = {
+        {"local/cluster/own/h", "{'host':'web.default.svc.cluster.local.','ttl':30,'priority':10}"},
+        {"local/cluster/svc/n/ext/h", "{'host':'own.cluster.local.','ttl':30,'priority':10}"},
+        {"local/cluster/svc/n/a/_tcp/_p/x", PORT("ext.n.svc.cluster.local.")},
+    };
+    static const char *const names[] = {"own",         "h.own",           "ext.n.svc",
+                                        "h.ext.n.svc", "_p._tcp.a.n.svc", "x._p._tcp.a.n.svc",
+                                        "a.n.svc"};
+    static const char *const types[] = {"A", "AAAA", "SRV", "TYPE64", "TYPE65", "TXT"};
+    static char text[7 * 6][80];
+    const char *questions[7 * 6];
+    struct bed b = {.state = 1, .f = fixture_new(keys, sizeof(keys) / sizeof(keys[0]))};
+    (void)state;
+    for (unsigned i = 0; i < 7 * 6; i++) {
+        questions[i] = text[i];
+        (void)snprintf(text[i], sizeof(text[i]), "%s.cluster.local. %s", names[i / 6],
+                       types[i % 6]);
+    }
+    fixture_put(b.f, aliases, sizeof(aliases) / sizeof(aliases[0]));
+    b.f->config.schema = ENGINE_SCHEMA_KUBERNETES;
+    compare_all(&b, questions, 7 * 6);
+    assert_true(b.answered > 0);
+}
+
 /* A pod has no ports, whatever lies below its name. */
 static void test_ports_of_pods(void **state)
 {
@@ -686,6 +717,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_asked_often),
         cmocka_unit_test(test_what_is_asked_seldom),
+        cmocka_unit_test(test_aliases),
         cmocka_unit_test(test_ports_of_pods),
         cmocka_unit_test(test_domains_in_reverse_zones),
         cmocka_unit_test(test_a_reverse_name_of_this_server),

@@ -180,6 +180,39 @@ static void test_schema_of_kubernetes(void **state)
     bed_stop(&bed);
 }
 
+/* With -schema=kubernetes a CNAME stands alone, and leads on for every type. */
+static void test_aliases(void **state)
+{
+    static const struct bed_key keys[] = {
+        {"local/cluster/svc/default/ext", "{'host':'web.default.svc.cluster.local.'}"},
+        {"local/cluster/svc/default/ext/a", "{'host':'10.0.0.2','text':'t'}"},
+        {"local/cluster/svc/default/web/a", "{'host':'10.0.0.1'}"},
+        {"local/cluster/svc/default/web/b", "{'host':'ext.default.svc.cluster.local.'}"},
+    };
+    static const struct {
+        const char *type;
+        enum explain_rule beside, target, ignored;
+    } rows[] = {
+        {"A", EXPLAIN_ALIAS, EXPLAIN_GAVE, EXPLAIN_SCHEMA},
+        {"AAAA", EXPLAIN_ALIAS, EXPLAIN_FAMILY, EXPLAIN_SCHEMA},
+        {"TXT", EXPLAIN_ALIAS, EXPLAIN_NO_TEXT, EXPLAIN_NO_TEXT},
+    };
+    struct pages_bed bed;
+    (void)state;
+    bed_start(&bed, "-no-rec -schema=kubernetes");
+    bed_fill(&bed, keys, ARRAY_LEN(keys));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct explanation *x =
+            bed_explain(&bed, "ext.default.svc.cluster.local", rows[i].type);
+        assert_int_equal(x->name_count, 2);
+        assert_int_equal(find_record(x, keys[0].key)->rule, EXPLAIN_GAVE);
+        assert_int_equal(find_record(x, keys[1].key)->rule, rows[i].beside);
+        assert_int_equal(find_record(x, keys[2].key)->rule, rows[i].target);
+        assert_int_equal(find_record(x, keys[3].key)->rule, rows[i].ignored);
+    }
+    bed_stop(&bed);
+}
+
 /* ---- Names ---- */
 
 static void test_names_on_the_way(void **state)
@@ -465,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_duplicates),
         cmocka_unit_test(test_schema_of_kubernetes),
+        cmocka_unit_test(test_aliases),
         cmocka_unit_test(test_names_on_the_way),
         cmocka_unit_test(test_ring),
         cmocka_unit_test(test_what_local_stands_for),

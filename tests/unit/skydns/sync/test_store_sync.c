@@ -100,6 +100,7 @@ static void on_ready(void *data)
 }
 
 static void (*wanted_on_config)(void *data, struct slice value);
+static bool skips_wildcards;
 
 static struct fixture *setup(const char *path_prefix)
 {
@@ -113,6 +114,7 @@ static struct fixture *setup(const char *path_prefix)
     f->followed.back_line = "etcd back";
     outage_join(&f->outage, &f->followed, true);
     struct store_sync_config config = {.loop = f->loop,
+                                       .skips_wildcards = skips_wildcards,
                                        .followed = &f->followed,
                                        .snapshot = f->snapshot,
                                        .path_prefix = path_prefix,
@@ -287,6 +289,34 @@ static void test_keys_that_are_no_records(void **state)
 
 static struct slice told_value;
 static unsigned told;
+
+/* -schema=kubernetes: a key with a label `*` is skipped, counted, and remembered. */
+static void test_keys_with_a_wildcard(void **state)
+{
+    static const char *const keys[] = {"/skydns/test/*", "/skydns/test/svc/*/web",
+                                       "/skydns/arpa/*/1"};
+    static const char *const others[] = {"/skydns/test/any", "/skydns/test/a*", "/skydns/test/**"};
+    (void)state;
+    for (int schema = 0; schema < 2; schema++) {
+        skips_wildcards = schema != 0;
+        struct fixture *f = setup("skydns");
+        skips_wildcards = false;
+        full_begin();
+        for (size_t i = 0; i < 3; i++) {
+            put(keys[i], "{\"host\":\"10.0.0.1\"}", 1);
+            put(others[i], "{\"host\":\"10.0.0.1\"}", 1);
+        }
+        commit(1, true);
+        struct store_sync_counts counts = store_sync_counts(f->sync);
+        assert_int_equal(counts.keys, schema ? 3 : 6);
+        assert_int_equal(counts.skipped, schema ? 3 : 0);
+        assert_int_equal(counts.broken, counts.skipped);
+        del(keys[0], 2);
+        commit(2, false);
+        assert_int_equal(store_sync_counts(f->sync).broken, schema ? 2 : 0);
+        teardown(f);
+    }
+}
 
 static void on_config(void *data, struct slice value)
 {
@@ -556,6 +586,7 @@ int main(void)
         cmocka_unit_test(test_prefixes),
         cmocka_unit_test(test_broken_value_is_skipped_alone),
         cmocka_unit_test(test_keys_that_are_no_records),
+        cmocka_unit_test(test_keys_with_a_wildcard),
         cmocka_unit_test(test_the_document_is_handed_on),
         cmocka_unit_test(test_broken_keys_are_remembered),
         cmocka_unit_test(test_reading_again),
