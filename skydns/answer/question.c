@@ -102,3 +102,25 @@ enum question_verdict question_parse(const uint8_t *wire, size_t len, struct que
     }
     return version == 0 ? QUESTION_OK : QUESTION_BADVERS;
 }
+
+size_t question_shorten(const uint8_t *wire, size_t len, uint8_t out[QUESTION_WIRE_MAX])
+{
+    enum { ID_AND_FLAGS = 4 };
+    struct question q;
+    if (question_parse(wire, len, &q) != QUESTION_OK) {
+        return 0;
+    }
+    struct writer w = writer_of(out, QUESTION_WIRE_MAX);
+    writer_bytes(&w, wire, ID_AND_FLAGS);
+    writer_u16(&w, 1); /* the question */
+    writer_u16(&w, 0);
+    writer_u16(&w, 0);
+    writer_u16(&w, q.has_edns);
+    writer_bytes(&w, q.name.wire, q.name.len);
+    writer_u16(&w, q.type);
+    writer_u16(&w, q.qclass);
+    if (q.has_edns) {
+        edns_append_opt(&w, q.udp_size, 0, q.dnssec_ok);
+    }
+    return w.pos;
+}

@@ -10,6 +10,10 @@
 
 #include "common/base/attributes.h"
 #include "common/dns/dname.h"
+#include "skydns/answer/edns.h"
+
+/* All of a query that matters: header, the longest name, type and class, OPT without options. */
+enum { QUESTION_WIRE_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 + EDNS_OPT_SIZE };
 
 enum question_verdict {
     QUESTION_OK,
@@ -39,5 +43,10 @@ struct question {
  * replies may point into it at offset 12. */
 enum question_verdict question_parse(const uint8_t *wire, size_t len,
                                      struct question *ret_question) MUST_CHECK;
+
+/* Copies what matters of a query that question_parse accepts: not the EDNS options and the other
+ * records, of up to 64 KB, that question_parse ignores. The copy gets the same answers. Returns its
+ * length; 0: question_parse rejects it. */
+size_t question_shorten(const uint8_t *wire, size_t len, uint8_t out[QUESTION_WIRE_MAX]);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
+#include "skydns/answer/question.h"
 
 /* Head and tail only grow; the ring holds their difference. */
 struct deferred_ring {
@@ -17,14 +18,16 @@ struct deferred_ring {
 struct deferred *deferred_new(const struct engine_query *query, enum engine_deferral_kind kind,
                               const struct deferred_origin *origin)
 {
-    struct deferred *d = xmalloc(sizeof(*d) + query->len);
+    uint8_t wire[QUESTION_WIRE_MAX];
+    size_t len = question_shorten(query->wire, query->len, wire);
+    struct deferred *d = xmalloc(sizeof(*d) + len);
     *d = (struct deferred){.kind = kind,
                            .origin = *origin,
                            .begun_us = clock_monotonic_us(),
                            .client = *query->client,
                            .local = *query->local,
-                           .len = query->len};
-    memcpy(d->wire, query->wire, query->len);
+                           .len = len};
+    memcpy(d->wire, wire, len);
     return d;
 }
 

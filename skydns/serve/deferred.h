@@ -1,5 +1,6 @@
 /* A query deferred by the thread that received it to the resolver's thread, which can wait: a copy
- * of its bytes and addresses, never a pointer into the store. And the ring it travels through: one
+ * of its addresses and of those bytes that matter (question_shorten), never a pointer into the
+ * store. And the ring it travels through: one
  * producer, one consumer, bounded; neither ever waits for the other. */
 #ifndef SKYDNS_SERVE_DEFERRED_H
 #define SKYDNS_SERVE_DEFERRED_H
@@ -42,7 +43,7 @@ struct deferred {
     int64_t begun_us; /* when it was deferred; clock_monotonic_us */
     struct addr client;
     struct addr local;
-    size_t len;
+    size_t len; /* at most QUESTION_WIRE_MAX, however long the query was */
     uint8_t wire[];
 };
 
@@ -51,7 +52,7 @@ struct deferred *deferred_new(const struct engine_query *query, enum engine_defe
 void deferred_free(struct deferred *deferred); /* NULL is fine */
 
 /* Queries one thread may have in its ring; beyond that, it answers SERVFAIL itself. A tenth of a
- * second's worth of the external names a resolver thread can forward; 1 MB, at worst 7 MB. */
+ * second's worth of the external names a resolver thread can forward; 1 MB, at worst 2 MB. */
 enum { DEFERRED_RING_SIZE = 4096 };
 
 struct deferred_ring;

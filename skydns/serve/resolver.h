@@ -35,7 +35,7 @@ struct resolver;
 struct snapshot_reader;
 
 enum {
-    /* Queries in hand, from all workers and connections; 0.2-1.7 KB each. */
+    /* Queries in hand, from all workers and connections; 0.2-0.5 KB each. */
     RESOLVER_IN_HAND_MAX = 10000,
     /* Of these, lookups of external names, which keep up to 16 replies of 1.2 KB. */
     RESOLVER_LOOKUPS_MAX = 1000,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/dns/dns.h"
+#include "skydns/answer/question.h"
 #include "tests/support/skydns/fixture.h"
 
 enum {
@@ -118,6 +119,22 @@ static void ask(enum engine_transport transport)
     check(len == 0 || strncmp(fixture->text, "SERVFAIL", 8) == 0, "SERVFAIL");
 }
 
+/* The resolver answers a shortened copy of a deferred query. */
+static void ask_shortened(enum engine_transport transport)
+{
+    static char whole[DNS_TEXT_MAX];
+    uint8_t short_query[QUESTION_WIRE_MAX];
+    size_t len = question_shorten(fixture->query, fixture->query_len, short_query);
+    if (len == 0) {
+        return;
+    }
+    const char *text = fixture_answer(fixture, transport);
+    memcpy(whole, text, strlen(text) + 1);
+    memcpy(fixture->query, short_query, len);
+    fixture->query_len = len;
+    check(strcmp(fixture_answer(fixture, transport), whole) == 0, "answer of a shortened query");
+}
+
 static void forward(enum engine_transport transport, const uint8_t *upstream, size_t size)
 {
     struct engine_query query = {.wire = fixture->query, .transport = transport};
@@ -150,5 +167,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(fixture->query, data + 1, size - 1);
     fixture->query_len = size - 1;
     ask(transport);
+    ask_shortened(transport);
     return 0;
 }

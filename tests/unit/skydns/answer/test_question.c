@@ -175,13 +175,63 @@ static void longest_names(void **state)
     assert_int_equal(parse_long(1, 64, 0, &q), QUESTION_FORMERR);
 }
 
+/* What a shortened query loses, and what it keeps. */
+static void shortened(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *wire;
+        size_t len;
+        const char *want;
+        size_t want_len;
+    } cases[] = {
+        {"plain", BYTES(PLAIN WEB), BYTES(PLAIN WEB)},
+        {"all flags", BYTES("\x12\x34\x07\x7f\x00\x01\x00\x00\x00\x00\x00\x00" WEB),
+         BYTES("\x12\x34\x07\x7f\x00\x01\x00\x00\x00\x00\x00\x00" WEB)},
+        {"EDNS", BYTES(WITH_OPT WEB OPT("\x00", "\x80")), BYTES(WITH_OPT WEB OPT("\x00", "\x80"))},
+        {"an option of EDNS",
+         BYTES(WITH_OPT WEB "\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x06\x00\x0a\x00\x02hi"),
+         BYTES(WITH_OPT WEB OPT("\x00", "\x00"))},
+        {"records around EDNS",
+         BYTES("\x12\x34\x01\x00\x00\x01\x00\x01\x00\x01\x00\x02" WEB
+               "\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x01x"
+               "\x00\x00\x02\x00\x01\x00\x00\x00\x00\x00\x00" OPT(
+                   "\x00", "\x80") "\x00\x00\x10\x00\x01\x00\x00\x00\x00\x00\x00"),
+         BYTES(WITH_OPT WEB OPT("\x00", "\x80"))},
+        {"a response", BYTES("\x12\x34\x81\x80\x00\x01\x00\x00\x00\x00\x00\x00" WEB), "", 0},
+        {"broken", BYTES(WITH_OPT WEB), "", 0},
+        {"EDNS version 1", BYTES(WITH_OPT WEB OPT("\x01", "\x00")), "", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        uint8_t out[QUESTION_WIRE_MAX];
+        size_t len = question_shorten((const uint8_t *)cases[i].wire, cases[i].len, out);
+        if (len != cases[i].want_len || memcmp(out, cases[i].want, len) != 0) {
+            fail_msg("%s: another query, of %zu bytes", cases[i].name, len);
+        }
+    }
+}
+
+/* The longest name fits, with EDNS. */
+static void shortened_to_the_most(void **state)
+{
+    uint8_t wire[QUESTION_WIRE_MAX] = {[5] = 1, [11] = 1}, out[QUESTION_WIRE_MAX];
+    uint8_t *name = wire + 12;
+    (void)state;
+    for (size_t at = 0; at < DNAME_MAX - 1; at += 2) {
+        name[at] = 1;
+    }
+    edns_write_opt(name + DNAME_MAX + 4, 4096, 0, true);
+    assert_int_equal(question_shorten(wire, sizeof(wire), out), QUESTION_WIRE_MAX);
+    assert_memory_equal(out, wire, QUESTION_WIRE_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(verdicts),
-        cmocka_unit_test(fields),
-        cmocka_unit_test(question_survives),
-        cmocka_unit_test(longest_names),
+        cmocka_unit_test(verdicts),          cmocka_unit_test(fields),
+        cmocka_unit_test(question_survives), cmocka_unit_test(longest_names),
+        cmocka_unit_test(shortened),         cmocka_unit_test(shortened_to_the_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
