@@ -57,7 +57,14 @@ enum dns_rcode {
     X(ANY, 255)
 
 enum dns_type {
-    DNS_TYPE_OPT = 41, /* RFC 6891; part of a message, not queried for */
+    /* Parts of a message, or questions that ask for more than records: RFC 6895 3.1. */
+    DNS_TYPE_OPT = 41,         /* RFC 6891 */
+    DNS_TYPE_META_FIRST = 128, /* to 255, ANY */
+    DNS_TYPE_TKEY = 249,       /* RFC 2930 */
+    DNS_TYPE_TSIG = 250,       /* RFC 8945 */
+    DNS_TYPE_IXFR = 251,       /* RFC 1995 */
+    DNS_TYPE_MAILB = 253,      /* RFC 1035; obsolete */
+    DNS_TYPE_MAILA = 254,
 #define DNS_TYPE_ENUMERATOR(name, number) DNS_TYPE_##name = (number),
     DNS_TYPES(DNS_TYPE_ENUMERATOR)
 #undef DNS_TYPE_ENUMERATOR

@@ -162,6 +162,9 @@ static void start(struct answer *a, const struct answer_input *input)
  * the clients' caches. A reverse name may be ours, too. */
 static void dispatch(struct answer *a)
 {
+    if (answer_meta(a)) {
+        return;
+    }
     if (a->in.question->type == DNS_TYPE_ANY) {
         answer_any(a);
     } else if (a->in.question->qclass == DNS_CLASS_CH) {

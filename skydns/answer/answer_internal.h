@@ -7,7 +7,7 @@
  *     answer_kube.c     what -schema=kubernetes answers differently
  *     answer_pods.c     a-b-c-d.<namespace>.pod.<domain> without records
  *     answer_reverse.c  PTR, and the networks that are ours
- *     answer_meta.c     class CHAOS, and ANY */
+ *     answer_meta.c     class CHAOS, ANY, and what is no question about records */
 #ifndef SKYDNS_ANSWER_ANSWER_INTERNAL_H
 #define SKYDNS_ANSWER_ANSWER_INTERNAL_H
 
@@ -73,6 +73,8 @@ bool answer_reverse(struct answer *a);
 extern const struct dname answer_in_addr_arpa, answer_ip6_arpa;
 bool answer_name_is_reverse(const struct dname *name);
 
+/* True: the type or the class is one that no record has, and the question is denied. */
+bool answer_meta(struct answer *a);
 void answer_chaos(struct answer *a);
 void answer_any(struct answer *a);
 

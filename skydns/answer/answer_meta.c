@@ -1,8 +1,41 @@
-/* Questions about the server rather than the records: class CHAOS, and ANY. */
+/* Questions about the server rather than the records: class CHAOS, ANY, and types and classes that
+ * no record has, which are neither answered from records nor forwarded. */
 #include <string.h>
 
 #include "common/base/version.h"
 #include "skydns/answer/answer_internal.h"
+
+/* As BIND and Knot do. RFC 6895 3.1 keeps 128 to 255 for types that are no data; those among them
+ * that nobody defined, and the ones that belong into other sections, are malformed questions. */
+static enum dns_rcode meta_rcode(uint16_t type, uint16_t qclass)
+{
+    switch (type) {
+    case DNS_TYPE_ANY:
+        break;
+    case DNS_TYPE_AXFR:
+    case DNS_TYPE_IXFR:
+        return DNS_RCODE_REFUSED;
+    case DNS_TYPE_TKEY:
+    case DNS_TYPE_MAILA:
+    case DNS_TYPE_MAILB:
+        return DNS_RCODE_NOTIMP;
+    default:
+        if (type == DNS_TYPE_OPT || (type >= DNS_TYPE_META_FIRST && type < DNS_TYPE_ANY)) {
+            return DNS_RCODE_FORMERR;
+        }
+    }
+    return qclass == DNS_CLASS_IN || qclass == DNS_CLASS_CH ? DNS_RCODE_NOERROR : DNS_RCODE_REFUSED;
+}
+
+bool answer_meta(struct answer *a)
+{
+    enum dns_rcode rcode = meta_rcode(a->in.question->type, a->in.question->qclass);
+    if (rcode != DNS_RCODE_NOERROR) {
+        a->plan.is_authoritative = a->plan.is_recursive = false;
+        answer_fail(a, rcode);
+    }
+    return rcode != DNS_RCODE_NOERROR;
+}
 
 static bool is_a_domain(const struct answer *a)
 {

@@ -60,6 +60,12 @@ static size_t reply_limit(const struct engine *engine, const struct engine_query
                                                            engine->config->max_udp_size);
 }
 
+/* Over TCP, TC would send the client where it already is. */
+static bool is_cut_over_tcp(const struct engine_query *query, const uint8_t *reply)
+{
+    return query->transport == ENGINE_TCP && (reply[2] & DNS_FLAG_TC >> 8) != 0;
+}
+
 /* The address a client can reach this server at, if the transport knows it. */
 static struct ip local_ip(const struct engine_query *query)
 {
@@ -88,6 +94,10 @@ static enum engine_verdict answer_question(struct engine *engine, const struct s
     if (verdict == ENGINE_REPLY) {
         *ret_len = encode_plan(engine->encoder, question, answer_get_plan(engine->answer),
                                reply_limit(engine, query, question), reply);
+        if (is_cut_over_tcp(query, reply)) {
+            *ret_len = encode_bare(engine->encoder, question, DNS_RCODE_SERVFAIL,
+                                   DNS_FLAG_AA | DNS_FLAG_RA, reply);
+        }
     }
     return verdict;
 }
@@ -160,6 +170,7 @@ size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
     if (query->transport == ENGINE_TCP && (parts.flags & DNS_FLAG_TC)) {
         return 0; /* already over TCP: part of an answer would pass for the whole */
     }
-    return relay_write(&question, upstream, &parts, engine->config->max_udp_size,
-                       reply_limit(engine, query, &question), reply);
+    size_t len = relay_write(&question, upstream, &parts, engine->config->max_udp_size,
+                             reply_limit(engine, query, &question), reply);
+    return len > 0 && is_cut_over_tcp(query, reply) ? 0 : len;
 }

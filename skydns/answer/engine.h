@@ -33,9 +33,10 @@ void engine_free(struct engine *engine);
  * next one; max_udp_size must be the same. Costs nothing when nothing changes. */
 void engine_configure(struct engine *engine, const struct engine_config *config);
 
-/* store NULL: not synced yet; names of ours are SERVFAIL, foreign ones are still forwarded.
- * externals NULL: first call. reply has ENGINE_REPLY_MAX bytes over TCP, at least max_udp_size (and
- * 512) over UDP; *ret_len is set for REPLY, *ret_deferral for DEFER. */
+/* An answer over 64 KiB is SERVFAIL over TCP, as SkyDNS's was. store NULL: not synced yet; names of
+ * ours are SERVFAIL, foreign ones are still forwarded. externals NULL: first call. reply has
+ * ENGINE_REPLY_MAX bytes over TCP, at least max_udp_size (and 512) over UDP; *ret_len is set for
+ * REPLY, *ret_deferral for DEFER. */
 enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
                                   const struct engine_query *query,
                                   const struct external_answers *externals, uint8_t *reply,
@@ -55,7 +56,7 @@ size_t engine_servfail(struct engine *engine, const struct engine_query *query, 
 size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply);
 
 /* Adapts an upstream's reply to a deferred FORWARD query: relay_internal.h. 0 when it is not a
- * valid reply to this query, or is truncated and the query came over TCP. */
+ * valid reply to this query, or the query came over TCP and it is truncated or too long. */
 size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
                         const uint8_t *upstream, size_t upstream_len, uint8_t *reply);
 

@@ -47,6 +47,10 @@ const char *explain_why(const struct explain_case *c)
         return "too many records to answer at once; the resolver thread makes the answer, not "
                "shown here";
     }
+    if (c->type == DNS_TYPE_OPT || (c->type >= DNS_TYPE_META_FIRST && c->type < DNS_TYPE_ANY)) {
+        return "no record has this type: transfers, and questions about other things than records, "
+               "are not answered";
+    }
     if (c->type == DNS_TYPE_ANY) {
         return "-any decides the answer to ANY";
     }

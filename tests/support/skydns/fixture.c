@@ -105,8 +105,11 @@ enum engine_transport fixture_query(struct fixture *fixture, const char *questio
     bool dnssec_ok = false;
     enum engine_transport transport = ENGINE_UDP;
     for (const char *word; (word = strtok_r(NULL, " ", &rest));) {
+        unsigned number;
         if (strcmp(word, "ch") == 0) {
             qclass = 3;
+        } else if (sscanf(word, "class=%u", &number) == 1) {
+            qclass = (uint16_t)number;
         } else if (strcmp(word, "nord") == 0) {
             flags = 0;
         } else if (strcmp(word, "tcp") == 0) {

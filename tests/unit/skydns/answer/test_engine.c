@@ -207,6 +207,52 @@ static void foreign_names(void **state)
     fixture_free(f);
 }
 
+/* Types and classes that no record has: neither data nor forwarded, with or without a store. */
+static void no_questions_about_records(void **state)
+{
+    static const struct {
+        const char *rest, *rcode;
+    } cases[] = {
+        {"TYPE251", "REFUSED"},         {"TYPE252", "REFUSED"},
+        {"TYPE252 tcp", "REFUSED"},     {"TYPE249", "NOTIMP"},
+        {"TYPE253", "NOTIMP"},          {"TYPE254", "NOTIMP"},
+        {"TYPE41", "FORMERR"},          {"TYPE250", "FORMERR"},
+        {"TYPE128", "FORMERR"},         {"TYPE248", "FORMERR"},
+        {"A class=4", "REFUSED"},       {"A class=254", "REFUSED"},
+        {"A class=255", "REFUSED"},     {"A class=0", "REFUSED"},
+        {"SRV class=65535", "REFUSED"}, {"TYPE255 class=4", "REFUSED"},
+        {"TYPE252 class=3", "REFUSED"},
+    };
+    static const char *const names[] = {"web.cluster.local.",
+                                        "nope.cluster.local.",
+                                        "cluster.local.",
+                                        "1.0.0.10.in-addr.arpa.",
+                                        "www.example.com.",
+                                        "version.bind.",
+                                        "."};
+    struct fixture *f = setup();
+    const struct store *store = f->store;
+    (void)state;
+    f->config.has_nameservers = true;
+    f->config.ndots = 0;
+    for (size_t i = 0; i < COUNT(names) * COUNT(cases) * 2; i++) {
+        char question[80], start[40];
+        size_t which = i / 2 % COUNT(cases);
+        (void)snprintf(question, sizeof(question), "%s %s", names[i / 2 / COUNT(cases)],
+                       cases[which].rest);
+        (void)snprintf(start, sizeof(start), "%s qr rd\n?", cases[which].rcode);
+        f->store = i % 2 ? store : NULL;
+        const char *got = fixture_ask(f, question);
+        if (strncmp(got, start, strlen(start)) != 0 || count_lines(got, "\n") != 1) {
+            fail_msg("%s\nwant: %s\ngot:  %s", question, start, got);
+        }
+    }
+    want(f, "web.cluster.local. TYPE127", OK "\n? web.cluster.local. IN TYPE127" SOA);
+    want(f, "web.cluster.local. TYPE256", OK "\n? web.cluster.local. IN TYPE256" SOA);
+    want(f, "www.example.com. TYPE256", "forward");
+    fixture_free(f);
+}
+
 static struct external_rr external_cname(const char *owner, const char *target)
 {
     return (struct external_rr){.owner = fixture_name(owner),
@@ -307,8 +353,14 @@ static void walks(void **state)
     struct fixture *f = setup();
     (void)state;
     put_many(f, "w", ENGINE_WALK_MAX - 1);
-    /* 4,093 fit 65,535 bytes after header and question */
-    assert_int_equal(count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 4093);
+    /* 4,093 fit 65,535 bytes after header and question; there is no way to ask for more */
+    want(f, "w.cluster.local. A tcp", "SERVFAIL qr aa rd ra\n? w.cluster.local. IN A");
+    want(f, "w.cluster.local. A tcp edns=512",
+         "SERVFAIL qr aa rd ra\n? w.cluster.local. IN A\nedns 1232");
+    assert_non_null(strstr(fixture_ask(f, "w.cluster.local. A"), "NOERROR qr aa tc rd ra"));
+    put_many(f, "x", 4093);
+    assert_int_equal(count_lines(fixture_ask(f, "x.cluster.local. A tcp"), "\n= "), 4093);
+    assert_non_null(strstr(fixture_ask(f, "x.cluster.local. A tcp"), OK));
     put_many(f, "w", ENGINE_WALK_MAX + 1);
     want(f, "w.cluster.local. A", "walk");
     want(f, "w.cluster.local. TXT", "walk");
@@ -407,7 +459,7 @@ static const char *forwarded(struct fixture *f, const char *question, const uint
 static void forwarded_replies(void **state)
 {
     static const char asked[] = "WWW.example.com. A";
-    uint8_t up[2048];
+    static uint8_t up[DNS_MESSAGE_MAX];
     struct fixture *f = setup();
     (void)state;
     size_t len = make_upstream(up, 0x8180, 1);
@@ -440,6 +492,13 @@ static void forwarded_replies(void **state)
         "NOERROR qr tc rd ra\n? www.example.com. IN A\n= www.example.com. 77 A 192.0.2.0");
     assert_string_equal(forwarded(f, "www.example.com. A tcp", up, len), "invalid");
 
+    len = make_upstream(up, 0x8180, 4093); /* 65,521 bytes, then 14: without room for EDNS */
+    memcpy(up + len, "\0\0\x10\0\1\0\0\0\0\0\3\2hi", 14);
+    up[7]++;
+    len += 14;
+    assert_int_equal(count_lines(forwarded(f, "www.example.com. A tcp", up, len), "\n= "), 4094);
+    assert_string_equal(forwarded(f, "www.example.com. A tcp edns=512", up, len), "invalid");
+
     len = make_upstream(up, 0x8583, 0); /* NXDOMAIN with AA passes unchanged */
     assert_string_equal(forwarded(f, asked, up, len),
                         "NXDOMAIN qr aa rd ra\n? WWW.example.com. IN A");
@@ -460,6 +519,7 @@ int main(void)
         cmocka_unit_test(odd_messages),
         cmocka_unit_test(before_the_first_sync),
         cmocka_unit_test(foreign_names),
+        cmocka_unit_test(no_questions_about_records),
         cmocka_unit_test(external_alias),
         cmocka_unit_test(external_targets),
         cmocka_unit_test(many_external_targets),

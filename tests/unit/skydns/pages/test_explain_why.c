@@ -25,6 +25,8 @@ static const struct row rows[] = {
     {.name = "web.default.svc.cluster.local", .type = "A"},
     {.name = "nothing.cluster.local", .type = "A"},
     {.name = "web.default.svc.cluster.local", .type = "ANY", .word = "-any"},
+    {.name = "web.default.svc.cluster.local", .type = "TYPE252", .word = "transfers"},
+    {.name = "www.example.com", .type = "TYPE41", .word = "no record has this type"},
     {.name = "web.default.svc.cluster.local", .type = "A", .has_no_store = true, .word = "etcd"},
     {.name = "web.default.svc.cluster.local", .type = "A", .has_no_plan = true, .word = "records"},
     {.name = "cluster.local", .type = "A"},
