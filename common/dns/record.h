@@ -11,7 +11,7 @@
 
 struct record {
     char *host;     /* as written, "" when absent: an address or a name */
-    char *text;     /* "" when absent */
+    char *text;     /* as written, "" when absent: in presentation form (txt.h) */
     char *group;    /* "" when absent */
     struct ip ip;   /* host as an address; family_bytes 0 when it is a name or absent */
     uint32_t ttl_s; /* 0 = not set */

@@ -178,12 +178,12 @@ static void write_name(struct encoder *e, struct slice name, enum name_form form
 
 static void write_text(struct encoder *e, struct slice text)
 {
-    while (text.len > 0) {
+    do { /* an empty text is one empty string */
         size_t n = text.len < DNS_CHARACTER_STRING ? text.len : DNS_CHARACTER_STRING;
         writer_u8(&e->w, (uint8_t)n);
         writer_bytes(&e->w, text.ptr, n);
         text = slice_of(text.ptr + n, text.len - n);
-    }
+    } while (text.len > 0);
 }
 
 static void write_soa(struct encoder *e, const struct answer_soa *soa)

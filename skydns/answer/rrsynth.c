@@ -81,7 +81,7 @@ struct rr rrsynth_txt(const struct engine_config *config, const struct store_rec
                       struct slice owner)
 {
     struct rr rr = start_rr(config, record, owner, RR_TXT);
-    rr.data = store_record_text(record);
+    rr.data = store_record_text_bytes(record);
     return rr;
 }
 

@@ -96,6 +96,11 @@ static void append_value(const struct store_record *record, struct buf *out)
         append_plain(store_record_text(record), out);
         buf_append_char(out, '"');
     }
+    if (record->has_escapes) {
+        buf_append_str(out, " served as \"");
+        append_plain(store_record_text_bytes(record), out);
+        buf_append_char(out, '"');
+    }
     if (record->group_len) {
         buf_append_str(out, " group ");
         append_plain(store_record_group(record), out);

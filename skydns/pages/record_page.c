@@ -61,6 +61,9 @@ void record_page_fields(const struct store_record *record, struct slice prefix, 
     number_field(out, "priority", record->priority);
     number_field(out, "weight", record->weight);
     text_field(out, "text", store_record_text(record));
+    if (record->has_escapes) {
+        text_field(out, "served", store_record_text_bytes(record));
+    }
     if (record->mail) {
         buf_append_str(out, ",\"mail\":true");
     }

@@ -53,7 +53,7 @@ struct rr {
     uint16_t priority; /* SRV; MX: the preference */
     uint16_t weight;   /* SRV */
     uint16_t port;     /* SRV */
-    struct slice data; /* A, AAAA, HINFO: as on the wire; TXT: the text, not split; SOA: empty, the
+    struct slice data; /* A, AAAA, HINFO: as on the wire; TXT: its bytes, not split; SOA: empty, the
                         * answer has one SOA; others: the name it points to */
 };
 

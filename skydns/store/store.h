@@ -35,7 +35,8 @@ enum store_host {
 };
 
 /* A key's value, shared by all versions in which it is unchanged. One block of memory: these
- * fields, then the host, the key's name and the texts, which the functions below return. */
+ * fields, then the host, the key's name and the texts, which the functions below return. A text
+ * with escapes, which are rare, is there twice: as written, and the bytes it stands for. */
 struct store_record {
     int64_t mod_revision;
     uint32_t ttl_s;      /* 0 = not set */
@@ -46,13 +47,14 @@ struct store_record {
     uint16_t weight;      /* 0 = not set */
     uint16_t targetstrip; /* labels to remove from the left of the target */
     uint16_t host_text_len;
-    uint16_t text_len;
+    uint16_t text_len; /* as written */
     uint16_t group_len;
     uint8_t host_len; /* 4 or 16 for an address */
     uint8_t name_len;
     uint8_t host; /* enum store_host */
-    bool mail;
-    uint8_t bytes[]; /* host, name, host text, text, group */
+    bool mail : 1;
+    bool has_escapes : 1; /* in the text */
+    uint8_t bytes[];      /* host, name, host text, text, group, text without escapes */
 };
 
 /* The host as an address; family_bytes 0 when it is not one. */
@@ -72,8 +74,10 @@ struct slice store_record_name_wire(const struct store_record *record);
 /* The host as it was written; in `out` or borrowed from the record. Empty when not set. */
 struct slice store_record_host_text(const struct store_record *record, char out[DNAME_TEXT_MAX]);
 
-/* Empty when not set; borrowed from the record. */
+/* Empty when not set; borrowed from the record. The text as written, in presentation form, and the
+ * bytes that a TXT record has. */
 struct slice store_record_text(const struct store_record *record);
+struct slice store_record_text_bytes(const struct store_record *record);
 struct slice store_record_group(const struct store_record *record);
 
 /* Whether these bytes lie in the record, like all that an answer borrows from it. */

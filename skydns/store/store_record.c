@@ -1,8 +1,10 @@
-/* A record as one block of memory: the fixed fields, then host, name, host text, text, group. */
+/* A record as one block of memory: the fixed fields, then host, name, host text, text, group, and
+ * what the text stands for if it has escapes. */
 #include <assert.h>
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/dns/txt.h"
 #include "skydns/store/store_node_internal.h"
 
 /* The parsed host, and its text where the printed form of the address or name would differ from it
@@ -96,7 +98,9 @@ struct store_record *store_record_new(struct store_pool *pool, const struct dnam
     /* A value has at most RECORD_JSON_MAX bytes, quotes included. */
     assert(host.text.len <= UINT16_MAX && text.len <= UINT16_MAX && group.len <= UINT16_MAX);
 
-    size_t tail = host.len + (size_t)name->len + host.text.len + text.len + group.len;
+    bool has_escapes = txt_has_escapes(text);
+    size_t tail = host.len + (size_t)name->len + host.text.len + text.len + group.len +
+                  (has_escapes ? txt_unescape(text, NULL) : 0);
     struct store_record *r = store_pool_alloc(pool, record_size(tail));
     *r = (struct store_record){
         .mod_revision = mod_revision,
@@ -113,18 +117,24 @@ struct store_record *store_record_new(struct store_pool *pool, const struct dnam
         .name_len = name->len,
         .host = (uint8_t)host.kind,
         .mail = record->mail,
+        .has_escapes = has_escapes,
     };
     uint8_t *at = append(r->bytes, host.bytes, host.len);
     at = append(at, name->wire, name->len);
     at = append(at, host.text.ptr, host.text.len);
     at = append(at, text.ptr, text.len);
-    append(at, group.ptr, group.len);
+    at = append(at, group.ptr, group.len);
+    if (has_escapes) {
+        (void)txt_unescape(text, at);
+    }
     return r;
 }
 
 static size_t tail_len(const struct store_record *r)
 {
-    return (size_t)r->host_len + r->name_len + r->host_text_len + r->text_len + r->group_len;
+    size_t written =
+        (size_t)r->host_len + r->name_len + r->host_text_len + r->text_len + r->group_len;
+    return written + (r->has_escapes ? store_record_text_bytes(r).len : 0);
 }
 
 struct store_record *store_record_copy(struct store_pool *pool, const struct store_record *record)
@@ -210,6 +220,13 @@ bool store_record_holds(const struct store_record *record, struct slice part)
 struct slice store_record_text(const struct store_record *record)
 {
     return slice_of(texts(record) + record->host_text_len, record->text_len);
+}
+
+struct slice store_record_text_bytes(const struct store_record *record)
+{
+    struct slice text = store_record_text(record);
+    struct slice group = store_record_group(record);
+    return record->has_escapes ? slice_of(group.ptr + group.len, txt_unescape(text, NULL)) : text;
 }
 
 struct slice store_record_group(const struct store_record *record)

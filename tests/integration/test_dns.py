@@ -35,6 +35,8 @@ def bed(dns_bed):
     for number in range(MANY_COUNT):
         put(f"{base}/many/{number}", value(f"10.2.0.{number}"))
     put("/skydns/local/cluster/text", json.dumps({"text": "hello", "ttl": 30}))
+    escaped = {"text": "v=DKIM1\\; p=\\065\\\\" + 300 * "\\;", "ttl": 30}
+    put("/skydns/local/cluster/escaped", json.dumps(escaped))
     put("/skydns/local/cluster/alias", value(f"{WEB}."))
     put("/skydns/local/cluster/broken", "not json")
     put("/skydns/local/cluster/last", value("10.3.0.1"))
@@ -47,6 +49,7 @@ def bed(dns_bed):
     [
         (WEB, "A", ["10.0.0.1"]),
         (WEB, "AAAA", []),
+        ("escaped.cluster.local", "TXT", ['"v=DKIM1; p=A\\\\' + 242 * ";" + '" "' + 58 * ";" + '"']),
         (WEB, "TXT", []),
         (WEB, "MX", []),
         ("absent.default.svc.cluster.local", "A", ["NXDOMAIN"]),

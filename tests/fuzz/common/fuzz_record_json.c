@@ -6,6 +6,7 @@
 
 #include "common/dns/record_json.h"
 #include "common/dns/record_scan.h"
+#include "common/dns/txt.h"
 
 static void check_scan(const struct record_view *scanned, const struct record *record)
 {
@@ -15,6 +16,16 @@ static void check_scan(const struct record_view *scanned, const struct record *r
     assert(scanned->port == view.port && scanned->priority == view.priority);
     assert(scanned->weight == view.weight && scanned->targetstrip == view.targetstrip);
     assert(scanned->mail == view.mail);
+}
+
+/* A text's bytes fit the room of the text; without escapes they are the text. */
+static void check_text(struct slice text)
+{
+    static uint8_t bytes[RECORD_JSON_MAX];
+    size_t len = txt_unescape(text, NULL);
+    assert(len <= text.len && text.len <= sizeof(bytes) && txt_unescape(text, bytes) == len);
+    assert(txt_has_escapes(text) || slice_equal(text, slice_of(bytes, len)));
+    assert(!txt_has_escapes(text) || len < text.len);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -32,6 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (is_scanned) {
         check_scan(&view, &first);
     }
+    check_text(slice_str(first.text));
     struct buf json;
     buf_init(&json, 16 * (size_t)RECORD_JSON_MAX);
     record_to_json(&first, &json);

@@ -81,6 +81,9 @@ static const struct fixture_key keys[] = {
     {"local/cluster/dup/b", "{'host':'10.4.0.1','port':80,'ttl':5}"},
     {"local/cluster/dup/c", "{'host':'10.4.0.1','port':81}"},
     {"local/cluster/text/only", "{'text':'hello'}"},
+    {"local/cluster/escaped/a", "{'text':'v=1\\\\; \\\\065\\\\\\\\c'}"},
+    {"local/cluster/escaped/b", "{'text':'v=1; A\\\\\\\\c'}"}, /* the same bytes */
+    {"local/cluster/half", "{'text':'\\\\'}"},
     {"local/cluster/text/host", "{'text':'a text','host':'10.5.0.1'}"},
     {"local/cluster/bad", "{'host':'a..b'}"},
     {"local/cluster/both", "{'host':'10.6.0.1'}"},
@@ -373,6 +376,10 @@ static void other_types(void **state)
         {"text.cluster.local. TXT",
          OK "\n? text.cluster.local. IN TXT\n= text.cluster.local. 3600 TXT \"a text\"\n"
             "= text.cluster.local. 3600 TXT \"hello\""},
+        {"escaped.cluster.local. TXT", OK "\n? escaped.cluster.local. IN TXT\n"
+                                          "= escaped.cluster.local. 3600 TXT \"v=1; A\\c\""},
+        {"half.cluster.local. TXT",
+         OK "\n? half.cluster.local. IN TXT\n= half.cluster.local. 3600 TXT \"\""},
         {"g6.cluster.local. TXT",
          OK "\n? g6.cluster.local. IN TXT\n= g6.cluster.local. 3600 TXT \"of the group\""},
         {"web.default.svc.cluster.local. TXT", OK "\n? web.default.svc.cluster.local. IN TXT" SOA},

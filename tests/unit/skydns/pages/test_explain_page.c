@@ -118,6 +118,24 @@ static void test_text_of_an_answer(void **state)
     expect(text, a ? " /skydns/local/cluster/x/a\n" : " /skydns/local/cluster/x/b\n");
 }
 
+/* What was written, and what is served. */
+static void test_text_with_escapes(void **state)
+{
+    static const struct bed_key key = {"local/cluster/txt", "{'text':'a\\\\;\\\\009b'}"};
+    struct pages *p = *state;
+    bed_fill(&p->bed, &key, 1);
+    const char *text = text_of(p, "txt.cluster.local", "TXT");
+    expect(text, " TXT \"a;\\009b\"\n");
+    expect(text, " text \"a\\;\\009b\" served as \"a;?b\"\n");
+    json_t *json = json_of(p, "txt.cluster.local", "TXT");
+    const json_t *keys_of_name =
+        json_object_get(json_array_get(json_object_get(json, "names"), 0), "keys");
+    const json_t *shown = find(keys_of_name, "key", "/skydns/local/cluster/txt");
+    assert_string_equal(string_at(shown, "text"), "a\\;\\009b");
+    assert_string_equal(string_at(shown, "served"), "a;\tb");
+    json_decref(json);
+}
+
 static void test_text_of_an_authority(void **state)
 {
     struct pages *p = *state;
@@ -267,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_text_of_an_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_text_with_escapes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_text_of_an_authority, setup, teardown),
         cmocka_unit_test_setup_teardown(test_text_of_a_port, setup, teardown),
         cmocka_unit_test_setup_teardown(test_text_without_keys, setup, teardown),

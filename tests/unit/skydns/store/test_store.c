@@ -434,6 +434,39 @@ static void test_record_fields(void **state)
     store_writer_free(writer);
 }
 
+/* A text with escapes is there as written and as bytes; whether two are equal is what was written.
+ */
+static void test_text_with_escapes(void **state)
+{
+    static const struct {
+        const char *text, *bytes;
+        size_t len;
+    } rows[] = {{"plain", "plain", 5}, {"a\\;b\\000", "a;b\0", 4}, {"\\", "", 0}, {"", "", 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct record record = record_of("10.0.0.1");
+        free(record.text);
+        free(record.group);
+        record.text = xstrdup(rows[i].text);
+        record.group = xstrdup("g1");
+        struct store_writer *writer = store_writer_new();
+        struct dname name = name_of("key.test");
+        bool is_changed = false;
+        const struct store_record *first = only_record(writer, &record);
+        struct slice bytes = store_record_text_bytes(first);
+        assert_true(slice_equal(store_record_text(first), slice_str(rows[i].text)));
+        assert_true(slice_equal(bytes, slice_of(rows[i].bytes, rows[i].len)));
+        assert_true(bytes.len == 0 || store_record_holds(first, bytes));
+        assert_true(store_writer_set_ttl(writer, &name, 1, 7, &is_changed)); /* copies it */
+        const struct store_record *copy = store_node_record(find(commit(writer, 2), "key.test"));
+        assert_true(slice_equal(store_record_text(copy), slice_str(rows[i].text)));
+        assert_true(
+            slice_equal(store_record_text_bytes(copy), slice_of(rows[i].bytes, rows[i].len)));
+        assert_true(slice_equal(store_record_group(copy), slice_str("g1")));
+        store_writer_free(writer);
+    }
+}
+
 static void test_same_data(void **state)
 {
     (void)state;
@@ -483,6 +516,7 @@ int main(void)
         cmocka_unit_test(test_many_children),
         cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_record_fields),
+        cmocka_unit_test(test_text_with_escapes),
         cmocka_unit_test(test_same_data),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
