@@ -115,6 +115,10 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
     metrics_gauge(page, "reverse_keys_foreign",
                   "Reverse keys that somebody else wrote and that are left alone.",
                   (double)stats->foreign);
+    metrics_gauge(
+        page, "contested_services",
+        "Services whose keys another writer keeps changing; they are restored less often.",
+        (double)stats->contested);
     metrics_gauge(page, "leader", "1 while this process may write, 0 while another one does.",
                   stats->is_leading);
     metrics_counter(page, "keys_written_total",

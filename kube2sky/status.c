@@ -44,7 +44,8 @@ static void on_readiness(void *data, const struct http_request *request, struct 
         reply->status = 503;
         status_explain_missing(sources, out);
     } else if (is_strict && (outage_explain_overdue(sources->etcd_outage, out) ||
-                             outage_explain_overdue(feed_outage(sources->feed), out))) {
+                             outage_explain_overdue(feed_outage(sources->feed), out) ||
+                             reconciler_explain_trouble(sources->reconciler, out))) {
         reply->status = 503;
     } else {
         buf_append_str(out, "ok");

@@ -63,12 +63,20 @@ static bool needs_look(const struct owner *owner, int64_t revision)
     return owner->has_changed || owner->first_event != revision || owner->last_event != revision;
 }
 
+static bool has_event_of_others(const struct owner *owner, int64_t revision)
+{
+    return (owner->first_event && owner->first_event != revision) ||
+           (owner->last_event && owner->last_event != revision);
+}
+
 static void land(struct flight *flight)
 {
     const struct flights_config *config = &flight->flights->config;
+    bool is_whole = flight->state == FLIGHT_DONE && flight->rest.op_count == 0;
     flight->state = FLIGHT_FREE;
     for (size_t i = 0; i < flight->passenger_count; i++) {
         struct owner *owner = flight->passengers[i].owner;
+        owner->is_disturbed |= is_whole && has_event_of_others(owner, flight->revision);
         config->landed(config->data, owner, needs_look(owner, flight->revision));
     }
 }
@@ -79,6 +87,7 @@ static void want_look(struct flight *flight)
     for (size_t i = 0; i < flight->passenger_count; i++) {
         struct passenger *passenger = &flight->passengers[i];
         passenger->owner->has_changed = true;
+        passenger->owner->is_disturbed |= passenger->is_restoring || passenger->owner->is_overtaken;
         if (passenger->changed_us) {
             passenger->owner->changed_us = passenger->changed_us;
         }
@@ -115,8 +124,7 @@ static bool is_seen_stale(const struct flight *flight)
     size_t at = 0;
     bool is_seen = false;
     for (size_t i = 0; i < flight->passenger_count; i++) {
-        bool is_last = i + 1 == flight->passenger_count; /* has a large plan's rest */
-        size_t end = is_last ? flight->batch.plan.op_count : flight->passengers[i].op_end;
+        size_t end = flight_op_end(flight, i);
         struct owner *owner = flight->passengers[i].owner;
         for (; at < end; at++) {
             owner->is_overtaken |= is_stale(flight, at);
@@ -159,10 +167,26 @@ void flights_on_condition(struct flights *flights)
 
 /* ---- Sending ---- */
 
+bool flight_is_complete(const struct flight *flight)
+{
+    return flight->rest_at == flight->rest.op_count;
+}
+
+size_t flight_op_end(const struct flight *flight, size_t passenger)
+{
+    bool is_last = passenger + 1 == flight->passenger_count;
+    return is_last ? flight->batch.plan.op_count : flight->passengers[passenger].op_end;
+}
+
 /* The next part of a plan larger than a transaction. */
 static bool send_rest(struct flight *flight)
 {
-    if (flight->rest_at == flight->rest.op_count || flight->passengers[0].owner->has_changed) {
+    const struct passenger *first = &flight->passengers[0];
+    if (flight_is_complete(flight)) {
+        return false;
+    }
+    if (first->owner->has_changed) { /* its change is still to be written */
+        first->owner->changed_us = first->changed_us ? first->changed_us : first->owner->changed_us;
         return false;
     }
     plan_batch_clear(&flight->batch);
@@ -396,9 +420,11 @@ enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct 
         .owner = owner,
         .changed_us = owner->changed_us,
         .op_end = flight->batch.plan.op_count,
+        .is_restoring = owner->is_disturbed && !owner->changed_us,
     };
     owner->has_changed = false;
     owner->is_overtaken = false;
+    owner->is_disturbed = false;
     owner->changed_us = 0;
     owner->first_event = 0;
     owner->last_event = 0;

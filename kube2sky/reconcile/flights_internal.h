@@ -55,6 +55,7 @@ struct passenger {
     struct owner *owner; /* has at least one operation in the batch */
     int64_t changed_us;  /* its changed_us at boarding; 0 = none */
     size_t op_end;       /* end of its operations in the first batch */
+    bool is_restoring;   /* its objects have not changed: undoes what somebody else did */
 };
 
 struct flight {
@@ -123,6 +124,13 @@ void flight_close(struct flight *flight);
 enum plan_fit flight_board(struct flight *flight, struct owners *owners, struct plan *plan);
 
 void flight_send(struct flight *flight);
+
+/* The end of the passenger's operations in the batch: those of a large plan's only passenger are
+ * all. */
+size_t flight_op_end(const struct flight *flight, size_t passenger);
+
+/* The whole plan has been sent. */
+bool flight_is_complete(const struct flight *flight);
 
 /* ---- Events ---- */
 

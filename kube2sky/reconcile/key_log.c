@@ -82,8 +82,7 @@ void key_log(const struct flight *flight, const struct inventory *inventory)
     }
     for (size_t i = 0; i < flight->passenger_count; i++) {
         const struct passenger *passenger = &flight->passengers[i];
-        bool is_last = i + 1 == flight->passenger_count; /* owns a large plan's rest */
-        size_t end = is_last ? plan->op_count : passenger->op_end;
+        size_t end = flight_op_end(flight, i);
         struct cause cause = cause_of(passenger, inventory);
         for (; at < end; at++) {
             log_op(plan, at, &cause, flight->revision);

@@ -22,6 +22,7 @@ struct owners {
     struct queue queued;
     struct queue blocked;
     size_t held;
+    size_t contested;
     size_t key_count;
 };
 
@@ -148,7 +149,8 @@ size_t owners_key_count(const struct owners *owners)
 
 void owners_forget_if_empty(struct owners *owners, struct owner *owner)
 {
-    if (owner->state == OWNER_SETTLED && owner->actual.count == 0 && owner->desired_count == 0) {
+    bool is_empty = owner->actual.count == 0 && owner->desired_count == 0;
+    if (owner->state == OWNER_SETTLED && is_empty && !owner->contest) {
         (void)key_table_take(&owners->table, owner->id);
         free_owner(owner);
     }
@@ -189,8 +191,10 @@ static struct owner *take(struct queue *queue)
 
 void owners_enqueue(struct owners *owners, struct owner *owner)
 {
-    assert(owner->state == OWNER_SETTLED || owner->state == OWNER_HELD);
+    assert(owner->state != OWNER_QUEUED && owner->state != OWNER_BLOCKED &&
+           owner->state != OWNER_IN_FLIGHT);
     owners->held -= owner->state == OWNER_HELD;
+    owners->contested -= owner->state == OWNER_CONTESTED;
     owner->state = OWNER_QUEUED;
     append(&owners->queued, owner);
 }
@@ -205,6 +209,7 @@ void owners_dequeue(struct owners *owners, enum owner_state state)
     struct owner *owner = take(&owners->queued);
     owner->state = state;
     owners->held += state == OWNER_HELD;
+    owners->contested += state == OWNER_CONTESTED;
     if (state == OWNER_BLOCKED) {
         append(&owners->blocked, owner);
     }
@@ -241,4 +246,9 @@ size_t owners_queued(const struct owners *owners)
 size_t owners_held(const struct owners *owners)
 {
     return owners->held;
+}
+
+size_t owners_contested(const struct owners *owners)
+{
+    return owners->contested;
 }

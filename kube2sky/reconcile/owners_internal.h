@@ -7,6 +7,7 @@
  *     settled -> queued -> in flight -> settled | queued again
  *                       -> held (its plan must wait) -> queued
  *                       -> blocked (a key of its plan is in flight with another's) -> queued
+ *                       -> contested (rests: contest_internal.h) -> queued
  *                       -> settled, if there is nothing to do */
 #ifndef KUBE2SKY_RECONCILE_OWNERS_INTERNAL_H
 #define KUBE2SKY_RECONCILE_OWNERS_INTERNAL_H
@@ -23,7 +24,14 @@ struct etcd_kv;
 struct ip_list;
 struct reverse_lock;
 
-enum owner_state { OWNER_SETTLED, OWNER_QUEUED, OWNER_HELD, OWNER_BLOCKED, OWNER_IN_FLIGHT };
+enum owner_state {
+    OWNER_SETTLED,
+    OWNER_QUEUED,
+    OWNER_HELD,
+    OWNER_BLOCKED,
+    OWNER_CONTESTED,
+    OWNER_IN_FLIGHT,
+};
 
 struct owner {
     struct slice id;
@@ -35,9 +43,11 @@ struct owner {
     uint32_t foreign_count;     /* desired reverse keys that others own, left alone */
     int64_t changed_us;         /* monotonic: its objects' oldest change not yet sent; 0 = none */
     enum owner_state state;
-    bool is_suspect;      /* was in a refused transaction: goes alone until one succeeds */
-    bool is_refusal_told; /* and was logged as refused alone */
-    bool is_overtaken;    /* somebody else changed a key of its last transaction: goes alone */
+    bool is_suspect;         /* was in a refused transaction: goes alone until one succeeds */
+    bool is_refusal_told;    /* and was logged as refused alone */
+    bool is_overtaken;       /* somebody else changed a key of its last transaction: goes alone */
+    bool is_disturbed;       /* somebody else changed its keys since it was last in flight */
+    struct contest *contest; /* NULL for nearly all: contest_internal.h */
 
     /* In flight only: whether to plan again after landing */
     bool has_changed;    /* its objects changed */
@@ -75,7 +85,7 @@ size_t owners_key_count(const struct owners *owners); /* of all owners */
 
 /* ---- The table ---- */
 
-/* Frees the owner if it is settled, has no keys and wants none. */
+/* Frees the owner if it is settled, has no keys, wants none, and has no contest. */
 void owners_forget_if_empty(struct owners *owners, struct owner *owner);
 
 /* fn may change the owner, not the table. */
@@ -85,7 +95,7 @@ void owners_free_touched(struct owner *owner);
 
 /* ---- The queue, first in, first out ---- */
 
-/* Appends the owner, which must be neither queued nor in flight. */
+/* Appends the owner, which must be neither queued, blocked nor in flight. */
 void owners_enqueue(struct owners *owners, struct owner *owner);
 struct owner *owners_first(const struct owners *owners); /* NULL: empty */
 
@@ -96,5 +106,6 @@ void owners_hold_release(struct owners *owners);    /* every held one is queued 
 void owners_blocked_release(struct owners *owners); /* every blocked one */
 size_t owners_queued(const struct owners *owners);  /* and blocked */
 size_t owners_held(const struct owners *owners);
+size_t owners_contested(const struct owners *owners); /* resting */
 
 #endif

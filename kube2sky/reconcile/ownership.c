@@ -121,16 +121,28 @@ static bool says_our_host(const struct ownership *o, struct slice value)
     return is_ours;
 }
 
+bool ownership_is_written(const struct ownership *o, struct slice key, struct slice value)
+{
+    switch (ownership_place(o, key)) {
+    case KEY_OBJECT:
+        return key_style_object(slice_str(o->config.domain), rest_of(key, o->tree.len), value);
+    case KEY_REVERSE:
+        return key_style_reverse(key, value);
+    case KEY_ELSEWHERE:
+        break;
+    }
+    return false;
+}
+
 bool ownership_has(const struct ownership *o, enum key_place place, struct slice key,
                    struct slice value)
 {
     bool only_written = o->config.only_written;
     switch (place) {
     case KEY_OBJECT:
-        return !only_written ||
-               key_style_object(slice_str(o->config.domain), rest_of(key, o->tree.len), value);
+        return !only_written || ownership_is_written(o, key, value);
     case KEY_REVERSE:
-        return says_our_host(o, value) && (!only_written || key_style_reverse(key, value));
+        return says_our_host(o, value) && (!only_written || ownership_is_written(o, key, value));
     case KEY_ELSEWHERE:
         break;
     }

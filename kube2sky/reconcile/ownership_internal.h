@@ -52,4 +52,7 @@ struct object_key ownership_part(const struct ownership *ownership, struct slice
 bool ownership_has(const struct ownership *ownership, enum key_place place, struct slice key,
                    struct slice value);
 
+/* Whether kube2sky could have written the key, by its form (key_style.h): ours or another's. */
+bool ownership_is_written(const struct ownership *ownership, struct slice key, struct slice value);
+
 #endif

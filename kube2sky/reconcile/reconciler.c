@@ -9,6 +9,7 @@
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/naming/contract.h"
+#include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
@@ -17,7 +18,7 @@
  * etcd's acknowledgements are served in between. */
 enum { WORK_PER_TURN = 4096 };
 
-static bool may_write(const struct reconciler *r)
+bool reconciler_may_write(const struct reconciler *r)
 {
     return !r->config.planned && (!r->leader || leader_is_leading(r->leader));
 }
@@ -40,7 +41,20 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
     if (!owner->changed_us) {
         owner->changed_us = clock_monotonic_us();
     }
+    if (owner->state == OWNER_CONTESTED) { /* the change does not wait for the contest */
+        owners_enqueue(r->owners, owner);
+    }
     reconciler_want_look(r, owner);
+}
+
+/* A contest's rest is over, or the contest. */
+static void on_due(void *data, struct owner *owner)
+{
+    struct reconciler *r = data;
+    if (owner->state == OWNER_CONTESTED) {
+        owners_enqueue(r->owners, owner);
+    }
+    owners_forget_if_empty(r->owners, owner);
 }
 
 /* ---- Transactions ---- */
@@ -101,6 +115,26 @@ static void on_failed(void *data, const struct flight *flight, enum flight_failu
     wait_before_retry(r);
 }
 
+/* Of a plan larger than a transaction, only the last part counts. */
+static void count_passengers(struct reconciler *r, const struct flight *flight, int64_t now_us)
+{
+    size_t from = 0;
+    if (!flight_is_complete(flight)) {
+        return;
+    }
+    for (size_t i = 0; i < flight->passenger_count; i++) {
+        const struct passenger *passenger = &flight->passengers[i];
+        size_t end = flight_op_end(flight, i);
+        if (passenger->changed_us) {
+            histogram_observe_us(&r->change_time, now_us - passenger->changed_us);
+        }
+        if (passenger->is_restoring) {
+            contest_restored(r->contests, flight, passenger, from, end);
+        }
+        from = end;
+    }
+}
+
 static void on_acknowledged(void *data, const struct flight *flight)
 {
     struct reconciler *r = data;
@@ -117,11 +151,7 @@ static void on_acknowledged(void *data, const struct flight *flight)
     r->report.keys_written += plan->put_count;
     r->report.keys_deleted += plan->op_count - plan->put_count;
     histogram_observe_us(&r->transaction_time, now_us - flight->sent_us);
-    for (size_t i = 0; i < flight->passenger_count; i++) {
-        if (flight->passengers[i].changed_us) {
-            histogram_observe_us(&r->change_time, now_us - flight->passengers[i].changed_us);
-        }
-    }
+    count_passengers(r, flight, now_us);
     etcd_mirror_note_write(r->mirror, flight->revision);
 }
 
@@ -178,6 +208,7 @@ struct planned reconciler_plan_owner(struct reconciler *r, struct owner *owner)
 static void settle_first(struct reconciler *r, struct owner *owner)
 {
     owner->changed_us = 0;
+    owner->is_disturbed = false;
     owners_dequeue(r->owners, OWNER_SETTLED);
     owners_forget_if_empty(r->owners, owner);
 }
@@ -234,6 +265,8 @@ static bool plan_first(struct reconciler *r, struct flight *flight, size_t *budg
             r->config.planned(r->config.data, &r->plan);
         }
         owners_dequeue(r->owners, OWNER_HELD);
+    } else if (owner->is_disturbed && !owner->changed_us && contest_must_rest(r->contests, owner)) {
+        owners_dequeue(r->owners, OWNER_CONTESTED);
     } else {
         return board_first(r, flight, &planned);
     }
@@ -268,7 +301,7 @@ static bool can_send(struct reconciler *r) /* libev's macro accepts no const */
 
 static bool can_plan(struct reconciler *r)
 {
-    bool is_time = may_write(r) ? can_send(r) : r->was_complete || !r->config.planned;
+    bool is_time = reconciler_may_write(r) ? can_send(r) : r->was_complete || !r->config.planned;
     return r->is_mirrored && !r->is_mid_publication && owners_first(r->owners) && is_time;
 }
 
@@ -276,7 +309,7 @@ static void plan_some(struct reconciler *r)
 {
     size_t budget = WORK_PER_TURN;
     while (budget && can_plan(r)) {
-        if (may_write(r)) {
+        if (reconciler_may_write(r)) {
             fill_flight(r, &budget);
         } else {
             look_over(r, &budget);
@@ -300,7 +333,7 @@ static bool is_in_sync(const struct reconciler *r)
     bool is_known = r->is_mirrored && r->was_complete && !r->is_mid_publication &&
                     !are_orphans_due && owners_queued(r->owners) == 0;
     bool is_done = flights_used(r->flights) == 0 && owners_held(r->owners) == 0;
-    return is_known && (is_onlooker(r) || (is_done && may_write(r)));
+    return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
 }
 
 static void check_completeness(struct reconciler *r)
@@ -352,7 +385,7 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
         ev_idle_stop(loop, &r->stay_awake);
     }
     bool has_no_work = is_in_sync(r);
-    if (has_no_work && may_write(r)) {
+    if (has_no_work && reconciler_may_write(r)) {
         outage_back(&r->written); /* the failed change happened after all, or is no longer wanted */
         r->refused.msg[0] = '\0';
         mark_store(r);
@@ -454,6 +487,13 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
         .landed = on_landed,
         .data = r,
     });
+    r->contests = contests_new(&(struct contests_config){
+        .loop = config->loop,
+        .ownership = &r->ownership,
+        .limits = contest_limits,
+        .due = on_due,
+        .data = r,
+    });
     init_watchers(r);
     start_leader(r);
     reconciler_follow(r);
@@ -474,6 +514,7 @@ void reconciler_stop(struct reconciler *r)
     ev_prepare_stop(r->config.loop, &r->turn);
     ev_idle_stop(r->config.loop, &r->stay_awake);
     flights_free(r->flights);
+    contests_free(r->contests);
     plan_fini(&r->plan);
     planner_fini(&r->planner);
     reverse_keys_free(r->reverse_keys);

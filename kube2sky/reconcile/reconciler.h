@@ -9,7 +9,8 @@
  *
  * The mirror is the only source of truth: a transaction has landed when it is acknowledged and the
  * mirror has reached its revision; until then its owners are not planned again. Keys that somebody
- * else deletes or overwrites are restored the same way. A failed transaction puts its owners back
+ * else deletes or overwrites are restored the same way; less often if that other keeps doing it
+ * (contest_internal.h). A failed transaction puts its owners back
  * into the queue; the owners of a refused one are sent one by one, so that one which etcd always
  * refuses does not hold up the others.
  *
@@ -77,6 +78,10 @@ bool reconciler_has_synced(const struct reconciler *reconciler);
 /* Appends what it still waits for, as one line. */
 void reconciler_explain(const struct reconciler *reconciler, struct buf *out);
 
+/* For /readiness?strict: appends what keeps going wrong although etcd works, as one line without
+ * newline. False, appending nothing, if all is well. */
+bool reconciler_explain_trouble(const struct reconciler *reconciler, struct buf *out);
+
 /* For people: the ids of owners with work waiting or in flight, and the plan of one, as lines of
  * preview.h; nothing for an owner that is gone. */
 void reconciler_each_unsettled(struct reconciler *reconciler,
@@ -105,7 +110,8 @@ struct reconciler_stats {
     uint64_t actual;  /* keys, including others' */
     uint64_t foreign; /* desired reverse keys that others own */
     bool is_leading;  /* may write; always true without leader_lease_s */
-    size_t waiting;   /* owners in the queue, or held until the inventory is complete */
+    size_t contested; /* owners whose keys another writer keeps changing: contest_internal.h */
+    size_t waiting;   /* owners in the queue, held until the inventory is complete, or resting */
     size_t in_flight; /* owners in transactions */
     size_t flights;   /* transactions */
     struct etcd_mirror_counts mirror;

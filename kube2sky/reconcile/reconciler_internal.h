@@ -19,12 +19,14 @@
 #include "kube2sky/reconcile/reverse_keys_internal.h"
 #include "kube2sky/reconcile/sync_report_internal.h"
 
+struct contests;
 struct leader;
 
 struct reconciler {
     struct reconciler_config config;
     struct leader *leader; /* NULL: the only writer */
     struct flights *flights;
+    struct contests *contests;
 
     /* etcd's content, from the mirror */
     struct etcd_mirror *mirror;
@@ -67,6 +69,8 @@ struct reconciler {
 
 /* Queues the owner, unless it is queued or in flight. */
 void reconciler_want_look(struct reconciler *r, struct owner *owner);
+
+bool reconciler_may_write(const struct reconciler *r);
 
 /* Plans the owner into r->plan. */
 struct planned reconciler_plan_owner(struct reconciler *r, struct owner *owner);

@@ -7,6 +7,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
 #include "kube2sky/naming/contract.h"
+#include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 
 /* A key of this owner changed in etcd; NULL: nobody's. */
@@ -18,6 +19,8 @@ static void owner_touched(struct reconciler *r, struct owner *owner, int64_t rev
     if (owner->state == OWNER_IN_FLIGHT) {
         owner->first_event = owner->first_event ? owner->first_event : revision;
         owner->last_event = revision;
+    } else {
+        owner->is_disturbed |= !r->is_mid_read && reconciler_may_write(r);
     }
     reconciler_want_look(r, owner);
 }
@@ -103,7 +106,11 @@ static void on_put(void *data, const struct etcd_kv *kv)
     enum key_place place = ownership_place(&r->ownership, kv->key);
     r->is_mid_publication = true;
     if (place == KEY_OBJECT) {
-        owner_touched(r, owners_key_put(r->owners, kv, r->generation), kv->mod_revision);
+        struct owner *owner = owners_key_put(r->owners, kv, r->generation);
+        if (owner && owner->contest && owner->state != OWNER_IN_FLIGHT) {
+            contest_saw(owner, kv);
+        }
+        owner_touched(r, owner, kv->mod_revision);
     } else if (place == KEY_REVERSE) {
         const struct actual_value value = {
             .hash = actual_value_hash(kv->value),

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "common/etcd/etcd_mirror.h"
+#include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/preview.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
@@ -17,6 +18,11 @@ static void append_why(const struct outage_source *source, struct buf *out)
     }
 }
 
+static size_t waiting_owners(const struct reconciler *r)
+{
+    return owners_queued(r->owners) + owners_held(r->owners) + owners_contested(r->owners);
+}
+
 void reconciler_explain(const struct reconciler *r, struct buf *out)
 {
     if (!r->is_mirrored) {
@@ -24,13 +30,18 @@ void reconciler_explain(const struct reconciler *r, struct buf *out)
         append_why(&r->followed, out);
         return;
     }
-    size_t waiting = owners_queued(r->owners) + owners_held(r->owners);
+    size_t waiting = waiting_owners(r);
     buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
                waiting, flights_used(r->flights));
     append_why(&r->written, out);
     if (!r->written.is_away && r->refused.msg[0]) {
         buf_printf(out, "; the last refusal was: %s", r->refused.msg);
     }
+}
+
+bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
+{
+    return contests_explain(r->contests, out);
 }
 
 struct unsettled_visit {
@@ -84,7 +95,8 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .actual = owners_key_count(r->owners) + reverse_keys_count(r->reverse_keys),
         .foreign = r->planner.foreign,
         .is_leading = !r->leader || leader_is_leading(r->leader),
-        .waiting = owners_queued(r->owners) + owners_held(r->owners),
+        .contested = contests_count(r->contests),
+        .waiting = waiting_owners(r),
         .in_flight = flights_passengers(r->flights),
         .flights = flights_used(r->flights),
     };

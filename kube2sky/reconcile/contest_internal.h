@@ -1,0 +1,80 @@
+/* Two writers that undo each other's work: another kube2sky on the same etcd without
+ * --leader-elect, with other flags or another cluster, or somebody's script. Each restores its keys
+ * as soon as the mirror shows a change, so they would write as fast as etcd can, until its quota is
+ * exhausted.
+ *
+ * An owner is contested once its keys had to be restored CONTEST_FREE times in a row although its
+ * objects had not changed. From then on it rests before each restoration: seconds, more with each
+ * one. A change of its objects is written at once. It is calm again when nobody has touched its
+ * keys for a while. On the main loop; no I/O but the log. */
+#ifndef KUBE2SKY_RECONCILE_CONTEST_INTERNAL_H
+#define KUBE2SKY_RECONCILE_CONTEST_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "common/base/slice.h"
+
+struct contest;
+struct contests;
+struct etcd_kv;
+struct flight;
+struct owner;
+struct ownership;
+struct passenger;
+
+/* Restorations in a row without a rest: more than a person causes who tries something with etcdctl.
+ */
+enum { CONTEST_FREE = 5 };
+
+struct contest_limits {
+    uint32_t rest_first_ms;
+    uint32_t rest_max_ms;
+    uint32_t rest_each_ms; /* times the contested owners: a rest is at least that long */
+    uint32_t calm_ms;      /* and three rests without a restoration: no longer contested */
+};
+
+/* A client sees a wrong record for at most seconds, and all contested owners together cost etcd at
+ * most 20 transactions a second. The other writer may rest as long as we do. */
+static const struct contest_limits contest_limits = {
+    .rest_first_ms = 1000,
+    .rest_max_ms = 8000,
+    .rest_each_ms = 50,
+    .calm_ms = 10000,
+};
+
+struct contests_config {
+    struct ev_loop *loop;
+    const struct ownership *ownership; /* borrowed for good */
+    struct contest_limits limits;
+    /* The owner's rest is over, or its contest. Not from inside a call. */
+    void (*due)(void *data, struct owner *owner);
+    void *data;
+};
+
+struct contests *contests_new(const struct contests_config *config);
+
+/* Before the owners. NULL is fine. */
+void contests_free(struct contests *contests);
+
+/* Whether the owner, whose keys somebody else changed, must rest before they are restored. Then
+ * `due` is called when it may continue. */
+bool contest_must_rest(struct contests *contests, struct owner *owner);
+
+/* The passenger's transaction restored its owner's keys: ops from..end of the flight's plan. */
+void contest_restored(struct contests *contests, const struct flight *flight,
+                      const struct passenger *passenger, size_t from, size_t end);
+
+/* Somebody else wrote a key of an owner that has a contest: for the log. */
+void contest_saw(struct owner *owner, const struct etcd_kv *kv);
+
+/* Contested owners. */
+size_t contests_count(const struct contests *contests);
+
+/* Appends one line without newline about them; false, appending nothing, if there is none. */
+bool contests_explain(const struct contests *contests, struct buf *out);
+
+#endif
