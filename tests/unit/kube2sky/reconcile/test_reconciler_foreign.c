@@ -114,6 +114,33 @@ static void test_the_others_of_a_transaction_do_without_the_changed_one(void **s
     end_other(&other);
 }
 
+/* Until the reconciler rests before it restores the key. */
+static void contest_web(struct fixture *f)
+{
+    while (reconciler_get_stats(f->reconciler).contested == 0) {
+        f->want = reconciler_get_stats(f->reconciler).keys_written + 1;
+        put(f, WEB, "spoiled");
+        loop_until(f->loop, has_written, f);
+        wait_drained(f);
+    }
+    put(f, WEB, "spoiled");
+    loop_until(f->loop, is_waiting, f);
+    ev_run(f->loop, EVRUN_NOWAIT);
+    assert_int_equal(reconciler_get_stats(f->reconciler).flights, 0);
+}
+
+static void test_a_contested_service_s_change_does_not_wait(void **state)
+{
+    struct fixture *f = *state, other;
+    synced_with_web(f, &other);
+    contest_web(f);
+    assert_true(reconciler_get_stats(f->reconciler).keys_written <= 3 + 6);
+    put_service_with_port(f, "web", "10.0.0.9", 81);
+    ev_run(f->loop, EVRUN_NOWAIT);
+    assert_int_equal(reconciler_get_stats(f->reconciler).flights, 1);
+    end_other(&other);
+}
+
 enum { LONG_KEYS = 150, LONG_KEY_BYTES = 10000 };
 
 /* Each key is in the request twice, in the delete and in its condition: 3 MB in all, where etcd
@@ -146,6 +173,7 @@ int main(void)
         TEST(test_an_overwrite_has_its_condition_with_the_flag),
         TEST(test_an_overwrite_needs_none_without_it),
         TEST(test_the_others_of_a_transaction_do_without_the_changed_one),
+        TEST(test_a_contested_service_s_change_does_not_wait),
         TEST(test_conditions_count_into_the_size_of_a_request),
     };
     return run_on_etcd(tests);
