@@ -109,7 +109,7 @@ static struct pages *new_pages(struct ev_loop *loop, const struct probes *probes
     return pages_new(&config);
 }
 
-static void log_start(const struct options *o)
+static void log_settings(const struct options *o)
 {
     char address[ADDR_TEXT_MAX];
     log_info("started", LOG_STR("address", addr_format(&o->listen, address)),
@@ -140,9 +140,11 @@ static int serve(const struct options *o)
     struct err err = {0};
     int r = http_server_new(loop, &o->listen, routes, count, &server, &err);
     if (r < 0) {
-        fprintf(stderr, "exechealthz: flag -port: %s; choose another -port or -address\n", err.msg);
+        struct err advice;
+        (void)err_set(&advice, r, "flag -port: %s; choose another -port or -address", err.msg);
+        log_plain("exechealthz", advice.msg);
     } else {
-        log_start(o);
+        log_settings(o);
         run(loop, &probes, &manager);
     }
     http_server_free(server);
@@ -163,7 +165,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (r < 0) {
-        fprintf(stderr, "exechealthz: %s\n", err.msg);
+        log_plain("exechealthz", err.msg);
         return 2;
     }
     if (options.want_version) {
@@ -175,5 +177,8 @@ int main(int argc, char **argv)
     }
     log_set_level((enum log_level)options.log_level);
     (void)signal(SIGPIPE, SIG_IGN); /* a closed log must not end the probe */
-    return serve(&options);
+    log_start();
+    r = serve(&options);
+    log_stop(LOG_STOP_MS);
+    return r;
 }

@@ -1,5 +1,6 @@
 /* kube2sky: wiring and signals. One thread, one loop: the feed fills the inventory, the reconciler
- * writes it to etcd, and the HTTP server reports on both. */
+ * writes it to etcd, and the HTTP server reports on both. Others only look up host names and write
+ * the log. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -278,7 +279,7 @@ static int serve(const struct options *o)
     if (r == 0) {
         run(&app, o);
     } else {
-        fprintf(stderr, "kube2sky: %s\n", err.msg);
+        log_plain("kube2sky", err.msg);
     }
     stop_all(&app);
     return r == 0 ? app.exit_status : r == ERR_USAGE ? 2 : 1;
@@ -298,6 +299,7 @@ static void start_log(const struct options *o)
 {
     log_set_level((enum log_level)o->log_level);
     log_set_format((enum log_format)o->log_format);
+    log_start();
     for (size_t i = 0; i < o->without_effect.count; i++) {
         log_warn("flag ignored: everything is logged to stderr, at one level",
                  LOG_STR("flag", o->without_effect.items[i]));
@@ -313,7 +315,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (r < 0) {
-        fprintf(stderr, "kube2sky: %s\n", err.msg);
+        log_plain("kube2sky", err.msg);
         return 2;
     }
     if (options.want_version) {
@@ -322,11 +324,12 @@ int main(int argc, char **argv)
     } else if (*options.healthcheck) {
         r = healthcheck_main("kube2sky", options.healthcheck);
     } else {
+        (void)signal(SIGPIPE, SIG_IGN); /* a broken connection is an error code, not a signal */
         start_log(&options);
         ev_set_allocator(allocate);
         record_json_use_xalloc();
-        (void)signal(SIGPIPE, SIG_IGN); /* a broken connection is an error code, not a signal */
         r = serve(&options);
+        log_stop(LOG_STOP_MS);
     }
     options_fini(&options);
     return r;

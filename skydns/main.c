@@ -267,7 +267,6 @@ static void watch_signal(struct program *p, ev_signal *watcher,
 
 static void watch_signals(struct program *p)
 {
-    (void)signal(SIGPIPE, SIG_IGN); /* writing to a closed peer is an error, not a signal */
     watch_signal(p, &p->on_term, on_signal, SIGTERM);
     watch_signal(p, &p->on_int, on_signal, SIGINT);
     watch_signal(p, &p->on_hup, on_hangup, SIGHUP);
@@ -377,7 +376,7 @@ static void log_ignored(const struct flag_strings *ignored)
 
 static int fail(const struct err *err)
 {
-    (void)fprintf(stderr, "skydns: %s\n", err->msg); /* nowhere to report a failure */
+    log_plain("skydns", err->msg);
     return err->code == ERR_USAGE ? 2 : 1;
 }
 
@@ -403,6 +402,8 @@ int main(int argc, char **argv)
     }
     log_set_level((enum log_level)p->flags.log_level);
     log_set_format((enum log_format)p->flags.log_format);
+    (void)signal(SIGPIPE, SIG_IGN); /* writing to a closed peer is an error, not a signal */
+    log_start();
     record_json_use_xalloc();
     p->start_s = clock_wall_s();
     p->loop = ev_default_loop(EVFLAG_AUTO);
@@ -418,5 +419,7 @@ int main(int argc, char **argv)
         r = run(p, &err);
     }
     close_all(p);
-    return r == 0 ? 0 : fail(&err);
+    r = r == 0 ? 0 : fail(&err);
+    log_stop(LOG_STOP_MS);
+    return r;
 }

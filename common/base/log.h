@@ -6,8 +6,13 @@
  * error = act now; warn = degraded, continuing; info = a state changed; debug = each step that led
  * there. Lines that a client or peer can trigger at will are debug. A line below the level costs
  * one comparison: its fields are not evaluated. common/ logs at debug only; a program's modules log
- * an error once, where they decide how to handle it. Any thread: a line is one write(2). The
- * message is a constant of ours; data from a peer goes into fields. */
+ * an error once, where they decide how to handle it. The message is a constant of ours; data from a
+ * peer goes into fields.
+ *
+ * Any thread, and none ever waits for who reads the log: between log_start and log_stop a line goes
+ * into a bounded queue, which a thread writes to stderr. A line that does not fit, or that stderr
+ * refuses, is lost and counted; when lines flow again, one tells how many are missing there. Before
+ * and after, as in tests, a line is one write(2). */
 #ifndef COMMON_BASE_LOG_H
 #define COMMON_BASE_LOG_H
 
@@ -44,7 +49,7 @@ void log_write(enum log_level level, const char *message, size_t count,
 
 #define LOG_AT(level, message, ...)                                                         \
     do {                                                                                    \
-        if (log_is_on(level)) {                                                             \
+        if (log_takes(level)) {                                                             \
             const struct log_field log_fields_[] = {{.key = NULL}, ##__VA_ARGS__};          \
             log_write((level), (message), sizeof(log_fields_) / sizeof(log_fields_[0]) - 1, \
                       log_fields_ + 1);                                                     \
@@ -68,6 +73,33 @@ enum log_format { LOG_FORMAT_TEXT, LOG_FORMAT_JSON };
 void log_set_level(enum log_level level);
 void log_set_format(enum log_format format);
 bool log_is_on(enum log_level level);
+
+/* Whether to make this line: false below the level, and while lines are being lost, when this one
+ * is counted as lost. For lines whose fields cost something to make. */
+bool log_takes(enum log_level level);
+
+/* A line `program: message` for the person who started it, in its place among the others. */
+void log_plain(const char *program, const char *message);
+
+/* ---- The thread; called on the main thread ---- */
+
+/* How long an exit waits for a reader: healthy ones take milliseconds, and a supervisor kills only
+ * after several seconds. */
+enum { LOG_STOP_MS = 1000 };
+
+/* Before other threads and descriptors: it fills closed standard descriptors with /dev/null, lest
+ * log lines go to whatever gets the number of stderr. Without a thread (a limit), lines are written
+ * directly. */
+void log_start(void);
+
+/* Writes what is queued; gives up after that time, and then the rest is lost. Last before exit;
+ * without effect if not started. */
+void log_stop(int64_t patience_ms);
+
+/* Lines lost since the program started. Any thread. */
+uint64_t log_lost(void);
+
+/* ---- Limits ---- */
 
 /* For lines that the network can trigger, so that hostile packets cannot fill a disk: at most
  * `burst` lines per minute and call site; the next line has the count of suppressed ones. Static

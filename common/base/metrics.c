@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "common/base/log.h"
 #include "common/base/version.h"
 
 const char metrics_content_type[] = "text/plain; version=0.0.4; charset=utf-8";
@@ -159,4 +160,7 @@ void metrics_process(struct metrics_page *page, int64_t start_s)
     metrics_sample(page, METRIC_LABELS({"version", version_string}), 1);
     metrics_gauge(page, "start_time_seconds", "When the process started, in Unix time.",
                   (double)start_s);
+    metrics_counter(page, "log_lines_lost_total",
+                    "Log lines that were not read in time, or that could not be written.",
+                    log_lost());
 }

@@ -120,7 +120,8 @@ void metrics_histogram_sample(struct metrics_page *page, const struct metric_lab
                               const struct histogram_scale *scale,
                               const struct histogram *histogram);
 
-/* The first metrics of every program: its version and its start time (Unix seconds). */
+/* The first metrics of every program: its version, its start time (Unix seconds), and the log lines
+ * it has lost. */
 void metrics_process(struct metrics_page *page, int64_t start_s);
 
 #endif

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "common/base/log.h"
 
 void xalloc_out_of_memory(void)
 {
-    static const char line[] = "error out of memory\n";
-    ssize_t written = write(STDERR_FILENO, line, sizeof(line) - 1);
-    (void)written; /* a failure here cannot be handled */
+    log_error("out of memory");
+    log_stop(LOG_STOP_MS);
     abort();
 }
 

@@ -8,6 +8,9 @@
 
 void query_log(const struct engine_query *query, const uint8_t *reply, size_t reply_len)
 {
+    if (!log_takes(LOG_LEVEL_INFO)) {
+        return;
+    }
     char name_text[DNAME_TEXT_MAX], client[ADDR_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
     char rcode[DNS_RCODE_TEXT_MAX];
     struct dname name;

@@ -149,6 +149,8 @@ class Program:
         self.on_line = on_line
         self._process: subprocess.Popen | None = None
         self._reader: threading.Thread | None = None
+        self._is_read = threading.Event()
+        self._is_read.set()
 
     def start(self) -> "Program":
         assert not self.is_running(), f"{self.name} is already running"
@@ -181,7 +183,15 @@ class Program:
                 del self.lines[: _LINES_MAX // 2]
             if self.on_line:
                 self.on_line(line)
+            self._is_read.wait()
         stream.close()
+
+    def stall_reader(self) -> None:
+        """Leaves the program's output in its pipe, which fills up."""
+        self._is_read.clear()
+
+    def resume_reader(self) -> None:
+        self._is_read.set()
 
     @property
     def pid(self) -> int:

@@ -175,14 +175,19 @@ static void test_process(void **state)
     struct buf want;
     (void)state;
     buf_init(&want, 1024);
-    buf_printf(&want,
-               "# HELP test_build_info 1, with the version as its label.\n"
-               "# TYPE test_build_info gauge\n"
-               "test_build_info{version=\"%s\"} 1\n"
-               "# HELP test_start_time_seconds When the process started, in Unix time.\n"
-               "# TYPE test_start_time_seconds gauge\n"
-               "test_start_time_seconds 1763665418\n",
-               version_string);
+    buf_printf(
+        &want,
+        "# HELP test_build_info 1, with the version as its label.\n"
+        "# TYPE test_build_info gauge\n"
+        "test_build_info{version=\"%s\"} 1\n"
+        "# HELP test_start_time_seconds When the process started, in Unix time.\n"
+        "# TYPE test_start_time_seconds gauge\n"
+        "test_start_time_seconds 1763665418\n"
+        "# HELP test_log_lines_lost_total Log lines that were not read in time, or that could "
+        "not be written.\n"
+        "# TYPE test_log_lines_lost_total counter\n"
+        "test_log_lines_lost_total 0\n",
+        version_string);
     begin(&f);
     metrics_process(&f.page, 1763665418);
     end(&f, buf_cstr(&want));

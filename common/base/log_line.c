@@ -1,0 +1,172 @@
+#include "common/base/log_line_internal.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+/* Reserved at the end of an overlong line: a quote, a brace, the newline. */
+enum { LINE_END_BYTES = 3 };
+
+struct line {
+    char *text; /* LOG_LINE_MAX bytes */
+    size_t len;
+    enum log_format format;
+    bool is_full; /* something did not fit: the line ends before it */
+};
+
+/* All or nothing, so that an escape sequence, for example, is never split. */
+static void put(struct line *line, const char *bytes, size_t len)
+{
+    if (line->is_full || line->len + len > LOG_LINE_MAX - LINE_END_BYTES) {
+        line->is_full = true;
+        return;
+    }
+    memcpy(line->text + line->len, bytes, len);
+    line->len += len;
+}
+
+static void put_str(struct line *line, const char *s)
+{
+    put(line, s, strlen(s));
+}
+
+static void put_time(struct line *line)
+{
+    struct timespec now;
+    struct tm utc;
+    char text[40];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
+    (void)snprintf(text + n, sizeof(text) - n, ".%03ldZ", now.tv_nsec / 1000000); /* 25 bytes */
+    put_str(line, text);
+}
+
+static struct slice field_text(const struct log_field *field)
+{
+    return field->kind == LOG_FIELD_SLICE ? field->slice : slice_str(field->str ? field->str : "");
+}
+
+static void put_integer(struct line *line, int64_t value)
+{
+    char number[24];
+    (void)snprintf(number, sizeof(number), "%lld", (long long)value); /* 20 digits */
+    put_str(line, number);
+}
+
+/* A byte inside quotes. */
+static void put_quoted_byte(struct line *line, unsigned char c)
+{
+    char escaped[8] = {'\\', (char)c};
+    if (c == '"' || c == '\\') {
+        put(line, escaped, 2);
+    } else if (c == '\n') {
+        put(line, "\\n", 2);
+    } else if (c < ' ' || c >= 0x7f) {
+        bool is_json = line->format == LOG_FORMAT_JSON;
+        (void)snprintf(escaped, sizeof(escaped), is_json ? "\\u%04x" : "\\x%02x", c); /* fits */
+        put_str(line, escaped);
+    } else {
+        put(line, (const char *)&c, 1);
+    }
+}
+
+/* ---- Text ---- */
+
+static bool is_plain(unsigned char c)
+{
+    return c > ' ' && c < 0x7f && c != '"' && c != '\\' && c != '=';
+}
+
+static void put_value(struct line *line, struct slice value)
+{
+    bool quoted = value.len == 0;
+    for (size_t i = 0; i < value.len && !quoted; i++) {
+        quoted = !is_plain((unsigned char)value.ptr[i]);
+    }
+    put(line, "\"", quoted);
+    for (size_t i = 0; i < value.len; i++) {
+        put_quoted_byte(line, (unsigned char)value.ptr[i]);
+    }
+    put(line, "\"", quoted);
+}
+
+static void write_text(struct line *line, enum log_level level, const char *message, size_t count,
+                       const struct log_field *fields)
+{
+    put_str(line, level_names[level]);
+    put(line, " ", 1);
+    put_time(line);
+    put(line, " ", 1);
+    put_str(line, message);
+    for (size_t i = 0; i < count; i++) {
+        put(line, " ", 1);
+        put_str(line, fields[i].key);
+        put(line, "=", 1);
+        if (fields[i].kind == LOG_FIELD_INT) {
+            put_integer(line, fields[i].integer);
+        } else {
+            put_value(line, field_text(&fields[i]));
+        }
+    }
+}
+
+/* ---- JSON ---- */
+
+/* Keys are ours and short: 64 bytes hold a key with its punctuation, and a number. */
+enum { MEMBER_BYTES_MAX = 64 };
+
+/* A string that does not fit is truncated and closed; a number or a key is all or nothing. */
+static void put_string(struct line *line, const char *before, const char *key, struct slice value)
+{
+    char text[MEMBER_BYTES_MAX];
+    (void)snprintf(text, sizeof(text), "%s\"%s\":\"", before, key);
+    put_str(line, text);
+    if (!line->is_full) {
+        for (size_t i = 0; i < value.len; i++) {
+            put_quoted_byte(line, (unsigned char)value.ptr[i]);
+        }
+        line->text[line->len++] = '"';
+    }
+}
+
+static void put_number(struct line *line, const char *key, int64_t value)
+{
+    char text[MEMBER_BYTES_MAX];
+    (void)snprintf(text, sizeof(text), ",\"%s\":%lld", key, (long long)value);
+    put_str(line, text);
+}
+
+static void write_json(struct line *line, enum log_level level, const char *message, size_t count,
+                       const struct log_field *fields)
+{
+    put_string(line, "{", "level", slice_str(level_names[level]));
+    put_str(line, ",\"time\":\"");
+    put_time(line);
+    put_str(line, "\"");
+    put_string(line, ",", "message", slice_str(message));
+    for (size_t i = 0; i < count; i++) {
+        if (fields[i].kind == LOG_FIELD_INT) {
+            put_number(line, fields[i].key, fields[i].integer);
+        } else {
+            put_string(line, ",", fields[i].key, field_text(&fields[i]));
+        }
+    }
+    line->text[line->len++] = '}';
+}
+
+size_t log_line_write(char *text, enum log_format format, enum log_level level, const char *message,
+                      size_t count, const struct log_field *fields)
+{
+    struct line line = {.text = text, .format = format};
+    if (format == LOG_FORMAT_JSON) {
+        write_json(&line, level, message, count, fields);
+    } else {
+        write_text(&line, level, message, count, fields);
+    }
+    line.text[line.len++] = '\n';
+    return line.len;
+}
