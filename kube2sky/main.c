@@ -11,6 +11,7 @@
 #include "common/base/flags.h"
 #include "common/base/log.h"
 #include "common/base/outage.h"
+#include "common/base/privileges.h"
 #include "common/base/service_manager.h"
 #include "common/base/version.h"
 #include "common/base/xalloc.h"
@@ -38,6 +39,8 @@ enum { ETCD_TIMEOUT_STATUS = 255 };
 static const double stop_grace_s = 1.0;
 
 static const char service_account_dir[] = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+static const struct privileges_user same_user = {.is_set = false};
 
 struct app {
     struct ev_loop *loop;
@@ -108,6 +111,15 @@ static int open_clients(struct app *app, const struct options *o, struct err *er
     };
     int r = etcd_new(&etcd, &app->etcd, err);
     return r < 0 ? r : kube_client_new(&kube, &app->kube, err);
+}
+
+/* Everything is open, and no request made yet. */
+static int drop_privileges(const struct app *app, const struct options *o, struct err *err)
+{
+    const char *files[KUBE_CLIENT_FILES_MAX + 4] = {o->etcd_cafile, o->etcd_certfile,
+                                                    o->etcd_keyfile, o->etcd_password_file};
+    size_t count = 4 + kube_client_files(app->kube, files + 4);
+    return privileges_drop(&same_user, files, count, err);
 }
 
 static void start_etcd_outage(struct app *app, const struct options *o)
@@ -277,6 +289,9 @@ static int serve(const struct options *o)
         r = status_new(app.loop, &o->healthz, &app.sources, &app.status, &err);
     }
     if (r == 0) {
+        r = drop_privileges(&app, o, &err);
+    }
+    if (r == 0) {
         run(&app, o);
     } else {
         log_plain("kube2sky", err.msg);
@@ -325,6 +340,7 @@ int main(int argc, char **argv)
         r = healthcheck_main("kube2sky", options.healthcheck);
     } else {
         (void)signal(SIGPIPE, SIG_IGN); /* a broken connection is an error code, not a signal */
+        privileges_begin(&same_user);
         start_log(&options);
         ev_set_allocator(allocate);
         record_json_use_xalloc();

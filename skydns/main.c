@@ -14,6 +14,7 @@
 #include "common/base/flags.h"
 #include "common/base/log.h"
 #include "common/base/outage.h"
+#include "common/base/privileges.h"
 #include "common/base/service_manager.h"
 #include "common/base/version.h"
 #include "common/base/xalloc.h"
@@ -22,7 +23,6 @@
 #include "common/http/healthcheck.h"
 #include "common/http/http_server.h"
 #include "skydns/answering.h"
-#include "skydns/bind_privilege.h"
 #include "skydns/live_config.h"
 #include "skydns/options.h"
 #include "skydns/pages/explain.h"
@@ -154,13 +154,19 @@ static int open_etcd(struct program *p, struct err *err)
 
 static int open_all(struct program *p, struct err *err)
 {
-    bind_privilege_raise();
+    privileges_raise_bind();
     int r = answering_open(&p->options, p->snapshot, &p->answering, err);
     if (r == 0) {
         r = open_http(p, err);
     }
-    bind_privilege_drop();
     return r;
+}
+
+/* The threads that answer start afterwards. */
+static int drop_privileges(const struct options *o, struct err *err)
+{
+    const char *const files[] = {o->ca_cert, o->tls_pem, o->tls_key, o->password_file};
+    return privileges_drop(&o->user, files, ARRAY_LEN(files), err);
 }
 
 static void on_document(void *data, struct slice value)
@@ -403,6 +409,7 @@ int main(int argc, char **argv)
     log_set_level((enum log_level)p->flags.log_level);
     log_set_format((enum log_format)p->flags.log_format);
     (void)signal(SIGPIPE, SIG_IGN); /* writing to a closed peer is an error, not a signal */
+    privileges_begin(&p->flags.user);
     log_start();
     record_json_use_xalloc();
     p->start_s = clock_wall_s();
@@ -414,6 +421,9 @@ int main(int argc, char **argv)
     r = settle_config(p, &err);
     if (r == 0) {
         r = open_all(p, &err);
+    }
+    if (r == 0) {
+        r = drop_privileges(&p->flags, &err);
     }
     if (r == 0) {
         r = run(p, &err);

@@ -30,7 +30,7 @@ enum { LAMEDUCK_MAX_MS = 60 * 60 * 1000 };
 /* The flags as typed; texts are validated afterwards. */
 struct raw {
     const char *machines, *address, *domain, *hostmaster, *local, *path_prefix, *nameservers,
-        *http_address, *reverse_zones, *dnssec, *allow_recursion;
+        *http_address, *reverse_zones, *dnssec, *allow_recursion, *user;
     int64_t ndots, rtimeout_ms, etcd_timeout_ms, workers, max_udp_size;
     int schema, pods, any;
     bool stubzones;
@@ -116,6 +116,8 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .help = "log an error and fail /readiness?strict when etcd is away for longer"},
         {"lameduck", FLAG_DURATION_MS, &o->lameduck_ms, .max = LAMEDUCK_MAX_MS,
          .help = "after SIGTERM, keep answering for this long with /readiness 503"},
+        {"user", FLAG_STRING, &raw->user,
+         .help = "USER or USER:GROUP to become once the sockets are open; default: stay"},
         {"dnssec", FLAG_STRING, &raw->dnssec, .help = "not supported yet, refused"},
         {"stubzones", FLAG_BOOL, &raw->stubzones, .help = "not supported yet, refused"},
         {"rcache", FLAG_IGNORED_STRING, &o->ignored,
@@ -299,6 +301,9 @@ static int check(struct options *o, const struct raw *raw, struct err *err)
     if (r == 0) {
         r = check_addresses(o, raw, err);
     }
+    if (r == 0 && *raw->user) {
+        r = name_flag(privileges_find_user(raw->user, &o->user, err), "user", err);
+    }
     note_variables(o);
     read_prometheus(o);
     o->schema = (enum engine_schema)raw->schema;
@@ -345,6 +350,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .reverse_zones = "",
         .allow_recursion = "",
         .dnssec = "",
+        .user = "",
         .ndots = 2,
         .rtimeout_ms = 2000,
         .etcd_timeout_ms = 10000,

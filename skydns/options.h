@@ -11,6 +11,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/flags.h"
+#include "common/base/privileges.h"
 #include "common/dns/dname.h"
 #include "skydns/serve/listen_socket.h"
 #include "skydns/store/engine_config.h"
@@ -74,7 +75,8 @@ struct options {
     int64_t lameduck_ms;     /* after SIGTERM: answer for this long, but not ready */
     const char *explain;     /* name to ask a running skydns about; "" = none */
     const char *explain_type;
-    const char *healthcheck; /* URL of a running skydns to check; "" = none */
+    const char *healthcheck;     /* URL of a running skydns to check; "" = none */
+    struct privileges_user user; /* to become once the sockets are open */
     bool verbose;
     int log_level;  /* enum log_level */
     int log_format; /* enum log_format */
@@ -84,8 +86,8 @@ struct options {
 };
 
 /* 0; FLAGS_HELP after printing help; ERR_USAGE with a message that names the flag or variable.
- * Reads the environment and, for the default of -workers, the CPUs this process may use. Borrows
- * strings from argv and the environment. */
+ * Reads the environment, the user database (-user) and, for the default of -workers, the CPUs this
+ * process may use. Borrows strings from argv and the environment. */
 int options_parse(int argc, char *const *argv, struct options *ret_options,
                   struct err *err) MUST_CHECK;
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/log_line_internal.h"
+#include "common/base/privileges.h"
 
 /* Its one large variable is a line; sanitizers multiply that. */
 enum { STACK_BYTES = 256 * 1024 };
@@ -198,6 +199,8 @@ static void *run(void *data)
 {
     struct writer writer = {.unwritten = 0};
     (void)data;
+    privileges_drop_thread(); /* it starts before the program has dropped its own */
+    (void)pthread_setname_np(pthread_self(), "log"); /* for top and gdb only */
     (void)pthread_mutex_lock(&queue.mutex);
     do {
         while (queue.len == 0 && !queue.is_stopping) {
@@ -238,9 +241,6 @@ static int start_thread(void)
     (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     int r = -pthread_create(&thread, &attributes, run, NULL);
-    if (r == 0) {
-        (void)pthread_setname_np(thread, "log"); /* for top and gdb only */
-    }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);
     return r;

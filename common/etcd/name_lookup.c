@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/privileges.h"
 #include "common/base/xalloc.h"
 
 struct name_lookup {
@@ -59,6 +60,7 @@ static void lookup_free(struct name_lookup *lookup)
 static void *run(void *data)
 {
     struct name_lookup *lookup = data;
+    privileges_drop_thread();
     lookup->err.code = 0;
     int rc =
         lookup->config.look_up(lookup->host, lookup->config.port, &lookup->addresses, &lookup->err);

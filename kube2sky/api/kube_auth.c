@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/addr.h"
+#include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
@@ -260,6 +261,18 @@ void kube_auth_free(struct kube_auth *auth)
 const char *kube_auth_server(const struct kube_auth *auth)
 {
     return auth->server;
+}
+
+size_t kube_auth_files(const struct kube_auth *auth, const char **ret_paths, size_t max)
+{
+    const struct kube_auth_text *const texts[] = {&auth->token, &auth->ca, &auth->cert, &auth->key};
+    size_t count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(texts) && count < max; i++) {
+        if (texts[i]->where && texts[i]->is_own_file) {
+            ret_paths[count++] = texts[i]->where;
+        }
+    }
+    return count;
 }
 
 struct kube_credentials kube_auth_credentials(struct kube_auth *auth)

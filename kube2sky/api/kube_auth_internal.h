@@ -4,6 +4,8 @@
 #ifndef KUBE2SKY_API_KUBE_AUTH_INTERNAL_H
 #define KUBE2SKY_API_KUBE_AUTH_INTERNAL_H
 
+#include <stddef.h>
+
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
@@ -31,6 +33,10 @@ void kube_auth_free(struct kube_auth *auth); /* NULL is fine */
 
 /* "https://10.96.0.1:443", without a trailing slash. */
 const char *kube_auth_server(const struct kube_auth *auth);
+
+/* The files that are reread, at most `max`: token, CAs, certificate, key. Borrowed until the next
+ * kube_auth_credentials. */
+size_t kube_auth_files(const struct kube_auth *auth, const char **ret_paths, size_t max);
 
 /* NULL and empty: none. */
 struct kube_credentials {

@@ -85,6 +85,12 @@ void kube_client_reload(struct kube_client *client)
     kube_auth_refused(client->auth);
 }
 
+size_t kube_client_files(const struct kube_client *client,
+                         const char *ret_paths[KUBE_CLIENT_FILES_MAX])
+{
+    return kube_auth_files(client->auth, ret_paths, KUBE_CLIENT_FILES_MAX);
+}
+
 const char *kube_client_server(const struct kube_client *client)
 {
     return kube_auth_server(client->auth);

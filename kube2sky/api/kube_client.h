@@ -31,6 +31,12 @@ void kube_client_free(struct kube_client *client); /* after its requests; NULL i
 /* Rereads credential files before the next request, even if they look unchanged. */
 void kube_client_reload(struct kube_client *client);
 
+/* The credential files that it rereads when they change; borrowed until the next request. Returns
+ * their number. */
+enum { KUBE_CLIENT_FILES_MAX = 4 };
+size_t kube_client_files(const struct kube_client *client,
+                         const char *ret_paths[KUBE_CLIENT_FILES_MAX]);
+
 /* The server's URL, for log lines. */
 const char *kube_client_server(const struct kube_client *client);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/privileges.h"
 #include "common/base/xalloc.h"
 #include "skydns/answer/engine.h"
 #include "skydns/serve/query_log_internal.h"
@@ -299,6 +300,8 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
 static void *run(void *data)
 {
     struct resolver *r = data;
+    (void)pthread_setname_np(pthread_self(), "resolver"); /* for top and gdb only */
+    privileges_drop_thread();
     ev_run(r->loop, 0);
     if (r->entered) { /* the drain timed out in the middle of a turn */
         r->entered = false;
@@ -314,7 +317,6 @@ int resolver_start(struct resolver *resolver, struct err *err)
         return err_set(err, r, "start the resolver: %s", err_code_text(r));
     }
     resolver->started = true;
-    (void)pthread_setname_np(resolver->thread, "resolver"); /* for top and gdb only */
     return 0;
 }
 

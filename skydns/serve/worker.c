@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/privileges.h"
 #include "common/base/xalloc.h"
 #include "skydns/answer/engine.h"
 #include "skydns/serve/deferred.h"
@@ -81,6 +82,10 @@ static void *run(void *data)
     struct worker *w = data;
     struct udp_packet *packets;
     size_t count;
+    char name[16];                                                    /* the kernel's limit */
+    (void)snprintf(name, sizeof(name), "worker-%u", w->config.index); /* two digits at most */
+    (void)pthread_setname_np(pthread_self(), name);                   /* for top and gdb only */
+    privileges_drop_thread();
     while ((count = udp_server_receive(w->config.udp, &packets))) {
         int64_t now_s = clock_wall_s();
         const struct store *store = snapshot_enter(w->config.reader);
@@ -103,7 +108,6 @@ static void *run(void *data)
 
 int worker_start(const struct worker_config *config, struct worker **ret_worker, struct err *err)
 {
-    char name[16]; /* the kernel's limit */
     struct worker *w = xcalloc_aligned(alignof(struct worker), sizeof(*w));
     w->config = *config;
     query_counts_init(&w->counts, config->want_skydns_metrics);
@@ -113,8 +117,6 @@ int worker_start(const struct worker_config *config, struct worker **ret_worker,
         worker_free(w);
         return err_set(err, r, "start worker %u: %s", config->index, err_code_text(r));
     }
-    (void)snprintf(name, sizeof(name), "worker-%u", config->index); /* two digits at most */
-    (void)pthread_setname_np(w->thread, name);                      /* for top and gdb only */
     *ret_worker = w;
     return 0;
 }
