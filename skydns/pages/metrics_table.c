@@ -95,6 +95,8 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
                   (double)counter_get(&counts->in_hand));
     metrics_gauge(page, "tcp_connections", "Open TCP connections.",
                   (double)counter_get(&counts->connections));
+    metrics_counter(page, "tcp_evictions_total", "TCP connections closed to make room for others.",
+                    counter_get(&counts->evictions));
 }
 
 /* ---- Records ---- */

@@ -52,12 +52,18 @@ void deferred_ring_free(struct deferred_ring *ring)
     }
 }
 
+/* Acquire: the consumer has read a slot's pointer before it is overwritten. */
+size_t deferred_ring_room(const struct deferred_ring *ring)
+{
+    size_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+    size_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
+    return DEFERRED_RING_SIZE - (tail - head);
+}
+
 bool deferred_ring_push(struct deferred_ring *ring, struct deferred *deferred)
 {
     size_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-    /* Acquire: the consumer has read the slot's pointer before it is overwritten. */
-    size_t head = atomic_load_explicit(&ring->head, memory_order_acquire);
-    if (tail - head == DEFERRED_RING_SIZE) {
+    if (deferred_ring_room(ring) == 0) {
         return false;
     }
     ring->slots[tail % DEFERRED_RING_SIZE] = deferred;

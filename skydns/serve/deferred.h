@@ -63,6 +63,9 @@ void deferred_ring_free(struct deferred_ring *ring); /* and its contents; NULL i
 /* The producer's thread. False: the ring is full, and the caller keeps `deferred`. */
 bool deferred_ring_push(struct deferred_ring *ring, struct deferred *deferred) MUST_CHECK;
 
+/* The producer's thread: how many more fit. */
+size_t deferred_ring_room(const struct deferred_ring *ring);
+
 /* The consumer's thread. NULL: the ring is empty. */
 struct deferred *deferred_ring_pop(struct deferred_ring *ring);
 

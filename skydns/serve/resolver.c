@@ -21,9 +21,7 @@ enum { TAKES_A_TURN = 64 };
 static void begin_or_refuse(struct resolver *r, struct deferred *d)
 {
     bool is_walk = d->kind == ENGINE_DEFER_WALK;
-    resolver_take(r, d);
-    if (counter_get(&r->counts.in_hand) > RESOLVER_IN_HAND_MAX ||
-        (is_walk && r->walk_count == RESOLVER_WALKS_MAX)) {
+    if (!resolver_take(r, d) || (is_walk && r->walk_count == RESOLVER_WALKS_MAX)) {
         resolver_refuse(r, d);
     } else if (is_walk) {
         r->walks[(r->walk_first + r->walk_count++) % RESOLVER_WALKS_MAX] = d;
@@ -74,6 +72,17 @@ bool resolver_defer(struct resolver *resolver, unsigned producer, const struct e
     return true;
 }
 
+/* A client may have as many late answers due as its ring has places, so that bursts of one client
+ * leave the others some. */
+static bool defer_tcp(struct resolver *r, const struct tcp_query *tcp,
+                      const struct engine_query *query)
+{
+    const struct deferred_origin origin = {.tcp = tcp->connection};
+    const unsigned producer = r->config.workers;
+    return tcp->client_waiting < deferred_ring_room(r->rings[producer]) &&
+           resolver_defer(r, producer, query, r->deferral.kind, &origin);
+}
+
 static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp, uint8_t *reply,
                                         size_t *ret_len)
 {
@@ -88,13 +97,12 @@ static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp,
         .random = rng_next(&r->rng),
         .ahead = tcp->ahead,
     };
-    struct deferred_origin origin = {.tcp = tcp->connection};
     struct query_counts *counts = &r->counts.tcp;
     query_counts_begin(counts);
     enum engine_verdict verdict =
         engine_answer(r->config.engine, r->store, &query, NULL, reply, ret_len, &r->deferral);
     if (verdict == ENGINE_DEFER) {
-        if (resolver_defer(r, r->config.workers, &query, r->deferral.kind, &origin)) {
+        if (defer_tcp(r, tcp, &query)) {
             counter_add(&counts->deferred, 1);
             return ENGINE_DEFER;
         }
@@ -143,6 +151,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
         snapshot_leave(r->config.reader);
     }
     counter_set(&r->counts.connections, tcp_server_connections(r->tcp));
+    counter_set(&r->counts.evictions, tcp_server_evictions(r->tcp));
     if (r->draining && !r->rings_pending && counter_get(&r->counts.in_hand) == 0 &&
         tcp_server_connections(r->tcp) == 0) {
         ev_break(loop, EVBREAK_ALL);
@@ -160,7 +169,7 @@ static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
     for (unsigned i = 0; i <= r->config.workers; i++) {
         struct deferred *d;
         while ((d = deferred_ring_pop(r->rings[i]))) {
-            resolver_take(r, d);
+            (void)resolver_take(r, d); /* refused in any case */
         }
     }
     while (!TAILQ_EMPTY(&r->in_hand)) {
@@ -242,6 +251,7 @@ static int open_tcp(struct resolver *r, struct err *err)
         .sockets = r->config.sockets,
         .socket_count = r->config.socket_count,
         .connections_max = r->config.connections_max,
+        .buffers_max = TCP_BUFFERS_MAX,
         .idle_ms = TCP_IDLE_MS,
         .answer = on_tcp_query,
         .look_ahead = on_tcp_ahead,
@@ -271,9 +281,11 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
     query_counts_init(&r->counts.udp, config->want_skydns_metrics);
     query_counts_init(&r->counts.tcp, config->want_skydns_metrics);
     TAILQ_INIT(&r->in_hand);
+    r->loads = client_loads_new();
     rng_seed(&r->rng);
     int result = open_loop(r, err);
     if (result < 0) {
+        client_loads_free(r->loads);
         query_counts_fini(&r->counts.udp);
         query_counts_fini(&r->counts.tcp);
         free(r);
@@ -340,6 +352,7 @@ void resolver_free(struct resolver *resolver)
     while (!TAILQ_EMPTY(&resolver->in_hand)) {
         resolver_release(resolver, TAILQ_FIRST(&resolver->in_hand));
     }
+    client_loads_free(resolver->loads);
     tcp_server_free(resolver->tcp);
     for (unsigned i = 0; i <= resolver->config.workers; i++) {
         deferred_ring_free(resolver->rings[i]);

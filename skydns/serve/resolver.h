@@ -35,7 +35,9 @@ struct resolver;
 struct snapshot_reader;
 
 enum {
-    /* Queries in hand, from all workers and connections; 0.2-0.5 KB each. */
+    /* Queries in hand, from all workers and connections; 0.2-0.5 KB each. A client
+     * (client_net_internal.h) gets no further place when it has as many as are free: alone it may
+     * have half of them, and there is always one for another. */
     RESOLVER_IN_HAND_MAX = 10000,
     /* Of these, lookups of external names, which keep up to 16 replies of 1.2 KB. */
     RESOLVER_LOOKUPS_MAX = 1000,
@@ -99,6 +101,7 @@ struct resolver_counts {
     struct counter lookups;     /* questions of our own sent */
     struct counter failures;    /* of both: no usable answer, or not sent */
     struct counter not_allowed; /* clients' queries refused: recursion.h */
+    struct counter evictions;   /* TCP connections closed to make room */
 
     /* Now */
     struct counter in_hand;     /* deferred queries */

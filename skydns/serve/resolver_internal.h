@@ -8,6 +8,7 @@
 
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/external_answer.h"
+#include "skydns/serve/client_loads_internal.h"
 #include "skydns/serve/deferred.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/store/rng.h"
@@ -61,6 +62,7 @@ struct resolver {
     bool entered;              /* from check to prepare: while callbacks run */
     const struct store *store; /* while entered: this turn's version */
     struct deferred_list in_hand;
+    struct client_loads *loads;                 /* of them, by client */
     struct deferred *walks[RESOLVER_WALKS_MAX]; /* of them; a ring, the oldest at walk_first */
     size_t walk_first;
     size_t walk_count;
@@ -75,8 +77,9 @@ struct resolver {
 
 /* ---- resolver_work.c ---- */
 
-/* Puts the query in hand; resolver_begin or resolver_refuse must follow. */
-void resolver_take(struct resolver *resolver, struct deferred *deferred);
+/* Puts the query in hand; resolver_begin or resolver_refuse must follow. False: its client has too
+ * many, and it must be refused. */
+bool resolver_take(struct resolver *resolver, struct deferred *deferred);
 
 /* Answers it now, or once nameservers have. */
 void resolver_begin(struct resolver *resolver, struct deferred *deferred);

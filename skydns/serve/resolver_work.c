@@ -55,6 +55,7 @@ void resolver_release(struct resolver *r, struct deferred *d)
 {
     TAILQ_REMOVE(&r->in_hand, d, entry);
     counter_sub(&r->counts.in_hand, 1);
+    client_loads_drop(r->loads, &d->client);
     free_lookup(r, d->lookup);
     deferred_free(d);
 }
@@ -275,9 +276,12 @@ void resolver_begin(struct resolver *r, struct deferred *d)
     }
 }
 
-void resolver_take(struct resolver *r, struct deferred *d)
+/* A client may have as many as are free: alone, half of them. */
+bool resolver_take(struct resolver *r, struct deferred *d)
 {
     d->resolver = r;
     TAILQ_INSERT_TAIL(&r->in_hand, d, entry);
     counter_add(&r->counts.in_hand, 1);
+    return client_loads_add(r->loads, &d->client) + counter_get(&r->counts.in_hand) <=
+           RESOLVER_IN_HAND_MAX + 1;
 }

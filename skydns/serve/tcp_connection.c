@@ -38,7 +38,10 @@ static bool send_kept(struct tcp_connection *c)
     if (n < 0) {
         return errno == EAGAIN || errno == EINTR;
     }
-    tcp_connection_touch(c);
+    c->progress += (size_t)n;
+    if ((size_t)n == c->out.len || c->progress >= TCP_PROGRESS_MIN) {
+        tcp_connection_touch(c);
+    }
     if ((size_t)n == c->out.len) {
         buf_fini(&c->out); /* few clients are slow; none keeps its memory afterwards */
         buf_init(&c->out, TCP_OUTPUT_MAX);
@@ -70,6 +73,7 @@ static void answer_one(struct tcp_connection *c, struct slice wire, unsigned ahe
                               .client = &c->client,
                               .local = &c->local,
                               .connection = c->ref,
+                              .client_waiting = c->who->waiting,
                               .ahead = ahead};
     uint8_t *reply = s->out + s->out_len + TCP_PREFIX;
     size_t reply_len = 0;
@@ -79,6 +83,7 @@ static void answer_one(struct tcp_connection *c, struct slice wire, unsigned ahe
         break;
     case ENGINE_DEFER:
         c->waiting++;
+        c->who->waiting++;
         break;
     case ENGINE_DROP:
         break;
@@ -123,7 +128,7 @@ static bool answer_frames(struct tcp_connection *c, size_t len)
     size_t pos = 0, seen = 0, frame_len;
     unsigned answered = 0, ahead = 0;
     while ((frame_len = whole_frame(s->in + pos, len - pos)) > 0 && answered < TCP_QUERIES_A_TURN &&
-           s->out_len < TCP_OUTPUT_A_TURN) {
+           s->out_len < TCP_OUTPUT_A_TURN && !tcp_connection_is_held(c)) {
         if (pos == seen) {
             seen = look_ahead(s, pos, len);
             ahead = 0;
@@ -197,7 +202,7 @@ void tcp_connection_read_single(struct tcp_connection *c)
     if (n <= 0) {
         tcp_connection_settle(c, take_end(c, n, errno));
     } else if (whole_frame(one->frame, (size_t)n) == (size_t)n) {
-        one->connection = c;
+        one->connection = c->ref;
         one->len = (size_t)n;
         s->single_count++;
     } else {
@@ -218,9 +223,11 @@ void tcp_connection_answer_singles(struct tcp_server *server)
     }
     s->single_count = 0;
     for (size_t i = 0; i < count; i++) {
-        struct tcp_connection *c = s->singles[i].connection;
-        answer_one(c, queries[i], (unsigned)i + 1);
-        tcp_connection_settle(c, end_turn(c));
+        struct tcp_connection *c = tcp_server_find(s, s->singles[i].connection);
+        if (c) {
+            answer_one(c, queries[i], (unsigned)i + 1);
+            tcp_connection_settle(c, end_turn(c));
+        }
     }
 }
 
@@ -231,7 +238,7 @@ bool tcp_connection_go_on(struct tcp_connection *c)
     if (c->out.len && !send_kept(c)) {
         return false;
     }
-    if (c->out.len) {
+    if (c->out.len || tcp_connection_is_held(c)) {
         return true;
     }
     if (c->has_frames) {
@@ -242,11 +249,14 @@ bool tcp_connection_go_on(struct tcp_connection *c)
 
 bool tcp_connection_reply(struct tcp_connection *c, const uint8_t *reply, size_t len)
 {
+    bool was_stuck = c->out.len > 0;
     put_frame(c->server, reply, len);
     if (!send_collected(c)) {
         return false;
     }
-    tcp_connection_touch(c);
+    if (!was_stuck) {
+        tcp_connection_touch(c);
+    }
     return true;
 }
 
@@ -275,8 +285,8 @@ static bool set_events(struct tcp_connection *c, uint32_t events)
     return tcp_poller_set(c->server->poller, c->fd, was_polled, events, c->ref);
 }
 
-/* Frames already read wait for the next turn of the loop, or until their answers can be sent. When
- * draining, the next turn checks whether more has arrived. */
+/* Frames already read wait for the next turn of the loop, or until their answers can be sent, or
+ * until a late answer has left. When draining, the next turn checks whether more has arrived. */
 void tcp_connection_settle(struct tcp_connection *c, bool is_sound)
 {
     const char *broken = c->out.failed ? "client too slow" : "error";
@@ -284,6 +294,8 @@ void tcp_connection_settle(struct tcp_connection *c, bool is_sound)
     uint32_t events = 0;
     if (tcp_connection_wants_to_send(c)) {
         events = EPOLLOUT;
+    } else if (tcp_connection_is_held(c)) {
+        events = 0; /* a reset is always reported */
     } else if (!c->ending) {
         events = c->server->draining ? EPOLLIN | EPOLLOUT : EPOLLIN;
     } else if (!c->waiting && !why) {
@@ -294,5 +306,8 @@ void tcp_connection_settle(struct tcp_connection *c, bool is_sound)
     }
     if (why) {
         tcp_connection_close(c, why);
+        return;
     }
+    tcp_connection_sort_in(c);
+    tcp_server_bound_buffers(c->server);
 }

@@ -7,6 +7,7 @@
 
 #include "common/base/buf.h"
 #include "skydns/serve/tcp_acceptor_internal.h"
+#include "skydns/serve/tcp_clients_internal.h"
 #include "skydns/serve/tcp_leavers_internal.h"
 #include "skydns/serve/tcp_poller_internal.h"
 #include "skydns/serve/tcp_server.h"
@@ -28,7 +29,7 @@ enum {
 
 /* A query alone on its connection, to be answered in a batch with other connections'. */
 struct tcp_single {
-    struct tcp_connection *connection;
+    struct tcp_ref connection; /* may have been closed meanwhile */
     size_t len;
     uint8_t frame[TCP_SINGLE_MAX];
 };
@@ -45,14 +46,20 @@ struct tcp_connection {
     bool is_leaving;   /* the leavers hold it */
     uint8_t turns;     /* turns that had queries; stops at two */
     int64_t active_ms; /* monotonic */
-    TAILQ_ENTRY(tcp_connection) idle;
+    size_t progress;   /* bytes accepted since then, of those kept in `out` */
     struct addr client;
     struct addr local;
     struct buf in;  /* whole frames for the next turn, then an incomplete one */
     struct buf out; /* not accepted by the socket yet */
-};
 
-TAILQ_HEAD(tcp_connection_queue, tcp_connection);
+    /* Where it stands: in its client's queue, and in the server's unless it is owed. */
+    bool is_owed; /* waits only for late answers of ours */
+    struct tcp_client *who;
+    TAILQ_ENTRY(tcp_connection) in_server;
+    TAILQ_ENTRY(tcp_connection) in_client;
+    TAILQ_ENTRY(tcp_connection) holder; /* while `buffered` is not 0 */
+    size_t buffered;                    /* what its client is charged for: in and out */
+};
 
 struct tcp_server {
     struct tcp_server_config config;
@@ -60,9 +67,12 @@ struct tcp_server {
     struct tcp_acceptor *acceptor;
     struct tcp_poller *poller;
     struct tcp_leavers *leavers;
+    struct tcp_clients *clients;
     ev_timer idle_timer;               /* for the head of the queue; the others expire later */
-    struct tcp_connection_queue queue; /* by last activity, longest idle first */
+    struct tcp_connection_queue queue; /* those not owed, longest idle first */
     size_t count;
+    size_t buffered; /* bytes of all connections' buffers */
+    uint64_t evictions;
     struct tcp_connection **slots; /* connections_max of them */
     uint32_t *generations;
     uint32_t *free_slots; /* a stack; connections_max - count of them */
@@ -73,10 +83,16 @@ struct tcp_server {
     uint8_t out[TCP_COLLECTED_MAX];
 };
 
+/* So many queries are deferred that no further one is read until an answer has left. */
+static inline bool tcp_connection_is_held(const struct tcp_connection *c)
+{
+    return c->waiting >= TCP_WAITING_MAX;
+}
+
 /* It waits for room in its socket: it has answers to send, or frames to answer. */
 static inline bool tcp_connection_wants_to_send(const struct tcp_connection *c)
 {
-    return c->out.len || c->has_frames;
+    return c->out.len || (c->has_frames && !tcp_connection_is_held(c));
 }
 
 /* ---- tcp_connection.c. False: broken; the caller closes it. ---- */
@@ -88,8 +104,8 @@ bool tcp_connection_read(struct tcp_connection *c) MUST_CHECK;
  * have room. */
 void tcp_connection_read_single(struct tcp_connection *c);
 
-/* Answers the singles, with one look-ahead for all their names. None of their connections may have
- * been touched in between. */
+/* Answers the singles, with one look-ahead for all their names. Their connections may have been
+ * closed in between, but not changed. */
 void tcp_connection_answer_singles(struct tcp_server *server);
 
 /* Sends, answers, and when draining, reads until nothing more has arrived. */
@@ -99,13 +115,23 @@ bool tcp_connection_go_on(struct tcp_connection *c) MUST_CHECK;
 bool tcp_connection_reply(struct tcp_connection *c, const uint8_t *reply, size_t len) MUST_CHECK;
 
 /* Call last after any change: closes the connection if it is broken or has nothing to wait for,
- * else watches it for its next event. */
+ * else watches it for its next event. May close others, too: those with most in their buffers. */
 void tcp_connection_settle(struct tcp_connection *c, bool is_sound);
 
 /* ---- tcp_server.c ---- */
 
-/* A whole query arrived or an answer left: dripping bytes keep no connection open. */
+/* NULL: it is closed. */
+struct tcp_connection *tcp_server_find(const struct tcp_server *server, struct tcp_ref ref);
+
+/* A whole query arrived, or its unread answers got shorter by TCP_PROGRESS_MIN: dripping bytes keep
+ * no connection open. */
 void tcp_connection_touch(struct tcp_connection *c);
+
+/* After any change of what it waits for or holds: moves it to the queues where it now belongs. */
+void tcp_connection_sort_in(struct tcp_connection *c);
+
+/* Closes connections of clients that hold most until all buffers are within the limit. */
+void tcp_server_bound_buffers(struct tcp_server *server);
 
 /* `why` is for the log: a constant. */
 void tcp_connection_close(struct tcp_connection *c, const char *why);

@@ -8,6 +8,55 @@
 #include "common/base/xalloc.h"
 #include "skydns/serve/tcp_connection_internal.h"
 
+/* ---- Queues ---- */
+
+static struct tcp_connection_queue *client_queue(const struct tcp_connection *c)
+{
+    return c->is_owed ? &c->who->owed : &c->who->idle;
+}
+
+static void remove_from_queues(struct tcp_connection *c)
+{
+    TAILQ_REMOVE(client_queue(c), c, in_client);
+    if (!c->is_owed) {
+        TAILQ_REMOVE(&c->server->queue, c, in_server);
+    }
+}
+
+/* At the end: it has just been active. */
+static void add_to_queues(struct tcp_connection *c)
+{
+    c->active_ms = clock_monotonic_ms();
+    c->progress = 0;
+    TAILQ_INSERT_TAIL(client_queue(c), c, in_client);
+    if (!c->is_owed) {
+        TAILQ_INSERT_TAIL(&c->server->queue, c, in_server);
+    }
+}
+
+void tcp_connection_touch(struct tcp_connection *c)
+{
+    remove_from_queues(c);
+    add_to_queues(c);
+}
+
+/* Charges its client for so many bytes of buffers. */
+static void charge(struct tcp_connection *c, size_t bytes)
+{
+    struct tcp_server *s = c->server;
+    if (bytes == c->buffered) {
+        return;
+    }
+    if (c->buffered == 0) {
+        TAILQ_INSERT_TAIL(&c->who->holders, c, holder);
+    } else if (bytes == 0) {
+        TAILQ_REMOVE(&c->who->holders, c, holder);
+    }
+    s->buffered = s->buffered - c->buffered + bytes;
+    tcp_clients_hold(s->clients, c->who, c->buffered, bytes);
+    c->buffered = bytes;
+}
+
 /* ---- Connections ---- */
 
 void tcp_connection_close(struct tcp_connection *c, const char *why)
@@ -20,7 +69,10 @@ void tcp_connection_close(struct tcp_connection *c, const char *why)
     if (c->turns > 0) {
         tcp_leavers_learn(s->leavers, c->turns == 1);
     }
-    TAILQ_REMOVE(&s->queue, c, idle);
+    remove_from_queues(c);
+    charge(c, 0);
+    c->who->waiting -= c->waiting;
+    tcp_clients_leave(s->clients, c->who);
     s->slots[c->ref.slot] = NULL;
     s->generations[c->ref.slot]++;
     s->count--;
@@ -40,12 +92,16 @@ static void start_idle_timer(struct tcp_server *s)
     }
 }
 
-void tcp_connection_touch(struct tcp_connection *c)
+void tcp_connection_sort_in(struct tcp_connection *c)
 {
-    struct tcp_server *s = c->server;
-    c->active_ms = clock_monotonic_ms();
-    TAILQ_REMOVE(&s->queue, c, idle);
-    TAILQ_INSERT_TAIL(&s->queue, c, idle);
+    bool is_owed = c->waiting > 0 && !tcp_connection_wants_to_send(c);
+    if (is_owed != c->is_owed) {
+        remove_from_queues(c);
+        c->is_owed = is_owed;
+        add_to_queues(c);
+        start_idle_timer(c->server);
+    }
+    charge(c, c->in.cap + c->out.cap);
 }
 
 static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
@@ -56,18 +112,15 @@ static void on_idle(struct ev_loop *loop, ev_timer *timer, int revents)
     (void)loop;
     (void)revents;
     while ((c = TAILQ_FIRST(&s->queue)) && c->active_ms <= limit_ms) {
-        if (c->waiting && !tcp_connection_wants_to_send(c)) {
-            tcp_connection_touch(c); /* we owe it an answer (RFC 7766 6.2.3) */
-        } else {
-            tcp_connection_close(c, "idle");
-        }
+        tcp_connection_close(c, "idle"); /* those that we owe answers are not in the queue */
     }
     start_idle_timer(s);
 }
 
-static struct tcp_connection *find_connection(const struct tcp_server *s, struct tcp_ref ref)
+struct tcp_connection *tcp_server_find(const struct tcp_server *server, struct tcp_ref ref)
 {
-    struct tcp_connection *c = ref.slot < s->config.connections_max ? s->slots[ref.slot] : NULL;
+    struct tcp_connection *c =
+        ref.slot < server->config.connections_max ? server->slots[ref.slot] : NULL;
     return c && c->ref.generation == ref.generation ? c : NULL;
 }
 
@@ -87,7 +140,7 @@ static void on_events(void *data, const struct tcp_event *events, size_t count)
 {
     struct tcp_server *s = data;
     for (size_t i = 0; i < count; i++) {
-        struct tcp_connection *c = find_connection(s, events[i].connection);
+        struct tcp_connection *c = tcp_server_find(s, events[i].connection);
         if (c) {
             on_event(c, events[i].events);
         }
@@ -101,7 +154,7 @@ static void on_events(void *data, const struct tcp_event *events, size_t count)
 /* Its time to leave is over. */
 static void on_leaver(void *data, struct tcp_ref ref)
 {
-    struct tcp_connection *c = find_connection(data, ref);
+    struct tcp_connection *c = tcp_server_find(data, ref);
     if (c && c->is_leaving) {
         bool is_sound = tcp_connection_read(c);
         if (is_sound && !c->ending) {
@@ -114,30 +167,61 @@ static void on_leaver(void *data, struct tcp_ref ref)
 bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, const uint8_t *reply,
                       size_t len)
 {
-    struct tcp_connection *c = find_connection(server, connection);
+    struct tcp_connection *c = tcp_server_find(server, connection);
     if (!c) {
         return false;
     }
     c->waiting--;
+    c->who->waiting--;
     bool is_sound = len == 0 || tcp_connection_reply(c, reply, len);
     tcp_connection_settle(c, is_sound);
     return is_sound;
 }
 
-/* ---- Accepting ---- */
+/* ---- Making room ---- */
 
-/* Makes room by closing the longest idle connection. False: none is idle. */
-static bool evict_one(struct tcp_server *s)
+static void evict(struct tcp_connection *c)
 {
-    struct tcp_connection *c;
-    TAILQ_FOREACH (c, &s->queue, idle) {
-        if (c->waiting == 0 && !tcp_connection_wants_to_send(c)) {
-            tcp_connection_close(c, "evicted");
-            return true;
-        }
-    }
-    return false;
+    c->server->evictions++;
+    tcp_connection_close(c, "evicted");
 }
+
+void tcp_server_bound_buffers(struct tcp_server *server)
+{
+    while (server->buffered > server->config.buffers_max) {
+        evict(TAILQ_FIRST(&tcp_clients_most_buffered(server->clients)->holders));
+    }
+}
+
+/* Who gives way to one more connection of this client (NULL: not known). A client over its share
+ * first; else whoever is idle longest, or does not read; then the client with most, even if it is
+ * owed answers, unless the newcomer's has as many. NULL: nobody. */
+static struct tcp_connection *choose_victim(const struct tcp_server *s,
+                                            const struct tcp_client *newcomer)
+{
+    const struct tcp_client *most = tcp_clients_most_connections(s->clients);
+    if (!most) {
+        return NULL;
+    }
+    bool is_over_share = most->connections > 1 + s->config.connections_max / TCP_SHARES;
+    struct tcp_connection *victim = TAILQ_FIRST(is_over_share ? &most->idle : &s->queue);
+    if (!victim && most->connections > 1 + (newcomer ? newcomer->connections : 0)) {
+        victim = TAILQ_FIRST(&most->owed);
+    }
+    return victim;
+}
+
+/* False: nobody gives way. */
+static bool make_room(struct tcp_server *s, const struct tcp_client *newcomer)
+{
+    struct tcp_connection *victim = choose_victim(s, newcomer);
+    if (victim) {
+        evict(victim);
+    }
+    return victim != NULL;
+}
+
+/* ---- Accepting ---- */
 
 static struct tcp_connection *add_connection(struct tcp_server *s, int fd,
                                              const struct addr *client, const struct addr *local)
@@ -153,25 +237,26 @@ static struct tcp_connection *add_connection(struct tcp_server *s, int fd,
     c->fd = fd;
     s->slots[slot] = c;
     s->count++;
-    c->active_ms = clock_monotonic_ms();
-    TAILQ_INSERT_TAIL(&s->queue, c, idle);
+    c->who = tcp_clients_enter(s->clients, client);
+    add_to_queues(c);
     start_idle_timer(s);
     return c;
 }
 
 static bool on_full(void *data)
 {
-    return evict_one(data);
+    return make_room(data, NULL);
 }
 
 static void on_accepted(void *data, int fd, const struct addr *client, const struct addr *local)
 {
     struct tcp_server *s = data;
     char text[ADDR_TEXT_MAX];
-    if (s->count == s->config.connections_max && !evict_one(s)) {
+    if (s->count == s->config.connections_max &&
+        !make_room(s, tcp_clients_find(s->clients, client))) {
         log_debug("connection refused, every other one is busy",
                   LOG_STR("client", addr_format(client, text)));
-        (void)close(fd); /* all connections have work in hand */
+        (void)close(fd); /* nothing was sent */
         return;
     }
     struct tcp_connection *c = add_connection(s, fd, client, local);
@@ -201,6 +286,7 @@ int tcp_server_new(const struct tcp_server_config *config, struct tcp_server **r
     };
     s->config = *config;
     s->config.sockets = NULL; /* the acceptor took them over */
+    s->clients = tcp_clients_new();
     TAILQ_INIT(&s->queue);
     s->slots = xcalloc(config->connections_max, sizeof(*s->slots));
     s->generations = xcalloc(config->connections_max, sizeof(*s->generations));
@@ -228,9 +314,12 @@ void tcp_server_free(struct tcp_server *server)
         return;
     }
     stop_accepting(server);
-    while (!TAILQ_EMPTY(&server->queue)) {
-        tcp_connection_close(TAILQ_FIRST(&server->queue), "stopping");
+    for (size_t i = 0; i < server->config.connections_max; i++) {
+        if (server->slots[i]) {
+            tcp_connection_close(server->slots[i], "stopping");
+        }
     }
+    tcp_clients_free(server->clients);
     ev_timer_stop(server->config.loop, &server->idle_timer);
     tcp_leavers_free(server->leavers);
     tcp_poller_free(server->poller);
@@ -256,4 +345,9 @@ void tcp_server_drain(struct tcp_server *server)
 size_t tcp_server_connections(const struct tcp_server *server)
 {
     return server->count;
+}
+
+uint64_t tcp_server_evictions(const struct tcp_server *server)
+{
+    return server->evictions;
 }

@@ -1,12 +1,20 @@
 /* DNS over TCP (RFC 1035 4.2.2, RFC 7766) on the resolver's loop: framing and connections, no
  * knowledge of records. Answers everything from one read with one send where it fits; a connection
  * may carry any number of queries, split anywhere, and gets its answers in any order. Stops reading
- * from a client that does not accept its answers until it does.
+ * from a client that does not accept its answers, or that waits for many late ones.
  *
  *     accepted -> reading -> (answers do not fit the socket) -> writing -> reading ...
+ *                   |    `-> (TCP_WAITING_MAX late answers due) -> waiting -> reading ...
  *                   |  end of input, or drained: closed once everything in hand is answered
- *                   |  nothing for idle_ms: closed, unless an answer is still awaited
+ *                   |  nothing for idle_ms: closed, unless an answer is still awaited; while
+ *                   |  writing, TCP_PROGRESS_MIN bytes must leave in that time
  *                   `  no room for a new one: the longest idle gives way
+ *
+ * What one client does costs the others nothing. When all places are taken, a client that has more
+ * than 1 / TCP_SHARES of them gives way first, even with queries in hand; a new connection of its
+ * own never pushes out another client's. When all buffers together reach their limit, the client
+ * that holds most loses connections. Without scarcity, one client may have everything: a whole
+ * node may share an address.
  *
  * Created and freed on the main thread while the loop does not run; all else on its thread. */
 #ifndef SKYDNS_SERVE_TCP_SERVER_H
@@ -33,6 +41,14 @@ enum {
     /* Bytes of answers waiting for one slow client: the rest of a batch and late ones. Beyond that,
      * the connection is closed. */
     TCP_OUTPUT_MAX = 1 << 20,
+    /* Of all connections' buffers, input and output together: four times what ten clients need that
+     * send the longest queries and read the longest answers slowly. Exceeded only by one buffer. */
+    TCP_BUFFERS_MAX = 16 << 20,
+    /* Of a client's unread answers, in TCP_IDLE_MS: 1.6 KB/s. */
+    TCP_PROGRESS_MIN = 16 * 1024,
+    /* Late answers due on one connection: at 10 ms each, 12,800 queries/s. */
+    TCP_WAITING_MAX = 128,
+    TCP_SHARES = 8,
 };
 
 struct tcp_query {
@@ -41,7 +57,8 @@ struct tcp_query {
     const struct addr *client;
     const struct addr *local;
     struct tcp_ref connection;
-    unsigned ahead; /* its place, from 1, in the last call of tcp_ahead_fn */
+    size_t client_waiting; /* late answers due to its client, on all its connections */
+    unsigned ahead;        /* its place, from 1, in the last call of tcp_ahead_fn */
 };
 
 /* REPLY: the answer is in reply (ENGINE_REPLY_MAX bytes), its length set. DROP: no answer. DEFER:
@@ -57,6 +74,7 @@ struct tcp_server_config {
     const struct listen_socket *sockets; /* taken over; the server closes them */
     size_t socket_count;
     size_t connections_max;
+    size_t buffers_max; /* TCP_BUFFERS_MAX, or less in a test */
     uint32_t idle_ms;
     tcp_answer_fn answer;
     tcp_ahead_fn look_ahead;
@@ -80,5 +98,8 @@ bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, cons
 void tcp_server_drain(struct tcp_server *server);
 
 size_t tcp_server_connections(const struct tcp_server *server);
+
+/* Connections closed to make room for others, since the start. */
+uint64_t tcp_server_evictions(const struct tcp_server *server);
 
 #endif

@@ -60,6 +60,7 @@ static void start_server(void)
                                              .sockets = &socket,
                                              .socket_count = 1,
                                              .connections_max = 4,
+                                             .buffers_max = TCP_BUFFERS_MAX,
                                              .idle_ms = 60000,
                                              .answer = answer,
                                              .look_ahead = look_ahead};

@@ -105,6 +105,7 @@ static struct fixture *setup(size_t connections_max, uint32_t idle_ms)
                                                  .sockets = &socket,
                                                  .socket_count = 1,
                                                  .connections_max = connections_max,
+                                                 .buffers_max = TCP_BUFFERS_MAX,
                                                  .idle_ms = idle_ms,
                                                  .answer = answer,
                                                  .look_ahead = look_ahead,

@@ -1,0 +1,35 @@
+/* Clients as limits count them: an IPv4 address, or all of an IPv6 network of 64 bits, of which one
+ * host can use every address (RFC 7421). Pods behind a node's address, or in its /64, count as one
+ * client: such limits apply only when there is little left. Pure. */
+#ifndef SKYDNS_SERVE_CLIENT_NET_INTERNAL_H
+#define SKYDNS_SERVE_CLIENT_NET_INTERNAL_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "common/base/addr.h"
+#include "common/base/slice.h"
+
+struct client_net {
+    uint8_t bytes[16]; /* ::ffff:a.b.c.d for IPv4, whose network ::/64 no client has */
+};
+
+static inline struct client_net client_net_of(const struct addr *addr)
+{
+    struct ip ip = addr_ip(addr);
+    struct client_net net = {{0}};
+    if (ip.family_bytes == 4) {
+        memset(net.bytes + 10, 0xff, 2);
+        memcpy(net.bytes + 12, ip.bytes, 4);
+    } else {
+        memcpy(net.bytes, ip.bytes, 8);
+    }
+    return net;
+}
+
+static inline struct slice client_net_key(const struct client_net *net)
+{
+    return slice_of(net->bytes, sizeof(net->bytes));
+}
+
+#endif

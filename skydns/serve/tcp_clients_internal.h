@@ -1,0 +1,61 @@
+/* The TCP server's clients: what each has of its connections, buffers and deferred queries, so that
+ * the server knows who takes most when one of them runs out. Clients are ranked by powers of two,
+ * so that no operation takes longer the more clients there are; "most" is right within a factor of
+ * two. As many clients as connections at most, 0.2 KB each. Only on the resolver's thread. */
+#ifndef SKYDNS_SERVE_TCP_CLIENTS_INTERNAL_H
+#define SKYDNS_SERVE_TCP_CLIENTS_INTERNAL_H
+
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include "common/base/addr.h"
+#include "skydns/serve/client_net_internal.h"
+
+struct tcp_client;
+struct tcp_clients;
+struct tcp_connection;
+
+TAILQ_HEAD(tcp_connection_queue, tcp_connection);
+
+/* A client's place in a ranking. */
+struct tcp_rank {
+    TAILQ_ENTRY(tcp_rank) entry;
+    struct tcp_client *client;
+    unsigned level; /* bits of the amount; 0: it has nothing, and is in no list */
+};
+
+struct tcp_client {
+    struct client_net net;
+    size_t connections;
+    size_t waiting;  /* their deferred queries */
+    size_t buffered; /* bytes of their buffers */
+    struct tcp_rank by_connections, by_buffered;
+
+    /* The server's. */
+    struct tcp_connection_queue idle;    /* those that may be closed, longest idle first */
+    struct tcp_connection_queue owed;    /* those that wait for late answers, longest first */
+    struct tcp_connection_queue holders; /* those with buffers, longest first */
+};
+
+struct tcp_clients *tcp_clients_new(void);
+void tcp_clients_free(struct tcp_clients *clients); /* and the clients; NULL is fine */
+
+/* NULL: it has no connections. */
+const struct tcp_client *tcp_clients_find(const struct tcp_clients *clients,
+                                          const struct addr *addr);
+
+/* One more connection from this address. */
+struct tcp_client *tcp_clients_enter(struct tcp_clients *clients, const struct addr *addr);
+
+/* One less; frees a client that has no more. */
+void tcp_clients_leave(struct tcp_clients *clients, struct tcp_client *client);
+
+/* The client's buffers grew from so many bytes to so many; either may be 0. */
+void tcp_clients_hold(struct tcp_clients *clients, struct tcp_client *client, size_t before,
+                      size_t now);
+
+/* NULL: nobody has any. */
+struct tcp_client *tcp_clients_most_connections(const struct tcp_clients *clients);
+struct tcp_client *tcp_clients_most_buffered(const struct tcp_clients *clients);
+
+#endif
