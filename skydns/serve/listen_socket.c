@@ -37,6 +37,21 @@ int listen_udp(const struct addr *address, bool v6_only, struct listen_socket *r
  * silent one is accepted after this time. */
 enum { ACCEPT_SILENT_S = 1 };
 
+/* Asked for; the kernel doubles them for its bookkeeping. Left alone, it would grow the buffers of
+ * each connection to megabytes: gigabytes for a client that takes every place and reads nothing. */
+enum {
+    TCP_RECEIVE_BUFFER = 32 * 1024, /* some 500 queries; a longer one takes more round trips */
+    TCP_SEND_BUFFER = 64 * 1024,    /* the answers of one turn of the loop (TCP_OUTPUT_A_TURN) */
+};
+
+/* Accepted sockets inherit these. A kernel that refuses keeps its own. */
+static void bound_buffers(int fd)
+{
+    const int receive = TCP_RECEIVE_BUFFER, to_send = TCP_SEND_BUFFER;
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &receive, sizeof(receive));
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &to_send, sizeof(to_send));
+}
+
 /* Accepted sockets inherit TCP_NODELAY: answers never wait for an acknowledgement. */
 int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *ret_socket,
                struct err *err)
@@ -47,8 +62,11 @@ int listen_tcp(const struct addr *address, bool v6_only, struct listen_socket *r
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &silent_s, sizeof(silent_s)) < 0 ||
-        set_v6_only(fd, address, v6_only) < 0 || bind(fd, &address->sa, address->len) < 0 ||
-        listen(fd, LISTEN_BACKLOG) < 0) {
+        set_v6_only(fd, address, v6_only) < 0 || bind(fd, &address->sa, address->len) < 0) {
+        return listen_error("tcp", address, -errno, err);
+    }
+    bound_buffers(fd);
+    if (listen(fd, LISTEN_BACKLOG) < 0) {
         return listen_error("tcp", address, -errno, err);
     }
     *ret_socket = (struct listen_socket){.fd = STEAL_FD(fd), .address = *address};
@@ -124,6 +142,9 @@ static int take_fd(int fd, struct listen_sockets *sockets, struct err *err)
     }
     if (set_blocking(fd, is_udp) < 0) {
         return err_set(err, -errno, "flag -systemd: descriptor %d: %s", fd, err_code_text(-errno));
+    }
+    if (!is_udp) {
+        bound_buffers(fd);
     }
     (is_udp ? sockets->udp : sockets->tcp)[(*count)++] = socket;
     return 0;
