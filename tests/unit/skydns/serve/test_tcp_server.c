@@ -7,198 +7,21 @@
 
 #include <cmocka.h>
 
-#include <errno.h>
 #include <linux/sockios.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "skydns/serve/tcp_leavers_internal.h"
-#include "skydns/serve/tcp_server.h"
-#include "tests/support/loopback.h"
+#include "tests/support/skydns/tcp_bed.h"
 
-enum { PATIENCE_S = 20, IDLE_MS = 60000, ATTEMPTS = 100 };
+enum { IDLE_MS = 60000 };
 
-/* A query's first byte selects its handling; the rest is echoed. */
-enum { ECHO = 'e', LATE = 'l', SILENT = 's', HUGE_REPLY = 'h' };
-
-struct fixture {
-    struct ev_loop *loop;
-    struct tcp_server *server;
-    struct addr address;
-    ev_timer guard;
-    unsigned queries;
-    struct slice ahead[ENGINE_AHEAD_MAX]; /* from the latest look-ahead call */
-    size_t ahead_count, ahead_most;
-    size_t late_count;
-    struct tcp_ref late[8];
-    uint8_t late_tag[8]; /* the second byte of each */
-};
-
-static enum engine_verdict answer(void *data, const struct tcp_query *query, uint8_t *reply,
-                                  size_t *ret_len)
+static struct tcp_bed *setup(size_t connections_max, uint32_t idle_ms)
 {
-    struct fixture *f = data;
-    f->queries++;
-    assert_true(query->ahead >= 1 && query->ahead <= f->ahead_count);
-    assert_true(slice_equal(f->ahead[query->ahead - 1], slice_of(query->wire, query->len)));
-    switch (query->len ? query->wire[0] : SILENT) {
-    case ECHO:
-        memcpy(reply, query->wire, query->len);
-        *ret_len = query->len;
-        return ENGINE_REPLY;
-    case HUGE_REPLY:
-        memset(reply, 'H', ENGINE_REPLY_MAX);
-        *ret_len = ENGINE_REPLY_MAX;
-        return ENGINE_REPLY;
-    case LATE:
-        assert_true(f->late_count < 8);
-        f->late_tag[f->late_count] = query->wire[1];
-        f->late[f->late_count++] = query->connection;
-        return ENGINE_DEFER;
-    default:
-        return ENGINE_DROP;
-    }
-}
-
-static void look_ahead(void *data, const struct slice *queries, size_t count)
-{
-    struct fixture *f = data;
-    assert_true(count >= 1 && count <= ENGINE_AHEAD_MAX);
-    memcpy(f->ahead, queries, count * sizeof(queries[0]));
-    f->ahead_count = count;
-    f->ahead_most = count > f->ahead_most ? count : f->ahead_most;
-}
-
-static void on_guard(struct ev_loop *loop, ev_timer *timer, int revents)
-{
-    (void)loop;
-    (void)timer;
-    (void)revents;
-    fail_msg("timed out after %d s", PATIENCE_S);
-}
-
-/* Accepts silent clients at once; these tests are slow on purpose. */
-static void accept_silent_ones(int fd)
-{
-    const int off = 0;
-    assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &off, sizeof(off)), 0);
-}
-
-static struct fixture *setup(size_t connections_max, uint32_t idle_ms)
-{
-    struct fixture *f = calloc(1, sizeof(*f));
-    struct err err = {0};
-    int r = -EADDRINUSE;
-    f->loop = ev_loop_new(EVFLAG_AUTO);
-    for (int i = 0; r == -EADDRINUSE && i < ATTEMPTS; i++) {
-        f->address = loopback_addr(loopback_free_port());
-        struct listen_socket socket;
-        r = listen_tcp(&f->address, false, &socket, &err);
-        if (r < 0) {
-            continue;
-        }
-        accept_silent_ones(socket.fd);
-        const struct tcp_server_config config = {.loop = f->loop,
-                                                 .sockets = &socket,
-                                                 .socket_count = 1,
-                                                 .connections_max = connections_max,
-                                                 .buffers_max = TCP_BUFFERS_MAX,
-                                                 .idle_ms = idle_ms,
-                                                 .answer = answer,
-                                                 .look_ahead = look_ahead,
-                                                 .data = f};
-        r = tcp_server_new(&config, &f->server, &err);
-    }
-    if (r < 0) {
-        fail_msg("no server: %s", err.msg);
-    }
-    ev_timer_init(&f->guard, on_guard, PATIENCE_S, PATIENCE_S);
-    ev_timer_start(f->loop, &f->guard);
-    return f;
-}
-
-static void teardown(struct fixture *f)
-{
-    tcp_server_free(f->server);
-    ev_timer_stop(f->loop, &f->guard);
-    ev_loop_destroy(f->loop);
-    free(f);
-}
-
-static int connect_client(struct fixture *f)
-{
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(connect(fd, &f->address.sa, f->address.len), 0);
-    return fd;
-}
-
-/* Runs the loop until the server has this many connections. */
-static void wait_for_connections(struct fixture *f, size_t count)
-{
-    while (tcp_server_connections(f->server) != count) {
-        ev_run(f->loop, EVRUN_ONCE);
-    }
-}
-
-static void wait_for_queries(struct fixture *f, unsigned count)
-{
-    while (f->queries < count) {
-        ev_run(f->loop, EVRUN_ONCE);
-    }
-}
-
-static void send_all(int fd, const void *bytes, size_t len)
-{
-    assert_int_equal(send(fd, bytes, len, MSG_NOSIGNAL), len);
-}
-
-static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
-{
-    (void)io;
-    (void)revents;
-    ev_break(loop, EVBREAK_ONE);
-}
-
-/* Reads exactly len bytes; the loop runs meanwhile. False at the end of the stream. */
-static bool receive(struct fixture *f, int fd, void *bytes, size_t len)
-{
-    ev_io io;
-    size_t got = 0;
-    ev_io_init(&io, on_readable, fd, EV_READ);
-    ev_io_start(f->loop, &io);
-    while (got < len) {
-        ssize_t n = recv(fd, (uint8_t *)bytes + got, len - got, MSG_DONTWAIT);
-        if (n == 0 || (n < 0 && errno != EAGAIN)) {
-            break;
-        }
-        got += n > 0 ? (size_t)n : 0;
-        if (n < 0) {
-            ev_run(f->loop, 0);
-        }
-    }
-    ev_io_stop(f->loop, &io);
-    return got == len;
-}
-
-static void assert_frame(struct fixture *f, int fd, const char *want)
-{
-    uint8_t prefix[2];
-    char body[256] = "";
-    assert_true(receive(f, fd, prefix, 2));
-    size_t len = (size_t)(prefix[0] << 8 | prefix[1]);
-    assert_true(len < sizeof(body));
-    assert_true(receive(f, fd, body, len));
-    assert_string_equal(body, want);
-}
-
-static void assert_closed(struct fixture *f, int fd)
-{
-    uint8_t byte;
-    assert_false(receive(f, fd, &byte, 1));
-    close(fd);
+    return tcp_bed_new(&(struct tcp_bed_limits){
+        .connections = connections_max, .buffers = TCP_BUFFERS_MAX, .idle_ms = idle_ms});
 }
 
 /* Three queries, split in two at every offset. */
@@ -206,7 +29,7 @@ static void test_split_anywhere(void **state)
 {
     static const char bytes[] = "\0\3e-1\0\5e-two\0\7e-three";
     const size_t len = sizeof(bytes) - 1;
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     (void)state;
     for (size_t cut = 1; cut < len; cut++) {
         int fd = connect_client(f);
@@ -226,7 +49,7 @@ static void test_split_anywhere(void **state)
 static void test_byte_by_byte(void **state)
 {
     static const char bytes[] = "\0\3e-1\0\5e-two";
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     int fd = connect_client(f);
     (void)state;
     for (size_t i = 0; i < sizeof(bytes) - 1; i++) {
@@ -242,7 +65,7 @@ static void test_byte_by_byte(void **state)
 static void test_empty_and_unanswered_frames(void **state)
 {
     static const char bytes[] = "\0\0\0\2s!\0\2e!";
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     int fd = connect_client(f);
     (void)state;
     send_all(fd, bytes, sizeof(bytes) - 1);
@@ -256,7 +79,7 @@ static void test_empty_and_unanswered_frames(void **state)
 static void test_largest_query(void **state)
 {
     enum { LARGEST = 65535 };
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     uint8_t *frame = malloc(2 + LARGEST), *back = malloc(2 + LARGEST);
     int fd = connect_client(f);
     (void)state;
@@ -275,7 +98,7 @@ static void test_largest_query(void **state)
 static void test_late_answers_in_any_order(void **state)
 {
     static const char bytes[] = "\0\2l1\0\2l2\0\2e3";
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     int fd = connect_client(f);
     (void)state;
     send_all(fd, bytes, sizeof(bytes) - 1);
@@ -293,7 +116,7 @@ static void test_late_answers_in_any_order(void **state)
 /* A reused slot: the answer to its former connection is dropped. */
 static void test_a_late_answer_never_reaches_another_client(void **state)
 {
-    struct fixture *f = setup(1, IDLE_MS);
+    struct tcp_bed *f = setup(1, IDLE_MS);
     int first = connect_client(f);
     (void)state;
     send_all(first, "\0\2l1", 4);
@@ -318,7 +141,7 @@ static void test_a_late_answer_never_reaches_another_client(void **state)
 /* The client has shut down its sending side, yet gets its answers; then the connection closes. */
 static void test_half_closed_clients_are_answered(void **state)
 {
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     int fd = connect_client(f);
     (void)state;
     send_all(fd, "\0\2l1\0\2e2\0\7part", 14);
@@ -336,7 +159,7 @@ static void test_half_closed_clients_are_answered(void **state)
 static void test_a_slow_client_is_read_from_no_more(void **state)
 {
     enum { ANSWERS = 64, FRAME = 2 + ENGINE_REPLY_MAX };
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     uint8_t *frame = malloc(FRAME);
     int fd = connect_client(f);
     (void)state;
@@ -368,7 +191,7 @@ static void test_others_get_their_turn(void **state)
     enum { MANY = 2000 };
     static const uint8_t query[] = {0, 1, ECHO};
     uint8_t queries[MANY * sizeof(query)], answers[sizeof(queries)];
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     int busy = connect_client(f), other = connect_client(f);
     (void)state;
     wait_for_connections(f, 2);
@@ -392,7 +215,7 @@ static void test_others_get_their_turn(void **state)
 static void test_output_limit(void **state)
 {
     static uint8_t reply[ENGINE_REPLY_MAX];
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     int fd = connect_client(f);
     bool there = true;
     size_t given = 0;
@@ -412,7 +235,7 @@ static void test_output_limit(void **state)
 
 static void test_connection_limit(void **state)
 {
-    struct fixture *f = setup(2, IDLE_MS);
+    struct tcp_bed *f = setup(2, IDLE_MS);
     int a = connect_client(f), b, c, d;
     (void)state;
     wait_for_connections(f, 1);
@@ -439,7 +262,7 @@ static void test_connection_limit(void **state)
 /* Idle connections are closed; dripping bytes counts as idle, waiting for an answer does not. */
 static void test_idle_connections_are_closed(void **state)
 {
-    struct fixture *f = setup(4, 400);
+    struct tcp_bed *f = setup(4, 400);
     int idle = connect_client(f), dripping = connect_client(f), waiting = connect_client(f);
     (void)state;
     send_all(dripping, "\0", 1);
@@ -460,7 +283,7 @@ static void test_an_idle_client_with_unread_answers_is_closed(void **state)
     enum { HUGE_ANSWERS = 512 }; /* 32 MB: more than sockets hold */
     static const uint8_t query[] = {0, 1, HUGE_REPLY};
     uint8_t queries[HUGE_ANSWERS * sizeof(query)];
-    struct fixture *f = setup(4, 400);
+    struct tcp_bed *f = setup(4, 400);
     int fd = connect_client(f);
     (void)state;
     for (size_t i = 0; i < HUGE_ANSWERS; i++) {
@@ -479,7 +302,7 @@ static void test_an_idle_client_with_unread_answers_is_closed(void **state)
 /* Queries that have arrived are answered, those in flight are awaited, nothing new is accepted. */
 static void test_drain(void **state)
 {
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     int idle = connect_client(f), unread = connect_client(f), waiting = connect_client(f);
     (void)state;
     wait_for_connections(f, 3);
@@ -506,7 +329,7 @@ static void test_drain_answers_all_that_has_arrived(void **state)
 {
     static const uint8_t query[] = {0, 1, ECHO};
     static uint8_t queries[100000 * sizeof(query)];
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     int fd = connect_client(f), unacknowledged;
     uint8_t answer_frame[sizeof(query)];
     (void)state;
@@ -533,20 +356,20 @@ static void test_drain_answers_all_that_has_arrived(void **state)
  * out. */
 static void test_drain_answers_who_waits_to_be_accepted(void **state)
 {
-    enum { WAITING = 100, PLACES = 4 };
-    struct fixture *f = setup(PLACES, IDLE_MS);
-    int idle[PLACES], waiting[WAITING];
+    enum { WAITING = 100, FEW = 4 };
+    struct tcp_bed *f = setup(FEW, IDLE_MS);
+    int idle[FEW], waiting[WAITING];
     (void)state;
-    for (size_t i = 0; i < PLACES; i++) {
+    for (size_t i = 0; i < FEW; i++) {
         idle[i] = connect_client(f);
     }
-    wait_for_connections(f, PLACES);
+    wait_for_connections(f, FEW);
     for (size_t i = 0; i < WAITING; i++) {
         waiting[i] = connect_client(f);
         send_all(waiting[i], "\0\2e1", 4);
     }
     tcp_server_drain(f->server);
-    for (size_t i = 0; i < PLACES; i++) {
+    for (size_t i = 0; i < FEW; i++) {
         assert_closed(f, idle[i]);
     }
     size_t answered = 0;
@@ -566,7 +389,7 @@ static void test_drain_answers_who_waits_to_be_accepted(void **state)
 static void test_many_clients_at_once(void **state)
 {
     enum { CLIENTS = 3 * ENGINE_AHEAD_MAX + 1 };
-    struct fixture *f = setup(CLIENTS, IDLE_MS);
+    struct tcp_bed *f = setup(CLIENTS, IDLE_MS);
     int fds[CLIENTS];
     (void)state;
     for (int i = 0; i < CLIENTS; i++) {
@@ -621,7 +444,7 @@ static void send_kind(int fd, int kind)
     }
 }
 
-static void assert_kinds_answered(struct fixture *f, const int fds[KINDS])
+static void assert_kinds_answered(struct tcp_bed *f, const int fds[KINDS])
 {
     assert_frame(f, fds[0], "e-1");
     assert_frame(f, fds[1], "e-1");
@@ -645,7 +468,7 @@ static void test_single_queries_beside_others(void **state)
 {
     (void)state;
     for (int first = 0; first < KINDS; first++) {
-        struct fixture *f = setup(KINDS, IDLE_MS);
+        struct tcp_bed *f = setup(KINDS, IDLE_MS);
         int fds[KINDS];
         for (int i = 0; i < KINDS; i++) {
             fds[i] = connect_client(f);
@@ -667,7 +490,7 @@ static void test_single_queries_beside_others(void **state)
 /* ---- Connections that are expected to end ---- */
 
 /* Asks once on its own connection and closes it. */
-static void ask_once(struct fixture *f)
+static void ask_once(struct tcp_bed *f)
 {
     int fd = connect_client(f);
     send_all(fd, "\0\3e-1", 5);
@@ -677,14 +500,14 @@ static void ask_once(struct fixture *f)
 }
 
 /* Often enough that the next connection is expected to end. */
-static void ask_often(struct fixture *f)
+static void ask_often(struct tcp_bed *f)
 {
     for (int i = 0; i < TCP_LEAVERS_LEARNT; i++) {
         ask_once(f);
     }
 }
 
-static void ask_for_a_late_one(struct fixture *f, int fd)
+static void ask_for_a_late_one(struct tcp_bed *f, int fd)
 {
     send_all(fd, "\0\3l-3", 5);
     wait_for_queries(f, f->queries + 1);
@@ -696,7 +519,7 @@ static void ask_for_a_late_one(struct fixture *f, int fd)
  * stays; whether they are watched right after the first answer only affects their cost. */
 static void test_who_stays_though_others_left(void **state)
 {
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     (void)state;
     for (int is_late_first = 0; is_late_first < 2; is_late_first++) {
         ask_often(f);
@@ -718,7 +541,7 @@ static void test_who_stays_though_others_left(void **state)
 /* Its slot is reused while it is not watched: the new connection is answered. */
 static void test_who_was_expected_to_leave_gives_way(void **state)
 {
-    struct fixture *f = setup(1, IDLE_MS);
+    struct tcp_bed *f = setup(1, IDLE_MS);
     (void)state;
     ask_often(f);
     int first = connect_client(f);
@@ -739,7 +562,7 @@ static void test_who_was_expected_to_leave_gives_way(void **state)
 /* Drained while not watched: still closed. */
 static void test_drain_closes_who_was_expected_to_leave(void **state)
 {
-    struct fixture *f = setup(4, IDLE_MS);
+    struct tcp_bed *f = setup(4, IDLE_MS);
     (void)state;
     ask_often(f);
     int fd = connect_client(f);
