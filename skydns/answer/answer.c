@@ -62,6 +62,13 @@ struct rr answer_soa_rr(struct answer *a, struct slice owner, uint32_t ttl_s)
     return (struct rr){.owner = owner, .ttl_s = ttl_s, .type = RR_SOA};
 }
 
+void answer_unknown(struct answer *a)
+{
+    rr_list_clear(&a->plan.answers);
+    a->plan.is_authoritative = false;
+    answer_fail(a, DNS_RCODE_SERVFAIL);
+}
+
 /* NOERROR without data, or NXDOMAIN: RFC 2308. */
 static void deny(struct answer *a, enum dns_rcode rcode)
 {

@@ -34,6 +34,8 @@ struct answer {
 /* ---- Outcomes (answer.c) ---- */
 
 void answer_fail(struct answer *a, enum dns_rcode rcode);
+/* SERVFAIL instead of the answers so far: upstream could not say where the name leads. */
+void answer_unknown(struct answer *a);
 void answer_add(struct answer *a, struct rr rr);
 
 /* NOERROR without data; the same for a name that always exists, else NXDOMAIN. */

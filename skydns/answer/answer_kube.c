@@ -31,7 +31,11 @@ static bool lead_on(struct answer *a, struct slice target)
     dname_lower(&name);
     const struct engine_zone *zone = engine_config_zone(a->config, &name);
     if (!zone) {
-        follow_outside(&a->follow, &name, families_of(a->in.question->type), &a->plan.answers);
+        follow_outside(&a->follow, &name, target, families_of(a->in.question->type),
+                       &a->plan.answers);
+        if (a->follow.has_failed) {
+            answer_unknown(a);
+        }
         return false;
     }
     a->owner = target;

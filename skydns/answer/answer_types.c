@@ -143,6 +143,18 @@ void answer_own_ns(struct answer *a)
     add_own_address(a, name, FOLLOW_BOTH, &a->plan.additionals);
 }
 
+static bool has_address(const struct rr_list *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].type == RR_A || list->items[i].type == RR_AAAA) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A target that upstream could not resolve costs the name's other addresses nothing; but without
+ * any, nobody knows whether there are some. */
 static void answer_address(struct answer *a, enum follow_families families)
 {
     struct lookup_span span;
@@ -151,6 +163,9 @@ static void answer_address(struct answer *a, enum follow_families families)
     } else if (find_records(a, &a->name, &span)) {
         lookup_keep_group(a->follow.lookup, &span);
         follow_records(&a->follow, &span, a->owner, families, &a->plan.answers);
+        if (a->follow.has_failed && !has_address(&a->plan.answers)) {
+            answer_unknown(a);
+        }
     }
 }
 
@@ -286,7 +301,8 @@ void answer_in_domain(struct answer *a)
     if (!is_special) {
         answer_type(a);
     }
-    if (a->plan.rcode == DNS_RCODE_NOERROR && a->plan.answers.count == aliases &&
+    bool is_known = !a->plan.answers.is_cut && !a->follow.is_open;
+    if (a->plan.rcode == DNS_RCODE_NOERROR && a->plan.answers.count == aliases && is_known &&
         !a->plan.has_authority) {
         answer_no_data(a);
     }

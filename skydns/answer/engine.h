@@ -7,8 +7,8 @@
  * a header). DEFER: cannot be answered without waiting; the caller hands a copy of the query and
  * the deferral to the resolver thread, which fetches the externals and calls engine_answer again
  * with them, on the store current by then. A call with externals never defers for LOOKUP again
- * (what is still unknown counts as unanswered), a call with may_walk never for WALK; a WALK retried
- * with may_walk may still defer for LOOKUP.
+ * (a target that was not asked about gets no addresses), a call with may_walk never for WALK; a
+ * WALK retried with may_walk may still defer for LOOKUP.
  *
  * Steady state: no allocation, no lock, no system call. */
 #ifndef SKYDNS_ANSWER_ENGINE_H

@@ -6,13 +6,11 @@
 #include "skydns/answer/kube_place.h"
 #include "skydns/answer/rrsynth_internal.h"
 
-/* The TTL of upstream's answers about a target, as in SkyDNS. */
-enum { EXTERNAL_TTL_S = 60 };
-
 /* The CNAMEs on the way to addresses. They are added to the answer when an address turns up. */
 struct chain {
     struct rr_list *out;
     enum follow_families families;
+    bool is_for_target; /* for the additional section, where addresses are optional */
     struct slice start; /* the name at the start of the chain */
     unsigned count;
     unsigned shown; /* of count, already in out */
@@ -39,6 +37,8 @@ void follow_start(struct follow *follow, const struct store *store,
     follow->externals = externals;
     follow->may_walk = may_walk;
     follow->is_deferred = false;
+    follow->has_failed = false;
+    follow->is_open = false;
     follow->deferral = deferral;
     deferral->question_count = 0;
     rr_list_clear(&follow->targets);
@@ -103,26 +103,51 @@ static const struct external_answer *find_external(const struct external_answers
     return NULL;
 }
 
-static void add_external(struct chain *chain, const struct external_answer *answer)
+static void add_external(struct chain *chain, const struct external_answer *answer,
+                         struct slice name)
 {
-    for (size_t i = 0; i < answer->count; i++) {
-        const struct external_rr *e = &answer->rrs[i];
+    struct external_reader reader = external_answer_read(answer, name);
+    struct external_rr e;
+    while (external_answer_next(&reader, &e)) {
         struct rr rr = {
-            .owner = rr_name(&e->owner), .ttl_s = EXTERNAL_TTL_S, .type = (enum rr_type)e->type};
-        rr.data = e->type == DNS_TYPE_CNAME ? rr_name(&e->target)
-                                            : slice_of(e->ip.bytes, e->ip.family_bytes);
+            .owner = e.owner, .ttl_s = e.ttl_s, .type = (enum rr_type)e.type, .data = e.data};
         add_found(chain, &rr);
     }
 }
 
-static void follow_external(struct follow *f, struct chain *chain, const struct dname *name)
+static void use_external(struct follow *f, struct chain *chain,
+                         const struct external_answer *answer, struct slice name)
+{
+    switch (answer->outcome) {
+    case EXTERNAL_NOT_ASKED:
+        f->is_open = true;
+        break;
+    case EXTERNAL_ANSWERED:
+    case EXTERNAL_DENIED:
+        add_external(chain, answer, name);
+        break;
+    case EXTERNAL_TRUNCATED:
+        if (!chain->is_for_target) {
+            add_external(chain, answer, name);
+            chain->out->is_cut = true;
+        }
+        break;
+    case EXTERNAL_FAILED:
+        f->has_failed = true;
+        break;
+    }
+}
+
+/* `name` as the record spells it. */
+static void follow_external(struct follow *f, struct chain *chain, const struct dname *lower,
+                            struct slice name)
 {
     static const struct {
         enum follow_families family;
         uint16_t type;
     } types[] = {{FOLLOW_A, DNS_TYPE_A}, {FOLLOW_AAAA, DNS_TYPE_AAAA}};
 
-    if (!f->config->has_nameservers || dname_label_count(name) < f->config->ndots) {
+    if (!f->config->has_nameservers || dname_label_count(lower) < f->config->ndots) {
         return;
     }
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
@@ -130,21 +155,21 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
             continue;
         }
         if (!f->externals) {
-            ask_external(f, name, types[i].type);
+            ask_external(f, lower, types[i].type);
             continue;
         }
-        const struct external_answer *answer = find_external(f->externals, name, types[i].type);
-        if (answer) {
-            add_external(chain, answer);
+        const struct external_answer *answer = find_external(f->externals, lower, types[i].type);
+        if (answer) { /* else there were too many questions */
+            use_external(f, chain, answer, name);
         }
     }
 }
 
-void follow_outside(struct follow *follow, const struct dname *name, enum follow_families families,
-                    struct rr_list *out)
+void follow_outside(struct follow *follow, const struct dname *lower, struct slice name,
+                    enum follow_families families, struct rr_list *out)
 {
     struct chain chain = {.out = out, .families = families};
-    follow_external(follow, &chain, name);
+    follow_external(follow, &chain, lower, name);
 }
 
 static bool is_kubernetes(const struct follow *f)
@@ -180,7 +205,7 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
     dname_lower(&lower);
     const struct engine_zone *zone = engine_config_zone(f->config, &lower);
     if (!zone) {
-        follow_external(f, chain, &lower);
+        follow_external(f, chain, &lower, name);
         return;
     }
     const struct store_record *alias = follow_alias(f->config, f->store, zone, &lower);
@@ -268,7 +293,8 @@ void follow_target(struct follow *follow, struct slice target, struct rr_list *o
     struct rr entry = {.owner = target};
     rr_list_add(&follow->targets, &entry);
     if (follow->targets.count > known) {
-        struct chain chain = {.out = out, .families = FOLLOW_BOTH, .start = target};
+        struct chain chain = {
+            .out = out, .families = FOLLOW_BOTH, .is_for_target = true, .start = target};
         follow_name(follow, &chain, target);
     }
 }

@@ -35,6 +35,8 @@ struct follow {
     const struct external_answers *externals;
     bool may_walk;
     bool is_deferred; /* the answer cannot be made in this call; *deferral says why */
+    bool has_failed;  /* upstream could not say what addresses a target has */
+    bool is_open;     /* upstream was not asked: EXTERNAL_NOT_ASKED */
     struct engine_deferral *deferral;
 };
 
@@ -65,15 +67,18 @@ const struct store_record *follow_alias(const struct engine_config *config,
                                         const struct store *store, const struct engine_zone *zone,
                                         const struct dname *name);
 
-/* Adds what upstream answers about a lower-cased name outside the domains, or defers to ask it. */
-void follow_outside(struct follow *follow, const struct dname *name, enum follow_families families,
-                    struct rr_list *out);
+/* Adds what upstream answers about a name outside the domains, or defers to ask it. `name` is as
+ * the record spells it. */
+void follow_outside(struct follow *follow, const struct dname *lower, struct slice name,
+                    enum follow_families families, struct rr_list *out);
 
-/* Adds the addresses that the records of `owner` give, each after the CNAMEs that lead to it. */
+/* Adds the addresses that the records of `owner` give, each after the CNAMEs that lead to it. If
+ * upstream could give only some of a target's, cuts the list. */
 void follow_records(struct follow *follow, const struct lookup_span *span, struct slice owner,
                     enum follow_families families, struct rr_list *out);
 
-/* Adds the addresses of both families of a name, once per name in an answer. */
+/* Adds the addresses of both families of a name, once per name in an answer; none of a target
+ * outside the domain of which upstream could give only some. */
 void follow_target(struct follow *follow, struct slice target, struct rr_list *out);
 
 #endif

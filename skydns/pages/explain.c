@@ -364,17 +364,21 @@ static void explain_names(struct explainer *e)
 
 /* ---- The answer ---- */
 
-/* Without external answers, which a client's query would wait for. */
+/* Without asking nameservers, as a client's query would: what they would say stays open. */
 static enum engine_verdict build(struct explainer *e)
 {
+    struct external_answer not_asked[ENGINE_EXTERNAL_MAX];
     struct answer_input input = {
         .question = &e->result.question, .store = e->store, .now_s = clock_wall_s()};
-    const struct external_answers none = {0};
     enum engine_verdict verdict = answer_build(e->answer, &input, &e->deferral);
     if (verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_LOOKUP) {
         e->result.external_count = e->deferral.question_count;
         memcpy(e->externals, e->deferral.questions, sizeof(e->externals));
-        input.externals = &none;
+        for (size_t i = 0; i < e->deferral.question_count; i++) {
+            not_asked[i] = (struct external_answer){.question = e->externals[i]};
+        }
+        const struct external_answers externals = {e->deferral.question_count, not_asked};
+        input.externals = &externals;
         verdict = answer_build(e->answer, &input, &e->deferral);
     }
     return verdict;

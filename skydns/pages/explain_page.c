@@ -174,6 +174,19 @@ static void text_name(const struct explanation *x, const struct explain_name *n,
     }
 }
 
+/* If nameservers fail, other types than these two do without the addresses. */
+static void text_externals(const struct explanation *x, struct buf *out)
+{
+    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
+    bool is_needed = x->question.type == DNS_TYPE_A || x->question.type == DNS_TYPE_AAAA;
+    for (size_t i = 0; i < x->external_count; i++) {
+        buf_printf(out, "external   %s %s: a nameserver is asked for every query%s\n",
+                   dname_to_text(&x->externals[i].name, name),
+                   dns_type_text(x->externals[i].type, type),
+                   is_needed ? "; SERVFAIL if none can say" : "");
+    }
+}
+
 void explain_page_text(const struct explanation *x, struct buf *out)
 {
     char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
@@ -192,11 +205,7 @@ void explain_page_text(const struct explanation *x, struct buf *out)
         text_section(x, "authority  ", &x->plan->authority, x->plan->has_authority, out);
         text_section(x, "additional ", x->plan->additionals.items, x->plan->additionals.count, out);
     }
-    for (size_t i = 0; i < x->external_count; i++) {
-        buf_printf(out, "external   %s %s: a nameserver is asked for every query\n",
-                   dname_to_text(&x->externals[i].name, name),
-                   dns_type_text(x->externals[i].type, type));
-    }
+    text_externals(x, out);
     for (size_t i = 0; i < x->name_count; i++) {
         text_name(x, &x->names[i], out);
     }

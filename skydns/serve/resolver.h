@@ -9,7 +9,8 @@
  * Each walk keeps this thread busy for milliseconds: walks wait in a queue of their own, and
  * everything else gets its turn between two of them.
  *
- * Any failure ends in SERVFAIL; every query taken is answered once. Created, started, stopped and
+ * Any failure ends in SERVFAIL, except that SRV and MX do without the addresses of a target that
+ * cannot be looked up; every query taken is answered once. Created, started, stopped and
  * freed on the main thread; runs its own loop. */
 #ifndef SKYDNS_SERVE_RESOLVER_H
 #define SKYDNS_SERVE_RESOLVER_H
@@ -39,7 +40,9 @@ enum {
      * (client_net_internal.h) gets no further place when it has as many as are free: alone it may
      * have half of them, and there is always one for another. */
     RESOLVER_IN_HAND_MAX = 10000,
-    /* Of these, lookups of external names, which keep up to 16 replies of 1.2 KB. */
+    /* Of these, lookups of external names. Each keeps the records of its replies, packed, while it
+     * waits for others: at most EXTERNAL_PACKED_MAX, so all of them 64 MiB; usually some 100 bytes.
+     */
     RESOLVER_LOOKUPS_MAX = 1000,
     /* And queries waiting for a walk over thousands of records: half a second's worth for a
      * headless service with 5,000 addresses. */

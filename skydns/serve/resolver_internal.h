@@ -6,6 +6,7 @@
 #include <ev.h>
 #include <pthread.h>
 
+#include "common/base/buf.h"
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/external_answer.h"
 #include "skydns/serve/client_loads_internal.h"
@@ -18,17 +19,18 @@ struct forwarder;
 struct loop_check;
 struct tcp_server;
 
-/* The external questions of one query, and the replies so far. */
+/* The external questions of one query, and what has become of each so far. */
 struct lookup {
     struct deferred *deferred;
-    int64_t revision; /* of the records that led to the questions */
-    size_t waiting;   /* questions without a result yet */
+    int64_t revision;  /* of the records that led to the questions */
+    size_t waiting;    /* questions in flight */
+    struct buf packed; /* records of all items, at most EXTERNAL_PACKED_MAX */
     size_t count;
     struct lookup_item {
         struct lookup *lookup;
         struct external_question question;
-        uint8_t *reply; /* owned; NULL: none (yet) */
-        size_t len;
+        enum external_outcome outcome;
+        size_t packed_at, packed_len;
     } items[];
 };
 

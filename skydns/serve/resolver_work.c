@@ -17,10 +17,6 @@
 #include "skydns/upstream/loop_check.h"
 #include "skydns/upstream/recursion.h"
 
-/* Bytes of a reply to an external question: some 250 addresses. A longer one counts as none, which
- * keeps RESOLVER_LOOKUPS_MAX lookups below 64 MiB. */
-enum { EXTERNAL_REPLY_MAX = 4096 };
-
 /* Time between log lines about refused clients. */
 enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
 
@@ -43,9 +39,7 @@ static struct engine_query query_of(struct resolver *r, const struct deferred *d
 static void free_lookup(struct resolver *r, struct lookup *lookup)
 {
     if (lookup) {
-        for (size_t i = 0; i < lookup->count; i++) {
-            free(lookup->items[i].reply);
-        }
+        buf_fini(&lookup->packed);
         free(lookup);
         r->lookup_count--;
     }
@@ -119,22 +113,12 @@ static bool is_outdated(struct resolver *r, const struct deferred *d)
     return false;
 }
 
-/* All results are in: asks the engine again, on the store's current version. */
-static void answer_with_externals(struct resolver *r, struct deferred *d)
+/* Asks the engine again, on the store's current version, with r->answers. */
+static void answer_with(struct resolver *r, struct deferred *d, size_t count)
 {
-    const struct lookup *lookup = d->lookup;
-    struct external_answers externals = {.count = lookup->count, .items = r->answers};
+    const struct external_answers externals = {.count = count, .items = r->answers};
     struct engine_query query = query_of(r, d);
     size_t len = 0;
-    if (is_outdated(r, d)) { /* ask again, please */
-        resolver_refuse(r, d);
-        return;
-    }
-    for (size_t i = 0; i < lookup->count; i++) {
-        const struct lookup_item *item = &lookup->items[i];
-        (void)external_read(&item->question, item->reply, item->len,
-                            &r->answers[i]); /* an unusable reply becomes an empty answer */
-    }
     enum engine_verdict verdict =
         engine_answer(r->config.engine, r->store, &query, &externals, r->reply, &len, &r->deferral);
     if (verdict == ENGINE_DEFER) { /* the name left the domain meanwhile: the client should retry */
@@ -144,30 +128,70 @@ static void answer_with_externals(struct resolver *r, struct deferred *d)
     }
 }
 
+/* A client that already uses TCP cannot get the rest of a truncated answer. */
+static enum external_outcome outcome_for(const struct deferred *d, const struct lookup_item *item)
+{
+    bool is_partial = item->outcome == EXTERNAL_TRUNCATED && !d->origin.udp;
+    return is_partial ? EXTERNAL_FAILED : item->outcome;
+}
+
+/* No question is in flight any more. */
+static void answer_with_externals(struct resolver *r, struct deferred *d)
+{
+    const struct lookup *lookup = d->lookup;
+    if (is_outdated(r, d)) { /* ask again, please */
+        resolver_refuse(r, d);
+        return;
+    }
+    for (size_t i = 0; i < lookup->count; i++) {
+        const struct lookup_item *item = &lookup->items[i];
+        r->answers[i] = (struct external_answer){
+            .question = item->question,
+            .outcome = outcome_for(d, item),
+        };
+        if (item->packed_len > 0) {
+            r->answers[i].records =
+                slice_of(lookup->packed.data + item->packed_at, item->packed_len);
+        }
+    }
+    answer_with(r, d, lookup->count);
+}
+
 static void on_external(void *data, const uint8_t *reply, size_t len)
 {
     struct lookup_item *item = data;
-    struct deferred *d = item->lookup->deferred;
-    if (!reply) {
-        counter_add(&d->resolver->counts.failures, 1);
-    } else if (len <= EXTERNAL_REPLY_MAX) {
-        item->reply = xmalloc(len);
-        item->len = len;
-        memcpy(item->reply, reply, len);
-    }
-    if (--item->lookup->waiting == 0) {
+    struct lookup *lookup = item->lookup;
+    struct deferred *d = lookup->deferred;
+    item->packed_at = lookup->packed.len;
+    item->outcome = external_read(&item->question, reply, len, &lookup->packed);
+    item->packed_len = lookup->packed.len - item->packed_at;
+    counter_add(&d->resolver->counts.failures, item->outcome == EXTERNAL_FAILED);
+    if (--lookup->waiting == 0) {
         answer_with_externals(d->resolver, d);
     }
+}
+
+/* At the limit nothing is asked: as if no nameserver replied. */
+static void do_without(struct resolver *r, struct deferred *d)
+{
+    size_t count = r->deferral.question_count;
+    for (size_t i = 0; i < count; i++) {
+        r->answers[i] = (struct external_answer){.question = r->deferral.questions[i],
+                                                 .outcome = EXTERNAL_FAILED};
+    }
+    counter_add(&r->counts.failures, count);
+    answer_with(r, d, count);
 }
 
 static void look_up(struct resolver *r, struct deferred *d)
 {
     size_t count = r->deferral.question_count;
     if (r->lookup_count >= RESOLVER_LOOKUPS_MAX) {
-        resolver_refuse(r, d);
+        do_without(r, d);
         return;
     }
     struct lookup *lookup = xcalloc(1, sizeof(*lookup) + count * sizeof(lookup->items[0]));
+    buf_init(&lookup->packed, EXTERNAL_PACKED_MAX);
     lookup->deferred = d;
     lookup->count = count;
     lookup->revision = r->store ? store_revision(r->store) : 0;
@@ -177,6 +201,7 @@ static void look_up(struct resolver *r, struct deferred *d)
         struct lookup_item *item = &lookup->items[i];
         item->lookup = lookup;
         item->question = r->deferral.questions[i];
+        item->outcome = EXTERNAL_FAILED; /* until a reply says otherwise */
         struct upstream_question question = {.name = item->question.name,
                                              .type = item->question.type,
                                              .qclass = DNS_CLASS_IN,

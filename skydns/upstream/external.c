@@ -1,12 +1,9 @@
 #include "skydns/upstream/external.h"
 
-#include <string.h>
+#include <stdbool.h>
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
-
-/* Resolvers give up after 11 (unbound) to 17 (BIND). */
-enum { CNAMES_MAX = 16 };
 
 /* One record of the answer section; the reader moves past it. The rdata stays in the message, since
  * its names may point back into it. */
@@ -19,6 +16,26 @@ struct rr {
     uint16_t rdata_len;
 };
 
+struct cname {
+    struct dname owner;
+    struct dname target;
+    uint32_t ttl_s;
+};
+
+/* The answer section's CNAMEs. */
+struct chain {
+    size_t count;
+    struct cname items[EXTERNAL_CNAMES_MAX];
+};
+
+static uint32_t kept_ttl_s(uint32_t ttl_s)
+{
+    if (ttl_s > INT32_MAX) {
+        return 0; /* RFC 2181 8 */
+    }
+    return ttl_s < EXTERNAL_TTL_MAX_S ? ttl_s : EXTERNAL_TTL_MAX_S;
+}
+
 static bool read_rr(struct reader *r, struct rr *ret)
 {
     if (!dname_read(r, &ret->owner)) {
@@ -26,30 +43,31 @@ static bool read_rr(struct reader *r, struct rr *ret)
     }
     ret->type = reader_u16(r);
     ret->class = reader_u16(r);
-    ret->ttl_s = reader_u32(r);
+    ret->ttl_s = kept_ttl_s(reader_u32(r));
     ret->rdata_len = reader_u16(r);
     ret->rdata_at = r->pos;
     (void)reader_take(r, ret->rdata_len); /* the reader remembers the failure */
-    if (ret->ttl_s > INT32_MAX) {
-        ret->ttl_s = 0; /* RFC 2181 8 */
-    }
     return !r->failed;
 }
 
-/* Moves the reader past the question section. False: the reply is unusable. */
+struct header {
+    uint16_t flags;
+    uint16_t answers;
+};
+
+/* Moves the reader past the question section. False: not a reply to this question. */
 static bool open_reply(const struct external_question *question, struct reader *r,
-                       uint16_t *ret_answers)
+                       struct header *ret)
 {
     struct dname name;
     (void)reader_u16(r); /* id: the receiver has checked it */
-    uint16_t flags = reader_u16(r);
+    ret->flags = reader_u16(r);
     uint16_t questions = reader_u16(r);
-    *ret_answers = reader_u16(r);
+    ret->answers = reader_u16(r);
     (void)reader_u32(r); /* authority, additional */
-    return !r->failed && (flags & DNS_FLAG_QR) && !(flags & DNS_MASK_OPCODE) &&
-           !(flags & DNS_MASK_RCODE) && questions == 1 && dname_read(r, &name) &&
-           dname_equal(&name, &question->name) && reader_u16(r) == question->type &&
-           reader_u16(r) == DNS_CLASS_IN && !r->failed;
+    return !r->failed && (ret->flags & DNS_FLAG_QR) && !(ret->flags & DNS_MASK_OPCODE) &&
+           questions == 1 && dname_read(r, &name) && dname_equal(&name, &question->name) &&
+           reader_u16(r) == question->type && reader_u16(r) == DNS_CLASS_IN && !r->failed;
 }
 
 static bool read_target(const struct reader *message, const struct rr *rr, struct dname *ret)
@@ -59,74 +77,107 @@ static bool read_target(const struct reader *message, const struct rr *rr, struc
     return dname_read(&r, ret) && r.pos == rr->rdata_at + rr->rdata_len;
 }
 
-static bool read_address(const struct reader *message, const struct rr *rr, struct ip *ret)
-{
-    uint8_t family_bytes = rr->type == DNS_TYPE_A ? 4 : 16;
-    if (rr->rdata_len != family_bytes) {
-        return false;
-    }
-    *ret = (struct ip){.family_bytes = family_bytes};
-    memcpy(ret->bytes, message->data + rr->rdata_at, family_bytes);
-    return true;
-}
-
-/* Walks the answer section once and collects the records of `name`: addresses of the type asked
- * for, and the first CNAME. False: the section is malformed. */
-static bool collect(const struct reader *section, uint16_t count, const struct dname *name,
-                    struct external_answer *answer, struct external_rr *ret_cname)
+/* False: the section is malformed, or has more CNAMEs than any sane chain. */
+static bool collect_cnames(const struct reader *section, uint16_t count, struct chain *ret)
 {
     struct reader r = *section;
     struct rr rr;
-    ret_cname->type = 0;
+    ret->count = 0;
     for (unsigned i = 0; i < count; i++) {
         if (!read_rr(&r, &rr)) {
             return false;
         }
-        if (rr.class != DNS_CLASS_IN || !dname_equal(&rr.owner, name)) {
+        if (rr.class != DNS_CLASS_IN || rr.type != DNS_TYPE_CNAME) {
             continue;
         }
-        struct external_rr found = {.owner = rr.owner, .type = rr.type, .ttl_s = rr.ttl_s};
-        if (rr.type == answer->question.type) {
-            if (!read_address(section, &rr, &found.ip)) {
-                return false;
-            }
-            if (answer->count < EXTERNAL_RRS_MAX) {
-                answer->rrs[answer->count++] = found;
-            }
-        } else if (rr.type == DNS_TYPE_CNAME && ret_cname->type == 0) {
-            if (!read_target(section, &rr, &found.target)) {
-                return false;
-            }
-            *ret_cname = found;
+        if (ret->count == EXTERNAL_CNAMES_MAX) {
+            return false;
+        }
+        struct cname *cname = &ret->items[ret->count++];
+        cname->owner = rr.owner;
+        cname->ttl_s = rr.ttl_s;
+        if (!read_target(section, &rr, &cname->target)) {
+            return false;
         }
     }
     return true;
 }
 
-bool external_read(const struct external_question *question, const uint8_t *reply, size_t len,
-                   struct external_answer *ret_answer)
+static const struct cname *find_cname(const struct chain *chain, const struct dname *owner)
 {
-    struct reader r = reader_of(reply, len);
-    uint16_t count;
-    struct dname name = question->name;
-    struct external_rr cname;
-    ret_answer->question = *question;
-    ret_answer->count = 0;
-    if (!open_reply(question, &r, &count)) {
-        return false;
+    for (size_t i = 0; i < chain->count; i++) {
+        if (dname_equal(&chain->items[i].owner, owner)) {
+            return &chain->items[i];
+        }
     }
-    for (unsigned hops = 0; hops <= CNAMES_MAX; hops++) {
-        size_t before = ret_answer->count;
-        if (!collect(&r, count, &name, ret_answer, &cname)) {
-            ret_answer->count = 0;
+    return NULL;
+}
+
+/* Appends the CNAMEs that lead on from the name, which becomes the last one's target. They may come
+ * in any order. False: a loop. */
+static bool follow(const struct chain *chain, struct dname *name, struct buf *packed)
+{
+    const struct cname *cname;
+    for (size_t hops = 0; (cname = find_cname(chain, name)); hops++) {
+        if (hops == chain->count) {
             return false;
         }
-        if (ret_answer->count > before || cname.type == 0) {
-            return true;
-        }
-        ret_answer->rrs[ret_answer->count++] = cname; /* at most CNAMES_MAX + 1 of them */
-        name = cname.target;
+        external_answer_put(packed, DNS_TYPE_CNAME, cname->ttl_s,
+                            slice_of(cname->target.wire, cname->target.len));
+        *name = cname->target;
     }
-    ret_answer->count = 0; /* a loop, or longer than any sane chain */
     return true;
+}
+
+/* Appends the addresses of the name. False: one is malformed. The section has been read before. */
+static bool collect_addresses(const struct reader *section, uint16_t count,
+                              const struct dname *name, uint16_t type, struct buf *packed)
+{
+    const size_t size = type == DNS_TYPE_A ? 4 : 16;
+    struct reader r = *section;
+    struct rr rr;
+    for (unsigned i = 0; i < count && read_rr(&r, &rr); i++) {
+        if (rr.class != DNS_CLASS_IN || rr.type != type || !dname_equal(&rr.owner, name)) {
+            continue;
+        }
+        if (rr.rdata_len != size) {
+            return false;
+        }
+        external_answer_put(packed, type, rr.ttl_s, slice_of(section->data + rr.rdata_at, size));
+    }
+    return true;
+}
+
+static enum external_outcome fail(struct buf *packed, size_t start)
+{
+    packed->len = start;
+    return EXTERNAL_FAILED;
+}
+
+enum external_outcome external_read(const struct external_question *question, const uint8_t *reply,
+                                    size_t len, struct buf *packed)
+{
+    struct reader r = reader_of(reply, len);
+    struct header header;
+    struct dname name = question->name;
+    struct chain chain;
+    const size_t start = packed->len;
+    if (!open_reply(question, &r, &header) || !collect_cnames(&r, header.answers, &chain)) {
+        return EXTERNAL_FAILED;
+    }
+    unsigned rcode = header.flags & DNS_MASK_RCODE;
+    if (rcode != DNS_RCODE_NOERROR) {
+        return rcode == DNS_RCODE_NXDOMAIN ? EXTERNAL_DENIED : EXTERNAL_FAILED;
+    }
+    if (!follow(&chain, &name, packed)) {
+        return fail(packed, start);
+    }
+    const size_t addresses_at = packed->len;
+    if (!collect_addresses(&r, header.answers, &name, question->type, packed)) {
+        return fail(packed, start);
+    }
+    if (packed->failed || (header.flags & DNS_FLAG_TC)) {
+        return EXTERNAL_TRUNCATED;
+    }
+    return packed->len > addresses_at ? EXTERNAL_ANSWERED : EXTERNAL_DENIED;
 }

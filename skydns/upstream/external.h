@@ -1,19 +1,34 @@
-/* Reads a nameserver's reply about a name outside the domain, the target of a CNAME or SRV record.
- * Pure; any thread; allocates nothing. */
+/* Reduces a nameserver's reply about a name outside the domain, the target of a CNAME, SRV or MX
+ * record, to its outcome and the records that matter. Called by the resolver on its thread as each
+ * reply arrives. Pure.
+ *
+ * Its cost is bounded by the reply, at most 64 KiB: it is read twice, whatever it says. */
 #ifndef SKYDNS_UPSTREAM_EXTERNAL_H
 #define SKYDNS_UPSTREAM_EXTERNAL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/buf.h"
 #include "skydns/answer/external_answer.h"
 
-/* Follows the reply's CNAMEs from the question's name and collects the addresses at the end, in the
- * order of struct external_answer. Skips unrelated records and those beyond EXTERNAL_RRS_MAX.
- * False, and an answer without records, if the reply is malformed, answers another question or has
- * an rcode other than NOERROR. A truncated reply gives what it has. */
-bool external_read(const struct external_question *question, const uint8_t *reply, size_t len,
-                   struct external_answer *ret_answer);
+enum {
+    /* Resolvers give up after 11 (unbound) to 17 (BIND). */
+    EXTERNAL_CNAMES_MAX = 16,
+    /* An hour, the TTL of our own records by default: a mistake of a nameserver lasts no longer. */
+    EXTERNAL_TTL_MAX_S = 3600,
+    /* Limit of the buffer for the records of all questions of one query. The largest reply, 2,340
+     * IPv6 addresses of 22 bytes behind 16 CNAMEs, takes 56 KB; what several replies have beyond
+     * this would not fit the answer, which is one message. */
+    EXTERNAL_PACKED_MAX = 64 * 1024,
+};
+
+/* Follows the reply's CNAMEs from the question's name and appends them and the addresses at the end
+ * to `packed`. NXDOMAIN is a denial, like a reply without addresses. An rcode other than these two,
+ * a malformed reply, one to another question, or a chain that is a loop or longer than
+ * EXTERNAL_CNAMES_MAX is a failure and appends nothing. TRUNCATED: the reply says so, or `packed`
+ * is full. `reply` NULL: there was none. */
+enum external_outcome external_read(const struct external_question *question, const uint8_t *reply,
+                                    size_t len, struct buf *packed);
 
 #endif

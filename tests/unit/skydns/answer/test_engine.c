@@ -12,6 +12,7 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
+#include "skydns/store/rr.h"
 #include "tests/support/skydns/fixture.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -253,25 +254,51 @@ static void no_questions_about_records(void **state)
     fixture_free(f);
 }
 
-static struct external_rr external_cname(const char *owner, const char *target)
+/* What nameservers said about www.example.com.: one outcome for A and one for AAAA. */
+struct said {
+    struct external_answer answers[2];
+    struct buf packed[2];
+};
+
+static void said_init(struct said *said, struct fixture *f)
 {
-    return (struct external_rr){.owner = fixture_name(owner),
-                                .type = DNS_TYPE_CNAME,
-                                .ttl_s = 5,
-                                .target = fixture_name(target)};
+    for (unsigned i = 0; i < 2; i++) {
+        buf_init(&said->packed[i], 4096);
+        said->answers[i] = (struct external_answer){
+            .question = {fixture_name("WWW.example.com."), i ? DNS_TYPE_AAAA : DNS_TYPE_A}};
+    }
+    f->externals = (struct external_answers){.count = 2, .items = said->answers};
+    f->has_externals = true;
 }
 
-static struct external_rr external_address(const char *owner, const char *address)
+static void said_fini(struct said *said)
 {
-    struct external_rr rr = {.owner = fixture_name(owner), .ttl_s = 500};
-    assert_true(ip_parse(slice_str(address), &rr.ip));
-    rr.type = rr.ip.family_bytes == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA;
-    return rr;
+    buf_fini(&said->packed[0]);
+    buf_fini(&said->packed[1]);
+}
+
+static void say(struct said *said, unsigned i, enum external_outcome outcome, uint32_t ttl_s,
+                const char *target, const char *address)
+{
+    struct dname name;
+    struct ip ip;
+    buf_clear(&said->packed[i]);
+    if (target) {
+        name = fixture_name(target);
+        external_answer_put(&said->packed[i], DNS_TYPE_CNAME, 5, rr_name(&name));
+    }
+    if (address) {
+        assert_true(ip_parse(slice_str(address), &ip));
+        external_answer_put(&said->packed[i], said->answers[i].question.type, ttl_s,
+                            slice_of(ip.bytes, ip.family_bytes));
+    }
+    said->answers[i].outcome = outcome;
+    said->answers[i].records = buf_slice(&said->packed[i]);
 }
 
 static void external_alias(void **state)
 {
-    struct external_answer *answer = xcalloc(1, sizeof(*answer));
+    struct said said;
     struct fixture *f = setup();
     (void)state;
     want(f, "ext.cluster.local. A", OK "\n? ext.cluster.local. IN A" SOA);
@@ -281,49 +308,104 @@ static void external_alias(void **state)
     want(f, "ext.cluster.local. AAAA", "lookup www.example.com./AAAA");
     want(f, "single.cluster.local. A", OK "\n? single.cluster.local. IN A" SOA); /* ndots */
 
-    f->has_externals = true;
-    want(f, "ext.cluster.local. A", OK "\n? ext.cluster.local. IN A" SOA);
-    answer->question = (struct external_question){fixture_name("WWW.example.com."), DNS_TYPE_A};
-    f->externals = (struct external_answers){.count = 1, .items = answer};
-    want(f, "ext.cluster.local. A", OK "\n? ext.cluster.local. IN A" SOA);
-    answer->rrs[answer->count++] = external_cname("www.example.com.", "cdn.example.net.");
-    answer->rrs[answer->count++] = external_address("cdn.example.net.", "192.0.2.1");
-    answer->rrs[answer->count++] = external_address("cdn.example.net.", "192.0.2.2");
+    said_init(&said, f);
+    say(&said, 0, EXTERNAL_ANSWERED, 500, "cdn.example.net.", "192.0.2.1");
     want(f, "ext.cluster.local. A",
-         OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 60 CNAME www.example.com.\n"
-            "= www.example.com. 60 CNAME cdn.example.net.\n= cdn.example.net. 60 A 192.0.2.1\n"
-            "= cdn.example.net. 60 A 192.0.2.2");
-    want(f, "ext.cluster.local. AAAA", OK "\n? ext.cluster.local. IN AAAA" SOA);
+         OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 5 CNAME www.example.com.\n"
+            "= www.example.com. 5 CNAME cdn.example.net.\n= cdn.example.net. 5 A 192.0.2.1");
+    say(&said, 0, EXTERNAL_ANSWERED, 100, NULL, "192.0.2.1");
+    want(f, "ext.cluster.local. A",
+         OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 100 CNAME www.example.com.\n"
+            "= www.example.com. 100 A 192.0.2.1");
+    said_fini(&said);
     fixture_free(f);
-    free(answer);
+}
+
+/* What nameservers deny, what they cannot say, and what nobody asked them, in either schema. */
+static void external_outcomes(void **state)
+{
+    enum { SCHEMAS = 2 };
+    static const struct {
+        enum external_outcome outcome;
+        const char *target, *address;
+        const char *want[SCHEMAS];
+    } rows[] = {
+        {EXTERNAL_NOT_ASKED,
+         NULL,
+         NULL,
+         {OK "\n? ext.cluster.local. IN A",
+          OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 300 CNAME www.example.com."}},
+        {EXTERNAL_DENIED,
+         NULL,
+         NULL,
+         {OK "\n? ext.cluster.local. IN A" SOA,
+          OK "\n? ext.cluster.local. IN A\n= ext.cluster.local. 300 CNAME www.example.com."}},
+        {EXTERNAL_TRUNCATED,
+         NULL,
+         "192.0.2.1",
+         {"NOERROR qr aa tc rd ra\n? ext.cluster.local. IN A\n"
+          "= ext.cluster.local. 100 CNAME www.example.com.\n= www.example.com. 100 A 192.0.2.1",
+          "NOERROR qr aa tc rd ra\n? ext.cluster.local. IN A\n"
+          "= ext.cluster.local. 100 CNAME www.example.com.\n= www.example.com. 100 A 192.0.2.1"}},
+        {EXTERNAL_TRUNCATED,
+         NULL,
+         NULL,
+         {"NOERROR qr aa tc rd ra\n? ext.cluster.local. IN A",
+          "NOERROR qr aa tc rd ra\n? ext.cluster.local. IN A\n"
+          "= ext.cluster.local. 300 CNAME www.example.com."}},
+        {EXTERNAL_FAILED,
+         NULL,
+         NULL,
+         {"SERVFAIL qr rd ra\n? ext.cluster.local. IN A",
+          "SERVFAIL qr rd ra\n? ext.cluster.local. IN A"}},
+    };
+    struct said said;
+    struct fixture *f = setup();
+    (void)state;
+    f->config.has_nameservers = true;
+    said_init(&said, f);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        for (unsigned schema = 0; schema < SCHEMAS; schema++) {
+            f->config.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+            say(&said, 0, rows[i].outcome, 100, rows[i].target, rows[i].address);
+            want(f, "ext.cluster.local. A", rows[i].want[schema]);
+        }
+    }
+    said_fini(&said);
+    fixture_free(f);
 }
 
 static void external_targets(void **state)
 {
-    struct external_answer *answers = xcalloc(2, sizeof(*answers));
+    struct said said;
     struct fixture *f = setup();
     (void)state;
     f->config.has_nameservers = true;
     want(f, "_s.cluster.local. SRV", "lookup www.example.com./A www.example.com./AAAA");
     want(f, "_s.cluster.local. AAAA", "lookup www.example.com./AAAA");
-    for (unsigned i = 0; i < 2; i++) {
-        answers[i].question.name = fixture_name("www.example.com.");
-        answers[i].question.type = i ? DNS_TYPE_AAAA : DNS_TYPE_A;
-        answers[i].rrs[0] = external_cname("www.example.com.", "cdn.example.net.");
-        answers[i].rrs[1] = external_address("cdn.example.net.", i ? "2001:db8::1" : "192.0.2.1");
-        answers[i].count = 2;
-    }
-    f->externals = (struct external_answers){.count = 2, .items = answers};
-    f->has_externals = true;
+#define SRVS                                                      \
+    OK "\n? _s.cluster.local. IN SRV\n"                           \
+       "= _s.cluster.local. 3600 SRV 10 33 80 www.example.com.\n" \
+       "= _s.cluster.local. 3600 SRV 10 33 81 www.example.com.\n" \
+       "= _s.cluster.local. 3600 SRV 10 33 82 web.cluster.local.\n"
+    said_init(&said, f);
+    say(&said, 0, EXTERNAL_ANSWERED, 500, "cdn.example.net.", "192.0.2.1");
+    say(&said, 1, EXTERNAL_ANSWERED, 70, "cdn.example.net.", "2001:db8::1");
     want(f, "_s.cluster.local. SRV",
-         OK "\n? _s.cluster.local. IN SRV\n"
-            "= _s.cluster.local. 3600 SRV 10 33 80 www.example.com.\n"
-            "= _s.cluster.local. 3600 SRV 10 33 81 www.example.com.\n"
-            "= _s.cluster.local. 3600 SRV 10 33 82 web.cluster.local.\n"
-            "+ www.example.com. 60 CNAME cdn.example.net.\n+ cdn.example.net. 60 A 192.0.2.1\n"
-            "+ cdn.example.net. 60 AAAA 2001:db8::1\n+ web.cluster.local. 30 A 10.0.0.1");
+         SRVS "+ www.example.com. 5 CNAME cdn.example.net.\n+ cdn.example.net. 500 A 192.0.2.1\n"
+              "+ cdn.example.net. 70 AAAA 2001:db8::1\n+ web.cluster.local. 30 A 10.0.0.1");
+    /* Part of an address set would look like the whole. */
+    say(&said, 0, EXTERNAL_TRUNCATED, 500, NULL, "192.0.2.1");
+    say(&said, 1, EXTERNAL_FAILED, 0, NULL, NULL);
+    want(f, "_s.cluster.local. SRV", SRVS "+ web.cluster.local. 30 A 10.0.0.1");
+    want(f, "_s.cluster.local. AAAA", "SERVFAIL qr rd ra\n? _s.cluster.local. IN AAAA");
+    /* An address of ours is still an answer. */
+    say(&said, 0, EXTERNAL_FAILED, 0, NULL, NULL);
+    want(f, "_s.cluster.local. A",
+         OK "\n? _s.cluster.local. IN A\n= _s.cluster.local. 30 CNAME web.cluster.local.\n"
+            "= web.cluster.local. 30 A 10.0.0.1");
+    said_fini(&said);
     fixture_free(f);
-    free(answers);
 }
 
 /* Sixteen questions go upstream, two for each target; the other targets get no addresses. */
@@ -521,6 +603,7 @@ int main(void)
         cmocka_unit_test(foreign_names),
         cmocka_unit_test(no_questions_about_records),
         cmocka_unit_test(external_alias),
+        cmocka_unit_test(external_outcomes),
         cmocka_unit_test(external_targets),
         cmocka_unit_test(many_external_targets),
         cmocka_unit_test(walks),

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/addr.h"
 #include "skydns/upstream/external.h"
 
 enum { A = 1, CNAME = 5, AAAA = 28, IN = 1, CH = 3 };
@@ -30,7 +31,7 @@ struct given {
 };
 
 struct reply {
-    uint8_t wire[4096];
+    uint8_t wire[65535];
     struct writer w;
 };
 
@@ -72,22 +73,86 @@ static void put_rr(struct reply *r, const struct given *rr)
     }
 }
 
+/* What one reply was reduced to. */
+struct result {
+    enum external_outcome outcome;
+    struct external_answer answer;
+    struct buf packed;
+};
+
+static void result_free(struct result *result)
+{
+    buf_fini(&result->packed);
+}
+
+static void read_bytes(struct result *ret, const struct external_question *question,
+                       const uint8_t *wire, size_t len)
+{
+    buf_init(&ret->packed, EXTERNAL_PACKED_MAX);
+    ret->outcome = external_read(question, wire, len, &ret->packed);
+    ret->answer = (struct external_answer){
+        .question = *question, .outcome = ret->outcome, .records = buf_slice(&ret->packed)};
+}
+
+static void read_reply(struct result *ret, const struct external_question *question,
+                       const struct reply *reply)
+{
+    assert_false(reply->w.failed);
+    read_bytes(ret, question, reply->wire, reply->w.pos);
+}
+
+static const char *name_text(struct slice wire, char *out)
+{
+    struct dname name = {.len = (uint8_t)wire.len};
+    memcpy(name.wire, wire.ptr, wire.len);
+    return dname_to_text(&name, out);
+}
+
 /* Records as text: "owner ttl target-or-address; ...". */
 static void describe(const struct external_answer *answer, char *out, size_t size)
 {
+    struct external_reader reader = external_answer_read(
+        answer, slice_of(answer->question.name.wire, answer->question.name.len));
+    struct external_rr rr;
     size_t n = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < answer->count; i++) {
-        const struct external_rr *rr = &answer->rrs[i];
-        char owner[DNAME_TEXT_MAX], target[DNAME_TEXT_MAX], ip[INET6_ADDRSTRLEN];
-        n += (size_t)snprintf(out + n, size - n, "%s%s %u %s", i ? "; " : "",
-                              dname_to_text(&rr->owner, owner), rr->ttl_s,
-                              rr->type == CNAME ? dname_to_text(&rr->target, target)
-                                                : ip_format(&rr->ip, ip));
+    while (external_answer_next(&reader, &rr)) {
+        char owner[DNAME_TEXT_MAX], target[DNAME_TEXT_MAX], ip_text[INET6_ADDRSTRLEN];
+        struct ip ip = {.family_bytes = rr.type == A ? 4 : 16};
+        if (rr.type != CNAME) {
+            assert_int_equal(rr.data.len, ip.family_bytes);
+            memcpy(ip.bytes, rr.data.ptr, rr.data.len);
+        }
+        n += (size_t)snprintf(
+            out + n, size - n, "%s%s %u %s", n ? "; " : "", name_text(rr.owner, owner), rr.ttl_s,
+            rr.type == CNAME ? name_text(rr.data, target) : ip_format(&ip, ip_text));
     }
 }
 
-enum { OK_FLAGS = 0x8180, NXDOMAIN_FLAGS = 0x8183, TC_FLAGS = 0x8380 };
+static size_t count_records(const struct external_answer *answer)
+{
+    struct external_reader reader = external_answer_read(answer, slice_of(NULL, 0));
+    struct external_rr rr;
+    size_t n = 0;
+    while (external_answer_next(&reader, &rr)) {
+        n++;
+    }
+    return n;
+}
+
+static const char *const outcomes[] = {
+    [EXTERNAL_NOT_ASKED] = "not asked", [EXTERNAL_ANSWERED] = "answered",
+    [EXTERNAL_DENIED] = "denied",       [EXTERNAL_TRUNCATED] = "truncated",
+    [EXTERNAL_FAILED] = "failed",
+};
+
+enum {
+    OK_FLAGS = 0x8180,
+    SERVFAIL_FLAGS = 0x8182,
+    NXDOMAIN_FLAGS = 0x8183,
+    REFUSED_FLAGS = 0x8185,
+    TC_FLAGS = 0x8380
+};
 
 static void test_replies(void **state)
 {
@@ -97,20 +162,20 @@ static void test_replies(void **state)
         uint16_t qtype;
         struct given rrs[4];
         const char *want;
-        bool usable;
+        enum external_outcome outcome;
     } rows[] = {
         {"two addresses",
          OK_FLAGS,
          A,
-         {{"www.test.", A, "192.0.2.1", 60}, {"www.test.", A, "192.0.2.2", 60}},
-         "www.test. 60 192.0.2.1; www.test. 60 192.0.2.2",
-         true},
-        {"letter case does not matter",
+         {{"www.test.", A, "192.0.2.1", 60}, {"www.test.", A, "192.0.2.2", 61}},
+         "www.test. 60 192.0.2.1; www.test. 61 192.0.2.2",
+         EXTERNAL_ANSWERED},
+        {"letter case does not matter, and the owner is spelled as asked",
          OK_FLAGS,
          A,
          {{"WWW.Test.", A, "192.0.2.1", 60}},
-         "WWW.Test. 60 192.0.2.1",
-         true},
+         "www.test. 60 192.0.2.1",
+         EXTERNAL_ANSWERED},
         {"a chain",
          OK_FLAGS,
          AAAA,
@@ -118,7 +183,7 @@ static void test_replies(void **state)
           {"a.test.", CNAME, "b.test.", 8},
           {"b.test.", AAAA, "2001:db8::1", 7}},
          "www.test. 9 a.test.; a.test. 8 b.test.; b.test. 7 2001:db8::1",
-         true},
+         EXTERNAL_ANSWERED},
         {"a chain in any order",
          OK_FLAGS,
          A,
@@ -126,52 +191,66 @@ static void test_replies(void **state)
           {"a.test.", CNAME, "b.test.", 8},
           {"www.test.", CNAME, "a.test.", 9}},
          "www.test. 9 a.test.; a.test. 8 b.test.; b.test. 7 192.0.2.1",
-         true},
+         EXTERNAL_ANSWERED},
         {"a chain to nothing",
          OK_FLAGS,
          A,
          {{"www.test.", CNAME, "a.test.", 9}},
          "www.test. 9 a.test.",
-         true},
+         EXTERNAL_DENIED},
         {"a loop",
          OK_FLAGS,
          A,
          {{"www.test.", CNAME, "a.test.", 9}, {"a.test.", CNAME, "www.test.", 9}},
          "",
-         true},
+         EXTERNAL_FAILED},
         {"other people's records",
          OK_FLAGS,
          A,
          {{"evil.test.", A, "192.0.2.66", 60}, {"www.test.", AAAA, "2001:db8::1", 60}},
          "",
-         true},
-        {"no data", OK_FLAGS, A, {{0}}, "", true},
+         EXTERNAL_DENIED},
+        {"no data", OK_FLAGS, A, {{0}}, "", EXTERNAL_DENIED},
         {"a TTL with the top bit",
          OK_FLAGS,
          A,
          {{"www.test.", A, "192.0.2.1", 0x80000001}},
          "www.test. 0 192.0.2.1",
-         true},
+         EXTERNAL_ANSWERED},
+        {"TTLs of an hour at most",
+         OK_FLAGS,
+         A,
+         {{"www.test.", CNAME, "a.test.", 3601}, {"a.test.", A, "192.0.2.1", INT32_MAX}},
+         "www.test. 3600 a.test.; a.test. 3600 192.0.2.1",
+         EXTERNAL_ANSWERED},
         {"truncated: what there is",
          TC_FLAGS,
          A,
          {{"www.test.", A, "192.0.2.1", 60}},
          "www.test. 60 192.0.2.1",
-         true},
-        {"no such name", NXDOMAIN_FLAGS, A, {{"www.test.", CNAME, "a.test.", 9}}, "", false},
-        {"a query, no reply", 0x0100, A, {{"www.test.", A, "192.0.2.1", 60}}, "", false},
+         EXTERNAL_TRUNCATED},
+        {"truncated: nothing", TC_FLAGS, A, {{0}}, "", EXTERNAL_TRUNCATED},
+        {"no such name",
+         NXDOMAIN_FLAGS,
+         A,
+         {{"www.test.", CNAME, "a.test.", 9}},
+         "",
+         EXTERNAL_DENIED},
+        {"a failure", SERVFAIL_FLAGS, A, {{0}}, "", EXTERNAL_FAILED},
+        {"a refusal", REFUSED_FLAGS, A, {{"www.test.", A, "192.0.2.1", 60}}, "", EXTERNAL_FAILED},
+        {"a query, no reply", 0x0100, A, {{"www.test.", A, "192.0.2.1", 60}}, "", EXTERNAL_FAILED},
         {"an AAAA of four bytes",
          OK_FLAGS,
          AAAA,
-         {{"www.test.", AAAA, "192.0.2.1", 60}},
+         {{"www.test.", CNAME, "a.test.", 9}, {"a.test.", AAAA, "192.0.2.1", 60}},
          "",
-         false},
+         EXTERNAL_FAILED},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct external_question question = {name_of("www.test."), rows[i].qtype};
-        struct external_answer answer;
-        struct reply r;
+        struct result result;
+        static struct reply r;
         char got[4096];
         uint16_t count = 0;
         while (count < 4 && rows[i].rrs[count].owner) {
@@ -181,66 +260,103 @@ static void test_replies(void **state)
         for (uint16_t k = 0; k < count; k++) {
             put_rr(&r, &rows[i].rrs[k]);
         }
-        bool usable = external_read(&question, r.wire, r.w.pos, &answer);
-        describe(&answer, got, sizeof(got));
-        if (usable != rows[i].usable || strcmp(got, rows[i].want) != 0) {
-            fail_msg("%s: want %d `%s`, got %d `%s`", rows[i].name, rows[i].usable, rows[i].want,
-                     usable, got);
+        read_reply(&result, &question, &r);
+        describe(&result.answer, got, sizeof(got));
+        if (result.outcome != rows[i].outcome || strcmp(got, rows[i].want) != 0) {
+            fail_msg("%s: want %s `%s`, got %s `%s`", rows[i].name, outcomes[rows[i].outcome],
+                     rows[i].want, outcomes[result.outcome], got);
         }
-        /* A reply truncated anywhere is rejected. */
+        result_free(&result);
+        /* A reply cut off anywhere is a failure. */
         for (size_t len = 0; len < r.w.pos; len++) {
-            assert_false(external_read(&question, r.wire, len, &answer));
-            assert_int_equal(answer.count, 0);
+            read_bytes(&result, &question, r.wire, len);
+            assert_int_equal(result.outcome, EXTERNAL_FAILED);
+            assert_int_equal(result.packed.len, 0);
+            result_free(&result);
         }
     }
+}
+
+static enum external_outcome outcome_of(const struct external_question *question,
+                                        const struct reply *reply)
+{
+    struct result result;
+    read_reply(&result, question, reply);
+    assert_int_equal(count_records(&result.answer), 0);
+    result_free(&result);
+    return result.outcome;
 }
 
 static void test_another_question_is_refused(void **state)
 {
     struct external_question question = {name_of("www.test."), A};
-    struct external_answer answer;
-    struct reply r;
+    struct result result;
+    static struct reply r;
     struct given rr = {"www.test.", A, "192.0.2.1", 60};
     (void)state;
     put_header(&r, OK_FLAGS, 1, "xyz.test.", A);
     put_rr(&r, &rr);
-    assert_false(external_read(&question, r.wire, r.w.pos, &answer));
+    assert_int_equal(outcome_of(&question, &r), EXTERNAL_FAILED);
     put_header(&r, OK_FLAGS, 1, "www.test.", AAAA);
     put_rr(&r, &rr);
-    assert_false(external_read(&question, r.wire, r.w.pos, &answer));
-    assert_false(external_read(&question, NULL, 0, &answer));
-    assert_int_equal(answer.count, 0);
+    assert_int_equal(outcome_of(&question, &r), EXTERNAL_FAILED);
+    read_bytes(&result, &question, NULL, 0);
+    assert_int_equal(result.outcome, EXTERNAL_FAILED);
+    result_free(&result);
 }
 
 static void test_another_class_is_left_out(void **state)
 {
     struct external_question question = {name_of("www.test."), A};
-    struct external_answer answer;
-    struct reply r;
+    static struct reply r;
     struct given rr = {"www.test.", A, "192.0.2.1", 60};
     (void)state;
     put_header(&r, OK_FLAGS, 1, "www.test.", A);
     size_t rr_at = r.w.pos;
     put_rr(&r, &rr);
     r.wire[rr_at + question.name.len + 3] = CH;
-    assert_true(external_read(&question, r.wire, r.w.pos, &answer));
-    assert_int_equal(answer.count, 0);
+    assert_int_equal(outcome_of(&question, &r), EXTERNAL_DENIED);
 }
 
-static void test_more_records_than_kept(void **state)
+/* As many records as a message holds; owners are pointers to the question. */
+static uint16_t fill(struct reply *r, uint16_t qtype)
 {
-    struct external_question question = {name_of("www.test."), A};
-    struct external_answer answer;
-    struct reply r;
-    struct given rr = {"www.test.", A, "192.0.2.1", 60};
-    (void)state;
-    put_header(&r, OK_FLAGS, EXTERNAL_RRS_MAX + 5, "www.test.", A);
-    for (unsigned i = 0; i < EXTERNAL_RRS_MAX + 5; i++) {
-        put_rr(&r, &rr);
+    size_t size = qtype == A ? 4 : 16;
+    uint16_t count = (uint16_t)((sizeof(r->wire) - 12 - 10 - 4) / (12 + size));
+    put_header(r, OK_FLAGS, count, "www.test.", qtype);
+    for (unsigned i = 0; i < count; i++) {
+        uint8_t address[16] = {0};
+        memcpy(address, &i, sizeof(i));
+        writer_u16(&r->w, 0xc00c);
+        writer_u16(&r->w, qtype);
+        writer_u16(&r->w, IN);
+        writer_u32(&r->w, i);
+        writer_u16(&r->w, (uint16_t)size);
+        writer_bytes(&r->w, address, size);
     }
-    assert_false(r.w.failed);
-    assert_true(external_read(&question, r.wire, r.w.pos, &answer));
-    assert_int_equal(answer.count, EXTERNAL_RRS_MAX);
+    return count;
+}
+
+/* The longest replies are kept whole; a second one is cut, and says so. */
+static void test_replies_of_64_KiB(void **state)
+{
+    static const uint16_t types[] = {A, AAAA};
+    static struct reply r;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        struct external_question question = {name_of("www.test."), types[i]};
+        struct result result;
+        uint16_t count = fill(&r, types[i]);
+        read_reply(&result, &question, &r);
+        assert_int_equal(result.outcome, EXTERNAL_ANSWERED);
+        assert_int_equal(count_records(&result.answer), count);
+        assert_true(result.packed.len <= r.w.pos);
+        size_t before = result.packed.len;
+        assert_int_equal(external_read(&question, r.wire, r.w.pos, &result.packed),
+                         EXTERNAL_TRUNCATED);
+        assert_in_range(result.packed.len, before, EXTERNAL_PACKED_MAX);
+        result_free(&result);
+    }
 }
 
 /* As long as resolvers follow; anything longer counts as a loop. */
@@ -248,13 +364,17 @@ static void test_long_chains(void **state)
 {
     static const struct {
         unsigned aliases;
+        enum external_outcome outcome;
         size_t want;
-    } rows[] = {{8, 9}, {16, 17}, {17, 0}, {25, 0}};
+    } rows[] = {{8, EXTERNAL_ANSWERED, 9},
+                {16, EXTERNAL_ANSWERED, 17},
+                {17, EXTERNAL_FAILED, 0},
+                {25, EXTERNAL_FAILED, 0}};
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct external_question question = {.name = name_of("c0.test."), .type = A};
-        struct external_answer answer;
-        struct reply reply;
+        struct result result;
+        static struct reply reply;
         char owner[16] = "c0.test.", target[16];
         put_header(&reply, OK_FLAGS, (uint16_t)(rows[i].aliases + 1), "c0.test.", A);
         for (unsigned k = 1; k <= rows[i].aliases; k++) {
@@ -263,8 +383,10 @@ static void test_long_chains(void **state)
             memcpy(owner, target, sizeof(owner));
         }
         put_rr(&reply, &(struct given){owner, A, "192.0.2.1", 30});
-        assert_true(external_read(&question, reply.wire, reply.w.pos, &answer));
-        assert_int_equal(answer.count, rows[i].want);
+        read_reply(&result, &question, &reply);
+        assert_int_equal(result.outcome, rows[i].outcome);
+        assert_int_equal(count_records(&result.answer), rows[i].want);
+        result_free(&result);
     }
 }
 
@@ -275,7 +397,7 @@ int main(void)
         cmocka_unit_test(test_replies),
         cmocka_unit_test(test_another_question_is_refused),
         cmocka_unit_test(test_another_class_is_left_out),
-        cmocka_unit_test(test_more_records_than_kept),
+        cmocka_unit_test(test_replies_of_64_KiB),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

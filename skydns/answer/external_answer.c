@@ -1,0 +1,46 @@
+#include "skydns/answer/external_answer.h"
+
+#include <string.h>
+
+#include "common/dns/dns.h"
+
+/* Type, length of the data, TTL; the data follows. */
+enum { HEAD_SIZE = 1 + 1 + 4 };
+
+void external_answer_put(struct buf *packed, uint16_t type, uint32_t ttl_s, struct slice data)
+{
+    uint8_t *room = buf_reserve(packed, HEAD_SIZE + data.len);
+    if (room) {
+        struct writer w = writer_of(room, HEAD_SIZE + data.len);
+        writer_u8(&w,
+                  (uint8_t)type); /* each of the three fits a byte, and so does a name's length */
+        writer_u8(&w, (uint8_t)data.len);
+        writer_u32(&w, ttl_s);
+        writer_bytes(&w, data.ptr, data.len);
+        packed->len += w.pos;
+    }
+}
+
+struct external_reader external_answer_read(const struct external_answer *answer, struct slice name)
+{
+    return (struct external_reader){
+        .packed = reader_of(answer->records.ptr, answer->records.len),
+        .owner = name,
+    };
+}
+
+bool external_answer_next(struct external_reader *reader, struct external_rr *ret)
+{
+    struct reader *r = &reader->packed;
+    *ret = (struct external_rr){.owner = reader->owner, .type = reader_u8(r)};
+    size_t len = reader_u8(r);
+    ret->ttl_s = reader_u32(r);
+    ret->data = slice_of(reader_take(r, len), len);
+    if (r->failed) {
+        return false;
+    }
+    if (ret->type == DNS_TYPE_CNAME) {
+        reader->owner = ret->data;
+    }
+    return true;
+}
