@@ -187,11 +187,24 @@ static void dispatch(struct answer *a)
     }
 }
 
+static void begin_follow(struct follow *follow, const struct answer_input *input,
+                         struct engine_deferral *ret_deferral)
+{
+    follow->store = input->store;
+    follow->externals = input->externals;
+    follow->reply_limit = input->reply_limit;
+    follow->random = input->random;
+    follow->may_walk = input->may_walk;
+    follow->is_brief = input->is_brief;
+    follow->deferral = ret_deferral;
+    follow_start(follow);
+}
+
 enum engine_verdict answer_build(struct answer *answer, const struct answer_input *input,
                                  struct engine_deferral *ret_deferral)
 {
     start(answer, input);
-    follow_start(&answer->follow, input->store, input->externals, input->may_walk, ret_deferral);
+    begin_follow(&answer->follow, input, ret_deferral);
     dispatch(answer);
     if (answer->follow.is_deferred) {
         return ENGINE_DEFER;

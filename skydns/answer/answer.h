@@ -20,7 +20,9 @@ struct answer_input {
     struct ip local;                          /* the address it was sent to; none if not known */
     int64_t now_s;
     uint32_t random;
+    size_t reply_limit; /* bytes: no more records are collected than could fit */
     bool may_walk;
+    bool is_brief;
 };
 
 /* SOA timers as in SkyDNS: nothing transfers this zone. */

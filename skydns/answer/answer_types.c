@@ -4,12 +4,6 @@
 
 /* ---- Types that collect records ---- */
 
-static void allow_walk(struct answer *a)
-{
-    struct follow *f = &a->follow;
-    lookup_allow(f->lookup, f->may_walk ? LOOKUP_RECORDS_MAX : ENGINE_WALK_MAX);
-}
-
 /* Checks the result of looking up the question's name; false: the answer is already decided. */
 static bool take_found(struct answer *a, enum lookup_result result)
 {
@@ -32,11 +26,43 @@ static bool take_found(struct answer *a, enum lookup_result result)
     return true;
 }
 
-/* The records of the question's name, or of one below it; false: the answer is already decided. */
-static bool find_records(struct answer *a, const struct dname *name, struct lookup_span *ret_span)
+/* Whether a question needs records with one of these, of which its name has none. A name with a
+ * wildcard can only have what it selects from. */
+static bool has_none(const struct answer *a, const struct dname *name, enum rr_type type)
+{
+    const struct store_node *node = lookup_listed(a->follow.store, name, a->follow.rule);
+    struct store_tally tally = node ? store_node_tally(node) : (struct store_tally){0};
+    switch (type) {
+    case RR_A:
+        return node && tally.v4 == 0 && tally.names == 0;
+    case RR_AAAA:
+        return node && tally.v6 == 0 && tally.names == 0;
+    case RR_SRV:
+        return node && tally.v4 == 0 && tally.v6 == 0 && tally.names == 0;
+    case RR_MX:
+        return node && tally.mails == 0;
+    case RR_TXT:
+        return node && tally.texts == 0;
+    case RR_NS:
+    case RR_CNAME:
+    case RR_PTR:
+    case RR_SOA:
+    case RR_HINFO:
+        break;
+    }
+    return false;
+}
+
+/* The records of the question's name, or of one below it, for a question of this type; false: the
+ * answer is already decided. */
+static bool find_records(struct answer *a, const struct dname *name, enum rr_type type,
+                         struct lookup_span *ret_span)
 {
     struct follow *f = &a->follow;
-    allow_walk(a);
+    lookup_allow(f->lookup, follow_visits(f));
+    if (has_none(a, name, type)) {
+        return false; /* NODATA: answer_in_domain */
+    }
     return take_found(a, lookup_find(f->lookup, f->store, name, f->rule, ret_span));
 }
 
@@ -83,7 +109,7 @@ static void add_services(struct answer *a, const struct lookup_span *span)
 static void answer_srv(struct answer *a)
 {
     struct lookup_span span;
-    if (find_records(a, &a->name, &span)) {
+    if (find_records(a, &a->name, RR_SRV, &span)) {
         lookup_keep_group(a->follow.lookup, &span);
         add_services(a, &span);
     }
@@ -92,7 +118,7 @@ static void answer_srv(struct answer *a)
 void answer_ports(struct answer *a)
 {
     struct lookup_span span;
-    allow_walk(a);
+    lookup_allow(a->follow.lookup, follow_visits(&a->follow));
     if (take_found(a, lookup_find_ports(a->follow.lookup, a->follow.store, &a->name, &span))) {
         add_services(a, &span);
     }
@@ -102,7 +128,7 @@ void answer_ports(struct answer *a)
 static void answer_mx(struct answer *a)
 {
     struct lookup_span span;
-    if (!find_records(a, &a->name, &span)) {
+    if (!find_records(a, &a->name, RR_MX, &span)) {
         return;
     }
     for (size_t i = 0; i < span.count && !follow_is_walk_deferred(&a->follow); i++) {
@@ -155,15 +181,24 @@ static bool has_address(const struct rr_list *list)
 
 /* A target that upstream could not resolve costs the name's other addresses nothing; but without
  * any, nobody knows whether there are some. */
-static void answer_address(struct answer *a, enum follow_families families)
+static void answer_address(struct answer *a, enum rr_type type)
 {
+    struct follow *f = &a->follow;
+    enum follow_families families = type == RR_A ? FOLLOW_A : FOLLOW_AAAA;
     struct lookup_span span;
     if (dname_equal(&a->name, &a->zone->ns) && !has_ns_keys(a)) {
         add_own_address(a, a->owner, families, &a->plan.answers);
-    } else if (find_records(a, &a->name, &span)) {
-        lookup_keep_group(a->follow.lookup, &span);
-        follow_records(&a->follow, &span, a->owner, families, &a->plan.answers);
-        if (a->follow.has_failed && !has_address(&a->plan.answers)) {
+        return;
+    }
+    const struct store_node *node = lookup_node(f->store, &a->name, f->rule);
+    lookup_allow(f->lookup, follow_visits(f));
+    if (node && follow_many(f, node, a->owner, families, &a->plan.answers)) {
+        return;
+    }
+    if (find_records(a, &a->name, type, &span)) {
+        lookup_keep_group(f->lookup, &span);
+        follow_records(f, &span, a->owner, families, &a->plan.answers);
+        if (f->has_failed && !has_address(&a->plan.answers)) {
             answer_unknown(a);
         }
     }
@@ -172,7 +207,7 @@ static void answer_address(struct answer *a, enum follow_families families)
 /* A type without data. */
 void answer_nothing(struct answer *a)
 {
-    if (!lookup_exists(a->follow.store, &a->name, a->follow.rule)) {
+    if (!lookup_listed(a->follow.store, &a->name, a->follow.rule)) {
         answer_no_name(a);
     }
 }
@@ -199,7 +234,7 @@ static void answer_ns(struct answer *a)
         answer_own_ns(a);
         return;
     }
-    if (!find_records(a, &a->zone->ns, &span)) {
+    if (!find_records(a, &a->zone->ns, RR_NS, &span)) {
         return;
     }
     lookup_keep_group(a->follow.lookup, &span);
@@ -219,7 +254,7 @@ static void answer_ns(struct answer *a)
 static void answer_txt(struct answer *a)
 {
     struct lookup_span span;
-    if (!find_records(a, &a->name, &span)) {
+    if (!find_records(a, &a->name, RR_TXT, &span)) {
         return;
     }
     lookup_keep_group(a->follow.lookup, &span);
@@ -260,10 +295,10 @@ static void answer_type(struct answer *a)
     }
     switch (type) {
     case RR_A:
-        answer_address(a, FOLLOW_A);
+        answer_address(a, RR_A);
         break;
     case RR_AAAA:
-        answer_address(a, FOLLOW_AAAA);
+        answer_address(a, RR_AAAA);
         break;
     case RR_SRV:
         answer_srv(a);

@@ -7,8 +7,13 @@
 
 #include "skydns/answer/external_answer.h"
 
-/* The records one answer may visit on a worker; beyond that, the walk is deferred. */
-enum { ENGINE_WALK_MAX = 4096 };
+/* The records one answer may visit on a thread that others wait for: a tenth of a millisecond at
+ * most. Beyond that, the walk is deferred. */
+enum { ENGINE_WALK_MAX = 512 };
+
+/* The same while other queries of its batch are still to be answered: the addresses that fill a
+ * reply of 1,232 bytes, some of them repeated. */
+enum { ENGINE_BRIEF_MAX = 128 };
 
 /* External questions one answer may ask (targets outside the domain); further targets get no
  * addresses. */

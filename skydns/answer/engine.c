@@ -88,12 +88,14 @@ static enum engine_verdict answer_question(struct engine *engine, const struct s
         .local = local_ip(query),
         .now_s = query->now_s,
         .random = query->random,
+        .reply_limit = reply_limit(engine, query, question),
         .may_walk = query->may_walk,
+        .is_brief = query->is_brief,
     };
     enum engine_verdict verdict = answer_build(engine->answer, &input, ret_deferral);
     if (verdict == ENGINE_REPLY) {
         *ret_len = encode_plan(engine->encoder, question, answer_get_plan(engine->answer),
-                               reply_limit(engine, query, question), reply);
+                               input.reply_limit, reply);
         if (is_cut_over_tcp(query, reply)) {
             *ret_len = encode_bare(engine->encoder, question, DNS_RCODE_SERVFAIL,
                                    DNS_FLAG_AA | DNS_FLAG_RA, reply);

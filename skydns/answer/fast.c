@@ -5,7 +5,9 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
+#include "skydns/answer/address_pick.h"
 #include "skydns/answer/answer.h"
+#include "skydns/answer/deferral.h"
 #include "skydns/answer/fast_names_internal.h"
 #include "skydns/answer/fast_reply_internal.h"
 #include "skydns/answer/fast_target_internal.h"
@@ -24,6 +26,8 @@ struct fast {
     size_t ahead_count;
     struct fast_question questions[ENGINE_AHEAD_MAX];
     struct fast_question alone; /* one that is not in the batch */
+
+    struct address_pick pick; /* scratch */
 };
 
 void fast_configure(struct fast *fast, const struct engine_config *config, struct encoder *encoder)
@@ -112,7 +116,7 @@ static bool get_addresses(const struct fast *f, const struct store_node *node, u
     const struct store_ready *ready = store_node_ready(node);
     *ret = (struct addresses){.size = family == 0 ? 4 : 16};
     if (!record && (record = store_node_record(node)) && store_visible_count(node) != 1) {
-        return false;
+        record = NULL; /* its name also has what is below it */
     }
     if (record) {
         ret->count = record->host_len == ret->size;
@@ -121,7 +125,8 @@ static bool get_addresses(const struct fast *f, const struct store_node *node, u
         return record->host == STORE_HOST_IP;
     }
     if (!ready) {
-        return store_visible_count(node) == 0;
+        struct store_tally tally = store_node_tally(node);
+        return store_tally_of_family(&tally, ret->size) == 0 && tally.names == 0;
     }
     ret->count = ready->count[family];
     ret->bytes = ready->bytes + (family == 0 ? 0 : 4 * ready->count[0]);
@@ -129,10 +134,11 @@ static bool get_addresses(const struct fast *f, const struct store_node *node, u
     return ready->kind == STORE_READY_ADDRESSES;
 }
 
-/* False: they do not fit. */
-static bool put_addresses(struct fast *f, const struct addresses *a, unsigned owner_at)
+/* Writes as many as fit; returns how many. */
+static unsigned put_addresses(struct fast *f, const struct addresses *a, unsigned owner_at)
 {
     uint8_t order[STORE_READY_MAX];
+    unsigned type = a->size == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA;
     for (unsigned i = 0; i < a->count; i++) {
         unsigned other = f->config->round_robin && i > 0 ? shuffle_random(&f->random) % (i + 1) : i;
         order[i] = (uint8_t)i;
@@ -140,14 +146,13 @@ static bool put_addresses(struct fast *f, const struct addresses *a, unsigned ow
         order[other] = (uint8_t)i;
     }
     for (unsigned i = 0; i < a->count; i++) {
-        unsigned type = a->size == 4 ? DNS_TYPE_A : DNS_TYPE_AAAA;
         uint8_t *data = fast_reply_record(&f->reply, owner_at, type, a->ttl_s, a->size);
         if (!data) {
-            return false;
+            return i;
         }
         memcpy(data, a->bytes + (size_t)order[i] * a->size, a->size);
     }
-    return true;
+    return a->count;
 }
 
 static uint32_t level(const struct fast *f, unsigned count, uint32_t ttl_s)
@@ -177,22 +182,75 @@ static size_t deny(struct fast *f, const struct fast_question *question,
     return end(f, q, rcode);
 }
 
+/* Shuffles the picked addresses and writes as many as fit. */
+static size_t put_picked(struct fast *f, const struct fast_question *question,
+                         unsigned family_bytes)
+{
+    struct address_pick *pick = &f->pick;
+    uint32_t ttl_s = level(f, (unsigned)pick->count, pick->ttl_s);
+    unsigned type = question->query.type, count = 0;
+    for (unsigned i = 1; i < pick->count && f->config->round_robin; i++) {
+        unsigned other = shuffle_random(&f->random) % (i + 1);
+        const struct store_record *record = pick->records[i];
+        pick->records[i] = pick->records[other];
+        pick->records[other] = record;
+    }
+    for (; count < pick->count; count++) {
+        uint8_t *data = fast_reply_record(&f->reply, DNS_HEADER_SIZE, type, ttl_s, family_bytes);
+        if (!data) {
+            break;
+        }
+        memcpy(data, pick->records[count]->bytes, family_bytes);
+    }
+    f->reply.answers = (uint16_t)count;
+    f->reply.is_cut = count < pick->count;
+    return end(f, &question->query, DNS_RCODE_NOERROR);
+}
+
+/* More addresses than are prepared. 0: the slow path decides. */
+static size_t answer_many(struct fast *f, const struct fast_question *question,
+                          const struct engine_query *query, unsigned family_bytes)
+{
+    const struct store_node *node = question->walk.node;
+    struct store_tally tally = store_node_tally(node);
+    const struct address_wanted wanted = {
+        .config = f->config,
+        .node = node,
+        .family_bytes = family_bytes,
+        .reply_limit = f->reply.max,
+        .visits_max = ENGINE_BRIEF_MAX,
+        .random = query->random,
+    };
+    uint32_t count = store_tally_of_family(&tally, family_bytes);
+    size_t enough = address_pick_enough(family_bytes, wanted.reply_limit);
+    if (tally.names > 0 || tally.groups > 0 ||
+        (count < enough ? count : enough) > ENGINE_BRIEF_MAX) {
+        return 0;
+    }
+    if (!address_pick(&f->pick, &wanted) || (f->pick.is_all && !f->config->round_robin)) {
+        return 0;
+    }
+    return put_picked(f, question, family_bytes);
+}
+
 static size_t answer_addresses(struct fast *f, const struct fast_question *question,
                                const struct engine_query *query)
 {
     struct addresses addresses;
     unsigned family = question->query.type == DNS_TYPE_A ? 0 : 1;
     if (!get_addresses(f, question->walk.node, family, &addresses)) {
-        return 0;
+        return store_visible_count(question->walk.node) > STORE_READY_MAX
+                   ? answer_many(f, question, query, family == 0 ? 4 : 16)
+                   : 0;
     }
     if (addresses.count == 0) {
         return deny(f, question, query, DNS_RCODE_NOERROR);
     }
     addresses.ttl_s = level(f, addresses.count, addresses.ttl_s);
-    f->reply.answers = (uint16_t)addresses.count;
-    return put_addresses(f, &addresses, DNS_HEADER_SIZE)
-               ? end(f, &question->query, DNS_RCODE_NOERROR)
-               : 0;
+    unsigned count = put_addresses(f, &addresses, DNS_HEADER_SIZE);
+    f->reply.answers = (uint16_t)count;
+    f->reply.is_cut = count < addresses.count;
+    return end(f, &question->query, DNS_RCODE_NOERROR);
 }
 
 /* ---- Ports ---- */
@@ -215,8 +273,9 @@ static bool add_target(struct fast *f, const struct fast_question *question, str
         (v4.count > 0 && v6.count > 0) || (ready && !ready->is_level)) {
         return false;
     }
-    f->reply.additionals = (uint16_t)(f->reply.additionals + v4.count + v6.count);
-    return put_addresses(f, v4.count ? &v4 : &v6, target.owner_at);
+    const struct addresses *a = v4.count ? &v4 : &v6;
+    f->reply.additionals = (uint16_t)(f->reply.additionals + a->count);
+    return put_addresses(f, a, target.owner_at) == a->count;
 }
 
 struct targets {

@@ -18,6 +18,7 @@ void fast_reply_begin(struct fast_reply *reply, const struct fast_query *questio
     *reply = (struct fast_reply){
         .bytes = bytes,
         .len = DNS_HEADER_SIZE + (size_t)question->name_len + QUESTION_TAIL,
+        .max = limit,
         .limit = limit - (question->has_edns ? EDNS_OPT_SIZE : 0),
     };
     memcpy(bytes + DNS_HEADER_SIZE, query->wire + DNS_HEADER_SIZE, reply->len - DNS_HEADER_SIZE);
@@ -45,7 +46,8 @@ size_t fast_reply_end(struct fast_reply *reply, const struct fast_query *questio
 {
     uint8_t *h = reply->bytes;
     memcpy(h, question->wire, 2);
-    h[2] = (uint8_t)((DNS_FLAG_QR | DNS_FLAG_AA) >> 8 | (question->wire[2] & DNS_FLAG_RD >> 8));
+    unsigned flags = DNS_FLAG_QR | DNS_FLAG_AA | (reply->is_cut ? DNS_FLAG_TC : 0);
+    h[2] = (uint8_t)(flags >> 8 | (question->wire[2] & DNS_FLAG_RD >> 8));
     h[3] = (uint8_t)(DNS_FLAG_RA | rcode);
     fast_put16(h + 4, 1);
     fast_put16(h + 6, reply->answers);

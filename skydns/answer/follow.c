@@ -1,10 +1,14 @@
 #include "skydns/answer/follow.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/xalloc.h"
 #include "common/dns/dns.h"
+#include "skydns/answer/address_pick.h"
 #include "skydns/answer/kube_place.h"
 #include "skydns/answer/rrsynth_internal.h"
+#include "skydns/store/store_ready.h"
 
 /* The CNAMEs on the way to addresses. They are added to the answer when an address turns up. */
 struct chain {
@@ -19,30 +23,33 @@ struct chain {
 
 void follow_init(struct follow *follow)
 {
-    *follow = (struct follow){.lookup = lookup_new(ENGINE_WALK_MAX)};
+    *follow = (struct follow){.lookup = lookup_new(ENGINE_WALK_MAX),
+                              .pick = xcalloc(1, sizeof(*follow->pick))};
     rr_list_init(&follow->targets);
 }
 
 void follow_fini(struct follow *follow)
 {
     lookup_free(follow->lookup);
+    free(follow->pick);
     rr_list_fini(&follow->targets);
 }
 
-void follow_start(struct follow *follow, const struct store *store,
-                  const struct external_answers *externals, bool may_walk,
-                  struct engine_deferral *deferral)
+void follow_start(struct follow *follow)
 {
-    follow->store = store;
-    follow->externals = externals;
-    follow->may_walk = may_walk;
     follow->is_deferred = false;
     follow->has_failed = false;
     follow->is_open = false;
-    follow->deferral = deferral;
-    deferral->question_count = 0;
+    follow->deferral->question_count = 0;
     rr_list_clear(&follow->targets);
     lookup_start(follow->lookup);
+}
+
+size_t follow_visits(const struct follow *follow)
+{
+    return follow->may_walk   ? LOOKUP_RECORDS_MAX
+           : follow->is_brief ? ENGINE_BRIEF_MAX
+                              : ENGINE_WALK_MAX;
 }
 
 bool follow_defer_walk(struct follow *follow)
@@ -192,6 +199,82 @@ const struct store_record *follow_alias(const struct engine_config *config,
     return lookup_alias(store, name);
 }
 
+/* ---- More addresses than are prepared ---- */
+
+/* Picks addresses of one family, at the cost of this answer's visits. False: too many visits. */
+static bool pick(struct follow *f, const struct store_node *node, const struct store_tally *tally,
+                 unsigned family_bytes)
+{
+    size_t count = store_tally_of_family(tally, family_bytes);
+    size_t enough = address_pick_enough(family_bytes, f->reply_limit);
+    size_t visits = lookup_visits_left(f->lookup);
+    const struct address_wanted wanted = {
+        .config = f->config,
+        .node = node,
+        .family_bytes = family_bytes,
+        .reply_limit = f->reply_limit,
+        .visits_max = visits < UINT32_MAX ? (uint32_t)visits : UINT32_MAX,
+        .random = f->random,
+    };
+    if ((count < enough ? count : enough) > visits) {
+        return false;
+    }
+    bool is_done = address_pick(f->pick, &wanted);
+    lookup_allow(f->lookup, visits - f->pick->visits);
+    return is_done;
+}
+
+/* Whether a reply cannot hold all addresses of the family. */
+static bool is_too_many(struct follow *f, const struct store_node *node,
+                        const struct store_tally *tally, unsigned family_bytes)
+{
+    return store_tally_of_family(tally, family_bytes) >=
+               address_pick_enough(family_bytes, f->reply_limit) &&
+           pick(f, node, tally, family_bytes) && !f->pick->is_all;
+}
+
+/* Of a target: the additional section has all of its addresses or none. */
+static bool add_target_of_many(struct follow *f, const struct store_node *node,
+                               const struct store_tally *tally, struct rr_list *out)
+{
+    out->is_cut = out->is_cut || is_too_many(f, node, tally, 4) || is_too_many(f, node, tally, 16);
+    return out->is_cut;
+}
+
+/* Some of them are enough if there are too many, whatever CNAMEs there may be as well; all of them
+ * do if their order is random. */
+static bool add_many(struct follow *f, struct chain *chain, const struct store_node *node,
+                     struct slice owner)
+{
+    struct store_tally tally = store_node_tally(node);
+    unsigned family_bytes = chain->families == FOLLOW_A ? 4 : 16;
+    if (store_visible_count(node) <= STORE_READY_MAX || tally.groups > 0) {
+        return false;
+    }
+    if (chain->families == FOLLOW_BOTH) {
+        return add_target_of_many(f, node, &tally, chain->out);
+    }
+    if (!is_too_many(f, node, &tally, family_bytes) &&
+        (tally.names > 0 || !f->config->round_robin || !pick(f, node, &tally, family_bytes))) {
+        return false;
+    }
+    for (size_t i = 0; i < f->pick->count; i++) {
+        struct rr rr = rrsynth_address(f->config, f->pick->records[i], owner);
+        rr.ttl_s = f->pick->ttl_s;
+        add_found(chain, &rr);
+    }
+    return true;
+}
+
+bool follow_many(struct follow *follow, const struct store_node *node, struct slice owner,
+                 enum follow_families families, struct rr_list *out)
+{
+    struct chain chain = {.out = out, .families = families, .start = owner};
+    return add_many(follow, &chain, node, owner);
+}
+
+/* ---- Names ---- */
+
 static void add_addresses(struct follow *f, struct chain *chain, const struct lookup_span *span,
                           struct slice owner);
 static void follow_host(struct follow *f, struct chain *chain, const struct store_record *record,
@@ -215,6 +298,10 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
     }
     if (is_kubernetes(f) && !kube_has_data(zone, &lower, DNS_TYPE_A)) {
         return; /* as for a client that asks for it */
+    }
+    const struct store_node *node = lookup_node(f->store, &lower, follow_rule(f->config, zone));
+    if (node && add_many(f, chain, node, name)) {
+        return;
     }
     struct lookup_span span;
     switch (lookup_find(f->lookup, f->store, &lower, follow_rule(f->config, zone), &span)) {

@@ -8,11 +8,14 @@
 #ifndef SKYDNS_ANSWER_FOLLOW_H
 #define SKYDNS_ANSWER_FOLLOW_H
 
+#include "common/base/attributes.h"
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/external_answer.h"
 #include "skydns/answer/lookup.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/store/rr.h"
+
+struct address_pick;
 
 enum follow_families { FOLLOW_NONE = 0, FOLLOW_A = 1, FOLLOW_AAAA = 2, FOLLOW_BOTH = 3 };
 
@@ -28,12 +31,16 @@ struct follow {
     const struct engine_config *config;
     struct lookup_rule rule; /* of the question's name: follow_rule */
     struct lookup *lookup;
-    struct rr_list targets; /* names already followed: only owners are set */
+    struct rr_list targets;    /* names already followed: only owners are set */
+    struct address_pick *pick; /* scratch */
 
     /* Of the answer being made. */
     const struct store *store;
     const struct external_answers *externals;
+    size_t reply_limit;
+    uint32_t random;
     bool may_walk;
+    bool is_brief;
     bool is_deferred; /* the answer cannot be made in this call; *deferral says why */
     bool has_failed;  /* upstream could not say what addresses a target has */
     bool is_open;     /* upstream was not asked: EXTERNAL_NOT_ASKED */
@@ -51,10 +58,11 @@ static inline struct lookup_rule follow_rule(const struct engine_config *config,
 void follow_init(struct follow *follow);
 void follow_fini(struct follow *follow);
 
-/* Starts an answer. */
-void follow_start(struct follow *follow, const struct store *store,
-                  const struct external_answers *externals, bool may_walk,
-                  struct engine_deferral *deferral);
+/* Starts an answer; the caller sets the fields of the answer but is_deferred. */
+void follow_start(struct follow *follow);
+
+/* How many records this thread may visit. */
+size_t follow_visits(const struct follow *follow);
 
 /* To be called when a lookup exceeds what this thread may visit: defers the walk and returns true,
  * unless this already is the resolver thread. */
@@ -71,6 +79,12 @@ const struct store_record *follow_alias(const struct engine_config *config,
  * the record spells it. */
 void follow_outside(struct follow *follow, const struct dname *lower, struct slice name,
                     enum follow_families families, struct rr_list *out);
+
+/* Adds the addresses of a name with more than its node has prepared (store_ready.h), as far as the
+ * reply may hold them; `node` is the name's. False, and nothing added, if that takes all records.
+ */
+bool follow_many(struct follow *follow, const struct store_node *node, struct slice owner,
+                 enum follow_families families, struct rr_list *out) MUST_CHECK;
 
 /* Adds the addresses that the records of `owner` give, each after the CNAMEs that lead to it. If
  * upstream could give only some of a target's, cuts the list. */

@@ -67,6 +67,11 @@ void lookup_allow(struct lookup *lookup, size_t visits)
     lookup->visits_left = visits;
 }
 
+size_t lookup_visits_left(const struct lookup *lookup)
+{
+    return lookup->visits_left;
+}
+
 static bool visit(struct lookup *l)
 {
     if (l->visits_left == 0) {
@@ -336,10 +341,18 @@ enum lookup_result lookup_find_ports(struct lookup *lookup, const struct store *
     return end(lookup, ret_span);
 }
 
-bool lookup_exists(const struct store *store, const struct dname *name, struct lookup_rule rule)
+const struct store_node *lookup_listed(const struct store *store, const struct dname *name,
+                                       struct lookup_rule rule)
 {
     struct pattern p = pattern_of(name, rule);
-    return find_listed(store, &p) != NULL;
+    return find_listed(store, &p);
+}
+
+const struct store_node *lookup_node(const struct store *store, const struct dname *name,
+                                     struct lookup_rule rule)
+{
+    struct pattern p = pattern_of(name, rule);
+    return p.wildcard < 0 ? find_listed(store, &p) : NULL;
 }
 
 const struct store_record *lookup_exact(const struct store *store, const struct dname *name)

@@ -57,6 +57,8 @@ void lookup_start(struct lookup *lookup);
  * against a wildcard or as a protocol or port counts one. */
 void lookup_allow(struct lookup *lookup, size_t visits);
 
+size_t lookup_visits_left(const struct lookup *lookup);
+
 /* A label that matches any label, unless the rule says otherwise. */
 static inline bool lookup_is_wildcard(struct slice label)
 {
@@ -70,6 +72,15 @@ struct lookup_rule {
     bool no_wildcards;      /* the others are literal, too */
 };
 
+/* The node of a lower-cased name whose records lookup_find would return all; NULL: there is none,
+ * or a wildcard selects among them. */
+const struct store_node *lookup_node(const struct store *store, const struct dname *name,
+                                     struct lookup_rule rule);
+
+/* The node whose records are listed, and then selected from; NULL: the name does not exist. */
+const struct store_node *lookup_listed(const struct store *store, const struct dname *name,
+                                       struct lookup_rule rule);
+
 /* `name` is lower case. */
 enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
                                const struct dname *name, struct lookup_rule rule,
@@ -80,9 +91,6 @@ enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
 enum lookup_result lookup_find_ports(struct lookup *lookup, const struct store *store,
                                      const struct dname *name,
                                      struct lookup_span *ret_span) MUST_CHECK;
-
-/* Whether lookup_find would find the name. */
-bool lookup_exists(const struct store *store, const struct dname *name, struct lookup_rule rule);
 
 /* The record of exactly this name, or NULL; a wildcard is a label like any other. */
 const struct store_record *lookup_exact(const struct store *store, const struct dname *name);

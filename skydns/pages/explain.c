@@ -369,7 +369,11 @@ static enum engine_verdict build(struct explainer *e)
 {
     struct external_answer not_asked[ENGINE_EXTERNAL_MAX];
     struct answer_input input = {
-        .question = &e->result.question, .store = e->store, .now_s = clock_wall_s()};
+        .question = &e->result.question,
+        .store = e->store,
+        .now_s = clock_wall_s(),
+        .reply_limit = ENGINE_REPLY_MAX, /* as over TCP: all that there is */
+    };
     enum engine_verdict verdict = answer_build(e->answer, &input, &e->deferral);
     if (verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_LOOKUP) {
         e->result.external_count = e->deferral.question_count;

@@ -13,7 +13,7 @@ static uintptr_t slot_of_branch(struct label_branch *branch)
     return (uintptr_t)branch | 1;
 }
 
-static unsigned slot_count(const struct label_branch *branch, unsigned level)
+unsigned label_map_slot_count(const struct label_branch *branch, unsigned level)
 {
     return level == LIST_LEVEL ? (unsigned)branch->used
                                : (unsigned)__builtin_popcountll(branch->used);
@@ -45,9 +45,10 @@ static struct label_branch *branch_writable(struct label_branch *branch, unsigne
     if (branch->stamp == build->stamp) {
         return branch;
     }
-    unsigned count = slot_count(branch, level);
+    unsigned count = label_map_slot_count(branch, level);
     struct label_branch *copy = branch_alloc(count, build);
     copy->used = branch->used;
+    copy->tally = branch->tally;
     memcpy(copy->slots, branch->slots, count * sizeof(copy->slots[0]));
     store_build_retire(build, branch->stamp, branch);
     return copy;
@@ -57,9 +58,10 @@ static struct label_branch *branch_writable(struct label_branch *branch, unsigne
 static struct label_branch *branch_open(struct label_branch *branch, unsigned level, unsigned at,
                                         struct store_build *build)
 {
-    unsigned count = slot_count(branch, level);
+    unsigned count = label_map_slot_count(branch, level);
     struct label_branch *wider = branch_alloc(count + 1, build);
     wider->used = branch->used;
+    wider->tally = branch->tally;
     memcpy(wider->slots, branch->slots, at * sizeof(wider->slots[0]));
     memcpy(wider->slots + at + 1, branch->slots + at, (count - at) * sizeof(wider->slots[0]));
     store_build_retire(build, branch->stamp, branch);
@@ -70,11 +72,12 @@ static struct label_branch *branch_open(struct label_branch *branch, unsigned le
 static struct label_branch *branch_close(struct label_branch *branch, unsigned level, unsigned at,
                                          struct store_build *build)
 {
-    unsigned count = slot_count(branch, level);
+    unsigned count = label_map_slot_count(branch, level);
     struct label_branch *narrower = branch;
     if (branch->stamp != build->stamp) {
         narrower = branch_alloc(count - 1, build);
         narrower->used = branch->used;
+        narrower->tally = branch->tally;
         memcpy(narrower->slots, branch->slots, at * sizeof(narrower->slots[0]));
         store_build_retire(build, branch->stamp, branch);
     }
@@ -111,6 +114,7 @@ static struct label_branch *branch_around(struct store_node *node, unsigned leve
     struct label_branch *branch = branch_alloc(1, build);
     branch->used = level == LIST_LEVEL ? 1 : label_map_bit(node->hash, level);
     branch->slots[0] = (uintptr_t)node;
+    branch->tally = store_node_is_hidden(node) ? (struct store_tally){0} : store_node_tally(node);
     return branch;
 }
 
@@ -169,7 +173,7 @@ static uintptr_t remove_below(uintptr_t slot, unsigned level, const struct store
     }
     struct label_branch *branch = label_map_as_branch(slot);
     uint64_t bit = level == LIST_LEVEL ? 0 : label_map_bit(node->hash, level);
-    unsigned at, count = slot_count(branch, level);
+    unsigned at, count = label_map_slot_count(branch, level);
     uintptr_t below = 0;
     if (level == LIST_LEVEL) {
         at = index_in_list(branch, store_node_label_slice(node));
@@ -203,13 +207,24 @@ void label_map_remove(struct label_map *map, const struct store_node *node,
     map->slot = remove_below(map->slot, 0, node, build);
 }
 
+void label_map_count(struct label_map map, const struct store_node *node,
+                     const struct store_tally *change)
+{
+    uintptr_t slot = map.slot;
+    for (unsigned level = 0; label_map_is_branch(slot); level++) {
+        struct label_branch *branch = label_map_as_branch(slot);
+        store_tally_add(&branch->tally, change);
+        slot = level == LIST_LEVEL ? 0 : label_map_below(slot, level, node->hash);
+    }
+}
+
 static bool each_below(uintptr_t slot, unsigned level, label_map_fn fn, void *data)
 {
     if (!label_map_is_branch(slot)) {
         return slot == 0 || fn(data, label_map_as_node(slot));
     }
     const struct label_branch *branch = label_map_as_branch(slot);
-    unsigned count = slot_count(branch, level);
+    unsigned count = label_map_slot_count(branch, level);
     for (unsigned i = 0; i < count; i++) {
         if (!each_below(branch->slots[i], level + 1, fn, data)) {
             return false;
@@ -221,6 +236,27 @@ static bool each_below(uintptr_t slot, unsigned level, label_map_fn fn, void *da
 bool label_map_each(struct label_map map, label_map_fn fn, void *data)
 {
     return each_below(map.slot, 0, fn, data);
+}
+
+static bool each_from(uintptr_t slot, unsigned level, uint32_t hash, label_map_fn fn, void *data)
+{
+    if (!label_map_is_branch(slot)) {
+        return slot == 0 || fn(data, label_map_as_node(slot));
+    }
+    const struct label_branch *branch = label_map_as_branch(slot);
+    unsigned count = label_map_slot_count(branch, level);
+    unsigned first = level == LIST_LEVEL ? 0 : label_map_index(branch, label_map_bit(hash, level));
+    for (unsigned i = 0; i < count; i++) {
+        if (!each_from(branch->slots[(first + i) % count], level + 1, hash, fn, data)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool label_map_each_from(struct label_map map, uint32_t hash, label_map_fn fn, void *data)
+{
+    return each_from(map.slot, 0, hash, fn, data);
 }
 
 /* ---- In order: by the hash's bits, level by level, then by label ---- */
@@ -283,7 +319,8 @@ static struct store_node *next_below(uintptr_t slot, unsigned level, uint32_t ha
             return node;
         }
     }
-    return at < slot_count(branch, level) ? first_below(branch->slots[at], level + 1) : NULL;
+    return at < label_map_slot_count(branch, level) ? first_below(branch->slots[at], level + 1)
+                                                    : NULL;
 }
 
 struct store_node *label_map_next(struct label_map map, uint32_t hash, struct slice label)
@@ -304,7 +341,7 @@ static void free_below(uintptr_t slot, unsigned level)
         return;
     }
     struct label_branch *branch = label_map_as_branch(slot);
-    unsigned count = slot_count(branch, level);
+    unsigned count = label_map_slot_count(branch, level);
     for (unsigned i = 0; i < count; i++) {
         free_below(branch->slots[i], level + 1);
     }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/base/slice.h"
+#include "skydns/store/store_tally.h"
 
 struct store_build;
 struct store_node;
@@ -31,6 +32,7 @@ enum { LABEL_MAP_LEVELS = 6, LABEL_MAP_LEVEL_BITS = 6 };
 
 struct label_branch {
     uint64_t stamp;
+    struct store_tally tally; /* of the visible nodes below: label_map_count */
     uint64_t used; /* which of the 64 values have a slot; in a list the number of slots */
     uintptr_t slots[];
 };
@@ -82,9 +84,20 @@ void label_map_put(struct label_map *map, struct store_node *node, struct store_
 void label_map_remove(struct label_map *map, const struct store_node *node,
                       struct store_build *build);
 
+/* Changes the tallies on the way to a node of the map, which the build made, by `change`. The node
+ * is visible; one that is put has nothing to count yet, one that is removed nothing any more. */
+void label_map_count(struct label_map map, const struct store_node *node,
+                     const struct store_tally *change);
+
 /* Calls fn for each node, in hash order, until it returns false; then returns false. */
 typedef bool (*label_map_fn)(void *data, struct store_node *node);
 bool label_map_each(struct label_map map, label_map_fn fn, void *data);
+
+/* The same, beginning at this hash on each level and wrapping around. */
+bool label_map_each_from(struct label_map map, uint32_t hash, label_map_fn fn, void *data);
+
+/* The slots of a branch on this level. */
+unsigned label_map_slot_count(const struct label_branch *branch, unsigned level);
 
 /* The node after this hash and label, in an order that is the same for all maps, whether or not the
  * map has a node with them; NULL at the end. label_map_first starts it. */

@@ -86,6 +86,13 @@ bool store_each_child(const struct store_node *node, store_child_fn fn, void *da
     return label_map_each(node->children, visit_child, &visit);
 }
 
+void store_each_child_from(const struct store_node *node, uint32_t from, store_child_fn fn,
+                           void *data)
+{
+    struct child_visit visit = {fn, data};
+    (void)label_map_each_from(node->children, from, visit_child, &visit); /* all, or fn stopped */
+}
+
 /* The first record at or below the node: every node has one. */
 static const struct store_record *first_record(const struct store_node *node)
 {

@@ -22,6 +22,7 @@
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
 #include "common/dns/record.h"
+#include "skydns/store/store_tally.h"
 
 struct store;      /* one version */
 struct store_node; /* one name in it */
@@ -129,6 +130,11 @@ size_t store_visible_count(const struct store_node *node);
 /* Calls fn for each direct child, in no particular order, until it returns false. */
 typedef bool (*store_child_fn)(void *data, const struct store_node *child);
 bool store_each_child(const struct store_node *node, store_child_fn fn, void *data);
+
+/* The same, beginning at a child that depends on this number: those who stop early begin elsewhere
+ * each time. */
+void store_each_child_from(const struct store_node *node, uint32_t from, store_child_fn fn,
+                           void *data);
 
 /* The record after this name, hidden ones included, in an order that is the same for all versions,
  * whether or not this version has the name; NULL at the end. `after` NULL starts. A caller that

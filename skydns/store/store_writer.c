@@ -181,15 +181,27 @@ static void make_path(struct store_writer *writer, const struct dname *name, str
     }
 }
 
-/* Counts a record added (or removed) at the path's end, up to and including the first hidden
- * node. */
-static void count_visible(const struct path *path, int difference)
+/* Counts the change of the record at the path's end, NULL for none, up to and including the first
+ * hidden node. */
+static void count_change(const struct path *path, const struct store_record *old,
+                         const struct store_record *new)
 {
+    struct store_tally change = {0};
+    if (new) {
+        change = store_record_tally(new);
+    }
+    if (old) {
+        struct store_tally less = store_record_tally(old);
+        store_tally_subtract(&change, &less);
+    }
     for (unsigned i = path->count; i > 0; i--) {
         struct store_node *node = path->nodes[i - 1];
-        node->visible += (uint32_t)difference;
+        node->visible += (uint32_t)(new != NULL) - (uint32_t)(old != NULL);
         if (store_node_is_hidden(node)) {
             break;
+        }
+        if (i > 1) {
+            label_map_count(path->nodes[i - 2]->children, node, &change);
         }
     }
 }
@@ -200,10 +212,10 @@ static void put_record(struct store_writer *writer, const struct dname *name,
     struct path path;
     make_path(writer, name, &path);
     struct store_node *node = path.nodes[path.count - 1];
+    count_change(&path, node->record, record);
     if (node->record) {
         garbage_add(&writer->build.garbage, node->record);
     } else {
-        count_visible(&path, 1);
         writer->record_count++;
     }
     node->record = record;
@@ -265,7 +277,7 @@ void store_writer_del(struct store_writer *writer, const struct dname *name)
     make_path(writer, name, &path);
     path.nodes[path.count - 1]->record = NULL;
     garbage_add(&writer->build.garbage, record);
-    count_visible(&path, -1);
+    count_change(&path, record, NULL);
     writer->record_count--;
     writer->is_changed = true;
     prune(writer, &path);

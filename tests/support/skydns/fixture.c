@@ -175,6 +175,7 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         .random = fixture->random,
         .ahead = fixture->ahead,
         .may_walk = fixture->may_walk,
+        .is_brief = fixture->is_brief,
     };
     configure(fixture);
     fixture->reply_len = 0;

@@ -24,7 +24,7 @@ struct fixture {
     struct addr local;
     struct external_answers externals; /* passed on the second call if has_externals */
     bool has_externals;
-    bool may_walk;
+    bool may_walk, is_brief;
     unsigned ahead; /* as engine_query's */
     uint32_t random;
 

@@ -429,25 +429,17 @@ static void many_external_targets(void **state)
     fixture_free(f);
 }
 
-/* Up to 4,096 records the worker answers itself; one more goes to the resolver thread. */
+/* Up to 512 records the worker answers itself; one more goes to the walker. */
 static void walks(void **state)
 {
     struct fixture *f = setup();
     (void)state;
     put_many(f, "w", ENGINE_WALK_MAX - 1);
-    /* 4,093 fit 65,535 bytes after header and question; there is no way to ask for more */
-    want(f, "w.cluster.local. A tcp", "SERVFAIL qr aa rd ra\n? w.cluster.local. IN A");
-    want(f, "w.cluster.local. A tcp edns=512",
-         "SERVFAIL qr aa rd ra\n? w.cluster.local. IN A\nedns 1232");
-    assert_non_null(strstr(fixture_ask(f, "w.cluster.local. A"), "NOERROR qr aa tc rd ra"));
-    put_many(f, "x", 4093);
-    assert_int_equal(count_lines(fixture_ask(f, "x.cluster.local. A tcp"), "\n= "), 4093);
-    assert_non_null(strstr(fixture_ask(f, "x.cluster.local. A tcp"), OK));
+    assert_int_equal(count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 511);
     put_many(f, "w", ENGINE_WALK_MAX + 1);
-    want(f, "w.cluster.local. A", "walk");
-    want(f, "w.cluster.local. TXT", "walk");
-    want(f, "cluster.local. SRV", "walk");
-    want(f, "*.w.cluster.local. A", "walk");
+    want(f, "w.cluster.local. A tcp", "walk");
+    want(f, "cluster.local. SRV tcp", "walk");
+    want(f, "*.w.cluster.local. A tcp", "walk");
     want(f, "h1.*.cluster.local. A",
          OK "\n? h1.*.cluster.local. IN A\n= h1.*.cluster.local. 3600 A 10.100.0.1");
     want(f, "w.cluster.local. TYPE65", OK "\n? w.cluster.local. IN TYPE65" SOA);
@@ -455,7 +447,139 @@ static void walks(void **state)
     const char *got = fixture_ask(f, "w.cluster.local. A");
     assert_int_equal(count_lines(got, "\n= "), 29);
     assert_non_null(strstr(got, " tc"));
-    want(f, "w.cluster.local. TXT", OK "\n? w.cluster.local. IN TXT" SOA);
+    /* 4,093 fit 65,535 bytes after header and question; there is no way to ask for more */
+    f->config.round_robin = true;
+    put_many(f, "w", 4093);
+    assert_int_equal(count_lines(fixture_ask(f, "w.cluster.local. A tcp"), "\n= "), 4093);
+    put_many(f, "w", 4094);
+    want(f, "w.cluster.local. A tcp", "SERVFAIL qr aa rd ra\n? w.cluster.local. IN A");
+    want(f, "w.cluster.local. A tcp edns=512",
+         "SERVFAIL qr aa rd ra\n? w.cluster.local. IN A\nedns 1232");
+    assert_non_null(strstr(fixture_ask(f, "w.cluster.local. A"), "NOERROR qr aa tc rd ra"));
+    fixture_free(f);
+}
+
+/* ---- Names with thousands of records ---- */
+
+enum { LARGE = 4000 };
+
+/* A name without such data is denied for its depth, not its records: also when others wait. */
+static void no_data_at_large_names(void **state)
+{
+    static const char *const questions[] = {"m.cluster.local. AAAA",  "m.cluster.local. TXT",
+                                            "m.cluster.local. MX",    "*.m.cluster.local. AAAA",
+                                            "cluster.local. MX",      "*.cluster.local. TXT tcp",
+                                            "m.cluster.local. TYPE65"};
+    struct fixture *f = setup();
+    (void)state;
+    put_many(f, "m", LARGE);
+    f->is_brief = true;
+    for (size_t i = 0; i < COUNT(questions); i++) {
+        const char *got = fixture_ask(f, questions[i]);
+        if (strncmp(got, OK "\n? ", sizeof(OK "\n? ") - 1) != 0 || !strstr(got, SOA)) {
+            fail_msg("%s: %s", questions[i], got);
+        }
+    }
+    fixture_free(f);
+}
+
+/* An answer that cannot hold all costs what it holds: EDNS options keep it off the fast path. */
+static void answers_cost_what_fits(void **state)
+{
+    struct fixture *f = setup();
+    const struct fixture_key alias = {"local/cluster/alias",
+                                      "{'host':'m.cluster.local','port':80}"};
+    (void)state;
+    put_many(f, "m", LARGE);
+    fixture_put(f, &alias, 1);
+    f->is_brief = true;
+    for (int rotates = 0; rotates < 2; rotates++) {
+        f->config.round_robin = rotates;
+        assert_int_equal(count_lines(fixture_ask(f, "m.cluster.local. A"), "\n= "), 29);
+        const char *got = fixture_ask(f, "alias.cluster.local. A edns=1232");
+        assert_int_equal(count_lines(got, "\n= "), 74); /* a CNAME, and 73 addresses */
+        assert_non_null(strstr(got, " tc"));
+        /* all addresses of a target or none */
+        want(f, "alias.cluster.local. SRV",
+             OK "\n? alias.cluster.local. IN SRV\n= "
+                "alias.cluster.local. 3600 SRV 10 100 80 "
+                "m.cluster.local.");
+    }
+    fixture_free(f);
+}
+
+/* The last two bytes of each address of the answer count one. */
+static unsigned count_addresses(const struct fixture *f, unsigned *seen)
+{
+    enum { QUESTION_END = 12 + 17 + 4, RECORD = 16 };
+    unsigned answers = (unsigned)f->reply[6] << 8 | f->reply[7];
+    for (unsigned i = 0; i < answers; i++) {
+        const uint8_t *end = f->reply + QUESTION_END + (size_t)(i + 1) * RECORD;
+        seen[end[-2] * 256 + end[-1]]++;
+    }
+    return answers;
+}
+
+/* Each of many addresses has its turn in replies that hold a few, and about as often. */
+static void all_addresses_have_their_turn(void **state)
+{
+    enum { MANY = 500, ROUNDS = 20000 };
+    struct fixture *f = setup();
+    static unsigned seen[MANY], total;
+    (void)state;
+    put_many(f, "m", MANY);
+    f->config.round_robin = true;
+    f->random = 1;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        f->random = f->random * 1664525 + 1013904223;
+        (void)fixture_ask(f, "m.cluster.local. A");
+        total += count_addresses(f, seen);
+    }
+    assert_int_equal(total, ROUNDS * 29);
+    for (unsigned i = 0; i < MANY; i++) { /* 1,160 is an even share: 8 standard deviations */
+        assert_in_range(seen[i], 880, 1440);
+    }
+    fixture_free(f);
+}
+
+/* TC says that there is more: not that there are more records than different addresses. */
+static void repeated_addresses_are_one(void **state)
+{
+    enum { COPIES = 100 };
+    struct fixture *f = setup();
+    (void)state;
+    for (unsigned i = 0; i < COPIES; i++) {
+        char key[64], value[64];
+        (void)snprintf(key, sizeof(key), "local/cluster/r/%u", i);
+        (void)snprintf(value, sizeof(value), "{'host':'10.7.0.%u','ttl':%u,'port':%u}", i % 3,
+                       100 + i, i);
+        fixture_put(f, &(struct fixture_key){key, value}, 1);
+    }
+    for (int rotates = 0; rotates < 2; rotates++) {
+        f->config.round_robin = rotates;
+        const char *got = fixture_ask(f, "r.cluster.local. A");
+        assert_int_equal(count_lines(got, "\n= r.cluster.local. 100 A 10.7.0."), 3);
+        assert_int_equal(count_lines(got, "\n= "), 3);
+        assert_null(strstr(got, " tc"));
+    }
+    fixture_free(f);
+}
+
+/* A name among many addresses is not left out as long as it could fit. */
+static void names_among_many_addresses(void **state)
+{
+    struct fixture *f = setup();
+    static const struct fixture_key name = {"local/cluster/m/alias",
+                                            "{'host':'web.cluster.local','ttl':30}"};
+    (void)state;
+    put_many(f, "m", 60);
+    fixture_put(f, &name, 1);
+    f->config.round_robin = true;
+    const char *got = fixture_ask(f, "m.cluster.local. A edns=1232");
+    assert_int_equal(count_lines(got, "\n= "), 62);
+    assert_null(strstr(got, " tc"));
+    got = fixture_ask(f, "m.cluster.local. A");
+    assert_non_null(strstr(got, " tc"));
     fixture_free(f);
 }
 
@@ -607,6 +731,11 @@ int main(void)
         cmocka_unit_test(external_targets),
         cmocka_unit_test(many_external_targets),
         cmocka_unit_test(walks),
+        cmocka_unit_test(no_data_at_large_names),
+        cmocka_unit_test(answers_cost_what_fits),
+        cmocka_unit_test(all_addresses_have_their_turn),
+        cmocka_unit_test(repeated_addresses_are_one),
+        cmocka_unit_test(names_among_many_addresses),
         cmocka_unit_test(fan_out),
         cmocka_unit_test(servfail),
         cmocka_unit_test(forwarded_replies),

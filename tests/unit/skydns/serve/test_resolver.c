@@ -469,15 +469,17 @@ static void test_a_dead_nameserver_is_servfail(void **state)
     teardown(f);
 }
 
-/* More records below many.cluster.local than a worker may visit. */
-static void put_many(struct fixture *f, bool is_v6)
+/* More records below many.cluster.local than a worker may visit, one of them an IPv4 address: a
+ * short answer to *.many.cluster.local after a long walk. */
+static void put_many(struct fixture *f)
 {
     for (unsigned i = 0; i <= ENGINE_WALK_MAX; i++) {
         char name[64], host[32];
         (void)snprintf(name, sizeof(name), "r%u.many.cluster.local.", i);
-        (void)snprintf(host, sizeof(host), is_v6 ? "fd00::%x:%x" : "10.1.%u.%u", i / 256, i % 256);
+        (void)snprintf(host, sizeof(host), "fd00::%x", i);
         put_host(f, name, host);
     }
+    put_host(f, "last.many.cluster.local.", "10.1.0.1");
     publish(f);
 }
 
@@ -486,14 +488,13 @@ static void test_long_walks_are_deferred(void **state)
 {
     struct fixture *f = setup(PATIENCE_S * 1000);
     int udp = client(f, SOCK_DGRAM);
-    struct message q = question(3, "many.cluster.local.");
+    struct message q = question(3, "*.many.cluster.local.");
     (void)state;
-    put_many(f, false);
+    put_many(f);
     send_udp(udp, &q);
     struct message m = receive_udp(udp);
     assert_int_equal(rcode_of(&m), NOERROR);
-    assert_true(m.wire[2] & 0x02);
-    assert_true(answers_in(&m) > 0);
+    assert_int_equal(answers_in(&m), 1);
     close(udp);
     stop(f);
     assert_int_equal(counts(f).deferred, 1);
@@ -507,11 +508,11 @@ static void test_foreign_names_do_not_wait_for_walks(void **state)
 {
     enum { WALKS = 200 };
     struct fixture *f = setup(PATIENCE_S * 1000);
-    struct message walk = question(1, "many.cluster.local."), foreign = question(2, "www.test.");
+    struct message walk = question(1, "*.many.cluster.local."), foreign = question(2, "www.test.");
     uint8_t frames[(WALKS + 1) * 64];
     struct writer w = writer_of(frames, sizeof(frames));
     (void)state;
-    put_many(f, true); /* the questions are for A: a short answer after a long walk */
+    put_many(f);
     int tcp = client(f, SOCK_STREAM);
     close(f->upstream_udp);
     f->upstream_udp = -1;
@@ -546,11 +547,11 @@ static void test_too_many_walks_are_refused(void **state)
 {
     enum { MORE = 32, CLIENTS = 4, EACH = (RESOLVER_WALKS_MAX + MORE) / CLIENTS };
     struct fixture *f = setup(PATIENCE_S * 1000);
-    struct message walk = question(1, "many.cluster.local.");
+    struct message walk = question(1, "*.many.cluster.local.");
     unsigned refused = 0;
     int tcp[CLIENTS];
     (void)state;
-    put_many(f, true);
+    put_many(f);
     uint8_t frames[EACH * 64];
     struct writer w = writer_of(frames, sizeof(frames));
     for (unsigned i = 0; i < EACH; i++) {

@@ -12,6 +12,7 @@
 #include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "skydns/store/store.h"
+#include "skydns/store/store_pick.h"
 #include "tests/support/skydns/records.h"
 
 /* Few labels, so that names are often put, deleted, parents or hidden; 300 steps of up to six
@@ -141,7 +142,9 @@ static char *dump_text(struct dump *dump)
 
 struct visible {
     size_t count;
-    uint64_t sum; /* of the revisions' squares: distinguishes sets */
+    uint64_t sum;             /* of the revisions' squares: distinguishes sets */
+    struct store_tally tally; /* of the store's records */
+    uint64_t sum_v4;          /* of those with such an address */
 };
 
 static void add_visible(struct visible *visible, int64_t revision)
@@ -195,8 +198,31 @@ struct walk {
 
 static bool see_visible(void *data, const struct store_record *record)
 {
-    add_visible(data, record->mod_revision);
+    struct visible *visible = data;
+    struct store_tally tally = store_record_tally(record);
+    add_visible(visible, record->mod_revision);
+    store_tally_add(&visible->tally, &tally);
+    visible->sum_v4 += tally.v4 * (uint64_t)record->mod_revision * (uint64_t)record->mod_revision;
     return true;
+}
+
+static bool see_picked(void *data, const struct store_record *record)
+{
+    assert_int_equal(record->host_len, 4);
+    return see_visible(data, record);
+}
+
+/* The counts are those of the records, and each address is picked once, wherever it begins. */
+static void check_counts(const struct store_node *node, const struct visible *visible)
+{
+    struct store_tally tally = store_node_tally(node);
+    struct visible picked = {0};
+    assert_memory_equal(&tally, &visible->tally, sizeof(tally));
+    if (tally.v4 > 0) {
+        store_pick_addresses(node, 4, random_below(tally.v4), see_picked, &picked);
+    }
+    assert_int_equal(picked.count, tally.v4);
+    assert_true(picked.sum == visible->sum_v4);
 }
 
 static bool dump_node(void *data, const struct store_node *node)
@@ -212,6 +238,7 @@ static bool dump_node(void *data, const struct store_node *node)
     assert_ptr_equal(store_find(walk.store, &walk.name, NULL), node);
     assert_true(records_each_visible(node, see_visible, &visible));
     assert_int_equal(store_visible_count(node), visible.count);
+    check_counts(node, &visible);
     dname_to_text(&walk.name, text);
     if (record) {
         struct dname name;
@@ -287,6 +314,8 @@ static void random_name(char name[64])
     }
 }
 
+static const char *const hosts[] = {"10.0.0.1", "10.0.0.2", "fd00::1", "a.test.", "", "a..b"};
+
 static void put_both(struct fixture *f, const char *name, int64_t revision)
 {
     struct dname key;
@@ -294,6 +323,17 @@ static void put_both(struct fixture *f, const char *name, int64_t revision)
     assert_true(dname_from_text(slice_str(name), &key));
     record_init(&record);
     record.port = (uint16_t)revision;
+    free(record.host);
+    record.host = xstrdup(hosts[revision % (int64_t)ARRAY_LEN(hosts)]);
+    record.mail = revision % 3 == 0;
+    if (revision % 4 == 0) {
+        free(record.text);
+        record.text = xstrdup("text");
+    }
+    if (revision % 7 == 0) {
+        free(record.group);
+        record.group = xstrdup("group");
+    }
     records_put(f->writer, &key, &record, revision);
     model_put(&f->model, name, revision);
 }
