@@ -187,6 +187,50 @@ static void dispatch(struct answer *a)
     }
 }
 
+/* What a record takes in a reply at least: names compressed away, the owner's and other names to a
+ * pointer or the root. */
+static size_t least_size(const struct rr *rr)
+{
+    enum { OWNER = 1, FIXED = 10, NAME = 1 };
+    switch (rr->type) {
+    case RR_A:
+    case RR_AAAA:
+    case RR_HINFO:
+    case RR_TXT:
+        return OWNER + FIXED + rr->data.len;
+    case RR_SRV:
+        return OWNER + FIXED + 6 + rr->data.len;
+    case RR_MX:
+        return OWNER + FIXED + 2 + NAME;
+    case RR_NS:
+    case RR_CNAME:
+    case RR_PTR:
+    case RR_SOA:
+        break;
+    }
+    return OWNER + FIXED + NAME;
+}
+
+/* From some of the records: if they alone do not fit, neither do all, and the reply is cut without
+ * visiting the others. Addresses are of use by themselves. Of other records, a client needs the
+ * whole set, and their shares of the weights are not known. False: all records must be visited. */
+static bool answer_cut(struct answer *a)
+{
+    struct rr_list *answers = &a->plan.answers;
+    size_t size = 0;
+    for (size_t i = 0; i < answers->count; i++) {
+        size += least_size(&answers->items[i]);
+    }
+    if (size <= a->in.reply_limit) {
+        return false;
+    }
+    if (answers->items[0].type != RR_A && answers->items[0].type != RR_AAAA) {
+        rr_list_clear(answers);
+    }
+    answers->is_cut = true;
+    return true;
+}
+
 static void begin_follow(struct follow *follow, const struct answer_input *input,
                          struct engine_deferral *ret_deferral)
 {
@@ -206,6 +250,9 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
     start(answer, input);
     begin_follow(&answer->follow, input, ret_deferral);
     dispatch(answer);
+    if (answer->follow.is_some && !answer_cut(answer)) {
+        (void)follow_defer_walk(&answer->follow); /* some are only taken by those who may not */
+    }
     if (answer->follow.is_deferred) {
         return ENGINE_DEFER;
     }

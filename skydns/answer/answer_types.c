@@ -4,6 +4,20 @@
 
 /* ---- Types that collect records ---- */
 
+/* More records than this thread may visit. Some of them may show that no reply to this client holds
+ * them all: answer_cut. Groups do not: they may leave out any record. */
+static bool may_take_some(struct answer *a, const struct dname *name)
+{
+    struct follow *f = &a->follow;
+    const struct store_node *node = lookup_listed(f->store, name, f->rule);
+    if (!a->in.may_cut || f->may_walk || !node || store_node_tally(node).groups > 0) {
+        return false;
+    }
+    f->is_some = true;
+    lookup_allow_some(f->lookup, follow_visits(f), a->config->round_robin ? a->in.random : 0);
+    return true;
+}
+
 /* Checks the result of looking up the question's name; false: the answer is already decided. */
 static bool take_found(struct answer *a, enum lookup_result result)
 {
@@ -63,7 +77,11 @@ static bool find_records(struct answer *a, const struct dname *name, enum rr_typ
     if (has_none(a, name, type)) {
         return false; /* NODATA: answer_in_domain */
     }
-    return take_found(a, lookup_find(f->lookup, f->store, name, f->rule, ret_span));
+    enum lookup_result result = lookup_find(f->lookup, f->store, name, f->rule, ret_span);
+    if (result == LOOKUP_LIMIT && may_take_some(a, name)) {
+        result = lookup_find(f->lookup, f->store, name, f->rule, ret_span);
+    }
+    return take_found(a, result);
 }
 
 static const struct store_record *nth(const struct answer *a, const struct lookup_span *span,
@@ -75,6 +93,9 @@ static const struct store_record *nth(const struct answer *a, const struct looku
 /* Adds the addresses of what an SRV, MX or NS record points to, or an IP host itself. */
 static void add_target(struct answer *a, const struct store_record *record, struct slice owner)
 {
+    if (a->follow.is_some) {
+        return; /* they go first when an answer does not fit */
+    }
     if (record->host == STORE_HOST_IP) {
         struct rr rr = rrsynth_address(a->config, record, owner);
         rr_list_add(&a->plan.additionals, &rr);
@@ -117,9 +138,10 @@ static void answer_srv(struct answer *a)
 
 void answer_ports(struct answer *a)
 {
+    struct follow *f = &a->follow;
     struct lookup_span span;
-    lookup_allow(a->follow.lookup, follow_visits(&a->follow));
-    if (take_found(a, lookup_find_ports(a->follow.lookup, a->follow.store, &a->name, &span))) {
+    lookup_allow(f->lookup, follow_visits(f));
+    if (take_found(a, lookup_find_ports(f->lookup, f->store, &a->name, &span))) {
         add_services(a, &span);
     }
 }

@@ -89,6 +89,7 @@ static enum engine_verdict answer_question(struct engine *engine, const struct s
         .now_s = query->now_s,
         .random = query->random,
         .reply_limit = reply_limit(engine, query, question),
+        .may_cut = query->transport == ENGINE_UDP,
         .may_walk = query->may_walk,
         .is_brief = query->is_brief,
     };

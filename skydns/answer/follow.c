@@ -37,6 +37,7 @@ void follow_fini(struct follow *follow)
 
 void follow_start(struct follow *follow)
 {
+    follow->is_some = false;
     follow->is_deferred = false;
     follow->has_failed = false;
     follow->is_open = false;
@@ -358,7 +359,7 @@ static void add_addresses(struct follow *f, struct chain *chain, const struct lo
 {
     for (size_t i = 0; i < span->count && !follow_is_walk_deferred(f); i++) {
         const struct store_record *record = lookup_record(f->lookup, span, i);
-        if (record->host == STORE_HOST_NAME && !is_kubernetes(f)) {
+        if (record->host == STORE_HOST_NAME && !is_kubernetes(f) && !f->is_some) {
             follow_host(f, chain, record, owner);
         } else if (is_wanted(chain, record)) {
             struct rr rr = rrsynth_address(f->config, record, owner);

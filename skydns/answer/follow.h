@@ -41,6 +41,7 @@ struct follow {
     uint32_t random;
     bool may_walk;
     bool is_brief;
+    bool is_some;     /* the question's name has more records than were visited */
     bool is_deferred; /* the answer cannot be made in this call; *deferral says why */
     bool has_failed;  /* upstream could not say what addresses a target has */
     bool is_open;     /* upstream was not asked: EXTERNAL_NOT_ASKED */
@@ -58,7 +59,7 @@ static inline struct lookup_rule follow_rule(const struct engine_config *config,
 void follow_init(struct follow *follow);
 void follow_fini(struct follow *follow);
 
-/* Starts an answer; the caller sets the fields of the answer but is_deferred. */
+/* Starts an answer; the caller sets the fields of the answer but the last three. */
 void follow_start(struct follow *follow);
 
 /* How many records this thread may visit. */

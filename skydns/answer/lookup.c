@@ -24,6 +24,8 @@ struct lookup {
     size_t slots_capacity;
     size_t visits_left;
     bool limit_hit;
+    bool is_some; /* lookup_allow_some */
+    uint32_t from;
 };
 
 /* A name split into the part that is listed and the pattern that selects from the listing. */
@@ -65,6 +67,14 @@ void lookup_start(struct lookup *lookup)
 void lookup_allow(struct lookup *lookup, size_t visits)
 {
     lookup->visits_left = visits;
+    lookup->is_some = false;
+}
+
+void lookup_allow_some(struct lookup *lookup, size_t visits, uint32_t from)
+{
+    lookup->visits_left = visits;
+    lookup->is_some = true;
+    lookup->from = from;
 }
 
 size_t lookup_visits_left(const struct lookup *lookup)
@@ -116,7 +126,7 @@ static int compare_labels(const void *a, const void *b)
 static bool push_child(struct lookup *l, const struct store_node *child)
 {
     if (l->nodes.count - l->siblings_base >= l->visits_left) {
-        l->limit_hit = true;
+        l->limit_hit = !l->is_some;
         return false;
     }
     push_node(&l->nodes, child);
@@ -138,6 +148,10 @@ static bool push_hidden_child(void *data, const struct store_node *child)
 static void push_children(struct lookup *l, const struct store_node *node, store_child_fn push)
 {
     size_t base = l->siblings_base = l->nodes.count;
+    if (l->is_some) {
+        store_each_child_from(node, l->from, push, l);
+        return;
+    }
     store_each_child(node, push, l);
     if (l->nodes.count - base > 1 && !l->limit_hit) {
         qsort(l->nodes.items + base, l->nodes.count - base, sizeof(const struct store_node *),
@@ -276,7 +290,7 @@ static void begin(struct lookup *l, struct lookup_span *ret_span)
 
 static enum lookup_result end(struct lookup *l, struct lookup_span *span)
 {
-    if (l->limit_hit) {
+    if (l->limit_hit && !l->is_some) {
         l->count = span->first;
         return LOOKUP_LIMIT;
     }
@@ -300,7 +314,7 @@ enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
     }
     if (p.wildcard >= 0 && !is_leaf(node)) {
         walk_matching(lookup, node, &p, p.wildcard);
-    } else if (store_visible_count(node) <= lookup->visits_left) {
+    } else if (lookup->is_some || store_visible_count(node) <= lookup->visits_left) {
         walk_all(lookup, node);
     } else {
         lookup->limit_hit = true;

@@ -21,6 +21,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "common/base/attributes.h"
@@ -56,6 +57,10 @@ void lookup_start(struct lookup *lookup);
 /* How much the following lookups may visit in total: each lookup, each record and each label tried
  * against a wildcard or as a protocol or port counts one. */
 void lookup_allow(struct lookup *lookup, size_t visits);
+
+/* The same, but when they are used up, a lookup returns the records found so far, in no order,
+ * beginning elsewhere for each `from`. */
+void lookup_allow_some(struct lookup *lookup, size_t visits, uint32_t from);
 
 size_t lookup_visits_left(const struct lookup *lookup);
 

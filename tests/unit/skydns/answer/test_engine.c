@@ -509,15 +509,69 @@ static void answers_cost_what_fits(void **state)
 }
 
 /* The last two bytes of each address of the answer count one. */
-static unsigned count_addresses(const struct fixture *f, unsigned *seen)
+static unsigned count_addresses(const struct fixture *f, size_t name_len, unsigned *seen)
 {
-    enum { QUESTION_END = 12 + 17 + 4, RECORD = 16 };
+    enum { QUESTION = 12 + 4, RECORD = 16 };
     unsigned answers = (unsigned)f->reply[6] << 8 | f->reply[7];
     for (unsigned i = 0; i < answers; i++) {
-        const uint8_t *end = f->reply + QUESTION_END + (size_t)(i + 1) * RECORD;
+        const uint8_t *end = f->reply + QUESTION + name_len + (size_t)(i + 1) * RECORD;
         seen[end[-2] * 256 + end[-1]]++;
     }
     return answers;
+}
+
+/* Over UDP, a reply that cannot hold all is cut without a walk: addresses as many as fit, of other
+ * types nothing. What might fit is walked. */
+static void replies_that_are_cut_need_no_walk(void **state)
+{
+    struct fixture *f = setup();
+    static const char *const copies = "{'host':'web.cluster.local','port':80}";
+    (void)state;
+    put_many(f, "m", LARGE);
+    f->config.round_robin = true;
+    for (int brief = 0; brief < 2; brief++) {
+        f->is_brief = brief;
+        want(f, "m.cluster.local. SRV", "NOERROR qr aa tc rd ra\n? m.cluster.local. IN SRV");
+        want(f, "*.m.cluster.local. SRV edns=1232",
+             "NOERROR qr aa tc rd ra\n? *.m.cluster.local. IN SRV\nedns 1232");
+        const char *got = fixture_ask(f, "*.m.cluster.local. A");
+        assert_int_equal(count_lines(got, "\n= "), 29);
+        assert_non_null(strstr(got, " tc"));
+        want(f, "*.m.cluster.local. SRV tcp", "walk");
+    }
+    for (unsigned i = 0; i <= ENGINE_WALK_MAX; i++) {
+        char key[64];
+        (void)snprintf(key, sizeof(key), "local/cluster/c/%u", i);
+        fixture_put(f, &(struct fixture_key){key, copies}, 1);
+    }
+    want(f, "c.cluster.local. SRV", "walk"); /* all are one record */
+    fixture_put(f, &(struct fixture_key){"local/cluster/m/g", "{'host':'10.0.0.1','group':'g'}"},
+                1);
+    want(f, "m.cluster.local. SRV", "walk"); /* perhaps it is the only one of its group */
+    fixture_free(f);
+}
+
+/* Each of the names that a wildcard matches has its turn. */
+static void all_matches_have_their_turn(void **state)
+{
+    enum { MANY = 1000, ROUNDS = 4000 };
+    struct fixture *f = setup();
+    static unsigned seen[MANY];
+    unsigned unseen = 0;
+    (void)state;
+    put_many(f, "m", MANY);
+    f->config.round_robin = true;
+    f->random = 1;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        f->random = f->random * 1664525 + 1013904223;
+        (void)fixture_ask(f, "*.m.cluster.local. A");
+        (void)count_addresses(f, 19, seen);
+    }
+    for (unsigned i = 0; i < MANY; i++) {
+        unseen += seen[i] == 0;
+    }
+    assert_int_equal(unseen, 0);
+    fixture_free(f);
 }
 
 /* Each of many addresses has its turn in replies that hold a few, and about as often. */
@@ -533,7 +587,7 @@ static void all_addresses_have_their_turn(void **state)
     for (unsigned i = 0; i < ROUNDS; i++) {
         f->random = f->random * 1664525 + 1013904223;
         (void)fixture_ask(f, "m.cluster.local. A");
-        total += count_addresses(f, seen);
+        total += count_addresses(f, 17, seen);
     }
     assert_int_equal(total, ROUNDS * 29);
     for (unsigned i = 0; i < MANY; i++) { /* 1,160 is an even share: 8 standard deviations */
@@ -733,6 +787,8 @@ int main(void)
         cmocka_unit_test(walks),
         cmocka_unit_test(no_data_at_large_names),
         cmocka_unit_test(answers_cost_what_fits),
+        cmocka_unit_test(replies_that_are_cut_need_no_walk),
+        cmocka_unit_test(all_matches_have_their_turn),
         cmocka_unit_test(all_addresses_have_their_turn),
         cmocka_unit_test(repeated_addresses_are_one),
         cmocka_unit_test(names_among_many_addresses),
