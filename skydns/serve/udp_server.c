@@ -313,6 +313,7 @@ size_t udp_server_send(struct udp_server *server)
     for (size_t i = 0; i < server->received; i++) {
         if (server->packets[i].reply_len) {
             address_reply(server, i, &server->out[count++].msg_hdr);
+            server->packets[i].reply_len = 0; /* sent once */
         }
     }
     while (sent < count) {

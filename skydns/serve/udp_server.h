@@ -7,8 +7,8 @@
  *     main thread                  worker's thread                     resolver's thread
  *     udp_server_new
  *                                  n = udp_server_receive -> packets
- *                                  ... fills in each packet's reply    udp_server_send_one
- *                                  udp_server_send
+ *                                  ... fills in the packets' replies   udp_server_send_one
+ *                                  udp_server_send, perhaps again
  *     udp_server_stop ........... receive: what is queued, then 0
  *     udp_server_free (threads gone) */
 #ifndef SKYDNS_SERVE_UDP_SERVER_H
@@ -61,7 +61,8 @@ size_t udp_server_receive_buffer(const struct udp_server *server);
  * server's, valid until the next call. */
 size_t udp_server_receive(struct udp_server *server, struct udp_packet **ret_packets);
 
-/* Sends the replies of the batch. Returns how many failed. */
+/* Sends the replies of the batch, and sets their reply_len to 0: what the worker fills in later,
+ * the next call sends. Returns how many failed. */
 size_t udp_server_send(struct udp_server *server);
 
 /* Sends one reply from the address that was asked. Any thread; never waits: a reply that does not

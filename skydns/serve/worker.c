@@ -16,19 +16,26 @@
 #include "skydns/store/rng.h"
 #include "skydns/store/snapshot.h"
 
+/* Time that one batch's expensive answers may take, but for the first; what is left goes to the
+ * resolver. It is what the next batch may have to wait. */
+enum { EXPENSIVE_US = 500 };
+
 struct worker {
     struct query_counts counts;
     struct worker_config config;
     pthread_t thread;
     struct rng rng;
     struct engine_deferral deferral;
+
+    /* The batch's packets whose answers are expensive. */
+    size_t expensive_count;
+    struct udp_packet *expensive[UDP_BATCH];
 };
 
-static void answer(struct worker *w, const struct store *store, int64_t now_s,
-                   struct udp_packet *packet, unsigned ahead)
+static struct engine_query query_of(struct worker *w, const struct udp_packet *packet,
+                                    int64_t now_s)
 {
-    const struct worker_config *config = &w->config;
-    const struct engine_query query = {
+    return (struct engine_query){
         .wire = packet->query,
         .len = packet->query_len,
         .client = packet->client,
@@ -36,32 +43,54 @@ static void answer(struct worker *w, const struct store *store, int64_t now_s,
         .transport = ENGINE_UDP,
         .now_s = now_s,
         .random = rng_next(&w->rng),
-        .ahead = ahead,
     };
+}
+
+static void count_reply(struct worker *w, const struct engine_query *query,
+                        const struct udp_packet *packet)
+{
+    query_counts_reply(&w->counts, packet->reply, packet->reply_len);
+    if (w->config.verbose) {
+        query_log(query, packet->reply, packet->reply_len);
+    }
+}
+
+static void defer(struct worker *w, const struct engine_query *query,
+                  enum engine_deferral_kind kind, struct udp_packet *packet)
+{
+    const struct worker_config *config = &w->config;
     const struct deferred_origin origin = {.udp = config->udp};
-    query_counts_begin(&w->counts);
-    switch (engine_answer(config->engine, store, &query, NULL, packet->reply, &packet->reply_len,
+    packet->reply_len = 0;
+    if (resolver_defer(config->resolver, config->index, query, kind, &origin)) {
+        counter_add(&w->counts.deferred, 1);
+        return;
+    }
+    packet->reply_len = engine_servfail(config->engine, query, packet->reply);
+    counter_add(&w->counts.refused, 1);
+    count_reply(w, query, packet);
+}
+
+static void answer(struct worker *w, const struct store *store, const struct engine_query *query,
+                   struct udp_packet *packet)
+{
+    switch (engine_answer(w->config.engine, store, query, NULL, packet->reply, &packet->reply_len,
                           &w->deferral)) {
     case ENGINE_REPLY:
         counter_add(&w->counts.answered, 1);
+        count_reply(w, query, packet);
         break;
     case ENGINE_DROP:
         counter_add(&w->counts.dropped, 1);
         packet->reply_len = 0;
-        return;
-    case ENGINE_DEFER:
-        packet->reply_len = 0;
-        if (resolver_defer(config->resolver, config->index, &query, w->deferral.kind, &origin)) {
-            counter_add(&w->counts.deferred, 1);
-            return;
-        }
-        packet->reply_len = engine_servfail(config->engine, &query, packet->reply);
-        counter_add(&w->counts.refused, 1);
         break;
-    }
-    query_counts_reply(&w->counts, packet->reply, packet->reply_len);
-    if (config->verbose) {
-        query_log(&query, packet->reply, packet->reply_len);
+    case ENGINE_DEFER:
+        if (query->is_brief && w->deferral.kind == ENGINE_DEFER_WALK) {
+            packet->reply_len = 0;
+            w->expensive[w->expensive_count++] = packet;
+        } else {
+            defer(w, query, w->deferral.kind, packet);
+        }
+        break;
     }
 }
 
@@ -77,6 +106,47 @@ static void look_ahead(struct worker *w, const struct store *store,
     engine_look_ahead(w->config.engine, store, queries, count);
 }
 
+static void send_replies(struct worker *w)
+{
+    size_t unsent = udp_server_send(w->config.udp);
+    if (unsent) {
+        counter_add(&w->counts.unsent, unsent);
+    }
+}
+
+/* Answers each packet that costs little; the others are put aside. */
+static void answer_cheap(struct worker *w, const struct store *store, int64_t now_s,
+                         struct udp_packet *packets, size_t count)
+{
+    w->expensive_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned ahead = i % ENGINE_AHEAD_MAX;
+        if (ahead == 0) {
+            look_ahead(w, store, packets + i, count - i);
+        }
+        struct engine_query query = query_of(w, &packets[i], now_s);
+        query.ahead = ahead + 1;
+        query.is_brief = true;
+        query_counts_begin(&w->counts);
+        answer(w, store, &query, &packets[i]);
+    }
+}
+
+/* The others, one by one; their replies wait for nothing else. */
+static void answer_expensive(struct worker *w, const struct store *store, int64_t now_s)
+{
+    int64_t begun_us = clock_monotonic_us();
+    for (size_t i = 0; i < w->expensive_count; i++) {
+        struct engine_query query = query_of(w, w->expensive[i], now_s);
+        query_counts_begin(&w->counts);
+        if (i > 0 && clock_monotonic_us() - begun_us >= EXPENSIVE_US) {
+            defer(w, &query, ENGINE_DEFER_WALK, w->expensive[i]);
+        } else {
+            answer(w, store, &query, w->expensive[i]);
+        }
+    }
+}
+
 static void *run(void *data)
 {
     struct worker *w = data;
@@ -90,18 +160,13 @@ static void *run(void *data)
         int64_t now_s = clock_wall_s();
         const struct store *store = snapshot_enter(w->config.reader);
         engine_configure(w->config.engine, snapshot_config(w->config.reader));
-        for (size_t i = 0; i < count; i++) {
-            unsigned ahead = i % ENGINE_AHEAD_MAX;
-            if (ahead == 0) {
-                look_ahead(w, store, packets + i, count - i);
-            }
-            answer(w, store, now_s, &packets[i], ahead + 1);
+        answer_cheap(w, store, now_s, packets, count);
+        if (w->expensive_count > 0) {
+            send_replies(w);
+            answer_expensive(w, store, now_s);
         }
         snapshot_leave(w->config.reader);
-        size_t unsent = udp_server_send(w->config.udp);
-        if (unsent) {
-            counter_add(&w->counts.unsent, unsent);
-        }
+        send_replies(w);
     }
     return NULL;
 }

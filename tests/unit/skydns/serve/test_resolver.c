@@ -469,11 +469,11 @@ static void test_a_dead_nameserver_is_servfail(void **state)
     teardown(f);
 }
 
-/* More records below many.cluster.local than a worker may visit, one of them an IPv4 address: a
- * short answer to *.many.cluster.local after a long walk. */
-static void put_many(struct fixture *f)
+/* Records below many.cluster.local, one of them an IPv4 address: a short answer to
+ * *.many.cluster.local after a long walk. */
+static void put_many(struct fixture *f, unsigned count)
 {
-    for (unsigned i = 0; i <= ENGINE_WALK_MAX; i++) {
+    for (unsigned i = 0; i < count; i++) {
         char name[64], host[32];
         (void)snprintf(name, sizeof(name), "r%u.many.cluster.local.", i);
         (void)snprintf(host, sizeof(host), "fd00::%x", i);
@@ -490,7 +490,7 @@ static void test_long_walks_are_deferred(void **state)
     int udp = client(f, SOCK_DGRAM);
     struct message q = question(3, "*.many.cluster.local.");
     (void)state;
-    put_many(f);
+    put_many(f, ENGINE_WALK_MAX + 1);
     send_udp(udp, &q);
     struct message m = receive_udp(udp);
     assert_int_equal(rcode_of(&m), NOERROR);
@@ -499,6 +499,35 @@ static void test_long_walks_are_deferred(void **state)
     stop(f);
     assert_int_equal(counts(f).deferred, 1);
     assert_int_equal(counts(f).refused, 0);
+    teardown(f);
+}
+
+/* In one batch, an answer that takes hundreds of visits delays none that came after it. */
+static void test_expensive_answers_come_last(void **state)
+{
+    enum { MANY = 300, CHEAP = 20 };
+    struct fixture *f = setup_still(PATIENCE_S * 1000);
+    struct message expensive = question(1, "*.many.cluster.local.");
+    struct message cheap = question(2, "web.cluster.local.");
+    (void)state;
+    put_many(f, MANY);
+    put_host(f, "web.cluster.local.", "10.0.0.1");
+    publish(f);
+    int udp = client(f, SOCK_DGRAM);
+    send_udp(udp, &expensive);
+    send_udp(udp, &expensive);
+    for (unsigned i = 0; i < CHEAP; i++) {
+        send_udp(udp, &cheap);
+    }
+    start_resolver(f);
+    start_workers(f);
+    for (unsigned i = 0; i < CHEAP + 2; i++) {
+        struct message m = receive_udp(udp);
+        assert_int_equal(id_of(&m), i < CHEAP ? 2 : 1);
+        assert_int_equal(answers_in(&m), 1);
+    }
+    close(udp);
+    stop(f);
     teardown(f);
 }
 
@@ -512,7 +541,7 @@ static void test_foreign_names_do_not_wait_for_walks(void **state)
     uint8_t frames[(WALKS + 1) * 64];
     struct writer w = writer_of(frames, sizeof(frames));
     (void)state;
-    put_many(f);
+    put_many(f, ENGINE_WALK_MAX + 1);
     int tcp = client(f, SOCK_STREAM);
     close(f->upstream_udp);
     f->upstream_udp = -1;
@@ -551,7 +580,7 @@ static void test_too_many_walks_are_refused(void **state)
     unsigned refused = 0;
     int tcp[CLIENTS];
     (void)state;
-    put_many(f);
+    put_many(f, ENGINE_WALK_MAX + 1);
     uint8_t frames[EACH * 64];
     struct writer w = writer_of(frames, sizeof(frames));
     for (unsigned i = 0; i < EACH; i++) {
@@ -657,6 +686,7 @@ int main(void)
         cmocka_unit_test(test_foreign_names_are_forwarded),
         cmocka_unit_test(test_targets_are_looked_up),
         cmocka_unit_test(test_a_dead_nameserver_is_servfail),
+        cmocka_unit_test(test_expensive_answers_come_last),
         cmocka_unit_test(test_long_walks_are_deferred),
         cmocka_unit_test(test_foreign_names_do_not_wait_for_walks),
         cmocka_unit_test(test_too_many_walks_are_refused),
