@@ -29,12 +29,12 @@ endif
 
 # ---- Flags: ours first; the user's CPPFLAGS, CFLAGS and LDFLAGS come last and are never overwritten ----
 
-PKGS         := libnghttp2 libprotobuf-c jansson libcurl openssl yaml-0.1
+PKGS         := libnghttp2 libprotobuf-c jansson libcurl openssl yaml-0.1 libseccomp
 HAVE_PKGS    := $(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes)
 PKG_CFLAGS   := $(if $(HAVE_PKGS),$(shell pkg-config --cflags $(PKGS)))
 LIBS_common  := $(if $(HAVE_PKGS),$(shell pkg-config --libs libnghttp2 libprotobuf-c openssl jansson)) -lev -lm
 LIBS_kube2sky := $(if $(HAVE_PKGS),$(shell pkg-config --libs libcurl yaml-0.1)) $(LIBS_common)
-LIBS_skydns  := $(LIBS_common)
+LIBS_skydns  := $(if $(HAVE_PKGS),$(shell pkg-config --libs libseccomp)) $(LIBS_common)
 LIBS_exechealthz := $(LIBS_common)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wundef -Wvla \
@@ -145,7 +145,7 @@ support_o   = $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/$(1)/*.c))
 define component_tests
 $(B)/tests/unit/$(1)/%: $(B)/tests/unit/$(1)/%.o $(SUPPORT_O) $(call support_o,$(1)) $(2) $(B)/libcommon.a
 	$$(call say,LD,$$@)
-	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$^ -lcmocka $(LIBS_kube2sky) -o $$@
+	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$^ -lcmocka $$(LIBS_$(1)) $(LIBS_kube2sky) -o $$@
 $(B)/tests/fuzz/$(1)/%: $(B)/tests/fuzz/$(1)/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/replay.o) $(call support_o,$(1)) $(2) $(B)/libcommon.a
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer) $$^ $$(LIBS_$(1)) -o $$@

@@ -28,6 +28,7 @@
 #include "skydns/pages/explain.h"
 #include "skydns/pages/explain_client.h"
 #include "skydns/pages/status.h"
+#include "skydns/sandbox.h"
 #include "skydns/store/snapshot.h"
 #include "skydns/sync/store_sync.h"
 
@@ -37,6 +38,8 @@ enum { ETCD_CALL_TIMEOUT_MS = 5000 };
 
 /* Names in one log line: at most 64, none longer than 16. */
 enum { IGNORED_NAMES_MAX = 1024 };
+
+static const char resolv_conf[] = "/etc/resolv.conf";
 
 struct program {
     int64_t start_s; /* Unix time */
@@ -162,6 +165,34 @@ static int open_all(struct program *p, struct err *err)
     return r;
 }
 
+/* SSL_CERT_FILE and SSL_CERT_DIR, too, where OpenSSL looks for the system's CAs. */
+static void confine_files(const struct options *o)
+{
+    const char *ca_file = getenv("SSL_CERT_FILE"), *ca_folder = getenv("SSL_CERT_DIR");
+    const char *const paths[] = {
+        resolv_conf,
+        o->ca_cert,
+        o->tls_pem,
+        o->tls_key,
+        o->password_file,
+        ca_file ? ca_file : "",
+        ca_folder ? ca_folder : "",
+    };
+    int r = sandbox_files(paths, ARRAY_LEN(paths));
+    if (r < 0) {
+        log_info("this kernel does not restrict which files may be read",
+                 LOG_STR("error", err_code_text(r)));
+    }
+}
+
+static void confine_calls(void)
+{
+    int r = sandbox_calls();
+    if (r < 0) {
+        log_info("this kernel does not restrict system calls", LOG_STR("error", err_code_text(r)));
+    }
+}
+
 /* The threads that answer start afterwards. */
 static int drop_privileges(const struct options *o, struct err *err)
 {
@@ -200,7 +231,7 @@ static int settle_config(struct program *p, struct err *err)
         .loop = p->loop,
         .flags = &p->flags,
         .snapshot = p->snapshot,
-        .resolv_conf = "/etc/resolv.conf",
+        .resolv_conf = resolv_conf,
         .changed = on_config,
         .data = p,
     };
@@ -410,6 +441,7 @@ int main(int argc, char **argv)
     log_set_format((enum log_format)p->flags.log_format);
     (void)signal(SIGPIPE, SIG_IGN); /* writing to a closed peer is an error, not a signal */
     privileges_begin(&p->flags.user);
+    confine_files(&p->flags);
     log_start();
     record_json_use_xalloc();
     p->start_s = clock_wall_s();
@@ -426,6 +458,7 @@ int main(int argc, char **argv)
         r = drop_privileges(&p->flags, &err);
     }
     if (r == 0) {
+        confine_calls();
         r = run(p, &err);
     }
     close_all(p);

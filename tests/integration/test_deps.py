@@ -38,7 +38,7 @@ def installed(tmp_path):
 
 
 # Not every tool of a group is checked: the script adds sbin to PATH, and tools found there count as installed.
-RUN = {"gcc", "libev-dev", "libyaml-dev", "etcd-server", "etcd-client", "bind9-dnsutils", "kubernetes-client", "curl"}
+RUN = {"gcc", "libev-dev", "libyaml-dev", "libseccomp-dev", "etcd-server", "etcd-client", "bind9-dnsutils", "kubernetes-client", "curl"}
 CHECK = {"clang", "clang-format", "knot-dnsutils", "ldnsutils", "musl-tools", "libcmocka-dev", "python3-pytest"}
 GROUPS = {"bench": "dnsperf", "pod": "podman", "packaging": "lintian", "monitoring": "docker-compose"}
 
