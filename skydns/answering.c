@@ -256,6 +256,22 @@ void answering_set_nameservers(struct answering *answering, const struct options
     resolver_set_nameservers(answering->resolver, &servers);
 }
 
+static void write_addresses(const char *transport, const struct addr *addresses, size_t count,
+                            struct buf *out)
+{
+    char text[ADDR_TEXT_MAX];
+    for (size_t i = 0; i < count; i++) {
+        buf_printf(out, "%s%s://%s", out->len ? " " : "", transport,
+                   addr_format(&addresses[i], text));
+    }
+}
+
+void answering_addresses(const struct answering *answering, struct buf *out)
+{
+    write_addresses("udp", answering->udp_addresses, answering->udp_count, out);
+    write_addresses("tcp", answering->tcp_addresses, answering->tcp_count, out);
+}
+
 static void log_address(const char *domain, const char *transport, const struct addr *address)
 {
     char text[ADDR_TEXT_MAX], line[DNAME_TEXT_MAX + ADDR_TEXT_MAX + 64];

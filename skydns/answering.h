@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "common/base/attributes.h"
+#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "skydns/options.h"
 
@@ -36,6 +37,9 @@ void answering_set_nameservers(struct answering *answering, const struct options
 /* Prints a line for each address and transport on which queries for this domain are answered:
  * people and scripts wait for it. */
 void answering_log_ready(const struct answering *answering, const struct dname *domain);
+
+/* Appends each address with its transport, "udp://10.0.0.10:53 tcp://10.0.0.10:53". */
+void answering_addresses(const struct answering *answering, struct buf *out);
 
 /* For metrics; borrowed. */
 const struct resolver *answering_resolver(const struct answering *answering);

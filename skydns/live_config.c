@@ -9,6 +9,7 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "skydns/config_doc.h"
+#include "skydns/option_text.h"
 #include "skydns/resolv_conf.h"
 #include "skydns/store/snapshot.h"
 #include "skydns/sync/store_sync.h"
@@ -60,50 +61,35 @@ const struct options *live_config_options(const struct live_config *live)
 
 /* ---- What changed ---- */
 
-static bool same_names(const struct options *a, const struct options *b)
+/* settings="domain ttl" domain="a. -> b." ttl="60 -> 30" */
+static void log_each(enum log_level level, const char *message, enum option_scope scope,
+                     const struct options *before, const struct options *now)
 {
-    for (size_t i = 0; i < a->domain_count && i < b->domain_count; i++) {
-        if (!dname_equal(&a->domains[i], &b->domains[i])) {
-            return false;
-        }
+    struct log_field fields[OPTION_CHANGES_MAX + 1];
+    struct option_changes changes;
+    option_changes_init(&changes, scope, before, now);
+    fields[0] = LOG_STR("settings", buf_cstr(&changes.names));
+    for (size_t i = 0; i < changes.count; i++) {
+        fields[i + 1] = LOG_STR(changes.items[i].name, buf_cstr(&changes.items[i].text));
     }
-    return a->domain_count == b->domain_count;
-}
-
-static void add_word(struct buf *out, bool is_different, const char *word)
-{
-    if (is_different) {
-        buf_printf(out, "%s%s", out->len ? " " : "", word);
+    if (changes.count > 0 && log_takes(level)) {
+        log_write(level, message, changes.count + 1, fields);
     }
+    option_changes_fini(&changes);
 }
 
-/* By their names in the document. */
-static void list_changes(const struct options *a, const struct options *b, struct buf *out)
+static void log_changes(const struct options *before, const struct options *now)
 {
-    add_word(out, !same_names(a, b), "domain");
-    add_word(out, !dname_equal(&a->hostmaster, &b->hostmaster), "hostmaster");
-    add_word(out, !dname_equal(&a->local, &b->local), "local");
-    add_word(out, a->round_robin != b->round_robin, "round_robin");
-    add_word(out, a->no_rec != b->no_rec, "no_rec");
-    add_word(out, a->ndots != b->ndots, "ndot");
-    add_word(out, a->priority != b->priority, "priority");
-    add_word(out, a->ttl_s != b->ttl_s, "ttl");
-    add_word(out, a->min_ttl_s != b->min_ttl_s, "min_ttl");
-    add_word(out, !options_same_nameservers(a, b), "nameservers");
-    add_word(out, a->ns_rotate != b->ns_rotate, "ns_rotate");
-    add_word(out, a->rtimeout_ms != b->rtimeout_ms, "read_timeout");
+    log_each(LOG_LEVEL_INFO, "configuration changed", OPTION_AT_ONCE, before, now);
 }
 
-/* The settings of the open sockets. */
-static void list_restarts(const struct options *a, const struct options *b, struct buf *out)
+static void log_restarts(const struct live_config *live, const struct options *now)
 {
-    add_word(out, !options_same_addresses(a, b), "dns_addr");
-    add_word(out, a->systemd != b->systemd, "systemd");
+    log_each(LOG_LEVEL_WARN, "changed settings need a restart", OPTION_AT_RESTART, &live->started,
+             now);
 }
 
 /* ---- Applying ---- */
-
-enum { WORDS_MAX = 256 };
 
 static void publish(struct live_config *live, const struct options *options)
 {
@@ -151,28 +137,6 @@ static bool is_being_written(const struct live_config *live, const struct option
     }
     (void)err_set(err, ERR_SYNTAX, "`%s` lists no nameserver", path); /* only for its text */
     return true;
-}
-
-static void log_restarts(const struct live_config *live, const struct options *options)
-{
-    struct buf words;
-    buf_init(&words, WORDS_MAX);
-    list_restarts(&live->started, options, &words);
-    if (words.len > 0) {
-        log_warn("changed settings need a restart", LOG_STR("settings", buf_cstr(&words)));
-    }
-    buf_fini(&words);
-}
-
-static void log_changes(const struct options *before, const struct options *now)
-{
-    struct buf words;
-    buf_init(&words, WORDS_MAX);
-    list_changes(before, now, &words);
-    if (words.len > 0) {
-        log_info("configuration changed", LOG_STR("settings", buf_cstr(&words)));
-    }
-    buf_fini(&words);
 }
 
 static void apply(struct live_config *live)

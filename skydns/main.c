@@ -24,6 +24,7 @@
 #include "common/http/http_server.h"
 #include "skydns/answering.h"
 #include "skydns/live_config.h"
+#include "skydns/option_text.h"
 #include "skydns/options.h"
 #include "skydns/pages/explain.h"
 #include "skydns/pages/explain_client.h"
@@ -325,6 +326,25 @@ static void watch_etcd(struct program *p)
     outage_join(&p->outage, &p->followed, true);
 }
 
+static void log_started(const struct program *p)
+{
+    struct buf addresses, domains, nameservers;
+    buf_init(&addresses, OPTION_TEXT_MAX);
+    buf_init(&domains, OPTION_TEXT_MAX);
+    buf_init(&nameservers, OPTION_TEXT_MAX);
+    answering_addresses(p->answering, &addresses);
+    option_text_domains(&p->options, &domains);
+    option_text_nameservers(&p->options, &nameservers);
+    log_info("skydns started", LOG_STR("version", version_string),
+             LOG_INT("workers", p->options.workers), LOG_STR("machines", p->options.machines),
+             LOG_STR("addresses", buf_cstr(&addresses)), LOG_STR("domains", buf_cstr(&domains)),
+             LOG_STR("schema", option_text_schema(p->options.schema)),
+             LOG_STR("nameservers", buf_cstr(&nameservers)));
+    buf_fini(&addresses);
+    buf_fini(&domains);
+    buf_fini(&nameservers);
+}
+
 static int run(struct program *p, struct err *err)
 {
     char domain[DNAME_TEXT_MAX];
@@ -348,8 +368,7 @@ static int run(struct program *p, struct err *err)
         if (p->prometheus) {
             log_prometheus(&p->options);
         }
-        log_info("skydns started", LOG_STR("version", version_string),
-                 LOG_INT("workers", p->options.workers), LOG_STR("machines", p->options.machines));
+        log_started(p);
         service_manager_ready(&p->manager, "answering, waiting for etcd's records");
         watch_etcd(p);
         p->sync = store_sync_start(&config);

@@ -370,29 +370,19 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     return r;
 }
 
-static bool same_addrs(const struct addr *a, size_t a_count, const struct addr *b, size_t b_count)
+static bool same_nameservers(const struct options *a, const struct options *b)
 {
-    for (size_t i = 0; i < a_count && i < b_count; i++) {
-        if (!addr_equal(&a[i], &b[i])) {
+    for (size_t i = 0; i < a->nameserver_count && i < b->nameserver_count; i++) {
+        if (!addr_equal(&a->nameservers[i], &b->nameservers[i])) {
             return false;
         }
     }
-    return a_count == b_count;
-}
-
-bool options_same_addresses(const struct options *a, const struct options *b)
-{
-    return same_addrs(a->addresses, a->address_count, b->addresses, b->address_count);
-}
-
-bool options_same_nameservers(const struct options *a, const struct options *b)
-{
-    return same_addrs(a->nameservers, a->nameserver_count, b->nameservers, b->nameserver_count);
+    return a->nameserver_count == b->nameserver_count;
 }
 
 bool options_same_upstream(const struct options *a, const struct options *b)
 {
-    return options_same_nameservers(a, b) && a->ns_rotate == b->ns_rotate &&
+    return same_nameservers(a, b) && a->ns_rotate == b->ns_rotate &&
            a->rtimeout_ms == b->rtimeout_ms && a->ndots == b->ndots;
 }
 

@@ -91,10 +91,7 @@ struct options {
 int options_parse(int argc, char *const *argv, struct options *ret_options,
                   struct err *err) MUST_CHECK;
 
-bool options_same_addresses(const struct options *a, const struct options *b);
-
 /* Whether both have the same nameservers with the same settings. */
-bool options_same_nameservers(const struct options *a, const struct options *b);
 bool options_same_upstream(const struct options *a, const struct options *b);
 
 /* The part that answering threads need; one block of memory, owned by the caller. */

@@ -47,6 +47,21 @@ def test_a_document_that_cannot_be_used(bare_bed):
     assert soa(bed, "cluster.local") == ("ns.dns.cluster.local.", "hostmaster.cluster.local.", 60)
 
 
+def test_the_line_of_the_start_lists_what_counts(bare_bed):
+    """From flags and the document, with the addresses in use."""
+    bed = bare_bed
+    bed.start_etcd()
+    bed.etcd.put(KEY, '{"domain":"cluster.local,b.test","nameservers":["192.0.2.1:53","192.0.2.2:53"]}')
+    bed.start_skydns("-schema=kubernetes", "-workers=1")
+    address = f"127.0.0.1:{bed.dns.port}"
+    want = (
+        f' workers=1 machines={bed.etcd_urls[0]} addresses="udp://{address} tcp://{address}" '
+        'domains="cluster.local. b.test." schema=kubernetes nameservers="192.0.2.1:53 192.0.2.2:53"'
+    )
+    line = bed.skydns.wait_line("skydns started")
+    assert line.endswith(want), line
+
+
 def test_without_etcd_the_flags_count(bare_bed):
     bed = bare_bed
     bed.start_skydns("-no-rec", is_waiting=False)
@@ -94,7 +109,11 @@ def test_changes_apply_while_it_runs(bare_bed):
     bed.start_skydns("-hostmaster=", "-no-rec")
     assert soa(bed, "cluster.local") == ("ns.dns.cluster.local.", "hostmaster.cluster.local.", 60)
     bed.etcd.put(KEY, '{"ttl":77,"min_ttl":6,"domain":"cluster.local,b.test","round_robin":false}')
-    bed.skydns.wait_line(r'configuration changed settings="domain round_robin ttl min_ttl"')
+    bed.skydns.wait_line(
+        r'configuration changed settings="domain round_robin ttl min_ttl" '
+        r'domain="cluster\.local\. -> cluster\.local\. b\.test\." round_robin="true -> false" '
+        r'ttl="3600 -> 77" min_ttl="60 -> 6"$'
+    )
     bed.skydns.wait_line(r"ready for queries on b\.test\. for udp")
     bed.wait_answers("web.b.test", "A", ["10.0.0.2"])
     assert soa(bed, "cluster.local")[2] == 6

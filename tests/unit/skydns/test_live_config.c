@@ -199,7 +199,9 @@ static void test_fields(void **state)
         log_capture_begin(&capture);
         take(f, rows[i].json);
         const char *text = log_capture_end(&capture);
-        if (log_occurrences(text, rows[i].word) != 1 || f->changes != 2 * i + 1) {
+        char fields[64];
+        (void)snprintf(fields, sizeof(fields), " settings=%s %s=", rows[i].word, rows[i].word);
+        if (log_occurrences(text, fields) != 1 || f->changes != 2 * i + 1) {
             fail_msg("%s: %u changes, log: %s", rows[i].json, f->changes, text);
         }
         take(f, NULL);
@@ -319,11 +321,50 @@ static void test_what_waits_for_a_restart(void **state)
     take(f, "{'dns_addr':'127.0.0.2:1053'}");
     log_capture_begin(&capture);
     live_config_reload(f->live);
-    assert_int_equal(log_occurrences(log_capture_end(&capture), "dns_addr"), 1);
+    assert_int_equal(log_occurrences(log_capture_end(&capture),
+                                     " settings=dns_addr "
+                                     "dns_addr=\"127.0.0.1:1053 -> 127.0.0.2:1053\"\n"),
+                     1);
     take(f, "{'dns_addr':'127.0.0.1:1053'}");
     log_capture_begin(&capture);
     live_config_reload(f->live);
     assert_int_equal(log_occurrences(log_capture_end(&capture), "dns_addr"), 0);
+}
+
+/* Every setting, with its value before and now. */
+static void test_values_of_a_change(void **state)
+{
+    struct fixture *f = *state;
+    struct log_capture capture;
+    new_live(f, true);
+    begin(f);
+    log_capture_begin(&capture);
+    take(f, "{'domain':'a.test,b.test','hostmaster':'me@a.test','local':'x.a.test','no_rec':true,"
+            "'round_robin':false,'ndot':3,'priority':7,'ttl':31,'min_ttl':9,'ns_rotate':false,"
+            "'nameservers':['192.0.2.9:53','[2001:db8::9]:54'],'read_timeout':1500000000}");
+    static const char *const wants[] = {
+        " configuration changed settings=\"domain hostmaster local round_robin no_rec ndot "
+        "priority "
+        "ttl min_ttl nameservers ns_rotate read_timeout\" ",
+        " domain=\"flag.test. -> a.test. b.test.\" ",
+        " hostmaster=\"hostmaster.skydns.local. -> me.a.test.\" ",
+        " local=\" -> x.a.test.\" ",
+        " round_robin=\"true -> false\" ",
+        " no_rec=\"false -> true\" ",
+        " ndot=\"2 -> 3\" ",
+        " priority=\"10 -> 7\" ",
+        " ttl=\"3600 -> 31\" ",
+        " min_ttl=\"60 -> 9\" ",
+        " nameservers=\"192.0.2.1:53 -> 192.0.2.9:53 [2001:db8::9]:54\" ",
+        " ns_rotate=\"true -> false\" ",
+        " read_timeout=\"2000ms -> 1500ms\"\n",
+    };
+    const char *text = log_capture_end(&capture);
+    for (size_t i = 0; i < sizeof(wants) / sizeof(wants[0]); i++) {
+        if (log_occurrences(text, wants[i]) != 1) {
+            fail_msg("`%s` is not once in: %s", wants[i], text);
+        }
+    }
 }
 
 /* ---- resolv.conf ---- */
@@ -485,6 +526,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unusable_documents, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ignored_fields, setup, teardown),
         cmocka_unit_test_setup_teardown(test_too_long_document, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_values_of_a_change, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_waits_for_a_restart, setup, teardown),
         cmocka_unit_test_setup_teardown(test_resolv_conf, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unreadable_resolv_conf, setup, teardown),

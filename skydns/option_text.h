@@ -1,0 +1,40 @@
+/* Settings as text for log lines: lists of them, and what changed from one state to the next. Pure.
+ * Main thread. */
+#ifndef SKYDNS_OPTION_TEXT_H
+#define SKYDNS_OPTION_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/buf.h"
+#include "skydns/options.h"
+
+/* The longest list: 16 domains of 1,005 characters; a log line shows the first 4,096. */
+enum { OPTION_TEXT_MAX = 32 * 1024 };
+
+/* Append the items, separated by blanks. */
+void option_text_domains(const struct options *o, struct buf *out);
+void option_text_nameservers(const struct options *o, struct buf *out);
+
+const char *option_text_schema(enum engine_schema schema); /* constant */
+
+/* More than there are settings in the document. */
+enum { OPTION_CHANGES_MAX = 16 };
+
+struct option_changes {
+    struct buf names; /* of all, separated by blanks */
+    size_t count;
+    struct {
+        const char *name; /* as in the document in etcd; constant */
+        struct buf text;  /* "old -> new" */
+    } items[OPTION_CHANGES_MAX];
+};
+
+/* What differs: of the settings that apply at once, or of those of the open sockets, which need a
+ * restart. */
+enum option_scope { OPTION_AT_ONCE, OPTION_AT_RESTART };
+void option_changes_init(struct option_changes *changes, enum option_scope scope,
+                         const struct options *before, const struct options *now);
+void option_changes_fini(struct option_changes *changes);
+
+#endif
