@@ -89,6 +89,8 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
                   (double)counter_get(&forwarder->servers));
     metrics_gauge(page, "nameservers_dead", "Of these, those that do not answer or lead back here.",
                   (double)counter_get(&forwarder->dead));
+    metrics_gauge(page, "nameservers_looping", "Of these, those that lead back here.",
+                  (double)counter_get(&forwarder->looping));
     metrics_gauge(page, "forwards_waiting", "Questions that nameservers have not answered yet.",
                   (double)counter_get(&forwarder->questions));
     metrics_gauge(page, "deferred_in_hand", "Deferred queries not answered yet.",

@@ -193,6 +193,38 @@ static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
 
 /* ---- Nameservers ---- */
 
+static void on_judged(void *data, const struct addr *server, enum upstream_verdict verdict)
+{
+    struct resolver *r = data;
+    forwarder_judge_server(r->forwarder, server, verdict);
+}
+
+static void on_loop_suspected(void *data)
+{
+    struct resolver *r = data;
+    loop_check_hurry(r->loop_check);
+}
+
+static void open_upstream(struct resolver *r)
+{
+    const struct forwarder_config forwarder = {
+        .loop = r->loop,
+        .random_case = r->config.random_case,
+        .sockets_max = r->config.sockets_max,
+        .suspect_loop = on_loop_suspected,
+        .data = r,
+    };
+    const struct loop_check_config loop_check = {
+        .loop = r->loop,
+        .times = loop_check_times,
+        .judged = on_judged,
+        .data = r,
+    };
+    r->forwarder = forwarder_new(&forwarder);
+    r->counts.forwarder = forwarder_counts(r->forwarder);
+    r->loop_check = loop_check_new(&loop_check);
+}
+
 static void on_servers(struct ev_loop *loop, ev_async *changed, int revents)
 {
     struct resolver *r = changed->data;
@@ -207,7 +239,7 @@ static void on_servers(struct ev_loop *loop, ev_async *changed, int revents)
                                               .rotate = now.rotate,
                                               .timeout_ms = now.timeout_ms};
     forwarder_set_servers(r->forwarder, &servers);
-    loop_check_start(r->loop_check, now.servers, now.count, now.ndots);
+    loop_check_set_servers(r->loop_check, now.servers, now.count, now.ndots);
 }
 
 void resolver_set_nameservers(struct resolver *resolver,
@@ -291,14 +323,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
         free(r);
         return result;
     }
-    const struct forwarder_config forwarder = {
-        .loop = r->loop,
-        .random_case = config->random_case,
-        .sockets_max = config->sockets_max,
-    };
-    r->forwarder = forwarder_new(&forwarder);
-    r->counts.forwarder = forwarder_counts(r->forwarder);
-    r->loop_check = loop_check_new(r->loop);
+    open_upstream(r);
     (void)pthread_mutex_init(&r->servers_lock, NULL); /* cannot fail without attributes */
     r->rings = xcalloc(config->workers + 1, sizeof(*r->rings));
     for (unsigned i = 0; i <= config->workers; i++) {

@@ -247,25 +247,12 @@ static void refuse_recursion(struct resolver *r, struct deferred *d)
     finish(r, d, engine_refused(r->config.engine, &query, r->reply));
 }
 
-/* A question that we sent came back to us: its server can never answer. */
-static bool is_loop(struct resolver *r, const struct upstream_question *question)
-{
-    char text[ADDR_TEXT_MAX];
-    const struct addr *server = loop_check_find(r->loop_check, &question->name);
-    if (!server) {
-        return false;
-    }
-    log_error("nameserver leads back to this program, not used; fix -nameservers or resolv.conf",
-              LOG_STR("server", addr_format(server, text)));
-    forwarder_drop_server(r->forwarder, server);
-    return true;
-}
-
 /* The client's id spreads the questions over the servers, as in SkyDNS. */
 static void forward(struct resolver *r, struct deferred *d)
 {
     struct upstream_question question;
-    if (!upstream_question_read(d->wire, d->len, &question) || is_loop(r, &question)) {
+    if (!upstream_question_read(d->wire, d->len, &question) ||
+        loop_check_came_back(r->loop_check, &question.name)) {
         resolver_refuse(r, d);
     } else if (!recursion_allows(r->config.recursion, &d->client, clock_monotonic_ms())) {
         refuse_recursion(r, d);

@@ -12,7 +12,7 @@
 #include "common/dns/dns_names.h"
 #include "skydns/upstream/exchange_internal.h"
 #include "skydns/upstream/forwarder_counts.h"
-#include "skydns/upstream/upstream_probes_internal.h"
+#include "skydns/upstream/upstream_health_internal.h"
 #include "skydns/upstream/upstreams.h"
 
 /* Chains in the table of questions in flight; at the limit, some ten questions per chain. */
@@ -50,72 +50,14 @@ struct flight {
 
 struct forwarder {
     struct forwarder_config config;
-    struct upstreams upstreams;
+    struct upstream_health *health;
     bool rotate;
     uint32_t timeout_ms;
-    struct upstream_probes *probes;
     uint32_t seed;
     size_t sockets;
     struct forwarder_counts counts;
     LIST_HEAD(flights, flight) table[TABLE_SIZE];
 };
-
-/* ---- State of the servers ---- */
-
-/* A server that ignores only some names dies and recovers every few questions. */
-enum { TURNS_TOLD_A_MINUTE = 10 };
-
-static void count_servers(struct forwarder *f)
-{
-    counter_set(&f->counts.servers, f->upstreams.count);
-    counter_set(&f->counts.dead, upstreams_dead(&f->upstreams));
-}
-
-static void note_failure(struct forwarder *f, const struct addr *server)
-{
-    static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
-    char text[ADDR_TEXT_MAX];
-    struct upstream *upstream = upstreams_find(&f->upstreams, server);
-    bool has_died = upstream && upstream_note_failure(upstream);
-    log_debug("nameserver failed", LOG_STR("server", addr_format(server, text)),
-              LOG_INT("failures", upstream ? (int64_t)upstream->failures : 0),
-              LOG_INT("is_dead", upstream && upstream_is_dead(upstream)));
-    if (!has_died) {
-        return;
-    }
-    count_servers(f);
-    if (log_limit_pass(&limit)) {
-        log_warn("nameserver does not answer, skipping it",
-                 LOG_STR("server", addr_format(server, text)));
-    }
-    upstream_probes_start(f->probes, server);
-}
-
-static void note_answer(struct forwarder *f, const struct addr *server)
-{
-    static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
-    char text[ADDR_TEXT_MAX];
-    struct upstream *upstream = upstreams_find(&f->upstreams, server);
-    if (!upstream || !upstream_note_answer(upstream)) {
-        return;
-    }
-    count_servers(f);
-    if (log_limit_pass(&limit)) {
-        log_info("nameserver answers again", LOG_STR("server", addr_format(server, text)));
-    }
-}
-
-static void on_probe_answer(void *data, const struct addr *server)
-{
-    note_answer(data, server);
-}
-
-static bool is_still_dead(void *data, const struct addr *server)
-{
-    struct forwarder *f = data;
-    const struct upstream *upstream = upstreams_find(&f->upstreams, server);
-    return upstream && upstream_is_dead(upstream) && !upstream->is_looping;
-}
 
 /* ---- The end of a question ---- */
 
@@ -187,7 +129,7 @@ static void finish_late(struct flight *flight)
             buf_append_slice(&kept, truncated);
         }
         if (t->exchange && truncated.len == 0 && !t->is_noted) {
-            note_failure(flight->owner, &t->server);
+            upstream_health_failed(flight->owner->health, &t->server);
         }
     }
     if (kept.len == 0) {
@@ -282,7 +224,7 @@ static void next_try(struct flight *flight)
             ev_timer_start(loop, &flight->step);
             return;
         }
-        note_failure(flight->owner, &t->server);
+        upstream_health_failed(flight->owner->health, &t->server);
     }
     if (flight->open == 0) {
         ev_timer_stop(loop, &flight->deadline);
@@ -302,7 +244,7 @@ static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
         log_debug("no reply yet", LOG_STR("server", addr_format(&last->server, server)),
                   LOG_INT("after_ms", (int64_t)(flight->step_s * 1000)));
         last->is_noted = true;
-        note_failure(flight->owner, &last->server);
+        upstream_health_failed(flight->owner->health, &last->server);
     }
     next_try(flight);
 }
@@ -323,11 +265,11 @@ static void on_exchange(void *data, const uint8_t *reply, size_t len)
     log_reply(t, reply);
     if (!reply) {
         exchange_free(exchange);
-        note_failure(flight->owner, &t->server);
+        upstream_health_failed(flight->owner->health, &t->server);
         next_try(flight);
         return;
     }
-    note_answer(flight->owner, &t->server);
+    upstream_health_answered(flight->owner->health, &t->server);
     if (!is_refusal(reply) || (!others_left && flight->open == 0)) {
         finish(flight, reply, len);
     } else {
@@ -360,7 +302,7 @@ static size_t plan_tries(struct flight *flight, unsigned rotation)
 {
     struct forwarder *f = flight->owner;
     struct addr order[UPSTREAMS_MAX];
-    size_t n = upstreams_order(&f->upstreams, f->rotate ? rotation : 0, order);
+    size_t n = upstream_health_order(f->health, f->rotate ? rotation : 0, order);
     for (size_t i = 0; i < n; i++) {
         flight->tries[i] = (struct try){.flight = flight, .server = order[i]};
     }
@@ -416,6 +358,13 @@ static bool is_full(const struct forwarder *f)
     return true;
 }
 
+static void suspect_loop(struct forwarder *f)
+{
+    if (f->config.suspect_loop) {
+        f->config.suspect_loop(f->config.data);
+    }
+}
+
 bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *question,
                    unsigned rotation, forwarder_cb cb, void *data)
 {
@@ -426,9 +375,10 @@ bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *
     if (flight) {
         counter_add(&f->counts.shared, 1);
         wait_for(flight, cb, data);
+        suspect_loop(f);
         return true;
     }
-    if (upstreams_order(&f->upstreams, 0, order) == 0 || is_full(f)) {
+    if (upstream_health_order(f->health, 0, order) == 0 || is_full(f)) {
         return false;
     }
     flight = new_flight(f, question, rotation);
@@ -441,18 +391,22 @@ bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *
 
 /* ---- Life ---- */
 
+static void on_revived(void *data)
+{
+    suspect_loop(data);
+}
+
 struct forwarder *forwarder_new(const struct forwarder_config *config)
 {
     struct forwarder *f = xcalloc_aligned(alignof(struct forwarder), sizeof(*f));
-    const struct upstream_probes_config probes = {
+    const struct upstream_health_config health = {
         .loop = config->loop,
         .counts = &f->counts,
-        .is_wanted = is_still_dead,
-        .answered = on_probe_answer,
+        .revived = on_revived,
         .data = f,
     };
     f->config = *config;
-    f->probes = upstream_probes_new(&probes);
+    f->health = upstream_health_new(&health);
     if (getrandom(&f->seed, sizeof(f->seed), 0) < 0) {
         f->seed = 0; /* it only seeds a hash table */
     }
@@ -464,19 +418,15 @@ struct forwarder *forwarder_new(const struct forwarder_config *config)
 
 void forwarder_set_servers(struct forwarder *forwarder, const struct forwarder_servers *servers)
 {
-    upstreams_set(&forwarder->upstreams, servers->items, servers->count);
-    count_servers(forwarder);
+    upstream_health_set(forwarder->health, servers->items, servers->count);
     forwarder->rotate = servers->rotate;
     forwarder->timeout_ms = servers->timeout_ms;
 }
 
-void forwarder_drop_server(struct forwarder *forwarder, const struct addr *server)
+void forwarder_judge_server(struct forwarder *forwarder, const struct addr *server,
+                            enum upstream_verdict verdict)
 {
-    struct upstream *upstream = upstreams_find(&forwarder->upstreams, server);
-    if (upstream) {
-        upstream->is_looping = true;
-        count_servers(forwarder);
-    }
+    upstream_health_judge(forwarder->health, server, verdict);
 }
 
 void forwarder_drop_all(struct forwarder *forwarder)
@@ -494,7 +444,7 @@ void forwarder_free(struct forwarder *forwarder)
 {
     if (forwarder) {
         forwarder_drop_all(forwarder);
-        upstream_probes_free(forwarder->probes);
+        upstream_health_free(forwarder->health);
         free(forwarder);
     }
 }

@@ -23,6 +23,7 @@
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "skydns/upstream/upstream_message.h"
+#include "skydns/upstream/upstreams.h"
 
 struct forwarder;
 struct forwarder_counts;
@@ -31,6 +32,11 @@ struct forwarder_config {
     struct ev_loop *loop;
     bool random_case;   /* of the names sent: 0x20 */
     size_t sockets_max; /* open at once; one per try */
+    /* Something looks like a loop: a question that waits for a nameserver is asked again, or a dead
+     * nameserver answers, maybe not as before. Often called, and for nothing as a rule. May be
+     * NULL. */
+    void (*suspect_loop)(void *data);
+    void *data;
 };
 
 /* Ten thousand questions a second to a server that takes a second each; 2 KB and a socket per
@@ -50,8 +56,9 @@ struct forwarder_servers {
 /* Applies to later questions. */
 void forwarder_set_servers(struct forwarder *forwarder, const struct forwarder_servers *servers);
 
-/* The server leads back to this program: stops using it. */
-void forwarder_drop_server(struct forwarder *forwarder, const struct addr *server);
+/* What a loop check says of the server: whether it is used from now on. */
+void forwarder_judge_server(struct forwarder *forwarder, const struct addr *server,
+                            enum upstream_verdict verdict);
 
 /* Ends the questions in flight without their callbacks, including those whose end is already
  * pending in the loop. Not from inside a callback. */

@@ -17,6 +17,7 @@ struct forwarder_counts {
     struct counter questions; /* in flight */
     struct counter servers;   /* in the list */
     struct counter dead;      /* of them: not answering, or leading back here */
+    struct counter looping;   /* of them: leading back here */
 };
 
 #endif

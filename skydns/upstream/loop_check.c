@@ -4,110 +4,70 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
+#include "skydns/store/rng.h"
 #include "skydns/upstream/exchange_internal.h"
-#include "skydns/upstream/upstreams.h"
 
 /* A label of eight hex digits has 32 random bits; nobody guesses three or more of them; more than
  * 28 do not fit a name. */
-enum { ATTEMPTS_MAX = 5, LABEL_LEN = 8, LABELS_MIN = 3, LABELS_MAX = 28 };
+enum { LABEL_LEN = 8, LABELS_MIN = 3, LABELS_MAX = 28 };
 
-static const double pause_s = 2;
+const struct loop_check_times loop_check_times = {
+    .retry_s = 2,
+    .pause_min_s = 30,
+    .pause_max_s = 60,
+    .gap_s = 10,
+};
 
 struct suspect {
     struct loop_check *owner;
     struct addr server;
-    struct upstream_question question;
+    struct dname name; /* asked for in this round */
+    struct dname last; /* in the one before */
     struct exchange *exchange;
-    bool has_replied;
+    bool is_judged; /* in this round */
 };
 
 struct loop_check {
-    struct ev_loop *loop;
-    ev_timer timer;
-    unsigned attempts;
+    struct loop_check_config config;
+    ev_timer timer; /* in a round: the next attempt; else the next round */
+    bool in_round;
+    bool in_hurry;     /* the next round shall begin as soon as it may */
+    unsigned attempts; /* in this round */
+    int64_t begun_ms;  /* when this round or the last one began: clock_monotonic_ms */
+    unsigned labels;
     size_t count;
     struct suspect suspects[UPSTREAMS_MAX];
+    struct rng rng;
 };
 
-static void drop_exchange(struct suspect *s)
+static const char *verdict_text(enum upstream_verdict verdict)
 {
-    exchange_free(s->exchange);
-    s->exchange = NULL;
+    switch (verdict) {
+    case UPSTREAM_LOOPS:
+        return "loops";
+    case UPSTREAM_REPLIES:
+        return "replies";
+    case UPSTREAM_SILENT:
+        break;
+    }
+    return "silent";
 }
 
-static void log_end(const struct suspect *s, bool is_answered)
+static void judge(struct suspect *s, enum upstream_verdict verdict)
 {
+    const struct loop_check_config *config = &s->owner->config;
     char server[ADDR_TEXT_MAX];
     log_debug("loop check ended", LOG_STR("server", addr_format(&s->server, server)),
-              LOG_INT("is_answered", is_answered));
+              LOG_STR("verdict", verdict_text(verdict)));
+    s->is_judged = true;
+    config->judged(config->data, &s->server, verdict);
 }
 
-static void on_end(void *data, const uint8_t *reply, size_t len)
-{
-    struct suspect *s = data;
-    (void)len;
-    log_end(s, reply != NULL);
-    drop_exchange(s);
-    s->has_replied = s->has_replied || reply;
-}
-
-static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
-{
-    struct loop_check *check = timer->data;
-    (void)revents;
-    for (size_t i = 0; i < check->count; i++) {
-        struct suspect *s = &check->suspects[i];
-        const struct exchange_config config = {
-            .loop = loop,
-            .server = &s->server,
-            .done = on_end,
-            .data = s,
-        };
-        if (s->exchange) {
-            log_end(s, false);
-        }
-        drop_exchange(s);
-        if (!s->has_replied && check->attempts < ATTEMPTS_MAX) {
-            char server[ADDR_TEXT_MAX];
-            s->exchange = exchange_start(&config, &s->question);
-            log_debug("loop check sent", LOG_STR("server", addr_format(&s->server, server)),
-                      LOG_INT("attempt", check->attempts + 1));
-        }
-    }
-    if (check->attempts++ < ATTEMPTS_MAX) {
-        ev_timer_set(timer, pause_s, 0.);
-        ev_timer_start(loop, timer);
-    }
-}
-
-struct loop_check *loop_check_new(struct ev_loop *loop)
-{
-    struct loop_check *check = xcalloc(1, sizeof(*check));
-    check->loop = loop;
-    ev_init(&check->timer, on_timer);
-    check->timer.data = check;
-    return check;
-}
-
-static void stop(struct loop_check *check)
-{
-    ev_timer_stop(check->loop, &check->timer);
-    for (size_t i = 0; i < check->count; i++) {
-        drop_exchange(&check->suspects[i]);
-    }
-    check->count = 0;
-}
-
-void loop_check_free(struct loop_check *check)
-{
-    if (check) {
-        stop(check);
-        free(check);
-    }
-}
+/* ---- Names ---- */
 
 /* False: no random bytes from the kernel. */
 static bool make_name(unsigned labels, struct dname *ret_name)
@@ -130,29 +90,179 @@ static bool make_name(unsigned labels, struct dname *ret_name)
     return true;
 }
 
-void loop_check_start(struct loop_check *check, const struct addr *servers, size_t count,
-                      unsigned labels)
-{
-    unsigned least = labels < LABELS_MIN ? LABELS_MIN : labels;
-    stop(check);
-    check->attempts = 0;
-    for (size_t i = 0; i < count && i < UPSTREAMS_MAX && least <= LABELS_MAX; i++) {
-        struct suspect *s = &check->suspects[check->count];
-        *s = (struct suspect){.owner = check, .server = servers[i]};
-        s->question = (struct upstream_question){
-            .type = DNS_TYPE_HINFO, .qclass = DNS_CLASS_IN, .flags = DNS_FLAG_RD};
-        check->count += make_name(least, &s->question.name);
-    }
-    ev_timer_set(&check->timer, 0., 0.);
-    ev_timer_start(check->loop, &check->timer);
-}
-
-const struct addr *loop_check_find(const struct loop_check *check, const struct dname *name)
+bool loop_check_came_back(struct loop_check *check, const struct dname *name)
 {
     for (size_t i = 0; i < check->count; i++) {
-        if (dname_equal(&check->suspects[i].question.name, name)) {
-            return &check->suspects[i].server;
+        struct suspect *s = &check->suspects[i];
+        if (dname_equal(&s->name, name) || dname_equal(&s->last, name)) {
+            judge(s, UPSTREAM_LOOPS);
+            return true;
         }
     }
-    return NULL;
+    return false;
+}
+
+/* ---- Attempts ---- */
+
+static void drop_exchange(struct suspect *s)
+{
+    exchange_free(s->exchange);
+    s->exchange = NULL;
+}
+
+static void on_end(void *data, const uint8_t *reply, size_t len)
+{
+    struct suspect *s = data;
+    (void)len;
+    drop_exchange(s);
+    if (reply && !s->is_judged) {
+        judge(s, UPSTREAM_REPLIES);
+    }
+}
+
+static void ask(struct suspect *s)
+{
+    const struct upstream_question question = {
+        .name = s->name, .type = DNS_TYPE_HINFO, .qclass = DNS_CLASS_IN, .flags = DNS_FLAG_RD};
+    const struct exchange_config config = {
+        .loop = s->owner->config.loop,
+        .server = &s->server,
+        .done = on_end,
+        .data = s,
+    };
+    char server[ADDR_TEXT_MAX];
+    drop_exchange(s);
+    s->exchange = exchange_start(&config, &question); /* NULL: the next attempt may do better */
+    log_debug("loop check sent", LOG_STR("server", addr_format(&s->server, server)),
+              LOG_INT("attempt", s->owner->attempts));
+}
+
+/* ---- Rounds ---- */
+
+static void wait(struct loop_check *check, double s)
+{
+    ev_timer_stop(check->config.loop, &check->timer);
+    ev_timer_set(&check->timer, s > 0 ? s : 0, 0.);
+    ev_timer_start(check->config.loop, &check->timer);
+}
+
+/* When the next round may begin, from now. */
+static double gap_left_s(const struct loop_check *check)
+{
+    return check->config.times.gap_s - (double)(clock_monotonic_ms() - check->begun_ms) / 1000;
+}
+
+static void end_round(struct loop_check *check)
+{
+    const struct loop_check_times *times = &check->config.times;
+    double pause_s = times->pause_min_s + (times->pause_max_s - times->pause_min_s) *
+                                              (rng_next(&check->rng) / (double)UINT32_MAX);
+    check->in_round = false;
+    for (size_t i = 0; i < check->count; i++) {
+        struct suspect *s = &check->suspects[i];
+        drop_exchange(s);
+        if (!s->is_judged) {
+            judge(s, UPSTREAM_SILENT);
+        }
+    }
+    wait(check, check->in_hurry ? gap_left_s(check) : pause_s);
+}
+
+/* Asks those that have not been judged; once more than there are attempts, to wait for the last. */
+static void attempt(struct loop_check *check)
+{
+    bool is_waiting = false;
+    check->attempts++;
+    for (size_t i = 0; i < check->count; i++) {
+        struct suspect *s = &check->suspects[i];
+        if (!s->is_judged && check->attempts <= LOOP_CHECK_ATTEMPTS) {
+            is_waiting = true;
+            ask(s);
+        }
+    }
+    if (is_waiting) {
+        wait(check, check->config.times.retry_s);
+    } else {
+        end_round(check);
+    }
+}
+
+static void begin_round(struct loop_check *check)
+{
+    check->in_round = true;
+    check->in_hurry = false;
+    check->attempts = 0;
+    check->begun_ms = clock_monotonic_ms();
+    for (size_t i = 0; i < check->count; i++) {
+        struct suspect *s = &check->suspects[i];
+        s->last = s->name;
+        s->is_judged = !make_name(check->labels, &s->name); /* no verdict without a name */
+    }
+    attempt(check);
+}
+
+static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct loop_check *check = timer->data;
+    (void)loop;
+    (void)revents;
+    if (check->in_round) {
+        attempt(check);
+    } else {
+        begin_round(check);
+    }
+}
+
+void loop_check_hurry(struct loop_check *check)
+{
+    if (check->count > 0 && !check->in_hurry) {
+        check->in_hurry = true;
+        if (!check->in_round) {
+            wait(check, gap_left_s(check));
+        }
+    }
+}
+
+/* ---- Life ---- */
+
+static void stop(struct loop_check *check)
+{
+    ev_timer_stop(check->config.loop, &check->timer);
+    for (size_t i = 0; i < check->count; i++) {
+        drop_exchange(&check->suspects[i]);
+    }
+    check->count = 0;
+    check->in_round = false;
+}
+
+struct loop_check *loop_check_new(const struct loop_check_config *config)
+{
+    struct loop_check *check = xcalloc(1, sizeof(*check));
+    check->config = *config;
+    rng_seed(&check->rng);
+    ev_init(&check->timer, on_timer);
+    check->timer.data = check;
+    return check;
+}
+
+void loop_check_free(struct loop_check *check)
+{
+    if (check) {
+        stop(check);
+        free(check);
+    }
+}
+
+void loop_check_set_servers(struct loop_check *check, const struct addr *servers, size_t count,
+                            unsigned labels)
+{
+    stop(check);
+    check->labels = labels < LABELS_MIN ? LABELS_MIN : labels;
+    if (count == 0 || check->labels > LABELS_MAX) {
+        return;
+    }
+    for (size_t i = 0; i < count && i < UPSTREAMS_MAX; i++) {
+        check->suspects[check->count++] = (struct suspect){.owner = check, .server = servers[i]};
+    }
+    wait(check, 0);
 }

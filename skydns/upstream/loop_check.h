@@ -1,7 +1,14 @@
-/* Detects a nameserver that leads back to this program, directly or through others: every forwarded
+/* Detects nameservers that lead back to this program, directly or through others: every forwarded
  * query would circulate until somebody gives up. Asks each server for a random name that nobody
- * else knows; if a client then asks us for that name, the server forwards to us. On the resolver's
- * loop and thread. */
+ * else knows; if a client then asks us for that name, the server forwards to us.
+ *
+ * Loops begin and end while the program runs, so all servers are checked in rounds: at once when
+ * they are set, then every 30 to 60 s, and sooner when something looks like a loop. A round asks
+ * each server until it replies or leads back, at most LOOP_CHECK_ATTEMPTS times, since it may still
+ * be starting; and a round begins at most every 10 s. So a server gets one small question every
+ * 30 s if it answers, and five every 10 s at the very worst.
+ *
+ * On the resolver's loop and thread. */
 #ifndef SKYDNS_UPSTREAM_LOOP_CHECK_H
 #define SKYDNS_UPSTREAM_LOOP_CHECK_H
 
@@ -11,18 +18,45 @@
 
 #include "common/base/addr.h"
 #include "common/dns/dname.h"
+#include "skydns/upstream/upstreams.h"
+
+enum { LOOP_CHECK_ATTEMPTS = 5 };
+
+struct loop_check_times {
+    double retry_s;                  /* between attempts */
+    double pause_min_s, pause_max_s; /* between the end of a round and the next one: random */
+    double gap_s;                    /* at least, between the begins of two rounds */
+};
+
+/* As above. */
+extern const struct loop_check_times loop_check_times;
+
+/* Called once for each server and round, from the loop or from loop_check_came_back; FOUND also
+ * after another verdict, when the question takes its time. */
+typedef void (*loop_check_cb)(void *data, const struct addr *server, enum upstream_verdict verdict);
+
+struct loop_check_config {
+    struct ev_loop *loop;
+    struct loop_check_times times;
+    loop_check_cb judged;
+    void *data;
+};
 
 struct loop_check;
 
-struct loop_check *loop_check_new(struct ev_loop *loop);
+struct loop_check *loop_check_new(const struct loop_check_config *config);
 void loop_check_free(struct loop_check *check); /* NULL is fine */
 
-/* Asks each server (at most UPSTREAMS_MAX) every two seconds until it replies, at most five times,
- * since it may still be starting. `labels`: how many the name needs to be forwarded. */
-void loop_check_start(struct loop_check *check, const struct addr *servers, size_t count,
-                      unsigned labels);
+/* Replaces the servers (at most UPSTREAMS_MAX) and begins a round. `labels`: how many the name
+ * needs to be forwarded. */
+void loop_check_set_servers(struct loop_check *check, const struct addr *servers, size_t count,
+                            unsigned labels);
 
-/* The server that was asked for this name; NULL: the name is not one of ours. */
-const struct addr *loop_check_find(const struct loop_check *check, const struct dname *name);
+/* Something looks like a loop: the next round begins now, or when it may. */
+void loop_check_hurry(struct loop_check *check);
+
+/* A client asks for this name. True: it is the question of this round or the last one; its server
+ * has been judged, and the client should be refused. */
+bool loop_check_came_back(struct loop_check *check, const struct dname *name);
 
 #endif

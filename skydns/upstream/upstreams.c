@@ -19,8 +19,7 @@ void upstreams_set(struct upstreams *upstreams, const struct addr *servers, size
     upstreams->count = count;
     for (size_t i = 0; i < count; i++) {
         const struct upstream *known = upstreams_find(&old, &servers[i]);
-        upstreams->items[i] =
-            (struct upstream){.address = servers[i], .failures = known ? known->failures : 0};
+        upstreams->items[i] = known ? *known : (struct upstream){.address = servers[i]};
     }
 }
 
@@ -65,11 +64,30 @@ bool upstream_note_answer(struct upstream *upstream)
     return was_dead;
 }
 
+bool upstream_note_verdict(struct upstream *upstream, enum upstream_verdict verdict)
+{
+    bool was_looping = upstream->is_looping;
+    upstream->is_looping = verdict == UPSTREAM_LOOPS;
+    if (was_looping && verdict != UPSTREAM_LOOPS) {
+        upstream->failures = verdict == UPSTREAM_SILENT ? UPSTREAM_FAILURES_MAX : 0;
+    }
+    return upstream->is_looping != was_looping;
+}
+
 size_t upstreams_dead(const struct upstreams *upstreams)
 {
     size_t n = 0;
     for (size_t i = 0; i < upstreams->count; i++) {
         n += upstreams->items[i].is_looping || upstream_is_dead(&upstreams->items[i]);
+    }
+    return n;
+}
+
+size_t upstreams_looping(const struct upstreams *upstreams)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < upstreams->count; i++) {
+        n += upstreams->items[i].is_looping;
     }
     return n;
 }

@@ -1,5 +1,6 @@
 /* The nameservers and the state of each: one that failed twice in a row is dead, and comes after
- * the others until it answers; one that leads back to this program is not used. Plain data, no I/O;
+ * the others until it answers; one that leads back to this program is not used, until a later check
+ * finds that it does not. Plain data, no I/O;
  * the resolver's thread. Servers are identified by address, since the list may be replaced while
  * questions are in flight. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAMS_H
@@ -27,8 +28,14 @@ struct upstreams {
     struct upstream items[UPSTREAMS_MAX];
 };
 
-/* Replaces the list, at most UPSTREAMS_MAX. Servers that stay keep their failures; loops must be
- * detected again. */
+/* What a loop check found out. */
+enum upstream_verdict {
+    UPSTREAM_LOOPS,   /* the question came back */
+    UPSTREAM_REPLIES, /* it did not, and the server replied */
+    UPSTREAM_SILENT,  /* neither */
+};
+
+/* Replaces the list, at most UPSTREAMS_MAX. Servers that stay keep their state. */
 void upstreams_set(struct upstreams *upstreams, const struct addr *servers, size_t count);
 
 /* NULL: not in the list (any more). */
@@ -45,6 +52,11 @@ size_t upstreams_order(const struct upstreams *upstreams, size_t first,
 bool upstream_note_failure(struct upstream *upstream);
 bool upstream_note_answer(struct upstream *upstream);
 
-size_t upstreams_dead(const struct upstreams *upstreams);
+/* True if this changed whether the server is used. A looping one that is silent is used again, but
+ * as a dead one: after the others, and probed. */
+bool upstream_note_verdict(struct upstream *upstream, enum upstream_verdict verdict);
+
+size_t upstreams_dead(const struct upstreams *upstreams); /* including looping ones */
+size_t upstreams_looping(const struct upstreams *upstreams);
 
 #endif

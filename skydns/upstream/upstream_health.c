@@ -1,0 +1,134 @@
+#include "skydns/upstream/upstream_health_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/upstream_probes_internal.h"
+
+/* A server that ignores only some names dies and recovers every few questions. */
+enum { TURNS_TOLD_A_MINUTE = 10 };
+
+struct upstream_health {
+    struct upstream_health_config config;
+    struct upstreams upstreams;
+    struct upstream_probes *probes;
+};
+
+static void count_servers(struct upstream_health *h)
+{
+    struct forwarder_counts *counts = h->config.counts;
+    counter_set(&counts->servers, h->upstreams.count);
+    counter_set(&counts->dead, upstreams_dead(&h->upstreams));
+    counter_set(&counts->looping, upstreams_looping(&h->upstreams));
+}
+
+void upstream_health_failed(struct upstream_health *health, const struct addr *server)
+{
+    static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
+    char text[ADDR_TEXT_MAX];
+    struct upstream *upstream = upstreams_find(&health->upstreams, server);
+    bool has_died = upstream && upstream_note_failure(upstream);
+    log_debug("nameserver failed", LOG_STR("server", addr_format(server, text)),
+              LOG_INT("failures", upstream ? (int64_t)upstream->failures : 0),
+              LOG_INT("is_dead", upstream && upstream_is_dead(upstream)));
+    if (!has_died) {
+        return;
+    }
+    count_servers(health);
+    if (log_limit_pass(&limit)) {
+        log_warn("nameserver does not answer, skipping it",
+                 LOG_STR("server", addr_format(server, text)));
+    }
+    upstream_probes_start(health->probes, server);
+}
+
+void upstream_health_answered(struct upstream_health *health, const struct addr *server)
+{
+    static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
+    char text[ADDR_TEXT_MAX];
+    struct upstream *upstream = upstreams_find(&health->upstreams, server);
+    if (!upstream || !upstream_note_answer(upstream)) {
+        return;
+    }
+    count_servers(health);
+    if (log_limit_pass(&limit)) {
+        log_info("nameserver answers again", LOG_STR("server", addr_format(server, text)));
+    }
+    health->config.revived(health->config.data);
+}
+
+void upstream_health_judge(struct upstream_health *health, const struct addr *server,
+                           enum upstream_verdict verdict)
+{
+    static struct log_limit limit = {.burst = TURNS_TOLD_A_MINUTE};
+    char text[ADDR_TEXT_MAX];
+    struct upstream *upstream = upstreams_find(&health->upstreams, server);
+    if (!upstream || !upstream_note_verdict(upstream, verdict)) {
+        return;
+    }
+    count_servers(health);
+    addr_format(server, text);
+    if (verdict == UPSTREAM_SILENT) {
+        upstream_probes_start(health->probes, server);
+    }
+    if (!log_limit_pass(&limit)) {
+        return;
+    }
+    if (verdict == UPSTREAM_LOOPS) {
+        log_error(
+            "nameserver leads back to this program, not used; fix -nameservers or resolv.conf",
+            LOG_STR("server", text));
+    } else {
+        log_info("nameserver no longer leads back to this program", LOG_STR("server", text),
+                 LOG_INT("is_answering", verdict == UPSTREAM_REPLIES));
+    }
+}
+
+static bool is_still_dead(void *data, const struct addr *server)
+{
+    struct upstream_health *h = data;
+    const struct upstream *upstream = upstreams_find(&h->upstreams, server);
+    return upstream && upstream_is_dead(upstream) && !upstream->is_looping;
+}
+
+static void on_probe_answer(void *data, const struct addr *server)
+{
+    upstream_health_answered(data, server);
+}
+
+void upstream_health_set(struct upstream_health *health, const struct addr *servers, size_t count)
+{
+    upstreams_set(&health->upstreams, servers, count);
+    count_servers(health);
+}
+
+size_t upstream_health_order(const struct upstream_health *health, size_t first,
+                             struct addr ret_order[UPSTREAMS_MAX])
+{
+    return upstreams_order(&health->upstreams, first, ret_order);
+}
+
+struct upstream_health *upstream_health_new(const struct upstream_health_config *config)
+{
+    struct upstream_health *h = xcalloc(1, sizeof(*h));
+    const struct upstream_probes_config probes = {
+        .loop = config->loop,
+        .counts = config->counts,
+        .is_wanted = is_still_dead,
+        .answered = on_probe_answer,
+        .data = h,
+    };
+    h->config = *config;
+    h->probes = upstream_probes_new(&probes);
+    return h;
+}
+
+void upstream_health_free(struct upstream_health *health)
+{
+    if (health) {
+        upstream_probes_free(health->probes);
+        free(health);
+    }
+}

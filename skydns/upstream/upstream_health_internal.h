@@ -1,0 +1,39 @@
+/* What replies, silence, probes and loop checks say about each nameserver: keeps struct upstreams,
+ * counts it, logs it when it changes, and probes the dead. For the forwarder, on the resolver's
+ * loop and thread. Servers that are no longer in the list are ignored. */
+#ifndef SKYDNS_UPSTREAM_UPSTREAM_HEALTH_INTERNAL_H
+#define SKYDNS_UPSTREAM_UPSTREAM_HEALTH_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/addr.h"
+#include "skydns/upstream/upstreams.h"
+
+struct forwarder_counts;
+struct upstream_health;
+
+struct upstream_health_config {
+    struct ev_loop *loop;
+    struct forwarder_counts *counts; /* borrowed */
+    void (*revived)(void *data);     /* a dead server answers: maybe it is not the one it was */
+    void *data;
+};
+
+struct upstream_health *upstream_health_new(const struct upstream_health_config *config);
+void upstream_health_free(struct upstream_health *health); /* NULL is fine */
+
+/* upstreams_set. */
+void upstream_health_set(struct upstream_health *health, const struct addr *servers, size_t count);
+
+/* upstreams_order. */
+size_t upstream_health_order(const struct upstream_health *health, size_t first,
+                             struct addr ret_order[UPSTREAMS_MAX]);
+
+void upstream_health_failed(struct upstream_health *health, const struct addr *server);
+void upstream_health_answered(struct upstream_health *health, const struct addr *server);
+void upstream_health_judge(struct upstream_health *health, const struct addr *server,
+                           enum upstream_verdict verdict);
+
+#endif
