@@ -6,8 +6,10 @@
 #include "common/dns/dns.h"
 #include "skydns/answer/edns.h"
 
-/* Flags taken from the nameserver's reply; RD comes from the client's query. */
-enum { FLAGS_PASSED = DNS_FLAG_AA | DNS_FLAG_TC | DNS_FLAG_RA | DNS_FLAG_AD | DNS_FLAG_CD };
+/* Flags taken from the nameserver's reply. RD comes from the client's query; we offer recursion,
+ * and have no authority for the name: AA would be the nameserver's, which may be a resolver itself.
+ */
+enum { FLAGS_PASSED = DNS_FLAG_TC | DNS_FLAG_AD | DNS_FLAG_CD };
 
 static bool read_record(struct reader *r, uint16_t *ret_type, uint8_t *ret_extended_rcode)
 {
@@ -84,7 +86,7 @@ bool relay_read(const struct question *question, const uint8_t *upstream, size_t
     }
     if (questions == 0) {
         p->answers = p->authorities = 0;
-        p->flags &= (uint16_t) ~(DNS_FLAG_AA | DNS_FLAG_TC);
+        p->flags &= (uint16_t)~DNS_FLAG_TC;
         return (p->flags & DNS_MASK_RCODE) != DNS_RCODE_NOERROR;
     }
     if (questions != 1 || !read_question(&r, question)) {
@@ -128,7 +130,7 @@ size_t relay_write(const struct question *question, const uint8_t *upstream,
     }
     bool is_cut = shrink(&p, limit - (question->has_edns ? EDNS_OPT_SIZE : 0));
     uint16_t flags =
-        (uint16_t)(DNS_FLAG_QR | (question->recursion_desired ? DNS_FLAG_RD : 0) |
+        (uint16_t)(DNS_FLAG_QR | DNS_FLAG_RA | (question->recursion_desired ? DNS_FLAG_RD : 0) |
                    (p.flags & (FLAGS_PASSED | DNS_MASK_RCODE)) | (is_cut ? DNS_FLAG_TC : 0));
     struct writer w = writer_of(reply, limit);
     writer_u16(&w, question->id);

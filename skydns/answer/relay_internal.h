@@ -1,5 +1,6 @@
 /* Adapts a nameserver's reply to its client: the client's id, spelling of the name and EDNS, no
- * more bytes than it accepts. Records are passed on unchanged. Pure; any thread. */
+ * more bytes than it accepts; AA clear and RA set, whatever the nameserver says. Records are passed
+ * on unchanged. Pure; any thread. */
 #ifndef SKYDNS_ANSWER_RELAY_INTERNAL_H
 #define SKYDNS_ANSWER_RELAY_INTERNAL_H
 

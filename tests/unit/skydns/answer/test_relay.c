@@ -131,17 +131,28 @@ static void test_sections(void **state)
     }
 }
 
+/* AA is never passed on, RA is always set; TC, AD, CD and the rcode are the nameserver's. */
 static void test_flags(void **state)
 {
-    uint8_t up[4096], reply[512];
-    struct relay_parts parts;
-    struct question q = question_of(false);
+    static const struct {
+        uint16_t given, want;
+    } rows[] = {
+        {0x87b3, 0x82b3}, /* AA TC RD RA AD CD NXDOMAIN */
+        {0x8433, 0x80b3}, /* AA AD CD NXDOMAIN */
+        {0x8000, 0x8080},
+        {0x8005, 0x8085}, /* REFUSED */
+    };
     (void)state;
-    q.recursion_desired = false;
-    size_t len = make_reply(up, 0x87b3, (struct counts){0}, -1, 0); /* AA TC RD RA AD CD NXDOMAIN */
-    assert_true(relay_read(&q, up, len, &parts));
-    assert_int_equal(relay_write(&q, up, &parts, 1232, 512, reply), HEAD_LEN);
-    assert_memory_equal(reply + 2, "\x86\xb3", 2);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint8_t up[4096], reply[512];
+        struct relay_parts parts;
+        struct question q = question_of(false);
+        q.recursion_desired = false;
+        size_t len = make_reply(up, rows[i].given, (struct counts){0}, -1, 0);
+        assert_true(relay_read(&q, up, len, &parts));
+        assert_int_equal(relay_write(&q, up, &parts, 1232, 512, reply), HEAD_LEN);
+        assert_int_equal(reply[2] << 8 | reply[3], rows[i].want);
+    }
 }
 
 /* The upper bits of an rcode only fit where there is EDNS. */
