@@ -249,7 +249,7 @@ bool tcp_connection_go_on(struct tcp_connection *c)
 
 bool tcp_connection_reply(struct tcp_connection *c, const uint8_t *reply, size_t len)
 {
-    bool was_stuck = c->out.len > 0;
+    bool was_stuck = tcp_connection_wants_to_send(c);
     put_frame(c->server, reply, len);
     if (!send_collected(c)) {
         return false;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,8 @@ static void test_errors_say_what_to_do(void **state)
     }
 }
 
+enum { PATIENCE_MS = 20000 };
+
 static void test_udp_sockets_share_an_address(void **state)
 {
     struct addr address = address_of("127.0.0.1:1");
@@ -72,6 +75,37 @@ static void test_udp_sockets_share_an_address(void **state)
     assert_int_equal(listen_udp(&address, false, &b, &err), 0);
     close(a.fd);
     close(b.fd);
+}
+
+static int option_of(int fd, int option)
+{
+    int value;
+    socklen_t len = sizeof(value);
+    assert_int_equal(getsockopt(fd, SOL_SOCKET, option, &value, &len), 0);
+    return value;
+}
+
+/* What the kernel may keep for a client that does not read; twice what was asked for. */
+static void test_accepted_sockets_have_small_buffers(void **state)
+{
+    struct addr address = address_of("127.0.0.1:1");
+    struct listen_socket socket_;
+    struct err err;
+    (void)state;
+    close(bound(SOCK_STREAM, &address));
+    assert_int_equal(listen_tcp(&address, false, &socket_, &err), 0);
+    int client = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(client, &address.sa, address.len), 0);
+    assert_int_equal(send(client, "x", 1, MSG_NOSIGNAL), 1); /* accepted once it has sent */
+    struct pollfd ready = {.fd = socket_.fd, .events = POLLIN};
+    assert_int_equal(poll(&ready, 1, PATIENCE_MS), 1);
+    int fd = accept(socket_.fd, NULL, NULL);
+    assert_true(fd >= 0);
+    assert_in_range(option_of(fd, SO_RCVBUF), 1, 64 * 1024);
+    assert_in_range(option_of(fd, SO_SNDBUF), 1, 128 * 1024);
+    close(fd);
+    close(client);
+    close(socket_.fd);
 }
 
 /* `0.0.0.0:P` and `[::]:P` side by side, or the second alone for both. */
@@ -202,6 +236,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors_say_what_to_do),
         cmocka_unit_test(test_udp_sockets_share_an_address),
+        cmocka_unit_test(test_accepted_sockets_have_small_buffers),
         cmocka_unit_test(test_both_wildcards),
         cmocka_unit_test(test_what_systemd_passes),
         cmocka_unit_test(test_what_systemd_should_not_pass),

@@ -652,6 +652,65 @@ static void test_a_full_ring_is_servfail(void **state)
     teardown(f);
 }
 
+static int client_from(const struct fixture *f, const char *ip_text, int type)
+{
+    struct ip ip;
+    assert_true(ip_parse(slice_str(ip_text), &ip));
+    struct addr from = addr_of_ip(&ip, 0);
+    int fd = patient_socket(type);
+    assert_int_equal(bind(fd, &from.sa, from.len), 0);
+    assert_int_equal(connect(fd, &f->address.sa, f->address.len), 0);
+    return fd;
+}
+
+static void wait_in_hand(const struct fixture *f, size_t count)
+{
+    while (counter_get(&resolver_counts(f->resolver)->in_hand) != count) {
+        (void)sched_yield();
+    }
+}
+
+/* Half of the places are one client's at most: its further queries are refused, another's are not.
+ * The nameserver is silent, and asked once: the questions are the same. */
+static void test_one_client_leaves_places(void **state)
+{
+    enum { SHARE = RESOLVER_IN_HAND_MAX / 2 };
+    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct message q = question(1, "www.test."), other_q = question(2, "www.test.");
+    struct addr from;
+    (void)state;
+    publish(f);
+    int hog = client_from(f, "127.0.0.2", SOCK_DGRAM);
+    for (size_t i = 1; i <= SHARE; i++) {
+        send_udp(hog, &q);
+        wait_in_hand(f, i);
+    }
+    struct message asked = receive_as_upstream(f, &from);
+    send_udp(hog, &q);
+    struct message m = receive_udp(hog);
+    assert_int_equal(rcode_of(&m), SERVFAIL);
+    int udp = client_from(f, "127.0.0.3", SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
+    send_udp(udp, &other_q);
+    wait_in_hand(f, SHARE + 1);
+    send_tcp(tcp, &other_q);
+    wait_in_hand(f, SHARE + 2);
+    make_reply(&asked, "www.test.");
+    assert_int_equal(sendto(f->upstream_udp, asked.wire, asked.len, 0, &from.sa, from.len),
+                     asked.len);
+    m = receive_udp(udp);
+    assert_int_equal(rcode_of(&m), NOERROR);
+    m = receive_tcp(tcp);
+    assert_int_equal(rcode_of(&m), NOERROR);
+    wait_in_hand(f, 0);
+    send_udp(hog, &q); /* its share is free again */
+    answer_as_upstream(f, "www.test.");
+    close(hog);
+    close(udp);
+    close(tcp);
+    stop(f);
+    teardown(f);
+}
+
 /* On stop, queries waiting for a nameserver get SERVFAIL, over both transports. */
 static void test_stop_answers_what_waits(void **state)
 {
@@ -692,6 +751,7 @@ int main(void)
         cmocka_unit_test(test_too_many_walks_are_refused),
         cmocka_unit_test(test_tcp_answers_overtake),
         cmocka_unit_test(test_a_full_ring_is_servfail),
+        cmocka_unit_test(test_one_client_leaves_places),
         cmocka_unit_test(test_stop_answers_what_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

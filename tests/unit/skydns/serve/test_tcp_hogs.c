@@ -190,6 +190,37 @@ static void test_unread_answers_must_get_shorter(void **state)
     assert_in_range(read_slowly(STEADY, 2 * ENGINE_REPLY_MAX), 2 * ENGINE_REPLY_MAX, SIZE_MAX);
 }
 
+/* Late answers that join the unread ones keep no connection either. */
+static void test_late_answers_are_no_progress(void **state)
+{
+    enum { WAITING = 100, LIMIT_S = TCP_IDLE_MS / 1000 + 1 };
+    struct tcp_bed *f = tcp_bed_new(&(struct tcp_bed_limits){
+        .connections = 4, .buffers = TCP_BUFFERS_MAX, .idle_ms = TCP_IDLE_MS});
+    int fd = connect_client(f), passed_s = 0;
+    (void)state;
+    for (int i = 0; i < WAITING; i++) {
+        send_all(fd, "\0\2l1", 4);
+    }
+    for (int i = 0; i < 64; i++) {
+        send_all(fd, "\0\1h", 3);
+    }
+    wait_for_queries(f, WAITING + 1);
+    for (int i = 0; i < 64; i++) { /* until the sockets are full */
+        ev_run(f->loop, EVRUN_NOWAIT);
+    }
+    test_clock_stop();
+    while (passed_s < WAITING && tcp_server_connections(f->server) == 1) {
+        (void)tcp_server_reply(f->server, f->late[passed_s++], (const uint8_t *)"late", 4);
+        test_clock_advance_ms(1000);
+        ev_timer_again(f->loop, &f->guard);
+        ev_run(f->loop, EVRUN_NOWAIT);
+    }
+    test_clock_run();
+    assert_in_range(passed_s, 1, LIMIT_S);
+    close(fd);
+    teardown(f);
+}
+
 /* With many late answers due, no more is read until one has left. */
 static void test_many_late_answers(void **state)
 {
@@ -251,6 +282,7 @@ int main(void)
         cmocka_unit_test(test_a_hog_closes_only_its_own),
         cmocka_unit_test(test_buffers_are_limited_together),
         cmocka_unit_test(test_unread_answers_must_get_shorter),
+        cmocka_unit_test(test_late_answers_are_no_progress),
         cmocka_unit_test(test_many_late_answers),
         cmocka_unit_test(test_a_reset_is_seen_while_many_wait),
     };
