@@ -1,6 +1,7 @@
 #include "kube2sky/feed.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -26,9 +27,50 @@ static void on_list_begin(void *data, enum kube_kind kind)
     inventory_list_begin(feed->config.inventory, kind);
 }
 
+/* name: "default/web", "" if unknown. */
+static void tell_skipped(struct feed *feed, enum kube_kind kind, const char *name, const char *why)
+{
+    static struct log_limit limit = {.burst = 10};
+    counter_add(&feed->counts[kind].skipped, 1);
+    if (log_limit_pass(&limit)) {
+        log_warn("cannot understand object, its keys are unchanged",
+                 LOG_STR("kind", kube_kind_name(kind)), LOG_STR("name", name),
+                 LOG_STR("error", why));
+    }
+}
+
+/* A relist, or a change of something else, repeats the faults. */
+static void tell_faults(struct feed *feed, const struct kube_object *object, const char *name)
+{
+    static struct log_limit limit = {.burst = 10};
+    if (strcmp(object->faults, inventory_faults(feed->config.inventory, object)) == 0) {
+        return;
+    }
+    counter_add(&feed->counts[object->kind].faults, object->fault_count);
+    if (log_limit_pass(&limit)) {
+        log_warn("part of an object cannot be understood, left out",
+                 LOG_STR("kind", kube_kind_name(object->kind)), LOG_STR("name", name),
+                 LOG_INT("parts", object->fault_count), LOG_STR("error", object->faults));
+    }
+}
+
+static void tell_flaws(struct feed *feed, const struct kube_object *object)
+{
+    char *name = xasprintf("%s/%s", object->ns, object->name);
+    if (object->is_garbled) {
+        tell_skipped(feed, object->kind, name, object->faults);
+    } else {
+        tell_faults(feed, object, name);
+    }
+    free(name);
+}
+
 static void on_upsert(void *data, struct kube_object *object)
 {
     struct feed *feed = data;
+    if (object->fault_count) {
+        tell_flaws(feed, object);
+    }
     inventory_upsert(feed->config.inventory, object);
 }
 
@@ -46,17 +88,9 @@ static void on_list_end(void *data, enum kube_kind kind)
              LOG_INT("objects", (int64_t)inventory_count(feed->config.inventory, kind)));
 }
 
-static void on_bad(void *data, enum kube_kind kind, const char *name, const struct err *err)
+static void on_bad(void *data, enum kube_kind kind, const struct err *err)
 {
-    static struct log_limit limit = {.burst = 10};
-    struct feed *feed = data;
-    if (log_limit_pass(&limit)) {
-        log_warn("cannot parse object, its keys are unchanged",
-                 LOG_STR("kind", kube_kind_name(kind)), LOG_STR("name", name),
-                 LOG_STR("error", err->msg));
-    }
-    counter_add(&feed->counts[kind].skipped, 1);
-    inventory_bad(feed->config.inventory, kind, name);
+    tell_skipped(data, kind, "", err->msg);
 }
 
 static void on_state(void *data, enum kube_kind kind, const struct err *err)

@@ -1,5 +1,5 @@
 /* Feeds the inventory from the Kubernetes API: runs a reflector per kind, passes its objects to the
- * inventory, logs and counts objects that cannot be parsed, and reports an outage while a kind
+ * inventory, logs and counts what of them cannot be understood, and reports an outage while a kind
  * cannot be followed. Created and freed by main(); on the main loop. */
 #ifndef KUBE2SKY_FEED_H
 #define KUBE2SKY_FEED_H
@@ -51,8 +51,8 @@ const struct outage_source *feed_followed(const struct feed *feed, enum kube_kin
 
 struct feed_counts {
     struct reflector_counts reflector; /* of such a kind */
-    struct counter
-        skipped; /* objects of any kind that could not be understood, each time one came */
+    struct counter skipped; /* objects that could not be understood, each time one came */
+    struct counter faults;  /* parts left out of others, once for each state of an object */
 };
 const struct feed_counts *feed_counts(const struct feed *feed, enum kube_kind kind);
 

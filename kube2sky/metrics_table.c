@@ -36,6 +36,11 @@ static uint64_t skipped(const struct metrics_sources *sources, enum kube_kind ki
     return counter_get(&feed_counts(sources->feed, kind)->skipped);
 }
 
+static uint64_t faults(const struct metrics_sources *sources, enum kube_kind kind)
+{
+    return counter_get(&feed_counts(sources->feed, kind)->faults);
+}
+
 /* For kinds that are listed and watched. */
 static void write_by_followed(struct metrics_page *page, const struct metrics_sources *sources,
                               kind_value value)
@@ -100,8 +105,12 @@ static void write_api(struct metrics_page *page, const struct metrics_sources *s
     metrics_family(page, METRIC_GAUGE, "objects", "Objects known.");
     write_by_kind(page, sources, objects);
     metrics_family(page, METRIC_COUNTER, "objects_skipped_total",
-                   "Objects that could not be parsed, each time one arrived.");
+                   "Objects that could not be understood, each time one arrived.");
     write_by_kind(page, sources, skipped);
+    metrics_family(page, METRIC_COUNTER, "object_faults_total",
+                   "Parts of objects left out because they could not be understood: annotations, "
+                   "ports, addresses; once for each state of an object.");
+    write_by_kind(page, sources, faults);
 }
 
 /* ---- Writing ---- */

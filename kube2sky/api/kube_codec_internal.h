@@ -42,8 +42,8 @@ struct kube_codec {
     int (*event)(struct slice frame, struct slice *ret_type, struct slice *ret_object,
                  struct err *err);
 
-    /* *ret_object (owned by the caller) is set on failure too, with namespace, name and version as
-     * far as known, else "". draft is scratch memory. */
+    /* *ret_object (owned by the caller) is set on failure too, garbled, with namespace, name and
+     * version as far as known, else "". draft is scratch memory. */
     int (*object)(enum kube_kind kind, struct slice text, enum kube_object_part part,
                   struct kube_draft *draft, struct kube_object **ret_object, struct err *err);
 

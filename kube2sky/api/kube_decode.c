@@ -24,27 +24,26 @@ int kube_replace_text(char **text, struct slice value, const char *key, size_t m
     return 0;
 }
 
-/* "<namespace>/<name>" of an object that could not be decoded, so that its owner can keep it; "" if
- * unknown. */
-static char *name_of_bad(const struct kube_codec *codec, const struct kube_object *object,
-                         struct slice text)
+/* Decodes an object, perhaps garbled; NULL if its name is unknown, with the reason in err. */
+static struct kube_object *decode(const struct kube_codec *codec, enum kube_kind kind,
+                                  enum kube_object_part part, struct slice text,
+                                  struct kube_draft *draft, struct err *err)
 {
-    struct kube_full_name full = {slice_str(object->ns), slice_str(object->name)};
-    if (full.ns.len == 0 || full.name.len == 0) {
-        full = codec->full_name(text);
+    struct kube_object *object = NULL;
+    struct kube_full_name full;
+    struct err ignored;
+    if (codec->object(kind, text, part, draft, &object, err) == 0 ||
+        (*object->ns && *object->name)) {
+        return object;
     }
-    if (full.ns.len == 0 || full.name.len == 0 || memchr(full.ns.ptr, '\0', full.ns.len) ||
-        memchr(full.name.ptr, '\0', full.name.len)) {
-        return xstrdup("");
-    }
-    struct buf out;
-    buf_init(&out, full.ns.len + 1 + full.name.len);
-    buf_append_slice(&out, full.ns);
-    buf_append_char(&out, '/');
-    buf_append_slice(&out, full.name);
-    char *result = xstrdup(buf_cstr(&out));
-    buf_fini(&out);
-    return result;
+    full = codec->full_name(text);
+    kube_draft_begin(draft, kind);
+    kube_draft_garble(draft, err);
+    bool has_name = full.ns.len > 0 && full.name.len > 0 &&
+                    kube_draft_text(draft, full.ns, &draft->object.ns, &ignored) == 0 &&
+                    kube_draft_text(draft, full.name, &draft->object.name, &ignored) == 0;
+    kube_object_free(object);
+    return has_name ? kube_draft_pack(draft, KUBE_WHOLE) : NULL;
 }
 
 /* ---- Lists ---- */
@@ -66,16 +65,14 @@ struct kube_list {
 static void on_item(void *data, struct slice item)
 {
     struct kube_list *list = data;
-    struct kube_object *object = NULL;
     struct err err = {0};
-    if (list->codec->object(list->kind, item, KUBE_WHOLE, &list->draft, &object, &err) == 0) {
+    struct kube_object *object =
+        decode(list->codec, list->kind, KUBE_WHOLE, item, &list->draft, &err);
+    if (object) {
         list->fn(list->data, object);
-        return;
+    } else {
+        list->bad(list->data, &err);
     }
-    char *name = name_of_bad(list->codec, object, item);
-    kube_object_free(object);
-    list->bad(list->data, name, &err);
-    free(name);
 }
 
 struct kube_list *kube_list_new(enum kube_encoding encoding, enum kube_kind kind, kube_object_fn fn,
@@ -193,23 +190,15 @@ static void decode_change(const struct kube_codec *codec, enum kube_kind kind,
                           enum kube_event_kind event_kind, struct slice text,
                           struct kube_event *event, struct err *err)
 {
-    struct kube_object *object = NULL;
     struct kube_draft draft;
     enum kube_object_part part = event_kind == KUBE_EVENT_DELETE ? KUBE_METADATA_ONLY : KUBE_WHOLE;
     kube_draft_init(&draft);
-    int rc = codec->object(kind, text, part, &draft, &object, err);
+    event->object = decode(codec, kind, part, text, &draft, err);
+    event->kind = event->object ? event_kind : KUBE_EVENT_BAD;
+    if (event->object && *event->object->resource_version) {
+        event->resource_version = xstrdup(event->object->resource_version);
+    }
     kube_draft_fini(&draft);
-    if (*object->resource_version) {
-        event->resource_version = xstrdup(object->resource_version);
-    }
-    if (rc < 0) {
-        event->kind = KUBE_EVENT_BAD;
-        event->bad_name = name_of_bad(codec, object, text);
-        kube_object_free(object);
-    } else {
-        event->kind = event_kind;
-        event->object = object;
-    }
 }
 
 int kube_decode_event(enum kube_encoding encoding, enum kube_kind kind, struct slice frame,

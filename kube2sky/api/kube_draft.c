@@ -10,6 +10,9 @@
  * protobuf, which take 200 bytes while decoded. */
 enum { DRAFT_BYTES_MAX = 8 * KUBE_FRAME_MAX };
 
+/* Of an object's faults: enough to find the first ones, and at least one whole message. */
+enum { FAULTS_BYTES_MAX = sizeof((struct err){0}.msg) };
+
 /* In nearly every object: not copied into each. */
 static const char *const constants[] = {
     "", "TCP", "UDP", "ClusterIP", "Running", "Pending", "Succeeded", "Failed", "NodePort", "SCTP",
@@ -19,23 +22,23 @@ void kube_draft_init(struct kube_draft *draft)
 {
     *draft = (struct kube_draft){.object = {.ns = ""}};
     arena_init(&draft->arena, DRAFT_BYTES_MAX);
+    buf_init(&draft->faults, FAULTS_BYTES_MAX);
 }
 
 void kube_draft_fini(struct kube_draft *draft)
 {
+    buf_fini(&draft->faults);
     arena_fini(&draft->arena);
 }
 
-void kube_draft_begin(struct kube_draft *draft, enum kube_kind kind)
+static void clear_content(struct kube_draft *draft)
 {
-    arena_clear(&draft->arena);
-    draft->object =
-        (struct kube_object){.kind = kind, .ns = "", .name = "", .resource_version = ""};
-    switch (kind) {
+    switch (draft->object.kind) {
     case KUBE_SERVICE:
         draft->object.service = (struct kube_service){.type = "", .external_name = ""};
         break;
     case KUBE_ENDPOINTS:
+        draft->object.endpoints = (struct kube_endpoints){.subsets = NULL};
         break;
     case KUBE_SLICE:
         draft->object.slice =
@@ -44,6 +47,47 @@ void kube_draft_begin(struct kube_draft *draft, enum kube_kind kind)
     case KUBE_POD:
         draft->object.pod = (struct kube_pod){.phase = ""};
         break;
+    }
+}
+
+void kube_draft_begin(struct kube_draft *draft, enum kube_kind kind)
+{
+    arena_clear(&draft->arena);
+    buf_clear(&draft->faults);
+    draft->object =
+        (struct kube_object){.kind = kind, .ns = "", .name = "", .resource_version = ""};
+    clear_content(draft);
+}
+
+static void add_fault(struct kube_draft *draft, const char *text)
+{
+    struct buf *faults = &draft->faults;
+    const char *separator = faults->len ? "; " : "";
+    if (faults->len + strlen(separator) + strlen(text) <= FAULTS_BYTES_MAX) {
+        buf_printf(faults, "%s%s", separator, text);
+    }
+}
+
+int kube_draft_leave_out(struct kube_draft *draft, int rc, const struct err *err)
+{
+    if (rc == 0 || rc == ERR_TOO_LARGE) {
+        return rc;
+    }
+    add_fault(draft, err->msg);
+    draft->object.fault_count += draft->object.fault_count < UINT16_MAX;
+    return 0;
+}
+
+void kube_draft_garble(struct kube_draft *draft, const struct err *err)
+{
+    const char *service = draft->object.kind == KUBE_SLICE ? draft->object.slice.service : "";
+    buf_clear(&draft->faults);
+    add_fault(draft, err->msg);
+    draft->object.fault_count = 1;
+    draft->object.is_garbled = true;
+    clear_content(draft);
+    if (draft->object.kind == KUBE_SLICE) {
+        draft->object.slice.service = service;
     }
 }
 
@@ -308,30 +352,37 @@ static void pack(struct packing *p, struct kube_object *object)
     object->ns = pack_string(p, object->ns);
     object->name = pack_string(p, object->name);
     object->resource_version = pack_string(p, object->resource_version);
+    object->faults = pack_string(p, object->faults);
     pack_content(p, object);
 }
 
-struct kube_object *kube_draft_pack(const struct kube_draft *draft, enum kube_object_part part)
+/* Namespace, name and version alone. */
+static struct kube_object bare(const struct kube_object *object)
 {
-    struct kube_draft bare;
-    const struct kube_object *from = &draft->object;
-    if (part == KUBE_METADATA_ONLY) {
-        kube_draft_init(&bare);
-        kube_draft_begin(&bare, from->kind);
-        bare.object.ns = from->ns;
-        bare.object.name = from->name;
-        bare.object.resource_version = from->resource_version;
-        from = &bare.object;
-    }
+    struct kube_draft draft;
+    kube_draft_init(&draft);
+    kube_draft_begin(&draft, object->kind);
+    draft.object.ns = object->ns;
+    draft.object.name = object->name;
+    draft.object.resource_version = object->resource_version;
+    struct kube_object result = draft.object;
+    kube_draft_fini(&draft);
+    return result;
+}
+
+struct kube_object *kube_draft_pack(struct kube_draft *draft, enum kube_object_part part)
+{
+    struct kube_object from = part == KUBE_METADATA_ONLY ? bare(&draft->object) : draft->object;
+    from.faults = part == KUBE_METADATA_ONLY ? "" : buf_cstr(&draft->faults);
     struct packing p = {.block = NULL};
-    struct kube_object object = *from;
+    struct kube_object object = from;
     pack(&p, &object);
 
     p = (struct packing){
         .block = xmalloc(p.array_bytes + p.string_bytes),
         .string_start = p.array_bytes,
     };
-    object = *from;
+    object = from;
     pack(&p, &object);
     memcpy(p.block, &object, head_size(object.kind));
     return (struct kube_object *)p.block;

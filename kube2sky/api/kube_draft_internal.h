@@ -10,6 +10,7 @@
 #define KUBE2SKY_API_KUBE_DRAFT_INTERNAL_H
 
 #include "common/base/arena.h"
+#include "common/base/buf.h"
 #include "kube2sky/api/kube_object.h"
 
 #define KUBE_TOLERATE_UNREADY_ANNOTATION "service.alpha.kubernetes.io/tolerate-unready-endpoints"
@@ -18,8 +19,9 @@
 enum kube_object_part { KUBE_WHOLE, KUBE_METADATA_ONLY };
 
 struct kube_draft {
-    struct kube_object object;
+    struct kube_object object; /* faults: see below */
     struct arena arena;
+    struct buf faults;
 };
 
 void kube_draft_init(struct kube_draft *draft);
@@ -38,6 +40,13 @@ void *kube_draft_array(struct kube_draft *draft, size_t count, size_t size,
 int kube_draft_text(struct kube_draft *draft, struct slice text, const char **ret_text,
                     struct err *err) MUST_CHECK;
 
+/* A part could not be decoded: it is left out, noted among the object's faults, and 0 returned;
+ * unless the object exceeds the limit, ERR_TOO_LARGE. rc 0 passes. */
+int kube_draft_leave_out(struct kube_draft *draft, int rc, const struct err *err) MUST_CHECK;
+
+/* The object is garbled, for this reason: empties its content, except a slice's Service. */
+void kube_draft_garble(struct kube_draft *draft, const struct err *err);
+
 /* Fields that all encodings must treat alike. clusterIPs (1.20) and podIPs (1.16) came with dual
  * stack: older servers have only the single field. Strings are borrowed. */
 int kube_draft_cluster_ips(struct kube_draft *draft, const char *const *cluster_ips, size_t count,
@@ -48,6 +57,6 @@ enum kube_address_type kube_draft_address_type(const char *type);
 
 /* Copies the draft into one block, owned by the caller; for KUBE_METADATA_ONLY just namespace, name
  * and version. */
-struct kube_object *kube_draft_pack(const struct kube_draft *draft, enum kube_object_part part);
+struct kube_object *kube_draft_pack(struct kube_draft *draft, enum kube_object_part part);
 
 #endif

@@ -96,8 +96,8 @@ static bool equal_contents(const struct kube_object *a, const struct kube_object
 
 bool kube_object_equal(const struct kube_object *a, const struct kube_object *b)
 {
-    return a->kind == b->kind && strcmp(a->ns, b->ns) == 0 && strcmp(a->name, b->name) == 0 &&
-           equal_contents(a, b);
+    return a->kind == b->kind && a->is_garbled == b->is_garbled && strcmp(a->ns, b->ns) == 0 &&
+           strcmp(a->name, b->name) == 0 && equal_contents(a, b);
 }
 
 /* ---- Results of decoding ---- */
@@ -113,7 +113,6 @@ void kube_event_fini(struct kube_event *event)
 {
     kube_object_free(event->object);
     free(event->resource_version);
-    free(event->bad_name);
     *event = (struct kube_event){0};
 }
 

@@ -94,9 +94,18 @@ struct kube_pod {
 };
 
 /* One allocation with all its strings and arrays and only its kind's part of the union: never
- * copied by value, and immutable. */
+ * copied by value, and immutable.
+ *
+ * Whoever may edit a namespace can write nonsense into annotations, and into a slice's ports and
+ * addresses, which the API server does not check. So a part that cannot be understood is left out
+ * alone: an annotation, a port, an address, an endpoint, a subset. */
 struct kube_object {
     enum kube_kind kind;
+    uint16_t fault_count; /* parts left out because they cannot be understood; at most 65535 */
+    /* Its content cannot be understood: what feeds it is in doubt. Only these first members are
+     * known, and, of a slice, perhaps its Service. */
+    bool is_garbled;
+    const char *faults; /* the first ones, or why it is garbled; for the log, "" = none */
     const char *ns;
     const char *name;
     const char *resource_version; /* "" = absent; equal versions mean equal state; not ordered */
@@ -112,15 +121,15 @@ struct kube_object {
 
 void kube_object_free(struct kube_object *object); /* NULL is fine */
 
-/* Only the version differs in the fields kept: the change was to labels, or a controller's
+/* Only version and faults differ in the fields kept: the change was to labels, or a controller's
  * annotation. */
 bool kube_object_equal(const struct kube_object *a, const struct kube_object *b);
 
 /* ---- Decoding: kube_decode.c ---- */
 
 /* Reads a page of a list as it arrives, holding only one object of it at a time. fn takes ownership
- * of each object; bad() gets an item that cannot be parsed, with its name if known ("default/web",
- * else ""), and the rest continues. push calls both.
+ * of each object; bad() gets the reason why an item has no known name, and the rest continues. push
+ * calls both.
  *
  *     list = kube_list_new(...);
  *     for each piece { rc = kube_list_push(list, piece, err); }
@@ -134,7 +143,7 @@ struct kube_list_meta {
     char *continue_token;   /* owned, "" = last page */
 };
 typedef void (*kube_object_fn)(void *data, struct kube_object *object);
-typedef void (*kube_bad_object_fn)(void *data, const char *name, const struct err *err);
+typedef void (*kube_bad_object_fn)(void *data, const struct err *err);
 struct kube_list *kube_list_new(enum kube_encoding encoding, enum kube_kind kind, kube_object_fn fn,
                                 kube_bad_object_fn bad, void *data);
 int kube_list_push(struct kube_list *list, struct slice bytes, struct err *err) MUST_CHECK;
@@ -149,13 +158,12 @@ enum kube_event_kind {
     KUBE_EVENT_DELETE,   /* object set, with metadata only */
     KUBE_EVENT_BOOKMARK, /* resource_version set */
     KUBE_EVENT_ERROR,    /* status_code set, 410 = list again; err has the server's message */
-    KUBE_EVENT_BAD,      /* an object that cannot be parsed; see bad_name and err */
+    KUBE_EVENT_BAD,      /* an object without a known name; see err */
 };
 struct kube_event {
     enum kube_event_kind kind;
     struct kube_object *object; /* owned by the event until taken */
     char *resource_version;     /* owned; of the object or bookmark; NULL if unknown */
-    char *bad_name;             /* owned; "default/web", or "" */
     int status_code;
 };
 /* Fails if the frame is not a watch event. */

@@ -18,6 +18,11 @@ struct decoder {
 
 /* ---- Parts of objects ---- */
 
+static int leave_out(struct decoder *d, int rc)
+{
+    return kube_draft_leave_out(d->draft, rc, d->err);
+}
+
 static int decode_metadata(struct decoder *d, const json_t *json)
 {
     struct kube_object *object = &d->draft->object;
@@ -27,14 +32,14 @@ static int decode_metadata(struct decoder *d, const json_t *json)
     if (rc == 0 && ((rc = fields_get_string(metadata, "namespace", &object->ns, err)) < 0 ||
                     (rc = fields_get_string(metadata, "name", &object->name, err)) < 0 ||
                     (rc = fields_get_version(metadata, &object->resource_version, err)) < 0 ||
-                    (rc = fields_get_object(metadata, "labels", &d->labels, err)) < 0 ||
-                    (rc = fields_get_object(metadata, "annotations", &d->annotations, err)) < 0)) {
+                    (rc = fields_get_object(metadata, "labels", &d->labels, err)) < 0)) {
         return err_wrap(err, rc, "metadata");
     }
     if (rc == 0 && (!*object->ns || !*object->name)) {
         return err_set(err, ERR_SYNTAX, "metadata: expected a name and a namespace");
     }
-    return rc;
+    return rc < 0 ? rc
+                  : leave_out(d, fields_get_object(metadata, "annotations", &d->annotations, err));
 }
 
 /* The array `key` of parent, and room for its elements. *ret_array is NULL if absent. */
@@ -49,29 +54,37 @@ static int begin_array(struct decoder *d, const json_t *parent, const char *key,
     return *ret_elements ? 0 : ERR_TOO_LARGE;
 }
 
+static int decode_port(struct decoder *d, const json_t *array, size_t i, struct kube_port *ret_port)
+{
+    json_t *json = NULL;
+    int rc = fields_get_element_object(array, "ports", i, &json, d->err);
+    if (rc == 0 && ((rc = fields_get_string(json, "name", &ret_port->name, d->err)) < 0 ||
+                    (rc = fields_get_string(json, "protocol", &ret_port->protocol, d->err)) < 0 ||
+                    (rc = fields_get_port(json, "port", &ret_port->port, d->err)) < 0)) {
+        return err_wrap(d->err, rc, "ports[%zu]", i);
+    }
+    return rc;
+}
+
 static int decode_ports(struct decoder *d, const json_t *parent, const struct kube_port **ret_ports,
                         size_t *ret_count)
 {
     json_t *array = NULL;
     void *elements = NULL;
-    int rc = begin_array(d, parent, "ports", sizeof(**ret_ports), &array, &elements);
+    size_t count = 0;
+    int rc = leave_out(d, begin_array(d, parent, "ports", sizeof(**ret_ports), &array, &elements));
     struct kube_port *ports = elements;
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
-        json_t *json = NULL;
-        if ((rc = fields_get_element_object(array, "ports", i, &json, d->err)) < 0) {
-            return rc;
-        }
-        if ((rc = fields_get_string(json, "name", &ports[i].name, d->err)) < 0 ||
-            (rc = fields_get_string(json, "protocol", &ports[i].protocol, d->err)) < 0 ||
-            (rc = fields_get_port(json, "port", &ports[i].port, d->err)) < 0) {
-            return err_wrap(d->err, rc, "ports[%zu]", i);
-        }
+        int r = decode_port(d, array, i, &ports[count]);
+        count += r == 0;
+        rc = leave_out(d, r);
     }
     *ret_ports = ports;
-    *ret_count = json_array_size(array);
+    *ret_count = count;
     return rc;
 }
 
+/* Elements that are no strings are left out. */
 static int decode_strings(struct decoder *d, const json_t *parent, const char *key,
                           const char *const **ret_strings, size_t *ret_count)
 {
@@ -79,11 +92,14 @@ static int decode_strings(struct decoder *d, const json_t *parent, const char *k
     void *elements = NULL;
     int rc = begin_array(d, parent, key, sizeof(**ret_strings), &array, &elements);
     const char **strings = elements;
+    size_t count = 0;
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
-        rc = fields_get_element_string(array, key, i, &strings[i], d->err);
+        int r = fields_get_element_string(array, key, i, &strings[count], d->err);
+        count += r == 0;
+        rc = leave_out(d, r);
     }
     *ret_strings = strings;
-    *ret_count = json_array_size(array);
+    *ret_count = count;
     return rc;
 }
 
@@ -110,8 +126,8 @@ static int decode_service(struct decoder *d, const json_t *json)
         ((rc = fields_get_string(spec, "type", &service->type, d->err)) < 0 ||
          (rc = decode_cluster_ips(d, spec)) < 0 ||
          (rc = fields_get_string(spec, "externalName", &service->external_name, d->err)) < 0 ||
-         (rc = fields_get_bool(spec, "publishNotReadyAddresses", &service->publish_not_ready,
-                               d->err)) < 0 ||
+         (rc = leave_out(d, fields_get_bool(spec, "publishNotReadyAddresses",
+                                            &service->publish_not_ready, d->err))) < 0 ||
          (rc = decode_ports(d, spec, &service->ports, &service->port_count)) < 0)) {
         return err_wrap(d->err, rc, "spec");
     }
@@ -129,27 +145,38 @@ static int decode_hostnames(struct decoder *d)
 {
     const char *text = NULL;
     int rc = fields_get_string(d->annotations, KUBE_HOSTNAMES_ANNOTATION, &text, d->err);
-    return rc < 0 ? rc : kube_hostnames_parse(slice_str(text), &d->hostnames, d->err);
+    return leave_out(d, rc < 0 ? rc : kube_hostnames_parse(slice_str(text), &d->hostnames, d->err));
 }
 
-static int decode_addresses(struct decoder *d, const json_t *array, const char *key, bool is_ready,
-                            struct kube_address *ret_addresses)
+static int decode_address(struct decoder *d, const json_t *array, const char *key, size_t i,
+                          struct kube_address *ret_address)
 {
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        struct kube_address *address = &ret_addresses[i];
-        json_t *json = NULL;
-        int rc = fields_get_element_object(array, key, i, &json, d->err);
-        if (rc < 0) {
-            return rc;
-        }
-        if ((rc = fields_get_string(json, "ip", &address->ip, d->err)) < 0 ||
-            (rc = fields_get_string(json, "hostname", &address->hostname, d->err)) < 0) {
-            return err_wrap(d->err, rc, "%s[%zu]", key, i);
-        }
-        address->is_ready = is_ready;
-        address->hostname = kube_hostnames_of(&d->hostnames, address->ip, address->hostname);
+    json_t *json = NULL;
+    int rc = fields_get_element_object(array, key, i, &json, d->err);
+    if (rc == 0 &&
+        ((rc = fields_get_string(json, "ip", &ret_address->ip, d->err)) < 0 ||
+         (rc = fields_get_string(json, "hostname", &ret_address->hostname, d->err)) < 0)) {
+        return err_wrap(d->err, rc, "%s[%zu]", key, i);
     }
-    return 0;
+    return rc;
+}
+
+/* Appends to the subset's, which has room. */
+static int decode_addresses(struct decoder *d, const json_t *array, const char *key, bool is_ready,
+                            struct kube_address *addresses, size_t *count)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        struct kube_address *address = &addresses[*count];
+        int r = decode_address(d, array, key, i, address);
+        if (r == 0) {
+            address->is_ready = is_ready;
+            address->hostname = kube_hostnames_of(&d->hostnames, address->ip, address->hostname);
+            ++*count;
+        }
+        rc = leave_out(d, r);
+    }
+    return rc;
 }
 
 static int decode_subset(struct decoder *d, const json_t *json, struct kube_subset *subset)
@@ -163,20 +190,30 @@ static int decode_subset(struct decoder *d, const json_t *json, struct kube_subs
     if (rc < 0) {
         return rc;
     }
-    size_t ready_count = json_array_size(ready);
-    size_t count = ready_count + json_array_size(not_ready);
-    struct kube_address *addresses = kube_draft_array(d->draft, count, sizeof(*addresses), d->err);
+    size_t room = json_array_size(ready) + json_array_size(not_ready),
+           *count = &subset->address_count;
+    struct kube_address *addresses = kube_draft_array(d->draft, room, sizeof(*addresses), d->err);
     if (!addresses) {
         return ERR_TOO_LARGE;
     }
     subset->addresses = addresses;
-    subset->address_count = count;
-    if ((rc = decode_addresses(d, ready, "addresses", true, addresses)) < 0 ||
-        (rc = decode_addresses(d, not_ready, "notReadyAddresses", false, addresses + ready_count)) <
-            0) {
+    if ((rc = decode_addresses(d, ready, "addresses", true, addresses, count)) < 0 ||
+        (rc = decode_addresses(d, not_ready, "notReadyAddresses", false, addresses, count)) < 0) {
         return rc;
     }
     return decode_ports(d, json, &subset->ports, &subset->port_count);
+}
+
+static int decode_nth_subset(struct decoder *d, const json_t *array, size_t i,
+                             struct kube_subset *subset)
+{
+    json_t *json = NULL;
+    int rc = fields_get_element_object(array, "subsets", i, &json, d->err);
+    *subset = (struct kube_subset){.addresses = NULL};
+    if (rc == 0 && (rc = decode_subset(d, json, subset)) < 0) {
+        return err_wrap(d->err, rc, "subsets[%zu]", i);
+    }
+    return rc;
 }
 
 static int decode_endpoints(struct decoder *d, const json_t *json)
@@ -184,22 +221,19 @@ static int decode_endpoints(struct decoder *d, const json_t *json)
     struct kube_endpoints *endpoints = &d->draft->object.endpoints;
     json_t *array = NULL;
     void *elements = NULL;
+    size_t count = 0;
     int rc = decode_hostnames(d);
     if (rc == 0) {
         rc = begin_array(d, json, "subsets", sizeof(*endpoints->subsets), &array, &elements);
     }
     struct kube_subset *subsets = elements;
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
-        json_t *subset = NULL;
-        if ((rc = fields_get_element_object(array, "subsets", i, &subset, d->err)) < 0) {
-            return rc;
-        }
-        if ((rc = decode_subset(d, subset, &subsets[i])) < 0) {
-            return err_wrap(d->err, rc, "subsets[%zu]", i);
-        }
+        int r = decode_nth_subset(d, array, i, &subsets[count]);
+        count += r == 0;
+        rc = leave_out(d, r);
     }
     endpoints->subsets = subsets;
-    endpoints->subset_count = json_array_size(array);
+    endpoints->subset_count = count;
     return rc;
 }
 
@@ -221,15 +255,20 @@ static int decode_conditions(struct decoder *d, const json_t *json,
     return fields_get_bool(conditions, "terminating", &endpoint->is_terminating, d->err);
 }
 
-static int decode_slice_endpoint(struct decoder *d, const json_t *json,
+static int decode_slice_endpoint(struct decoder *d, const json_t *array, size_t i,
                                  struct kube_slice_endpoint *endpoint)
 {
+    json_t *json = NULL;
     size_t count = 0;
-    int rc = 0;
+    int rc = fields_get_element_object(array, "endpoints", i, &json, d->err);
+    *endpoint = (struct kube_slice_endpoint){.addresses = NULL};
+    if (rc < 0) {
+        return rc;
+    }
     if ((rc = decode_strings(d, json, "addresses", &endpoint->addresses, &count)) < 0 ||
         (rc = fields_get_string(json, "hostname", &endpoint->hostname, d->err)) < 0 ||
         (rc = decode_conditions(d, json, endpoint)) < 0) {
-        return rc;
+        return err_wrap(d->err, rc, "endpoints[%zu]", i);
     }
     endpoint->address_count = (uint32_t)count;
     if (count > 0) {
@@ -245,17 +284,14 @@ static int decode_slice_endpoints(struct decoder *d, const json_t *json, struct 
     void *elements = NULL;
     int rc = begin_array(d, json, "endpoints", sizeof(*slice->endpoints), &array, &elements);
     struct kube_slice_endpoint *endpoints = elements;
+    size_t count = 0;
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
-        json_t *endpoint = NULL;
-        if ((rc = fields_get_element_object(array, "endpoints", i, &endpoint, d->err)) < 0) {
-            return rc;
-        }
-        if ((rc = decode_slice_endpoint(d, endpoint, &endpoints[i])) < 0) {
-            return err_wrap(d->err, rc, "endpoints[%zu]", i);
-        }
+        int r = decode_slice_endpoint(d, array, i, &endpoints[count]);
+        count += r == 0;
+        rc = leave_out(d, r);
     }
     slice->endpoints = endpoints;
-    slice->endpoint_count = json_array_size(array);
+    slice->endpoint_count = count;
     return rc;
 }
 
@@ -276,26 +312,33 @@ static int decode_slice(struct decoder *d, const json_t *json)
 
 /* ---- Pods ---- */
 
+static int decode_pod_ip(struct decoder *d, const json_t *array, size_t i, const char **ret_ip)
+{
+    json_t *json = NULL;
+    int rc = fields_get_element_object(array, "podIPs", i, &json, d->err);
+    if (rc == 0 && (rc = fields_get_string(json, "ip", ret_ip, d->err)) < 0) {
+        return err_wrap(d->err, rc, "podIPs[%zu]", i);
+    }
+    return rc;
+}
+
 static int decode_pod_ips(struct decoder *d, const json_t *status)
 {
     json_t *array = NULL;
     void *elements = NULL;
     const char *ip = "";
+    size_t count = 0;
     int rc = begin_array(d, status, "podIPs", sizeof(char *), &array, &elements);
     const char **ips = elements;
     for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
-        json_t *json = NULL;
-        if ((rc = fields_get_element_object(array, "podIPs", i, &json, d->err)) < 0) {
-            return rc;
-        }
-        if ((rc = fields_get_string(json, "ip", &ips[i], d->err)) < 0) {
-            return err_wrap(d->err, rc, "podIPs[%zu]", i);
-        }
+        int r = decode_pod_ip(d, array, i, &ips[count]);
+        count += r == 0;
+        rc = leave_out(d, r);
     }
     if (rc == 0) {
         rc = fields_get_string(status, "podIP", &ip, d->err);
     }
-    return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, json_array_size(array), ip, d->err);
+    return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, count, ip, d->err);
 }
 
 static int decode_pod(struct decoder *d, const json_t *json)
@@ -342,7 +385,10 @@ int kube_object_from_json(enum kube_kind kind, struct slice text, enum kube_obje
     kube_draft_begin(draft, kind);
     json_t *json = fields_parse(text, err);
     int rc = json ? decode_json(&d, json, part) : ERR_SYNTAX;
-    *ret_object = kube_draft_pack(draft, rc < 0 ? KUBE_METADATA_ONLY : part);
+    if (rc < 0) {
+        kube_draft_garble(draft, err);
+    }
+    *ret_object = kube_draft_pack(draft, part);
     kube_hostnames_fini(&d.hostnames);
     json_decref(json);
     return rc;

@@ -62,21 +62,26 @@ static int take_text(struct decoder *d, ProtobufCBinaryData value, const char *k
     return rc < 0 ? err_wrap(d->err, rc, "%s", key) : 0;
 }
 
+static int leave_out(struct decoder *d, int rc)
+{
+    return kube_draft_leave_out(d->draft, rc, d->err);
+}
+
+/* Those with a NUL are left out. */
 static int take_texts(struct decoder *d, const ProtobufCBinaryData *values, size_t count,
-                      const char *key, const char *const **ret_texts)
+                      const char *key, const char *const **ret_texts, size_t *ret_count)
 {
     const char **texts = kube_draft_array(d->draft, count, sizeof(*texts), d->err);
-    if (!texts) {
-        return ERR_TOO_LARGE;
+    size_t taken = 0;
+    int rc = texts ? 0 : ERR_TOO_LARGE;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        int r = take_text(d, values[i], key, &texts[taken]);
+        taken += r == 0;
+        rc = leave_out(d, r);
     }
     *ret_texts = texts;
-    for (size_t i = 0; i < count; i++) {
-        int rc = take_text(d, values[i], key, &texts[i]);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
+    *ret_count = taken;
+    return rc;
 }
 
 /* The value of the last entry with this key, as map decoders keep it; empty if absent. */
@@ -147,12 +152,15 @@ static int decode_ports(struct decoder *d, Kube__Port *const *from, size_t count
                         const struct kube_port **ret_ports, size_t *ret_count)
 {
     struct kube_port *ports = kube_draft_array(d->draft, count, sizeof(*ports), d->err);
+    size_t taken = 0;
     int rc = ports ? 0 : ERR_TOO_LARGE;
     for (size_t i = 0; rc == 0 && i < count; i++) {
-        rc = take_port(d, i, from[i], &ports[i]);
+        int r = take_port(d, i, from[i], &ports[taken]);
+        taken += r == 0;
+        rc = leave_out(d, r);
     }
     *ret_ports = ports;
-    *ret_count = count;
+    *ret_count = taken;
     return rc;
 }
 
@@ -160,20 +168,24 @@ static int decode_endpoint_ports(struct decoder *d, Kube__EndpointPort *const *f
                                  const struct kube_port **ret_ports, size_t *ret_count)
 {
     struct kube_port *ports = kube_draft_array(d->draft, count, sizeof(*ports), d->err);
+    size_t taken = 0;
     int rc = ports ? 0 : ERR_TOO_LARGE;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const Kube__Port port = {
             .name = from[i]->name, .protocol = from[i]->protocol, .port = from[i]->port};
-        rc = take_port(d, i, &port, &ports[i]);
+        int r = take_port(d, i, &port, &ports[taken]);
+        taken += r == 0;
+        rc = leave_out(d, r);
     }
     *ret_ports = ports;
-    *ret_count = count;
+    *ret_count = taken;
     return rc;
 }
 
 static int decode_hostnames(struct decoder *d)
 {
-    return kube_hostnames_parse(annotation_of(d, KUBE_HOSTNAMES_ANNOTATION), &d->hostnames, d->err);
+    return leave_out(d, kube_hostnames_parse(annotation_of(d, KUBE_HOSTNAMES_ANNOTATION),
+                                             &d->hostnames, d->err));
 }
 
 /* ---- Services ---- */
@@ -183,12 +195,14 @@ static int decode_spec(struct decoder *d, const Kube__ServiceSpec *spec)
     struct kube_service *service = &d->draft->object.service;
     const char *const *ips = NULL;
     const char *ip = NULL;
+    size_t count = 0;
     int rc = 0;
     service->publish_not_ready = spec->publishnotreadyaddresses;
     if ((rc = take_text(d, spec->type, "type", &service->type)) < 0 ||
-        (rc = take_texts(d, spec->clusterips, spec->n_clusterips, "clusterIPs", &ips)) < 0 ||
+        (rc = take_texts(d, spec->clusterips, spec->n_clusterips, "clusterIPs", &ips, &count)) <
+            0 ||
         (rc = take_text(d, spec->clusterip, "clusterIP", &ip)) < 0 ||
-        (rc = kube_draft_cluster_ips(d->draft, ips, spec->n_clusterips, ip, d->err)) < 0 ||
+        (rc = kube_draft_cluster_ips(d->draft, ips, count, ip, d->err)) < 0 ||
         (rc = take_text(d, spec->externalname, "externalName", &service->external_name)) < 0) {
         return rc;
     }
@@ -212,19 +226,24 @@ static int decode_service(struct decoder *d, struct slice object)
 /* ---- Endpoints ---- */
 
 static int decode_addresses(struct decoder *d, Kube__EndpointAddress *const *from, size_t count,
-                            const char *key, bool is_ready, struct kube_address *ret_addresses)
+                            const char *key, bool is_ready, struct kube_subset *subset,
+                            struct kube_address *addresses)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct kube_address *address = &ret_addresses[i];
-        int rc = 0;
-        if ((rc = take_text(d, from[i]->ip, "ip", &address->ip)) < 0 ||
-            (rc = take_text(d, from[i]->hostname, "hostname", &address->hostname)) < 0) {
-            return err_wrap(d->err, rc, "%s[%zu]", key, i);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        struct kube_address *address = &addresses[subset->address_count];
+        int r = 0;
+        if ((r = take_text(d, from[i]->ip, "ip", &address->ip)) < 0 ||
+            (r = take_text(d, from[i]->hostname, "hostname", &address->hostname)) < 0) {
+            err_wrap(d->err, r, "%s[%zu]", key, i);
+        } else {
+            address->is_ready = is_ready;
+            address->hostname = kube_hostnames_of(&d->hostnames, address->ip, address->hostname);
+            subset->address_count++;
         }
-        address->is_ready = is_ready;
-        address->hostname = kube_hostnames_of(&d->hostnames, address->ip, address->hostname);
+        rc = leave_out(d, r);
     }
-    return 0;
+    return rc;
 }
 
 static int decode_subset(struct decoder *d, const Kube__EndpointSubset *from,
@@ -237,11 +256,10 @@ static int decode_subset(struct decoder *d, const Kube__EndpointSubset *from,
         return ERR_TOO_LARGE;
     }
     subset->addresses = addresses;
-    subset->address_count = count;
-    if ((rc = decode_addresses(d, from->addresses, from->n_addresses, "addresses", true,
+    if ((rc = decode_addresses(d, from->addresses, from->n_addresses, "addresses", true, subset,
                                addresses)) < 0 ||
         (rc = decode_addresses(d, from->notreadyaddresses, from->n_notreadyaddresses,
-                               "notReadyAddresses", false, addresses + from->n_addresses)) < 0) {
+                               "notReadyAddresses", false, subset, addresses)) < 0) {
         return rc;
     }
     return decode_endpoint_ports(d, from->ports, from->n_ports, &subset->ports,
@@ -266,12 +284,10 @@ static int decode_endpoints(struct decoder *d, struct slice object)
     }
     endpoints->subsets = subsets;
     endpoints->subset_count = from->n_subsets;
-    for (size_t i = 0; i < from->n_subsets; i++) {
-        if ((rc = decode_subset(d, from->subsets[i], &subsets[i])) < 0) {
-            return err_wrap(d->err, rc, "subsets[%zu]", i);
-        }
+    for (size_t i = 0; rc == 0 && i < from->n_subsets; i++) {
+        rc = decode_subset(d, from->subsets[i], &subsets[i]);
     }
-    return 0;
+    return rc;
 }
 
 /* ---- EndpointSlices ---- */
@@ -281,13 +297,15 @@ static int decode_slice_endpoint(struct decoder *d, const Kube__SliceEndpoint *f
 {
     const Kube__EndpointConditions none = KUBE__ENDPOINT_CONDITIONS__INIT;
     const Kube__EndpointConditions *conditions = from->conditions ? from->conditions : &none;
+    size_t count = 0;
     int rc = 0;
-    if ((rc = take_texts(d, from->addresses, from->n_addresses, "addresses",
-                         &endpoint->addresses)) < 0 ||
+    *endpoint = (struct kube_slice_endpoint){.addresses = NULL};
+    if ((rc = take_texts(d, from->addresses, from->n_addresses, "addresses", &endpoint->addresses,
+                         &count)) < 0 ||
         (rc = take_text(d, from->hostname, "hostname", &endpoint->hostname)) < 0) {
         return rc;
     }
-    endpoint->address_count = (uint32_t)from->n_addresses;
+    endpoint->address_count = (uint32_t)count;
     endpoint->is_ready = !conditions->has_ready || conditions->ready;
     endpoint->is_serving = conditions->has_serving ? conditions->serving : endpoint->is_ready;
     endpoint->is_terminating = conditions->terminating;
@@ -307,14 +325,16 @@ static int decode_slice_endpoints(struct decoder *d, const Kube__EndpointSlice *
         return ERR_TOO_LARGE;
     }
     slice->endpoints = endpoints;
-    slice->endpoint_count = from->n_endpoints;
-    for (size_t i = 0; i < from->n_endpoints; i++) {
-        int rc = decode_slice_endpoint(d, from->endpoints[i], &endpoints[i]);
-        if (rc < 0) {
-            return err_wrap(d->err, rc, "endpoints[%zu]", i);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < from->n_endpoints; i++) {
+        int r = decode_slice_endpoint(d, from->endpoints[i], &endpoints[slice->endpoint_count]);
+        if (r < 0) {
+            err_wrap(d->err, r, "endpoints[%zu]", i);
         }
+        slice->endpoint_count += r == 0;
+        rc = leave_out(d, r);
     }
-    return 0;
+    return rc;
 }
 
 static int decode_slice(struct decoder *d, struct slice object)
@@ -322,15 +342,15 @@ static int decode_slice(struct decoder *d, struct slice object)
     struct kube_slice *slice = &d->draft->object.slice;
     struct slice service =
         entry_of(d->metadata->labels, d->metadata->n_labels, KUBE_SERVICE_NAME_LABEL);
-    const Kube__EndpointSlice *from =
-        unpack(d, &kube__endpoint_slice__descriptor, object, "endpoints");
     const char *type = NULL;
     int rc = 0;
-    if (!from) {
-        return ERR_SYNTAX;
-    }
     if ((rc = kube_draft_text(d->draft, service, &slice->service, d->err)) < 0) {
         return err_wrap(d->err, rc, "label %s", KUBE_SERVICE_NAME_LABEL);
+    }
+    const Kube__EndpointSlice *from =
+        unpack(d, &kube__endpoint_slice__descriptor, object, "endpoints");
+    if (!from) {
+        return ERR_SYNTAX;
     }
     if ((rc = take_text(d, from->addresstype, "addressType", &type)) < 0 ||
         (rc = decode_hostnames(d)) < 0 || (rc = decode_slice_endpoints(d, from, slice)) < 0 ||
@@ -347,15 +367,18 @@ static int decode_status(struct decoder *d, const Kube__PodStatus *status)
 {
     const char **ips = kube_draft_array(d->draft, status->n_podips, sizeof(*ips), d->err);
     const char *ip = NULL;
+    size_t count = 0;
     int rc =
         ips ? take_text(d, status->phase, "phase", &d->draft->object.pod.phase) : ERR_TOO_LARGE;
     for (size_t i = 0; rc == 0 && i < status->n_podips; i++) {
-        rc = take_text(d, status->podips[i]->ip, "podIPs", &ips[i]);
+        int r = take_text(d, status->podips[i]->ip, "podIPs", &ips[count]);
+        count += r == 0;
+        rc = leave_out(d, r);
     }
     if (rc == 0) {
         rc = take_text(d, status->podip, "podIP", &ip);
     }
-    return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, status->n_podips, ip, d->err);
+    return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, count, ip, d->err);
 }
 
 static int decode_pod(struct decoder *d, struct slice object)
@@ -397,7 +420,10 @@ int kube_object_from_proto(enum kube_kind kind, struct slice message, enum kube_
     if (rc == 0 && part == KUBE_WHOLE) {
         rc = decode_content(&d, message);
     }
-    *ret_object = kube_draft_pack(draft, rc < 0 ? KUBE_METADATA_ONLY : part);
+    if (rc < 0) {
+        kube_draft_garble(draft, err);
+    }
+    *ret_object = kube_draft_pack(draft, part);
     kube_hostnames_fini(&d.hostnames);
     return rc;
 }

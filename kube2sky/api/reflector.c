@@ -162,7 +162,7 @@ static void log_event(const struct reflector *reflector, const struct kube_event
     const struct kube_object *object = event->object;
     log_debug("API event", LOG_STR("kind", reflector->resource->name),
               LOG_STR("event", names[event->kind]), LOG_STR("namespace", object ? object->ns : ""),
-              LOG_STR("name", object ? object->name : event->bad_name),
+              LOG_STR("name", object ? object->name : ""),
               LOG_STR("resource_version", event->resource_version));
 }
 
@@ -183,7 +183,7 @@ static void on_event(void *data, struct kube_event *event, const struct err *err
         config->remove(config->data, kind, event->object->ns, event->object->name);
         break;
     case KUBE_EVENT_BAD:
-        config->bad(config->data, kind, event->bad_name, err);
+        config->bad(config->data, kind, err);
         break;
     case KUBE_EVENT_BOOKMARK:
     case KUBE_EVENT_ERROR:
@@ -254,10 +254,10 @@ static void on_listed(void *data, struct kube_object *object)
     reflector->config.upsert(reflector->config.data, object);
 }
 
-static void on_listed_bad(void *data, const char *name, const struct err *err)
+static void on_listed_bad(void *data, const struct err *err)
 {
     struct reflector *reflector = data;
-    reflector->config.bad(reflector->config.data, reflector->resource->kind, name, err);
+    reflector->config.bad(reflector->config.data, reflector->resource->kind, err);
 }
 
 /* A list that takes longer than the server keeps its revision is not paged again. */

@@ -72,10 +72,9 @@ struct reflector_config {
     void (*upsert)(void *data, struct kube_object *object); /* takes ownership */
     void (*remove)(void *data, enum kube_kind kind, const char *ns, const char *name);
     void (*list_end)(void *data, enum kube_kind kind);
-    /* An object that cannot be parsed: the owner logs and counts it, and during a list keeps it as
-     * it was. name is "default/web", or "" if unknown: then no object of this kind can be assumed
-     * absent from this list. */
-    void (*bad)(void *data, enum kube_kind kind, const char *name, const struct err *err);
+    /* An object without a known name, of which nothing can be made; one with a name is upserted,
+     * garbled. */
+    void (*bad)(void *data, enum kube_kind kind, const struct err *err);
     /* NULL: every watch runs. Else the error; it keeps retrying. Not repeated while unchanged. kind
      * is the config's. */
     void (*state)(void *data, enum kube_kind kind, const struct err *err);

@@ -10,13 +10,11 @@
 #define FIRST_SERVICE "default/kubernetes"
 
 struct kind_state {
-    uint32_t generation;  /* of the current or last list */
-    size_t unknown_count; /* objects never parsed */
+    uint32_t generation; /* of the current or last list */
     bool is_wanted;
     bool is_listing;
     bool is_listed;
-    bool wants_first;  /* the list lacked default/kubernetes */
-    bool has_nameless; /* the list has an object without a known name */
+    bool wants_first; /* the list lacked default/kubernetes */
 };
 
 struct inventory {
@@ -25,7 +23,6 @@ struct inventory {
     struct kind_state kinds[KUBE_KIND_COUNT];
     enum kube_kind source;      /* the source of headless Services' endpoints */
     enum kube_kind next_source; /* the next source, once it is listed; may be the same */
-    uint32_t epoch;
 };
 
 struct inventory *inventory_new(const struct inventory_config *config)
@@ -52,22 +49,6 @@ void inventory_free(struct inventory *inventory)
 
 /* ---- Adding and removing objects ---- */
 
-static void set_unknown(struct inventory *inventory, enum kube_kind kind, struct entry *entry,
-                        bool is_unknown)
-{
-    if (entry->is_unknown != is_unknown) {
-        inventory->kinds[kind].unknown_count += is_unknown ? 1 : (size_t)-1;
-        inventory->epoch += !is_unknown;
-    }
-    entry->is_unknown = is_unknown;
-}
-
-static void discard(struct inventory *inventory, enum kube_kind kind, struct entry *entry)
-{
-    set_unknown(inventory, kind, entry, false);
-    index_discard(&inventory->index, kind, entry);
-}
-
 /* Removes objects of the kind that are not of this generation; -1: all. */
 static void discard_others(struct inventory *inventory, enum kube_kind kind, int64_t generation)
 {
@@ -77,7 +58,7 @@ static void discard_others(struct inventory *inventory, enum kube_kind kind, int
         if (entry->generation == generation) {
             at++;
         } else {
-            discard(inventory, kind, entry);
+            index_discard(&inventory->index, kind, entry);
         }
     }
 }
@@ -90,7 +71,6 @@ static void unwant(struct inventory *inventory, enum kube_kind kind)
     uint32_t generation = state->generation;
     discard_others(inventory, kind, -1);
     *state = (struct kind_state){.generation = generation};
-    inventory->epoch++;
 }
 
 /* Every owner with objects of either kind is planned again: those of the old kind are reported as
@@ -139,7 +119,6 @@ void inventory_list_begin(struct inventory *inventory, enum kube_kind kind)
     struct kind_state *state = &inventory->kinds[kind];
     state->generation++;
     state->is_listing = true;
-    state->has_nameless = false;
 }
 
 /* The list is complete: objects it did not name are gone. */
@@ -149,7 +128,6 @@ static void sweep(struct inventory *inventory, enum kube_kind kind)
     discard_others(inventory, kind, state->generation);
     state->is_listed = true;
     state->wants_first = false;
-    inventory->epoch++;
     if (kind == inventory->next_source && kind != inventory->source) {
         switch_source(inventory);
     }
@@ -175,7 +153,7 @@ void inventory_list_end(struct inventory *inventory, enum kube_kind kind)
 {
     struct kind_state *state = &inventory->kinds[kind];
     state->is_listing = false;
-    if (!state->is_wanted || state->has_nameless) {
+    if (!state->is_wanted) {
         return;
     }
     if (kind == KUBE_SERVICE && !has_first_service(inventory)) {
@@ -197,33 +175,15 @@ void inventory_upsert(struct inventory *inventory, struct kube_object *object)
     }
     struct entry *entry =
         index_get(&inventory->index, kind, slice_str(object->ns), slice_str(object->name));
-    set_unknown(inventory, kind, entry, false);
+    const struct kube_object *old = entry->object;
     entry->generation = state->generation;
-    if (entry->object && kube_object_equal(entry->object, object)) {
-        kube_object_free(object); /* listed again, or changed in fields that are not used */
+    if (old && object->is_garbled && !old->is_garbled) {
+        kube_object_free(object);
+    } else if (old && kube_object_equal(old, object)) {
+        kube_object_free(entry->object); /* listed again, or changed in fields that are not used */
+        entry->object = object;
     } else {
         index_set_object(&inventory->index, kind, entry, object);
-    }
-    sweep_if_first_came(inventory);
-}
-
-void inventory_bad(struct inventory *inventory, enum kube_kind kind, const char *name)
-{
-    struct kind_state *state = &inventory->kinds[kind];
-    size_t ns_len = strcspn(name, "/");
-    if (!state->is_wanted) {
-        return;
-    }
-    if (name[ns_len] != '/') {
-        state->has_nameless = true;
-        return;
-    }
-    struct entry *entry =
-        index_get(&inventory->index, kind, slice_of(name, ns_len), slice_str(name + ns_len + 1));
-    entry->generation = state->generation;
-    if (!entry->object) {
-        set_unknown(inventory, kind, entry, true);
-        index_tell(&inventory->index, kind, entry);
     }
     sweep_if_first_came(inventory);
 }
@@ -233,7 +193,7 @@ void inventory_remove(struct inventory *inventory, enum kube_kind kind, const ch
 {
     struct entry *entry = index_lookup(&inventory->index, kind, slice_str(ns), slice_str(name));
     if (entry) {
-        discard(inventory, kind, entry);
+        index_discard(&inventory->index, kind, entry);
     }
 }
 
@@ -247,15 +207,11 @@ static bool is_complete(const struct inventory *inventory, enum kube_kind kind)
 
 const char *inventory_missing(const struct inventory *inventory)
 {
-    static const struct {
-        const char *unlisted;
-        const char *nameless;
-    } texts[KUBE_KIND_COUNT] = {
-        [KUBE_SERVICE] = {"services are not listed yet", "a service without a name was listed"},
-        [KUBE_ENDPOINTS] = {"endpoints are not listed yet", "endpoints without a name were listed"},
-        [KUBE_SLICE] = {"endpoint slices are not listed yet",
-                        "an endpoint slice without a name was listed"},
-        [KUBE_POD] = {"pods are not listed yet", "a pod without a name was listed"},
+    static const char *const texts[KUBE_KIND_COUNT] = {
+        [KUBE_SERVICE] = "services are not listed yet",
+        [KUBE_ENDPOINTS] = "endpoints are not listed yet",
+        [KUBE_SLICE] = "endpoint slices are not listed yet",
+        [KUBE_POD] = "pods are not listed yet",
     };
     if (inventory->kinds[KUBE_SERVICE].wants_first) {
         return "service default/kubernetes does not exist yet";
@@ -264,7 +220,7 @@ const char *inventory_missing(const struct inventory *inventory)
         const struct kind_state *state = &inventory->kinds[kind];
         bool is_next = kind == inventory->next_source && kind != inventory->source;
         if (state->is_wanted && !state->is_listed && !is_next) {
-            return state->has_nameless ? texts[kind].nameless : texts[kind].unlisted;
+            return texts[kind];
         }
     }
     return NULL;
@@ -275,9 +231,14 @@ bool inventory_is_complete(const struct inventory *inventory)
     return inventory_missing(inventory) == NULL;
 }
 
-uint32_t inventory_epoch(const struct inventory *inventory)
+unsigned inventory_complete_kinds(const struct inventory *inventory)
 {
-    return inventory->epoch;
+    unsigned kinds = 0;
+    for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
+        bool is_wanted = inventory->kinds[i].is_wanted;
+        kinds |= (unsigned)(!is_wanted || is_complete(inventory, (enum kube_kind)i)) << i;
+    }
+    return kinds;
 }
 
 size_t inventory_count(const struct inventory *inventory, enum kube_kind kind)
@@ -295,79 +256,51 @@ static struct slice behind(struct slice owner, const char *prefix)
                                          : slice_of(NULL, 0);
 }
 
-static bool add_endpoints(const struct inventory *inventory, struct slice id,
-                          struct owner_objects *objects)
-{
-    if (inventory->source == KUBE_SLICE) {
-        index_add_slices(&inventory->index, id, objects);
-        return true;
-    }
-    const struct entry *entry = index_find(&inventory->index, KUBE_ENDPOINTS, id);
-    if (entry && entry->object) {
-        owner_objects_add_part(objects, entry->object);
-    }
-    return !entry || !entry->is_unknown;
-}
-
-bool inventory_get(const struct inventory *inventory, struct slice owner,
+void inventory_get(const struct inventory *inventory, struct slice owner,
                    struct owner_objects *ret_objects)
 {
     struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
     owner_objects_clear(ret_objects);
     if (address.ptr) {
         index_add_pod(&inventory->index, address, ret_objects);
-        return true;
+        return;
     }
     const struct entry *service = index_find(&inventory->index, KUBE_SERVICE, id);
-    if (!service || service->is_unknown) {
-        return !service;
+    if (!service || service->object->is_garbled) {
+        ret_objects->is_in_doubt = service != NULL;
+        return;
     }
     ret_objects->service = service->object;
-    return !service->object->service.is_headless || add_endpoints(inventory, id, ret_objects);
-}
-
-/* An object of the namespace that was never parsed could concern anything in it. */
-static bool has_unknown(const struct inventory *inventory, enum kube_kind kind, struct slice id)
-{
-    const struct key_table *table = &inventory->index.kinds[kind];
-    const char *slash = id.len ? memchr(id.ptr, '/', id.len) : NULL;
-    struct slice ns = slash ? slice_of(id.ptr, (size_t)(slash - id.ptr) + 1) : id;
-    const struct entry *entry;
-    if (inventory->kinds[kind].unknown_count == 0) {
-        return false;
+    if (!service->object->service.is_headless) {
+        return;
     }
-    for (size_t at = 0; (entry = key_table_next(table, &at)); at++) {
-        if (entry->is_unknown && slice_has_prefix(slice_of(entry->id, entry->id_len), ns)) {
-            return true;
-        }
+    if (inventory->source == KUBE_SLICE) {
+        index_add_slices(&inventory->index, id, ret_objects);
+    } else {
+        index_add_endpoints(&inventory->index, id, ret_objects);
     }
-    return false;
-}
-
-static bool knows_pods(const struct inventory *inventory, struct slice address)
-{
-    return !inventory->kinds[KUBE_POD].is_wanted ||
-           (is_complete(inventory, KUBE_POD) && !has_unknown(inventory, KUBE_POD, address));
 }
 
 bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
 {
     struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
     if (address.ptr) {
-        return knows_pods(inventory, address);
+        return !inventory->kinds[KUBE_POD].is_wanted || is_complete(inventory, KUBE_POD);
     }
     const struct entry *service = index_find(&inventory->index, KUBE_SERVICE, id);
-    if (!is_complete(inventory, KUBE_SERVICE) || (service && service->is_unknown)) {
-        return false;
-    }
     bool needs_endpoints = service && service->object->service.is_headless;
-    return !needs_endpoints || (is_complete(inventory, inventory->source) &&
-                                !has_unknown(inventory, inventory->source, id));
+    return is_complete(inventory, KUBE_SERVICE) &&
+           (!needs_endpoints || is_complete(inventory, inventory->source));
 }
 
 bool inventory_knows_claims(const struct inventory *inventory)
 {
-    return is_complete(inventory, KUBE_SERVICE) && is_complete(inventory, inventory->source) &&
-           inventory->kinds[KUBE_SERVICE].unknown_count == 0 &&
-           inventory->kinds[inventory->source].unknown_count == 0;
+    return is_complete(inventory, KUBE_SERVICE) && is_complete(inventory, inventory->source);
+}
+
+const char *inventory_faults(struct inventory *inventory, const struct kube_object *object)
+{
+    const struct entry *entry = index_lookup(&inventory->index, object->kind, slice_str(object->ns),
+                                             slice_str(object->name));
+    return entry ? entry->object->faults : "";
 }

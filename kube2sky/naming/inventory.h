@@ -47,33 +47,35 @@ void inventory_want_pods(struct inventory *inventory, bool are_wanted);
 /* ---- The reflectors' side: see reflector.h. Unwanted kinds are ignored. ---- */
 
 void inventory_list_begin(struct inventory *inventory, enum kube_kind kind);
-void inventory_upsert(struct inventory *inventory, struct kube_object *object); /* takes it */
+
+/* Takes the object. A garbled one keeps its last state; without one, the owner it names is in doubt
+ * until it is understood or gone. (A slice names its Service by a label, a pod names no owner.) */
+void inventory_upsert(struct inventory *inventory, struct kube_object *object);
+
 void inventory_remove(struct inventory *inventory, enum kube_kind kind, const char *ns,
                       const char *name);
 void inventory_list_end(struct inventory *inventory, enum kube_kind kind);
 
-/* An object that cannot be parsed, "<namespace>/<name>": it keeps its last state; without one, what
- * it feeds is unknown until it is parsed or gone. With the name "" it could be any object, so its
- * list removes nothing. */
-void inventory_bad(struct inventory *inventory, enum kube_kind kind, const char *name);
-
 /* ---- The reconciler's side ---- */
 
-/* Fills ret_objects (cleared first), borrowed until the next change. False: one of the objects
- * could not be parsed, so the owner's desired keys are unknown. */
-bool inventory_get(const struct inventory *inventory, struct slice owner,
+/* Fills ret_objects (cleared first), borrowed until the next change. */
+void inventory_get(const struct inventory *inventory, struct slice owner,
                    struct owner_objects *ret_objects);
 
-/* Whether inventory_get is complete for the owner, so that its other keys may be deleted: every
- * kind that feeds them has been listed completely, and no object is in doubt. */
+/* Whether every kind that feeds the owner's keys has been listed completely, so that those it does
+ * not want may be deleted, unless it is in doubt (owner_objects.h). */
 bool inventory_may_delete(const struct inventory *inventory, struct slice owner);
 
 /* The same for reverse keys, which any Service may claim: whether they may be changed or deleted.
  */
 bool inventory_knows_claims(const struct inventory *inventory);
 
-/* Incremented whenever more may be deleted than before, so that held owners ask again. */
-uint32_t inventory_epoch(const struct inventory *inventory);
+/* A bit (1 << kind) for each kind that has been listed completely or is not wanted: when one is
+ * added, more may be deleted. */
+unsigned inventory_complete_kinds(const struct inventory *inventory);
+
+/* The faults of the object's last state, borrowed; "" if there are none. */
+const char *inventory_faults(struct inventory *inventory, const struct kube_object *object);
 
 /* Every kind has been listed completely: other objects do not exist. */
 bool inventory_is_complete(const struct inventory *inventory);

@@ -154,7 +154,7 @@ static void unlink_slice(struct index *index, struct entry *entry)
 static void tell_service(struct index *index, struct slice owner)
 {
     const struct entry *service = index_find(index, KUBE_SERVICE, without_prefix(owner));
-    if (service && service->object && service->object->service.is_headless) {
+    if (service && service->object->service.is_headless) {
         index->changed(index->data, owner);
     }
 }
@@ -329,12 +329,30 @@ void index_discard(struct index *index, enum kube_kind kind, struct entry *entry
 
 /* ---- An owner's objects ---- */
 
+static void add_part(struct owner_objects *objects, const struct kube_object *part)
+{
+    if (part->is_garbled) {
+        objects->is_in_doubt = true;
+    } else {
+        owner_objects_add_part(objects, part);
+    }
+}
+
+void index_add_endpoints(const struct index *index, struct slice service,
+                         struct owner_objects *objects)
+{
+    const struct entry *entry = index_find(index, KUBE_ENDPOINTS, service);
+    if (entry) {
+        add_part(objects, entry->object);
+    }
+}
+
 void index_add_slices(const struct index *index, struct slice service,
                       struct owner_objects *objects)
 {
     const struct slices *slices = key_table_find(&index->services, service);
     for (const struct entry *entry = slices ? slices->first : NULL; entry; entry = entry->next) {
-        owner_objects_add_part(objects, entry->object);
+        add_part(objects, entry->object);
     }
 }
 

@@ -15,12 +15,11 @@
 
 /* One object in its latest state. */
 struct entry {
-    struct kube_object *object; /* NULL: never parsed */
+    struct kube_object *object; /* NULL only while it is added or removed */
     struct entry *next;         /* of a slice: the next one of its Service */
     uint32_t generation;        /* of the list that last named it */
     uint16_t id_len;
-    bool is_unknown; /* inventory.c's: no object because it could not be parsed */
-    char id[];       /* "<namespace>/<name>", lower case */
+    char id[]; /* "<namespace>/<name>", lower case */
 };
 
 struct index {
@@ -55,7 +54,11 @@ void index_discard(struct index *index, enum kube_kind kind, struct entry *entry
 /* Reports the entry's owner, if known. */
 void index_tell(struct index *index, enum kube_kind kind, const struct entry *entry);
 
-/* `service` and `address` are an owner's id without "svc/" or "pod/". */
+/* `service` and `address` are an owner's id without "svc/" or "pod/". Garbled parts only cast
+ * doubt.
+ */
+void index_add_endpoints(const struct index *index, struct slice service,
+                         struct owner_objects *objects);
 void index_add_slices(const struct index *index, struct slice service,
                       struct owner_objects *objects);
 void index_add_pod(const struct index *index, struct slice address, struct owner_objects *objects);

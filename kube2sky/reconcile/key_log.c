@@ -9,7 +9,7 @@ void key_log_planned(const struct owner *owner, const struct plan *plan,
     log_debug("owner planned", LOG_SLICE("owner", owner->id),
               LOG_INT("puts", (int64_t)plan->put_count),
               LOG_INT("deletes", (int64_t)(plan->op_count - plan->put_count)),
-              LOG_INT("must_wait", planned->must_wait || planned->has_left_some),
+              LOG_INT("must_wait", planned->is_withheld),
               LOG_SLICE("blocked_by", planned->other ? planned->other->id : slice_of(NULL, 0)));
 }
 
@@ -26,8 +26,8 @@ static struct cause cause_of(const struct passenger *passenger, const struct inv
 {
     struct owner_objects objects;
     owner_objects_init(&objects);
-    bool is_known = inventory_get(inventory, passenger->owner->id, &objects);
-    bool is_in_api = !is_known || objects.service || objects.pod_ns.ptr;
+    inventory_get(inventory, passenger->owner->id, &objects);
+    bool is_in_api = objects.is_in_doubt || objects.service || objects.pod_ns.ptr;
     owner_objects_fini(&objects);
     return (struct cause){
         .owner = passenger->owner,

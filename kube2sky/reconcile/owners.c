@@ -19,6 +19,8 @@ struct queue {
 struct owners {
     const struct ownership *ownership;
     struct key_table table;
+    struct owner *first_due;
+    struct owner *last_due;
     struct queue queued;
     struct queue blocked;
     size_t held;
@@ -150,7 +152,8 @@ size_t owners_key_count(const struct owners *owners)
 void owners_forget_if_empty(struct owners *owners, struct owner *owner)
 {
     bool is_empty = owner->actual.count == 0 && owner->desired_count == 0;
-    if (owner->state == OWNER_SETTLED && is_empty && !owner->contest) {
+    bool is_open = owner->is_claim_due || owner->is_in_doubt || owner->contest;
+    if (owner->state == OWNER_SETTLED && is_empty && !is_open) {
         (void)key_table_take(&owners->table, owner->id);
         free_owner(owner);
     }
@@ -163,6 +166,39 @@ void owners_each(struct owners *owners, void (*fn)(void *data, struct owner *own
          at++, owner = key_table_next(&owners->table, &at)) {
         fn(data, owner);
     }
+}
+
+/* ---- Due claims ---- */
+
+void owners_want_claim(struct owners *owners, struct owner *owner)
+{
+    if (owner->is_claim_due) {
+        return;
+    }
+    owner->is_claim_due = true;
+    if (owners->last_due) {
+        owners->last_due->next_due = owner;
+    } else {
+        owners->first_due = owner;
+    }
+    owners->last_due = owner;
+}
+
+struct owner *owners_take_due(struct owners *owners)
+{
+    struct owner *owner = owners->first_due;
+    if (owner) {
+        owners->first_due = owner->next_due;
+        owners->last_due = owners->first_due ? owners->last_due : NULL;
+        owner->next_due = NULL;
+        owner->is_claim_due = false;
+    }
+    return owner;
+}
+
+bool owners_has_due(const struct owners *owners)
+{
+    return owners->first_due != NULL;
 }
 
 /* ---- The queue ---- */

@@ -5,7 +5,7 @@
  * owners and the queue of those to plan. Plain data, no I/O; single-threaded.
  *
  *     settled -> queued -> in flight -> settled | queued again
- *                       -> held (its plan must wait) -> queued
+ *                       -> held (nothing of its plan may be written yet) -> queued
  *                       -> blocked (a key of its plan is in flight with another's) -> queued
  *                       -> contested (rests: contest_internal.h) -> queued
  *                       -> settled, if there is nothing to do */
@@ -36,24 +36,26 @@ enum owner_state {
 struct owner {
     struct slice id;
     struct actual_keys actual; /* without its reverse keys: reverse_keys_internal.h */
-    struct ip_list
-        *touched; /* addresses that concern it but that it does not claim; see planner_internal.h */
+    struct ip_list *touched;   /* addresses that it concerns and does not win: planner_internal.h */
     struct reverse_lock *locks; /* in flight only: of reverse_keys_internal.h */
     uint32_t desired_count;     /* keys, when last planned */
     uint32_t foreign_count;     /* desired reverse keys that others own, left alone */
     int64_t changed_us;         /* monotonic: its objects' oldest change not yet sent; 0 = none */
     enum owner_state state;
-    bool is_suspect;         /* was in a refused transaction: goes alone until one succeeds */
-    bool is_refusal_told;    /* and was logged as refused alone */
-    bool is_overtaken;       /* somebody else changed a key of its last transaction: goes alone */
-    bool is_disturbed;       /* somebody else changed its keys since it was last in flight */
+    bool is_claim_due;    /* its objects changed since it last claimed its reverse names */
+    bool is_in_doubt;     /* what it wants is not all known: nothing that may be its is deleted */
+    bool is_suspect;      /* was in a refused transaction: goes alone until one succeeds */
+    bool is_refusal_told; /* and was logged as refused alone */
+    bool is_overtaken;    /* somebody else changed a key of its last transaction: goes alone */
+    bool is_disturbed;    /* somebody else changed its keys since it was last in flight */
     struct contest *contest; /* NULL for nearly all: contest_internal.h */
 
     /* In flight only: whether to plan again after landing */
-    bool has_changed;    /* its objects changed */
-    int64_t first_event; /* first and last revision of the changes seen in flight, 0 = none; */
-    int64_t last_event;  /* both its own transaction's if nothing else changed it */
-    struct owner *next;  /* in the queue, or among the blocked ones */
+    bool has_changed;       /* its objects changed */
+    int64_t first_event;    /* first and last revision of the changes seen in flight, 0 = none; */
+    int64_t last_event;     /* both its own transaction's if nothing else changed it */
+    struct owner *next;     /* in the queue, or among the blocked ones */
+    struct owner *next_due; /* among those whose claim is due */
 };
 
 struct owners;
@@ -85,13 +87,19 @@ size_t owners_key_count(const struct owners *owners); /* of all owners */
 
 /* ---- The table ---- */
 
-/* Frees the owner if it is settled, has no keys, wants none, and has no contest. */
+/* Frees the owner if it is settled, has no keys, wants none, and nothing about it is open. */
 void owners_forget_if_empty(struct owners *owners, struct owner *owner);
 
 /* fn may change the owner, not the table. */
 void owners_each(struct owners *owners, void (*fn)(void *data, struct owner *owner), void *data);
 
 void owners_free_touched(struct owner *owner);
+
+/* ---- Those whose claim is due, first in, first out ---- */
+
+void owners_want_claim(struct owners *owners, struct owner *owner);
+struct owner *owners_take_due(struct owners *owners); /* NULL: none */
+bool owners_has_due(const struct owners *owners);
 
 /* ---- The queue, first in, first out ---- */
 

@@ -92,18 +92,28 @@ static struct slice quick_host(struct slice value)
     return n && !memchr(rest.ptr, '\\', n) ? slice_of(rest.ptr, n) : slice_of(NULL, 0);
 }
 
-/* Whether "web.default.svc.cluster.local." or "a1.web.default.svc.cluster.local." is in one of our
- * namespaces. */
-static bool is_our_host(const struct ownership *o, struct slice host)
+/* The last label. The rest, without its dot, is left in *names. */
+static struct slice take_last_label(struct slice *names)
+{
+    const char *dot = names->len ? memrchr(names->ptr, '.', names->len) : NULL;
+    struct slice label = dot ? rest_of(*names, (size_t)(dot + 1 - names->ptr)) : *names;
+    *names = dot ? slice_of(names->ptr, (size_t)(dot - names->ptr)) : slice_of(names->ptr, 0);
+    return label;
+}
+
+/* "web.default" of "web.default.svc.cluster.local.", "a1.web.default" of "a1.web.default.svc....";
+ * empty for other hosts. */
+static struct slice our_names(const struct ownership *o, struct slice host)
 {
     struct slice end = slice_str(o->host_end);
-    if (host.len <= end.len || !slice_has_suffix(host, end)) {
-        return false;
-    }
-    struct slice names = slice_of(host.ptr, host.len - end.len);
-    const char *dot = memrchr(names.ptr, '.', names.len);
-    struct slice ns = dot ? rest_of(names, (size_t)(dot + 1 - names.ptr)) : names;
-    return is_namespace(o, ns);
+    bool is_ours = host.len > end.len && slice_has_suffix(host, end);
+    return slice_of(host.ptr, is_ours ? host.len - end.len : 0);
+}
+
+static bool is_our_host(const struct ownership *o, struct slice host)
+{
+    struct slice names = our_names(o, host);
+    return names.len && is_namespace(o, take_last_label(&names));
 }
 
 static bool says_our_host(const struct ownership *o, struct slice value)
@@ -132,6 +142,18 @@ bool ownership_is_written(const struct ownership *o, struct slice key, struct sl
         break;
     }
     return false;
+}
+
+void ownership_claimant(const struct ownership *o, struct slice value, struct buf *out)
+{
+    struct slice names = our_names(o, quick_host(value));
+    struct slice ns = take_last_label(&names), service = take_last_label(&names);
+    if (service.len) {
+        buf_append_str(out, SERVICE_PREFIX);
+        buf_append_slice(out, ns);
+        buf_append_char(out, '/');
+        buf_append_slice(out, service);
+    }
 }
 
 bool ownership_has(const struct ownership *o, enum key_place place, struct slice key,

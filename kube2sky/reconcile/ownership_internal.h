@@ -48,6 +48,10 @@ struct object_key {
 };
 struct object_key ownership_part(const struct ownership *ownership, struct slice key);
 
+/* Appends the id of the Service whose name a reverse key of ours has, "svc/default/web"; nothing if
+ * the value is not such a key's. */
+void ownership_claimant(const struct ownership *ownership, struct slice value, struct buf *out);
+
 /* Whether the writer may delete a KEY_OBJECT or KEY_REVERSE with this value. */
 bool ownership_has(const struct ownership *ownership, enum key_place place, struct slice key,
                    struct slice value);

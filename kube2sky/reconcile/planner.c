@@ -1,5 +1,6 @@
 #include "kube2sky/reconcile/planner_internal.h"
 
+#include "common/base/attributes.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
@@ -21,6 +22,11 @@ static void on_dropped(void *data, const struct naming_drop *drop)
     }
 }
 
+/* They were reported when the owner claimed. */
+static void ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNUSED)
+{
+}
+
 void planner_init(struct planner *planner, const struct planner_config *config)
 {
     *planner = (struct planner){
@@ -37,6 +43,7 @@ void planner_init(struct planner *planner, const struct planner_config *config)
     claims_init(&planner->claims);
     plan_init(&planner->reverse_plan);
     plan_init(&planner->left);
+    plan_init(&planner->withheld);
 }
 
 void planner_fini(struct planner *planner)
@@ -51,29 +58,10 @@ void planner_fini(struct planner *planner)
     ip_list_fini(&planner->touched);
     plan_fini(&planner->reverse_plan);
     plan_fini(&planner->left);
+    plan_fini(&planner->withheld);
 }
 
-static bool build_desired(struct planner *planner, const struct owner *owner)
-{
-    static struct log_limit limit = {.burst = 10};
-    struct err err;
-    desired_clear(&planner->desired);
-    claims_clear(&planner->claims);
-    if (!inventory_get(planner->config.inventory, owner->id, &planner->objects)) {
-        return false;
-    }
-    if (naming_build(&planner->naming, &planner->objects, &planner->desired, &planner->claims,
-                     &err) < 0) {
-        if (log_limit_pass(&limit)) {
-            log_error("too many records for one owner, its keys are unchanged",
-                      LOG_SLICE("owner", owner->id), LOG_STR("error", err.msg));
-        }
-        return false;
-    }
-    return true;
-}
-
-/* ---- Reverse keys ---- */
+/* ---- Claiming ---- */
 
 static void on_winner_changed(void *data, const struct ip *ip)
 {
@@ -87,90 +75,21 @@ static bool wins(const struct planner *planner, const struct owner *owner, const
     return reverse_winner(planner->reverse, ip, &winner) && slice_equal(winner.owner, owner->id);
 }
 
-/* The addresses that concern the owner and that it does not win. */
-static void collect_touched(struct planner *planner, const struct owner *owner)
-{
-    size_t kept = 0;
-    for (size_t i = 0; owner->touched && i < owner->touched->count; i++) {
-        ip_list_add(&planner->touched, &owner->touched->ips[i]);
-    }
-    for (size_t i = 0; i < planner->touched.count; i++) {
-        if (!wins(planner, owner, &planner->touched.ips[i])) {
-            planner->touched.ips[kept++] = planner->touched.ips[i];
-        }
-    }
-    planner->touched.count = kept;
-    ip_list_seal(&planner->touched);
-}
-
-static void leave_to_others(struct planner *planner, struct owner *owner, const struct etcd_op *op,
-                            struct slice host)
-{
-    static struct log_limit limit = {.burst = 10};
-    owner->foreign_count++;
-    plan_add(&planner->left, op, 0);
-    if (!planner->was_told && log_limit_pass(&limit)) {
-        planner->was_told = true;
-        log_warn("somebody else owns a reverse key, left alone", LOG_SLICE("key", op->key),
-                 LOG_SLICE("wanted", host));
-    }
-}
-
-/* Compares one reverse key, planner->key, with its desired value. True if something must be done,
- * now or later; unknown for a key in flight with another's transaction. */
-static bool plan_reverse_key(struct planner *planner, struct owner *owner,
-                             const struct reverse_winner *winner, struct planned *planned)
-{
-    struct slice key = buf_slice(&planner->key);
-    const struct reverse_key *there = reverse_keys_find(planner->config.reverse_keys, key);
-    struct owner *locker = reverse_keys_locker(planner->config.reverse_keys, key);
-    if (locker && locker != owner) { /* its value in etcd is about to change */
-        planned->other = locker;
-        return true;
-    }
-    struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = key};
-    if (winner) {
-        naming_value(&planner->naming, winner->host, 0, &planner->value);
-        op.kind = ETCD_OP_PUT;
-        op.value = buf_slice(&planner->value);
-    }
-    if (winner && there && !there->value.is_ours) {
-        leave_to_others(planner, owner, &op, winner->host);
-        return false;
-    }
-    if (winner ? there && there->value.hash == actual_value_hash(op.value)
-               : !there || !there->value.is_ours) {
-        return false;
-    }
-    if (there && !(planner->has_all_claims && inventory_knows_claims(planner->config.inventory))) {
-        planned->has_left_some = true;
-        return true;
-    }
-    plan_add(&planner->reverse_plan, &op, there ? there->value.revision : 0);
-    return true;
-}
-
-static bool plan_address(struct planner *planner, struct owner *owner, const struct ip *ip,
-                         struct planned *planned)
-{
-    struct reverse_winner winner;
-    bool has_winner = reverse_winner(planner->reverse, ip, &winner);
-    buf_clear(&planner->key);
-    reverse_key(ip, &planner->key);
-    return plan_reverse_key(planner, owner, has_winner ? &winner : NULL, planned);
-}
-
-/* Forgets addresses with nothing left to do. */
-static void plan_touched(struct planner *planner, struct owner *owner, struct planned *planned)
+/* Adds planner->touched to the owner's, and keeps the addresses that it does not win. */
+static void touch(struct planner *planner, struct owner *owner)
 {
     struct ip_list *touched = &planner->touched;
     size_t kept = 0;
+    for (size_t i = 0; owner->touched && i < owner->touched->count; i++) {
+        ip_list_add(touched, &owner->touched->ips[i]);
+    }
     for (size_t i = 0; i < touched->count; i++) {
-        if (plan_address(planner, owner, &touched->ips[i], planned)) {
+        if (!wins(planner, owner, &touched->ips[i])) {
             touched->ips[kept++] = touched->ips[i];
         }
     }
     touched->count = kept;
+    ip_list_seal(touched);
     owners_free_touched(owner);
     if (kept) {
         owner->touched = xmalloc(sizeof(*owner->touched));
@@ -179,24 +98,114 @@ static void plan_touched(struct planner *planner, struct owner *owner, struct pl
     }
 }
 
-/* Returns how many reverse keys the owner has. */
-static uint32_t plan_claims(struct planner *planner, struct owner *owner, struct planned *planned)
+static int name_owner(struct planner *planner, const struct naming_config *naming,
+                      const struct owner *owner, struct err *err)
 {
-    uint32_t won = 0;
-    ip_list_clear(&planner->touched);
-    if (planner->config.has_reverse) {
-        reverse_set(planner->reverse, owner->id, &planner->claims, on_winner_changed, planner);
+    inventory_get(planner->config.inventory, owner->id, &planner->objects);
+    return naming_build(naming, &planner->objects, &planner->desired, &planner->claims, err);
+}
+
+size_t planner_claim(struct planner *planner, struct owner *owner)
+{
+    static struct log_limit limit = {.burst = 10};
+    struct err err = {.code = 0};
+    int r = name_owner(planner, &planner->naming, owner, &err);
+    owner->is_in_doubt = r < 0 || planner->objects.is_in_doubt;
+    if (r < 0) {
+        if (log_limit_pass(&limit)) {
+            log_error("too many records for one owner, its keys are unchanged",
+                      LOG_SLICE("owner", owner->id), LOG_STR("error", err.msg));
+        }
+        return 1;
     }
-    collect_touched(planner, owner);
+    if (planner->config.has_reverse) {
+        ip_list_clear(&planner->touched);
+        reverse_set(planner->reverse, owner->id, &planner->claims, on_winner_changed, planner);
+        touch(planner, owner);
+    }
+    return 1 + planner->desired.count;
+}
+
+/* ---- Reverse keys ---- */
+
+static void withhold(struct planner *planner, const struct etcd_op *op, int64_t revision,
+                     struct planned *planned)
+{
+    plan_add(&planner->withheld, op, revision);
+    planned->is_withheld = true;
+}
+
+/* Whether the key may be changed from what it is. winner NULL: nobody claims it. */
+static bool may_change(const struct planner *planner, const struct reverse_key *there,
+                       const struct reverse_winner *winner)
+{
+    struct slice named = reverse_key_claimant(there);
+    const struct owner *claimant = owners_find(planner->config.owners, named);
+    bool is_in_doubt = claimant && claimant->is_in_doubt;
+    return inventory_knows_claims(planner->config.inventory) &&
+           (!is_in_doubt || (winner && slice_equal(winner->owner, named)));
+}
+
+/* Compares one reverse key, planner->key, with its desired value. */
+static void plan_reverse_key(struct planner *planner, const struct owner *owner,
+                             const struct reverse_winner *winner, struct planned *planned)
+{
+    struct slice key = buf_slice(&planner->key);
+    const struct reverse_key *there = reverse_keys_find(planner->config.reverse_keys, key);
+    struct owner *locker = reverse_keys_locker(planner->config.reverse_keys, key);
+    if (locker && locker != owner) { /* its value in etcd is about to change */
+        planned->other = locker;
+        return;
+    }
+    struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = key};
+    if (winner) {
+        naming_value(&planner->naming, winner->host, 0, &planner->value);
+        op.kind = ETCD_OP_PUT;
+        op.value = buf_slice(&planner->value);
+    }
+    if (winner && there && !there->value.is_ours) {
+        planned->foreign_count++;
+        plan_add(&planner->left, &op, 0);
+        return;
+    }
+    if (winner ? there && there->value.hash == actual_value_hash(op.value)
+               : !there || !there->value.is_ours) {
+        return;
+    }
+    int64_t revision = there ? there->value.revision : 0;
+    if (there && !may_change(planner, there, winner)) {
+        withhold(planner, &op, revision, planned);
+    } else {
+        plan_add(&planner->reverse_plan, &op, revision);
+    }
+}
+
+static void plan_address(struct planner *planner, const struct owner *owner, const struct ip *ip,
+                         struct planned *planned)
+{
+    struct reverse_winner winner;
+    bool has_winner = reverse_winner(planner->reverse, ip, &winner);
+    buf_clear(&planner->key);
+    reverse_key(ip, &planner->key);
+    plan_reverse_key(planner, owner, has_winner ? &winner : NULL, planned);
+}
+
+/* The addresses that it wins, and those that it touched. */
+static void plan_addresses(struct planner *planner, const struct owner *owner,
+                           struct planned *planned)
+{
     for (size_t i = 0; i < planner->claims.count; i++) {
         struct claim claim = claims_get(&planner->claims, i);
         if (wins(planner, owner, &claim.ip)) {
-            (void)plan_address(planner, owner, &claim.ip, planned);
-            won++;
+            plan_address(planner, owner, &claim.ip, planned);
+            planned->desired_count++;
         }
     }
-    plan_touched(planner, owner, planned);
-    return won;
+    for (size_t i = 0; owner->touched && i < owner->touched->count; i++) {
+        if (!wins(planner, owner, &owner->touched->ips[i])) {
+            plan_address(planner, owner, &owner->touched->ips[i], planned);
+        }
+    }
 }
 
 struct slice planner_reverse_owner(const struct planner *planner, struct slice key)
@@ -222,7 +231,7 @@ static void append_ops(struct plan *plan, const struct plan *more, enum etcd_op_
 }
 
 /* A reverse key without a claim when it became an owner. */
-static void plan_orphan(struct planner *planner, struct owner *owner, struct planned *planned)
+static void plan_orphan(struct planner *planner, const struct owner *owner, struct planned *planned)
 {
     struct reverse_winner winner;
     struct ip ip;
@@ -231,46 +240,48 @@ static void plan_orphan(struct planner *planner, struct owner *owner, struct pla
     buf_append_slice(&planner->key, owner->id);
     bool has_winner = reverse_parse_key(buf_slice(&planner->key), &ip) &&
                       reverse_winner(planner->reverse, &ip, &winner);
-    (void)plan_reverse_key(planner, owner, has_winner ? &winner : NULL, planned);
+    plan_reverse_key(planner, owner, has_winner ? &winner : NULL, planned);
+}
+
+static void plan_deletes(struct planner *planner, const struct owner *owner, struct plan *plan,
+                         struct planned *planned)
+{
+    struct slice base = buf_slice(&planner->base);
+    bool may_delete =
+        !owner->is_in_doubt && inventory_may_delete(planner->config.inventory, owner->id);
+    plan_add_deletes(&planner->desired, base, &owner->actual,
+                     may_delete ? plan : &planner->withheld);
+    planned->is_withheld |= planner->withheld.op_count > 0;
 }
 
 /* Puts before deletes, the owner's own keys first. */
-static void put_together(struct planner *planner, struct owner *owner, struct plan *plan)
+static void plan_objects(struct planner *planner, const struct owner *owner,
+                         struct planned *planned, struct plan *plan)
 {
-    struct slice base = buf_slice(&planner->base);
-    plan_add_puts(&planner->desired, base, &owner->actual, plan);
-    append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
-    plan_add_deletes(&planner->desired, base, &owner->actual, plan);
-    append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
-}
-
-static void plan_objects(struct planner *planner, struct owner *owner, struct planned *planned,
-                         struct plan *plan)
-{
-    if (!build_desired(planner, owner)) {
+    struct naming_config naming = planner->naming;
+    struct err ignored; /* it was reported when the owner claimed */
+    naming.dropped = ignore_dropped;
+    if (name_owner(planner, &naming, owner, &ignored) < 0) {
         return;
     }
-    uint32_t won = plan_claims(planner, owner, planned);
-    owner->desired_count = (uint32_t)planner->desired.count + won;
+    plan_addresses(planner, owner, planned);
+    planned->desired_count += (uint32_t)planner->desired.count;
     owners_base(planner->config.owners, owner, &planner->base);
-    put_together(planner, owner, plan);
-    size_t own_deletes = 0;
-    for (size_t i = plan->put_count; i < plan->op_count; i++) {
-        own_deletes += slice_has_prefix(plan_get(plan, i).key, buf_slice(&planner->base));
-    }
-    planned->must_wait = own_deletes && !inventory_may_delete(planner->config.inventory, owner->id);
-    planned->work += owner->desired_count + owner->actual.count;
+    plan_add_puts(&planner->desired, buf_slice(&planner->base), &owner->actual, plan);
+    append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
+    plan_deletes(planner, owner, plan, planned);
+    append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
+    planned->work += planned->desired_count + owner->actual.count;
 }
 
-struct planned planner_plan(struct planner *planner, struct owner *owner, struct plan *ret_plan)
+struct planned planner_plan(struct planner *planner, const struct owner *owner,
+                            struct plan *ret_plan)
 {
     struct planned planned = {.work = 1};
     plan_build_nothing(ret_plan);
     plan_build_nothing(&planner->reverse_plan);
     plan_build_nothing(&planner->left);
-    planner->foreign -= owner->foreign_count;
-    planner->was_told = owner->foreign_count > 0;
-    owner->foreign_count = 0;
+    plan_build_nothing(&planner->withheld);
     if (slice_has_prefix(owner->id, slice_str(ARPA_PREFIX))) {
         plan_orphan(planner, owner, &planned);
         append_ops(ret_plan, &planner->reverse_plan, ETCD_OP_PUT);
@@ -278,7 +289,6 @@ struct planned planner_plan(struct planner *planner, struct owner *owner, struct
     } else {
         plan_objects(planner, owner, &planned, ret_plan);
     }
-    planner->foreign += owner->foreign_count;
     planned.reverse_ops = planner->reverse_plan.op_count;
     return planned;
 }

@@ -1,14 +1,23 @@
-/* Plans one owner: inventory -> naming -> desired keys and claims, compared with etcd -> plan.
- * Reuses the steps' memory between owners, and reports what had to be left out. Single-threaded, no
- * I/O but the log.
+/* Plans one owner in two steps, each from the inventory through naming:
+ *
+ *     its objects changed -> claim: its claims on reverse names replace its last ones (reverse.h)
+ *     then, and whenever etcd changed -> plan: desired keys compared with etcd. PURE
  *
  * A plan has the differences of the owner's own keys, and of the reverse keys of every address
  *
- *     that it claims and wins (reverse.h), and
+ *     that it claims and wins, and
  *     whose winner the owner's change replaced or removed.
  *
  * The latter stay with the owner (owner->touched) until a plan finds nothing to do about them, so
- * that they survive a failed transaction. */
+ * that they survive a failed transaction.
+ *
+ * Withheld, that is, not in the plan, is what may turn out to be wrong: deletes before all that
+ * feeds the owner's keys is listed; changes of reverse keys before all claims are; and both while
+ * the owner that has the key now is in doubt. So additions never wait, and doubt holds up only the
+ * owner that it concerns.
+ *
+ * Plan only when no claim is due: then the claims are those of all objects known. Single-threaded,
+ * no I/O but the log; reuses the steps' memory between owners. */
 #ifndef KUBE2SKY_RECONCILE_PLANNER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_PLANNER_INTERNAL_H
 
@@ -50,28 +59,31 @@ struct planner {
     struct ip_list touched;   /* in addition to those it wins */
     struct plan reverse_plan; /* only operations on reverse keys */
     struct plan left;         /* of the last plan: puts of keys that others own, left alone */
-    uint64_t dropped;         /* parts of objects that cannot be in a key, each time one is found */
-    bool has_all_claims; /* set by the reconciler: each owner was planned since all was listed */
-    bool was_told;       /* logged that others own keys of the owner being planned */
-    uint64_t foreign;    /* desired reverse keys that others own */
+    struct plan withheld;     /* of the last plan */
+    uint64_t dropped; /* parts of objects that cannot be in a key, each time an owner claims */
 };
 
 /* The planner must not move afterwards. */
 void planner_init(struct planner *planner, const struct planner_config *config);
 void planner_fini(struct planner *planner);
 
+/* Registers the owner's claims and adds to owner->touched; sets owner->is_in_doubt, also if it has
+ * too many records, and then keeps its last claims. Returns its size in records. */
+size_t planner_claim(struct planner *planner, struct owner *owner);
+
 struct planned {
-    size_t work;         /* its size in records */
-    size_t reverse_ops;  /* operations on reverse keys */
-    bool must_wait;      /* it contains deletes that must wait */
-    bool has_left_some;  /* operations on reverse keys that must wait were left out */
-    struct owner *other; /* the owner whose transaction in flight has a key of this plan (then
-                            void), or NULL */
+    size_t work;            /* its size in records */
+    size_t reverse_ops;     /* operations on reverse keys */
+    uint32_t desired_count; /* keys */
+    uint32_t foreign_count; /* desired reverse keys that others own: planner->left */
+    bool is_withheld;       /* planner->withheld has operations */
+    struct owner *other;    /* the owner whose transaction in flight has a key of this plan (then
+                               void), or NULL */
 };
 
-/* Fills ret_plan, empty if there is nothing to do or the owner's desired keys are unknown (then its
- * keys are unchanged), and sets the owner's fields about its last plan. */
-struct planned planner_plan(struct planner *planner, struct owner *owner, struct plan *ret_plan);
+/* Fills ret_plan, empty if there is nothing to do, or nothing yet. */
+struct planned planner_plan(struct planner *planner, const struct owner *owner,
+                            struct plan *ret_plan);
 
 /* The id of the owner that wants the reverse key; empty if none. Borrowed until the next plan. */
 struct slice planner_reverse_owner(const struct planner *planner, struct slice key);

@@ -32,6 +32,14 @@ void preview_append(const struct plan *plan, struct buf *out)
     }
 }
 
+void preview_append_withheld(const struct plan *withheld, struct buf *out)
+{
+    for (size_t i = 0; i < withheld->op_count; i++) {
+        struct etcd_op op = plan_get(withheld, i);
+        append_line(out, '?', &op);
+    }
+}
+
 void preview_append_left(const struct plan *left, struct buf *out)
 {
     for (size_t i = 0; i < left->op_count; i++) {

@@ -3,6 +3,8 @@
  *     + KEY VALUE     does not exist
  *     ~ KEY VALUE     has another value
  *     - KEY           should not exist
+ *     ? KEY [VALUE]   exists; may turn out to be right, so it is deleted, or gets this value, only
+ *                     once everything that may want it is known
  *     = KEY VALUE     should have this value, but is foreign: left alone
  *
  * Bytes that are not printable ASCII become \xNN: anybody may have written a key to delete. */
@@ -14,6 +16,9 @@
 
 /* Appends a line for each operation. */
 void preview_append(const struct plan *plan, struct buf *out);
+
+/* For operations that wait until more is known. */
+void preview_append_withheld(const struct plan *withheld, struct buf *out);
 
 /* For keys left to others: puts that will not happen. */
 void preview_append_left(const struct plan *left, struct buf *out);

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "common/dns/dname.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/naming/contract.h"
@@ -44,6 +45,7 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
     if (owner->state == OWNER_CONTESTED) { /* the change does not wait for the contest */
         owners_enqueue(r->owners, owner);
     }
+    owners_want_claim(r->owners, owner);
     reconciler_want_look(r, owner);
 }
 
@@ -197,11 +199,47 @@ static void on_leader_changed(void *data, bool is_leading)
 
 /* ---- Planning ---- */
 
-struct planned reconciler_plan_owner(struct reconciler *r, struct owner *owner)
+/* What was not all known about it is: others may have waited for that. */
+static void on_doubt_over(struct reconciler *r)
 {
-    r->report.desired -= owner->desired_count;
+    r->are_orphans_due = true;
+    owners_hold_release(r->owners);
+}
+
+static void claim_some(struct reconciler *r, size_t *budget)
+{
+    while (*budget && owners_has_due(r->owners)) {
+        struct owner *owner = owners_take_due(r->owners);
+        bool was_in_doubt = owner->is_in_doubt;
+        size_t work = planner_claim(&r->planner, owner);
+        *budget -= work < *budget ? work : *budget;
+        if (was_in_doubt && !owner->is_in_doubt) {
+            on_doubt_over(r);
+        }
+    }
+}
+
+/* Logged once, until it has none again. */
+static void tell_foreign(const struct reconciler *r, const struct owner *owner)
+{
+    static struct log_limit limit = {.burst = 10};
+    const struct plan *left = &r->planner.left;
+    if (!owner->foreign_count && left->op_count && log_limit_pass(&limit)) {
+        const struct etcd_op op = plan_get(left, 0);
+        log_warn("somebody else owns a reverse key, left alone", LOG_SLICE("key", op.key),
+                 LOG_SLICE("owner", owner->id), LOG_SLICE("wanted", op.value));
+    }
+}
+
+/* Plans the owner into r->plan. */
+static struct planned plan_owner(struct reconciler *r, struct owner *owner)
+{
     struct planned planned = planner_plan(&r->planner, owner, &r->plan);
-    r->report.desired += owner->desired_count;
+    tell_foreign(r, owner);
+    r->report.desired += (uint64_t)planned.desired_count - owner->desired_count;
+    r->foreign += (uint64_t)planned.foreign_count - owner->foreign_count;
+    owner->desired_count = planned.desired_count;
+    owner->foreign_count = planned.foreign_count;
     return planned;
 }
 
@@ -209,6 +247,7 @@ static void settle_first(struct reconciler *r, struct owner *owner)
 {
     owner->changed_us = 0;
     owner->is_disturbed = false;
+    owners_free_touched(owner);
     owners_dequeue(r->owners, OWNER_SETTLED);
     owners_forget_if_empty(r->owners, owner);
 }
@@ -244,7 +283,7 @@ static bool board_first(struct reconciler *r, struct flight *flight, const struc
     if (planned->reverse_ops) {
         lock_reverse_keys(r, owner, fit == PLAN_FITS_WHOLE ? &r->plan : &flight->rest);
     }
-    owner->has_changed = planned->has_left_some;
+    owner->has_changed = planned->is_withheld; /* then it is held */
     return fit == PLAN_FITS_WHOLE && !is_alone;
 }
 
@@ -253,15 +292,15 @@ static bool board_first(struct reconciler *r, struct flight *flight, const struc
 static bool plan_first(struct reconciler *r, struct flight *flight, size_t *budget)
 {
     struct owner *owner = owners_first(r->owners);
-    struct planned planned = reconciler_plan_owner(r, owner);
+    struct planned planned = plan_owner(r, owner);
     key_log_planned(owner, &r->plan, &planned);
     *budget -= planned.work < *budget ? planned.work : *budget;
     if (planned.other) {
         owners_dequeue(r->owners, OWNER_BLOCKED);
-    } else if (r->plan.op_count == 0 && !planned.has_left_some) {
+    } else if (r->plan.op_count == 0 && !planned.is_withheld) {
         settle_first(r, owner);
-    } else if (r->plan.op_count == 0 || planned.must_wait || !flight) {
-        if (r->config.planned && r->plan.op_count && r->planner.has_all_claims) {
+    } else if (r->plan.op_count == 0 || !flight) {
+        if (r->config.planned && r->plan.op_count) {
             r->config.planned(r->config.data, &r->plan);
         }
         owners_dequeue(r->owners, OWNER_HELD);
@@ -302,17 +341,17 @@ static bool can_send(struct reconciler *r) /* libev's macro accepts no const */
 static bool can_plan(struct reconciler *r)
 {
     bool is_time = reconciler_may_write(r) ? can_send(r) : r->was_complete || !r->config.planned;
-    return r->is_mirrored && !r->is_mid_publication && owners_first(r->owners) && is_time;
+    return r->is_mirrored && !r->is_mid_publication && !owners_has_due(r->owners) &&
+           owners_first(r->owners) && is_time;
 }
 
-static void plan_some(struct reconciler *r)
+static void plan_some(struct reconciler *r, size_t *budget)
 {
-    size_t budget = WORK_PER_TURN;
-    while (budget && can_plan(r)) {
+    while (*budget && can_plan(r)) {
         if (reconciler_may_write(r)) {
-            fill_flight(r, &budget);
+            fill_flight(r, budget);
         } else {
-            look_over(r, &budget);
+            look_over(r, budget);
         }
     }
 }
@@ -326,30 +365,32 @@ static bool is_onlooker(const struct reconciler *r)
            (r->leader && !leader_is_leading(r->leader) && *leader_holder(r->leader));
 }
 
-/* A non-writer is in sync when it knows what it would write. */
+/* A non-writer is in sync when it knows what it would write. Owners held by doubt do not count: it
+ * may last as long as an object nobody understands. */
 static bool is_in_sync(const struct reconciler *r)
 {
-    bool are_orphans_due = r->are_orphans_due && inventory_knows_claims(r->config.inventory);
     bool is_known = r->is_mirrored && r->was_complete && !r->is_mid_publication &&
-                    !are_orphans_due && owners_queued(r->owners) == 0;
-    bool is_done = flights_used(r->flights) == 0 && owners_held(r->owners) == 0;
-    return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
+                    !r->are_orphans_due && !owners_has_due(r->owners) &&
+                    owners_queued(r->owners) == 0;
+    return is_known &&
+           (is_onlooker(r) || (flights_used(r->flights) == 0 && reconciler_may_write(r)));
 }
 
+/* Owners may have been held because of a kind that is complete now. */
 static void check_completeness(struct reconciler *r)
 {
-    uint32_t epoch = inventory_epoch(r->config.inventory);
-    if (epoch != r->epoch) {
-        r->epoch = epoch;
+    unsigned before = r->complete_kinds;
+    r->complete_kinds = inventory_complete_kinds(r->config.inventory);
+    r->was_complete = inventory_is_complete(r->config.inventory);
+    if (r->complete_kinds & ~before) {
         owners_hold_release(r->owners);
     }
-    r->was_complete = inventory_is_complete(r->config.inventory);
 }
 
 static void finish_drain(struct reconciler *r)
 {
     void (*done)(void *data) = r->drained;
-    if (!done || flights_busy(r->flights) || can_plan(r) ||
+    if (!done || flights_busy(r->flights) || owners_has_due(r->owners) || can_plan(r) ||
         etcd_mirror_counts(r->mirror).is_marking) {
         return;
     }
@@ -376,10 +417,12 @@ static void mark_store(struct reconciler *r)
 static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
 {
     struct reconciler *r = prepare->data;
+    size_t budget = WORK_PER_TURN;
     check_completeness(r);
-    plan_some(r);
+    claim_some(r, &budget);
     reconciler_find_orphans(r);
-    if (can_plan(r)) {
+    plan_some(r, &budget);
+    if (owners_has_due(r->owners) || can_plan(r)) {
         ev_idle_start(loop, &r->stay_awake);
     } else {
         ev_idle_stop(loop, &r->stay_awake);
@@ -442,6 +485,7 @@ static void start_planner(struct reconciler *r)
     r->owners = owners_new(&r->ownership);
     r->reverse_keys = reverse_keys_new();
     plan_init(&r->plan);
+    buf_init(&r->claimant, DNAME_MAX);
     planner_init(&r->planner, &(struct planner_config){
                                   .inventory = config->inventory,
                                   .owners = r->owners,
@@ -516,6 +560,7 @@ void reconciler_stop(struct reconciler *r)
     flights_free(r->flights);
     contests_free(r->contests);
     plan_fini(&r->plan);
+    buf_fini(&r->claimant);
     planner_fini(&r->planner);
     reverse_keys_free(r->reverse_keys);
     owners_free(r->owners);

@@ -18,8 +18,8 @@
  * is assumed, and missing keys are written. A store without a store key gets one when everything is
  * in it for the first time (etcd_mirror.h).
  *
- * Nothing is written before the mirror has read everything once. A plan that deletes something
- * waits, as a whole, until the inventory is complete. */
+ * Nothing is written before the mirror has read everything once. Deletes wait until all that may
+ * want their keys is known (planner_internal.h); additions do not. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_H
 #define KUBE2SKY_RECONCILE_RECONCILER_H
 
@@ -75,7 +75,7 @@ void reconciler_owner_changed(struct reconciler *reconciler, struct slice owner)
 /* True once everything was in etcd for the first time. */
 bool reconciler_has_synced(const struct reconciler *reconciler);
 
-/* Appends what it still waits for, as one line. */
+/* Appends what it still waits for, as one line. Doubt about an object is nothing it waits for. */
 void reconciler_explain(const struct reconciler *reconciler, struct buf *out);
 
 /* For /readiness?strict: appends what keeps going wrong although etcd works, as one line without
@@ -111,7 +111,7 @@ struct reconciler_stats {
     uint64_t foreign; /* desired reverse keys that others own */
     bool is_leading;  /* may write; always true without leader_lease_s */
     size_t contested; /* owners whose keys another writer keeps changing: contest_internal.h */
-    size_t waiting;   /* owners in the queue, held until the inventory is complete, or resting */
+    size_t waiting;   /* owners in the queue, held with deletes that wait, or resting */
     size_t in_flight; /* owners in transactions */
     size_t flights;   /* transactions */
     struct etcd_mirror_counts mirror;

@@ -33,6 +33,7 @@ struct reconciler {
     struct ownership ownership;
     struct owners *owners;
     struct reverse_keys *reverse_keys;
+    struct buf claimant; /* scratch */
     int64_t revision;    /* of the mirror's last commit */
     uint32_t generation; /* of its full reads */
     bool is_mirrored;    /* it has read everything once */
@@ -54,7 +55,8 @@ struct reconciler {
     struct planner planner;
     struct plan plan; /* of the owner last planned */
     bool was_complete;
-    uint32_t epoch; /* the inventory's, when held owners were last released */
+    unsigned complete_kinds; /* inventory_complete_kinds, when last looked at */
+    uint64_t foreign;        /* desired reverse keys that others own */
 
     struct sync_report report;
     uint64_t transactions; /* acknowledged */
@@ -72,9 +74,6 @@ void reconciler_want_look(struct reconciler *r, struct owner *owner);
 
 bool reconciler_may_write(const struct reconciler *r);
 
-/* Plans the owner into r->plan. */
-struct planned reconciler_plan_owner(struct reconciler *r, struct owner *owner);
-
 /* ---- reconciler_mirror.c ---- */
 
 void reconciler_follow(struct reconciler *r);
@@ -82,7 +81,7 @@ void reconciler_follow(struct reconciler *r);
 /* The revision that last wrote the key; 0: absent. */
 int64_t reconciler_key_revision(const void *data, struct slice key);
 
-/* Once all claims are known: reverse keys may change, and unclaimed ones of ours become owners. */
+/* If they are due and all claims are known: unclaimed reverse keys of ours become owners. */
 void reconciler_find_orphans(struct reconciler *r);
 
 #endif

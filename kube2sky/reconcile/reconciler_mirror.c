@@ -67,19 +67,11 @@ static void find_orphan(void *data, struct slice key)
     }
 }
 
-/* All claims are known once every owner has been planned. Until then a loser may look like the
- * winner, so existing reverse keys were left alone. */
+/* Before all claims are known, any key may look unclaimed. */
 void reconciler_find_orphans(struct reconciler *r)
 {
-    if (!r->is_mirrored || r->is_mid_publication || owners_queued(r->owners) > 0 ||
-        !inventory_knows_claims(r->config.inventory)) {
-        return;
-    }
-    if (!r->planner.has_all_claims) {
-        r->planner.has_all_claims = true;
-        owners_hold_release(r->owners);
-    }
-    if (r->are_orphans_due) {
+    if (r->are_orphans_due && r->is_mirrored && !r->is_mid_publication &&
+        !owners_has_due(r->owners) && inventory_knows_claims(r->config.inventory)) {
         r->are_orphans_due = false;
         reverse_keys_each_own(r->reverse_keys, find_orphan, r);
     }
@@ -100,6 +92,21 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
     r->generation++;
 }
 
+static void put_reverse(struct reconciler *r, const struct etcd_kv *kv)
+{
+    const struct actual_value value = {
+        .hash = actual_value_hash(kv->value),
+        .revision = kv->mod_revision,
+        .generation = r->generation,
+        .is_ours = ownership_has(&r->ownership, KEY_REVERSE, kv->key, kv->value),
+    };
+    buf_clear(&r->claimant);
+    ownership_claimant(&r->ownership, kv->value, &r->claimant);
+    if (reverse_keys_put(r->reverse_keys, kv->key, &value, buf_slice(&r->claimant))) {
+        reverse_touched(r, kv->key, kv->mod_revision);
+    }
+}
+
 static void on_put(void *data, const struct etcd_kv *kv)
 {
     struct reconciler *r = data;
@@ -112,15 +119,7 @@ static void on_put(void *data, const struct etcd_kv *kv)
         }
         owner_touched(r, owner, kv->mod_revision);
     } else if (place == KEY_REVERSE) {
-        const struct actual_value value = {
-            .hash = actual_value_hash(kv->value),
-            .revision = kv->mod_revision,
-            .generation = r->generation,
-            .is_ours = ownership_has(&r->ownership, KEY_REVERSE, kv->key, kv->value),
-        };
-        if (reverse_keys_put(r->reverse_keys, kv->key, &value)) {
-            reverse_touched(r, kv->key, kv->mod_revision);
-        }
+        put_reverse(r, kv);
     }
 }
 

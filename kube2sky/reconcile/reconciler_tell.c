@@ -30,9 +30,8 @@ void reconciler_explain(const struct reconciler *r, struct buf *out)
         append_why(&r->followed, out);
         return;
     }
-    size_t waiting = waiting_owners(r);
     buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
-               waiting, flights_used(r->flights));
+               owners_queued(r->owners), flights_used(r->flights));
     append_why(&r->written, out);
     if (!r->written.is_away && r->refused.msg[0]) {
         buf_printf(out, "; the last refusal was: %s", r->refused.msg);
@@ -64,16 +63,14 @@ void reconciler_each_unsettled(struct reconciler *r, void (*fn)(void *data, stru
     owners_each(r->owners, visit_unsettled, &visit);
 }
 
-/* Planning for display must not change the planner's counts. */
 void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
 {
     struct owner *owner = owners_find(r->owners, id);
     if (owner && r->is_mirrored) {
-        uint64_t dropped = r->planner.dropped;
-        (void)reconciler_plan_owner(r, owner);
+        (void)planner_plan(&r->planner, owner, &r->plan);
         preview_append(&r->plan, out);
+        preview_append_withheld(&r->planner.withheld, out);
         preview_append_left(&r->planner.left, out);
-        r->planner.dropped = dropped;
     }
 }
 
@@ -93,7 +90,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .revision = r->revision,
         .desired = r->report.desired,
         .actual = owners_key_count(r->owners) + reverse_keys_count(r->reverse_keys),
-        .foreign = r->planner.foreign,
+        .foreign = r->foreign,
         .is_leading = !r->leader || leader_is_leading(r->leader),
         .contested = contests_count(r->contests),
         .waiting = waiting_owners(r),

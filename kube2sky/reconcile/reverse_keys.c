@@ -64,15 +64,26 @@ const struct reverse_key *reverse_keys_find(const struct reverse_keys *keys, str
     return key_table_find(&keys->table, key);
 }
 
-bool reverse_keys_put(struct reverse_keys *keys, struct slice key, const struct actual_value *value)
+static struct reverse_key *new_key(struct slice key, struct slice claimant)
+{
+    struct reverse_key *made = xmalloc(sizeof(*made) + key.len + claimant.len);
+    made->len = (uint32_t)key.len;
+    made->claimant_len = (uint32_t)claimant.len;
+    memcpy(made->key, key.ptr, key.len);
+    if (claimant.len) {
+        memcpy(made->key + key.len, claimant.ptr, claimant.len);
+    }
+    return made;
+}
+
+bool reverse_keys_put(struct reverse_keys *keys, struct slice key, const struct actual_value *value,
+                      struct slice claimant)
 {
     struct reverse_key *there = key_table_find(&keys->table, key);
     bool has_changed = !there || there->value.hash != value->hash;
-    if (!there) {
-        there = xmalloc(sizeof(*there) + key.len);
-        there->len = (uint32_t)key.len;
-        memcpy(there->key, key.ptr, key.len);
-        (void)key_table_put(&keys->table, there);
+    if (!there || !slice_equal(reverse_key_claimant(there), claimant)) {
+        there = new_key(key, claimant);
+        free(key_table_put(&keys->table, there));
     }
     there->value = *value;
     return has_changed;

@@ -1,7 +1,7 @@
-/* etcd's reverse keys, according to the mirror: key -> hash of its value, revision, and whether it
- * is ours. They are organised by address, not by owner, and an owner's transaction may contain
- * some: those are locked, so that no two transactions in flight share a key. Plain data, no I/O;
- * single-threaded. */
+/* etcd's reverse keys, according to the mirror: key -> hash of its value, revision, whether it is
+ * ours, and which Service it names. They are organised by address, not by owner, and an owner's
+ * transaction may contain some: those are locked, so that no two transactions in flight share a
+ * key. Plain data, no I/O; single-threaded. */
 #ifndef KUBE2SKY_RECONCILE_REVERSE_KEYS_INTERNAL_H
 #define KUBE2SKY_RECONCILE_REVERSE_KEYS_INTERNAL_H
 
@@ -18,8 +18,15 @@ struct reverse_keys;
 struct reverse_key {
     struct actual_value value; /* is_ours: ownership_has */
     uint32_t len;
-    char key[]; /* "/skydns/arpa/in-addr/10/0/0/1" */
+    uint32_t claimant_len;
+    char key[]; /* "/skydns/arpa/in-addr/10/0/0/1", then the claimant's id */
 };
+
+/* The Service it names (ownership_claimant), perhaps empty. */
+static inline struct slice reverse_key_claimant(const struct reverse_key *key)
+{
+    return slice_of(key->key + key->len, key->claimant_len);
+}
 
 struct reverse_keys *reverse_keys_new(void);
 void reverse_keys_free(struct reverse_keys *keys); /* NULL is fine */
@@ -28,8 +35,8 @@ void reverse_keys_free(struct reverse_keys *keys); /* NULL is fine */
 const struct reverse_key *reverse_keys_find(const struct reverse_keys *keys, struct slice key);
 
 /* True if the key is new or its value changed. */
-bool reverse_keys_put(struct reverse_keys *keys, struct slice key,
-                      const struct actual_value *value);
+bool reverse_keys_put(struct reverse_keys *keys, struct slice key, const struct actual_value *value,
+                      struct slice claimant);
 
 /* True if it existed. */
 bool reverse_keys_delete(struct reverse_keys *keys, struct slice key);

@@ -11,7 +11,8 @@ static void check_event(const struct kube_event *event)
     bool has_object = event->kind == KUBE_EVENT_UPSERT || event->kind == KUBE_EVENT_DELETE;
     if (has_object != (event->object != NULL) ||
         (event->kind == KUBE_EVENT_BOOKMARK && !event->resource_version) ||
-        (event->kind == KUBE_EVENT_BAD && !event->bad_name)) {
+        (has_object && (!*event->object->ns || !*event->object->name ||
+                        !event->object->fault_count != !*event->object->faults))) {
         abort();
     }
 }

@@ -26,14 +26,13 @@ static void on_object(void *data, struct kube_object *object)
     kube_object_free(object);
 }
 
-static void on_bad(void *data, const char *name, const struct err *err)
+static void on_bad(void *data, const struct err *err)
 {
     struct told *told = data;
-    if (!name || err->code >= 0) {
+    if (err->code >= 0) {
         abort();
     }
     told->bad++;
-    told->name_bytes += strlen(name);
 }
 
 static struct told decode(enum kube_encoding encoding, enum kube_kind kind, struct slice body,

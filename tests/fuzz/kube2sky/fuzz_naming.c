@@ -52,8 +52,6 @@ static void take_line(struct run *run, struct slice line)
         if (event.kind == KUBE_EVENT_UPSERT) {
             inventory_upsert(run->inventory, event.object);
             event.object = NULL;
-        } else if (event.kind == KUBE_EVENT_BAD) {
-            inventory_bad(run->inventory, kind, event.bad_name);
         }
         kube_event_fini(&event);
     }
@@ -101,8 +99,8 @@ static void name_owner(const struct run *run, const char *owner)
     owner_objects_init(&objects);
     desired_init(&desired);
     claims_init(&claims);
-    if (inventory_get(run->inventory, slice_str(owner), &objects) &&
-        naming_build(&config, &objects, &desired, &claims, &err) == 0) {
+    inventory_get(run->inventory, slice_str(owner), &objects);
+    if (naming_build(&config, &objects, &desired, &claims, &err) == 0) {
         check_records(&desired, owner);
         check_claims(&claims);
     }

@@ -25,10 +25,31 @@ static inline struct kube_object *object_from(enum kube_kind kind, const char *t
         *c = *c == '\'' ? '"' : *c;
     }
     int r = kube_decode_event(KUBE_JSON, kind, slice_str(line), &event, &err);
-    if (r < 0 || event.kind != KUBE_EVENT_UPSERT) {
+    if (r < 0 || event.kind != KUBE_EVENT_UPSERT || event.object->is_garbled) {
         fail_msg("%s: %s", line, err.msg);
     }
     struct kube_object *object = event.object;
+    event.object = NULL;
+    kube_event_fini(&event);
+    free(line);
+    return object;
+}
+
+/* An object of which only the name is known, "default/web", and of a slice its Service ("":
+ * unknown). */
+static inline struct kube_object *garbled_from(enum kube_kind kind, const char *ns,
+                                               const char *name, const char *service)
+{
+    struct kube_event event;
+    struct err err = {0};
+    char *line = xasprintf(
+        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\","
+        "\"labels\":{\"kubernetes.io/service-name\":\"%s\"}},\"spec\":17,"
+        "\"subsets\":17,\"endpoints\":17,\"status\":17}}",
+        ns, name, service);
+    assert_int_equal(kube_decode_event(KUBE_JSON, kind, slice_str(line), &event, &err), 0);
+    struct kube_object *object = event.object;
+    assert_true(event.kind == KUBE_EVENT_UPSERT && object->is_garbled);
     event.object = NULL;
     kube_event_fini(&event);
     free(line);

@@ -60,9 +60,15 @@ static inline void print_slice(struct buf *out, const struct kube_slice *slice)
     print_ports(out, slice->ports, slice->port_count);
 }
 
-static inline void print_object(struct buf *out, const struct kube_object *object)
+/* Without its faults. */
+static inline void print_content(struct buf *out, const struct kube_object *object)
 {
     buf_printf(out, "%s/%s", object->ns, object->name);
+    if (object->is_garbled) {
+        buf_printf(out, " garbled%s%s", object->kind == KUBE_SLICE ? " of=" : "",
+                   object->kind == KUBE_SLICE ? object->slice.service : "");
+        return;
+    }
     switch (object->kind) {
     case KUBE_SERVICE:
         print_service(out, &object->service);
@@ -79,6 +85,16 @@ static inline void print_object(struct buf *out, const struct kube_object *objec
             buf_printf(out, " %s", object->pod.ips[i]);
         }
         break;
+    }
+}
+
+static inline void print_object(struct buf *out, const struct kube_object *object)
+{
+    print_content(out, object);
+    if (object->is_garbled) {
+        buf_printf(out, ": %s", object->faults);
+    } else if (object->fault_count) {
+        buf_printf(out, " without %d: %s", object->fault_count, object->faults);
     }
 }
 

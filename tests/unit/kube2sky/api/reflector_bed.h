@@ -65,7 +65,8 @@ static inline void on_list_begin(void *data, enum kube_kind kind)
 
 static inline void on_upsert(void *data, struct kube_object *object)
 {
-    note(data, "upsert %s/%s", object->ns, object->name);
+    note(data, "upsert %s/%s%s%s", object->ns, object->name, object->is_garbled ? " garbled: " : "",
+         object->is_garbled ? object->faults : "");
     kube_object_free(object);
 }
 
@@ -80,10 +81,10 @@ static inline void on_list_end(void *data, enum kube_kind kind)
     note(data, "end %s", kube_kind_name(kind));
 }
 
-static inline void on_bad(void *data, enum kube_kind kind, const char *name, const struct err *err)
+static inline void on_bad(void *data, enum kube_kind kind, const struct err *err)
 {
     (void)kind;
-    note(data, "bad %s: %s", name, err->msg);
+    note(data, "bad: %s", err->msg);
 }
 
 static inline void put_token(const char *path, const char *token)

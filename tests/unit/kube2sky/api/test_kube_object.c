@@ -21,10 +21,10 @@ static void on_object(void *data, struct kube_object *object)
     kube_object_free(object);
 }
 
-static void on_bad(void *data, const char *name, const struct err *err)
+static void on_bad(void *data, const struct err *err)
 {
     struct buf *out = data;
-    buf_printf(out, "bad `%s`: %s\n", name, err->msg);
+    buf_printf(out, "bad: %s\n", err->msg);
 }
 
 /* ---- Objects ---- */
@@ -80,21 +80,22 @@ static const struct object_case object_cases[] = {
                    "false") ",\"spec\":{\"clusterIP\":\"None\"}}",
      "default/web type= headless"},
     {"port out of range", KUBE_SERVICE, "{" META ",\"spec\":{\"ports\":[{\"port\":65536}]}}",
-     "bad `default/web`: spec: ports[0]: port: expected a number from 0 to 65535, found 65536"},
+     "default/web type= without 1: ports[0]: port: expected a number from 0 to 65535, found 65536"},
     {"port is a string", KUBE_SERVICE, "{" META ",\"spec\":{\"ports\":[{\"port\":\"80\"}]}}",
-     "bad `default/web`: spec: ports[0]: port: expected a number from 0 to 65535, found a string"},
+     "default/web type= without 1: ports[0]: port: expected a number from 0 to 65535, found a "
+     "string"},
     {"ports hold no object", KUBE_SERVICE, "{" META ",\"spec\":{\"ports\":[80]}}",
-     "bad `default/web`: spec: ports[0]: expected an object, found a number"},
+     "default/web type= without 1: ports[0]: expected an object, found a number"},
     {"clusterIPs hold no string", KUBE_SERVICE,
      "{" META ",\"spec\":{\"clusterIPs\":[\"10.0.0.1\",7]}}",
-     "bad `default/web`: spec: clusterIPs[1]: expected a string, found a number"},
+     "default/web type= ip=10.0.0.1 without 1: clusterIPs[1]: expected a string, found a number"},
     {"NUL in a field", KUBE_SERVICE, "{" META ",\"spec\":{\"externalName\":\"a\\u0000b\"}}",
-     "bad `default/web`: spec: externalName: contains a NUL"},
+     "default/web garbled: spec: externalName: contains a NUL"},
     {"no name", KUBE_SERVICE, "{\"metadata\":{\"namespace\":\"default\"}}",
-     "bad ``: metadata: expected a name and a namespace"},
+     "bad: metadata: expected a name and a namespace"},
     {"no JSON inside", KUBE_SERVICE, "{" META ",\"spec\":{oops}}",
-     "bad `default/web`: not JSON: string or '}' expected near 'oops' at byte 61"},
-    {"no object", KUBE_SERVICE, "[]", "bad ``: expected an object, found an array"},
+     "default/web garbled: not JSON: string or '}' expected near 'oops' at byte 61"},
+    {"no object", KUBE_SERVICE, "[]", "bad: expected an object, found an array"},
 
     {"endpoints", KUBE_ENDPOINTS,
      "{" META ",\"subsets\":[{\"addresses\":[{\"ip\":\"10.1.0.1\",\"hostname\":\"a\"},"
@@ -118,11 +119,19 @@ static const struct object_case object_cases[] = {
      "default/web { 10.1.0.1=own 10.1.0.2=y 10.1.0.3 10.1.0.4 }"},
     {"hostnames map, broken", KUBE_ENDPOINTS,
      "{" META_WITH("endpoints.beta.kubernetes.io/hostnames-map", "[]") "}",
-     "bad `default/web`: annotation endpoints.beta.kubernetes.io/hostnames-map: expected an "
+     "default/web without 1: annotation endpoints.beta.kubernetes.io/hostnames-map: expected an "
      "object, found an array"},
+    {"hostnames map, no JSON", KUBE_ENDPOINTS,
+     "{" META_WITH("endpoints.beta.kubernetes.io/hostnames-map",
+                   "{oops") ",\"subsets\":[{\"addresses\":[{\"ip\":\"10.1.0.1\"}]}]}",
+     "default/web { 10.1.0.1 } without 1: annotation endpoints.beta.kubernetes.io/hostnames-map: "
+     "not JSON: string or '}' expected near 'oops' at byte 5"},
+    {"annotations are no object", KUBE_ENDPOINTS,
+     "{\"metadata\":{\"namespace\":\"default\",\"name\":\"web\",\"annotations\":7}}",
+     "default/web without 1: annotations: expected an object, found a number"},
     {"address without an IP string", KUBE_ENDPOINTS,
      "{" META ",\"subsets\":[{},{\"addresses\":[{\"ip\":[]}]}]}",
-     "bad `default/web`: subsets[1]: addresses[0]: ip: expected a string, found an array"},
+     "default/web { } { } without 1: addresses[0]: ip: expected a string, found an array"},
 
     {"slice", KUBE_SLICE,
      "{" SLICE_META ",\"addressType\":\"IPv4\",\"endpoints\":["
@@ -153,11 +162,28 @@ static const struct object_case object_cases[] = {
                                                             "\"endpoints\":[{\"addresses\":[\"10.1."
                                                             "0.1\"]},{\"addresses\":[]}]}",
      "default/web of= IPv4 10.1.0.1=x "},
+    {"slice, some ports out of range", KUBE_SLICE,
+     "{" SLICE_META ",\"addressType\":\"IPv4\",\"endpoints\":[{\"addresses\":[\"10.1.0.1\",7]}],"
+     "\"ports\":[{\"port\":70000},{\"name\":\"http\",\"port\":80},{\"port\":-1}]}",
+     "default/web-x of=web IPv4 10.1.0.1 http/:80 without 3: addresses[1]: expected a string, "
+     "found "
+     "a number; ports[0]: port: expected a number from 0 to 65535, found 70000; ports[2]: port: "
+     "expected a number from 0 to 65535, found -1"},
+    {"slice, more faults than are kept", KUBE_SLICE,
+     "{" SLICE_META ",\"addressType\":\"IPv4\",\"ports\":[-1,-2,-3,-4,-5,-6,-7,-8,-9,-10,-11,-12]}",
+     "default/web-x of=web IPv4 without 12: ports[0]: expected an object, found a number; "
+     "ports[1]: expected an object, found a number; ports[2]: expected an object, found a number; "
+     "ports[3]: expected an object, found a number; ports[4]: expected an object, found a number; "
+     "ports[5]: expected an object, found a number; ports[6]: expected an object, found a number; "
+     "ports[7]: expected an object, found a number; ports[8]: expected an object, found a number; "
+     "ports[9]: expected an object, found a number; ports[10]: expected an object, found a number"},
+    {"slice, endpoints are no array", KUBE_SLICE, "{" SLICE_META ",\"endpoints\":7}",
+     "default/web-x garbled of=web: endpoints: expected an array, found a number"},
     {"slice, condition is no boolean", KUBE_SLICE,
      "{" META ",\"endpoints\":[{\"conditions\":{\"ready\":1}}]}",
-     "bad `default/web`: endpoints[0]: ready: expected a boolean, found a number"},
+     "default/web of= other without 1: endpoints[0]: ready: expected a boolean, found a number"},
     {"slice, endpoint is no object", KUBE_SLICE, "{" META ",\"endpoints\":[\"10.1.0.1\"]}",
-     "bad `default/web`: endpoints[0]: expected an object, found a string"},
+     "default/web of= other without 1: endpoints[0]: expected an object, found a string"},
 
     {"pod", KUBE_POD,
      "{" META ",\"status\":{\"phase\":\"Running\",\"podIP\":\"10.1.0.1\",\"podIPs\":["
@@ -171,7 +197,7 @@ static const struct object_case object_cases[] = {
      "default/web Pending"},
     {"pod without a status", KUBE_POD, "{" META "}", "default/web "},
     {"pod, addresses are strings", KUBE_POD, "{" META ",\"status\":{\"podIPs\":[\"10.1.0.1\"]}}",
-     "bad `default/web`: status: podIPs[0]: expected an object, found a string"},
+     "default/web  without 1: podIPs[0]: expected an object, found a string"},
 };
 
 static void test_objects(void **state)
@@ -214,7 +240,7 @@ static const struct list_case list_cases[] = {
      "{\"kind\":\"EndpointsList\",\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[" ITEM(
          "a") ","
               "{\"metadata\":{\"name\":\"b\",\"namespace\":\"d\"},\"subsets\":1}," ITEM("c") "]}",
-     "d/a\nbad `d/b`: subsets: expected an array, found a number\nd/c\nrv=7 continue="},
+     "d/a\nd/b garbled: subsets: expected an array, found a number\nd/c\nrv=7 continue="},
     {"metadata behind the items, continued",
      "{\"items\":[" ITEM("a") "],\"metadata\":{\"resourceVersion\":\"8\",\"continue\":\"x/y==\"}}",
      "d/a\nrv=8 continue=x/y=="},
@@ -320,9 +346,9 @@ static const struct event_case event_cases[] = {
      "error 410: 410 too old resource version: 1 (2)"},
     {"error without status", EVENT("ERROR", "{}"), "error 0: an ERROR event without a Status"},
     {"bad object", EVENT("ADDED", VERSIONED(",\"subsets\":1")),
-     "bad d/a: subsets: expected an array, found a number rv=5"},
+     "upsert d/a garbled: subsets: expected an array, found a number rv=5"},
     {"object is no JSON", EVENT("ADDED", "{oops}"),
-     "bad : not JSON: string or '}' expected near 'oops' at byte 5 rv=-"},
+     "bad: not JSON: string or '}' expected near 'oops' at byte 5 rv=-"},
     {"unknown type", EVENT("MOVED", "{}"), "failed: watch event: unknown type `MOVED`"},
     {"no object", "{\"type\":\"ADDED\"}",
      "failed: watch event: not a JSON object with type and object"},
@@ -349,7 +375,7 @@ static void print_event(struct buf *out, const struct kube_event *event, const s
         buf_printf(out, "error %d: %s", event->status_code, err->msg);
         break;
     case KUBE_EVENT_BAD:
-        buf_printf(out, "bad %s: %s rv=%s", event->bad_name, err->msg, version);
+        buf_printf(out, "bad: %s rv=%s", err->msg, version);
         break;
     }
 }

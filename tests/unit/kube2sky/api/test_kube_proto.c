@@ -61,10 +61,10 @@ static void on_object(void *data, struct kube_object *object)
     kube_object_free(object);
 }
 
-static void on_bad(void *data, const char *name, const struct err *err)
+static void on_bad(void *data, const struct err *err)
 {
     struct buf *out = data;
-    buf_printf(out, "bad `%s`: %s\n", name, err->msg);
+    buf_printf(out, "bad: %s\n", err->msg);
 }
 
 /* The objects, then the outcome. */
@@ -125,16 +125,16 @@ static void test_broken_between_good_ones(void **state)
     check_list(
         KUBE_SERVICE, &list,
         "d/a type=\n"
-        "bad `d/cut`: spec: not a protobuf message, or beyond the limits\n"
-        "bad `d/type`: spec: not a protobuf message, or beyond the limits\n"
-        "bad `d/group`: spec: not a protobuf message, or beyond the limits\n"
-        "bad `d/port`: spec: ports[0]: port: expected a number from 0 to 65535, found 70000\n"
-        "bad `d/nul`: spec: clusterIP: contains a NUL\n"
-        "bad ``: metadata: name: contains a NUL\n"
-        "bad ``: metadata: expected a name and a namespace\n"
-        "bad `d/n`: spec: not a protobuf message\n"
-        "bad ``: metadata: not a protobuf message\n"
-        "bad ``: metadata: not a protobuf message, or beyond the limits\n"
+        "d/cut garbled: spec: not a protobuf message, or beyond the limits\n"
+        "d/type garbled: spec: not a protobuf message, or beyond the limits\n"
+        "d/group garbled: spec: not a protobuf message, or beyond the limits\n"
+        "d/port type= without 1: ports[0]: port: expected a number from 0 to 65535, found 70000\n"
+        "d/nul garbled: spec: clusterIP: contains a NUL\n"
+        "bad: metadata: name: contains a NUL\n"
+        "bad: metadata: expected a name and a namespace\n"
+        "d/n garbled: spec: not a protobuf message\n"
+        "bad: metadata: not a protobuf message\n"
+        "bad: metadata: not a protobuf message, or beyond the limits\n"
         "d/z type= headless\n"
         "rv=100 continue=");
     buf_fini(&list);
@@ -230,7 +230,7 @@ static void test_amplification(void **state)
     put_item(&list, slice_str("huge"), buf_slice(&spec));
     put_item(&list, slice_str("b"), SLICE(""));
     check_list(KUBE_SERVICE, &list,
-               "bad `d/huge`: spec: not a protobuf message, or beyond the limits\n"
+               "d/huge garbled: spec: not a protobuf message, or beyond the limits\n"
                "d/b type=\nrv=100 continue=");
     buf_fini(&list);
     buf_fini(&spec);

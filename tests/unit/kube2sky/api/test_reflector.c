@@ -156,9 +156,9 @@ static void test_broken_objects(void **state)
         watch_step(WATCH("12"), HTTP_STREAM_GOES_ON, LINES(EVENT("DELETED", BROKEN("d", "13")))),
     };
     run(steps, ARRAY_LEN(steps),
-        "begin services\nupsert d/a\nbad d/b: spec: expected an object, found a number\n"
+        "begin services\nupsert d/a\nupsert d/b garbled: spec: expected an object, found a number\n"
         "upsert d/c\nend services\nstate ok\nupsert d/d\n"
-        "bad d/d: spec: expected an object, found a number\nremove d/d\n");
+        "upsert d/d garbled: spec: expected an object, found a number\nremove d/d\n");
 }
 
 /* A line that is not an event: what was missed is unknown. */

@@ -105,14 +105,14 @@ static int compare_names(const void *a, const void *b)
 }
 
 /* What the owner has: "S web-1 web-2 " for a Service and its parts by name, "P default 10-0-0-1"
- * for a pod's address, "?" if unknown, or "". */
+ * for a pod's address, or ""; before it "? " if it is in doubt. */
 static void assert_has(struct fixture *f, const char *owner, const char *want)
 {
     struct owner_objects *objects = &f->objects;
     buf_clear(&f->parts);
-    if (!inventory_get(f->inventory, slice_str(owner), objects)) {
-        assert_string_equal("?", want);
-        return;
+    inventory_get(f->inventory, slice_str(owner), objects);
+    if (objects->is_in_doubt) {
+        buf_append_str(&f->parts, "? ");
     }
     if (objects->service) {
         buf_append_str(&f->parts, "S ");
@@ -184,7 +184,7 @@ static void test_newest_state_counts(void **state)
     struct fixture *f = *state;
     put_service(f, "default", "web");
     put_cluster_ip(f, "default", "web");
-    assert_true(inventory_get(f->inventory, slice_str("svc/default/web"), &f->objects));
+    inventory_get(f->inventory, slice_str("svc/default/web"), &f->objects);
     assert_string_equal(f->objects.service->service.cluster_ips[0], "10.0.0.7");
     assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 1);
 }
@@ -332,68 +332,101 @@ static void test_narrowed_lists_need_no_kubernetes(void **state)
     assert_has(f, "svc/default/a", "");
 }
 
-/* ---- Bad objects ---- */
+/* ---- Objects not understood ---- */
 
-static void test_bad_object_keeps_its_last_state(void **state)
+static void garble(struct fixture *f, enum kube_kind kind, const char *name, const char *service)
+{
+    inventory_upsert(f->inventory, garbled_from(kind, "default", name, service));
+}
+
+static void test_garbled_object_keeps_its_last_state(void **state)
 {
     struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", "web", NULL});
-    inventory_bad(f->inventory, KUBE_SERVICE, "default/web");
+    buf_clear(&f->changed);
+    garble(f, KUBE_SERVICE, "web", "");
+    assert_changed(f, "");
     assert_has(f, "svc/default/web", "S ");
     inventory_list_begin(f->inventory, KUBE_SERVICE);
     put_service(f, "default", "kubernetes");
-    inventory_bad(f->inventory, KUBE_SERVICE, "default/web");
+    garble(f, KUBE_SERVICE, "web", "");
     inventory_list_end(f->inventory, KUBE_SERVICE);
     assert_has(f, "svc/default/web", "S ");
-    assert_true(may_delete(f, "svc/default/gone"));
 }
 
-static void test_bad_object_never_understood(void **state)
+static void test_garbled_service_is_in_doubt(void **state)
 {
     struct fixture *f = *state;
-    inventory_bad(f->inventory, KUBE_SERVICE, "default/web");
+    garble(f, KUBE_SERVICE, "web", "");
     assert_changed(f, "svc/default/web ");
-    assert_has(f, "svc/default/web", "?");
+    assert_has(f, "svc/default/web", "? ");
     put_endpoints(f, "default", "web");
-    assert_has(f, "svc/default/web", "?");
-    put_service(f, "default", "web");
-    assert_has(f, "svc/default/web", "S web ");
-    inventory_bad(f->inventory, KUBE_SERVICE, "default/other");
-    inventory_remove(f->inventory, KUBE_SERVICE, "default", "other");
+    assert_has(f, "svc/default/web", "? ");
     assert_has(f, "svc/default/other", "");
-    inventory_bad(f->inventory, KUBE_SERVICE, ""); /* an unknown one */
-    assert_int_equal(inventory_count(f->inventory, KUBE_SERVICE), 1);
+    buf_clear(&f->changed);
+    inventory_upsert(f->inventory, service_from("default", "web", "")); /* says no more */
+    assert_changed(f, "svc/default/web ");
+    assert_has(f, "svc/default/web", "S ");
+    garble(f, KUBE_SERVICE, "other", "");
+    buf_clear(&f->changed);
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "other");
+    assert_changed(f, "svc/default/other ");
+    assert_has(f, "svc/default/other", "");
 }
 
-static void test_list_with_a_nameless_object_removes_nothing(void **state)
+static void test_garbled_endpoints_matter_to_headless_services(void **state)
 {
     struct fixture *f = *state;
-    inventory_want_pods(f->inventory, false);
-    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
-    inventory_bad(f->inventory, KUBE_ENDPOINTS, "");
-    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
-    list_services(f, (const char *const[]){"kubernetes", "a", NULL});
-    assert_string_equal(inventory_missing(f->inventory), "endpoints without a name were listed");
-    list_nothing(f, KUBE_ENDPOINTS);
-    assert_true(inventory_is_complete(f->inventory));
-    inventory_list_begin(f->inventory, KUBE_SERVICE);
-    put_service(f, "default", "kubernetes");
-    inventory_bad(f->inventory, KUBE_SERVICE, "");
-    inventory_list_end(f->inventory, KUBE_SERVICE);
-    assert_has(f, "svc/default/a", "S ");
-    list_services(f, (const char *const[]){"kubernetes", NULL});
-    assert_has(f, "svc/default/a", "");
-}
-
-static void test_bad_endpoints_matter_to_headless_services(void **state)
-{
-    struct fixture *f = *state;
-    inventory_bad(f->inventory, KUBE_ENDPOINTS, "default/web");
+    garble(f, KUBE_ENDPOINTS, "web", "");
     assert_has(f, "svc/default/web", ""); /* no service, no keys */
     put_service(f, "default", "web");
-    assert_has(f, "svc/default/web", "?");
+    assert_has(f, "svc/default/web", "? S ");
     put_cluster_ip(f, "default", "web");
     assert_has(f, "svc/default/web", "S ");
+}
+
+/* Whatever is garbled, everything else is as complete as without. */
+static void test_doubt_is_about_one_owner(void **state)
+{
+    struct fixture *f = *state;
+    inventory_list_begin(f->inventory, KUBE_SERVICE);
+    put_service(f, "default", "kubernetes");
+    garble(f, KUBE_SERVICE, "odd", "");
+    inventory_list_end(f->inventory, KUBE_SERVICE);
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    garble(f, KUBE_ENDPOINTS, "odd", "");
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    inventory_list_begin(f->inventory, KUBE_POD);
+    garble(f, KUBE_POD, "odd", "");
+    inventory_list_end(f->inventory, KUBE_POD);
+    assert_true(inventory_is_complete(f->inventory));
+    assert_true(inventory_knows_claims(f->inventory));
+    assert_true(may_delete(f, "svc/default/web"));
+    assert_true(may_delete(f, "pod/default/10-0-0-1"));
+    assert_has(f, "svc/default/kubernetes", "S ");
+    assert_has(f, "svc/default/odd", "? ");
+}
+
+static struct kube_object *slice_with_port(const char *number)
+{
+    char *rest = xasprintf("'addressType':'IPv4','endpoints':[],'ports':[{'port':%s}]", number);
+    struct kube_object *object = slice_from("default", "web-1", "web", rest);
+    free(rest);
+    return object;
+}
+
+static void test_faults_of_the_last_state(void **state)
+{
+    struct fixture *f = *state;
+    struct kube_object *next = slice_with_port("80");
+    assert_string_equal(inventory_faults(f->inventory, next), "");
+    inventory_upsert(f->inventory, slice_with_port("70000"));
+    assert_non_null(strstr(inventory_faults(f->inventory, next), "found 70000"));
+    inventory_upsert(f->inventory, slice_with_port("80000")); /* the same but for that */
+    assert_non_null(strstr(inventory_faults(f->inventory, next), "found 80000"));
+    inventory_upsert(f->inventory, slice_with_port("80"));
+    assert_string_equal(inventory_faults(f->inventory, next), "");
+    kube_object_free(next);
 }
 
 /* ---- What each kind allows ---- */
@@ -427,37 +460,21 @@ static void test_pods_that_cannot_be_listed(void **state)
     assert_false(may_delete(f, "pod/default"));
 }
 
-static void test_epoch_moves_when_more_may_be_deleted(void **state)
+static void test_complete_kinds(void **state)
 {
+    const unsigned service = 1u << KUBE_SERVICE, endpoints = 1u << KUBE_ENDPOINTS;
+    const unsigned slice = 1u << KUBE_SLICE, pod = 1u << KUBE_POD;
     struct fixture *f = *state;
-    uint32_t before = inventory_epoch(f->inventory);
+    assert_int_equal(inventory_complete_kinds(f->inventory), slice);
     list_nothing(f, KUBE_POD);
-    assert_int_not_equal(inventory_epoch(f->inventory), before);
-    before = inventory_epoch(f->inventory);
-    inventory_bad(f->inventory, KUBE_POD, "default/odd");
-    assert_false(may_delete(f, "pod/default/10-0-0-1"));
-    assert_true(may_delete(f, "pod/other/10-0-0-1"));
-    assert_int_equal(inventory_epoch(f->inventory), before);
-    put_pod(f, "default", "odd", "'podIP':'10.1.0.1'");
-    assert_true(may_delete(f, "pod/default/10-0-0-1"));
-    assert_int_not_equal(inventory_epoch(f->inventory), before);
-    before = inventory_epoch(f->inventory);
-    put_service(f, "default", "web");
-    assert_int_equal(inventory_epoch(f->inventory), before);
-}
-
-static void test_claims_are_not_known_with_a_service_in_doubt(void **state)
-{
-    struct fixture *f = *state;
+    assert_int_equal(inventory_complete_kinds(f->inventory), slice | pod);
     list_services(f, (const char *const[]){"kubernetes", NULL});
     list_nothing(f, KUBE_ENDPOINTS);
-    inventory_bad(f->inventory, KUBE_SERVICE, "default/odd");
-    assert_false(inventory_knows_claims(f->inventory));
-    assert_false(may_delete(f, "svc/default/odd"));
-    assert_true(may_delete(f, "svc/default/web"));
-    list_services(f, (const char *const[]){"kubernetes", NULL}); /* removed */
-    assert_true(inventory_knows_claims(f->inventory));
-    assert_true(may_delete(f, "svc/default/odd"));
+    assert_int_equal(inventory_complete_kinds(f->inventory), slice | pod | service | endpoints);
+    list_services(f, (const char *const[]){"web", NULL});
+    assert_int_equal(inventory_complete_kinds(f->inventory), slice | pod | endpoints);
+    inventory_use_endpoints(f->inventory, KUBE_SLICE);
+    assert_int_equal(inventory_complete_kinds(f->inventory), pod | endpoints);
 }
 
 /* ---- Slices ---- */
@@ -509,24 +526,31 @@ static void test_a_hundred_slices(void **state)
             free(name);
         }
     }
-    assert_true(inventory_get(f->inventory, slice_str("svc/default/web"), &f->objects));
+    inventory_get(f->inventory, slice_str("svc/default/web"), &f->objects);
     assert_int_equal(f->objects.part_count, 100);
     list_nothing(f, KUBE_SLICE);
     assert_has(f, "svc/default/web", "S ");
 }
 
-static void test_slice_never_understood(void **state)
+static void test_garbled_slice(void **state)
 {
     struct fixture *f = *state;
     list_services(f, (const char *const[]){"kubernetes", "web", NULL});
     list_nothing(f, KUBE_SLICE);
-    inventory_bad(f->inventory, KUBE_SLICE, "default/odd");
-    assert_has(f, "svc/default/web", "S "); /* known keys are written, none are deleted */
-    assert_false(may_delete(f, "svc/default/web"));
-    assert_true(may_delete(f, "svc/default/gone"));
-    assert_false(inventory_knows_claims(f->inventory));
+    put_slice(f, "web-1", "web");
+    buf_clear(&f->changed);
+    garble(f, KUBE_SLICE, "odd", "web");
+    assert_changed(f, "svc/default/web ");
+    assert_has(f, "svc/default/web", "? S web-1 ");
+    assert_has(f, "svc/default/kubernetes", "S ");
     inventory_remove(f->inventory, KUBE_SLICE, "default", "odd");
-    assert_true(may_delete(f, "svc/default/web"));
+    assert_changed(f, "svc/default/web ");
+    assert_has(f, "svc/default/web", "S web-1 ");
+    garble(f, KUBE_SLICE, "odd", ""); /* it names nobody */
+    assert_changed(f, "");
+    assert_has(f, "svc/default/web", "S web-1 ");
+    garble(f, KUBE_SLICE, "web-1", "web");
+    assert_has(f, "svc/default/web", "S web-1 ");
 }
 
 static void test_endpoints_are_ignored_where_slices_count(void **state)
@@ -536,7 +560,7 @@ static void test_endpoints_are_ignored_where_slices_count(void **state)
     buf_clear(&f->changed);
     put_endpoints(f, "default", "web");
     list_nothing(f, KUBE_ENDPOINTS);
-    inventory_bad(f->inventory, KUBE_ENDPOINTS, "default/web");
+    garble(f, KUBE_ENDPOINTS, "web", "");
     assert_changed(f, "");
     assert_has(f, "svc/default/web", "S ");
     assert_int_equal(inventory_count(f->inventory, KUBE_ENDPOINTS), 0);
@@ -697,18 +721,18 @@ int main(void)
         TEST(test_first_list_without_kubernetes),
         TEST(test_later_list_without_kubernetes),
         TEST_NARROWED(test_narrowed_lists_need_no_kubernetes),
-        TEST(test_bad_object_keeps_its_last_state),
-        TEST(test_bad_object_never_understood),
-        TEST(test_list_with_a_nameless_object_removes_nothing),
-        TEST(test_bad_endpoints_matter_to_headless_services),
+        TEST(test_garbled_object_keeps_its_last_state),
+        TEST(test_garbled_service_is_in_doubt),
+        TEST(test_garbled_endpoints_matter_to_headless_services),
+        TEST(test_doubt_is_about_one_owner),
         TEST(test_a_kind_holds_up_what_it_feeds_and_nothing_else),
         TEST(test_pods_that_cannot_be_listed),
-        TEST(test_epoch_moves_when_more_may_be_deleted),
-        TEST(test_claims_are_not_known_with_a_service_in_doubt),
+        TEST(test_complete_kinds),
         TEST_SLICES(test_slices_by_service),
         TEST_SLICES(test_slice_that_moves_to_another_service),
         TEST_SLICES(test_a_hundred_slices),
-        TEST_SLICES(test_slice_never_understood),
+        TEST_SLICES(test_garbled_slice),
+        TEST_SLICES(test_faults_of_the_last_state),
         TEST_SLICES(test_endpoints_are_ignored_where_slices_count),
         TEST(test_change_of_source_waits_for_the_new_list),
         TEST(test_change_of_source_that_is_taken_back),

@@ -106,7 +106,7 @@ static void name_owner(struct world *w, const char *id)
     struct named_owner *owner = owner_of(w, id);
     struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30, .dropped = ignore_drop};
     struct err err;
-    assert_true(inventory_get(w->inventory, slice_str(id), &w->objects));
+    inventory_get(w->inventory, slice_str(id), &w->objects);
     assert_int_equal(naming_build(&config, &w->objects, &w->desired, &w->claims, &err), 0);
     free_lines(&owner->lines);
     for (size_t i = 0; i < w->desired.count; i++) {
@@ -319,17 +319,16 @@ static void toggle_pods(struct world *w)
     inventory_list_end(w->inventory, KUBE_POD);
 }
 
-/* Objects that parsed before keep their content; one that never did is removed again. */
+/* Objects understood before keep their content; one that never was is removed again. */
 static void garble(struct world *w, enum kube_kind kind, unsigned ns, unsigned i)
 {
-    char *own = name_of(kind, i), *name = xasprintf("%s/%s", ns_name(ns), own);
+    char *own = name_of(kind, i);
     struct kube_object *object = object_of(w, kind, ns, i);
-    inventory_bad(w->inventory, kind, name);
+    inventory_upsert(w->inventory, garbled_from(kind, ns_name(ns), own, "s0"));
     if (!object) {
         inventory_remove(w->inventory, kind, ns_name(ns), own);
     }
     kube_object_free(object);
-    free(name);
     free(own);
 }
 

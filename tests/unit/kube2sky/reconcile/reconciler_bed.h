@@ -98,6 +98,17 @@ static inline int end_etcd(void **state)
     return 0;
 }
 
+/* Empty; it replaces the last one, as when the process restarts. */
+static inline void start_inventory(struct fixture *f)
+{
+    inventory_free(f->inventory);
+    f->inventory = inventory_new(&(struct inventory_config){
+        .changed = on_owner_changed,
+        .data = f,
+    });
+    inventory_want_pods(f->inventory, false);
+}
+
 static inline int set_up(void **state)
 {
     struct fixture *f = xcalloc(1, sizeof(*f));
@@ -114,11 +125,7 @@ static inline int set_up(void **state)
         .call_timeout_ms = 10000,
     };
     assert_int_equal(etcd_new(&config, &f->etcd, &err), 0);
-    f->inventory = inventory_new(&(struct inventory_config){
-        .changed = on_owner_changed,
-        .data = f,
-    });
-    inventory_want_pods(f->inventory, false);
+    start_inventory(f);
     *state = f;
     return 0;
 }

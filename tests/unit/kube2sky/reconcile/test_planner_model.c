@@ -7,6 +7,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
+#include "common/dns/dname.h"
 #include "common/dns/record_json.h"
 #include "common/etcd/etcd_kv.h"
 #include "kube2sky/naming/inventory.h"
@@ -275,7 +276,11 @@ static void store_put(struct world *w, struct slice key, struct slice value)
         .generation = 1,
         .is_ours = ownership_has(&w->ownership, KEY_REVERSE, key, value),
     };
-    (void)reverse_keys_put(w->reverse_keys, key, &there);
+    struct buf claimant;
+    buf_init(&claimant, DNAME_MAX);
+    ownership_claimant(&w->ownership, value, &claimant);
+    (void)reverse_keys_put(w->reverse_keys, key, &there, buf_slice(&claimant));
+    buf_fini(&claimant);
 }
 
 static void store_delete(struct world *w, struct slice key)
@@ -301,7 +306,9 @@ static size_t apply_owner(struct world *w, const char *id)
     struct plan plan;
     plan_init(&plan);
     struct planned planned = planner_plan(&w->planner, owner, &plan);
-    assert_false(planned.must_wait || planned.has_left_some || planned.other);
+    assert_false(planned.is_withheld || planned.other);
+    owner->desired_count = planned.desired_count;
+    owners_free_touched(owner); /* all of it is done */
     for (size_t i = 0; i < plan.op_count; i++) {
         struct etcd_op op = plan_get(&plan, i);
         if (op.kind == ETCD_OP_PUT) {
@@ -320,6 +327,10 @@ static size_t apply_owner(struct world *w, const char *id)
 static size_t apply_dirty(struct world *w)
 {
     size_t done = 0;
+    for (size_t at = 0; at < w->dirty.len; at += strlen((char *)w->dirty.data + at) + 1) {
+        const char *id = (const char *)w->dirty.data + at;
+        (void)planner_claim(&w->planner, owners_get(w->owners, slice_str(id)));
+    }
     for (size_t at = 0; at < w->dirty.len; at += strlen((char *)w->dirty.data + at) + 1) {
         done += apply_owner(w, (const char *)w->dirty.data + at);
     }
@@ -542,7 +553,6 @@ static void init(struct world *w)
                                   .ttl_s = 30,
                                   .has_reverse = true,
                               });
-    w->planner.has_all_claims = true;
 }
 
 /* False: the objects were relisted. Then an address may move from one owner to another via none,

@@ -34,6 +34,18 @@ static void test_writes_what_is_missing_and_removes_orphans(void **state)
     assert_int_equal(reconciler_get_stats(f->reconciler).desired, 3);
 }
 
+/* Without the tree before its keys. */
+static void assert_preview(struct fixture *f, const char *owner, const char *want)
+{
+    struct buf out;
+    char *full = xasprintf("? %s%s", f->tree, want + strlen("? "));
+    buf_init(&out, 1 << 20);
+    reconciler_preview(f->reconciler, slice_str(owner), &out);
+    assert_string_equal(buf_cstr(&out), full);
+    buf_fini(&out);
+    free(full);
+}
+
 static void test_deletes_nothing_before_everything_is_listed(void **state)
 {
     struct fixture *f = *state;
@@ -43,13 +55,16 @@ static void test_deletes_nothing_before_everything_is_listed(void **state)
     inventory_list_begin(f->inventory, KUBE_SERVICE);
     put_service(f, "moved", "10.0.0.10");
     put_service(f, "kubernetes", "10.0.0.1");
-    f->want = 1;
+    f->want = 2;
     loop_until(f->loop, has_written, f);
     wait_drained(f);
     assert_false(reconciler_has_synced(f->reconciler));
-    assert_counts(f, 1, 0); /* a change that deletes waits as a whole */
-    assert_tree(f, "svc/default/gone/abc {}\n" KUBERNETES
-                   "svc/default/moved/19ccb11 " IP("10.0.0.9") "\n");
+    assert_counts(f, 2, 0); /* additions do not wait for deletes */
+    assert_tree(f, "svc/default/gone/abc {}\n" KUBERNETES "svc/default/moved/19ccb11 " IP(
+                       "10.0.0.9") "\n"
+                                   "svc/default/moved/21172049 " IP("10.0.0.10") "\n");
+    assert_preview(f, "svc/default/moved", "? svc/default/moved/19ccb11\n");
+    assert_preview(f, "svc/default/gone", "? svc/default/gone/abc\n");
     inventory_list_end(f->inventory, KUBE_SERVICE);
     f->want = 2; /* endpoints do not affect these */
     loop_until(f->loop, has_deleted, f);
@@ -276,6 +291,7 @@ static void test_what_others_did_before_the_history_was_dropped(void **state)
     end_other(&other);
 }
 
+/* Readiness does not wait for it. */
 static void test_an_object_not_understood_keeps_its_keys(void **state)
 {
     struct fixture *f = *state;
@@ -283,7 +299,7 @@ static void test_an_object_not_understood_keeps_its_keys(void **state)
     start_reconciler(f);
     inventory_list_begin(f->inventory, KUBE_SERVICE);
     put_service(f, "kubernetes", "10.0.0.1");
-    inventory_bad(f->inventory, KUBE_SERVICE, "default/odd");
+    inventory_upsert(f->inventory, garbled_from(KUBE_SERVICE, "default", "odd", ""));
     inventory_list_end(f->inventory, KUBE_SERVICE);
     inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
     inventory_list_end(f->inventory, KUBE_ENDPOINTS);

@@ -212,6 +212,7 @@ static void test_a_restart_with_reverse_keys(void **state)
     reconciler_stop(f->reconciler);
     put_reverse(f, "10/9/9/9", ours);
     free(ours);
+    start_inventory(f);
     start_reconciler(f);
     list_web(f);
     wait_synced(f);
@@ -220,12 +221,46 @@ static void test_a_restart_with_reverse_keys(void **state)
     assert_reverse(f, "10/9/9/9", NULL);
     reconciler_stop(f->reconciler);
     f->has_reverse = false; /* keys no longer written are deleted */
+    start_inventory(f);
     start_reconciler(f);
     list_web(f);
     wait_synced(f);
     wait_drained(f);
     assert_counts(f, 0, 2);
     assert_reverse(f, "10/0/0/9", NULL);
+}
+
+/* It names db, of whose slices one is garbled: nothing about db's names is changed or deleted, and
+ * nobody else waits. */
+static void test_doubt_about_reverse_keys(void **state)
+{
+    struct fixture *f = *state;
+    char *db = xasprintf("db-0.db.default.svc.%s", f->domain);
+    char *lost = xasprintf("lost.default.svc.%s", f->domain);
+    f->has_reverse = true;
+    put_reverse(f, "10/0/0/8", db);
+    put_reverse(f, "10/0/0/9", db);
+    put_reverse(f, "10/9/9/9", lost);
+    inventory_use_endpoints(f->inventory, KUBE_SLICE);
+    start_reconciler(f);
+    list_web(f);
+    inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
+    inventory_upsert(f->inventory, garbled_from(KUBE_SLICE, "default", "db-1", "db"));
+    inventory_list_end(f->inventory, KUBE_SLICE);
+    wait_synced(f); /* readiness does not wait for it */
+    wait_drained(f);
+    assert_counts(f, 4, 1);
+    assert_reverse(f, "10/9/9/9", NULL);
+    assert_reverse(f, "10/0/0/8", "db-0.db.default");
+    assert_reverse(f, "10/0/0/9", "db-0.db.default");
+
+    inventory_remove(f->inventory, KUBE_SLICE, "default", "db-1");
+    wait_drained(f);
+    assert_reverse(f, "10/0/0/8", NULL);
+    assert_reverse(f, "10/0/0/9", "web.default");
+    assert_counts(f, 5, 2);
+    free(db);
+    free(lost);
 }
 
 int main(void)
@@ -239,6 +274,7 @@ int main(void)
         TEST(test_reverse_keys_of_another_cluster),
         TEST(test_reverse_keys_taken_by_another_cluster),
         TEST(test_a_restart_with_reverse_keys),
+        TEST(test_doubt_about_reverse_keys),
     };
     return run_on_etcd(tests);
 }
