@@ -140,13 +140,15 @@ endef
 $(foreach p,$(PROGRAMS),$(eval $(call program,$(p))))
 
 # tests/unit/<component>/test_x.c and tests/fuzz/<component>/fuzz_x.c link that component and common,
-# and tests/support/<component>/.
+# and tests/support/<component>/; a fuzz target only what it uses of that, and no cmocka.
 support_o   = $(patsubst %.c,$(B)/%.o,$(wildcard tests/support/$(1)/*.c))
 define component_tests
+$(B)/tests/support/lib$(1).a: $(call support_o,$(1))
+	@mkdir -p $$(@D) && rm -f $$@ && ar rcs $$@ $$^
 $(B)/tests/unit/$(1)/%: $(B)/tests/unit/$(1)/%.o $(SUPPORT_O) $(call support_o,$(1)) $(2) $(B)/libcommon.a
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $$^ -lcmocka $$(LIBS_$(1)) $(LIBS_kube2sky) -o $$@
-$(B)/tests/fuzz/$(1)/%: $(B)/tests/fuzz/$(1)/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/replay.o) $(call support_o,$(1)) $(2) $(B)/libcommon.a
+$(B)/tests/fuzz/$(1)/%: $(B)/tests/fuzz/$(1)/%.o $(if $(filter fuzz,$(VARIANT)),,$(B)/tests/fuzz/replay.o) $(B)/tests/support/lib$(1).a $(2) $(B)/libcommon.a
 	$$(call say,LD,$$@)
 	$$(Q)$$(CC) $$(ALL_LDFLAGS) $(if $(filter fuzz,$(VARIANT)),-fsanitize=fuzzer) $$^ $$(LIBS_$(1)) -o $$@
 endef
