@@ -88,6 +88,12 @@ static void on_list_end(void *data, enum kube_kind kind)
              LOG_INT("objects", (int64_t)inventory_count(feed->config.inventory, kind)));
 }
 
+static void on_settled(void *data, bool is_settled)
+{
+    struct feed *feed = data;
+    inventory_settle_endpoints(feed->config.inventory, is_settled || feed->config.is_dry_run);
+}
+
 static void on_bad(void *data, enum kube_kind kind, const struct err *err)
 {
     tell_skipped(data, kind, "", err->msg);
@@ -127,6 +133,7 @@ static void start_kind(struct feed *feed, enum kube_kind kind)
         .upsert = on_upsert,
         .remove = on_remove,
         .list_end = on_list_end,
+        .settled = on_settled,
         .bad = on_bad,
         .state = on_state,
         .data = feed,

@@ -27,6 +27,7 @@ struct feed_config {
     const char *const *namespaces; /* borrowed until feed_free, like the selector; none: all */
     size_t namespace_count;
     const char *label_selector; /* "": every object */
+    bool is_dry_run;            /* what would be deleted later counts now */
     int64_t patience_ms;        /* time until an outage of the API is an error */
 };
 

@@ -167,6 +167,7 @@ static void start_middle(struct app *app, const struct options *o)
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .label_selector = o->label_selector,
+        .is_dry_run = app->dry_run != NULL,
         .patience_ms = o->etcd_mutation_timeout_ms,
     });
     app->sources = (struct metrics_sources){

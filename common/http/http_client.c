@@ -69,6 +69,7 @@ static void finish(struct http_call *call, const struct err *err)
     if (!call->is_canceled) {
         struct http_result result = {.status = http_transfer_status(&call->transfer),
                                      .body = buf_slice(&call->body),
+                                     .retry_after_s = http_transfer_retry_after_s(&call->transfer),
                                      .err = *err};
         call->on_end(call->data, &result);
     }

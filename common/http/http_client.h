@@ -42,6 +42,8 @@ struct http_tls {
 struct http_result {
     int status;        /* 200, ...; 0: no reply */
     struct slice body; /* unless streamed; borrowed until on_end returns */
+    uint32_t
+        retry_after_s; /* the reply's Retry-After, a number or a date; 0: none, or over a day */
     struct err err;    /* code 0: a complete reply, whatever its status */
 };
 

@@ -212,6 +212,13 @@ int http_transfer_status(const struct http_transfer *transfer)
     return (int)status;
 }
 
+uint32_t http_transfer_retry_after_s(const struct http_transfer *transfer)
+{
+    curl_off_t wait_s = 0;
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_RETRY_AFTER, &wait_s); /* 0 = none */
+    return wait_s > 0 && wait_s <= RETRY_AFTER_MAX_S ? (uint32_t)wait_s : 0;
+}
+
 /* ---- Why it failed ---- */
 
 static const char *system_reason(const struct http_transfer *transfer, const char *otherwise)

@@ -37,6 +37,10 @@ void http_transfer_fini(struct http_transfer *transfer);
 
 int http_transfer_status(const struct http_transfer *transfer); /* 0: no reply yet */
 
+/* Of the reply's header. Over a day it is nonsense, and counts as none. */
+enum { RETRY_AFTER_MAX_S = 24 * 3600 };
+uint32_t http_transfer_retry_after_s(const struct http_transfer *transfer); /* 0: none */
+
 /* Why a transfer ended with this CURLcode: err as in http_client.h's results. body_max is for the
  * message. */
 void http_transfer_explain(const struct http_transfer *transfer, int curl_code, size_t body_max,

@@ -16,16 +16,26 @@ const struct kube_resource *endpoints_source_first(enum endpoints_mode mode)
     return kube_resource_of(mode == ENDPOINTS_ENDPOINTS ? KUBE_ENDPOINTS : KUBE_SLICE);
 }
 
-const struct kube_resource *endpoints_source_instead(enum endpoints_mode mode,
-                                                     const struct kube_resource *resource,
-                                                     int status)
+bool endpoints_source_is_refusal(int status)
 {
-    bool is_first = resource == kube_resource_of(KUBE_SLICE);
-    if (mode == ENDPOINTS_AUTO && is_first && (status == FORBIDDEN || status == NOT_FOUND)) {
-        return kube_resource_of(KUBE_ENDPOINTS);
+    return status == FORBIDDEN || status == NOT_FOUND;
+}
+
+const struct kube_resource *endpoints_source_instead(enum endpoints_mode mode,
+                                                     const struct endpoints_refusal *refusal)
+{
+    const struct kube_resource *slices = kube_resource_of(KUBE_SLICE);
+    if (refusal->resource != slices || !endpoints_source_is_refusal(refusal->status)) {
+        return NULL;
     }
-    if (mode == ENDPOINTS_SLICES && is_first && status == NOT_FOUND) {
-        return &slices_v1beta1;
+    if (mode == ENDPOINTS_AUTO) {
+        bool is_outage = refusal->listed == slices && refusal->lasts_ms < refusal->patience_ms;
+        return is_outage ? NULL : kube_resource_of(KUBE_ENDPOINTS);
     }
-    return NULL;
+    return mode == ENDPOINTS_SLICES && refusal->status == NOT_FOUND ? &slices_v1beta1 : NULL;
+}
+
+bool endpoints_source_is_second_choice(enum endpoints_mode mode, const struct kube_resource *listed)
+{
+    return mode == ENDPOINTS_AUTO && listed == kube_resource_of(KUBE_ENDPOINTS);
 }

@@ -1,9 +1,16 @@
 /* The source of headless Services' endpoints: EndpointSlices or Endpoints. Slices hold what
  * Endpoints cannot (over a thousand addresses, both families), but Kubernetes 1.20 and older do not
- * serve v1, and roles written for the old program do not permit them. The reflector asks at the
- * start of each list. Pure. */
+ * serve v1, and roles written for the old program do not permit them.
+ *
+ * A server that has just started refuses slices, too, until its RBAC is warm. So once slices have
+ * been listed, a refusal is an outage like any other, and Endpoints take their place only when it
+ * has lasted for minutes. Otherwise Endpoints are followed at once, and slices tried again every
+ * minute. The reflector asks whenever slices are refused. Pure. */
 #ifndef KUBE2SKY_API_ENDPOINTS_SOURCE_H
 #define KUBE2SKY_API_ENDPOINTS_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "kube2sky/api/kube_client.h"
 
@@ -16,11 +23,25 @@ enum endpoints_mode {
 /* As the values of a flag, in the enum's order. */
 #define ENDPOINTS_MODE_CHOICES "auto|slices|endpoints"
 
-/* Constants. The resource to list first, and the one to fall back to after this HTTP status. NULL:
- * no fallback, the status is an ordinary error. */
+struct endpoints_refusal {
+    const struct kube_resource *resource; /* the one refused */
+    int status;                           /* HTTP */
+    const struct kube_resource *listed;   /* the one last listed completely; NULL: none */
+    int64_t lasts_ms;                     /* since the first such refusal in a row */
+    int64_t patience_ms;                  /* how long it counts as an outage */
+};
+
+/* Constants. The resource to list first, and the one to fall back to. NULL: no fallback, the status
+ * is an ordinary error. */
 const struct kube_resource *endpoints_source_first(enum endpoints_mode mode);
 const struct kube_resource *endpoints_source_instead(enum endpoints_mode mode,
-                                                     const struct kube_resource *resource,
-                                                     int status);
+                                                     const struct endpoints_refusal *refusal);
+
+/* 403 or 404. */
+bool endpoints_source_is_refusal(int status);
+
+/* What was listed is only in the place of slices. */
+bool endpoints_source_is_second_choice(enum endpoints_mode mode,
+                                       const struct kube_resource *listed);
 
 #endif

@@ -176,14 +176,26 @@ static void tell_credentials(const struct kube_client *client, const struct http
     }
 }
 
-/* True, with *ret_err set, if the reply is an error. */
-static bool is_error(const struct kube_request *request, const struct http_result *result,
-                     struct err *ret_err)
+static uint32_t retry_after_ms(const struct http_result *result)
 {
+    const uint32_t max_s = KUBE_RETRY_AFTER_MAX_MS / 1000;
+    if (result->status != 429 && result->status != 503) {
+        return 0;
+    }
+    return (result->retry_after_s < max_s ? result->retry_after_s : max_s) * 1000;
+}
+
+/* True, with *ret_failure set, if the reply is an error. */
+static bool is_failure(const struct kube_request *request, const struct http_result *result,
+                       struct kube_failure *ret_failure)
+{
+    struct err *ret_err = &ret_failure->err;
     struct buf told;
     if (result->err.code == 0 && result->status == 200) {
         return false;
     }
+    ret_failure->status = result->status;
+    ret_failure->retry_after_ms = retry_after_ms(result);
     *ret_err = result->err;
     if (result->err.code == 0) {
         struct kube_status status = {0};
@@ -298,9 +310,9 @@ static int find_encoding(const struct kube_request *request, enum kube_encoding 
     return 0;
 }
 
-static void end_list(struct kube_request *request, int status, const struct err *err)
+static void end_list(struct kube_request *request, const struct kube_failure *failure)
 {
-    request->list.on_end(request->data, status, err);
+    request->list.on_end(request->data, failure);
     free_request(request);
 }
 
@@ -317,10 +329,10 @@ static void on_list_open(void *data)
 {
     struct kube_request *request = data;
     enum kube_encoding encoding;
-    struct err err = {0};
-    if (find_encoding(request, &encoding, &err) < 0) {
+    struct kube_failure failure = {.status = 200};
+    if (find_encoding(request, &encoding, &failure.err) < 0) {
         http_call_cancel(request->call);
-        end_list(request, 200, &err);
+        end_list(request, &failure);
         return;
     }
     request->is_delivering = true;
@@ -339,11 +351,11 @@ static void on_list_data(void *data, struct slice bytes)
 static void on_list_end(void *data, const struct http_result *result)
 {
     struct kube_request *request = data;
-    struct err err;
+    struct kube_failure failure = {0};
     if (result->status == 401) {
         kube_auth_refused(request->client->auth);
     }
-    end_list(request, result->status, is_error(request, result, &err) ? &err : NULL);
+    end_list(request, is_failure(request, result, &failure) ? &failure : NULL);
 }
 
 struct kube_request *kube_client_list(struct kube_client *client,
@@ -374,19 +386,19 @@ struct kube_request *kube_client_list(struct kube_client *client,
 
 /* ---- Watches ---- */
 
-static void end_watch(struct kube_request *request, int status, const struct err *err)
+static void end_watch(struct kube_request *request, const struct kube_failure *failure)
 {
-    request->watch.on_end(request->data, status, err);
+    request->watch.on_end(request->data, failure);
     free_request(request);
 }
 
 static void on_watch_open(void *data)
 {
     struct kube_request *request = data;
-    struct err err = {0};
-    if (find_encoding(request, &request->frames.encoding, &err) < 0) {
+    struct kube_failure failure = {.status = 200};
+    if (find_encoding(request, &request->frames.encoding, &failure.err) < 0) {
         http_call_cancel(request->call);
-        end_watch(request, 200, &err);
+        end_watch(request, &failure);
         return;
     }
     request->is_delivering = true;
@@ -407,22 +419,22 @@ static void on_watch_data(void *data, struct slice bytes)
     if (request->is_canceled) {
         free_request(request);
     } else if (request->frames.failed) {
-        struct err err = {0};
-        err_set(&err, ERR_TOO_LARGE, "%s: an event is longer than %d bytes", request->what,
+        struct kube_failure failure = {.status = 200};
+        err_set(&failure.err, ERR_TOO_LARGE, "%s: an event is longer than %d bytes", request->what,
                 KUBE_FRAME_MAX);
         http_call_cancel(request->call);
-        end_watch(request, 200, &err);
+        end_watch(request, &failure);
     }
 }
 
 static void on_watch_end(void *data, const struct http_result *result)
 {
     struct kube_request *request = data;
-    struct err err;
+    struct kube_failure failure = {0};
     if (result->status == 401) {
         kube_auth_refused(request->client->auth);
     }
-    end_watch(request, result->status, is_error(request, result, &err) ? &err : NULL);
+    end_watch(request, is_failure(request, result, &failure) ? &failure : NULL);
 }
 
 struct kube_request *kube_client_watch(struct kube_client *client,

@@ -71,16 +71,24 @@ struct kube_request;
  *     ERR_TIMEOUT      no connection in time, or silence
  *     ERR_TOO_LARGE    an event over its limit
  *     ERR_PROTOCOL     any other reply that the server should not give, such as another encoding
- * status is the HTTP status, 0 without a reply. */
+ */
+struct kube_failure {
+    struct err err;
+    int status;              /* of HTTP; 0 without a reply */
+    uint32_t retry_after_ms; /* what an overloaded server (429, 503) asks for; 0: nothing */
+};
+
+/* A server, or a proxy that answers for it, cannot silence us for longer. */
+enum { KUBE_RETRY_AFTER_MAX_MS = 60 * 1000 };
 
 /* One page of a list; continue_token "" for the first. limit: how many objects, 0 = all. on_open
- * once the server has answered 200, on_bytes for the body as it arrives, on_end once: err NULL if
- * it is complete. */
+ * once the server has answered 200, on_bytes for the body as it arrives, on_end once: failure NULL
+ * if it is complete. */
 enum { KUBE_PAGE_OBJECTS = 500 };
 struct kube_list_callbacks {
     void (*on_open)(void *data, enum kube_encoding encoding);
     void (*on_bytes)(void *data, struct slice bytes);
-    void (*on_end)(void *data, int status, const struct err *err);
+    void (*on_end)(void *data, const struct kube_failure *failure);
 };
 struct kube_request *kube_client_list(struct kube_client *client,
                                       const struct kube_resource *resource,
@@ -89,12 +97,12 @@ struct kube_request *kube_client_list(struct kube_client *client,
                                       const struct kube_list_callbacks *callbacks, void *data);
 
 /* A watch: on_open once the server has answered 200, on_frame for each event as it arrives, on_end
- * once when the stream ends (err NULL: the server closed it at its timeout, normally). timeout_s is
- * sent as timeoutSeconds. */
+ * once when the stream ends (failure NULL: the server closed it at its timeout, normally).
+ * timeout_s is sent as timeoutSeconds. */
 struct kube_watch_callbacks {
     void (*on_open)(void *data);
     void (*on_frame)(void *data, enum kube_encoding encoding, struct slice frame);
-    void (*on_end)(void *data, int status, const struct err *err);
+    void (*on_end)(void *data, const struct kube_failure *failure);
 };
 struct kube_request *kube_client_watch(struct kube_client *client,
                                        const struct kube_resource *resource,

@@ -5,8 +5,10 @@
 
 #include "common/base/backoff.h"
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "kube2sky/api/endpoints_trial_internal.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/watcher_internal.h"
 
@@ -16,12 +18,14 @@ static const struct reflector_timing default_timing = {
     .overdue_ms = 30000,
     .retry_first_ms = 100,
     .retry_max_ms = 5000,
+    .calm_ms = 30 * 1000,
+    .refused_ms = 3 * 60 * 1000,
+    .trial_ms = 60 * 1000,
 };
 
 /* One namespace, or all of them. */
 struct part {
     struct reflector *reflector;
-    const char *ns;          /* "" = all */
     char *version;           /* its list's version, where its watch starts; NULL: not listed yet */
     struct watcher *watcher; /* NULL while listing */
     bool is_open;
@@ -34,9 +38,12 @@ struct reflector {
     const struct kube_resource *resource; /* of the current or last list */
     const struct kube_resource *listed;   /* of the last complete list; NULL: none */
     struct part *parts;
+    struct kube_scope *scopes; /* of the parts */
     size_t part_count;
 
     struct backoff backoff;
+    int64_t failed_ms; /* the last failure */
+    bool has_failed;
     ev_timer retry;               /* WAITING */
     struct kube_request *request; /* LISTING; else NULL */
     struct kube_list *page;       /* while it arrives */
@@ -46,12 +53,19 @@ struct reflector {
     bool has_begun;               /* list_begin was called for the current list */
     unsigned expired_lists;       /* in a row that outlived the server's history */
 
-    bool is_relisting; /* history was gone, and nothing arrived since */
-    bool has_state;    /* state was called */
-    struct err state;  /* with this; code 0 = NULL */
+    /* The source of endpoints. */
+    struct endpoints_trial *trial; /* before a list, or while WATCHING; else NULL */
+    ev_timer minute;               /* to the next trial, or until the source is settled */
+    int64_t refused_ms;            /* when the current row of refusals began */
+    bool is_refused;               /* there is such a row */
+    struct err refusal;            /* the last one */
+
+    bool has_state;   /* state was called */
+    struct err state; /* with this; code 0 = NULL */
 };
 
 static void request_page(struct reflector *reflector);
+static void try_slices(struct reflector *reflector);
 
 /* ---- Errors and retries ---- */
 
@@ -97,13 +111,34 @@ static const struct kube_resource *first_resource(const struct reflector_config 
                                           : kube_resource_of(config->kind);
 }
 
-/* The resource to list after this refusal; NULL: none. */
-static const struct kube_resource *other_resource(const struct reflector *reflector, int status)
+static bool is_second_choice(const struct reflector *reflector)
 {
-    return reflector->config.kind == KUBE_ENDPOINTS
-               ? endpoints_source_instead(reflector->config.endpoints_mode, reflector->resource,
-                                          status)
-               : NULL;
+    return reflector->config.kind == KUBE_ENDPOINTS &&
+           endpoints_source_is_second_choice(reflector->config.endpoints_mode, reflector->listed);
+}
+
+/* The resource to list after this failure; NULL: none. Any other failure ends a row of refusals:
+ * the time in which a server is away proves nothing. */
+static const struct kube_resource *other_resource(struct reflector *reflector,
+                                                  const struct kube_failure *failure)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    bool is_refusal = endpoints_source_is_refusal(failure->status);
+    if (reflector->config.kind != KUBE_ENDPOINTS) {
+        return NULL;
+    }
+    if (is_refusal && !reflector->is_refused) {
+        reflector->refused_ms = now_ms;
+    }
+    reflector->is_refused = is_refusal;
+    reflector->refusal = failure->err;
+    return endpoints_source_instead(
+        reflector->config.endpoints_mode,
+        &(struct endpoints_refusal){.resource = reflector->resource,
+                                    .status = failure->status,
+                                    .listed = reflector->listed,
+                                    .lasts_ms = now_ms - reflector->refused_ms,
+                                    .patience_ms = reflector->timing.refused_ms});
 }
 
 static void begin_list(struct reflector *reflector, const struct kube_resource *resource)
@@ -113,40 +148,154 @@ static void begin_list(struct reflector *reflector, const struct kube_resource *
     request_page(reflector);
 }
 
+static void list_again(struct reflector *reflector)
+{
+    if (is_second_choice(reflector)) {
+        try_slices(reflector);
+    } else {
+        begin_list(reflector, first_resource(&reflector->config));
+    }
+}
+
 static void on_retry(struct ev_loop *loop, ev_timer *w, int revents)
 {
     struct reflector *reflector = w->data;
     (void)loop;
     (void)revents;
-    begin_list(reflector, first_resource(&reflector->config));
+    list_again(reflector);
 }
 
-/* Lost history is normal after an absence: not reported, and listed again at once, unless nothing
- * arrived since the last time (a server could answer so each time). Neither is a refusal with a
- * fallback resource. */
-static void fail(struct reflector *reflector, int status, const struct err *err)
+/* Whether nothing has failed for a while. Counts the failure. */
+static bool was_calm(struct reflector *reflector)
 {
-    const struct kube_resource *other = other_resource(reflector, status);
+    int64_t now_ms = clock_monotonic_ms();
+    bool was_calm = !reflector->has_failed ||
+                    now_ms - reflector->failed_ms >= (int64_t)reflector->timing.calm_ms;
+    reflector->has_failed = true;
+    reflector->failed_ms = now_ms;
+    if (was_calm) {
+        backoff_reset(&reflector->backoff);
+    }
+    return was_calm;
+}
+
+static void retry_later(struct reflector *reflector, uint32_t at_least_ms)
+{
+    uint32_t delay_ms = backoff_next_ms(&reflector->backoff, backoff_random());
+    delay_ms = delay_ms > at_least_ms ? delay_ms : at_least_ms;
+    log_debug("list retry scheduled", LOG_STR("kind", reflector->resource->name),
+              LOG_INT("retry_ms", delay_ms));
+    ev_timer_set(&reflector->retry, (double)delay_ms / 1000, 0);
+    ev_timer_start(reflector->config.loop, &reflector->retry);
+}
+
+/* Lost history is normal after an absence: not reported, and listed again at once, unless something
+ * has failed shortly before (a server could answer so each time). Neither is a refusal with a
+ * fallback resource. */
+static void fail(struct reflector *reflector, const struct kube_failure *failure)
+{
+    const struct kube_resource *other = other_resource(reflector, failure);
     log_debug("list or watch ended", LOG_STR("kind", reflector->resource->name),
-              LOG_STR("reason", err->msg));
+              LOG_STR("reason", failure->err.msg));
     if (other) {
         log_debug("source switched", LOG_STR("from", reflector->resource->name),
                   LOG_STR("to", other->name), LOG_STR("path", other->group_path),
-                  LOG_INT("status", status));
+                  LOG_INT("status", failure->status));
         begin_list(reflector, other);
-    } else if (err->code == ERR_COMPACTED && !reflector->is_relisting) {
-        reflector->is_relisting = true;
+        return;
+    }
+    bool is_expired = failure->err.code == ERR_COMPACTED;
+    bool is_first = was_calm(reflector);
+    if (is_expired && is_first) {
         log_debug("listing again at once", LOG_STR("kind", reflector->resource->name));
-        begin_list(reflector, first_resource(&reflector->config));
+        list_again(reflector);
+        return;
+    }
+    if (!is_expired) {
+        report(reflector, &failure->err);
+    }
+    retry_later(reflector, failure->retry_after_ms);
+}
+
+/* ---- The source of endpoints ---- */
+
+static void wait_a_minute(struct reflector *reflector)
+{
+    ev_timer_stop(reflector->config.loop, &reflector->minute);
+    ev_timer_set(&reflector->minute, (double)reflector->timing.trial_ms / 1000, 0);
+    ev_timer_start(reflector->config.loop, &reflector->minute);
+}
+
+static bool is_watching(const struct reflector *reflector)
+{
+    return reflector->parts[0].watcher != NULL;
+}
+
+/* A refusal settles it that Endpoints have to do. */
+static void on_tried(void *data, enum endpoints_trial_result result)
+{
+    struct reflector *reflector = data;
+    endpoints_trial_stop(reflector->trial);
+    reflector->trial = NULL;
+    if (result == ENDPOINTS_TRIAL_REFUSED && !ev_is_active(&reflector->minute)) {
+        reflector->config.settled(reflector->config.data, true);
+    }
+    if (result == ENDPOINTS_TRIAL_PERMITTED) {
+        reflector->is_refused = false;
+        stop_watchers(reflector);
+        begin_list(reflector, kube_resource_of(KUBE_SLICE));
+    } else if (is_watching(reflector)) {
+        wait_a_minute(reflector);
     } else {
-        if (err->code != ERR_COMPACTED) {
-            report(reflector, err);
-        }
-        uint32_t delay_ms = backoff_next_ms(&reflector->backoff, backoff_random());
-        log_debug("list retry scheduled", LOG_STR("kind", reflector->resource->name),
-                  LOG_INT("retry_ms", delay_ms));
-        ev_timer_set(&reflector->retry, (double)delay_ms / 1000, 0);
-        ev_timer_start(reflector->config.loop, &reflector->retry);
+        begin_list(reflector, kube_resource_of(KUBE_ENDPOINTS));
+    }
+}
+
+static void try_slices(struct reflector *reflector)
+{
+    reflector->trial = endpoints_trial_start(
+        &(struct endpoints_trial_config){.client = reflector->config.client,
+                                         .resource = kube_resource_of(KUBE_SLICE),
+                                         .scopes = reflector->scopes,
+                                         .scope_count = reflector->part_count,
+                                         .done = on_tried,
+                                         .data = reflector});
+}
+
+static void on_minute(struct ev_loop *loop, ev_timer *w, int revents)
+{
+    struct reflector *reflector = w->data;
+    (void)loop;
+    (void)revents;
+    if (!is_second_choice(reflector)) {
+        reflector->config.settled(reflector->config.data, true);
+    } else if (is_watching(reflector)) {
+        try_slices(reflector);
+    } /* else the next list begins with a trial, and then waits again */
+}
+
+/* Before list_end. */
+static void choose_source(struct reflector *reflector)
+{
+    const struct kube_resource *before = reflector->listed, *now = reflector->resource;
+    reflector->listed = now;
+    if (reflector->config.kind != KUBE_ENDPOINTS) {
+        return;
+    }
+    if (before && before != now) {
+        log_info("source of endpoints changed", LOG_STR("path", now->group_path),
+                 LOG_STR("kind", now->name),
+                 LOG_STR("reason",
+                         reflector->is_refused ? reflector->refusal.msg : "slices are permitted"));
+    } else if (!before && is_second_choice(reflector)) {
+        log_info("endpoint slices are refused, following endpoints",
+                 LOG_STR("reason", reflector->refusal.msg));
+    }
+    if (before != now && (before || is_second_choice(reflector))) {
+        reflector->config.settled(reflector->config.data, false);
+        wait_a_minute(reflector);
+    } else if (is_second_choice(reflector) && !ev_is_active(&reflector->minute)) {
+        wait_a_minute(reflector);
     }
 }
 
@@ -172,8 +321,6 @@ static void on_event(void *data, struct kube_event *event, const struct err *err
     struct reflector *reflector = part->reflector;
     const struct reflector_config *config = &reflector->config;
     enum kube_kind kind = reflector->resource->kind;
-    reflector->is_relisting = false;
-    backoff_reset(&reflector->backoff);
     log_event(reflector, event);
     switch (event->kind) {
     case KUBE_EVENT_UPSERT:
@@ -205,23 +352,28 @@ static void on_watch_state(void *data, const struct err *err)
         is_open = is_open && other->is_open;
         wrong = !wrong && other->err.code != 0 ? &other->err : wrong;
     }
+    reflector->is_refused = reflector->is_refused && !is_open; /* listing alone does not end it */
     if (is_open || wrong) {
         report(reflector, wrong);
     }
 }
 
-static void on_watch_lost(void *data, int status, const struct err *err)
+static void on_watch_lost(void *data, const struct kube_failure *failure)
 {
     struct part *part = data;
     struct reflector *reflector = part->reflector;
     stop_watchers(reflector);
-    fail(reflector, status, err);
+    endpoints_trial_stop(reflector->trial);
+    reflector->trial = NULL;
+    fail(reflector, failure);
 }
 
-static struct kube_scope scope_of(const struct part *part)
+/* Slices that are refused are listed again: another resource may take their place. */
+static bool is_replaceable(const struct reflector *reflector)
 {
-    const char *selector = part->reflector->config.label_selector;
-    return (struct kube_scope){.ns = part->ns, .label_selector = selector ? selector : ""};
+    return reflector->config.kind == KUBE_ENDPOINTS &&
+           reflector->config.endpoints_mode != ENDPOINTS_ENDPOINTS &&
+           reflector->resource == kube_resource_of(KUBE_SLICE);
 }
 
 static void start_watchers(struct reflector *reflector)
@@ -232,10 +384,10 @@ static void start_watchers(struct reflector *reflector)
             .loop = reflector->config.loop,
             .client = reflector->config.client,
             .resource = reflector->resource,
-            .scope = scope_of(part),
+            .scope = reflector->scopes[i],
             .timing = &reflector->timing,
             .opened = &reflector->config.counts->watches,
-            .is_replaceable = other_resource(reflector, 404) != NULL,
+            .is_replaceable = is_replaceable(reflector),
             .event = on_event,
             .state = on_watch_state,
             .lost = on_watch_lost,
@@ -261,25 +413,21 @@ static void on_listed_bad(void *data, const struct err *err)
 }
 
 /* A list that takes longer than the server keeps its revision is not paged again. */
-static void on_list_failed(struct reflector *reflector, int status, const struct err *err)
+static void on_list_failed(struct reflector *reflector, const struct kube_failure *failure)
 {
-    if (err->code == ERR_COMPACTED) {
+    if (failure->err.code == ERR_COMPACTED) {
         reflector->expired_lists++;
     }
     forget_list(reflector);
-    fail(reflector, status, err);
+    fail(reflector, failure);
 }
 
 static void finish_list(struct reflector *reflector)
 {
-    if (reflector->listed && reflector->listed != reflector->resource) {
-        log_info("source of endpoints changed", LOG_STR("path", reflector->resource->group_path),
-                 LOG_STR("kind", reflector->resource->name));
-    }
     log_debug("list complete", LOG_STR("kind", reflector->resource->name),
               LOG_INT("objects", reflector->object_count),
               LOG_STR("resource_version", reflector->parts[0].version));
-    reflector->listed = reflector->resource;
+    choose_source(reflector);
     counter_add(&reflector->config.counts->lists, 1);
     reflector->expired_lists = 0;
     reflector->config.list_end(reflector->config.data, reflector->resource->kind);
@@ -324,38 +472,37 @@ static void forget_page(struct reflector *reflector)
 static void on_page_bytes(void *data, struct slice bytes)
 {
     struct reflector *reflector = data;
-    struct err err = {0};
-    if (kube_list_push(reflector->page, bytes, &err) < 0) {
+    struct kube_failure bad = {0};
+    if (kube_list_push(reflector->page, bytes, &bad.err) < 0) {
         kube_request_cancel(reflector->request);
         reflector->request = NULL;
         forget_page(reflector);
-        err_wrap(&err, err.code, "%s", reflector->resource->name);
-        on_list_failed(reflector, 0, &err);
+        err_wrap(&bad.err, bad.err.code, "%s", reflector->resource->name);
+        on_list_failed(reflector, &bad);
     }
 }
 
 static void log_page(const struct reflector *reflector, const struct kube_list_meta *meta)
 {
     log_debug("list page received", LOG_STR("kind", reflector->resource->name),
-              LOG_STR("namespace", reflector->parts[reflector->listing].ns),
+              LOG_STR("namespace", reflector->scopes[reflector->listing].ns),
               LOG_STR("resource_version", meta->resource_version),
               LOG_INT("objects", reflector->object_count), LOG_INT("more", *meta->continue_token));
 }
 
-static void on_page_end(void *data, int status, const struct err *err)
+static void on_page_end(void *data, const struct kube_failure *failure)
 {
     struct reflector *reflector = data;
     struct kube_list_meta meta = {0};
-    struct err bad = {0};
+    struct kube_failure bad = {0};
     reflector->request = NULL;
-    if (!err && kube_list_end(reflector->page, &meta, &bad) < 0) {
-        err_wrap(&bad, bad.code, "%s", reflector->resource->name);
-        status = 0;
-        err = &bad;
+    if (!failure && kube_list_end(reflector->page, &meta, &bad.err) < 0) {
+        err_wrap(&bad.err, bad.err.code, "%s", reflector->resource->name);
+        failure = &bad;
     }
     forget_page(reflector);
-    if (err) {
-        on_list_failed(reflector, status, err);
+    if (failure) {
+        on_list_failed(reflector, failure);
         return;
     }
     log_page(reflector, &meta);
@@ -372,7 +519,7 @@ static void request_page(struct reflector *reflector)
 {
     static const struct kube_list_callbacks callbacks = {
         .on_open = on_page_open, .on_bytes = on_page_bytes, .on_end = on_page_end};
-    const struct kube_scope scope = scope_of(&reflector->parts[reflector->listing]);
+    const struct kube_scope scope = reflector->scopes[reflector->listing];
     const char *token = reflector->continue_token ? reflector->continue_token : "";
     int limit = reflector->expired_lists > 1 ? 0 : KUBE_PAGE_OBJECTS;
     log_debug("list page requested", LOG_STR("kind", reflector->resource->name),
@@ -393,14 +540,20 @@ struct reflector *reflector_start(const struct reflector_config *config)
     reflector->resource = first_resource(config);
     reflector->part_count = config->namespace_count ? config->namespace_count : 1;
     reflector->parts = xcalloc(reflector->part_count, sizeof(*reflector->parts));
+    reflector->scopes = xcalloc(reflector->part_count, sizeof(*reflector->scopes));
     for (size_t i = 0; i < reflector->part_count; i++) {
         reflector->parts[i].reflector = reflector;
-        reflector->parts[i].ns = config->namespace_count ? config->namespaces[i] : "";
+        reflector->scopes[i] = (struct kube_scope){
+            .ns = config->namespace_count ? config->namespaces[i] : "",
+            .label_selector = config->label_selector ? config->label_selector : "",
+        };
     }
     backoff_init(&reflector->backoff, reflector->timing.retry_first_ms,
                  reflector->timing.retry_max_ms);
     ev_timer_init(&reflector->retry, on_retry, 0, 0);
     reflector->retry.data = reflector;
+    ev_timer_init(&reflector->minute, on_minute, 0, 0);
+    reflector->minute.data = reflector;
     request_page(reflector);
     return reflector;
 }
@@ -414,9 +567,12 @@ void reflector_stop(struct reflector *reflector)
         kube_request_cancel(reflector->request);
     }
     ev_timer_stop(reflector->config.loop, &reflector->retry);
+    ev_timer_stop(reflector->config.loop, &reflector->minute);
+    endpoints_trial_stop(reflector->trial);
     stop_watchers(reflector);
     forget_page(reflector);
     forget_list(reflector);
     free(reflector->parts);
+    free(reflector->scopes);
     free(reflector);
 }

@@ -18,8 +18,13 @@
  *        ^  \                                |
  *        |   failed                          | 410, another ERROR, an unreadable or too long event,
  *        |    v                              v two silent timeouts, versions going back
- *        +- WAITING <------ LISTING at once, or after a wait unless it was a 410
- */
+ *        +- WAITING <------ WAITING, or LISTING at once after the first 410
+ *
+ * The waits grow until nothing has failed for a while: a watch that brings one event and fails is
+ * no success. A server that is overloaded says how long to wait (Retry-After).
+ *
+ * With ENDPOINTS_AUTO the source of endpoints can change (endpoints_source.h). While Endpoints are
+ * followed in the place of slices, the slices are tried every minute, and before each list. */
 #ifndef KUBE2SKY_API_REFLECTOR_H
 #define KUBE2SKY_API_REFLECTOR_H
 
@@ -46,6 +51,14 @@ struct reflector_timing {
      * should be used soon. */
     uint32_t retry_first_ms;
     uint32_t retry_max_ms;
+    /* Without a failure for so long, the next one counts as the first. Several times the longest
+     * wait. */
+    uint32_t calm_ms;
+    /* How long a refusal of slices that were listed is an outage. The RBAC of a server that has
+     * started is warm well within a minute. */
+    uint32_t refused_ms;
+    /* Between trials of slices, and from a change of source until it is settled. */
+    uint32_t trial_ms;
 };
 
 /* Its owner's, who may keep it when the reflector is gone. */
@@ -64,7 +77,7 @@ struct reflector_config {
     size_t namespace_count;
     const char *label_selector; /* borrowed until stop; NULL or "": every object */
     const struct reflector_timing
-        *timing; /* NULL: 60-120 s, 30 s, 0.1-5 s; borrowed during start */
+        *timing; /* NULL: 60-120 s, 30 s, 0.1-5 s, 30 s, 3 min, 1 min; borrowed during start */
 
     /* kind of the objects: for endpoints KUBE_SLICE or KUBE_ENDPOINTS, which may change between
      * lists. */
@@ -72,6 +85,9 @@ struct reflector_config {
     void (*upsert)(void *data, struct kube_object *object); /* takes ownership */
     void (*remove)(void *data, enum kube_kind kind, const char *ns, const char *name);
     void (*list_end)(void *data, enum kube_kind kind);
+    /* KUBE_ENDPOINTS only, before list_end: the source has just changed, or is a substitute that
+     * has just been chosen, and may change back: what it lacks may still exist. True: no longer. */
+    void (*settled)(void *data, bool is_settled);
     /* An object without a known name, of which nothing can be made; one with a name is upserted,
      * garbled. */
     void (*bad)(void *data, enum kube_kind kind, const struct err *err);

@@ -13,7 +13,7 @@
  * bookmarks come about once a minute, and not before the first event. */
 enum { SILENT_WATCHES_MAX = 2 };
 
-/* A watch that ends sooner without events would be reopened forever without pause. */
+/* A watch that ends sooner, whatever it brought, is not reopened without a pause. */
 enum { SHORT_WATCH_MS = 1000 };
 
 struct watcher {
@@ -40,9 +40,14 @@ static const char *kind_name(const struct watcher *watcher)
 
 /* ---- Retries and giving up ---- */
 
-static void retry_later(struct watcher *watcher)
+/* One event is no proof of health: the delay grows until a watch has lasted. */
+static void retry_later(struct watcher *watcher, uint32_t at_least_ms)
 {
+    if (clock_monotonic_ms() - watcher->start_ms >= (int64_t)watcher->config.timing->calm_ms) {
+        backoff_reset(&watcher->backoff);
+    }
     uint32_t delay_ms = backoff_next_ms(&watcher->backoff, backoff_random());
+    delay_ms = delay_ms > at_least_ms ? delay_ms : at_least_ms;
     log_debug("watch retry scheduled", LOG_STR("kind", kind_name(watcher)),
               LOG_INT("retry_ms", delay_ms));
     ev_timer_set(&watcher->retry, (double)delay_ms / 1000, 0);
@@ -65,11 +70,11 @@ static void leave_watch(struct watcher *watcher)
 }
 
 /* May free the watcher. */
-static void lose(struct watcher *watcher, int status, const struct err *err)
+static void lose(struct watcher *watcher, const struct kube_failure *failure)
 {
     log_debug("watch lost, listing again", LOG_STR("kind", kind_name(watcher)),
-              LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", err->msg));
-    watcher->config.lost(watcher->config.data, status, err);
+              LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", failure->err.msg));
+    watcher->config.lost(watcher->config.data, failure);
 }
 
 /* ---- Events ---- */
@@ -103,7 +108,6 @@ static void hear(struct watcher *watcher)
 {
     watcher->has_heard = true;
     watcher->silent_watches = 0;
-    backoff_reset(&watcher->backoff);
 }
 
 static void on_open(void *data)
@@ -120,12 +124,13 @@ static void on_frame(void *data, enum kube_encoding encoding, struct slice frame
 {
     struct watcher *watcher = data;
     struct kube_event event = {0};
-    struct err err = {0};
+    struct kube_failure failure = {0};
+    struct err *err = &failure.err;
     watcher->last_frame_ms = clock_monotonic_ms();
-    int rc = kube_decode_event(encoding, watcher->config.resource->kind, frame, &event, &err);
+    int rc = kube_decode_event(encoding, watcher->config.resource->kind, frame, &event, err);
     if (rc == 0 && event.kind != KUBE_EVENT_ERROR && event.resource_version &&
         goes_back(watcher, event.resource_version)) {
-        rc = err_set(&err, ERR_COMPACTED, "an event of version %.40s came after %.40s",
+        rc = err_set(err, ERR_COMPACTED, "an event of version %.40s came after %.40s",
                      event.resource_version, watcher->version);
     }
     if (rc == 0 && event.kind != KUBE_EVENT_ERROR) {
@@ -133,14 +138,14 @@ static void on_frame(void *data, enum kube_encoding encoding, struct slice frame
         if (event.resource_version) {
             set_version(watcher, event.resource_version);
         }
-        watcher->config.event(watcher->config.data, &event, &err);
+        watcher->config.event(watcher->config.data, &event, err);
         kube_event_fini(&event);
         return;
     }
     kube_event_fini(&event);
     leave_watch(watcher);
-    err_wrap(&err, err.code, "watch of %s", kind_name(watcher));
-    lose(watcher, 0, &err);
+    err_wrap(err, err->code, "watch of %s", kind_name(watcher));
+    lose(watcher, &failure);
 }
 
 /* ---- The end of a watch ---- */
@@ -164,39 +169,37 @@ static bool is_refused(const struct watcher *watcher, int status)
     return watcher->config.is_replaceable && (status == 403 || status == 404);
 }
 
-static void fail(struct watcher *watcher, const struct err *err)
+static void fail(struct watcher *watcher, const struct kube_failure *failure)
 {
     log_debug("watch ended", LOG_STR("kind", kind_name(watcher)),
-              LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", err->msg));
-    watcher->config.state(watcher->config.data, err);
-    retry_later(watcher);
+              LOG_STR("namespace", watcher->config.scope.ns), LOG_STR("reason", failure->err.msg));
+    watcher->config.state(watcher->config.data, &failure->err);
+    retry_later(watcher, failure->retry_after_ms);
 }
 
-static void on_end(void *data, int status, const struct err *err)
+static void on_end(void *data, const struct kube_failure *failure)
 {
     struct watcher *watcher = data;
     int64_t lasted_ms = clock_monotonic_ms() - watcher->start_ms;
-    struct err silent = {0};
+    struct kube_failure silent = {0};
     watcher->request = NULL;
     ev_timer_stop(watcher->config.loop, &watcher->overdue);
-    if (err && is_refused(watcher, status)) {
-        lose(watcher, status, err);
-    } else if (err && is_final(err)) {
-        lose(watcher, 0, err);
-    } else if (err) {
-        fail(watcher, err);
+    if (failure && (is_refused(watcher, failure->status) || is_final(&failure->err))) {
+        lose(watcher, failure);
+    } else if (failure) {
+        fail(watcher, failure);
     } else if (is_too_silent(watcher, lasted_ms)) {
-        err_set(&silent, ERR_COMPACTED, "no event or bookmark in two watches");
-        lose(watcher, 0, &silent);
-    } else if (watcher->has_heard || lasted_ms >= SHORT_WATCH_MS) {
+        err_set(&silent.err, ERR_COMPACTED, "no event or bookmark in two watches");
+        lose(watcher, &silent);
+    } else if (lasted_ms >= SHORT_WATCH_MS) {
         log_debug("watch ended at its timeout", LOG_STR("kind", kind_name(watcher)),
                   LOG_STR("namespace", watcher->config.scope.ns), LOG_INT("lasted_ms", lasted_ms));
         backoff_reset(&watcher->backoff);
         open_watch(watcher);
     } else {
-        log_debug("watch ended early and brought nothing", LOG_STR("kind", kind_name(watcher)),
+        log_debug("watch ended early", LOG_STR("kind", kind_name(watcher)),
                   LOG_INT("lasted_ms", lasted_ms));
-        retry_later(watcher);
+        retry_later(watcher, 0);
     }
 }
 
@@ -207,7 +210,7 @@ static void on_overdue(struct ev_loop *loop, ev_timer *w, int revents)
     int64_t overdue_ms = watcher->config.timing->overdue_ms;
     int64_t now_ms = clock_monotonic_ms();
     int64_t silent_ms = now_ms - watcher->last_frame_ms;
-    struct err err = {0};
+    struct kube_failure failure = {0};
     (void)revents;
     if (silent_ms < overdue_ms) {
         ev_timer_set(w, (double)(overdue_ms - silent_ms) / 1000, 0);
@@ -215,12 +218,12 @@ static void on_overdue(struct ev_loop *loop, ev_timer *w, int revents)
         return;
     }
     leave_watch(watcher);
-    err_set(&err, ERR_TIMEOUT, "watch of %s: silent, and not ended by the server at its timeout",
-            kind_name(watcher));
+    err_set(&failure.err, ERR_TIMEOUT,
+            "watch of %s: silent, and not ended by the server at its timeout", kind_name(watcher));
     if (is_too_silent(watcher, now_ms - watcher->start_ms)) {
-        lose(watcher, 0, &err);
+        lose(watcher, &failure);
     } else {
-        fail(watcher, &err);
+        fail(watcher, &failure);
     }
 }
 

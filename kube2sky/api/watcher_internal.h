@@ -31,9 +31,9 @@ struct watcher_config {
     /* NULL: the watch runs. Else it is down and retried. */
     void (*state)(void *data, const struct err *err);
 
-    /* The watch is lost: list everything again. ERR_COMPACTED is normal. status is the HTTP status
-     * of a refusal, else 0. May stop this watcher and others. */
-    void (*lost)(void *data, int status, const struct err *err);
+    /* The watch is lost: list everything again. ERR_COMPACTED is normal. May stop this watcher and
+     * others. */
+    void (*lost)(void *data, const struct kube_failure *failure);
     void *data;
 };
 

@@ -23,6 +23,7 @@ struct inventory {
     struct kind_state kinds[KUBE_KIND_COUNT];
     enum kube_kind source;      /* the source of headless Services' endpoints */
     enum kube_kind next_source; /* the next source, once it is listed; may be the same */
+    bool is_settled;            /* nothing of another source is worth keeping */
 };
 
 struct inventory *inventory_new(const struct inventory_config *config)
@@ -32,6 +33,7 @@ struct inventory *inventory_new(const struct inventory_config *config)
     index_init(&inventory->index, config->changed, config->data);
     inventory->source = KUBE_ENDPOINTS;
     inventory->next_source = KUBE_ENDPOINTS;
+    inventory->is_settled = true;
     inventory->kinds[KUBE_SERVICE].is_wanted = true;
     inventory->kinds[KUBE_ENDPOINTS].is_wanted = true;
     inventory->kinds[KUBE_POD].is_wanted = true;
@@ -101,6 +103,11 @@ void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind)
     if (kind != source && !inventory->kinds[source].is_listed) {
         switch_source(inventory);
     }
+}
+
+void inventory_settle_endpoints(struct inventory *inventory, bool is_settled)
+{
+    inventory->is_settled = is_settled;
 }
 
 void inventory_want_pods(struct inventory *inventory, bool are_wanted)
@@ -183,6 +190,7 @@ void inventory_upsert(struct inventory *inventory, struct kube_object *object)
         kube_object_free(entry->object); /* listed again, or changed in fields that are not used */
         entry->object = object;
     } else {
+        entry->is_news = entry->object || !state->is_listing;
         index_set_object(&inventory->index, kind, entry, object);
     }
     sweep_if_first_came(inventory);
@@ -233,7 +241,7 @@ bool inventory_is_complete(const struct inventory *inventory)
 
 unsigned inventory_complete_kinds(const struct inventory *inventory)
 {
-    unsigned kinds = 0;
+    unsigned kinds = (unsigned)inventory->is_settled << KUBE_KIND_COUNT;
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         bool is_wanted = inventory->kinds[i].is_wanted;
         kinds |= (unsigned)(!is_wanted || is_complete(inventory, (enum kube_kind)i)) << i;
@@ -281,6 +289,16 @@ void inventory_get(const struct inventory *inventory, struct slice owner,
     }
 }
 
+/* Of the Service's endpoints in the source in force. */
+static bool has_news(const struct inventory *inventory, struct slice id)
+{
+    if (inventory->source == KUBE_SLICE) {
+        return index_has_news(&inventory->index, id);
+    }
+    const struct entry *entry = index_find(&inventory->index, KUBE_ENDPOINTS, id);
+    return entry && entry->is_news;
+}
+
 bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
 {
     struct slice id = behind(owner, SERVICE_PREFIX), address = behind(owner, POD_PREFIX);
@@ -290,12 +308,14 @@ bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
     const struct entry *service = index_find(&inventory->index, KUBE_SERVICE, id);
     bool needs_endpoints = service && service->object->service.is_headless;
     return is_complete(inventory, KUBE_SERVICE) &&
-           (!needs_endpoints || is_complete(inventory, inventory->source));
+           (!needs_endpoints || (is_complete(inventory, inventory->source) &&
+                                 (inventory->is_settled || has_news(inventory, id))));
 }
 
 bool inventory_knows_claims(const struct inventory *inventory)
 {
-    return is_complete(inventory, KUBE_SERVICE) && is_complete(inventory, inventory->source);
+    return inventory->is_settled && is_complete(inventory, KUBE_SERVICE) &&
+           is_complete(inventory, inventory->source);
 }
 
 const char *inventory_faults(struct inventory *inventory, const struct kube_object *object)

@@ -356,6 +356,16 @@ void index_add_slices(const struct index *index, struct slice service,
     }
 }
 
+bool index_has_news(const struct index *index, struct slice service)
+{
+    const struct slices *slices = key_table_find(&index->services, service);
+    bool has_news = false;
+    for (const struct entry *entry = slices ? slices->first : NULL; entry; entry = entry->next) {
+        has_news = has_news || entry->is_news;
+    }
+    return has_news;
+}
+
 void index_add_pod(const struct index *index, struct slice address, struct owner_objects *objects)
 {
     const struct address *found = key_table_find(&index->addresses, address);

@@ -19,7 +19,8 @@ struct entry {
     struct entry *next;         /* of a slice: the next one of its Service */
     uint32_t generation;        /* of the list that last named it */
     uint16_t id_len;
-    char id[]; /* "<namespace>/<name>", lower case */
+    bool is_news; /* inventory.c's: changed since the first list of its source */
+    char id[];    /* "<namespace>/<name>", lower case */
 };
 
 struct index {
@@ -61,6 +62,7 @@ void index_add_endpoints(const struct index *index, struct slice service,
                          struct owner_objects *objects);
 void index_add_slices(const struct index *index, struct slice service,
                       struct owner_objects *objects);
+bool index_has_news(const struct index *index, struct slice service); /* one of its slices is */
 void index_add_pod(const struct index *index, struct slice address, struct owner_objects *objects);
 
 #endif

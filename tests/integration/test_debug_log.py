@@ -224,7 +224,15 @@ def test_lists_and_watches(bed):
     say(log, "listing again at once", since, kind="services")
     say(log, "list complete", since, kind="services", objects=1)
     bed.kube.control("forbid", resource="endpointslices")
+    assert "403" in say(log, "watch lost, listing again", since, kind="endpointslices")
+    say(log, "list retry scheduled", since, kind="endpointslices")
+    log.stop()
+    since = len(log.lines)
+    bed.start_kube2sky()
     say(log, "source switched", since, to="endpoints", status=403, **{"from": "endpointslices"})
+    bed.kube.control("expire-history", resource="endpoints")
+    bed.kube.control("drop-watches", resource="endpoints")
+    say(log, "endpoint slices tried", since, is_permitted=0, is_refused=1)
 
 
 # ---- Nameservers ----

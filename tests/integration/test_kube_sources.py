@@ -3,7 +3,7 @@ come from one source or the other, and records equal in both are not written twi
 """
 
 import pytest
-from kube import endpoints, headless, port
+from kube import endpoint, endpoint_slice, endpoints, headless, port
 from records import SVC, endpoint_records
 from test_kube_faults import appears
 
@@ -23,6 +23,11 @@ def set_addresses(bed, addresses: dict[str, str], is_new: bool = True) -> None:
     (bed.kube.create if is_new else bed.kube.replace)("endpoints", value)
 
 
+def add_slice(bed, address: str) -> None:
+    entries = [endpoint(address, ready=True)]
+    bed.kube.create("endpointslices", endpoint_slice("db-more", "db", entries, port(5432, "pg")))
+
+
 def wait_addresses(bed, addresses: dict[str, str]) -> None:
     bed.wait_records(DB, endpoint_records("db", addresses, ("tcp", "pg", 5432)))
 
@@ -39,36 +44,67 @@ def list_again(bed) -> None:
 BOTH = {"10.1.0.1": "a", "10.1.0.2": ""}
 
 
-@pytest.mark.parametrize("way", ["forbidden", "not served"])
-def test_slices_go_and_come(db, way):
-    """The change of source writes nothing; later changes are written from the new source."""
+def lists_of(bed, resource: str) -> int:
+    return bed.kube.control("state")["requests"].get(f"list {resource}", 0)
 
-    def allow(is_allowed: bool) -> None:
-        if way == "forbidden":
-            db.kube.control("forbid", resource="endpointslices", on=not is_allowed)
-        else:
-            db.kube.control("slices", version="v1" if is_allowed else "")
 
+def allow_slices(bed, way: str, is_allowed: bool) -> None:
+    if way == "forbidden":
+        bed.kube.control("forbid", resource="endpointslices", on=not is_allowed)
+    else:
+        bed.kube.control("slices", version="v1" if is_allowed else "")
+
+
+WAYS = pytest.mark.parametrize("way", ["forbidden", "not served"])
+
+
+@WAYS
+def test_slices_come(db, way):
+    """Endpoints are followed as long as slices are refused. Each list begins with a trial of the slices. The change
+    of source writes nothing; later changes are written from the new one, deletes too.
+    """
+    allow_slices(db, way, False)
     db.start_kube2sky()
+    db.kube2sky.wait_line(r"endpoint slices are refused, following endpoints .*/endpointslices: 40[34] ")
     wait_addresses(db, BOTH)
-    written = db.etcd.get_prefix(DB)
-
-    allow(False)
-    list_again(db)
-    wait_source(db, "endpoints")
-    appears(db, "after-endpoints")
-    assert db.etcd.get_prefix(DB) == written
     set_addresses(db, {"10.1.0.3": ""}, is_new=False)
     wait_addresses(db, {"10.1.0.3": ""})
 
     written = db.etcd.get_prefix(DB)
-    allow(True)
+    allow_slices(db, way, True)
     list_again(db)
     wait_source(db, "endpointslices")
     appears(db, "after-slices")
     assert db.etcd.get_prefix(DB) == written
     set_addresses(db, BOTH, is_new=False)
     wait_addresses(db, BOTH)
+
+
+@WAYS
+def test_slices_that_were_followed_and_are_refused_are_waited_for(db, way):
+    """As after a restart of the API server, until its RBAC is warm: an outage, in which nothing is deleted and
+    Endpoints are not asked. Slices hold an address that Endpoints lack.
+    """
+    add_slice(db, "10.1.0.9")
+    more = BOTH | {"10.1.0.9": ""}
+    db.start_kube2sky("--log-level=debug")
+    wait_addresses(db, more)
+    written, listed = db.etcd.get_prefix(DB), lists_of(db, "endpoints")
+
+    allow_slices(db, way, False)
+    list_again(db)
+    db.kube2sky.wait_line(r"API cannot be followed, retrying kind=endpoints .*/endpointslices: 40[34] ")
+    appears(db, "meanwhile")
+    for _ in range(3):
+        db.kube2sky.wait_line(r"list retry scheduled kind=endpointslices\b", len(db.kube2sky.lines))
+    assert db.etcd.get_prefix(DB) == written
+
+    since = len(db.kube2sky.lines)
+    allow_slices(db, way, True)
+    db.kube2sky.wait_line(r"API is followed .*kind=endpoints\b", since)
+    appears(db, "after")
+    assert db.etcd.get_prefix(DB) == written
+    assert lists_of(db, "endpoints") == listed
 
 
 def test_slices_of_v1beta1_are_not_taken_unasked(db):
@@ -104,10 +140,6 @@ def test_without_any_slices_it_waits(db):
     wait_addresses(db, {"10.1.0.9": ""})
 
 
-def lists_of(bed, resource: str) -> int:
-    return bed.kube.control("state")["requests"].get(f"list {resource}", 0)
-
-
 def test_slices_that_fail_for_a_while_are_waited_for(db):
     """An error causes no fallback and deletes no key."""
     db.start_kube2sky()
@@ -123,8 +155,10 @@ def test_slices_that_fail_for_a_while_are_waited_for(db):
     assert all(after[key] == before[key] for key in before if "/kubernetes/" in key)
 
 
-def test_a_new_source_that_says_otherwise_counts_once_it_is_complete(bare_bed):
-    """There are no slices for these Endpoints."""
+def test_a_new_source_that_says_otherwise(bare_bed):
+    """There are no slices for these Endpoints: the change of source deletes none of their keys at once, but later
+    changes count at once.
+    """
     bare_bed.start_etcd()
     bare_bed.start_apiserver("--no-mirroring", "--slices", "none")
     bare_bed.kube.create("services", headless("db", port(5432, "pg")))
@@ -132,7 +166,10 @@ def test_a_new_source_that_says_otherwise_counts_once_it_is_complete(bare_bed):
     bare_bed.start_kube2sky()
     wait_addresses(bare_bed, BOTH)
     bare_bed.kube.control("slices", version="v1")
-    bare_bed.kube.control("fail", status=500, count=2, match="endpointslices")
+    bare_bed.kube.control("fail", status=500, count=2, match="endpointslices?limit=500")
     list_again(bare_bed)
     wait_source(bare_bed, "endpointslices")
-    wait_addresses(bare_bed, {})
+    appears(bare_bed, "after")
+    wait_addresses(bare_bed, BOTH)
+    add_slice(bare_bed, "10.1.0.7")
+    wait_addresses(bare_bed, {"10.1.0.7": ""})

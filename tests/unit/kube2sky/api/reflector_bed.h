@@ -26,7 +26,13 @@ enum { GUARD_S = 60 };
 
 /* With timeoutSeconds=0 a watch counts as having run its full time, however early it ends. */
 static const struct reflector_timing quick UNUSED = {
-    .overdue_ms = 60000, .retry_first_ms = 1, .retry_max_ms = 4};
+    .overdue_ms = 60000,
+    .retry_first_ms = 1,
+    .retry_max_ms = 4,
+    .calm_ms = 60000,
+    .refused_ms = 60000,
+    .trial_ms = 60000,
+};
 
 struct fixture {
     struct ev_loop *loop;
@@ -79,6 +85,11 @@ static inline void on_remove(void *data, enum kube_kind kind, const char *ns, co
 static inline void on_list_end(void *data, enum kube_kind kind)
 {
     note(data, "end %s", kube_kind_name(kind));
+}
+
+static inline void on_settled(void *data, bool is_settled)
+{
+    note(data, is_settled ? "settled" : "unsettled");
 }
 
 static inline void on_bad(void *data, enum kube_kind kind, const struct err *err)
@@ -165,6 +176,7 @@ static inline void start(struct fixture *f, const struct http_step *steps, size_
     f->config.upsert = on_upsert;
     f->config.remove = on_remove;
     f->config.list_end = on_list_end;
+    f->config.settled = on_settled;
     f->config.bad = on_bad;
     f->config.state = on_state;
     f->config.data = f;

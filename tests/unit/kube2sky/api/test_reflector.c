@@ -75,7 +75,7 @@ static void test_watch_gone_again_and_again(void **state)
 {
     (void)state;
     static const struct reflector_timing slow = {
-        .overdue_ms = 60000, .retry_first_ms = 300, .retry_max_ms = 300};
+        .overdue_ms = 60000, .retry_first_ms = 300, .retry_max_ms = 300, .calm_ms = 60000};
     struct fixture f = {.want = "begin services\nend services\n"
                                 "begin services\nend services\n"
                                 "begin services\nend services\nstate ok\n"};
@@ -87,6 +87,148 @@ static void test_watch_gone_again_and_again(void **state)
     int64_t start_ms = clock_monotonic_ms();
     run_with(&f, steps, ARRAY_LEN(steps), &slow);
     assert_true(clock_monotonic_ms() - start_ms >= 140); /* half of it, less rounding */
+}
+
+/* Delays of 50, 100 and 200 ms, at least half of each, less rounding. */
+static const struct reflector_timing growing = {
+    .overdue_ms = 60000, .retry_first_ms = 50, .retry_max_ms = 5000, .calm_ms = 60000};
+enum { GROWN_MS = 170 };
+
+static void run_growing(const struct http_step *steps, size_t count, const char *want)
+{
+    struct fixture f = {.want = want};
+    int64_t start_ms = clock_monotonic_ms();
+    run_with(&f, steps, count, &growing);
+    assert_true(clock_monotonic_ms() - start_ms >= GROWN_MS);
+}
+
+/* One event before each failure is no reason to list again at once. */
+static void test_relists_slow_down(void **state)
+{
+    (void)state;
+#define ONE_EVENT_THEN_GONE(at, next)                                                \
+    list_step(LIST, at, "", ""), watch_step(WATCH(at), HTTP_STREAM_GOES_ON,          \
+                                            LINES(EVENT("ADDED", OBJECT("a", next)), \
+                                                  EVENT("ERROR", STATUS("410", "gone"))))
+    const struct http_step steps[] = {
+        ONE_EVENT_THEN_GONE("10", "11"), ONE_EVENT_THEN_GONE("20", "21"),
+        ONE_EVENT_THEN_GONE("30", "31"), ONE_EVENT_THEN_GONE("40", "41"),
+        list_step(LIST, "50", "", ""),   held_watch(WATCH("50")),
+    };
+    run_growing(steps, ARRAY_LEN(steps),
+                "begin services\nend services\nstate ok\nupsert d/a\n"
+                "begin services\nend services\nupsert d/a\n"
+                "begin services\nend services\nupsert d/a\n"
+                "begin services\nend services\nupsert d/a\n"
+                "begin services\nend services\n");
+}
+
+/* The same for a watch that is resumed, whether it is cut or ends properly. */
+static void test_resumed_watches_slow_down(void **state)
+{
+    (void)state;
+    for (int is_cut = 0; is_cut < 2; is_cut++) {
+        enum http_stream end = is_cut ? HTTP_STREAM_GOES_ON : HTTP_STREAM_ENDS;
+        struct http_step steps[] = {
+            list_step(LIST, "10", "", ""),
+            watch_step(WATCH("10"), end, LINES(EVENT("ADDED", OBJECT("a", "11")))),
+            watch_step(WATCH("11"), end, LINES(EVENT("ADDED", OBJECT("a", "12")))),
+            watch_step(WATCH("12"), end, LINES(EVENT("ADDED", OBJECT("a", "13")))),
+            watch_step(WATCH("13"), HTTP_STREAM_GOES_ON, LINES(EVENT("ADDED", OBJECT("b", "14")))),
+        };
+        for (int i = 1; i < 4; i++) {
+            steps[i].is_closed = is_cut;
+        }
+#define CUT "state GET /api/v1/services: connection closed in the middle of the reply\nstate ok\n"
+        run_growing(steps, ARRAY_LEN(steps),
+                    is_cut ? "begin services\nend services\nstate ok\nupsert d/a\n" CUT
+                             "upsert d/a\n" CUT "upsert d/a\n" CUT "upsert d/b\n"
+                           : "begin services\nend services\nstate ok\n"
+                             "upsert d/a\nupsert d/a\nupsert d/a\nupsert d/b\n");
+    }
+}
+
+/* ---- Retry-After ---- */
+
+static void on_unused(void *data, enum kube_encoding encoding)
+{
+    (void)data;
+    (void)encoding;
+    fail_msg("the list was opened");
+}
+
+static void on_no_bytes(void *data, struct slice bytes)
+{
+    (void)data;
+    (void)bytes;
+}
+
+static void on_refused(void *data, const struct kube_failure *failure)
+{
+    *(struct kube_failure *)data = *failure;
+}
+
+static void test_retry_after(void **state)
+{
+    static const struct kube_list_callbacks callbacks = {
+        .on_open = on_unused, .on_bytes = on_no_bytes, .on_end = on_refused};
+    static const struct {
+        const char *status;
+        uint32_t want_ms;
+    } cases[] = {
+        {"429 Too Many Requests\r\nRetry-After: 7", 7000},
+        {"503 Service Unavailable\r\nretry-after: 7", 7000},
+        {"429 Too Many Requests\r\nRetry-After: 61", KUBE_RETRY_AFTER_MAX_MS},
+        {"429 Too Many Requests\r\nRetry-After: 86400", KUBE_RETRY_AFTER_MAX_MS},
+        {"429 Too Many Requests\r\nRetry-After: 99999999999999999999", 0},
+        {"429 Too Many Requests\r\nRetry-After: -1", 0},
+        {"429 Too Many Requests\r\nRetry-After: soon", 0},
+        {"429 Too Many Requests", 0},
+        {"500 Internal Server Error\r\nRetry-After: 7", 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct http_step step = error_step(LIST, cases[i].status, "");
+        struct ev_loop *loop = ev_loop_new(0);
+        struct http_script *script = http_script_new(loop, &step, 1);
+        struct kube_client *client = NULL;
+        struct kube_failure failure = {0};
+        const struct kube_scope all = {.ns = "", .label_selector = ""};
+        assert_int_equal(kube_client_new(&(struct kube_client_config){.loop = loop,
+                                                                      .kube_master_url =
+                                                                          http_script_url(script)},
+                                         &client, &failure.err),
+                         0);
+        kube_client_list(client, kube_resource_of(KUBE_SERVICE), &all, 500, "", &callbacks,
+                         &failure);
+        while (failure.err.code == 0) {
+            ev_run(loop, EVRUN_ONCE);
+        }
+        if (failure.retry_after_ms != cases[i].want_ms) {
+            fail_msg("%s: got %u ms", cases[i].status, failure.retry_after_ms);
+        }
+        kube_client_free(client);
+        http_script_free(script);
+        ev_loop_destroy(loop);
+    }
+}
+
+/* A list and a watch wait as long as they are told. */
+static void test_retry_after_is_waited_for(void **state)
+{
+    (void)state;
+    const struct http_step steps[] = {
+        error_step(LIST, "503 Service Unavailable\r\nRetry-After: 1", "later"),
+        list_step(LIST, "10", "", ""),
+        error_step(WATCH("10"), "429 Too Many Requests\r\nRetry-After: 1", "later"),
+        held_watch(WATCH("10")),
+    };
+    int64_t start_ms = clock_monotonic_ms();
+    run(steps, ARRAY_LEN(steps),
+        "state GET /api/v1/services: 503 Service Unavailable: later\n"
+        "begin services\nend services\n"
+        "state GET /api/v1/services: 429 Too Many Requests: later\nstate ok\n");
+    assert_true(clock_monotonic_ms() - start_ms >= 1990);
 }
 
 static void test_other_error_event(void **state)
@@ -294,6 +436,10 @@ int main(void)
         cmocka_unit_test(test_continue_expired),
         cmocka_unit_test(test_watch_gone),
         cmocka_unit_test(test_watch_gone_again_and_again),
+        cmocka_unit_test(test_relists_slow_down),
+        cmocka_unit_test(test_resumed_watches_slow_down),
+        cmocka_unit_test(test_retry_after),
+        cmocka_unit_test(test_retry_after_is_waited_for),
         cmocka_unit_test(test_other_error_event),
         cmocka_unit_test(test_cut_in_a_line),
         cmocka_unit_test(test_in_pieces),

@@ -131,42 +131,125 @@ static void test_slices_where_served(void **state)
            "begin endpointslices\nupsert d/a\nend endpointslices\nstate ok\n");
 }
 
-/* Not served, or not permitted: not an error, and retried with the next list. */
+#define LIST_SLICES    "GET " SLICES "?limit=500 "
+#define LIST_ENDPOINTS "GET " ENDPOINTS "?limit=500 "
+#define TRY_SLICES     "GET " SLICES "?limit=1 "
+#define TRY_WATCH(v) \
+    "GET " SLICES "?watch=true&allowWatchBookmarks=true&timeoutSeconds=1&resourceVersion=" v " "
+
+static struct http_step forbidden(const char *request)
+{
+    return error_step(request, "403 Forbidden", STATUS("403", "no"));
+}
+
+static void run_timed(const struct http_step *steps, size_t count,
+                      const struct reflector_timing *timing, const char *want)
+{
+    struct fixture f = {.want = want, .config = of_auto};
+    run_with(&f, steps, count, timing);
+}
+
+/* Not served, or not permitted, from the start: not an error. Slices are tried before the next
+ * list. */
 static void test_endpoints_instead(void **state)
 {
     (void)state;
     const struct http_step steps[] = {
-        error_step("GET " SLICES "?limit=500 ", "404 Not Found", "404 page not found\n"),
-        list_step("GET " ENDPOINTS "?limit=500 ", "10", "", OBJECT("a", "1")),
+        error_step(LIST_SLICES, "404 Not Found", "404 page not found\n"),
+        list_step(LIST_ENDPOINTS, "10", "", OBJECT("a", "1")),
         watch_step(WATCH_OF(ENDPOINTS, "10"), HTTP_STREAM_GOES_ON,
                    LINES(EVENT("ERROR", STATUS("410", "gone")))),
-        error_step("GET " SLICES "?limit=500 ", "403 Forbidden", STATUS("403", "no")),
-        list_step("GET " ENDPOINTS "?limit=500 ", "20", "", OBJECT("a", "1")),
+        forbidden(TRY_SLICES),
+        list_step(LIST_ENDPOINTS, "20", "", OBJECT("a", "1")),
         watch_step(WATCH_OF(ENDPOINTS, "20"), HTTP_STREAM_ENDS, LINES(BOOKMARK("25"))),
         error_step(WATCH_OF(ENDPOINTS, "25"), "410 Gone", STATUS("410", "gone")),
-        list_step("GET " SLICES "?limit=500 ", "30", "", ""),
-        held_watch(WATCH_OF(SLICES, "30")),
+        list_step(TRY_SLICES, "30", "", ""),
+        held_watch(TRY_WATCH("30")),
+        list_step(LIST_SLICES, "31", "", ""),
+        held_watch(WATCH_OF(SLICES, "31")),
     };
     run_as(&of_auto, steps, ARRAY_LEN(steps),
-           "begin endpoints\nupsert d/a\nend endpoints\nstate ok\n"
+           "begin endpoints\nupsert d/a\nunsettled\nend endpoints\nstate ok\n"
            "begin endpoints\nupsert d/a\nend endpoints\n"
-           "begin endpointslices\nend endpointslices\n");
+           "begin endpointslices\nunsettled\nend endpointslices\n");
 }
 
-/* The permission is revoked while slices are watched. */
-static void test_slices_forbidden_later(void **state)
+/* While Endpoints are followed, slices are tried again and again, which disturbs nothing; a refusal
+ * settles that Endpoints have to do, an outage does not. A role that permits only lists of slices
+ * is a refusal. */
+static void test_slices_are_tried_meanwhile(void **state)
+{
+    struct reflector_timing often = quick;
+    (void)state;
+    often.trial_ms = 1;
+    const struct http_step steps[] = {
+        forbidden(LIST_SLICES),
+        list_step(LIST_ENDPOINTS, "10", "", ""),
+        watch_step(WATCH_OF(ENDPOINTS, "10"), HTTP_STREAM_GOES_ON,
+                   LINES(EVENT("ADDED", OBJECT("a", "11")))),
+        error_step(TRY_SLICES, "500 Internal Server Error", "oops"),
+        list_step(TRY_SLICES, "12", "", ""),
+        forbidden(TRY_WATCH("12")),
+        forbidden(TRY_SLICES),
+        list_step(TRY_SLICES, "13", "", ""),
+        held_watch(TRY_WATCH("13")),
+        list_step(LIST_SLICES, "14", "", ""),
+        held_watch(WATCH_OF(SLICES, "14")),
+    };
+    run_timed(steps, ARRAY_LEN(steps), &often,
+              "begin endpoints\nunsettled\nend endpoints\nstate ok\nupsert d/a\n"
+              "settled\nsettled\n"
+              "begin endpointslices\nunsettled\nend endpointslices\nsettled\n");
+}
+
+/* Once slices were listed, a refusal of the watch, of the list, or of both in turn is an outage. It
+ * does not matter that the list alone is permitted in between. */
+static void test_refused_slices_are_an_outage(void **state)
 {
     (void)state;
     const struct http_step steps[] = {
-        list_step("GET " SLICES "?limit=500 ", "10", "", ""),
+        list_step(LIST_SLICES, "10", "", ""),
         watch_step(WATCH_OF(SLICES, "10"), HTTP_STREAM_ENDS, LINES(BOOKMARK("12"))),
-        error_step(WATCH_OF(SLICES, "12"), "403 Forbidden", STATUS("403", "no")),
-        list_step("GET " ENDPOINTS "?limit=500 ", "20", "", ""),
-        held_watch(WATCH_OF(ENDPOINTS, "20")),
+        forbidden(WATCH_OF(SLICES, "12")),
+        forbidden(LIST_SLICES),
+        error_step(LIST_SLICES, "404 Not Found", "404 page not found\n"),
+        list_step(LIST_SLICES, "20", "", ""),
+        forbidden(WATCH_OF(SLICES, "20")),
+        forbidden(LIST_SLICES),
+        list_step(LIST_SLICES, "30", "", ""),
+        held_watch(WATCH_OF(SLICES, "30")),
     };
     run_as(&of_auto, steps, ARRAY_LEN(steps),
            "begin endpointslices\nend endpointslices\nstate ok\n"
-           "begin endpoints\nend endpoints\n");
+           "state GET " SLICES ": 403 Forbidden: no\n"
+           "state GET " SLICES ": 404 Not Found: 404 page not found\n"
+           "begin endpointslices\nend endpointslices\n"
+           "state GET " SLICES ": 403 Forbidden: no\n"
+           "begin endpointslices\nend endpointslices\nstate ok\n");
+}
+
+/* An outage that has lasted too long; time without a reply does not count. */
+static void test_slices_refused_for_long(void **state)
+{
+    struct reflector_timing hasty = quick;
+    (void)state;
+    hasty.refused_ms = 1;
+    const struct http_step steps[] = {
+        list_step(LIST_SLICES, "10", "", ""),
+        forbidden(WATCH_OF(SLICES, "10")),
+        error_step(LIST_SLICES, "503 Service Unavailable", "later"),
+        forbidden(LIST_SLICES), /* the first in a row */
+        forbidden(LIST_SLICES),
+        list_step(LIST_ENDPOINTS, "20", "", ""),
+        held_watch(WATCH_OF(ENDPOINTS, "20")),
+    };
+    hasty.retry_first_ms = hasty.retry_max_ms = 10;
+    run_timed(steps, ARRAY_LEN(steps), &hasty,
+              "begin endpointslices\nend endpointslices\n"
+              "state GET " SLICES ": 403 Forbidden: no\n"
+              "state GET " SLICES ": 503 Service Unavailable: later\n"
+              "state GET " SLICES ": 403 Forbidden: no\n"
+              "begin endpoints\nunsettled\nend endpoints\nstate ok\n");
 }
 
 /* Unavailability is no reason to fall back to another resource. */
@@ -274,7 +357,9 @@ int main(void)
         cmocka_unit_test(test_label_selector),
         cmocka_unit_test(test_slices_where_served),
         cmocka_unit_test(test_endpoints_instead),
-        cmocka_unit_test(test_slices_forbidden_later),
+        cmocka_unit_test(test_slices_are_tried_meanwhile),
+        cmocka_unit_test(test_refused_slices_are_an_outage),
+        cmocka_unit_test(test_slices_refused_for_long),
         cmocka_unit_test(test_auto_waits_for_slices),
         cmocka_unit_test(test_slices_of_v1beta1),
         cmocka_unit_test(test_only_slices),

@@ -463,7 +463,8 @@ static void test_pods_that_cannot_be_listed(void **state)
 static void test_complete_kinds(void **state)
 {
     const unsigned service = 1u << KUBE_SERVICE, endpoints = 1u << KUBE_ENDPOINTS;
-    const unsigned slice = 1u << KUBE_SLICE, pod = 1u << KUBE_POD;
+    const unsigned pod = 1u << KUBE_POD, settled = 1u << KUBE_KIND_COUNT;
+    const unsigned slice = 1u << KUBE_SLICE | settled;
     struct fixture *f = *state;
     assert_int_equal(inventory_complete_kinds(f->inventory), slice);
     list_nothing(f, KUBE_POD);
@@ -474,7 +475,7 @@ static void test_complete_kinds(void **state)
     list_services(f, (const char *const[]){"web", NULL});
     assert_int_equal(inventory_complete_kinds(f->inventory), slice | pod | endpoints);
     inventory_use_endpoints(f->inventory, KUBE_SLICE);
-    assert_int_equal(inventory_complete_kinds(f->inventory), pod | endpoints);
+    assert_int_equal(inventory_complete_kinds(f->inventory), pod | endpoints | settled);
 }
 
 /* ---- Slices ---- */
@@ -590,6 +591,56 @@ static void test_change_of_source_waits_for_the_new_list(void **state)
     assert_non_null(strstr(buf_cstr(&f->changed), "svc/default/db "));
     assert_int_equal(inventory_count(f->inventory, KUBE_ENDPOINTS), 0);
     assert_true(may_delete(f, "svc/default/web"));
+}
+
+/* What the new source lacks may still exist, unless it has changed there since. */
+static void test_change_of_source_deletes_nothing_at_once(void **state)
+{
+    struct fixture *f = *state;
+    inventory_want_pods(f->inventory, false);
+    for (int i = 0; i < 2; i++) {
+        enum kube_kind kind = i ? KUBE_SLICE : KUBE_ENDPOINTS;
+        list_services(f, (const char *const[]){"kubernetes", "web", "db", "gone", NULL});
+        put_cluster_ip(f, "default", "ip");
+        inventory_use_endpoints(f->inventory, kind);
+        inventory_list_begin(f->inventory, kind);
+        if (i) {
+            put_slice(f, "web-1", "web");
+            put_slice(f, "db-1", "db");
+        } else {
+            put_endpoints(f, "default", "web");
+            put_endpoints(f, "default", "db");
+        }
+        inventory_settle_endpoints(f->inventory, false);
+        inventory_list_end(f->inventory, kind);
+        assert_true(inventory_is_complete(f->inventory)); /* readiness does not wait */
+        assert_false(may_delete(f, "svc/default/web"));
+        assert_false(may_delete(f, "svc/default/gone"));
+        assert_true(may_delete(f, "svc/default/ip"));
+        assert_true(may_delete(f, "svc/default/no-service"));
+        assert_false(inventory_knows_claims(f->inventory));
+
+        if (i) {
+            inventory_upsert(f->inventory,
+                             slice_from("default", "web-1", "web",
+                                        "'addressType':'IPv4','endpoints':["
+                                        "{'addresses':['10.0.0.9'],'conditions':{'ready':true}}]"));
+            put_slice(f, "db-1", "db"); /* as before */
+        } else {
+            inventory_upsert(f->inventory,
+                             endpoints_from("default", "web", "{'addresses':[{'ip':'10.0.0.9'}]}"));
+            put_endpoints(f, "default", "db");
+        }
+        assert_true(may_delete(f, "svc/default/web"));
+        assert_false(may_delete(f, "svc/default/db"));
+
+        unsigned complete = inventory_complete_kinds(f->inventory);
+        inventory_settle_endpoints(f->inventory, true);
+        assert_true(inventory_complete_kinds(f->inventory) & ~complete);
+        assert_true(may_delete(f, "svc/default/db"));
+        assert_true(may_delete(f, "svc/default/gone"));
+        assert_true(inventory_knows_claims(f->inventory));
+    }
 }
 
 static void test_change_of_source_that_is_taken_back(void **state)
@@ -735,6 +786,7 @@ int main(void)
         TEST_SLICES(test_faults_of_the_last_state),
         TEST_SLICES(test_endpoints_are_ignored_where_slices_count),
         TEST(test_change_of_source_waits_for_the_new_list),
+        TEST(test_change_of_source_deletes_nothing_at_once),
         TEST(test_change_of_source_that_is_taken_back),
         TEST(test_source_before_any_list_changes_at_once),
         TEST(test_pods_by_address),
