@@ -62,6 +62,7 @@ class FaultBed(Bed):
         self.figures: list[str] = []
         self.kube2sky_flags: list[str] = []
         self.skydns_flags: list[str] = []
+        self.skydns_prefix: tuple[str, ...] = ()  # a command that executes skydns
         self.churn: Churn | None = None  # while under load
         self.watched: list[Watched] = []  # both programs
         self._markers = 0
@@ -81,9 +82,8 @@ class FaultBed(Bed):
         self.kube.control("bulk", count=SERVICES, prefix="stable-")
         http_port = reserve_port()
         self.start_kube2sky(f"--etcd-mutation-timeout={_OVERDUE}", *self.kube2sky_flags)
-        self.start_skydns(
-            "-no-rec", f"-etcd-timeout={_OVERDUE}", f"-http-addr=127.0.0.1:{http_port}", *self.skydns_flags
-        )
+        flags = ("-no-rec", f"-etcd-timeout={_OVERDUE}", f"-http-addr=127.0.0.1:{http_port}", *self.skydns_flags)
+        self.start_skydns(*flags, prefix=self.skydns_prefix)
         self.watched = [
             Watched(self.skydns, http_port, "skydns_"),
             Watched(self.kube2sky, self.readiness_port, "kube2sky_"),
