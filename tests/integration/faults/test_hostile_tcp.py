@@ -128,11 +128,11 @@ def test_long_queries_for_foreign_names(fault_bed):
         bed.note(f"{connections * _WAITING_MAX} queries of 64 KB wait, {memory.growth_kib / 1024:.1f} MiB")
 
 
-def _take_places(hog: Hog, count: int) -> None:
-    """So many connections, each with more unread answers than the sockets hold."""
-    queries = _frame(dns.message.make_query(_MANY, "A").to_wire()) * 100
+def _take_places(hog: Hog, count: int, queries: int = 100) -> None:
+    """So many connections, each with more unread answers than skydns's sockets hold."""
+    data = _frame(dns.message.make_query(_MANY, "A").to_wire()) * queries
     for _ in range(count):
-        hog.connect().send(queries)
+        hog.connect().send(data)
 
 
 def _take_until(hog: Hog, condition, what: str) -> None:
@@ -169,7 +169,7 @@ def test_unread_answers_take_little_memory(fault_bed):
     bed.start_etcd()
     bed.start()
     with bed.under_load(), PeakMemory(bed.skydns) as memory, Hog(bed.dns.port, receive_buffer=1) as hog:
-        _take_places(hog, connections)
+        _take_places(hog, connections, queries=1000)  # more than any kernel's buffers hold
         _check_others(bed, 50)
         _take_until(hog, lambda: _metric(bed, "tcp_evictions_total") > 0, "the limit is reached")
     assert memory.growth_kib < 2 * _BUFFERS_MAX_KIB
