@@ -200,7 +200,7 @@ static int open_servers(struct fixture *f)
     }
     const struct resolver_config config = {.sockets = &tcp,
                                            .socket_count = 1,
-                                           .connections_max = 16,
+                                           .connections_max = 64,
                                            .sockets_max = 16,
                                            .recursion = &f->recursion,
                                            .engine = f->resolver_engine,
@@ -711,6 +711,75 @@ static void test_one_client_leaves_places(void **state)
     teardown(f);
 }
 
+/* A client's TCP connections may have as many queries deferred as their ring has places. */
+static void test_one_tcp_client_leaves_places(void **state)
+{
+    enum { CLIENTS = 40, EACH = 128, SENT = CLIENTS * EACH };
+    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct message q = question(1, "www.test.");
+    uint8_t frames[EACH * 64];
+    struct writer w = writer_of(frames, sizeof(frames));
+    int tcp[CLIENTS];
+    (void)state;
+    publish(f);
+    for (unsigned i = 0; i < EACH; i++) {
+        writer_u16(&w, (uint16_t)q.len);
+        writer_bytes(&w, q.wire, q.len);
+    }
+    assert_false(w.failed);
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        tcp[i] = client_from(f, "127.0.0.2", SOCK_STREAM);
+        assert_int_equal(send(tcp[i], frames, w.pos, MSG_NOSIGNAL), w.pos);
+    }
+    const struct query_counts *sums = &resolver_counts(f->resolver)->tcp;
+    while (counter_get(&sums->deferred) + counter_get(&sums->refused) < SENT) {
+        (void)sched_yield();
+    }
+    size_t taken = counter_get(&sums->deferred);
+    assert_in_range(taken, DEFERRED_RING_SIZE / 2, DEFERRED_RING_SIZE);
+    int other = client(f, SOCK_STREAM);
+    send_tcp(other, &q);
+    wait_in_hand(f, taken + 1);
+    answer_as_upstream(f, "www.test.");
+    struct message m = receive_tcp(other);
+    assert_int_equal(rcode_of(&m), NOERROR);
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        close(tcp[i]);
+    }
+    close(other);
+    stop(f);
+    teardown(f);
+}
+
+/* Longer than any answer needs it: forwarded like a short one. */
+static void test_a_long_query_is_forwarded(void **state)
+{
+    enum { RECORD = 11, LONG = 4000 };
+    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct message q = question(0x4321, "WWW.Test.");
+    size_t data_len = LONG - q.len - RECORD;
+    const uint8_t record[RECORD] = {
+        0, 0, 16, 0, IN, [9] = (uint8_t)(data_len >> 8), [10] = (uint8_t)data_len};
+    (void)state;
+    publish(f);
+    memcpy(q.wire + q.len, record, RECORD);
+    memset(q.wire + q.len + RECORD, 0, data_len);
+    q.wire[11] = 1; /* additional records */
+    size_t name_end = q.len - 4;
+    q.len = LONG;
+    int tcp = client(f, SOCK_STREAM);
+    send_tcp(tcp, &q);
+    answer_as_upstream(f, "www.test.");
+    struct message m = receive_tcp(tcp);
+    assert_int_equal(id_of(&m), 0x4321);
+    assert_int_equal(rcode_of(&m), NOERROR);
+    assert_int_equal(answers_in(&m), 1);
+    assert_memory_equal(m.wire + 12, q.wire + 12, name_end - 12); /* as typed */
+    close(tcp);
+    stop(f);
+    teardown(f);
+}
+
 /* On stop, queries waiting for a nameserver get SERVFAIL, over both transports. */
 static void test_stop_answers_what_waits(void **state)
 {
@@ -752,6 +821,8 @@ int main(void)
         cmocka_unit_test(test_tcp_answers_overtake),
         cmocka_unit_test(test_a_full_ring_is_servfail),
         cmocka_unit_test(test_one_client_leaves_places),
+        cmocka_unit_test(test_one_tcp_client_leaves_places),
+        cmocka_unit_test(test_a_long_query_is_forwarded),
         cmocka_unit_test(test_stop_answers_what_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -256,6 +256,29 @@ static void test_many_late_answers(void **state)
     teardown(f);
 }
 
+/* Drained while nothing is read from it: what has arrived is still answered. */
+static void test_drain_while_many_wait(void **state)
+{
+    enum { SENT = TCP_WAITING_MAX + 20 };
+    struct tcp_bed *f = setup(4);
+    int fd = connect_client(f);
+    (void)state;
+    wait_for_connections(f, 1);
+    for (int i = 0; i < SENT; i++) {
+        send_all(fd, "\0\2l1", 4);
+    }
+    wait_for_queries(f, TCP_WAITING_MAX);
+    tcp_server_drain(f->server);
+    for (unsigned i = 0; i < SENT; i++) {
+        wait_for_queries(f, i + 1);
+        assert_true(tcp_server_reply(f->server, f->late[i], (const uint8_t *)"late", 4));
+        assert_frame(f, fd, "late");
+    }
+    assert_closed(f, fd);
+    assert_int_equal(f->queries, SENT);
+    teardown(f);
+}
+
 /* A client that goes away while nothing is read from it: its place is free. */
 static void test_a_reset_is_seen_while_many_wait(void **state)
 {
@@ -284,6 +307,7 @@ int main(void)
         cmocka_unit_test(test_unread_answers_must_get_shorter),
         cmocka_unit_test(test_late_answers_are_no_progress),
         cmocka_unit_test(test_many_late_answers),
+        cmocka_unit_test(test_drain_while_many_wait),
         cmocka_unit_test(test_a_reset_is_seen_while_many_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
