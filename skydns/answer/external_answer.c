@@ -44,3 +44,17 @@ bool external_answer_next(struct external_reader *reader, struct external_rr *re
     }
     return true;
 }
+
+void external_answer_cut(struct external_answer *answer, size_t max)
+{
+    struct external_reader reader = external_answer_read(answer, slice_of(NULL, 0));
+    struct external_rr rr;
+    size_t n = 0;
+    while (n < max && external_answer_next(&reader, &rr)) {
+        n++;
+    }
+    if (n == max && reader.packed.pos < answer->records.len) {
+        answer->records.len = reader.packed.pos;
+        answer->outcome = EXTERNAL_TRUNCATED;
+    }
+}

@@ -50,6 +50,9 @@ struct external_rr {
  * record does in a message if it is an address, and 6 bytes besides the name if it is a CNAME. */
 void external_answer_put(struct buf *packed, uint16_t type, uint32_t ttl_s, struct slice data);
 
+/* Keeps `max` records at most; an answer that loses some is truncated. */
+void external_answer_cut(struct external_answer *answer, size_t max);
+
 struct external_reader {
     struct reader packed;
     struct slice owner;

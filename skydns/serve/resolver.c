@@ -10,6 +10,7 @@
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/tcp_server.h"
 #include "skydns/store/snapshot.h"
+#include "skydns/upstream/external.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/loop_check.h"
 
@@ -314,6 +315,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
     query_counts_init(&r->counts.tcp, config->want_skydns_metrics);
     TAILQ_INIT(&r->in_hand);
     r->loads = client_loads_new();
+    buf_init(&r->reduced.packed, EXTERNAL_PACKED_MAX);
     rng_seed(&r->rng);
     int result = open_loop(r, err);
     if (result < 0) {
@@ -383,6 +385,7 @@ void resolver_free(struct resolver *resolver)
         deferred_ring_free(resolver->rings[i]);
     }
     free(resolver->rings);
+    buf_fini(&resolver->reduced.packed);
     ev_loop_destroy(resolver->loop);
     query_counts_fini(&resolver->counts.udp);
     query_counts_fini(&resolver->counts.tcp);

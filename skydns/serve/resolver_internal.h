@@ -71,6 +71,13 @@ struct resolver {
     size_t lookup_count;
     struct rng rng;
 
+    /* The last external reply, reduced: all who share it get a copy. */
+    struct {
+        uint64_t number; /* forwarder_reply_number; 0: none */
+        enum external_outcome outcome;
+        struct buf packed; /* one reply always fits EXTERNAL_PACKED_MAX */
+    } reduced;
+
     /* Scratch of one call. */
     struct engine_deferral deferral;
     struct external_answer answers[ENGINE_EXTERNAL_MAX];

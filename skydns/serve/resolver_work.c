@@ -11,6 +11,7 @@
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/tcp_server.h"
 #include "skydns/serve/udp_server.h"
+#include "skydns/store/snapshot.h"
 #include "skydns/store/store.h"
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/forwarder.h"
@@ -128,11 +129,18 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count)
     }
 }
 
-/* A client that already uses TCP cannot get the rest of a truncated answer. */
-static enum external_outcome outcome_for(const struct deferred *d, const struct lookup_item *item)
+/* A UDP client gets no more addresses than a datagram holds, so that a long reply costs what a
+ * short one does; it is told to ask over TCP. Over TCP, part of an answer would pass for the whole.
+ */
+static void fit_client(struct resolver *r, const struct deferred *d, struct external_answer *answer)
 {
-    bool is_partial = item->outcome == EXTERNAL_TRUNCATED && !d->origin.udp;
-    return is_partial ? EXTERNAL_FAILED : item->outcome;
+    enum { ADDRESS_RR_MIN = 16 };
+    if (d->origin.udp) {
+        const struct engine_config *config = snapshot_config(r->config.reader);
+        external_answer_cut(answer, EXTERNAL_CNAMES_MAX + config->max_udp_size / ADDRESS_RR_MIN);
+    } else if (answer->outcome == EXTERNAL_TRUNCATED) {
+        answer->outcome = EXTERNAL_FAILED;
+    }
 }
 
 /* No question is in flight any more. */
@@ -145,16 +153,37 @@ static void answer_with_externals(struct resolver *r, struct deferred *d)
     }
     for (size_t i = 0; i < lookup->count; i++) {
         const struct lookup_item *item = &lookup->items[i];
+        const uint8_t *packed = item->packed_len ? lookup->packed.data + item->packed_at : NULL;
         r->answers[i] = (struct external_answer){
             .question = item->question,
-            .outcome = outcome_for(d, item),
+            .outcome = item->outcome,
+            .records = slice_of(packed, item->packed_len),
         };
-        if (item->packed_len > 0) {
-            r->answers[i].records =
-                slice_of(lookup->packed.data + item->packed_at, item->packed_len);
-        }
+        fit_client(r, d, &r->answers[i]);
     }
     answer_with(r, d, lookup->count);
+}
+
+/* Once for all who share the reply. */
+static void reduce(struct resolver *r, const struct external_question *question,
+                   const uint8_t *reply, size_t len)
+{
+    uint64_t number = forwarder_reply_number(r->forwarder);
+    if (number != r->reduced.number) {
+        r->reduced.number = number;
+        buf_clear(&r->reduced.packed);
+        r->reduced.outcome = external_read(question, reply, len, &r->reduced.packed);
+    }
+}
+
+static void keep(struct lookup_item *item, enum external_outcome outcome, struct slice packed)
+{
+    struct buf *all = &item->lookup->packed;
+    bool is_room = packed.len <= all->limit - all->len;
+    item->outcome = is_room ? outcome : EXTERNAL_TRUNCATED;
+    item->packed_at = all->len;
+    item->packed_len = is_room ? packed.len : 0;
+    buf_append(all, packed.ptr, item->packed_len);
 }
 
 static void on_external(void *data, const uint8_t *reply, size_t len)
@@ -162,9 +191,9 @@ static void on_external(void *data, const uint8_t *reply, size_t len)
     struct lookup_item *item = data;
     struct lookup *lookup = item->lookup;
     struct deferred *d = lookup->deferred;
-    item->packed_at = lookup->packed.len;
-    item->outcome = external_read(&item->question, reply, len, &lookup->packed);
-    item->packed_len = lookup->packed.len - item->packed_at;
+    struct resolver *r = d->resolver;
+    reduce(r, &item->question, reply, len);
+    keep(item, r->reduced.outcome, buf_slice(&r->reduced.packed));
     counter_add(&d->resolver->counts.failures, item->outcome == EXTERNAL_FAILED);
     if (--lookup->waiting == 0) {
         answer_with_externals(d->resolver, d);

@@ -1,6 +1,6 @@
 /* Reduces a nameserver's reply about a name outside the domain, the target of a CNAME, SRV or MX
  * record, to its outcome and the records that matter. Called by the resolver on its thread as each
- * reply arrives. Pure.
+ * reply arrives, once however many wait for it. Pure.
  *
  * Its cost is bounded by the reply, at most 64 KiB: it is read twice, whatever it says. */
 #ifndef SKYDNS_UPSTREAM_EXTERNAL_H
@@ -17,9 +17,9 @@ enum {
     EXTERNAL_CNAMES_MAX = 16,
     /* An hour, the TTL of our own records by default: a mistake of a nameserver lasts no longer. */
     EXTERNAL_TTL_MAX_S = 3600,
-    /* Limit of the buffer for the records of all questions of one query. The largest reply, 2,340
-     * IPv6 addresses of 22 bytes behind 16 CNAMEs, takes 56 KB; what several replies have beyond
-     * this would not fit the answer, which is one message. */
+    /* For the records of one reply, and for those of all questions of one query. The largest reply,
+     * 2,340 IPv6 addresses of 22 bytes behind 16 CNAMEs, takes 56 KB; what several replies have
+     * beyond this would not fit the answer, which is one message. */
     EXTERNAL_PACKED_MAX = 64 * 1024,
 };
 

@@ -55,6 +55,7 @@ struct forwarder {
     uint32_t timeout_ms;
     uint32_t seed;
     size_t sockets;
+    uint64_t finished; /* questions */
     struct forwarder_counts counts;
     LIST_HEAD(flights, flight) table[TABLE_SIZE];
 };
@@ -106,6 +107,7 @@ static void finish(struct flight *flight, const uint8_t *reply, size_t len)
 {
     struct waiter *w;
     withdraw(flight);
+    flight->owner->finished++;
     STAILQ_FOREACH(w, &flight->waiters, entry)
     {
         w->cb(w->data, reply, len);
@@ -447,6 +449,11 @@ void forwarder_free(struct forwarder *forwarder)
         upstream_health_free(forwarder->health);
         free(forwarder);
     }
+}
+
+uint64_t forwarder_reply_number(const struct forwarder *forwarder)
+{
+    return forwarder->finished;
 }
 
 const struct forwarder_counts *forwarder_counts(const struct forwarder *forwarder)

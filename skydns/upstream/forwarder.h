@@ -76,6 +76,9 @@ typedef void (*forwarder_cb)(void *data, const uint8_t *reply, size_t len);
 bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *question,
                    unsigned rotation, forwarder_cb cb, void *data) MUST_CHECK;
 
+/* During a forwarder_cb: a number for what it passes on, the same for all who share it. */
+uint64_t forwarder_reply_number(const struct forwarder *forwarder);
+
 /* Any thread; borrowed. */
 const struct forwarder_counts *forwarder_counts(const struct forwarder *forwarder);
 
