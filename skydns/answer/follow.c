@@ -10,6 +10,8 @@
 #include "skydns/answer/rrsynth_internal.h"
 #include "skydns/store/store_ready.h"
 
+_Static_assert(ENGINE_EXTERNAL_MAX <= 32, "follow.added has a bit for each");
+
 /* The CNAMEs on the way to addresses. They are added to the answer when an address turns up. */
 struct chain {
     struct rr_list *out;
@@ -41,6 +43,7 @@ void follow_start(struct follow *follow)
     follow->is_deferred = false;
     follow->has_failed = false;
     follow->is_open = false;
+    follow->added = 0;
     follow->deferral->question_count = 0;
     rr_list_clear(&follow->targets);
     lookup_start(follow->lookup);
@@ -111,11 +114,19 @@ static const struct external_answer *find_external(const struct external_answers
     return NULL;
 }
 
-static void add_external(struct chain *chain, const struct external_answer *answer,
-                         struct slice name)
+/* Once in an answer: thousands of records may point to one target, which may have thousands of
+ * addresses. */
+static void add_external(struct follow *f, struct chain *chain,
+                         const struct external_answer *answer, struct slice name)
 {
+    const uint32_t bit = UINT32_C(1) << (answer - f->externals->items);
     struct external_reader reader = external_answer_read(answer, name);
     struct external_rr e;
+    if (f->added & bit && answer->records.len > 0) {
+        show_links(chain);
+        return;
+    }
+    f->added |= bit;
     while (external_answer_next(&reader, &e)) {
         struct rr rr = {
             .owner = e.owner, .ttl_s = e.ttl_s, .type = (enum rr_type)e.type, .data = e.data};
@@ -132,11 +143,11 @@ static void use_external(struct follow *f, struct chain *chain,
         break;
     case EXTERNAL_ANSWERED:
     case EXTERNAL_DENIED:
-        add_external(chain, answer, name);
+        add_external(f, chain, answer, name);
         break;
     case EXTERNAL_TRUNCATED:
         if (!chain->is_for_target) {
-            add_external(chain, answer, name);
+            add_external(f, chain, answer, name);
             chain->out->is_cut = true;
         }
         break;

@@ -45,6 +45,7 @@ struct follow {
     bool is_deferred; /* the answer cannot be made in this call; *deferral says why */
     bool has_failed;  /* upstream could not say what addresses a target has */
     bool is_open;     /* upstream was not asked: EXTERNAL_NOT_ASKED */
+    uint32_t added;   /* externals, a bit for each, whose records are in the answer */
     struct engine_deferral *deferral;
 };
 

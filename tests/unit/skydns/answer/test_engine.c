@@ -375,6 +375,30 @@ static void external_outcomes(void **state)
     fixture_free(f);
 }
 
+/* Two ways to one target: its records are there once, and all CNAMEs that lead to it. */
+static void external_target_of_many(void **state)
+{
+    static const struct fixture_key ways[] = {
+        {"local/cluster/way/1", "{'host':'p.cluster.local','ttl':50}"},
+        {"local/cluster/way/2", "{'host':'q.cluster.local','ttl':50}"},
+        {"local/cluster/p", "{'host':'www.example.com','ttl':50}"},
+        {"local/cluster/q", "{'host':'WWW.example.com','ttl':50}"},
+    };
+    struct said said;
+    struct fixture *f = setup();
+    (void)state;
+    fixture_put(f, ways, ARRAY_LEN(ways));
+    f->config.has_nameservers = true;
+    said_init(&said, f);
+    say(&said, 0, EXTERNAL_ANSWERED, 50, NULL, "192.0.2.1");
+    want(f, "way.cluster.local. A",
+         OK "\n? way.cluster.local. IN A\n= way.cluster.local. 50 CNAME q.cluster.local.\n"
+            "= p.cluster.local. 50 CNAME www.example.com.\n= www.example.com. 50 A 192.0.2.1\n"
+            "= q.cluster.local. 50 CNAME WWW.example.com.");
+    said_fini(&said);
+    fixture_free(f);
+}
+
 static void external_targets(void **state)
 {
     struct said said;
@@ -781,6 +805,7 @@ int main(void)
         cmocka_unit_test(no_questions_about_records),
         cmocka_unit_test(external_alias),
         cmocka_unit_test(external_outcomes),
+        cmocka_unit_test(external_target_of_many),
         cmocka_unit_test(external_targets),
         cmocka_unit_test(many_external_targets),
         cmocka_unit_test(walks),
