@@ -27,12 +27,12 @@ static void on_healthz(void *data UNUSED, const struct http_request *request UNU
 void status_explain_missing(const struct metrics_sources *sources, struct buf *out)
 {
     const char *missing = inventory_missing(sources->inventory);
-    const char *why = outage_why(feed_outage(sources->feed));
     if (!missing) {
         reconciler_explain(sources->reconciler, out);
         return;
     }
-    buf_printf(out, "%s%s%s", missing, *why ? ": " : "", why);
+    buf_append_str(out, missing);
+    outage_explain(feed_outage(sources->feed), out);
 }
 
 static void on_readiness(void *data, const struct http_request *request, struct http_reply *reply)

@@ -52,12 +52,16 @@ static uint64_t hash_text(const char *text)
     return hash;
 }
 
-/* Records a line about to be logged; false if it was logged within the last minute. */
+/* Records a line about to be logged; false if it was logged in this outage or within the last
+ * minute.
+ */
 static bool is_news(struct outage_source *source, const char *text, int64_t now_ms)
 {
     uint64_t hash = hash_text(text);
     for (size_t i = 0; i < OUTAGE_TOLD_MAX; i++) {
-        if (source->told[i].hash == hash && now_ms - source->told[i].at_ms < SILENCE_MS) {
+        const struct outage_told *told = &source->told[i];
+        if (told->hash == hash &&
+            (now_ms - told->at_ms < SILENCE_MS || told->at_ms >= source->since_ms)) {
             return false;
         }
     }
@@ -66,14 +70,17 @@ static bool is_news(struct outage_source *source, const char *text, int64_t now_
     return true;
 }
 
-static void tell_away(const struct outage_source *source)
+static void tell_away(const struct outage_source *source, int64_t now_ms)
 {
-    struct log_field fields[2];
+    struct log_field fields[3];
     size_t count = 0;
     if (source->kind) {
         fields[count++] = LOG_STR("kind", source->kind);
     }
     fields[count++] = LOG_STR("reason", source->err.msg);
+    if (source->is_told) { /* it has changed */
+        fields[count++] = LOG_INT("after_ms", now_ms - source->since_ms);
+    }
     if (log_is_on(LOG_LEVEL_WARN)) {
         log_write(LOG_LEVEL_WARN, source->away_line, count, fields);
     }
@@ -97,35 +104,67 @@ static void tell_back(const struct outage_source *source, int64_t after_ms)
 
 /* ---- The outage ---- */
 
-/* The source that has been away longest; NULL: none. */
-static const struct outage_source *longest_away(const struct outage *outage)
-{
-    const struct outage_source *longest = NULL;
-    for (const struct outage_source *s = outage->sources; s; s = s->next) {
-        if (s->is_away && (!longest || s->since_ms < longest->since_ms)) {
-            longest = s;
-        }
-    }
-    return longest;
-}
-
 bool outage_is_away(const struct outage *outage)
 {
-    return longest_away(outage) != NULL;
+    for (const struct outage_source *s = outage->sources; s; s = s->next) {
+        if (s->is_away) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The source away that knows the current reason: a source that has no reason to try, since another
+ * one fails, keeps an old one. NULL: none has reported. */
+static const struct outage_source *last_reported(const struct outage *outage)
+{
+    const struct outage_source *last = NULL;
+    for (const struct outage_source *s = outage->sources; s; s = s->next) {
+        if (s->is_away && s->err.msg[0] && (!last || s->report > last->report)) {
+            last = s;
+        }
+    }
+    return last;
 }
 
 const char *outage_why(const struct outage *outage)
 {
-    const struct outage_source *source = longest_away(outage);
+    const struct outage_source *source = last_reported(outage);
     return source ? source->err.msg : "";
+}
+
+/* Since when any source has been away. */
+static int64_t away_since_ms(const struct outage *outage)
+{
+    int64_t since_ms = INT64_MAX;
+    for (const struct outage_source *s = outage->sources; s; s = s->next) {
+        since_ms = s->is_away && s->since_ms < since_ms ? s->since_ms : since_ms;
+    }
+    return since_ms;
+}
+
+void outage_explain(const struct outage *outage, struct buf *out)
+{
+    const struct outage_source *source = last_reported(outage);
+    if (!source) {
+        return;
+    }
+    int64_t now_ms = clock_monotonic_ms();
+    int64_t reason_s = (now_ms - source->reason_since_ms) / 1000;
+    int64_t outage_s = (now_ms - away_since_ms(outage)) / 1000;
+    buf_printf(out, ": %s (for %lld s", source->err.msg, (long long)reason_s);
+    if (outage_s > reason_s) {
+        buf_printf(out, ", %lld s in all", (long long)outage_s);
+    }
+    buf_append_char(out, ')');
 }
 
 bool outage_explain_overdue(const struct outage *outage, struct buf *out)
 {
-    const char *why = outage_why(outage);
     if (outage->is_overdue) {
-        buf_printf(out, "%s has been failing for more than %lld ms%s%s", outage->name,
-                   (long long)outage->patience_ms, *why ? ": " : "", why);
+        buf_printf(out, "%s has been failing for more than %lld ms", outage->name,
+                   (long long)outage->patience_ms);
+        outage_explain(outage, out);
     }
     return outage->is_overdue;
 }
@@ -232,9 +271,13 @@ void outage_away(struct outage_source *source, const struct err *err)
     }
     bool may_repeat = !source->is_told; /* the first line of an outage is always logged */
     bool is_new = is_news(source, err->msg, now_ms);
+    if (strcmp(source->err.msg, err->msg) != 0) {
+        source->reason_since_ms = now_ms;
+    }
     source->err = *err;
+    source->report = ++source->outage->reports;
     if ((is_new || may_repeat) && log_limit_pass(&source->limit)) {
-        tell_away(source);
+        tell_away(source, now_ms);
         source->is_told = true;
     }
     update(source->outage);

@@ -3,12 +3,13 @@
  * transactions, ...). It is away while any source says so, and overdue once that has lasted longer
  * than the timeout. It shows in the log, the metrics and /readiness?strict:
  *
- *     source away    a warning with the reason; again when the reason changes
+ *     source away    a warning with the reason; again, with the time since, when the reason changes
  *     overdue        an error, once per outage, if there is a reason
  *     source back    a line with the duration and the endpoint
  *
- * No line repeats within a minute, and each source gets at most ten lines per minute. It decides
- * nothing: its callers keep retrying. On the main loop. */
+ * The reason is always that of the last attempt: sources report every one. No line repeats within
+ * a minute or within an outage, of which the last eight lines are remembered, and each source gets
+ * at most ten lines per minute. It decides nothing: its callers keep retrying. On the main loop. */
 #ifndef COMMON_BASE_OUTAGE_H
 #define COMMON_BASE_OUTAGE_H
 
@@ -59,10 +60,12 @@ struct outage_source {
     struct outage *outage;
     struct outage_source *next;
     bool is_away;
-    bool was_there;   /* it has been back at least once */
-    bool is_told;     /* this outage has been logged */
-    int64_t since_ms; /* monotonic, when is_away last changed */
-    struct err err;   /* while away: the latest reason; msg "" before the first report */
+    bool was_there;          /* it has been back at least once */
+    bool is_told;            /* this outage has been logged */
+    int64_t since_ms;        /* monotonic, when is_away last changed */
+    struct err err;          /* while away: the latest reason; msg "" before the first report */
+    uint64_t report;         /* the number of the last one in outage->reports */
+    int64_t reason_since_ms; /* since when the reason is this one */
     enum outage_reason began_with;
     /* Past outages by their first reason; the wait at the start does not count. */
     uint64_t returns[OUTAGE_REASON_COUNT];
@@ -82,6 +85,7 @@ struct outage {
     void (*overdue)(void *data); /* may be NULL */
     void *data;
     struct outage_source *sources;
+    uint64_t reports; /* of sources that are away */
 };
 
 /* Name and line are constants. Without sources it is not away. */
@@ -105,9 +109,13 @@ void outage_back(struct outage_source *source);
 
 bool outage_is_away(const struct outage *outage);
 
-/* The reason of the source that has been away longest; "" if unknown or not away. Borrowed until
- * the next report. */
+/* The latest reason of a source that is away; "" if unknown or not away. Borrowed until the next
+ * report. */
 const char *outage_why(const struct outage *outage);
+
+/* For pages: appends ": the reason (for 8 s, 12 s in all)", or nothing if it is unknown. The first
+ * is the reason's own duration, the second, if longer, that of the outage. */
+void outage_explain(const struct outage *outage, struct buf *out);
 
 /* For /readiness?strict: appends the reason as one line without newline. False, appending nothing,
  * if not overdue. */

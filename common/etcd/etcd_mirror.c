@@ -49,7 +49,6 @@ struct etcd_mirror {
     bool is_marked; /* we wrote the store key; its event is still to come */
     bool is_other;  /* another store than `known` */
     struct backoff backoff;
-    int down_code; /* of the last state(err); 0 = up, or not called yet */
 
     /* What the owner has, and what it will have once the current read is committed */
     struct etcd_evidence known;
@@ -120,8 +119,7 @@ static void lose(struct etcd_mirror *mirror, const struct err *err)
     ev_timer_set(&mirror->retry, delay_ms / 1000.0, 0.0);
     ev_timer_start(etcd_loop(mirror->etcd), &mirror->retry);
     /* A compaction between two pages is no etcd outage. */
-    if (err->code != ERR_COMPACTED && mirror->down_code != err->code) {
-        mirror->down_code = err->code;
+    if (err->code != ERR_COMPACTED) {
         mirror->config.state(mirror->config.data, err);
     }
 }
@@ -196,7 +194,6 @@ static void on_up(void *data)
 {
     struct etcd_mirror *mirror = data;
     mirror->is_up = true;
-    mirror->down_code = 0;
     backoff_reset(&mirror->backoff);
     mirror->config.state(mirror->config.data, NULL);
 }

@@ -79,8 +79,8 @@ struct etcd_mirror_config {
     void (*put)(void *data, const struct etcd_kv *kv);
     void (*del)(void *data, struct slice key, int64_t revision);
     void (*commit)(void *data, int64_t revision, bool full);
-    /* The connection's state changed: err NULL = the watch is up and confirmed; else why no updates
-     * arrive. Called again when err->code changes. */
+    /* err NULL: the watch is up and confirmed; else why no updates arrive. Called after every
+     * attempt, so that the reason is the current one. */
     void (*state)(void *data, const struct err *err);
     /* err: etcd denies reading the store key, or writing it (etcd_mirror_mark_store). The mirror
      * works without it and recognizes the store by single keys. err NULL: access is back. May be

@@ -36,9 +36,10 @@ static void on_readiness(void *data, const struct http_request *request, struct 
         buf_append_str(&reply->body,
                        "stopping: still answering, for clients that have not seen this\n");
     } else if (!store_sync_is_ready(sources->sync)) {
-        const char *why = outage_why(sources->outage);
         reply->status = 503;
-        buf_printf(&reply->body, "etcd has not been read yet%s%s\n", *why ? ": " : "", why);
+        buf_append_str(&reply->body, "etcd has not been read yet");
+        outage_explain(sources->outage, &reply->body);
+        buf_append_char(&reply->body, '\n');
     } else if (is_strict && (outage_explain_overdue(sources->outage, &reply->body) ||
                              explain_holding(sources->sync, &reply->body))) {
         reply->status = 503;

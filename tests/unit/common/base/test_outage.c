@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "tests/support/log_capture.h"
+#include "tests/support/test_clock.h"
 
 /* Captures stderr between set_up and tear_down. */
 struct fixture {
@@ -72,7 +73,7 @@ static void test_away_until_all_are_back(void **state)
     outage_away(&f.followed, &lost);
     assert_string_equal(outage_why(&f.outage), "lost");
     outage_away(&f.written, &no);
-    assert_string_equal(outage_why(&f.outage), "lost");
+    assert_string_equal(outage_why(&f.outage), "no"); /* the latest */
     outage_back(&f.followed);
     assert_true(outage_is_away(&f.outage));
     assert_string_equal(outage_why(&f.outage), "no");
@@ -157,7 +158,7 @@ static void test_overdue_once_an_outage(void **state)
     outage_back(&f.followed);
     ev_run(f.loop, 0);
     assert_true(outage_explain_overdue(&f.outage, &out));
-    assert_string_equal(buf_cstr(&out), "etcd has been failing for more than 1 ms: no");
+    assert_non_null(strstr(buf_cstr(&out), "etcd has been failing for more than 1 ms: no (for "));
     outage_back(&f.written);
     assert_false(f.outage.is_overdue);
     buf_clear(&out);
@@ -169,6 +170,46 @@ static void test_overdue_once_an_outage(void **state)
     tear_down(&f, 7);
     assert_int_equal(log_occurrences(f.log.text, "error "), 2);
     assert_int_equal(log_occurrences(f.log.text, " trying on timeout_ms=1 reason=lost\n"), 1);
+    buf_fini(&out);
+}
+
+/* The reason of the last attempt, how long it has been this one, and how long the outage lasts. */
+static void test_the_current_reason(void **state)
+{
+    struct fixture f;
+    struct buf out;
+    struct err lost = err_of(ERR_UNAVAILABLE, "lost"), refused = err_of(ERR_UNAVAILABLE, "refused");
+    (void)state;
+    buf_init(&out, 1024);
+    test_clock_stop();
+    set_up(&f, 60000);
+    outage_explain(&f.outage, &out);
+    assert_string_equal(buf_cstr(&out), ""); /* away, but nobody knows why */
+    outage_back(&f.followed);
+    outage_away(&f.written, &lost); /* and tries no more until the other is back */
+    outage_away(&f.followed, &lost);
+    test_clock_advance_ms(2000);
+    outage_explain(&f.outage, &out);
+    assert_string_equal(buf_cstr(&out), ": lost (for 2 s)");
+    outage_away(&f.followed, &refused);
+    test_clock_advance_ms(4000);
+    outage_away(&f.followed, &refused);
+    buf_clear(&out);
+    outage_explain(&f.outage, &out);
+    assert_string_equal(buf_cstr(&out), ": refused (for 4 s, 6 s in all)");
+    test_clock_advance_ms(120000); /* no line repeats within an outage */
+    outage_away(&f.followed, &refused);
+    outage_back(&f.followed);
+    buf_clear(&out);
+    outage_explain(&f.outage, &out);
+    assert_string_equal(buf_cstr(&out), ": lost (for 126 s)");
+    outage_away(&f.followed, &refused); /* another one */
+    tear_down(&f, 6);
+    test_clock_run();
+    assert_int_equal(log_occurrences(f.log.text, " cannot follow reason=lost\n"), 1);
+    assert_int_equal(log_occurrences(f.log.text, " cannot follow reason=refused after_ms=2000\n"),
+                     1);
+    assert_int_equal(log_occurrences(f.log.text, " cannot follow reason=refused\n"), 1);
     buf_fini(&out);
 }
 
@@ -257,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_nothing_is_said_twice),
         cmocka_unit_test(test_a_flapping_source_is_cut_off),
         cmocka_unit_test(test_overdue_once_an_outage),
+        cmocka_unit_test(test_the_current_reason),
         cmocka_unit_test(test_who_wants_to_know_is_told_once_an_outage),
         cmocka_unit_test(test_overdue_without_a_reason),
         cmocka_unit_test(test_who_leaves_is_not_away),
