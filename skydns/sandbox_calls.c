@@ -1,11 +1,14 @@
+#include "skydns/sandbox.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-#include "skydns/sandbox.h"
+#include "common/base/attributes.h"
 
 /* By name, since an architecture may lack some, and know others that glibc uses instead. */
 static const char *const allowed[] = {
@@ -178,8 +181,11 @@ static bool allow(scmp_filter_ctx filter, const char *name)
     return r == 0 || r == -EDOM; /* not on this architecture */
 }
 
-static bool allow_if(scmp_filter_ctx filter, int number, struct scmp_arg_cmp condition)
+/* Its first argument, under the mask, has to be this value. */
+static bool allow_if(scmp_filter_ctx filter, int number, scmp_datum_t mask, scmp_datum_t value)
 {
+    const struct scmp_arg_cmp condition = {
+        .arg = 0, .op = SCMP_CMP_MASKED_EQ, .datum_a = mask, .datum_b = value};
     return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, 1, &condition) == 0;
 }
 
@@ -187,14 +193,13 @@ static bool allow_if(scmp_filter_ctx filter, int number, struct scmp_arg_cmp con
  */
 static bool add_rules(scmp_filter_ctx filter)
 {
-    bool is_right = allow_if(filter, SCMP_SYS(clone),
-                             SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)) &&
-                    allow_if(filter, SCMP_SYS(prctl), SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
-    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-        is_right = is_right && allow_if(filter, SCMP_SYS(socket),
-                                        SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i]));
+    bool is_right = allow_if(filter, SCMP_SYS(clone), CLONE_THREAD, CLONE_THREAD) &&
+                    allow_if(filter, SCMP_SYS(prctl), UINT32_MAX, PR_SET_NAME);
+    for (size_t i = 0; i < ARRAY_LEN(families); i++) {
+        is_right =
+            is_right && allow_if(filter, SCMP_SYS(socket), UINT32_MAX, (scmp_datum_t)families[i]);
     }
-    for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(allowed); i++) {
         is_right = is_right && allow(filter, allowed[i]);
     }
     return is_right;

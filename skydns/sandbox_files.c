@@ -1,3 +1,5 @@
+#include "skydns/sandbox.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -12,7 +14,6 @@
 #include "common/base/attributes.h"
 #include "common/base/cleanup.h"
 #include "common/base/xalloc.h"
-#include "skydns/sandbox.h"
 
 /* Newer than the headers of Debian 12. */
 #ifndef LANDLOCK_ACCESS_FS_REFER
