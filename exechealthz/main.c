@@ -1,5 +1,7 @@
 /* exechealthz: wiring and signals. One thread, one loop: the probes' timers, children and sockets,
- * and the HTTP server with their last results. */
+ * and the HTTP server with their last results. Another only writes the log.
+ *
+ * It keeps its user and capabilities: commands are the operator's, and may need them. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

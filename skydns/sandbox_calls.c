@@ -143,6 +143,7 @@ static const char *const allowed[] = {
     "sigreturn",
     "sysinfo",
     "tgkill",
+    "tkill",
     "ugetrlimit",
     "uname",
     /* time, randomness */

@@ -212,6 +212,7 @@ class Program:
             status = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             raise TimeUp(f"{self.name} has not exited within {timeout_s:g} s") from None
+        self.resume_reader()
         self._reader.join(timeout_s)
         return status
 
