@@ -50,6 +50,11 @@ static void fill_compare(const struct etcd_compare *compare, Etcdserverpb__Compa
         m->target_union_case = ETCDSERVERPB__COMPARE__TARGET_UNION_MOD_REVISION;
         m->mod_revision = compare->revision;
         break;
+    case ETCD_COMPARE_VALUE:
+        m->target = ETCDSERVERPB__COMPARE__COMPARE_TARGET__VALUE;
+        m->target_union_case = ETCDSERVERPB__COMPARE__TARGET_UNION_VALUE;
+        m->value = bytes_of(compare->value);
+        break;
     }
 }
 

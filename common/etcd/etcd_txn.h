@@ -18,12 +18,17 @@ struct etcd_op {
     int64_t lease;      /* 0 = none; ERR_NOT_FOUND if it is gone */
 };
 
-enum etcd_compare_target { ETCD_COMPARE_CREATE_REVISION, ETCD_COMPARE_MOD_REVISION };
+enum etcd_compare_target {
+    ETCD_COMPARE_CREATE_REVISION,
+    ETCD_COMPARE_MOD_REVISION,
+    ETCD_COMPARE_VALUE,
+};
 
-struct etcd_compare { /* target of key == revision; revision 0 = the key does not exist */
+struct etcd_compare { /* the key's target is equal to: */
     enum etcd_compare_target target;
     struct slice key;
-    int64_t revision;
+    int64_t revision;   /* 0 = the key does not exist */
+    struct slice value; /* ETCD_COMPARE_VALUE */
 };
 
 struct etcd_txn {

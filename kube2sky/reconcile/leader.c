@@ -6,6 +6,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/backoff.h"
+#include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -27,11 +28,15 @@ struct leader {
 
     bool is_leading;
     bool is_resigned;
-    int64_t create_revision; /* of the key while leading */
-    int64_t lease;           /* ours; 0 = none */
+    int64_t lease; /* ours; 0 = none */
     int64_t lease_s;
     int64_t sent_ms;     /* monotonic, when the lease or its last keepalive was requested */
     int64_t deadline_ms; /* until when the lease certainly lives */
+
+    /* A key without a lease */
+    int64_t stray_revision; /* its mod_revision; 0: none */
+    int64_t stray_until_ms; /* monotonic: then it is overwritten */
+    ev_timer stray;
 
     struct etcd_call *call; /* look, grant or claim */
     struct etcd_call *keep;
@@ -165,9 +170,9 @@ static void on_keep_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int reve
     l->keep = etcd_lease_keep_alive(l->config.etcd, l->lease, on_kept, l);
 }
 
-static void lead(struct leader *l, int64_t create_revision)
+static void lead(struct leader *l)
 {
-    l->create_revision = create_revision;
+    l->stray_revision = 0;
     l->is_leading = true;
     live_until(l, l->lease_s);
     start_timer(l, &l->keep_timer, l->lease_s * 1000 / KEEPS_PER_LEASE);
@@ -221,7 +226,7 @@ static void on_claimed(void *data, const struct etcd_txn_reply *reply, const str
     if (err) {
         look_later(l); /* then see who holds it */
     } else if (reply->succeeded) {
-        lead(l, reply->revision);
+        lead(l);
         watch(l, reply->revision + 1);
     } else {
         look(l);
@@ -241,8 +246,9 @@ static void on_granted(void *data, const struct etcd_lease_reply *reply, const s
     log_debug("lease granted, claiming the lead", LOG_INT("lease", l->lease),
               LOG_INT("lease_s", l->lease_s));
     const struct etcd_compare is_nobodys = {
-        .target = ETCD_COMPARE_CREATE_REVISION,
+        .target = ETCD_COMPARE_MOD_REVISION,
         .key = slice_str(l->key),
+        .revision = l->stray_revision,
     };
     const struct etcd_op put = {
         .kind = ETCD_OP_PUT,
@@ -259,12 +265,67 @@ static void on_granted(void *data, const struct etcd_lease_reply *reply, const s
     l->call = etcd_txn(l->config.etcd, &txn, on_claimed, l);
 }
 
+static char *make_own_name(void)
+{
+    char host[256];
+    if (gethostname(host, sizeof(host)) < 0) {
+        host[0] = '\0';
+    }
+    host[sizeof(host) - 1] = '\0';
+    return xasprintf("%s-%08x", host, backoff_random());
+}
+
 static void claim(struct leader *l)
 {
-    lose(l, "the key is gone");
+    lose(l, l->stray_revision ? "the key has no lease" : "the key is gone");
     set_holder(l, slice_of(NULL, 0));
+    free(l->own_name);
+    l->own_name = make_own_name();
     l->sent_ms = clock_monotonic_ms();
     l->call = etcd_lease_grant(l->config.etcd, 0, l->config.lease_s, on_granted, l);
+}
+
+/* ---- A key without a lease ---- */
+
+static void on_stray(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    look(timer->data);
+}
+
+static void forget_stray(struct leader *l)
+{
+    l->stray_revision = 0;
+    ev_timer_stop(l->config.loop, &l->stray);
+}
+
+/* Whether it has been there, unchanged, for so long that nobody can be behind it. */
+static bool is_abandoned(struct leader *l, const struct etcd_kv *kv)
+{
+    static struct log_limit limit = {.burst = 10};
+    int64_t now_ms = clock_monotonic_ms();
+    if (l->stray_revision != kv->mod_revision) {
+        l->stray_revision = kv->mod_revision;
+        l->stray_until_ms = now_ms + l->config.lease_s * 1000;
+        if (log_limit_pass(&limit)) {
+            log_warn("the leader's key has no lease, overwriting it after the time of one",
+                     LOG_STR("key", l->key), LOG_SLICE("leader", kv->value),
+                     LOG_INT("lease_s", l->config.lease_s));
+        }
+    }
+    if (now_ms >= l->stray_until_ms) {
+        return true;
+    }
+    start_timer(l, &l->stray, l->stray_until_ms - now_ms);
+    return false;
+}
+
+bool leader_explain(const struct leader *l, struct buf *out)
+{
+    if (!l->stray_revision || l->is_leading) {
+        return false;
+    }
+    buf_printf(out, "nobody may write: the leader's key %s has no lease", l->key);
+    return true;
 }
 
 /* ---- Reading the key ---- */
@@ -279,17 +340,25 @@ static void on_look(void *data, const struct etcd_range_reply *reply, const stru
     }
     backoff_reset(&l->backoff);
     if (reply->count == 0) {
+        forget_stray(l);
         claim(l);
         return;
     }
     const struct etcd_kv *kv = &reply->kvs[0];
-    bool is_ours = l->lease && kv->lease == l->lease;
+    bool is_ours =
+        l->lease && kv->lease == l->lease && slice_equal(kv->value, slice_str(l->own_name));
     log_debug("leader key read", LOG_SLICE("leader", kv->value), LOG_INT("is_ours", is_ours));
+    if (kv->lease) {
+        forget_stray(l);
+    } else if (is_abandoned(l, kv)) {
+        claim(l);
+        return;
+    }
     if (!is_ours) {
         lose(l, "another one holds the key");
         set_holder(l, kv->value);
     } else if (!l->is_leading) {
-        lead(l, kv->create_revision); /* the claim's reply was lost */
+        lead(l); /* the claim's reply was lost */
     }
     watch(l, reply->revision + 1);
 }
@@ -313,16 +382,6 @@ static void on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int revents U
 
 /* ---- Lifetime ---- */
 
-static char *make_own_name(void)
-{
-    char host[256];
-    if (gethostname(host, sizeof(host)) < 0) {
-        host[0] = '\0';
-    }
-    host[sizeof(host) - 1] = '\0';
-    return xasprintf("%s-%08x", host, backoff_random());
-}
-
 static void on_resigned(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
     struct leader *l = timer->data;
@@ -341,12 +400,13 @@ struct leader *leader_start(const struct leader_config *config)
     struct leader *l = xcalloc(1, sizeof(*l));
     l->config = *config;
     l->key = etcd_writer_key(slice_str(config->domain), "leader");
-    l->own_name = make_own_name();
+    l->own_name = xstrdup("");
     l->holder = xstrdup("");
     backoff_init(&l->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
     init_timer(l, &l->retry, on_retry);
     init_timer(l, &l->keep_timer, on_keep_timer);
     init_timer(l, &l->deadline, on_deadline);
+    init_timer(l, &l->stray, on_stray);
     init_timer(l, &l->resigned, on_resigned);
     look(l);
     return l;
@@ -357,6 +417,7 @@ static void halt(struct leader *l)
     l->is_resigned = true;
     look(l); /* which only stops pending calls */
     stop_keeping(l);
+    forget_stray(l);
 }
 
 void leader_stop(struct leader *l)
@@ -381,9 +442,9 @@ bool leader_is_leading(const struct leader *l)
 struct etcd_compare leader_condition(const struct leader *l)
 {
     return (struct etcd_compare){
-        .target = ETCD_COMPARE_CREATE_REVISION,
+        .target = ETCD_COMPARE_VALUE,
         .key = slice_str(l->key),
-        .revision = l->create_revision,
+        .value = slice_str(l->own_name),
     };
 }
 

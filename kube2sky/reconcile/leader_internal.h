@@ -8,7 +8,11 @@
  *      └───────────── whenever etcd was away ◀─────────────────────┴──────┘ or the key changed
  *
  * Believing to lead is not enough: leader_condition goes with every transaction, so a process that
- * was paused for longer than its lease writes nothing of what it had planned.
+ * was paused for longer than its lease writes nothing of what it had planned. It compares the key's
+ * value, which each claim makes anew: an etcd restored from a backup repeats revisions.
+ *
+ * A key without a lease never goes: somebody wrote it by hand. It is overwritten if it has not
+ * changed for the time of a lease; until then leader_explain reports it.
  *
  * When the leader dies, its key goes with its lease; followers watch it and claim it at once. An
  * orderly stop returns the lease. */
@@ -21,6 +25,7 @@
 
 #include "common/etcd/etcd_txn.h"
 
+struct buf;
 struct etcd;
 struct leader;
 
@@ -43,6 +48,10 @@ bool leader_is_leading(const struct leader *leader);
 /* The condition that the key is still ours, for the leader's transactions. Borrowed until it
  * changes. */
 struct etcd_compare leader_condition(const struct leader *leader);
+
+/* Appends why nobody leads and none of the candidates' leases will end that, as one line without
+ * newline. False, appending nothing, if there is no such reason. */
+bool leader_explain(const struct leader *leader, struct buf *out);
 
 /* A transaction's condition failed, perhaps this one: reads the key. */
 void leader_doubt(struct leader *leader);

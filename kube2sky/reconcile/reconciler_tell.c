@@ -40,7 +40,7 @@ void reconciler_explain(const struct reconciler *r, struct buf *out)
 
 bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
 {
-    return contests_explain(r->contests, out);
+    return (r->leader && leader_explain(r->leader, out)) || contests_explain(r->contests, out);
 }
 
 struct unsettled_visit {

@@ -106,6 +106,20 @@ def test_a_script_that_spoils_a_key(bed, writer):
     bed.wait_model()
 
 
+def test_a_leader_s_key_written_by_hand(bed):
+    """It has no lease, so it never goes: the strict probe says so, and it is overwritten after the time of a lease."""
+    key = "/kube2sky/cluster.local/leader"
+    bed.kube.create("services", service("web"))
+    bed.etcd.put(key, "by hand")
+    bed.start_kube2sky("--leader-elect", "--leader-elect-lease-duration=3s", is_waiting=False)
+    follower = Watched(bed.kube2sky, bed.readiness_port, "kube2sky_")
+    bed.kube2sky.wait_ready(lambda: f"{key} has no lease" in follower.ask("/readiness?strict")[1], "reported")
+    assert not bed.etcd.values(SVC)
+    bed.wait_model()
+    assert bed.etcd.values(key)[key] != "by hand"
+    follower.wait_strict(200)
+
+
 def test_repairs_by_hand_are_no_contest(bed, writer):
     """A person tries something: each key is restored at once."""
     key = f"{SVC}/default/web/{label('10.9.9.9')}"

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/buf.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "kube2sky/reconcile/leader_internal.h"
@@ -129,6 +130,13 @@ static bool has_lost(const void *data)
     return ((const struct fixture *)data)->waited_for->lost > 0;
 }
 
+/* Not the name that a person wrote. */
+static bool is_following_a_candidate(const void *data)
+{
+    const struct candidate *c = ((const struct fixture *)data)->waited_for;
+    return is_following(data) && strncmp(leader_holder(c->leader), "by hand", 7) != 0;
+}
+
 static void wait_for(struct fixture *f, const struct candidate *c, bool (*what)(const void *data))
 {
     f->waited_for = c;
@@ -209,12 +217,22 @@ static void test_who_dies_is_replaced(void **state)
     wait_for(f, &f->b, is_leading);
 }
 
+/* As leader_condition, for use when the key has changed. */
+static struct etcd_compare condition_of(const struct candidate *c, char **ret_value)
+{
+    struct etcd_compare condition = leader_condition(c->leader);
+    *ret_value = xstrndup(condition.value.ptr, condition.value.len);
+    condition.value = slice_str(*ret_value);
+    return condition;
+}
+
 /* Writes prepared as leader must fail once another leads. */
 static void test_the_condition_of_one_replaced_fails(void **state)
 {
     struct fixture *f = *state;
+    char *value;
     start_both(f);
-    struct etcd_compare old = leader_condition(f->a.leader);
+    struct etcd_compare old = condition_of(&f->a, &value);
     assert_true(may_write(f, &old));
     sync_del(f->loop, f->etcd, f->key); /* as if its lease had run out while it was paused */
     wait_for(f, &f->a, has_lost);
@@ -227,7 +245,52 @@ static void test_the_condition_of_one_replaced_fails(void **state)
     bool is_a = leader_is_leading(f->a.leader);
     struct etcd_compare now = leader_condition(is_a ? f->a.leader : f->b.leader);
     assert_true(may_write(f, &now));
-    assert_true(now.revision > old.revision);
+    free(value);
+}
+
+/* As in an etcd restored from a backup, which uses revisions again: the key is another claim's, its
+ * revision of creation the same. */
+static void test_the_condition_of_one_overwritten_fails(void **state)
+{
+    struct fixture *f = *state;
+    char *value;
+    start(f, &f->a);
+    wait_for(f, &f->a, is_leading);
+    struct etcd_compare old = condition_of(&f->a, &value);
+    assert_true(may_write(f, &old));
+    (void)sync_put(f->loop, f->etcd, f->key, slice_str("another-0123abcd"));
+    assert_false(may_write(f, &old));
+    wait_for(f, &f->a, has_lost);
+    free(value);
+}
+
+/* A person wrote the key: both candidates say so, and one of them leads after the time of a lease.
+ */
+static void test_a_key_without_a_lease_is_overwritten(void **state)
+{
+    struct fixture *f = *state;
+    struct buf text;
+    buf_init(&text, 1024);
+    (void)sync_put(f->loop, f->etcd, f->key, slice_str("by hand"));
+    start(f, &f->a);
+    start(f, &f->b);
+    wait_for(f, &f->a, is_following);
+    wait_for(f, &f->b, is_following);
+    assert_true(leader_explain(f->a.leader, &text));
+    assert_non_null(strstr(buf_cstr(&text), f->key));
+    (void)sync_put(f->loop, f->etcd, f->key, slice_str("by hand again")); /* waits anew */
+    f->waited_for = &f->b;
+    while (!leader_is_leading(f->a.leader) && !leader_is_leading(f->b.leader)) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+    wait_for(f, leader_is_leading(f->a.leader) ? &f->b : &f->a, is_following_a_candidate);
+    buf_clear(&text);
+    assert_false(leader_explain(f->a.leader, &text) || leader_explain(f->b.leader, &text));
+    assert_int_equal(f->a.gained + f->b.gained, 1);
+    bool is_a = leader_is_leading(f->a.leader);
+    struct etcd_compare now = leader_condition(is_a ? f->a.leader : f->b.leader);
+    assert_true(may_write(f, &now));
+    buf_fini(&text);
 }
 
 /* etcd hangs for longer than the lease: nobody leads meanwhile, one does afterwards. */
@@ -235,7 +298,8 @@ static void test_an_etcd_that_hangs(void **state)
 {
     struct fixture *f = *state;
     start_both(f);
-    struct etcd_compare old = leader_condition(f->a.leader);
+    char *value;
+    struct etcd_compare old = condition_of(&f->a, &value);
     etcd_proc_pause(proc);
     wait_for(f, &f->a, has_lost);
     assert_false(leader_is_leading(f->b.leader));
@@ -245,6 +309,7 @@ static void test_an_etcd_that_hangs(void **state)
     }
     assert_true(leader_is_leading(f->a.leader) != leader_is_leading(f->b.leader));
     assert_false(may_write(f, &old));
+    free(value);
 }
 
 static void test_an_etcd_that_is_restarted(void **state)
@@ -285,6 +350,8 @@ int main(void)
         TEST(test_a_follower_resigns_at_once),
         TEST(test_who_dies_is_replaced),
         TEST(test_the_condition_of_one_replaced_fails),
+        TEST(test_the_condition_of_one_overwritten_fails),
+        TEST(test_a_key_without_a_lease_is_overwritten),
         TEST(test_an_etcd_that_hangs),
         TEST(test_an_etcd_that_is_restarted),
         TEST(test_leads_for_longer_than_a_lease),
