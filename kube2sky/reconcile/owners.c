@@ -25,6 +25,7 @@ struct owners {
     struct queue blocked;
     size_t held;
     size_t contested;
+    size_t refused;
     size_t key_count;
 };
 
@@ -152,7 +153,7 @@ size_t owners_key_count(const struct owners *owners)
 void owners_forget_if_empty(struct owners *owners, struct owner *owner)
 {
     bool is_empty = owner->actual.count == 0 && owner->desired_count == 0;
-    bool is_open = owner->is_claim_due || owner->is_in_doubt || owner->contest;
+    bool is_open = owner->is_claim_due || owner->is_in_doubt || owner->contest || owner->refusal;
     if (owner->state == OWNER_SETTLED && is_empty && !is_open) {
         (void)key_table_take(&owners->table, owner->id);
         free_owner(owner);
@@ -231,8 +232,16 @@ void owners_enqueue(struct owners *owners, struct owner *owner)
            owner->state != OWNER_IN_FLIGHT);
     owners->held -= owner->state == OWNER_HELD;
     owners->contested -= owner->state == OWNER_CONTESTED;
+    owners->refused -= owner->state == OWNER_REFUSED;
     owner->state = OWNER_QUEUED;
     append(&owners->queued, owner);
+}
+
+void owners_refuse(struct owners *owners, struct owner *owner)
+{
+    assert(owner->state == OWNER_SETTLED);
+    owner->state = OWNER_REFUSED;
+    owners->refused++;
 }
 
 struct owner *owners_first(const struct owners *owners)
@@ -287,4 +296,9 @@ size_t owners_held(const struct owners *owners)
 size_t owners_contested(const struct owners *owners)
 {
     return owners->contested;
+}
+
+size_t owners_refused(const struct owners *owners)
+{
+    return owners->refused;
 }

@@ -8,6 +8,7 @@
  *                       -> held (nothing of its plan may be written yet) -> queued
  *                       -> blocked (a key of its plan is in flight with another's) -> queued
  *                       -> contested (rests: contest_internal.h) -> queued
+ *              in flight -> refused (waits: refusal_internal.h) -> queued
  *                       -> settled, if there is nothing to do */
 #ifndef KUBE2SKY_RECONCILE_OWNERS_INTERNAL_H
 #define KUBE2SKY_RECONCILE_OWNERS_INTERNAL_H
@@ -30,6 +31,7 @@ enum owner_state {
     OWNER_HELD,
     OWNER_BLOCKED,
     OWNER_CONTESTED,
+    OWNER_REFUSED,
     OWNER_IN_FLIGHT,
 };
 
@@ -48,6 +50,7 @@ struct owner {
     bool is_refusal_told; /* and was logged as refused alone */
     bool is_overtaken;    /* somebody else changed a key of its last transaction: goes alone */
     bool is_disturbed;    /* somebody else changed its keys since it was last in flight */
+    struct refusal *refusal; /* NULL for nearly all: refusal_internal.h */
     struct contest *contest; /* NULL for nearly all: contest_internal.h */
 
     /* In flight only: whether to plan again after landing */
@@ -107,6 +110,9 @@ bool owners_has_due(const struct owners *owners);
 void owners_enqueue(struct owners *owners, struct owner *owner);
 struct owner *owners_first(const struct owners *owners); /* NULL: empty */
 
+/* Sets a settled owner aside as refused. */
+void owners_refuse(struct owners *owners, struct owner *owner);
+
 /* Moves the first one from the queue into another state. */
 void owners_dequeue(struct owners *owners, enum owner_state state);
 
@@ -115,5 +121,6 @@ void owners_blocked_release(struct owners *owners); /* every blocked one */
 size_t owners_queued(const struct owners *owners);  /* and blocked */
 size_t owners_held(const struct owners *owners);
 size_t owners_contested(const struct owners *owners); /* resting */
+size_t owners_refused(const struct owners *owners);   /* waiting */
 
 #endif

@@ -14,6 +14,7 @@
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
+#include "kube2sky/reconcile/refusal_internal.h"
 
 /* Owners planned per loop turn, weighted by records: about 10 ms, so that probes, API events and
  * etcd's acknowledgements are served in between. */
@@ -49,11 +50,11 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
     reconciler_want_look(r, owner);
 }
 
-/* A contest's rest is over, or the contest. */
+/* Its rest is over, or its contest. */
 static void on_due(void *data, struct owner *owner)
 {
     struct reconciler *r = data;
-    if (owner->state == OWNER_CONTESTED) {
+    if (owner->state == OWNER_CONTESTED || owner->state == OWNER_REFUSED) {
         owners_enqueue(r->owners, owner);
     }
     owners_forget_if_empty(r->owners, owner);
@@ -110,11 +111,31 @@ static void on_failed(void *data, const struct flight *flight, enum flight_failu
     } else {
         outage_away(&r->written, err);
     }
-    if (failure == FLIGHT_REFUSED) {
-        set_suspect(flight, true);
-    }
     r->failures++;
-    wait_before_retry(r);
+    if (failure == FLIGHT_UNCERTAIN) {
+        wait_before_retry(r);
+        return;
+    }
+    set_suspect(flight, true);
+    if (flight->passenger_count == 1 || refusals_are_general(r->refusals)) {
+        for (size_t i = 0; i < flight->passenger_count; i++) {
+            refusal_wait(r->refusals, flight->passengers[i].owner);
+        }
+    }
+}
+
+/* etcd accepted what it may have refused before. */
+static void end_refusals(struct reconciler *r, const struct flight *flight)
+{
+    bool was_refused = false;
+    set_suspect(flight, false);
+    for (size_t i = 0; i < flight->passenger_count; i++) {
+        was_refused |= flight->passengers[i].owner->refusal != NULL;
+        refusal_end(r->refusals, flight->passengers[i].owner);
+    }
+    if (was_refused) {
+        refusals_retry(r->refusals);
+    }
 }
 
 /* Of a plan larger than a transaction, only the last part counts. */
@@ -148,7 +169,7 @@ static void on_acknowledged(void *data, const struct flight *flight)
     key_log(flight, r->config.inventory);
     outage_back(&r->written);
     backoff_reset(&r->backoff);
-    set_suspect(flight, false);
+    end_refusals(r, flight);
     r->transactions++;
     r->report.keys_written += plan->put_count;
     r->report.keys_deleted += plan->op_count - plan->put_count;
@@ -180,7 +201,9 @@ static void on_landed(void *data, struct owner *owner, bool needs_look)
         reverse_keys_unlock(r->reverse_keys, owner);
         owners_blocked_release(r->owners);
     }
-    if (needs_look) {
+    if (refusal_is_waiting(owner)) {
+        owners_refuse(r->owners, owner);
+    } else if (needs_look) {
         owners_enqueue(r->owners, owner);
     } else {
         owners_free_touched(owner);
@@ -248,6 +271,9 @@ static void settle_first(struct reconciler *r, struct owner *owner)
     owner->changed_us = 0;
     owner->is_disturbed = false;
     owners_free_touched(owner);
+    if (owner->refusal) {
+        refusal_end(r->refusals, owner);
+    }
     owners_dequeue(r->owners, OWNER_SETTLED);
     owners_forget_if_empty(r->owners, owner);
 }
@@ -372,8 +398,8 @@ static bool is_in_sync(const struct reconciler *r)
     bool is_known = r->is_mirrored && r->was_complete && !r->is_mid_publication &&
                     !r->are_orphans_due && !owners_has_due(r->owners) &&
                     owners_queued(r->owners) == 0;
-    return is_known &&
-           (is_onlooker(r) || (flights_used(r->flights) == 0 && reconciler_may_write(r)));
+    bool is_done = flights_used(r->flights) == 0 && owners_refused(r->owners) == 0;
+    return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
 }
 
 /* Owners may have been held because of a kind that is complete now. */
@@ -538,6 +564,11 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
         .due = on_due,
         .data = r,
     });
+    r->refusals = refusals_new(&(struct refusals_config){
+        .loop = config->loop,
+        .due = on_due,
+        .data = r,
+    });
     init_watchers(r);
     start_leader(r);
     reconciler_follow(r);
@@ -559,6 +590,7 @@ void reconciler_stop(struct reconciler *r)
     ev_idle_stop(r->config.loop, &r->stay_awake);
     flights_free(r->flights);
     contests_free(r->contests);
+    refusals_free(r->refusals);
     plan_fini(&r->plan);
     buf_fini(&r->claimant);
     planner_fini(&r->planner);

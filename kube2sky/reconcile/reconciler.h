@@ -11,8 +11,8 @@
  * mirror has reached its revision; until then its owners are not planned again. Keys that somebody
  * else deletes or overwrites are restored the same way; less often if that other keeps doing it
  * (contest_internal.h). A failed transaction puts its owners back
- * into the queue; the owners of a refused one are sent one by one, so that one which etcd always
- * refuses does not hold up the others.
+ * into the queue; the owners of a refused one are sent one by one, and one which etcd refuses alone
+ * waits by itself (refusal_internal.h), so that it does not hold up the others.
  *
  * In another store (an etcd that came back empty or older) everything starts over: no old content
  * is assumed, and missing keys are written. A store without a store key gets one when everything is

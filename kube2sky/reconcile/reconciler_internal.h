@@ -21,12 +21,14 @@
 
 struct contests;
 struct leader;
+struct refusals;
 
 struct reconciler {
     struct reconciler_config config;
     struct leader *leader; /* NULL: the only writer */
     struct flights *flights;
     struct contests *contests;
+    struct refusals *refusals;
 
     /* etcd's content, from the mirror */
     struct etcd_mirror *mirror;
@@ -47,7 +49,7 @@ struct reconciler {
     struct outage_source written; /* away from a failed transaction to the next success */
     struct err refused;           /* the last refusal of a single service; msg "": none waits */
     struct backoff backoff;
-    ev_timer retry; /* while active, no transaction is sent */
+    ev_timer retry; /* active while etcd is away: no transaction is sent */
 
     /* The work */
     ev_prepare turn;

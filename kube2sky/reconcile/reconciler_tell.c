@@ -20,7 +20,8 @@ static void append_why(const struct outage_source *source, struct buf *out)
 
 static size_t waiting_owners(const struct reconciler *r)
 {
-    return owners_queued(r->owners) + owners_held(r->owners) + owners_contested(r->owners);
+    return owners_queued(r->owners) + owners_held(r->owners) + owners_contested(r->owners) +
+           owners_refused(r->owners);
 }
 
 void reconciler_explain(const struct reconciler *r, struct buf *out)
@@ -31,7 +32,7 @@ void reconciler_explain(const struct reconciler *r, struct buf *out)
         return;
     }
     buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
-               owners_queued(r->owners), flights_used(r->flights));
+               owners_queued(r->owners) + owners_refused(r->owners), flights_used(r->flights));
     append_why(&r->written, out);
     if (!r->written.is_away && r->refused.msg[0]) {
         buf_printf(out, "; the last refusal was: %s", r->refused.msg);

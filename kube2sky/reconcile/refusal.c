@@ -1,0 +1,134 @@
+#include "kube2sky/reconcile/refusal_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/attributes.h"
+#include "common/base/backoff.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/reconcile/owners_internal.h"
+
+enum { BETWEEN_RETRIES_MS = 1000 };
+
+struct refusal {
+    struct refusals *refusals;
+    struct owner *owner;
+    struct refusal *prev, *next;
+    ev_timer timer; /* active while it waits */
+    struct backoff backoff;
+};
+
+struct refusals {
+    struct refusals_config config;
+    struct refusal *first;
+    size_t count;
+    size_t in_a_row;
+    int64_t retried_ms;
+};
+
+struct refusals *refusals_new(const struct refusals_config *config)
+{
+    struct refusals *refusals = xcalloc(1, sizeof(*refusals));
+    refusals->config = *config;
+    return refusals;
+}
+
+static void forget(struct refusal *refusal)
+{
+    struct refusals *refusals = refusal->refusals;
+    ev_timer_stop(refusals->config.loop, &refusal->timer);
+    *(refusal->prev ? &refusal->prev->next : &refusals->first) = refusal->next;
+    if (refusal->next) {
+        refusal->next->prev = refusal->prev;
+    }
+    refusals->count--;
+    refusal->owner->refusal = NULL;
+    free(refusal);
+}
+
+void refusals_free(struct refusals *refusals)
+{
+    if (!refusals) {
+        return;
+    }
+    while (refusals->first) {
+        forget(refusals->first);
+    }
+    free(refusals);
+}
+
+static void on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    struct refusal *refusal = timer->data;
+    const struct refusals_config *config = &refusal->refusals->config;
+    config->due(config->data, refusal->owner);
+}
+
+static struct refusal *begin(struct refusals *refusals, struct owner *owner)
+{
+    struct refusal *refusal = xcalloc(1, sizeof(*refusal));
+    refusal->refusals = refusals;
+    refusal->owner = owner;
+    refusal->next = refusals->first;
+    if (refusal->next) {
+        refusal->next->prev = refusal;
+    }
+    refusals->first = refusal;
+    refusals->count++;
+    backoff_init(&refusal->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REFUSED_MAX_MS);
+    ev_timer_init(&refusal->timer, on_timer, 0.0, 0.0);
+    refusal->timer.data = refusal;
+    owner->refusal = refusal;
+    return refusal;
+}
+
+void refusal_wait(struct refusals *refusals, struct owner *owner)
+{
+    struct ev_loop *loop = refusals->config.loop;
+    struct refusal *refusal = owner->refusal ? owner->refusal : begin(refusals, owner);
+    size_t share_ms = REFUSAL_SHARE_MS * refusals->count;
+    size_t wait_ms = backoff_next_ms(&refusal->backoff, backoff_random());
+    wait_ms = wait_ms > share_ms ? wait_ms : share_ms;
+    refusals->in_a_row++;
+    log_debug("refused service waits", LOG_SLICE("owner", owner->id),
+              LOG_INT("retry_ms", (int64_t)wait_ms), LOG_INT("refused", (int64_t)refusals->count));
+    ev_now_update(loop);
+    ev_timer_stop(loop, &refusal->timer);
+    ev_timer_set(&refusal->timer, (double)wait_ms / 1000.0, 0.0);
+    ev_timer_start(loop, &refusal->timer);
+}
+
+bool refusal_is_waiting(const struct owner *owner)
+{
+    return owner->refusal && ev_is_active(&owner->refusal->timer);
+}
+
+void refusal_end(struct refusals *refusals, struct owner *owner)
+{
+    refusals->in_a_row = 0;
+    if (owner->refusal) {
+        forget(owner->refusal);
+    }
+}
+
+void refusals_retry(struct refusals *refusals)
+{
+    const struct refusals_config *config = &refusals->config;
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms - refusals->retried_ms < BETWEEN_RETRIES_MS) {
+        return;
+    }
+    refusals->retried_ms = now_ms;
+    for (struct refusal *r = refusals->first; r; r = r->next) {
+        if (ev_is_active(&r->timer)) {
+            ev_timer_stop(config->loop, &r->timer);
+            config->due(config->data, r->owner);
+        }
+    }
+}
+
+bool refusals_are_general(const struct refusals *refusals)
+{
+    return refusals->in_a_row >= REFUSALS_AT_ONCE;
+}
