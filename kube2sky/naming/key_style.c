@@ -65,10 +65,26 @@ static bool says_address(const struct record *r)
 
 /* ---- Labels ---- */
 
+/* As record_label prints it. */
+static bool is_hash_form(struct slice label)
+{
+    size_t n = 0;
+    while (n < label.len && memchr("0123456789abcdef", label.ptr[n], 16)) {
+        n++;
+    }
+    return n == label.len && n >= 1 && n <= 8;
+}
+
 static bool is_hash_of(struct slice label, struct slice value)
 {
     char hash[9];
     return slice_equal(label, slice_str(record_label(value, hash)));
+}
+
+/* Six or more hexadecimal digits: all but one hash in 4,096, and few words. */
+static bool looks_like_hash(struct slice label)
+{
+    return label.len >= 6 && is_hash_form(label);
 }
 
 /* "_tcp" */
@@ -124,7 +140,8 @@ static bool is_port(struct slice domain, const struct path *path, const struct r
     struct slice short_label = without_number(label, r->port);
     return r->port != 0 && is_service_label(path->segments[3]) &&
            is_service_label(path->segments[4]) && dname_is_host_label(label) &&
-           (is_host_of(domain, path, slice_of(NULL, 0), host) ||
+           ((is_host_of(domain, path, slice_of(NULL, 0), host) &&
+             (is_hash_form(label) || is_hash_form(short_label))) ||
             is_host_of(domain, path, label, host) ||
             (short_label.len && is_host_of(domain, path, short_label, host)));
 }
@@ -137,7 +154,8 @@ static bool is_service_key(struct slice domain, const struct path *path, const s
     case 3: /* ExternalName */
         return r->port == 0 && host_len > 1 && r->host[host_len - 1] == '.';
     case 4:
-        return says_address(r) && dname_is_host_label(path->segments[3]);
+        return says_address(r) && dname_is_host_label(path->segments[3]) &&
+               (is_hash_of(path->segments[3], value) || !looks_like_hash(path->segments[3]));
     case 5: /* addresses with one hostname */
         return says_address(r) && dname_is_host_label(path->segments[3]) &&
                is_hash_of(path->segments[4], value);
@@ -170,6 +188,13 @@ bool key_style_object(struct slice domain, struct slice below, struct slice valu
                      : is_service_key(domain, &path, &record, value);
     record_fini(&record);
     return is_it;
+}
+
+bool key_style_is_named(struct slice below, struct slice value)
+{
+    struct path path = split(below);
+    return path.count == 4 && slice_equal(path.segments[0], slice_str(SERVICE_LABEL)) &&
+           !is_hash_of(path.segments[3], value);
 }
 
 bool key_style_reverse(struct slice key, struct slice value)

@@ -15,6 +15,7 @@ struct actual_value {
     int64_t revision;    /* that last wrote it */
     uint32_t generation; /* of the full read that last saw it; starts at 1 */
     bool is_ours;        /* may be deleted if not desired: ownership_has */
+    bool may_be_copy;    /* but not if its value is desired elsewhere: ownership_may_be_copy */
 };
 
 struct actual_key {

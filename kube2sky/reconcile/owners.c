@@ -111,6 +111,7 @@ struct owner *owners_key_put(struct owners *owners, const struct etcd_kv *kv, ui
         .revision = kv->mod_revision,
         .generation = generation,
         .is_ours = ownership_has(owners->ownership, KEY_OBJECT, kv->key, kv->value),
+        .may_be_copy = ownership_may_be_copy(owners->ownership, kv->key, kv->value),
     };
     bool has_changed = actual_put(&owner->actual, key.suffix, &value);
     owners->key_count += owner->actual.count - before;

@@ -156,6 +156,11 @@ void ownership_claimant(const struct ownership *o, struct slice value, struct bu
     }
 }
 
+bool ownership_may_be_copy(const struct ownership *o, struct slice key, struct slice value)
+{
+    return o->config.only_written && key_style_is_named(rest_of(key, o->tree.len), value);
+}
+
 bool ownership_has(const struct ownership *o, enum key_place place, struct slice key,
                    struct slice value)
 {

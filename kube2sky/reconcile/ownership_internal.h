@@ -56,6 +56,10 @@ void ownership_claimant(const struct ownership *ownership, struct slice value, s
 bool ownership_has(const struct ownership *ownership, enum key_place place, struct slice key,
                    struct slice value);
 
+/* Of a key that the writer has: whether it is somebody's copy if its value is also desired under
+ * another key of the owner. Only with --own-only-written. */
+bool ownership_may_be_copy(const struct ownership *ownership, struct slice key, struct slice value);
+
 /* Whether kube2sky could have written the key, by its form (key_style.h): ours or another's. */
 bool ownership_is_written(const struct ownership *ownership, struct slice key, struct slice value);
 

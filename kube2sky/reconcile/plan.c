@@ -93,9 +93,42 @@ void plan_add_puts(const struct desired *desired, struct slice base,
     }
 }
 
+/* ---- Copies ---- */
+
+/* The hashes of all desired values, sorted; made when first needed, which is rare. */
+struct value_set {
+    uint64_t *hashes;
+    bool is_made;
+};
+
+static int compare_hashes(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static bool value_set_has(struct value_set *set, const struct desired *desired, uint64_t hash)
+{
+    if (desired->count == 0) {
+        return false;
+    }
+    if (!set->is_made) {
+        set->hashes = xcalloc(desired->count, sizeof(*set->hashes));
+        for (size_t i = 0; i < desired->count; i++) {
+            set->hashes[i] = actual_value_hash(desired_get(desired, i).value);
+        }
+        qsort(set->hashes, desired->count, sizeof(*set->hashes), compare_hashes);
+        set->is_made = true;
+    }
+    return bsearch(&hash, set->hashes, desired->count, sizeof(hash), compare_hashes) != NULL;
+}
+
+/* ---- Deletes ---- */
+
 void plan_add_deletes(const struct desired *desired, struct slice base,
                       const struct actual_keys *actual, struct plan *plan)
 {
+    struct value_set values = {.hashes = NULL};
     struct buf key;
     size_t next = 0, at = 0;
     buf_init(&key, PLAN_BYTES_MAX);
@@ -111,13 +144,17 @@ void plan_add_deletes(const struct desired *desired, struct slice base,
                 break;
             }
         }
-        if (d != 0 && there->value.is_ours) {
+        bool is_left =
+            d == 0 || !there->value.is_ours ||
+            (there->value.may_be_copy && value_set_has(&values, desired, there->value.hash));
+        if (!is_left) {
             key.len = base.len;
             buf_append_slice(&key, suffix);
             const struct etcd_op del = {.kind = ETCD_OP_DELETE, .key = buf_slice(&key)};
             plan_add(plan, &del, there->value.revision);
         }
     }
+    free(values.hashes);
     buf_fini(&key);
 }
 

@@ -36,7 +36,8 @@ void plan_fini(struct plan *plan);
 
 void plan_build_nothing(struct plan *ret_plan);
 
-/* Add the puts, or the deletes; keys that are not ours (actual.h) are skipped. `base` is the
+/* Add the puts, or the deletes; keys that are not ours (actual.h), or copies of a desired value,
+ * are not deleted. `base` is the
  * owner's part of the keys; all desired keys begin with it. Add all puts before any delete. A plan
  * is truncated at 256 MiB (if others left that much to delete); planning again afterwards yields
  * the rest. */

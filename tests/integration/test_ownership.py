@@ -74,6 +74,28 @@ def test_orphans_and_strays_go_and_foreign_keys_stay(bed):
     kept(bed, FOREIGN, before)
 
 
+def test_a_copied_value_is_its_copier_s(bed):
+    """With --own-only-written. The original's label is the hash of its address."""
+    ip = bed.kube.create("services", service("web", port(80, "http")))["spec"]["clusterIP"]
+    web, srv = f"{SVC}/default/web", value(own_host("web"), 80)
+    copies = {
+        f"{web}/mine": value(ip),
+        f"{web}/0123abcd": value(ip),
+        f"{web}/_tcp/_http/mine": srv,
+    }
+    put_all(bed, copies)
+    before = bed.etcd.get_prefix("/")
+    bed.start_kube2sky("--own-only-written")
+    right = service_records("web", ip, ("tcp", "http", 80))
+    bed.wait_records(f"{web}/", right | copies)
+    kept(bed, copies, before)
+    put_all(bed, {f"{web}/late": value(ip), f"{web}/gone": value("10.9.0.9")})
+    bed.wait_records(f"{web}/", right | copies | {f"{web}/late": value(ip)})
+    # The Service goes, and with it the words, which may be endpoints' hostnames; what cannot be one stays.
+    bed.kube.delete("services", "web")
+    bed.wait_records(f"{web}/", {key: text for key, text in copies.items() if key != f"{web}/mine"})
+
+
 def test_own_only_written(bed):
     put_all(bed, FOREIGN, ORPHANS, STRAYS)
     before = bed.etcd.get_prefix("/")

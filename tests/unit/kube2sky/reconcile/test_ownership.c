@@ -143,6 +143,14 @@ static void test_only_what_it_could_have_written(void **state)
         {TREE "pod/default/fd00--1/479bcb2e", HOST("fd00::1"), true},
         {"/skydns/arpa/in-addr/10/0/0/1", HOST("web.default.svc.cluster.local."), true},
 
+        /* Copied from the label that is its hash */
+        {TREE "svc/default/web/c88f105a", HOST("10.0.0.1"), false},
+        {TREE "svc/default/web/abcdef", HOST("10.0.0.1"), false},
+        {TREE "svc/default/web/_tcp/_http/mine", PORT("web.default.svc.cluster.local.", "80"),
+         false},
+        {TREE "svc/default/web/_tcp/_http/mine-80", PORT("web.default.svc.cluster.local.", "80"),
+         false},
+
         {TREE "svc/default/web/x", "{\"host\":\"10.0.0.1\"}", false}, /* another format */
         {TREE "svc/default/web/x", "{}", false},
         {TREE "svc/default/web/x", "", false},
