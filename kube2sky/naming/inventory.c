@@ -14,7 +14,8 @@ struct kind_state {
     bool is_wanted;
     bool is_listing;
     bool is_listed;
-    bool wants_first; /* the list lacked default/kubernetes */
+    bool wants_first; /* the list lacked default/kubernetes, or any pod */
+    bool has_any;     /* since the list began, an object came */
 };
 
 struct inventory {
@@ -126,6 +127,7 @@ void inventory_list_begin(struct inventory *inventory, enum kube_kind kind)
     struct kind_state *state = &inventory->kinds[kind];
     state->generation++;
     state->is_listing = true;
+    state->has_any = false;
 }
 
 /* The list is complete: objects it did not name are gone. */
@@ -144,15 +146,25 @@ static bool has_first_service(const struct inventory *inventory)
 {
     const struct entry *entry =
         index_find(&inventory->index, KUBE_SERVICE, slice_str(FIRST_SERVICE));
-    return inventory->config.is_narrowed ||
-           (entry && entry->generation == inventory->kinds[KUBE_SERVICE].generation);
+    return entry && entry->generation == inventory->kinds[KUBE_SERVICE].generation;
 }
 
-static void sweep_if_first_came(struct inventory *inventory)
+/* Whether the list has what every cluster has, so that it can be believed. */
+static bool has_first(const struct inventory *inventory, enum kube_kind kind)
 {
-    const struct kind_state *state = &inventory->kinds[KUBE_SERVICE];
-    if (state->wants_first && !state->is_listing && has_first_service(inventory)) {
-        sweep(inventory, KUBE_SERVICE);
+    if (inventory->config.is_narrowed) {
+        return true;
+    }
+    return kind == KUBE_SERVICE ? has_first_service(inventory)
+                                : kind != KUBE_POD || inventory->kinds[kind].has_any;
+}
+
+static void object_came(struct inventory *inventory, enum kube_kind kind)
+{
+    struct kind_state *state = &inventory->kinds[kind];
+    state->has_any = true;
+    if (state->wants_first && !state->is_listing && has_first(inventory, kind)) {
+        sweep(inventory, kind);
     }
 }
 
@@ -163,8 +175,9 @@ void inventory_list_end(struct inventory *inventory, enum kube_kind kind)
     if (!state->is_wanted) {
         return;
     }
-    if (kind == KUBE_SERVICE && !has_first_service(inventory)) {
+    if (!has_first(inventory, kind)) {
         state->wants_first = true;
+        state->is_listed |= kind == KUBE_POD; /* a new cluster has none, and is ready */
         return;
     }
     sweep(inventory, kind);
@@ -193,7 +206,7 @@ void inventory_upsert(struct inventory *inventory, struct kube_object *object)
         entry->is_news = entry->object || !state->is_listing;
         index_set_object(&inventory->index, kind, entry, object);
     }
-    sweep_if_first_came(inventory);
+    object_came(inventory, kind);
 }
 
 void inventory_remove(struct inventory *inventory, enum kube_kind kind, const char *ns,
@@ -232,6 +245,11 @@ const char *inventory_missing(const struct inventory *inventory)
         }
     }
     return NULL;
+}
+
+bool inventory_doubts_pods(const struct inventory *inventory)
+{
+    return inventory->kinds[KUBE_POD].wants_first;
 }
 
 bool inventory_is_complete(const struct inventory *inventory)

@@ -7,9 +7,10 @@
  *
  * A complete list removes objects it did not name; a list that starts over voids its earlier part.
  * A Service list without default/kubernetes, which every API server creates, is not complete (the
- * server's store may have just been emptied): it removes nothing until that Service appears. Kinds
- * are complete independently: one that cannot be listed preserves the keys it feeds, and no others.
- * Single-threaded. */
+ * server's store may have just been emptied): it removes nothing until that Service appears. A list
+ * of pods without any removes nothing until there is one; without keys of pods nothing waits for
+ * that. Kinds are complete independently: one that cannot be listed preserves the keys it feeds,
+ * and no others. Single-threaded. */
 #ifndef KUBE2SKY_NAMING_INVENTORY_H
 #define KUBE2SKY_NAMING_INVENTORY_H
 
@@ -24,7 +25,7 @@
 struct inventory;
 
 struct inventory_config {
-    /* Only some namespaces or labels are listed, which may lack default/kubernetes. */
+    /* Only some namespaces or labels are listed, which may lack default/kubernetes and pods. */
     bool is_narrowed;
     /* The objects behind the owner's keys changed; not called for an unchanged state. Called from
      * inside the functions below; must not call back. */
@@ -86,6 +87,9 @@ bool inventory_is_complete(const struct inventory *inventory);
 
 /* What it still waits for, for /readiness and the log; a constant; NULL if complete. */
 const char *inventory_missing(const struct inventory *inventory);
+
+/* The last list of pods had none, which is not believed. */
+bool inventory_doubts_pods(const struct inventory *inventory);
 
 /* Number of objects of the kind. */
 size_t inventory_count(const struct inventory *inventory, enum kube_kind kind);

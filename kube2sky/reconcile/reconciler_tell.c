@@ -34,6 +34,10 @@ void reconciler_explain(const struct reconciler *r, struct buf *out)
     buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
                owners_queued(r->owners) + owners_refused(r->owners), flights_used(r->flights));
     append_why(&r->written, out);
+    if (owners_held(r->owners) && inventory_doubts_pods(r->config.inventory)) {
+        buf_append_str(out,
+                       "; the API lists no pod, so records of pods are kept until there is one");
+    }
     if (!r->written.is_away && r->refused.msg[0]) {
         buf_printf(out, "; the last refusal was: %s", r->refused.msg);
     }

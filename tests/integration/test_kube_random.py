@@ -23,6 +23,7 @@ class Cluster:
     def __init__(self, kube, seed: int):
         self._kube = kube
         self._random = random.Random(seed)
+        self._put("pods", pod("always", "10.3.9.9"))  # a list without pods is not believed
         self._changes = 2 * [self._service] + 3 * [self._slice] + 2 * [self._pod]
 
     def change(self) -> None:

@@ -51,6 +51,11 @@ STRAYS = {
 }
 
 
+def put_a_pod(bed) -> None:
+    """A list without any pod would not be believed."""
+    bed.kube.put_pod(pod("worker", "10.3.0.1"))
+
+
 def put_all(bed, *groups: dict[str, str]) -> None:
     for group in groups:
         for key, text in group.items():
@@ -64,6 +69,7 @@ def kept(bed, group: dict[str, str], before: dict) -> None:
 
 def test_orphans_and_strays_go_and_foreign_keys_stay(bed):
     put_all(bed, FOREIGN, ORPHANS, STRAYS)
+    put_a_pod(bed)
     before = bed.etcd.get_prefix("/")
     bed.start_kube2sky()
     kept(bed, FOREIGN, before)
@@ -98,6 +104,7 @@ def test_a_copied_value_is_its_copier_s(bed):
 
 def test_own_only_written(bed):
     put_all(bed, FOREIGN, ORPHANS, STRAYS)
+    put_a_pod(bed)
     before = bed.etcd.get_prefix("/")
     bed.start_kube2sky("--own-only-written")
     kept(bed, FOREIGN | STRAYS, before)
@@ -256,6 +263,7 @@ def test_kinds_that_cannot_be_listed_keep_their_keys(bed):
     bed.kube.create("services", service("web", port(80, "http")))
     bed.kube.create("services", headless("gone", port(80, "http")))
     bed.kube.put_pod(pod("worker", "10.3.0.1"))
+    bed.kube.put_pod(pod("other", "10.3.0.2"))
     bed.start_kube2sky()
     bed.wait_model()
     bed.kube2sky.stop()
@@ -267,6 +275,21 @@ def test_kinds_that_cannot_be_listed_keep_their_keys(bed):
     bed.wait_records(f"{SVC}/default/web/", {})
     assert bed.etcd.values(POD) == {k: v for k, v in right.items() if k.startswith(POD)}
     bed.kube.control("forbid", resource="pods", on=False)
+    bed.wait_model()
+
+
+def test_a_list_without_pods_deletes_none(bed):
+    """Such as that of an API server whose store was emptied. The probe names the reason."""
+    bed.kube.put_pod(pod("worker", "10.3.0.1"))
+    bed.start_kube2sky()
+    bed.wait_model()
+    bed.kube2sky.stop()
+    right = {k: v for k, v in bed.etcd.values("/skydns/").items() if k.startswith(POD)}
+    bed.kube.delete("pods", "worker")
+    bed.start_kube2sky(is_waiting=False)
+    bed.kube2sky.wait_ready(lambda: "the API lists no pod" in bed.readiness()[1], "doubts it")
+    assert bed.etcd.values(POD) == right
+    bed.kube.put_pod(pod("other", "10.3.0.2"))
     bed.wait_model()
 
 

@@ -431,10 +431,47 @@ static void test_faults_of_the_last_state(void **state)
 
 /* ---- What each kind allows ---- */
 
+static void list_one_pod(struct fixture *f)
+{
+    inventory_list_begin(f->inventory, KUBE_POD);
+    put_pod(f, "kube-system", "dns", "'podIP':'10.1.0.9'");
+    inventory_list_end(f->inventory, KUBE_POD);
+}
+
+/* Such as of an API server whose store was just emptied. */
+static void test_a_list_without_pods_removes_none(void **state)
+{
+    struct fixture *f = *state;
+    unsigned complete;
+    list_services(f, (const char *const[]){"kubernetes", NULL});
+    list_nothing(f, KUBE_ENDPOINTS);
+    list_nothing(f, KUBE_POD); /* the first list: a new cluster is ready */
+    assert_true(inventory_is_complete(f->inventory));
+    assert_true(inventory_doubts_pods(f->inventory));
+    assert_false(may_delete(f, "pod/default/10-0-0-1"));
+    assert_true(may_delete(f, "svc/default/gone"));
+    complete = inventory_complete_kinds(f->inventory);
+    put_pod(f, "kube-system", "dns", "'podIP':'10.1.0.9'");
+    assert_false(inventory_doubts_pods(f->inventory));
+    assert_true(may_delete(f, "pod/default/10-0-0-1"));
+    assert_true(inventory_complete_kinds(f->inventory) & ~complete);
+
+    put_pod(f, "default", "a", "'podIP':'10.1.0.1'");
+    list_nothing(f, KUBE_POD); /* a later one */
+    assert_int_equal(inventory_count(f->inventory, KUBE_POD), 2);
+    assert_false(may_delete(f, "pod/default/10-0-0-1"));
+    assert_has(f, "pod/default/10-1-0-1", "P default 10-1-0-1 10.1.0.1");
+    inventory_remove(f->inventory, KUBE_POD, "default", "a"); /* told of one by one, they go */
+    assert_has(f, "pod/default/10-1-0-1", "");
+    put_pod(f, "default", "b", "'podIP':'10.1.0.2'"); /* now the list is believed */
+    assert_int_equal(inventory_count(f->inventory, KUBE_POD), 1);
+    assert_true(may_delete(f, "pod/default/10-0-0-1"));
+}
+
 static void test_a_kind_holds_up_what_it_feeds_and_nothing_else(void **state)
 {
     struct fixture *f = *state;
-    list_nothing(f, KUBE_POD);
+    list_one_pod(f);
     assert_true(may_delete(f, "pod/default/10-0-0-1"));
     assert_false(may_delete(f, "svc/default/gone"));
     list_services(f, (const char *const[]){"kubernetes", "headless", NULL});
@@ -467,7 +504,7 @@ static void test_complete_kinds(void **state)
     const unsigned slice = 1u << KUBE_SLICE | settled;
     struct fixture *f = *state;
     assert_int_equal(inventory_complete_kinds(f->inventory), slice);
-    list_nothing(f, KUBE_POD);
+    list_one_pod(f);
     assert_int_equal(inventory_complete_kinds(f->inventory), slice | pod);
     list_services(f, (const char *const[]){"kubernetes", NULL});
     list_nothing(f, KUBE_ENDPOINTS);
@@ -778,6 +815,7 @@ int main(void)
         TEST(test_doubt_is_about_one_owner),
         TEST(test_a_kind_holds_up_what_it_feeds_and_nothing_else),
         TEST(test_pods_that_cannot_be_listed),
+        TEST(test_a_list_without_pods_removes_none),
         TEST(test_complete_kinds),
         TEST_SLICES(test_slices_by_service),
         TEST_SLICES(test_slice_that_moves_to_another_service),
