@@ -392,12 +392,12 @@ static bool is_onlooker(const struct reconciler *r)
 }
 
 /* A non-writer is in sync when it knows what it would write. Owners held by doubt do not count: it
- * may last as long as an object nobody understands. */
+ * may last as long as an object nobody understands, or until the source of endpoints is settled. */
 static bool is_in_sync(const struct reconciler *r)
 {
+    bool are_orphans_due = r->are_orphans_due && inventory_knows_claims(r->config.inventory);
     bool is_known = r->is_mirrored && r->was_complete && !r->is_mid_publication &&
-                    !r->are_orphans_due && !owners_has_due(r->owners) &&
-                    owners_queued(r->owners) == 0;
+                    !are_orphans_due && !owners_has_due(r->owners) && owners_queued(r->owners) == 0;
     bool is_done = flights_used(r->flights) == 0 && owners_refused(r->owners) == 0;
     return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
 }

@@ -107,6 +107,32 @@ def test_slices_that_were_followed_and_are_refused_are_waited_for(db, way):
     assert lists_of(db, "endpoints") == listed
 
 
+@WAYS
+def test_a_start_while_slices_are_refused(db, way):
+    """It is ready with Endpoints, and what only slices have stays, until the slices say that it is gone."""
+    add_slice(db, "10.1.0.9")
+    db.start_kube2sky()
+    wait_addresses(db, BOTH | {"10.1.0.9": ""})
+    db.kube2sky.stop()
+    written = db.etcd.get_prefix("/skydns/")
+
+    allow_slices(db, way, False)
+    since = len(db.kube2sky.lines)
+    db.start_kube2sky()
+    db.kube2sky.wait_line("endpoint slices are refused, following endpoints", since)
+    appears(db, "meanwhile")
+    after = db.etcd.get_prefix("/skydns/")
+    assert {key: after.get(key) for key in written} == written
+
+    allow_slices(db, way, True)
+    db.kube.delete("endpointslices", "db-more")
+    list_again(db)
+    wait_source(db, "endpointslices")
+    appears(db, "after")
+    set_addresses(db, {"10.1.0.3": ""}, is_new=False)
+    wait_addresses(db, {"10.1.0.3": ""})
+
+
 def test_slices_of_v1beta1_are_not_taken_unasked(db):
     db.kube.control("slices", version="v1beta1")
     db.start_kube2sky("--endpoints=slices")
