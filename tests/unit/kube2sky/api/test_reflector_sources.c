@@ -252,6 +252,33 @@ static void test_slices_refused_for_long(void **state)
               "begin endpoints\nunsettled\nend endpoints\nstate ok\n");
 }
 
+/* A watch that is accepted ends a row of refusals, a list alone does not. */
+static void test_what_ends_a_row_of_refusals(void **state)
+{
+    struct reflector_timing hasty = quick;
+    (void)state;
+    hasty.refused_ms = 1;
+    hasty.retry_first_ms = hasty.retry_max_ms = 10;
+    const struct http_step steps[] = {
+        list_step(LIST_SLICES, "10", "", ""),
+        forbidden(WATCH_OF(SLICES, "10")),
+        list_step(LIST_SLICES, "20", "", ""),
+        watch_step(WATCH_OF(SLICES, "20"), HTTP_STREAM_ENDS, LINES(BOOKMARK("25"))),
+        forbidden(WATCH_OF(SLICES, "25")),
+        list_step(LIST_SLICES, "30", "", ""),
+        forbidden(WATCH_OF(SLICES, "30")),
+        list_step(LIST_ENDPOINTS, "40", "", ""),
+        held_watch(WATCH_OF(ENDPOINTS, "40")),
+    };
+    run_timed(steps, ARRAY_LEN(steps), &hasty,
+              "begin endpointslices\nend endpointslices\n"
+              "state GET " SLICES ": 403 Forbidden: no\n"
+              "begin endpointslices\nend endpointslices\nstate ok\n"
+              "state GET " SLICES ": 403 Forbidden: no\n"
+              "begin endpointslices\nend endpointslices\n"
+              "begin endpoints\nunsettled\nend endpoints\nstate ok\n");
+}
+
 /* Unavailability is no reason to fall back to another resource. */
 static void test_auto_waits_for_slices(void **state)
 {
@@ -360,6 +387,7 @@ int main(void)
         cmocka_unit_test(test_slices_are_tried_meanwhile),
         cmocka_unit_test(test_refused_slices_are_an_outage),
         cmocka_unit_test(test_slices_refused_for_long),
+        cmocka_unit_test(test_what_ends_a_row_of_refusals),
         cmocka_unit_test(test_auto_waits_for_slices),
         cmocka_unit_test(test_slices_of_v1beta1),
         cmocka_unit_test(test_only_slices),
