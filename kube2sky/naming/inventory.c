@@ -332,8 +332,7 @@ bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
 
 bool inventory_knows_claims(const struct inventory *inventory)
 {
-    return inventory->is_settled && is_complete(inventory, KUBE_SERVICE) &&
-           is_complete(inventory, inventory->source);
+    return is_complete(inventory, KUBE_SERVICE) && is_complete(inventory, inventory->source);
 }
 
 const char *inventory_faults(struct inventory *inventory, const struct kube_object *object)

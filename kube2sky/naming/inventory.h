@@ -42,8 +42,8 @@ void inventory_free(struct inventory *inventory); /* NULL is fine */
  * of the other kind are dropped. */
 void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind);
 
-/* false: the source has just changed, and what it lacks may still exist: keys of endpoints that the
- * new source has not changed since stay, and so do reverse keys. Initially true. */
+/* false: the source has just changed, and what it lacks may still exist: the keys of a headless
+ * Service stay unless its endpoints have changed in the new source since. Initially true. */
 void inventory_settle_endpoints(struct inventory *inventory, bool is_settled);
 
 /* Without pods, none are waited for, and no pod has an address. */
