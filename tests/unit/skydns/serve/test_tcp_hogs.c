@@ -1,18 +1,7 @@
 /* One TCP client against the others: places, buffers, late answers, slow reading. Client and server
  * share one loop and one thread. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/skydns/serve/tcp_bed.h"
 
-#include <cmocka.h>
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "tests/support/skydns/tcp_bed.h"
 #include "tests/support/test_clock.h"
 
 enum { IDLE_MS = 60000 };

@@ -1,20 +1,11 @@
 /* The TCP server with a scripted answer function: framing split anywhere, pipelining, late and
  * out-of-order answers, slow clients, limits. Client and server share one loop and one thread. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/skydns/serve/tcp_bed.h"
 
 #include <linux/sockios.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "skydns/serve/tcp_leavers_internal.h"
-#include "tests/support/skydns/tcp_bed.h"
 
 enum { IDLE_MS = 60000 };
 

@@ -1,7 +1,12 @@
-#include "tests/support/skydns/tcp_bed.h"
+/* A TCP server with a scripted answer function, and its clients, on one loop and one thread. Fails
+ * the running test after PATIENCE_S. */
+#ifndef TESTS_UNIT_SKYDNS_SERVE_TCP_BED_H
+#define TESTS_UNIT_SKYDNS_SERVE_TCP_BED_H
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <cmocka.h>
 
@@ -11,9 +16,35 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "skydns/serve/tcp_server.h"
 #include "tests/support/loopback.h"
 
 enum { PATIENCE_S = 20, ATTEMPTS = 100 };
+enum { LATE_MAX = 2 * TCP_WAITING_MAX };
+
+/* A query's first byte selects its handling; the rest is echoed. */
+enum { ECHO = 'e', LATE = 'l', SILENT = 's', HUGE_REPLY = 'h' };
+
+struct tcp_bed {
+    struct ev_loop *loop;
+    struct tcp_server *server;
+    struct addr address;
+    ev_timer guard;
+    unsigned queries;
+    struct slice ahead[ENGINE_AHEAD_MAX]; /* from the latest look-ahead call */
+    size_t ahead_count, ahead_most;
+    size_t late_count;
+    struct tcp_ref late[LATE_MAX];
+    uint8_t late_tag[LATE_MAX]; /* the second byte of each */
+    size_t client_waiting;      /* of the latest query */
+};
+
+struct tcp_bed_limits {
+    size_t connections;
+    size_t buffers;
+    uint32_t idle_ms;
+    int send_buffer; /* the kernel's; 0: as usual */
+};
 
 static enum engine_verdict answer(void *data, const struct tcp_query *query, uint8_t *reply,
                                   size_t *ret_len)
@@ -66,7 +97,7 @@ static void accept_silent_ones(int fd)
     assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &off, sizeof(off)), 0);
 }
 
-struct tcp_bed *tcp_bed_new(const struct tcp_bed_limits *limits)
+static inline struct tcp_bed *tcp_bed_new(const struct tcp_bed_limits *limits)
 {
     struct tcp_bed *bed = calloc(1, sizeof(*bed));
     struct err err = {0};
@@ -104,7 +135,7 @@ struct tcp_bed *tcp_bed_new(const struct tcp_bed_limits *limits)
     return bed;
 }
 
-void teardown(struct tcp_bed *bed)
+static inline void teardown(struct tcp_bed *bed)
 {
     tcp_server_free(bed->server);
     ev_timer_stop(bed->loop, &bed->guard);
@@ -112,7 +143,8 @@ void teardown(struct tcp_bed *bed)
     free(bed);
 }
 
-int connect_from(struct tcp_bed *bed, uint8_t n)
+/* As another client: from 127.0.0.N. */
+static inline int connect_from(struct tcp_bed *bed, uint8_t n)
 {
     struct addr from = loopback_addr(0);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -122,26 +154,27 @@ int connect_from(struct tcp_bed *bed, uint8_t n)
     return fd;
 }
 
-int connect_client(struct tcp_bed *bed)
+static inline int connect_client(struct tcp_bed *bed)
 {
     return connect_from(bed, 1);
 }
 
-void wait_for_connections(struct tcp_bed *bed, size_t count)
+/* Runs the loop until the server has this many connections. */
+static inline void wait_for_connections(struct tcp_bed *bed, size_t count)
 {
     while (tcp_server_connections(bed->server) != count) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
 }
 
-void wait_for_queries(struct tcp_bed *bed, unsigned count)
+static inline void wait_for_queries(struct tcp_bed *bed, unsigned count)
 {
     while (bed->queries < count) {
         ev_run(bed->loop, EVRUN_ONCE);
     }
 }
 
-void send_all(int fd, const void *bytes, size_t len)
+static inline void send_all(int fd, const void *bytes, size_t len)
 {
     assert_int_equal(send(fd, bytes, len, MSG_NOSIGNAL), len);
 }
@@ -153,7 +186,8 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
     ev_break(loop, EVBREAK_ONE);
 }
 
-bool receive(struct tcp_bed *bed, int fd, void *bytes, size_t len)
+/* Reads exactly len bytes; the loop runs meanwhile. False at the end of the stream. */
+static inline bool receive(struct tcp_bed *bed, int fd, void *bytes, size_t len)
 {
     ev_io io;
     size_t got = 0;
@@ -173,7 +207,7 @@ bool receive(struct tcp_bed *bed, int fd, void *bytes, size_t len)
     return got == len;
 }
 
-void assert_frame(struct tcp_bed *bed, int fd, const char *want)
+static inline void assert_frame(struct tcp_bed *bed, int fd, const char *want)
 {
     uint8_t prefix[2];
     char body[256] = "";
@@ -184,9 +218,12 @@ void assert_frame(struct tcp_bed *bed, int fd, const char *want)
     assert_string_equal(body, want);
 }
 
-void assert_closed(struct tcp_bed *bed, int fd)
+/* Also closes the client's side. */
+static inline void assert_closed(struct tcp_bed *bed, int fd)
 {
     uint8_t byte;
     assert_false(receive(bed, fd, &byte, 1));
     close(fd);
 }
+
+#endif
