@@ -32,6 +32,8 @@ struct tcp_client {
     struct tcp_rank by_connections, by_buffered;
 
     /* The server's. */
+    unsigned turn;                       /* of the loop, in which it was last answered */
+    size_t spent;                        /* of its share of that turn */
     struct tcp_connection_queue idle;    /* those that may be closed, longest idle first */
     struct tcp_connection_queue owed;    /* those that wait for late answers, longest first */
     struct tcp_connection_queue holders; /* those with buffers, longest first */

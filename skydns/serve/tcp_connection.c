@@ -65,6 +65,18 @@ static void put_frame(struct tcp_server *s, const uint8_t *reply, size_t len)
 
 /* ---- Receiving ---- */
 
+/* Charges the client for an answer in this turn. */
+static void spend(struct tcp_connection *c, size_t reply_len)
+{
+    struct tcp_client *who = c->who;
+    unsigned turn = ev_iteration(c->server->config.loop);
+    if (who->turn != turn) {
+        who->turn = turn;
+        who->spent = 0;
+    }
+    who->spent += 1 + reply_len / TCP_ANSWER_BYTES;
+}
+
 static void answer_one(struct tcp_connection *c, struct slice wire, unsigned ahead)
 {
     struct tcp_server *s = c->server;
@@ -88,6 +100,7 @@ static void answer_one(struct tcp_connection *c, struct slice wire, unsigned ahe
     case ENGINE_DROP:
         break;
     }
+    spend(c, reply_len);
 }
 
 /* The length of the whole frame at the start of the bytes; 0: incomplete. */
@@ -128,7 +141,8 @@ static bool answer_frames(struct tcp_connection *c, size_t len)
     size_t pos = 0, seen = 0, frame_len;
     unsigned answered = 0, ahead = 0;
     while ((frame_len = whole_frame(s->in + pos, len - pos)) > 0 && answered < TCP_QUERIES_A_TURN &&
-           s->out_len < TCP_OUTPUT_A_TURN && !tcp_connection_is_held(c)) {
+           s->out_len < TCP_OUTPUT_A_TURN && !tcp_connection_is_held(c) &&
+           !tcp_connection_is_spent(c)) {
         if (pos == seen) {
             seen = look_ahead(s, pos, len);
             ahead = 0;

@@ -95,6 +95,13 @@ static inline bool tcp_connection_wants_to_send(const struct tcp_connection *c)
     return c->out.len || (c->has_frames && !tcp_connection_is_held(c));
 }
 
+/* Its client has had its share of this turn of the loop. */
+static inline bool tcp_connection_is_spent(const struct tcp_connection *c)
+{
+    return c->who->spent >= TCP_CLIENT_A_TURN &&
+           c->who->turn == ev_iteration(c->server->config.loop);
+}
+
 /* ---- tcp_connection.c. False: broken; the caller closes it. ---- */
 
 /* Reads once, and answers. */

@@ -124,11 +124,13 @@ struct tcp_connection *tcp_server_find(const struct tcp_server *server, struct t
     return c && c->ref.generation == ref.generation ? c : NULL;
 }
 
-/* Nobody reads the answers of a reset connection. */
+/* Nobody reads the answers of a reset connection. A spent client's events come again next turn. */
 static void on_event(struct tcp_connection *c, uint32_t events)
 {
     if (events & (EPOLLHUP | EPOLLERR)) {
         tcp_connection_close(c, "reset by the client");
+    } else if (tcp_connection_is_spent(c)) {
+        return;
     } else if (events & EPOLLOUT) {
         tcp_connection_settle(c, tcp_connection_go_on(c));
     } else {

@@ -140,6 +140,40 @@ static void test_buffers_are_limited_together(void **state)
     teardown(f);
 }
 
+/* Many connections with many queries each, all there before another client's single one: it does
+ * not wait for them all, and none of them is lost. */
+static void test_many_connections_share_one_turn(void **state)
+{
+    enum { HOGS = 64, EACH = 200, TURNS = 4 };
+    struct tcp_bed *f = tcp_bed_new(&(struct tcp_bed_limits){
+        .connections = HOGS + 1, .buffers = TCP_BUFFERS_MAX, .idle_ms = IDLE_MS});
+    char queries[EACH * 4], answers[sizeof(queries)];
+    int fds[HOGS];
+    (void)state;
+    for (size_t i = 0; i < sizeof(queries); i += 4) {
+        memcpy(queries + i, "\0\2e1", 4);
+    }
+    for (size_t i = 0; i < HOGS; i++) {
+        fds[i] = connect_from(f, HOG);
+    }
+    wait_for_connections(f, HOGS);
+    int other = connect_from(f, OTHER);
+    wait_for_connections(f, HOGS + 1);
+    for (size_t i = 0; i < HOGS; i++) {
+        send_all(fds[i], queries, sizeof(queries));
+    }
+    send_all(other, "\0\2e!", 4);
+    assert_frame(f, other, "e!");
+    assert_in_range(f->queries, 1, TURNS * (TCP_CLIENT_A_TURN + 1));
+    for (size_t i = 0; i < HOGS; i++) {
+        assert_true(receive(f, fds[i], answers, sizeof(answers)));
+        assert_memory_equal(answers, queries, sizeof(answers));
+    }
+    close(other);
+    close_all(fds, HOGS);
+    teardown(f);
+}
+
 /* Reads so many bytes of long answers a second, on the test's clock, until it has read `most` or
  * the connection is closed. Returns how many it read. */
 static size_t read_slowly(size_t step, size_t most)
@@ -293,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_a_hog_that_does_not_read_gives_way),
         cmocka_unit_test(test_a_hog_closes_only_its_own),
         cmocka_unit_test(test_buffers_are_limited_together),
+        cmocka_unit_test(test_many_connections_share_one_turn),
         cmocka_unit_test(test_unread_answers_must_get_shorter),
         cmocka_unit_test(test_late_answers_are_no_progress),
         cmocka_unit_test(test_many_late_answers),
