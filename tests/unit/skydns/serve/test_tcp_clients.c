@@ -7,9 +7,9 @@
 #include <cmocka.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "skydns/serve/tcp_clients_internal.h"
+#include "skydns/store/rng.h"
 
 static struct addr address_of(const char *text)
 {
@@ -72,9 +72,11 @@ static void check(const struct tcp_clients *clients, const struct model *models)
     assert_most(by_bytes ? by_bytes->buffered : 0, bytes);
 }
 
+static struct rng rng = {.state = 1}; /* the same in each run */
+
 static size_t below(size_t limit)
 {
-    return (size_t)rand() % limit;
+    return rng_next(&rng) % limit;
 }
 
 static void set_bytes(struct tcp_clients *clients, struct model *m, size_t bytes)
@@ -113,7 +115,6 @@ static void test_who_has_most(void **state)
     struct tcp_clients *clients = tcp_clients_new();
     struct model models[CLIENTS] = {{.connections = 0}};
     (void)state;
-    srand(1);
     for (size_t i = 0; i < CLIENTS; i++) {
         char text[INET6_ADDRSTRLEN];
         (void)snprintf(text, sizeof(text), i % 2 ? "192.0.2.%zu" : "2001:db8:0:%zu::1", i);
