@@ -41,8 +41,8 @@ enum {
      * have half of them, and there is always one for another. */
     RESOLVER_IN_HAND_MAX = 10000,
     /* Of these, lookups of external names. Each keeps the records of its replies, packed, while it
-     * waits for others: at most EXTERNAL_PACKED_MAX, so all of them 64 MiB; usually some 100 bytes.
-     */
+     * waits for others: at most EXTERNAL_PACKED_UDP_MAX, so all of them 12 MiB, or over TCP
+     * EXTERNAL_PACKED_MAX, 64 MiB; usually some 100 bytes. */
     RESOLVER_LOOKUPS_MAX = 1000,
     /* And queries waiting for a walk over thousands of records: half a second's worth for a
      * headless service with 5,000 addresses. */

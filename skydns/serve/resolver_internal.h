@@ -24,7 +24,7 @@ struct lookup {
     struct deferred *deferred;
     int64_t revision;  /* of the records that led to the questions */
     size_t waiting;    /* questions in flight */
-    struct buf packed; /* records of all items, at most EXTERNAL_PACKED_MAX */
+    struct buf packed; /* records of all items; its limit: RESOLVER_LOOKUPS_MAX */
     size_t count;
     struct lookup_item {
         struct lookup *lookup;

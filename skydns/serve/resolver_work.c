@@ -129,20 +129,6 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count)
     }
 }
 
-/* A UDP client gets no more addresses than a datagram holds, so that a long reply costs what a
- * short one does; it is told to ask over TCP. Over TCP, part of an answer would pass for the whole.
- */
-static void fit_client(struct resolver *r, const struct deferred *d, struct external_answer *answer)
-{
-    enum { ADDRESS_RR_MIN = 16 };
-    if (d->origin.udp) {
-        const struct engine_config *config = snapshot_config(r->config.reader);
-        external_answer_cut(answer, EXTERNAL_CNAMES_MAX + config->max_udp_size / ADDRESS_RR_MIN);
-    } else if (answer->outcome == EXTERNAL_TRUNCATED) {
-        answer->outcome = EXTERNAL_FAILED;
-    }
-}
-
 /* No question is in flight any more. */
 static void answer_with_externals(struct resolver *r, struct deferred *d)
 {
@@ -159,7 +145,6 @@ static void answer_with_externals(struct resolver *r, struct deferred *d)
             .outcome = item->outcome,
             .records = slice_of(packed, item->packed_len),
         };
-        fit_client(r, d, &r->answers[i]);
     }
     answer_with(r, d, lookup->count);
 }
@@ -176,27 +161,45 @@ static void reduce(struct resolver *r, const struct external_question *question,
     }
 }
 
-static void keep(struct lookup_item *item, enum external_outcome outcome, struct slice packed)
+/* What the client can use of it. Over UDP, no more addresses than a datagram holds, so that a long
+ * reply costs what a short one does: it asks for the rest over TCP. Over TCP, part of an answer
+ * would pass for the whole. */
+static void fit_client(struct resolver *r, const struct deferred *d, size_t room,
+                       struct external_answer *answer)
 {
-    struct buf *all = &item->lookup->packed;
-    bool is_room = packed.len <= all->limit - all->len;
-    item->outcome = is_room ? outcome : EXTERNAL_TRUNCATED;
-    item->packed_at = all->len;
-    item->packed_len = is_room ? packed.len : 0;
-    buf_append(all, packed.ptr, item->packed_len);
+    enum { ADDRESS_RR_MIN = 16 };
+    if (d->origin.udp) {
+        const struct engine_config *config = snapshot_config(r->config.reader);
+        external_answer_cut(answer, EXTERNAL_CNAMES_MAX + config->max_udp_size / ADDRESS_RR_MIN);
+    }
+    if (answer->records.len > room) {
+        answer->outcome = EXTERNAL_TRUNCATED;
+        answer->records.len = 0;
+    }
+    if (answer->outcome == EXTERNAL_TRUNCATED && !d->origin.udp) {
+        answer->outcome = EXTERNAL_FAILED;
+        answer->records.len = 0;
+    }
 }
 
 static void on_external(void *data, const uint8_t *reply, size_t len)
 {
     struct lookup_item *item = data;
     struct lookup *lookup = item->lookup;
+    struct buf *packed = &lookup->packed;
     struct deferred *d = lookup->deferred;
     struct resolver *r = d->resolver;
     reduce(r, &item->question, reply, len);
-    keep(item, r->reduced.outcome, buf_slice(&r->reduced.packed));
-    counter_add(&d->resolver->counts.failures, item->outcome == EXTERNAL_FAILED);
+    struct external_answer answer = {.outcome = r->reduced.outcome,
+                                     .records = buf_slice(&r->reduced.packed)};
+    fit_client(r, d, packed->limit - packed->len, &answer);
+    item->outcome = answer.outcome;
+    item->packed_at = packed->len;
+    item->packed_len = answer.records.len;
+    buf_append_slice(packed, answer.records);
+    counter_add(&r->counts.failures, item->outcome == EXTERNAL_FAILED);
     if (--lookup->waiting == 0) {
-        answer_with_externals(d->resolver, d);
+        answer_with_externals(r, d);
     }
 }
 
@@ -220,7 +223,7 @@ static void look_up(struct resolver *r, struct deferred *d)
         return;
     }
     struct lookup *lookup = xcalloc(1, sizeof(*lookup) + count * sizeof(lookup->items[0]));
-    buf_init(&lookup->packed, EXTERNAL_PACKED_MAX);
+    buf_init(&lookup->packed, d->origin.udp ? EXTERNAL_PACKED_UDP_MAX : EXTERNAL_PACKED_MAX);
     lookup->deferred = d;
     lookup->count = count;
     lookup->revision = r->store ? store_revision(r->store) : 0;

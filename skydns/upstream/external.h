@@ -21,6 +21,9 @@ enum {
      * 2,340 IPv6 addresses of 22 bytes behind 16 CNAMEs, takes 56 KB; what several replies have
      * beyond this would not fit the answer, which is one message. */
     EXTERNAL_PACKED_MAX = 64 * 1024,
+    /* The latter for a UDP client: thrice the largest datagram, 4,096 bytes, since CNAMEs are not
+     * compressed. */
+    EXTERNAL_PACKED_UDP_MAX = 12 * 1024,
 };
 
 /* Follows the reply's CNAMEs from the question's name and appends them and the addresses at the end
