@@ -131,6 +131,11 @@ static int take_no_rec(struct overlay *x, const json_t *value, struct err *err)
     return take_bool(value, &x->o->no_rec, err);
 }
 
+static int take_require_store_key(struct overlay *x, const json_t *value, struct err *err)
+{
+    return take_bool(value, &x->o->require_store_key, err);
+}
+
 /* The list replaces the flag's; an empty one means resolv.conf's. */
 static int take_nameservers(struct overlay *x, const json_t *value, struct err *err)
 {
@@ -226,13 +231,21 @@ static const struct {
     const char *name;
     int (*take)(struct overlay *x, const json_t *value, struct err *err);
 } fields[] = {
-    {"dns_addr", take_address},      {"systemd", take_systemd},
-    {"domain", take_domain},         {"local", take_local},
-    {"hostmaster", take_hostmaster}, {"round_robin", take_round_robin},
-    {"ns_rotate", take_ns_rotate},   {"nameservers", take_nameservers},
-    {"no_rec", take_no_rec},         {"read_timeout", take_read_timeout},
-    {"priority", take_priority},     {"ttl", take_ttl},
-    {"min_ttl", take_min_ttl},       {"ndot", take_ndot},
+    {"dns_addr", take_address},
+    {"systemd", take_systemd},
+    {"domain", take_domain},
+    {"local", take_local},
+    {"hostmaster", take_hostmaster},
+    {"round_robin", take_round_robin},
+    {"ns_rotate", take_ns_rotate},
+    {"nameservers", take_nameservers},
+    {"no_rec", take_no_rec},
+    {"read_timeout", take_read_timeout},
+    {"priority", take_priority},
+    {"ttl", take_ttl},
+    {"min_ttl", take_min_ttl},
+    {"ndot", take_ndot},
+    {"require_store_key", take_require_store_key},
 };
 
 static const struct {

@@ -93,7 +93,12 @@ static void log_restarts(const struct live_config *live, const struct options *n
 
 static void publish(struct live_config *live, const struct options *options)
 {
-    snapshot_configure(live->config.snapshot, options_engine_config(options));
+    struct engine_config *config = options_engine_config(options);
+    for (size_t i = 0; i < config->zone_count && live->config.is_incomplete; i++) {
+        struct engine_zone *zone = &config->zones[i];
+        zone->is_incomplete = live->config.is_incomplete(live->config.data, &zone->domain);
+    }
+    snapshot_configure(live->config.snapshot, config);
 }
 
 static void log_ignored(const struct live_config *live, const struct config_doc_report *report)
@@ -179,6 +184,11 @@ void live_config_take(struct live_config *live, struct slice value)
     if (keep_doc(live, value)) {
         apply(live);
     }
+}
+
+void live_config_republish(struct live_config *live)
+{
+    publish(live, &live->now);
 }
 
 void live_config_reload(struct live_config *live)

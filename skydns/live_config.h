@@ -26,6 +26,9 @@ struct live_config_config {
     struct snapshot *snapshot;   /* borrowed */
     const char *resolv_conf;     /* path; borrowed */
 
+    /* Whether etcd is known to lack records of a domain: asked at each publication. NULL: none. */
+    bool (*is_incomplete)(void *data, const struct dname *domain);
+
     /* The configuration changed at run time; `now` and `before` are borrowed. */
     void (*changed)(void *data, const struct options *before, const struct options *now);
     void *data;
@@ -50,6 +53,9 @@ const struct options *live_config_options(const struct live_config *live);
 /* Takes etcd's current document; `value.ptr` NULL: none. An unusable one is logged and changes
  * nothing. */
 void live_config_take(struct live_config *live, struct slice value);
+
+/* Publishes the settings in force again: is_incomplete says something else. */
+void live_config_republish(struct live_config *live);
 
 /* Rereads resolv.conf and logs again which changes need a restart. */
 void live_config_reload(struct live_config *live);

@@ -216,6 +216,7 @@ static void on_config(void *data, const struct options *before, const struct opt
     }
     if (p->sync) { /* else the start is in progress and will see it */
         store_sync_set_default_ttl(p->sync, now->ttl_s);
+        store_sync_set_domains(p->sync, now->domains, now->domain_count, now->require_store_key);
     }
     if (!same && p->sync && store_sync_is_ready(p->sync)) {
         log_ready(p);
@@ -223,6 +224,18 @@ static void on_config(void *data, const struct options *before, const struct opt
     if (!options_same_upstream(before, now)) {
         answering_set_nameservers(p->answering, now);
     }
+}
+
+static bool is_incomplete(void *data, const struct dname *domain)
+{
+    const struct program *p = data;
+    return p->sync && store_sync_is_incomplete(p->sync, domain); /* else there are no records */
+}
+
+static void on_completeness(void *data)
+{
+    struct program *p = data;
+    live_config_republish(p->live);
 }
 
 /* Settings for opening come first: from the flags, and from etcd if reachable. */
@@ -233,6 +246,7 @@ static int settle_config(struct program *p, struct err *err)
         .flags = &p->flags,
         .snapshot = p->snapshot,
         .resolv_conf = resolv_conf,
+        .is_incomplete = is_incomplete,
         .changed = on_config,
         .data = p,
     };
@@ -347,8 +361,6 @@ static void log_started(const struct program *p)
 
 static int run(struct program *p, struct err *err)
 {
-    char domain[DNAME_TEXT_MAX];
-    (void)dname_to_text(&p->options.domains[0], domain);
     const struct store_sync_config config = {.loop = p->loop,
                                              .etcd = p->etcd,
                                              .snapshot = p->snapshot,
@@ -357,7 +369,10 @@ static int run(struct program *p, struct err *err)
                                                  p->options.schema == ENGINE_SCHEMA_KUBERNETES,
                                              .followed = &p->followed,
                                              .default_ttl_s = p->options.ttl_s,
-                                             .domain = domain,
+                                             .domains = p->options.domains,
+                                             .domain_count = p->options.domain_count,
+                                             .requires_store_key = p->options.require_store_key,
+                                             .on_completeness = on_completeness,
                                              .stale_max_ms = p->options.stale_max_ms,
                                              .on_config = on_document,
                                              .on_ready = on_ready,

@@ -106,6 +106,11 @@ static void write_read_timeout(const struct options *o, struct buf *out)
     buf_printf(out, "%ums", o->rtimeout_ms);
 }
 
+static void write_require_store_key(const struct options *o, struct buf *out)
+{
+    write_bool(o->require_store_key, out);
+}
+
 static void write_listening(const struct options *o, struct buf *out)
 {
     write_addresses(o->addresses, o->address_count, out);
@@ -134,6 +139,7 @@ static const struct setting {
     {"nameservers", OPTION_AT_ONCE, option_text_nameservers},
     {"ns_rotate", OPTION_AT_ONCE, write_ns_rotate},
     {"read_timeout", OPTION_AT_ONCE, write_read_timeout},
+    {"require_store_key", OPTION_AT_ONCE, write_require_store_key},
     {"dns_addr", OPTION_AT_RESTART, write_listening},
     {"systemd", OPTION_AT_RESTART, write_systemd},
 };

@@ -70,6 +70,9 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .help = "first component of the keys in etcd"},
         {"stale-max", FLAG_DURATION_MS, &o->stale_max_ms,
          .help = "how long to keep answering with records that etcd has lost; 0: no limit"},
+        {"require-store-key", FLAG_BOOL, &o->require_store_key,
+         .help = "not ready, and names that etcd lacks are SERVFAIL, until kube2sky has marked the "
+                 "store complete"},
         {"hostmaster", FLAG_STRING, &raw->hostmaster,
          .help = "mail address in the SOA record; empty: hostmaster@<domain>"},
         {"local", FLAG_STRING, &raw->local,

@@ -41,6 +41,7 @@ struct options {
     struct dname local;      /* lower case; what local.dns.<domain> stands for; len 0: nothing */
     const char *path_prefix; /* one component, without slashes */
     int64_t stale_max_ms;    /* 0 = no limit */
+    bool require_store_key;  /* a domain without one in etcd is incomplete */
 
     struct addr nameservers[OPTIONS_NAMESERVERS_MAX];
     size_t nameserver_count;

@@ -134,6 +134,13 @@ static void want_read(struct etcd_mirror *mirror, enum etcd_mirror_cause cause)
     }
 }
 
+static void tell_seen(const struct etcd_mirror *mirror, bool has_read)
+{
+    if (mirror->config.store_key_seen) {
+        mirror->config.store_key_seen(mirror->config.data, buf_slice(&mirror->known.id), has_read);
+    }
+}
+
 /* ---- Another store ---- */
 
 /* Whether its writer has marked it complete. The store key of a store whose keys we hold proves
@@ -264,6 +271,7 @@ static void on_store_events(void *data, const struct etcd_event *events, size_t 
         want_read(mirror, ETCD_MIRROR_COMPLETE);
         begin_session(mirror);
     }
+    tell_seen(mirror, false); /* may end this watch */
 }
 
 static void on_store_up(void *data)
@@ -384,6 +392,7 @@ static void on_page(void *data, const struct etcd_range_reply *reply)
     }
     read_ended(mirror);
     follow(mirror, mirror->store_revision);
+    tell_seen(mirror, true);
     config->commit(config->data, mirror->known.revision, true);
 }
 
@@ -422,6 +431,7 @@ static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *
     if (mirror->noted > mirror->known.written) {
         mirror->known.written = mirror->noted;
     }
+    tell_seen(mirror, false);
 }
 
 static void on_answer(void *data, const struct etcd_store_answer *answer, const struct err *err)
@@ -461,6 +471,15 @@ static void on_answer(void *data, const struct etcd_store_answer *answer, const 
         mirror->counts.resumed++;
         log_debug("resuming without a full read", LOG_INT("revision", mirror->known.revision));
         follow(mirror, answer->revision);
+    }
+}
+
+/* While ASKING, the answer decides on the read anyway. A running read may have begun too early. */
+void etcd_mirror_reread(struct etcd_mirror *mirror)
+{
+    want_read(mirror, ETCD_MIRROR_COMPLETE);
+    if (mirror->phase == PHASE_FOLLOWING || mirror->phase == PHASE_READING) {
+        begin_session(mirror);
     }
 }
 

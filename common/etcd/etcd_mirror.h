@@ -54,7 +54,7 @@ enum etcd_mirror_cause {
     ETCD_MIRROR_LAG,         /* so far behind that reading is quicker than following */
     ETCD_MIRROR_UNCERTAIN,   /* no evidence whether the store is the same */
     ETCD_MIRROR_OTHER_STORE, /* it is another store */
-    ETCD_MIRROR_COMPLETE,    /* the other store has its key: drop old keys */
+    ETCD_MIRROR_COMPLETE,    /* the store has got its key: drop old keys; or the owner wants it */
     ETCD_MIRROR_STALE,       /* stale_max_ms have passed: drop old keys */
     ETCD_MIRROR_CAUSE_COUNT,
 };
@@ -86,6 +86,10 @@ struct etcd_mirror_config {
      * works without it and recognizes the store by single keys. err NULL: access is back. May be
      * NULL. */
     void (*store_key_state)(void *data, const struct err *err);
+    /* The store key was looked at: id empty = there is none, or it may not be read. has_read: a
+     * full commit of this store at that revision follows at once; else what the owner has may lack
+     * records that the store key's writer wrote before it (etcd_mirror_reread). May be NULL. */
+    void (*store_key_seen)(void *data, struct slice id, bool has_read);
     void *data;
 };
 
@@ -93,6 +97,10 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
 
 /* No callback afterwards. From a callback: only commit or state, as the last act. NULL is fine. */
 void etcd_mirror_stop(struct etcd_mirror *mirror);
+
+/* Reads everything again, now or when the connection is back. From store_key_seen: only without
+ * has_read, as the last act. */
+void etcd_mirror_reread(struct etcd_mirror *mirror);
 
 /* Writes the store key if the mirror is following and the store has none: for the writer, once it
  * has written everything. Uses its own transaction on the watched connection, so that the key

@@ -46,6 +46,13 @@ void answer_fail(struct answer *a, enum dns_rcode rcode)
     a->plan.rcode = rcode;
 }
 
+void answer_not_ready(struct answer *a)
+{
+    rr_list_clear(&a->plan.answers); /* the CNAMEs that led here */
+    a->plan.is_not_ready = true;
+    answer_fail(a, DNS_RCODE_SERVFAIL);
+}
+
 void answer_add(struct answer *a, struct rr rr)
 {
     rr_list_add(&a->plan.answers, &rr);
@@ -72,6 +79,10 @@ void answer_unknown(struct answer *a)
 /* NOERROR without data, or NXDOMAIN: RFC 2308. */
 static void deny(struct answer *a, enum dns_rcode rcode)
 {
+    if (a->is_incomplete) {
+        answer_not_ready(a);
+        return;
+    }
     a->plan.rcode = rcode;
     a->plan.has_authority = true;
     a->plan.authority = answer_soa_rr(a, a->soa_owner, a->config->min_ttl_s);
@@ -131,6 +142,7 @@ static void forward(struct answer *a)
 void answer_set_zone(struct answer *a, const struct engine_zone *zone)
 {
     a->zone = zone;
+    a->is_incomplete = zone && zone->is_incomplete;
     if (zone) {
         a->soa_owner = rr_name(&zone->domain);
         a->follow.rule = follow_rule(a->config, zone);
@@ -159,6 +171,7 @@ static void start(struct answer *a, const struct answer_input *input)
     a->plan.rcode = DNS_RCODE_NOERROR;
     a->plan.is_authoritative = true;
     a->plan.is_recursive = true;
+    a->plan.is_not_ready = false;
     a->plan.rr_class = DNS_CLASS_IN;
     a->plan.has_authority = false;
     rr_list_clear(&a->plan.answers);
@@ -181,7 +194,7 @@ static void dispatch(struct answer *a)
     } else if (!a->zone) {
         forward(a);
     } else if (!a->follow.store) {
-        answer_fail(a, DNS_RCODE_SERVFAIL);
+        answer_not_ready(a);
     } else {
         answer_in_domain(a);
     }

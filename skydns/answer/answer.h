@@ -52,6 +52,7 @@ struct answer_plan {
     enum dns_rcode rcode;
     bool is_authoritative;
     bool is_recursive; /* RA */
+    bool is_not_ready; /* the SERVFAIL of records not read yet, or incomplete: RFC 8914, code 14 */
     uint16_t rr_class;
     struct rr_list answers;
     struct rr_list additionals;

@@ -26,6 +26,7 @@ struct answer {
     struct dname name;              /* in lower case; or what it stands for */
     const struct engine_zone *zone; /* that the name is in, or NULL */
     struct slice soa_owner;         /* of negative answers */
+    bool is_incomplete;             /* there are none: the zone may have what is not found */
     struct ip pod;                  /* an address that only the name gives */
     struct follow follow;
     struct answer_plan plan;
@@ -36,9 +37,11 @@ struct answer {
 void answer_fail(struct answer *a, enum dns_rcode rcode);
 /* SERVFAIL instead of the answers so far: upstream could not say where the name leads. */
 void answer_unknown(struct answer *a);
+void answer_not_ready(struct answer *a); /* SERVFAIL: the records are not all there */
 void answer_add(struct answer *a, struct rr rr);
 
-/* NOERROR without data; the same for a name that always exists, else NXDOMAIN. */
+/* NOERROR without data; the same for a name that always exists, else NXDOMAIN. In a zone that is
+ * incomplete, all three are answer_not_ready. */
 void answer_no_data(struct answer *a);
 void answer_no_name(struct answer *a);
 /* NXDOMAIN. */

@@ -89,7 +89,7 @@ static void answer_hinfo(struct answer *a)
 {
     static const char hinfo[] = "\7RFC8482";
     if (!a->follow.store) {
-        answer_fail(a, DNS_RCODE_SERVFAIL);
+        answer_not_ready(a);
         return;
     }
     answer_in_domain(a); /* no data is of type ANY: only finds whether the name exists */

@@ -105,15 +105,27 @@ static bool add_pointer(struct answer *a)
     return true;
 }
 
+/* Reverse names come with the names of any domain. */
+static bool lacks_names(const struct engine_config *config)
+{
+    for (size_t i = 0; i < config->zone_count; i++) {
+        if (config->zones[i].is_incomplete) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* From a zone of ours whose name has `apex` labels of the address. */
 static void answer_zone(struct answer *a, const struct reversed *r, unsigned apex)
 {
     unsigned first = r->labels.count - r->form->suffix_labels - apex;
     a->zone = &a->config->zones[0]; /* these zones have its hostmaster and name server */
+    a->is_incomplete = lacks_names(a->config);
     a->soa_owner =
         slice_of(a->name.wire + r->labels.offsets[first], a->name.len - r->labels.offsets[first]);
     if (!a->follow.store) {
-        answer_fail(a, DNS_RCODE_SERVFAIL);
+        answer_not_ready(a);
     } else if (add_pointer(a)) {
         return;
     } else if (first == 0 && a->in.question->type == DNS_TYPE_SOA) {
@@ -142,7 +154,7 @@ bool answer_reverse(struct answer *a)
         return false;
     }
     if (!a->follow.store) {
-        answer_fail(a, DNS_RCODE_SERVFAIL);
+        answer_not_ready(a);
         return true;
     }
     return add_pointer(a);

@@ -35,6 +35,20 @@ static inline void edns_append_opt(struct writer *w, uint16_t udp_size, uint8_t 
     }
 }
 
+/* An extended error, RFC 8914, as the only option of the OPT record just appended. */
+enum { EDNS_ERROR_NOT_READY = 14 };
+static inline void edns_append_error(struct writer *w, uint16_t code)
+{
+    enum { OPTION_ERROR = 15, OPTION_SIZE = 6 };
+    uint8_t *option = writer_take(w, OPTION_SIZE);
+    if (option) {
+        const uint8_t bytes[OPTION_SIZE] = {
+            [1] = OPTION_ERROR, [3] = 2, [4] = (uint8_t)(code >> 8), [5] = (uint8_t)code};
+        memcpy(option, bytes, sizeof(bytes));
+        option[-1] = OPTION_SIZE; /* the record's length */
+    }
+}
+
 /* How long a reply over UDP may be: what the client accepts, but at most `max`, which is known to
  * pass networks unfragmented; at least what RFC 1035 allows to any client. */
 static inline size_t edns_udp_limit(bool has_edns, uint16_t client_size, uint16_t max)

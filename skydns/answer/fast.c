@@ -173,7 +173,8 @@ static size_t deny(struct fast *f, const struct fast_question *question,
 {
     const struct fast_query *q = &question->query;
     const struct soa_template *soa = &question->zone->soa;
-    if (!q->is_lower || f->reply.len + soa->len > f->reply.limit) {
+    if (!q->is_lower || question->zone->zone->is_incomplete ||
+        f->reply.len + soa->len > f->reply.limit) {
         return 0;
     }
     f->reply.len += soa_template_write(soa, q->name_len, answer_soa_serial(query->now_s),

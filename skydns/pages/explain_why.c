@@ -18,6 +18,11 @@ static const char *why_ours(const struct explain_case *c)
     if (!c->store) {
         return "nothing has been read from etcd yet";
     }
+    if (zone->is_incomplete && c->plan->rcode == DNS_RCODE_SERVFAIL) {
+        return "the domain is incomplete: its store key is missing in etcd (see "
+               "/readiness?strict), so "
+               "names that etcd lacks may exist";
+    }
     if (zone->pods.len > 0 && c->config->pods != ENGINE_PODS_VERIFIED &&
         dname_is_within(c->name, &zone->pods)) {
         return c->config->pods == ENGINE_PODS_DISABLED

@@ -5,6 +5,7 @@
 #include "skydns/serve/query_counts.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/worker.h"
+#include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/upstream/forwarder_counts.h"
 
@@ -103,6 +104,21 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
 
 /* ---- Records ---- */
 
+static void write_incomplete(struct metrics_page *page, const struct store_sync *sync)
+{
+    const struct store_keys *keys = store_sync_keys(sync);
+    metrics_family(
+        page, METRIC_GAUGE, "domain_incomplete",
+        "1 while names of the domain that etcd lacks are SERVFAIL, because its store key "
+        "is missing.");
+    for (size_t i = 0; i < store_keys_count(keys); i++) {
+        char text[DNAME_TEXT_MAX];
+        const struct dname *domain = store_keys_domain(keys, i);
+        metrics_sample(page, METRIC_LABELS({"domain", dname_to_text(domain, text)}),
+                       store_sync_is_incomplete(sync, domain));
+    }
+}
+
 static void write_store(struct metrics_page *page, const struct store_sync_counts *counts)
 {
     metrics_gauge(page, "store_records", "Records held.", (double)counts->keys);
@@ -151,6 +167,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
                   store_sync_is_ready(sources->sync) && !sources->is_lame_duck);
     etcd_metrics_write(&page, &etcd);
     write_store(&page, &store);
+    write_incomplete(&page, sources->sync);
     write_queries(&page, transports);
     write_resolver(&page, resolver);
     if (sources->skydns_prefix) {

@@ -1,11 +1,15 @@
 #include "skydns/pages/status.h"
 
+#include <stdlib.h>
+
 #include "common/base/attributes.h"
 #include "common/base/outage.h"
+#include "common/etcd/etcd_store_id.h"
 #include "skydns/pages/explain.h"
 #include "skydns/pages/explain_page_internal.h"
 #include "skydns/pages/record_page_internal.h"
 #include "skydns/store/snapshot.h"
+#include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 
 static void on_healthz(void *data UNUSED, const struct http_request *request UNUSED,
@@ -27,6 +31,55 @@ static bool explain_holding(const struct store_sync *sync, struct buf *out)
     return mirror.is_holding_old;
 }
 
+static void append_missing_key(const struct store_keys *keys, const struct dname *domain,
+                               struct buf *out)
+{
+    char text[DNAME_TEXT_MAX];
+    char *key = etcd_store_key(slice_str(dname_to_text(domain, text)));
+    buf_printf(out, "%s is incomplete: etcd has no %s (expected: %s)", text, key,
+               store_keys_reason(keys, domain));
+    free(key);
+}
+
+/* Appends each domain whose store key is missing. */
+static void explain_missing(const struct store_sync *sync, struct buf *out)
+{
+    const struct store_keys *keys = store_sync_keys(sync);
+    for (size_t i = 0; i < store_keys_count(keys); i++) {
+        const struct dname *domain = store_keys_domain(keys, i);
+        if (store_keys_is_missing(keys, domain)) {
+            buf_append_str(out, out->len ? "; " : "");
+            append_missing_key(keys, domain, out);
+        }
+    }
+}
+
+/* The same, true if names that are not found are SERVFAIL. */
+static bool explain_incomplete(const struct store_sync *sync, struct buf *out)
+{
+    const struct store_keys *keys = store_sync_keys(sync);
+    bool is_incomplete = false;
+    for (size_t i = 0; i < store_keys_count(keys); i++) {
+        is_incomplete = is_incomplete || store_sync_is_incomplete(sync, store_keys_domain(keys, i));
+    }
+    if (is_incomplete) {
+        explain_missing(sync, out);
+        buf_append_str(out, "; names that etcd lacks are SERVFAIL");
+    }
+    return is_incomplete;
+}
+
+static void explain_unready(const struct metrics_sources *sources, struct buf *out)
+{
+    if (store_sync_counts(sources->sync).reads > 0) {
+        explain_missing(sources->sync, out);
+    } else {
+        buf_append_str(out, "etcd has not been read yet");
+        outage_explain(sources->outage, out);
+    }
+    buf_append_char(out, '\n');
+}
+
 static void on_readiness(void *data, const struct http_request *request, struct http_reply *reply)
 {
     const struct metrics_sources *sources = data;
@@ -37,11 +90,10 @@ static void on_readiness(void *data, const struct http_request *request, struct 
                        "stopping: still answering, for clients that have not seen this\n");
     } else if (!store_sync_is_ready(sources->sync)) {
         reply->status = 503;
-        buf_append_str(&reply->body, "etcd has not been read yet");
-        outage_explain(sources->outage, &reply->body);
-        buf_append_char(&reply->body, '\n');
+        explain_unready(sources, &reply->body);
     } else if (is_strict && (outage_explain_overdue(sources->outage, &reply->body) ||
-                             explain_holding(sources->sync, &reply->body))) {
+                             explain_holding(sources->sync, &reply->body) ||
+                             explain_incomplete(sources->sync, &reply->body))) {
         reply->status = 503;
         buf_append_char(&reply->body, '\n');
     } else {

@@ -45,6 +45,7 @@ struct engine_zone {
     struct dname local;   /* local.dns.<domain> */
     struct dname version; /* dns-version.<domain> */
     struct dname pods;    /* pod.<domain> */
+    bool is_incomplete;   /* etcd is known to lack records: nothing is denied, but SERVFAIL */
 };
 
 struct engine_config {

@@ -14,7 +14,9 @@
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
 #include "skydns/sync/broken.h"
+#include "skydns/sync/domain_check_internal.h"
 #include "skydns/sync/lease.h"
+#include "skydns/sync/store_keys.h"
 
 /* Each publication frees what it can; this timer frees what a reader still held then, long after
  * the reader's batch has ended. */
@@ -44,6 +46,11 @@ struct store_sync {
     struct lease_table *leases;
     struct outage_source leases_asked; /* joined if `followed` is set */
     struct broken_table *broken;
+    struct store_keys *keys;
+    struct dname main_domain; /* whose store key the mirror follows */
+    bool requires_store_key;
+    struct domain_check domain_check;
+    void (*on_completeness)(void *data);
     struct config_value document;
     void (*on_config)(void *data, struct slice value);
     ev_timer reclaim; /* runs while garbage waits */
@@ -53,6 +60,7 @@ struct store_sync {
 
     const struct store *published; /* the newest version; NULL before the first */
     bool is_ready;
+    bool has_read;                /* the first full content is published */
     struct etcd_mirror_read read; /* the current one, without its reason */
     uint64_t skipped_before_read; /* `skipped` when it began */
     struct store_sync_counts counts;
@@ -176,6 +184,9 @@ static void on_full_begin(void *data, const struct etcd_mirror_read *read)
 {
     struct store_sync *sync = data;
     lease_table_hold(sync->leases);
+    if (read->cause == ETCD_MIRROR_OTHER_STORE) {
+        store_keys_other_store(sync->keys);
+    }
     if (!read->keeps_old) {
         store_writer_clear(sync->writer);
         broken_begin_read(sync->broken);
@@ -255,6 +266,79 @@ static void tell_document(struct store_sync *sync)
     document->is_changed = false;
 }
 
+/* ---- Completeness ---- */
+
+static void become_ready(struct store_sync *sync)
+{
+    bool is_awaited = sync->requires_store_key && store_keys_is_any_missing(sync->keys);
+    if (sync->has_read && !sync->is_ready && !is_awaited) {
+        sync->is_ready = true;
+        if (sync->on_ready) {
+            sync->on_ready(sync->data);
+        }
+    }
+}
+
+static void settle(struct store_sync *sync, bool only_worse)
+{
+    bool is_holding_old = etcd_mirror_counts(sync->mirror).is_holding_old;
+    if (store_keys_settle(sync->keys, is_holding_old, only_worse) && sync->on_completeness) {
+        sync->on_completeness(sync->data);
+    }
+}
+
+/* A key appeared or is gone. */
+static void on_keys_changed(void *data)
+{
+    struct store_sync *sync = data;
+    settle(sync, false);
+    become_ready(sync);
+}
+
+static void on_key_appeared(void *data)
+{
+    struct store_sync *sync = data;
+    etcd_mirror_reread(sync->mirror);
+}
+
+/* A key that was missing counts from the next full read on: the watch may lag behind it. */
+static void on_store_key_seen(void *data, struct slice id, bool has_read)
+{
+    struct store_sync *sync = data;
+    bool is_there = id.len > 0;
+    if (is_there && !has_read && store_keys_is_missing(sync->keys, &sync->main_domain)) {
+        etcd_mirror_reread(sync->mirror);
+        return;
+    }
+    store_keys_tell(sync->keys, is_there);
+    if (!has_read) {
+        on_keys_changed(sync);
+    }
+}
+
+static void log_read(const struct store_sync *sync)
+{
+    log_info(sync->has_read ? "records reread" : "records read",
+             LOG_INT("keys", (int64_t)sync->counts.keys),
+             LOG_INT("skipped", (int64_t)(sync->counts.skipped - sync->skipped_before_read)),
+             LOG_INT("revision", sync->counts.revision),
+             LOG_STR("cause", etcd_mirror_cause_text(sync->read.cause)));
+}
+
+/* The published version is a whole content. */
+static void on_full_commit(struct store_sync *sync)
+{
+    lease_table_release(sync->leases);
+    ev_timer_again(sync->loop, &sync->trim);
+    sync->counts.reads++;
+    log_read(sync);
+    sync->has_read = true;
+    store_keys_have_read(sync->keys);
+    settle(sync, false);
+    domain_check(&sync->domain_check, sync->published, sync->keys);
+    become_ready(sync);
+}
+
 static void on_commit(void *data, int64_t revision, bool full)
 {
     struct store_sync *sync = data;
@@ -262,26 +346,14 @@ static void on_commit(void *data, int64_t revision, bool full)
         end_read(sync);
     }
     tell_document(sync);
-    publish_build(sync, revision);
     if (full) {
-        lease_table_release(sync->leases);
+        settle(sync, true);
     }
+    publish_build(sync, revision);
     sync->counts.keys = store_writer_count(sync->writer);
     sync->counts.revision = revision;
     if (full) {
-        ev_timer_again(sync->loop, &sync->trim);
-        sync->counts.reads++;
-        log_info(sync->is_ready ? "records reread" : "records read",
-                 LOG_INT("keys", (int64_t)sync->counts.keys),
-                 LOG_INT("skipped", (int64_t)(sync->counts.skipped - sync->skipped_before_read)),
-                 LOG_INT("revision", revision),
-                 LOG_STR("cause", etcd_mirror_cause_text(sync->read.cause)));
-    }
-    if (full && !sync->is_ready) {
-        sync->is_ready = true;
-        if (sync->on_ready) {
-            sync->on_ready(sync->data);
-        }
+        on_full_commit(sync);
     }
 }
 
@@ -321,6 +393,22 @@ static char *key_prefix(const char *path)
     return xasprintf("/%.*s%s", (int)p.len, p.ptr, p.len ? "/" : "");
 }
 
+static void start_keys(struct store_sync *sync, const struct store_sync_config *config)
+{
+    sync->main_domain = config->domains[0];
+    sync->requires_store_key = config->requires_store_key;
+    sync->on_completeness = config->on_completeness;
+    sync->keys = store_keys_new(&(struct store_keys_config){
+        .etcd = config->etcd,
+        .main = sync->main_domain,
+        .is_required = config->requires_store_key,
+        .appeared = on_key_appeared,
+        .changed = on_keys_changed,
+        .data = sync,
+    });
+    store_keys_set_domains(sync->keys, config->domains, config->domain_count);
+}
+
 struct store_sync *store_sync_start(const struct store_sync_config *config)
 {
     struct store_sync *sync = xcalloc(1, sizeof(*sync));
@@ -355,7 +443,10 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     sync->reclaim.data = sync;
     ev_timer_init(&sync->trim, on_trim, 0., reclaim_interval_s);
 
-    CLEANUP_FREE char *store_key = etcd_store_key(slice_str(config->domain));
+    char domain[DNAME_TEXT_MAX];
+    CLEANUP_FREE char *store_key =
+        etcd_store_key(slice_str(dname_to_text(&config->domains[0], domain)));
+    start_keys(sync, config);
     struct etcd_mirror_config mirror = {
         .prefix = slice_str(sync->prefix),
         .store_key = slice_str(store_key),
@@ -367,6 +458,7 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
         .commit = on_commit,
         .state = on_state,
         .store_key_state = on_store_key_state,
+        .store_key_seen = on_store_key_seen,
         .data = sync,
     };
     sync->mirror = etcd_mirror_start(config->etcd, &mirror);
@@ -379,6 +471,7 @@ void store_sync_stop(struct store_sync *sync)
         return;
     }
     etcd_mirror_stop(sync->mirror);
+    store_keys_free(sync->keys);
     ev_timer_stop(sync->loop, &sync->reclaim);
     ev_timer_stop(sync->loop, &sync->trim);
     lease_table_free(sync->leases);
@@ -396,6 +489,25 @@ void store_sync_stop(struct store_sync *sync)
 bool store_sync_is_ready(const struct store_sync *sync)
 {
     return sync->is_ready;
+}
+
+bool store_sync_is_incomplete(const struct store_sync *sync, const struct dname *domain)
+{
+    return store_keys_is_incomplete(sync->keys, domain);
+}
+
+const struct store_keys *store_sync_keys(const struct store_sync *sync)
+{
+    return sync->keys;
+}
+
+void store_sync_set_domains(struct store_sync *sync, const struct dname *domains, size_t count,
+                            bool requires_store_key)
+{
+    sync->requires_store_key = requires_store_key;
+    store_keys_require(sync->keys, requires_store_key);
+    store_keys_set_domains(sync->keys, domains, count);
+    on_keys_changed(sync);
 }
 
 struct store_sync_counts store_sync_counts(const struct store_sync *sync)

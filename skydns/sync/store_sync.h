@@ -7,7 +7,8 @@
  * While etcd is away, the last version is still served. After a compaction everything is read again
  * over the old version, which readers keep until the new one is complete; unchanged records are not
  * replaced. An etcd that came back empty or older removes nothing until its writer has rewritten
- * everything (etcd_mirror.h, keeps_old).
+ * everything (etcd_mirror.h, keeps_old), or until stale_max_ms have passed; then its domains are
+ * incomplete (store_keys.h).
  *
  * Only the unusable key or value itself is skipped: logged with its key and the reason, counted,
  * and remembered (broken.h). Its earlier record is removed (the store follows etcd); a good value
@@ -34,13 +35,16 @@ enum { STORE_SYNC_CONFIG_MAX = 65536 };
 
 struct store_sync_config {
     struct ev_loop *loop;
-    struct etcd *etcd;         /* borrowed, on the same loop */
-    struct snapshot *snapshot; /* borrowed */
-    const char *path_prefix;   /* "skydns"; slashes around it do not matter; copied */
-    bool skips_wildcards;      /* keys with a label `*`: -schema=kubernetes has no wildcards */
-    uint32_t default_ttl_s;    /* of values that set none; a lease bounds it, too */
-    const char *domain;        /* "cluster.local.", lower case: its store key is read */
-    int64_t stale_max_ms;      /* how long another store without one may lack keys; 0 = forever */
+    struct etcd *etcd;           /* borrowed, on the same loop */
+    struct snapshot *snapshot;   /* borrowed */
+    const char *path_prefix;     /* "skydns"; slashes around it do not matter; copied */
+    bool skips_wildcards;        /* keys with a label `*`: -schema=kubernetes has no wildcards */
+    uint32_t default_ttl_s;      /* of values that set none; a lease bounds it, too */
+    const struct dname *domains; /* lower case, borrowed for the call; at least one. The first one's
+                                  * store key tells whether a store is complete */
+    size_t domain_count;
+    bool requires_store_key; /* a domain without one is incomplete, and the store not ready */
+    int64_t stale_max_ms;    /* how long another store without one may lack keys; 0 = forever */
 
     /* Learns whether etcd is followed; already joined; borrowed. Failures of leases join its
      * outage. NULL: not reported. */
@@ -50,7 +54,11 @@ struct store_sync_config {
      * NULL. */
     void (*on_config)(void *data, struct slice value);
 
-    /* Called once, after the first full content is published. May be NULL. */
+    /* store_sync_is_incomplete says something else of a domain: before the version that lacks its
+     * records is published, and after the one that has them. May be NULL. */
+    void (*on_completeness)(void *data);
+
+    /* Called once, when ready. May be NULL. */
     void (*on_ready)(void *data);
     void *data;
 };
@@ -61,8 +69,20 @@ struct store_sync *store_sync_start(const struct store_sync_config *config);
  * and before etcd_free. NULL is fine. */
 void store_sync_stop(struct store_sync *sync);
 
-/* The first full content has been published. Stays true. */
+/* The first full content has been published and, if store keys are required, every domain has had
+ * its own. Stays true. */
 bool store_sync_is_ready(const struct store_sync *sync);
+
+/* Whether etcd is known to lack records of the domain: names that are not found may exist. */
+bool store_sync_is_incomplete(const struct store_sync *sync, const struct dname *domain);
+
+/* The domains in force, and why their store keys are expected: borrowed. */
+struct store_keys;
+const struct store_keys *store_sync_keys(const struct store_sync *sync);
+
+/* Changes the domains, and whether their store keys are required. */
+void store_sync_set_domains(struct store_sync *sync, const struct dname *domains, size_t count,
+                            bool requires_store_key);
 
 /* Changes the TTL of values that set none, also for keys with leases. */
 void store_sync_set_default_ttl(struct store_sync *sync, uint32_t ttl_s);

@@ -216,7 +216,21 @@ struct edns {
     bool is_present;
     unsigned udp_size;
     unsigned ttl;
+    int error; /* extended, RFC 8914; -1: none */
 };
+
+/* The only option that replies have. */
+static void option(struct decoder *d, unsigned len, struct edns *edns)
+{
+    if (len == 0) {
+        return;
+    }
+    if (len != 6 || number(d, 2) != 15 || number(d, 2) != 2) {
+        fail(d, "an option that is no extended error");
+        return;
+    }
+    edns->error = (int)number(d, 2);
+}
 
 static void record(struct decoder *d, const char *mark, struct edns *edns)
 {
@@ -231,10 +245,11 @@ static void record(struct decoder *d, const char *mark, struct edns *edns)
         return;
     }
     if (type == 41) {
-        if (edns->is_present || *mark != '+' || d->used - line != 4 || rdlen != 0) {
+        if (edns->is_present || *mark != '+' || d->used - line != 4) {
             fail(d, "OPT where none may be");
         }
-        *edns = (struct edns){true, rclass, ttl};
+        *edns = (struct edns){true, rclass, ttl, -1};
+        option(d, rdlen, edns);
         d->used = line;
         return;
     }
@@ -301,6 +316,9 @@ static void message(struct decoder *d)
         if (edns.ttl & ~0x8000u) {
             print(d, " rcode=%u version=%u flags=%u", (edns.ttl >> 24) << 4, edns.ttl >> 16 & 255,
                   edns.ttl & 0x7fff);
+        }
+        if (edns.error >= 0) {
+            print(d, " ede=%d", edns.error);
         }
     }
     if (!d->error && d->pos != d->len) {

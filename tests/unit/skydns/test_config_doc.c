@@ -56,9 +56,10 @@ static const char *text_of(const struct options *o, char out[1024])
                               addr_format(&o->nameservers[i], address));
     }
     (void)snprintf(out + n, 1024 - n,
-                   "%s rr=%d rotate=%d norec=%d ndots=%u rt=%u ttl=%u/%u prio=%u",
+                   "%s rr=%d rotate=%d norec=%d ndots=%u rt=%u ttl=%u/%u prio=%u%s",
                    o->nameserver_count ? "" : " -", o->round_robin, o->ns_rotate, o->no_rec,
-                   o->ndots, o->rtimeout_ms, o->ttl_s, o->min_ttl_s, o->priority);
+                   o->ndots, o->rtimeout_ms, o->ttl_s, o->min_ttl_s, o->priority,
+                   o->require_store_key ? " require" : "");
     return out;
 }
 
@@ -89,6 +90,7 @@ static void test_fields(void **state)
         {"{\"domain\":\"a.test,b.test,\",\"ndot\":-4,\"read_timeout\":2e9,\"ttl\":4294967295}",
          "127.0.0.1:1053 a.test.,b.test. flag.test. l.flag.test. 192.0.2.1:53 rr=0 rotate=0 "
          "norec=1 ndots=2 rt=2000 ttl=2147483647/60 prio=10"},
+        {"{\"require_store_key\":true}", FLAGS " require"},
         /* of a duplicate field the last counts */
         {"{\"ttl\":1,\"ttl\":2}",
          "127.0.0.1:1053 flag.test. flag.test. l.flag.test. 192.0.2.1:53 rr=0 rotate=0 norec=1 "

@@ -53,6 +53,15 @@ static void parse_flags(struct fixture *f, bool has_nameservers)
     assert_int_equal(options_parse(has_nameservers ? 4 : 3, argv, &f->flags, &err), 0);
 }
 
+static const char *incomplete_domain = ""; /* as the records' side says */
+
+static bool is_incomplete(void *data, const struct dname *domain)
+{
+    char text[DNAME_TEXT_MAX];
+    assert_non_null(data);
+    return strcmp(dname_to_text(domain, text), incomplete_domain) == 0;
+}
+
 static void new_live(struct fixture *f, bool has_nameservers)
 {
     parse_flags(f, has_nameservers);
@@ -60,6 +69,7 @@ static void new_live(struct fixture *f, bool has_nameservers)
                                               .flags = &f->flags,
                                               .snapshot = f->snapshot,
                                               .resolv_conf = f->resolv_conf,
+                                              .is_incomplete = is_incomplete,
                                               .changed = on_changed,
                                               .data = f};
     f->live = live_config_new(&config);
@@ -156,6 +166,28 @@ static const char *domain_of(const struct dname *name)
 }
 
 /* ---- The document ---- */
+
+/* Asked at each publication, of the domains in it. */
+static void test_incomplete_domains(void **state)
+{
+    struct fixture *f = *state;
+    new_live(f, true);
+    begin(f);
+    assert_false(published(f)->zones[0].is_incomplete);
+    incomplete_domain = "flag.test.";
+    assert_false(published(f)->zones[0].is_incomplete);
+    live_config_republish(f->live);
+    assert_true(published(f)->zones[0].is_incomplete);
+    incomplete_domain = "b.test.";
+    take(f, "{'domain':'a.test,b.test'}");
+    for (size_t i = 0; i < 2; i++) {
+        const struct engine_zone *zone = &published(f)->zones[i];
+        assert_int_equal(zone->is_incomplete,
+                         strcmp(domain_of(&zone->domain), incomplete_domain) == 0);
+    }
+    assert_int_equal(published(f)->zone_count, 2);
+    incomplete_domain = "";
+}
 
 static void test_flags_alone(void **state)
 {
@@ -520,6 +552,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_flags_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_incomplete_domains, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fields, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_published, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_same_again, setup, teardown),

@@ -73,7 +73,7 @@ static void test_defaults(void **state)
     assert_int_equal(o.nameserver_count, 0);
     assert_int_equal(o.local.len, 0);
     assert_true(o.ns_rotate && o.round_robin);
-    assert_false(o.no_rec || o.verbose || o.version || o.has_http);
+    assert_false(o.no_rec || o.verbose || o.version || o.has_http || o.require_store_key);
     assert_int_equal(o.ndots, 2);
     assert_int_equal(o.rtimeout_ms, 2000);
     assert_int_equal(o.log_level, LOG_LEVEL_INFO);

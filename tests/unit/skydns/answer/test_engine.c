@@ -183,10 +183,66 @@ static void before_the_first_sync(void **state)
     want(f, "web.cluster.local. A", "SERVFAIL qr aa rd ra\n? web.cluster.local. IN A");
     want(f, "cluster.local. SOA", "SERVFAIL qr aa rd ra\n? cluster.local. IN SOA");
     want(f, "nope.cluster.local. TXT edns=512",
-         "SERVFAIL qr aa rd ra\n? nope.cluster.local. IN TXT\nedns 1232");
+         "SERVFAIL qr aa rd ra\n? nope.cluster.local. IN TXT\nedns 1232 ede=14");
     want(f, "1.0.0.10.in-addr.arpa. PTR", "SERVFAIL qr aa rd ra\n? 1.0.0.10.in-addr.arpa. IN PTR");
     want(f, "www.example.com. A", "forward");
     want(f, "web.cluster.local. ANY", "REFUSED qr rd\n? web.cluster.local. IN ANY");
+    fixture_free(f);
+}
+
+/* A zone known to lack records: what it has is answered, nothing is denied. On both paths: the
+ * fixture asks the whole engine. */
+static void incomplete(void **state)
+{
+    static const char *const denied[] = {
+        "nope.cluster.local. A",
+        "nope.cluster.local. AAAA",
+        "nope.cluster.local. TYPE65",
+        "web.cluster.local. AAAA",
+        "web.cluster.local. TYPE65",
+        "web.cluster.local. MX tcp",
+        "cluster.local. MX",
+        "x.web.cluster.local. TXT",
+        "gone.cluster.local. A",
+        "nope.cluster.local. ANY",
+        "2.0.0.10.in-addr.arpa. A",
+        "2.0.0.10.in-addr.arpa. PTR",
+        "NOPE.cluster.local. A edns=512",
+    };
+    static const struct fixture_key gone = {"local/cluster/gone", "{'host':'nope.cluster.local'}"};
+    struct fixture *f = setup();
+    (void)state;
+    fixture_put(f, &gone, 1);
+    fixture_domain(f, "whole.test.");
+    f->config.reverse_zone_count = 1;
+    f->config.reverse_zones[0] = (struct network){.prefix_bits = 8};
+    assert_true(ip_parse(slice_str("10.0.0.0"), &f->config.reverse_zones[0].ip));
+    f->config.any_is_hinfo = true;
+    for (int schema = 0; schema < 2; schema++) {
+        f->config.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        for (int is_incomplete = 0; is_incomplete < 2; is_incomplete++) {
+            for (size_t i = 0; i < f->config.zone_count; i++) {
+                struct engine_zone *zone = &f->config.zones[i];
+                zone->is_incomplete = is_incomplete && zone->domain.wire[0] == 7; /* cluster */
+            }
+            want(f, "web.cluster.local. A",
+                 OK "\n? web.cluster.local. IN A\n= web.cluster.local. 30 A 10.0.0.1");
+            assert_non_null(strstr(fixture_ask(f, "cluster.local. SOA"), OK));
+            assert_non_null(strstr(fixture_ask(f, "1.0.0.10.in-addr.arpa. PTR"), " PTR web"));
+            assert_non_null(strstr(fixture_ask(f, "nope.whole.test. A"), "NXDOMAIN"));
+            for (size_t i = 0; i < COUNT(denied); i++) {
+                bool is_failed =
+                    strncmp(fixture_ask(f, denied[i]), "SERVFAIL qr aa rd ra\n?", 21) == 0 &&
+                    count_lines(fixture_ask(f, denied[i]), "\n= ") == 0;
+                if (is_failed != is_incomplete) {
+                    fail_msg("schema %d, incomplete %d, %s: %s", schema, is_incomplete, denied[i],
+                             fixture_ask(f, denied[i]));
+                }
+            }
+        }
+    }
+    want(f, "nope.cluster.local. A edns=512",
+         "SERVFAIL qr aa rd ra\n? nope.cluster.local. IN A\nedns 1232 ede=14");
     fixture_free(f);
 }
 
@@ -801,6 +857,7 @@ int main(void)
         cmocka_unit_test(additional_goes_first),
         cmocka_unit_test(odd_messages),
         cmocka_unit_test(before_the_first_sync),
+        cmocka_unit_test(incomplete),
         cmocka_unit_test(foreign_names),
         cmocka_unit_test(no_questions_about_records),
         cmocka_unit_test(external_alias),

@@ -46,12 +46,21 @@ struct pages_bed {
 
 static struct etcd_mirror_config bed_mirror;
 static struct etcd_mirror_counts bed_mirror_counts; /* set by tests */
+static unsigned bed_rereads;
 
 struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
 {
     (void)etcd;
-    bed_mirror = *config;
+    if (slice_equal(config->prefix, slice_str("/skydns/"))) { /* else of one more domain's key */
+        bed_mirror = *config;
+    }
     return NULL;
+}
+
+void etcd_mirror_reread(struct etcd_mirror *mirror)
+{
+    assert_null(mirror);
+    bed_rereads++;
 }
 
 void etcd_mirror_stop(struct etcd_mirror *mirror)
@@ -107,7 +116,9 @@ static inline void bed_start(struct pages_bed *bed, const char *flags)
                                              .snapshot = bed->snapshot,
                                              .path_prefix = "skydns",
                                              .default_ttl_s = bed->options.ttl_s,
-                                             .domain = "cluster.local.",
+                                             .domains = bed->options.domains,
+                                             .domain_count = bed->options.domain_count,
+                                             .requires_store_key = bed->options.require_store_key,
                                              .followed = &bed->followed};
     bed->sync = store_sync_start(&config);
 }

@@ -146,6 +146,42 @@ static void test_lost_data(void **state)
     expect(p, "/readiness?strict", 200, "ok");
 }
 
+static void tell_key(const char *id)
+{
+    bed_mirror.store_key_seen(bed_mirror.data, slice_str(id), false);
+}
+
+static void test_incomplete(void **state)
+{
+    static const char key[] = "/kube2sky/cluster.local/store (expected: there was one before)";
+    struct pages *p = *state;
+    bed_fill(&p->bed, NULL, 0);
+    tell_key("one");
+    expect(p, "/metrics", 200, "\nskydns_domain_incomplete{domain=\"cluster.local.\"} 0\n");
+    tell_key("");
+    expect(p, "/readiness", 200, "ok");
+    expect(p, "/readiness?strict", 503, key);
+    expect(p, "/metrics", 200, "\nskydns_domain_incomplete{domain=\"cluster.local.\"} 1\n");
+    tell_key("two"); /* counts once everything was read again */
+    expect(p, "/readiness?strict", 503, key);
+    assert_int_equal(bed_rereads, 1);
+}
+
+static void test_never_complete(void **state)
+{
+    struct pages *p = *state;
+    expect(p, "/readiness", 503, "etcd has not been read yet");
+    bed_fill(&p->bed, NULL, 0);
+    expect(p, "/readiness", 503, "no /kube2sky/cluster.local/store (expected: -require-store-key)");
+    expect(p, "/readiness?strict", 503, "-require-store-key");
+    expect(p, "/metrics", 200, "\nskydns_ready 0\n");
+}
+
+static int setup_requiring(void **state)
+{
+    return setup_with(state, "-nameservers=127.0.0.1:10253 -workers=2 -require-store-key");
+}
+
 static void test_overdue(void **state)
 {
     struct pages *p = *state;
@@ -338,6 +374,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_readiness, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_data, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_incomplete, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_never_complete, setup_requiring, teardown),
         cmocka_unit_test_setup_teardown(test_overdue, setup_impatient, teardown),
         cmocka_unit_test_setup_teardown(test_cache, setup, teardown),
         cmocka_unit_test_setup_teardown(test_cache_before_the_first_read, setup, teardown),

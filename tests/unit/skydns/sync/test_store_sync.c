@@ -19,6 +19,10 @@
 /* ---- The mirror ---- */
 
 static struct etcd_mirror_config mirror;
+static struct etcd_mirror_config other_key; /* of the second domain */
+static struct etcd_mirror_counts mirror_counts = {.events = 7};
+static unsigned rereads;
+static char main_mirror, key_mirror; /* what the pointers point to */
 static char mirror_prefix[64];
 static int mirrors;
 
@@ -26,25 +30,38 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
 {
     assert_null(etcd);
     mirrors++;
-    mirror = *config;
+    if (!slice_has_prefix(config->prefix, slice_str("/kube2sky/"))) {
+        mirror = *config;
+    } else {
+        assert_true(slice_equal(config->store_key, slice_str("/kube2sky/other/store")));
+        assert_true(slice_equal(config->prefix, config->store_key));
+        assert_false(config->keeps_old);
+        other_key = *config;
+        return (struct etcd_mirror *)&key_mirror;
+    }
     assert_true(slice_equal(config->store_key, slice_str("/kube2sky/test/store")));
     assert_int_equal(config->stale_max_ms, 5000);
     assert_true(config->keeps_old);
     (void)snprintf(mirror_prefix, sizeof(mirror_prefix), "%.*s", (int)config->prefix.len,
                    config->prefix.ptr); /* short */
-    return NULL;
+    return (struct etcd_mirror *)&main_mirror;
 }
 
 void etcd_mirror_stop(struct etcd_mirror *stopped)
 {
-    assert_null(stopped);
-    mirrors--;
+    mirrors -= stopped != NULL;
 }
 
 struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *asked)
 {
-    assert_null(asked);
-    return (struct etcd_mirror_counts){.events = 7};
+    assert_ptr_equal(asked, &main_mirror);
+    return mirror_counts;
+}
+
+void etcd_mirror_reread(struct etcd_mirror *asked)
+{
+    assert_ptr_equal(asked, &main_mirror);
+    rereads++;
 }
 
 const char *etcd_mirror_cause_text(enum etcd_mirror_cause cause)
@@ -67,6 +84,17 @@ static void del(const char *key, int64_t revision)
 static void full_begin(void)
 {
     mirror.full_begin(mirror.data, &(struct etcd_mirror_read){.reason = ""});
+}
+
+static void store_key(const char *id, bool has_read)
+{
+    mirror.store_key_seen(mirror.data, slice_str(id), has_read);
+}
+
+/* Of the second domain. */
+static void other_store_key(const char *id)
+{
+    other_key.store_key_seen(other_key.data, slice_str(id), false);
 }
 
 /* A full read of another store that is not complete yet. */
@@ -101,6 +129,18 @@ static void on_ready(void *data)
 
 static void (*wanted_on_config)(void *data, struct slice value);
 static bool skips_wildcards;
+static bool requires_store_key;
+static size_t domain_count = 1;
+static void (*wanted_on_completeness)(void *data);
+
+static struct dname domains[2];
+
+static struct dname name_of(const char *text)
+{
+    struct dname name;
+    assert_true(dname_from_text(slice_str(text), &name));
+    return name;
+}
 
 static struct fixture *setup(const char *path_prefix)
 {
@@ -113,18 +153,23 @@ static struct fixture *setup(const char *path_prefix)
     f->followed.away_line = "etcd away";
     f->followed.back_line = "etcd back";
     outage_join(&f->outage, &f->followed, true);
+    domains[0] = name_of("test.");
+    domains[1] = name_of("other.");
     struct store_sync_config config = {.loop = f->loop,
                                        .skips_wildcards = skips_wildcards,
                                        .followed = &f->followed,
                                        .snapshot = f->snapshot,
                                        .path_prefix = path_prefix,
-                                       .domain = "test.",
+                                       .domains = domains,
+                                       .domain_count = domain_count,
+                                       .requires_store_key = requires_store_key,
+                                       .on_completeness = wanted_on_completeness,
                                        .stale_max_ms = 5000,
                                        .on_config = wanted_on_config,
                                        .on_ready = on_ready,
                                        .data = &f->ready_calls};
     f->sync = store_sync_start(&config);
-    assert_int_equal(mirrors, 1);
+    assert_int_equal(mirrors, domain_count);
     return f;
 }
 
@@ -497,6 +542,194 @@ static void test_another_store(void **state)
 }
 
 /* The loop has only the timer: ev_run returns once it has stopped itself. */
+/* ---- Completeness ---- */
+
+static const struct fixture *watched; /* NULL: none is under test */
+static unsigned tellings;
+static int64_t seen_when_told;
+
+/* What readers have when they learn of it. */
+static void on_completeness(void *data)
+{
+    (void)data;
+    tellings++;
+    seen_when_told = watched ? seen(watched, "web.test") : 0;
+}
+
+static bool is_incomplete(const struct fixture *f, const char *domain)
+{
+    struct dname name = name_of(domain);
+    return store_sync_is_incomplete(f->sync, &name);
+}
+
+static void whole_read(const char *id, const char *key, int64_t revision)
+{
+    full_begin();
+    if (key) {
+        put(key, good, revision);
+    }
+    store_key(id, true);
+    commit(revision, true);
+}
+
+static struct fixture *setup_keys(bool is_required, size_t count)
+{
+    requires_store_key = is_required;
+    domain_count = count;
+    wanted_on_completeness = on_completeness;
+    rereads = tellings = 0;
+    struct fixture *f = setup("skydns");
+    watched = f;
+    return f;
+}
+
+static void teardown_keys(struct fixture *f)
+{
+    watched = NULL;
+    requires_store_key = false;
+    domain_count = 1;
+    wanted_on_completeness = NULL;
+    mirror_counts = (struct etcd_mirror_counts){.events = 7};
+    teardown(f);
+}
+
+/* An etcd that lost its data: complete as long as the old records are held; then incomplete, before
+ * readers get the version without them; complete again only after they have the new one. */
+static void test_a_lost_store_key(void **state)
+{
+    struct fixture *f = setup_keys(false, 1);
+    (void)state;
+    whole_read("one", "/skydns/test/web", 3);
+    assert_int_equal(f->ready_calls, 1);
+    assert_false(is_incomplete(f, "test."));
+    full_begin_keeping();
+    store_key("", true);
+    mirror_counts.is_holding_old = true;
+    commit(1, true);
+    assert_false(is_incomplete(f, "test."));
+    assert_int_equal(tellings, 0);
+
+    mirror_counts.is_holding_old = false; /* stale-max */
+    whole_read("", NULL, 1);
+    assert_true(is_incomplete(f, "test."));
+    assert_int_equal(tellings, 1);
+    assert_int_equal(seen_when_told, 3);
+    assert_int_equal(seen(f, "web.test"), 0);
+
+    store_key("two", false); /* the records before it may still be on their way */
+    assert_int_equal(rereads, 1);
+    assert_true(is_incomplete(f, "test."));
+    whole_read("two", "/skydns/test/web", 5);
+    assert_false(is_incomplete(f, "test."));
+    assert_int_equal(tellings, 2);
+    assert_int_equal(seen_when_told, 5);
+    assert_int_equal(f->ready_calls, 1);
+
+    store_key("", false); /* deleted from the same store */
+    assert_true(is_incomplete(f, "test."));
+    teardown_keys(f);
+}
+
+/* A store filled by hand never had a key: nothing changes. */
+static void test_never_a_store_key(void **state)
+{
+    struct fixture *f = setup_keys(false, 1);
+    (void)state;
+    whole_read("", "/skydns/test/web", 3);
+    full_begin_keeping();
+    store_key("", true);
+    commit(1, true);
+    whole_read("", NULL, 1);
+    assert_false(is_incomplete(f, "test."));
+    assert_int_equal(tellings, 0);
+    assert_int_equal(f->ready_calls, 1);
+    store_key("one", false); /* kube2sky comes: no need to read again */
+    assert_int_equal(rereads, 0);
+    teardown_keys(f);
+}
+
+static void test_a_required_store_key(void **state)
+{
+    struct fixture *f = setup_keys(true, 1);
+    struct dname other = name_of("new.test.");
+    (void)state;
+    whole_read("", "/skydns/test/web", 3);
+    assert_int_equal(f->ready_calls, 0);
+    assert_true(is_incomplete(f, "test."));
+    assert_int_equal(seen_when_told, -1); /* before the first version */
+    assert_int_equal(seen(f, "web.test"), 3);
+    whole_read("", NULL, 4);
+    assert_int_equal(f->ready_calls, 0);
+    store_key("one", false);
+    assert_int_equal(f->ready_calls, 0);
+    whole_read("one", "/skydns/test/web", 5);
+    assert_int_equal(f->ready_calls, 1);
+    assert_false(is_incomplete(f, "test."));
+    store_sync_set_domains(f->sync, domains, 1, false);
+    assert_false(store_sync_is_incomplete(f->sync, &other));
+    store_sync_set_domains(f->sync, domains, 1, true);
+    assert_true(store_sync_is_incomplete(f->sync, &other)); /* until it is in force */
+    assert_int_equal(f->ready_calls, 1);
+    teardown_keys(f);
+}
+
+static void test_two_domains(void **state)
+{
+    struct fixture *f = setup_keys(true, 2);
+    (void)state;
+    whole_read("one", "/skydns/test/web", 3);
+    assert_int_equal(f->ready_calls, 0);
+    assert_true(!is_incomplete(f, "test.") && is_incomplete(f, "other."));
+    other_store_key("one");
+    assert_int_equal(rereads, 1);
+    assert_true(is_incomplete(f, "other."));
+    whole_read("one", "/skydns/test/web", 4);
+    assert_int_equal(f->ready_calls, 1);
+    assert_false(is_incomplete(f, "other."));
+
+    store_sync_set_domains(f->sync, domains, 2, false);
+    full_begin_keeping(); /* another store: the other domain's key is read again */
+    assert_int_equal(mirrors, 2);
+    store_key("two", true);
+    commit(1, true);
+    assert_true(!is_incomplete(f, "test.") && is_incomplete(f, "other."));
+    other_store_key("");
+    assert_true(is_incomplete(f, "other."));
+    other_store_key("two");
+    whole_read("two", "/skydns/test/web", 6);
+    assert_false(is_incomplete(f, "other."));
+
+    store_sync_set_domains(f->sync, domains, 1, false);
+    assert_int_equal(mirrors, 1);
+    store_sync_set_domains(f->sync, domains, 2, false); /* nothing is known of it any more */
+    assert_int_equal(mirrors, 2);
+    assert_false(is_incomplete(f, "other."));
+    teardown_keys(f);
+}
+
+/* One line for each, until it has had keys. */
+static void test_keys_of_another_domain(void **state)
+{
+    static struct log_capture c;
+    struct fixture *f = setup_keys(false, 2);
+    (void)state;
+    log_capture_begin(&c);
+    whole_read("", "/skydns/arpa/in-addr/10/0/0/1", 1);
+    whole_read("", "/skydns/local/cluster/svc/n/web/x", 2);
+    whole_read("", "/skydns/local/cluster/svc/n/web/x", 3);
+    whole_read("", "/skydns/other/x", 4);
+    whole_read("", "/skydns/test/x", 5);
+    whole_read("", "/skydns/test/x", 6);
+    log_capture_end(&c);
+    print_message("%s", c.text);
+    assert_int_equal(log_occurrences(c.text, "etcd has no key of a domain, but keys of another"),
+                     3);
+    assert_int_equal(log_occurrences(c.text, " domain=test. other=cluster.local.\n"), 1);
+    assert_int_equal(log_occurrences(c.text, " domain=other. other=cluster.local.\n"), 1);
+    assert_int_equal(log_occurrences(c.text, " domain=other. other=test.\n"), 1);
+    teardown_keys(f);
+}
+
 static void test_garbage_is_fetched_later(void **state)
 {
     (void)state;
@@ -591,6 +824,11 @@ int main(void)
         cmocka_unit_test(test_broken_keys_are_remembered),
         cmocka_unit_test(test_reading_again),
         cmocka_unit_test(test_another_store),
+        cmocka_unit_test(test_a_lost_store_key),
+        cmocka_unit_test(test_never_a_store_key),
+        cmocka_unit_test(test_a_required_store_key),
+        cmocka_unit_test(test_two_domains),
+        cmocka_unit_test(test_keys_of_another_domain),
         cmocka_unit_test(test_garbage_is_fetched_later),
         cmocka_unit_test(test_lines_about_broken_values_are_few),
     };

@@ -67,11 +67,14 @@ static void start_sync(struct fixture *f)
     struct etcd_config client = {
         .loop = f->loop, .endpoints = etcd_proc_url(f->proc), .call_timeout_ms = CALL_TIMEOUT_MS};
     assert_int_equal(etcd_new(&client, &f->etcd, NULL), 0);
+    struct dname domain;
+    assert_true(dname_from_text(slice_str("test."), &domain));
     struct store_sync_config config = {.loop = f->loop,
                                        .etcd = f->etcd,
                                        .snapshot = f->snapshot,
                                        .path_prefix = "skydns",
-                                       .domain = "test.",
+                                       .domains = &domain,
+                                       .domain_count = 1,
                                        .stale_max_ms = 5000,
                                        .on_ready = on_ready,
                                        .data = &f->is_ready};

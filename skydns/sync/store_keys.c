@@ -1,0 +1,277 @@
+#include "skydns/sync/store_keys.h"
+
+#include <stdlib.h>
+
+#include "common/base/attributes.h"
+#include "common/base/cleanup.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd_mirror.h"
+#include "common/etcd/etcd_store_id.h"
+#include "skydns/store/engine_config.h"
+
+struct domain {
+    struct store_keys *keys;
+    struct dname name;
+    struct etcd_mirror *mirror; /* NULL: the owner tells */
+    bool is_there;
+    bool was_there; /* in this store or an earlier one */
+    bool awaits_read;
+    bool is_incomplete; /* as settled */
+};
+
+struct store_keys {
+    struct store_keys_config config;
+    bool is_main_there;
+    size_t count;
+    struct domain *domains[ENGINE_ZONES_MAX];
+};
+
+static bool is_expected(const struct domain *domain)
+{
+    return domain->was_there || domain->keys->config.is_required;
+}
+
+/* ---- One domain ---- */
+
+static void on_seen(void *data, struct slice id, bool has_read UNUSED)
+{
+    struct domain *domain = data;
+    struct store_keys *keys = domain->keys;
+    bool has_appeared = id.len > 0 && !domain->is_there && is_expected(domain);
+    bool is_change = domain->is_there != (id.len > 0);
+    domain->is_there = id.len > 0;
+    domain->was_there = domain->was_there || id.len > 0;
+    domain->awaits_read = domain->is_there && (domain->awaits_read || has_appeared);
+    if (is_change) {
+        keys->config.changed(keys->config.data);
+    }
+    if (has_appeared) {
+        keys->config.appeared(keys->config.data);
+    }
+}
+
+/* Its mirror is told of the key only by on_seen; outages are those of the records' mirror. */
+static void on_begin(void *data UNUSED, const struct etcd_mirror_read *read UNUSED)
+{
+}
+
+static void on_put(void *data UNUSED, const struct etcd_kv *kv UNUSED)
+{
+}
+
+static void on_del(void *data UNUSED, struct slice key UNUSED, int64_t revision UNUSED)
+{
+}
+
+static void on_commit(void *data UNUSED, int64_t revision UNUSED, bool full UNUSED)
+{
+}
+
+static void on_state(void *data UNUSED, const struct err *err UNUSED)
+{
+}
+
+static void start_mirror(struct domain *domain)
+{
+    char text[DNAME_TEXT_MAX];
+    CLEANUP_FREE char *key = etcd_store_key(slice_str(dname_to_text(&domain->name, text)));
+    const struct etcd_mirror_config mirror = {
+        .prefix = slice_str(key),
+        .store_key = slice_str(key),
+        .full_begin = on_begin,
+        .put = on_put,
+        .del = on_del,
+        .commit = on_commit,
+        .state = on_state,
+        .store_key_seen = on_seen,
+        .data = domain,
+    };
+    domain->mirror = etcd_mirror_start(domain->keys->config.etcd, &mirror);
+}
+
+static bool is_main(const struct store_keys *keys, const struct dname *domain)
+{
+    return dname_equal(domain, &keys->config.main);
+}
+
+static struct domain *domain_new(struct store_keys *keys, const struct dname *name)
+{
+    struct domain *domain = xcalloc(1, sizeof(*domain));
+    domain->keys = keys;
+    domain->name = *name;
+    if (is_main(keys, name)) {
+        domain->is_there = domain->was_there = keys->is_main_there;
+    } else {
+        start_mirror(domain);
+    }
+    return domain;
+}
+
+static void domain_free(struct domain *domain)
+{
+    if (domain) {
+        etcd_mirror_stop(domain->mirror);
+        free(domain);
+    }
+}
+
+/* ---- All ---- */
+
+struct store_keys *store_keys_new(const struct store_keys_config *config)
+{
+    struct store_keys *keys = xcalloc(1, sizeof(*keys));
+    keys->config = *config;
+    return keys;
+}
+
+void store_keys_free(struct store_keys *keys)
+{
+    if (!keys) {
+        return;
+    }
+    for (size_t i = 0; i < keys->count; i++) {
+        domain_free(keys->domains[i]);
+    }
+    free(keys);
+}
+
+static struct domain **find(const struct store_keys *keys, const struct dname *name)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        struct domain *const *at = &keys->domains[i];
+        if (*at && dname_equal(&(*at)->name, name)) {
+            return (struct domain **)(uintptr_t)at;
+        }
+    }
+    return NULL;
+}
+
+void store_keys_set_domains(struct store_keys *keys, const struct dname *domains, size_t count)
+{
+    struct domain *next[ENGINE_ZONES_MAX];
+    for (size_t i = 0; i < count; i++) {
+        struct domain **known = find(keys, &domains[i]);
+        next[i] = known ? *known : domain_new(keys, &domains[i]);
+        if (known) {
+            *known = NULL;
+        }
+    }
+    for (size_t i = 0; i < keys->count; i++) {
+        domain_free(keys->domains[i]);
+    }
+    keys->count = count;
+    for (size_t i = 0; i < count; i++) {
+        keys->domains[i] = next[i];
+    }
+}
+
+void store_keys_require(struct store_keys *keys, bool is_required)
+{
+    keys->config.is_required = is_required;
+}
+
+void store_keys_expect(struct store_keys *keys, const struct dname *domain)
+{
+    struct domain **known = find(keys, domain);
+    if (known) {
+        (*known)->was_there = true;
+    }
+}
+
+void store_keys_tell(struct store_keys *keys, bool is_there)
+{
+    struct domain **domain = find(keys, &keys->config.main);
+    keys->is_main_there = is_there;
+    if (domain) {
+        (*domain)->is_there = is_there;
+        (*domain)->was_there = (*domain)->was_there || is_there;
+    }
+}
+
+void store_keys_other_store(struct store_keys *keys)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        struct domain *domain = keys->domains[i];
+        if (!is_main(keys, &domain->name)) {
+            etcd_mirror_stop(domain->mirror);
+            domain->is_there = domain->awaits_read = false;
+            start_mirror(domain);
+        }
+    }
+}
+
+void store_keys_have_read(struct store_keys *keys)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        keys->domains[i]->awaits_read = false;
+    }
+}
+
+bool store_keys_is_missing(const struct store_keys *keys, const struct dname *domain)
+{
+    struct domain **known = find(keys, domain);
+    if (!known) {
+        return keys->config.is_required;
+    }
+    return is_expected(*known) && (!(*known)->is_there || (*known)->awaits_read);
+}
+
+bool store_keys_is_any_missing(const struct store_keys *keys)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        if (store_keys_is_missing(keys, &keys->domains[i]->name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void log_settled(const struct store_keys *keys, const struct domain *domain)
+{
+    char text[DNAME_TEXT_MAX];
+    if (domain->is_incomplete) {
+        log_warn("domain incomplete, its store key is missing: names that etcd lacks are SERVFAIL",
+                 LOG_STR("domain", dname_to_text(&domain->name, text)),
+                 LOG_STR("expected", store_keys_reason(keys, &domain->name)));
+    } else {
+        log_info("domain complete", LOG_STR("domain", dname_to_text(&domain->name, text)));
+    }
+}
+
+bool store_keys_settle(struct store_keys *keys, bool is_holding_old, bool only_worse)
+{
+    bool is_change = false;
+    for (size_t i = 0; i < keys->count; i++) {
+        struct domain *domain = keys->domains[i];
+        bool is_incomplete = !is_holding_old && store_keys_is_missing(keys, &domain->name);
+        if (is_incomplete != domain->is_incomplete && (is_incomplete || !only_worse)) {
+            domain->is_incomplete = is_incomplete;
+            log_settled(keys, domain);
+            is_change = true;
+        }
+    }
+    return is_change;
+}
+
+bool store_keys_is_incomplete(const struct store_keys *keys, const struct dname *domain)
+{
+    struct domain **known = find(keys, domain);
+    return known ? (*known)->is_incomplete : keys->config.is_required;
+}
+
+size_t store_keys_count(const struct store_keys *keys)
+{
+    return keys->count;
+}
+
+const struct dname *store_keys_domain(const struct store_keys *keys, size_t i)
+{
+    return &keys->domains[i]->name;
+}
+
+const char *store_keys_reason(const struct store_keys *keys, const struct dname *domain)
+{
+    struct domain **known = find(keys, domain);
+    return known && (*known)->was_there ? "there was one before" : "-require-store-key";
+}

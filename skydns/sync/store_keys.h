@@ -1,0 +1,68 @@
+/* Which domains are incomplete: etcd lacks the store key, which kube2sky writes into a store once
+ * it has written everything else (etcd_store_id.h). One that is expected and missing means that the
+ * store lacks records, and that names it lacks may not be denied. It is expected if
+ * -require-store-key says so, or if this process has seen one; a store filled by hand never had
+ * one, and none is expected. What else remembers an earlier store says so with store_keys_expect.
+ *
+ * The records' mirror follows the key of its own domain, and its owner passes that on. Each other
+ * domain's key has a mirror of its own here, of that single key: two watches on the connection that
+ * exists anyway. Owned by store_sync.c; main thread. */
+#ifndef SKYDNS_SYNC_STORE_KEYS_H
+#define SKYDNS_SYNC_STORE_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/dns/dname.h"
+
+struct etcd;
+struct store_keys;
+
+struct store_keys_config {
+    struct etcd *etcd;            /* borrowed */
+    struct dname main;            /* the domain whose key the owner passes on; lower case */
+    bool is_required;             /* -require-store-key */
+    void (*appeared)(void *data); /* an expected key of another domain is there: read the records
+                                   * again, to have all that was written before it */
+    void (*changed)(void *data);  /* what store_keys_is_missing says may differ */
+    void *data;
+};
+
+struct store_keys *store_keys_new(const struct store_keys_config *config);
+void store_keys_free(struct store_keys *keys); /* NULL is fine */
+
+/* The domains in force, at most ENGINE_ZONES_MAX. What is known of those that stay is kept. */
+void store_keys_set_domains(struct store_keys *keys, const struct dname *domains, size_t count);
+void store_keys_require(struct store_keys *keys, bool is_required);
+void store_keys_expect(struct store_keys *keys, const struct dname *domain);
+
+/* The main domain's key is there, or not. */
+void store_keys_tell(struct store_keys *keys, bool is_there);
+
+/* The records now come from another store: the other domains' keys are unknown until read again. */
+void store_keys_other_store(struct store_keys *keys);
+
+/* The key is expected, but was not there when the records were last read. Of a domain that is not
+ * in force: whether keys are required. */
+bool store_keys_is_missing(const struct store_keys *keys, const struct dname *domain);
+bool store_keys_is_any_missing(const struct store_keys *keys);
+
+/* The records have been read again, since what appeared told of. */
+void store_keys_have_read(struct store_keys *keys);
+
+/* Decides which domains are incomplete from now on, with a log line for each that differs: those
+ * whose key is missing, unless the records of the earlier store are still held. only_worse: none
+ * becomes complete. True: some differ. */
+bool store_keys_settle(struct store_keys *keys, bool is_holding_old, bool only_worse);
+
+/* As settled. Of a domain that is not in force: whether keys are required. */
+bool store_keys_is_incomplete(const struct store_keys *keys, const struct dname *domain);
+
+/* The domains in force. */
+size_t store_keys_count(const struct store_keys *keys);
+const struct dname *store_keys_domain(const struct store_keys *keys, size_t i);
+
+/* Why it is expected: a constant. */
+const char *store_keys_reason(const struct store_keys *keys, const struct dname *domain);
+
+#endif
