@@ -158,6 +158,14 @@ static void on_commit(void *data, int64_t revision, bool full)
     owner.revision = revision;
 }
 
+static void on_store_key_seen(void *data, struct slice id, bool has_read)
+{
+    (void)data;
+    (void)snprintf(owner.store_key, sizeof(owner.store_key), "%.*s", (int)id.len, id.ptr);
+    owner.has_read_key = has_read;
+    owner.fulls_at_key = owner.fulls;
+}
+
 static void on_state(void *data, const struct err *err)
 {
     (void)data;
@@ -180,6 +188,7 @@ struct etcd_mirror *bed_mirror(const char *prefix, int64_t page_size)
         .full_begin = on_full_begin,
         .put = on_put,
         .del = on_del,
+        .store_key_seen = on_store_key_seen,
         .commit = on_commit,
         .state = on_state,
     };

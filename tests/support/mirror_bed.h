@@ -31,6 +31,9 @@ struct mirror_owner {
     unsigned downs;
     struct err down;
     size_t value_bytes;
+    char store_key[40]; /* as last told */
+    bool has_read_key;  /* then */
+    unsigned fulls_at_key;
     int64_t newest_put;          /* the largest mod_revision of the current full read */
     void (*between_pages)(void); /* called once, at the first put */
 

@@ -473,12 +473,53 @@ static void test_marked_by_another(void **state)
     etcd_mirror_stop(m);
 }
 
+/* ---- The owner learns of it ---- */
+
+static bool has_been_told(const void *id)
+{
+    return strcmp(owner.store_key, id) == 0;
+}
+
+/* With a read before its commit; else the owner may ask for one, now or for the next session. */
+static void test_owner_is_told(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    (void)snprintf(owner.store_key, sizeof(owner.store_key), "?");
+    bed_put("/s/a");
+    struct etcd_mirror *m = bed_mirror("/s/", 0);
+    bed_wait_ups(1);
+    assert_string_equal(owner.store_key, "");
+    assert_true(owner.has_read_key);
+    assert_int_equal(owner.fulls_at_key, 0);
+
+    bed_put_store_key("first");
+    loop_until(bed.loop, has_been_told, "first");
+    assert_false(owner.has_read_key);
+    assert_int_equal(owner.fulls, 1);
+    etcd_mirror_reread(m);
+    bed_wait_fulls(2);
+    assert_int_equal(owner.cause, ETCD_MIRROR_COMPLETE);
+    assert_true(owner.has_read_key);
+    assert_int_equal(owner.fulls_at_key, 1);
+
+    bed_wait_ups(2);
+    bed_lose_etcd();
+    etcd_mirror_reread(m);
+    etcd_proc_restart(bed.proc);
+    bed_wait_fulls(3);
+    assert_int_equal(owner.cause, ETCD_MIRROR_COMPLETE);
+    bed_expect_same("/s/");
+    etcd_mirror_stop(m);
+}
+
 #define IN_NEW_STORE(test) \
     cmocka_unit_test_setup_teardown(test, mirror_bed_each_in_new_store, mirror_bed_each_end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        IN_NEW_STORE(test_owner_is_told),
         IN_NEW_STORE(test_another_complete_store),
         IN_NEW_STORE(test_wiped_up_to_the_same_revision),
         IN_NEW_STORE(test_store_key_gone),

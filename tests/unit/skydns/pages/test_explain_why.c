@@ -18,12 +18,13 @@ struct row {
     enum engine_schema schema;
     bool no_rec, has_nameservers;
     bool is_authoritative; /* for a name outside the domains */
-    bool is_forwarded, has_no_plan, has_no_store;
+    bool is_forwarded, has_no_plan, has_no_store, is_incomplete;
 };
 
 static const struct row rows[] = {
     {.name = "web.default.svc.cluster.local", .type = "A"},
     {.name = "nothing.cluster.local", .type = "A"},
+    {.name = "nothing.cluster.local", .type = "A", .is_incomplete = true, .word = "incomplete"},
     {.name = "web.default.svc.cluster.local", .type = "ANY", .word = "-any"},
     {.name = "web.default.svc.cluster.local", .type = "TYPE252", .word = "transfers"},
     {.name = "www.example.com", .type = "TYPE41", .word = "no record has this type"},
@@ -69,7 +70,10 @@ static void test_sentences(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct dname name = fixture_name(rows[i].name);
-        const struct answer_plan plan = {.is_authoritative = rows[i].is_authoritative};
+        const struct answer_plan plan = {.is_authoritative = rows[i].is_authoritative,
+                                         .rcode = rows[i].is_incomplete ? DNS_RCODE_SERVFAIL
+                                                                        : DNS_RCODE_NOERROR};
+        f->config.zones[0].is_incomplete = rows[i].is_incomplete;
         f->config.pods = rows[i].pods;
         f->config.schema = rows[i].schema;
         f->config.no_rec = rows[i].no_rec;
