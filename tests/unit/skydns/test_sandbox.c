@@ -269,7 +269,9 @@ static void try_early_thread(const char *folder)
     (void)pthread_barrier_wait(&confined);
     expect(pthread_join(early_thread, NULL) == 0 && is_early_refused,
            "execve in an earlier thread");
-    expect(pthread_create(&early_thread, NULL, nothing, NULL) == 0, "another thread");
+    expect(pthread_create(&early_thread, NULL, nothing, NULL) == 0 &&
+               pthread_join(early_thread, NULL) == 0,
+           "another thread");
 }
 
 static void test_calls(void **state)

@@ -105,8 +105,10 @@ static void test_become(void **state)
         user.gid = getgid();
         bool is_right = privileges_drop(&user, NULL, 0, &err) == 0;
         user = (struct privileges_user){.is_set = true, .text = "you", .uid = 54321, .gid = 54321};
+#ifndef __SANITIZE_THREAD__ /* whose own thread may still switch, so that the C library aborts */
         is_right = is_right && privileges_drop(&user, NULL, 0, &err) == -EPERM &&
                    strncmp(err.msg, "become user you: ", 17) == 0;
+#endif
         _exit(is_right ? 0 : 1);
     }
     int status = -1;
