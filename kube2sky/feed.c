@@ -3,13 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/naming/inventory.h"
 
+/* At most so often, endpoints are listed again because a Service became headless: whoever may edit
+ * one could demand it all the time. */
+enum { RELIST_EVERY_MS = 30 * 1000 };
+
 struct feed {
     struct feed_config config;
+    ev_timer relist;
+    int64_t next_relist_ms; /* monotonic */
     struct outage outage;
     struct outage_source followed[KUBE_KIND_COUNT];
     struct reflector *reflectors[KUBE_KIND_COUNT];
@@ -65,6 +73,26 @@ static void tell_flaws(struct feed *feed, const struct kube_object *object)
     free(name);
 }
 
+/* Not at once: an object of the reflector itself may have caused it. */
+static void want_relist(struct feed *feed)
+{
+    if (!ev_is_active(&feed->relist)) {
+        int64_t wait_ms = feed->next_relist_ms - clock_monotonic_ms();
+        ev_timer_set(&feed->relist, wait_ms > 0 ? (double)wait_ms / 1000 : 0.0, 0.0);
+        ev_timer_start(feed->config.loop, &feed->relist);
+    }
+}
+
+static void on_relist(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    struct feed *feed = timer->data;
+    if (inventory_wants_relist(feed->config.inventory)) {
+        log_debug("listing again: a service became headless");
+        feed->next_relist_ms = clock_monotonic_ms() + RELIST_EVERY_MS;
+        reflector_relist(feed->reflectors[KUBE_ENDPOINTS]);
+    }
+}
+
 static void on_upsert(void *data, struct kube_object *object)
 {
     struct feed *feed = data;
@@ -72,6 +100,9 @@ static void on_upsert(void *data, struct kube_object *object)
         tell_flaws(feed, object);
     }
     inventory_upsert(feed->config.inventory, object);
+    if (inventory_wants_relist(feed->config.inventory)) {
+        want_relist(feed);
+    }
 }
 
 static void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
@@ -84,6 +115,7 @@ static void on_list_end(void *data, enum kube_kind kind)
 {
     struct feed *feed = data;
     inventory_list_end(feed->config.inventory, kind);
+    xalloc_trim(); /* what it replaced, and the buffers of the list */
     log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
              LOG_INT("objects", (int64_t)inventory_count(feed->config.inventory, kind)));
 }
@@ -144,6 +176,8 @@ struct feed *feed_start(const struct feed_config *config)
 {
     struct feed *feed = xcalloc(1, sizeof(*feed));
     feed->config = *config;
+    ev_timer_init(&feed->relist, on_relist, 0.0, 0.0);
+    feed->relist.data = feed;
     outage_init(&feed->outage, config->loop, "the Kubernetes API", config->patience_ms,
                 "the API has been failing for longer than etcd-mutation-timeout, still retrying");
     inventory_want_pods(config->inventory, config->wants_pods);
@@ -157,6 +191,7 @@ struct feed *feed_start(const struct feed_config *config)
 
 void feed_stop(struct feed *feed)
 {
+    ev_timer_stop(feed->config.loop, &feed->relist);
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         if (feed->reflectors[i]) {
             reflector_stop(feed->reflectors[i]);

@@ -387,3 +387,22 @@ struct kube_object *kube_draft_pack(struct kube_draft *draft, enum kube_object_p
     memcpy(p.block, &object, head_size(object.kind));
     return (struct kube_object *)p.block;
 }
+
+struct kube_object *kube_object_bare(const struct kube_object *object)
+{
+    struct kube_draft draft;
+    kube_draft_init(&draft);
+    kube_draft_begin(&draft, object->kind);
+    draft.object.ns = object->ns;
+    draft.object.name = object->name;
+    draft.object.is_bare = true;
+    draft.object.is_garbled = object->is_garbled;
+    draft.object.fault_count = object->fault_count;
+    buf_append_str(&draft.faults, object->faults);
+    if (object->kind == KUBE_SLICE) {
+        draft.object.slice.service = object->slice.service;
+    }
+    struct kube_object *copy = kube_draft_pack(&draft, KUBE_WHOLE);
+    kube_draft_fini(&draft);
+    return copy;
+}

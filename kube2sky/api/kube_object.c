@@ -96,8 +96,8 @@ static bool equal_contents(const struct kube_object *a, const struct kube_object
 
 bool kube_object_equal(const struct kube_object *a, const struct kube_object *b)
 {
-    return a->kind == b->kind && a->is_garbled == b->is_garbled && strcmp(a->ns, b->ns) == 0 &&
-           strcmp(a->name, b->name) == 0 && equal_contents(a, b);
+    return a->kind == b->kind && a->is_garbled == b->is_garbled && a->is_bare == b->is_bare &&
+           strcmp(a->ns, b->ns) == 0 && strcmp(a->name, b->name) == 0 && equal_contents(a, b);
 }
 
 /* ---- Results of decoding ---- */

@@ -105,6 +105,7 @@ struct kube_object {
     /* Its content cannot be understood: what feeds it is in doubt. Only these first members are
      * known, and, of a slice, perhaps its Service. */
     bool is_garbled;
+    bool is_bare;       /* its content was dropped (kube_object_bare); the same members are known */
     const char *faults; /* the first ones, or why it is garbled; for the log, "" = none */
     const char *ns;
     const char *name;
@@ -120,6 +121,9 @@ struct kube_object {
 /* ---- kube_object.c ---- */
 
 void kube_object_free(struct kube_object *object); /* NULL is fine */
+
+/* A copy without content: what an object is called, and a slice's Service. (kube_draft.c) */
+struct kube_object *kube_object_bare(const struct kube_object *object);
 
 /* Only version and faults differ in the fields kept: the change was to labels, or a controller's
  * annotation. */

@@ -558,19 +558,32 @@ struct reflector *reflector_start(const struct reflector_config *config)
     return reflector;
 }
 
+static void forget_request(struct reflector *reflector)
+{
+    if (reflector->request) {
+        kube_request_cancel(reflector->request);
+        reflector->request = NULL;
+    }
+    ev_timer_stop(reflector->config.loop, &reflector->retry);
+    endpoints_trial_stop(reflector->trial);
+    reflector->trial = NULL;
+    stop_watchers(reflector);
+    forget_page(reflector);
+}
+
+void reflector_relist(struct reflector *reflector)
+{
+    forget_request(reflector);
+    list_again(reflector);
+}
+
 void reflector_stop(struct reflector *reflector)
 {
     if (!reflector) {
         return;
     }
-    if (reflector->request) {
-        kube_request_cancel(reflector->request);
-    }
-    ev_timer_stop(reflector->config.loop, &reflector->retry);
     ev_timer_stop(reflector->config.loop, &reflector->minute);
-    endpoints_trial_stop(reflector->trial);
-    stop_watchers(reflector);
-    forget_page(reflector);
+    forget_request(reflector);
     forget_list(reflector);
     free(reflector->parts);
     free(reflector->scopes);

@@ -100,6 +100,9 @@ struct reflector_config {
 /* Runs no callback. */
 struct reflector *reflector_start(const struct reflector_config *config);
 
+/* Lists everything again, at once. Not from inside one of its callbacks. */
+void reflector_relist(struct reflector *reflector);
+
 /* No callback follows. Not from inside one. NULL is fine. */
 void reflector_stop(struct reflector *reflector);
 

@@ -25,6 +25,7 @@ struct inventory {
     enum kube_kind source;      /* the source of headless Services' endpoints */
     enum kube_kind next_source; /* the next source, once it is listed; may be the same */
     bool is_settled;            /* nothing of another source is worth keeping */
+    bool wants_relist;          /* of the source */
 };
 
 struct inventory *inventory_new(const struct inventory_config *config)
@@ -125,6 +126,7 @@ void inventory_want_pods(struct inventory *inventory, bool are_wanted)
 void inventory_list_begin(struct inventory *inventory, enum kube_kind kind)
 {
     struct kind_state *state = &inventory->kinds[kind];
+    inventory->wants_relist &= kind != inventory->next_source;
     state->generation++;
     state->is_listing = true;
     state->has_any = false;
@@ -185,6 +187,58 @@ void inventory_list_end(struct inventory *inventory, enum kube_kind kind)
 
 /* ---- Objects ---- */
 
+/* Whether its endpoints yield no keys: it has a cluster IP, or is an ExternalName. */
+static bool needs_no_parts(const struct kube_object *service)
+{
+    return !service->is_garbled && !service->service.is_headless &&
+           (service->service.cluster_ip_count > 0 || *service->service.external_name);
+}
+
+static bool is_part_of_no_use(struct inventory *inventory, const struct kube_object *object)
+{
+    if (object->kind != KUBE_SLICE && object->kind != KUBE_ENDPOINTS) {
+        return false;
+    }
+    const char *name = object->kind == KUBE_SLICE ? object->slice.service : object->name;
+    const struct entry *service =
+        index_lookup(&inventory->index, KUBE_SERVICE, slice_str(object->ns), slice_str(name));
+    return service && needs_no_parts(service->object);
+}
+
+/* An object for the entry, which has another one or none. */
+static void set_object(struct inventory *inventory, enum kube_kind kind, struct entry *entry,
+                       struct kube_object *object)
+{
+    struct slice id = slice_of(entry->id, entry->id_len);
+    index_set_object(&inventory->index, kind, entry, object);
+    if (kind != KUBE_SERVICE) {
+        return;
+    }
+    if (needs_no_parts(object)) {
+        index_strip_parts(&inventory->index, id);
+    } else if (object->service.is_headless && index_has_bare_parts(&inventory->index, id)) {
+        inventory->wants_relist = true;
+    }
+}
+
+/* Takes the object. The same again: listed again, or changed in fields that are not used. */
+static void replace(struct inventory *inventory, enum kube_kind kind, struct entry *entry,
+                    struct kube_object *object)
+{
+    struct kube_object *old = entry->object;
+    bool is_less = old && object->is_garbled && !old->is_garbled;
+    bool is_same = old && !is_less && kube_object_equal(old, object);
+    if (is_same && strcmp(old->faults, object->faults) != 0) {
+        entry->object = object;
+        kube_object_free(old);
+    } else if (is_less || is_same) {
+        kube_object_free(object);
+    } else {
+        entry->is_news = old || !inventory->kinds[kind].is_listing;
+        set_object(inventory, kind, entry, object);
+    }
+}
+
 void inventory_upsert(struct inventory *inventory, struct kube_object *object)
 {
     enum kube_kind kind = object->kind;
@@ -193,20 +247,21 @@ void inventory_upsert(struct inventory *inventory, struct kube_object *object)
         kube_object_free(object);
         return;
     }
+    if (is_part_of_no_use(inventory, object)) {
+        struct kube_object *whole = object;
+        object = kube_object_bare(whole);
+        kube_object_free(whole);
+    }
     struct entry *entry =
         index_get(&inventory->index, kind, slice_str(object->ns), slice_str(object->name));
-    const struct kube_object *old = entry->object;
     entry->generation = state->generation;
-    if (old && object->is_garbled && !old->is_garbled) {
-        kube_object_free(object);
-    } else if (old && kube_object_equal(old, object)) {
-        kube_object_free(entry->object); /* listed again, or changed in fields that are not used */
-        entry->object = object;
-    } else {
-        entry->is_news = entry->object || !state->is_listing;
-        index_set_object(&inventory->index, kind, entry, object);
-    }
+    replace(inventory, kind, entry, object);
     object_came(inventory, kind);
+}
+
+bool inventory_wants_relist(const struct inventory *inventory)
+{
+    return inventory->wants_relist;
 }
 
 void inventory_remove(struct inventory *inventory, enum kube_kind kind, const char *ns,

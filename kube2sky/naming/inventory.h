@@ -10,7 +10,13 @@
  * server's store may have just been emptied): it removes nothing until that Service appears. A list
  * of pods without any removes nothing until there is one; without keys of pods nothing waits for
  * that. Kinds are complete independently: one that cannot be listed preserves the keys it feeds,
- * and no others. Single-threaded. */
+ * and no others.
+ *
+ * Most Endpoints and slices belong to Services with a cluster IP, where they yield no keys: then
+ * only their names are kept. If such a Service becomes headless (from ExternalName, or deleted and
+ * made again), they must be listed again, since no watch repeats them; meanwhile it is in doubt.
+ *
+ * Single-threaded. */
 #ifndef KUBE2SKY_NAMING_INVENTORY_H
 #define KUBE2SKY_NAMING_INVENTORY_H
 
@@ -60,6 +66,9 @@ void inventory_upsert(struct inventory *inventory, struct kube_object *object);
 void inventory_remove(struct inventory *inventory, enum kube_kind kind, const char *ns,
                       const char *name);
 void inventory_list_end(struct inventory *inventory, enum kube_kind kind);
+
+/* Whether the kind in use for endpoints must be listed again: until its next list begins. */
+bool inventory_wants_relist(const struct inventory *inventory);
 
 /* ---- The reconciler's side ---- */
 

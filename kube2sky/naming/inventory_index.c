@@ -320,6 +320,41 @@ void index_set_object(struct index *index, enum kube_kind kind, struct entry *en
     kube_object_free(old);
 }
 
+/* ---- Parts of Services that need none ---- */
+
+static struct entry *first_slice(const struct index *index, struct slice service)
+{
+    const struct slices *slices = key_table_find(&index->services, service);
+    return slices ? slices->first : NULL;
+}
+
+static void strip(struct entry *entry)
+{
+    if (entry && !entry->object->is_bare) {
+        struct kube_object *whole = entry->object;
+        entry->object = kube_object_bare(whole);
+        kube_object_free(whole);
+    }
+}
+
+void index_strip_parts(struct index *index, struct slice service)
+{
+    strip(index_find(index, KUBE_ENDPOINTS, service));
+    for (struct entry *entry = first_slice(index, service); entry; entry = entry->next) {
+        strip(entry);
+    }
+}
+
+bool index_has_bare_parts(const struct index *index, struct slice service)
+{
+    const struct entry *entry = index_find(index, KUBE_ENDPOINTS, service);
+    bool is_bare = entry && entry->object->is_bare;
+    for (entry = first_slice(index, service); entry && !is_bare; entry = entry->next) {
+        is_bare = entry->object->is_bare;
+    }
+    return is_bare;
+}
+
 void index_discard(struct index *index, enum kube_kind kind, struct entry *entry)
 {
     (void)key_table_take(&index->kinds[kind], entry_key(entry)); /* this one */
@@ -331,7 +366,7 @@ void index_discard(struct index *index, enum kube_kind kind, struct entry *entry
 
 static void add_part(struct owner_objects *objects, const struct kube_object *part)
 {
-    if (part->is_garbled) {
+    if (part->is_garbled || part->is_bare) {
         objects->is_in_doubt = true;
     } else {
         owner_objects_add_part(objects, part);
@@ -350,8 +385,7 @@ void index_add_endpoints(const struct index *index, struct slice service,
 void index_add_slices(const struct index *index, struct slice service,
                       struct owner_objects *objects)
 {
-    const struct slices *slices = key_table_find(&index->services, service);
-    for (const struct entry *entry = slices ? slices->first : NULL; entry; entry = entry->next) {
+    for (const struct entry *entry = first_slice(index, service); entry; entry = entry->next) {
         add_part(objects, entry->object);
     }
 }

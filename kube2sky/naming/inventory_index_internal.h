@@ -52,11 +52,17 @@ void index_set_object(struct index *index, enum kube_kind kind, struct entry *en
 /* Removes the entry with its object; reports as above. */
 void index_discard(struct index *index, enum kube_kind kind, struct entry *entry);
 
+/* Drops the content of the Service's Endpoints and slices, which yield no keys. */
+void index_strip_parts(struct index *index, struct slice service);
+
+/* Whether one of them was dropped. */
+bool index_has_bare_parts(const struct index *index, struct slice service);
+
 /* Reports the entry's owner, if known. */
 void index_tell(struct index *index, enum kube_kind kind, const struct entry *entry);
 
-/* `service` and `address` are an owner's id without "svc/" or "pod/". Garbled parts only cast
- * doubt.
+/* `service` and `address` are an owner's id without "svc/" or "pod/". Garbled and bare parts only
+ * cast doubt.
  */
 void index_add_endpoints(const struct index *index, struct slice service,
                          struct owner_objects *objects);

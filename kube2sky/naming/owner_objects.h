@@ -17,7 +17,7 @@ struct owner_objects {
     const struct kube_object **parts;  /* its Endpoints, or its slices in any order */
     size_t part_count;
     size_t part_cap;
-    bool is_in_doubt; /* one of these is garbled and left out: what is missing may be wanted */
+    bool is_in_doubt; /* one of these is garbled or bare, and left out: its keys may be wanted */
 
     /* For a pod/ owner: the address of a pod that has not ended. */
     struct slice pod_ns;   /* ptr NULL: no pod */

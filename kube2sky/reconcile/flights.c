@@ -79,6 +79,8 @@ static void land(struct flight *flight)
         owner->is_disturbed |= is_whole && has_event_of_others(owner, flight->revision);
         config->landed(config->data, owner, needs_look(owner, flight->revision));
     }
+    plan_batch_clear(&flight->batch); /* not kept for the next large owner */
+    plan_build_nothing(&flight->rest);
 }
 
 /* Planning against the mirror finds what is left to do. */

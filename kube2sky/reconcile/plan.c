@@ -26,6 +26,10 @@ void plan_fini(struct plan *plan)
 
 void plan_build_nothing(struct plan *plan)
 {
+    if (plan->bytes.cap > PLAN_KEPT_BYTES) {
+        plan_fini(plan);
+        plan_init(plan);
+    }
     buf_clear(&plan->bytes);
     plan->op_count = 0;
     plan->put_count = 0;

@@ -34,6 +34,9 @@ struct plan {
 void plan_init(struct plan *plan);
 void plan_fini(struct plan *plan);
 
+/* Keeps memory of ordinary size: a full transaction takes less. */
+enum { PLAN_KEPT_BYTES = 128 * 1024 };
+
 void plan_build_nothing(struct plan *ret_plan);
 
 /* Add the puts, or the deletes; keys that are not ours (actual.h), or copies of a desired value,

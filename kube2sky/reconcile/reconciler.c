@@ -439,6 +439,18 @@ static void mark_store(struct reconciler *r)
     }
 }
 
+/* A namespace's worth: giving memory back walks the heap. */
+enum { TRIM_AFTER_DELETES = 4096 };
+
+/* After a mass delete, once the mirror has dropped its keys, too. */
+static void trim_memory(struct reconciler *r)
+{
+    if (r->report.keys_deleted - r->trimmed_at >= TRIM_AFTER_DELETES) {
+        r->trimmed_at = r->report.keys_deleted;
+        xalloc_trim();
+    }
+}
+
 /* Before the loop sleeps: by then we know everything that has arrived. */
 static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSED)
 {
@@ -458,6 +470,9 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
         outage_back(&r->written); /* the failed change happened after all, or is no longer wanted */
         r->refused.msg[0] = '\0';
         mark_store(r);
+    }
+    if (has_no_work) {
+        trim_memory(r);
     }
     sync_report_update(&r->report, has_no_work);
     finish_drain(r);

@@ -59,6 +59,7 @@ struct reconciler {
     bool was_complete;
     unsigned complete_kinds; /* inventory_complete_kinds, when last looked at */
     uint64_t foreign;        /* desired reverse keys that others own */
+    uint64_t trimmed_at;     /* keys deleted when memory was last given back */
 
     struct sync_report report;
     uint64_t transactions; /* acknowledged */

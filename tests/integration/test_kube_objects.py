@@ -6,6 +6,7 @@ import pytest
 from kube import endpoint, endpoint_slice, endpoints, headless, pod, port, service
 from model import ENDPOINTS, SLICES, Model
 from records import SVC, label
+from watched import Watched
 
 
 @pytest.fixture(params=["protobuf", "json"])
@@ -174,6 +175,23 @@ def test_pods(cluster_bed):
 def source_of(bed) -> Model:
     """An old real server has no slices of v1."""
     return Model(SLICES if bed.kube.objects()[SLICES] or "_test" in bed.kube.url else ENDPOINTS)
+
+
+def test_a_service_that_becomes_headless(bed):
+    """Endpoints of Services that need none are not kept, and no watch repeats them: they are listed again, once."""
+    kube = bed.kube
+    kube.create("services", service("out", type="ExternalName", externalName="www.example.org"))
+    for number in range(3):
+        entries = [endpoint(f"10.1.{number}.{last}") for last in range(1, 20)]
+        kube.create("endpointslices", endpoint_slice(f"out-{number}", "out", entries, port(80, "http")))
+    bed.start_kube2sky()
+    watched = Watched(bed.kube2sky, bed.readiness_port, "kube2sky_")
+    bed.wait_model()
+    lists = watched.metrics().get("api_lists_total", kind="endpoints")
+    kube.replace("services", headless("out", port(80, "http")))
+    bed.wait_model()
+    assert watched.metrics().get("api_lists_total", kind="endpoints") == lists + 1
+    assert watched.metrics().get("objects", kind="endpointslices") == 3
 
 
 # ---- Endpoints, on servers without slices ----

@@ -197,7 +197,15 @@ static void test_endpoints_matter_to_headless_services(void **state)
     put_endpoints(f, "default", "web");
     assert_changed(f, "");
     assert_has(f, "svc/default/web", "S ");
+    assert_false(inventory_wants_relist(f->inventory));
     put_service(f, "default", "web");
+    assert_changed(f, "svc/default/web ");
+    assert_has(f, "svc/default/web", "? S "); /* they were not kept */
+    assert_true(inventory_wants_relist(f->inventory));
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    assert_false(inventory_wants_relist(f->inventory));
+    put_endpoints(f, "default", "web");
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
     assert_changed(f, "svc/default/web ");
     assert_has(f, "svc/default/web", "S web ");
     put_endpoints(f, "default", "web");
@@ -535,6 +543,37 @@ static void test_slices_by_service(void **state)
     assert_has(f, "svc/default/web", "S web-2 ");
 }
 
+/* Those that came before it, too; an ExternalName's are not kept, a new Service's are. */
+static void test_slices_are_kept_for_headless_services(void **state)
+{
+    struct fixture *f = *state;
+    const char *external = "'type':'ExternalName','externalName':'db.example'";
+    put_slice(f, "web-1", "web");
+    put_slice(f, "db-1", "db");
+    inventory_upsert(f->inventory, service_from("default", "db", external));
+    put_slice(f, "db-2", "db");
+    put_slice(f, "db-1", "db"); /* again: nothing changes */
+    put_service(f, "default", "web");
+    inventory_upsert(f->inventory, service_from("default", "new", "'clusterIP':''"));
+    put_slice(f, "new-1", "new");
+    assert_false(inventory_wants_relist(f->inventory));
+    assert_has(f, "svc/default/web", "S web-1 ");
+    put_service(f, "default", "new");
+    assert_has(f, "svc/default/new", "S new-1 ");
+    assert_false(inventory_wants_relist(f->inventory));
+    assert_int_equal(inventory_count(f->inventory, KUBE_SLICE), 4);
+
+    put_service(f, "default", "db");
+    assert_true(inventory_wants_relist(f->inventory));
+    assert_has(f, "svc/default/db", "? S ");
+    buf_clear(&f->changed);
+    put_slice(f, "db-1", "db"); /* an event */
+    assert_changed(f, "svc/default/db ");
+    assert_has(f, "svc/default/db", "? S db-1 ");
+    put_slice(f, "db-2", "db");
+    assert_has(f, "svc/default/db", "S db-1 db-2 ");
+}
+
 static void test_slice_that_moves_to_another_service(void **state)
 {
     struct fixture *f = *state;
@@ -816,6 +855,7 @@ int main(void)
         TEST(test_a_list_without_pods_removes_none),
         TEST(test_complete_kinds),
         TEST_SLICES(test_slices_by_service),
+        TEST_SLICES(test_slices_are_kept_for_headless_services),
         TEST_SLICES(test_slice_that_moves_to_another_service),
         TEST_SLICES(test_a_hundred_slices),
         TEST_SLICES(test_garbled_slice),

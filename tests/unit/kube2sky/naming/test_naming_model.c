@@ -295,6 +295,14 @@ static void relist(struct world *w, enum kube_kind kind)
     inventory_list_end(w->inventory, kind);
 }
 
+/* A Service became headless whose endpoints were not kept. */
+static void list_source(struct world *w)
+{
+    enum kube_kind kind = w->by_slices ? KUBE_SLICE : KUBE_ENDPOINTS;
+    list_objects(w, kind, NAMESPACES);
+    inventory_list_end(w->inventory, kind);
+}
+
 static void change_source(struct world *w)
 {
     bool by_slices = !w->by_slices;
@@ -421,6 +429,9 @@ static void run(uint32_t seed)
         }
         memset(w->changed_ips, 0, sizeof(w->changed_ips));
         take_step(w);
+        if (inventory_wants_relist(w->inventory)) {
+            list_source(w);
+        }
         name_dirty(w);
         check(w, before, step);
         for (size_t i = 0; i < ARRAY_LEN(ips); i++) {

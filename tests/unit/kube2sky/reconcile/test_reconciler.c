@@ -1,6 +1,8 @@
 /* reconciler, with a real etcd: what it writes, what it leaves alone, what it waits for. */
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
+#include <malloc.h>
+
 static void test_writes_what_is_missing_and_removes_orphans(void **state)
 {
     struct fixture *f = *state;
@@ -145,7 +147,7 @@ static void test_a_change_is_one_transaction(void **state)
 }
 
 /* Addresses 10.<net>.0.0 and up. */
-static void put_endpoints(struct fixture *f, int net, int count)
+static void put_endpoints_of(struct fixture *f, const char *name, int net, int count)
 {
     struct buf subset;
     buf_init(&subset, 1 << 20);
@@ -154,8 +156,47 @@ static void put_endpoints(struct fixture *f, int net, int count)
         buf_printf(&subset, "%s{'ip':'10.%d.%d.%d'}", i ? "," : "", net, i / 256, i % 256);
     }
     buf_append_str(&subset, "]}");
-    inventory_upsert(f->inventory, endpoints_from("default", "db", buf_cstr(&subset)));
+    inventory_upsert(f->inventory, endpoints_from("default", name, buf_cstr(&subset)));
     buf_fini(&subset);
+}
+
+static void put_endpoints(struct fixture *f, int net, int count)
+{
+    put_endpoints_of(f, "db", net, count);
+}
+
+/* Several at once, so that each has a flight of its own. */
+enum { LARGE_SERVICES = 6, LARGE_ENDPOINTS = 4000 };
+
+static void change_large_services(struct fixture *f, int count, bool exist)
+{
+    for (int i = 0; i < count; i++) {
+        char *name = xasprintf("large-%d", i);
+        if (exist) {
+            put_endpoints_of(f, name, 10 + i, LARGE_ENDPOINTS);
+            inventory_upsert(f->inventory, service_from("default", name, "'clusterIP':'None'"));
+        } else {
+            inventory_remove(f->inventory, KUBE_SERVICE, "default", name);
+            inventory_remove(f->inventory, KUBE_ENDPOINTS, "default", name);
+        }
+        free(name);
+    }
+    wait_drained(f);
+}
+
+/* What each needed on the way is freed, so that six leave no more behind than one. */
+static void test_large_services_leave_no_memory_behind(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    change_large_services(f, 1, true);
+    change_large_services(f, 1, false);
+    size_t before = mallinfo2().uordblks;
+    change_large_services(f, LARGE_SERVICES, true);
+    change_large_services(f, LARGE_SERVICES, false);
+    size_t after = mallinfo2().uordblks; /* 0 with a sanitizer's allocator */
+    print_message("bytes kept: %zu\n", after > before ? after - before : 0);
+    assert_true(after <= before + 512 * 1024);
 }
 
 static void test_a_change_larger_than_a_transaction_adds_first(void **state)
@@ -450,6 +491,7 @@ int main(void)
         TEST(test_what_others_do_is_undone),
         TEST(test_a_change_is_one_transaction),
         TEST(test_a_change_larger_than_a_transaction_adds_first),
+        TEST(test_large_services_leave_no_memory_behind),
         TEST(test_a_large_change_overtaken_by_a_small_one_is_given_up),
         TEST(test_an_object_that_changes_while_its_transaction_is_away),
         TEST(test_an_object_that_goes_while_its_transaction_is_away),
