@@ -10,14 +10,15 @@
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/naming/inventory.h"
 
-/* At most so often, endpoints are listed again because a Service became headless: whoever may edit
- * one could demand it all the time. */
-enum { RELIST_EVERY_MS = 30 * 1000 };
+/* Endpoints are listed again because a Service became headless: at most a tenth of the time, since
+ * whoever may edit one could demand it all the time, and not before a second. */
+enum { RELIST_SHARE = 10, RELIST_AFTER_MS = 1000 };
 
 struct feed {
     struct feed_config config;
     ev_timer relist;
-    int64_t next_relist_ms; /* monotonic */
+    int64_t relist_began_ms; /* monotonic; 0 = no such list runs */
+    int64_t next_relist_ms;
     struct outage outage;
     struct outage_source followed[KUBE_KIND_COUNT];
     struct reflector *reflectors[KUBE_KIND_COUNT];
@@ -73,10 +74,11 @@ static void tell_flaws(struct feed *feed, const struct kube_object *object)
     free(name);
 }
 
-/* Not at once: an object of the reflector itself may have caused it. */
-static void want_relist(struct feed *feed)
+/* Not from here: an object of the reflector itself may have caused it. */
+static void check_relist(struct feed *feed)
 {
-    if (!ev_is_active(&feed->relist)) {
+    bool is_wanted = inventory_wants_relist(feed->config.inventory);
+    if (is_wanted && !feed->relist_began_ms && !ev_is_active(&feed->relist)) {
         int64_t wait_ms = feed->next_relist_ms - clock_monotonic_ms();
         ev_timer_set(&feed->relist, wait_ms > 0 ? (double)wait_ms / 1000 : 0.0, 0.0);
         ev_timer_start(feed->config.loop, &feed->relist);
@@ -88,9 +90,20 @@ static void on_relist(struct ev_loop *loop UNUSED, ev_timer *timer, int revents 
     struct feed *feed = timer->data;
     if (inventory_wants_relist(feed->config.inventory)) {
         log_debug("listing again: a service became headless");
-        feed->next_relist_ms = clock_monotonic_ms() + RELIST_EVERY_MS;
+        feed->relist_began_ms = clock_monotonic_ms();
         reflector_relist(feed->reflectors[KUBE_ENDPOINTS]);
     }
+}
+
+static void end_relist(struct feed *feed)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    int64_t took_ms = now_ms - feed->relist_began_ms;
+    if (feed->relist_began_ms) {
+        feed->relist_began_ms = 0;
+        feed->next_relist_ms = now_ms + RELIST_AFTER_MS + RELIST_SHARE * took_ms;
+    }
+    check_relist(feed);
 }
 
 static void on_upsert(void *data, struct kube_object *object)
@@ -100,9 +113,7 @@ static void on_upsert(void *data, struct kube_object *object)
         tell_flaws(feed, object);
     }
     inventory_upsert(feed->config.inventory, object);
-    if (inventory_wants_relist(feed->config.inventory)) {
-        want_relist(feed);
-    }
+    check_relist(feed);
 }
 
 static void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
@@ -118,6 +129,9 @@ static void on_list_end(void *data, enum kube_kind kind)
     xalloc_trim(); /* what it replaced, and the buffers of the list */
     log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
              LOG_INT("objects", (int64_t)inventory_count(feed->config.inventory, kind)));
+    if (kind == KUBE_ENDPOINTS || kind == KUBE_SLICE) {
+        end_relist(feed);
+    }
 }
 
 static void on_settled(void *data, bool is_settled)
