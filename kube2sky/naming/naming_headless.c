@@ -170,7 +170,9 @@ static void add_endpoints(struct build *b, const struct endpoint *const *endpoin
         bool is_shared = (i > 0 && same_label(endpoints[i - 1], endpoint)) ||
                          (i + 1 < count && same_label(endpoint, endpoints[i + 1]));
         struct label hash;
-        address_label(b, &endpoint->address, &hash);
+        if (is_shared) {
+            address_label(b, &endpoint->address, &hash);
+        }
         add_address(b, endpoint->label.text, &endpoint->address, is_shared ? hash.text : NULL);
     }
 }

@@ -40,6 +40,7 @@ void planner_init(struct planner *planner, const struct planner_config *config)
     buf_init(&planner->value, RECORD_JSON_MAX);
     owner_objects_init(&planner->objects);
     desired_init(&planner->desired);
+    buf_init(&planner->named, ETCD_KEY_MAX);
     claims_init(&planner->claims);
     plan_init(&planner->reverse_plan);
     plan_init(&planner->left);
@@ -54,6 +55,7 @@ void planner_fini(struct planner *planner)
     buf_fini(&planner->value);
     owner_objects_fini(&planner->objects);
     desired_fini(&planner->desired);
+    buf_fini(&planner->named);
     claims_fini(&planner->claims);
     ip_list_fini(&planner->touched);
     plan_fini(&planner->reverse_plan);
@@ -101,8 +103,18 @@ static void touch(struct planner *planner, struct owner *owner)
 static int name_owner(struct planner *planner, const struct naming_config *naming,
                       const struct owner *owner, struct err *err)
 {
+    planner_forget_names(planner);
     inventory_get(planner->config.inventory, owner->id, &planner->objects);
-    return naming_build(naming, &planner->objects, &planner->desired, &planner->claims, err);
+    int r = naming_build(naming, &planner->objects, &planner->desired, &planner->claims, err);
+    if (r == 0) {
+        buf_append_slice(&planner->named, owner->id);
+    }
+    return r;
+}
+
+void planner_forget_names(struct planner *planner)
+{
+    buf_clear(&planner->named);
 }
 
 size_t planner_claim(struct planner *planner, struct owner *owner)
@@ -261,7 +273,8 @@ static void plan_objects(struct planner *planner, const struct owner *owner,
     struct naming_config naming = planner->naming;
     struct err ignored; /* it was reported when the owner claimed */
     naming.dropped = ignore_dropped;
-    if (name_owner(planner, &naming, owner, &ignored) < 0) {
+    bool is_named = slice_equal(buf_slice(&planner->named), owner->id); /* it just claimed */
+    if (!is_named && name_owner(planner, &naming, owner, &ignored) < 0) {
         return;
     }
     plan_addresses(planner, owner, planned);

@@ -54,8 +54,9 @@ struct planner {
     struct buf base;
     struct buf key;
     struct buf value;
-    struct desired desired;
+    struct desired desired; /* and claims: of the owner last named */
     struct claims claims;
+    struct buf named;         /* its id; empty: none, or objects have changed since */
     struct ip_list touched;   /* in addition to those it wins */
     struct plan reverse_plan; /* only operations on reverse keys */
     struct plan left;         /* of the last plan: puts of keys that others own, left alone */
@@ -66,6 +67,9 @@ struct planner {
 /* The planner must not move afterwards. */
 void planner_init(struct planner *planner, const struct planner_config *config);
 void planner_fini(struct planner *planner);
+
+/* To be called when objects changed: the owner named last is named again. */
+void planner_forget_names(struct planner *planner);
 
 /* Registers the owner's claims and adds to owner->touched; sets owner->is_in_doubt, also if it has
  * too many records, and then keeps its last claims. Returns its size in records. */

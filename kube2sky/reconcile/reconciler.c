@@ -46,6 +46,7 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
     if (owner->state == OWNER_CONTESTED) { /* the change does not wait for the contest */
         owners_enqueue(r->owners, owner);
     }
+    planner_forget_names(&r->planner);
     owners_want_claim(r->owners, owner);
     reconciler_want_look(r, owner);
 }
