@@ -5,10 +5,6 @@
 
 #include "common/base/xalloc.h"
 
-/* Deleted entries are removed in batches, so that an owner which loses 100,000 keys one by one does
- * not move the rest 100,000 times. */
-enum { DELETED_KEPT = 16 };
-
 void actual_fini(struct actual_keys *actual)
 {
     for (size_t i = 0; i < actual->used; i++) {
@@ -134,7 +130,9 @@ bool actual_delete(struct actual_keys *actual, struct slice suffix)
     size_t deleted = actual->used - actual->count;
     if (actual->count == 0) {
         actual_fini(actual);
-    } else if (deleted > DELETED_KEPT && deleted > actual->count) {
+    } else if (deleted > actual->count / 2) {
+        /* In batches, so that an owner which loses 100,000 keys one by one does not move the rest
+         * 100,000 times; few, since Services that change all the time must not grow. */
         keep(actual, 0);
     }
     return true;

@@ -104,6 +104,35 @@ static void test_reverse_keys_by_their_host(void **state)
     check(&all, rows, ARRAY_LEN(rows));
 }
 
+static void test_whom_a_reverse_key_names(void **state)
+{
+    static const struct {
+        const char *value;
+        const char *want;
+    } rows[] = {
+        {HOST("web.default.svc.cluster.local."), "svc/default/web"},
+        {HOST("web-0.web.default.svc.cluster.local."), "svc/default/web"},
+        {HOST("a.web-0.web.default.svc.cluster.local."), "svc/default/web"},
+        {HOST("default.svc.cluster.local."), ""},
+        {HOST(".default.svc.cluster.local."), ""},
+        {HOST("web.default.svc.other.local."), ""},
+        {HOST("svc.cluster.local."), ""},
+        {"no JSON", ""},
+        {"", ""},
+    };
+    struct ownership o;
+    (void)state;
+    ownership_init(&o, &all.config);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct buf id;
+        buf_init(&id, 255);
+        ownership_claimant(&o, slice_str(rows[i].value), &id);
+        assert_string_equal(buf_cstr(&id), rows[i].want);
+        buf_fini(&id);
+    }
+    ownership_fini(&o);
+}
+
 static void test_some_namespaces(void **state)
 {
     static const char key[] = "/skydns/arpa/in-addr/10/0/0/1";
@@ -211,6 +240,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_everything_below_svc_and_pod),
         cmocka_unit_test(test_reverse_keys_by_their_host),
+        cmocka_unit_test(test_whom_a_reverse_key_names),
         cmocka_unit_test(test_some_namespaces),
         cmocka_unit_test(test_only_what_it_could_have_written),
         cmocka_unit_test(test_parts_of_keys),

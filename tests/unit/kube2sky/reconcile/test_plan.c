@@ -189,6 +189,23 @@ static void test_many_deletes(void **state)
 }
 
 /* An operation carries its key's last revision: the transaction depends on it. */
+/* A Service whose key is replaced again and again, a hundred times here, takes no more memory. */
+static void test_replaced_keys_leave_nothing(void **state)
+{
+    struct actual_keys actual = {.keys = NULL};
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        char *suffix = xasprintf("/%d", i), *last = xasprintf("/%d", i - 1);
+        assert_true(put(&actual, slice_str(suffix), "x", 1));
+        assert_int_equal(actual_delete(&actual, slice_str(last)), i > 0);
+        assert_int_equal(actual.count, 1);
+        assert_in_range(actual.used, 1, 2);
+        free(suffix);
+        free(last);
+    }
+    actual_fini(&actual);
+}
+
 static void test_operations_know_the_revision(void **state)
 {
     struct desired desired;
@@ -357,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_differences),
         cmocka_unit_test(test_actual_keys),
         cmocka_unit_test(test_many_deletes),
+        cmocka_unit_test(test_replaced_keys_leave_nothing),
         cmocka_unit_test(test_operations_know_the_revision),
         cmocka_unit_test(test_keys_of_others_are_left),
         cmocka_unit_test(test_whole_plans_while_they_fit),
