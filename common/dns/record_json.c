@@ -161,15 +161,31 @@ static void put_string(const char *s, struct buf *out)
     buf_append_char(out, '"');
 }
 
+/* Without printf: kube2sky writes thousands of records for one Service. */
+static void put_number(const char *name, uint32_t value, struct buf *out)
+{
+    char digits[sizeof("4294967295")];
+    size_t at = sizeof(digits);
+    do {
+        digits[--at] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    buf_append_str(out, name);
+    buf_append(out, digits + at, sizeof(digits) - at);
+}
+
 void record_to_json(const struct record *record, struct buf *out)
 {
     buf_append_str(out, "{\"host\":");
     put_string(record->host, out);
     if (record->port) {
-        buf_printf(out, ",\"port\":%u", record->port);
+        put_number(",\"port\":", record->port, out);
     }
-    buf_printf(out, ",\"priority\":%u,\"weight\":%u,\"ttl\":%" PRIu32 ",\"targetstrip\":%u}",
-               record->priority, record->weight, record->ttl_s, record->targetstrip);
+    put_number(",\"priority\":", record->priority, out);
+    put_number(",\"weight\":", record->weight, out);
+    put_number(",\"ttl\":", record->ttl_s, out);
+    put_number(",\"targetstrip\":", record->targetstrip, out);
+    buf_append_char(out, '}');
 }
 
 const char *record_label(struct slice value, char out[9])

@@ -26,6 +26,7 @@ void build_init(struct build *b, const struct naming_config *config,
     };
     buf_init(&b->key, KEY_MAX);
     buf_init(&b->value, RECORD_JSON_MAX);
+    buf_init(&b->host, KEY_MAX);
 }
 
 void build_set_name(struct build *b, char *name)
@@ -42,6 +43,7 @@ void build_fini(struct build *b)
     free(b->name);
     buf_fini(&b->key);
     buf_fini(&b->value);
+    buf_fini(&b->host);
 }
 
 void build_drop(const struct build *b, const char *what, const char *value)
@@ -136,13 +138,29 @@ static void add_record(struct build *b)
     b->key.len = b->key_base;
 }
 
+/* "<label>.<name>"; borrowed until the next one. */
+static const char *name_below(struct build *b, const char *label)
+{
+    buf_clear(&b->host);
+    buf_append_str(&b->host, label);
+    buf_append_char(&b->host, '.');
+    buf_append_str(&b->host, b->name);
+    return buf_cstr(&b->host);
+}
+
+static void append_segment(struct build *b, const char *separator, const char *segment)
+{
+    buf_append_str(&b->key, separator);
+    buf_append_str(&b->key, segment);
+}
+
 void add_address(struct build *b, const char *label, const struct address *address,
                  const char *label_below)
 {
     make_value(b, address->text, 0);
-    buf_printf(&b->key, "/%s", label);
+    append_segment(b, "/", label);
     if (label_below) {
-        buf_printf(&b->key, "/%s", label_below);
+        append_segment(b, "/", label_below);
     }
     add_record(b);
 }
@@ -157,12 +175,11 @@ void add_claim(struct build *b, const struct address *address, enum claim_rank r
                const char *label)
 {
     struct dname name;
-    char *host = label ? xasprintf("%s.%s", label, b->name) : xstrdup(b->name);
+    const char *host = label ? name_below(b, label) : b->name;
     if (dname_from_text(slice_str(host), &name)) { /* otherwise its key was dropped and reported */
         claims_add(b->claims,
                    &(struct claim){.ip = address->ip, .rank = rank, .host = slice_str(host)});
     }
-    free(host);
 }
 
 /* ---- Ports ---- */
@@ -173,10 +190,11 @@ static int compare_ports(const struct srv *a, const struct srv *b)
     return d ? d : strcmp(a->port->name.text, b->port->name.text);
 }
 
+/* Labels first: thousands of endpoints have few ports. */
 static int compare_srv_keys(const struct srv *a, const struct srv *b)
 {
-    int d = compare_ports(a, b);
-    return d ? d : strcmp(a->label->text, b->label->text);
+    int d = strcmp(a->label->text, b->label->text);
+    return d ? d : compare_ports(a, b);
 }
 
 static int compare_srvs(const void *a, const void *b)
@@ -194,11 +212,12 @@ static int compare_to_key(const void *key, const void *srv)
 
 static void add_srv(struct build *b, const struct srv *srv, const char *label, bool is_headless)
 {
-    char *host = is_headless ? xasprintf("%s.%s", srv->label->text, b->name) : xstrdup(b->name);
+    const char *host = is_headless ? name_below(b, srv->label->text) : b->name;
     make_value(b, host, srv->port->number);
-    buf_printf(&b->key, "/_%s/_%s/%s", srv->port->protocol.text, srv->port->name.text, label);
+    append_segment(b, "/_", srv->port->protocol.text);
+    append_segment(b, "/_", srv->port->name.text);
+    append_segment(b, "/", label);
     add_record(b);
-    free(host);
 }
 
 /* A port whose key went to an equal one with a smaller number. If its label is taken already, that

@@ -43,6 +43,7 @@ struct build {
     struct buf key;   /* "/skydns/local/cluster/svc/default/web", then additions */
     size_t key_base;  /* its length */
     struct buf value; /* the last value */
+    struct buf host;  /* scratch: a name below `name` */
 };
 
 /* object: the owner of these records; its strings outlive the build. */
