@@ -128,6 +128,9 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
         page, "contested_services",
         "Services whose keys another writer keeps changing; they are restored less often.",
         (double)stats->contested);
+    metrics_gauge(page, "services_too_large",
+                  "Services with more than 100,000 records, whose keys are unchanged.",
+                  (double)stats->too_large);
     metrics_gauge(page, "leader", "1 while this process may write, 0 while another one does.",
                   stats->is_leading);
     metrics_counter(page, "keys_written_total",

@@ -65,6 +65,13 @@ void planner_fini(struct planner *planner)
 
 /* ---- Claiming ---- */
 
+static void set_too_large(struct planner *planner, struct owner *owner, bool is_too_large)
+{
+    planner->too_large += is_too_large;
+    planner->too_large -= owner->is_too_large;
+    owner->is_too_large = is_too_large;
+}
+
 static void on_winner_changed(void *data, const struct ip *ip)
 {
     struct planner *planner = data;
@@ -123,6 +130,7 @@ size_t planner_claim(struct planner *planner, struct owner *owner)
     struct err err = {.code = 0};
     int r = name_owner(planner, &planner->naming, owner, &err);
     owner->is_in_doubt = r < 0 || planner->objects.is_in_doubt;
+    set_too_large(planner, owner, r < 0);
     if (r < 0) {
         if (log_limit_pass(&limit)) {
             log_error("too many records for one owner, its keys are unchanged",

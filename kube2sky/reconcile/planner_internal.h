@@ -61,7 +61,8 @@ struct planner {
     struct plan reverse_plan; /* only operations on reverse keys */
     struct plan left;         /* of the last plan: puts of keys that others own, left alone */
     struct plan withheld;     /* of the last plan */
-    uint64_t dropped; /* parts of objects that cannot be in a key, each time an owner claims */
+    uint64_t dropped;   /* parts of objects that cannot be in a key, each time an owner claims */
+    uint64_t too_large; /* owners */
 };
 
 /* The planner must not move afterwards. */

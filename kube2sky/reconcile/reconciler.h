@@ -105,15 +105,16 @@ struct reconciler_stats {
     const struct histogram *change_time;      /* the same, from an object's change */
 
     /* Now */
-    int64_t revision; /* the mirror's */
-    uint64_t desired; /* keys */
-    uint64_t actual;  /* keys, including others' */
-    uint64_t foreign; /* desired reverse keys that others own */
-    bool is_leading;  /* may write; always true without leader_lease_s */
-    size_t contested; /* owners whose keys another writer keeps changing: contest_internal.h */
-    size_t waiting;   /* owners in the queue, held with deletes that wait, or resting */
-    size_t in_flight; /* owners in transactions */
-    size_t flights;   /* transactions */
+    int64_t revision;   /* the mirror's */
+    uint64_t desired;   /* keys */
+    uint64_t actual;    /* keys, including others' */
+    uint64_t foreign;   /* desired reverse keys that others own */
+    bool is_leading;    /* may write; always true without leader_lease_s */
+    size_t contested;   /* owners whose keys another writer keeps changing: contest_internal.h */
+    uint64_t too_large; /* owners with more than DESIRED_MAX records, whose keys are unchanged */
+    size_t waiting;     /* owners in the queue, held with deletes that wait, or resting */
+    size_t in_flight;   /* owners in transactions */
+    size_t flights;     /* transactions */
     struct etcd_mirror_counts mirror;
 };
 struct reconciler_stats reconciler_get_stats(const struct reconciler *reconciler);

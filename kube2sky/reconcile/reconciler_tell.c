@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "common/etcd/etcd_mirror.h"
@@ -43,9 +44,37 @@ void reconciler_explain(const struct reconciler *r, struct buf *out)
     }
 }
 
+struct too_large_visit {
+    const struct reconciler *r;
+    struct buf *out;
+    bool is_told;
+};
+
+static void visit_too_large(void *data, struct owner *owner)
+{
+    struct too_large_visit *visit = data;
+    if (owner->is_too_large && !visit->is_told) {
+        visit->is_told = true;
+        buf_printf(visit->out, "%" PRIu64 " services have more than %d records, such as ",
+                   visit->r->planner.too_large, DESIRED_MAX);
+        buf_append_slice(visit->out, owner->id);
+        buf_append_str(visit->out, "; their keys are unchanged");
+    }
+}
+
+static bool explain_too_large(const struct reconciler *r, struct buf *out)
+{
+    struct too_large_visit visit = {.r = r, .out = out};
+    if (r->planner.too_large) {
+        owners_each(r->owners, visit_too_large, &visit);
+    }
+    return visit.is_told;
+}
+
 bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
 {
-    return (r->leader && leader_explain(r->leader, out)) || contests_explain(r->contests, out);
+    return (r->leader && leader_explain(r->leader, out)) || contests_explain(r->contests, out) ||
+           explain_too_large(r, out);
 }
 
 struct unsettled_visit {
@@ -97,6 +126,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .actual = owners_key_count(r->owners) + reverse_keys_count(r->reverse_keys),
         .foreign = r->foreign,
         .is_leading = !r->leader || leader_is_leading(r->leader),
+        .too_large = r->planner.too_large,
         .contested = contests_count(r->contests),
         .waiting = waiting_owners(r),
         .in_flight = flights_passengers(r->flights),

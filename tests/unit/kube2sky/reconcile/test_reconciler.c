@@ -150,10 +150,11 @@ static void test_a_change_is_one_transaction(void **state)
 static void put_endpoints_of(struct fixture *f, const char *name, int net, int count)
 {
     struct buf subset;
-    buf_init(&subset, 1 << 20);
+    buf_init(&subset, 1 << 22);
     buf_append_str(&subset, "{'addresses':[");
     for (int i = 0; i < count; i++) {
-        buf_printf(&subset, "%s{'ip':'10.%d.%d.%d'}", i ? "," : "", net, i / 256, i % 256);
+        buf_printf(&subset, "%s{'ip':'10.%d.%d.%d'}", i ? "," : "", net + i / 65536, i / 256 % 256,
+                   i % 256);
     }
     buf_append_str(&subset, "]}");
     inventory_upsert(f->inventory, endpoints_from("default", name, buf_cstr(&subset)));
@@ -225,6 +226,58 @@ static void test_a_change_larger_than_a_transaction_adds_first(void **state)
         assert_in_range(tree.count, 301, 601);
         buf_fini(&tree.text);
     }
+}
+
+static uint64_t changes_observed(const struct fixture *f)
+{
+    const struct histogram *times = reconciler_get_stats(f->reconciler).change_time;
+    uint64_t count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(times->buckets); i++) {
+        count += counter_get(&times->buckets[i]);
+    }
+    return count;
+}
+
+/* The change of an object is observed once, however many transactions it takes. */
+static void test_a_change_of_several_transactions_is_one_change(void **state)
+{
+    struct fixture *f = *state;
+    synced_with_kubernetes(f);
+    uint64_t before = changes_observed(f);
+    uint64_t transactions = reconciler_get_stats(f->reconciler).transactions;
+    put_endpoints(f, 1, 600);
+    inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
+    wait_drained(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, transactions + 5);
+    assert_int_equal(changes_observed(f), before + 1);
+}
+
+/* One address more than an owner may have: its keys stay as they are, and it is told. */
+static void test_a_service_with_too_many_records(void **state)
+{
+    struct fixture *f = *state;
+    struct buf text;
+    buf_init(&text, 1024);
+    synced_with_kubernetes(f);
+    put_endpoints(f, 1, 2);
+    inventory_upsert(f->inventory, service_from("default", "db", "'clusterIP':'None'"));
+    wait_drained(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).actual, 3);
+    assert_false(reconciler_explain_trouble(f->reconciler, &text));
+    put_endpoints(f, 1, DESIRED_MAX + 1);
+    wait_drained(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).actual, 3);
+    assert_int_equal(reconciler_get_stats(f->reconciler).too_large, 1);
+    assert_true(reconciler_explain_trouble(f->reconciler, &text));
+    assert_string_equal(buf_cstr(&text), "1 services have more than 100000 records, such as "
+                                         "svc/default/db; their keys are unchanged");
+    put_endpoints(f, 1, 1);
+    wait_drained(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).actual, 2);
+    assert_int_equal(reconciler_get_stats(f->reconciler).too_large, 0);
+    buf_clear(&text);
+    assert_false(reconciler_explain_trouble(f->reconciler, &text));
+    buf_fini(&text);
 }
 
 static void test_a_large_change_overtaken_by_a_small_one_is_given_up(void **state)
@@ -492,6 +545,8 @@ int main(void)
         TEST(test_a_change_is_one_transaction),
         TEST(test_a_change_larger_than_a_transaction_adds_first),
         TEST(test_large_services_leave_no_memory_behind),
+        TEST(test_a_change_of_several_transactions_is_one_change),
+        TEST(test_a_service_with_too_many_records),
         TEST(test_a_large_change_overtaken_by_a_small_one_is_given_up),
         TEST(test_an_object_that_changes_while_its_transaction_is_away),
         TEST(test_an_object_that_goes_while_its_transaction_is_away),
