@@ -141,6 +141,10 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
     metrics_counter(page, "keys_deleted_total",
                     "Keys deleted, counted when the transaction is acknowledged.",
                     stats->keys_deleted);
+    metrics_counter(
+        page, "keys_restored_total",
+        "Keys written or deleted because somebody else had changed, deleted or added them.",
+        stats->keys_restored);
     metrics_counter(page, "names_dropped_total",
                     "Parts of objects that cannot be part of a key, each time one is found.",
                     stats->dropped);

@@ -20,6 +20,7 @@ struct cause {
     const struct owner *owner;
     bool is_in_api;
     bool has_changed; /* its objects changed; else etcd did */
+    bool is_restoring;
 };
 
 static struct cause cause_of(const struct passenger *passenger, const struct inventory *inventory)
@@ -33,6 +34,7 @@ static struct cause cause_of(const struct passenger *passenger, const struct inv
         .owner = passenger->owner,
         .is_in_api = is_in_api,
         .has_changed = passenger->changed_us != 0,
+        .is_restoring = passenger->is_restoring,
     };
 }
 
@@ -55,7 +57,10 @@ static const char *why_deleted(const struct cause *cause, bool is_reverse)
     if (!cause->is_in_api) {
         return cause->has_changed ? "gone from the API" : "orphan";
     }
-    return is_reverse ? "reverse name gone" : "no longer wanted";
+    if (is_reverse) {
+        return "reverse name gone";
+    }
+    return cause->is_restoring ? "foreign" : "no longer wanted";
 }
 
 static void log_op(const struct plan *plan, size_t at, const struct cause *cause, int64_t revision)
@@ -87,5 +92,28 @@ void key_log(const struct flight *flight, const struct inventory *inventory)
         for (; at < end; at++) {
             log_op(plan, at, &cause, flight->revision);
         }
+    }
+}
+
+/* ---- What somebody else did ---- */
+
+void key_log_restored(const struct flight *flight, const struct passenger *passenger, size_t from,
+                      size_t end)
+{
+    static struct log_limit limit = {.burst = 10};
+    const struct plan *plan = &flight->batch.plan;
+    int64_t changed = 0, deleted = 0, added = 0;
+    for (size_t i = from; i < end; i++) {
+        bool is_put = plan->ops[i].kind == ETCD_OP_PUT, was_there = plan->ops[i].revision != 0;
+        changed += is_put && was_there;
+        deleted += is_put && !was_there;
+        added += !is_put;
+    }
+    if (from < end && log_limit_pass(&limit)) {
+        log_info("somebody else changed keys of the service, put right",
+                 LOG_SLICE("owner", passenger->owner->id),
+                 LOG_SLICE("key", plan_get(plan, from).key), LOG_INT("changed", changed),
+                 LOG_INT("deleted", deleted), LOG_INT("added", added),
+                 LOG_INT("suppressed", (int64_t)limit.suppressed));
     }
 }

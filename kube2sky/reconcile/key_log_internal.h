@@ -1,5 +1,6 @@
-/* Debug log lines of the plan for an owner, and of the keys that a transaction wrote and deleted,
- * each with its owner and the reason. Used by the reconciler, on the main loop. */
+/* Log lines about keys: at debug the plan for an owner, and the keys that a transaction wrote and
+ * deleted, each with its owner and the reason; at info what somebody else had done to them. Used by
+ * the reconciler, on the main loop. */
 #ifndef KUBE2SKY_RECONCILE_KEY_LOG_INTERNAL_H
 #define KUBE2SKY_RECONCILE_KEY_LOG_INTERNAL_H
 
@@ -14,5 +15,10 @@ void key_log_planned(const struct owner *owner, const struct plan *plan,
 /* The flight's transaction happened, at its revision. The inventory tells whether the owner still
  * exists. Returns at once unless debug lines are on. */
 void key_log(const struct flight *flight, const struct inventory *inventory);
+
+/* The passenger's transaction put right what somebody else had changed: ops from..end of the
+ * flight's plan. At most ten lines a minute. */
+void key_log_restored(const struct flight *flight, const struct passenger *passenger, size_t from,
+                      size_t end);
 
 #endif

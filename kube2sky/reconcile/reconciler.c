@@ -153,6 +153,8 @@ static void count_passengers(struct reconciler *r, const struct flight *flight, 
             histogram_observe_us(&r->change_time, now_us - passenger->changed_us);
         }
         if (passenger->is_restoring) {
+            r->keys_restored += end - from;
+            key_log_restored(flight, passenger, from, end);
             contest_restored(r->contests, flight, passenger, from, end);
         }
         from = end;

@@ -97,10 +97,11 @@ struct reconciler_stats {
     uint64_t reads; /* full ones of the mirror */
     uint64_t keys_written;
     uint64_t keys_deleted;
-    uint64_t transactions; /* acknowledged */
-    uint64_t failures;     /* transactions refused, or without a reply even to the check */
-    uint64_t conflicts;    /* transactions whose conditions failed */
-    uint64_t dropped;      /* parts of objects that cannot be in a key, each time one is found */
+    uint64_t keys_restored; /* of both: somebody else had changed, deleted or added them */
+    uint64_t transactions;  /* acknowledged */
+    uint64_t failures;      /* transactions refused, or without a reply even to the check */
+    uint64_t conflicts;     /* transactions whose conditions failed */
+    uint64_t dropped;       /* parts of objects that cannot be in a key, each time one is found */
     const struct histogram *transaction_time; /* from sending to acknowledgement; borrowed */
     const struct histogram *change_time;      /* the same, from an object's change */
 

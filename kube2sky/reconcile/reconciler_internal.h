@@ -63,6 +63,7 @@ struct reconciler {
 
     struct sync_report report;
     uint64_t transactions; /* acknowledged */
+    uint64_t keys_restored;
     uint64_t failures;
     uint64_t conflicts;
     struct histogram transaction_time;

@@ -115,6 +115,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .reads = r->reads,
         .keys_written = r->report.keys_written,
         .keys_deleted = r->report.keys_deleted,
+        .keys_restored = r->keys_restored,
         .transactions = r->transactions,
         .failures = r->failures,
         .conflicts = r->conflicts,

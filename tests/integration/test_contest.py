@@ -127,3 +127,22 @@ def test_repairs_by_hand_are_no_contest(bed, writer):
         bed.etcd.put(key, value("10.9.9.9"))
         bed.wait_model()
     assert contested(writer) == 0 and writer.ask("/readiness?strict")[0] == 200
+
+
+def test_what_somebody_else_did_is_told_in_one_line(bed, writer):
+    """Not what kube2sky does itself for a change in the API, nor at its start."""
+    web = next(key for key in bed.etcd.values(f"{SVC}/default/web/") if "_tcp" not in key)
+    bed.kube.create("services", service("own", port(80, "http")))
+    bed.wait_model()
+    told = r"info .*somebody else changed keys of the service, put right owner=svc/default/web key="
+    for change, counts in (
+        (lambda: bed.etcd.put(web, value("10.9.9.9")), "changed=1 deleted=0 added=0"),
+        (lambda: bed.etcd.delete_prefix(f"{SVC}/default/web/"), "changed=0 deleted=2 added=0"),
+        (lambda: bed.etcd.put(f"{SVC}/default/web/mine", value("10.9.9.9")), "changed=0 deleted=0 added=1"),
+    ):
+        since = len(bed.kube2sky.lines)
+        change()
+        assert counts in bed.kube2sky.wait_line(told, since)
+    bed.wait_model()
+    assert writer.metrics().get("keys_restored_total") == 4
+    assert len([line for line in bed.kube2sky.lines if "somebody else changed" in line]) == 3

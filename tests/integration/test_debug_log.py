@@ -56,6 +56,8 @@ def test_each_key_has_its_owner_and_why(bed):
     say(log, "key written", key=key, owner=owner, why=quoted("foreign value replaced"))
     bed.etcd.delete(key)
     say(log, "key written", key=key, owner=owner, why=quoted("missing in etcd"))
+    bed.etcd.put(f"{WEB}/x", value("10.9.9.9"))
+    say(log, "key deleted", key=f"{WEB}/x", owner=owner, why="foreign")
     web = bed.kube.get("services", "web")
     web["spec"]["ports"] = [port(81)]
     bed.kube.replace("services", web)
