@@ -4,12 +4,10 @@
 
 #include "common/base/attributes.h"
 #include "common/base/clock.h"
-#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
-#include "kube2sky/naming/contract.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
@@ -51,168 +49,7 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
     reconciler_want_look(r, owner);
 }
 
-/* Its rest is over, or its contest. */
-static void on_due(void *data, struct owner *owner)
-{
-    struct reconciler *r = data;
-    if (owner->state == OWNER_CONTESTED || owner->state == OWNER_REFUSED) {
-        owners_enqueue(r->owners, owner);
-    }
-    owners_forget_if_empty(r->owners, owner);
-}
-
-/* ---- Transactions ---- */
-
-static void on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
-{
-    struct reconciler *r = timer->data;
-    flights_ask_again(r->flights);
-}
-
-static void wait_before_retry(struct reconciler *r)
-{
-    if (!ev_is_active(&r->retry)) {
-        uint32_t delay_ms = backoff_next_ms(&r->backoff, backoff_random());
-        log_debug("transactions paused", LOG_INT("retry_ms", delay_ms));
-        ev_timer_set(&r->retry, delay_ms / 1000.0, 0.0);
-        ev_timer_start(r->config.loop, &r->retry);
-    }
-}
-
-/* etcd does not say which owner's part of a transaction it refused: each goes alone from now on, so
- * that one does not hold up the others. */
-static void set_suspect(const struct flight *flight, bool is_suspect)
-{
-    for (size_t i = 0; i < flight->passenger_count; i++) {
-        struct owner *owner = flight->passengers[i].owner;
-        owner->is_suspect = is_suspect;
-        owner->is_refusal_told &= is_suspect;
-    }
-}
-
-/* etcd refuses this service alone too: that does not mean etcd is away. */
-static void refuse_again(struct reconciler *r, struct owner *owner, const struct err *err)
-{
-    static struct log_limit limit = {.burst = 10};
-    r->refused = *err;
-    if (!owner->is_refusal_told && log_limit_pass(&limit)) {
-        owner->is_refusal_told = true;
-        log_warn("etcd refuses the service's keys, retrying", LOG_SLICE("service", owner->id),
-                 LOG_STR("reason", err->msg));
-    }
-}
-
-static void on_failed(void *data, const struct flight *flight, enum flight_failure failure,
-                      const struct err *err)
-{
-    struct reconciler *r = data;
-    struct owner *first = flight->passengers[0].owner;
-    if (failure == FLIGHT_REFUSED && first->is_suspect) {
-        refuse_again(r, first, err);
-    } else {
-        outage_away(&r->written, err);
-    }
-    r->failures++;
-    if (failure == FLIGHT_UNCERTAIN) {
-        wait_before_retry(r);
-        return;
-    }
-    set_suspect(flight, true);
-    if (flight->passenger_count == 1 || refusals_are_general(r->refusals)) {
-        for (size_t i = 0; i < flight->passenger_count; i++) {
-            refusal_wait(r->refusals, flight->passengers[i].owner);
-        }
-    }
-}
-
-/* etcd accepted what it may have refused before. */
-static void end_refusals(struct reconciler *r, const struct flight *flight)
-{
-    bool was_refused = false;
-    set_suspect(flight, false);
-    for (size_t i = 0; i < flight->passenger_count; i++) {
-        was_refused |= flight->passengers[i].owner->refusal != NULL;
-        refusal_end(r->refusals, flight->passengers[i].owner);
-    }
-    if (was_refused) {
-        refusals_retry(r->refusals);
-    }
-}
-
-/* Of a plan larger than a transaction, only the last part counts. */
-static void count_passengers(struct reconciler *r, const struct flight *flight, int64_t now_us)
-{
-    size_t from = 0;
-    if (!flight_is_complete(flight)) {
-        return;
-    }
-    for (size_t i = 0; i < flight->passenger_count; i++) {
-        const struct passenger *passenger = &flight->passengers[i];
-        size_t end = flight_op_end(flight, i);
-        if (passenger->changed_us) {
-            histogram_observe_us(&r->change_time, now_us - passenger->changed_us);
-        }
-        if (passenger->is_restoring) {
-            r->keys_restored += end - from;
-            key_log_restored(flight, passenger, from, end);
-            contest_restored(r->contests, flight, passenger, from, end);
-        }
-        from = end;
-    }
-}
-
-static void on_acknowledged(void *data, const struct flight *flight)
-{
-    struct reconciler *r = data;
-    const struct plan *plan = &flight->batch.plan;
-    int64_t now_us = clock_monotonic_us();
-    log_debug("transaction acknowledged", LOG_INT("revision", flight->revision),
-              LOG_INT("operations", (int64_t)plan->op_count),
-              LOG_INT("duration_us", now_us - flight->sent_us));
-    key_log(flight, r->config.inventory);
-    outage_back(&r->written);
-    backoff_reset(&r->backoff);
-    end_refusals(r, flight);
-    r->transactions++;
-    r->report.keys_written += plan->put_count;
-    r->report.keys_deleted += plan->op_count - plan->put_count;
-    histogram_observe_us(&r->transaction_time, now_us - flight->sent_us);
-    count_passengers(r, flight, now_us);
-    etcd_mirror_note_write(r->mirror, flight->revision);
-}
-
-static void on_refuted(void *data)
-{
-    struct reconciler *r = data;
-    r->conflicts++;
-    if (r->leader) {
-        leader_doubt(r->leader);
-    }
-}
-
-static struct etcd_compare leading(const void *data)
-{
-    const struct reconciler *r = data;
-    return leader_condition(r->leader);
-}
-
-static void on_landed(void *data, struct owner *owner, bool needs_look)
-{
-    struct reconciler *r = data;
-    owner->state = OWNER_SETTLED;
-    if (owner->locks) {
-        reverse_keys_unlock(r->reverse_keys, owner);
-        owners_blocked_release(r->owners);
-    }
-    if (refusal_is_waiting(owner)) {
-        owners_refuse(r->owners, owner);
-    } else if (needs_look) {
-        owners_enqueue(r->owners, owner);
-    } else {
-        owners_free_touched(owner);
-        owners_forget_if_empty(r->owners, owner);
-    }
-}
+/* ---- The lead ---- */
 
 static void on_leader_changed(void *data, bool is_leading)
 {
@@ -281,17 +118,11 @@ static void settle_first(struct reconciler *r, struct owner *owner)
     owners_forget_if_empty(r->owners, owner);
 }
 
-/* The keys in a transaction other than its owner's own. */
-static bool is_reverse_key(struct slice key)
-{
-    return slice_has_prefix(key, slice_str(REVERSE_TREE));
-}
-
 static void lock_reverse_keys(struct reconciler *r, struct owner *owner, const struct plan *plan)
 {
     for (size_t i = 0; i < plan->op_count; i++) {
         struct slice key = plan_get(plan, i).key;
-        if (is_reverse_key(key)) {
+        if (reconciler_is_reverse_key(key)) {
             reverse_keys_lock(r->reverse_keys, key, owner);
         }
     }
@@ -490,8 +321,6 @@ static void on_idle(struct ev_loop *loop UNUSED, ev_idle *idle UNUSED, int reven
 
 static void init_watchers(struct reconciler *r)
 {
-    ev_timer_init(&r->retry, on_retry, 0.0, 0.0);
-    r->retry.data = r;
     ev_prepare_init(&r->turn, on_turn);
     ev_idle_init(&r->stay_awake, on_idle);
     r->turn.data = r;
@@ -561,32 +390,7 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     start_planner(r);
     join_outage(r);
     sync_report_init(&r->report, config->loop);
-    backoff_init(&r->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
-    r->flights = flights_new(&(struct flights_config){
-        .etcd = config->etcd,
-        .ops_max = config->txn_ops_max,
-        .key_revision = reconciler_key_revision,
-        .is_contested = is_reverse_key,
-        .spares_others = config->own_only_written,
-        .condition = config->leader_lease_s ? leading : NULL,
-        .acknowledged = on_acknowledged,
-        .failed = on_failed,
-        .refuted = on_refuted,
-        .landed = on_landed,
-        .data = r,
-    });
-    r->contests = contests_new(&(struct contests_config){
-        .loop = config->loop,
-        .ownership = &r->ownership,
-        .limits = contest_limits,
-        .due = on_due,
-        .data = r,
-    });
-    r->refusals = refusals_new(&(struct refusals_config){
-        .loop = config->loop,
-        .due = on_due,
-        .data = r,
-    });
+    reconciler_open_flights(r);
     init_watchers(r);
     start_leader(r);
     reconciler_follow(r);

@@ -1,5 +1,6 @@
-/* Shared by the reconciler's files: reconciler.c plans and sends, reconciler_mirror.c handles
- * etcd's events, reconciler_tell.c serves pages and metrics. */
+/* Shared by the reconciler's files: reconciler.c plans and sends, reconciler_flights.c handles what
+ * becomes of transactions, reconciler_mirror.c handles etcd's events, reconciler_tell.c serves
+ * pages and metrics. */
 #ifndef KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 #define KUBE2SKY_RECONCILE_RECONCILER_INTERNAL_H
 
@@ -77,6 +78,14 @@ struct reconciler {
 void reconciler_want_look(struct reconciler *r, struct owner *owner);
 
 bool reconciler_may_write(const struct reconciler *r);
+
+/* ---- reconciler_flights.c ---- */
+
+/* Sets r's flights, contests and refusals up. */
+void reconciler_open_flights(struct reconciler *r);
+
+/* The keys in a transaction other than its owner's own. */
+bool reconciler_is_reverse_key(struct slice key);
 
 /* ---- reconciler_mirror.c ---- */
 
