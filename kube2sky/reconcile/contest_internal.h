@@ -37,14 +37,10 @@ struct contest_limits {
     uint32_t calm_ms;      /* and three rests without a restoration: no longer contested */
 };
 
-/* A client sees a wrong record for at most seconds, and all contested owners together cost etcd at
- * most 20 transactions a second. The other writer may rest as long as we do. */
-static const struct contest_limits contest_limits = {
-    .rest_first_ms = 1000,
-    .rest_max_ms = 8000,
-    .rest_each_ms = 50,
-    .calm_ms = 10000,
-};
+/* 1 to 8 s, 50 ms for each, 10 s: a client sees a wrong record for at most seconds, and all
+ * contested owners together cost etcd at most 20 transactions a second. The other writer may rest
+ * as long as we do. */
+extern const struct contest_limits contest_limits;
 
 struct contests_config {
     struct ev_loop *loop;
