@@ -17,7 +17,7 @@ enum { TEXT_MAX = 512 };
 const struct contest_limits contest_limits = {
     .rest_first_ms = 1000,
     .rest_max_ms = 8000,
-    .rest_each_ms = 50,
+    .rest_each_ms = 10,
     .calm_ms = 10000,
 };
 
@@ -44,6 +44,7 @@ struct contest {
 struct contests {
     struct contests_config config;
     struct contest *first;
+    size_t begun; /* all */
     size_t count; /* contested ones */
 };
 
@@ -76,6 +77,7 @@ static bool is_contested(const struct contest *contest)
 static void end(struct contest *contest)
 {
     struct contests *contests = contest->contests;
+    contests->begun--;
     contests->count -= is_contested(contest);
     ev_timer_stop(contests->config.loop, &contest->timer);
     *(contest->prev ? &contest->prev->next : &contests->first) = contest->next;
@@ -140,6 +142,7 @@ static struct contest *begin(struct contests *contests, struct owner *owner)
         contest->next->prev = contest;
     }
     contests->first = contest;
+    contests->begun++;
     backoff_init(&contest->backoff, limits->rest_first_ms, limits->rest_max_ms);
     ev_timer_init(&contest->timer, on_timer, 0.0, 0.0);
     contest->timer.data = contest;
@@ -172,6 +175,9 @@ void contest_restored(struct contests *contests, const struct flight *flight,
     struct contest *contest = passenger->owner->contest;
     int64_t now_ms = clock_monotonic_ms();
     int64_t rest_ms = 0;
+    if (!contest && contests->begun == CONTESTS_MAX) {
+        return;
+    }
     contest = contest ? contest : begin(contests, passenger->owner);
     contest->restored++;
     contests->count += contest->restored == CONTEST_FREE;

@@ -177,6 +177,26 @@ static void test_what_they_write_may_be_large(void **state)
     free(large);
 }
 
+/* Somebody writes below ever new names: how many are remembered is limited. */
+static void test_not_more_than_a_number_are_remembered(void **state)
+{
+    struct fixture *f = *state;
+    struct owner *many = xcalloc(CONTESTS_MAX + 1, sizeof(*many));
+    start(f, (struct contest_limits){
+                 .rest_first_ms = LONG_MS, .rest_max_ms = LONG_MS, .calm_ms = LONG_MS});
+    for (size_t i = 0; i <= CONTESTS_MAX; i++) {
+        const struct passenger passenger = {.owner = &many[i], .is_restoring = true};
+        contest_restored(f->contests, &f->flight, &passenger, 0, 1);
+    }
+    assert_non_null(many[CONTESTS_MAX - 1].contest);
+    assert_null(many[CONTESTS_MAX].contest);
+    assert_false(contest_must_rest(f->contests, &many[CONTESTS_MAX]));
+    contests_free(f->contests);
+    f->contests = NULL;
+    assert_null(many[0].contest);
+    free(many);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -185,6 +205,7 @@ int main(void)
         TEST(test_a_rest_ends_and_then_the_contest),
         TEST(test_a_rest_is_longer_with_more_of_them),
         TEST(test_what_they_write_may_be_large),
+        TEST(test_not_more_than_a_number_are_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
