@@ -20,6 +20,7 @@ struct exchange {
     struct addr server;
     ev_io io;
     bool over_tcp;
+    bool is_counted; /* in counts->tcp */
     bool without_edns;
     size_t sent;          /* TCP: bytes of the frame */
     struct buf received;  /* TCP: the frame so far */
@@ -105,6 +106,21 @@ static bool is_reply(const struct exchange *x, const uint8_t *bytes, size_t len)
     return upstream_is_reply(query_of(x), x->query_len, bytes, len, x->config.random_case);
 }
 
+static bool may_use_tcp(struct exchange *x)
+{
+    struct forwarder_counts *counts = x->config.counts;
+    if (!counts) {
+        return true;
+    }
+    if (counter_get(&counts->tcp) >= EXCHANGE_TCP_MAX) {
+        return false;
+    }
+    counter_add(&counts->tcp_retries, 1);
+    counter_add(&counts->tcp, 1);
+    x->is_counted = true;
+    return true;
+}
+
 static void go_on_over_tcp(struct exchange *x, const uint8_t *reply, size_t len)
 {
     char server[ADDR_TEXT_MAX];
@@ -113,10 +129,7 @@ static void go_on_over_tcp(struct exchange *x, const uint8_t *reply, size_t len)
     close_socket(x);
     buf_append(&x->truncated, reply, len);
     x->over_tcp = true;
-    if (x->config.counts) {
-        counter_add(&x->config.counts->tcp_retries, 1);
-    }
-    if (!open_socket(x)) {
+    if (!may_use_tcp(x) || !open_socket(x)) {
         end_broken(x);
     }
 }
@@ -235,6 +248,9 @@ void exchange_free(struct exchange *exchange)
 {
     if (exchange) {
         close_socket(exchange);
+        if (exchange->is_counted) {
+            counter_sub(&exchange->config.counts->tcp, 1);
+        }
         buf_fini(&exchange->received);
         buf_fini(&exchange->truncated);
         free(exchange);

@@ -17,6 +17,11 @@
 struct exchange;
 struct forwarder_counts;
 
+/* Exchanges over TCP at once, of those that are counted: 64 KiB each while a slow server sends, so
+ * 16 MiB; enough for 256 long replies a second of servers that take a second. Beyond that, the
+ * truncated reply must do. */
+enum { EXCHANGE_TCP_MAX = 256 };
+
 /* Called once, not from inside exchange_start: with the reply, borrowed during the call; or NULL if
  * the server is unreachable or closed the connection. Passes a truncated reply only if TCP brought
  * no better one. The owner frees the exchange, in the call or later. */

@@ -258,6 +258,18 @@ static bool is_refusal(const uint8_t *reply)
     return rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED;
 }
 
+/* Header and question: what else a refusal has is of no use, and may be 64 KiB. */
+static void keep_refusal(struct flight *flight, const uint8_t *reply)
+{
+    enum { COUNTS_AT = 6, COUNTS_SIZE = 6, TYPE_AND_CLASS = 4 };
+    static const uint8_t no_records[COUNTS_SIZE];
+    struct buf *kept = &flight->fallback;
+    buf_clear(kept);
+    buf_append(kept, reply, COUNTS_AT);
+    buf_append(kept, no_records, sizeof(no_records));
+    buf_append(kept, reply + DNS_HEADER_SIZE, flight->question.name.len + TYPE_AND_CLASS);
+}
+
 static void on_exchange(void *data, const uint8_t *reply, size_t len)
 {
     struct try *t = data;
@@ -275,8 +287,7 @@ static void on_exchange(void *data, const uint8_t *reply, size_t len)
     if (!is_refusal(reply) || (!others_left && flight->open == 0)) {
         finish(flight, reply, len);
     } else {
-        buf_clear(&flight->fallback);
-        buf_append(&flight->fallback, reply, len);
+        keep_refusal(flight, reply);
         if (others_left) {
             next_try(flight);
         }
@@ -332,7 +343,7 @@ static struct flight *new_flight(struct forwarder *f, const struct upstream_ques
     flight->server_count = plan_tries(flight, rotation);
     flight->step_s = 2 * timeout_s / (double)(flight->server_count + 1);
     STAILQ_INIT(&flight->waiters);
-    buf_init(&flight->fallback, DNS_MESSAGE_MAX);
+    buf_init(&flight->fallback, DNS_HEADER_SIZE + DNAME_MAX + 4);
     init_timer(&flight->step, on_step, flight);
     init_timer(&flight->deadline, on_deadline, flight);
     ev_timer_set(&flight->deadline, 2 * timeout_s, 0.);

@@ -15,6 +15,7 @@ struct forwarder_counts {
 
     /* Now */
     struct counter questions; /* in flight */
+    struct counter tcp;       /* of their exchanges, those over TCP */
     struct counter servers;   /* in the list */
     struct counter dead;      /* of them: not answering, or leading back here */
     struct counter looping;   /* of them: leading back here */
