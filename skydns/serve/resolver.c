@@ -73,7 +73,7 @@ bool resolver_defer(struct resolver *resolver, unsigned producer, const struct e
     return true;
 }
 
-/* A client may have as many late answers due as its ring has places, so that bursts of one client
+/* A client may have as many late answers due as places are left in the ring, so that its bursts
  * leave the others some. */
 static bool defer_tcp(struct resolver *r, const struct tcp_query *tcp,
                       const struct engine_query *query)
