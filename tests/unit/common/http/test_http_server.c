@@ -511,7 +511,7 @@ static void test_idle_connections_make_room(void **state)
         "GET /echo",                                                    /* part of a head */
         "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nx", /* part of a body */
         "GET /empty HTTP/1.1\r\nHost: h\r\n\r\n",                       /* an answered request */
-        "GET /empty HTTP/1.1\r\n" CLOSE,                                /* a last one */
+        ("GET /empty HTTP/1.1\r\n" CLOSE),                              /* a last one */
     };
     for (size_t i = 0; i < ARRAY_LEN(what); i++) {
         struct fixture *f = *state;
