@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "kube2sky/api/endpoints_trial_internal.h"
+#include "kube2sky/api/endpoints_switch_internal.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/watcher_internal.h"
 
@@ -36,7 +36,6 @@ struct reflector {
     struct reflector_config config;
     struct reflector_timing timing;
     const struct kube_resource *resource; /* of the current or last list */
-    const struct kube_resource *listed;   /* of the last complete list; NULL: none */
     struct part *parts;
     struct kube_scope *scopes; /* of the parts */
     size_t part_count;
@@ -53,19 +52,13 @@ struct reflector {
     bool has_begun;               /* list_begin was called for the current list */
     unsigned expired_lists;       /* in a row that outlived the server's history */
 
-    /* The source of endpoints. */
-    struct endpoints_trial *trial; /* before a list, or while WATCHING; else NULL */
-    ev_timer minute;               /* to the next trial, or until the source is settled */
-    int64_t refused_ms;            /* when the current row of refusals began */
-    bool is_refused;               /* there is such a row */
-    struct err refusal;            /* the last one */
+    struct endpoints_switch *endpoints; /* NULL: another kind, with one source */
 
     bool has_state;   /* state was called */
     struct err state; /* with this; code 0 = NULL */
 };
 
 static void request_page(struct reflector *reflector);
-static void try_slices(struct reflector *reflector);
 
 /* ---- Errors and retries ---- */
 
@@ -105,42 +98,6 @@ static void stop_watchers(struct reflector *reflector)
     }
 }
 
-static const struct kube_resource *first_resource(const struct reflector_config *config)
-{
-    return config->kind == KUBE_ENDPOINTS ? endpoints_source_first(config->endpoints_mode)
-                                          : kube_resource_of(config->kind);
-}
-
-static bool is_second_choice(const struct reflector *reflector)
-{
-    return reflector->config.kind == KUBE_ENDPOINTS &&
-           endpoints_source_is_second_choice(reflector->config.endpoints_mode, reflector->listed);
-}
-
-/* The resource to list after this failure; NULL: none. Any other failure ends a row of refusals:
- * the time in which a server is away proves nothing. */
-static const struct kube_resource *other_resource(struct reflector *reflector,
-                                                  const struct kube_failure *failure)
-{
-    int64_t now_ms = clock_monotonic_ms();
-    bool is_refusal = endpoints_source_is_refusal(failure->status);
-    if (reflector->config.kind != KUBE_ENDPOINTS) {
-        return NULL;
-    }
-    if (is_refusal && !reflector->is_refused) {
-        reflector->refused_ms = now_ms;
-    }
-    reflector->is_refused = is_refusal;
-    reflector->refusal = failure->err;
-    return endpoints_source_instead(
-        reflector->config.endpoints_mode,
-        &(struct endpoints_refusal){.resource = reflector->resource,
-                                    .status = failure->status,
-                                    .listed = reflector->listed,
-                                    .lasts_ms = now_ms - reflector->refused_ms,
-                                    .patience_ms = reflector->timing.refused_ms});
-}
-
 static void begin_list(struct reflector *reflector, const struct kube_resource *resource)
 {
     forget_list(reflector);
@@ -150,10 +107,10 @@ static void begin_list(struct reflector *reflector, const struct kube_resource *
 
 static void list_again(struct reflector *reflector)
 {
-    if (is_second_choice(reflector)) {
-        try_slices(reflector);
-    } else {
-        begin_list(reflector, first_resource(&reflector->config));
+    const struct kube_resource *resource =
+        reflector->endpoints ? endpoints_switch_ask(reflector->endpoints) : reflector->resource;
+    if (resource) {
+        begin_list(reflector, resource);
     }
 }
 
@@ -194,7 +151,10 @@ static void retry_later(struct reflector *reflector, uint32_t at_least_ms)
  * fallback resource. */
 static void fail(struct reflector *reflector, const struct kube_failure *failure)
 {
-    const struct kube_resource *other = other_resource(reflector, failure);
+    const struct kube_resource *other =
+        reflector->endpoints
+            ? endpoints_switch_failed(reflector->endpoints, reflector->resource, failure)
+            : NULL;
     log_debug("list or watch ended", LOG_STR("kind", reflector->resource->name),
               LOG_STR("reason", failure->err.msg));
     if (other) {
@@ -217,86 +177,11 @@ static void fail(struct reflector *reflector, const struct kube_failure *failure
     retry_later(reflector, failure->retry_after_ms);
 }
 
-/* ---- The source of endpoints ---- */
-
-static void wait_a_minute(struct reflector *reflector)
-{
-    ev_timer_stop(reflector->config.loop, &reflector->minute);
-    ev_timer_set(&reflector->minute, (double)reflector->timing.trial_ms / 1000, 0);
-    ev_timer_start(reflector->config.loop, &reflector->minute);
-}
-
-static bool is_watching(const struct reflector *reflector)
-{
-    return reflector->parts[0].watcher != NULL;
-}
-
-/* A refusal settles it that Endpoints have to do. */
-static void on_tried(void *data, enum endpoints_trial_result result)
+static void on_source(void *data, const struct kube_resource *resource)
 {
     struct reflector *reflector = data;
-    endpoints_trial_stop(reflector->trial);
-    reflector->trial = NULL;
-    if (result == ENDPOINTS_TRIAL_REFUSED && !ev_is_active(&reflector->minute)) {
-        reflector->config.settled(reflector->config.data, true);
-    }
-    if (result == ENDPOINTS_TRIAL_PERMITTED) {
-        reflector->is_refused = false;
-        stop_watchers(reflector);
-        begin_list(reflector, kube_resource_of(KUBE_SLICE));
-    } else if (is_watching(reflector)) {
-        wait_a_minute(reflector);
-    } else {
-        begin_list(reflector, kube_resource_of(KUBE_ENDPOINTS));
-    }
-}
-
-static void try_slices(struct reflector *reflector)
-{
-    reflector->trial = endpoints_trial_start(
-        &(struct endpoints_trial_config){.client = reflector->config.client,
-                                         .resource = kube_resource_of(KUBE_SLICE),
-                                         .scopes = reflector->scopes,
-                                         .scope_count = reflector->part_count,
-                                         .done = on_tried,
-                                         .data = reflector});
-}
-
-static void on_minute(struct ev_loop *loop, ev_timer *w, int revents)
-{
-    struct reflector *reflector = w->data;
-    (void)loop;
-    (void)revents;
-    if (!is_second_choice(reflector)) {
-        reflector->config.settled(reflector->config.data, true);
-    } else if (is_watching(reflector)) {
-        try_slices(reflector);
-    } /* else the next list begins with a trial, and then waits again */
-}
-
-/* Before list_end. */
-static void choose_source(struct reflector *reflector)
-{
-    const struct kube_resource *before = reflector->listed, *now = reflector->resource;
-    reflector->listed = now;
-    if (reflector->config.kind != KUBE_ENDPOINTS) {
-        return;
-    }
-    if (before && before != now) {
-        log_info("source of endpoints changed", LOG_STR("path", now->group_path),
-                 LOG_STR("kind", now->name),
-                 LOG_STR("reason",
-                         reflector->is_refused ? reflector->refusal.msg : "slices are permitted"));
-    } else if (!before && is_second_choice(reflector)) {
-        log_info("endpoint slices are refused, following endpoints",
-                 LOG_STR("reason", reflector->refusal.msg));
-    }
-    if (before != now && (before || is_second_choice(reflector))) {
-        reflector->config.settled(reflector->config.data, false);
-        wait_a_minute(reflector);
-    } else if (is_second_choice(reflector) && !ev_is_active(&reflector->minute)) {
-        wait_a_minute(reflector);
-    }
+    stop_watchers(reflector);
+    begin_list(reflector, resource);
 }
 
 /* ---- Watching ---- */
@@ -352,7 +237,9 @@ static void on_watch_state(void *data, const struct err *err)
         is_open = is_open && other->is_open;
         wrong = !wrong && other->err.code != 0 ? &other->err : wrong;
     }
-    reflector->is_refused = reflector->is_refused && !is_open; /* listing alone does not end it */
+    if (is_open && reflector->endpoints) {
+        endpoints_switch_watched(reflector->endpoints);
+    }
     if (is_open || wrong) {
         report(reflector, wrong);
     }
@@ -363,8 +250,6 @@ static void on_watch_lost(void *data, const struct kube_failure *failure)
     struct part *part = data;
     struct reflector *reflector = part->reflector;
     stop_watchers(reflector);
-    endpoints_trial_stop(reflector->trial);
-    reflector->trial = NULL;
     fail(reflector, failure);
 }
 
@@ -427,7 +312,9 @@ static void finish_list(struct reflector *reflector)
     log_debug("list complete", LOG_STR("kind", reflector->resource->name),
               LOG_INT("objects", reflector->object_count),
               LOG_STR("resource_version", reflector->parts[0].version));
-    choose_source(reflector);
+    if (reflector->endpoints) {
+        endpoints_switch_listed(reflector->endpoints, reflector->resource);
+    }
     counter_add(&reflector->config.counts->lists, 1);
     reflector->expired_lists = 0;
     reflector->config.list_end(reflector->config.data, reflector->resource->kind);
@@ -537,7 +424,6 @@ struct reflector *reflector_start(const struct reflector_config *config)
     reflector->config = *config;
     reflector->timing = config->timing ? *config->timing : default_timing;
     reflector->config.timing = NULL; /* use the copy */
-    reflector->resource = first_resource(config);
     reflector->part_count = config->namespace_count ? config->namespace_count : 1;
     reflector->parts = xcalloc(reflector->part_count, sizeof(*reflector->parts));
     reflector->scopes = xcalloc(reflector->part_count, sizeof(*reflector->scopes));
@@ -552,9 +438,17 @@ struct reflector *reflector_start(const struct reflector_config *config)
                  reflector->timing.retry_max_ms);
     ev_timer_init(&reflector->retry, on_retry, 0, 0);
     reflector->retry.data = reflector;
-    ev_timer_init(&reflector->minute, on_minute, 0, 0);
-    reflector->minute.data = reflector;
-    request_page(reflector);
+    reflector->resource = kube_resource_of(config->kind);
+    if (config->kind == KUBE_ENDPOINTS) {
+        reflector->endpoints = endpoints_switch_new(
+            &(struct endpoints_switch_config){.reflector = &reflector->config,
+                                              .timing = &reflector->timing,
+                                              .scopes = reflector->scopes,
+                                              .scope_count = reflector->part_count,
+                                              .list = on_source,
+                                              .data = reflector});
+    }
+    list_again(reflector);
     return reflector;
 }
 
@@ -565,8 +459,6 @@ static void forget_request(struct reflector *reflector)
         reflector->request = NULL;
     }
     ev_timer_stop(reflector->config.loop, &reflector->retry);
-    endpoints_trial_stop(reflector->trial);
-    reflector->trial = NULL;
     stop_watchers(reflector);
     forget_page(reflector);
 }
@@ -582,8 +474,8 @@ void reflector_stop(struct reflector *reflector)
     if (!reflector) {
         return;
     }
-    ev_timer_stop(reflector->config.loop, &reflector->minute);
     forget_request(reflector);
+    endpoints_switch_free(reflector->endpoints);
     forget_list(reflector);
     free(reflector->parts);
     free(reflector->scopes);

@@ -1,0 +1,181 @@
+#include "kube2sky/api/endpoints_switch_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/attributes.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/api/endpoints_trial_internal.h"
+
+struct endpoints_switch {
+    struct endpoints_switch_config config;
+    const struct kube_resource *listed; /* of the last complete list; NULL: none */
+    bool is_watching;                   /* its watches have not ended */
+
+    struct endpoints_trial *trial; /* NULL: none runs */
+    bool is_asked;                 /* the trial comes before a list */
+    ev_timer minute;               /* to the next trial, or until the source is settled */
+
+    bool is_refused;    /* the last failure was a refusal */
+    int64_t refused_ms; /* when the current row of refusals began */
+    struct err refusal; /* the last one */
+};
+
+static enum endpoints_mode mode_of(const struct endpoints_switch *s)
+{
+    return s->config.reflector->endpoints_mode;
+}
+
+static bool is_second_choice(const struct endpoints_switch *s)
+{
+    return endpoints_source_is_second_choice(mode_of(s), s->listed);
+}
+
+static void settle(const struct endpoints_switch *s, bool is_settled)
+{
+    s->config.reflector->settled(s->config.reflector->data, is_settled);
+}
+
+/* ---- Trials ---- */
+
+static void wait_a_minute(struct endpoints_switch *s)
+{
+    struct ev_loop *loop = s->config.reflector->loop;
+    ev_timer_stop(loop, &s->minute);
+    ev_timer_set(&s->minute, (double)s->config.timing->trial_ms / 1000, 0);
+    ev_timer_start(loop, &s->minute);
+}
+
+static void stop_trial(struct endpoints_switch *s)
+{
+    endpoints_trial_stop(s->trial);
+    s->trial = NULL;
+}
+
+/* A refusal, a minute after Endpoints were chosen, settles that they have to do. */
+static void on_tried(void *data, enum endpoints_trial_result result)
+{
+    struct endpoints_switch *s = data;
+    stop_trial(s);
+    if (result == ENDPOINTS_TRIAL_REFUSED && !ev_is_active(&s->minute)) {
+        settle(s, true);
+    }
+    if (result == ENDPOINTS_TRIAL_PERMITTED) {
+        s->is_refused = false;
+        s->is_watching = false;
+        s->config.list(s->config.data, kube_resource_of(KUBE_SLICE));
+    } else if (s->is_asked) {
+        s->config.list(s->config.data, kube_resource_of(KUBE_ENDPOINTS));
+    } else {
+        wait_a_minute(s);
+    }
+}
+
+static void try_slices(struct endpoints_switch *s, bool is_asked)
+{
+    s->is_asked = is_asked;
+    s->trial = endpoints_trial_start(
+        &(struct endpoints_trial_config){.client = s->config.reflector->client,
+                                         .resource = kube_resource_of(KUBE_SLICE),
+                                         .scopes = s->config.scopes,
+                                         .scope_count = s->config.scope_count,
+                                         .done = on_tried,
+                                         .data = s});
+}
+
+static void on_minute(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUSED)
+{
+    struct endpoints_switch *s = w->data;
+    if (!is_second_choice(s)) {
+        settle(s, true);
+    } else if (s->is_watching) {
+        try_slices(s, false);
+    } /* else the next list begins with a trial, and then waits again */
+}
+
+/* ---- The reflector's side ---- */
+
+const struct kube_resource *endpoints_switch_ask(struct endpoints_switch *s)
+{
+    stop_trial(s);
+    if (!is_second_choice(s)) {
+        return endpoints_source_first(mode_of(s));
+    }
+    try_slices(s, true);
+    return NULL;
+}
+
+/* Another failure ends a row of refusals: the time in which a server is away proves nothing. */
+const struct kube_resource *endpoints_switch_failed(struct endpoints_switch *s,
+                                                    const struct kube_resource *resource,
+                                                    const struct kube_failure *failure)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    bool is_refusal = endpoints_source_is_refusal(failure->status);
+    stop_trial(s);
+    s->is_watching = false;
+    if (is_refusal && !s->is_refused) {
+        s->refused_ms = now_ms;
+    }
+    s->is_refused = is_refusal;
+    s->refusal = failure->err;
+    return endpoints_source_instead(
+        mode_of(s), &(struct endpoints_refusal){.resource = resource,
+                                                .status = failure->status,
+                                                .listed = s->listed,
+                                                .lasts_ms = now_ms - s->refused_ms,
+                                                .patience_ms = s->config.timing->refused_ms});
+}
+
+static void tell_source(const struct endpoints_switch *s, const struct kube_resource *before)
+{
+    const char *why = s->is_refused ? s->refusal.msg : "slices are permitted";
+    if (before) {
+        log_info("source of endpoints changed", LOG_STR("path", s->listed->group_path),
+                 LOG_STR("kind", s->listed->name), LOG_STR("reason", why));
+    } else {
+        log_info("endpoint slices are refused, following endpoints", LOG_STR("reason", why));
+    }
+}
+
+void endpoints_switch_listed(struct endpoints_switch *s, const struct kube_resource *resource)
+{
+    const struct kube_resource *before = s->listed;
+    s->listed = resource;
+    s->is_watching = true;
+    bool is_news = before != resource && (before || is_second_choice(s));
+    if (is_news) {
+        tell_source(s, before);
+        settle(s, false);
+    }
+    if (is_news || (is_second_choice(s) && !ev_is_active(&s->minute))) {
+        wait_a_minute(s);
+    }
+}
+
+void endpoints_switch_watched(struct endpoints_switch *s)
+{
+    s->is_refused = false;
+}
+
+/* ---- Lifecycle ---- */
+
+struct endpoints_switch *endpoints_switch_new(const struct endpoints_switch_config *config)
+{
+    struct endpoints_switch *s = xcalloc(1, sizeof(*s));
+    s->config = *config;
+    ev_timer_init(&s->minute, on_minute, 0, 0);
+    s->minute.data = s;
+    return s;
+}
+
+void endpoints_switch_free(struct endpoints_switch *s)
+{
+    if (!s) {
+        return;
+    }
+    ev_timer_stop(s->config.reflector->loop, &s->minute);
+    stop_trial(s);
+    free(s);
+}
