@@ -99,6 +99,7 @@ static void on_minute(struct ev_loop *loop UNUSED, ev_timer *w, int revents UNUS
 const struct kube_resource *endpoints_switch_ask(struct endpoints_switch *s)
 {
     stop_trial(s);
+    s->is_watching = false;
     if (!is_second_choice(s)) {
         return endpoints_source_first(mode_of(s));
     }

@@ -28,7 +28,8 @@ struct endpoints_switch_config {
 struct endpoints_switch *endpoints_switch_new(const struct endpoints_switch_config *config);
 void endpoints_switch_free(struct endpoints_switch *s); /* NULL is fine */
 
-/* What to list first or again. NULL: `list` will tell, after a trial of the slices. */
+/* What to list first or again; nothing is watched meanwhile. NULL: `list` will tell, after a trial
+ * of the slices. */
 const struct kube_resource *endpoints_switch_ask(struct endpoints_switch *s);
 
 /* A list or watch has ended, and the watches with it. What to list instead, at once; NULL: it is an
