@@ -432,6 +432,9 @@ static void test_the_same_bytes(void **state)
         b.encoder = encoder_new(b.f->config.max_udp_size);
         b.fast = fast_new(&b.f->config, b.encoder);
         for (unsigned change = 0; change < CHANGES; change++) {
+            for (size_t i = 0; i < b.f->config.zone_count; i++) {
+                b.f->config.zones[i].is_incomplete = draw(&b, 6) == 0;
+            }
             for (unsigned i = 0; i < 4; i++) {
                 draw(&b, 3) ? put_service(&b) : put_other(&b);
             }
