@@ -1,6 +1,7 @@
 #include "skydns/sync/store_keys.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/attributes.h"
 #include "common/base/cleanup.h"
@@ -136,34 +137,38 @@ void store_keys_free(struct store_keys *keys)
     free(keys);
 }
 
-static struct domain **find(const struct store_keys *keys, const struct dname *name)
+static struct domain *find(const struct store_keys *keys, const struct dname *name)
 {
     for (size_t i = 0; i < keys->count; i++) {
-        struct domain *const *at = &keys->domains[i];
-        if (*at && dname_equal(&(*at)->name, name)) {
-            return (struct domain **)(uintptr_t)at;
+        if (keys->domains[i] && dname_equal(&keys->domains[i]->name, name)) {
+            return keys->domains[i];
         }
     }
     return NULL;
+}
+
+static void forget(struct store_keys *keys, const struct domain *domain)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        if (keys->domains[i] == domain) {
+            keys->domains[i] = NULL;
+        }
+    }
 }
 
 void store_keys_set_domains(struct store_keys *keys, const struct dname *domains, size_t count)
 {
     struct domain *next[ENGINE_ZONES_MAX];
     for (size_t i = 0; i < count; i++) {
-        struct domain **known = find(keys, &domains[i]);
-        next[i] = known ? *known : domain_new(keys, &domains[i]);
-        if (known) {
-            *known = NULL;
-        }
+        struct domain *known = find(keys, &domains[i]);
+        next[i] = known ? known : domain_new(keys, &domains[i]);
+        forget(keys, known);
     }
     for (size_t i = 0; i < keys->count; i++) {
-        domain_free(keys->domains[i]);
+        domain_free(keys->domains[i]); /* no longer in force */
     }
+    memcpy(keys->domains, next, count * sizeof(next[0]));
     keys->count = count;
-    for (size_t i = 0; i < count; i++) {
-        keys->domains[i] = next[i];
-    }
 }
 
 void store_keys_require(struct store_keys *keys, bool is_required)
@@ -171,21 +176,13 @@ void store_keys_require(struct store_keys *keys, bool is_required)
     keys->config.is_required = is_required;
 }
 
-void store_keys_expect(struct store_keys *keys, const struct dname *domain)
-{
-    struct domain **known = find(keys, domain);
-    if (known) {
-        (*known)->was_there = true;
-    }
-}
-
 void store_keys_tell(struct store_keys *keys, bool is_there)
 {
-    struct domain **domain = find(keys, &keys->config.main);
+    struct domain *domain = find(keys, &keys->config.main);
     keys->is_main_there = is_there;
     if (domain) {
-        (*domain)->is_there = is_there;
-        (*domain)->was_there = (*domain)->was_there || is_there;
+        domain->is_there = is_there;
+        domain->was_there = domain->was_there || is_there;
     }
 }
 
@@ -210,11 +207,11 @@ void store_keys_have_read(struct store_keys *keys)
 
 bool store_keys_is_missing(const struct store_keys *keys, const struct dname *domain)
 {
-    struct domain **known = find(keys, domain);
+    const struct domain *known = find(keys, domain);
     if (!known) {
         return keys->config.is_required;
     }
-    return is_expected(*known) && (!(*known)->is_there || (*known)->awaits_read);
+    return is_expected(known) && (!known->is_there || known->awaits_read);
 }
 
 bool store_keys_is_any_missing(const struct store_keys *keys)
@@ -256,8 +253,8 @@ bool store_keys_settle(struct store_keys *keys, bool is_holding_old, bool only_w
 
 bool store_keys_is_incomplete(const struct store_keys *keys, const struct dname *domain)
 {
-    struct domain **known = find(keys, domain);
-    return known ? (*known)->is_incomplete : keys->config.is_required;
+    const struct domain *known = find(keys, domain);
+    return known ? known->is_incomplete : keys->config.is_required;
 }
 
 size_t store_keys_count(const struct store_keys *keys)
@@ -272,6 +269,6 @@ const struct dname *store_keys_domain(const struct store_keys *keys, size_t i)
 
 const char *store_keys_reason(const struct store_keys *keys, const struct dname *domain)
 {
-    struct domain **known = find(keys, domain);
-    return known && (*known)->was_there ? "there was one before" : "-require-store-key";
+    const struct domain *known = find(keys, domain);
+    return known && known->was_there ? "there was one before" : "-require-store-key";
 }

@@ -1,8 +1,8 @@
-/* Which domains are incomplete: etcd lacks the store key, which kube2sky writes into a store once
- * it has written everything else (etcd_store_id.h). One that is expected and missing means that the
- * store lacks records, and that names it lacks may not be denied. It is expected if
- * -require-store-key says so, or if this process has seen one; a store filled by hand never had
- * one, and none is expected. What else remembers an earlier store says so with store_keys_expect.
+/* Which domains are incomplete. kube2sky writes a domain's store key into a store once it has
+ * written everything else (etcd_store_id.h); where it is expected and missing, the store lacks
+ * records, and names that are not found may not be denied. It is expected if -require-store-key
+ * says so, or if this process has seen one (`was_there`; a file that records it may set that, too).
+ * A store filled by hand never had one, and none is expected.
  *
  * The records' mirror follows the key of its own domain, and its owner passes that on. Each other
  * domain's key has a mirror of its own here, of that single key: two watches on the connection that
@@ -34,7 +34,6 @@ void store_keys_free(struct store_keys *keys); /* NULL is fine */
 /* The domains in force, at most ENGINE_ZONES_MAX. What is known of those that stay is kept. */
 void store_keys_set_domains(struct store_keys *keys, const struct dname *domains, size_t count);
 void store_keys_require(struct store_keys *keys, bool is_required);
-void store_keys_expect(struct store_keys *keys, const struct dname *domain);
 
 /* The main domain's key is there, or not. */
 void store_keys_tell(struct store_keys *keys, bool is_there);
