@@ -32,6 +32,7 @@ struct answering {
     struct addr tcp_addresses[LISTEN_SOCKETS_MAX];
     size_t udp_count, tcp_count;
     struct engine *resolver_engine;
+    struct engine *walk_engine;
     struct resolver *resolver;
     unsigned lane_count;
     struct lane lanes[OPTIONS_WORKERS_MAX];
@@ -84,6 +85,7 @@ static int open_resolver(struct answering *a, struct err *err)
 {
     struct descriptor_shares descriptors = descriptor_limit_raise();
     a->resolver_engine = engine_new(snapshot_newest_config(a->snapshot));
+    a->walk_engine = engine_new(snapshot_newest_config(a->snapshot));
     const struct resolver_config config = {
         .sockets = a->sockets.tcp,
         .socket_count = a->sockets.tcp_count,
@@ -93,6 +95,8 @@ static int open_resolver(struct answering *a, struct err *err)
         .recursion = &a->options.recursion,
         .engine = a->resolver_engine,
         .reader = snapshot_reader_new(a->snapshot),
+        .walk_engine = a->walk_engine,
+        .walk_reader = snapshot_reader_new(a->snapshot),
         .workers = a->lane_count,
         .verbose = a->options.verbose,
         .want_skydns_metrics = a->options.prometheus_port != 0,
@@ -235,6 +239,7 @@ void answering_free(struct answering *answering)
     }
     resolver_free(a->resolver);
     engine_free(a->resolver_engine);
+    engine_free(a->walk_engine);
     for (unsigned i = 0; i < a->lane_count; i++) {
         worker_free(a->lanes[i].worker);
         udp_server_free(a->lanes[i].udp);

@@ -200,41 +200,13 @@ static void dispatch(struct answer *a)
     }
 }
 
-/* What a record takes in a reply at least: names compressed away, the owner's and other names to a
- * pointer or the root. */
-static size_t least_size(const struct rr *rr)
-{
-    enum { OWNER = 1, FIXED = 10, NAME = 1 };
-    switch (rr->type) {
-    case RR_A:
-    case RR_AAAA:
-    case RR_HINFO:
-    case RR_TXT:
-        return OWNER + FIXED + rr->data.len;
-    case RR_SRV:
-        return OWNER + FIXED + 6 + rr->data.len;
-    case RR_MX:
-        return OWNER + FIXED + 2 + NAME;
-    case RR_NS:
-    case RR_CNAME:
-    case RR_PTR:
-    case RR_SOA:
-        break;
-    }
-    return OWNER + FIXED + NAME;
-}
-
 /* From some of the records: if they alone do not fit, neither do all, and the reply is cut without
  * visiting the others. Addresses are of use by themselves. Of other records, a client needs the
  * whole set, and their shares of the weights are not known. False: all records must be visited. */
 static bool answer_cut(struct answer *a)
 {
     struct rr_list *answers = &a->plan.answers;
-    size_t size = 0;
-    for (size_t i = 0; i < answers->count; i++) {
-        size += least_size(&answers->items[i]);
-    }
-    if (size <= a->in.reply_limit) {
+    if (answers->least_bytes <= a->in.reply_limit) {
         return false;
     }
     if (answers->items[0].type != RR_A && answers->items[0].type != RR_AAAA) {
@@ -242,6 +214,16 @@ static bool answer_cut(struct answer *a)
     }
     answers->is_cut = true;
     return true;
+}
+
+/* What a walk that took too long has found would pass for the whole answer. */
+static void answer_late(struct answer *a)
+{
+    rr_list_clear(&a->plan.answers);
+    rr_list_clear(&a->plan.additionals);
+    a->plan.has_authority = false;
+    a->follow.is_deferred = false;
+    answer_fail(a, DNS_RCODE_SERVFAIL);
 }
 
 static void begin_follow(struct follow *follow, const struct answer_input *input,
@@ -255,6 +237,9 @@ static void begin_follow(struct follow *follow, const struct answer_input *input
     follow->is_brief = input->is_brief;
     follow->deferral = ret_deferral;
     follow_start(follow);
+    if (input->may_walk) {
+        lookup_be_walker(follow->lookup, input->is_late, input->is_late_data);
+    }
 }
 
 enum engine_verdict answer_build(struct answer *answer, const struct answer_input *input,
@@ -263,6 +248,9 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
     start(answer, input);
     begin_follow(&answer->follow, input, ret_deferral);
     dispatch(answer);
+    if (lookup_is_late(answer->follow.lookup)) {
+        answer_late(answer);
+    }
     if (answer->follow.is_some && !answer_cut(answer)) {
         (void)follow_defer_walk(&answer->follow); /* some are only taken by those who may not */
     }

@@ -23,6 +23,8 @@ struct answer_input {
     size_t reply_limit; /* bytes: no more records are collected than could fit */
     bool may_cut;       /* over UDP: a client asks again over TCP */
     bool may_walk;
+    bool (*is_late)(void *data);
+    void *is_late_data;
     bool is_brief;
 };
 

@@ -90,6 +90,14 @@ static const struct store_record *nth(const struct answer *a, const struct looku
     return lookup_record(a->follow.lookup, span, i);
 }
 
+/* Whether more records can make a difference: no more fit when those before do not. */
+static bool may_add(struct answer *a)
+{
+    struct rr_list *answers = &a->plan.answers;
+    answers->is_cut = answers->is_cut || answers->least_bytes > a->in.reply_limit;
+    return !answers->is_cut && !follow_is_walk_deferred(&a->follow);
+}
+
 /* Adds the addresses of what an SRV, MX or NS record points to, or an IP host itself. */
 static void add_target(struct answer *a, const struct store_record *record, struct slice owner)
 {
@@ -113,7 +121,7 @@ static void add_services(struct answer *a, const struct lookup_span *span)
             weights_add(&a->weights, a->config, record);
         }
     }
-    for (size_t i = 0; i < span->count && !follow_is_walk_deferred(&a->follow); i++) {
+    for (size_t i = 0; i < span->count && may_add(a); i++) {
         const struct store_record *record = nth(a, span, i);
         if (rrsynth_has_target(record)) {
             uint16_t weight = weights_share(&a->weights, a->config, record);
@@ -153,7 +161,7 @@ static void answer_mx(struct answer *a)
     if (!find_records(a, &a->name, RR_MX, &span)) {
         return;
     }
-    for (size_t i = 0; i < span.count && !follow_is_walk_deferred(&a->follow); i++) {
+    for (size_t i = 0; i < span.count && may_add(a); i++) {
         const struct store_record *record = nth(a, &span, i);
         if (record->mail && rrsynth_has_target(record)) {
             struct rr rr = rrsynth_mx(a->config, record, a->owner);
@@ -280,7 +288,7 @@ static void answer_txt(struct answer *a)
         return;
     }
     lookup_keep_group(a->follow.lookup, &span);
-    for (size_t i = 0; i < span.count; i++) {
+    for (size_t i = 0; i < span.count && may_add(a); i++) {
         const struct store_record *record = nth(a, &span, i);
         if (record->text_len > 0) {
             answer_add(a, rrsynth_txt(a->config, record, a->owner));

@@ -91,6 +91,8 @@ static enum engine_verdict answer_question(struct engine *engine, const struct s
         .reply_limit = reply_limit(engine, query, question),
         .may_cut = query->transport == ENGINE_UDP,
         .may_walk = query->may_walk,
+        .is_late = query->is_late,
+        .is_late_data = query->is_late_data,
         .is_brief = query->is_brief,
     };
     enum engine_verdict verdict = answer_build(engine->answer, &input, ret_deferral);

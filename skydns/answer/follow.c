@@ -368,7 +368,7 @@ static bool is_wanted(const struct chain *chain, const struct store_record *reco
 static void add_addresses(struct follow *f, struct chain *chain, const struct lookup_span *span,
                           struct slice owner)
 {
-    for (size_t i = 0; i < span->count && !follow_is_walk_deferred(f); i++) {
+    for (size_t i = 0; i < span->count && !chain->out->is_cut && !follow_is_walk_deferred(f); i++) {
         const struct store_record *record = lookup_record(f->lookup, span, i);
         if (record->host == STORE_HOST_NAME && !is_kubernetes(f) && !f->is_some) {
             follow_host(f, chain, record, owner);
@@ -390,6 +390,10 @@ void follow_target(struct follow *follow, struct slice target, struct rr_list *o
 {
     size_t known = follow->targets.count;
     struct rr entry = {.owner = target};
+    out->is_cut = out->is_cut || out->least_bytes > follow->reply_limit;
+    if (out->is_cut) {
+        return; /* all or nothing, and all do not fit */
+    }
     rr_list_add(&follow->targets, &entry);
     if (follow->targets.count > known) {
         struct chain chain = {

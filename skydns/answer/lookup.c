@@ -6,8 +6,13 @@
 #include <string.h>
 
 #include "common/base/xalloc.h"
+#include "skydns/answer/deferral.h"
+#include "skydns/answer/walk_cache.h"
 #include "skydns/store/hash.h"
 #include "skydns/store/store_ready.h"
+
+/* Visits between two looks at the clock: some 50 microseconds. */
+enum { LATE_EACH = 1024 };
 
 /* The walk's position: the siblings still to be visited on each level, on one stack. */
 struct node_stack {
@@ -26,6 +31,12 @@ struct lookup {
     bool limit_hit;
     bool is_some; /* lookup_allow_some */
     uint32_t from;
+
+    bool is_walker;
+    bool is_late;
+    bool (*ask_late)(void *data); /* NULL: never */
+    void *ask_data;
+    struct walk_cache *kept; /* NULL until the first walk */
 };
 
 /* A name split into the part that is listed and the pattern that selects from the listing. */
@@ -55,6 +66,7 @@ void lookup_free(struct lookup *lookup)
     free(lookup->records);
     free(lookup->nodes.items);
     free(lookup->slots);
+    walk_cache_free(lookup->kept);
     free(lookup);
 }
 
@@ -62,6 +74,19 @@ void lookup_start(struct lookup *lookup)
 {
     lookup->count = 0;
     lookup->nodes.count = 0;
+    lookup->is_walker = lookup->is_late = false;
+}
+
+void lookup_be_walker(struct lookup *lookup, bool (*is_late)(void *data), void *data)
+{
+    lookup->is_walker = true;
+    lookup->ask_late = is_late;
+    lookup->ask_data = data;
+}
+
+bool lookup_is_late(const struct lookup *lookup)
+{
+    return lookup->is_late;
 }
 
 void lookup_allow(struct lookup *lookup, size_t visits)
@@ -84,7 +109,11 @@ size_t lookup_visits_left(const struct lookup *lookup)
 
 static bool visit(struct lookup *l)
 {
-    if (l->visits_left == 0) {
+    if (l->visits_left % LATE_EACH == 0 && l->is_walker && l->ask_late &&
+        l->ask_late(l->ask_data)) {
+        l->is_late = true;
+    }
+    if (l->visits_left == 0 || l->is_late) {
         l->limit_hit = true;
         return false;
     }
@@ -299,11 +328,55 @@ static enum lookup_result end(struct lookup *l, struct lookup_span *span)
     return LOOKUP_FOUND;
 }
 
+/* ---- Walks that are kept ---- */
+
+static struct walk_key key_of(const struct store *store, const struct dname *name,
+                              struct lookup_rule rule, bool is_ports)
+{
+    return (struct walk_key){.serial = store_serial(store),
+                             .name = *name,
+                             .domain_labels = rule.domain_labels,
+                             .no_wildcards = rule.no_wildcards,
+                             .is_ports = is_ports};
+}
+
+/* Takes the records of a walk that was kept, each at the cost of a visit. */
+static bool take_kept(struct lookup *l, const struct walk_key *key, struct lookup_span *ret_span)
+{
+    size_t count;
+    const struct store_record *const *records =
+        l->is_walker && l->kept ? walk_cache_find(l->kept, key, &count) : NULL;
+    if (!records || count > l->visits_left) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        push_record(l, records[i]);
+    }
+    l->visits_left -= count;
+    ret_span->count = count;
+    return true;
+}
+
+/* Ends a lookup that began with this many visits left. */
+static enum lookup_result end_kept(struct lookup *l, const struct walk_key *key,
+                                   size_t visits_before, struct lookup_span *span)
+{
+    enum lookup_result result = end(l, span);
+    if (result == LOOKUP_FOUND && l->is_walker &&
+        visits_before - l->visits_left > ENGINE_WALK_MAX) {
+        l->kept = l->kept ? l->kept : walk_cache_new();
+        walk_cache_keep(l->kept, key, l->records + span->first, span->count);
+    }
+    return result;
+}
+
 enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
                                const struct dname *name, struct lookup_rule rule,
                                struct lookup_span *ret_span)
 {
     struct pattern p = pattern_of(name, rule);
+    const struct walk_key key = key_of(store, name, rule, false);
+    size_t visits_before = lookup->visits_left;
     begin(lookup, ret_span);
     if (!visit(lookup)) {
         return LOOKUP_LIMIT;
@@ -312,6 +385,9 @@ enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
     if (!node) {
         return LOOKUP_ABSENT;
     }
+    if (take_kept(lookup, &key, ret_span)) {
+        return LOOKUP_FOUND;
+    }
     if (p.wildcard >= 0 && !is_leaf(node)) {
         walk_matching(lookup, node, &p, p.wildcard);
     } else if (lookup->is_some || store_visible_count(node) <= lookup->visits_left) {
@@ -319,7 +395,7 @@ enum lookup_result lookup_find(struct lookup *lookup, const struct store *store,
     } else {
         lookup->limit_hit = true;
     }
-    return end(lookup, ret_span);
+    return end_kept(lookup, &key, visits_before, ret_span);
 }
 
 /* Descends through hidden children for `levels` levels and lists what is at and below the last. */
@@ -343,6 +419,8 @@ enum lookup_result lookup_find_ports(struct lookup *lookup, const struct store *
 {
     enum { PROTOCOL_AND_PORT = 2 };
     struct pattern p = pattern_of(name, as_written);
+    const struct walk_key key = key_of(store, name, as_written, true);
+    size_t visits_before = lookup->visits_left;
     begin(lookup, ret_span);
     if (!visit(lookup)) {
         return LOOKUP_LIMIT;
@@ -351,8 +429,11 @@ enum lookup_result lookup_find_ports(struct lookup *lookup, const struct store *
     if (!node) {
         return LOOKUP_ABSENT;
     }
+    if (take_kept(lookup, &key, ret_span)) {
+        return LOOKUP_FOUND;
+    }
     walk_hidden(lookup, node, PROTOCOL_AND_PORT);
-    return end(lookup, ret_span);
+    return end_kept(lookup, &key, visits_before, ret_span);
 }
 
 const struct store_node *lookup_listed(const struct store *store, const struct dname *name,

@@ -54,6 +54,14 @@ void lookup_free(struct lookup *lookup);
 /* Starts an answer: releases all lookups. */
 void lookup_start(struct lookup *lookup);
 
+/* After lookup_start, on a walker: asks every thousand visits whether this takes too long, which
+ * then ends in LOOKUP_LIMIT (is_late NULL: never), and keeps finished walks that a worker may not
+ * make (walk_cache.h). */
+void lookup_be_walker(struct lookup *lookup, bool (*is_late)(void *data), void *data);
+
+/* Whether this answer took too long: what it has is incomplete. */
+bool lookup_is_late(const struct lookup *lookup);
+
 /* How much the following lookups may visit in total: each lookup, each record and each label tried
  * against a wildcard or as a protocol or port counts one. */
 void lookup_allow(struct lookup *lookup, size_t visits);

@@ -37,8 +37,9 @@ struct deferred {
     struct resolver *resolver;
     struct lookup *lookup;
 
+    enum engine_deferral_kind kind; /* why it could not be answered yet; changed by the resolver */
+
     /* Set once, by deferred_new. */
-    enum engine_deferral_kind kind; /* why the receiving thread could not answer */
     struct deferred_origin origin;
     int64_t begun_us; /* when it was deferred; clock_monotonic_us */
     struct addr client;

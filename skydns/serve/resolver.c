@@ -9,6 +9,7 @@
 #include "skydns/serve/query_log_internal.h"
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/tcp_server.h"
+#include "skydns/serve/walker.h"
 #include "skydns/store/snapshot.h"
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/forwarder.h"
@@ -21,24 +22,25 @@ enum { TAKES_A_TURN = 64 };
 
 static void begin_or_refuse(struct resolver *r, struct deferred *d)
 {
-    bool is_walk = d->kind == ENGINE_DEFER_WALK;
-    if (!resolver_take(r, d) || (is_walk && r->walk_count == RESOLVER_WALKS_MAX)) {
+    if (!resolver_take(r, d)) {
         resolver_refuse(r, d);
-    } else if (is_walk) {
-        r->walks[(r->walk_first + r->walk_count++) % RESOLVER_WALKS_MAX] = d;
     } else {
         resolver_begin(r, d);
     }
 }
 
-static void walk_one(struct resolver *r)
+static void on_walked(struct ev_loop *loop, ev_async *walked, int revents)
 {
-    if (r->walk_count > 0) {
-        struct deferred *d = r->walks[r->walk_first];
-        r->walk_first = (r->walk_first + 1) % RESOLVER_WALKS_MAX;
-        r->walk_count--;
-        resolver_begin(r, d);
-    }
+    (void)loop;
+    (void)revents;
+    resolver_walked(walked->data);
+}
+
+/* The walker's thread. */
+static void wake_for_walked(void *data)
+{
+    struct resolver *r = data;
+    ev_async_send(r->loop, &r->walked);
 }
 
 static void on_wake(struct ev_loop *loop, ev_async *wake, int revents)
@@ -55,8 +57,7 @@ static void on_wake(struct ev_loop *loop, ev_async *wake, int revents)
         }
         r->rings_pending = r->rings_pending || taken == TAKES_A_TURN;
     }
-    walk_one(r);
-    if (r->rings_pending || r->walk_count > 0) {
+    if (r->rings_pending) {
         ev_async_send(loop, wake);
     }
 }
@@ -159,8 +160,9 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
     }
 }
 
-/* Answers all waiting queries with SERVFAIL, so that their clients ask another server now. Drops
- * the nameserver questions first, whose callbacks in this turn would find their queries freed. */
+/* Answers all waiting queries with SERVFAIL, so that their clients ask another server now. Gives up
+ * the nameserver questions and walks first, whose callbacks in this turn would find their queries
+ * freed. */
 static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct resolver *r = timer->data;
@@ -263,6 +265,9 @@ static void start_watchers(struct resolver *r)
     ev_async_init(&r->wake, on_wake);
     r->wake.data = r;
     ev_async_start(r->loop, &r->wake);
+    ev_async_init(&r->walked, on_walked);
+    r->walked.data = r;
+    ev_async_start(r->loop, &r->walked);
     ev_async_init(&r->stop, on_stop);
     r->stop.data = r;
     ev_async_start(r->loop, &r->stop);
@@ -326,6 +331,11 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
         return result;
     }
     open_upstream(r);
+    const struct walker_config walker = {.engine = config->walk_engine,
+                                         .reader = config->walk_reader,
+                                         .wake = wake_for_walked,
+                                         .data = r};
+    r->walker = walker_new(&walker);
     (void)pthread_mutex_init(&r->servers_lock, NULL); /* cannot fail without attributes */
     r->rings = xcalloc(config->workers + 1, sizeof(*r->rings));
     for (unsigned i = 0; i <= config->workers; i++) {
@@ -351,8 +361,13 @@ static void *run(void *data)
 
 int resolver_start(struct resolver *resolver, struct err *err)
 {
-    int r = -pthread_create(&resolver->thread, NULL, run, resolver);
+    int r = walker_start(resolver->walker, err);
     if (r < 0) {
+        return r;
+    }
+    r = -pthread_create(&resolver->thread, NULL, run, resolver);
+    if (r < 0) {
+        walker_stop(resolver->walker);
         return err_set(err, r, "start the resolver: %s", err_code_text(r));
     }
     resolver->started = true;
@@ -366,6 +381,7 @@ void resolver_stop(struct resolver *resolver)
         (void)pthread_join(resolver->thread, NULL); /* cannot fail for a thread of ours */
         resolver->started = false;
     }
+    walker_stop(resolver->walker);
 }
 
 void resolver_free(struct resolver *resolver)
@@ -373,6 +389,7 @@ void resolver_free(struct resolver *resolver)
     if (!resolver) {
         return;
     }
+    walker_free(resolver->walker);
     forwarder_free(resolver->forwarder);
     loop_check_free(resolver->loop_check);
     (void)pthread_mutex_destroy(&resolver->servers_lock); /* nobody holds it */

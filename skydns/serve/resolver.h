@@ -4,10 +4,10 @@
  *
  *     worker -- ring --> resolver: engine_answer --> reply
  *                          |  FORWARD: forwarder, then engine_forwarded --> reply
- *                          `  LOOKUP: forwarder for each name, then engine_answer again --> reply
+ *                          |  LOOKUP: forwarder for each name, then engine_answer again --> reply
+ *                          `  WALK: walker.h --> reply, or LOOKUP and again WALK
  *
- * Each walk keeps this thread busy for milliseconds: walks wait in a queue of their own, and
- * everything else gets its turn between two of them.
+ * This thread visits no more records for an answer than a worker may.
  *
  * Any failure ends in SERVFAIL, except that SRV and MX do without the addresses of a target that
  * cannot be looked up; every query taken is answered once. Created, started, stopped and
@@ -44,14 +44,15 @@ enum {
      * waits for others: at most EXTERNAL_PACKED_UDP_MAX, so all of them 12 MiB, or over TCP
      * EXTERNAL_PACKED_MAX, 64 MiB; usually some 100 bytes. */
     RESOLVER_LOOKUPS_MAX = 1000,
-    /* And queries waiting for a walk over thousands of records: half a second's worth for a
-     * headless service with 5,000 addresses. */
+    /* And queries at the walker, each with a reply of at most 64 KB; a client has no more than a
+     * part of these. Beyond, SERVFAIL at once. */
     RESOLVER_WALKS_MAX = 256,
+    RESOLVER_CLIENT_WALKS_MAX = 64,
     /* How long resolver_stop waits for the queries in hand. */
     RESOLVER_DRAIN_MS = 1000,
 };
 
-/* All borrowed until resolver_free; engine and reader are the resolver's alone. */
+/* All borrowed until resolver_free; engines and readers are the resolver's alone. */
 struct resolver_config {
     const struct listen_socket *sockets; /* for TCP; a successful resolver_new takes them over */
     size_t socket_count;
@@ -61,6 +62,8 @@ struct resolver_config {
     struct recursion *recursion; /* which clients may ask about other domains */
     struct engine *engine;
     struct snapshot_reader *reader;
+    struct engine *walk_engine; /* for walker.h, as is its reader */
+    struct snapshot_reader *walk_reader;
     unsigned workers; /* their producer numbers in resolver_defer: 0 to workers - 1 */
     bool verbose;
     bool want_skydns_metrics;

@@ -18,6 +18,8 @@
 struct forwarder;
 struct loop_check;
 struct tcp_server;
+struct walk;
+struct walker;
 
 /* The external questions of one query, and what has become of each so far. */
 struct lookup {
@@ -64,9 +66,10 @@ struct resolver {
     bool entered;              /* from check to prepare: while callbacks run */
     const struct store *store; /* while entered: this turn's version */
     struct deferred_list in_hand;
-    struct client_loads *loads;                 /* of them, by client */
-    struct deferred *walks[RESOLVER_WALKS_MAX]; /* of them; a ring, the oldest at walk_first */
-    size_t walk_first;
+    struct client_loads *loads; /* of them, by client */
+    struct walker *walker;
+    ev_async walked;                            /* it has finished something */
+    struct deferred *walks[RESOLVER_WALKS_MAX]; /* of those in hand, what the walker has */
     size_t walk_count;
     size_t lookup_count;
     struct rng rng;
@@ -85,6 +88,9 @@ struct resolver {
 };
 
 /* ---- resolver_work.c ---- */
+
+/* Takes back what the walker has finished: replies, or looks up names. */
+void resolver_walked(struct resolver *resolver);
 
 /* Puts the query in hand; resolver_begin or resolver_refuse must follow. False: its client has too
  * many, and it must be refused. */

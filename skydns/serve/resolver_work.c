@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -11,6 +12,7 @@
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/tcp_server.h"
 #include "skydns/serve/udp_server.h"
+#include "skydns/serve/walker.h"
 #include "skydns/store/snapshot.h"
 #include "skydns/store/store.h"
 #include "skydns/upstream/external.h"
@@ -31,7 +33,6 @@ static struct engine_query query_of(struct resolver *r, const struct deferred *d
         .transport = d->origin.udp ? ENGINE_UDP : ENGINE_TCP,
         .now_s = clock_wall_s(),
         .random = rng_next(&r->rng),
-        .may_walk = true,
     };
 }
 
@@ -81,6 +82,85 @@ void resolver_refuse(struct resolver *r, struct deferred *d)
     finish(r, d, engine_servfail(r->config.engine, &query, r->reply));
 }
 
+/* ---- WALK ---- */
+
+static unsigned walks_of(const struct resolver *r, const struct addr *client)
+{
+    struct ip ip = addr_ip(client);
+    unsigned count = 0;
+    for (size_t i = 0; i < r->walk_count; i++) {
+        struct ip other = addr_ip(&r->walks[i]->client);
+        count += ip.family_bytes == other.family_bytes &&
+                 memcmp(ip.bytes, other.bytes, ip.family_bytes) == 0;
+    }
+    return count;
+}
+
+/* Passes it to the walker; with r->answers, `external_count` of them, to the questions that records
+ * of this revision led to. */
+static void walk(struct resolver *r, struct deferred *d, size_t external_count, int64_t revision)
+{
+    if (r->walk_count == RESOLVER_WALKS_MAX ||
+        walks_of(r, &d->client) >= RESOLVER_CLIENT_WALKS_MAX) {
+        resolver_refuse(r, d);
+        return;
+    }
+    struct engine_query query = query_of(r, d);
+    struct walk *walk = walk_new(&query, d);
+    if (external_count) {
+        walk_set_externals(walk, r->answers, external_count, revision);
+    }
+    r->walks[r->walk_count++] = d;
+    walker_push(r->walker, walk);
+}
+
+static void look_up(struct resolver *r, struct deferred *d, int64_t revision);
+
+/* False: it was given up, at the end of the drain. */
+static bool take_back(struct resolver *r, const struct deferred *d)
+{
+    for (size_t i = 0; i < r->walk_count; i++) {
+        if (r->walks[i] == d) {
+            r->walks[i] = r->walks[--r->walk_count];
+            return true;
+        }
+    }
+    return false;
+}
+
+static void end_walk(struct resolver *r, struct deferred *d, const struct walk *walk)
+{
+    switch (walk->verdict) {
+    case ENGINE_REPLY:
+        memcpy(r->reply, walk->reply, walk->reply_len);
+        finish(r, d, walk->reply_len);
+        return;
+    case ENGINE_DROP:
+        finish(r, d, 0);
+        return;
+    case ENGINE_DEFER:
+        break;
+    }
+    if (walk->deferral.kind == ENGINE_DEFER_LOOKUP) {
+        d->kind = ENGINE_DEFER_WALK; /* as its second answer will be */
+        r->deferral = walk->deferral;
+        look_up(r, d, walk->revision);
+    } else {
+        resolver_refuse(r, d);
+    }
+}
+
+void resolver_walked(struct resolver *r)
+{
+    struct walk *walk;
+    while ((walk = walker_pop(r->walker))) {
+        if (take_back(r, walk->data)) {
+            end_walk(r, walk->data, walk);
+        }
+        walk_free(walk);
+    }
+}
+
 /* ---- LOOKUP ---- */
 
 static bool has_asked(const struct lookup *lookup, const struct external_question *question)
@@ -114,15 +194,23 @@ static bool is_outdated(struct resolver *r, const struct deferred *d)
     return false;
 }
 
-/* Asks the engine again, on the store's current version, with r->answers. */
-static void answer_with(struct resolver *r, struct deferred *d, size_t count)
+/* Asks the engine again, on the store's current version, with r->answers to the questions that
+ * records of this revision led to. */
+static void answer_with(struct resolver *r, struct deferred *d, size_t count, int64_t revision)
 {
     const struct external_answers externals = {.count = count, .items = r->answers};
     struct engine_query query = query_of(r, d);
     size_t len = 0;
+    if (d->kind == ENGINE_DEFER_WALK) {
+        walk(r, d, count, revision);
+        return;
+    }
     enum engine_verdict verdict =
         engine_answer(r->config.engine, r->store, &query, &externals, r->reply, &len, &r->deferral);
-    if (verdict == ENGINE_DEFER) { /* the name left the domain meanwhile: the client should retry */
+    if (verdict == ENGINE_DEFER && r->deferral.kind == ENGINE_DEFER_WALK) {
+        walk(r, d, count, revision);
+    } else if (verdict ==
+               ENGINE_DEFER) { /* the name left the domain meanwhile: the client should retry */
         resolver_refuse(r, d);
     } else {
         finish(r, d, verdict == ENGINE_REPLY ? len : 0);
@@ -133,7 +221,7 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count)
 static void answer_with_externals(struct resolver *r, struct deferred *d)
 {
     const struct lookup *lookup = d->lookup;
-    if (is_outdated(r, d)) { /* ask again, please */
+    if (d->kind != ENGINE_DEFER_WALK && is_outdated(r, d)) { /* ask again, please */
         resolver_refuse(r, d);
         return;
     }
@@ -146,7 +234,7 @@ static void answer_with_externals(struct resolver *r, struct deferred *d)
             .records = slice_of(packed, item->packed_len),
         };
     }
-    answer_with(r, d, lookup->count);
+    answer_with(r, d, lookup->count, lookup->revision);
 }
 
 /* Once for all who share the reply. */
@@ -204,7 +292,7 @@ static void on_external(void *data, const uint8_t *reply, size_t len)
 }
 
 /* At the limit nothing is asked: as if no nameserver replied. */
-static void do_without(struct resolver *r, struct deferred *d)
+static void do_without(struct resolver *r, struct deferred *d, int64_t revision)
 {
     size_t count = r->deferral.question_count;
     for (size_t i = 0; i < count; i++) {
@@ -212,21 +300,22 @@ static void do_without(struct resolver *r, struct deferred *d)
                                                  .outcome = EXTERNAL_FAILED};
     }
     counter_add(&r->counts.failures, count);
-    answer_with(r, d, count);
+    answer_with(r, d, count, revision);
 }
 
-static void look_up(struct resolver *r, struct deferred *d)
+/* Asks the questions in r->deferral, which records of this revision led to. */
+static void look_up(struct resolver *r, struct deferred *d, int64_t revision)
 {
     size_t count = r->deferral.question_count;
     if (r->lookup_count >= RESOLVER_LOOKUPS_MAX) {
-        do_without(r, d);
+        do_without(r, d, revision);
         return;
     }
     struct lookup *lookup = xcalloc(1, sizeof(*lookup) + count * sizeof(lookup->items[0]));
     buf_init(&lookup->packed, d->origin.udp ? EXTERNAL_PACKED_UDP_MAX : EXTERNAL_PACKED_MAX);
     lookup->deferred = d;
     lookup->count = count;
-    lookup->revision = r->store ? store_revision(r->store) : 0;
+    lookup->revision = revision;
     d->lookup = lookup;
     r->lookup_count++;
     for (size_t i = 0; i < count; i++) {
@@ -301,6 +390,10 @@ void resolver_begin(struct resolver *r, struct deferred *d)
 {
     struct engine_query query = query_of(r, d);
     size_t len = 0;
+    if (d->kind == ENGINE_DEFER_WALK) {
+        walk(r, d, 0, 0);
+        return;
+    }
     switch (engine_answer(r->config.engine, r->store, &query, NULL, r->reply, &len, &r->deferral)) {
     case ENGINE_REPLY:
         finish(r, d, len);
@@ -311,12 +404,16 @@ void resolver_begin(struct resolver *r, struct deferred *d)
     case ENGINE_DEFER:
         break;
     }
-    if (r->deferral.kind == ENGINE_DEFER_LOOKUP) {
-        look_up(r, d);
-    } else if (r->deferral.kind == ENGINE_DEFER_FORWARD) {
+    switch (r->deferral.kind) {
+    case ENGINE_DEFER_LOOKUP:
+        look_up(r, d, r->store ? store_revision(r->store) : 0);
+        break;
+    case ENGINE_DEFER_FORWARD:
         forward(r, d);
-    } else {
-        resolver_refuse(r, d);
+        break;
+    case ENGINE_DEFER_WALK:
+        walk(r, d, 0, 0);
+        break;
     }
 }
 

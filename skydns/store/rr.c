@@ -48,6 +48,7 @@ void rr_list_clear(struct rr_list *list)
 {
     list->count = 0;
     list->is_cut = false;
+    list->least_bytes = 0;
     list->is_indexed = false;
 }
 
@@ -137,6 +138,29 @@ static struct rr *find_excluding(struct rr_list *list, const struct rr *rr)
     return NULL;
 }
 
+/* In a message, with names compressed away: the owner and others to the root label alone. */
+static size_t least_bytes(const struct rr *rr)
+{
+    enum { OWNER = 1, FIXED = 10, NAME = 1 };
+    switch (rr->type) {
+    case RR_A:
+    case RR_AAAA:
+    case RR_HINFO:
+    case RR_TXT:
+        return OWNER + FIXED + rr->data.len;
+    case RR_SRV:
+        return OWNER + FIXED + 6 + rr->data.len;
+    case RR_MX:
+        return OWNER + FIXED + 2 + NAME;
+    case RR_NS:
+    case RR_CNAME:
+    case RR_PTR:
+    case RR_SOA:
+        break;
+    }
+    return OWNER + FIXED + NAME;
+}
+
 void rr_list_add(struct rr_list *list, const struct rr *rr)
 {
     if (list->count == UNINDEXED_MAX && !list->is_indexed) {
@@ -155,6 +179,7 @@ void rr_list_add(struct rr_list *list, const struct rr *rr)
     }
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): rr_list_init allocates them */
     list->items[list->count++] = *rr;
+    list->least_bytes += least_bytes(rr);
     if (list->is_indexed) {
         *find_slot(list, rr) = (uint16_t)list->count;
     }

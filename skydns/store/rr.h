@@ -72,7 +72,8 @@ enum { RR_LIST_MAX = 4096 };
 /* The records of one section, without duplicates, in the order they were added. */
 struct rr_list {
     size_t count;
-    bool is_cut; /* there were more than RR_LIST_MAX */
+    bool is_cut;        /* there were more than RR_LIST_MAX, or than the reply holds */
+    size_t least_bytes; /* that they take in a message */
     struct rr *items;
     uint16_t *slots; /* an index into items plus one; 0 is free */
     bool is_indexed; /* slots are in use: long lists only */

@@ -176,6 +176,8 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         .ahead = fixture->ahead,
         .may_walk = fixture->may_walk,
         .is_brief = fixture->is_brief,
+        .is_late = fixture->is_late,
+        .is_late_data = fixture,
     };
     configure(fixture);
     fixture->reply_len = 0;

@@ -25,7 +25,8 @@ struct fixture {
     struct external_answers externals; /* passed on the second call if has_externals */
     bool has_externals;
     bool may_walk, is_brief;
-    unsigned ahead; /* as engine_query's */
+    bool (*is_late)(void *data); /* as engine_query's, with the fixture as its data */
+    unsigned ahead;              /* as engine_query's */
     uint32_t random;
 
     enum engine_verdict verdict;

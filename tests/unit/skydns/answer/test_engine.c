@@ -717,6 +717,84 @@ static void names_among_many_addresses(void **state)
     fixture_free(f);
 }
 
+/* ---- Walkers ---- */
+
+static unsigned late_asked, late_after;
+
+static bool count_late(void *data)
+{
+    (void)data;
+    return ++late_asked > late_after;
+}
+
+/* How often an answer asks whether it is late: at its start, and with every thousand visits. */
+static unsigned lates_of(struct fixture *f, const char *question, const char *part)
+{
+    late_asked = 0;
+    const char *got = fixture_ask(f, question);
+    if (!strstr(got, part)) {
+        fail_msg("%s: %s\nlacks %s", question, got, part);
+    }
+    return late_asked;
+}
+
+/* The same question costs one walk for each version of the store; others cost their own. */
+static void walks_are_kept_for_their_version(void **state)
+{
+    static const char question[] = "h77.*.cluster.local. A tcp";
+    static const struct fixture_key other = {"local/cluster/other/h77", "{'host':'10.0.7.7'}"};
+    struct fixture *f = setup();
+    (void)state;
+    for (unsigned i = 0; i < 3000; i++) {
+        char key[64];
+        (void)snprintf(key, sizeof(key), "local/cluster/n%u/h77", i);
+        fixture_put(f, &(struct fixture_key){key, "{'host':'10.0.0.77'}"}, 1);
+    }
+    f->may_walk = true;
+    f->is_late = count_late;
+    late_after = UINT32_MAX;
+    assert_true(lates_of(f, question, "10.0.0.77") > 1);
+    assert_in_range(lates_of(f, question, "10.0.0.77"), 0, 1);
+    assert_in_range(lates_of(f, "H77.*.cluster.local. A", "10.0.0.77"), 0, 1);
+    assert_true(lates_of(f, "h78.*.cluster.local. A tcp", "NOERROR") > 1);
+    assert_in_range(lates_of(f, question, "10.0.0.77"), 0, 1);
+    fixture_put(f, &other, 1);
+    assert_true(lates_of(f, question, "10.0.7.7") > 1);
+    assert_in_range(lates_of(f, question, "10.0.7.7"), 0, 1);
+    for (unsigned i = 0; i < 40; i++) { /* more names than are kept */
+        char name[64];
+        (void)snprintf(name, sizeof(name), "y%u.*.cluster.local. A tcp", i);
+        assert_true(lates_of(f, name, "NOERROR") > 1);
+    }
+    assert_true(lates_of(f, question, "10.0.7.7") > 1);
+    fixture_free(f);
+}
+
+/* A walk that takes too long is a failure, not part of an answer; the next question is answered. */
+static void walks_end_in_time(void **state)
+{
+    static const char *const questions[] = {
+        "*.m.cluster.local. A tcp", "m.cluster.local. SRV tcp",
+        "alias.cluster.local. SRV tcp", /* in the middle of a target's addresses */
+    };
+    static const struct fixture_key alias = {"local/cluster/alias/x",
+                                             "{'host':'*.m.cluster.local','port':80}"};
+    struct fixture *f = setup();
+    (void)state;
+    put_many(f, "m", LARGE);
+    fixture_put(f, &alias, 1);
+    f->may_walk = true;
+    f->is_late = count_late;
+    late_after = 1;
+    for (size_t i = 0; i < COUNT(questions); i++) {
+        (void)lates_of(f, questions[i], "SERVFAIL");
+        assert_int_equal(f->verdict, ENGINE_REPLY);
+    }
+    late_after = UINT32_MAX;
+    (void)lates_of(f, questions[0], "NOERROR");
+    fixture_free(f);
+}
+
 /* Records that each point to a name with many records: the work stays bounded on both threads. */
 static void fan_out(void **state)
 {
@@ -870,6 +948,8 @@ int main(void)
         cmocka_unit_test(answers_cost_what_fits),
         cmocka_unit_test(replies_that_are_cut_need_no_walk),
         cmocka_unit_test(all_matches_have_their_turn),
+        cmocka_unit_test(walks_are_kept_for_their_version),
+        cmocka_unit_test(walks_end_in_time),
         cmocka_unit_test(all_addresses_have_their_turn),
         cmocka_unit_test(repeated_addresses_are_one),
         cmocka_unit_test(names_among_many_addresses),

@@ -1,0 +1,44 @@
+/* The results of finished walks, kept for their store version: the question that took fifty
+ * milliseconds takes none when it is asked again before the records change. Part of a walker's
+ * lookup (lookup.h); that engine's thread only.
+ *
+ * The records belong to the version. They are given out only for the same version, whose reader
+ * holds it, and for as long as it is the newest nothing of it is freed. */
+#ifndef SKYDNS_ANSWER_WALK_CACHE_H
+#define SKYDNS_ANSWER_WALK_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/dns/dname.h"
+#include "skydns/store/store.h"
+
+enum {
+    WALK_CACHE_ENTRIES = 16,      /* names walked in turn; few clients ask for even one */
+    WALK_CACHE_RECORDS = 1 << 20, /* in all: 8 MiB. A longer walk is not kept */
+};
+
+/* What was walked: the store's serial, the name, and how its labels were read. */
+struct walk_key {
+    uint64_t serial;
+    struct dname name;
+    unsigned domain_labels;
+    bool no_wildcards;
+    bool is_ports;
+};
+
+struct walk_cache;
+
+struct walk_cache *walk_cache_new(void);
+void walk_cache_free(struct walk_cache *cache); /* NULL is fine */
+
+/* The records kept, borrowed until the next walk_cache_keep; NULL: none. */
+const struct store_record *const *walk_cache_find(const struct walk_cache *cache,
+                                                  const struct walk_key *key, size_t *ret_count);
+
+/* Copies the array. Forgets walks of other versions, and the oldest ones when there is no room. */
+void walk_cache_keep(struct walk_cache *cache, const struct walk_key *key,
+                     const struct store_record *const *records, size_t count);
+
+#endif
