@@ -15,6 +15,7 @@
 #include "skydns/serve/listen_socket.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/udp_server.h"
+#include "skydns/serve/walker.h"
 #include "skydns/serve/worker.h"
 #include "skydns/store/snapshot.h"
 
@@ -97,6 +98,8 @@ static int open_resolver(struct answering *a, struct err *err)
         .reader = snapshot_reader_new(a->snapshot),
         .walk_engine = a->walk_engine,
         .walk_reader = snapshot_reader_new(a->snapshot),
+        .walk_ms = WALK_MS,
+        .walk_wait_ms = WALK_WAIT_MS,
         .workers = a->lane_count,
         .verbose = a->options.verbose,
         .want_skydns_metrics = a->options.prometheus_port != 0,

@@ -333,6 +333,8 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
     open_upstream(r);
     const struct walker_config walker = {.engine = config->walk_engine,
                                          .reader = config->walk_reader,
+                                         .walk_ms = config->walk_ms,
+                                         .wait_ms = config->walk_wait_ms,
                                          .wake = wake_for_walked,
                                          .data = r};
     r->walker = walker_new(&walker);

@@ -64,7 +64,8 @@ struct resolver_config {
     struct snapshot_reader *reader;
     struct engine *walk_engine; /* for walker.h, as is its reader */
     struct snapshot_reader *walk_reader;
-    unsigned workers; /* their producer numbers in resolver_defer: 0 to workers - 1 */
+    uint32_t walk_ms, walk_wait_ms; /* as walker.h's */
+    unsigned workers;               /* their producer numbers in resolver_defer: 0 to workers - 1 */
     bool verbose;
     bool want_skydns_metrics;
 };

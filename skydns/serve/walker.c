@@ -143,11 +143,11 @@ static void answer(struct walker *w, const struct store *store, const struct eng
 static void take_walk(struct walker *w, struct walk *walk)
 {
     int64_t now_ms = clock_monotonic_ms();
-    if (now_ms - walk->pushed_ms >= WALK_WAIT_MS) {
+    if (now_ms - walk->pushed_ms >= w->config.wait_ms) {
         refuse(walk);
         return;
     }
-    w->ends_ms = now_ms + WALK_MS;
+    w->ends_ms = now_ms + w->config.walk_ms;
     const struct engine_query query = {
         .wire = walk->wire,
         .len = walk->len,

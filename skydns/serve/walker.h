@@ -69,7 +69,8 @@ void walk_set_externals(struct walk *walk, const struct external_answer *answers
 struct walker_config {
     struct engine *engine; /* borrowed, the walker's alone; so is the reader */
     struct snapshot_reader *reader;
-    void (*wake)(void *data); /* on the walker's thread: there is something to pop */
+    uint32_t walk_ms, wait_ms; /* WALK_MS and WALK_WAIT_MS; tests have more patience */
+    void (*wake)(void *data);  /* on the walker's thread: there is something to pop */
     void *data;
 };
 

@@ -89,6 +89,11 @@ class EtcdClient:
     def put(self, key: str, value: str, lease: int = 0) -> None:
         self._call("put", {"key": _encode(key), "value": _encode(value), "lease": str(lease)})
 
+    def put_all(self, records: dict[str, str]) -> None:
+        """In one transaction."""
+        puts = [{"request_put": {"key": _encode(key), "value": _encode(text)}} for key, text in records.items()]
+        self._call("txn", {"success": puts})
+
     def delete(self, key: str) -> None:
         self._call("deleterange", {"key": _encode(key)})
 
