@@ -491,6 +491,9 @@ static void put_many(struct fixture *f, unsigned count)
     publish(f);
 }
 
+/* Walks of some milliseconds each. */
+enum { LONG = 20000, SHORTER = 4000 };
+
 /* The walker answers them. */
 static void test_long_walks_are_deferred(void **state)
 {
@@ -539,9 +542,55 @@ static void test_expensive_answers_come_last(void **state)
     teardown(f);
 }
 
-/* Walks of some milliseconds each, all over different names, so that none is kept. */
-enum { LONG = 20000, SHORTER = 4000 };
+/* A walk that finds names of other domains: the nameserver is asked, then it is walked again. */
+static void test_walks_find_other_domains(void **state)
+{
+    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct message q = question(3, "*.many.cluster.local.");
+    (void)state;
+    put_many(f, ENGINE_WALK_MAX + 1);
+    put_host(f, "ext.many.cluster.local.", "www.test.");
+    publish(f);
+    int fds[2] = {client(f, SOCK_DGRAM), client(f, SOCK_STREAM)};
+    for (int tcp = 0; tcp < 2; tcp++) {
+        tcp ? send_tcp(fds[tcp], &q) : send_udp(fds[tcp], &q);
+        answer_as_upstream(f, "www.test.");
+        struct message m = tcp ? receive_tcp(fds[tcp]) : receive_udp(fds[tcp]);
+        assert_int_equal(id_of(&m), 3);
+        assert_int_equal(rcode_of(&m), NOERROR);
+        assert_int_equal(answers_in(&m), 3); /* its own address, the CNAME and what it points to */
+        close(fds[tcp]);
+    }
+    stop(f);
+    teardown(f);
+}
 
+/* A walk that waits too long, or takes too long, is SERVFAIL. */
+static void test_late_walks_are_refused(void **state)
+{
+    struct message q = question(3, "*.many.cluster.local.");
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        struct fixture *f = setup_still(PATIENCE_S * 1000);
+        close_servers(f);
+        f->walk_wait_ms = waits ? 0 : f->walk_wait_ms;
+        f->walk_ms = waits ? f->walk_ms : 0;
+        assert_int_equal(open_servers(f), 0);
+        start_resolver(f);
+        start_workers(f);
+        put_many(f, LONG);
+        int udp = client(f, SOCK_DGRAM);
+        send_udp(udp, &q);
+        struct message m = receive_udp(udp);
+        assert_int_equal(id_of(&m), 3);
+        assert_int_equal(rcode_of(&m), SERVFAIL);
+        close(udp);
+        stop(f);
+        teardown(f);
+    }
+}
+
+/* All over different names, so that none is kept. */
 static void put_walks(struct writer *w, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -841,6 +890,8 @@ int main(void)
         cmocka_unit_test(test_a_dead_nameserver_is_servfail),
         cmocka_unit_test(test_expensive_answers_come_last),
         cmocka_unit_test(test_long_walks_are_deferred),
+        cmocka_unit_test(test_walks_find_other_domains),
+        cmocka_unit_test(test_late_walks_are_refused),
         cmocka_unit_test(test_foreign_names_do_not_wait_for_walks),
         cmocka_unit_test(test_too_many_walks_are_refused),
         cmocka_unit_test(test_tcp_answers_overtake),
