@@ -1,4 +1,4 @@
-#include "skydns/answer/address_pick.h"
+#include "skydns/answer/address_pick_internal.h"
 
 #include <string.h>
 

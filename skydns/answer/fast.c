@@ -5,7 +5,7 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/address_pick.h"
+#include "skydns/answer/address_pick_internal.h"
 #include "skydns/answer/answer.h"
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/fast_names_internal.h"

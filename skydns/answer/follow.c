@@ -5,7 +5,7 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/address_pick.h"
+#include "skydns/answer/address_pick_internal.h"
 #include "skydns/answer/kube_place.h"
 #include "skydns/answer/rrsynth_internal.h"
 #include "skydns/store/store_ready.h"

@@ -7,7 +7,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/answer/deferral.h"
-#include "skydns/answer/walk_cache.h"
+#include "skydns/answer/walk_cache_internal.h"
 #include "skydns/store/hash.h"
 #include "skydns/store/store_ready.h"
 

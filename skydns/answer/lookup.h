@@ -56,7 +56,7 @@ void lookup_start(struct lookup *lookup);
 
 /* After lookup_start, on a walker: asks every thousand visits whether this takes too long, which
  * then ends in LOOKUP_LIMIT (is_late NULL: never), and keeps finished walks that a worker may not
- * make (walk_cache.h). */
+ * make (walk_cache_internal.h). */
 void lookup_be_walker(struct lookup *lookup, bool (*is_late)(void *data), void *data);
 
 /* Whether this answer took too long: what it has is incomplete. */

@@ -1,4 +1,4 @@
-#include "skydns/answer/walk_cache.h"
+#include "skydns/answer/walk_cache_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

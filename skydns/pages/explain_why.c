@@ -49,7 +49,7 @@ const char *explain_why(const struct explain_case *c)
         return "in no domain of this server: a nameserver is asked";
     }
     if (!c->plan) {
-        return "too many records to answer at once; the resolver thread makes the answer, not "
+        return "too many records to answer at once; another thread makes the answer, not "
                "shown here";
     }
     if (c->type == DNS_TYPE_OPT || (c->type >= DNS_TYPE_META_FIRST && c->type < DNS_TYPE_ANY)) {

@@ -1,7 +1,7 @@
 /* A thread for answers that visit thousands of records (ENGINE_DEFER_WALK), so that forwarding,
  * external names and TCP never wait for one. It has an engine and a reader of its own and answers
  * one query after another, from the version current when it begins; the engine keeps finished walks
- * of that version (walk_cache.h), so that asking again costs no walk.
+ * of that version (walk_cache_internal.h), so that asking again costs no walk.
  *
  *     resolver's thread                    walker's thread
  *     walker_push(query) -- queue -->      engine_answer, with may_walk

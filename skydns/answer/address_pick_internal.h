@@ -2,8 +2,8 @@
  * encoder sees that it does not hold all. With rotation they begin at a random one, so that each
  * has its turn. For the fast path and the slow path, which pick alike. One per engine and path;
  * that engine's thread only. Nothing allocates. */
-#ifndef SKYDNS_ANSWER_ADDRESS_PICK_H
-#define SKYDNS_ANSWER_ADDRESS_PICK_H
+#ifndef SKYDNS_ANSWER_ADDRESS_PICK_INTERNAL_H
+#define SKYDNS_ANSWER_ADDRESS_PICK_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  *
  * The records belong to the version. They are given out only for the same version, whose reader
  * holds it, and for as long as it is the newest nothing of it is freed. */
-#ifndef SKYDNS_ANSWER_WALK_CACHE_H
-#define SKYDNS_ANSWER_WALK_CACHE_H
+#ifndef SKYDNS_ANSWER_WALK_CACHE_INTERNAL_H
+#define SKYDNS_ANSWER_WALK_CACHE_INTERNAL_H
 
 #include <stdbool.h>
 #include <stddef.h>
