@@ -5,8 +5,8 @@
  * Loops begin and end while the program runs, so all servers are checked in rounds: at once when
  * they are set, then every 30 to 60 s, and sooner when something looks like a loop. A round asks
  * each server until it replies or leads back, at most LOOP_CHECK_ATTEMPTS times, since it may still
- * be starting; and a round begins at most every 10 s. So a server gets one small question every
- * 30 s if it answers, and five every 10 s at the very worst.
+ * be starting; and a round begins at most every 10 s. So a server gets one small question every 10
+ * to 60 s if it answers, and five every 10 s at the very worst.
  *
  * On the resolver's loop and thread. */
 #ifndef SKYDNS_UPSTREAM_LOOP_CHECK_H
