@@ -8,7 +8,8 @@
  * the deferral to the resolver thread, which fetches the externals and calls engine_answer again
  * with them, on the store current by then. A call with externals never defers for LOOKUP again
  * (a target that was not asked about gets no addresses), a call with may_walk never for WALK; a
- * WALK retried with may_walk may still defer for LOOKUP.
+ * WALK retried with may_walk may still defer for LOOKUP. A brief call defers for WALK what the same
+ * call without is_brief may answer.
  *
  * Steady state: no allocation, no lock, no system call. */
 #ifndef SKYDNS_ANSWER_ENGINE_H

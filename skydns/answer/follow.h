@@ -19,7 +19,7 @@ struct address_pick;
 
 enum follow_families { FOLLOW_NONE = 0, FOLLOW_A = 1, FOLLOW_AAAA = 2, FOLLOW_BOTH = 3 };
 
-/* How much following CNAMEs and targets may visit on the resolver thread, in addition to the
+/* How much following CNAMEs and targets may visit on a walker, in addition to the
  * records of the question's name: sixteen times the records a message holds. It bounds records that
  * point to many others, which point to many others. On a worker, both share ENGINE_WALK_MAX. */
 enum { FOLLOW_VISITS_MAX = 16 * RR_LIST_MAX };
@@ -67,7 +67,7 @@ void follow_start(struct follow *follow);
 size_t follow_visits(const struct follow *follow);
 
 /* To be called when a lookup exceeds what this thread may visit: defers the walk and returns true,
- * unless this already is the resolver thread. */
+ * unless this already is a walker. */
 bool follow_defer_walk(struct follow *follow);
 bool follow_is_walk_deferred(const struct follow *follow);
 

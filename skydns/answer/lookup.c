@@ -7,6 +7,7 @@
 
 #include "common/base/xalloc.h"
 #include "skydns/answer/deferral.h"
+#include "skydns/answer/record_group_internal.h"
 #include "skydns/answer/walk_cache_internal.h"
 #include "skydns/store/hash.h"
 #include "skydns/store/store_ready.h"
@@ -513,38 +514,6 @@ const struct store_record *lookup_alias(const struct store *store, const struct 
 
 /* ---- Groups ---- */
 
-static unsigned depth(const struct store_record *record)
-{
-    struct dname name;
-    store_record_name(record, &name);
-    return dname_label_count(&name);
-}
-
-/* The group of the records closest to the root; empty: none, or they disagree. The scan is in key
- * order and ends at a record closer to the root that has no group. */
-static struct slice choose_group(const struct store_record *const *records, size_t count)
-{
-    struct slice group = store_record_group(records[0]);
-    unsigned closest = depth(records[0]);
-    for (size_t i = 1; i < count; i++) {
-        unsigned d = depth(records[i]);
-        if (d < closest) {
-            if (records[i]->group_len == 0) {
-                break;
-            }
-            closest = d;
-            group = store_record_group(records[i]);
-        }
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (records[i]->group_len > 0 && depth(records[i]) == closest &&
-            !slice_equal(store_record_group(records[i]), group)) {
-            return slice_of(NULL, 0);
-        }
-    }
-    return group;
-}
-
 void lookup_keep_group(struct lookup *lookup, struct lookup_span *span)
 {
     if (span->count < 2) {
@@ -556,7 +525,7 @@ void lookup_keep_group(struct lookup *lookup, struct lookup_span *span)
     for (size_t i = 0; i < span->count && !has_group; i++) {
         has_group = records[i]->group_len > 0;
     }
-    struct slice group = has_group ? choose_group(records, span->count) : slice_of(NULL, 0);
+    struct slice group = has_group ? record_group_choose(records, span->count) : slice_of(NULL, 0);
     if (group.len == 0) {
         return;
     }

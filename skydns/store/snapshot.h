@@ -17,7 +17,7 @@ struct engine_config;
 struct snapshot;
 struct snapshot_reader;
 
-/* The most threads that may register: 64 workers, the resolver, room for the rest. */
+/* The most threads that may register: 64 workers, the resolver, the walker, room for the rest. */
 enum { SNAPSHOT_READERS_MAX = 128 };
 
 struct snapshot *snapshot_new(void);
