@@ -101,8 +101,7 @@ static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp,
     };
     struct query_counts *counts = &r->counts.tcp;
     query_counts_begin(counts);
-    enum engine_verdict verdict =
-        engine_answer(r->config.engine, r->store, &query, NULL, reply, ret_len, &r->deferral);
+    enum engine_verdict verdict = resolver_answer(r, &query, NULL, reply, ret_len);
     if (verdict == ENGINE_DEFER) {
         if (defer_tcp(r, tcp, &query)) {
             counter_add(&counts->deferred, 1);
@@ -139,6 +138,7 @@ static void on_check(struct ev_loop *loop, ev_check *check, int revents)
     (void)revents;
     r->store = snapshot_enter(r->config.reader);
     engine_configure(r->config.engine, snapshot_config(r->config.reader));
+    r->expensive_left = RESOLVER_EXPENSIVE_MAX;
     r->entered = true;
 }
 

@@ -7,7 +7,9 @@
  *                          |  LOOKUP: forwarder for each name, then engine_answer again --> reply
  *                          `  WALK: walker.h --> reply, or LOOKUP and again WALK
  *
- * This thread visits no more records for an answer than a worker may.
+ * This thread visits no more records for an answer than a worker may, and makes few of the
+ * expensive answers (ENGINE_BRIEF_MAX) between two looks at its sockets: the walker makes the
+ * others.
  *
  * Any failure ends in SERVFAIL, except that SRV and MX do without the addresses of a target that
  * cannot be looked up; every query taken is answered once. Created, started, stopped and
@@ -48,6 +50,8 @@ enum {
      * part of these. Beyond, SERVFAIL at once. */
     RESOLVER_WALKS_MAX = 256,
     RESOLVER_CLIENT_WALKS_MAX = 64,
+    /* Expensive answers in one turn of the loop: less than a millisecond. */
+    RESOLVER_EXPENSIVE_MAX = 8,
     /* How long resolver_stop waits for the queries in hand. */
     RESOLVER_DRAIN_MS = 1000,
 };

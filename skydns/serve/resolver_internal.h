@@ -65,6 +65,7 @@ struct resolver {
 
     bool entered;              /* from check to prepare: while callbacks run */
     const struct store *store; /* while entered: this turn's version */
+    unsigned expensive_left;   /* answers of more than ENGINE_BRIEF_MAX visits, this turn */
     struct deferred_list in_hand;
     struct client_loads *loads; /* of them, by client */
     struct walker *walker;
@@ -88,6 +89,12 @@ struct resolver {
 };
 
 /* ---- resolver_work.c ---- */
+
+/* engine_answer, on this turn's version; what is too expensive for the rest of the turn is deferred
+ * for WALK. */
+enum engine_verdict resolver_answer(struct resolver *resolver, const struct engine_query *query,
+                                    const struct external_answers *externals, uint8_t *reply,
+                                    size_t *ret_len);
 
 /* Takes back what the walker has finished: replies, or looks up names. */
 void resolver_walked(struct resolver *resolver);

@@ -36,6 +36,23 @@ static struct engine_query query_of(struct resolver *r, const struct deferred *d
     };
 }
 
+enum engine_verdict resolver_answer(struct resolver *r, const struct engine_query *query,
+                                    const struct external_answers *externals, uint8_t *reply,
+                                    size_t *ret_len)
+{
+    struct engine_query brief = *query;
+    brief.is_brief = true;
+    enum engine_verdict verdict =
+        engine_answer(r->config.engine, r->store, &brief, externals, reply, ret_len, &r->deferral);
+    if (verdict != ENGINE_DEFER || r->deferral.kind != ENGINE_DEFER_WALK ||
+        r->expensive_left == 0) {
+        return verdict;
+    }
+    r->expensive_left--;
+    return engine_answer(r->config.engine, r->store, query, externals, reply, ret_len,
+                         &r->deferral);
+}
+
 /* ---- The end of a query ---- */
 
 static void free_lookup(struct resolver *r, struct lookup *lookup)
@@ -205,8 +222,7 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
         walk(r, d, count, revision);
         return;
     }
-    enum engine_verdict verdict =
-        engine_answer(r->config.engine, r->store, &query, &externals, r->reply, &len, &r->deferral);
+    enum engine_verdict verdict = resolver_answer(r, &query, &externals, r->reply, &len);
     if (verdict == ENGINE_DEFER && r->deferral.kind == ENGINE_DEFER_WALK) {
         walk(r, d, count, revision);
     } else if (verdict ==
@@ -394,7 +410,7 @@ void resolver_begin(struct resolver *r, struct deferred *d)
         walk(r, d, 0, 0);
         return;
     }
-    switch (engine_answer(r->config.engine, r->store, &query, NULL, r->reply, &len, &r->deferral)) {
+    switch (resolver_answer(r, &query, NULL, r->reply, &len)) {
     case ENGINE_REPLY:
         finish(r, d, len);
         return;
