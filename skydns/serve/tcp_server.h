@@ -10,12 +10,12 @@
  *                   |  writing, TCP_PROGRESS_MIN bytes must leave in that time
  *                   `  no room for a new one: the longest idle gives way
  *
- * What one client does costs the others nothing. When all places are taken, a client that has more
- * than 1 / TCP_SHARES of them gives way first, even with queries in hand; a new connection of its
- * own never pushes out another client's. When all buffers together reach their limit, the client
- * that holds most loses connections. However many connections a client has, it gets as much of each
- * turn of the loop as any other (TCP_CLIENT_A_TURN). Without scarcity, one client may have
- * everything: a whole node may share an address.
+ * What one client (client_net_internal.h) does costs the others nothing. When all places are taken,
+ * a client with more than 1 / TCP_SHARES of them gives way first, even with queries in hand; its
+ * own new connections push out no smaller client's. When all buffers together reach their limit,
+ * the client that holds most loses connections. However many connections a client has, it gets as
+ * much of each turn of the loop as any other. Without scarcity, one client may have everything: a
+ * whole node may share an address.
  *
  * Created and freed on the main thread while the loop does not run; all else on its thread. */
 #ifndef SKYDNS_SERVE_TCP_SERVER_H
@@ -49,6 +49,8 @@ enum {
     TCP_PROGRESS_MIN = 16 * 1024,
     /* Late answers due on one connection: at 10 ms each, 12,800 queries/s. */
     TCP_WAITING_MAX = 128,
+    /* Of the places: a client with more than one share gives way first. Seven hogs leave the last
+     * share to everybody else. */
     TCP_SHARES = 8,
     /* A client's share of one turn of the loop, over all its connections: so many answers, or so
      * many times TCP_ANSWER_BYTES of them; a millisecond at most. */
