@@ -67,6 +67,12 @@ static void on_owner_changed(void *data, struct slice owner)
     reconciler_owner_changed(app->reconciler, owner);
 }
 
+static void on_slice_changed(void *data, struct slice owner, const struct slice_change *change)
+{
+    struct app *app = data;
+    reconciler_slice_changed(app->reconciler, owner, change);
+}
+
 /* ---- Start ---- */
 
 static void on_credentials(void *data UNUSED, const struct err *err)
@@ -140,6 +146,7 @@ static void start_middle(struct app *app, const struct options *o)
     app->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = o->namespace_count > 0 || *o->label_selector,
         .changed = on_owner_changed,
+        .slice_changed = on_slice_changed,
         .data = app,
     });
     app->reconciler = reconciler_start(&(struct reconciler_config){

@@ -33,6 +33,7 @@ struct inventory *inventory_new(const struct inventory_config *config)
     struct inventory *inventory = xcalloc(1, sizeof(*inventory));
     inventory->config = *config;
     index_init(&inventory->index, config->changed, config->data);
+    inventory->index.slice_changed = config->slice_changed;
     inventory->source = KUBE_ENDPOINTS;
     inventory->next_source = KUBE_ENDPOINTS;
     inventory->is_settled = true;

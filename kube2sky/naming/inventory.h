@@ -27,6 +27,7 @@
 #include "common/base/slice.h"
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/naming/owner_objects.h"
+#include "kube2sky/naming/slice_change.h"
 
 struct inventory;
 
@@ -36,6 +37,8 @@ struct inventory_config {
     /* The objects behind the owner's keys changed; not called for an unchanged state. Called from
      * inside the functions below; must not call back. */
     void (*changed)(void *data, struct slice owner);
+    /* Instead of it, for a slice's change that can be named by itself; borrowed. NULL: changed. */
+    void (*slice_changed)(void *data, struct slice owner, const struct slice_change *change);
     void *data;
 };
 

@@ -159,6 +159,28 @@ static void tell_service(struct index *index, struct slice owner)
     }
 }
 
+/* The change of a slice of one headless Service, if no other slice of it has to do with that. */
+static bool tell_slice_alone(struct index *index, struct entry *entry,
+                             const struct kube_object *old)
+{
+    const struct kube_object *new = entry->object, *any = new ? new : old;
+    struct slice owner = owner_of_slice(index, any);
+    struct entry *service = index_find(index, KUBE_SERVICE, without_prefix(owner));
+    if (!index->slice_changed || !service || !service->object->service.is_headless) {
+        return false;
+    }
+    const struct slice_change change = {service->object, old, new};
+    const struct slices *slices = key_table_find(&index->services, without_prefix(owner));
+    bool is_alone = slice_change_is_simple(&change);
+    for (const struct entry *at = slices ? slices->first : NULL; at && is_alone; at = at->next) {
+        is_alone = at == entry || slice_change_spares(&change, at->object);
+    }
+    if (is_alone) {
+        index->slice_changed(index->data, owner, &change);
+    }
+    return is_alone;
+}
+
 static void set_slice(struct index *index, struct entry *entry, struct kube_object *object)
 {
     struct kube_object *old = entry->object;
@@ -168,6 +190,13 @@ static void set_slice(struct index *index, struct entry *entry, struct kube_obje
     entry->object = object;
     if (has_service(object)) {
         link_slice(index, entry);
+    }
+    bool is_of_one = (has_service(old) || has_service(object)) &&
+                     (!old || !object || strcmp(old->slice.service, object->slice.service) == 0);
+    if (is_of_one && tell_slice_alone(index, entry, old)) {
+        return;
+    }
+    if (has_service(object)) {
         tell_service(index, owner_of_slice(index, object));
     }
     bool has_moved = has_service(old) && !(has_service(object) &&

@@ -12,6 +12,7 @@
 #include "common/base/slice.h"
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/naming/owner_objects.h"
+#include "kube2sky/naming/slice_change.h"
 
 /* One object in its latest state. */
 struct entry {
@@ -29,6 +30,8 @@ struct index {
     struct key_table addresses;              /* of pods that have not ended */
     struct buf id;                           /* scratch for the current id */
     void (*changed)(void *data, struct slice owner);
+    /* Instead of it, for a change that can be named by itself; NULL: never. */
+    void (*slice_changed)(void *data, struct slice owner, const struct slice_change *change);
     void *data;
 };
 

@@ -171,9 +171,26 @@ static bool is_same_claim(const struct held_claim *held, const struct claim *cla
     return claim_compare(&mine, claim) == 0;
 }
 
-/* Both lists are sorted by address. */
-static void merge(struct reverse *reverse, struct claimant *claimant, const struct claims *claims,
-                  reverse_changed_fn changed, void *data)
+/* Whether one is on this address; they are sorted. */
+static bool has_claim_on(const struct claims *claims, const struct ip *ip)
+{
+    size_t low = 0, high = claims->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        struct claim claim = claims_get(claims, middle);
+        int d = claim_compare_ips(&claim.ip, ip);
+        if (d == 0) {
+            return true;
+        }
+        low = d < 0 ? middle + 1 : low;
+        high = d < 0 ? high : middle;
+    }
+    return false;
+}
+
+/* Both lists are sorted by address. gone: of the claimant's others, those that go; NULL: all. */
+static void merge(struct reverse *reverse, struct claimant *claimant, const struct claims *gone,
+                  const struct claims *claims, reverse_changed_fn changed, void *data)
 {
     struct held_claim **link = &claimant->first;
     size_t at = 0;
@@ -184,6 +201,10 @@ static void merge(struct reverse *reverse, struct claimant *claimant, const stru
         if (at < claims->count) {
             claim = claims_get(claims, at);
             order = old ? claim_compare_ips(&old->ip, &claim.ip) : 1;
+        }
+        if (order < 0 && gone && !has_claim_on(gone, &old->ip)) {
+            link = &old->next_own;
+            continue;
         }
         if (order < 0) {
             struct ip ip = old->ip;
@@ -203,8 +224,8 @@ static void merge(struct reverse *reverse, struct claimant *claimant, const stru
     }
 }
 
-void reverse_set(struct reverse *reverse, struct slice owner, const struct claims *claims,
-                 reverse_changed_fn changed, void *data)
+static void set_claims(struct reverse *reverse, struct slice owner, const struct claims *gone,
+                       const struct claims *claims, reverse_changed_fn changed, void *data)
 {
     struct claimant *claimant = key_table_find(&reverse->claimants, owner);
     if (!claimant && claims->count == 0) {
@@ -216,11 +237,23 @@ void reverse_set(struct reverse *reverse, struct slice owner, const struct claim
         memcpy(claimant->id, owner.ptr, owner.len);
         (void)key_table_put(&reverse->claimants, claimant); /* was not there */
     }
-    merge(reverse, claimant, claims, changed, data);
+    merge(reverse, claimant, gone, claims, changed, data);
     if (!claimant->first) {
         (void)key_table_take(&reverse->claimants, claimant_key(claimant)); /* this one */
         free(claimant);
     }
+}
+
+void reverse_set(struct reverse *reverse, struct slice owner, const struct claims *claims,
+                 reverse_changed_fn changed, void *data)
+{
+    set_claims(reverse, owner, NULL, claims, changed, data);
+}
+
+void reverse_change(struct reverse *reverse, struct slice owner, const struct claims *gone,
+                    const struct claims *come, reverse_changed_fn changed, void *data)
+{
+    set_claims(reverse, owner, gone, come, changed, data);
 }
 
 /* ---- Queries ---- */

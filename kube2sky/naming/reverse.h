@@ -27,6 +27,10 @@ typedef void (*reverse_changed_fn)(void *data, const struct ip *ip);
 void reverse_set(struct reverse *reverse, struct slice owner, const struct claims *claims,
                  reverse_changed_fn changed, void *data);
 
+/* Replaces these claims of the owner (sealed) by those, and leaves its others alone. */
+void reverse_change(struct reverse *reverse, struct slice owner, const struct claims *gone,
+                    const struct claims *come, reverse_changed_fn changed, void *data);
+
 struct reverse_winner {
     struct slice host;
     struct slice owner;

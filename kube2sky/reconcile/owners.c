@@ -8,6 +8,7 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_kv.h"
 #include "kube2sky/naming/ip_list.h"
+#include "kube2sky/naming/slice_change.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 
 struct queue {
@@ -52,8 +53,16 @@ void owners_free_touched(struct owner *owner)
     }
 }
 
+void owners_free_difference(struct owner *owner)
+{
+    slice_difference_free(owner->difference);
+    owner->difference = NULL;
+    owner->won_change = 0;
+}
+
 static void free_owner(struct owner *owner)
 {
+    owners_free_difference(owner);
     owners_free_touched(owner);
     actual_fini(&owner->actual);
     free(owner);
@@ -253,6 +262,7 @@ struct owner *owners_first(const struct owners *owners)
 void owners_dequeue(struct owners *owners, enum owner_state state)
 {
     struct owner *owner = take(&owners->queued);
+    owners_free_difference(owner); /* whatever comes next looks at everything */
     owner->state = state;
     owners->held += state == OWNER_HELD;
     owners->contested += state == OWNER_CONTESTED;

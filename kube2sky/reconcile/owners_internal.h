@@ -24,6 +24,7 @@
 struct etcd_kv;
 struct ip_list;
 struct reverse_lock;
+struct slice_difference;
 
 enum owner_state {
     OWNER_SETTLED,
@@ -39,10 +40,12 @@ struct owner {
     struct slice id;
     struct actual_keys actual; /* without its reverse keys: reverse_keys_internal.h */
     struct ip_list *touched;   /* addresses that it concerns and does not win: planner_internal.h */
-    struct reverse_lock *locks; /* in flight only: of reverse_keys_internal.h */
-    uint32_t desired_count;     /* keys, when last planned */
-    uint32_t foreign_count;     /* desired reverse keys that others own, left alone */
-    int64_t changed_us;         /* monotonic: its objects' oldest change not yet sent; 0 = none */
+    struct slice_difference *difference; /* all that changed since it was settled; NULL: unknown */
+    int32_t won_change;                  /* by it: reverse names */
+    struct reverse_lock *locks;          /* in flight only: of reverse_keys_internal.h */
+    uint32_t desired_count;              /* keys, when last planned */
+    uint32_t foreign_count;              /* desired reverse keys that others own, left alone */
+    int64_t changed_us; /* monotonic: its objects' oldest change not yet sent; 0 = none */
     enum owner_state state;
     bool is_claim_due;    /* its objects changed since it last claimed its reverse names */
     bool is_in_doubt;     /* what it wants is not all known: nothing that may be its is deleted */
@@ -98,6 +101,7 @@ void owners_forget_if_empty(struct owners *owners, struct owner *owner);
 void owners_each(struct owners *owners, void (*fn)(void *data, struct owner *owner), void *data);
 
 void owners_free_touched(struct owner *owner);
+void owners_free_difference(struct owner *owner);
 
 /* ---- Those whose claim is due, first in, first out ---- */
 

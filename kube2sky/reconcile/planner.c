@@ -124,8 +124,49 @@ void planner_forget_names(struct planner *planner)
     buf_clear(&planner->named);
 }
 
+bool planner_note_change(struct planner *planner, struct owner *owner,
+                         const struct slice_change *change)
+{
+    struct slice_difference *difference = slice_difference_new(&planner->naming, change);
+    if (difference && owner->desired_count + difference->come.count > DESIRED_MAX) {
+        slice_difference_free(difference);
+        difference = NULL;
+    }
+    owners_free_difference(owner);
+    owner->difference = difference;
+    return difference != NULL;
+}
+
+static int32_t count_won(const struct planner *planner, const struct owner *owner,
+                         const struct claims *claims)
+{
+    int32_t won = 0;
+    for (size_t i = 0; i < claims->count; i++) {
+        struct claim claim = claims_get(claims, i);
+        won += wins(planner, owner, &claim.ip);
+    }
+    return won;
+}
+
+static size_t claim_difference(struct planner *planner, struct owner *owner)
+{
+    const struct slice_difference *difference = owner->difference;
+    if (planner->config.has_reverse) {
+        ip_list_clear(&planner->touched);
+        int32_t before = count_won(planner, owner, &difference->claims_gone);
+        reverse_change(planner->reverse, owner->id, &difference->claims_gone,
+                       &difference->claims_come, on_winner_changed, planner);
+        owner->won_change = count_won(planner, owner, &difference->claims_come) - before;
+        touch(planner, owner);
+    }
+    return 1 + difference->come.count + difference->gone.count;
+}
+
 size_t planner_claim(struct planner *planner, struct owner *owner)
 {
+    if (owner->difference) {
+        return claim_difference(planner, owner);
+    }
     static struct log_limit limit = {.burst = 10};
     struct err err = {.code = 0};
     int r = name_owner(planner, &planner->naming, owner, &err);
@@ -212,10 +253,10 @@ static void plan_address(struct planner *planner, const struct owner *owner, con
 
 /* The addresses that it wins, and those that it touched. */
 static void plan_addresses(struct planner *planner, const struct owner *owner,
-                           struct planned *planned)
+                           const struct claims *claims, struct planned *planned)
 {
-    for (size_t i = 0; i < planner->claims.count; i++) {
-        struct claim claim = claims_get(&planner->claims, i);
+    for (size_t i = 0; i < claims->count; i++) {
+        struct claim claim = claims_get(claims, i);
         if (wins(planner, owner, &claim.ip)) {
             plan_address(planner, owner, &claim.ip, planned);
             planned->desired_count++;
@@ -263,14 +304,17 @@ static void plan_orphan(struct planner *planner, const struct owner *owner, stru
     plan_reverse_key(planner, owner, has_winner ? &winner : NULL, planned);
 }
 
+static bool may_delete_own(const struct planner *planner, const struct owner *owner)
+{
+    return !owner->is_in_doubt && inventory_may_delete(planner->config.inventory, owner->id);
+}
+
 static void plan_deletes(struct planner *planner, const struct owner *owner, struct plan *plan,
                          struct planned *planned)
 {
     struct slice base = buf_slice(&planner->base);
-    bool may_delete =
-        !owner->is_in_doubt && inventory_may_delete(planner->config.inventory, owner->id);
     plan_add_deletes(&planner->desired, base, &owner->actual,
-                     may_delete ? plan : &planner->withheld);
+                     may_delete_own(planner, owner) ? plan : &planner->withheld);
     planned->is_withheld |= planner->withheld.op_count > 0;
 }
 
@@ -285,7 +329,7 @@ static void plan_objects(struct planner *planner, const struct owner *owner,
     if (!is_named && name_owner(planner, &naming, owner, &ignored) < 0) {
         return;
     }
-    plan_addresses(planner, owner, planned);
+    plan_addresses(planner, owner, &planner->claims, planned);
     planned->desired_count += (uint32_t)planner->desired.count;
     owners_base(planner->config.owners, owner, &planner->base);
     plan_add_puts(&planner->desired, buf_slice(&planner->base), &owner->actual, plan);
@@ -293,6 +337,66 @@ static void plan_objects(struct planner *planner, const struct owner *owner,
     plan_deletes(planner, owner, plan, planned);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
     planned->work += planned->desired_count + owner->actual.count;
+}
+
+static const struct actual_key *find_actual(const struct owner *owner, struct slice base,
+                                            struct slice key)
+{
+    return actual_find(&owner->actual, slice_of(key.ptr + base.len, key.len - base.len));
+}
+
+static void plan_come(const struct owner *owner, struct slice base, struct plan *plan)
+{
+    for (size_t i = 0; i < owner->difference->come.count; i++) {
+        struct desired_record record = desired_get(&owner->difference->come, i);
+        const struct actual_key *there = find_actual(owner, base, record.key);
+        const struct etcd_op put = {.kind = ETCD_OP_PUT, .key = record.key, .value = record.value};
+        if (!there || there->value.hash != actual_value_hash(record.value)) {
+            plan_add(plan, &put, there ? there->value.revision : 0);
+        }
+    }
+}
+
+static void plan_gone(const struct owner *owner, struct slice base, struct plan *plan)
+{
+    for (size_t i = 0; i < owner->difference->gone.count; i++) {
+        const struct etcd_op del = {
+            .kind = ETCD_OP_DELETE,
+            .key = desired_get(&owner->difference->gone, i).key,
+        };
+        const struct actual_key *there = find_actual(owner, base, del.key);
+        if (there && there->value.is_ours) {
+            plan_add(plan, &del, there->value.revision);
+        }
+    }
+}
+
+static uint32_t count_new(const struct plan *plan)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < plan->op_count; i++) {
+        count += plan->ops[i].kind == ETCD_OP_PUT && plan->ops[i].revision == 0;
+    }
+    return count;
+}
+
+/* As plan_objects, of what changed. */
+static void plan_difference(struct planner *planner, const struct owner *owner,
+                            struct planned *planned, struct plan *plan)
+{
+    bool may_delete = may_delete_own(planner, owner);
+    plan_addresses(planner, owner, &owner->difference->claims_come, planned);
+    owners_base(planner->config.owners, owner, &planner->base);
+    plan_come(owner, buf_slice(&planner->base), plan);
+    uint32_t new_count = count_new(plan);
+    append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
+    plan_gone(owner, buf_slice(&planner->base), may_delete ? plan : &planner->withheld);
+    planned->is_withheld |= planner->withheld.op_count > 0;
+    append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
+    planned->desired_count = owner->desired_count + new_count + (uint32_t)owner->won_change -
+                             (uint32_t)owner->difference->gone.count;
+    planned->foreign_count += owner->foreign_count;
+    planned->work += owner->difference->come.count + owner->difference->gone.count;
 }
 
 struct planned planner_plan(struct planner *planner, const struct owner *owner,
@@ -307,6 +411,8 @@ struct planned planner_plan(struct planner *planner, const struct owner *owner,
         plan_orphan(planner, owner, &planned);
         append_ops(ret_plan, &planner->reverse_plan, ETCD_OP_PUT);
         append_ops(ret_plan, &planner->reverse_plan, ETCD_OP_DELETE);
+    } else if (owner->difference) {
+        plan_difference(planner, owner, &planned, ret_plan);
     } else {
         plan_objects(planner, owner, &planned, ret_plan);
     }

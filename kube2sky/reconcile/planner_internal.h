@@ -76,6 +76,11 @@ void planner_forget_names(struct planner *planner);
  * too many records, and then keeps its last claims. Returns its size in records. */
 size_t planner_claim(struct planner *planner, struct owner *owner);
 
+/* All that changed about the settled owner: claim and plan cost what the change does. False: they
+ * take everything, as without it. */
+bool planner_note_change(struct planner *planner, struct owner *owner,
+                         const struct slice_change *change);
+
 struct planned {
     size_t work;            /* its size in records */
     size_t reverse_ops;     /* operations on reverse keys */

@@ -27,6 +27,7 @@ bool reconciler_may_write(const struct reconciler *r)
 
 void reconciler_want_look(struct reconciler *r, struct owner *owner)
 {
+    owners_free_difference(owner);
     if (owner->state == OWNER_SETTLED || owner->state == OWNER_HELD) {
         owners_enqueue(r->owners, owner);
     }
@@ -47,6 +48,20 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
     planner_forget_names(&r->planner);
     owners_want_claim(r->owners, owner);
     reconciler_want_look(r, owner);
+}
+
+/* Only what is settled differs from etcd by that change alone. */
+void reconciler_slice_changed(struct reconciler *r, struct slice id,
+                              const struct slice_change *change)
+{
+    struct owner *owner = owners_get(r->owners, id);
+    bool is_settled = owner->state == OWNER_SETTLED && !owner->is_claim_due &&
+                      !owner->is_in_doubt && !owner->touched && !owner->foreign_count &&
+                      owner->desired_count > 0;
+    reconciler_owner_changed(r, id);
+    if (is_settled) {
+        (void)planner_note_change(&r->planner, owner, change); /* false: all is looked at */
+    }
 }
 
 /* ---- The lead ---- */

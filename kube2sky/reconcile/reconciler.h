@@ -38,6 +38,7 @@ struct plan;
 struct outage;
 struct outage_source;
 struct reconciler;
+struct slice_change;
 
 struct reconciler_config {
     struct ev_loop *loop;
@@ -71,6 +72,10 @@ void reconciler_stop(struct reconciler *reconciler);
 
 /* The owner's objects changed: inventory's callback. */
 void reconciler_owner_changed(struct reconciler *reconciler, struct slice owner);
+
+/* The same, for a slice's change that can be named by itself; borrowed. */
+void reconciler_slice_changed(struct reconciler *reconciler, struct slice owner,
+                              const struct slice_change *change);
 
 /* True once everything was in etcd for the first time. */
 bool reconciler_has_synced(const struct reconciler *reconciler);

@@ -1,0 +1,284 @@
+#include "kube2sky/naming/slice_change.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/addr.h"
+#include "common/base/attributes.h"
+#include "common/base/xalloc.h"
+
+/* A hash in hex has at most as many digits: such a hostname could be another endpoint's label. */
+enum { HASH_DIGITS_MAX = 8 };
+
+/* Slices have a handful of ports. With more, comparing them costs more than it saves. */
+enum { PORTS_MAX = 32 };
+
+/* Each changed endpoint is compared with all of the other slices. */
+enum { CHANGED_MAX = 32 };
+
+static bool is_like_a_hash(const char *hostname)
+{
+    size_t digits = strspn(hostname, "0123456789abcdefABCDEF");
+    return digits > 0 && digits <= HASH_DIGITS_MAX && hostname[digits] == '\0';
+}
+
+static const struct kube_slice *any_of(const struct slice_change *change)
+{
+    return change->after ? &change->after->slice : &change->before->slice;
+}
+
+/* ---- Ports ---- */
+
+static bool is_same_name(const struct kube_port *a, const struct kube_port *b)
+{
+    return strcasecmp(a->name, b->name) == 0 && strcasecmp(a->protocol, b->protocol) == 0;
+}
+
+static bool are_ports_equal(const struct kube_slice *a, const struct kube_slice *b)
+{
+    bool are_equal = a->port_count == b->port_count;
+    for (size_t i = 0; are_equal && i < a->port_count; i++) {
+        are_equal =
+            a->ports[i].port == b->ports[i].port && is_same_name(&a->ports[i], &b->ports[i]);
+    }
+    return are_equal;
+}
+
+static bool are_ports_distinct(const struct kube_slice *slice)
+{
+    bool are_distinct = slice->port_count <= PORTS_MAX;
+    for (size_t i = 0; are_distinct && i < slice->port_count; i++) {
+        for (size_t j = 0; are_distinct && j < i; j++) {
+            are_distinct = !is_same_name(&slice->ports[i], &slice->ports[j]);
+        }
+    }
+    return are_distinct;
+}
+
+/* ---- Endpoints ---- */
+
+static bool is_same_endpoint(const struct kube_slice_endpoint *a,
+                             const struct kube_slice_endpoint *b)
+{
+    bool is_same = a->is_ready == b->is_ready && a->address_count == b->address_count &&
+                   strcmp(a->hostname, b->hostname) == 0;
+    for (size_t i = 0; is_same && i < a->address_count; i++) {
+        is_same = strcmp(a->addresses[i], b->addresses[i]) == 0;
+    }
+    return is_same;
+}
+
+static size_t endpoint_count(const struct kube_object *object)
+{
+    return object ? object->slice.endpoint_count : 0;
+}
+
+/* Whether it is in the object, at this place or a few beside it: controllers keep the order. */
+static bool has_endpoint(const struct kube_object *object, size_t at,
+                         const struct kube_slice_endpoint *endpoint)
+{
+    size_t count = endpoint_count(object);
+    bool has = false;
+    for (size_t i = at > 1 ? at - 1 : 0; i < count && i < at + 2 && !has; i++) {
+        has = is_same_endpoint(&object->slice.endpoints[i], endpoint);
+    }
+    return has;
+}
+
+struct changed {
+    const struct kube_slice_endpoint *endpoints[CHANGED_MAX];
+    size_t count;
+    bool are_too_many;
+};
+
+static void collect(const struct kube_object *object, const struct kube_object *other,
+                    struct changed *changed)
+{
+    for (size_t i = 0; i < endpoint_count(object) && !changed->are_too_many; i++) {
+        const struct kube_slice_endpoint *endpoint = &object->slice.endpoints[i];
+        if (has_endpoint(other, i, endpoint)) {
+            continue;
+        }
+        changed->are_too_many = changed->count == CHANGED_MAX;
+        if (!changed->are_too_many) {
+            changed->endpoints[changed->count++] = endpoint;
+        }
+    }
+}
+
+static struct changed changed_endpoints(const struct slice_change *change)
+{
+    struct changed changed = {.count = 0};
+    collect(change->before, change->after, &changed);
+    collect(change->after, change->before, &changed);
+    return changed;
+}
+
+static bool is_same_address(const char *a, const char *b)
+{
+    struct ip x, y;
+    if (!strchr(a, ':')) {
+        return strcmp(a, b) == 0;
+    }
+    return ip_parse(slice_str(a), &x) && ip_parse(slice_str(b), &y) &&
+           claim_compare_ips(&x, &y) == 0;
+}
+
+static bool share_a_key(const struct kube_slice_endpoint *a, const struct kube_slice_endpoint *b)
+{
+    bool do_share = *a->hostname && strcasecmp(a->hostname, b->hostname) == 0;
+    for (size_t i = 0; i < a->address_count && !do_share; i++) {
+        for (size_t j = 0; j < b->address_count && !do_share; j++) {
+            do_share = is_same_address(a->addresses[i], b->addresses[j]);
+        }
+    }
+    return do_share;
+}
+
+static bool is_usable(const struct kube_object *object)
+{
+    return !object || (!object->is_garbled && !object->is_bare);
+}
+
+bool slice_change_is_simple(const struct slice_change *change)
+{
+    const struct kube_object *before = change->before, *after = change->after;
+    if (!is_usable(before) || !is_usable(after) || !are_ports_distinct(any_of(change))) {
+        return false;
+    }
+    if (before && after &&
+        (before->slice.address_type != after->slice.address_type ||
+         !are_ports_equal(&before->slice, &after->slice))) {
+        return false;
+    }
+    struct changed changed = changed_endpoints(change);
+    bool is_simple = !changed.are_too_many;
+    for (size_t i = 0; i < changed.count && is_simple; i++) {
+        is_simple = !is_like_a_hash(changed.endpoints[i]->hostname);
+    }
+    return is_simple;
+}
+
+bool slice_change_spares(const struct slice_change *change, const struct kube_object *other)
+{
+    if (!is_usable(other) || !are_ports_equal(any_of(change), &other->slice)) {
+        return false;
+    }
+    struct changed changed = changed_endpoints(change);
+    bool is_spared = true;
+    for (size_t i = 0; i < other->slice.endpoint_count && is_spared; i++) {
+        const struct kube_slice_endpoint *endpoint = &other->slice.endpoints[i];
+        is_spared = !is_like_a_hash(endpoint->hostname);
+        for (size_t j = 0; j < changed.count && is_spared; j++) {
+            is_spared = !share_a_key(changed.endpoints[j], endpoint);
+        }
+    }
+    return is_spared;
+}
+
+/* ---- The difference ---- */
+
+/* Of the state before: reported when it came. */
+static void ignore_dropped(void *data UNUSED, const struct naming_drop *drop UNUSED)
+{
+}
+
+static int name_part(const struct naming_config *config, const struct kube_object *service,
+                     const struct kube_object *part, struct desired *desired, struct claims *claims)
+{
+    struct owner_objects objects;
+    struct err ignored;
+    owner_objects_init(&objects);
+    objects.service = service;
+    if (part) {
+        owner_objects_add_part(&objects, part);
+    }
+    int r = naming_build(config, &objects, desired, claims, &ignored);
+    owner_objects_fini(&objects);
+    return r;
+}
+
+/* The records of `from` that are not in `other`; is_by_key: whatever their values. Both are sorted.
+ */
+static void subtract(const struct desired *from, const struct desired *other, bool is_by_key,
+                     struct desired *ret)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < from->count; i++) {
+        struct desired_record record = desired_get(from, i);
+        while (at < other->count && slice_compare(desired_get(other, at).key, record.key) < 0) {
+            at++;
+        }
+        bool is_there = at < other->count && slice_equal(desired_get(other, at).key, record.key);
+        if (!is_there || (!is_by_key && !slice_equal(desired_get(other, at).value, record.value))) {
+            desired_add(ret, record.key, record.value);
+        }
+    }
+    desired_seal(ret);
+}
+
+static void subtract_claims(const struct claims *from, const struct claims *other,
+                            struct claims *ret)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < from->count; i++) {
+        struct claim claim = claims_get(from, i), there = {.ip = {0}};
+        int d = 1;
+        for (; at < other->count; at++) {
+            there = claims_get(other, at);
+            d = claim_compare_ips(&there.ip, &claim.ip);
+            if (d >= 0) {
+                break;
+            }
+        }
+        if (at == other->count || d != 0 || claim_compare(&there, &claim) != 0) {
+            claims_add(ret, &claim);
+        }
+    }
+    claims_seal(ret);
+}
+
+static void difference_init(struct slice_difference *d)
+{
+    desired_init(&d->come);
+    desired_init(&d->gone);
+    claims_init(&d->claims_come);
+    claims_init(&d->claims_gone);
+}
+
+static void difference_fini(struct slice_difference *d)
+{
+    desired_fini(&d->come);
+    desired_fini(&d->gone);
+    claims_fini(&d->claims_come);
+    claims_fini(&d->claims_gone);
+}
+
+struct slice_difference *slice_difference_new(const struct naming_config *config,
+                                              const struct slice_change *change)
+{
+    struct slice_difference *difference = NULL, whole;
+    struct naming_config quiet = *config;
+    quiet.dropped = ignore_dropped;
+    difference_init(&whole);
+    if (name_part(&quiet, change->service, change->before, &whole.gone, &whole.claims_gone) == 0 &&
+        name_part(config, change->service, change->after, &whole.come, &whole.claims_come) == 0) {
+        difference = xcalloc(1, sizeof(*difference));
+        difference_init(difference);
+        subtract(&whole.come, &whole.gone, false, &difference->come);
+        subtract(&whole.gone, &whole.come, true, &difference->gone);
+        subtract_claims(&whole.claims_come, &whole.claims_gone, &difference->claims_come);
+        subtract_claims(&whole.claims_gone, &whole.claims_come, &difference->claims_gone);
+    }
+    difference_fini(&whole);
+    return difference;
+}
+
+void slice_difference_free(struct slice_difference *difference)
+{
+    if (difference) {
+        difference_fini(difference);
+        free(difference);
+    }
+}

@@ -1,0 +1,44 @@
+/* A change of one EndpointSlice, named by itself: the records and claims that come and go. So what
+ * a large Service costs is its slice of at most 1,000 endpoints, however many slices it has. PURE.
+ *
+ * A change cannot be named by itself if a changed endpoint's address or hostname is in another
+ * slice (they share keys and claims), or if ports differ between slices (equal ports are numbered).
+ */
+#ifndef KUBE2SKY_NAMING_SLICE_CHANGE_H
+#define KUBE2SKY_NAMING_SLICE_CHANGE_H
+
+#include <stdbool.h>
+
+#include "kube2sky/api/kube_object.h"
+#include "kube2sky/naming/claims.h"
+#include "kube2sky/naming/desired.h"
+#include "kube2sky/naming/naming.h"
+
+/* before and after: of one slice, borrowed; NULL: it does not exist. */
+struct slice_change {
+    const struct kube_object *service;
+    const struct kube_object *before;
+    const struct kube_object *after;
+};
+
+/* Without regard to other slices. */
+bool slice_change_is_simple(const struct slice_change *change);
+
+/* Whether the other slice stays out of it. To be asked of each. */
+bool slice_change_spares(const struct slice_change *change, const struct kube_object *other);
+
+/* Sealed. A record whose value changes is among those that come, as is a claim whose rank or host
+ * does. */
+struct slice_difference {
+    struct desired come;
+    struct desired gone;
+    struct claims claims_come;
+    struct claims claims_gone;
+};
+
+/* NULL: more than DESIRED_MAX records. The caller owns the result. */
+struct slice_difference *slice_difference_new(const struct naming_config *config,
+                                              const struct slice_change *change);
+void slice_difference_free(struct slice_difference *difference); /* NULL is fine */
+
+#endif

@@ -1,0 +1,296 @@
+/* Changes of single slices, planned by themselves: random ones against plans from scratch, and what
+ * one costs in a Service of 5,000 endpoints. */
+#include "tests/unit/kube2sky/objects.h"
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/dns/dname.h"
+#include "common/etcd/etcd_kv.h"
+#include "kube2sky/naming/inventory.h"
+#include "kube2sky/reconcile/owners_internal.h"
+#include "kube2sky/reconcile/ownership_internal.h"
+#include "kube2sky/reconcile/planner_internal.h"
+
+enum { SERVICES = 2, SLICES = 5, STEPS = 6000 };
+
+struct world {
+    uint32_t seed;
+    struct inventory *inventory;
+    struct ownership ownership;
+    struct owners *owners;
+    struct reverse_keys *reverse_keys;
+    struct planner planner;
+    struct buf dirty; /* owner ids, each NUL-terminated */
+    unsigned alone;   /* changes planned by themselves */
+};
+
+/* xorshift32: the same sequence every time. */
+static uint32_t next_random(struct world *w, uint32_t below)
+{
+    w->seed ^= w->seed << 13;
+    w->seed ^= w->seed >> 17;
+    w->seed ^= w->seed << 5;
+    return w->seed % below;
+}
+
+static void mark_dirty(void *data, struct slice id)
+{
+    struct world *w = data;
+    owners_free_difference(owners_get(w->owners, id));
+    buf_append_slice(&w->dirty, id);
+    buf_append_char(&w->dirty, '\0');
+}
+
+static void mark_change(void *data, struct slice id, const struct slice_change *change)
+{
+    struct world *w = data;
+    struct owner *owner = owners_get(w->owners, id);
+    mark_dirty(data, id);
+    if (owner->desired_count) {
+        w->alone += planner_note_change(&w->planner, owner, change);
+    }
+}
+
+static void init(struct world *w)
+{
+    *w = (struct world){.seed = 20260711};
+    buf_init(&w->dirty, 1 << 20);
+    w->inventory = inventory_new(&(struct inventory_config){
+        .is_narrowed = true,
+        .changed = mark_dirty,
+        .slice_changed = mark_change,
+        .data = w,
+    });
+    inventory_want_pods(w->inventory, false);
+    inventory_use_endpoints(w->inventory, KUBE_SLICE);
+    ownership_init(&w->ownership, &(struct ownership_config){.domain = "cluster.local."});
+    w->owners = owners_new(&w->ownership);
+    w->reverse_keys = reverse_keys_new();
+    planner_init(&w->planner, &(struct planner_config){
+                                  .inventory = w->inventory,
+                                  .owners = w->owners,
+                                  .reverse_keys = w->reverse_keys,
+                                  .domain = "cluster.local.",
+                                  .ttl_s = 30,
+                                  .has_reverse = true,
+                              });
+    for (enum kube_kind kind = KUBE_SERVICE; kind <= KUBE_SLICE; kind++) {
+        inventory_list_begin(w->inventory, kind);
+        inventory_list_end(w->inventory, kind);
+    }
+}
+
+static void fini(struct world *w)
+{
+    planner_fini(&w->planner);
+    reverse_keys_free(w->reverse_keys);
+    owners_free(w->owners);
+    ownership_fini(&w->ownership);
+    inventory_free(w->inventory);
+    buf_fini(&w->dirty);
+}
+
+/* ---- etcd ---- */
+
+static void put_reverse(struct world *w, const struct etcd_op *op)
+{
+    const struct actual_value value = {
+        .hash = actual_value_hash(op->value),
+        .revision = 7,
+        .generation = 1,
+        .is_ours = true,
+    };
+    struct buf claimant;
+    buf_init(&claimant, DNAME_MAX);
+    ownership_claimant(&w->ownership, op->value, &claimant);
+    (void)reverse_keys_put(w->reverse_keys, op->key, &value, buf_slice(&claimant));
+    buf_fini(&claimant);
+}
+
+static void apply_op(struct world *w, const struct etcd_op *op)
+{
+    bool is_own = ownership_place(&w->ownership, op->key) == KEY_OBJECT;
+    const struct etcd_kv kv = {.key = op->key, .value = op->value, .mod_revision = 7};
+    if (is_own && op->kind == ETCD_OP_PUT) {
+        (void)owners_key_put(w->owners, &kv, 1);
+    } else if (is_own) {
+        assert_non_null(owners_key_delete(w->owners, op->key));
+    } else if (op->kind == ETCD_OP_PUT) {
+        put_reverse(w, op);
+    } else {
+        assert_true(reverse_keys_delete(w->reverse_keys, op->key));
+    }
+}
+
+/* Returns the work of planning; *ret_ops: the operations. */
+static size_t plan_and_apply(struct world *w, struct owner *owner, size_t *ret_ops)
+{
+    struct plan plan;
+    plan_init(&plan);
+    struct planned planned = planner_plan(&w->planner, owner, &plan);
+    assert_false(planned.is_withheld || planned.other);
+    for (size_t i = 0; i < plan.op_count; i++) {
+        struct etcd_op op = plan_get(&plan, i);
+        apply_op(w, &op);
+    }
+    *ret_ops = plan.op_count;
+    plan_fini(&plan);
+    owner->desired_count = planned.desired_count;
+    owners_free_touched(owner);
+    owners_free_difference(owner);
+    return planned.work;
+}
+
+static size_t apply_dirty(struct world *w)
+{
+    size_t work = 0, ops;
+    for (size_t at = 0; at < w->dirty.len; at += strlen((char *)w->dirty.data + at) + 1) {
+        struct slice id = slice_str((const char *)w->dirty.data + at);
+        work += planner_claim(&w->planner, owners_get(w->owners, id));
+    }
+    for (size_t at = 0; at < w->dirty.len; at += strlen((char *)w->dirty.data + at) + 1) {
+        struct slice id = slice_str((const char *)w->dirty.data + at);
+        work += plan_and_apply(w, owners_get(w->owners, id), &ops);
+    }
+    buf_clear(&w->dirty);
+    return work;
+}
+
+/* ---- Random changes ---- */
+
+/* A few addresses and hostnames, so that slices and Services often share them. */
+static void append_endpoint(struct world *w, struct buf *out)
+{
+    static const char *const hostnames[] = {"",      "",       "",   "web-0",   "web-1",
+                                            "Web-1", "web-80", "db", "c88f1059"};
+    uint32_t pool = next_random(w, 4) ? 120 : 6;
+    const char *hostname = hostnames[next_random(w, ARRAY_LEN(hostnames) - (pool > 6))];
+    buf_printf(out, "{'addresses':['10.1.0.%u'],'conditions':{'ready':%s}", next_random(w, pool),
+               next_random(w, 4) ? "true" : "false");
+    if (*hostname && next_random(w, 3) == 0) {
+        buf_printf(out, ",'hostname':'%s'", hostname);
+    }
+    buf_append_char(out, '}');
+}
+
+static void change_slice(struct world *w)
+{
+    static const char *const ports[] = {
+        "{'name':'web','port':80,'protocol':'TCP'}",
+        "{'name':'web','port':80,'protocol':'TCP'}",
+        "{'name':'web','port':80,'protocol':'TCP'}",
+        "{'name':'web','port':81,'protocol':'TCP'}",
+        "{'name':'web','port':80,'protocol':'TCP'},{'name':'WEB','port':82,'protocol':'TCP'}",
+    };
+    uint32_t number = next_random(w, SLICES);
+    uint32_t port = next_random(w, 20) ? 0 : next_random(w, ARRAY_LEN(ports));
+    char *name = xasprintf("s-%u", number), *service = xasprintf("web%u", number % SERVICES);
+    struct buf rest;
+    buf_init(&rest, 1 << 16);
+    if (next_random(w, 12) == 0) {
+        inventory_remove(w->inventory, KUBE_SLICE, "default", name);
+    } else {
+        buf_append_str(&rest, "'addressType':'IPv4','endpoints':[");
+        for (uint32_t i = next_random(w, 6); i > 0; i--) {
+            append_endpoint(w, &rest);
+            buf_append_str(&rest, i > 1 ? "," : "");
+        }
+        buf_printf(&rest, "],'ports':[%s]", ports[port]);
+        inventory_upsert(w->inventory, slice_from("default", name, service, buf_cstr(&rest)));
+    }
+    buf_fini(&rest);
+    free(service);
+    free(name);
+}
+
+/* From scratch there is nothing to do. */
+static void check(struct world *w, unsigned step)
+{
+    for (unsigned i = 0; i < SERVICES; i++) {
+        char *id = xasprintf("svc/default/web%u", i);
+        struct owner *owner = owners_get(w->owners, slice_str(id));
+        size_t ops;
+        (void)planner_claim(&w->planner, owner);
+        bool has_touched = owner->touched != NULL;
+        (void)plan_and_apply(w, owner, &ops);
+        if (has_touched || ops > 0) {
+            fail_msg("step %u, %s: %zu operations", step, id, ops);
+        }
+        free(id);
+    }
+}
+
+static void test_random_changes(void **state)
+{
+    struct world w;
+    (void)state;
+    init(&w);
+    for (unsigned i = 0; i < SERVICES; i++) {
+        char *name = xasprintf("web%u", i);
+        inventory_upsert(w.inventory, service_from("default", name, "'clusterIP':'None'"));
+        free(name);
+    }
+    for (unsigned step = 0; step < STEPS; step++) {
+        change_slice(&w);
+        (void)apply_dirty(&w);
+        check(&w, step);
+    }
+    print_message("%u of %d changes planned by themselves\n", w.alone, STEPS);
+    assert_in_range(w.alone, STEPS / 10, STEPS);
+    fini(&w);
+}
+
+/* ---- A large Service ---- */
+
+enum { LARGE_SLICES = 50, LARGE_ENDPOINTS = 100 };
+
+/* Its first endpoints are not ready. */
+static void put_large_slice(struct world *w, int number, int unready)
+{
+    struct buf rest;
+    char *name = xasprintf("large-%d", number);
+    buf_init(&rest, 1 << 20);
+    buf_append_str(&rest,
+                   "'addressType':'IPv4','ports':[{'name':'web','port':80,'protocol':'TCP'}],"
+                   "'endpoints':[");
+    for (int i = 0; i < LARGE_ENDPOINTS; i++) {
+        buf_printf(&rest, "%s{'addresses':['10.2.%d.%d'],'conditions':{'ready':%s}}", i ? "," : "",
+                   number, i, i < unready ? "false" : "true");
+    }
+    buf_append_char(&rest, ']');
+    inventory_upsert(w->inventory, slice_from("default", name, "large", buf_cstr(&rest)));
+    buf_fini(&rest);
+    free(name);
+}
+
+static void test_one_endpoint_of_5000(void **state)
+{
+    struct world w;
+    (void)state;
+    init(&w);
+    inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
+    for (int i = 0; i < LARGE_SLICES; i++) {
+        put_large_slice(&w, i, 0);
+    }
+    (void)apply_dirty(&w);
+    const struct owner *owner = owners_find(w.owners, slice_str("svc/default/large"));
+    assert_int_equal(owner->desired_count, 3 * LARGE_SLICES * LARGE_ENDPOINTS);
+    put_large_slice(&w, 7, 1);
+    size_t work = apply_dirty(&w);
+    print_message("work: %zu records\n", work);
+    assert_in_range(work, 1, 10); /* one address, one port, named once and planned once */
+    assert_int_equal(owner->desired_count, 3 * LARGE_SLICES * LARGE_ENDPOINTS - 3);
+    put_large_slice(&w, 7, 0);
+    assert_in_range(apply_dirty(&w), 1, 10);
+    assert_int_equal(owner->desired_count, 3 * LARGE_SLICES * LARGE_ENDPOINTS);
+    fini(&w);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_changes),
+        cmocka_unit_test(test_one_endpoint_of_5000),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
