@@ -169,9 +169,9 @@ static bool tell_slice_alone(struct index *index, struct entry *entry,
     if (!index->slice_changed || !service || !service->object->service.is_headless) {
         return false;
     }
-    const struct slice_change change = {service->object, old, new};
+    struct slice_change change;
     const struct slices *slices = key_table_find(&index->services, without_prefix(owner));
-    bool is_alone = slice_change_is_simple(&change);
+    bool is_alone = slice_change_init(&change, service->object, old, new);
     for (const struct entry *at = slices ? slices->first : NULL; at && is_alone; at = at->next) {
         is_alone = at == entry || slice_change_spares(&change, at->object);
     }

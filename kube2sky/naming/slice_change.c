@@ -14,9 +14,6 @@ enum { HASH_DIGITS_MAX = 8 };
 /* Slices have a handful of ports. With more, comparing them costs more than it saves. */
 enum { PORTS_MAX = 32 };
 
-/* Each changed endpoint is compared with all of the other slices. */
-enum { CHANGED_MAX = 32 };
-
 static bool is_like_a_hash(const char *hostname)
 {
     size_t digits = strspn(hostname, "0123456789abcdefABCDEF");
@@ -86,33 +83,23 @@ static bool has_endpoint(const struct kube_object *object, size_t at,
     return has;
 }
 
-struct changed {
-    const struct kube_slice_endpoint *endpoints[CHANGED_MAX];
-    size_t count;
-    bool are_too_many;
-};
-
-static void collect(const struct kube_object *object, const struct kube_object *other,
-                    struct changed *changed)
+/* Adds the object's endpoints that the other one lacks. False: too many, or one with a hostname
+ * like a hash. */
+static bool collect(struct slice_change *change, const struct kube_object *object,
+                    const struct kube_object *other, size_t *addresses)
 {
-    for (size_t i = 0; i < endpoint_count(object) && !changed->are_too_many; i++) {
+    for (size_t i = 0; i < endpoint_count(object); i++) {
         const struct kube_slice_endpoint *endpoint = &object->slice.endpoints[i];
-        if (has_endpoint(other, i, endpoint)) {
+        if (endpoint->address_count == 0 || has_endpoint(other, i, endpoint)) {
             continue;
         }
-        changed->are_too_many = changed->count == CHANGED_MAX;
-        if (!changed->are_too_many) {
-            changed->endpoints[changed->count++] = endpoint;
+        *addresses += endpoint->address_count;
+        if (*addresses > SLICE_CHANGED_MAX || is_like_a_hash(endpoint->hostname)) {
+            return false;
         }
+        change->changed[change->changed_count++] = endpoint;
     }
-}
-
-static struct changed changed_endpoints(const struct slice_change *change)
-{
-    struct changed changed = {.count = 0};
-    collect(change->before, change->after, &changed);
-    collect(change->after, change->before, &changed);
-    return changed;
+    return true;
 }
 
 static bool is_same_address(const char *a, const char *b)
@@ -141,9 +128,11 @@ static bool is_usable(const struct kube_object *object)
     return !object || (!object->is_garbled && !object->is_bare);
 }
 
-bool slice_change_is_simple(const struct slice_change *change)
+bool slice_change_init(struct slice_change *change, const struct kube_object *service,
+                       const struct kube_object *before, const struct kube_object *after)
 {
-    const struct kube_object *before = change->before, *after = change->after;
+    size_t addresses = 0;
+    *change = (struct slice_change){.service = service, .before = before, .after = after};
     if (!is_usable(before) || !is_usable(after) || !are_ports_distinct(any_of(change))) {
         return false;
     }
@@ -152,26 +141,17 @@ bool slice_change_is_simple(const struct slice_change *change)
          !are_ports_equal(&before->slice, &after->slice))) {
         return false;
     }
-    struct changed changed = changed_endpoints(change);
-    bool is_simple = !changed.are_too_many;
-    for (size_t i = 0; i < changed.count && is_simple; i++) {
-        is_simple = !is_like_a_hash(changed.endpoints[i]->hostname);
-    }
-    return is_simple;
+    return collect(change, before, after, &addresses) && collect(change, after, before, &addresses);
 }
 
 bool slice_change_spares(const struct slice_change *change, const struct kube_object *other)
 {
-    if (!is_usable(other) || !are_ports_equal(any_of(change), &other->slice)) {
-        return false;
-    }
-    struct changed changed = changed_endpoints(change);
-    bool is_spared = true;
-    for (size_t i = 0; i < other->slice.endpoint_count && is_spared; i++) {
+    bool is_spared = is_usable(other) && are_ports_equal(any_of(change), &other->slice);
+    for (size_t i = 0; is_spared && i < other->slice.endpoint_count; i++) {
         const struct kube_slice_endpoint *endpoint = &other->slice.endpoints[i];
         is_spared = !is_like_a_hash(endpoint->hostname);
-        for (size_t j = 0; j < changed.count && is_spared; j++) {
-            is_spared = !share_a_key(changed.endpoints[j], endpoint);
+        for (size_t j = 0; j < change->changed_count && is_spared; j++) {
+            is_spared = !share_a_key(change->changed[j], endpoint);
         }
     }
     return is_spared;

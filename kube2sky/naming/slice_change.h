@@ -14,15 +14,22 @@
 #include "kube2sky/naming/desired.h"
 #include "kube2sky/naming/naming.h"
 
+/* Changed addresses: each is compared with all of the other slices. More are a rollout, and named
+ * with everything else. */
+enum { SLICE_CHANGED_MAX = 32 };
+
 /* before and after: of one slice, borrowed; NULL: it does not exist. */
 struct slice_change {
     const struct kube_object *service;
     const struct kube_object *before;
     const struct kube_object *after;
+    const struct kube_slice_endpoint *changed[SLICE_CHANGED_MAX]; /* of either */
+    size_t changed_count;
 };
 
-/* Without regard to other slices. */
-bool slice_change_is_simple(const struct slice_change *change);
+/* Sets what changed. False: it cannot be named by itself, whatever the other slices are. */
+bool slice_change_init(struct slice_change *ret_change, const struct kube_object *service,
+                       const struct kube_object *before, const struct kube_object *after);
 
 /* Whether the other slice stays out of it. To be asked of each. */
 bool slice_change_spares(const struct slice_change *change, const struct kube_object *other);
