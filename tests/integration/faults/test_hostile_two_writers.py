@@ -15,7 +15,7 @@ PATIENCE_S = 60.0
 # kube2sky/reconcile/contest_internal.h: restorations without a rest, and the shortest rest, which its jitter halves.
 FREE = 5
 REST_S = 0.5
-MEASURED_S = 5
+MEASURED_S = 3
 
 
 def written(watched: Watched) -> float:

@@ -1,0 +1,122 @@
+/* refusal: how long refused owners wait, and when all of them are tried again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <ev.h>
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "kube2sky/reconcile/owners_internal.h"
+#include "kube2sky/reconcile/refusal_internal.h"
+#include "tests/support/etcd_sync.h"
+
+enum { OWNERS = 1000 };
+
+struct fixture {
+    struct ev_loop *loop;
+    struct refusals *refusals;
+    struct owner *owners;
+    unsigned due;
+    unsigned due_wanted;
+};
+
+static void on_due(void *data, struct owner *owner)
+{
+    (void)owner;
+    ((struct fixture *)data)->due++;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    f->loop = ev_loop_new(EVFLAG_AUTO);
+    f->owners = xcalloc(OWNERS, sizeof(*f->owners));
+    f->refusals = refusals_new(&(struct refusals_config){
+        .loop = f->loop,
+        .due = on_due,
+        .data = f,
+    });
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    refusals_free(f->refusals);
+    for (size_t i = 0; i < OWNERS; i++) {
+        assert_null(f->owners[i].refusal);
+    }
+    free(f->owners);
+    ev_loop_destroy(f->loop);
+    free(f);
+    return 0;
+}
+
+static bool is_due(const void *data)
+{
+    const struct fixture *f = data;
+    return f->due >= f->due_wanted;
+}
+
+static void refuse(struct fixture *f, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        refusal_wait(f->refusals, &f->owners[i]);
+        assert_true(refusal_is_waiting(&f->owners[i]));
+    }
+}
+
+static void test_each_waits_by_itself(void **state)
+{
+    struct fixture *f = *state;
+    refuse(f, 2);
+    f->due_wanted = 2;
+    loop_until(f->loop, is_due, f);
+    assert_false(refusal_is_waiting(&f->owners[0]) || refusal_is_waiting(&f->owners[1]));
+    assert_non_null(f->owners[0].refusal); /* the next wait is longer */
+    refusal_end(f->refusals, &f->owners[0]);
+    assert_null(f->owners[0].refusal);
+    refusal_end(f->refusals, &f->owners[0]); /* nothing happens */
+}
+
+static void test_many_in_a_row_are_general(void **state)
+{
+    struct fixture *f = *state;
+    refuse(f, REFUSALS_AT_ONCE - 1);
+    assert_false(refusals_are_general(f->refusals));
+    refusal_end(f->refusals, &f->owners[0]);
+    refuse(f, REFUSALS_AT_ONCE - 1);
+    assert_false(refusals_are_general(f->refusals));
+    refuse(f, 1);
+    assert_true(refusals_are_general(f->refusals));
+}
+
+/* A thousand wait for ten seconds or so, unless one is accepted; that counts once a second. */
+static void test_a_success_lets_all_try_again(void **state)
+{
+    struct fixture *f = *state;
+    refuse(f, OWNERS);
+    refusal_end(f->refusals, &f->owners[0]);
+    refusals_retry(f->refusals);
+    assert_int_equal(f->due, OWNERS - 1);
+    assert_false(refusal_is_waiting(&f->owners[1]));
+    refuse(f, OWNERS);
+    refusals_retry(f->refusals);
+    assert_int_equal(f->due, OWNERS - 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    static const struct CMUnitTest tests[] = {
+        TEST(test_each_waits_by_itself),
+        TEST(test_many_in_a_row_are_general),
+        TEST(test_a_success_lets_all_try_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
