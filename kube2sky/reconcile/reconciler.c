@@ -125,6 +125,7 @@ static void settle_first(struct reconciler *r, struct owner *owner)
 {
     owner->changed_us = 0;
     owner->is_disturbed = false;
+    owner->is_overtaken = false;
     owners_free_touched(owner);
     if (owner->refusal) {
         refusal_end(r->refusals, owner);
