@@ -28,13 +28,19 @@ struct inventory {
     bool wants_relist;          /* of the source */
 };
 
+/* While slices are only listed, to take the place of Endpoints, they change no record. */
+static void set_source(struct inventory *inventory, enum kube_kind source)
+{
+    inventory->source = source;
+    inventory->index.slice_changed = source == KUBE_SLICE ? inventory->config.slice_changed : NULL;
+}
+
 struct inventory *inventory_new(const struct inventory_config *config)
 {
     struct inventory *inventory = xcalloc(1, sizeof(*inventory));
     inventory->config = *config;
     index_init(&inventory->index, config->changed, config->data);
-    inventory->index.slice_changed = config->slice_changed;
-    inventory->source = KUBE_ENDPOINTS;
+    set_source(inventory, KUBE_ENDPOINTS);
     inventory->next_source = KUBE_ENDPOINTS;
     inventory->is_settled = true;
     inventory->kinds[KUBE_SERVICE].is_wanted = true;
@@ -84,7 +90,7 @@ static void switch_source(struct inventory *inventory)
 {
     enum kube_kind old = inventory->source;
     struct entry *entry;
-    inventory->source = inventory->next_source;
+    set_source(inventory, inventory->next_source);
     unwant(inventory, old);
     for (size_t at = 0; (entry = key_table_next(&inventory->index.kinds[inventory->source], &at));
          at++) {
@@ -110,7 +116,15 @@ void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind)
 
 void inventory_settle_endpoints(struct inventory *inventory, bool is_settled)
 {
+    bool is_news = is_settled && !inventory->is_settled;
+    const struct entry *entry;
     inventory->is_settled = is_settled;
+    for (size_t at = 0;
+         is_news && (entry = key_table_next(&inventory->index.kinds[KUBE_SERVICE], &at)); at++) {
+        if (entry->object->service.is_headless) {
+            index_tell(&inventory->index, KUBE_SERVICE, entry);
+        }
+    }
 }
 
 void inventory_want_pods(struct inventory *inventory, bool are_wanted)
@@ -315,7 +329,7 @@ bool inventory_is_complete(const struct inventory *inventory)
 
 unsigned inventory_complete_kinds(const struct inventory *inventory)
 {
-    unsigned kinds = (unsigned)inventory->is_settled << KUBE_KIND_COUNT;
+    unsigned kinds = 0;
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         bool is_wanted = inventory->kinds[i].is_wanted;
         kinds |= (unsigned)(!is_wanted || is_complete(inventory, (enum kube_kind)i)) << i;
@@ -336,6 +350,16 @@ static struct slice behind(struct slice owner, const char *prefix)
     struct slice text = slice_str(prefix);
     return slice_has_prefix(owner, text) ? slice_of(owner.ptr + text.len, owner.len - text.len)
                                          : slice_of(NULL, 0);
+}
+
+/* Of the Service's endpoints in the source in force. */
+static bool has_news(const struct inventory *inventory, struct slice id)
+{
+    if (inventory->source == KUBE_SLICE) {
+        return index_has_news(&inventory->index, id);
+    }
+    const struct entry *entry = index_find(&inventory->index, KUBE_ENDPOINTS, id);
+    return entry && entry->is_news;
 }
 
 void inventory_get(const struct inventory *inventory, struct slice owner,
@@ -361,16 +385,9 @@ void inventory_get(const struct inventory *inventory, struct slice owner,
     } else {
         index_add_endpoints(&inventory->index, id, ret_objects);
     }
-}
-
-/* Of the Service's endpoints in the source in force. */
-static bool has_news(const struct inventory *inventory, struct slice id)
-{
-    if (inventory->source == KUBE_SLICE) {
-        return index_has_news(&inventory->index, id);
+    if (!inventory->is_settled && !has_news(inventory, id)) {
+        ret_objects->is_in_doubt = true;
     }
-    const struct entry *entry = index_find(&inventory->index, KUBE_ENDPOINTS, id);
-    return entry && entry->is_news;
 }
 
 bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
@@ -382,8 +399,7 @@ bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
     const struct entry *service = index_find(&inventory->index, KUBE_SERVICE, id);
     bool needs_endpoints = service && service->object->service.is_headless;
     return is_complete(inventory, KUBE_SERVICE) &&
-           (!needs_endpoints || (is_complete(inventory, inventory->source) &&
-                                 (inventory->is_settled || has_news(inventory, id))));
+           (!needs_endpoints || is_complete(inventory, inventory->source));
 }
 
 bool inventory_knows_claims(const struct inventory *inventory)

@@ -51,8 +51,8 @@ void inventory_free(struct inventory *inventory); /* NULL is fine */
  * of the other kind are dropped. */
 void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind);
 
-/* false: the source has just changed, and what it lacks may still exist: the keys of a headless
- * Service stay unless its endpoints have changed in the new source since. Initially true. */
+/* false: the source has just changed, and what it lacks may still exist: a headless
+ * Service is in doubt unless its endpoints have changed in the new source since. Initially true. */
 void inventory_settle_endpoints(struct inventory *inventory, bool is_settled);
 
 /* Without pods, none are waited for, and no pod has an address. */
@@ -87,8 +87,8 @@ bool inventory_may_delete(const struct inventory *inventory, struct slice owner)
  */
 bool inventory_knows_claims(const struct inventory *inventory);
 
-/* A bit (1 << kind) for each kind that has been listed completely or is not wanted, and one for
- * settled endpoints: when one is added, more may be deleted. */
+/* A bit (1 << kind) for each kind that has been listed completely or is not wanted: when one is
+ * added, more may be deleted. */
 unsigned inventory_complete_kinds(const struct inventory *inventory);
 
 /* The faults of the object's last state, borrowed; "" if there are none. */

@@ -508,8 +508,7 @@ static void test_pods_that_cannot_be_listed(void **state)
 static void test_complete_kinds(void **state)
 {
     const unsigned service = 1u << KUBE_SERVICE, endpoints = 1u << KUBE_ENDPOINTS;
-    const unsigned pod = 1u << KUBE_POD, settled = 1u << KUBE_KIND_COUNT;
-    const unsigned slice = 1u << KUBE_SLICE | settled;
+    const unsigned slice = 1u << KUBE_SLICE, pod = 1u << KUBE_POD;
     struct fixture *f = *state;
     assert_int_equal(inventory_complete_kinds(f->inventory), slice);
     list_one_pod(f);
@@ -520,7 +519,7 @@ static void test_complete_kinds(void **state)
     list_services(f, (const char *const[]){"web", NULL});
     assert_int_equal(inventory_complete_kinds(f->inventory), slice | pod | endpoints);
     inventory_use_endpoints(f->inventory, KUBE_SLICE);
-    assert_int_equal(inventory_complete_kinds(f->inventory), pod | endpoints | settled);
+    assert_int_equal(inventory_complete_kinds(f->inventory), pod | endpoints);
 }
 
 /* ---- Slices ---- */
@@ -669,6 +668,12 @@ static void test_change_of_source_waits_for_the_new_list(void **state)
     assert_true(may_delete(f, "svc/default/web"));
 }
 
+static bool is_certain(struct fixture *f, const char *owner)
+{
+    inventory_get(f->inventory, slice_str(owner), &f->objects);
+    return may_delete(f, owner) && !f->objects.is_in_doubt;
+}
+
 /* What the new source lacks may still exist, unless it has changed there since. */
 static void test_change_of_source_deletes_nothing_at_once(void **state)
 {
@@ -690,10 +695,10 @@ static void test_change_of_source_deletes_nothing_at_once(void **state)
         inventory_settle_endpoints(f->inventory, false);
         inventory_list_end(f->inventory, kind);
         assert_true(inventory_is_complete(f->inventory)); /* readiness does not wait */
-        assert_false(may_delete(f, "svc/default/web"));
-        assert_false(may_delete(f, "svc/default/gone"));
-        assert_true(may_delete(f, "svc/default/ip"));
-        assert_true(may_delete(f, "svc/default/no-service"));
+        assert_false(is_certain(f, "svc/default/web"));
+        assert_false(is_certain(f, "svc/default/gone"));
+        assert_true(is_certain(f, "svc/default/ip"));
+        assert_true(is_certain(f, "svc/default/no-service"));
 
         if (i) {
             inventory_upsert(f->inventory,
@@ -706,15 +711,54 @@ static void test_change_of_source_deletes_nothing_at_once(void **state)
                              endpoints_from("default", "web", "{'addresses':[{'ip':'10.0.0.9'}]}"));
             put_endpoints(f, "default", "db");
         }
-        assert_true(may_delete(f, "svc/default/web"));
-        assert_false(may_delete(f, "svc/default/db"));
+        assert_true(is_certain(f, "svc/default/web"));
+        assert_false(is_certain(f, "svc/default/db"));
 
-        unsigned complete = inventory_complete_kinds(f->inventory);
+        buf_clear(&f->changed);
         inventory_settle_endpoints(f->inventory, true);
-        assert_true(inventory_complete_kinds(f->inventory) & ~complete);
-        assert_true(may_delete(f, "svc/default/db"));
-        assert_true(may_delete(f, "svc/default/gone"));
+        assert_non_null(strstr(buf_cstr(&f->changed), "svc/default/db "));
+        assert_non_null(strstr(buf_cstr(&f->changed), "svc/default/gone "));
+        assert_null(strstr(buf_cstr(&f->changed), "svc/default/ip "));
+        assert_true(is_certain(f, "svc/default/db"));
+        assert_true(is_certain(f, "svc/default/gone"));
+        buf_clear(&f->changed);
+        inventory_settle_endpoints(f->inventory, true);
+        assert_changed(f, "");
     }
+}
+
+static void note_slice_change(void *data, struct slice owner, const struct slice_change *change)
+{
+    struct fixture *f = data;
+    (void)change;
+    buf_printf(&f->parts, "%.*s ", (int)owner.len, owner.ptr);
+}
+
+/* While slices are listed to take the place of Endpoints, and when they do not, they are no change
+ * of records by themselves. */
+static void test_slices_count_by_themselves_once_they_are_the_source(void **state)
+{
+    struct fixture *f = *state;
+    inventory_free(f->inventory);
+    f->inventory = inventory_new(&(struct inventory_config){
+        .changed = note_change, .slice_changed = note_slice_change, .data = f});
+    list_services(f, (const char *const[]){"kubernetes", "web", NULL});
+    inventory_list_begin(f->inventory, KUBE_ENDPOINTS);
+    put_endpoints(f, "default", "web");
+    inventory_list_end(f->inventory, KUBE_ENDPOINTS);
+    inventory_use_endpoints(f->inventory, KUBE_SLICE);
+    inventory_list_begin(f->inventory, KUBE_SLICE);
+    put_slice(f, "web-1", "web");
+    inventory_use_endpoints(f->inventory, KUBE_ENDPOINTS); /* taken back: the slice goes */
+    assert_string_equal(buf_cstr(&f->parts), "");
+
+    inventory_use_endpoints(f->inventory, KUBE_SLICE);
+    inventory_list_begin(f->inventory, KUBE_SLICE);
+    put_slice(f, "web-1", "web");
+    inventory_list_end(f->inventory, KUBE_SLICE);
+    assert_string_equal(buf_cstr(&f->parts), "");
+    put_slice(f, "web-2", "web");
+    assert_string_equal(buf_cstr(&f->parts), "svc/default/web ");
 }
 
 static void test_change_of_source_that_is_taken_back(void **state)
@@ -863,6 +907,7 @@ int main(void)
         TEST_SLICES(test_endpoints_are_ignored_where_slices_count),
         TEST(test_change_of_source_waits_for_the_new_list),
         TEST(test_change_of_source_deletes_nothing_at_once),
+        TEST(test_slices_count_by_themselves_once_they_are_the_source),
         TEST(test_change_of_source_that_is_taken_back),
         TEST(test_source_before_any_list_changes_at_once),
         TEST(test_pods_by_address),
