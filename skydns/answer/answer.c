@@ -201,16 +201,13 @@ static void dispatch(struct answer *a)
 }
 
 /* From some of the records: if they alone do not fit, neither do all, and the reply is cut without
- * visiting the others. Addresses are of use by themselves. Of other records, a client needs the
- * whole set, and their shares of the weights are not known. False: all records must be visited. */
+ * visiting the others. The weights of SRV are then shares of those visited. False: all records must
+ * be visited. */
 static bool answer_cut(struct answer *a)
 {
     struct rr_list *answers = &a->plan.answers;
     if (answers->least_bytes <= a->in.reply_limit) {
         return false;
-    }
-    if (answers->items[0].type != RR_A && answers->items[0].type != RR_AAAA) {
-        rr_list_clear(answers);
     }
     answers->is_cut = true;
     return true;

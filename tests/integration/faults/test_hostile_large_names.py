@@ -52,8 +52,8 @@ def test_large_names_cost_what_a_reply_holds(single: FaultBed):
             is_cut = bool(reply.flags & dns.flags.TC)
             assert is_cut == (rdtype in ("A", "SRV")), reply
             addresses = [rdata.to_text() for rrset in reply.answer for rdata in rrset]
-            assert (len(addresses) > 20) == (rdtype == "A"), reply
-            seen.update(addresses)
+            assert (len(addresses) > 8) == is_cut, reply
+            seen.update(addresses if rdtype == "A" else [])
         assert _count(bed, "deferred") == deferred
         assert len(seen) > _LARGE / 3
 
