@@ -112,6 +112,9 @@ static void ask(enum engine_transport transport)
     check(fixture->verdict != ENGINE_DEFER || fixture->deferral.kind != ENGINE_DEFER_WALK ||
               !fixture->may_walk,
           "defers a walk twice");
+    fixture->is_brief = true;
+    check(strncmp(fixture_answer(fixture, transport), "malformed", 9) != 0, "brief reply");
+    fixture->is_brief = false;
     struct engine_query query = {
         .wire = fixture->query, .len = fixture->query_len, .transport = transport};
     size_t len = engine_servfail(fixture->engine, &query, fixture->reply);
