@@ -145,9 +145,10 @@ static void on_bad(void *data, enum kube_kind kind, const struct err *err)
     tell_skipped(data, kind, "", err->msg);
 }
 
-static void on_state(void *data, enum kube_kind kind, const struct err *err)
+static void on_state(void *data, enum kube_kind kind, const char *resource, const struct err *err)
 {
     struct feed *feed = data;
+    feed->followed[kind].kind = resource; /* for its log line */
     if (err) {
         outage_away(&feed->followed[kind], err);
     } else {

@@ -63,11 +63,12 @@ static void write_by_kind(struct metrics_page *page, const struct metrics_source
     }
 }
 
-static void write_reconnects_of(struct metrics_page *page, const struct outage_source *followed)
+static void write_reconnects_of(struct metrics_page *page, enum kube_kind kind,
+                                const struct outage_source *followed)
 {
     for (size_t i = 0; i < OUTAGE_REASON_COUNT; i++) {
         metrics_sample(page,
-                       METRIC_LABELS({"kind", followed->kind},
+                       METRIC_LABELS({"kind", kube_kind_name(kind)},
                                      {"reason", outage_reason_name((enum outage_reason)i)}),
                        followed->returns[i]);
     }
@@ -76,8 +77,9 @@ static void write_reconnects_of(struct metrics_page *page, const struct outage_s
 static void write_reconnects(struct metrics_page *page, const struct metrics_sources *sources)
 {
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
-        if (feed_follows(sources->feed, (enum kube_kind)i)) {
-            write_reconnects_of(page, feed_followed(sources->feed, (enum kube_kind)i));
+        enum kube_kind kind = (enum kube_kind)i;
+        if (feed_follows(sources->feed, kind)) {
+            write_reconnects_of(page, kind, feed_followed(sources->feed, kind));
         }
     }
 }

@@ -71,7 +71,8 @@ static void report(struct reflector *reflector, const struct err *err)
     }
     reflector->has_state = true;
     reflector->state = now;
-    reflector->config.state(reflector->config.data, reflector->config.kind, err);
+    reflector->config.state(reflector->config.data, reflector->config.kind,
+                            reflector->resource->name, err);
 }
 
 static void forget_list(struct reflector *reflector)

@@ -92,8 +92,8 @@ struct reflector_config {
      * garbled. */
     void (*bad)(void *data, enum kube_kind kind, const struct err *err);
     /* NULL: every watch runs. Else the error; it keeps retrying. Not repeated while unchanged. kind
-     * is the config's. */
-    void (*state)(void *data, enum kube_kind kind, const struct err *err);
+     * is the config's, resource the plural of what is followed: endpoints or endpointslices. */
+    void (*state)(void *data, enum kube_kind kind, const char *resource, const struct err *err);
     void *data;
 };
 

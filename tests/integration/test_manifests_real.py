@@ -174,9 +174,6 @@ def without(role: dict, verb: str, resource: str) -> dict:
     return role | {"rules": rules}
 
 
-KINDS = {"services": "services", "pods": "pods", "endpointslices": "endpoints"}  # their names in the log
-
-
 @pytest.mark.parametrize("name", OURS)
 def test_kube2sky_has_the_rights_it_needs_and_no_other(bare_bed, guarded, name):
     """It works with the role's rights; without any one of them it reports which is missing, until it is restored."""
@@ -201,11 +198,10 @@ def test_kube2sky_has_the_rights_it_needs_and_no_other(bare_bed, guarded, name):
         bed.kube2sky.stop()
         since = len(bed.kube2sky.lines)
         bed.start_kube2sky(is_waiting=False)
-        kind = KINDS[resource]
-        said = bed.kube2sky.wait_line(rf"API cannot be followed.* kind={kind} ", since)
+        said = bed.kube2sky.wait_line(rf"API cannot be followed.* kind={resource} ", since)
         assert re.search(rf'cannot {verb} resource \\?"{resource}\\?"', said), said
         guarded.put(role)
-        bed.kube2sky.wait_line(rf"API is followed.* kind={kind} ", since, timeout_s=60)
+        bed.kube2sky.wait_line(rf"API is followed.* kind={resource} ", since, timeout_s=60)
     bed.kube2sky.wait_ready(lambda: bed.readiness()[0] == 200, "ready")
     check_is_followed(bed, guarded, f"last-{name.split('.')[0]}")
     for resource in ("secrets", "configmaps", "nodes"):

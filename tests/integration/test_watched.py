@@ -152,9 +152,10 @@ def test_kube2sky_without_the_api(bed):
     assert page.total("api_up") == 3
     for kind in ("services", "endpoints", "pods"):
         assert page.total("api_reconnects_total", kind=kind) == 1
-        away = watched.lines(f"API cannot be followed, retrying kind={kind}", since)
+        resource = "endpointslices" if kind == "endpoints" else kind
+        away = watched.lines(f"API cannot be followed, retrying kind={resource} ", since)
         assert away and len(set(reasons(away))) == len(away), "no line twice"
-        assert len(watched.lines(f"API is followed kind={kind} after_ms=", since)) == 1
+        assert len(watched.lines(f"API is followed kind={resource} after_ms=", since)) == 1
     assert len(watched.lines("the API has been failing for longer than", since)) == 1
 
 

@@ -107,10 +107,12 @@ static inline void put_token(const char *path, const char *token)
 }
 
 /* Leaves out the URL, whose port differs each time. */
-static inline void on_state(void *data, enum kube_kind kind, const struct err *err)
+static inline void on_state(void *data, enum kube_kind kind, const char *resource,
+                            const struct err *err)
 {
     struct fixture *f = data;
     (void)kind;
+    assert_non_null(resource);
     if (!err) {
         note(f, "state ok");
         return;
