@@ -35,10 +35,6 @@ void reconciler_explain(const struct reconciler *r, struct buf *out)
     buf_printf(out, "%zu services are waiting to be written to etcd, %zu transactions in flight",
                owners_queued(r->owners) + owners_refused(r->owners), flights_used(r->flights));
     append_why(&r->written, out);
-    if (owners_held(r->owners) && inventory_doubts_pods(r->config.inventory)) {
-        buf_append_str(out,
-                       "; the API lists no pod, so records of pods are kept until there is one");
-    }
     if (!r->written.is_away && r->refused.msg[0]) {
         buf_printf(out, "; the last refusal was: %s", r->refused.msg);
     }
@@ -71,10 +67,19 @@ static bool explain_too_large(const struct reconciler *r, struct buf *out)
     return visit.is_told;
 }
 
+static bool explain_pods(const struct reconciler *r, struct buf *out)
+{
+    bool is_trouble = owners_held(r->owners) && inventory_doubts_pods(r->config.inventory);
+    if (is_trouble) {
+        buf_append_str(out, "the API lists no pod: records of pods are kept until there is one");
+    }
+    return is_trouble;
+}
+
 bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
 {
     return (r->leader && leader_explain(r->leader, out)) || contests_explain(r->contests, out) ||
-           explain_too_large(r, out);
+           explain_too_large(r, out) || explain_pods(r, out);
 }
 
 struct unsettled_visit {

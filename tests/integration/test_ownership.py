@@ -5,7 +5,7 @@ import signal
 import pytest
 from kube import endpoints, headless, pod, port, service
 from model import Model
-from programs import wait_until
+from programs import http_get, wait_until
 from records import SVC, label, service_records, value
 
 TREE = "/skydns/local/cluster"
@@ -279,15 +279,16 @@ def test_kinds_that_cannot_be_listed_keep_their_keys(bed):
 
 
 def test_a_list_without_pods_deletes_none(bed):
-    """Such as that of an API server whose store was emptied. The probe names the reason."""
+    """Such as that of an API server whose store was emptied. /readiness?strict names the reason."""
     bed.kube.put_pod(pod("worker", "10.3.0.1"))
     bed.start_kube2sky()
     bed.wait_model()
     bed.kube2sky.stop()
     right = {k: v for k, v in bed.etcd.values("/skydns/").items() if k.startswith(POD)}
     bed.kube.delete("pods", "worker")
-    bed.start_kube2sky(is_waiting=False)
-    bed.kube2sky.wait_ready(lambda: "the API lists no pod" in bed.readiness()[1], "doubts it")
+    bed.start_kube2sky()
+    status, why = http_get(f"http://127.0.0.1:{bed.readiness_port}/readiness?strict")
+    assert status == 503 and "the API lists no pod" in why
     assert bed.etcd.values(POD) == right
     bed.kube.put_pod(pod("other", "10.3.0.2"))
     bed.wait_model()
