@@ -137,6 +137,8 @@ def test_kube2sky_with_a_stopped_etcd(bed):
 
 def test_kube2sky_without_the_api(bed):
     watched = watched_kube2sky(bed)
+    for kind in ("services", "endpoints", "pods"):
+        watched.wait_metric(1, "api_up", kind=kind)  # ready does not mean that all is watched
     since = len(bed.kube2sky.lines)
     bed.apiserver.kill()
     why = watched.wait_strict(503)
