@@ -138,6 +138,30 @@ def test_metrics_exist(running):
     assert {name for name in named if not name.startswith("skydns_skydns_")} <= told
 
 
+def unknown_lines(content: str, code: str) -> list[str]:
+    """What the first column of the tables of trouble quotes, and no program logs, shows or counts: `text … field=`."""
+    unknown = []
+    for row in re.findall(r"^\| (?!you see)(.*`.*?) \|", content, re.M):
+        for span in re.findall(r"`([^`]+)`", row.split(" | ")[0]):
+            line, _, fields = span.partition(" … ")
+            told = [f'"{field}"' for field in re.findall(r"(\w+)=", fields)]
+            if not re.match(r"[/?]|\w+_\w+$", line) and not all(part in code for part in (line, *told)):
+                unknown.append(span)
+    return unknown
+
+
+def test_lines_of_trouble_exist():
+    paths = [path for program in ("common", *manifests.PROGRAMS) for path in (ROOT / program).rglob("*.c")]
+    code = re.sub(r'"\s*\n\s*"', "", "\n".join(path.read_text() for path in paths))
+    trouble = re.search(r"^## What trouble looks like\n(.*?)^## ", text("OPERATING.md"), re.M | re.S)[1]
+    assert trouble.count("\n| ") > 20
+    assert unknown_lines(trouble, code) == []
+    assert unknown_lines("| `etcd is followed … after_ms=` |\n| `etcd is awry` | x |\n| `etcd is followed … x=` | |", code) == [
+        "etcd is awry",
+        "etcd is followed … x=",
+    ]
+
+
 def test_ports_and_paths_are_those_of_the_manifest():
     rows = re.findall(r"^\| (\d+) \| (\w+) \|", text("OPERATING.md"), re.M)
     told = {(program, int(port)) for port, program in rows}
