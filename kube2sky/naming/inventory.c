@@ -116,7 +116,7 @@ void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind)
 
 void inventory_settle_endpoints(struct inventory *inventory, bool is_settled)
 {
-    bool is_news = is_settled && !inventory->is_settled;
+    bool is_news = is_settled != inventory->is_settled;
     const struct entry *entry;
     inventory->is_settled = is_settled;
     for (size_t at = 0;

@@ -52,7 +52,8 @@ void inventory_free(struct inventory *inventory); /* NULL is fine */
 void inventory_use_endpoints(struct inventory *inventory, enum kube_kind kind);
 
 /* false: the source has just changed, and what it lacks may still exist: a headless
- * Service is in doubt unless its endpoints have changed in the new source since. Initially true. */
+ * Service is in doubt unless its endpoints have changed in the new source since. Initially true.
+ * A change is reported for each of them. */
 void inventory_settle_endpoints(struct inventory *inventory, bool is_settled);
 
 /* Without pods, none are waited for, and no pod has an address. */
