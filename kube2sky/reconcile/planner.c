@@ -225,8 +225,10 @@ static void plan_reverse_key(struct planner *planner, const struct owner *owner,
         op.value = buf_slice(&planner->value);
     }
     if (winner && there && !there->value.is_ours) {
-        planned->foreign_count++;
-        plan_add(&planner->left, &op, 0);
+        if (slice_equal(winner->owner, owner->id)) { /* counted once, and not for who goes */
+            planned->foreign_count++;
+            plan_add(&planner->left, &op, 0);
+        }
         return;
     }
     if (winner ? there && there->value.hash == actual_value_hash(op.value)

@@ -178,6 +178,27 @@ static void test_reverse_keys_of_another_cluster(void **state)
     assert_int_equal(reconciler_get_stats(f->reconciler).foreign, 0);
 }
 
+/* Two Services claim another cluster's key, one after the other: it is counted for the one whose it
+ * would be, and no longer when that is gone. */
+static void test_a_reverse_key_of_another_cluster_that_two_claim(void **state)
+{
+    struct fixture *f = *state;
+    delete_reverse_tree(f);
+    put_reverse(f, "10/0/0/9", "web.default.svc.other.");
+    f->has_reverse = true;
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    put_service(f, "also", "10.0.0.9"); /* wins */
+    wait_drained(f);
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "also");
+    wait_drained(f);
+    inventory_remove(f->inventory, KUBE_SERVICE, "default", "web");
+    wait_drained(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).foreign, 0);
+    assert_int_equal(reconciler_get_stats(f->reconciler).desired, 2);
+}
+
 /* Another cluster takes a key between our planning and our transaction: it stays, whether we were
  * about to write or delete it, and whatever else is in the transaction. */
 static void test_reverse_keys_taken_by_another_cluster(void **state)
@@ -272,6 +293,7 @@ int main(void)
         TEST(test_a_reverse_key_given_on_in_flight),
         TEST(test_reverse_keys_that_others_spoil),
         TEST(test_reverse_keys_of_another_cluster),
+        TEST(test_a_reverse_key_of_another_cluster_that_two_claim),
         TEST(test_reverse_keys_taken_by_another_cluster),
         TEST(test_a_restart_with_reverse_keys),
         TEST(test_doubt_about_reverse_keys),
