@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/privileges.h"
 #include "common/base/xalloc.h"
 #include "skydns/answer/engine.h"
 #include "skydns/store/rng.h"
@@ -187,6 +188,8 @@ static void *run(void *data)
 {
     struct walker *w = data;
     struct walk *walk;
+    (void)pthread_setname_np(pthread_self(), "walker"); /* for top and gdb only */
+    privileges_drop_thread();
     while ((walk = next_walk(w))) {
         take_walk(w, walk);
         (void)pthread_mutex_lock(&w->lock);
@@ -218,7 +221,6 @@ int walker_start(struct walker *walker, struct err *err)
         return err_set(err, r, "start the walker: %s", err_code_text(r));
     }
     walker->is_started = true;
-    (void)pthread_setname_np(walker->thread, "walker"); /* for top and gdb only */
     return 0;
 }
 

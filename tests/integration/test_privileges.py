@@ -12,6 +12,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="has no privilege to l
 USER, GROUP = 65532, 65533
 OTHER = 65531
 DAC_READ_SEARCH = 1 << 2
+SKYDNS_THREADS = {"skydns", "worker-0", "worker-1", "resolver", "walker", "log"}
 SETS = ("CapInh", "CapPrm", "CapEff", "CapAmb")
 
 
@@ -49,14 +50,14 @@ def test_skydns(bare_bed):
     program = _skydns(bare_bed, "-machines=http://127.0.0.1:9")
     if not any("does not restrict system calls" in line for line in program.lines):
         assert {status["Seccomp"] for status in _threads(program)} == {"2"}  # a filter
-    _check_nothing_left(program, {"skydns", "worker-0", "worker-1", "resolver", "log"})
+    _check_nothing_left(program, SKYDNS_THREADS)
     assert {status["Uid"] for status in _threads(program)} == {"0\t0\t0\t0"}
     program.stop()
 
 
 def test_another_user(bare_bed):
     program = _skydns(bare_bed, "-machines=http://127.0.0.1:9", f"-user={USER}:{GROUP}")
-    _check_nothing_left(program, {"skydns", "worker-0", "worker-1", "resolver", "log"})
+    _check_nothing_left(program, SKYDNS_THREADS)
     for status in _threads(program):
         assert status["Uid"].split() == [str(USER)] * 4
         assert status["Gid"].split() == [str(GROUP)] * 4
@@ -90,7 +91,9 @@ def test_a_key_of_another_user(bare_bed):
     flags = (f"-machines=https://127.0.0.1:{reserve_port()}", f"-tls-pem={certificate}", f"-tls-key={key}")
     program = _skydns(bare_bed, *flags)
     program.wait_line(f"keeping one capability, .* file={key} capability=CAP_DAC_READ_SEARCH")
-    for status in _threads(program):
+    threads = _threads(program)
+    assert {status["Name"] for status in threads} >= SKYDNS_THREADS
+    for status in threads:
         kept = DAC_READ_SEARCH if status["Name"] == "skydns" else 0
         assert [int(status[held], 16) for held in SETS] == [0, kept, kept, 0], status
     program.stop()
