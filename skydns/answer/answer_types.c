@@ -209,8 +209,8 @@ static bool has_address(const struct rr_list *list)
     return false;
 }
 
-/* A target that upstream could not resolve costs the name's other addresses nothing; but without
- * any, nobody knows whether there are some. */
+/* A target that upstream could not resolve, or one of a zone that is incomplete, costs the name's
+ * other addresses nothing; but without any, nobody knows whether there are some. */
 static void answer_address(struct answer *a, enum rr_type type)
 {
     struct follow *f = &a->follow;
@@ -230,6 +230,8 @@ static void answer_address(struct answer *a, enum rr_type type)
         follow_records(f, &span, a->owner, families, &a->plan.answers);
         if (f->has_failed && !has_address(&a->plan.answers)) {
             answer_unknown(a);
+        } else if (f->is_lacking && !f->is_deferred && !has_address(&a->plan.answers)) {
+            answer_not_ready(a);
         }
     }
 }

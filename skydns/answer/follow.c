@@ -43,6 +43,7 @@ void follow_start(struct follow *follow)
     follow->is_deferred = false;
     follow->has_failed = false;
     follow->is_open = false;
+    follow->is_lacking = false;
     follow->added = 0;
     follow->deferral->question_count = 0;
     rr_list_clear(&follow->targets);
@@ -303,6 +304,7 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
         follow_external(f, chain, &lower, name);
         return;
     }
+    f->is_lacking = f->is_lacking || zone->is_incomplete;
     const struct store_record *alias = follow_alias(f->config, f->store, zone, &lower);
     if (alias) {
         follow_host(f, chain, alias, name);

@@ -45,6 +45,7 @@ struct follow {
     bool is_deferred; /* the answer cannot be made in this call; *deferral says why */
     bool has_failed;  /* upstream could not say what addresses a target has */
     bool is_open;     /* upstream was not asked: EXTERNAL_NOT_ASKED */
+    bool is_lacking;  /* a target is in a zone that may have what is not found */
     uint32_t added;   /* externals, a bit for each, whose records are in the answer */
     struct engine_deferral *deferral;
 };
@@ -60,7 +61,7 @@ static inline struct lookup_rule follow_rule(const struct engine_config *config,
 void follow_init(struct follow *follow);
 void follow_fini(struct follow *follow);
 
-/* Starts an answer; the caller sets the fields of the answer but the last three. */
+/* Starts an answer; the caller sets the fields of the answer up to is_brief, and the deferral. */
 void follow_start(struct follow *follow);
 
 /* How many records this thread may visit. */

@@ -204,15 +204,20 @@ static void incomplete(void **state)
         "cluster.local. MX",
         "x.web.cluster.local. TXT",
         "gone.cluster.local. A",
+        "to.whole.test. A", /* the target's zone is the one that lacks records */
+        "to.whole.test. AAAA",
         "nope.cluster.local. ANY",
         "2.0.0.10.in-addr.arpa. A",
         "2.0.0.10.in-addr.arpa. PTR",
         "NOPE.cluster.local. A edns=512",
     };
-    static const struct fixture_key gone = {"local/cluster/gone", "{'host':'nope.cluster.local'}"};
+    static const struct fixture_key gone[] = {
+        {"local/cluster/gone", "{'host':'nope.cluster.local'}"},
+        {"test/whole/to", "{'host':'nope.cluster.local'}"},
+    };
     struct fixture *f = setup();
     (void)state;
-    fixture_put(f, &gone, 1);
+    fixture_put(f, gone, COUNT(gone));
     fixture_domain(f, "whole.test.");
     f->config.reverse_zone_count = 1;
     f->config.reverse_zones[0] = (struct network){.prefix_bits = 8};
