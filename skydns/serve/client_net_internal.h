@@ -4,6 +4,7 @@
 #ifndef SKYDNS_SERVE_CLIENT_NET_INTERNAL_H
 #define SKYDNS_SERVE_CLIENT_NET_INTERNAL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -25,6 +26,11 @@ static inline struct client_net client_net_of(const struct addr *addr)
         memcpy(net.bytes, ip.bytes, 8);
     }
     return net;
+}
+
+static inline bool client_net_equal(const struct client_net *a, const struct client_net *b)
+{
+    return memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
 static inline struct slice client_net_key(const struct client_net *net)

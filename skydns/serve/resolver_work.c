@@ -8,6 +8,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/engine.h"
+#include "skydns/serve/client_net_internal.h"
 #include "skydns/serve/query_log_internal.h"
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/tcp_server.h"
@@ -103,12 +104,11 @@ void resolver_refuse(struct resolver *r, struct deferred *d)
 
 static unsigned walks_of(const struct resolver *r, const struct addr *client)
 {
-    struct ip ip = addr_ip(client);
+    const struct client_net net = client_net_of(client);
     unsigned count = 0;
     for (size_t i = 0; i < r->walk_count; i++) {
-        struct ip other = addr_ip(&r->walks[i]->client);
-        count += ip.family_bytes == other.family_bytes &&
-                 memcmp(ip.bytes, other.bytes, ip.family_bytes) == 0;
+        const struct client_net other = client_net_of(&r->walks[i]->client);
+        count += client_net_equal(&net, &other);
     }
     return count;
 }

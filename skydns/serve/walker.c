@@ -38,6 +38,7 @@ struct walk *walk_new(const struct engine_query *query, void *data)
     walk->data = data;
     walk->client = *query->client;
     walk->local = *query->local;
+    walk->net = client_net_of(query->client);
     walk->transport = query->transport;
     walk->len = query->len;
     memcpy(walk->wire, query->wire, query->len);
@@ -167,7 +168,7 @@ static void take_walk(struct walker *w, struct walk *walk)
     snapshot_leave(w->config.reader);
 }
 
-/* The oldest of the queue, removed; NULL: the thread ends. */
+/* The next of the queue, removed; NULL: the thread ends. */
 static struct walk *next_walk(struct walker *w)
 {
     struct walk *walk = NULL;
@@ -256,11 +257,34 @@ void walker_free(struct walker *walker)
     }
 }
 
+/* Behind those of its own client and those that have as many of their client's before them. */
+static void enqueue(struct walk_list *queue, struct walk *walk)
+{
+    struct walk *after = NULL, *other;
+    walk->turn = 0;
+    TAILQ_FOREACH (other, queue, entry) {
+        if (client_net_equal(&other->net, &walk->net)) {
+            walk->turn = other->turn + 1;
+        }
+    }
+    TAILQ_FOREACH (other, queue, entry) {
+        if (other->turn > walk->turn) {
+            break;
+        }
+        after = other;
+    }
+    if (after) {
+        TAILQ_INSERT_AFTER(queue, after, walk, entry);
+    } else {
+        TAILQ_INSERT_HEAD(queue, walk, entry);
+    }
+}
+
 void walker_push(struct walker *walker, struct walk *walk)
 {
     walk->pushed_ms = clock_monotonic_ms();
     (void)pthread_mutex_lock(&walker->lock);
-    TAILQ_INSERT_TAIL(&walker->queue, walk, entry);
+    enqueue(&walker->queue, walk);
     (void)pthread_cond_signal(&walker->pushed);
     (void)pthread_mutex_unlock(&walker->lock);
 }

@@ -7,6 +7,7 @@
  *     walker_push(query) -- queue -->      engine_answer, with may_walk
  *     walker_pop <-- finished --           config.wake
  *
+ * Clients take turns: whoever asks for many walks waits for them, whoever asks for one does not.
  * A walk takes WALK_MS at most, and none begins after WALK_WAIT_MS in the queue, when its client
  * has asked again: both are refused. The resolver limits how many are pushed (RESOLVER_WALKS_MAX),
  * hence also what waits to be popped. Nothing here sends or counts. */
@@ -23,6 +24,7 @@
 #include "common/base/err.h"
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/query.h"
+#include "skydns/serve/client_net_internal.h"
 
 struct engine;
 struct snapshot_reader;
@@ -38,6 +40,8 @@ struct walk {
     TAILQ_ENTRY(walk) entry;
     void *data; /* the pusher's */
     struct addr client, local;
+    struct client_net net; /* the client's, as limits count it */
+    unsigned turn;         /* in the queue: how many of its client go before it */
     enum engine_transport transport;
     int64_t pushed_ms; /* clock_monotonic_ms */
 
