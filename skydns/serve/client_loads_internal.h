@@ -1,6 +1,6 @@
-/* How many deferred queries of each client the resolver has in hand, whatever they came over, so
- * that one client cannot take all places. As many entries as queries in hand at most, 0.1 KB each.
- * Only on the resolver's thread. */
+/* How many deferred queries of each client the resolver has in hand, or has external names of to
+ * look up, whatever they came over, so that one client cannot take all places. As many entries as
+ * queries in hand at most, 0.1 KB each. Only on the resolver's thread. */
 #ifndef SKYDNS_SERVE_CLIENT_LOADS_INTERNAL_H
 #define SKYDNS_SERVE_CLIENT_LOADS_INTERNAL_H
 

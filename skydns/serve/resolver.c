@@ -320,11 +320,13 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
     query_counts_init(&r->counts.tcp, config->want_skydns_metrics);
     TAILQ_INIT(&r->in_hand);
     r->loads = client_loads_new();
+    r->lookup_loads = client_loads_new();
     buf_init(&r->reduced.packed, EXTERNAL_PACKED_MAX);
     rng_seed(&r->rng);
     int result = open_loop(r, err);
     if (result < 0) {
         client_loads_free(r->loads);
+        client_loads_free(r->lookup_loads);
         query_counts_fini(&r->counts.udp);
         query_counts_fini(&r->counts.tcp);
         free(r);
@@ -399,6 +401,7 @@ void resolver_free(struct resolver *resolver)
         resolver_release(resolver, TAILQ_FIRST(&resolver->in_hand));
     }
     client_loads_free(resolver->loads);
+    client_loads_free(resolver->lookup_loads);
     tcp_server_free(resolver->tcp);
     for (unsigned i = 0; i <= resolver->config.workers; i++) {
         deferred_ring_free(resolver->rings[i]);

@@ -42,9 +42,10 @@ enum {
      * (client_net_internal.h) gets no further place when it has as many as are free: alone it may
      * have half of them, and there is always one for another. */
     RESOLVER_IN_HAND_MAX = 10000,
-    /* Of these, lookups of external names. Each keeps the records of its replies, packed, while it
-     * waits for others: at most EXTERNAL_PACKED_UDP_MAX, so all of them 12 MiB, or over TCP
-     * EXTERNAL_PACKED_MAX, 64 MiB; usually some 100 bytes. */
+    /* Of these, lookups of external names; a client has no more than as many as are free. Each
+     * keeps the records of its replies, packed, while it waits for others: at most
+     * EXTERNAL_PACKED_UDP_MAX, so all of them 12 MiB, or over TCP EXTERNAL_PACKED_MAX, 64 MiB;
+     * usually some 100 bytes. */
     RESOLVER_LOOKUPS_MAX = 1000,
     /* And queries at the walker, each with a reply of at most 64 KB; a client has no more than a
      * part of these. Beyond, SERVFAIL at once. */

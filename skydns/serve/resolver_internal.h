@@ -73,6 +73,7 @@ struct resolver {
     struct deferred *walks[RESOLVER_WALKS_MAX]; /* of those in hand, what the walker has */
     size_t walk_count;
     size_t lookup_count;
+    struct client_loads *lookup_loads; /* of them, by client */
     struct rng rng;
 
     /* The last external reply, reduced: all who share it get a copy. */

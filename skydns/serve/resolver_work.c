@@ -59,6 +59,7 @@ enum engine_verdict resolver_answer(struct resolver *r, const struct engine_quer
 static void free_lookup(struct resolver *r, struct lookup *lookup)
 {
     if (lookup) {
+        client_loads_drop(r->lookup_loads, &lookup->deferred->client);
         buf_fini(&lookup->packed);
         free(lookup);
         r->lookup_count--;
@@ -323,7 +324,8 @@ static void do_without(struct resolver *r, struct deferred *d, int64_t revision)
 static void look_up(struct resolver *r, struct deferred *d, int64_t revision)
 {
     size_t count = r->deferral.question_count;
-    if (r->lookup_count >= RESOLVER_LOOKUPS_MAX) {
+    if (client_loads_add(r->lookup_loads, &d->client) + r->lookup_count > RESOLVER_LOOKUPS_MAX) {
+        client_loads_drop(r->lookup_loads, &d->client);
         do_without(r, d, revision);
         return;
     }

@@ -816,6 +816,44 @@ static void test_one_client_leaves_places(void **state)
     teardown(f);
 }
 
+/* The same of the places for external names. */
+static void test_one_client_leaves_lookups(void **state)
+{
+    enum { SHARE = RESOLVER_LOOKUPS_MAX / 2 };
+    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct message q = question(1, "ext.cluster.local."),
+                   other_q = question(2, "ext.cluster.local.");
+    struct addr from;
+    (void)state;
+    put_host(f, "ext.cluster.local.", "www.test.");
+    publish(f);
+    int hog = client_from(f, "127.0.0.2", SOCK_DGRAM);
+    for (size_t i = 1; i <= SHARE; i++) {
+        send_udp(hog, &q);
+        wait_in_hand(f, i);
+    }
+    struct message asked = receive_as_upstream(f, &from);
+    send_udp(hog, &q);
+    struct message m = receive_udp(hog);
+    assert_int_equal(rcode_of(&m), SERVFAIL);
+    int udp = client_from(f, "127.0.0.3", SOCK_DGRAM);
+    send_udp(udp, &other_q);
+    wait_in_hand(f, SHARE + 1);
+    make_reply(&asked, "www.test.");
+    assert_int_equal(sendto(f->upstream_udp, asked.wire, asked.len, 0, &from.sa, from.len),
+                     asked.len);
+    m = receive_udp(udp);
+    assert_int_equal(rcode_of(&m), NOERROR);
+    wait_in_hand(f, 0);
+    send_udp(hog, &q); /* its share is free again */
+    answer_as_upstream(f, "www.test.");
+    wait_in_hand(f, 0);
+    close(hog);
+    close(udp);
+    stop(f);
+    teardown(f);
+}
+
 /* A client's TCP connections may have as many queries deferred as their ring has places. */
 static void test_one_tcp_client_leaves_places(void **state)
 {
@@ -929,6 +967,7 @@ int main(void)
         cmocka_unit_test(test_tcp_answers_overtake),
         cmocka_unit_test(test_a_full_ring_is_servfail),
         cmocka_unit_test(test_one_client_leaves_places),
+        cmocka_unit_test(test_one_client_leaves_lookups),
         cmocka_unit_test(test_one_tcp_client_leaves_places),
         cmocka_unit_test(test_a_long_query_is_forwarded),
         cmocka_unit_test(test_stop_answers_what_waits),
