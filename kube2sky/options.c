@@ -8,7 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
-#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_defaults.h"
 #include "common/etcd/etcd_txn.h"
 #include "kube2sky/api/kube_client.h"
 #include "kube2sky/api/label_selector.h"

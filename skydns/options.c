@@ -7,7 +7,7 @@
 #include "common/base/flags.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_defaults.h"
 #include "skydns/cpu_limit.h"
 #include "skydns/option_values.h"
 

@@ -27,10 +27,6 @@
 #include "common/etcd/name_lookup.h"
 #include "common/tls/tls_client.h"
 
-/* Where both programs look for etcd unless a flag says otherwise, so that they find the same one:
- * etcd's own port, and the one it had until 2.0, which the legacy pod uses. */
-#define ETCD_DEFAULT_ENDPOINTS "http://127.0.0.1:2379,http://127.0.0.1:4001"
-
 struct etcd;
 struct etcd_call;
 

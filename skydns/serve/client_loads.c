@@ -4,7 +4,7 @@
 
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
-#include "skydns/serve/client_net_internal.h"
+#include "skydns/serve/client_net.h"
 
 struct load {
     struct client_net net;

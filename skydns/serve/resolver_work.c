@@ -8,7 +8,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/engine.h"
-#include "skydns/serve/client_net_internal.h"
+#include "skydns/serve/client_net.h"
 #include "skydns/serve/query_log_internal.h"
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/tcp_server.h"

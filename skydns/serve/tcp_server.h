@@ -10,7 +10,7 @@
  *                   |  writing, TCP_PROGRESS_MIN bytes must leave in that time
  *                   `  no room for a new one: the longest idle gives way
  *
- * What one client (client_net_internal.h) does costs the others nothing. When all places are taken,
+ * What one client (client_net.h) does costs the others nothing. When all places are taken,
  * a client with more than 1 / TCP_SHARES of them gives way first, even with queries in hand; its
  * own new connections push out no smaller client's. When all buffers together reach their limit,
  * the client that holds most loses connections. However many connections a client has, it gets as

@@ -24,7 +24,7 @@
 #include "common/base/err.h"
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/query.h"
-#include "skydns/serve/client_net_internal.h"
+#include "skydns/serve/client_net.h"
 
 struct engine;
 struct snapshot_reader;
