@@ -246,6 +246,7 @@ struct slice_difference *slice_difference_new(const struct naming_config *config
         name_part(config, change->service, change->after, &whole.come, &whole.claims_come) == 0) {
         difference = xcalloc(1, sizeof(*difference));
         difference_init(difference);
+        difference->count_change = (int32_t)whole.come.count - (int32_t)whole.gone.count;
         subtract(&whole.come, &whole.gone, false, &difference->come);
         subtract(&whole.gone, &whole.come, true, &difference->gone);
         subtract_claims(&whole.claims_come, &whole.claims_gone, &difference->claims_come);

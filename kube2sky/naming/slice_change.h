@@ -8,6 +8,7 @@
 #define KUBE2SKY_NAMING_SLICE_CHANGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "kube2sky/api/kube_object.h"
 #include "kube2sky/naming/claims.h"
@@ -41,6 +42,7 @@ struct slice_difference {
     struct desired gone;
     struct claims claims_come;
     struct claims claims_gone;
+    int32_t count_change; /* of the owner's records */
 };
 
 /* NULL: more than DESIRED_MAX records. The caller owns the result. */

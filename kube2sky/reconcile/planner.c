@@ -373,15 +373,6 @@ static void plan_gone(const struct owner *owner, struct slice base, struct plan 
     }
 }
 
-static uint32_t count_new(const struct plan *plan)
-{
-    uint32_t count = 0;
-    for (size_t i = 0; i < plan->op_count; i++) {
-        count += plan->ops[i].kind == ETCD_OP_PUT && plan->ops[i].revision == 0;
-    }
-    return count;
-}
-
 /* As plan_objects, of what changed. */
 static void plan_difference(struct planner *planner, const struct owner *owner,
                             struct planned *planned, struct plan *plan)
@@ -390,13 +381,12 @@ static void plan_difference(struct planner *planner, const struct owner *owner,
     plan_addresses(planner, owner, &owner->difference->claims_come, planned);
     owners_base(planner->config.owners, owner, &planner->base);
     plan_come(owner, buf_slice(&planner->base), plan);
-    uint32_t new_count = count_new(plan);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
     plan_gone(owner, buf_slice(&planner->base), may_delete ? plan : &planner->withheld);
     planned->is_withheld |= planner->withheld.op_count > 0;
     append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
-    planned->desired_count = owner->desired_count + new_count + (uint32_t)owner->won_change -
-                             (uint32_t)owner->difference->gone.count;
+    planned->desired_count = owner->desired_count + (uint32_t)owner->difference->count_change +
+                             (uint32_t)owner->won_change;
     planned->foreign_count += owner->foreign_count;
     planned->work += owner->difference->come.count + owner->difference->gone.count;
 }

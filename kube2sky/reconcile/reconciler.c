@@ -109,16 +109,14 @@ static void tell_foreign(const struct reconciler *r, const struct owner *owner)
     }
 }
 
-/* Plans the owner into r->plan. */
-static struct planned plan_owner(struct reconciler *r, struct owner *owner)
+/* When the owner is about to leave the queue, and so is not planned again from the same change. */
+static void count_planned(struct reconciler *r, struct owner *owner, const struct planned *planned)
 {
-    struct planned planned = planner_plan(&r->planner, owner, &r->plan);
     tell_foreign(r, owner);
-    r->report.desired += (uint64_t)planned.desired_count - owner->desired_count;
-    r->foreign += (uint64_t)planned.foreign_count - owner->foreign_count;
-    owner->desired_count = planned.desired_count;
-    owner->foreign_count = planned.foreign_count;
-    return planned;
+    r->report.desired += (uint64_t)planned->desired_count - owner->desired_count;
+    r->foreign += (uint64_t)planned->foreign_count - owner->foreign_count;
+    owner->desired_count = planned->desired_count;
+    owner->foreign_count = planned->foreign_count;
 }
 
 static void settle_first(struct reconciler *r, struct owner *owner)
@@ -156,6 +154,7 @@ static bool board_first(struct reconciler *r, struct flight *flight, const struc
     if (fit == PLAN_FITS_NOT) {
         return false;
     }
+    count_planned(r, owner, planned);
     if (planned->reverse_ops) {
         lock_reverse_keys(r, owner, fit == PLAN_FITS_WHOLE ? &r->plan : &flight->rest);
     }
@@ -168,22 +167,28 @@ static bool board_first(struct reconciler *r, struct flight *flight, const struc
 static bool plan_first(struct reconciler *r, struct flight *flight, size_t *budget)
 {
     struct owner *owner = owners_first(r->owners);
-    struct planned planned = plan_owner(r, owner);
+    struct planned planned = planner_plan(&r->planner, owner, &r->plan);
     key_log_planned(owner, &r->plan, &planned);
     *budget -= planned.work < *budget ? planned.work : *budget;
+    bool has_none = r->plan.op_count == 0, is_held = has_none || !flight;
+    bool is_settled = has_none && !planned.is_withheld;
+    bool must_rest = !planned.other && !is_held && owner->is_disturbed && !owner->changed_us &&
+                     contest_must_rest(r->contests, owner);
+    if (!planned.other && !is_held && !must_rest) {
+        return board_first(r, flight, &planned);
+    }
+    count_planned(r, owner, &planned);
     if (planned.other) {
         owners_dequeue(r->owners, OWNER_BLOCKED);
-    } else if (r->plan.op_count == 0 && !planned.is_withheld) {
+    } else if (is_settled) {
         settle_first(r, owner);
-    } else if (r->plan.op_count == 0 || !flight) {
-        if (r->config.planned && r->plan.op_count) {
+    } else if (is_held) {
+        if (r->config.planned && !has_none) {
             r->config.planned(r->config.data, &r->plan);
         }
         owners_dequeue(r->owners, OWNER_HELD);
-    } else if (owner->is_disturbed && !owner->changed_us && contest_must_rest(r->contests, owner)) {
-        owners_dequeue(r->owners, OWNER_CONTESTED);
     } else {
-        return board_first(r, flight, &planned);
+        owners_dequeue(r->owners, OWNER_CONTESTED);
     }
     return true;
 }

@@ -55,6 +55,15 @@ static inline void on_owner_changed(void *data, struct slice owner)
     }
 }
 
+static inline void on_slice_changed(void *data, struct slice owner,
+                                    const struct slice_change *change)
+{
+    struct fixture *f = data;
+    if (f->reconciler) {
+        reconciler_slice_changed(f->reconciler, owner, change);
+    }
+}
+
 /* The reconciler works before the loop sleeps; the next tick checks the result. */
 static inline void on_tick(struct ev_loop *loop UNUSED, ev_timer *timer UNUSED, int revents UNUSED)
 {
@@ -104,6 +113,7 @@ static inline void start_inventory(struct fixture *f)
     inventory_free(f->inventory);
     f->inventory = inventory_new(&(struct inventory_config){
         .changed = on_owner_changed,
+        .slice_changed = on_slice_changed,
         .data = f,
     });
     inventory_want_pods(f->inventory, false);

@@ -286,11 +286,44 @@ static void test_one_endpoint_of_5000(void **state)
     fini(&w);
 }
 
+/* Another kube2sky on the same etcd was faster: there is nothing to write, but as much is desired.
+ */
+static void test_a_change_that_is_in_etcd_already(void **state)
+{
+    struct world w;
+    (void)state;
+    init(&w);
+    inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
+    put_large_slice(&w, 0, 0);
+    (void)apply_dirty(&w);
+    struct owner *owner = owners_find(w.owners, slice_str("svc/default/large"));
+    for (int unready = 2; unready >= 0; unready -= 2) {
+        struct plan plan;
+        put_large_slice(&w, 0, unready);
+        assert_non_null(owner->difference);
+        (void)planner_claim(&w.planner, owner);
+        plan_init(&plan);
+        (void)planner_plan(&w.planner, owner, &plan);
+        for (size_t i = 0; i < plan.op_count; i++) {
+            struct etcd_op op = plan_get(&plan, i);
+            apply_op(&w, &op);
+        }
+        plan_fini(&plan);
+        size_t ops;
+        (void)plan_and_apply(&w, owner, &ops);
+        assert_int_equal(ops, 0);
+        assert_int_equal(owner->desired_count, 3 * (LARGE_ENDPOINTS - unready));
+        buf_clear(&w.dirty);
+    }
+    fini(&w);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_changes),
         cmocka_unit_test(test_one_endpoint_of_5000),
+        cmocka_unit_test(test_a_change_that_is_in_etcd_already),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -563,6 +563,51 @@ static void test_a_source_that_turns_out_unsettled(void **state)
     assert_tree(f, KUBERNETES);
 }
 
+static void put_slice_of(struct fixture *f, const char *service, int number, int endpoints)
+{
+    struct buf rest;
+    buf_init(&rest, 1 << 16);
+    buf_append_str(&rest, "'addressType':'IPv4','ports':[{'name':'x','port':80,'protocol':'TCP'}],"
+                          "'endpoints':[");
+    for (int i = 0; i < endpoints; i++) {
+        buf_printf(&rest, "%s{'addresses':['10.1.%d.%d'],'conditions':{'ready':true}}",
+                   i ? "," : "", number, i + 1);
+    }
+    buf_append_char(&rest, ']');
+    inventory_upsert(f->inventory, slice_from("default", service, service, buf_cstr(&rest)));
+    buf_fini(&rest);
+}
+
+/* Changes planned by themselves: the one that no longer fits into the transaction is planned again.
+ */
+static void test_what_is_planned_twice_counts_once(void **state)
+{
+    static const char *const names[] = {"a", "b", "c"};
+    struct fixture *f = *state;
+    f->has_reverse = true;
+    inventory_use_endpoints(f->inventory, KUBE_SLICE);
+    start_reconciler(f);
+    list_nothing_else(f);
+    for (int i = 0; i < 3; i++) {
+        inventory_upsert(f->inventory, service_from("default", names[i], "'clusterIP':'None'"));
+    }
+    inventory_list_begin(f->inventory, KUBE_SLICE);
+    for (int i = 0; i < 3; i++) {
+        put_slice_of(f, names[i], i, 1);
+    }
+    inventory_list_end(f->inventory, KUBE_SLICE);
+    wait_synced(f);
+    wait_drained(f);
+    for (int endpoints = 30; endpoints > 0; endpoints -= 28) {
+        for (int i = 0; i < 3; i++) {
+            put_slice_of(f, names[i], i, endpoints);
+        }
+        wait_drained(f);
+        struct reconciler_stats stats = reconciler_get_stats(f->reconciler);
+        assert_int_equal(stats.desired, 2 + 3 * 3 * endpoints);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -587,6 +632,7 @@ int main(void)
         TEST(test_explains_what_it_waits_for),
         TEST(test_many_changes_without_waiting),
         TEST(test_a_source_that_turns_out_unsettled),
+        TEST(test_what_is_planned_twice_counts_once),
     };
     return run_on_etcd(tests);
 }
