@@ -184,14 +184,21 @@ static void log_reply(const struct try *t, const uint8_t *reply)
 
 static void on_exchange(void *data, const uint8_t *reply, size_t len);
 
-/* At the socket limit, closes the question's own oldest sockets. */
+/* Whether a try may have a socket. At the limit, closes the question's own oldest ones. A further
+ * try does so at half of it, so that many questions to a silent server leave sockets for others;
+ * but a truncated reply is kept. */
 static bool make_room(struct flight *flight)
 {
     struct forwarder *f = flight->owner;
-    for (size_t i = 0; i < flight->begun && f->sockets >= f->config.sockets_max; i++) {
-        close_try(&flight->tries[i]);
+    size_t max = f->config.sockets_max;
+    size_t soft_max = flight->begun > 1 ? max / 2 : max;
+    for (size_t i = 0; i < flight->begun && f->sockets >= soft_max; i++) {
+        struct try *t = &flight->tries[i];
+        if (t->exchange && (f->sockets >= max || exchange_truncated(t->exchange).len == 0)) {
+            close_try(t);
+        }
     }
-    return f->sockets < f->config.sockets_max;
+    return f->sockets < max;
 }
 
 static bool begin_try(struct flight *flight, struct try *t)

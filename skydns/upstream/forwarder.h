@@ -6,7 +6,8 @@
  *                                                             v  whichever try, ends it
  *
  * Makes one try more than there are servers, spread over twice the timeout; a try keeps listening
- * when the next one starts, so that a slow server's reply still counts. Moves on at once from an
+ * when the next one starts, so that a slow server's reply still counts, unless half of all sockets
+ * are open. Moves on at once from an
  * unreachable server, and avoids one that failed twice in a row as long as another lives
  * (upstreams.h), until it answers a probe. Accepts SERVFAIL and REFUSED as an answer if no other
  * server has a better one. If all servers are dead, tries them anyway.

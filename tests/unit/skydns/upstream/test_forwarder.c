@@ -268,7 +268,7 @@ static struct forwarder *start_with(struct bed *bed, const struct forwarder_conf
 /* A forwarder that asks the bed's nameservers. */
 static struct forwarder *start(struct bed *bed, uint32_t timeout_ms)
 {
-    return start_with(bed, &(struct forwarder_config){.loop = bed->loop, .sockets_max = 4},
+    return start_with(bed, &(struct forwarder_config){.loop = bed->loop, .sockets_max = 8},
                       timeout_ms);
 }
 
@@ -716,10 +716,10 @@ static void test_limits(void **state)
     (void)add_server(bed, NULL);
     struct forwarder *f = start(bed, PATIENCE_MS);
     struct upstream_question question = a_test;
-    for (question.type = 100; question.type < 104; question.type++) {
+    for (question.type = 100; question.type < 108; question.type++) {
         assert_true(forwarder_ask(f, &question, 0, on_result, &r));
     }
-    assert_false(forwarder_ask(f, &question, 0, on_result, &r)); /* four may be in flight */
+    assert_false(forwarder_ask(f, &question, 0, on_result, &r)); /* eight may be in flight */
     question.type = 100;
     assert_true(forwarder_ask(f, &question, 0, on_result, &r)); /* shares a question in flight */
     forwarder_free(f);
@@ -771,6 +771,26 @@ static void test_the_last_socket(void **state)
     const struct forwarder_config config = {.loop = bed->loop, .sockets_max = 1};
     (void)start_with(bed, &config, 300);
     (void)asked(bed);
+}
+
+/* Questions to a silent server are tried again, and still leave half of the sockets to others. */
+static void test_further_tries_leave_sockets(void **state)
+{
+    enum { COUNT = 4, SOCKETS_MAX = 2 * COUNT };
+    struct bed *bed = *state;
+    static struct result results[SOCKETS_MAX];
+    struct scripted_nameserver *u = add_server(bed, NULL);
+    const struct forwarder_config config = {.loop = bed->loop, .sockets_max = SOCKETS_MAX};
+    struct forwarder *f = start_with(bed, &config, 300);
+    struct upstream_question question = a_test;
+    for (unsigned i = 0; i < SOCKETS_MAX; i++) {
+        question.type = (uint16_t)(256 + i);
+        results[i] = (struct result){.loop = bed->loop};
+        while (i == COUNT && u->seen < 2 * COUNT) { /* each has been tried twice */
+            ev_run(bed->loop, EVRUN_ONCE);
+        }
+        assert_true(forwarder_ask(f, &question, 0, on_result, &results[i]));
+    }
 }
 
 static void on_drop(struct ev_loop *loop, ev_timer *timer, int revents)
@@ -828,6 +848,7 @@ int main(void)
         TEST(test_limits),
         TEST(test_replies_over_tcp_at_once),
         TEST(test_the_last_socket),
+        TEST(test_further_tries_leave_sockets),
         TEST(test_no_callback_after_all_were_dropped),
 #undef TEST
     };
