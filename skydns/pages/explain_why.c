@@ -12,16 +12,27 @@ static const char *why_not_ours(const struct explain_case *c)
     return "in no domain of this server, and fewer labels than -ndots";
 }
 
+static const char nothing_read[] = "nothing has been read from etcd yet";
+
+/* The reverse names are those of all domains. */
+static const char *why_not_ready(const struct explain_case *c)
+{
+    if (!c->store) {
+        return nothing_read;
+    }
+    if (c->zone && !c->zone->is_incomplete) {
+        return "it leads to a name of another domain, which is incomplete: its store key is "
+               "missing in etcd (see /readiness?strict), so names that etcd lacks may exist";
+    }
+    return "the domain is incomplete: its store key is missing in etcd (see /readiness?strict), "
+           "so names that etcd lacks may exist";
+}
+
 static const char *why_ours(const struct explain_case *c)
 {
     const struct engine_zone *zone = c->zone;
     if (!c->store) {
-        return "nothing has been read from etcd yet";
-    }
-    if (zone->is_incomplete && c->plan->rcode == DNS_RCODE_SERVFAIL) {
-        return "the domain is incomplete: its store key is missing in etcd (see "
-               "/readiness?strict), so "
-               "names that etcd lacks may exist";
+        return nothing_read;
     }
     if (zone->pods.len > 0 && c->config->pods != ENGINE_PODS_VERIFIED &&
         dname_is_within(c->name, &zone->pods)) {
@@ -55,6 +66,9 @@ const char *explain_why(const struct explain_case *c)
     if (c->type == DNS_TYPE_OPT || (c->type >= DNS_TYPE_META_FIRST && c->type < DNS_TYPE_ANY)) {
         return "no record has this type: transfers, and questions about other things than records, "
                "are not answered";
+    }
+    if (c->plan->is_not_ready) {
+        return why_not_ready(c);
     }
     if (c->type == DNS_TYPE_ANY) {
         return "-any decides the answer to ANY";

@@ -19,12 +19,24 @@ struct row {
     bool no_rec, has_nameservers;
     bool is_authoritative; /* for a name outside the domains */
     bool is_forwarded, has_no_plan, has_no_store, is_incomplete;
+    bool is_not_ready; /* the answer */
 };
 
 static const struct row rows[] = {
     {.name = "web.default.svc.cluster.local", .type = "A"},
     {.name = "nothing.cluster.local", .type = "A"},
-    {.name = "nothing.cluster.local", .type = "A", .is_incomplete = true, .word = "incomplete"},
+    {.name = "nothing.cluster.local", .type = "A", .is_incomplete = true},
+    {.name = "nothing.cluster.local",
+     .type = "A",
+     .is_incomplete = true,
+     .is_not_ready = true,
+     .word = "the domain is incomplete"},
+    {.name = "alias.cluster.local", .type = "A", .is_not_ready = true, .word = "another domain"},
+    {.name = "1.0.0.10.in-addr.arpa",
+     .type = "PTR",
+     .is_authoritative = true,
+     .is_not_ready = true,
+     .word = "the domain is incomplete"},
     {.name = "web.default.svc.cluster.local", .type = "ANY", .word = "-any"},
     {.name = "web.default.svc.cluster.local", .type = "TYPE252", .word = "transfers"},
     {.name = "www.example.com", .type = "TYPE41", .word = "no record has this type"},
@@ -71,8 +83,7 @@ static void test_sentences(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct dname name = fixture_name(rows[i].name);
         const struct answer_plan plan = {.is_authoritative = rows[i].is_authoritative,
-                                         .rcode = rows[i].is_incomplete ? DNS_RCODE_SERVFAIL
-                                                                        : DNS_RCODE_NOERROR};
+                                         .is_not_ready = rows[i].is_not_ready};
         f->config.zones[0].is_incomplete = rows[i].is_incomplete;
         f->config.pods = rows[i].pods;
         f->config.schema = rows[i].schema;
