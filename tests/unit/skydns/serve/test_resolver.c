@@ -950,6 +950,40 @@ static void test_stop_answers_what_waits(void **state)
     teardown(f);
 }
 
+/* The same of walks that wait for a nameserver, and of those that wait for the walker. */
+static void test_stop_answers_walks(void **state)
+{
+    enum { WALKS = 8 };
+    struct fixture *f = setup(PATIENCE_S * 1000);
+    struct message q = question(5, "*.many.cluster.local.");
+    uint8_t frames[WALKS * 64], byte;
+    struct writer w = writer_of(frames, sizeof(frames));
+    struct addr from;
+    (void)state;
+    put_many(f, LONG);
+    put_host(f, "ext.many.cluster.local.", "www.test.");
+    publish(f);
+    int udp = client(f, SOCK_DGRAM), tcp = client(f, SOCK_STREAM);
+    send_udp(udp, &q);
+    (void)receive_as_upstream(f, &from); /* which does not reply */
+    put_walks(&w, WALKS);
+    assert_int_equal(send(tcp, frames, w.pos, MSG_NOSIGNAL), w.pos);
+    while (counter_get(&resolver_counts(f->resolver)->tcp.deferred) < WALKS) {
+        (void)sched_yield();
+    }
+    stop(f);
+    struct message m = receive_udp(udp);
+    assert_int_equal(rcode_of(&m), SERVFAIL);
+    for (unsigned i = 0; i < WALKS; i++) { /* walked or refused */
+        m = receive_tcp(tcp);
+        assert_int_equal(id_of(&m), 1);
+    }
+    assert_int_equal(recv(tcp, &byte, 1, 0), 0);
+    close(udp);
+    close(tcp);
+    teardown(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -971,6 +1005,7 @@ int main(void)
         cmocka_unit_test(test_one_tcp_client_leaves_places),
         cmocka_unit_test(test_a_long_query_is_forwarded),
         cmocka_unit_test(test_stop_answers_what_waits),
+        cmocka_unit_test(test_stop_answers_walks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
