@@ -269,6 +269,11 @@ bool reverse_winner(const struct reverse *reverse, const struct ip *ip,
     return best != NULL;
 }
 
+size_t reverse_count(const struct reverse *reverse)
+{
+    return reverse->addresses.count;
+}
+
 /* ---- Keys ---- */
 
 void reverse_key(const struct ip *ip, struct buf *out)

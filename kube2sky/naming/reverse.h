@@ -40,6 +40,9 @@ struct reverse_winner {
 bool reverse_winner(const struct reverse *reverse, const struct ip *ip,
                     struct reverse_winner *ret_winner);
 
+/* Addresses that have a name. */
+size_t reverse_count(const struct reverse *reverse);
+
 /* ---- Keys ---- */
 
 /* Longest key: the prefix and 32 nibbles. */

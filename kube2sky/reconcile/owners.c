@@ -57,7 +57,6 @@ void owners_free_difference(struct owner *owner)
 {
     slice_difference_free(owner->difference);
     owner->difference = NULL;
-    owner->won_change = 0;
 }
 
 static void free_owner(struct owner *owner)

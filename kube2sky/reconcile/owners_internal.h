@@ -41,9 +41,8 @@ struct owner {
     struct actual_keys actual; /* without its reverse keys: reverse_keys_internal.h */
     struct ip_list *touched;   /* addresses that it concerns and does not win: planner_internal.h */
     struct slice_difference *difference; /* all that changed since it was settled; NULL: unknown */
-    int32_t won_change;                  /* by it: reverse names */
     struct reverse_lock *locks;          /* in flight only: of reverse_keys_internal.h */
-    uint32_t desired_count;              /* keys, when last planned */
+    uint32_t desired_count;              /* of its own keys, when last planned */
     uint32_t foreign_count;              /* desired reverse keys that others own, left alone */
     int64_t changed_us; /* monotonic: its objects' oldest change not yet sent; 0 = none */
     enum owner_state state;

@@ -137,26 +137,13 @@ bool planner_note_change(struct planner *planner, struct owner *owner,
     return difference != NULL;
 }
 
-static int32_t count_won(const struct planner *planner, const struct owner *owner,
-                         const struct claims *claims)
-{
-    int32_t won = 0;
-    for (size_t i = 0; i < claims->count; i++) {
-        struct claim claim = claims_get(claims, i);
-        won += wins(planner, owner, &claim.ip);
-    }
-    return won;
-}
-
 static size_t claim_difference(struct planner *planner, struct owner *owner)
 {
     const struct slice_difference *difference = owner->difference;
     if (planner->config.has_reverse) {
         ip_list_clear(&planner->touched);
-        int32_t before = count_won(planner, owner, &difference->claims_gone);
         reverse_change(planner->reverse, owner->id, &difference->claims_gone,
                        &difference->claims_come, on_winner_changed, planner);
-        owner->won_change = count_won(planner, owner, &difference->claims_come) - before;
         touch(planner, owner);
     }
     return 1 + difference->come.count + difference->gone.count;
@@ -261,7 +248,7 @@ static void plan_addresses(struct planner *planner, const struct owner *owner,
         struct claim claim = claims_get(claims, i);
         if (wins(planner, owner, &claim.ip)) {
             plan_address(planner, owner, &claim.ip, planned);
-            planned->desired_count++;
+            planned->work++;
         }
     }
     for (size_t i = 0; owner->touched && i < owner->touched->count; i++) {
@@ -269,6 +256,11 @@ static void plan_addresses(struct planner *planner, const struct owner *owner,
             plan_address(planner, owner, &owner->touched->ips[i], planned);
         }
     }
+}
+
+size_t planner_reverse_count(const struct planner *planner)
+{
+    return reverse_count(planner->reverse);
 }
 
 struct slice planner_reverse_owner(const struct planner *planner, struct slice key)
@@ -332,7 +324,7 @@ static void plan_objects(struct planner *planner, const struct owner *owner,
         return;
     }
     plan_addresses(planner, owner, &planner->claims, planned);
-    planned->desired_count += (uint32_t)planner->desired.count;
+    planned->desired_count = (uint32_t)planner->desired.count;
     owners_base(planner->config.owners, owner, &planner->base);
     plan_add_puts(&planner->desired, buf_slice(&planner->base), &owner->actual, plan);
     append_ops(plan, &planner->reverse_plan, ETCD_OP_PUT);
@@ -385,8 +377,7 @@ static void plan_difference(struct planner *planner, const struct owner *owner,
     plan_gone(owner, buf_slice(&planner->base), may_delete ? plan : &planner->withheld);
     planned->is_withheld |= planner->withheld.op_count > 0;
     append_ops(plan, &planner->reverse_plan, ETCD_OP_DELETE);
-    planned->desired_count = owner->desired_count + (uint32_t)owner->difference->count_change +
-                             (uint32_t)owner->won_change;
+    planned->desired_count = owner->desired_count + (uint32_t)owner->difference->count_change;
     planned->foreign_count += owner->foreign_count;
     planned->work += owner->difference->come.count + owner->difference->gone.count;
 }

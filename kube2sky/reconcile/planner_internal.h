@@ -84,7 +84,7 @@ bool planner_note_change(struct planner *planner, struct owner *owner,
 struct planned {
     size_t work;            /* its size in records */
     size_t reverse_ops;     /* operations on reverse keys */
-    uint32_t desired_count; /* keys */
+    uint32_t desired_count; /* keys of its own */
     uint32_t foreign_count; /* desired reverse keys that others own: planner->left */
     bool is_withheld;       /* planner->withheld has operations */
     struct owner *other;    /* the owner whose transaction in flight has a key of this plan (then
@@ -94,6 +94,9 @@ struct planned {
 /* Fills ret_plan, empty if there is nothing to do, or nothing yet. */
 struct planned planner_plan(struct planner *planner, const struct owner *owner,
                             struct plan *ret_plan);
+
+/* The reverse keys that are desired, of all owners. */
+size_t planner_reverse_count(const struct planner *planner);
 
 /* The id of the owner that wants the reverse key; empty if none. Borrowed until the next plan. */
 struct slice planner_reverse_owner(const struct planner *planner, struct slice key);

@@ -113,7 +113,7 @@ static void tell_foreign(const struct reconciler *r, const struct owner *owner)
 static void count_planned(struct reconciler *r, struct owner *owner, const struct planned *planned)
 {
     tell_foreign(r, owner);
-    r->report.desired += (uint64_t)planned->desired_count - owner->desired_count;
+    r->desired += (uint64_t)planned->desired_count - owner->desired_count;
     r->foreign += (uint64_t)planned->foreign_count - owner->foreign_count;
     owner->desired_count = planned->desired_count;
     owner->foreign_count = planned->foreign_count;
@@ -329,6 +329,7 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     if (has_no_work) {
         trim_memory(r);
     }
+    r->report.desired = r->desired + planner_reverse_count(&r->planner);
     sync_report_update(&r->report, has_no_work);
     finish_drain(r);
 }

@@ -59,6 +59,7 @@ struct reconciler {
     struct plan plan; /* of the owner last planned */
     bool was_complete;
     unsigned complete_kinds; /* inventory_complete_kinds, when last looked at */
+    uint64_t desired;        /* owners' own keys */
     uint64_t foreign;        /* desired reverse keys that others own */
     uint64_t trimmed_at;     /* keys deleted when memory was last given back */
 

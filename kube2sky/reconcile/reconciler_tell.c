@@ -128,7 +128,7 @@ struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
         .transaction_time = &r->transaction_time,
         .change_time = &r->change_time,
         .revision = r->revision,
-        .desired = r->report.desired,
+        .desired = r->desired + planner_reverse_count(&r->planner),
         .actual = owners_key_count(r->owners) + reverse_keys_count(r->reverse_keys),
         .foreign = r->foreign,
         .is_leading = !r->leader || leader_is_leading(r->leader),

@@ -274,15 +274,15 @@ static void test_one_endpoint_of_5000(void **state)
     }
     (void)apply_dirty(&w);
     const struct owner *owner = owners_find(w.owners, slice_str("svc/default/large"));
-    assert_int_equal(owner->desired_count, 3 * LARGE_SLICES * LARGE_ENDPOINTS);
+    assert_int_equal(owner->desired_count, 2 * LARGE_SLICES * LARGE_ENDPOINTS);
     put_large_slice(&w, 7, 1);
     size_t work = apply_dirty(&w);
     print_message("work: %zu records\n", work);
     assert_in_range(work, 1, 10); /* one address, one port, named once and planned once */
-    assert_int_equal(owner->desired_count, 3 * LARGE_SLICES * LARGE_ENDPOINTS - 3);
+    assert_int_equal(owner->desired_count, 2 * LARGE_SLICES * LARGE_ENDPOINTS - 2);
     put_large_slice(&w, 7, 0);
     assert_in_range(apply_dirty(&w), 1, 10);
-    assert_int_equal(owner->desired_count, 3 * LARGE_SLICES * LARGE_ENDPOINTS);
+    assert_int_equal(owner->desired_count, 2 * LARGE_SLICES * LARGE_ENDPOINTS);
     fini(&w);
 }
 
@@ -312,7 +312,7 @@ static void test_a_change_that_is_in_etcd_already(void **state)
         size_t ops;
         (void)plan_and_apply(&w, owner, &ops);
         assert_int_equal(ops, 0);
-        assert_int_equal(owner->desired_count, 3 * (LARGE_ENDPOINTS - unready));
+        assert_int_equal(owner->desired_count, 2 * (LARGE_ENDPOINTS - unready));
         buf_clear(&w.dirty);
     }
     fini(&w);
