@@ -47,6 +47,10 @@ static void reverse_touched(struct reconciler *r, struct slice key, int64_t revi
     } else if (there && there->value.is_ours && !r->is_mid_read) {
         owner_touched(r, owners_get(r->owners, orphan_id(key)), revision);
     }
+    struct owner *orphan = owners_find(r->owners, orphan_id(key));
+    if (orphan && orphan->state == OWNER_HELD) { /* nothing else says that it need not wait */
+        reconciler_want_look(r, orphan);
+    }
 }
 
 int64_t reconciler_key_revision(const void *data, struct slice key)
@@ -154,7 +158,7 @@ static void on_reverse_swept(void *data, struct slice key)
 {
     struct reconciler *r = data;
     struct slice id = planner_reverse_owner(&r->planner, key);
-    struct owner *owner = id.len ? owners_find(r->owners, id) : NULL;
+    struct owner *owner = owners_find(r->owners, id.len ? id : orphan_id(key));
     if (owner) {
         want_another_look(r, owner);
     }

@@ -1,6 +1,12 @@
 /* reconciler: reverse keys, which several owners and other clusters may claim. */
 #include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
 
+static bool has_waiting(const void *data)
+{
+    const struct fixture *f = data;
+    return reconciler_get_stats(f->reconciler).waiting == f->want;
+}
+
 static void delete_reverse_tree(struct fixture *f)
 {
     sync_del_prefix(f->loop, f->etcd, "/skydns/arpa/");
@@ -178,6 +184,27 @@ static void test_reverse_keys_of_another_cluster(void **state)
     assert_int_equal(reconciler_get_stats(f->reconciler).foreign, 0);
 }
 
+/* Whoever writes nothing holds it until somebody else has deleted it. */
+static void test_an_unclaimed_reverse_key_that_others_delete(void **state)
+{
+    struct fixture *f = *state;
+    f->is_dry = true;
+    f->has_reverse = true;
+    delete_reverse_tree(f);
+    char *ours = xasprintf("lost.default.svc.%s", f->domain);
+    start_reconciler(f);
+    list_web(f);
+    wait_synced(f);
+    uint64_t waiting = reconciler_get_stats(f->reconciler).waiting;
+    put_reverse(f, "10/9/9/9", ours);
+    f->want = waiting + 1;
+    loop_until(f->loop, has_waiting, f);
+    sync_del(f->loop, f->etcd, "/skydns/arpa/in-addr/10/9/9/9");
+    f->want = waiting;
+    loop_until(f->loop, has_waiting, f);
+    free(ours);
+}
+
 /* Two Services claim another cluster's key, one after the other: it is counted for the one whose it
  * would be, and no longer when that is gone. */
 static void test_a_reverse_key_of_another_cluster_that_two_claim(void **state)
@@ -293,6 +320,7 @@ int main(void)
         TEST(test_a_reverse_key_given_on_in_flight),
         TEST(test_reverse_keys_that_others_spoil),
         TEST(test_reverse_keys_of_another_cluster),
+        TEST(test_an_unclaimed_reverse_key_that_others_delete),
         TEST(test_a_reverse_key_of_another_cluster_that_two_claim),
         TEST(test_reverse_keys_taken_by_another_cluster),
         TEST(test_a_restart_with_reverse_keys),
