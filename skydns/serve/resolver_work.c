@@ -193,14 +193,14 @@ static bool has_asked(const struct lookup *lookup, const struct external_questio
 }
 
 /* True if the records have changed meanwhile and now point to names not asked about: without their
- * addresses, the answer would deny existing ones. */
+ * addresses, the answer would deny existing ones. If that is a WALK, so is the answer, and
+ * the walker sees. */
 static bool is_outdated(struct resolver *r, const struct deferred *d)
 {
     struct engine_query query = query_of(r, d);
     size_t len;
     if (!r->store || store_revision(r->store) == d->lookup->revision ||
-        engine_answer(r->config.engine, r->store, &query, NULL, r->reply, &len, &r->deferral) !=
-            ENGINE_DEFER ||
+        resolver_answer(r, &query, NULL, r->reply, &len) != ENGINE_DEFER ||
         r->deferral.kind != ENGINE_DEFER_LOOKUP) {
         return false;
     }

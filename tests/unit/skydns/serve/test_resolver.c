@@ -347,11 +347,16 @@ static void put_host(struct fixture *f, const char *name_text, const char *host)
     records_put(f->writer, &name, &record, 1);
 }
 
-static void publish(struct fixture *f)
+static void publish_as(struct fixture *f, int64_t revision)
 {
     struct store_garbage *garbage;
-    const struct store *store = store_writer_commit(f->writer, 1, &garbage);
+    const struct store *store = store_writer_commit(f->writer, revision, &garbage);
     snapshot_publish(f->snapshot, store, garbage);
+}
+
+static void publish(struct fixture *f)
+{
+    publish_as(f, 1);
 }
 
 static bool is_hinfo(const struct message *m)
@@ -594,6 +599,37 @@ static void test_walks_find_other_domains(void **state)
     }
     stop(f);
     teardown(f);
+}
+
+/* The records point elsewhere when the nameserver replies: its client should ask again, however
+ * many of them there are. */
+static void test_outdated_lookups_are_refused(void **state)
+{
+    static const unsigned counts_of[] = {1, ENGINE_BRIEF_MAX + 1, ENGINE_WALK_MAX + 1};
+    struct message q = question(3, "*.many.cluster.local.");
+    struct addr from;
+    (void)state;
+    for (unsigned i = 0; i < 3 * 2; i++) {
+        bool is_changed = i % 2;
+        struct fixture *f = setup(PATIENCE_S * 1000);
+        put_many(f, counts_of[i / 2]);
+        put_host(f, "ext.many.cluster.local.", "www.test.");
+        publish(f);
+        int udp = client(f, SOCK_DGRAM);
+        send_udp(udp, &q);
+        struct message asked = receive_as_upstream(f, &from);
+        put_host(f, "ext.many.cluster.local.", is_changed ? "other.test." : "www.test.");
+        put_host(f, "web.cluster.local.", "10.0.0.1");
+        publish_as(f, 2);
+        make_reply(&asked, "www.test.");
+        assert_int_equal(sendto(f->upstream_udp, asked.wire, asked.len, 0, &from.sa, from.len),
+                         asked.len);
+        struct message m = receive_udp(udp);
+        assert_int_equal(rcode_of(&m), is_changed ? SERVFAIL : NOERROR);
+        close(udp);
+        stop(f);
+        teardown(f);
+    }
 }
 
 /* A walk that waits too long, or takes too long, is SERVFAIL. */
@@ -995,6 +1031,7 @@ int main(void)
         cmocka_unit_test(test_long_walks_are_deferred),
         cmocka_unit_test(test_expensive_answers_of_a_turn),
         cmocka_unit_test(test_walks_find_other_domains),
+        cmocka_unit_test(test_outdated_lookups_are_refused),
         cmocka_unit_test(test_late_walks_are_refused),
         cmocka_unit_test(test_foreign_names_do_not_wait_for_walks),
         cmocka_unit_test(test_too_many_walks_are_refused),
