@@ -101,11 +101,16 @@ static void put_service(struct bed *b)
     const char *name = draw_service(b), *ns = draw_namespace(b);
     unsigned endpoints = draw(b, 20) == 0 ? 40 : 1 + draw(b, 4);
     bool is_large = draw(b, 20) == 0; /* more than are prepared, and mostly than fit */
+    bool is_v6 = draw(b, 3) == 0, has_names = draw(b, 3) == 0;
     endpoints = is_large ? 33 + draw(b, 120) : endpoints;
     for (unsigned i = 0; i < endpoints; i++) {
         draw_address(b, host, sizeof(host));
-        if (is_large && draw(b, 30) > 0) {
-            (void)snprintf(host, sizeof(host), "10.1.0.%u", i);
+        if (is_large && has_names && draw(b, 40) == 0) {
+            (void)snprintf(host, sizeof(host), "%s",
+                           PICK(b, "www.test.", "b.n.svc.cluster.local.", "top.cluster.local."));
+        }
+        if (is_large && (host[0] == 'f' || host[0] == '1') && draw(b, 30) > 0) {
+            (void)snprintf(host, sizeof(host), is_v6 ? "fd01::%x" : "10.1.0.%u", i);
             (void)snprintf(value, sizeof(value), "{'host':'%s','ttl':%u}", host, 30 + draw(b, 2));
             (void)snprintf(key, sizeof(key), "local/cluster/svc/%s/%s/l%u", ns, name, i);
             put(b, key, value);
