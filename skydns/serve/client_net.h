@@ -15,17 +15,22 @@ struct client_net {
     uint8_t bytes[16]; /* ::ffff:a.b.c.d for IPv4, whose network ::/64 no client has */
 };
 
-static inline struct client_net client_net_of(const struct addr *addr)
+static inline struct client_net client_net_of_ip(const struct ip *ip)
 {
-    struct ip ip = addr_ip(addr);
     struct client_net net = {{0}};
-    if (ip.family_bytes == 4) {
+    if (ip->family_bytes == 4) {
         memset(net.bytes + 10, 0xff, 2);
-        memcpy(net.bytes + 12, ip.bytes, 4);
+        memcpy(net.bytes + 12, ip->bytes, 4);
     } else {
-        memcpy(net.bytes, ip.bytes, 8);
+        memcpy(net.bytes, ip->bytes, 8);
     }
     return net;
+}
+
+static inline struct client_net client_net_of(const struct addr *addr)
+{
+    const struct ip ip = addr_ip(addr);
+    return client_net_of_ip(&ip);
 }
 
 static inline bool client_net_equal(const struct client_net *a, const struct client_net *b)

@@ -114,7 +114,10 @@ static struct label_branch *branch_around(struct store_node *node, unsigned leve
     struct label_branch *branch = branch_alloc(1, build);
     branch->used = level == LIST_LEVEL ? 1 : label_map_bit(node->hash, level);
     branch->slots[0] = (uintptr_t)node;
-    branch->tally = store_node_is_hidden(node) ? (struct store_tally){0} : store_node_tally(node);
+    branch->tally = (struct store_tally){0};
+    if (!store_node_is_hidden(node)) {
+        branch->tally = store_node_tally(node);
+    }
     return branch;
 }
 
