@@ -93,7 +93,7 @@ def test_slices_that_were_followed_and_are_refused_are_waited_for(db, way):
 
     allow_slices(db, way, False)
     list_again(db)
-    db.kube2sky.wait_line(r"API cannot be followed, retrying kind=endpoints .*/endpointslices: 40[34] ")
+    db.kube2sky.wait_line(r"API cannot be followed, retrying kind=endpointslices .*/endpointslices: 40[34] ")
     appears(db, "meanwhile")
     for _ in range(3):
         db.kube2sky.wait_line(r"list retry scheduled kind=endpointslices\b", len(db.kube2sky.lines))
@@ -101,7 +101,7 @@ def test_slices_that_were_followed_and_are_refused_are_waited_for(db, way):
 
     since = len(db.kube2sky.lines)
     allow_slices(db, way, True)
-    db.kube2sky.wait_line(r"API is followed .*kind=endpoints\b", since)
+    db.kube2sky.wait_line(r"API is followed .*kind=endpointslices\b", since)
     appears(db, "after")
     assert db.etcd.get_prefix(DB) == written
     assert lists_of(db, "endpoints") == listed
@@ -160,7 +160,7 @@ def test_without_any_slices_it_waits(db):
     appears(db, "after")
     assert db.etcd.get_prefix(DB) == written
     db.kube.control("slices", version="v1")
-    db.kube2sky.wait_line(r"API is followed .*kind=endpoints\b")
+    db.kube2sky.wait_line(r"API is followed .*kind=endpointslices\b")
     set_addresses(db, {"10.1.0.9": ""}, is_new=False)
     wait_addresses(db, {"10.1.0.9": ""})
 
