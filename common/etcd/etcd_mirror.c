@@ -431,6 +431,11 @@ static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *
     if (mirror->noted > mirror->known.written) {
         mirror->known.written = mirror->noted;
     }
+    if (mirror->known.written > mirror->known.revision) {
+        /* Its events may never come: an older copy of the store that has reached that revision
+         * lacks the write. */
+        want_read(mirror, ETCD_MIRROR_UNCERTAIN);
+    }
     tell_seen(mirror, false);
 }
 
