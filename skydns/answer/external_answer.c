@@ -58,3 +58,25 @@ void external_answer_cut(struct external_answer *answer, size_t max)
         answer->outcome = EXTERNAL_TRUNCATED;
     }
 }
+
+const struct external_answer *external_answers_find(const struct external_answers *externals,
+                                                    const struct dname *name, uint16_t type)
+{
+    for (size_t i = 0; i < externals->count; i++) {
+        const struct external_question *q = &externals->items[i].question;
+        if (q->type == type && dname_equal(&q->name, name)) {
+            return &externals->items[i];
+        }
+    }
+    return NULL;
+}
+
+bool external_answers_cover(const struct external_answers *answers,
+                            const struct external_question *questions, size_t count)
+{
+    bool do_cover = true;
+    for (size_t i = 0; i < count && do_cover; i++) {
+        do_cover = external_answers_find(answers, &questions[i].name, questions[i].type) != NULL;
+    }
+    return do_cover;
+}

@@ -38,6 +38,14 @@ struct external_answers {
     const struct external_answer *items;
 };
 
+/* NULL: this was not asked. */
+const struct external_answer *external_answers_find(const struct external_answers *answers,
+                                                    const struct dname *name, uint16_t type);
+
+/* Whether each of these questions was asked. */
+bool external_answers_cover(const struct external_answers *answers,
+                            const struct external_question *questions, size_t count);
+
 /* One record. Its owner is the target of the CNAME before it. */
 struct external_rr {
     struct slice owner;

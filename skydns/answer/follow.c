@@ -103,18 +103,6 @@ static void ask_external(struct follow *f, const struct dname *name, uint16_t ty
     }
 }
 
-static const struct external_answer *find_external(const struct external_answers *externals,
-                                                   const struct dname *name, uint16_t type)
-{
-    for (size_t i = 0; i < externals->count; i++) {
-        const struct external_question *q = &externals->items[i].question;
-        if (q->type == type && dname_equal(&q->name, name)) {
-            return &externals->items[i];
-        }
-    }
-    return NULL;
-}
-
 /* Once in an answer: thousands of records may point to one target, which may have thousands of
  * addresses. */
 static void add_external(struct follow *f, struct chain *chain,
@@ -178,7 +166,8 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
             ask_external(f, lower, types[i].type);
             continue;
         }
-        const struct external_answer *answer = find_external(f->externals, lower, types[i].type);
+        const struct external_answer *answer =
+            external_answers_find(f->externals, lower, types[i].type);
         if (answer) { /* else there were too many questions */
             use_external(f, chain, answer, name);
         }

@@ -181,35 +181,18 @@ void resolver_walked(struct resolver *r)
 
 /* ---- LOOKUP ---- */
 
-static bool has_asked(const struct lookup *lookup, const struct external_question *question)
-{
-    for (size_t i = 0; i < lookup->count; i++) {
-        const struct external_question *asked = &lookup->items[i].question;
-        if (asked->type == question->type && dname_equal(&asked->name, &question->name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* True if the records have changed meanwhile and now point to names not asked about: without their
  * addresses, the answer would deny existing ones. If that is a WALK, so is the answer, and
  * the walker sees. */
-static bool is_outdated(struct resolver *r, const struct deferred *d)
+static bool is_outdated(struct resolver *r, const struct deferred *d,
+                        const struct external_answers *externals)
 {
     struct engine_query query = query_of(r, d);
     size_t len;
-    if (!r->store || store_revision(r->store) == d->lookup->revision ||
-        resolver_answer(r, &query, NULL, r->reply, &len) != ENGINE_DEFER ||
-        r->deferral.kind != ENGINE_DEFER_LOOKUP) {
-        return false;
-    }
-    for (size_t i = 0; i < r->deferral.question_count; i++) {
-        if (!has_asked(d->lookup, &r->deferral.questions[i])) {
-            return true;
-        }
-    }
-    return false;
+    return r->store && store_revision(r->store) != d->lookup->revision &&
+           resolver_answer(r, &query, NULL, r->reply, &len) == ENGINE_DEFER &&
+           r->deferral.kind == ENGINE_DEFER_LOOKUP &&
+           !external_answers_cover(externals, r->deferral.questions, r->deferral.question_count);
 }
 
 /* Asks the engine again, on the store's current version, with r->answers to the questions that
@@ -238,10 +221,6 @@ static void answer_with(struct resolver *r, struct deferred *d, size_t count, in
 static void answer_with_externals(struct resolver *r, struct deferred *d)
 {
     const struct lookup *lookup = d->lookup;
-    if (d->kind != ENGINE_DEFER_WALK && is_outdated(r, d)) { /* ask again, please */
-        resolver_refuse(r, d);
-        return;
-    }
     for (size_t i = 0; i < lookup->count; i++) {
         const struct lookup_item *item = &lookup->items[i];
         const uint8_t *packed = item->packed_len ? lookup->packed.data + item->packed_at : NULL;
@@ -250,6 +229,11 @@ static void answer_with_externals(struct resolver *r, struct deferred *d)
             .outcome = item->outcome,
             .records = slice_of(packed, item->packed_len),
         };
+    }
+    const struct external_answers externals = {.count = lookup->count, .items = r->answers};
+    if (d->kind != ENGINE_DEFER_WALK && is_outdated(r, d, &externals)) { /* ask again, please */
+        resolver_refuse(r, d);
+        return;
     }
     answer_with(r, d, lookup->count, lookup->revision);
 }

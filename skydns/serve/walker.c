@@ -83,35 +83,19 @@ static bool is_late(void *data)
            clock_monotonic_ms() >= w->ends_ms;
 }
 
-static bool has_asked(const struct walk *walk, const struct external_question *question)
-{
-    for (size_t i = 0; i < walk->external_count; i++) {
-        const struct external_question *asked = &walk->externals[i].question;
-        if (asked->type == question->type && dname_equal(&asked->name, &question->name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Whether the records have changed meanwhile and now point to names not asked about: without their
  * addresses, the answer would deny existing ones. */
 static bool is_outdated(struct walker *w, const struct store *store,
-                        const struct engine_query *query, struct walk *walk)
+                        const struct engine_query *query, struct walk *walk,
+                        const struct external_answers *externals)
 {
     size_t len;
-    if (!store || store_revision(store) == walk->revision ||
-        engine_answer(w->config.engine, store, query, NULL, w->reply, &len, &walk->deferral) !=
-            ENGINE_DEFER ||
-        walk->deferral.kind != ENGINE_DEFER_LOOKUP) {
-        return false;
-    }
-    for (size_t i = 0; i < walk->deferral.question_count; i++) {
-        if (!has_asked(walk, &walk->deferral.questions[i])) {
-            return true;
-        }
-    }
-    return false;
+    return store && store_revision(store) != walk->revision &&
+           engine_answer(w->config.engine, store, query, NULL, w->reply, &len, &walk->deferral) ==
+               ENGINE_DEFER &&
+           walk->deferral.kind == ENGINE_DEFER_LOOKUP &&
+           !external_answers_cover(externals, walk->deferral.questions,
+                                   walk->deferral.question_count);
 }
 
 static void refuse(struct walk *walk)
@@ -125,7 +109,7 @@ static void answer(struct walker *w, const struct store *store, const struct eng
 {
     const struct external_answers externals = {.count = walk->external_count,
                                                .items = walk->externals};
-    if (walk->externals && is_outdated(w, store, query, walk)) { /* ask again, please */
+    if (walk->externals && is_outdated(w, store, query, walk, &externals)) { /* ask again, please */
         refuse(walk);
         return;
     }
