@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/client_net.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_connection_internal.h"
@@ -38,11 +39,10 @@ struct http_server {
 
 /* ---- Places ---- */
 
-/* One host has a whole /64 of IPv6 addresses to choose from. */
 static bool is_same_client(const struct ip *a, const struct ip *b)
 {
-    return a->family_bytes == b->family_bytes &&
-           memcmp(a->bytes, b->bytes, a->family_bytes == 16 ? 8 : a->family_bytes) == 0;
+    const struct client_net net_a = client_net_of_ip(a), net_b = client_net_of_ip(b);
+    return client_net_equal(&net_a, &net_b);
 }
 
 static size_t count_of(const struct http_server *s, const struct ip *client)

@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
+#include "common/base/client_net.h"
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
-#include "skydns/serve/client_net.h"
 
 struct load {
     struct client_net net;

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/client_net.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/engine.h"
-#include "skydns/serve/client_net.h"
 #include "skydns/serve/query_log_internal.h"
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/tcp_server.h"

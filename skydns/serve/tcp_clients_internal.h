@@ -9,7 +9,7 @@
 #include <sys/queue.h>
 
 #include "common/base/addr.h"
-#include "skydns/serve/client_net.h"
+#include "common/base/client_net.h"
 
 struct tcp_client;
 struct tcp_clients;

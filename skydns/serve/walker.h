@@ -21,10 +21,10 @@
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
+#include "common/base/client_net.h"
 #include "common/base/err.h"
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/query.h"
-#include "skydns/serve/client_net.h"
 
 struct engine;
 struct snapshot_reader;
