@@ -3,6 +3,7 @@
 #ifndef SKYDNS_ANSWER_DEFERRAL_H
 #define SKYDNS_ANSWER_DEFERRAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "skydns/answer/external_answer.h"
@@ -23,9 +24,12 @@ enum engine_deferral_kind {
     ENGINE_DEFER_FORWARD, /* not our name: forward the query, relay the reply */
     ENGINE_DEFER_LOOKUP,  /* the questions below must be asked upstream first */
     ENGINE_DEFER_WALK,    /* too many records for a worker */
+    ENGINE_DEFER_REFRESH, /* never of engine_answer, but what its caller passes on: wants_refresh */
 };
 
 struct engine_deferral {
+    bool wants_refresh; /* also with REPLY: the reply came from the cache, whose copy should be
+                         * asked for again before it expires; once for each copy */
     enum engine_deferral_kind kind;
     size_t question_count; /* LOOKUP only */
     struct external_question questions[ENGINE_EXTERNAL_MAX];

@@ -35,8 +35,16 @@ static inline void edns_append_opt(struct writer *w, uint16_t udp_size, uint8_t 
     }
 }
 
-/* An extended error, RFC 8914, as the only option of the OPT record just appended. */
-enum { EDNS_ERROR_NOT_READY = 14 };
+/* Extended errors, RFC 8914, each as the only option of the OPT record just appended. */
+enum edns_error {
+    EDNS_ERROR_NONE = -1,
+    EDNS_ERROR_STALE = 3,
+    EDNS_ERROR_CACHED = 13, /* a failure that was kept */
+    EDNS_ERROR_NOT_READY = 14,
+    EDNS_ERROR_STALE_NXDOMAIN = 19,
+    EDNS_ERROR_NO_AUTHORITY = 22, /* nameservers replied, with a failure */
+    EDNS_ERROR_NETWORK = 23,      /* no nameserver could be reached */
+};
 static inline void edns_append_error(struct writer *w, uint16_t code)
 {
     enum { OPTION_ERROR = 15, OPTION_SIZE = 6 };

@@ -114,6 +114,7 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
 {
     struct question question;
     enum dns_rcode rcode = DNS_RCODE_NOERROR;
+    ret_deferral->wants_refresh = false;
     if (store && !externals && (*ret_len = fast_answer(engine->fast, store, query, reply)) > 0) {
         return ENGINE_REPLY;
     }
@@ -144,23 +145,32 @@ void engine_look_ahead(struct engine *engine, const struct store *store,
 }
 
 static size_t reply_error(struct engine *engine, const struct engine_query *query,
-                          enum dns_rcode rcode, uint16_t flags, uint8_t *reply)
+                          enum dns_rcode rcode, uint16_t flags, enum edns_error error,
+                          uint8_t *reply)
 {
     struct question question;
     if (question_parse(query->wire, query->len, &question) != QUESTION_OK) {
         return 0;
     }
-    return encode_bare(engine->encoder, &question, rcode, flags, reply);
+    size_t len = encode_bare(engine->encoder, &question, rcode, flags, reply);
+    if (question.has_edns && error != EDNS_ERROR_NONE) {
+        struct writer w = writer_of(reply, DNS_UDP_SIZE);
+        w.pos = len;
+        edns_append_error(&w, (uint16_t)error);
+        len = w.pos;
+    }
+    return len;
 }
 
-size_t engine_servfail(struct engine *engine, const struct engine_query *query, uint8_t *reply)
+size_t engine_servfail(struct engine *engine, const struct engine_query *query,
+                       enum edns_error error, uint8_t *reply)
 {
-    return reply_error(engine, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, reply);
+    return reply_error(engine, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, error, reply);
 }
 
 size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply)
 {
-    return reply_error(engine, query, DNS_RCODE_REFUSED, 0, reply);
+    return reply_error(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_NONE, reply);
 }
 
 size_t engine_forwarded(struct engine *engine, const struct engine_query *query,

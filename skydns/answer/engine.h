@@ -20,6 +20,7 @@
 
 #include "common/base/slice.h"
 #include "skydns/answer/deferral.h"
+#include "skydns/answer/edns.h"
 #include "skydns/answer/external_answer.h"
 #include "skydns/answer/query.h"
 #include "skydns/store/engine_config.h"
@@ -37,7 +38,8 @@ void engine_configure(struct engine *engine, const struct engine_config *config)
 /* An answer over 64 KiB is SERVFAIL over TCP, as SkyDNS's was. store NULL: not synced yet; names of
  * ours are SERVFAIL, foreign ones are still forwarded. externals NULL: first call. reply has
  * ENGINE_REPLY_MAX bytes over TCP, at least max_udp_size (and 512) over UDP; *ret_len is set for
- * REPLY, *ret_deferral for DEFER. */
+ * REPLY, *ret_deferral for DEFER; its wants_refresh always: with REPLY, the caller passes the query
+ * on for ENGINE_DEFER_REFRESH, if there is room. */
 enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
                                   const struct engine_query *query,
                                   const struct external_answers *externals, uint8_t *reply,
@@ -49,9 +51,10 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
 void engine_look_ahead(struct engine *engine, const struct store *store,
                        const struct slice *queries, size_t count);
 
-/* A SERVFAIL to a deferred query that cannot be served (queue full, upstream dead). Never longer
- * than 512 bytes. */
-size_t engine_servfail(struct engine *engine, const struct engine_query *query, uint8_t *reply);
+/* A SERVFAIL to a deferred query that cannot be served (queue full, upstream dead), with the reason
+ * for clients with EDNS. Never longer than 512 bytes. */
+size_t engine_servfail(struct engine *engine, const struct engine_query *query,
+                       enum edns_error error, uint8_t *reply);
 
 /* REFUSED, to a client whose query may not be forwarded. The same size. */
 size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply);

@@ -24,13 +24,16 @@ struct engine_query {
     const struct addr *local; /* where it was sent to; family AF_UNSPEC when not known */
     enum engine_transport transport;
     int64_t now_s;   /* wall clock */
+    int64_t now_ms;  /* monotonic clock: how old kept replies are */
     uint32_t random; /* for rotation */
     unsigned ahead;  /* its position, from 1, in the last engine_look_ahead; 0: none */
     bool may_walk;   /* on the walker's thread, in every call: no ENGINE_WALK_MAX (deferral.h) */
     bool (*is_late)(void *data); /* with may_walk: ends a walk that has taken too long, SERVFAIL;
                                   * NULL: never */
     void *is_late_data;
-    bool is_brief; /* only ENGINE_BRIEF_MAX: others wait for their first try */
+    bool
+        takes_stale; /* nameservers have failed, or not replied in time: an expired reply will do */
+    bool is_brief;   /* only ENGINE_BRIEF_MAX: others wait for their first try */
 };
 
 enum engine_verdict { ENGINE_REPLY, ENGINE_DROP, ENGINE_DEFER }; /* engine.h */

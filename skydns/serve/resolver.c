@@ -96,6 +96,7 @@ static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp,
         .local = tcp->local,
         .transport = ENGINE_TCP,
         .now_s = clock_wall_s(),
+        .now_ms = clock_monotonic_ms(),
         .random = rng_next(&r->rng),
         .ahead = tcp->ahead,
     };
@@ -107,7 +108,7 @@ static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp,
             counter_add(&counts->deferred, 1);
             return ENGINE_DEFER;
         }
-        *ret_len = engine_servfail(r->config.engine, &query, reply);
+        *ret_len = engine_servfail(r->config.engine, &query, EDNS_ERROR_NONE, reply);
         counter_add(&counts->refused, 1);
         verdict = ENGINE_REPLY;
     } else {

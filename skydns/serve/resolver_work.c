@@ -33,6 +33,7 @@ static struct engine_query query_of(struct resolver *r, const struct deferred *d
         .local = &d->local,
         .transport = d->origin.udp ? ENGINE_UDP : ENGINE_TCP,
         .now_s = clock_wall_s(),
+        .now_ms = clock_monotonic_ms(),
         .random = rng_next(&r->rng),
     };
 }
@@ -98,7 +99,7 @@ static void finish(struct resolver *r, struct deferred *d, size_t len)
 void resolver_refuse(struct resolver *r, struct deferred *d)
 {
     struct engine_query query = query_of(r, d);
-    finish(r, d, engine_servfail(r->config.engine, &query, r->reply));
+    finish(r, d, engine_servfail(r->config.engine, &query, EDNS_ERROR_NONE, r->reply));
 }
 
 /* ---- WALK ---- */
@@ -415,6 +416,8 @@ void resolver_begin(struct resolver *r, struct deferred *d)
         break;
     case ENGINE_DEFER_WALK:
         walk(r, d, 0, 0);
+        break;
+    case ENGINE_DEFER_REFRESH: /* never of the engine */
         break;
     }
 }

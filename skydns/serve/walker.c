@@ -141,6 +141,7 @@ static void take_walk(struct walker *w, struct walk *walk)
         .local = &walk->local,
         .transport = walk->transport,
         .now_s = clock_wall_s(),
+        .now_ms = clock_monotonic_ms(),
         .random = rng_next(&w->rng),
         .may_walk = true,
         .is_late = is_late,

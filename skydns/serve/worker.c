@@ -32,8 +32,14 @@ struct worker {
     struct udp_packet *expensive[UDP_BATCH];
 };
 
+/* Of a batch. */
+struct worker_time {
+    int64_t wall_s;
+    int64_t monotonic_ms;
+};
+
 static struct engine_query query_of(struct worker *w, const struct udp_packet *packet,
-                                    int64_t now_s)
+                                    struct worker_time now)
 {
     return (struct engine_query){
         .wire = packet->query,
@@ -41,7 +47,8 @@ static struct engine_query query_of(struct worker *w, const struct udp_packet *p
         .client = packet->client,
         .local = packet->local,
         .transport = ENGINE_UDP,
-        .now_s = now_s,
+        .now_s = now.wall_s,
+        .now_ms = now.monotonic_ms,
         .random = rng_next(&w->rng),
     };
 }
@@ -65,7 +72,7 @@ static void defer(struct worker *w, const struct engine_query *query,
         counter_add(&w->counts.deferred, 1);
         return;
     }
-    packet->reply_len = engine_servfail(config->engine, query, packet->reply);
+    packet->reply_len = engine_servfail(config->engine, query, EDNS_ERROR_NONE, packet->reply);
     counter_add(&w->counts.refused, 1);
     count_reply(w, query, packet);
 }
@@ -115,7 +122,7 @@ static void send_replies(struct worker *w)
 }
 
 /* Answers each packet that costs little; the others are put aside. */
-static void answer_cheap(struct worker *w, const struct store *store, int64_t now_s,
+static void answer_cheap(struct worker *w, const struct store *store, struct worker_time now,
                          struct udp_packet *packets, size_t count)
 {
     w->expensive_count = 0;
@@ -124,7 +131,7 @@ static void answer_cheap(struct worker *w, const struct store *store, int64_t no
         if (ahead == 0) {
             look_ahead(w, store, packets + i, count - i);
         }
-        struct engine_query query = query_of(w, &packets[i], now_s);
+        struct engine_query query = query_of(w, &packets[i], now);
         query.ahead = ahead + 1;
         query.is_brief = true;
         query_counts_begin(&w->counts);
@@ -133,11 +140,11 @@ static void answer_cheap(struct worker *w, const struct store *store, int64_t no
 }
 
 /* The others, one by one; their replies wait for nothing else. */
-static void answer_expensive(struct worker *w, const struct store *store, int64_t now_s)
+static void answer_expensive(struct worker *w, const struct store *store, struct worker_time now)
 {
     int64_t begun_us = clock_monotonic_us();
     for (size_t i = 0; i < w->expensive_count; i++) {
-        struct engine_query query = query_of(w, w->expensive[i], now_s);
+        struct engine_query query = query_of(w, w->expensive[i], now);
         query_counts_begin(&w->counts);
         if (i > 0 && clock_monotonic_us() - begun_us >= EXPENSIVE_US) {
             defer(w, &query, ENGINE_DEFER_WALK, w->expensive[i]);
@@ -157,13 +164,13 @@ static void *run(void *data)
     (void)pthread_setname_np(pthread_self(), name);                   /* for top and gdb only */
     privileges_drop_thread();
     while ((count = udp_server_receive(w->config.udp, &packets))) {
-        int64_t now_s = clock_wall_s();
+        struct worker_time now = {clock_wall_s(), clock_monotonic_ms()};
         const struct store *store = snapshot_enter(w->config.reader);
         engine_configure(w->config.engine, snapshot_config(w->config.reader));
-        answer_cheap(w, store, now_s, packets, count);
+        answer_cheap(w, store, now, packets, count);
         if (w->expensive_count > 0) {
             send_replies(w);
-            answer_expensive(w, store, now_s);
+            answer_expensive(w, store, now);
         }
         snapshot_leave(w->config.reader);
         send_replies(w);

@@ -1,6 +1,10 @@
 #include "skydns/store/engine_config.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "skydns/foreign/hosts_table.h"
+#include "skydns/foreign/zone_table.h"
 
 /* The labels, leftmost first, in front of the domain; empty when they do not fit. */
 static struct dname below(const struct dname *domain, const char *first, const char *second)
@@ -50,4 +54,14 @@ bool engine_config_add_domain(struct engine_config *config, const struct dname *
     zone->hostmaster = zone->hostmaster.len ? zone->hostmaster : *domain;
     config->zone_count++;
     return true;
+}
+
+void engine_config_free(struct engine_config *config)
+{
+    if (config) {
+        zone_table_unref(config->zones_of_others);
+        hosts_table_unref(config->hosts);
+        cache_unref(config->cache);
+        free(config);
+    }
 }

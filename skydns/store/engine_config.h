@@ -12,10 +12,16 @@
 #include "common/base/attributes.h"
 #include "common/base/network.h"
 #include "common/dns/dname.h"
+#include "skydns/foreign/cache.h"
+
+struct cache_tally;
+struct hosts_table;
+struct zone_table;
 
 enum {
     ENGINE_ZONES_MAX = 16,         /* domains: a cluster has one, or two during a rename */
     ENGINE_REVERSE_ZONES_MAX = 32, /* networks: services, pods and nodes, IPv4 and IPv6 */
+    ENGINE_ALLOWED_MAX = 256,      /* networks: as recursion.h */
 };
 
 /* How a name's records are found; same names and order as the flag's choices. */
@@ -68,7 +74,22 @@ struct engine_config {
     bool any_is_hinfo;    /* ANY: HINFO (RFC 8482) instead of REFUSED */
     bool has_nameservers; /* there is somewhere to forward to */
     unsigned ndots;       /* names with fewer labels are not forwarded: 2 */
+
+    /* Other domains. References of this configuration's own, but for the tally. */
+    struct zone_table *zones_of_others; /* NULL: no stub zones */
+    struct hosts_table *hosts;          /* NULL: none */
+    struct cache *cache;                /* NULL: nothing is kept */
+    struct cache_limits cache_limits;
+    struct cache_tally *cache_tally; /* borrowed; NULL: nobody sums */
+    /* Clients whose questions about other domains may be answered from the cache, or forwarded, by
+     * what was known at publication; the resolver decides about the others (recursion.h). */
+    bool allows_all;
+    size_t allowed_count;
+    struct network allowed[ENGINE_ALLOWED_MAX];
 };
+
+/* Frees one, with its references; NULL is fine. */
+void engine_config_free(struct engine_config *config);
 
 /* Adds a domain, given in lower case. `hostmaster` NULL: hostmaster.<domain>. Adding a domain again
  * changes nothing; false when there is no room. */

@@ -77,7 +77,7 @@ static void free_oldest(struct snapshot *snapshot)
         snapshot->end = &snapshot->oldest;
     }
     store_garbage_free(retired->garbage);
-    free(retired->config);
+    engine_config_free(retired->config);
     free(retired);
 }
 
@@ -89,7 +89,7 @@ void snapshot_free(struct snapshot *snapshot)
     while (snapshot->oldest) {
         free_oldest(snapshot);
     }
-    free(atomic_load_explicit(&snapshot->config, memory_order_relaxed));
+    engine_config_free(atomic_load_explicit(&snapshot->config, memory_order_relaxed));
     free(snapshot);
 }
 

@@ -35,7 +35,7 @@ void snapshot_publish(struct snapshot *snapshot, const struct store *store,
                       struct store_garbage *garbage);
 
 /* Main thread; the first call comes before any reader's thread starts. Takes ownership of the
- * configuration, one block of memory. Every reader that enters afterwards sees it; it is freed once
+ * configuration (engine_config_free). Every reader that enters afterwards sees it; it is freed once
  * it is replaced and no reader can hold it. */
 void snapshot_configure(struct snapshot *snapshot, struct engine_config *config);
 

@@ -117,7 +117,7 @@ static void ask(enum engine_transport transport)
     fixture->is_brief = false;
     struct engine_query query = {
         .wire = fixture->query, .len = fixture->query_len, .transport = transport};
-    size_t len = engine_servfail(fixture->engine, &query, fixture->reply);
+    size_t len = engine_servfail(fixture->engine, &query, EDNS_ERROR_NONE, fixture->reply);
     check(len <= DNS_UDP_SIZE, "SERVFAIL too long");
     dns_text(fixture->reply, len, fixture->text, sizeof(fixture->text));
     check(len == 0 || strncmp(fixture->text, "SERVFAIL", 8) == 0, "SERVFAIL");

@@ -840,12 +840,12 @@ static void servfail(void **state)
     (void)state;
     struct engine_query query = query_of(f, fixture_query(f, "WWW.example.com. A edns=512 do"));
     query.len = f->query_len;
-    size_t len = engine_servfail(f->engine, &query, f->reply);
+    size_t len = engine_servfail(f->engine, &query, EDNS_ERROR_NONE, f->reply);
     assert_string_equal(dns_text(f->reply, len, f->text, sizeof(f->text)),
                         "SERVFAIL qr rd ra\n? WWW.example.com. IN A\nedns 1232 do");
     assert_memory_equal(f->reply, "\x12\x34", 2);
     query.len = 11;
-    assert_int_equal(engine_servfail(f->engine, &query, f->reply), 0);
+    assert_int_equal(engine_servfail(f->engine, &query, EDNS_ERROR_NONE, f->reply), 0);
     fixture_free(f);
 }
 

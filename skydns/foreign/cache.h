@@ -1,0 +1,123 @@
+/* Nameservers' replies, kept and found again: the response cache. Keeps only other domains' names;
+ * ours change by events. One thread fills it (the resolver's); any thread reads it, without a lock,
+ * an allocation or a system call, while it is being filled.
+ *
+ * A kept reply is what answers the question and nothing else (kept_reply.h): the CNAMEs from the
+ * name asked for, the records of the type at their end, or the SOA (and, with DO, the proof) of a
+ * denial. Its names point into a question at offset 12 of the message, so that its bytes can follow
+ * any client's spelling of the name.
+ *
+ * Times are clock_monotonic_ms: a wall clock that jumps neither keeps nor drops anything. */
+#ifndef SKYDNS_FOREIGN_CACHE_H
+#define SKYDNS_FOREIGN_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/addr.h"
+#include "common/dns/dname.h"
+
+enum {
+    CACHE_ENTRIES_MAX = 1000000,
+    CACHE_REFRESH_HITS = 3,        /* a reply hit so often is refreshed before its time is over */
+    CACHE_NEGATIVE_MAX_S = 1800,   /* a denial is kept no longer */
+    CACHE_STALE_TTL_S = 30,        /* of records of a reply that has expired: RFC 8767 4 */
+    CACHE_FAILURE_FIRST_MS = 1000, /* RFC 9520 3.2: no question again for so long, */
+    CACHE_FAILURE_MAX_MS = 30000,  /* doubled by each failure up to this */
+};
+
+struct cache;
+struct cache_counts;
+
+/* `entries` replies at most, from 1 to CACHE_ENTRIES_MAX; of memory, 1,200 bytes for each. Starts
+ * with one reference. */
+struct cache *cache_new(size_t entries);
+/* Any thread; the last unref frees. NULL is fine. */
+struct cache *cache_ref(struct cache *cache);
+void cache_unref(struct cache *cache);
+
+struct cache_key {
+    struct dname name; /* lower case */
+    uint16_t type;
+    uint16_t qclass;
+    bool dnssec_ok;         /* DO */
+    bool checking_disabled; /* CD */
+    uint32_t zone_serial;   /* of the nameservers (zone_table.h): replies of others do not count */
+};
+
+/* What counts as too old; from the configuration. */
+struct cache_limits {
+    uint32_t ttl_max_s; /* -rcache-ttl: nothing is kept, and no TTL shown, that is longer */
+    int64_t stale_ms;   /* -rcache-stale; 0: expired replies are of no use */
+};
+
+enum cache_state {
+    CACHE_MISS,
+    CACHE_FRESH,
+    CACHE_STALE,  /* expired, but usable if nameservers fail */
+    CACHE_FAILED, /* nothing usable, and the question failed so recently that it is not asked again
+                   */
+};
+
+struct cache_hit {
+    enum cache_state state;
+    bool is_failing;    /* STALE: the question failed recently: do not ask again, use it now */
+    bool wants_refresh; /* FRESH: this call is the one that should have it refreshed */
+    /* The rest: FRESH and STALE only. */
+    bool is_negative;
+    bool is_authentic;             /* the nameserver set AD */
+    uint8_t rcode;                 /* NOERROR or NXDOMAIN */
+    uint16_t answers, authorities; /* records */
+    uint32_t answers_len, len;     /* bytes: of the answer section, of both sections */
+    uint32_t kept_s;               /* how long ago the reply came */
+    uint32_t left_s;               /* until it expires; STALE: 0 */
+    struct addr nameserver;        /* that sent it */
+};
+
+enum cache_use {
+    CACHE_ANSWER, /* for a client: counts as a hit, for eviction and refreshing */
+    CACHE_PEEK,   /* to explain: changes nothing */
+};
+
+/* Copies the records, TTLs as they are to be shown now, to `records`, of `room` bytes. If both
+ * sections do not fit, copies the answer section alone; if that does not fit, nothing: compare with
+ * the lengths in *ret_hit. With `shuffle` != 0, addresses in a random order. */
+void cache_read(struct cache *cache, const struct cache_key *key, const struct cache_limits *limits,
+                int64_t now_ms, enum cache_use use, uint32_t shuffle, uint8_t *records, size_t room,
+                struct cache_hit *ret_hit);
+
+enum cache_verdict {
+    CACHE_KEPT,
+    CACHE_NO_TIME,   /* a TTL is 0 */
+    CACHE_NO_SOA,    /* a denial that does not say for how long */
+    CACHE_TRUNCATED, /* part of an answer */
+    CACHE_NO_ANSWER, /* neither an answer nor a denial: an error, a referral, a broken chain */
+    CACHE_MALFORMED, /* not a message, or not to this question */
+    CACHE_TOO_LARGE,
+};
+
+/* ---- The filling thread ---- */
+
+/* Keeps the reply, a whole message to a question with this name, type and class, in place of an
+ * older one, and forgets failures. Evicts what it must. */
+enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key, const uint8_t *reply,
+                             size_t len, const struct addr *nameserver,
+                             const struct cache_limits *limits, int64_t now_ms);
+
+/* Every nameserver failed: the question is not to be asked again for 1 s, doubling up to 30 s while
+ * this goes on. What is kept stays. */
+void cache_fail(struct cache *cache, const struct cache_key *key, int64_t now_ms);
+
+/* A refresh that was wanted is not under way any more: the next hit may want another. */
+void cache_refresh_over(struct cache *cache, const struct cache_key *key);
+
+/* ---- Figures; any thread ---- */
+
+struct cache_figures {
+    uint64_t entries, bytes, entries_max; /* now */
+    uint64_t insertions, evictions;       /* since this cache was made */
+};
+struct cache_figures cache_figures(const struct cache *cache);
+
+#endif
