@@ -87,6 +87,10 @@ void cache_read(struct cache *cache, const struct cache_key *key, const struct c
                 int64_t now_ms, enum cache_use use, uint32_t shuffle, uint8_t *records, size_t room,
                 struct cache_hit *ret_hit);
 
+/* Has the memory fetched that cache_read of this key will need: for callers with several queries.
+ */
+void cache_look_ahead(const struct cache *cache, const struct cache_key *key);
+
 enum cache_verdict {
     CACHE_KEPT,
     CACHE_NO_TIME,   /* a TTL is 0 */

@@ -1,0 +1,67 @@
+/* What is kept of a nameserver's reply: the records that answer the question, and nothing else. The
+ * CNAMEs from the name asked for (with the DNAMEs they were made from), the records of the type at
+ * their end, or the SOA of a denial; with DO, the signatures of these, and the proofs of a denial
+ * or a wildcard. Whatever else a nameserver sends is left out: a record is shown only to those who
+ * ask for its name, so that no reply can say anything about another name.
+ *
+ * Names are compressed against a question at offset 12 and against earlier records: the records
+ * follow any client's question for this name, however it is spelled, and stand there only.
+ *
+ * The first reply to a question is made with this, too: it says what later ones will say.
+ *
+ * Pure; any thread. kept_reply_make and kept_reply_first allocate what they need meanwhile. */
+#ifndef SKYDNS_FOREIGN_KEPT_REPLY_H
+#define SKYDNS_FOREIGN_KEPT_REPLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/dns/dns.h"
+#include "skydns/foreign/cache.h"
+
+enum {
+    KEPT_CNAMES_MAX = 16, /* as many as targets outside the domain may have: loops end here */
+    KEPT_LEN_MAX = DNS_MESSAGE_MAX, /* of the message: question and records */
+};
+
+/* What there is to say about the records, beside their bytes. */
+struct kept_reply {
+    bool is_negative;
+    bool is_authentic;
+    uint8_t rcode;
+    uint16_t answers, authorities;
+    uint32_t answers_len, len; /* bytes: of the answer section, of both sections */
+    uint32_t ttl_s;            /* for which it may be kept */
+    /* A run of equally long address records, which may stand in any order; count 0: none. */
+    uint16_t run_at, run_count, run_size;
+};
+
+/* Reads a nameserver's whole message to a question with the key's name, type and class, and writes
+ * what is kept to `records`, of KEPT_LEN_MAX bytes. Another verdict than CACHE_KEPT: nothing is. */
+enum cache_verdict kept_reply_make(const struct cache_key *key, const uint8_t *reply, size_t len,
+                                   uint32_t ttl_max_s, uint8_t *records,
+                                   struct kept_reply *ret_kept);
+
+/* How old the records are to look. */
+struct kept_age {
+    uint32_t ttl_max_s; /* no TTL is longer */
+    uint32_t kept_s;    /* subtracted from each, down to 1 */
+    bool is_stale;      /* all CACHE_STALE_TTL_S instead */
+};
+
+/* Sets the TTLs of records just copied: `len` is that of the answer section or of both. */
+void kept_reply_age(uint8_t *records, size_t len, const struct kept_age *age);
+
+/* Puts the addresses in a random order. */
+void kept_reply_shuffle(const struct kept_reply *kept, uint8_t *records, uint32_t random);
+
+/* The first reply, without a cache: what cache_read gives right after cache_put, under the same
+ * conditions about `records` and `room`. With another verdict than CACHE_KEPT, *ret_hit is a miss:
+ * pass the reply on as it is (or as a failure). */
+enum cache_verdict kept_reply_first(const struct cache_key *key, const uint8_t *reply, size_t len,
+                                    const struct addr *nameserver,
+                                    const struct cache_limits *limits, uint32_t shuffle,
+                                    uint8_t *records, size_t room, struct cache_hit *ret_hit);
+
+#endif
