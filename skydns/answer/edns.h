@@ -1,5 +1,5 @@
-/* EDNS(0), RFC 6891, in our replies and queries: an OPT record without options, and how long a
- * datagram may be. Pure; any thread. */
+/* EDNS(0), RFC 6891, in our replies and queries: the OPT record, the options we know, and how long
+ * a datagram may be. Pure; any thread. */
 #ifndef SKYDNS_ANSWER_EDNS_H
 #define SKYDNS_ANSWER_EDNS_H
 
@@ -32,6 +32,29 @@ static inline void edns_append_opt(struct writer *w, uint16_t udp_size, uint8_t 
     uint8_t *opt = writer_take(w, EDNS_OPT_SIZE);
     if (opt) {
         edns_write_opt(opt, udp_size, extended_rcode, dnssec_ok);
+    }
+}
+
+/* Options that something depends on. */
+enum {
+    EDNS_OPTION_SUBNET = 8,   /* the client's network, RFC 7871 */
+    EDNS_OPTION_STUB = 65011, /* data 1: a server of stub zones forwards the query, as SkyDNS's */
+    EDNS_OPTION_HEAD = 4,     /* code, length */
+    EDNS_SUBNET_MAX = EDNS_OPTION_HEAD + 4 + 16, /* family, two prefix lengths, an IPv6 address */
+    EDNS_STUB_SIZE = EDNS_OPTION_HEAD + 1,
+};
+
+/* Adds a whole option to the OPT record at `opt_at`, which ends the message. If it does not fit,
+ * writes nothing and the writer fails. */
+static inline void edns_append_option(struct writer *w, size_t opt_at, const uint8_t *option,
+                                      size_t len)
+{
+    uint8_t *out = writer_take(w, len);
+    if (out) {
+        size_t data_len = w->pos - opt_at - EDNS_OPT_SIZE;
+        memcpy(out, option, len);
+        w->data[opt_at + 9] = (uint8_t)(data_len >> 8);
+        w->data[opt_at + 10] = (uint8_t)data_len;
     }
 }
 

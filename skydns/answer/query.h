@@ -33,7 +33,8 @@ struct engine_query {
     void *is_late_data;
     bool
         takes_stale; /* nameservers have failed, or not replied in time: an expired reply will do */
-    bool is_brief;   /* only ENGINE_BRIEF_MAX: others wait for their first try */
+    bool is_repeated; /* deferred before: what it misses in the cache is counted already */
+    bool is_brief;    /* only ENGINE_BRIEF_MAX: others wait for their first try */
 };
 
 enum engine_verdict { ENGINE_REPLY, ENGINE_DROP, ENGINE_DEFER }; /* engine.h */

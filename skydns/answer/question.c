@@ -1,5 +1,7 @@
 #include "skydns/answer/question.h"
 
+#include <string.h>
+
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 
@@ -25,15 +27,50 @@ static bool read_question(struct reader *r, struct question *q)
     return true;
 }
 
-/* The options are ignored, but they must fill the record exactly. */
-static bool options_are_whole(const uint8_t *data, size_t len)
+/* RFC 7871 6: as many bytes of an address as the prefix needs, none of its other bits set, and no
+ * scope, which is for replies. Family 0: no network is told. */
+static bool is_subnet(const uint8_t *data, size_t len)
+{
+    enum { SUBNET_HEAD = 4 };
+    if (len < SUBNET_HEAD) {
+        return false;
+    }
+    unsigned family = (unsigned)data[0] << 8 | data[1], bits = data[2], scope = data[3];
+    unsigned bits_max = family == 1 ? 32 : family == 2 ? 128 : 0;
+    if (family > 2 || bits > bits_max || scope != 0 || len != SUBNET_HEAD + (bits + 7) / 8) {
+        return false;
+    }
+    return bits % 8 == 0 || (data[len - 1] & 0xff >> bits % 8) == 0;
+}
+
+/* `option` is the whole option. False: it makes no sense. */
+static bool read_option(const uint8_t *option, uint16_t code, size_t len, struct question *q)
+{
+    const uint8_t *data = option + EDNS_OPTION_HEAD;
+    if (code == EDNS_OPTION_STUB) {
+        q->is_from_stub = q->is_from_stub || (len == 1 && data[0] == 1);
+    } else if (code == EDNS_OPTION_SUBNET) {
+        if (!is_subnet(data, len)) {
+            return false;
+        }
+        q->subnet_len = (uint8_t)(EDNS_OPTION_HEAD + len);
+        memcpy(q->subnet, option, q->subnet_len);
+    }
+    return true;
+}
+
+/* They must fill the record exactly; most are ignored. */
+static bool read_options(const uint8_t *data, size_t len, struct question *q)
 {
     struct reader r = reader_of(data, len);
     while (reader_left(&r) > 0) {
-        (void)reader_u16(&r); /* the option's code */
-        (void)reader_take(&r, reader_u16(&r));
+        const uint8_t *option = data + r.pos;
+        uint16_t code = reader_u16(&r), option_len = reader_u16(&r);
+        if (!reader_take(&r, option_len) || !read_option(option, code, option_len, q)) {
+            return false;
+        }
     }
-    return !r.failed;
+    return true;
 }
 
 /* A record after the question. Only OPT matters, once, in the additional section and owned by the
@@ -55,7 +92,7 @@ static bool read_record(struct reader *r, bool is_additional, struct question *q
     if (type != DNS_TYPE_OPT) {
         return true;
     }
-    if (!is_additional || q->has_edns || owner.len != 1 || !options_are_whole(data, len)) {
+    if (!is_additional || q->has_edns || owner.len != 1 || !read_options(data, len, q)) {
         return false;
     }
     q->has_edns = true;
@@ -93,6 +130,8 @@ enum question_verdict question_parse(const uint8_t *wire, size_t len, struct que
     }
     q->opcode = (flags & DNS_MASK_OPCODE) >> 11;
     q->recursion_desired = (flags & DNS_FLAG_RD) != 0;
+    q->wants_authentic = (flags & DNS_FLAG_AD) != 0;
+    q->checking_disabled = (flags & DNS_FLAG_CD) != 0;
     if (q->opcode != DNS_OPCODE_QUERY) {
         return QUESTION_NOTIMP;
     }
@@ -120,7 +159,12 @@ size_t question_shorten(const uint8_t *wire, size_t len, uint8_t out[QUESTION_WI
     writer_u16(&w, q.type);
     writer_u16(&w, q.qclass);
     if (q.has_edns) {
+        static const uint8_t from_stub[EDNS_STUB_SIZE] = {EDNS_OPTION_STUB >> 8,
+                                                          EDNS_OPTION_STUB & 0xff, 0, 1, 1};
+        size_t opt_at = w.pos;
         edns_append_opt(&w, q.udp_size, 0, q.dnssec_ok);
+        edns_append_option(&w, opt_at, q.subnet, q.subnet_len);
+        edns_append_option(&w, opt_at, from_stub, q.is_from_stub ? EDNS_STUB_SIZE : 0);
     }
     return w.pos;
 }

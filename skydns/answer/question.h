@@ -12,13 +12,18 @@
 #include "common/dns/dname.h"
 #include "skydns/answer/edns.h"
 
-/* All of a query that matters: header, the longest name, type and class, OPT without options. */
-enum { QUESTION_WIRE_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 + EDNS_OPT_SIZE };
+/* All of a query that matters: header, the longest name, type and class, OPT with the options that
+ * something depends on. */
+enum {
+    QUESTION_WIRE_MAX =
+        DNS_HEADER_SIZE + DNAME_MAX + 4 + EDNS_OPT_SIZE + EDNS_SUBNET_MAX + EDNS_STUB_SIZE
+};
 
 enum question_verdict {
     QUESTION_OK,
     QUESTION_DROP,    /* no header, or itself a response: a reply could loop forever */
-    QUESTION_FORMERR, /* not a message, not one question, or broken EDNS */
+    QUESTION_FORMERR, /* not a message, not one question, broken EDNS, or a client's network that
+                       * makes no sense (RFC 7871 6) */
     QUESTION_NOTIMP,  /* an opcode other than QUERY */
     QUESTION_BADVERS, /* EDNS of an unsupported version, RFC 6891 6.1.3 */
 };
@@ -27,6 +32,8 @@ struct question {
     uint16_t id;
     uint8_t opcode;
     bool recursion_desired;
+    bool wants_authentic;   /* AD: it understands AD in the reply, RFC 6840 5.7 */
+    bool checking_disabled; /* CD */
 
     /* name.len 0: the question was not parsed, and a reply repeats none. */
     struct dname name; /* case as typed */
@@ -36,6 +43,9 @@ struct question {
     bool has_edns;
     bool dnssec_ok;
     uint16_t udp_size; /* as the client's EDNS gives it */
+    bool is_from_stub; /* a server of stub zones forwards it: EDNS_OPTION_STUB */
+    uint8_t subnet_len;
+    uint8_t subnet[EDNS_SUBNET_MAX]; /* the whole client-subnet option; subnet_len 0: none */
 };
 
 /* Fills in what could be parsed, whatever the verdict but DROP: a FORMERR repeats the question
@@ -44,7 +54,7 @@ struct question {
 enum question_verdict question_parse(const uint8_t *wire, size_t len,
                                      struct question *ret_question) MUST_CHECK;
 
-/* Copies what matters of a query that question_parse accepts: not the EDNS options and the other
+/* Copies what matters of a query that question_parse accepts: not the other EDNS options and
  * records, of up to 64 KB, that question_parse ignores. The copy gets the same answers. Returns its
  * length; 0: question_parse rejects it. */
 size_t question_shorten(const uint8_t *wire, size_t len, uint8_t out[QUESTION_WIRE_MAX]);

@@ -17,11 +17,13 @@
 
 #define HEADER(questions, others, additionals) \
     "\x12\x34\x01\x00\x00" questions "\x00" others "\x00\x00\x00" additionals
-#define PLAIN               HEADER("\x01", "\x00", "\x00")
-#define WITH_OPT            HEADER("\x01", "\x00", "\x01")
-#define WEB                 "\x03web\x02ns\x00\x00\x01\x00\x01"
+#define PLAIN                HEADER("\x01", "\x00", "\x00")
+#define WITH_OPT             HEADER("\x01", "\x00", "\x01")
+#define WEB                  "\x03web\x02ns\x00\x00\x01\x00\x01"
 /* root, OPT, 1232, extended code, version, flags, no data */
-#define OPT(version, flags) "\x00\x00\x29\x04\xd0\x00" version flags "\x00\x00\x00"
+#define OPT(version, flags)  "\x00\x00\x29\x04\xd0\x00" version flags "\x00\x00\x00"
+/* The same with options, given their length. */
+#define OPTION(len, options) "\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00" len options
 
 struct parse_case {
     const char *name;
@@ -79,6 +81,33 @@ static void verdicts(void **state)
          QUESTION_FORMERR},
         {"EDNS counted but missing", BYTES(WITH_OPT WEB), QUESTION_FORMERR},
         {"EDNS not counted", BYTES(PLAIN WEB OPT("\x00", "\x00")), QUESTION_FORMERR},
+        {"a client's network",
+         BYTES(WITH_OPT WEB OPTION("\x0b", "\x00\x08\x00\x07\x00\x01\x18\x00\x0a\x01\x02")),
+         QUESTION_OK},
+        {"a client's network of 23 bits",
+         BYTES(WITH_OPT WEB OPTION("\x0b", "\x00\x08\x00\x07\x00\x01\x17\x00\x0a\x01\x02")),
+         QUESTION_OK},
+        {"a client's network with bits of the host",
+         BYTES(WITH_OPT WEB OPTION("\x0b", "\x00\x08\x00\x07\x00\x01\x17\x00\x0a\x01\x03")),
+         QUESTION_FORMERR},
+        {"a client's network with too few bytes",
+         BYTES(WITH_OPT WEB OPTION("\x0a", "\x00\x08\x00\x06\x00\x01\x18\x00\x0a\x01")),
+         QUESTION_FORMERR},
+        {"a client's network with too many bytes",
+         BYTES(WITH_OPT WEB OPTION("\x0b", "\x00\x08\x00\x07\x00\x01\x10\x00\x0a\x01\x00")),
+         QUESTION_FORMERR},
+        {"a client's network of 33 bits",
+         BYTES(WITH_OPT WEB OPTION("\x0d", "\x00\x08\x00\x09\x00\x01\x21\x00\x0a\x01\x02\x03\x00")),
+         QUESTION_FORMERR},
+        {"a client's network with a scope",
+         BYTES(WITH_OPT WEB OPTION("\x0b", "\x00\x08\x00\x07\x00\x01\x18\x18\x0a\x01\x02")),
+         QUESTION_FORMERR},
+        {"a client's network of another family",
+         BYTES(WITH_OPT WEB OPTION("\x08", "\x00\x08\x00\x04\x00\x03\x00\x00")), QUESTION_FORMERR},
+        {"a client's network cut short",
+         BYTES(WITH_OPT WEB OPTION("\x07", "\x00\x08\x00\x03\x00\x01\x00")), QUESTION_FORMERR},
+        {"no network told", BYTES(WITH_OPT WEB OPTION("\x08", "\x00\x08\x00\x04\x00\x00\x00\x00")),
+         QUESTION_OK},
         {"EDNS twice",
          BYTES(HEADER("\x01", "\x00", "\x02") WEB OPT("\x00", "\x00") OPT("\x00", "\x00")),
          QUESTION_FORMERR},
@@ -124,6 +153,32 @@ static void fields(void **state)
     assert_true(q.has_edns);
     assert_true(q.dnssec_ok);
     assert_int_equal(q.udp_size, 1232);
+    assert_false(q.wants_authentic);
+    assert_false(q.checking_disabled);
+    assert_false(q.is_from_stub);
+    assert_int_equal(q.subnet_len, 0);
+}
+
+/* AD and CD, and the options that something depends on. */
+static void of_other_domains(void **state)
+{
+    static const char both[] = "\x12\x34\x01\x30\x00\x01\x00\x00\x00\x00\x00\x01" WEB OPTION(
+        "\x10", "\x00\x08\x00\x07\x00\x01\x18\x00\x0a\x01\x02\xfd\xf3\x00\x01\x01");
+    static const char not_stub[] = "\x12\x34\x01\x10\x00\x01\x00\x00\x00\x00\x00\x01" WEB OPTION(
+        "\x05", "\xfd\xf3\x00\x01\x02");
+    struct question q;
+    (void)state;
+    assert_int_equal(question_parse((const uint8_t *)both, sizeof(both) - 1, &q), QUESTION_OK);
+    assert_true(q.wants_authentic);
+    assert_true(q.checking_disabled);
+    assert_true(q.is_from_stub);
+    assert_int_equal(q.subnet_len, 11);
+    assert_memory_equal(q.subnet, "\x00\x08\x00\x07\x00\x01\x18\x00\x0a\x01\x02", 11);
+    assert_int_equal(question_parse((const uint8_t *)not_stub, sizeof(not_stub) - 1, &q),
+                     QUESTION_OK);
+    assert_false(q.wants_authentic);
+    assert_true(q.checking_disabled);
+    assert_false(q.is_from_stub);
 }
 
 /* An error after the question does not lose the question. */
@@ -192,6 +247,11 @@ static void shortened(void **state)
         {"an option of EDNS",
          BYTES(WITH_OPT WEB "\x00\x00\x29\x04\xd0\x00\x00\x00\x00\x00\x06\x00\x0a\x00\x02hi"),
          BYTES(WITH_OPT WEB OPT("\x00", "\x00"))},
+        {"options that matter, and one that does not",
+         BYTES(WITH_OPT WEB OPTION("\x16", "\xfd\xf3\x00\x01\x01\x00\x0a\x00\x02hi"
+                                           "\x00\x08\x00\x07\x00\x01\x18\x00\x0a\x01\x02")),
+         BYTES(WITH_OPT WEB OPTION("\x10", "\x00\x08\x00\x07\x00\x01\x18\x00\x0a\x01\x02"
+                                           "\xfd\xf3\x00\x01\x01"))},
         {"records around EDNS",
          BYTES("\x12\x34\x01\x00\x00\x01\x00\x01\x00\x01\x00\x02" WEB
                "\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x01x"
@@ -212,7 +272,7 @@ static void shortened(void **state)
     }
 }
 
-/* The longest name fits, with EDNS. */
+/* The longest name fits, with EDNS and both options. */
 static void shortened_to_the_most(void **state)
 {
     uint8_t wire[QUESTION_WIRE_MAX] = {[5] = 1, [11] = 1}, out[QUESTION_WIRE_MAX];
@@ -221,7 +281,11 @@ static void shortened_to_the_most(void **state)
     for (size_t at = 0; at < DNAME_MAX - 1; at += 2) {
         name[at] = 1;
     }
-    edns_write_opt(name + DNAME_MAX + 4, 4096, 0, true);
+    static const uint8_t options[] = {0, 8, 0, 20, 0, 2, 128, [24] = 0xfd, 0xf3, 0, 1, 1};
+    uint8_t *opt = name + DNAME_MAX + 4;
+    edns_write_opt(opt, 4096, 0, true);
+    opt[10] = sizeof(options);
+    memcpy(opt + EDNS_OPT_SIZE, options, sizeof(options));
     assert_int_equal(question_shorten(wire, sizeof(wire), out), QUESTION_WIRE_MAX);
     assert_memory_equal(out, wire, QUESTION_WIRE_MAX);
 }
@@ -232,6 +296,7 @@ int main(void)
         cmocka_unit_test(verdicts),          cmocka_unit_test(fields),
         cmocka_unit_test(question_survives), cmocka_unit_test(longest_names),
         cmocka_unit_test(shortened),         cmocka_unit_test(shortened_to_the_most),
+        cmocka_unit_test(of_other_domains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
