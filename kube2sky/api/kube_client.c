@@ -17,6 +17,7 @@ static const struct kube_resource resources[KUBE_KIND_COUNT] = {
     [KUBE_ENDPOINTS] = {KUBE_ENDPOINTS, "/api/v1", "endpoints"},
     [KUBE_SLICE] = {KUBE_SLICE, "/apis/discovery.k8s.io/v1", "endpointslices"},
     [KUBE_POD] = {KUBE_POD, "/api/v1", "pods"},
+    [KUBE_CONFIG_MAP] = {KUBE_CONFIG_MAP, "/api/v1", "configmaps"},
 };
 
 #define PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"
@@ -259,6 +260,10 @@ static void append_selector(struct buf *query, const struct kube_scope *scope)
     if (*scope->label_selector) {
         buf_append_str(query, "&labelSelector=");
         append_escaped(query, scope->label_selector);
+    }
+    if (scope->object) {
+        buf_append_str(query, "&fieldSelector=metadata.name%3D");
+        append_escaped(query, scope->object);
     }
 }
 

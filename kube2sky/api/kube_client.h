@@ -52,10 +52,11 @@ struct kube_resource {
 /* Use the group's newest version. */
 const struct kube_resource *kube_resource_of(enum kube_kind kind);
 
-/* Filters. Both borrowed; "" = all. */
+/* Filters. All borrowed; "" = all. */
 struct kube_scope {
     const char *ns;
     const char *label_selector; /* at most KUBE_SELECTOR_MAX bytes */
+    const char *object;         /* only that of this name, valid for the API; NULL: all */
 };
 enum { KUBE_SELECTOR_MAX = 16 * 1024 }; /* servers limit URLs to less */
 

@@ -47,6 +47,9 @@ static void clear_content(struct kube_draft *draft)
     case KUBE_POD:
         draft->object.pod = (struct kube_pod){.phase = ""};
         break;
+    case KUBE_CONFIG_MAP:
+        draft->object.config_map = (struct kube_config_map){.settings = NULL};
+        break;
     }
 }
 
@@ -309,6 +312,22 @@ static void pack_slice(struct packing *p, struct kube_slice *slice)
     slice->ports = pack_ports(p, slice->ports, slice->port_count);
 }
 
+static void pack_config_map(struct packing *p, struct kube_config_map *map)
+{
+    const struct kube_setting *from = map->settings;
+    struct kube_setting *to = pack_array(p, from, map->setting_count, sizeof(*to));
+    for (size_t i = 0; i < map->setting_count; i++) {
+        struct kube_setting setting = {
+            .key = pack_string(p, from[i].key),
+            .value = pack_string(p, from[i].value),
+        };
+        if (to) {
+            to[i] = setting;
+        }
+    }
+    map->settings = to;
+}
+
 static void pack_content(struct packing *p, struct kube_object *object)
 {
     switch (object->kind) {
@@ -325,6 +344,9 @@ static void pack_content(struct packing *p, struct kube_object *object)
         object->pod.phase = pack_string(p, object->pod.phase);
         object->pod.ips = pack_strings(p, object->pod.ips, object->pod.ip_count);
         break;
+    case KUBE_CONFIG_MAP:
+        pack_config_map(p, &object->config_map);
+        break;
     }
 }
 
@@ -340,6 +362,8 @@ static size_t head_size(enum kube_kind kind)
         return offsetof(struct kube_object, slice) + sizeof(struct kube_slice);
     case KUBE_POD:
         return offsetof(struct kube_object, pod) + sizeof(struct kube_pod);
+    case KUBE_CONFIG_MAP:
+        return offsetof(struct kube_object, config_map) + sizeof(struct kube_config_map);
     }
     return sizeof(struct kube_object);
 }

@@ -78,6 +78,16 @@ static bool equal_slices(const struct kube_slice *a, const struct kube_slice *b)
     return equal && equal_ports(a->ports, a->port_count, b->ports, b->port_count);
 }
 
+static bool equal_config_maps(const struct kube_config_map *a, const struct kube_config_map *b)
+{
+    bool equal = a->setting_count == b->setting_count;
+    for (size_t i = 0; equal && i < a->setting_count; i++) {
+        equal = strcmp(a->settings[i].key, b->settings[i].key) == 0 &&
+                strcmp(a->settings[i].value, b->settings[i].value) == 0;
+    }
+    return equal;
+}
+
 static bool equal_contents(const struct kube_object *a, const struct kube_object *b)
 {
     switch (a->kind) {
@@ -90,6 +100,8 @@ static bool equal_contents(const struct kube_object *a, const struct kube_object
     case KUBE_POD:
         return strcmp(a->pod.phase, b->pod.phase) == 0 &&
                equal_strings(a->pod.ips, a->pod.ip_count, b->pod.ips, b->pod.ip_count);
+    case KUBE_CONFIG_MAP:
+        return equal_config_maps(&a->config_map, &b->config_map);
     }
     return false;
 }

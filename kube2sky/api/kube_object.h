@@ -1,7 +1,7 @@
 /* The Kubernetes objects that yield records, reduced to the fields used. Compact plain data;
  * single-threaded like all of kube2sky. Decodes JSON and protobuf, which stay inside. Field
  * meanings: Kubernetes API reference, core/v1 Service, Endpoints and Pod, discovery.k8s.io/v1
- * EndpointSlice, whose v1beta1 has the same fields of those used. */
+ * EndpointSlice, whose v1beta1 has the same fields of those used; and core/v1 ConfigMap. */
 #ifndef KUBE2SKY_API_KUBE_OBJECT_H
 #define KUBE2SKY_API_KUBE_OBJECT_H
 
@@ -26,8 +26,8 @@ enum { KUBE_FRAME_MAX = 8 * 1024 * 1024 };
 /* The reply's encoding: application/vnd.kubernetes.protobuf is preferred. */
 enum kube_encoding { KUBE_JSON, KUBE_PROTOBUF };
 
-enum kube_kind { KUBE_SERVICE, KUBE_ENDPOINTS, KUBE_SLICE, KUBE_POD };
-enum { KUBE_KIND_COUNT = 4 };
+enum kube_kind { KUBE_SERVICE, KUBE_ENDPOINTS, KUBE_SLICE, KUBE_POD, KUBE_CONFIG_MAP };
+enum { KUBE_KIND_COUNT = 5 };
 
 struct kube_port {
     const char *name;     /* "" = unnamed */
@@ -93,6 +93,18 @@ struct kube_pod {
     size_t ip_count;
 };
 
+/* The API server bounds keys and values together to 1 MiB. Data that is no text (binaryData) is not
+ * kept. */
+struct kube_setting {
+    const char *key;
+    const char *value;
+};
+
+struct kube_config_map {
+    const struct kube_setting *settings; /* data, in any order */
+    size_t setting_count;
+};
+
 /* One allocation with all its strings and arrays and only its kind's part of the union: never
  * copied by value, and immutable.
  *
@@ -115,6 +127,7 @@ struct kube_object {
         struct kube_endpoints endpoints;
         struct kube_slice slice;
         struct kube_pod pod;
+        struct kube_config_map config_map;
     };
 };
 

@@ -353,6 +353,26 @@ static int decode_pod(struct decoder *d, const json_t *json)
     return rc;
 }
 
+/* ---- ConfigMaps ---- */
+
+/* A value that is no string makes the whole unknown: half a configuration is none. */
+static int decode_config_map(struct decoder *d, const json_t *json)
+{
+    struct kube_config_map *map = &d->draft->object.config_map;
+    json_t *data = NULL;
+    int rc = fields_get_object(json, "data", &data, d->err);
+    struct kube_setting *settings =
+        kube_draft_array(d->draft, json_object_size(data), sizeof(*settings), d->err);
+    rc = rc == 0 && !settings ? ERR_TOO_LARGE : rc;
+    for (void *i = json_object_iter(data); rc == 0 && i; i = json_object_iter_next(data, i)) {
+        struct kube_setting *setting = &settings[map->setting_count++];
+        setting->key = json_object_iter_key(i);
+        rc = fields_get_string(data, setting->key, &setting->value, d->err);
+    }
+    map->settings = settings;
+    return rc < 0 ? err_wrap(d->err, rc, "data") : 0;
+}
+
 /* ---- Objects ---- */
 
 static int decode_json(struct decoder *d, const json_t *json, enum kube_object_part part)
@@ -373,6 +393,8 @@ static int decode_json(struct decoder *d, const json_t *json, enum kube_object_p
         return decode_slice(d, json);
     case KUBE_POD:
         return decode_pod(d, json);
+    case KUBE_CONFIG_MAP:
+        return decode_config_map(d, json);
     }
     return rc;
 }

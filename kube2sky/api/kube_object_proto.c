@@ -389,6 +389,28 @@ static int decode_pod(struct decoder *d, struct slice object)
     return status && rc < 0 ? err_wrap(d->err, rc, "status") : rc;
 }
 
+/* ---- ConfigMaps ---- */
+
+/* As in the JSON decoder: half a configuration is none. */
+static int decode_config_map(struct decoder *d, struct slice object)
+{
+    struct kube_config_map *map = &d->draft->object.config_map;
+    const Kube__ConfigMap *from = unpack(d, &kube__config_map__descriptor, object, "configmap");
+    if (!from) {
+        return ERR_SYNTAX;
+    }
+    struct kube_setting *settings =
+        kube_draft_array(d->draft, from->n_data, sizeof(*settings), d->err);
+    int rc = settings ? 0 : ERR_TOO_LARGE;
+    for (size_t i = 0; rc == 0 && i < from->n_data; i++) {
+        struct kube_setting *setting = &settings[map->setting_count++];
+        rc = take_text(d, from->data[i]->key, "key", &setting->key);
+        rc = rc < 0 ? rc : take_text(d, from->data[i]->value, setting->key, &setting->value);
+    }
+    map->settings = settings;
+    return rc < 0 ? err_wrap(d->err, rc, "data") : 0;
+}
+
 /* ---- Objects ---- */
 
 static int decode_content(struct decoder *d, struct slice object)
@@ -402,6 +424,8 @@ static int decode_content(struct decoder *d, struct slice object)
         return decode_slice(d, object);
     case KUBE_POD:
         return decode_pod(d, object);
+    case KUBE_CONFIG_MAP:
+        return decode_config_map(d, object);
     }
     return 0;
 }

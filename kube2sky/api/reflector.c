@@ -433,6 +433,7 @@ struct reflector *reflector_start(const struct reflector_config *config)
         reflector->scopes[i] = (struct kube_scope){
             .ns = config->namespace_count ? config->namespaces[i] : "",
             .label_selector = config->label_selector ? config->label_selector : "",
+            .object = config->object,
         };
     }
     backoff_init(&reflector->backoff, reflector->timing.retry_first_ms,

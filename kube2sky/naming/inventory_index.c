@@ -329,6 +329,7 @@ void index_tell(struct index *index, enum kube_kind kind, const struct entry *en
             tell_service(index, owner_of_slice(index, entry->object));
         }
         break;
+    case KUBE_CONFIG_MAP: /* never here */
     case KUBE_POD:
         break; /* its addresses are reported when they are added and removed */
     }
