@@ -2,9 +2,11 @@
 
 #include "common/dns/dns_names.h"
 #include "common/etcd/etcd_metrics.h"
+#include "skydns/pages/metrics_foreign_internal.h"
 #include "skydns/serve/query_counts.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/worker.h"
+#include "skydns/store/snapshot.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/upstream/forwarder_counts.h"
@@ -170,9 +172,10 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_incomplete(&page, sources->sync);
     write_queries(&page, transports);
     write_resolver(&page, resolver);
+    uint64_t misses = metrics_foreign_write(&page, snapshot_newest_config(sources->snapshot));
     if (sources->skydns_prefix) {
         struct skydns_sums *skydns = &transports[0].sums.skydns;
         counters_add(skydns, &transports[1].sums.skydns, sizeof(*skydns));
-        skydns_metrics_write(skydns, sources->skydns_prefix, out);
+        skydns_metrics_write(skydns, misses, sources->skydns_prefix, out);
     }
 }

@@ -98,7 +98,8 @@ void skydns_counts_reply(struct skydns_counts *counts, const uint8_t *reply, siz
 
 /* ---- The page ---- */
 
-void skydns_metrics_write(const struct skydns_sums *sums, const char *prefix, struct buf *out)
+void skydns_metrics_write(const struct skydns_sums *sums, uint64_t cache_misses, const char *prefix,
+                          struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, prefix);
     metrics_family(&page, METRIC_COUNTER, "dns_request_count_total",
@@ -116,8 +117,8 @@ void skydns_metrics_write(const struct skydns_sums *sums, const char *prefix, st
         }
     }
     metrics_family(&page, METRIC_COUNTER, "dns_cachemiss_count_total",
-                   "Always 0: there are no such caches.");
-    metrics_sample(&page, METRIC_LABELS({"cache", "response"}), 0);
+                   "Questions that a cache could not answer; there is no cache of signatures.");
+    metrics_sample(&page, METRIC_LABELS({"cache", "response"}), cache_misses);
     metrics_sample(&page, METRIC_LABELS({"cache", "signature"}), 0);
     metrics_family(&page, METRIC_HISTOGRAM, "dns_request_duration_seconds",
                    "From a query's arrival to its reply.");

@@ -6,6 +6,8 @@
 
 #include "common/etcd/etcd.h"
 #include "skydns/answering.h"
+#include "skydns/foreign/cache_counts.h"
+#include "skydns/foreign/zone_table.h"
 #include "skydns/pages/status.h"
 #include "tests/support/http_ask.h"
 #include "tests/support/loopback.h"
@@ -369,9 +371,57 @@ static void test_metrics(void **state)
     expect(p, "/metrics", 200, "\nskydns_ready 0\n");
 }
 
+/* Each count has a number of its own. */
+static void test_metrics_of_the_cache(void **state)
+{
+    static const char *const lines[] = {
+        "\nskydns_cache_entries 0\n",
+        "\nskydns_cache_bytes 0\n",
+        "\nskydns_cache_hits_total{kind=\"positive\"} 11\n",
+        "\nskydns_cache_hits_total{kind=\"negative\"} 2\n",
+        "\nskydns_cache_hits_total{kind=\"failure\"} 3\n",
+        "\nskydns_cache_hits_total{kind=\"stale\"} 4\n",
+        "\nskydns_cache_misses_total 5\n",
+        "\nskydns_cache_prefetches_total 6\n",
+        "\nskydns_cache_evictions_total 8\n",
+        "\nskydns_stub_zones 2\n",
+        "\nold_names_dns_cachemiss_count_total{cache=\"response\"} 5\n",
+        "\nold_names_dns_cachemiss_count_total{cache=\"signature\"} 0\n",
+    };
+    static const struct foreign_zone zones[] = {
+        {.name = {.len = 1}},
+        {.name = {.len = 12, .wire = "\4acme\5local"}},
+        {.name = {.len = 6, .wire = "\4test"}},
+    };
+    struct pages *p = *state;
+    struct cache_tally *tally = cache_tally_new();
+    struct cache_counts *one = cache_tally_join(tally), *other = cache_tally_join(tally);
+    struct engine_config *config = options_engine_config(&p->bed.options);
+    expect(p, "/metrics", 200, "\nskydns_stub_zones 0\n");
+    counter_add(&one->hits_positive, 1);
+    counter_add(&other->hits_positive, 10);
+    counter_add(&one->hits_negative, 2);
+    counter_add(&one->hits_failure, 3);
+    counter_add(&one->hits_stale, 4);
+    counter_add(&one->misses, 5);
+    counter_add(&other->prefetches, 6);
+    counter_add(&other->insertions, 7);
+    counter_add(&other->evictions, 8);
+    config->cache_tally = tally;
+    zone_table_unref(config->zones_of_others);
+    config->zones_of_others = zone_table_new(zones, ARRAY_LEN(zones), NULL);
+    snapshot_configure(p->bed.snapshot, config);
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        expect(p, "/old/metrics", 200, lines[i]);
+    }
+    snapshot_configure(p->bed.snapshot, options_engine_config(&p->bed.options));
+    cache_tally_free(tally);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_metrics_of_the_cache, setup, teardown),
         cmocka_unit_test_setup_teardown(test_readiness, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_data, setup, teardown),
         cmocka_unit_test_setup_teardown(test_incomplete, setup, teardown),

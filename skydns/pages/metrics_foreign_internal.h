@@ -1,0 +1,12 @@
+/* The metrics about other domains: kept replies, stub zones, hosts files. Main thread. */
+#ifndef SKYDNS_PAGES_METRICS_FOREIGN_INTERNAL_H
+#define SKYDNS_PAGES_METRICS_FOREIGN_INTERNAL_H
+
+#include "common/base/metrics.h"
+#include "skydns/store/engine_config.h"
+
+/* Adds them to the page; `config` is the newest. Returns the questions that were not in the cache,
+ * for SkyDNS's own metrics. */
+uint64_t metrics_foreign_write(struct metrics_page *page, const struct engine_config *config);
+
+#endif
