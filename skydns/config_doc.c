@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "skydns/option_values.h"
+#include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 
 /* SkyDNS's values for empty or zero fields. */
@@ -21,6 +22,7 @@ enum { SHOWN_BYTES = 40 };
 /* Where fields are stored. */
 struct overlay {
     struct options *o;
+    struct stub_zones *stubs; /* NULL: the document has none */
     struct config_doc_report *report;
 };
 
@@ -83,61 +85,61 @@ static int take_count(const json_t *value, int64_t max, int64_t if_zero, int64_t
 
 /* ---- Fields ---- */
 
-static int take_address(struct overlay *x, const json_t *value, struct err *err)
+static int take_address(struct overlay *x, json_t *value, struct err *err)
 {
     const char *text = "";
     int r = take_text(value, &text, err);
     return r < 0 ? r : option_addresses(x->o, *text ? text : default_address, err);
 }
 
-static int take_systemd(struct overlay *x, const json_t *value, struct err *err)
+static int take_systemd(struct overlay *x, json_t *value, struct err *err)
 {
     return take_bool(value, &x->o->systemd, err);
 }
 
-static int take_domain(struct overlay *x, const json_t *value, struct err *err)
+static int take_domain(struct overlay *x, json_t *value, struct err *err)
 {
     const char *text = "";
     int r = take_text(value, &text, err);
     return r < 0 ? r : option_domains(x->o, *text ? text : default_domain, err);
 }
 
-static int take_local(struct overlay *x, const json_t *value, struct err *err)
+static int take_local(struct overlay *x, json_t *value, struct err *err)
 {
     const char *text = "";
     int r = take_text(value, &text, err);
     return r < 0 ? r : option_local(x->o, text, err);
 }
 
-static int take_hostmaster(struct overlay *x, const json_t *value, struct err *err)
+static int take_hostmaster(struct overlay *x, json_t *value, struct err *err)
 {
     const char *text = "";
     int r = take_text(value, &text, err);
     return r < 0 ? r : option_hostmaster(x->o, text, err);
 }
 
-static int take_round_robin(struct overlay *x, const json_t *value, struct err *err)
+static int take_round_robin(struct overlay *x, json_t *value, struct err *err)
 {
     return take_bool(value, &x->o->round_robin, err);
 }
 
-static int take_ns_rotate(struct overlay *x, const json_t *value, struct err *err)
+static int take_ns_rotate(struct overlay *x, json_t *value, struct err *err)
 {
     return take_bool(value, &x->o->ns_rotate, err);
 }
 
-static int take_no_rec(struct overlay *x, const json_t *value, struct err *err)
+static int take_no_rec(struct overlay *x, json_t *value, struct err *err)
 {
     return take_bool(value, &x->o->no_rec, err);
 }
 
-static int take_require_store_key(struct overlay *x, const json_t *value, struct err *err)
+static int take_require_store_key(struct overlay *x, json_t *value, struct err *err)
 {
     return take_bool(value, &x->o->require_store_key, err);
 }
 
 /* The list replaces the flag's; an empty one means resolv.conf's. */
-static int take_nameservers(struct overlay *x, const json_t *value, struct err *err)
+static int take_nameservers(struct overlay *x, json_t *value, struct err *err)
 {
     if (!json_is_array(value)) {
         return wrong(value, "a list of strings like \"192.0.2.1:53\"", err);
@@ -156,7 +158,7 @@ static int take_nameservers(struct overlay *x, const json_t *value, struct err *
     return 0;
 }
 
-static int take_read_timeout(struct overlay *x, const json_t *value, struct err *err)
+static int take_read_timeout(struct overlay *x, json_t *value, struct err *err)
 {
     static const char want[] = "nanoseconds from 1000000 to 60000000000; 2000000000 is two seconds";
     struct err out_of_range;
@@ -169,7 +171,7 @@ static int take_read_timeout(struct overlay *x, const json_t *value, struct err 
     return 0;
 }
 
-static int take_priority(struct overlay *x, const json_t *value, struct err *err)
+static int take_priority(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
     int r = take_count(value, UINT16_MAX, DEFAULT_PRIORITY, &number, err);
@@ -183,7 +185,7 @@ static uint32_t ttl_of(int64_t number)
     return number > INT32_MAX ? INT32_MAX : (uint32_t)number;
 }
 
-static int take_ttl(struct overlay *x, const json_t *value, struct err *err)
+static int take_ttl(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
     int r = take_count(value, UINT32_MAX, DEFAULT_TTL_S, &number, err);
@@ -191,7 +193,7 @@ static int take_ttl(struct overlay *x, const json_t *value, struct err *err)
     return r;
 }
 
-static int take_min_ttl(struct overlay *x, const json_t *value, struct err *err)
+static int take_min_ttl(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
     int r = take_count(value, UINT32_MAX, DEFAULT_MIN_TTL_S, &number, err);
@@ -199,7 +201,7 @@ static int take_min_ttl(struct overlay *x, const json_t *value, struct err *err)
     return r;
 }
 
-static int take_ndot(struct overlay *x, const json_t *value, struct err *err)
+static int take_ndot(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
     int r = take_number(value, INT32_MIN, INT32_MAX, &number, err);
@@ -207,6 +209,74 @@ static int take_ndot(struct overlay *x, const json_t *value, struct err *err)
         x->o->ndots = number <= 0 ? DEFAULT_NDOTS : (unsigned)number;
     }
     return r;
+}
+
+/* Of SkyDNS's fields, a negative number is 0. */
+static int take_rcache(struct overlay *x, json_t *value, struct err *err)
+{
+    int64_t number;
+    int r = take_number(value, INT32_MIN, CACHE_ENTRIES_MAX, &number, err);
+    if (r == 0) {
+        x->o->rcache = number < 0 ? 0 : (uint32_t)number;
+    }
+    return r;
+}
+
+static int take_rcache_ttl(struct overlay *x, json_t *value, struct err *err)
+{
+    int64_t number;
+    int r = take_number(value, INT32_MIN, INT32_MAX, &number, err);
+    if (r == 0) {
+        x->o->rcache_ttl_s = number <= 0 ? OPTIONS_RCACHE_TTL_S : (uint32_t)number;
+    }
+    return r;
+}
+
+static int take_rcache_stale(struct overlay *x, json_t *value, struct err *err)
+{
+    int64_t number;
+    int r = take_count(value, OPTIONS_RCACHE_STALE_MAX_S, OPTIONS_RCACHE_STALE_S, &number, err);
+    if (r == 0) {
+        x->o->rcache_stale_ms = number * 1000;
+    }
+    return r;
+}
+
+static int take_stub(struct overlay *x, const char *name, const json_t *value, struct err *err)
+{
+    struct foreign_zone zone = {.origin = ZONE_FROM_DOCUMENT};
+    int r = option_zone(&zone.name, name, err);
+    if (r == 0 && json_array_size(value) == 0) {
+        r = wrong(value, "a list of strings like \"10.0.0.1:53\"", err);
+    }
+    for (size_t i = 0; r == 0 && i < json_array_size(value); i++) {
+        const char *text = "";
+        r = take_text(json_array_get(value, i), &text, err);
+        if (r == 0) {
+            r = option_add_server(&zone, text, err);
+        }
+    }
+    if (r == 0 && !stub_zones_set(x->stubs, &zone)) {
+        r = err_set(err, ERR_USAGE, "more than %d zones", ZONE_TABLE_MAX);
+    }
+    return r < 0 ? err_wrap(err, r, "zone `%s`", name) : 0;
+}
+
+/* Zone by zone in place of the flags'. */
+static int take_stubs(struct overlay *x, json_t *value, struct err *err)
+{
+    if (!json_is_object(value)) {
+        return wrong(value, "an object like {\"acme.local\":[\"10.0.0.1:53\"]}", err);
+    }
+    stub_zones_unref(x->stubs); /* of an earlier field with this name */
+    x->stubs = stub_zones_copy(x->o->stubs);
+    for (void *at = json_object_iter(value); at; at = json_object_iter_next(value, at)) {
+        int r = take_stub(x, json_object_iter_key(at), json_object_iter_value(at), err);
+        if (r < 0) {
+            return r;
+        }
+    }
+    return 0;
 }
 
 static void ignore(struct overlay *x, const char *field, const char *why)
@@ -229,7 +299,7 @@ static bool asks_for_something(const json_t *value)
 
 static const struct {
     const char *name;
-    int (*take)(struct overlay *x, const json_t *value, struct err *err);
+    int (*take)(struct overlay *x, json_t *value, struct err *err);
 } fields[] = {
     {"dns_addr", take_address},
     {"systemd", take_systemd},
@@ -246,6 +316,10 @@ static const struct {
     {"min_ttl", take_min_ttl},
     {"ndot", take_ndot},
     {"require_store_key", take_require_store_key},
+    {"rcache", take_rcache},
+    {"rcache_ttl", take_rcache_ttl},
+    {"rcache_stale", take_rcache_stale},
+    {"stubs", take_stubs},
 };
 
 static const struct {
@@ -255,14 +329,12 @@ static const struct {
     {"dnssec", "not supported yet"},
     {"stubzones", "not supported yet"},
     {"scache", "changes nothing"},
-    {"rcache", "ignored: answers come from memory"},
-    {"rcache_ttl", "changes nothing"},
     {"Etcd3", NULL}, /* always so */
     {"Version", NULL},
     {"verbose", "only a flag"},
 };
 
-static int take_field(struct overlay *x, const char *name, const json_t *value, struct err *err)
+static int take_field(struct overlay *x, const char *name, json_t *value, struct err *err)
 {
     if (json_is_null(value)) {
         return 0;
@@ -299,6 +371,22 @@ static int take_fields(struct overlay *x, json_t *object, struct err *err)
     return 0;
 }
 
+/* The fields agree, so that the options may change. */
+static int settle(struct overlay *x, struct options *options, struct err *err)
+{
+    struct stub_zones *before = options->stubs;
+    x->o->stubs = x->stubs ? x->stubs : before;
+    if (option_check_stubs(x->o, err) < 0) {
+        return err_wrap(err, ERR_SYNTAX, "field `stubs`");
+    }
+    if (x->stubs) {
+        stub_zones_unref(before);
+    }
+    x->stubs = NULL;
+    *options = *x->o;
+    return 0;
+}
+
 int config_doc_apply(struct slice json, struct options *options, struct config_doc_report *report,
                      struct err *err)
 {
@@ -319,7 +407,8 @@ int config_doc_apply(struct slice json, struct options *options, struct config_d
                 : err_set(err, ERR_SYNTAX, "expected a JSON object like {\"ttl\":300}");
     json_decref(root);
     if (r == 0) {
-        *options = changed;
+        r = settle(&x, options, err);
     }
+    stub_zones_unref(x.stubs); /* of a refused document */
     return r;
 }

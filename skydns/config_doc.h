@@ -2,9 +2,10 @@
  * jansson stays inside. Pure; main thread.
  *
  * Fields, case-insensitive: dns_addr systemd domain local hostmaster round_robin ns_rotate
- * nameservers no_rec read_timeout priority ttl min_ttl ndot; with SkyDNS's traps: `ndot` is not
- * -ndots, read_timeout is in nanoseconds, and an empty or zero value means the default, not the
- * flag. */
+ * nameservers no_rec read_timeout priority ttl min_ttl ndot rcache rcache_ttl, and ours:
+ * require_store_key stubs rcache_stale; with SkyDNS's traps: `ndot` is not -ndots, read_timeout is
+ * in nanoseconds, and an empty or zero value means the default, not the flag (but rcache 0: none).
+ */
 #ifndef SKYDNS_CONFIG_DOC_H
 #define SKYDNS_CONFIG_DOC_H
 
@@ -27,7 +28,9 @@ struct config_doc_report {
 };
 
 /* Applies the document to *options, which hold the flags. On failure they are untouched, since a
- * document counts as a whole, and the message names the field, its value and what was expected. */
+ * document counts as a whole, and the message names the field, its value and what was expected. If
+ * it names stub zones, replaces options->stubs by a copy that has them and drops the reference to
+ * the old ones. */
 int config_doc_apply(struct slice json, struct options *options, struct config_doc_report *report,
                      struct err *err) MUST_CHECK;
 

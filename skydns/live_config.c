@@ -9,9 +9,11 @@
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
 #include "skydns/config_doc.h"
+#include "skydns/foreign_settings.h"
 #include "skydns/option_text.h"
 #include "skydns/resolv_conf.h"
 #include "skydns/store/snapshot.h"
+#include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 
 /* How long the sockets wait for the document: a healthy etcd takes milliseconds. */
@@ -24,8 +26,9 @@ struct live_config {
     struct buf doc; /* etcd's document, usable or not */
     bool has_doc;
     ev_stat resolv_conf;
+    struct foreign_settings *foreign;
     struct options now;     /* in force */
-    struct options started; /* the settings that need a restart, as opened */
+    struct options started; /* the settings that need a restart, as opened; no others count */
 
     /* While reading it at the start. */
     struct etcd_call *call;
@@ -38,6 +41,7 @@ struct live_config *live_config_new(const struct live_config_config *config)
     struct live_config *live = xcalloc(1, sizeof(*live));
     live->config = *config;
     live->key = xasprintf("/%s/config", config->flags->path_prefix);
+    live->foreign = foreign_settings_new(config->tally);
     buf_init(&live->doc,
              STORE_SYNC_CONFIG_MAX + 1); /* an oversized document is detected by length */
     return live;
@@ -50,6 +54,8 @@ void live_config_free(struct live_config *live)
     }
     ev_stat_stop(live->config.loop, &live->resolv_conf);
     buf_fini(&live->doc);
+    foreign_settings_free(live->foreign);
+    stub_zones_unref(live->now.stubs);
     free(live->key);
     free(live);
 }
@@ -94,6 +100,7 @@ static void log_restarts(const struct live_config *live, const struct options *n
 static void publish(struct live_config *live, const struct options *options)
 {
     struct engine_config *config = options_engine_config(options);
+    foreign_settings_fill(live->foreign, options, config);
     for (size_t i = 0; i < config->zone_count && live->config.is_incomplete; i++) {
         struct engine_zone *zone = &config->zones[i];
         zone->is_incomplete = live->config.is_incomplete(live->config.data, &zone->domain);
@@ -110,16 +117,25 @@ static void log_ignored(const struct live_config *live, const struct config_doc_
     }
 }
 
-/* Combines flags, document and resolv.conf. False, *ret untouched: the document is unusable. */
-static bool lay_over(struct live_config *live, struct options *ret)
+/* The flags, with a reference to their stub zones. */
+static struct options flags_of(const struct live_config *live)
 {
     struct options options = *live->config.flags;
+    (void)stub_zones_ref(options.stubs); /* the same pointer */
+    return options;
+}
+
+/* Lays the document over the flags. False, *ret untouched: the document is unusable. */
+static bool lay_over(struct live_config *live, struct options *ret)
+{
+    struct options options = flags_of(live);
     struct config_doc_report report = {0};
     struct err err;
     if (live->has_doc &&
         config_doc_apply(slice_of(live->doc.data, live->doc.len), &options, &report, &err) < 0) {
         log_error("cannot use the configuration in etcd, keeping the settings in force",
                   LOG_STR("key", live->key), LOG_STR("error", err.msg));
+        stub_zones_unref(options.stubs);
         return false;
     }
     log_ignored(live, &report);
@@ -163,6 +179,7 @@ static void apply(struct live_config *live)
     if (live->config.changed) {
         live->config.changed(live->config.data, &before, &now);
     }
+    stub_zones_unref(before.stubs);
 }
 
 /* False: unchanged. */
@@ -195,6 +212,7 @@ void live_config_reload(struct live_config *live)
 {
     log_info("configuration reloaded", LOG_STR("key", live->key),
              LOG_STR("document", live->has_doc ? "present" : "none"));
+    foreign_settings_renew(live->foreign);
     apply(live);
 }
 
@@ -246,7 +264,7 @@ void live_config_read(struct live_config *live, struct etcd *etcd)
 int live_config_begin(struct live_config *live, struct err *err)
 {
     if (!lay_over(live, &live->now)) {
-        live->now = *live->config.flags;
+        live->now = flags_of(live);
     }
     int r = add_resolv_conf(live, &live->now, err);
     if (r < 0) {

@@ -16,6 +16,7 @@
 #include "common/base/slice.h"
 #include "skydns/options.h"
 
+struct cache_tally;
 struct etcd;
 struct live_config;
 struct snapshot;
@@ -25,6 +26,7 @@ struct live_config_config {
     const struct options *flags; /* borrowed */
     struct snapshot *snapshot;   /* borrowed */
     const char *resolv_conf;     /* path; borrowed */
+    struct cache_tally *tally;   /* borrowed; NULL: nobody sums */
 
     /* Whether etcd is known to lack records of a domain: asked at each publication. NULL: none. */
     bool (*is_incomplete)(void *data, const struct dname *domain);
@@ -57,7 +59,7 @@ void live_config_take(struct live_config *live, struct slice value);
 /* Publishes the settings in force again: is_incomplete says something else. */
 void live_config_republish(struct live_config *live);
 
-/* Rereads resolv.conf and logs again which changes need a restart. */
+/* Rereads resolv.conf, logs again which changes need a restart, and forgets all kept replies. */
 void live_config_reload(struct live_config *live);
 
 #endif

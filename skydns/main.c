@@ -23,6 +23,7 @@
 #include "common/http/healthcheck.h"
 #include "common/http/http_server.h"
 #include "skydns/answering.h"
+#include "skydns/foreign/cache_counts.h"
 #include "skydns/live_config.h"
 #include "skydns/option_text.h"
 #include "skydns/options.h"
@@ -31,6 +32,7 @@
 #include "skydns/pages/status.h"
 #include "skydns/sandbox.h"
 #include "skydns/store/snapshot.h"
+#include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 
 /* Per etcd call: a page of 5,000 keys takes 10 ms, on a busy etcd a hundred times that. After this
@@ -55,6 +57,7 @@ struct program {
     bool is_stopping;
     ev_timer lameduck_end;
     struct service_manager manager;
+    struct cache_tally *tally;
     struct snapshot *snapshot;
     struct etcd *etcd;
     struct outage outage; /* etcd's */
@@ -246,6 +249,7 @@ static int settle_config(struct program *p, struct err *err)
         .flags = &p->flags,
         .snapshot = p->snapshot,
         .resolv_conf = resolv_conf,
+        .tally = p->tally,
         .is_incomplete = is_incomplete,
         .changed = on_config,
         .data = p,
@@ -258,6 +262,7 @@ static int settle_config(struct program *p, struct err *err)
     }
     if (r == 0) {
         p->options = *live_config_options(p->live);
+        p->options.stubs = NULL; /* those change */
         p->is_settled = true;
     }
     return r;
@@ -428,6 +433,8 @@ static void close_all(struct program *p)
     answering_free(p->answering);
     live_config_free(p->live);
     snapshot_free(p->snapshot);
+    cache_tally_free(p->tally);
+    stub_zones_unref(p->flags.stubs);
     service_manager_fini(&p->manager);
     ev_loop_destroy(p->loop);
 }
@@ -480,6 +487,7 @@ int main(int argc, char **argv)
     record_json_use_xalloc();
     p->start_s = clock_wall_s();
     p->loop = ev_default_loop(EVFLAG_AUTO);
+    p->tally = cache_tally_new();
     p->snapshot = snapshot_new();
     service_manager_init(&p->manager, p->loop);
     watch_signals(p);

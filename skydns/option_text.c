@@ -2,6 +2,7 @@
 
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
+#include "skydns/stub_zones.h"
 
 /* ---- Lists ---- */
 
@@ -36,6 +37,20 @@ void option_text_domains(const struct options *o, struct buf *out)
 void option_text_nameservers(const struct options *o, struct buf *out)
 {
     write_addresses(o->nameservers, o->nameserver_count, out);
+}
+
+void option_text_stubs(const struct options *o, struct buf *out)
+{
+    size_t count;
+    const struct foreign_zone *zones = stub_zones_items(o->stubs, &count);
+    for (size_t i = 0; i < count; i++) {
+        write_separator(out, i);
+        write_name(&zones[i].name, out);
+        for (size_t k = 0; k < zones[i].server_count; k++) {
+            char text[ADDR_TEXT_MAX];
+            buf_printf(out, "%c%s", k ? ',' : '=', addr_format(&zones[i].servers[k], text));
+        }
+    }
 }
 
 const char *option_text_schema(enum engine_schema schema)
@@ -106,6 +121,21 @@ static void write_read_timeout(const struct options *o, struct buf *out)
     buf_printf(out, "%ums", o->rtimeout_ms);
 }
 
+static void write_rcache(const struct options *o, struct buf *out)
+{
+    buf_printf(out, "%u", o->rcache);
+}
+
+static void write_rcache_ttl(const struct options *o, struct buf *out)
+{
+    buf_printf(out, "%u", o->rcache_ttl_s);
+}
+
+static void write_rcache_stale(const struct options *o, struct buf *out)
+{
+    buf_printf(out, "%lld", (long long)o->rcache_stale_ms / 1000);
+}
+
 static void write_require_store_key(const struct options *o, struct buf *out)
 {
     write_bool(o->require_store_key, out);
@@ -139,6 +169,10 @@ static const struct setting {
     {"nameservers", OPTION_AT_ONCE, option_text_nameservers},
     {"ns_rotate", OPTION_AT_ONCE, write_ns_rotate},
     {"read_timeout", OPTION_AT_ONCE, write_read_timeout},
+    {"stubs", OPTION_AT_ONCE, option_text_stubs},
+    {"rcache", OPTION_AT_ONCE, write_rcache},
+    {"rcache_ttl", OPTION_AT_ONCE, write_rcache_ttl},
+    {"rcache_stale", OPTION_AT_ONCE, write_rcache_stale},
     {"require_store_key", OPTION_AT_ONCE, write_require_store_key},
     {"dns_addr", OPTION_AT_RESTART, write_listening},
     {"systemd", OPTION_AT_RESTART, write_systemd},

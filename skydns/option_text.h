@@ -9,17 +9,19 @@
 #include "common/base/buf.h"
 #include "skydns/options.h"
 
-/* The longest list: 16 domains of 1,005 characters; a log line shows the first 4,096. */
-enum { OPTION_TEXT_MAX = 32 * 1024 };
+/* The longest list: 1,024 stub zones of 1,009 characters with 16 servers of 54; a log line shows
+ * the first 4,096 bytes. */
+enum { OPTION_TEXT_MAX = 2 * 1024 * 1024 };
 
 /* Append the items, separated by blanks. */
 void option_text_domains(const struct options *o, struct buf *out);
 void option_text_nameservers(const struct options *o, struct buf *out);
+void option_text_stubs(const struct options *o, struct buf *out); /* "a.test.=IP:port,IP:port" */
 
 const char *option_text_schema(enum engine_schema schema); /* constant */
 
 /* More than there are settings in the document. */
-enum { OPTION_CHANGES_MAX = 16 };
+enum { OPTION_CHANGES_MAX = 32 };
 
 struct option_changes {
     struct buf names; /* of all, separated by blanks */

@@ -1,6 +1,9 @@
 #include "skydns/option_values.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "skydns/stub_zones.h"
 
 /* Longer than any valid list item; a longer one is truncated and rejected by its beginning. */
 enum { ITEM_MAX = DNAME_TEXT_MAX };
@@ -113,12 +116,28 @@ int option_addresses(struct options *o, const char *list, struct err *err)
     return r;
 }
 
+int option_server(struct addr *ret, const char *text, struct err *err)
+{
+    char with_port[ADDR_TEXT_MAX + 1];
+    size_t len = strlen(text);
+    bool has_port = strchr(text, ':') && !(text[0] == '[' && text[len - 1] == ']');
+    int n = snprintf(with_port, sizeof(with_port), "%s%s", text, has_port ? "" : ":53");
+    struct err reason;
+    if (n >= (int)sizeof(with_port) || addr_parse(with_port, ret, &reason) < 0) {
+        return err_set(err, ERR_USAGE,
+                       "`%s`: expected IP or IP:port, like 192.0.2.1, 192.0.2.1:53 or [::1]:53, "
+                       "port 1-65535",
+                       text);
+    }
+    return 0;
+}
+
 int option_add_nameserver(struct options *o, const char *text, struct err *err)
 {
     if (o->nameserver_count == OPTIONS_NAMESERVERS_MAX) {
         return err_set(err, ERR_USAGE, "more than %d servers", OPTIONS_NAMESERVERS_MAX);
     }
-    int r = option_address(&o->nameservers[o->nameserver_count], text, err);
+    int r = option_server(&o->nameservers[o->nameserver_count], text, err);
     o->nameserver_count += r == 0;
     return r;
 }
@@ -132,6 +151,90 @@ int option_nameservers(struct options *o, const char *list, struct err *err)
         r = option_add_nameserver(o, item, err);
     }
     return r;
+}
+
+/* ---- Stub zones ---- */
+
+int option_zone(struct dname *ret, const char *text, struct err *err)
+{
+    struct dname name;
+    if (!lower_name(text, &name)) {
+        return err_set(err, ERR_USAGE, "`%s`: expected a zone like acme.local", text);
+    }
+    if (name.len == 1) {
+        return err_set(err, ERR_USAGE,
+                       "`%s`: the root is not a stub zone; expected -nameservers for it", text);
+    }
+    *ret = name;
+    return 0;
+}
+
+int option_add_server(struct foreign_zone *zone, const char *text, struct err *err)
+{
+    if (zone->server_count == ZONE_SERVERS_MAX) {
+        return err_set(err, ERR_USAGE, "more than %d servers", ZONE_SERVERS_MAX);
+    }
+    int r = option_server(&zone->servers[zone->server_count], text, err);
+    zone->server_count += r == 0;
+    return r;
+}
+
+/* Adds the servers to those that the zone has from the flag's earlier uses. */
+static int set_stub(struct options *o, struct foreign_zone *zone, const char *list, struct err *err)
+{
+    char item[ITEM_MAX];
+    const char *rest = list;
+    int r = 0;
+    const struct foreign_zone *same = stub_zones_find(o->stubs, &zone->name);
+    *zone = same ? *same : *zone;
+    size_t before = zone->server_count;
+    while (r == 0 && next_item(&rest, item)) {
+        r = option_add_server(zone, item, err);
+    }
+    if (r == 0 && zone->server_count == before) {
+        return err_set(err, ERR_USAGE, "`%s`: expected servers like 10.0.0.1:53", list);
+    }
+    if (r == 0 && !stub_zones_set(o->stubs, zone)) {
+        return err_set(err, ERR_USAGE, "more than %d zones", ZONE_TABLE_MAX);
+    }
+    return r;
+}
+
+int option_stub(struct options *o, const char *text, struct err *err)
+{
+    char name[ITEM_MAX];
+    struct foreign_zone zone = {.origin = ZONE_FROM_FLAG};
+    const char *equals = strchr(text, '=');
+    size_t len = equals ? (size_t)(equals - text) : 0;
+    if (!equals || len == 0 || len >= sizeof(name)) {
+        return err_set(err, ERR_USAGE, "`%s`: expected ZONE=IP[:port], like acme.local=10.0.0.1",
+                       text);
+    }
+    memcpy(name, text, len);
+    name[len] = '\0';
+    int r = option_zone(&zone.name, name, err);
+    if (r < 0) {
+        return r;
+    }
+    if (!o->stubs) {
+        o->stubs = stub_zones_copy(NULL);
+    }
+    r = set_stub(o, &zone, equals + 1, err);
+    return r < 0 ? err_wrap(err, r, "`%s`", text) : 0;
+}
+
+int option_check_stubs(const struct options *o, struct err *err)
+{
+    char text[DNAME_TEXT_MAX];
+    for (size_t i = 0; i < o->domain_count; i++) {
+        if (stub_zones_find(o->stubs, &o->domains[i])) {
+            return err_set(err, ERR_USAGE,
+                           "`%s`: expected a zone of others; this is one of the domains answered "
+                           "here",
+                           dname_to_text(&o->domains[i], text));
+        }
+    }
+    return 0;
 }
 
 int option_reverse_zones(struct options *o, const char *list, struct err *err)

@@ -5,6 +5,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/err.h"
+#include "skydns/foreign/zone_table.h"
 #include "skydns/options.h"
 
 /* Each replaces the option's value, or fails with ERR_USAGE. Lists are comma-separated; empty items
@@ -16,6 +17,17 @@ int option_address(struct addr *ret, const char *text, struct err *err) MUST_CHE
 int option_addresses(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_nameservers(struct options *o, const char *list, struct err *err) MUST_CHECK;
 int option_add_nameserver(struct options *o, const char *text, struct err *err) MUST_CHECK;
+int option_stub(struct options *o, const char *text, struct err *err) MUST_CHECK;
 int option_reverse_zones(struct options *o, const char *list, struct err *err) MUST_CHECK;
+
+/* An address whose port is 53 if it has none: "192.0.2.1", "192.0.2.1:5353", "[::1]". */
+int option_server(struct addr *ret, const char *text, struct err *err) MUST_CHECK;
+
+/* The name of a stub zone, and a server more of a zone. */
+int option_zone(struct dname *ret, const char *text, struct err *err) MUST_CHECK;
+int option_add_server(struct foreign_zone *zone, const char *text, struct err *err) MUST_CHECK;
+
+/* Whether no stub zone is one of the domains. */
+int option_check_stubs(const struct options *o, struct err *err) MUST_CHECK;
 
 #endif

@@ -10,6 +10,7 @@
 #include "common/etcd/etcd_defaults.h"
 #include "skydns/cpu_limit.h"
 #include "skydns/option_values.h"
+#include "skydns/stub_zones.h"
 
 /* The payload that every resolver must accept (RFC 1035 4.2.1), and the largest that RFC 6891 6.2.5
  * suggests offering. */
@@ -27,11 +28,16 @@ enum { ETCD_TIMEOUT_MAX_MS = 24 * 60 * 60 * 1000 };
 /* No pod gets longer to terminate; a larger value was probably meant as milliseconds. */
 enum { LAMEDUCK_MAX_MS = 60 * 60 * 1000 };
 
+/* A TTL has 31 bits: RFC 2181 section 8. */
+static const int64_t rcache_ttl_max_ms = (int64_t)INT32_MAX * 1000;
+static const int64_t rcache_stale_max_ms = (int64_t)OPTIONS_RCACHE_STALE_MAX_S * 1000;
+
 /* The flags as typed; texts are validated afterwards. */
 struct raw {
     const char *machines, *address, *domain, *hostmaster, *local, *path_prefix, *nameservers,
         *http_address, *reverse_zones, *dnssec, *allow_recursion, *user;
-    int64_t ndots, rtimeout_ms, etcd_timeout_ms, workers, max_udp_size;
+    int64_t ndots, rtimeout_ms, etcd_timeout_ms, workers, max_udp_size, rcache, rcache_ttl_ms;
+    struct flag_strings stubs;
     int schema, pods, any;
     bool stubzones;
     struct flag_strings arguments;
@@ -78,8 +84,10 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"local", FLAG_STRING, &raw->local,
          .help = "name that local.dns.<domain> stands for; none: off"},
         {"nameservers", FLAG_STRING, &raw->nameservers, .env = "SKYDNS_NAMESERVERS",
-         .help = "comma-separated IP:port of nameservers for other names; none: those of "
+         .help = "comma-separated IP[:port] of nameservers for other names; none: those of "
                  "/etc/resolv.conf"},
+        {"stub", FLAG_STRING_LIST, &raw->stubs,
+         .help = "ZONE=IP[:port],...: nameservers for the names of a zone; may repeat"},
         {"ns-rotate", FLAG_BOOL, &o->ns_rotate,
          .help = "start with another nameserver for each query; false: always with the first"},
         {"mix-case", FLAG_BOOL, &o->random_case,
@@ -123,9 +131,13 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .help = "USER or USER:GROUP to become once the sockets are open; default: stay"},
         {"dnssec", FLAG_STRING, &raw->dnssec, .help = "not supported yet, refused"},
         {"stubzones", FLAG_BOOL, &raw->stubzones, .help = "not supported yet, refused"},
-        {"rcache", FLAG_IGNORED_STRING, &o->ignored,
-         .help = "accepted and ignored: answers come from memory"},
-        {"rcache-ttl", FLAG_IGNORED_STRING, &o->ignored, .help = "accepted and ignored"},
+        {"rcache", FLAG_INT, &raw->rcache, .min = 0, .max = CACHE_ENTRIES_MAX,
+         .help = "replies of nameservers to keep; 0: none"},
+        {"rcache-ttl", FLAG_DURATION_MS, &raw->rcache_ttl_ms, .min = 1000, .max = rcache_ttl_max_ms,
+         .help = "keep no reply for longer; a number alone is seconds"},
+        {"rcache-stale", FLAG_DURATION_MS, &o->rcache_stale_ms, .max = rcache_stale_max_ms,
+         .help =
+             "how long an expired reply may still be used when no nameserver answers; 0: never"},
         {"scache", FLAG_IGNORED_STRING, &o->ignored, .help = "accepted and ignored"},
         {"discover", FLAG_IGNORED_BOOL, &o->ignored, .help = "accepted and ignored"},
         {"explain", FLAG_STRING, &o->explain,
@@ -226,6 +238,12 @@ static int check_addresses(struct options *o, const struct raw *raw, struct err 
     if (r == 0) {
         r = name_flag(option_nameservers(o, raw->nameservers, err), "nameservers", err);
     }
+    for (size_t i = 0; r == 0 && i < raw->stubs.count; i++) {
+        r = name_flag(option_stub(o, raw->stubs.items[i], err), "stub", err);
+    }
+    if (r == 0) {
+        r = name_flag(option_check_stubs(o, err), "stub", err);
+    }
     if (r == 0) {
         r = name_flag(option_reverse_zones(o, raw->reverse_zones, err), "reverse-zones", err);
     }
@@ -318,6 +336,8 @@ static int check(struct options *o, const struct raw *raw, struct err *err)
     o->etcd_timeout_ms = raw->etcd_timeout_ms;
     o->workers = (unsigned)raw->workers;
     o->max_udp_size = (uint16_t)raw->max_udp_size;
+    o->rcache = (uint32_t)raw->rcache;
+    o->rcache_ttl_s = (uint32_t)(raw->rcache_ttl_ms / 1000);
     return r;
 }
 
@@ -340,6 +360,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .min_ttl_s = 60,
         .priority = 10,
         .stale_max_ms = STALE_MAX_MS_DEFAULT,
+        .rcache_stale_ms = (int64_t)OPTIONS_RCACHE_STALE_S * 1000,
     };
     struct raw raw = {
         .machines = ETCD_DEFAULT_ENDPOINTS,
@@ -359,6 +380,8 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .etcd_timeout_ms = 10000,
         .workers = default_workers(),
         .max_udp_size = 1232,
+        .rcache = OPTIONS_RCACHE_DEFAULT,
+        .rcache_ttl_ms = (int64_t)OPTIONS_RCACHE_TTL_S * 1000,
     };
     int r = parse_flags(argc, argv, &o, &raw, err);
     if (r == 0 && !o.version) {
@@ -369,6 +392,8 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     }
     if (r == 0) {
         *ret_options = o;
+    } else {
+        stub_zones_unref(o.stubs);
     }
     return r;
 }

@@ -18,10 +18,17 @@
 #include "skydns/upstream/recursion.h"
 #include "skydns/upstream/upstreams.h"
 
+struct stub_zones;
+
 enum {
     OPTIONS_NAMESERVERS_MAX = UPSTREAMS_MAX,
     OPTIONS_WORKERS_MAX = 64, /* more than any machine needs for DNS; one socket and 0.2 MB each */
     OPTIONS_WORKERS_DEFAULT = 8, /* at most; fewer when there are fewer CPUs */
+    OPTIONS_RCACHE_DEFAULT = 10000,
+    OPTIONS_RCACHE_TTL_S = 3600,
+    OPTIONS_RCACHE_STALE_S = 24 * 60 * 60,
+    /* Data a month old is of no use: RFC 8767 suggests one to three days. */
+    OPTIONS_RCACHE_STALE_MAX_S = 30 * 24 * 60 * 60,
 };
 
 struct options {
@@ -51,6 +58,12 @@ struct options {
     bool no_rec;
     unsigned ndots;
     uint32_t rtimeout_ms;
+
+    struct stub_zones *stubs; /* NULL: none. A reference of whoever parsed the flags or applied a
+                               * document; other copies of the options borrow it */
+    uint32_t rcache;          /* replies kept; 0: none */
+    uint32_t rcache_ttl_s;    /* not 0 */
+    int64_t rcache_stale_ms;  /* 0: expired replies are not used */
 
     struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX];
     size_t reverse_zone_count;

@@ -31,9 +31,9 @@ struct foreign_zone {
 
 struct zone_table;
 
-/* Copies the zones, of which one at most is the root. Zones as in `previous` (NULL: none) keep
- * their serial. Zones beyond ZONE_TABLE_MAX are left out: the caller reports them. Starts with one
- * reference. Main thread. */
+/* Copies the zones, of which one at most is the root. Of several with one name, the first of the
+ * last origin counts. Zones as in `previous` (NULL: none) keep their serial. Zones beyond
+ * ZONE_TABLE_MAX are left out: the caller reports them. Starts with one reference. Main thread. */
 struct zone_table *zone_table_new(const struct foreign_zone *zones, size_t count,
                                   const struct zone_table *previous);
 
@@ -42,7 +42,8 @@ struct zone_table *zone_table_ref(struct zone_table *table);
 void zone_table_unref(struct zone_table *table);
 
 /* The longest zone that contains a lower-cased name: the root if no other does. Never NULL. Any
- * thread; without stub zones it costs nothing. */
+ * thread. Looks in a hash table once for each number of labels that stub zones have, however many
+ * zones there are and however long the name is; without stub zones it costs nothing. */
 const struct foreign_zone *zone_table_find(const struct zone_table *table,
                                            const struct dname *name);
 

@@ -57,7 +57,7 @@ def assert_one_line(result: subprocess.CompletedProcess, status: int, *words: st
         ("skydns", ["-tls-key=/a"], ["-tls-key", "-tls-pem"]),
         ("skydns", ["-addr=localhost:53"], ["addr", "localhost:53"]),
         ("skydns", ["-addr=127.0.0.1"], ["addr", "127.0.0.1"]),
-        ("skydns", ["-nameservers=127.0.0.1"], ["nameservers", "127.0.0.1"]),
+        ("skydns", ["-nameservers=127.0.0.1:0"], ["nameservers", "127.0.0.1"]),
         ("skydns", ["-machines=nonsense"], ["nonsense"]),
         ("skydns", ["-domain=bad..name"], ["bad..name"]),
         ("skydns", ["-round-robin=perhaps"], ["round-robin", "perhaps"]),

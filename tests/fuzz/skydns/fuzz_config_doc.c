@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "skydns/config_doc.h"
+#include "skydns/option_values.h"
+#include "skydns/stub_zones.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -10,7 +12,8 @@ static void check(const struct options *o)
 {
     struct engine_config *config = options_engine_config(o);
     if (o->domain_count == 0 || config->zone_count == 0 || o->rtimeout_ms == 0 || o->ttl_s == 0 ||
-        o->priority == 0 || o->nameserver_count > OPTIONS_NAMESERVERS_MAX) {
+        o->priority == 0 || o->nameserver_count > OPTIONS_NAMESERVERS_MAX ||
+        o->rcache > CACHE_ENTRIES_MAX || o->rcache_ttl_s == 0 || option_check_stubs(o, NULL) < 0) {
         abort();
     }
     free(config);
@@ -32,5 +35,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
     }
     check(&o);
+    stub_zones_unref(o.stubs);
     return 0;
 }

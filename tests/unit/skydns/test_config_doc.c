@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "skydns/config_doc.h"
+#include "skydns/option_text.h"
+#include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 
 /* Flags that all differ from the defaults. */
@@ -137,7 +139,7 @@ static void test_refused(void **state)
         {"{\"local\":\"a..b\"}", {"field `local`", "`a..b`"}},
         {"{\"hostmaster\":\"a..b\"}", {"field `hostmaster`", "`a..b`"}},
         {"{\"nameservers\":\"192.0.2.1:53\"}", {"field `nameservers`", "a list of strings"}},
-        {"{\"nameservers\":[\"192.0.2.1\"]}", {"field `nameservers`", "`192.0.2.1`"}},
+        {"{\"nameservers\":[\"ns.test\"]}", {"field `nameservers`", "`ns.test`"}},
         {"{\"nameservers\":[1]}", {"field `nameservers`: `1`", "a string"}},
     };
     (void)state;
@@ -158,6 +160,97 @@ static void test_refused(void **state)
     }
 }
 
+/* stubs and rcache: apart from text_of, since no flag of this table sets them. */
+static const char *foreign_text(const char *json, const char *flag, struct err *err)
+{
+    static char text[1024];
+    char program[] = "skydns", argument[64] = "-domain=flag.test";
+    char *argv[] = {program, argument, NULL, NULL};
+    char stub[64];
+    struct config_doc_report report;
+    struct options o;
+    struct buf stubs;
+    (void)snprintf(stub, sizeof(stub), "-stub=%s", flag); /* fits */
+    argv[2] = stub;
+    assert_int_equal(options_parse(3, argv, &o, err), 0);
+    int r = config_doc_apply(slice_str(json), &o, &report, err);
+    buf_init(&stubs, sizeof(text) - 64);
+    option_text_stubs(&o, &stubs);
+    (void)snprintf(text, sizeof(text), "%s rcache=%u %u %d", buf_cstr(&stubs), o.rcache,
+                   o.rcache_ttl_s, (int)(o.rcache_stale_ms / 1000)); /* fits */
+    buf_fini(&stubs);
+    stub_zones_unref(o.stubs);
+    return r < 0 ? err->msg : text;
+}
+
+static void test_foreign_fields(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *want;
+    } rows[] = {
+        {"{}", "a.test.=10.0.0.1:53 rcache=10000 3600 86400"},
+        {"{\"rcache\":0,\"rcache_ttl\":0,\"rcache_stale\":0}",
+         "a.test.=10.0.0.1:53 rcache=0 3600 86400"},
+        {"{\"rcache\":-1,\"rcache_ttl\":-1,\"RCACHE_STALE\":60}",
+         "a.test.=10.0.0.1:53 rcache=0 3600 60"},
+        {"{\"rcache\":1000000,\"rcache_ttl\":60}", "a.test.=10.0.0.1:53 rcache=1000000 60 86400"},
+        {"{\"rcache\":1000001}", "field `rcache`: `1000001`: expected a whole number"},
+        {"{\"rcache_stale\":-1}", "field `rcache_stale`: `-1`"},
+        {"{\"rcache_stale\":2592001}", "field `rcache_stale`: `2592001`"},
+        {"{\"rcache_ttl\":\"1h\"}", "field `rcache_ttl`: `\"1h\"`"},
+        {"{\"stubs\":{}}", "a.test.=10.0.0.1:53 rcache"},
+        {"{\"stubs\":{\"A.test.\":[\"10.0.0.9\"],\"b.flag.test\":[\"[::1]:54\",\"10.0.0.8:55\"]}}",
+         "a.test.=10.0.0.9:53 b.flag.test.=[::1]:54,10.0.0.8:55 rcache"},
+        {"{\"stubs\":{\"x.test\":[\"10.0.0.9\"]},\"stubs\":{\"y.test\":[\"10.0.0.9\"]}}",
+         "a.test.=10.0.0.1:53 y.test.=10.0.0.9:53 rcache"},
+        {"{\"stubs\":[]}", "field `stubs`: `[]`: expected an object like"},
+        {"{\"stubs\":{\"b.test\":\"10.0.0.9\"}}",
+         "field `stubs`: zone `b.test`: `\"10.0.0.9\"`: expected a list"},
+        {"{\"stubs\":{\"b.test\":[]}}", "field `stubs`: zone `b.test`: `[]`: expected a list"},
+        {"{\"stubs\":{\"b.test\":[1]}}", "field `stubs`: zone `b.test`: `1`: expected a string"},
+        {"{\"stubs\":{\"b.test\":[\"ns.test\"]}}",
+         "field `stubs`: zone `b.test`: `ns.test`: expected IP"},
+        {"{\"stubs\":{\".\":[\"10.0.0.9\"]}}", "field `stubs`: zone `.`: `.`: the root"},
+        {"{\"stubs\":{\"b..test\":[\"10.0.0.9\"]}}", "field `stubs`: zone `b..test`"},
+        {"{\"stubs\":{\"flag.test\":[\"10.0.0.9\"]}}",
+         "field `stubs`: `flag.test.`: expected a zone of others"},
+        {"{\"domain\":\"a.test\"}", "field `stubs`: `a.test.`: expected a zone of others"},
+        {"{\"domain\":\"doc.test\",\"stubs\":{\"flag.test\":[\"10.0.0.9\"]}}",
+         "a.test.=10.0.0.1:53 flag.test.=10.0.0.9:53 rcache"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct err err;
+        const char *got = foreign_text(rows[i].json, "a.test=10.0.0.1", &err);
+        if (strncmp(got, rows[i].want, strlen(rows[i].want)) != 0) {
+            fail_msg("%s: `%s`, expected `%s`", rows[i].json, got, rows[i].want);
+        }
+    }
+}
+
+static void test_too_many_stubs(void **state)
+{
+    static char json[STORE_SYNC_CONFIG_MAX];
+    struct options o = flags();
+    struct config_doc_report report;
+    struct err err;
+    (void)state;
+    size_t n = (size_t)snprintf(json, sizeof(json), "{\"stubs\":{\"x\":[\"10.0.0.1\"]");
+    for (unsigned i = 1; i < ZONE_TABLE_MAX; i++) {
+        n += (size_t)snprintf(json + n, sizeof(json) - n, ",\"z%u\":[\"10.0.0.1\"]", i);
+    }
+    size_t end = n;
+    (void)snprintf(json + end, sizeof(json) - end, "}}");
+    assert_int_equal(config_doc_apply(slice_str(json), &o, &report, &err), 0);
+    stub_zones_unref(o.stubs);
+    o = flags();
+    (void)snprintf(json + end, sizeof(json) - end, ",\"more\":[\"10.0.0.1\"]}}");
+    assert_int_equal(config_doc_apply(slice_str(json), &o, &report, &err), ERR_SYNTAX);
+    assert_non_null(strstr(err.msg, "more than 1024 zones"));
+    assert_null(o.stubs);
+}
+
 static void test_too_long(void **state)
 {
     static char json[STORE_SYNC_CONFIG_MAX + 1];
@@ -175,11 +268,10 @@ static void test_too_long(void **state)
 static void test_without_effect(void **state)
 {
     static const char json[] =
-        "{\"dnssec\":\"Kx+1+2\",\"stubzones\":true,\"rcache\":100,\"scache\":0,"
-        "\"rcache_ttl\":-1,\"ndots\":3,\"a_field_with_a_name_that_is_longer_than_it_may_be\":1}";
+        "{\"dnssec\":\"Kx+1+2\",\"stubzones\":true,\"scache\":7,"
+        "\"ndots\":3,\"a_field_with_a_name_that_is_longer_than_it_may_be\":1}";
     static const char want[] = "dnssec: not supported yet\nstubzones: not supported yet\n"
-                               "rcache: ignored: answers come from memory\n"
-                               "rcache_ttl: changes nothing\nndots: unknown; the field is `ndot`\n"
+                               "scache: changes nothing\nndots: unknown; the field is `ndot`\n"
                                "a_field_with_a_name_that_is_lon: unknown\n";
     struct options o = flags();
     struct config_doc_report report;
@@ -239,9 +331,10 @@ static void test_zones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),   cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_too_long), cmocka_unit_test(test_without_effect),
-        cmocka_unit_test(test_zones),
+        cmocka_unit_test(test_fields),         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_too_long),       cmocka_unit_test(test_without_effect),
+        cmocka_unit_test(test_zones),          cmocka_unit_test(test_foreign_fields),
+        cmocka_unit_test(test_too_many_stubs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/etcd/etcd.h"
+#include "skydns/foreign/zone_table.h"
 #include "skydns/live_config.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/store/snapshot.h"
@@ -220,6 +221,10 @@ static void test_fields(void **state)
         {"{'nameservers':['192.0.2.9:53']}", "nameservers"},
         {"{'ns_rotate':false}", "ns_rotate"},
         {"{'read_timeout':3000000000}", "read_timeout"},
+        {"{'rcache':5}", "rcache"},
+        {"{'rcache_ttl':60}", "rcache_ttl"},
+        {"{'rcache_stale':60}", "rcache_stale"},
+        {"{'stubs':{'acme.local':['10.0.0.1']}}", "stubs"},
         {"{'dns_addr':'127.0.0.2:1053'}", "dns_addr"},
         {"{'systemd':true}", "systemd"},
     };
@@ -399,6 +404,103 @@ static void test_values_of_a_change(void **state)
     }
 }
 
+/* ---- Other domains ---- */
+
+/* Of the zone that this name is in. */
+static const struct foreign_zone *zone_of(const struct fixture *f, const char *text)
+{
+    struct dname name;
+    assert_true(dname_from_text(slice_str(text), &name));
+    return zone_table_find(published(f)->zones_of_others, &name);
+}
+
+static const char *first_server(const struct foreign_zone *zone)
+{
+    static char text[ADDR_TEXT_MAX];
+    return zone->server_count ? addr_format(&zone->servers[0], text) : "none";
+}
+
+/* The general nameservers are the root's; only what changed gets another serial. */
+static void test_zones_are_published(void **state)
+{
+    struct fixture *f = *state;
+    new_live(f, true);
+    begin(f);
+    uint32_t root = zone_of(f, "x.acme.local")->serial;
+    assert_string_equal(first_server(zone_of(f, "x.acme.local")), "192.0.2.1:53");
+    assert_false(zone_is_stub(zone_of(f, "x.acme.local")));
+    take(f, "{'stubs':{'acme.local':['10.0.0.1'],'b.test':['10.0.0.2']}}");
+    uint32_t acme = zone_of(f, "x.acme.local")->serial, b = zone_of(f, "b.test")->serial;
+    assert_string_equal(first_server(zone_of(f, "x.acme.local")), "10.0.0.1:53");
+    assert_true(acme != root && b != root && b != acme);
+    assert_int_equal(zone_of(f, "test")->serial, root);
+    take(f, "{'stubs':{'acme.local':['10.0.0.3'],'b.test':['10.0.0.2']}}");
+    assert_string_equal(first_server(zone_of(f, "x.acme.local")), "10.0.0.3:53");
+    assert_true(zone_of(f, "x.acme.local")->serial > b);
+    assert_int_equal(zone_of(f, "b.test")->serial, b);
+    take(f, "{'nameservers':['192.0.2.9']}");
+    assert_true(zone_of(f, "x.acme.local")->serial != root);
+    assert_false(zone_is_stub(zone_of(f, "x.acme.local")));
+}
+
+/* Nothing that was kept counts after SIGHUP. */
+static void test_a_reload_renews_all_zones(void **state)
+{
+    struct fixture *f = *state;
+    new_live(f, true);
+    begin(f);
+    take(f, "{'stubs':{'acme.local':['10.0.0.1']}}");
+    uint32_t root = zone_of(f, "test")->serial, acme = zone_of(f, "acme.local")->serial;
+    live_config_republish(f->live);
+    assert_int_equal(zone_of(f, "test")->serial, root);
+    live_config_reload(f->live);
+    assert_true(zone_of(f, "test")->serial > acme);
+    assert_true(zone_of(f, "acme.local")->serial > acme);
+    assert_true(zone_of(f, "acme.local")->serial != zone_of(f, "test")->serial);
+}
+
+static void test_the_cache_is_published(void **state)
+{
+    struct fixture *f = *state;
+    new_live(f, true);
+    begin(f);
+    struct cache *first = published(f)->cache;
+    assert_int_equal(cache_figures(first).entries_max, 10000);
+    assert_int_equal(published(f)->cache_limits.ttl_max_s, 3600);
+    assert_int_equal(published(f)->cache_limits.stale_ms, 24 * 3600 * 1000);
+    take(f, "{'rcache_ttl':60,'rcache_stale':30,'ttl':7}");
+    assert_ptr_equal(published(f)->cache, first);
+    assert_int_equal(published(f)->cache_limits.ttl_max_s, 60);
+    assert_int_equal(published(f)->cache_limits.stale_ms, 30000);
+    take(f, "{'rcache':20}");
+    assert_int_equal(cache_figures(published(f)->cache).entries_max, 20);
+    take(f, "{'rcache':0}");
+    assert_null(published(f)->cache);
+    take(f, NULL);
+    assert_int_equal(cache_figures(published(f)->cache).entries_max, 10000);
+}
+
+static void test_who_may_ask_is_published(void **state)
+{
+    static const struct {
+        const char *list;
+        bool allows_all;
+        size_t count;
+    } rows[] = {{"all", true, 2}, {"none", false, 0}, {"10.0.0.0/8,0.0.0.0/0", false, 2}};
+    struct fixture *f = *state;
+    new_live(f, true);
+    begin(f);
+    assert_false(published(f)->allows_all);
+    assert_true(published(f)->allowed_count >= 9); /* the private ranges */
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct err err;
+        assert_int_equal(recursion_init(&f->flags.recursion, rows[i].list, &err), 0);
+        live_config_reload(f->live);
+        assert_int_equal(published(f)->allows_all, rows[i].allows_all);
+        assert_int_equal(published(f)->allowed_count, rows[i].count);
+    }
+}
+
 /* ---- resolv.conf ---- */
 
 static bool has_changed(const void *data)
@@ -561,6 +663,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_too_long_document, setup, teardown),
         cmocka_unit_test_setup_teardown(test_values_of_a_change, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_waits_for_a_restart, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_zones_are_published, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_reload_renews_all_zones, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_cache_is_published, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_who_may_ask_is_published, setup, teardown),
         cmocka_unit_test_setup_teardown(test_resolv_conf, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unreadable_resolv_conf, setup, teardown),
         cmocka_unit_test_setup_teardown(test_resolv_conf_becomes_unreadable, setup, teardown),

@@ -15,8 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "skydns/option_text.h"
 #include "skydns/options.h"
 #include "skydns/resolv_conf.h"
+#include "skydns/stub_zones.h"
 
 enum { ARGS_MAX = 12 };
 
@@ -110,6 +112,75 @@ static void test_nameservers(void **state)
     assert_address(&o.nameservers[1], "[2001:db8::1]:5353");
 }
 
+/* Without a port, 53. */
+static void test_ports_of_nameservers(void **state)
+{
+    struct options o;
+    (void)state;
+    const char *args[ARGS_MAX] = {"-nameservers", "192.0.2.1,[2001:db8::1],192.0.2.2:5353"};
+    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_int_equal(o.nameserver_count, 3);
+    assert_address(&o.nameservers[0], "192.0.2.1:53");
+    assert_address(&o.nameservers[1], "[2001:db8::1]:53");
+    assert_address(&o.nameservers[2], "192.0.2.2:5353");
+}
+
+static void test_stubs(void **state)
+{
+    struct options o;
+    char text[1024];
+    struct buf out;
+    (void)state;
+    const char *args[ARGS_MAX] = {"-stub=Acme.local=10.0.0.1,[fd00::1]:54",
+                                  "-domain=corp.test",
+                                  "-stub",
+                                  "10.in-addr.arpa.=10.0.0.2:5353",
+                                  "-stub=a.corp.test=10.0.0.4",
+                                  "-stub=acme.local.=10.0.0.3,"};
+    assert_int_equal(parse(args, &o, NULL), 0);
+    buf_init(&out, sizeof(text));
+    option_text_stubs(&o, &out);
+    assert_string_equal(buf_cstr(&out), "acme.local.=10.0.0.1:53,[fd00::1]:54,10.0.0.3:53 "
+                                        "10.in-addr.arpa.=10.0.0.2:5353 a.corp.test.=10.0.0.4:53");
+    buf_fini(&out);
+    stub_zones_unref(o.stubs);
+}
+
+static void test_too_many_servers_of_a_stub(void **state)
+{
+    static const char list[] =
+        "10.0.0.1,10.0.0.1,10.0.0.1,10.0.0.1,10.0.0.1,10.0.0.1,10.0.0.1,10.0.0.1";
+    char text[128];
+    struct options o;
+    struct err err;
+    (void)state;
+    (void)snprintf(text, sizeof(text), "-stub=a.test=%s", list); /* fits */
+    assert_int_equal(parse((const char *[ARGS_MAX]){text, text}, &o, &err), 0);
+    stub_zones_unref(o.stubs);
+    assert_int_equal(parse((const char *[ARGS_MAX]){text, text, "-stub=a.test=10.0.0.2"}, &o, &err),
+                     ERR_USAGE);
+    assert_non_null(strstr(err.msg, "more than 16 servers"));
+}
+
+static void test_rcache(void **state)
+{
+    struct options o;
+    (void)state;
+    const char *args[ARGS_MAX] = {"-rcache=0", "-rcache-ttl", "60", "-rcache-stale=0"};
+    assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
+    assert_int_equal(o.rcache, 10000);
+    assert_int_equal(o.rcache_ttl_s, 3600);
+    assert_int_equal(o.rcache_stale_ms, 24 * 3600 * 1000);
+    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_int_equal(o.rcache, 0);
+    assert_int_equal(o.rcache_ttl_s, 60);
+    assert_int_equal(o.rcache_stale_ms, 0);
+    const char *units[ARGS_MAX] = {"-rcache-ttl=2h", "-rcache-stale=30m"};
+    assert_int_equal(parse(units, &o, NULL), 0);
+    assert_int_equal(o.rcache_ttl_s, 7200);
+    assert_int_equal(o.rcache_stale_ms, 1800 * 1000);
+}
+
 static void test_environment_is_overridden_by_flags(void **state)
 {
     struct options o;
@@ -189,8 +260,10 @@ static void test_refused(void **state)
         {"-password-file=/x", {"-password-file", "expected -username"}},
         {"-addr=127.0.0.1", {"-addr", "expected IP:port"}},
         {"-addr=127.0.0.1:0", {"-addr", "1-65535"}},
-        {"-nameservers=192.0.2.1", {"-nameservers", "`192.0.2.1`"}},
+        {"-nameservers=192.0.2.1:0", {"-nameservers", "`192.0.2.1:0`"}},
         {"-nameservers=192.0.2.1:53,x:1", {"-nameservers", "`x:1`"}},
+        {"-nameservers=2001:db8::1", {"-nameservers", "`2001:db8::1`: expected IP or IP:port"}},
+        {"-nameservers=ns.test", {"-nameservers", "`ns.test`: expected IP or IP:port"}},
         {"-addr=127.0.0.1:53,127.0.0.1", {"-addr", "`127.0.0.1`"}},
         {"-addr=,", {"-addr", "expected IP:port"}},
         {"-allow-recursion=10.0.0.0/8,10/8", {"-allow-recursion", "`10/8`"}},
@@ -199,7 +272,19 @@ static void test_refused(void **state)
         {"-domain=a..b", {"-domain", "`a..b`"}},
         {"-domain=a.test,b..c", {"-domain", "`b..c`"}},
         {"-dnssec=Kx+1+2", {"-dnssec", "not supported yet"}},
-        {"-stubzones", {"-stubzones", "not supported yet"}},
+        {"-stub=acme.local", {"-stub", "`acme.local`: expected ZONE=IP[:port]"}},
+        {"-stub==10.0.0.1", {"-stub", "expected ZONE=IP[:port]"}},
+        {"-stub=acme.local=", {"-stub", "expected servers like"}},
+        {"-stub=acme.local=ns.test", {"-stub", "`ns.test`: expected IP or IP:port"}},
+        {"-stub=a..b=10.0.0.1", {"-stub", "`a..b`: expected a zone like"}},
+        {"-stub=.=10.0.0.1", {"-stub", "-nameservers"}},
+        {"-stub=Skydns.Local=10.0.0.1", {"-stub", "`skydns.local.`: expected a zone of others"}},
+        {"-rcache=-1", {"-rcache", "`-1`"}},
+        {"-rcache=1000001", {"-rcache", "1000000"}},
+        {"-rcache-ttl=0", {"-rcache-ttl", "`0`"}},
+        {"-rcache-ttl=x", {"-rcache-ttl", "`x`"}},
+        {"-rcache-stale=31d", {"-rcache-stale", "`31d`"}},
+        {"-rcache-stale=721h", {"-rcache-stale", "`721h`"}},
         {"-reverse-zones=10.96.0.0/", {"-reverse-zones", "`10.96.0.0/`"}},
         {"-reverse-zones=10.96.0.0/33", {"-reverse-zones", "expected a network"}},
         {"-reverse-zones=fd00::/129", {"-reverse-zones", "expected a network"}},
@@ -310,6 +395,10 @@ int main(void)
         cmocka_unit_test_setup(test_defaults, clear_environment),
         cmocka_unit_test_setup(test_the_pod, clear_environment),
         cmocka_unit_test_setup(test_nameservers, clear_environment),
+        cmocka_unit_test_setup(test_ports_of_nameservers, clear_environment),
+        cmocka_unit_test_setup(test_stubs, clear_environment),
+        cmocka_unit_test_setup(test_too_many_servers_of_a_stub, clear_environment),
+        cmocka_unit_test_setup(test_rcache, clear_environment),
         cmocka_unit_test_setup(test_environment_is_overridden_by_flags, clear_environment),
         cmocka_unit_test_setup(test_tls, clear_environment),
         cmocka_unit_test_setup(test_other_values, clear_environment),

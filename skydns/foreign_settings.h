@@ -1,0 +1,24 @@
+/* What the configuration says of other domains, made ready for the threads that answer: the table
+ * of zones, the hosts files, the cache and its limits, and who may ask. Keeps what did not change
+ * from one publication to the next: the cache, and the serials of zones. Main thread. */
+#ifndef SKYDNS_FOREIGN_SETTINGS_H
+#define SKYDNS_FOREIGN_SETTINGS_H
+
+#include <stddef.h>
+
+#include "skydns/options.h"
+#include "skydns/store/engine_config.h"
+
+struct foreign_settings;
+
+struct foreign_settings *foreign_settings_new(struct cache_tally *tally); /* borrowed; or NULL */
+void foreign_settings_free(struct foreign_settings *foreign);             /* NULL is fine */
+
+/* All zones get new serials at the next fill: nothing that was kept counts any more. */
+void foreign_settings_renew(struct foreign_settings *foreign);
+
+/* Adds what these options say to a configuration that is to be published: references of its own. */
+void foreign_settings_fill(struct foreign_settings *foreign, const struct options *options,
+                           struct engine_config *config);
+
+#endif
