@@ -143,6 +143,7 @@ static void start_etcd_outage(struct app *app, const struct options *o)
 static void start_middle(struct app *app, const struct options *o)
 {
     start_etcd_outage(app, o);
+    kube_object_keep_pods(o->endpoint_names == ENDPOINT_NAMES_POD);
     app->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = o->namespace_count > 0 || *o->label_selector,
         .changed = on_owner_changed,
@@ -156,6 +157,7 @@ static void start_middle(struct app *app, const struct options *o)
         .outage = &app->etcd_outage,
         .domain = o->domain,
         .ttl_s = (uint32_t)o->ttl_s,
+        .endpoint_names = o->endpoint_names,
         .txn_ops_max = (size_t)o->etcd_max_txn_ops,
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,

@@ -41,6 +41,7 @@ struct raw {
     bool is_elected;
     int64_t leader_lease_ms;
     int endpoints_mode;
+    int endpoint_names;
     int64_t verbosity;
     bool is_verbose;
     bool has_log_level;
@@ -85,6 +86,9 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"endpoints", FLAG_CHOICE, &raw->endpoints_mode, .choices = ENDPOINTS_MODE_CHOICES,
          .help = "source of headless Services' endpoints; auto: slices if the server has and "
                  "permits them"},
+        {"endpoint-names", FLAG_CHOICE, &raw->endpoint_names, .choices = ENDPOINT_NAMES_CHOICES,
+         .help = "label of an endpoint without a hostname: hash, its address with dashes, or its "
+                 "pod's name"},
         {"label-selector", FLAG_STRING, &o->label_selector,
          .help = "write records only for objects with matching labels"},
         {"own-only-written", FLAG_BOOL, &o->own_only_written,
@@ -311,6 +315,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
     o.wants_pods = raw.pods == PODS_VERIFIED;
     o.leader_lease_s = raw.is_elected ? (raw.leader_lease_ms + 999) / 1000 : 0;
     o.endpoints_mode = (enum endpoints_mode)raw.endpoints_mode;
+    o.endpoint_names = (enum endpoint_names)raw.endpoint_names;
     take_log_flags(&raw, &o);
     *ret_options = o;
     return 0;

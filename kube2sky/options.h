@@ -10,6 +10,7 @@
 #include "common/base/err.h"
 #include "common/base/flags.h"
 #include "kube2sky/api/endpoints_source.h"
+#include "kube2sky/naming/naming.h"
 
 struct options {
     char *domain; /* lower case, with the trailing dot; owned */
@@ -26,6 +27,7 @@ struct options {
     bool exit_on_etcd_timeout;
     int64_t ttl_s; /* of the records */
     enum endpoints_mode endpoints_mode;
+    enum endpoint_names endpoint_names;
     bool wants_pods;
     bool wants_reverse;
     bool own_only_written;

@@ -18,6 +18,18 @@ static const char *const constants[] = {
     "", "TCP", "UDP", "ClusterIP", "Running", "Pending", "Succeeded", "Failed", "NodePort", "SCTP",
 };
 
+static bool keeps_pods;
+
+void kube_object_keep_pods(bool are_kept)
+{
+    keeps_pods = are_kept;
+}
+
+bool kube_draft_keeps_pods(void)
+{
+    return keeps_pods;
+}
+
 void kube_draft_init(struct kube_draft *draft)
 {
     *draft = (struct kube_draft){.object = {.ns = ""}};
@@ -271,6 +283,7 @@ static const struct kube_address *pack_addresses(struct packing *p, const struct
         struct kube_address address = {
             .ip = pack_string(p, from[i].ip),
             .hostname = pack_string(p, from[i].hostname),
+            .pod = pack_string(p, from[i].pod),
             .is_ready = from[i].is_ready,
         };
         if (to) {
@@ -303,6 +316,7 @@ static void pack_slice(struct packing *p, struct kube_slice *slice)
         struct kube_slice_endpoint endpoint = from[i];
         endpoint.addresses = pack_strings(p, from[i].addresses, from[i].address_count);
         endpoint.hostname = pack_string(p, from[i].hostname);
+        endpoint.pod = pack_string(p, from[i].pod);
         if (to) {
             to[i] = endpoint;
         }

@@ -30,6 +30,12 @@ void kube_draft_fini(struct kube_draft *draft);
 /* Starts an empty object of this kind, every string ""; releases the arena. */
 void kube_draft_begin(struct kube_draft *draft, enum kube_kind kind);
 
+/* Whether to decode the names of endpoints' pods (kube_object_keep_pods). */
+bool kube_draft_keeps_pods(void);
+
+/* The kind of targetRef that names a pod. */
+#define KUBE_POD_REFERENCE "Pod"
+
 /* count zeroed elements of that size; borrowed until the next begin. NULL: the object exceeds the
  * limit (ERR_TOO_LARGE). Not NULL for count 0. */
 void *kube_draft_array(struct kube_draft *draft, size_t count, size_t size,

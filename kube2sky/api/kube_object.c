@@ -46,7 +46,7 @@ static bool equal_subsets(const struct kube_subset *a, const struct kube_subset 
     for (size_t i = 0; equal && i < a->address_count; i++) {
         const struct kube_address *x = &a->addresses[i], *y = &b->addresses[i];
         equal = x->is_ready == y->is_ready && strcmp(x->ip, y->ip) == 0 &&
-                strcmp(x->hostname, y->hostname) == 0;
+                strcmp(x->hostname, y->hostname) == 0 && strcmp(x->pod, y->pod) == 0;
     }
     return equal && equal_ports(a->ports, a->port_count, b->ports, b->port_count);
 }
@@ -65,6 +65,7 @@ static bool equal_slice_endpoints(const struct kube_slice_endpoint *a,
 {
     return a->is_ready == b->is_ready && a->is_serving == b->is_serving &&
            a->is_terminating == b->is_terminating && strcmp(a->hostname, b->hostname) == 0 &&
+           strcmp(a->pod, b->pod) == 0 &&
            equal_strings(a->addresses, a->address_count, b->addresses, b->address_count);
 }
 

@@ -49,6 +49,7 @@ struct kube_service {
 struct kube_address {
     const char *ip;
     const char *hostname; /* of the address, else from the hostnames-map annotation; "" = none */
+    const char *pod;      /* targetRef's name; "" = no pod, or kube_object_keep_pods is off */
     bool is_ready;
 };
 
@@ -70,6 +71,7 @@ enum kube_address_type { KUBE_IPV4, KUBE_IPV6, KUBE_FQDN, KUBE_OTHER_ADDRESS };
 struct kube_slice_endpoint {
     const char *const *addresses;
     const char *hostname; /* its own, else from the hostnames-map annotation; "" = none */
+    const char *pod;      /* as of an address */
     uint32_t address_count;
     bool is_ready;
     bool is_serving;
@@ -141,6 +143,10 @@ struct kube_object *kube_object_bare(const struct kube_object *object);
 /* Only version and faults differ in the fields kept: the change was to labels, or a controller's
  * annotation. */
 bool kube_object_equal(const struct kube_object *a, const struct kube_object *b);
+
+/* Whether endpoints keep the names of their pods: a string each, which only
+ * --endpoint-names=pod needs. Set once, before anything is decoded; off at first. (kube_draft.c) */
+void kube_object_keep_pods(bool are_kept);
 
 /* ---- Decoding: kube_decode.c ---- */
 

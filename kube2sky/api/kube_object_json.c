@@ -148,6 +148,26 @@ static int decode_hostnames(struct decoder *d)
     return leave_out(d, rc < 0 ? rc : kube_hostnames_parse(slice_str(text), &d->hostnames, d->err));
 }
 
+/* The name of the pod behind an endpoint; "" if none is known or wanted. A reference that cannot be
+ * understood is left out alone: the endpoint is then named without it. */
+static int decode_pod_name(struct decoder *d, const json_t *endpoint, const char **ret_pod)
+{
+    json_t *reference = NULL;
+    const char *kind = "", *name = "";
+    int rc = 0;
+    *ret_pod = "";
+    if (!kube_draft_keeps_pods()) {
+        return 0;
+    }
+    if ((rc = fields_get_object(endpoint, "targetRef", &reference, d->err)) < 0 ||
+        (rc = fields_get_string(reference, "kind", &kind, d->err)) < 0 ||
+        (rc = fields_get_string(reference, "name", &name, d->err)) < 0) {
+        return leave_out(d, rc);
+    }
+    *ret_pod = strcmp(kind, KUBE_POD_REFERENCE) == 0 ? name : "";
+    return 0;
+}
+
 static int decode_address(struct decoder *d, const json_t *array, const char *key, size_t i,
                           struct kube_address *ret_address)
 {
@@ -155,7 +175,8 @@ static int decode_address(struct decoder *d, const json_t *array, const char *ke
     int rc = fields_get_element_object(array, key, i, &json, d->err);
     if (rc == 0 &&
         ((rc = fields_get_string(json, "ip", &ret_address->ip, d->err)) < 0 ||
-         (rc = fields_get_string(json, "hostname", &ret_address->hostname, d->err)) < 0)) {
+         (rc = fields_get_string(json, "hostname", &ret_address->hostname, d->err)) < 0 ||
+         (rc = decode_pod_name(d, json, &ret_address->pod)) < 0)) {
         return err_wrap(d->err, rc, "%s[%zu]", key, i);
     }
     return rc;
@@ -267,6 +288,7 @@ static int decode_slice_endpoint(struct decoder *d, const json_t *array, size_t 
     }
     if ((rc = decode_strings(d, json, "addresses", &endpoint->addresses, &count)) < 0 ||
         (rc = fields_get_string(json, "hostname", &endpoint->hostname, d->err)) < 0 ||
+        (rc = decode_pod_name(d, json, &endpoint->pod)) < 0 ||
         (rc = decode_conditions(d, json, endpoint)) < 0) {
         return err_wrap(d->err, rc, "endpoints[%zu]", i);
     }

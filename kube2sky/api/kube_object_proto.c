@@ -225,6 +225,19 @@ static int decode_service(struct decoder *d, struct slice object)
 
 /* ---- Endpoints ---- */
 
+/* As decode_pod_name in kube_object_json.c. */
+static int take_pod_name(struct decoder *d, const Kube__ObjectReference *reference,
+                         const char **ret_pod)
+{
+    *ret_pod = "";
+    if (!kube_draft_keeps_pods() || !reference ||
+        !slice_equal(slice_of(reference->kind.data, reference->kind.len),
+                     slice_str(KUBE_POD_REFERENCE))) {
+        return 0;
+    }
+    return leave_out(d, take_text(d, reference->name, "targetRef", ret_pod));
+}
+
 static int decode_addresses(struct decoder *d, Kube__EndpointAddress *const *from, size_t count,
                             const char *key, bool is_ready, struct kube_subset *subset,
                             struct kube_address *addresses)
@@ -234,7 +247,8 @@ static int decode_addresses(struct decoder *d, Kube__EndpointAddress *const *fro
         struct kube_address *address = &addresses[subset->address_count];
         int r = 0;
         if ((r = take_text(d, from[i]->ip, "ip", &address->ip)) < 0 ||
-            (r = take_text(d, from[i]->hostname, "hostname", &address->hostname)) < 0) {
+            (r = take_text(d, from[i]->hostname, "hostname", &address->hostname)) < 0 ||
+            (r = take_pod_name(d, from[i]->targetref, &address->pod)) < 0) {
             err_wrap(d->err, r, "%s[%zu]", key, i);
         } else {
             address->is_ready = is_ready;
@@ -302,7 +316,8 @@ static int decode_slice_endpoint(struct decoder *d, const Kube__SliceEndpoint *f
     *endpoint = (struct kube_slice_endpoint){.addresses = NULL};
     if ((rc = take_texts(d, from->addresses, from->n_addresses, "addresses", &endpoint->addresses,
                          &count)) < 0 ||
-        (rc = take_text(d, from->hostname, "hostname", &endpoint->hostname)) < 0) {
+        (rc = take_text(d, from->hostname, "hostname", &endpoint->hostname)) < 0 ||
+        (rc = take_pod_name(d, from->targetref, &endpoint->pod)) < 0) {
         return rc;
     }
     endpoint->address_count = (uint32_t)count;

@@ -16,7 +16,7 @@
 enum claim_rank {
     CLAIM_CLUSTER_IP, /* a Service's own address */
     CLAIM_HOSTNAME,   /* an endpoint with an explicit hostname */
-    CLAIM_HASH,       /* an endpoint under its hash label */
+    CLAIM_HASH,       /* an endpoint under another label: its hash, address or pod */
 };
 
 struct claim {

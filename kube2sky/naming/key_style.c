@@ -194,7 +194,7 @@ bool key_style_is_named(struct slice below, struct slice value)
 {
     struct path path = split(below);
     return path.count == 4 && slice_equal(path.segments[0], slice_str(SERVICE_LABEL)) &&
-           !is_hash_of(path.segments[3], value);
+           !is_hash_of(path.segments[3], value) && !naming_is_address_label(path.segments[3]);
 }
 
 bool key_style_reverse(struct slice key, struct slice value)

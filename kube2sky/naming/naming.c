@@ -101,6 +101,34 @@ void naming_pod_label(const struct ip *ip, struct buf *out)
     buf_append(out, text, n);
 }
 
+/* Longer than the longest: an IPv6 address with a 0 appended. */
+enum { ADDRESS_LABEL_SIZE = INET6_ADDRSTRLEN + 2 };
+
+static bool is_address_label(struct slice text, char separator)
+{
+    char address[ADDRESS_LABEL_SIZE];
+    struct ip ip;
+    struct buf label;
+    for (size_t i = 0; i < text.len; i++) {
+        address[i] = (char)(text.ptr[i] == '-' ? separator : text.ptr[i]);
+    }
+    if (!ip_parse(slice_of(address, text.len), &ip)) {
+        return false;
+    }
+    buf_init(&label, ADDRESS_LABEL_SIZE);
+    naming_pod_label(&ip, &label);
+    bool is_it = slice_equal(buf_slice(&label), text);
+    buf_fini(&label);
+    return is_it;
+}
+
+bool naming_is_address_label(struct slice text)
+{
+    bool has_hyphen = text.len > 0 && memchr(text.ptr, '-', text.len);
+    return has_hyphen && text.len < ADDRESS_LABEL_SIZE &&
+           (is_address_label(text, '.') || is_address_label(text, ':'));
+}
+
 static void build_pod(struct build *b, const struct ip *ip)
 {
     struct label ns, name, hash;

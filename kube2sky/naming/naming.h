@@ -12,7 +12,9 @@
  *   a live pod's address       pod/<ns>/<IP>/<hash>        the IP; in the key with dashes
  *
  * where <hash> is the hash of the address's value (with two cluster IPs, two addresses, and each
- * port once with the first one's hash), and <label> the endpoint's hostname, or else its hash.
+ * port once with the first one's hash), and <label> the endpoint's hostname, or else what
+ * --endpoint-names says: its hash, its address as of a pod, or its pod's name, for which the
+ * address stands in if there is none or it is no label.
  * Addresses that share a label get <label>/<hash> each. Of ports that would share a key, the
  * smallest number gets it, the others <label>-<number>. Names are lower-cased, IPv6 is in RFC 5952
  * form.
@@ -42,9 +44,15 @@ struct naming_drop {
     const char *value; /* as in the API */
 };
 
+/* The label of an endpoint without a hostname. kube2sky 1.15's is the hash; CoreDNS's is the
+ * address, or the pod with its `endpoint_pod_names`. */
+enum endpoint_names { ENDPOINT_NAMES_HASH, ENDPOINT_NAMES_ADDRESS, ENDPOINT_NAMES_POD };
+#define ENDPOINT_NAMES_CHOICES "hash|address|pod"
+
 struct naming_config {
     const char *domain; /* "cluster.local.", lower case, with the dot; borrowed for good */
     uint32_t ttl_s;
+    enum endpoint_names endpoint_names;
     void (*dropped)(void *data, const struct naming_drop *drop);
     void *data;
 };
@@ -54,9 +62,12 @@ struct naming_config {
 void naming_value(const struct naming_config *config, struct slice host, uint16_t port,
                   struct buf *out);
 
-/* Appends a pod's label: "10-1-0-1", "fd00--1"; a trailing hyphen gets a 0, since fd00:: is
- * fd00::0. */
+/* Appends an address as a label, a pod's or an endpoint's: "10-1-0-1", "fd00--1"; a trailing hyphen
+ * gets a 0, since fd00:: is fd00::0. */
 void naming_pod_label(const struct ip *ip, struct buf *out);
+
+/* Whether the text is such a label, of any address. */
+bool naming_is_address_label(struct slice text);
 
 /* Fills both (cleared first, sealed after). Without service and pod nothing is desired.
  * ERR_TOO_LARGE: more than DESIRED_MAX records; both are then invalid. */

@@ -30,7 +30,48 @@ struct groups {
 
 /* ---- Collecting ---- */
 
-static bool take_endpoint(struct build *b, const char *ip, const char *hostname,
+static void dashed_label(const struct address *address, struct label *ret_label)
+{
+    struct buf text;
+    buf_init(&text, sizeof(ret_label->text));
+    naming_pod_label(&address->ip, &text);
+    memcpy(ret_label->text, buf_cstr(&text), text.len + 1);
+    buf_fini(&text);
+}
+
+/* A pod's name may have dots, and 253 bytes: nothing is wrong with one that is no label. */
+static bool take_pod(const char *pod, struct label *ret_label)
+{
+    size_t n = strlen(pod);
+    if (n > DNAME_LABEL_MAX || !dname_is_host_label(slice_of(pod, n))) {
+        return false;
+    }
+    for (size_t i = 0; i <= n; i++) {
+        ret_label->text[i] = (char)ascii_lower((uint8_t)pod[i]);
+    }
+    return true;
+}
+
+/* Without a hostname. */
+static void name_endpoint(struct build *b, const char *pod, const struct address *address,
+                          struct label *ret_label)
+{
+    switch (b->config->endpoint_names) {
+    case ENDPOINT_NAMES_HASH:
+        address_label(b, address, ret_label);
+        return;
+    case ENDPOINT_NAMES_POD:
+        if (take_pod(pod, ret_label)) {
+            return;
+        }
+        break;
+    case ENDPOINT_NAMES_ADDRESS:
+        break;
+    }
+    dashed_label(address, ret_label);
+}
+
+static bool take_endpoint(struct build *b, const char *ip, const char *hostname, const char *pod,
                           struct endpoint *ret_endpoint)
 {
     if (!take_address(b, ip, &ret_endpoint->address)) {
@@ -40,7 +81,7 @@ static bool take_endpoint(struct build *b, const char *ip, const char *hostname,
     if (ret_endpoint->has_hostname) {
         return take_label(b, "hostname", hostname, DNAME_LABEL_MAX, &ret_endpoint->label);
     }
-    address_label(b, &ret_endpoint->address, &ret_endpoint->label);
+    name_endpoint(b, pod, &ret_endpoint->address, &ret_endpoint->label);
     return true;
 }
 
@@ -63,8 +104,9 @@ static void take_subset(struct build *b, bool takes_all, const struct kube_subse
     for (size_t i = 0; i < subset->address_count; i++) {
         const struct kube_address *address = &subset->addresses[i];
         struct endpoint *next = &group.endpoints[group.endpoint_count];
-        group.endpoint_count += (address->is_ready || takes_all) &&
-                                take_endpoint(b, address->ip, address->hostname, next);
+        group.endpoint_count +=
+            (address->is_ready || takes_all) &&
+            take_endpoint(b, address->ip, address->hostname, address->pod, next);
     }
     add_group(b, groups, &group, subset->ports, subset->port_count);
 }
@@ -86,7 +128,8 @@ static void take_slice(struct build *b, bool takes_all, const struct kube_slice 
         const struct kube_slice_endpoint *from = &slice->endpoints[i];
         for (size_t j = 0; j < from->address_count && (from->is_ready || takes_all); j++) {
             struct endpoint *next = &group.endpoints[group.endpoint_count];
-            group.endpoint_count += take_endpoint(b, from->addresses[j], from->hostname, next);
+            group.endpoint_count +=
+                take_endpoint(b, from->addresses[j], from->hostname, from->pod, next);
         }
     }
     add_group(b, groups, &group, slice->ports, slice->port_count);
@@ -178,7 +221,7 @@ static void add_endpoints(struct build *b, const struct endpoint *const *endpoin
 }
 
 /* From every group, since merging kept only one of two addresses when one's hostname equals the
- * other's hash. */
+ * other's label. */
 static void add_claims(struct build *b, const struct groups *groups)
 {
     for (size_t i = 0; i < groups->count; i++) {

@@ -14,10 +14,21 @@ enum { HASH_DIGITS_MAX = 8 };
 /* Slices have a handful of ports. With more, comparing them costs more than it saves. */
 enum { PORTS_MAX = 32 };
 
-static bool is_like_a_hash(const char *hostname)
+static bool is_like_a_hash(const char *word)
 {
-    size_t digits = strspn(hostname, "0123456789abcdefABCDEF");
-    return digits > 0 && digits <= HASH_DIGITS_MAX && hostname[digits] == '\0';
+    size_t digits = strspn(word, "0123456789abcdefABCDEF");
+    return digits > 0 && digits <= HASH_DIGITS_MAX && word[digits] == '\0';
+}
+
+/* What could be the label of another endpoint, which has no name. */
+static bool is_like_a_label(const char *word)
+{
+    return *word && (is_like_a_hash(word) || naming_is_address_label(slice_str(word)));
+}
+
+static bool could_take_a_label(const struct kube_slice_endpoint *endpoint)
+{
+    return is_like_a_label(endpoint->hostname) || is_like_a_label(endpoint->pod);
 }
 
 static const struct kube_slice *any_of(const struct slice_change *change)
@@ -59,7 +70,7 @@ static bool is_same_endpoint(const struct kube_slice_endpoint *a,
                              const struct kube_slice_endpoint *b)
 {
     bool is_same = a->is_ready == b->is_ready && a->address_count == b->address_count &&
-                   strcmp(a->hostname, b->hostname) == 0;
+                   strcmp(a->hostname, b->hostname) == 0 && strcmp(a->pod, b->pod) == 0;
     for (size_t i = 0; is_same && i < a->address_count; i++) {
         is_same = strcmp(a->addresses[i], b->addresses[i]) == 0;
     }
@@ -83,8 +94,8 @@ static bool has_endpoint(const struct kube_object *object, size_t at,
     return has;
 }
 
-/* Adds the object's endpoints that the other one lacks. False: too many, or one with a hostname
- * like a hash. */
+/* Adds the object's endpoints that the other one lacks. False: too many, or one with a name like
+ * a label of those without. */
 static bool collect(struct slice_change *change, const struct kube_object *object,
                     const struct kube_object *other, size_t *addresses)
 {
@@ -94,7 +105,7 @@ static bool collect(struct slice_change *change, const struct kube_object *objec
             continue;
         }
         *addresses += endpoint->address_count;
-        if (*addresses > SLICE_CHANGED_MAX || is_like_a_hash(endpoint->hostname)) {
+        if (*addresses > SLICE_CHANGED_MAX || could_take_a_label(endpoint)) {
             return false;
         }
         change->changed[change->changed_count++] = endpoint;
@@ -112,9 +123,16 @@ static bool is_same_address(const char *a, const char *b)
            claim_compare_ips(&x, &y) == 0;
 }
 
+static bool is_same_word(const char *a, const char *b)
+{
+    return *a && strcasecmp(a, b) == 0;
+}
+
+/* Whichever of its names an endpoint goes by. */
 static bool share_a_key(const struct kube_slice_endpoint *a, const struct kube_slice_endpoint *b)
 {
-    bool do_share = *a->hostname && strcasecmp(a->hostname, b->hostname) == 0;
+    bool do_share = is_same_word(a->hostname, b->hostname) || is_same_word(a->hostname, b->pod) ||
+                    is_same_word(a->pod, b->hostname) || is_same_word(a->pod, b->pod);
     for (size_t i = 0; i < a->address_count && !do_share; i++) {
         for (size_t j = 0; j < b->address_count && !do_share; j++) {
             do_share = is_same_address(a->addresses[i], b->addresses[j]);
@@ -149,7 +167,7 @@ bool slice_change_spares(const struct slice_change *change, const struct kube_ob
     bool is_spared = is_usable(other) && are_ports_equal(any_of(change), &other->slice);
     for (size_t i = 0; is_spared && i < other->slice.endpoint_count; i++) {
         const struct kube_slice_endpoint *endpoint = &other->slice.endpoints[i];
-        is_spared = !is_like_a_hash(endpoint->hostname);
+        is_spared = !could_take_a_label(endpoint);
         for (size_t j = 0; j < change->changed_count && is_spared; j++) {
             is_spared = !share_a_key(change->changed[j], endpoint);
         }

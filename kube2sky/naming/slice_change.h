@@ -1,7 +1,7 @@
 /* A change of one EndpointSlice, named by itself: the records and claims that come and go. So what
  * a large Service costs is its slice of at most 1,000 endpoints, however many slices it has. PURE.
  *
- * A change cannot be named by itself if a changed endpoint's address or hostname is in another
+ * A change cannot be named by itself if a changed endpoint's address, hostname or pod is in another
  * slice (they share keys and claims), or if ports differ between slices (equal ports are numbered).
  */
 #ifndef KUBE2SKY_NAMING_SLICE_CHANGE_H

@@ -31,7 +31,10 @@ void planner_init(struct planner *planner, const struct planner_config *config)
 {
     *planner = (struct planner){
         .config = *config,
-        .naming = {.domain = config->domain, .ttl_s = config->ttl_s, .dropped = on_dropped},
+        .naming = {.domain = config->domain,
+                   .ttl_s = config->ttl_s,
+                   .endpoint_names = config->endpoint_names,
+                   .dropped = on_dropped},
         .reverse = reverse_new(),
     };
     planner->naming.data = planner;

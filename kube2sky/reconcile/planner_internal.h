@@ -43,6 +43,7 @@ struct planner_config {
     const struct reverse_keys *reverse_keys;
     const char *domain;
     uint32_t ttl_s;
+    enum endpoint_names endpoint_names;
     bool has_reverse; /* reverse keys are desired */
 };
 

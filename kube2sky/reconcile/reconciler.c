@@ -387,6 +387,7 @@ static void start_planner(struct reconciler *r)
                                   .reverse_keys = r->reverse_keys,
                                   .domain = config->domain,
                                   .ttl_s = config->ttl_s,
+                                  .endpoint_names = config->endpoint_names,
                                   .has_reverse = !config->no_reverse,
                               });
 }

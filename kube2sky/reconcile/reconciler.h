@@ -31,6 +31,7 @@
 #include "common/base/metrics.h"
 #include "common/base/slice.h"
 #include "common/etcd/etcd_mirror.h"
+#include "kube2sky/naming/naming.h"
 
 struct etcd;
 struct inventory;
@@ -47,7 +48,8 @@ struct reconciler_config {
     struct outage *outage; /* etcd's; gets `followed` and failed transactions */
     const char *domain;    /* "cluster.local.", lower case, with the dot; borrowed for good */
     uint32_t ttl_s;        /* of the records */
-    size_t txn_ops_max;    /* operations in one transaction, at least 2 */
+    enum endpoint_names endpoint_names;
+    size_t txn_ops_max; /* operations in one transaction, at least 2 */
 
     /* Which keys it owns: ownership_internal.h. */
     const char *const *namespaces; /* borrowed for good */

@@ -156,10 +156,14 @@ def endpoints(
     return {"apiVersion": "v1", "kind": "Endpoints", "metadata": meta, "subsets": [subset]}
 
 
-def endpoint(*addresses: str, hostname: str = "", **conditions: bool) -> dict:
+def endpoint(*addresses: str, hostname: str = "", pod: str = "", **conditions: bool) -> dict:
     """An endpoint of a slice; conditions: ready, serving, terminating."""
     value = {"addresses": list(addresses), "conditions": conditions}
-    return value | {"hostname": hostname} if hostname else value
+    if hostname:
+        value["hostname"] = hostname
+    if pod:
+        value["targetRef"] = {"kind": "Pod", "name": pod, "namespace": "default"}
+    return value
 
 
 def endpoint_slice(

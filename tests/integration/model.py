@@ -43,18 +43,25 @@ def pod_label(ip: str) -> str:
 class Address:
     ip: str
     hostname: str = ""
+    generated: str = ""  # the label without a hostname
     ports: set[tuple[str, str, int]] = field(default_factory=set)  # protocol, name, number
 
     def label(self) -> str:
-        return self.hostname or label(self.ip)
+        return self.hostname or self.generated
 
 
 class Model:
     """One state of the cluster. source: the resource with the addresses of headless Services."""
 
     def __init__(
-        self, source: str = SLICES, domain: str = DOMAIN, has_pods: bool = True, has_reverse: bool = True
+        self,
+        source: str = SLICES,
+        domain: str = DOMAIN,
+        has_pods: bool = True,
+        has_reverse: bool = True,
+        endpoint_names: str = "hash",
     ):
+        self.endpoint_names = endpoint_names
         self.source, self.domain = source, domain
         self.has_pods, self.has_reverse = has_pods, has_reverse
         self._base = "/skydns/" + "/".join(reversed(domain.split(".")))
@@ -134,9 +141,12 @@ class Model:
         is_all = is_all or (meta.get("annotations") or {}).get(_TOLERATE) == "true"
         found: dict[tuple[str, str], Address] = {}
 
-        def add(ip: str, hostname: str, ports: list[dict]) -> None:
+        def add(ip: str, hostname: str, target: dict | None, ports: list[dict]) -> None:
             hostname = hostname.lower() if _HOSTNAME.fullmatch(hostname.lower()) else ""
-            one = found.setdefault((canonical(ip), hostname), Address(canonical(ip), hostname))
+            generated = self._generated(ip, target or {})
+            new = Address(canonical(ip), hostname, generated)
+            one = found.setdefault((canonical(ip), new.label()), new)
+            one.hostname = one.hostname or hostname  # equal to the other's generated label
             one.ports |= _ports(ports)
 
         for obj in objects[self.source]:
@@ -148,6 +158,13 @@ class Model:
             if self.source == ENDPOINTS and other["name"] == meta["name"]:
                 _read_endpoints(obj, is_all, add)
         return list(found.values())
+
+    def _generated(self, ip: str, target: dict) -> str:
+        if self.endpoint_names == "hash":
+            return label(canonical(ip))
+        is_pod = self.endpoint_names == "pod" and target.get("kind") == "Pod"
+        name = target.get("name", "") if is_pod else ""
+        return name if _HOSTNAME.fullmatch(name) else pod_label(ip)
 
     # ---- Pods ----
 
@@ -175,7 +192,7 @@ def _read_slice(obj: dict, is_all: bool, add) -> None:
     for endpoint in obj.get("endpoints") or []:
         if is_all or (endpoint.get("conditions") or {}).get("ready") in (None, True):
             for ip in endpoint["addresses"]:
-                add(ip, endpoint.get("hostname") or "", obj.get("ports") or [])
+                add(ip, endpoint.get("hostname") or "", endpoint.get("targetRef"), obj.get("ports") or [])
 
 
 def _read_endpoints(obj: dict, is_all: bool, add) -> None:
@@ -186,4 +203,4 @@ def _read_endpoints(obj: dict, is_all: bool, add) -> None:
         for name in fields:
             for address in subset.get(name) or []:
                 hostname = address.get("hostname") or names.get(address["ip"], "")
-                add(address["ip"], hostname, subset.get("ports") or [])
+                add(address["ip"], hostname, address.get("targetRef"), subset.get("ports") or [])

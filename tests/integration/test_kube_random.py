@@ -6,10 +6,12 @@ import random
 
 import pytest
 from kube import KubeError, endpoint, endpoint_slice, headless, pod, port, service
+from model import Model
 
 NAMES = ["a", "b", "c", "d"]
 NAMESPACES = ["default", "team"]
 HOSTNAMES = ["", "", "h-0", "h-1"]
+PODS = ["", "a-x7k2p", "h-0", "10-96-7-4", "no.label"]
 # Cluster IPs and endpoint addresses overlap, as after a change of the service network.
 CLUSTER_IPS = [f"10.96.7.{n}" for n in range(1, 7)]
 ADDRESSES = [f"10.96.7.{n}" for n in range(4, 10)] + ["fd00::7", "fd00:0:0:1::"]
@@ -75,7 +77,7 @@ class Cluster:
         entries = []
         for ip in self._random.sample(pool, self._random.randrange(1, len(pool) + 1)):
             conditions = self._random.choice([{}, {"ready": True}, {"ready": False}])
-            entries.append(endpoint(ip, hostname=self._random.choice(HOSTNAMES), **conditions))
+            entries.append(endpoint(ip, hostname=self._random.choice(HOSTNAMES), pod=self._random.choice(PODS), **conditions))
         ports = self._ports()
         self._put(
             "endpointslices", endpoint_slice(name, owner, entries, *ports, family=family, namespace=namespace)
@@ -111,10 +113,12 @@ def repair(bed, number: int) -> None:
         bed.start_etcd()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("seed", "names"), [*((seed, "hash") for seed in range(3)), (3, "address"), (4, "pod")]
+)
 @pytest.mark.parametrize("encoding", ["protobuf", "json"])
-def test_random_changes(bare_bed, encoding, seed):
-    bed = bare_bed
+def test_random_changes(bare_bed, encoding, seed, names):
+    bed, model = bare_bed, Model(endpoint_names=names)
     bed.start_etcd()
     bed.start_apiserver("--no-mirroring", *(["--json-only"] if encoding == "json" else []))
     for namespace in NAMESPACES[1:]:
@@ -122,14 +126,14 @@ def test_random_changes(bare_bed, encoding, seed):
     cluster = Cluster(bed.kube, seed)
     for _ in range(CHANGES):
         cluster.change()
-    bed.start_kube2sky()
-    bed.wait_model()
+    bed.start_kube2sky(f"--endpoint-names={names}")
+    bed.wait_model(model)
     for number in range(STRETCHES):
         fault(bed, number)
         for _ in range(CHANGES):
             cluster.change()
         repair(bed, number)
-        bed.wait_model()
+        bed.wait_model(model)
     revision = bed.etcd.revision()
     bed.kube2sky.restart()
     bed.kube2sky.wait_ready(lambda: bed.readiness()[0] == 200, "ready")

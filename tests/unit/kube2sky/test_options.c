@@ -229,11 +229,12 @@ static void test_what_is_followed(void **state)
     assert_int_equal(o.leader_lease_s, 0);
     assert_int_equal(o.namespace_count, 0);
     assert_int_equal(o.endpoints_mode, ENDPOINTS_AUTO);
+    assert_int_equal(o.endpoint_names, ENDPOINT_NAMES_HASH);
     assert_string_equal(o.label_selector, "");
     options_fini(&o);
     assert_int_equal(
         parse((const char *const[]){"--pods=disabled", "--reverse=false", "--own_only_written",
-                                    "--leader-elect", "--endpoints=slices",
+                                    "--leader-elect", "--endpoints=slices", "--endpoint_names=pod",
                                     "--label_selector=a in (b, c)", NULL},
               &o, NULL),
         0);
@@ -241,6 +242,7 @@ static void test_what_is_followed(void **state)
     assert_true(o.own_only_written);
     assert_int_equal(o.leader_lease_s, 10);
     assert_int_equal(o.endpoints_mode, ENDPOINTS_SLICES);
+    assert_int_equal(o.endpoint_names, ENDPOINT_NAMES_POD);
     assert_string_equal(o.label_selector, "a in (b, c)");
     options_fini(&o);
 }
@@ -309,6 +311,7 @@ static void test_refused(void **state)
         {"--pods=insecure", "flag -pods: `insecure`: expected verified|disabled"},
         {"--reverse=no", "flag -reverse: `no`: expected true or false"},
         {"--leader-elect-lease-duration=1s", "expected a duration like 10s, from 2s"},
+        {"--endpoint-names=ip", "flag -endpoint-names: `ip`: expected hash|address|pod"},
         {"--endpoints=v1", "flag -endpoints: `v1`: expected auto|slices|endpoints"},
         {"--label-selector=a=b=c",
          "flag -label-selector: `a=b=c`: expected `,` or the end at byte 4"},

@@ -161,6 +161,19 @@ static void add_service(struct both *object)
     both_message(object, "spec", 2, &spec);
 }
 
+static void maybe_target(struct both *endpoint, unsigned number)
+{
+    static const char *const kinds[] = {"Pod", "Pod", "Pod", "Node", ""};
+    struct both target;
+    if (below(2)) {
+        both_init(&target);
+        maybe_string(&target, "kind", 1, one_of(kinds, ARRAY_LEN(kinds)));
+        maybe_string(&target, "name", 3, random_text());
+        add_unknown(&target);
+        both_message(endpoint, "targetRef", number, &target);
+    }
+}
+
 static void add_addresses(struct both *subset, const char *name, unsigned number)
 {
     for (unsigned i = below(4); i > 0; i--) {
@@ -168,6 +181,7 @@ static void add_addresses(struct both *subset, const char *name, unsigned number
         both_init(&address);
         maybe_string(&address, "ip", 1, random_ip());
         maybe_string(&address, "hostname", 3, random_text());
+        maybe_target(&address, 2);
         add_unknown(&address);
         both_add_message(subset, name, number, &address);
     }
@@ -205,6 +219,7 @@ static void add_slice(struct both *object)
             both_message(&endpoint, "conditions", 2, &conditions);
         }
         maybe_string(&endpoint, "hostname", 3, random_text());
+        maybe_target(&endpoint, 4);
         add_unknown(&endpoint);
         both_add_message(object, "endpoints", 2, &endpoint);
     }
@@ -336,10 +351,67 @@ static void test_random_events(void **state)
     for (unsigned i = 0; i < OBJECTS; i++) {
         enum kube_kind kind = (enum kube_kind)(i % KUBE_KIND_COUNT);
         struct both object;
+        kube_object_keep_pods(below(2));
         make_object(kind, &object);
         check_event(kind, one_of(types, ARRAY_LEN(types)), &object);
         both_fini(&object);
     }
+}
+
+/* The object's text in either encoding. */
+static void expect_text(enum kube_kind kind, struct both *object, const char *want)
+{
+    char *text = json_dumps(object->json, JSON_COMPACT);
+    struct kube_event event;
+    struct err err;
+    struct buf line;
+    buf_init(&line, 1 << 20);
+    buf_printf(&line, "{\"type\":\"ADDED\",\"object\":%s}", text);
+    assert_int_equal(kube_decode_event(KUBE_JSON, kind, buf_slice(&line), &event, &err), 0);
+    buf_clear(&line);
+    print_object(&line, event.object);
+    assert_string_equal(buf_cstr(&line), want);
+    kube_event_fini(&event);
+    buf_fini(&line);
+    free(text);
+}
+
+/* Only where they are wanted, of pods, and whatever else is wrong with the reference. */
+static void test_names_of_pods(void **state)
+{
+    static const struct {
+        const char *kind;
+        const char *name;
+        bool are_kept;
+        const char *want;
+    } cases[] = {
+        {"Pod", "web-x7k2p", false, "default/web of= IPv4 10.1.0.1"},
+        {"Pod", "web-x7k2p", true, "default/web of= IPv4 10.1.0.1@web-x7k2p"},
+        {"Node", "worker", true, "default/web of= IPv4 10.1.0.1"},
+        {"Pod", "", true, "default/web of= IPv4 10.1.0.1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct both object, metadata, endpoint, target;
+        both_init(&object);
+        both_init(&metadata);
+        both_init(&endpoint);
+        both_init(&target);
+        both_string(&metadata, "name", 1, "web");
+        both_string(&metadata, "namespace", 3, "default");
+        both_message(&object, "metadata", 1, &metadata);
+        both_string(&target, "kind", 1, cases[i].kind);
+        both_string(&target, "name", 3, cases[i].name);
+        both_add_string(&endpoint, "addresses", 1, "10.1.0.1");
+        both_message(&endpoint, "targetRef", 4, &target);
+        both_add_message(&object, "endpoints", 2, &endpoint);
+        both_string(&object, "addressType", 4, "IPv4");
+        kube_object_keep_pods(cases[i].are_kept);
+        expect_text(KUBE_SLICE, &object, cases[i].want);
+        check_event(KUBE_SLICE, "ADDED", &object);
+        both_fini(&object);
+    }
+    kube_object_keep_pods(false);
 }
 
 /* The object from a JSON event, with this version; NULL if bad. */
@@ -505,9 +577,8 @@ static void test_answers_of_a_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_events),
-        cmocka_unit_test(test_random_lists),
-        cmocka_unit_test(test_random_equality),
+        cmocka_unit_test(test_random_events),        cmocka_unit_test(test_names_of_pods),
+        cmocka_unit_test(test_random_lists),         cmocka_unit_test(test_random_equality),
         cmocka_unit_test(test_bookmarks_and_errors),
     };
     const struct CMUnitTest of_a_server[] = {cmocka_unit_test(test_answers_of_a_server)};

@@ -9,6 +9,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
+#include "kube2sky/naming/naming.h"
 
 enum {
     NAMESPACES = 2,
@@ -50,6 +51,8 @@ static const struct {
     {"a_b", NULL}, {"", ""},       {"", ""},     {"web-81", "web-81"},
 };
 
+static const char *const pods[] = {"", "", "web-x7k2p", "web", "10-0-0-9", "no.label"};
+
 static const struct {
     const char *name;
     const char *protocol;
@@ -69,6 +72,7 @@ enum service_type { NO_SERVICE, CLUSTER_IP, HEADLESS, EXTERNAL_NAME, NOT_ALLOCAT
 struct endpoint {
     uint8_t ip;
     uint8_t hostname;
+    uint8_t pod;
     bool is_ready;
 };
 
@@ -226,7 +230,21 @@ struct headless {
     size_t count;
 };
 
-static inline void count_part(struct headless *headless, const struct part *part, bool takes_all)
+static inline void label_of(enum endpoint_names names, const struct endpoint *endpoint,
+                            char out[64])
+{
+    const char *pod = pods[endpoint->pod];
+    if (names == ENDPOINT_NAMES_HASH) {
+        hash_of(endpoint->ip, out);
+    } else if (names == ENDPOINT_NAMES_POD && *pod && !strchr(pod, '.')) {
+        (void)snprintf(out, 64, "%s", pod);
+    } else {
+        (void)snprintf(out, 64, "%s", ips[endpoint->ip].pod);
+    }
+}
+
+static inline void count_part(struct headless *headless, enum endpoint_names names,
+                              const struct part *part, bool takes_all)
 {
     for (unsigned i = 0; i < part->endpoint_count; i++) {
         const struct endpoint *endpoint = &part->endpoints[i];
@@ -239,7 +257,7 @@ static inline void count_part(struct headless *headless, const struct part *part
         if (*label) {
             (void)snprintf(counted->label, sizeof(counted->label), "%s", label);
         } else {
-            hash_of(endpoint->ip, counted->label);
+            label_of(names, endpoint, counted->label);
         }
     }
 }
@@ -347,8 +365,8 @@ static inline void expect_cluster_ips(struct lines *lines, struct wishes *wishes
 }
 
 static inline void expect_service(struct lines *lines, struct wishes *wishes,
-                                  const struct cluster *cluster, bool by_slices, unsigned ns,
-                                  unsigned i)
+                                  enum endpoint_names names, const struct cluster *cluster,
+                                  bool by_slices, unsigned ns, unsigned i)
 {
     const struct service *service = &cluster->services[i];
     char *name = xasprintf("s%u.%s.svc.cluster.local.", i, ns_name(ns));
@@ -362,11 +380,11 @@ static inline void expect_service(struct lines *lines, struct wishes *wishes,
         for (unsigned j = 0; j < SLICES && by_slices; j++) {
             const struct slice_object *slice = &cluster->slices[j];
             if (slice->exists && !slice->is_fqdn && slice->service == i) {
-                count_part(&headless, &slice->part, service->takes_all);
+                count_part(&headless, names, &slice->part, service->takes_all);
             }
         }
         for (unsigned j = 0; j < SUBSETS && !by_slices && cluster->has_endpoints[i]; j++) {
-            count_part(&headless, &cluster->endpoints[i][j], service->takes_all);
+            count_part(&headless, names, &cluster->endpoints[i][j], service->takes_all);
         }
         expect_headless(lines, wishes, &headless, name, base);
     }

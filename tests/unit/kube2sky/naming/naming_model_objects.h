@@ -48,8 +48,10 @@ static inline void append_subset(const struct part *part, struct buf *out)
         for (unsigned i = 0; i < part->endpoint_count; i++) {
             const struct endpoint *endpoint = &part->endpoints[i];
             if (endpoint->is_ready == is_ready) {
-                buf_printf(out, "%s{'ip':'%s','hostname':'%s'}", is_first ? "" : ",",
-                           ips[endpoint->ip].given, hostnames[endpoint->hostname].given);
+                buf_printf(out,
+                           "%s{'ip':'%s','hostname':'%s','targetRef':{'kind':'Pod','name':'%s'}}",
+                           is_first ? "" : ",", ips[endpoint->ip].given,
+                           hostnames[endpoint->hostname].given, pods[endpoint->pod]);
                 is_first = false;
             }
         }
@@ -84,8 +86,11 @@ static inline struct kube_object *slice_object(const struct slice_object *slice,
     buf_printf(&text, "'addressType':'%s','endpoints':[", slice->is_fqdn ? "FQDN" : "IPv4");
     for (unsigned j = 0; j < slice->part.endpoint_count; j++) {
         const struct endpoint *endpoint = &slice->part.endpoints[j];
-        buf_printf(&text, "%s{'addresses':['%s'],'hostname':'%s','conditions':{%s}}", j ? "," : "",
-                   ips[endpoint->ip].given, hostnames[endpoint->hostname].given,
+        buf_printf(&text,
+                   "%s{'addresses':['%s'],'hostname':'%s','targetRef':{'kind':'Pod','name':'%s'},"
+                   "'conditions':{%s}}",
+                   j ? "," : "", ips[endpoint->ip].given, hostnames[endpoint->hostname].given,
+                   pods[endpoint->pod],
                    endpoint->is_ready ? (j % 2 ? "" : "'ready':true,'terminating':true")
                                       : "'ready':false,'serving':true");
     }

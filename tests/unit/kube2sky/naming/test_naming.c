@@ -24,6 +24,7 @@ struct row {
     const char *dropped;            /* "what=value ", as reported; NULL: nothing */
     const char *slices[SLICES_MAX]; /* after the metadata */
     const char *claims;             /* "address rank host\n"; NULL: not checked */
+    enum endpoint_names endpoint_names;
 };
 
 static void note_drop(void *data, const struct naming_drop *drop)
@@ -61,11 +62,14 @@ static void note_claims(const struct claims *claims, struct buf *out)
     }
 }
 
-static void name_objects(const struct owner_objects *objects, const char *domain, const char *base,
-                         struct result *ret_result)
+static void name_objects_as(const struct owner_objects *objects, enum endpoint_names endpoint_names,
+                            const char *domain, const char *base, struct result *ret_result)
 {
-    struct naming_config config = {
-        .domain = domain, .ttl_s = 30, .dropped = note_drop, .data = &ret_result->drops};
+    struct naming_config config = {.domain = domain,
+                                   .ttl_s = 30,
+                                   .endpoint_names = endpoint_names,
+                                   .dropped = note_drop,
+                                   .data = &ret_result->drops};
     struct desired desired;
     struct claims claims;
     struct err err = {0};
@@ -81,6 +85,12 @@ static void name_objects(const struct owner_objects *objects, const char *domain
     note_claims(&claims, &ret_result->claims);
     desired_fini(&desired);
     claims_fini(&claims);
+}
+
+static void name_objects(const struct owner_objects *objects, const char *domain, const char *base,
+                         struct result *ret_result)
+{
+    name_objects_as(objects, ENDPOINT_NAMES_HASH, domain, base, ret_result);
 }
 
 static void result_fini(struct result *result)
@@ -121,7 +131,7 @@ static void check_row(const struct row *row)
     for (size_t i = 0; i < count; i++) {
         owner_objects_add_part(&objects, parts[i]);
     }
-    name_objects(&objects, "cluster.local.", BASE, &result);
+    name_objects_as(&objects, row->endpoint_names, "cluster.local.", BASE, &result);
     const char *want_drops = row->dropped ? row->dropped : "";
     if (strcmp(buf_cstr(&result.records), row->want) != 0 ||
         strcmp(buf_cstr(&result.drops), want_drops) != 0 ||
@@ -326,6 +336,75 @@ static void test_headless(void **state)
     };
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void test_endpoint_names(void **state)
+{
+    static const char mixed[] =
+        "{'addresses':[{'ip':'10.1.2.3','targetRef':{'kind':'Pod','name':'web-x7k2p'}},"
+        "{'ip':'10.1.2.4','hostname':'db-0','targetRef':{'kind':'Pod','name':'db-0'}},"
+        "{'ip':'10.1.2.5','targetRef':{'kind':'Node','name':'worker'}}],"
+        "'ports':[{'name':'http','port':80,'protocol':'TCP'}]}";
+    static const struct row rows[] = {
+        {"addresses", "'clusterIP':'None'", mixed,
+         "default/web/10-1-2-3" IP("10.1.2.3")
+         "default/web/10-1-2-5" IP("10.1.2.5")
+         "default/web/_tcp/_http/10-1-2-3" SRV("10-1-2-3.web.default", "80")
+         "default/web/_tcp/_http/10-1-2-5" SRV("10-1-2-5.web.default", "80")
+         "default/web/_tcp/_http/db-0" SRV("db-0.web.default", "80")
+         "default/web/db-0" IP("10.1.2.4"),
+         .dropped = NULL, .endpoint_names = ENDPOINT_NAMES_ADDRESS,
+         .claims = "10.1.2.3 hash 10-1-2-3.web.default.svc.cluster.local.\n"
+         "10.1.2.4 hostname db-0.web.default.svc.cluster.local.\n"
+         "10.1.2.5 hash 10-1-2-5.web.default.svc.cluster.local.\n"},
+        {"pods, and the address of what is none", "'clusterIP':'None'", mixed,
+         "default/web/10-1-2-5" IP("10.1.2.5")
+         "default/web/_tcp/_http/10-1-2-5" SRV("10-1-2-5.web.default", "80")
+         "default/web/_tcp/_http/db-0" SRV("db-0.web.default", "80")
+         "default/web/_tcp/_http/web-x7k2p" SRV("web-x7k2p.web.default", "80")
+         "default/web/db-0" IP("10.1.2.4")
+         "default/web/web-x7k2p" IP("10.1.2.3"),
+         .dropped = NULL, .endpoint_names = ENDPOINT_NAMES_POD,
+         .claims = "10.1.2.3 hash web-x7k2p.web.default.svc.cluster.local.\n"
+         "10.1.2.4 hostname db-0.web.default.svc.cluster.local.\n"
+         "10.1.2.5 hash 10-1-2-5.web.default.svc.cluster.local.\n"},
+        {"IPv6", "'clusterIP':'None'", NULL,
+         "default/web/2001-db8--0" IP("2001:db8::")
+         "default/web/fd00--1" IP("fd00::1"),
+         .dropped = NULL, .endpoint_names = ENDPOINT_NAMES_ADDRESS,
+         .slices = {"'addressType':'IPv6','endpoints':[{'addresses':['FD00:0::1']},"
+                    "{'addresses':['2001:db8::']}]"}},
+        {"one pod, both families: a label for two addresses", "'clusterIP':'None'", NULL,
+         "default/web/web-0/479bcb2e" IP("fd00::1")
+         "default/web/web-0/c88f1059" IP("10.0.0.1"),
+         .dropped = NULL, .endpoint_names = ENDPOINT_NAMES_POD,
+         .slices = {"'addressType':'IPv6','endpoints':[{'addresses':['fd00::1'],"
+                    "'targetRef':{'kind':'Pod','name':'web-0'}}]",
+                    "'addressType':'IPv4','endpoints':[{'addresses':['10.0.0.1'],"
+                    "'targetRef':{'kind':'Pod','name':'web-0'}}]"}},
+        {"a hostname like another's address", "'clusterIP':'None'", NULL,
+         "default/web/10-0-0-9/19ccb11" IP("10.0.0.9")
+         "default/web/10-0-0-9/c88f1059" IP("10.0.0.1"),
+         .dropped = NULL, .endpoint_names = ENDPOINT_NAMES_ADDRESS,
+         .slices = {"'addressType':'IPv4','endpoints':[{'addresses':['10.0.0.1'],"
+                    "'hostname':'10-0-0-9'},{'addresses':['10.0.0.9']}]"}},
+        {"pods whose names are no labels, or too long", "'clusterIP':'None'", NULL,
+         "default/web/10-0-0-1" IP("10.0.0.1")
+         "default/web/10-0-0-26" IP("10.0.0.26")
+         "default/web/a23456789-123456789-123456789-123456789-123456789-123456789-123"
+         IP("10.0.0.9"),
+         .dropped = NULL, .endpoint_names = ENDPOINT_NAMES_POD,
+         .slices = {"'addressType':'IPv4','endpoints':["
+                    "{'addresses':['10.0.0.1'],'targetRef':{'kind':'Pod','name':'web.0'}},"
+                    "{'addresses':['10.0.0.26'],'targetRef':{'kind':'Pod','name':"
+                    "'a23456789-123456789-123456789-123456789-123456789-123456789-1234'}},"
+                    "{'addresses':['10.0.0.9'],'targetRef':{'kind':'Pod','name':"
+                    "'a23456789-123456789-123456789-123456789-123456789-123456789-123'}}]"}},
+    };
+    (void)state;
+    kube_object_keep_pods(true);
+    check_rows(rows, ARRAY_LEN(rows));
+    kube_object_keep_pods(false);
 }
 
 static void test_external_name(void **state)
@@ -689,6 +768,7 @@ int main(void)
         cmocka_unit_test(test_whole_keys),
         cmocka_unit_test(test_cluster_ip),
         cmocka_unit_test(test_headless),
+        cmocka_unit_test(test_endpoint_names),
         cmocka_unit_test(test_external_name),
         cmocka_unit_test(test_slices),
         cmocka_unit_test(test_claims),

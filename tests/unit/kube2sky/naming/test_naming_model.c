@@ -21,6 +21,7 @@ enum { OWNERS_MAX = 256 };
 
 struct world {
     uint32_t seed;
+    enum endpoint_names endpoint_names;
     struct cluster clusters[NAMESPACES]; /* one per namespace */
     bool by_slices;
     bool wants_pods;
@@ -49,7 +50,8 @@ static void expected_lines(const struct world *w, struct lines *lines)
     struct wishes wishes = {.best = {{0}}};
     for (unsigned ns = 0; ns < NAMESPACES; ns++) {
         for (unsigned i = 0; i < SERVICES; i++) {
-            expect_service(lines, &wishes, &w->clusters[ns], w->by_slices, ns, i);
+            expect_service(lines, &wishes, w->endpoint_names, &w->clusters[ns], w->by_slices, ns,
+                           i);
         }
         if (w->wants_pods) {
             expect_pods(lines, &w->clusters[ns], ns);
@@ -104,7 +106,10 @@ static void note_ip(void *data, const struct ip *ip)
 static void name_owner(struct world *w, const char *id)
 {
     struct named_owner *owner = owner_of(w, id);
-    struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30, .dropped = ignore_drop};
+    struct naming_config config = {.domain = "cluster.local.",
+                                   .ttl_s = 30,
+                                   .endpoint_names = w->endpoint_names,
+                                   .dropped = ignore_drop};
     struct err err;
     inventory_get(w->inventory, slice_str(id), &w->objects);
     assert_int_equal(naming_build(&config, &w->objects, &w->desired, &w->claims, &err), 0);
@@ -197,6 +202,7 @@ static void change_part(struct world *w, struct part *part)
         part->endpoints[i] = (struct endpoint){
             .ip = (uint8_t)next_random(w, ARRAY_LEN(ips)),
             .hostname = (uint8_t)next_random(w, ARRAY_LEN(hostnames)),
+            .pod = (uint8_t)next_random(w, ARRAY_LEN(pods)),
             .is_ready = next_random(w, 4),
         };
     }
@@ -407,10 +413,12 @@ static void check(struct world *w, char *const before[], unsigned step)
     free_lines(&want);
 }
 
-static void run(uint32_t seed)
+static void run(uint32_t seed, enum endpoint_names endpoint_names)
 {
     struct world *w = xcalloc(1, sizeof(*w));
     w->seed = seed;
+    w->endpoint_names = endpoint_names;
+    kube_object_keep_pods(endpoint_names == ENDPOINT_NAMES_POD);
     w->wants_pods = true;
     w->inventory = inventory_new(&(struct inventory_config){
         .is_narrowed = true,
@@ -454,8 +462,9 @@ static void run(uint32_t seed)
 static void test_random_sequences(void **state)
 {
     (void)state;
-    run(20260301);
-    run(7);
+    run(20260301, ENDPOINT_NAMES_HASH);
+    run(7, ENDPOINT_NAMES_ADDRESS);
+    run(8, ENDPOINT_NAMES_POD);
 }
 
 int main(void)

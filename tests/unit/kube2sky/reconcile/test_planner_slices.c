@@ -51,7 +51,7 @@ static void mark_change(void *data, struct slice id, const struct slice_change *
     }
 }
 
-static void init(struct world *w)
+static void init(struct world *w, enum endpoint_names endpoint_names)
 {
     *w = (struct world){.seed = 20260711};
     buf_init(&w->dirty, 1 << 20);
@@ -72,6 +72,7 @@ static void init(struct world *w)
                                   .reverse_keys = w->reverse_keys,
                                   .domain = "cluster.local.",
                                   .ttl_s = 30,
+                                  .endpoint_names = endpoint_names,
                                   .has_reverse = true,
                               });
     for (enum kube_kind kind = KUBE_SERVICE; kind <= KUBE_SLICE; kind++) {
@@ -161,14 +162,20 @@ static size_t apply_dirty(struct world *w)
 /* A few addresses and hostnames, so that slices and Services often share them. */
 static void append_endpoint(struct world *w, struct buf *out)
 {
-    static const char *const hostnames[] = {"",      "",       "",   "web-0",   "web-1",
-                                            "Web-1", "web-80", "db", "c88f1059"};
+    static const char *const hostnames[] = {"",      "",       "",   "web-0",    "web-1",
+                                            "Web-1", "web-80", "db", "c88f1059", "10-1-0-3"};
+    static const char *const pods[] = {"",          "web-0", "web-1",   "db",
+                                       "web-x7k2p", "web.0", "10-1-0-4"};
     uint32_t pool = next_random(w, 4) ? 120 : 6;
-    const char *hostname = hostnames[next_random(w, ARRAY_LEN(hostnames) - (pool > 6))];
+    const char *hostname = hostnames[next_random(w, ARRAY_LEN(hostnames) - (pool > 6 ? 2 : 0))];
+    const char *pod = pods[next_random(w, ARRAY_LEN(pods) - (pool > 6))];
     buf_printf(out, "{'addresses':['10.1.0.%u'],'conditions':{'ready':%s}", next_random(w, pool),
                next_random(w, 4) ? "true" : "false");
     if (*hostname && next_random(w, 3) == 0) {
         buf_printf(out, ",'hostname':'%s'", hostname);
+    }
+    if (*pod && next_random(w, 3) == 0) {
+        buf_printf(out, ",'targetRef':{'kind':'Pod','name':'%s'}", pod);
     }
     buf_append_char(out, '}');
 }
@@ -220,11 +227,10 @@ static void check(struct world *w, unsigned step)
     }
 }
 
-static void test_random_changes(void **state)
+static void check_random_changes(enum endpoint_names endpoint_names)
 {
     struct world w;
-    (void)state;
-    init(&w);
+    init(&w, endpoint_names);
     for (unsigned i = 0; i < SERVICES; i++) {
         char *name = xasprintf("web%u", i);
         inventory_upsert(w.inventory, service_from("default", name, "'clusterIP':'None'"));
@@ -238,6 +244,16 @@ static void test_random_changes(void **state)
     print_message("%u of %d changes planned by themselves\n", w.alone, STEPS);
     assert_in_range(w.alone, STEPS / 10, STEPS);
     fini(&w);
+}
+
+static void test_random_changes(void **state)
+{
+    (void)state;
+    check_random_changes(ENDPOINT_NAMES_HASH);
+    check_random_changes(ENDPOINT_NAMES_ADDRESS);
+    kube_object_keep_pods(true);
+    check_random_changes(ENDPOINT_NAMES_POD);
+    kube_object_keep_pods(false);
 }
 
 /* ---- A large Service ---- */
@@ -267,7 +283,7 @@ static void test_one_endpoint_of_5000(void **state)
 {
     struct world w;
     (void)state;
-    init(&w);
+    init(&w, ENDPOINT_NAMES_HASH);
     inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
     for (int i = 0; i < LARGE_SLICES; i++) {
         put_large_slice(&w, i, 0);
@@ -292,7 +308,7 @@ static void test_a_change_that_is_in_etcd_already(void **state)
 {
     struct world w;
     (void)state;
-    init(&w);
+    init(&w, ENDPOINT_NAMES_HASH);
     inventory_upsert(w.inventory, service_from("default", "large", "'clusterIP':'None'"));
     put_large_slice(&w, 0, 0);
     (void)apply_dirty(&w);
