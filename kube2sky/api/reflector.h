@@ -76,7 +76,7 @@ struct reflector_config {
     const char *const *namespaces; /* borrowed until stop; none: all namespaces */
     size_t namespace_count;
     const char *label_selector; /* borrowed until stop; NULL or "": every object */
-    const char *object;         /* borrowed until stop; only that of this name; NULL: every object */
+    const char *object; /* borrowed until stop; only that of this name; NULL: every object */
     const struct reflector_timing
         *timing; /* NULL: 60-120 s, 30 s, 0.1-5 s, 30 s, 3 min, 1 min; borrowed during start */
 

@@ -1,0 +1,453 @@
+#include "kube2sky/naming/config_map.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/addr.h"
+#include "common/base/cleanup.h"
+#include "common/base/json_text.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "common/dns/record.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_key.h"
+#include "kube2sky/naming/contract.h"
+#include "kube2sky/naming/naming.h"
+
+enum { DNS_PORT = 53 };
+
+/* Three of the longest, quoted. */
+enum { NAMESERVERS_BYTES_MAX = CONFIG_NAMESERVERS_MAX * (ADDR_TEXT_MAX + 4) };
+
+/* A prefix and a name of 255 bytes. */
+enum { KEY_MAX = 512 };
+
+/* How much of a value an error shows. */
+enum { SHOWN_MAX = 100 };
+
+/* A ConfigMap being read. */
+struct reading {
+    const struct config_map_rules *rules;
+    struct config_map *map;
+    struct dname domain;
+    struct dname reserved[3]; /* svc.D, pod.D, stub.dns.D */
+    struct buf key;
+    struct buf value;
+    size_t key_bytes;
+    struct err *err;
+};
+
+/* ---- A ConfigMap's content ---- */
+
+void config_map_init(struct config_map *map)
+{
+    desired_init(&map->keys);
+    buf_init(&map->nameservers, NAMESERVERS_BYTES_MAX);
+}
+
+void config_map_fini(struct config_map *map)
+{
+    desired_fini(&map->keys);
+    buf_fini(&map->nameservers);
+}
+
+void config_map_clear(struct config_map *map)
+{
+    desired_clear(&map->keys);
+    buf_clear(&map->nameservers);
+}
+
+bool config_map_equal(const struct config_map *a, const struct config_map *b)
+{
+    bool is_equal = a->keys.count == b->keys.count &&
+                    slice_equal(buf_slice(&a->nameservers), buf_slice(&b->nameservers));
+    for (size_t i = 0; is_equal && i < a->keys.count; i++) {
+        struct desired_record x = desired_get(&a->keys, i), y = desired_get(&b->keys, i);
+        is_equal = slice_equal(x.key, y.key) && slice_equal(x.value, y.value);
+    }
+    return is_equal;
+}
+
+enum config_map_setting config_map_setting_of(const char *key)
+{
+    if (strcmp(key, "federations") == 0) {
+        return CONFIG_MAP_FEDERATIONS;
+    }
+    bool is_known = strcmp(key, "stubDomains") == 0 || strcmp(key, "records") == 0 ||
+                    strcmp(key, "upstreamNameservers") == 0;
+    return is_known ? CONFIG_MAP_KNOWN : CONFIG_MAP_UNKNOWN;
+}
+
+/* ---- JSON ---- */
+
+static int refuse(struct reading *r, const char *text, const char *expected)
+{
+    return err_set(r->err, ERR_SYNTAX, "`%.*s`: expected %s", SHOWN_MAX, text, expected);
+}
+
+/* The same for what is no string. */
+static int refuse_json(struct reading *r, const json_t *json, const char *expected)
+{
+    CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+    return refuse(r, text ? text : "", expected);
+}
+
+/* NULL: refused. The caller owns it. */
+static json_t *parse(struct reading *r, const char *text, const char *expected)
+{
+    json_error_t why;
+    size_t n = strlen(text);
+    if (n > CONFIG_VALUE_MAX) {
+        err_set(r->err, ERR_TOO_LARGE, "expected at most %d bytes, found %zu", CONFIG_VALUE_MAX, n);
+        return NULL;
+    }
+    json_t *json = json_loadb(text, n, JSON_DECODE_ANY, &why);
+    if (!json) {
+        err_set(r->err, ERR_SYNTAX, "`%.*s`: expected %s: line %d: %s", SHOWN_MAX, text, expected,
+                why.line, why.text);
+    }
+    return json;
+}
+
+/* ---- Keys ---- */
+
+/* The key of a name, with r->value. */
+static int add_key(struct reading *r, const struct dname *name)
+{
+    buf_clear(&r->key);
+    record_key_of(slice_str(SKYDNS_TREE), name, &r->key);
+    r->key_bytes += r->key.len;
+    if (r->map->keys.count == CONFIG_KEYS_MAX) {
+        return err_set(r->err, ERR_TOO_LARGE, "expected at most %d keys in all", CONFIG_KEYS_MAX);
+    }
+    if (r->key_bytes > CONFIG_KEYS_BYTES_MAX) {
+        return err_set(r->err, ERR_TOO_LARGE, "expected keys of at most %d bytes in all",
+                       CONFIG_KEYS_BYTES_MAX);
+    }
+    desired_add(&r->map->keys, buf_slice(&r->key), buf_slice(&r->value));
+    return 0;
+}
+
+/* The key of <hash>.<name>. */
+static int add_hashed_key(struct reading *r, const struct dname *name)
+{
+    char label[9];
+    struct dname hashed = *name;
+    (void)record_label(buf_slice(&r->value), label);
+    if (!dname_prepend(&hashed, slice_str(label))) {
+        return err_set(r->err, ERR_SYNTAX,
+                       "expected a shorter name: at most 255 bytes with the "
+                       "label of a key");
+    }
+    return add_key(r, &hashed);
+}
+
+/* ---- Servers ---- */
+
+static bool is_all_digits(struct slice text)
+{
+    bool is = text.len > 0;
+    for (size_t i = 0; i < text.len && is; i++) {
+        is = text.ptr[i] >= '0' && text.ptr[i] <= '9';
+    }
+    return is;
+}
+
+/* DNS-1123 subdomain: lower case, no trailing dot. */
+static bool is_subdomain(const char *text, struct dname *ret_name)
+{
+    struct dname_labels labels;
+    size_t n = strlen(text);
+    bool is = n > 0 && text[n - 1] != '.' && !strpbrk(text, "\\ABCDEFGHIJKLMNOPQRSTUVWXYZ") &&
+              dname_from_text(slice_of(text, n), ret_name);
+    if (is) {
+        dname_labels(ret_name, &labels);
+        for (unsigned i = 0; i < labels.count && is; i++) {
+            is = dname_is_host_label(dname_label(ret_name, labels.offsets[i]));
+        }
+    }
+    return is;
+}
+
+/* The same, but "10.0.0.300" is a mistyped address. */
+static bool is_host(const char *text, struct dname *ret_name)
+{
+    const char *dot = strrchr(text, '.');
+    return is_subdomain(text, ret_name) && !is_all_digits(slice_str(dot ? dot + 1 : text));
+}
+
+/* "10.0.0.1", "fd00::1", "10.0.0.1:53", "[fd00::1]:53"; port 0: none. */
+static bool take_server(const char *text, struct ip *ret_ip, uint16_t *ret_port)
+{
+    struct addr addr;
+    *ret_port = 0;
+    if (ip_parse(slice_str(text), ret_ip)) {
+        return true;
+    }
+    if (addr_parse(text, &addr, NULL) < 0) {
+        return false;
+    }
+    *ret_ip = addr_ip(&addr);
+    *ret_port = addr_port(&addr);
+    return true;
+}
+
+/* ---- stubDomains ---- */
+
+static int add_stub_server(struct reading *r, const struct dname *zone, const json_t *json)
+{
+    static const char expected[] = "an IP address, IP:port or a host name";
+    const struct naming_config naming = {.ttl_s = r->rules->ttl_s};
+    char address[INET6_ADDRSTRLEN], host[DNAME_TEXT_MAX];
+    struct ip ip;
+    struct dname name;
+    uint16_t port = 0;
+    const char *text = json_string_value(json);
+    if (!text) {
+        return refuse_json(r, json, expected);
+    }
+    if (take_server(text, &ip, &port)) {
+        naming_value(&naming, slice_str(ip_format(&ip, address)), port, &r->value);
+    } else if (is_host(text, &name)) {
+        naming_value(&naming, slice_str(dname_to_text(&name, host)), 0, &r->value);
+    } else {
+        return refuse(r, text, expected);
+    }
+    return add_hashed_key(r, zone);
+}
+
+/* The name of its keys without their label: <zone>.stub.dns.D. */
+static int stub_name(struct reading *r, const char *zone, struct dname *ret_name)
+{
+    struct dname name;
+    if (!is_subdomain(zone, &name)) {
+        return refuse(r, zone, "a domain like acme.local, in lower case");
+    }
+    if (dname_equal(&name, &r->domain)) {
+        return refuse(r, zone, "another domain than that of the cluster");
+    }
+    CLEANUP_FREE char *text = xasprintf("%s.stub.dns.%s", zone, r->rules->domain);
+    return dname_from_text(slice_str(text), ret_name) ? 0 : refuse(r, zone, "a shorter domain");
+}
+
+static int read_stub_zone(struct reading *r, const char *zone, const json_t *servers)
+{
+    struct dname name;
+    int rc = stub_name(r, zone, &name);
+    if (rc < 0 || json_is_null(servers)) {
+        return rc;
+    }
+    if (!json_is_array(servers)) {
+        rc = refuse_json(r, servers, "a list of nameservers");
+    }
+    for (size_t i = 0; rc == 0 && i < json_array_size(servers); i++) {
+        rc = add_stub_server(r, &name, json_array_get(servers, i));
+    }
+    return rc < 0 ? err_wrap(r->err, rc, "%.*s", SHOWN_MAX, zone) : 0;
+}
+
+static int read_stub_zones(struct reading *r, json_t *json)
+{
+    const char *zone = NULL;
+    json_t *servers = NULL;
+    int rc = 0;
+    json_object_foreach(json, zone, servers)
+    {
+        rc = rc < 0 ? rc : read_stub_zone(r, zone, servers);
+    }
+    return rc;
+}
+
+/* ---- upstreamNameservers ---- */
+
+static int add_nameserver(struct reading *r, const json_t *json)
+{
+    static const char expected[] = "an IP address or IP:port";
+    char text[ADDR_TEXT_MAX];
+    struct ip ip;
+    uint16_t port = 0;
+    const char *given = json_string_value(json);
+    if (!given) {
+        return refuse_json(r, json, expected);
+    }
+    if (!take_server(given, &ip, &port)) {
+        return refuse(r, given, expected);
+    }
+    struct addr addr = addr_of_ip(&ip, port ? port : DNS_PORT);
+    buf_append_char(&r->map->nameservers, r->map->nameservers.len ? ',' : '[');
+    json_text_string(&r->map->nameservers, slice_str(addr_format(&addr, text)));
+    return 0;
+}
+
+static int read_nameservers(struct reading *r, json_t *json)
+{
+    int rc = 0;
+    if (json_array_size(json) > CONFIG_NAMESERVERS_MAX) {
+        return err_set(r->err, ERR_SYNTAX, "expected at most %d nameservers, found %zu",
+                       CONFIG_NAMESERVERS_MAX, json_array_size(json));
+    }
+    for (size_t i = 0; rc == 0 && i < json_array_size(json); i++) {
+        rc = add_nameserver(r, json_array_get(json, i));
+    }
+    if (r->map->nameservers.len) {
+        buf_append_char(&r->map->nameservers, ']');
+    }
+    return rc;
+}
+
+/* ---- records ---- */
+
+static bool is_record_label(struct slice label)
+{
+    bool is = true;
+    for (size_t i = 0; i < label.len && is; i++) {
+        char c = (char)ascii_lower((uint8_t)label.ptr[i]);
+        is = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    }
+    return is;
+}
+
+static bool is_record_name(const struct reading *r, const struct dname *name)
+{
+    struct dname_labels labels;
+    bool is = dname_is_within(name, &r->domain) && !dname_equal(name, &r->domain);
+    for (size_t i = 0; i < ARRAY_LEN(r->reserved); i++) {
+        is = is && !dname_is_within(name, &r->reserved[i]);
+    }
+    dname_labels(name, &labels);
+    for (unsigned i = 0; i < labels.count && is; i++) {
+        is = is_record_label(dname_label(name, labels.offsets[i]));
+    }
+    return is;
+}
+
+/* Checks one value, and leaves it in r->value. */
+static int take_record(struct reading *r, const json_t *json)
+{
+    static const char expected[] = "an object like {\"host\": \"10.1.2.3\"}";
+    struct record record;
+    if (!json_is_object(json)) {
+        return refuse_json(r, json, expected);
+    }
+    CLEANUP_FREE char *text = json_dumps(json, JSON_COMPACT);
+    if (!text) {
+        return err_set(r->err, ERR_SYNTAX, "expected %s", expected);
+    }
+    int rc = record_from_json(slice_str(text), &record, r->err);
+    if (rc < 0) {
+        return rc;
+    }
+    bool has_data = *record.host || *record.text;
+    record_fini(&record);
+    if (!has_data) {
+        return refuse(r, text, "a host or a text");
+    }
+    buf_clear(&r->value);
+    buf_append_str(&r->value, text);
+    return 0;
+}
+
+static int read_record(struct reading *r, const struct dname *name, const json_t *json)
+{
+    int rc = 0;
+    if (!json_is_array(json)) {
+        rc = take_record(r, json);
+        return rc < 0 ? rc : add_key(r, name);
+    }
+    for (size_t i = 0; rc == 0 && i < json_array_size(json); i++) {
+        rc = take_record(r, json_array_get(json, i));
+        rc = rc < 0 ? rc : add_hashed_key(r, name);
+    }
+    return rc;
+}
+
+static int read_name(struct reading *r, const char *text, const json_t *json)
+{
+    struct dname name;
+    if (!dname_from_text(slice_str(text), &name) || !is_record_name(r, &name)) {
+        return err_set(r->err, ERR_SYNTAX,
+                       "`%.*s`: expected a name below %s, outside svc, pod and stub.dns", SHOWN_MAX,
+                       text, r->rules->domain);
+    }
+    dname_lower(&name);
+    int rc = read_record(r, &name, json);
+    return rc < 0 ? err_wrap(r->err, rc, "%.*s", SHOWN_MAX, text) : 0;
+}
+
+static int read_records(struct reading *r, json_t *json)
+{
+    const char *name = NULL;
+    json_t *value = NULL;
+    int rc = 0;
+    json_object_foreach(json, name, value)
+    {
+        rc = rc < 0 ? rc : read_name(r, name, value);
+    }
+    return rc;
+}
+
+/* ---- Settings ---- */
+
+static const struct setting {
+    const char *key;
+    const char *expected;
+    json_type type;
+    int (*read)(struct reading *r, json_t *json);
+} settings[] = {
+    {"stubDomains", "an object like {\"acme.local\": [\"10.0.0.1\"]}", JSON_OBJECT,
+     read_stub_zones},
+    {"upstreamNameservers", "a list like [\"10.0.0.1\"]", JSON_ARRAY, read_nameservers},
+    {"records", "an object like {\"db.cluster.local\": {\"host\": \"10.1.2.3\"}}", JSON_OBJECT,
+     read_records},
+};
+
+static int read_setting(struct reading *r, const struct setting *setting, const char *text)
+{
+    json_t *json = parse(r, text, setting->expected);
+    if (!json) {
+        return err_wrap(r->err, ERR_SYNTAX, "%s", setting->key);
+    }
+    int rc = 0;
+    if (json_typeof(json) == setting->type) {
+        rc = setting->read(r, json);
+    } else if (!json_is_null(json)) {
+        rc = refuse_json(r, json, setting->expected);
+    }
+    json_decref(json);
+    return rc < 0 ? err_wrap(r->err, rc, "%s", setting->key) : 0;
+}
+
+/* The domain was checked as a flag; "svc." before it is no label too many for what kube2sky writes.
+ */
+static int begin(struct reading *r)
+{
+    static const char *const reserved[] = {SERVICE_LABEL, POD_LABEL, "stub.dns"};
+    bool is_name = dname_from_text(slice_str(r->rules->domain), &r->domain);
+    for (size_t i = 0; i < ARRAY_LEN(reserved) && is_name; i++) {
+        CLEANUP_FREE char *text = xasprintf("%s.%s", reserved[i], r->rules->domain);
+        is_name = dname_from_text(slice_str(text), &r->reserved[i]);
+    }
+    buf_init(&r->key, KEY_MAX);
+    buf_init(&r->value, RECORD_JSON_MAX);
+    config_map_clear(r->map);
+    return is_name ? 0 : err_set(r->err, ERR_SYNTAX, "expected a shorter domain");
+}
+
+int config_map_read(const struct config_map_rules *rules, const struct kube_config_map *from,
+                    struct config_map *map, struct err *err)
+{
+    struct reading r = {.rules = rules, .map = map, .err = err};
+    int rc = begin(&r);
+    for (size_t i = 0; i < from->setting_count; i++) {
+        for (size_t j = 0; j < ARRAY_LEN(settings) && rc == 0; j++) {
+            if (strcmp(from->settings[i].key, settings[j].key) == 0) {
+                rc = read_setting(&r, &settings[j], from->settings[i].value);
+            }
+        }
+    }
+    desired_seal(&map->keys);
+    buf_fini(&r.key);
+    buf_fini(&r.value);
+    return rc;
+}

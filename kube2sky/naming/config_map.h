@@ -1,0 +1,72 @@
+/* From kube-dns's ConfigMap to keys and nameservers. PURE; single-threaded. With D for the domain:
+ *
+ *   stubDomains          {"acme.local": ["10.0.0.1", "10.0.0.2:5353", "ns.example.com"]}
+ *                        the key of <hash>.acme.local.stub.dns.D. for each server: its address and
+ *                        port, or its name with a trailing dot
+ *   upstreamNameservers  ["8.8.8.8", "[fd00::1]:5353"]
+ *                        nameservers of the document (config_document.h), at most three
+ *   records              {"db.D": {"host": "10.1.2.3"}, "www.D": [{...}, {...}]}
+ *                        SkyDNS's values. The key of the name itself; of a list, <hash>.<name> for
+ *                        each. The value is written as it is, without blanks.
+ *
+ * <hash> is the hash of the value, as of addresses (record_label). The rules are kube-dns's: a zone
+ * and a host name are lower case and have no trailing dot, a port follows an address only, null is
+ * nothing. Names of records are of the domain, in any case, and neither D itself nor in svc.D,
+ * pod.D or stub.dns.D, whose keys come from elsewhere; labels have letters, digits, - and _.
+ *
+ * A map with anything wrong is refused as a whole: half of a configuration is none. */
+#ifndef KUBE2SKY_NAMING_CONFIG_MAP_H
+#define KUBE2SKY_NAMING_CONFIG_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "common/base/slice.h"
+#include "kube2sky/api/kube_object.h"
+#include "kube2sky/naming/desired.h"
+
+/* Of kube-dns, whose resolver tried no more. */
+enum { CONFIG_NAMESERVERS_MAX = 3 };
+
+/* A ConfigMap has at most 1 MiB. */
+enum { CONFIG_VALUE_MAX = 1024 * 1024 };
+
+/* The document lists the keys, while they change the old and the new ones, and etcd accepts
+ * requests of 1.5 MiB: 10,000 keys of 64 bytes. */
+enum { CONFIG_KEYS_MAX = 10000, CONFIG_KEYS_BYTES_MAX = 640 * 1024 };
+
+/* What a ConfigMap asks for. */
+struct config_map {
+    struct desired keys;    /* sealed */
+    struct buf nameservers; /* a JSON list, ["8.8.8.8:53"]; empty: none */
+};
+
+void config_map_init(struct config_map *map);
+void config_map_fini(struct config_map *map);
+
+/* Nothing: what a ConfigMap without data, or none, asks for. */
+void config_map_clear(struct config_map *map);
+
+bool config_map_equal(const struct config_map *a, const struct config_map *b);
+
+struct config_map_rules {
+    const char *domain; /* "cluster.local.", lower case, with the dot */
+    uint32_t ttl_s;     /* of stub zones' keys */
+};
+
+/* Replaces *map by what the settings ask for. A failure names the setting, the value and what was
+ * expected; *map is then invalid. */
+int config_map_read(const struct config_map_rules *rules, const struct kube_config_map *settings,
+                    struct config_map *map, struct err *err) MUST_CHECK;
+
+enum config_map_setting {
+    CONFIG_MAP_KNOWN,
+    CONFIG_MAP_FEDERATIONS, /* kube-dns had them; without effect here */
+    CONFIG_MAP_UNKNOWN,     /* without effect */
+};
+enum config_map_setting config_map_setting_of(const char *key);
+
+#endif

@@ -1,0 +1,358 @@
+/* config_map: every rule of kube-dns's ConfigMap, keys and values byte for byte; what is refused,
+ * and how the reason reads. config_document: the list of keys. */
+#include "kube2sky/naming/config_map.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/attributes.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/naming/config_document.h"
+
+static const struct config_map_rules rules = {.domain = "cluster.local.", .ttl_s = 30};
+
+/* ' for ". */
+static char *quoted(const char *text)
+{
+    char *copy = xasprintf("%s", text);
+    for (char *c = copy; *c; c++) {
+        *c = *c == '\'' ? '"' : *c;
+    }
+    return copy;
+}
+
+/* "key value\n" of each key, then the nameservers; or the error. */
+static void read_one(const char *key, const char *value, struct buf *out)
+{
+    char *text = quoted(value);
+    const struct kube_setting setting = {.key = key, .value = text};
+    const struct kube_config_map from = {.settings = &setting, .setting_count = 1};
+    struct config_map map;
+    struct err err = {0};
+    config_map_init(&map);
+    if (config_map_read(&rules, &from, &map, &err) < 0) {
+        buf_printf(out, "%s", err.msg);
+    } else {
+        for (size_t i = 0; i < map.keys.count; i++) {
+            struct desired_record record = desired_get(&map.keys, i);
+            buf_append_slice(out, record.key);
+            buf_append_char(out, ' ');
+            buf_append_slice(out, record.value);
+            buf_append_char(out, '\n');
+        }
+        buf_append_slice(out, buf_slice(&map.nameservers));
+    }
+    config_map_fini(&map);
+    free(text);
+}
+
+struct one {
+    const char *key, *value, *want;
+};
+
+#define STUB "/skydns/local/cluster/dns/stub/"
+#define REST ",'priority':10,'weight':10,'ttl':30,'targetstrip':0}\n"
+
+static const struct one good[] = {
+    {"stubDomains", "{}", ""},
+    {"stubDomains", "null", ""},
+    {"stubDomains", " {'acme.local': []} \n", ""},
+    {"stubDomains", "{'acme.local': ['10.0.0.1']}",
+     STUB "local/acme/c88f1059 {'host':'10.0.0.1'" REST},
+    {"stubDomains", "{'acme.local': ['10.0.0.9', '10.0.0.9']}",
+     STUB "local/acme/19ccb11 {'host':'10.0.0.9'" REST},
+    {"stubDomains", "{'acme.local': ['10.0.0.1:10053']}",
+     STUB "local/acme/58eb761d {'host':'10.0.0.1','port':10053" REST},
+    {"stubDomains", "{'acme.local': ['fd00:0::1', '[fd00::1]:53']}",
+     STUB "local/acme/479bcb2e {'host':'fd00::1'" REST STUB
+          "local/acme/5cb48f4b {'host':'fd00::1','port':53" REST},
+    {"stubDomains", "{'acme.local': ['ns.example.com']}",
+     STUB "local/acme/5f317c37 {'host':'ns.example.com.'" REST},
+    {"stubDomains", "{'a.b': ['10.0.0.1'], '10.in-addr.arpa': ['10.0.0.1']}",
+     STUB "arpa/in-addr/10/c88f1059 {'host':'10.0.0.1'" REST STUB
+          "b/a/c88f1059 {'host':'10.0.0.1'" REST},
+    {"stubDomains", "{'team.cluster.local': ['10.0.0.1']}",
+     STUB "local/cluster/team/c88f1059 {'host':'10.0.0.1'" REST},
+    {"upstreamNameservers", "[]", ""},
+    {"upstreamNameservers", "null", ""},
+    {"upstreamNameservers", "['8.8.8.8']", "['8.8.8.8:53']"},
+    {"upstreamNameservers", "['8.8.8.8:5353','fd00:0::1','[fd00::2]:5']",
+     "['8.8.8.8:5353','[fd00::1]:53','[fd00::2]:5']"},
+    {"records", "{'db.cluster.local': {'host': '10.1.2.3'}}",
+     "/skydns/local/cluster/db {'host':'10.1.2.3'}\n"},
+    {"records", "{'DB.Cluster.Local.': { 'port' : 80, 'host' : 'a.b.', 'x' : [ 1, {} ] }}",
+     "/skydns/local/cluster/db {'port':80,'host':'a.b.','x':[1,{}]}\n"},
+    {"records", "{'_sip._tcp.db.cluster.local': [{'host':'10.0.0.1'}, {'text':'a b'}]}",
+     "/skydns/local/cluster/db/_tcp/_sip/b20e8ad1 {'host':'10.0.0.1'}\n"
+     "/skydns/local/cluster/db/_tcp/_sip/ceab66ed {'text':'a b'}\n"},
+    {"records", "{'svc-a.cluster.local': [], 'ns.dns.cluster.local': {'host':'10.0.0.1'}}",
+     "/skydns/local/cluster/dns/ns {'host':'10.0.0.1'}\n"},
+    {"federations", "nonsense", ""},
+    {"somethingElse", "nonsense", ""},
+};
+
+#define NAME_WANTED   "expected a name below cluster.local., outside svc, pod and stub.dns"
+#define SERVER_WANTED "expected an IP address, IP:port or a host name"
+
+static const struct one bad[] = {
+    {"stubDomains", "",
+     "stubDomains: ``: expected an object like {'acme.local': ['10.0.0.1']}: "
+     "line 1: unexpected token near end of file"},
+    {"stubDomains", "[]",
+     "stubDomains: `[]`: expected an object like {'acme.local': ['10.0.0.1']}"},
+    {"stubDomains", "{'Acme.local': ['10.0.0.1']}",
+     "stubDomains: `Acme.local`: expected a domain like acme.local, in lower case"},
+    {"stubDomains", "{'acme.local.': []}",
+     "stubDomains: `acme.local.`: expected a domain like acme.local, in lower case"},
+    {"stubDomains", "{'': []}",
+     "stubDomains: ``: expected a domain like acme.local, in lower case"},
+    {"stubDomains", "{'.': []}",
+     "stubDomains: `.`: expected a domain like acme.local, in lower case"},
+    {"stubDomains", "{'a_b': []}",
+     "stubDomains: `a_b`: expected a domain like acme.local, in lower case"},
+    {"stubDomains", "{'a/b': []}",
+     "stubDomains: `a/b`: expected a domain like acme.local, in lower case"},
+    {"stubDomains", "{'cluster.local': ['10.0.0.1']}",
+     "stubDomains: `cluster.local`: expected another domain than that of the cluster"},
+    {"stubDomains", "{'acme.local': '10.0.0.1'}",
+     "stubDomains: acme.local: `\"10.0.0.1\"`: expected a list of nameservers"},
+    {"stubDomains", "{'acme.local': [1]}", "stubDomains: acme.local: `1`: " SERVER_WANTED},
+    {"stubDomains", "{'acme.local': ['10.0.0.300']}",
+     "stubDomains: acme.local: `10.0.0.300`: " SERVER_WANTED},
+    {"stubDomains", "{'acme.local': ['10.0.0.1:0']}",
+     "stubDomains: acme.local: `10.0.0.1:0`: " SERVER_WANTED},
+    {"stubDomains", "{'acme.local': ['10.0.0.1:65536']}",
+     "stubDomains: acme.local: `10.0.0.1:65536`: " SERVER_WANTED},
+    {"stubDomains", "{'acme.local': ['10.0.0.1:dns']}",
+     "stubDomains: acme.local: `10.0.0.1:dns`: " SERVER_WANTED},
+    {"stubDomains", "{'acme.local': ['ns.example.com:53']}",
+     "stubDomains: acme.local: `ns.example.com:53`: " SERVER_WANTED},
+    {"stubDomains", "{'acme.local': ['ns.example.com.']}",
+     "stubDomains: acme.local: `ns.example.com.`: " SERVER_WANTED},
+    {"stubDomains", "{'acme.local': ['']}", "stubDomains: acme.local: ``: " SERVER_WANTED},
+    {"upstreamNameservers", "{}", "upstreamNameservers: `{}`: expected a list like ['10.0.0.1']"},
+    {"upstreamNameservers", "['1.1.1.1','1.1.1.1','1.1.1.1','1.1.1.1']",
+     "upstreamNameservers: expected at most 3 nameservers, found 4"},
+    {"upstreamNameservers", "['ns.example.com']",
+     "upstreamNameservers: `ns.example.com`: expected an IP address or IP:port"},
+    {"upstreamNameservers", "['1.1.1.1:99999']",
+     "upstreamNameservers: `1.1.1.1:99999`: expected an IP address or IP:port"},
+    {"upstreamNameservers", "[7]", "upstreamNameservers: `7`: expected an IP address or IP:port"},
+    {"records", "[]",
+     "records: `[]`: expected an object like {'db.cluster.local': {'host': "
+     "'10.1.2.3'}}"},
+    {"records", "{'cluster.local':{'host':'a'}}", "records: `cluster.local`: " NAME_WANTED},
+    {"records", "{'db.example.com':{'host':'a'}}", "records: `db.example.com`: " NAME_WANTED},
+    {"records", "{'svc.cluster.local':{'host':'a'}}", "records: `svc.cluster.local`: " NAME_WANTED},
+    {"records", "{'a.b.Svc.cluster.local':{'host':'a'}}",
+     "records: `a.b.Svc.cluster.local`: " NAME_WANTED},
+    {"records", "{'a.pod.cluster.local':{'host':'a'}}",
+     "records: `a.pod.cluster.local`: " NAME_WANTED},
+    {"records", "{'1.acme.stub.dns.cluster.local':{'host':'a'}}",
+     "records: `1.acme.stub.dns.cluster.local`: " NAME_WANTED},
+    {"records", "{'*.cluster.local':{'host':'a'}}", "records: `*.cluster.local`: " NAME_WANTED},
+    {"records", "{'a\\\\.b.cluster.local':{'host':'a'}}",
+     "records: `a\\.b.cluster.local`: " NAME_WANTED},
+    {"records", "{'db.cluster.local':'10.0.0.1'}",
+     "records: db.cluster.local: `\"10.0.0.1\"`: expected an object like {'host': '10.1.2.3'}"},
+    {"records", "{'db.cluster.local':{'hosts':'10.0.0.1'}}",
+     "records: db.cluster.local: `{'hosts':'10.0.0.1'}`: expected a host or a text"},
+    {"records", "{'db.cluster.local':[{'host':'10.0.0.1','port':'80'}]}",
+     "records: db.cluster.local: port: "},
+};
+
+static void check(const struct one *one, bool is_prefix)
+{
+    char *want = quoted(one->want);
+    struct buf got;
+    buf_init(&got, 1 << 20);
+    read_one(one->key, one->value, &got);
+    size_t n = is_prefix ? strlen(want) : strlen(want) + 1;
+    if (strncmp(buf_cstr(&got), want, n) != 0) {
+        fail_msg("%s: %s\ngot:  %s\nwant: %s", one->key, one->value, buf_cstr(&got), want);
+    }
+    buf_fini(&got);
+    free(want);
+}
+
+static void test_good(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        check(&good[i], false);
+    }
+}
+
+static void test_bad(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        check(&bad[i], true);
+    }
+}
+
+/* The last label of a key has room for the hash. */
+static void test_long_names(void **state)
+{
+    (void)state;
+    struct buf zone, value, got;
+    buf_init(&zone, 4096);
+    buf_init(&value, 8192);
+    buf_init(&got, 8192);
+    for (size_t n = 200; n < 250; n++) {
+        buf_clear(&zone);
+        for (size_t i = 0; i < n; i++) {
+            buf_append_char(&zone, i % 40 == 39 ? '.' : 'a');
+        }
+        buf_append_char(&zone, 'z');
+        buf_clear(&value);
+        buf_printf(&value, "{'%s': ['10.0.0.1']}", buf_cstr(&zone));
+        buf_clear(&got);
+        read_one("stubDomains", buf_cstr(&value), &got);
+        /* <8 hex digits>.<zone>.stub.dns.cluster.local. takes 255 bytes of wire */
+        bool fits = 9 + (n + 2) + 24 <= 255;
+        assert_int_equal(strncmp(buf_cstr(&got), STUB, strlen(STUB)) == 0, fits);
+    }
+    buf_fini(&zone);
+    buf_fini(&value);
+    buf_fini(&got);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    struct buf text, got;
+    buf_init(&text, 4 << 20);
+    buf_init(&got, 4 << 20);
+    for (size_t extra = 0; extra < 2; extra++) {
+        buf_clear(&text);
+        buf_append_str(&text, "{'a.cluster.local':[");
+        for (size_t i = 0; i < CONFIG_KEYS_MAX + extra; i++) {
+            buf_printf(&text, "%s{'text':'%zu'}", i ? "," : "", i);
+        }
+        buf_append_str(&text, "]}");
+        buf_clear(&got);
+        read_one("records", buf_cstr(&text), &got);
+        const char *want = extra ? "records: a.cluster.local: expected at most 10000 keys in all"
+                                 : "/skydns/local/cluster/a/";
+        assert_int_equal(strncmp(buf_cstr(&got), want, strlen(want)), 0);
+    }
+    buf_clear(&text);
+    buf_append_str(&text, "{");
+    for (size_t i = 0; i < 9000; i++) {
+        buf_printf(&text, "%s'%060zu.cluster.local':{'text':'a'}", i ? "," : "", i);
+    }
+    buf_append_str(&text, "}");
+    buf_clear(&got);
+    read_one("records", buf_cstr(&text), &got);
+    assert_non_null(strstr(buf_cstr(&got), "expected keys of at most 655360 bytes in all"));
+    buf_fini(&text);
+    buf_fini(&got);
+}
+
+/* A refusal says nothing of the rest, and a later map that is right is taken whole. */
+static void test_whole(void **state)
+{
+    (void)state;
+    struct kube_setting settings[] = {
+        {"records", "{\"db.cluster.local\": {\"host\": \"10.1.2.3\"}}"},
+        {"upstreamNameservers", "[\"8.8.8.8\"]"},
+        {"stubDomains", "{\"acme.local\": [\"nonsense!\"]}"},
+    };
+    struct kube_config_map from = {.settings = settings, .setting_count = 3};
+    struct config_map a, b;
+    struct err err = {0};
+    config_map_init(&a);
+    config_map_init(&b);
+    assert_int_equal(config_map_read(&rules, &from, &a, &err), ERR_SYNTAX);
+    from.setting_count = 2;
+    assert_int_equal(config_map_read(&rules, &from, &a, &err), 0);
+    assert_int_equal(a.keys.count, 1);
+    assert_int_equal(config_map_read(&rules, &from, &b, &err), 0);
+    assert_true(config_map_equal(&a, &b));
+    settings[1].value = "[\"8.8.8.8:54\"]";
+    assert_int_equal(config_map_read(&rules, &from, &b, &err), 0);
+    assert_false(config_map_equal(&a, &b));
+    config_map_clear(&b);
+    assert_false(config_map_equal(&a, &b));
+    config_map_fini(&a);
+    config_map_fini(&b);
+}
+
+static void test_settings(void **state)
+{
+    (void)state;
+    assert_int_equal(config_map_setting_of("stubDomains"), CONFIG_MAP_KNOWN);
+    assert_int_equal(config_map_setting_of("upstreamNameservers"), CONFIG_MAP_KNOWN);
+    assert_int_equal(config_map_setting_of("records"), CONFIG_MAP_KNOWN);
+    assert_int_equal(config_map_setting_of("federations"), CONFIG_MAP_FEDERATIONS);
+    assert_int_equal(config_map_setting_of("stubdomains"), CONFIG_MAP_UNKNOWN);
+}
+
+/* ---- The document ---- */
+
+static void on_key(void *data, struct slice key)
+{
+    struct buf *out = data;
+    buf_append_slice(out, key);
+    buf_append_char(out, ' ');
+}
+
+static void test_document(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *want; /* the keys, or the error */
+    } cases[] = {
+        {"{\"nameservers\":[\"8.8.8.8:53\"],\"keys\":[\"/a\",\"/b\"]}", "/a /b "},
+        {"{\"keys\":[]}", ""},
+        {"{}", ""},
+        {"[]", "expected a JSON object"},
+        {"", "expected a JSON object: '[' or '{' expected near end of file"},
+        {"{\"keys\":7}", "keys: expected a list"},
+        {"{\"keys\":[\"/a\",7]}", "keys[1]: expected a string"},
+    };
+    struct buf got;
+    buf_init(&got, 4096);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err err = {0};
+        buf_clear(&got);
+        if (config_document_read(slice_str(cases[i].text), on_key, &got, &err) < 0) {
+            assert_int_equal(got.len, 0);
+            buf_append_str(&got, err.msg);
+        }
+        assert_string_equal(buf_cstr(&got), cases[i].want);
+    }
+    buf_clear(&got);
+    config_document_begin(slice_str("[\"8.8.8.8:53\"]"), &got);
+    config_document_add(slice_str("/a"), &got);
+    config_document_add(slice_str("/b\"\\["), &got);
+    config_document_add(slice_str("/c"), &got);
+    config_document_end(&got);
+    assert_string_equal(
+        buf_cstr(&got),
+        "{\"nameservers\":[\"8.8.8.8:53\"],\"keys\":[\"/a\",\"/b\\\"\\\\[\",\"/c\"]}");
+    buf_clear(&got);
+    config_document_begin(slice_str(""), &got);
+    config_document_end(&got);
+    assert_string_equal(buf_cstr(&got), "{\"keys\":[]}");
+    buf_fini(&got);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),       cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_long_names), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_whole),      cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_document),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
