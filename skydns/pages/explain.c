@@ -9,6 +9,7 @@
 #include "common/dns/record_key.h"
 #include "skydns/answer/follow.h"
 #include "skydns/answer/kube_place.h"
+#include "skydns/foreign/kept_reply.h"
 #include "skydns/sync/store_sync.h"
 
 /* Records that one explanation may visit: 10 ms of the main thread. */
@@ -18,7 +19,9 @@ struct explainer {
     struct answer *answer;
     struct lookup *lookup;
     struct engine_deferral deferral;
-    struct external_question externals[ENGINE_EXTERNAL_MAX];
+    struct explain_foreign externals[ENGINE_EXTERNAL_MAX];
+    uint8_t message[KEPT_LEN_MAX]; /* of the question's kept records */
+    uint8_t scratch[KEPT_LEN_MAX]; /* of the externals' */
     struct explain_name names[EXPLAIN_NAMES_MAX];
     struct explanation result;
 
@@ -377,9 +380,10 @@ static enum engine_verdict build(struct explainer *e)
     enum engine_verdict verdict = answer_build(e->answer, &input, &e->deferral);
     if (verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_LOOKUP) {
         e->result.external_count = e->deferral.question_count;
-        memcpy(e->externals, e->deferral.questions, sizeof(e->externals));
         for (size_t i = 0; i < e->deferral.question_count; i++) {
-            not_asked[i] = (struct external_answer){.question = e->externals[i]};
+            (void)explain_foreign(e->config, &e->deferral.questions[i], clock_monotonic_ms(),
+                                  e->scratch, &e->externals[i]);
+            not_asked[i] = (struct external_answer){.question = e->deferral.questions[i]};
         }
         const struct external_answers externals = {e->deferral.question_count, not_asked};
         input.externals = &externals;
@@ -421,6 +425,7 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
     e->config = config;
     e->result = (struct explanation){.prefix = store_sync_prefix(sync),
                                      .revision = e->store ? store_revision(e->store) : 0,
+                                     .message = e->message,
                                      .externals = e->externals,
                                      .names = e->names};
     int r = parse_question(&e->result.question, name, type, err);
@@ -431,6 +436,12 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
     enum engine_verdict verdict = build(e);
     struct dname meant = name_meant(e);
     const struct engine_zone *zone = engine_config_zone(config, &meant);
+    if (verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_FORWARD) {
+        const struct external_question question = {meant, e->result.question.type};
+        e->result.records_at = explain_foreign(config, &question, clock_monotonic_ms(), e->message,
+                                               &e->result.foreign);
+        e->result.message_len = e->result.records_at + e->result.foreign.kept.len;
+    }
     e->result.plan = verdict == ENGINE_REPLY ? answer_get_plan(e->answer) : NULL;
     e->result.why = explain_why(&(struct explain_case){
         .config = config,
@@ -439,7 +450,7 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
         .name = &meant,
         .type = e->result.question.type,
         .plan = e->result.plan,
-        .is_forwarded = verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_FORWARD,
+        .foreign = &e->result.foreign,
     });
     bool is_from_keys = zone ? !e->result.why || verdict == ENGINE_DEFER
                              : e->result.plan && e->result.plan->is_authoritative;

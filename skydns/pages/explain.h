@@ -8,6 +8,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "skydns/answer/answer.h"
+#include "skydns/pages/explain_foreign.h"
 #include "skydns/sync/broken.h"
 
 struct explainer;
@@ -70,10 +71,13 @@ struct explanation {
     struct question question;
     struct slice prefix;            /* of keys */
     int64_t revision;               /* of the version; 0: none yet */
-    const struct answer_plan *plan; /* NULL: the query would be forwarded */
+    const struct answer_plan *plan; /* NULL: none of its own, see `foreign` */
     const char *why;                /* a sentence about what the names do not show */
-    size_t external_count;          /* a client's query would ask nameservers */
-    const struct external_question *externals;
+    struct explain_foreign foreign; /* a name that other servers know, or FROM_HERE */
+    const uint8_t *message;         /* header, question and records of foreign.kept */
+    size_t message_len, records_at;
+    size_t external_count; /* targets that nameservers know */
+    const struct explain_foreign *externals;
     size_t name_count;
     const struct explain_name *names;
 };
@@ -107,7 +111,7 @@ struct explain_case {
     const struct dname *name;       /* in lower case */
     uint16_t type;
     const struct answer_plan *plan; /* NULL: another server's name */
-    bool is_forwarded;              /* by a nameserver */
+    const struct explain_foreign *foreign;
 };
 
 /* What the answer depends on other than the name's keys (explain_why.c): a constant, or NULL. */

@@ -45,6 +45,11 @@ static void append_key(const struct store_record *record, struct slice prefix, s
 
 static const char *status_of(const struct explanation *x)
 {
+    const struct explain_foreign *foreign = &x->foreign;
+    if (foreign->source == EXPLAIN_FROM_CACHE) {
+        return dns_rcode_name(foreign->kept.state == CACHE_FAILED ? DNS_RCODE_SERVFAIL
+                                                                  : foreign->kept.rcode);
+    }
     return x->plan ? dns_rcode_name(x->plan->rcode) : "not from here";
 }
 
@@ -60,8 +65,7 @@ static void text_section(const struct explanation *x, const char *title, const s
     }
 }
 
-/* "3 d 4 h", "2 m 10 s": two units are enough. */
-static void append_age(uint32_t s, struct buf *out)
+void explain_text_age(uint32_t s, struct buf *out)
 {
     if (s >= 86400) {
         buf_printf(out, "%" PRIu32 " d %" PRIu32 " h", s / 86400, s % 86400 / 3600);
@@ -114,7 +118,7 @@ static void text_record(const struct explanation *x, const struct explain_record
     append_key(r->record, x->prefix, out);
     append_value(r->record, out);
     buf_printf(out, "\n      revision %" PRId64 ", known for ", r->record->mod_revision);
-    append_age(record_page_known_s(r->record), out);
+    explain_text_age(record_page_known_s(r->record), out);
     if (r->rule != EXPLAIN_GAVE) {
         bool has_other = r->rule == EXPLAIN_DUPLICATE && r->other;
         buf_printf(out, "; %s",
@@ -174,19 +178,6 @@ static void text_name(const struct explanation *x, const struct explain_name *n,
     }
 }
 
-/* If nameservers fail, other types than these two do without the addresses. */
-static void text_externals(const struct explanation *x, struct buf *out)
-{
-    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
-    bool is_needed = x->question.type == DNS_TYPE_A || x->question.type == DNS_TYPE_AAAA;
-    for (size_t i = 0; i < x->external_count; i++) {
-        buf_printf(out, "external   %s %s: a nameserver is asked for every query%s\n",
-                   dname_to_text(&x->externals[i].name, name),
-                   dns_type_text(x->externals[i].type, type),
-                   is_needed ? "; SERVFAIL if none can say" : "");
-    }
-}
-
 void explain_page_text(const struct explanation *x, struct buf *out)
 {
     char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX];
@@ -195,6 +186,8 @@ void explain_page_text(const struct explanation *x, struct buf *out)
     if (x->plan && x->plan->rcode == DNS_RCODE_NOERROR) {
         buf_printf(out, ", answers: %zu%s", x->plan->answers.count,
                    x->external_count ? " and what nameservers say" : "");
+    } else if (x->foreign.source == EXPLAIN_FROM_CACHE && x->foreign.kept.answers > 0) {
+        buf_printf(out, ", answers: %u", x->foreign.kept.answers);
     }
     buf_printf(out, "; etcd revision %" PRId64 "\n", x->revision);
     if (x->why) {
@@ -205,7 +198,7 @@ void explain_page_text(const struct explanation *x, struct buf *out)
         text_section(x, "authority  ", &x->plan->authority, x->plan->has_authority, out);
         text_section(x, "additional ", x->plan->additionals.items, x->plan->additionals.count, out);
     }
-    text_externals(x, out);
+    explain_text_foreign(x, out);
     for (size_t i = 0; i < x->name_count; i++) {
         text_name(x, &x->names[i], out);
     }
@@ -306,19 +299,6 @@ static void json_one(const struct explanation *x, const struct explain_name *n, 
     buf_append_char(out, '}');
 }
 
-static void json_externals(const struct explanation *x, struct buf *out)
-{
-    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX],
-        text[DNAME_TEXT_MAX + DNS_TYPE_TEXT_MAX + 1];
-    for (size_t i = 0; i < x->external_count; i++) {
-        (void)snprintf(text, sizeof(text), "%s %s", dname_to_text(&x->externals[i].name, name),
-                       dns_type_text(x->externals[i].type, type)); /* always fits */
-        buf_append_str(out, i ? "," : ",\n\"external\":[");
-        json_text_string(out, slice_str(text));
-    }
-    buf_append_str(out, x->external_count ? "]" : "");
-}
-
 void explain_page_json(const struct explanation *x, struct buf *out)
 {
     char type[DNS_TYPE_TEXT_MAX];
@@ -335,7 +315,7 @@ void explain_page_json(const struct explanation *x, struct buf *out)
         json_section(x, "authority", &x->plan->authority, x->plan->has_authority, out);
         json_section(x, "additional", x->plan->additionals.items, x->plan->additionals.count, out);
     }
-    json_externals(x, out);
+    explain_json_foreign(x, out);
     buf_append_str(out, ",\n\"names\":[");
     for (size_t i = 0; i < x->name_count; i++) {
         buf_append_str(out, i ? ",\n" : "");

@@ -7,9 +7,18 @@
 
 void explain_page_text(const struct explanation *x, struct buf *out);
 
-/* {"name":...,"type":...,"revision":...,"status":"NOERROR","why":...,"answer":[...],"authority":
- * [...],"additional":[...],"external":[...],"names":[{"name":...,"exists":true,"keys":[{"key":...,
- * "rule":"gave",...}]}]}; empty fields are left out. */
+/* {"name":...,"type":...,"revision":...,"status":"NOERROR","why":...,"source":"cache",...,"answer":
+ * [...],"authority":[...],"additional":[...],"external":[...],"targets":[{"name":...,"type":...,
+ * "source":...}],"names":[{"name":...,"exists":true,"keys":[{"key":...,"rule":"gave",...}]}]};
+ * empty fields are left out. */
 void explain_page_json(const struct explanation *x, struct buf *out);
+
+/* ---- explain_page_foreign.c: the parts about other domains ---- */
+
+void explain_text_foreign(const struct explanation *x, struct buf *out);
+void explain_json_foreign(const struct explanation *x, struct buf *out);
+
+/* "3 d 4 h", "2 m 10 s": two units are enough. */
+void explain_text_age(uint32_t s, struct buf *out);
 
 #endif

@@ -12,6 +12,24 @@ static const char *why_not_ours(const struct explain_case *c)
     return "in no domain of this server, and fewer labels than -ndots";
 }
 
+static const char *why_from_elsewhere(const struct explain_foreign *x)
+{
+    if (x->source == EXPLAIN_FROM_HOSTS) {
+        return "in a file of -hosts, which comes before all nameservers";
+    }
+    if (x->zone && zone_is_stub(x->zone)) {
+        return x->zone->server_count == 0
+                   ? "in a stub zone none of whose nameservers can be used"
+                   : "in a stub zone: -ndots and -no-rec do not matter, -allow-recursion does";
+    }
+    if (x->source != EXPLAIN_FROM_CACHE) {
+        return "in no domain of this server: a nameserver is asked";
+    }
+    return x->kept.state == CACHE_FAILED
+               ? "in no domain of this server; nameservers have just failed, so none is asked"
+               : "in no domain of this server; a nameserver's reply is kept";
+}
+
 static const char nothing_read[] = "nothing has been read from etcd yet";
 
 /* The reverse names are those of all domains. */
@@ -56,8 +74,8 @@ static const char *why_ours(const struct explain_case *c)
 
 const char *explain_why(const struct explain_case *c)
 {
-    if (c->is_forwarded) {
-        return "in no domain of this server: a nameserver is asked";
+    if (c->foreign->source != EXPLAIN_FROM_HERE) {
+        return why_from_elsewhere(c->foreign);
     }
     if (!c->plan) {
         return "too many records to answer at once; another thread makes the answer, not "

@@ -419,8 +419,8 @@ static void test_external_questions(void **state)
     const struct explanation *x = bed_explain(&bed, "out.x.cluster.local", "A");
     struct dname outside = name_of("db.example.com");
     assert_int_equal(x->external_count, 1);
-    assert_true(dname_equal(&x->externals[0].name, &outside));
-    assert_int_equal(x->externals[0].type, DNS_TYPE_A);
+    assert_true(dname_equal(&x->externals[0].question.name, &outside));
+    assert_int_equal(x->externals[0].question.type, DNS_TYPE_A);
     assert_non_null(x->plan);
     assert_false(x->plan->has_authority); /* nobody has denied anything */
     /* The next explanation keeps nothing of it. */

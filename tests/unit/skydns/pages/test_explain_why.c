@@ -18,9 +18,15 @@ struct row {
     enum engine_schema schema;
     bool no_rec, has_nameservers;
     bool is_authoritative; /* for a name outside the domains */
-    bool is_forwarded, has_no_plan, has_no_store, is_incomplete;
+    bool has_no_plan, has_no_store, is_incomplete;
+    struct explain_foreign foreign;
     bool is_not_ready; /* the answer */
 };
+
+static const struct foreign_zone general = {.name = {.len = 1}, .server_count = 1};
+static const struct foreign_zone stub = {.name = {.len = 12, .wire = "\4acme\5local"},
+                                         .server_count = 1};
+static const struct foreign_zone useless = {.name = {.len = 12, .wire = "\4acme\5local"}};
 
 static const struct row rows[] = {
     {.name = "web.default.svc.cluster.local", .type = "A"},
@@ -67,8 +73,37 @@ static const struct row rows[] = {
      .type = "A",
      .has_nameservers = true,
      .has_no_plan = true,
-     .is_forwarded = true,
+     .foreign = {.source = EXPLAIN_FROM_NAMESERVER},
      .word = "a nameserver is asked"},
+    {.name = "www.example.com",
+     .type = "A",
+     .has_no_plan = true,
+     .foreign = {.source = EXPLAIN_FROM_NAMESERVER, .zone = &general},
+     .word = "a nameserver is asked"},
+    {.name = "www.example.com",
+     .type = "A",
+     .has_no_plan = true,
+     .foreign = {.source = EXPLAIN_FROM_CACHE, .zone = &general, .kept = {.state = CACHE_FRESH}},
+     .word = "a nameserver's reply is kept"},
+    {.name = "www.example.com",
+     .type = "A",
+     .has_no_plan = true,
+     .foreign = {.source = EXPLAIN_FROM_CACHE, .zone = &general, .kept = {.state = CACHE_FAILED}},
+     .word = "none is asked"},
+    {.name = "www.example.com",
+     .type = "A",
+     .foreign = {.source = EXPLAIN_FROM_HOSTS},
+     .word = "-hosts"},
+    {.name = "www.acme.local",
+     .type = "A",
+     .has_no_plan = true,
+     .foreign = {.source = EXPLAIN_FROM_CACHE, .zone = &stub, .kept = {.state = CACHE_FRESH}},
+     .word = "in a stub zone: -ndots"},
+    {.name = "www.acme.local",
+     .type = "A",
+     .has_no_plan = true,
+     .foreign = {.source = EXPLAIN_FROM_STUB, .zone = &useless},
+     .word = "none of whose nameservers"},
     {.name = "1.0.0.10.in-addr.arpa", .type = "PTR", .is_authoritative = true, .word = "reverse"},
 };
 
@@ -96,7 +131,7 @@ static void test_sentences(void **state)
             .name = &name,
             .type = dns_text_type(rows[i].type),
             .plan = rows[i].has_no_plan ? NULL : &plan,
-            .is_forwarded = rows[i].is_forwarded,
+            .foreign = &rows[i].foreign,
         };
         const char *why = explain_why(&c);
         if (rows[i].word ? !why || !strstr(why, rows[i].word) : why != NULL) {
@@ -113,6 +148,7 @@ static void test_name_servers_in_keys(void **state)
         {"local/cluster/dns/ns/one", "{'host':'10.0.0.53'}"},
     };
     struct fixture *f = fixture_new(keys, ARRAY_LEN(keys));
+    static const struct explain_foreign here;
     struct dname name = fixture_name("ns.dns.cluster.local");
     const struct answer_plan plan = {.is_authoritative = true};
     (void)state;
@@ -121,7 +157,8 @@ static void test_name_servers_in_keys(void **state)
                                                    .zone = engine_config_zone(&f->config, &name),
                                                    .name = &name,
                                                    .type = DNS_TYPE_A,
-                                                   .plan = &plan}));
+                                                   .plan = &plan,
+                                                   .foreign = &here}));
     fixture_free(f);
 }
 

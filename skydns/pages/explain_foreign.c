@@ -1,0 +1,67 @@
+#include "skydns/pages/explain_foreign.h"
+
+#include <string.h>
+
+#include "common/base/cursor.h"
+#include "common/dns/dns.h"
+#include "skydns/foreign/hosts_table.h"
+#include "skydns/foreign/kept_reply.h"
+
+/* Header and question; returns where the records begin. */
+static size_t begin_message(const struct external_question *question, uint8_t *message)
+{
+    struct writer w = writer_of(message, KEPT_LEN_MAX);
+    memset(message, 0, DNS_HEADER_SIZE);
+    (void)writer_take(&w, DNS_HEADER_SIZE);
+    writer_bytes(&w, question->name.wire, question->name.len);
+    writer_u16(&w, question->type);
+    writer_u16(&w, DNS_CLASS_IN);
+    return w.pos;
+}
+
+static size_t read_kept(const struct engine_config *config, int64_t now_ms, uint8_t *message,
+                        struct explain_foreign *x)
+{
+    const struct cache_key key = {.name = x->question.name,
+                                  .type = x->question.type,
+                                  .qclass = DNS_CLASS_IN,
+                                  .zone_serial = x->zone->serial};
+    size_t at = begin_message(&x->question, message);
+    cache_read(config->cache, &key, &config->cache_limits, now_ms, CACHE_PEEK, 0, message + at,
+               KEPT_LEN_MAX - at, &x->kept);
+    return at;
+}
+
+/* Expired replies answer only while nameservers are known to fail. */
+static bool answers_now(const struct cache_hit *kept)
+{
+    return kept->state == CACHE_FRESH || kept->state == CACHE_FAILED ||
+           (kept->state == CACHE_STALE && kept->is_failing);
+}
+
+const struct addr *explain_foreign_nameserver(const struct explain_foreign *x)
+{
+    bool has_asked = x->source == EXPLAIN_FROM_STUB || x->source == EXPLAIN_FROM_NAMESERVER;
+    if (x->source == EXPLAIN_FROM_CACHE && x->kept.state != CACHE_FAILED) {
+        return &x->kept.nameserver;
+    }
+    return has_asked && x->zone && x->zone->server_count > 0 ? &x->zone->servers[0] : NULL;
+}
+
+size_t explain_foreign(const struct engine_config *config, const struct external_question *question,
+                       int64_t now_ms, uint8_t *message, struct explain_foreign *ret)
+{
+    *ret = (struct explain_foreign){.question = *question, .kept = {.state = CACHE_MISS}};
+    if (!config->zones_of_others) {
+        ret->source = EXPLAIN_FROM_NAMESERVER;
+        return 0;
+    }
+    ret->zone = zone_table_find(config->zones_of_others, &question->name);
+    ret->source = zone_is_stub(ret->zone) ? EXPLAIN_FROM_STUB : EXPLAIN_FROM_NAMESERVER;
+    size_t records_at = config->cache ? read_kept(config, now_ms, message, ret) : 0;
+    if (answers_now(&ret->kept)) {
+        ret->source = EXPLAIN_FROM_CACHE;
+        ret->ttl_s = ret->kept.state == CACHE_STALE ? CACHE_STALE_TTL_S : ret->kept.left_s;
+    }
+    return records_at;
+}

@@ -1,0 +1,41 @@
+/* What this server knows about a name of another domain: who answers for it, what is kept, since
+ * when, from whom and until when. For /explain: reads the tables and the cache that the answering
+ * threads read, and changes and counts nothing. Main thread. */
+#ifndef SKYDNS_PAGES_EXPLAIN_FOREIGN_H
+#define SKYDNS_PAGES_EXPLAIN_FOREIGN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "skydns/answer/external_answer.h"
+#include "skydns/foreign/cache.h"
+#include "skydns/foreign/zone_table.h"
+#include "skydns/store/engine_config.h"
+
+/* Where the answer to a query that came now would be from. */
+enum explain_source {
+    EXPLAIN_FROM_HERE, /* our own records, or a refusal */
+    EXPLAIN_FROM_HOSTS,
+    EXPLAIN_FROM_CACHE,
+    EXPLAIN_FROM_STUB,       /* a nameserver of a stub zone */
+    EXPLAIN_FROM_NAMESERVER, /* one of the general ones */
+};
+
+struct explain_foreign {
+    struct external_question question; /* in lower case */
+    enum explain_source source;
+    const struct foreign_zone *zone; /* whose nameservers are responsible; NULL: not known, hosts */
+    struct cache_hit kept;           /* for a client without DO and CD */
+    uint32_t ttl_s;                  /* FROM_HOSTS, FROM_CACHE: of the answer */
+};
+
+/* The nameserver that gave the answer, or would be asked first; NULL: none. */
+const struct addr *explain_foreign_nameserver(const struct explain_foreign *x);
+
+/* Of a name that other servers know. `message`, of KEPT_LEN_MAX bytes, gets header, question and
+ * the records kept, if any: they begin at the returned position. */
+size_t explain_foreign(const struct engine_config *config, const struct external_question *question,
+                       int64_t now_ms, uint8_t *message, struct explain_foreign *ret);
+
+#endif

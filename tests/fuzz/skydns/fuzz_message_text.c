@@ -1,0 +1,28 @@
+/* Records of a message as text: what is printed is short enough, and printable. The first byte says
+ * where the records begin. */
+#include <assert.h>
+
+#include "common/dns/dns.h"
+#include "skydns/pages/message_text_internal.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct buf text;
+    if (size == 0 || size > DNS_MESSAGE_MAX) {
+        return 0;
+    }
+    struct reader r = reader_of(data, size);
+    reader_seek(&r, data[0]);
+    buf_init(&text, MESSAGE_TEXT_MAX);
+    for (size_t before = r.pos; !r.failed && message_text_record(&r, &text); before = r.pos) {
+        assert(r.pos > before && r.pos <= size && !text.failed);
+        for (size_t i = 0; i < text.len; i++) {
+            assert(text.data[i] >= ' ' && text.data[i] <= '~');
+        }
+        buf_clear(&text);
+    }
+    buf_fini(&text);
+    return 0;
+}

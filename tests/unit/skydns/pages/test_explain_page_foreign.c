@@ -1,0 +1,242 @@
+/* What an explanation says about other domains: what is kept and from whom, stub zones, targets. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "common/base/cursor.h"
+#include "common/dns/dns.h"
+#include "skydns/pages/explain_page_internal.h"
+
+enum { MESSAGE_MAX = 512, PAGE_MAX = 65536 };
+
+/* An explanation of www.acme.local A, and its parts. */
+struct told {
+    struct explanation x;
+    struct foreign_zone zone;
+    uint8_t message[MESSAGE_MAX];
+    struct explain_foreign target;
+    struct buf page;
+};
+
+static const struct dname www = {.len = 16, .wire = "\3www\4acme\5local"};
+
+static struct addr server(uint8_t last)
+{
+    const struct ip ip = {.family_bytes = 4, .bytes = {192, 0, 2, last}};
+    return addr_of_ip(&ip, 53);
+}
+
+/* A CNAME, an address and an SOA, with names as the cache has them. */
+static void write_records(struct told *t)
+{
+    struct writer w = writer_of(t->message, sizeof(t->message));
+    (void)writer_take(&w, DNS_HEADER_SIZE);
+    writer_bytes(&w, www.wire, www.len);
+    writer_u32(&w, DNS_TYPE_A << 16 | DNS_CLASS_IN);
+    t->x.records_at = w.pos;
+    writer_bytes(&w, "\xc0\x0c\0\5\0\1\0\0\1\x22\0\4\1x\xc0\x10", 16);
+    writer_bytes(&w, "\1x\xc0\x10\0\1\0\1\0\0\0\x0a\0\4\x0a\0\0\1", 18);
+    writer_bytes(&w,
+                 "\xc0\x10\0\6\0\1\0\0\0\x1e\0\x1d\1n\xc0\x10\1h\xc0\x10"
+                 "\0\0\0\1\0\0\0\2\0\0\0\3\0\0\0\4\0\0\0\5",
+                 40);
+    assert_false(w.failed);
+    t->x.message = t->message;
+    t->x.message_len = w.pos;
+    t->message[t->x.records_at + 34 + 11] = 28; /* of the SOA's data */
+}
+
+static int setup(void **state)
+{
+    struct told *t = test_calloc(1, sizeof(*t));
+    t->x.question = (struct question){.name = www, .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
+    t->zone = (struct foreign_zone){.name = {.len = 12, .wire = "\4acme\5local"},
+                                    .origin = ZONE_FROM_KEYS,
+                                    .server_count = 2,
+                                    .servers = {server(1), server(2)}};
+    t->x.foreign = (struct explain_foreign){.source = EXPLAIN_FROM_CACHE,
+                                            .zone = &t->zone,
+                                            .ttl_s = 290,
+                                            .kept = {.state = CACHE_FRESH,
+                                                     .answers = 2,
+                                                     .authorities = 1,
+                                                     .kept_s = 70,
+                                                     .left_s = 290,
+                                                     .nameserver = server(2)}};
+    write_records(t);
+    buf_init(&t->page, PAGE_MAX);
+    *state = t;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct told *t = *state;
+    buf_fini(&t->page);
+    test_free(t);
+    return 0;
+}
+
+static void expect_text(struct told *t, const char *part)
+{
+    buf_clear(&t->page);
+    explain_page_text(&t->x, &t->page);
+    if (!strstr(buf_cstr(&t->page), part)) {
+        fail_msg("`%s` is not in:\n%s", part, buf_cstr(&t->page));
+    }
+}
+
+/* The page's fields, without those that all pages have, equal this JSON with ' for ". */
+static void expect_json(struct told *t, const char *want)
+{
+    static const char *const others[] = {"name", "type", "revision", "names"};
+    json_error_t error;
+    char text[2048];
+    size_t len = strlen(want);
+    assert_true(len < sizeof(text));
+    for (size_t i = 0; i <= len; i++) {
+        text[i] = want[i] == '\'' ? '"' : want[i];
+    }
+    buf_clear(&t->page);
+    explain_page_json(&t->x, &t->page);
+    json_t *got = json_loads(buf_cstr(&t->page), JSON_REJECT_DUPLICATES, &error);
+    json_t *wanted = json_loads(text, 0, &error);
+    assert_non_null(got);
+    assert_non_null(wanted);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        assert_int_equal(json_object_del(got, others[i]), 0);
+    }
+    if (!json_equal(got, wanted)) {
+        fail_msg("%s", buf_cstr(&t->page));
+    }
+    json_decref(got);
+    json_decref(wanted);
+}
+
+static void test_kept(void **state)
+{
+    struct told *t = *state;
+    expect_text(t, "www.acme.local. A: NOERROR, answers: 2; etcd");
+    expect_text(t, "\nkept       for 1 m 10 s, from 192.0.2.2:53; expires in 4 m 50 s\n"
+                   "answer     www.acme.local. 290 CNAME x.acme.local.\n"
+                   "           x.acme.local. 10 A 10.0.0.1\n"
+                   "authority  acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5\n"
+                   "stub zone  acme.local., from the keys in etcd\n"
+                   "nameserver 192.0.2.1:53\n           192.0.2.2:53\n");
+    expect_json(t, "{'status':'NOERROR','source':'cache','nameserver':'192.0.2.2:53','kept_s':70,"
+                   "'ttl_s':290,'kept':'fresh','zone':'acme.local.','zone_from':'etcd',"
+                   "'nameservers':[{'address':'192.0.2.1:53'},{'address':'192.0.2.2:53'}],"
+                   "'answer':['www.acme.local. 290 CNAME x.acme.local.',"
+                   "'x.acme.local. 10 A 10.0.0.1'],'authority':["
+                   "'acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5']}");
+}
+
+static void test_kept_denial(void **state)
+{
+    struct told *t = *state;
+    t->x.foreign.kept.is_negative = true;
+    t->x.foreign.kept.rcode = DNS_RCODE_NXDOMAIN;
+    t->x.foreign.kept.answers = 0;
+    t->x.records_at += 34; /* the SOA alone */
+    t->zone.origin = ZONE_FROM_FLAG;
+    expect_text(t, "A: NXDOMAIN; etcd");
+    expect_text(t, "\nkept       a denial, for 1 m 10 s, from");
+    expect_text(t, "\nauthority  acme.local. 30 SOA ");
+    expect_text(t, "acme.local., from the flag\n");
+    expect_json(t, "{'status':'NXDOMAIN','source':'cache','nameserver':'192.0.2.2:53','kept_s':70,"
+                   "'ttl_s':290,'kept':'fresh','zone':'acme.local.','zone_from':'flag',"
+                   "'nameservers':[{'address':'192.0.2.1:53'},{'address':'192.0.2.2:53'}],"
+                   "'authority':['acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5']}");
+}
+
+/* Expired: nameservers come first, unless they are known to fail. */
+static void test_expired(void **state)
+{
+    struct told *t = *state;
+    t->x.foreign.kept.state = CACHE_STALE;
+    t->x.foreign.kept.left_s = 0;
+    t->x.foreign.source = EXPLAIN_FROM_STUB;
+    t->x.message_len = t->x.records_at; /* not looked at here */
+    t->x.foreign.kept.answers = t->x.foreign.kept.authorities = 0;
+    expect_text(t, "A: not from here; etcd");
+    expect_text(t, "; expired, and used if nameservers fail\n");
+    expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.1:53',"
+                   "'kept_s':70,'kept':'stale','zone':'acme.local.','zone_from':'etcd',"
+                   "'nameservers':[{'address':'192.0.2.1:53'},{'address':'192.0.2.2:53'}]}");
+    t->x.foreign.source = EXPLAIN_FROM_CACHE;
+    t->x.foreign.kept.is_failing = true;
+    t->x.foreign.ttl_s = CACHE_STALE_TTL_S;
+    expect_text(t, "A: NOERROR; etcd");
+    expect_text(t, "; expired, and used because nameservers fail\n");
+    expect_json(t, "{'status':'NOERROR','source':'cache','nameserver':'192.0.2.2:53','ttl_s':30,"
+                   "'kept_s':70,'kept':'stale','failing':true,'zone':'acme.local.',"
+                   "'zone_from':'etcd',"
+                   "'nameservers':[{'address':'192.0.2.1:53'},{'address':'192.0.2.2:53'}]}");
+}
+
+static void test_failed(void **state)
+{
+    struct told *t = *state;
+    t->x.foreign = (struct explain_foreign){
+        .source = EXPLAIN_FROM_CACHE, .kept = {.state = CACHE_FAILED}, .ttl_s = 0};
+    expect_text(t, "A: SERVFAIL; etcd");
+    expect_text(t, "\nkept       the question has just failed");
+    expect_json(t, "{'status':'SERVFAIL','source':'cache','ttl_s':0,'failing':true}");
+}
+
+/* The general nameservers are no stub zone, and a zone may have none that can be used. */
+static void test_not_kept(void **state)
+{
+    struct told *t = *state;
+    t->x.foreign.kept = (struct cache_hit){.state = CACHE_MISS};
+    t->x.foreign.source = EXPLAIN_FROM_NAMESERVER;
+    t->zone.name = (struct dname){.len = 1};
+    t->zone.server_count = 1;
+    expect_text(t, "\nnameserver 192.0.2.1:53\n");
+    assert_null(strstr(buf_cstr(&t->page), "zone"));
+    expect_json(t, "{'status':'not from here','source':'nameserver','nameserver':'192.0.2.1:53',"
+                   "'nameservers':[{'address':'192.0.2.1:53'}]}");
+    t->zone.server_count = 0;
+    expect_json(t, "{'status':'not from here','source':'nameserver'}");
+}
+
+static void test_targets(void **state)
+{
+    struct told *t = *state;
+    t->target = t->x.foreign;
+    t->target.question = (struct external_question){www, DNS_TYPE_A};
+    t->x.foreign = (struct explain_foreign){.source = EXPLAIN_FROM_HERE};
+    t->x.externals = &t->target;
+    t->x.external_count = 1;
+    expect_text(t, "\nexternal   www.acme.local. A: kept for 1 m 10 s, from 192.0.2.2:53; expires "
+                   "in 4 m 50 s\n");
+    expect_json(t, "{'status':'not from here','external':['www.acme.local. A'],'targets':[{"
+                   "'name':'www.acme.local.','type':'A','source':'cache',"
+                   "'nameserver':'192.0.2.2:53','ttl_s':290,'kept_s':70,'kept':'fresh'}]}");
+    t->target.kept.state = CACHE_MISS;
+    t->target.source = EXPLAIN_FROM_STUB;
+    expect_text(t, "\nexternal   www.acme.local. A: a nameserver is asked; SERVFAIL if none can");
+    t->x.question.type = DNS_TYPE_SRV;
+    expect_text(t, "\nexternal   www.acme.local. A: a nameserver is asked\n");
+    expect_json(t, "{'status':'not from here','external':['www.acme.local. A'],'targets':[{"
+                   "'name':'www.acme.local.','type':'A','source':'stub',"
+                   "'nameserver':'192.0.2.1:53'}]}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kept_denial, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_expired, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_failed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_not_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_targets, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
