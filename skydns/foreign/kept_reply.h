@@ -22,7 +22,8 @@
 
 enum {
     KEPT_CNAMES_MAX = 16, /* as many as targets outside the domain may have: loops end here */
-    KEPT_LEN_MAX = DNS_MESSAGE_MAX, /* of the message: question and records */
+    /* Header, question and records: with room for an OPT record in the same message. */
+    KEPT_IMAGE_MAX = DNS_MESSAGE_MAX - 64,
 };
 
 /* What there is to say about the records, beside their bytes. */
@@ -31,17 +32,22 @@ struct kept_reply {
     bool is_authentic;
     uint8_t rcode;
     uint16_t answers, authorities;
-    uint32_t answers_len, len; /* bytes: of the answer section, of both sections */
+    uint16_t records_at;       /* where the question ends */
+    uint16_t answers_len, len; /* bytes: of the answer section, of both sections */
     uint32_t ttl_s;            /* for which it may be kept */
-    /* A run of equally long address records, which may stand in any order; count 0: none. */
+    /* Equally long address records, which may stand in any order; count 0: none. */
     uint16_t run_at, run_count, run_size;
 };
 
 /* Reads a nameserver's whole message to a question with the key's name, type and class, and writes
- * what is kept to `records`, of KEPT_LEN_MAX bytes. Another verdict than CACHE_KEPT: nothing is. */
+ * what is kept to image + ret_kept->records_at. With another verdict than CACHE_KEPT, nothing is
+ * kept. */
 enum cache_verdict kept_reply_make(const struct cache_key *key, const uint8_t *reply, size_t len,
-                                   uint32_t ttl_max_s, uint8_t *records,
+                                   uint32_t ttl_max_s, uint8_t image[KEPT_IMAGE_MAX],
                                    struct kept_reply *ret_kept);
+
+/* How many bytes a reader with so much room gets: both sections, the answer section, or nothing. */
+size_t kept_reply_fits(const struct kept_reply *kept, size_t room);
 
 /* How old the records are to look. */
 struct kept_age {
@@ -50,11 +56,13 @@ struct kept_age {
     bool is_stale;      /* all CACHE_STALE_TTL_S instead */
 };
 
-/* Sets the TTLs of records just copied: `len` is that of the answer section or of both. */
-void kept_reply_age(uint8_t *records, size_t len, const struct kept_age *age);
+/* Gives records just copied the TTLs they are to have now and, with `shuffle` != 0, puts the
+ * addresses in a random order. `len`: what kept_reply_fits says. */
+void kept_reply_show(const struct kept_reply *kept, const struct kept_age *age, uint32_t shuffle,
+                     uint8_t *records, size_t len);
 
-/* Puts the addresses in a random order. */
-void kept_reply_shuffle(const struct kept_reply *kept, uint8_t *records, uint32_t random);
+/* Sets those fields of a hit that are the same as long as the reply is kept. */
+void kept_reply_describe(const struct kept_reply *kept, struct cache_hit *hit);
 
 /* The first reply, without a cache: what cache_read gives right after cache_put, under the same
  * conditions about `records` and `room`. With another verdict than CACHE_KEPT, *ret_hit is a miss:
