@@ -39,6 +39,11 @@ const struct answer_plan *answer_get_plan(const struct answer *answer)
     return &answer->plan;
 }
 
+const struct foreign_zone *answer_get_foreign_zone(const struct answer *answer)
+{
+    return answer->foreign;
+}
+
 /* ---- Outcomes ---- */
 
 void answer_fail(struct answer *a, enum dns_rcode rcode)
@@ -104,7 +109,7 @@ bool answer_is_apex(const struct answer *a)
 }
 
 /* The apex, the name server's name and the names between them exist whatever the store holds; so do
- * the names above another domain of ours. */
+ * the names above another domain of ours, or above a stub zone. */
 static bool always_exists(const struct answer *a)
 {
     if (dname_is_within(&a->zone->ns, &a->name)) {
@@ -115,26 +120,12 @@ static bool always_exists(const struct answer *a)
             return true;
         }
     }
-    return false;
+    return engine_config_is_above_stub(a->config, &a->name);
 }
 
 void answer_no_name(struct answer *a)
 {
     deny(a, always_exists(a) ? DNS_RCODE_NOERROR : DNS_RCODE_NXDOMAIN);
-}
-
-static void forward(struct answer *a)
-{
-    a->plan.is_authoritative = false;
-    if (a->config->no_rec) {
-        a->plan.is_recursive = false;
-        answer_fail(a, DNS_RCODE_SERVFAIL);
-    } else if (!a->config->has_nameservers || dname_label_count(&a->name) < a->config->ndots) {
-        answer_fail(a, DNS_RCODE_SERVFAIL);
-    } else {
-        a->follow.is_deferred = true;
-        a->follow.deferral->kind = ENGINE_DEFER_FORWARD;
-    }
 }
 
 /* ---- Dispatch ---- */
@@ -154,10 +145,14 @@ static void take_name(struct answer *a, const struct dname *name)
 {
     const struct engine_config *config = a->config;
     a->owner = rr_name(name);
-    a->name = *name;
-    dname_lower(&a->name);
+    a->asked = *name;
+    dname_lower(&a->asked);
+    a->name = a->asked;
     const struct engine_zone *zone = engine_config_zone(config, &a->name);
-    if (config->local.len > 0 && zone && dname_equal(&a->name, &zone->local)) {
+    a->stub = engine_config_stub(config, &a->asked, zone);
+    if (a->stub) {
+        zone = NULL;
+    } else if (config->local.len > 0 && zone && dname_equal(&a->name, &zone->local)) {
         a->name = config->local;
         zone = engine_config_zone(config, &a->name);
     }
@@ -168,6 +163,9 @@ static void start(struct answer *a, const struct answer_input *input)
 {
     a->in = *input;
     take_name(a, &input->question->name);
+    a->foreign = NULL;
+    a->is_dropped = false;
+    a->is_from_hosts = false;
     a->plan.rcode = DNS_RCODE_NOERROR;
     a->plan.is_authoritative = true;
     a->plan.is_recursive = true;
@@ -192,7 +190,7 @@ static void dispatch(struct answer *a)
     } else if (answer_name_is_reverse(&a->name) && answer_reverse(a)) {
         return;
     } else if (!a->zone) {
-        forward(a);
+        answer_foreign(a);
     } else if (!a->follow.store) {
         answer_not_ready(a);
     } else {
@@ -228,6 +226,8 @@ static void begin_follow(struct follow *follow, const struct answer_input *input
 {
     follow->store = input->store;
     follow->externals = input->externals;
+    follow->kept_access = input->kept;
+    follow->query = input->query;
     follow->reply_limit = input->reply_limit;
     follow->random = input->random;
     follow->may_walk = input->may_walk;
@@ -251,6 +251,12 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
     if (answer->follow.is_some && !answer_cut(answer)) {
         (void)follow_defer_walk(&answer->follow); /* some are only taken by those who may not */
     }
+    if (input->kept && !follow_is_walk_deferred(&answer->follow)) {
+        follow_end(&answer->follow);
+    }
+    if (answer->is_dropped) {
+        return ENGINE_DROP;
+    }
     if (answer->follow.is_deferred) {
         return ENGINE_DEFER;
     }
@@ -259,7 +265,7 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
         rr_list_shuffle_addresses(&answer->plan.answers, &random);
         rr_list_shuffle_addresses(&answer->plan.additionals, &random);
     }
-    if (answer->plan.answers.count > 1) { /* a single record keeps its TTL */
+    if (answer->plan.answers.count > 1 && !answer->is_from_hosts) { /* one record keeps its TTL */
         rr_list_level_ttls(&answer->plan.answers, answer->config->ttl_s);
     }
     return ENGINE_REPLY;

@@ -13,6 +13,9 @@
 #include "skydns/store/rr.h"
 #include "skydns/store/store.h"
 
+struct foreign_zone;
+struct kept_access;
+
 struct answer_input {
     const struct question *question;
     const struct store *store;                /* NULL before the first sync */
@@ -26,6 +29,9 @@ struct answer_input {
     bool (*is_late)(void *data);
     void *is_late_data;
     bool is_brief;
+    struct kept_access *kept; /* what is kept of other domains (kept_access_internal.h); NULL: none
+                               * of it is used, and targets there are asked about */
+    const struct engine_query *query; /* with `kept`: the client's query */
 };
 
 /* SOA timers as in SkyDNS: nothing transfers this zone. */
@@ -68,7 +74,8 @@ struct answer;
 struct answer *answer_new(const struct engine_config *config); /* borrowed */
 void answer_free(struct answer *answer);
 
-/* ENGINE_REPLY: the plan is made. ENGINE_DEFER: *ret_deferral says why. Never ENGINE_DROP. */
+/* ENGINE_REPLY: the plan is made. ENGINE_DEFER: *ret_deferral says why. ENGINE_DROP: a server that
+ * we ask of a stub zone asks us of it. */
 enum engine_verdict answer_build(struct answer *answer, const struct answer_input *input,
                                  struct engine_deferral *ret_deferral) MUST_CHECK;
 
@@ -76,5 +83,9 @@ enum engine_verdict answer_build(struct answer *answer, const struct answer_inpu
 void answer_configure(struct answer *answer, const struct engine_config *config);
 
 const struct answer_plan *answer_get_plan(const struct answer *answer);
+
+/* After ENGINE_DEFER for FORWARD: the zone whose nameservers are to be asked; NULL: the
+ * configuration has no table of them. Borrowed from the configuration. */
+const struct foreign_zone *answer_get_foreign_zone(const struct answer *answer);
 
 #endif

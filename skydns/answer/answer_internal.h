@@ -7,6 +7,7 @@
  *     answer_kube.c     what -schema=kubernetes answers differently
  *     answer_pods.c     a-b-c-d.<namespace>.pod.<domain> without records
  *     answer_reverse.c  PTR, and the networks that are ours
+ *     answer_foreign.c  other domains: hosts files, stub zones, the general nameservers
  *     answer_meta.c     class CHAOS, ANY, and what is no question about records */
 #ifndef SKYDNS_ANSWER_ANSWER_INTERNAL_H
 #define SKYDNS_ANSWER_ANSWER_INTERNAL_H
@@ -16,18 +17,26 @@
 #include "skydns/answer/rrsynth_internal.h"
 #include "skydns/store/engine_config.h"
 
+enum { CHAOS_NUMBER_MAX = 21 }; /* 64 bits in decimal */
+
 struct answer {
     const struct engine_config *config;
     struct weights weights;
 
     /* Of the answer being made. */
     struct answer_input in;
-    struct slice owner;             /* the question's name as typed, or an alias's target */
-    struct dname name;              /* in lower case; or what it stands for */
-    const struct engine_zone *zone; /* that the name is in, or NULL */
-    struct slice soa_owner;         /* of negative answers */
-    bool is_incomplete;             /* there are none: the zone may have what is not found */
-    struct ip pod;                  /* an address that only the name gives */
+    struct slice owner;                 /* the question's name as typed, or an alias's target */
+    struct dname asked;                 /* the question's name in lower case */
+    struct dname name;                  /* the same, or what it stands for */
+    const struct engine_zone *zone;     /* that the name is in, or NULL */
+    const struct foreign_zone *stub;    /* that the name asked for is in instead, or NULL */
+    const struct foreign_zone *foreign; /* whose nameservers are to be asked */
+    bool is_dropped;                    /* no reply */
+    bool is_from_hosts;
+    struct slice soa_owner;        /* of negative answers */
+    bool is_incomplete;            /* there are none: the zone may have what is not found */
+    struct ip pod;                 /* an address that only the name gives */
+    char number[CHAOS_NUMBER_MAX]; /* of the cache, for class CHAOS */
     struct follow follow;
     struct answer_plan plan;
 };
@@ -73,6 +82,12 @@ bool answer_alias(struct answer *a);
 bool answer_kube(struct answer *a);
 bool answer_pod(struct answer *a);
 bool answer_reverse(struct answer *a);
+
+/* A name outside our domains, or in a stub zone. */
+void answer_foreign(struct answer *a);
+/* True: answered from hosts files. The name is in no domain of ours; `ip` is what a reverse name
+ * spells, or NULL. */
+bool answer_hosts(struct answer *a, const struct ip *ip);
 
 /* Reverse names are in one of these two. */
 extern const struct dname answer_in_addr_arpa, answer_ip6_arpa;

@@ -30,7 +30,7 @@ static bool lead_on(struct answer *a, struct slice target)
     memcpy(name.wire, target.ptr, target.len);
     dname_lower(&name);
     const struct engine_zone *zone = engine_config_zone(a->config, &name);
-    if (!zone) {
+    if (!zone || engine_config_stub(a->config, &name, zone)) {
         follow_outside(&a->follow, &name, target, families_of(a->in.question->type),
                        &a->plan.answers);
         if (a->follow.has_failed) {

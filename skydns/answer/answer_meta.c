@@ -1,9 +1,12 @@
 /* Questions about the server rather than the records: class CHAOS, ANY, and types and classes that
  * no record has, which are neither answered from records nor forwarded. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/base/version.h"
 #include "skydns/answer/answer_internal.h"
+#include "skydns/foreign/cache_counts.h"
 
 /* As BIND and Knot do. RFC 6895 3.1 keeps 128 to 255 for types that are no data; those among them
  * that nobody defined, and the ones that belong into other sections, are malformed questions. */
@@ -66,11 +69,64 @@ static const char *const *chaos_texts(const struct answer *a)
     return is_a_domain(a) ? authors : NULL;
 }
 
+/* The cache's figures as dnsmasq gives them: its hits are whatever it answers without asking. They
+ * go on counting when -rcache changes. */
+static bool chaos_number(const struct answer *a, const char *name, uint64_t *ret)
+{
+    const struct engine_config *config = a->config;
+    struct cache_counts sums = {0};
+    if (strcmp(name, "cachesize.bind.") == 0) {
+        *ret = config->cache ? cache_figures(config->cache).entries_max : 0;
+        return true;
+    }
+    const struct {
+        const char *name;
+        const struct counter *counter;
+    } known[] = {
+        {"insertions.bind.", &sums.insertions},
+        {"evictions.bind.", &sums.evictions},
+        {"misses.bind.", &sums.misses},
+        {"hits.bind.", NULL},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (strcmp(known[i].name, name) == 0) {
+            if (config->cache_tally) {
+                cache_tally_sum(config->cache_tally, &sums);
+            }
+            *ret = known[i].counter
+                       ? counter_get(known[i].counter)
+                       : counter_get(&sums.hits_positive) + counter_get(&sums.hits_negative) +
+                             counter_get(&sums.hits_failure) + counter_get(&sums.hits_stale);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds the number that the name asks for, if it asks for one. */
+static bool add_chaos_number(struct answer *a)
+{
+    char name[DNAME_TEXT_MAX];
+    uint64_t number;
+    if (a->in.question->type != DNS_TYPE_TXT ||
+        !chaos_number(a, dname_to_text(&a->asked, name), &number)) {
+        return false;
+    }
+    int len = snprintf(a->number, sizeof(a->number), "%" PRIu64, number);
+    a->plan.rr_class = DNS_CLASS_CH;
+    answer_add(a, (struct rr){
+                      .owner = a->owner, .type = RR_TXT, .data = slice_of(a->number, (size_t)len)});
+    return true;
+}
+
 void answer_chaos(struct answer *a)
 {
     if (a->config->no_chaos) {
         a->plan.is_authoritative = a->plan.is_recursive = false;
         answer_fail(a, DNS_RCODE_REFUSED);
+        return;
+    }
+    if (add_chaos_number(a)) {
         return;
     }
     const char *const *texts = chaos_texts(a);

@@ -1,10 +1,12 @@
-/* Reverse names: PTR records that etcd holds, for any address; and the networks of -reverse-zones,
- * whose names are never forwarded. A network's zones begin at its prefix, rounded up to whole
- * octets (or nibbles): 10.96.0.0/12 is 96.10.in-addr.arpa. to 111.10.in-addr.arpa. */
+/* Reverse names: PTR records that etcd holds, for any address, then those of hosts files; and the
+ * networks of -reverse-zones, whose names are forwarded to stub zones within them only. A network's
+ * zones begin at its prefix, rounded up to whole octets (or nibbles): 10.96.0.0/12
+ * is 96.10.in-addr.arpa. to 111.10.in-addr.arpa. */
 #include <string.h>
 
 #include "skydns/answer/answer_internal.h"
 #include "skydns/answer/lookup.h"
+#include "skydns/foreign/zone_table.h"
 
 const struct dname answer_in_addr_arpa = {.len = 14, .wire = "\7in-addr\4arpa"};
 const struct dname answer_ip6_arpa = {.len = 10, .wire = "\3ip6\4arpa"};
@@ -79,10 +81,19 @@ static void read_name(const struct dname *name, const struct form *form, struct 
     }
 }
 
+/* The address that the name spells, whole. */
+static bool read_address(const struct reversed *r, struct ip *ret)
+{
+    unsigned all = (unsigned)r->form->family_bytes * 8 / r->form->label_bits;
+    *ret = (struct ip){.family_bytes = r->form->family_bytes};
+    memcpy(ret->bytes, r->bytes, ret->family_bytes);
+    return r->said == all && r->labels.count == all + r->form->suffix_labels;
+}
+
 /* How many labels of the address the zone's name has, if the name is in a zone of ours; else -1. */
 static int find_zone(const struct engine_config *config, const struct reversed *r)
 {
-    struct ip ip = {.family_bytes = (uint8_t)r->form->family_bytes};
+    struct ip ip = {.family_bytes = r->form->family_bytes};
     memcpy(ip.bytes, r->bytes, ip.family_bytes);
     for (size_t i = 0; i < config->reverse_zone_count; i++) {
         const struct network *network = &config->reverse_zones[i];
@@ -116,14 +127,25 @@ static bool lacks_names(const struct engine_config *config)
     return false;
 }
 
+/* Where the name of a zone with `apex` labels of the address begins in the name. */
+static unsigned zone_at(const struct reversed *r, unsigned apex)
+{
+    return r->labels.offsets[r->labels.count - r->form->suffix_labels - apex];
+}
+
+static bool add_from_hosts(struct answer *a, const struct reversed *r)
+{
+    struct ip ip;
+    return read_address(r, &ip) && answer_hosts(a, &ip);
+}
+
 /* From a zone of ours whose name has `apex` labels of the address. */
 static void answer_zone(struct answer *a, const struct reversed *r, unsigned apex)
 {
     unsigned first = r->labels.count - r->form->suffix_labels - apex;
     a->zone = &a->config->zones[0]; /* these zones have its hostmaster and name server */
     a->is_incomplete = lacks_names(a->config);
-    a->soa_owner =
-        slice_of(a->name.wire + r->labels.offsets[first], a->name.len - r->labels.offsets[first]);
+    a->soa_owner = slice_of(a->name.wire + zone_at(r, apex), a->name.len - zone_at(r, apex));
     if (!a->follow.store) {
         answer_not_ready(a);
     } else if (add_pointer(a)) {
@@ -132,30 +154,39 @@ static void answer_zone(struct answer *a, const struct reversed *r, unsigned ape
         answer_add(a, answer_soa_rr(a, a->owner, a->config->ttl_s));
     } else if (first == 0 && a->in.question->type == DNS_TYPE_NS) {
         answer_own_ns(a);
-    } else if (first == 0 || store_find(a->follow.store, &a->name, NULL)) {
+    } else if (add_from_hosts(a, r)) {
+        return;
+    } else if (first == 0 || store_find(a->follow.store, &a->name, NULL) ||
+               engine_config_is_above_stub(a->config, &a->name)) {
         answer_no_data(a);
     } else {
         answer_denied(a);
     }
 }
 
+/* The longest zone counts, ours or a stub zone. */
+static bool is_ours(const struct answer *a, const struct reversed *r, int apex)
+{
+    return apex >= 0 && (!a->stub || a->stub->name.len <= a->name.len - zone_at(r, (unsigned)apex));
+}
+
 bool answer_reverse(struct answer *a)
 {
-    if (a->config->reverse_zone_count > 0) {
-        struct reversed r;
-        read_name(&a->name, form_of(&a->name), &r);
-        int apex = find_zone(a->config, &r);
-        if (apex >= 0) {
-            answer_zone(a, &r, (unsigned)apex);
+    struct reversed r;
+    read_name(&a->name, form_of(&a->name), &r);
+    int apex = find_zone(a->config, &r);
+    if (is_ours(a, &r, apex)) {
+        answer_zone(a, &r, (unsigned)apex);
+        return true;
+    }
+    if (a->in.question->type == DNS_TYPE_PTR) {
+        if (!a->follow.store) {
+            answer_not_ready(a);
+            return true;
+        }
+        if (add_pointer(a)) {
             return true;
         }
     }
-    if (a->in.question->type != DNS_TYPE_PTR) {
-        return false;
-    }
-    if (!a->follow.store) {
-        answer_not_ready(a);
-        return true;
-    }
-    return add_pointer(a);
+    return !engine_config_zone(a->config, &a->asked) && add_from_hosts(a, &r);
 }

@@ -5,7 +5,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "common/dns/dname.h"
+#include "common/dns/dns.h"
 #include "skydns/answer/external_answer.h"
 
 /* The records one answer may visit on a thread that others wait for: a tenth of a millisecond at
@@ -20,6 +23,9 @@ enum { ENGINE_BRIEF_MAX = 128 };
  * addresses. */
 enum { ENGINE_EXTERNAL_MAX = 16 };
 
+/* A query for a target's address: header, name, type and class. */
+enum { ENGINE_REFRESH_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 };
+
 enum engine_deferral_kind {
     ENGINE_DEFER_FORWARD, /* not our name: forward the query, relay the reply */
     ENGINE_DEFER_LOOKUP,  /* the questions below must be asked upstream first */
@@ -30,6 +36,8 @@ enum engine_deferral_kind {
 struct engine_deferral {
     bool wants_refresh; /* also with REPLY: the reply came from the cache, whose copy should be
                          * asked for again before it expires; once for each copy */
+    size_t refresh_len; /* with it: the query to pass on; 0: the client's, which it answers */
+    uint8_t refresh[ENGINE_REFRESH_MAX];
     enum engine_deferral_kind kind;
     size_t question_count; /* LOOKUP only */
     struct external_question questions[ENGINE_EXTERNAL_MAX];

@@ -8,11 +8,13 @@
 #include "skydns/answer/edns.h"
 #include "skydns/answer/encode_internal.h"
 #include "skydns/answer/fast_internal.h"
+#include "skydns/answer/kept_access_internal.h"
 #include "skydns/answer/question.h"
 #include "skydns/answer/relay_internal.h"
 
 struct engine {
     const struct engine_config *config;
+    struct kept_access kept;
     struct answer *answer;
     struct encoder *encoder;
     struct fast *fast;
@@ -23,6 +25,7 @@ struct engine *engine_new(const struct engine_config *config)
 {
     struct engine *engine = xcalloc(1, sizeof(*engine));
     engine->config = config;
+    kept_access_init(&engine->kept, config);
     engine->answer = answer_new(config);
     engine->encoder = encoder_new(config->max_udp_size);
     engine->fast = fast_new(config, engine->encoder);
@@ -47,6 +50,7 @@ void engine_configure(struct engine *engine, const struct engine_config *config)
     if (engine->config != config || engine->config_serial != config->serial) {
         engine->config = config;
         engine->config_serial = config->serial;
+        kept_access_configure(&engine->kept, config);
         answer_configure(engine->answer, config);
         fast_configure(engine->fast, config, engine->encoder);
     }
@@ -75,6 +79,57 @@ static struct ip local_ip(const struct engine_query *query)
     return addr_ip(query->local);
 }
 
+/* ---- Other domains ---- */
+
+static struct kept_question kept_question_of(const struct engine_query *query,
+                                             const struct question *question)
+{
+    return (struct kept_question){.query = query,
+                                  .name_len = question->name.len,
+                                  .has_edns = question->has_edns,
+                                  .udp_size = question->udp_size,
+                                  .dnssec_ok = question->dnssec_ok};
+}
+
+/* Valid until the next call. */
+static const struct cache_key *key_of(struct engine *engine, const struct question *question,
+                                      const struct foreign_zone *zone)
+{
+    struct cache_key *key = &engine->kept.key;
+    *key = (struct cache_key){.name = question->name,
+                              .type = question->type,
+                              .qclass = question->qclass,
+                              .dnssec_ok = question->dnssec_ok,
+                              .checking_disabled = question->checking_disabled,
+                              .zone_serial = zone->serial};
+    dname_lower(&key->name);
+    return key;
+}
+
+/* A question that is to be forwarded: from the cache, if it is there. What a nameserver says to one
+ * network is not for others. */
+static enum engine_verdict answer_kept(struct engine *engine, const struct engine_query *query,
+                                       const struct question *question, uint8_t *reply,
+                                       size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    const struct foreign_zone *zone = answer_get_foreign_zone(engine->answer);
+    if (!kept_access_allows(&engine->kept, query->client)) {
+        return ENGINE_DEFER; /* the resolver may know more */
+    }
+    if (zone && engine->config->cache && question->subnet_len == 0) {
+        const struct kept_question kept = kept_question_of(query, question);
+        *ret_len = kept_access_reply(&engine->kept, &kept, key_of(engine, question, zone), reply,
+                                     &ret_deferral->wants_refresh);
+        if (*ret_len > 0) {
+            return ENGINE_REPLY;
+        }
+    }
+    kept_access_miss(&engine->kept, query);
+    return ENGINE_DEFER;
+}
+
+/* ---- Answers ---- */
+
 static enum engine_verdict answer_question(struct engine *engine, const struct store *store,
                                            const struct engine_query *query,
                                            const struct external_answers *externals,
@@ -94,6 +149,8 @@ static enum engine_verdict answer_question(struct engine *engine, const struct s
         .is_late = query->is_late,
         .is_late_data = query->is_late_data,
         .is_brief = query->is_brief,
+        .kept = &engine->kept,
+        .query = query,
     };
     enum engine_verdict verdict = answer_build(engine->answer, &input, ret_deferral);
     if (verdict == ENGINE_REPLY) {
@@ -103,6 +160,9 @@ static enum engine_verdict answer_question(struct engine *engine, const struct s
             *ret_len = encode_bare(engine->encoder, question, DNS_RCODE_SERVFAIL,
                                    DNS_FLAG_AA | DNS_FLAG_RA, reply);
         }
+    }
+    if (verdict == ENGINE_DEFER && ret_deferral->kind == ENGINE_DEFER_FORWARD) {
+        return answer_kept(engine, query, question, reply, ret_len, ret_deferral);
     }
     return verdict;
 }
@@ -115,6 +175,7 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
     struct question question;
     enum dns_rcode rcode = DNS_RCODE_NOERROR;
     ret_deferral->wants_refresh = false;
+    ret_deferral->refresh_len = 0;
     if (store && !externals && (*ret_len = fast_answer(engine->fast, store, query, reply)) > 0) {
         return ENGINE_REPLY;
     }
@@ -173,6 +234,20 @@ size_t engine_refused(struct engine *engine, const struct engine_query *query, u
     return reply_error(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_NONE, reply);
 }
 
+/* The reply that later hits will repeat; 0: they will not. */
+static size_t forwarded_as_kept(struct engine *engine, const struct engine_query *query,
+                                const struct question *question, const uint8_t *upstream,
+                                size_t upstream_len, uint8_t *reply)
+{
+    static const struct foreign_zone any_zone; /* the reply is the same whoever sent it */
+    if (!engine->config->cache || question->subnet_len > 0) {
+        return 0;
+    }
+    const struct kept_question kept = kept_question_of(query, question);
+    return kept_access_first(&engine->kept, &kept, key_of(engine, question, &any_zone), upstream,
+                             upstream_len, reply);
+}
+
 size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
                         const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
 {
@@ -185,7 +260,11 @@ size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
     if (query->transport == ENGINE_TCP && (parts.flags & DNS_FLAG_TC)) {
         return 0; /* already over TCP: part of an answer would pass for the whole */
     }
-    size_t len = relay_write(&question, upstream, &parts, engine->config->max_udp_size,
-                             reply_limit(engine, query, &question), reply);
+    size_t len = forwarded_as_kept(engine, query, &question, upstream, upstream_len, reply);
+    if (len > 0) {
+        return len;
+    }
+    len = relay_write(&question, upstream, &parts, engine->config->max_udp_size,
+                      reply_limit(engine, query, &question), reply);
     return len > 0 && is_cut_over_tcp(query, reply) ? 0 : len;
 }

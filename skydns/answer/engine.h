@@ -8,8 +8,9 @@
  * the deferral to the resolver thread, which fetches the externals and calls engine_answer again
  * with them, on the store current by then. A call with externals never defers for LOOKUP again
  * (a target that was not asked about gets no addresses), a call with may_walk never for WALK; a
- * WALK retried with may_walk may still defer for LOOKUP. A brief call defers for WALK what the same
- * call without is_brief may answer.
+ * WALK retried with may_walk may still defer for LOOKUP. A question that would be forwarded is
+ * REPLY if the cache has its answer and the configuration says that the client may have it. A brief
+ * call defers for WALK what the same call without is_brief may answer.
  *
  * Steady state: no allocation, no lock, no system call. */
 #ifndef SKYDNS_ANSWER_ENGINE_H
@@ -59,7 +60,8 @@ size_t engine_servfail(struct engine *engine, const struct engine_query *query,
 /* REFUSED, to a client whose query may not be forwarded. The same size. */
 size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply);
 
-/* Adapts an upstream's reply to a deferred FORWARD query: relay_internal.h. 0 when it is not a
+/* Adapts an upstream's reply to a deferred FORWARD query: as the cache gives it if it can be kept,
+ * else relay_internal.h. 0 when it is not a
  * valid reply to this query, or the query came over TCP and it is truncated or too long. */
 size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
                         const uint8_t *upstream, size_t upstream_len, uint8_t *reply);

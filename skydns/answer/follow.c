@@ -6,8 +6,11 @@
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/address_pick_internal.h"
+#include "skydns/answer/kept_targets_internal.h"
 #include "skydns/answer/kube_place.h"
 #include "skydns/answer/rrsynth_internal.h"
+#include "skydns/foreign/hosts_table.h"
+#include "skydns/foreign/zone_table.h"
 #include "skydns/store/store_ready.h"
 
 _Static_assert(ENGINE_EXTERNAL_MAX <= 32, "follow.added has a bit for each");
@@ -26,7 +29,9 @@ struct chain {
 void follow_init(struct follow *follow)
 {
     *follow = (struct follow){.lookup = lookup_new(ENGINE_WALK_MAX),
-                              .pick = xcalloc(1, sizeof(*follow->pick))};
+                              .pick = xcalloc(1, sizeof(*follow->pick)),
+                              .kept = xcalloc(1, sizeof(*follow->kept))};
+    kept_targets_init(follow->kept);
     rr_list_init(&follow->targets);
 }
 
@@ -34,6 +39,8 @@ void follow_fini(struct follow *follow)
 {
     lookup_free(follow->lookup);
     free(follow->pick);
+    kept_targets_fini(follow->kept);
+    free(follow->kept);
     rr_list_fini(&follow->targets);
 }
 
@@ -44,10 +51,24 @@ void follow_start(struct follow *follow)
     follow->has_failed = false;
     follow->is_open = false;
     follow->is_lacking = false;
-    follow->added = 0;
+    follow->missed = 0;
+    follow->added = follow->added_kept = 0;
+    kept_targets_start(follow->kept);
     follow->deferral->question_count = 0;
     rr_list_clear(&follow->targets);
     lookup_start(follow->lookup);
+}
+
+void follow_end(struct follow *follow)
+{
+    const struct kept_targets *kept = follow->kept;
+    if (!follow->is_deferred) {
+        kept_targets_count(kept, follow->kept_access);
+    }
+    for (unsigned i = 0; i < follow->missed; i++) {
+        kept_access_miss(follow->kept_access, follow->query);
+    }
+    kept_targets_refresh(kept, follow->deferral);
 }
 
 size_t follow_visits(const struct follow *follow)
@@ -85,37 +106,45 @@ static void add_found(struct chain *chain, const struct rr *rr)
     rr_list_add(chain->out, rr);
 }
 
-/* Questions that do not fit are not asked: their targets get no addresses. */
-static void ask_external(struct follow *f, const struct dname *name, uint16_t type)
+/* Lists a question, in case that one of them must be asked: then all of them are, since what is
+ * kept may have expired by then. False: it does not fit, and its target gets no addresses. */
+static bool list_question(struct follow *f, const struct external_question *question)
 {
     struct engine_deferral *d = f->deferral;
-    if (!f->is_deferred) {
-        f->is_deferred = true;
-        d->kind = ENGINE_DEFER_LOOKUP;
-    }
     for (size_t i = 0; i < d->question_count; i++) {
-        if (d->questions[i].type == type && dname_equal(&d->questions[i].name, name)) {
-            return;
+        if (d->questions[i].type == question->type &&
+            dname_equal(&d->questions[i].name, &question->name)) {
+            return true;
         }
     }
-    if (d->question_count < ENGINE_EXTERNAL_MAX) {
-        d->questions[d->question_count++] = (struct external_question){*name, type};
+    if (d->question_count == ENGINE_EXTERNAL_MAX) {
+        return false;
     }
+    d->questions[d->question_count++] = *question;
+    return true;
+}
+
+static void ask_external(struct follow *f, size_t listed_before)
+{
+    if (!f->is_deferred) {
+        f->is_deferred = true;
+        f->deferral->kind = ENGINE_DEFER_LOOKUP;
+    }
+    f->missed += f->deferral->question_count > listed_before;
 }
 
 /* Once in an answer: thousands of records may point to one target, which may have thousands of
- * addresses. */
-static void add_external(struct follow *f, struct chain *chain,
-                         const struct external_answer *answer, struct slice name)
+ * addresses. `added` has a bit for each such answer. */
+static void add_external(struct chain *chain, const struct external_answer *answer,
+                         struct slice name, uint32_t bit, uint32_t *added)
 {
-    const uint32_t bit = UINT32_C(1) << (answer - f->externals->items);
     struct external_reader reader = external_answer_read(answer, name);
     struct external_rr e;
-    if (f->added & bit && answer->records.len > 0) {
+    if (*added & bit && answer->records.len > 0) {
         show_links(chain);
         return;
     }
-    f->added |= bit;
+    *added |= bit;
     while (external_answer_next(&reader, &e)) {
         struct rr rr = {
             .owner = e.owner, .ttl_s = e.ttl_s, .type = (enum rr_type)e.type, .data = e.data};
@@ -124,7 +153,8 @@ static void add_external(struct follow *f, struct chain *chain,
 }
 
 static void use_external(struct follow *f, struct chain *chain,
-                         const struct external_answer *answer, struct slice name)
+                         const struct external_answer *answer, struct slice name, uint32_t bit,
+                         uint32_t *added)
 {
     switch (answer->outcome) {
     case EXTERNAL_NOT_ASKED:
@@ -132,11 +162,11 @@ static void use_external(struct follow *f, struct chain *chain,
         break;
     case EXTERNAL_ANSWERED:
     case EXTERNAL_DENIED:
-        add_external(f, chain, answer, name);
+        add_external(chain, answer, name, bit, added);
         break;
     case EXTERNAL_TRUNCATED:
         if (!chain->is_for_target) {
-            add_external(f, chain, answer, name);
+            add_external(chain, answer, name, bit, added);
             chain->out->is_cut = true;
         }
         break;
@@ -144,6 +174,60 @@ static void use_external(struct follow *f, struct chain *chain,
         f->has_failed = true;
         break;
     }
+}
+
+/* False: the cache has nothing that may be used now. */
+static bool use_kept(struct follow *f, struct chain *chain, const struct foreign_zone *zone,
+                     const struct external_question *question, struct slice name)
+{
+    if (!f->kept_access || !f->config->cache || !zone) {
+        return false;
+    }
+    const struct external_answer *answer =
+        kept_targets_find(f->kept, f->kept_access, f->query, zone, question, f->reply_limit);
+    if (answer) {
+        use_external(f, chain, answer, name, UINT32_C(1) << (answer - f->kept->items),
+                     &f->added_kept);
+    }
+    return answer != NULL;
+}
+
+/* In the second call, what upstream said counts; a target that no record pointed to in the first
+ * may be kept. */
+static void follow_question(struct follow *f, struct chain *chain, const struct foreign_zone *zone,
+                            const struct external_question *question, struct slice name)
+{
+    const struct external_answer *answer =
+        f->externals ? external_answers_find(f->externals, &question->name, question->type) : NULL;
+    size_t listed_before = f->deferral->question_count;
+    if (answer) {
+        use_external(f, chain, answer, name, UINT32_C(1) << (answer - f->externals->items),
+                     &f->added);
+    } else if (list_question(f, question) && !use_kept(f, chain, zone, question, name) &&
+               !f->externals) {
+        ask_external(f, listed_before);
+    }
+}
+
+/* True: a hosts file has the name, and nothing else counts. */
+static bool follow_hosts(struct follow *f, struct chain *chain, const struct dname *lower,
+                         struct slice name)
+{
+    size_t count = 0;
+    const struct ip *ips = f->config->hosts && !engine_config_zone(f->config, lower)
+                               ? hosts_table_find(f->config->hosts, lower, &count)
+                               : NULL;
+    for (size_t i = 0; i < count; i++) {
+        bool is_v4 = ips[i].family_bytes == 4;
+        if (chain->families & (is_v4 ? FOLLOW_A : FOLLOW_AAAA)) {
+            struct rr rr = {.owner = name,
+                            .ttl_s = HOSTS_TTL_S,
+                            .type = is_v4 ? RR_A : RR_AAAA,
+                            .data = slice_of(ips[i].bytes, ips[i].family_bytes)};
+            add_found(chain, &rr);
+        }
+    }
+    return ips != NULL;
 }
 
 /* `name` as the record spells it. */
@@ -154,22 +238,23 @@ static void follow_external(struct follow *f, struct chain *chain, const struct 
         enum follow_families family;
         uint16_t type;
     } types[] = {{FOLLOW_A, DNS_TYPE_A}, {FOLLOW_AAAA, DNS_TYPE_AAAA}};
+    const struct engine_config *config = f->config;
+    const struct foreign_zone *zone =
+        config->zones_of_others ? zone_table_find(config->zones_of_others, lower) : NULL;
+    bool is_stub = zone && zone_is_stub(zone);
+    bool has_servers = zone ? zone->server_count > 0 : config->has_nameservers;
 
-    if (!f->config->has_nameservers || dname_label_count(lower) < f->config->ndots) {
+    if (follow_hosts(f, chain, lower, name)) {
+        return;
+    }
+    if (!has_servers || (!is_stub && dname_label_count(lower) < config->ndots)) {
+        f->has_failed = f->has_failed || is_stub;
         return;
     }
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        if (!(chain->families & types[i].family)) {
-            continue;
-        }
-        if (!f->externals) {
-            ask_external(f, lower, types[i].type);
-            continue;
-        }
-        const struct external_answer *answer =
-            external_answers_find(f->externals, lower, types[i].type);
-        if (answer) { /* else there were too many questions */
-            use_external(f, chain, answer, name);
+        if (chain->families & types[i].family) {
+            const struct external_question question = {*lower, types[i].type};
+            follow_question(f, chain, zone, &question, name);
         }
     }
 }
@@ -289,7 +374,7 @@ static void follow_name(struct follow *f, struct chain *chain, struct slice name
     memcpy(lower.wire, name.ptr, name.len);
     dname_lower(&lower);
     const struct engine_zone *zone = engine_config_zone(f->config, &lower);
-    if (!zone) {
+    if (!zone || engine_config_stub(f->config, &lower, zone)) {
         follow_external(f, chain, &lower, name);
         return;
     }

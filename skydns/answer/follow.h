@@ -1,6 +1,6 @@
-/* From records to addresses: through CNAMEs inside the domain, and through upstream's answers
- * outside it. For A and AAAA answers and for the additional section; part of answer.c, on its
- * thread.
+/* From records to addresses: through CNAMEs inside the domain, and outside it through hosts files,
+ * the cache and upstream's answers. For A and AAAA answers and for the additional section; part of
+ * answer.c, on its thread.
  *
  * With -schema=skydns, host names among a name's records are CNAMEs beside its addresses, and shown
  * when they lead to an address. With -schema=kubernetes a name either is an alias (follow_alias),
@@ -16,6 +16,8 @@
 #include "skydns/store/rr.h"
 
 struct address_pick;
+struct kept_access;
+struct kept_targets;
 
 enum follow_families { FOLLOW_NONE = 0, FOLLOW_A = 1, FOLLOW_AAAA = 2, FOLLOW_BOTH = 3 };
 
@@ -33,20 +35,25 @@ struct follow {
     struct lookup *lookup;
     struct rr_list targets;    /* names already followed: only owners are set */
     struct address_pick *pick; /* scratch */
+    struct kept_targets *kept; /* targets that the cache has */
 
     /* Of the answer being made. */
     const struct store *store;
     const struct external_answers *externals;
+    struct kept_access *kept_access;  /* NULL: the cache is not used, */
+    const struct engine_query *query; /* else the client's query */
     size_t reply_limit;
     uint32_t random;
     bool may_walk;
     bool is_brief;
-    bool is_some;     /* the question's name has more records than were visited */
-    bool is_deferred; /* the answer cannot be made in this call; *deferral says why */
-    bool has_failed;  /* upstream could not say what addresses a target has */
-    bool is_open;     /* upstream was not asked: EXTERNAL_NOT_ASKED */
-    bool is_lacking;  /* a target is in a zone that may have what is not found */
-    uint32_t added;   /* externals, a bit for each, whose records are in the answer */
+    bool is_some;        /* the question's name has more records than were visited */
+    bool is_deferred;    /* the answer cannot be made in this call; *deferral says why */
+    bool has_failed;     /* upstream could not say what addresses a target has */
+    bool is_open;        /* upstream was not asked: EXTERNAL_NOT_ASKED */
+    bool is_lacking;     /* a target is in a zone that may have what is not found */
+    unsigned missed;     /* questions to be asked, of those in the deferral */
+    uint32_t added;      /* externals, a bit for each, whose records are in the answer, */
+    uint32_t added_kept; /* and of those that the cache has */
     struct engine_deferral *deferral;
 };
 
@@ -63,6 +70,10 @@ void follow_fini(struct follow *follow);
 
 /* Starts an answer; the caller sets the fields of the answer up to is_brief, and the deferral. */
 void follow_start(struct follow *follow);
+
+/* The answer is made: counts what it used of the cache, or lacked; asks for a target to be
+ * refreshed if one should be. */
+void follow_end(struct follow *follow);
 
 /* How many records this thread may visit. */
 size_t follow_visits(const struct follow *follow);

@@ -31,8 +31,8 @@ struct engine_query {
     bool (*is_late)(void *data); /* with may_walk: ends a walk that has taken too long, SERVFAIL;
                                   * NULL: never */
     void *is_late_data;
-    bool
-        takes_stale; /* nameservers have failed, or not replied in time: an expired reply will do */
+    bool takes_stale; /* nameservers have failed, or not replied in time: an expired reply will do,
+                       * and is REPLY; without one, DEFER, and the caller says how they failed */
     bool is_repeated; /* deferred before: what it misses in the cache is counted already */
     bool is_brief;    /* only ENGINE_BRIEF_MAX: others wait for their first try */
 };

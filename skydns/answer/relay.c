@@ -6,12 +6,33 @@
 #include "common/dns/dns.h"
 #include "skydns/answer/edns.h"
 
-/* Flags taken from the nameserver's reply. RD comes from the client's query; we offer recursion,
+/* Taken from the nameserver's reply. RD and CD come from the client's query; we offer recursion,
  * and have no authority for the name: AA would be the nameserver's, which may be a resolver itself.
  */
-enum { FLAGS_PASSED = DNS_FLAG_TC | DNS_FLAG_AD | DNS_FLAG_CD };
+enum { FLAGS_PASSED = DNS_FLAG_TC };
 
-static bool read_record(struct reader *r, uint16_t *ret_type, uint8_t *ret_extended_rcode)
+/* The reader stands behind OPT's data afterwards. Options that do not fill it are none. */
+static void find_subnet(const struct reader *after, size_t len, struct relay_parts *parts)
+{
+    struct reader r = reader_of(after->data, after->pos);
+    reader_seek(&r, after->pos - len);
+    while (reader_left(&r) > 0) {
+        size_t at = r.pos;
+        uint16_t code = reader_u16(&r), option_len = reader_u16(&r);
+        (void)reader_take(&r, option_len);
+        if (!r.failed && code == EDNS_OPTION_SUBNET && r.pos - at <= EDNS_SUBNET_MAX) {
+            parts->subnet_at = at;
+            parts->subnet_len = (uint8_t)(r.pos - at);
+            return;
+        }
+        if (r.failed) {
+            return;
+        }
+    }
+}
+
+static bool read_record(struct reader *r, uint16_t *ret_type, uint8_t *ret_extended_rcode,
+                        uint16_t *ret_len)
 {
     struct dname owner;
     if (!dname_read(r, &owner)) {
@@ -20,16 +41,17 @@ static bool read_record(struct reader *r, uint16_t *ret_type, uint8_t *ret_exten
     *ret_type = reader_u16(r);
     (void)reader_u16(r); /* class */
     *ret_extended_rcode = (uint8_t)(reader_u32(r) >> 24);
-    (void)reader_take(r, reader_u16(r));
+    *ret_len = reader_u16(r);
+    (void)reader_take(r, *ret_len);
     return !r->failed;
 }
 
 static bool read_section(struct reader *r, uint16_t count, size_t *ret_end)
 {
-    uint16_t type;
+    uint16_t type, len;
     uint8_t unused;
     for (unsigned i = 0; i < count; i++) {
-        if (!read_record(r, &type, &unused)) {
+        if (!read_record(r, &type, &unused, &len)) {
             return false;
         }
     }
@@ -43,14 +65,15 @@ static bool read_additional(struct reader *r, uint16_t count, struct relay_parts
     bool has_opt = false;
     parts->additional_end = r->pos;
     for (unsigned i = 0; i < count; i++) {
-        uint16_t type;
+        uint16_t type, len;
         uint8_t extended_rcode;
-        if (!read_record(r, &type, &extended_rcode)) {
+        if (!read_record(r, &type, &extended_rcode, &len)) {
             return false;
         }
         if (type == DNS_TYPE_OPT && !has_opt) {
             has_opt = true;
             parts->extended_rcode = extended_rcode;
+            find_subnet(r, len, parts);
         }
         if (!has_opt) {
             parts->additionals++;
@@ -128,10 +151,14 @@ size_t relay_write(const struct question *question, const uint8_t *upstream,
     if (p.question_end == 0) {
         p.question_end = p.answer_end = p.authority_end = p.additional_end = question_end;
     }
-    bool is_cut = shrink(&p, limit - (question->has_edns ? EDNS_OPT_SIZE : 0));
+    size_t subnet_len = question->subnet_len > 0 ? p.subnet_len : 0;
+    bool may_say_ad = question->wants_authentic || question->dnssec_ok; /* RFC 6840 5.8 */
+    bool is_cut = shrink(&p, limit - (question->has_edns ? EDNS_OPT_SIZE + subnet_len : 0));
     uint16_t flags =
         (uint16_t)(DNS_FLAG_QR | DNS_FLAG_RA | (question->recursion_desired ? DNS_FLAG_RD : 0) |
-                   (p.flags & (FLAGS_PASSED | DNS_MASK_RCODE)) | (is_cut ? DNS_FLAG_TC : 0));
+                   (question->checking_disabled ? DNS_FLAG_CD : 0) |
+                   (p.flags & (FLAGS_PASSED | (may_say_ad ? DNS_FLAG_AD : 0) | DNS_MASK_RCODE)) |
+                   (is_cut ? DNS_FLAG_TC : 0));
     struct writer w = writer_of(reply, limit);
     writer_u16(&w, question->id);
     writer_u16(&w, flags);
@@ -146,7 +173,9 @@ size_t relay_write(const struct question *question, const uint8_t *upstream,
         writer_bytes(&w, upstream + question_end, p.additional_end - question_end);
     }
     if (question->has_edns) {
+        size_t opt_at = w.pos;
         edns_append_opt(&w, udp_size, p.extended_rcode, question->dnssec_ok);
+        edns_append_option(&w, opt_at, upstream + p.subnet_at, subnet_len);
     }
     return w.failed ? 0 : w.pos;
 }

@@ -1,6 +1,8 @@
-/* Adapts a nameserver's reply to its client: the client's id, spelling of the name and EDNS, no
- * more bytes than it accepts; AA clear and RA set, whatever the nameserver says. Records are passed
- * on unchanged. Pure; any thread. */
+/* Adapts a nameserver's reply to its client: the client's id, spelling of the name, RD, CD and
+ * EDNS, no more bytes than it accepts; AA clear and RA set, whatever the nameserver says; its AD
+ * only to those who understand it. Records are passed on unchanged. Replies that can be kept are
+ * made otherwise (kept_access_internal.h): these are errors, those with a TTL of 0, those for one
+ * network, and all of them without a cache. Pure; any thread. */
 #ifndef SKYDNS_ANSWER_RELAY_INTERNAL_H
 #define SKYDNS_ANSWER_RELAY_INTERNAL_H
 
@@ -18,6 +20,8 @@ struct relay_parts {
     uint16_t flags;
     uint16_t answers, authorities, additionals; /* up to those ends */
     uint8_t extended_rcode;                     /* upper bits, RFC 6891 6.1.3 */
+    size_t subnet_at;                           /* the client-subnet option in OPT */
+    uint8_t subnet_len;                         /* 0: none */
 };
 
 /* Parses the reply. False when it is not a reply to this question, or its records do not parse. An

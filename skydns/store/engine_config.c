@@ -56,6 +56,30 @@ bool engine_config_add_domain(struct engine_config *config, const struct dname *
     return true;
 }
 
+const struct foreign_zone *engine_config_stub(const struct engine_config *config,
+                                              const struct dname *name,
+                                              const struct engine_zone *domain)
+{
+    if (!config->zones_of_others) {
+        return NULL;
+    }
+    const struct foreign_zone *zone = zone_table_find(config->zones_of_others, name);
+    return zone_is_stub(zone) && (!domain || zone->name.len > domain->domain.len) ? zone : NULL;
+}
+
+bool engine_config_is_above_stub(const struct engine_config *config, const struct dname *name)
+{
+    size_t count = 0;
+    const struct foreign_zone *zones =
+        config->zones_of_others ? zone_table_items(config->zones_of_others, &count) : NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (zone_is_stub(&zones[i]) && dname_is_within(&zones[i].name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void engine_config_free(struct engine_config *config)
 {
     if (config) {

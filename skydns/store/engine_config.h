@@ -15,6 +15,7 @@
 #include "skydns/foreign/cache.h"
 
 struct cache_tally;
+struct foreign_zone;
 struct hosts_table;
 struct zone_table;
 
@@ -72,11 +73,11 @@ struct engine_config {
     bool no_rec;          /* clients' foreign names: SERVFAIL instead of forwarding */
     bool no_chaos;        /* class CHAOS is refused */
     bool any_is_hinfo;    /* ANY: HINFO (RFC 8482) instead of REFUSED */
-    bool has_nameservers; /* there is somewhere to forward to */
+    bool has_nameservers; /* there is somewhere to forward to; without zones_of_others only */
     unsigned ndots;       /* names with fewer labels are not forwarded: 2 */
 
     /* Other domains. References of this configuration's own, but for the tally. */
-    struct zone_table *zones_of_others; /* NULL: no stub zones */
+    struct zone_table *zones_of_others; /* NULL: has_nameservers says what there is */
     struct hosts_table *hosts;          /* NULL: none */
     struct cache *cache;                /* NULL: nothing is kept */
     struct cache_limits cache_limits;
@@ -107,5 +108,15 @@ static inline const struct engine_zone *engine_config_zone(const struct engine_c
     }
     return NULL;
 }
+
+/* The stub zone that a lower-cased name is asked of, or NULL: it is ours, or the general
+ * nameservers'. The longest zone counts, so that a stub zone may lie below a domain, and a domain
+ * below a stub zone. `domain`: engine_config_zone's, or NULL. Any thread; borrowed. */
+const struct foreign_zone *engine_config_stub(const struct engine_config *config,
+                                              const struct dname *name,
+                                              const struct engine_zone *domain);
+
+/* Whether a stub zone lies below the lower-cased name, which exists therefore. */
+bool engine_config_is_above_stub(const struct engine_config *config, const struct dname *name);
 
 #endif

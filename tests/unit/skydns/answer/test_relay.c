@@ -131,23 +131,31 @@ static void test_sections(void **state)
     }
 }
 
-/* AA is never passed on, RA is always set; TC, AD, CD and the rcode are the nameserver's. */
+/* AA is never passed on, RA is always set; TC and the rcode are the nameserver's, and so is AD for
+ * those who understand it; RD and CD are the client's. */
 static void test_flags(void **state)
 {
     static const struct {
-        uint16_t given, want;
+        uint16_t given;
+        uint16_t asked; /* RD, AD, CD */
+        bool dnssec_ok;
+        uint16_t want;
     } rows[] = {
-        {0x87b3, 0x82b3}, /* AA TC RD RA AD CD NXDOMAIN */
-        {0x8433, 0x80b3}, /* AA AD CD NXDOMAIN */
-        {0x8000, 0x8080},
-        {0x8005, 0x8085}, /* REFUSED */
+        {0x87b3, 0x0000, false, 0x8283}, /* AA TC RD RA AD CD NXDOMAIN */
+        {0x87b3, 0x0020, false, 0x82a3}, {0x87b3, 0x0000, true, 0x82a3},
+        {0x87b3, 0x0130, false, 0x83b3}, {0x8433, 0x0000, false, 0x8083},
+        {0x8433, 0x0010, false, 0x8093}, {0x8000, 0x0000, false, 0x8080},
+        {0x8000, 0x0130, true, 0x8190},  {0x8005, 0x0000, false, 0x8085}, /* REFUSED */
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         uint8_t up[4096], reply[512];
         struct relay_parts parts;
         struct question q = question_of(false);
-        q.recursion_desired = false;
+        q.recursion_desired = (rows[i].asked & 0x0100) != 0;
+        q.wants_authentic = (rows[i].asked & 0x0020) != 0;
+        q.checking_disabled = (rows[i].asked & 0x0010) != 0;
+        q.dnssec_ok = rows[i].dnssec_ok;
         size_t len = make_reply(up, rows[i].given, (struct counts){0}, -1, 0);
         assert_true(relay_read(&q, up, len, &parts));
         assert_int_equal(relay_write(&q, up, &parts, 1232, 512, reply), HEAD_LEN);
@@ -172,6 +180,43 @@ static void test_extended_rcode(void **state)
     assert_int_equal(relay_write(&q, up, &parts, 1232, 512, reply), 0);
 }
 
+/* The nameserver's client-subnet option goes to those who sent one, if it is as long as one can be;
+ * no other option does. */
+static void test_subnet(void **state)
+{
+    static const uint8_t subnet[] = {0, 8, 0, 7, 0, 1, 24, 16, 10, 1, 2};
+    static const uint8_t too_long[4 + 21] = {0, 8, 0, 21};
+    const struct {
+        const uint8_t *option;
+        size_t len;
+        bool is_asked, is_passed;
+    } rows[] = {{subnet, sizeof(subnet), true, true},
+                {subnet, sizeof(subnet), false, false},
+                {too_long, sizeof(too_long), true, false},
+                {subnet, sizeof(subnet) - 1, true, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint8_t up[4096], reply[512];
+        struct relay_parts parts;
+        struct question q = question_of(true);
+        q.subnet_len = rows[i].is_asked ? sizeof(subnet) : 0;
+        size_t len = make_reply(up, 0x8180, (struct counts){1, 0, 0}, 0, 0);
+        memcpy(up + len, rows[i].option, rows[i].len);
+        up[len - 5] = (uint8_t)(4 + rows[i].len);
+        len += rows[i].len;
+        assert_true(relay_read(&q, up, len, &parts));
+        size_t reply_len = relay_write(&q, up, &parts, 1232, 512, reply);
+        size_t passed = rows[i].is_passed ? sizeof(subnet) : 0;
+        assert_int_equal(reply_len, HEAD_LEN + RR_LEN + OPT_LEN + passed);
+        assert_int_equal(reply[HEAD_LEN + RR_LEN + OPT_LEN - 1], passed);
+        assert_memory_equal(reply + reply_len - passed, subnet, passed);
+        size_t limit = HEAD_LEN + 30 * RR_LEN + OPT_LEN + passed;
+        len = make_reply(up, 0x8180, (struct counts){30, 0, 0}, -1, 0);
+        assert_true(relay_read(&q, up, len, &parts));
+        assert_true(relay_write(&q, up, &parts, 1232, limit, reply) <= limit);
+    }
+}
+
 /* No prefix of a reply is accepted as a complete one. */
 static void test_cut_replies(void **state)
 {
@@ -189,9 +234,8 @@ static void test_cut_replies(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sections),
-        cmocka_unit_test(test_flags),
-        cmocka_unit_test(test_extended_rcode),
+        cmocka_unit_test(test_sections),       cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_extended_rcode), cmocka_unit_test(test_subnet),
         cmocka_unit_test(test_cut_replies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,75 @@
+/* Names of other domains: from hosts files, or by the nameservers of their zone. Whether a kept
+ * reply answers them is not decided here (kept_access_internal.h), but after these rules. */
+#include "skydns/answer/answer_internal.h"
+#include "skydns/foreign/hosts_table.h"
+#include "skydns/foreign/zone_table.h"
+
+static struct rr hosts_rr(const struct answer *a, enum rr_type type, struct slice data)
+{
+    return (struct rr){.owner = a->owner, .ttl_s = HOSTS_TTL_S, .type = type, .data = data};
+}
+
+static void add_addresses(struct answer *a, const struct ip *ips, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        enum rr_type type = ips[i].family_bytes == 4 ? RR_A : RR_AAAA;
+        if (type == (enum rr_type)a->in.question->type) {
+            answer_add(a, hosts_rr(a, type, slice_of(ips[i].bytes, ips[i].family_bytes)));
+        }
+    }
+}
+
+/* Other types are denied without an SOA: a hosts file has none. */
+bool answer_hosts(struct answer *a, const struct ip *ip)
+{
+    const struct hosts_table *hosts = a->config->hosts;
+    size_t count;
+    const struct dname *name = hosts && ip ? hosts_table_name(hosts, ip) : NULL;
+    const struct ip *ips = hosts && !ip ? hosts_table_find(hosts, &a->asked, &count) : NULL;
+    if (!name && !ips) {
+        return false;
+    }
+    a->plan.is_authoritative = false;
+    a->is_from_hosts = true;
+    if (ips) {
+        add_addresses(a, ips, count);
+    } else if (a->in.question->type == DNS_TYPE_PTR) {
+        answer_add(a, hosts_rr(a, RR_PTR, rr_name(name)));
+    }
+    return true;
+}
+
+static bool has_servers(const struct answer *a)
+{
+    return a->foreign ? a->foreign->server_count > 0 : a->config->has_nameservers;
+}
+
+/* -no-rec and -ndots are about the general nameservers. */
+static void forward(struct answer *a)
+{
+    const struct engine_config *config = a->config;
+    bool is_stub = a->stub != NULL;
+    a->foreign = is_stub                   ? a->stub
+                 : config->zones_of_others ? zone_table_find(config->zones_of_others, &a->asked)
+                                           : NULL;
+    a->plan.is_authoritative = false;
+    if (is_stub && a->in.question->is_from_stub) {
+        a->is_dropped = true;
+    } else if (!is_stub && config->no_rec) {
+        a->plan.is_recursive = false;
+        answer_fail(a, DNS_RCODE_SERVFAIL);
+    } else if (!has_servers(a) || (!is_stub && dname_label_count(&a->name) < config->ndots)) {
+        answer_fail(a, DNS_RCODE_SERVFAIL);
+    } else {
+        a->follow.is_deferred = true;
+        a->follow.deferral->kind = ENGINE_DEFER_FORWARD;
+    }
+}
+
+void answer_foreign(struct answer *a)
+{
+    if (!engine_config_zone(a->config, &a->asked) && answer_hosts(a, NULL)) {
+        return;
+    }
+    forward(a);
+}

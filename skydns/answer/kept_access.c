@@ -1,0 +1,192 @@
+#include "skydns/answer/kept_access_internal.h"
+
+#include <string.h>
+
+#include "common/base/network.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/edns.h"
+#include "skydns/foreign/cache_counts.h"
+#include "skydns/foreign/kept_reply.h"
+
+enum { QUESTION_TAIL = 4 }; /* type, class */
+
+void kept_access_init(struct kept_access *access, const struct engine_config *config)
+{
+    *access = (struct kept_access){.counts = cache_tally_join(config->cache_tally)};
+    kept_access_configure(access, config);
+}
+
+void kept_access_configure(struct kept_access *access, const struct engine_config *config)
+{
+    access->config = config;
+    access->allowed_last = 0;
+}
+
+bool kept_access_allows(struct kept_access *access, const struct addr *client)
+{
+    const struct engine_config *config = access->config;
+    if (config->allows_all || config->allowed_count == 0) {
+        return config->allows_all;
+    }
+    struct ip ip = addr_ip(client);
+    if (network_contains(&config->allowed[access->allowed_last], &ip)) {
+        return true;
+    }
+    for (size_t i = 0; i < config->allowed_count; i++) {
+        if (network_contains(&config->allowed[i], &ip)) {
+            access->allowed_last = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- Counts ---- */
+
+void kept_access_count(struct kept_access *access, const struct cache_hit *hit)
+{
+    struct cache_counts *counts = access->counts;
+    counter_add(hit->state == CACHE_STALE    ? &counts->hits_stale
+                : hit->state == CACHE_FAILED ? &counts->hits_failure
+                : hit->is_negative           ? &counts->hits_negative
+                                             : &counts->hits_positive,
+                1);
+}
+
+void kept_access_miss(struct kept_access *access, const struct engine_query *query)
+{
+    if (!query->is_repeated && !query->takes_stale) {
+        counter_add(&access->counts->misses, 1);
+    }
+}
+
+bool kept_is_usable(const struct cache_hit *hit, const struct engine_query *query)
+{
+    switch (hit->state) {
+    case CACHE_MISS:
+        break;
+    case CACHE_FRESH:
+        return true;
+    case CACHE_STALE:
+        return hit->is_failing || query->takes_stale;
+    case CACHE_FAILED:
+        return !query->takes_stale; /* whoever asks for it knows how this question failed */
+    }
+    return false;
+}
+
+/* ---- Bytes ---- */
+
+/* A reply being written: its limit, where its records begin, and the room for them. */
+struct frame {
+    size_t limit;
+    size_t records_at;
+    size_t room;
+};
+
+static struct frame frame_of(const struct kept_access *access, const struct kept_question *q)
+{
+    struct frame f = {
+        .limit = q->query->transport == ENGINE_TCP
+                     ? DNS_MESSAGE_MAX
+                     : edns_udp_limit(q->has_edns, q->udp_size, access->config->max_udp_size),
+        .records_at = DNS_HEADER_SIZE + (size_t)q->name_len + QUESTION_TAIL,
+    };
+    f.room = f.limit - f.records_at - (q->has_edns ? EDNS_OPT_SIZE : 0);
+    return f;
+}
+
+static uint32_t shuffle_of(const struct kept_access *access, const struct kept_question *q)
+{
+    return access->config->round_robin ? q->query->random | 1 : 0;
+}
+
+static enum edns_error error_of(const struct cache_hit *hit)
+{
+    switch (hit->state) {
+    case CACHE_STALE:
+        return hit->rcode == DNS_RCODE_NXDOMAIN ? EDNS_ERROR_STALE_NXDOMAIN : EDNS_ERROR_STALE;
+    case CACHE_FAILED:
+        return EDNS_ERROR_CACHED;
+    case CACHE_MISS:
+    case CACHE_FRESH:
+        break;
+    }
+    return EDNS_ERROR_NONE;
+}
+
+static void put16(uint8_t *at, unsigned v)
+{
+    at[0] = (uint8_t)(v >> 8);
+    at[1] = (uint8_t)v;
+}
+
+/* OPT, with the error if there is room for it. Returns the reply's length. */
+static size_t end_edns(const struct kept_access *access, const struct kept_question *q,
+                       const struct cache_hit *hit, size_t limit, uint8_t *reply, size_t len)
+{
+    struct writer w = writer_of(reply, limit);
+    enum edns_error error = error_of(hit);
+    w.pos = len;
+    edns_append_opt(&w, access->config->max_udp_size, 0, q->dnssec_ok);
+    if (error != EDNS_ERROR_NONE) {
+        edns_append_error(&w, (uint16_t)error);
+    }
+    return w.pos;
+}
+
+/* Around the records: as many of them as cache_read has given. As relay_write: the authority
+ * section goes first, then all records, with TC. Over TCP, that would send the client where it
+ * already is. */
+static size_t end_reply(const struct kept_access *access, const struct kept_question *q,
+                        const struct cache_hit *hit, const struct frame *frame, uint8_t *reply)
+{
+    const uint8_t *wire = q->query->wire;
+    bool has_all = hit->len <= frame->room;
+    bool has_answers = has_all || (hit->answers > 0 && hit->answers_len <= frame->room);
+    bool is_lost = !has_answers && q->query->transport == ENGINE_TCP;
+    bool may_say_ad = q->dnssec_ok || (wire[3] & DNS_FLAG_AD); /* RFC 6840 5.8 */
+    unsigned rcode =
+        is_lost || hit->state == CACHE_FAILED ? (unsigned)DNS_RCODE_SERVFAIL : hit->rcode;
+    size_t len = frame->records_at + (has_all ? hit->len : has_answers ? hit->answers_len : 0);
+    memcpy(reply, wire, 2);
+    reply[2] = (uint8_t)(DNS_FLAG_QR >> 8 | (wire[2] & DNS_FLAG_RD >> 8) |
+                         (has_answers || is_lost ? 0 : DNS_FLAG_TC >> 8));
+    reply[3] = (uint8_t)(DNS_FLAG_RA | (hit->is_authentic && may_say_ad ? DNS_FLAG_AD : 0) |
+                         (wire[3] & DNS_FLAG_CD) | rcode);
+    put16(reply + 4, 1);
+    put16(reply + 6, has_answers ? hit->answers : 0);
+    put16(reply + 8, has_all ? hit->authorities : 0);
+    put16(reply + 10, q->has_edns);
+    memcpy(reply + DNS_HEADER_SIZE, wire + DNS_HEADER_SIZE, q->name_len + (size_t)QUESTION_TAIL);
+    return q->has_edns ? end_edns(access, q, hit, frame->limit, reply, len) : len;
+}
+
+size_t kept_access_reply(struct kept_access *access, const struct kept_question *question,
+                         const struct cache_key *key, uint8_t *reply, bool *ret_wants_refresh)
+{
+    const struct engine_config *config = access->config;
+    const struct frame frame = frame_of(access, question);
+    struct cache_hit hit;
+    cache_read(config->cache, key, &config->cache_limits, question->query->now_ms, CACHE_ANSWER,
+               shuffle_of(access, question), reply + frame.records_at, frame.room, &hit);
+    if (!kept_is_usable(&hit, question->query)) {
+        return 0;
+    }
+    *ret_wants_refresh = hit.state == CACHE_FRESH && hit.wants_refresh;
+    kept_access_count(access, &hit);
+    return end_reply(access, question, &hit, &frame, reply);
+}
+
+size_t kept_access_first(const struct kept_access *access, const struct kept_question *question,
+                         const struct cache_key *key, const uint8_t *upstream, size_t upstream_len,
+                         uint8_t *reply)
+{
+    static const struct addr nobody; /* is only told to those who explain */
+    const struct frame frame = frame_of(access, question);
+    struct cache_hit hit;
+    enum cache_verdict verdict =
+        kept_reply_first(key, upstream, upstream_len, &nobody, &access->config->cache_limits,
+                         shuffle_of(access, question), reply + frame.records_at, frame.room, &hit);
+    return verdict == CACHE_KEPT ? end_reply(access, question, &hit, &frame, reply) : 0;
+}
