@@ -19,12 +19,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "support"), str(ROOT / "integration")]
 
-from answers import data, path, report, rounds, servers, summary  # noqa: E402
+from answers import data, kept, path, report, resolvers, rounds, servers, summary  # noqa: E402
 from answers.bed import Bed  # noqa: E402
 from measuring import Machine, go_before_all_others, machine_name  # noqa: E402
 from programs import ETCD  # noqa: E402
 
-PARTS = ("udp", "tcp", "latency", "path")
+PARTS = ("udp", "tcp", "latency", "path", "cache")
 
 
 def one_run(bed: Bed, seconds: float):
@@ -75,7 +75,17 @@ def measure_path(bed: Bed, arguments, values: dict) -> None:
     pinned.program.kill()
 
 
-def measure(arguments, kinds: list[servers.Kind]) -> tuple[list[dict], dict[str, float]]:
+def measure_kept(bed: Bed, arguments, kinds: list[servers.Kind], values: dict) -> list[dict]:
+    runs = kept.measure_rounds(bed, one_run(bed, arguments.seconds), arguments.rounds, kinds, values)
+    if bed.services == min(arguments.services) and servers.SKYDNS in [kind.name for kind in kinds]:
+        kept.measure_memory(bed, values)
+    return runs
+
+
+def measure(
+    arguments, kinds: list[servers.Kind], keeping: list[servers.Kind]
+) -> tuple[list[dict], dict[str, float]]:
+    """keeping: the servers that keep other domains' names."""
     runs, values = [], {}
     smallest = min(arguments.services)
     for services in arguments.services:
@@ -89,6 +99,8 @@ def measure(arguments, kinds: list[servers.Kind]) -> tuple[list[dict], dict[str,
             print(f"{services:,} Services ", end="", file=sys.stderr, flush=True)
             if patterns:
                 runs += measure_rounds(bed, arguments, kinds, patterns, values)
+            if "cache" in arguments.only:
+                runs += measure_kept(bed, arguments, keeping, values)
             if "path" in arguments.only:
                 measure_start(bed, values)
                 if services == smallest:
@@ -101,7 +113,8 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    mixes, names = [mix.name for mix in data.MIXES], [kind.name for kind in servers.KINDS]
+    mixes = [mix.name for mix in data.MIXES]
+    names = sorted({kind.name for kind in servers.KINDS + resolvers.KINDS})
     parser.add_argument("--build", required=True, type=Path, help="the built variant's folder, build/release")
     parser.add_argument("--out", required=True, type=Path, help="folder of the results")
     parser.add_argument("--services", type=int, nargs="+", default=[10_000, 100_000])
@@ -139,7 +152,9 @@ def write_results(results: dict, out: Path) -> int:
 
 def main() -> int:
     arguments = parse_arguments()
-    kinds, absent = servers.chosen(arguments.servers)
+    kinds, absent = servers.chosen(arguments.servers, servers.KINDS)
+    keeping, also_absent = servers.chosen(arguments.servers, resolvers.KINDS)
+    absent = sorted({*absent, *also_absent})
     if absent:
         print(f"not installed, left out: {', '.join(absent)}")
     path.raise_descriptor_limit()
@@ -147,7 +162,7 @@ def main() -> int:
     try:
         if arguments.first:
             go_before_all_others()
-        runs, values = measure(arguments, kinds)
+        runs, values = measure(arguments, kinds, keeping)
     except (AssertionError, OSError, subprocess.SubprocessError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 2

@@ -8,6 +8,8 @@ import sys
 import xml.etree.ElementTree
 from pathlib import Path
 
+import dns.flags
+import dns.message
 import dns.name
 import dns.rdatatype
 import dns.zone
@@ -20,7 +22,7 @@ from records import SVC, label
 sys.path.append(str(Path(__file__).resolve().parents[1] / "bench"))
 
 import readme_table  # noqa: E402
-from answers import data, path, plot, report, rounds, servers, summary  # noqa: E402
+from answers import data, kept, nameserver, path, plot, report, rounds, servers, summary  # noqa: E402
 
 TOOLS = BIN_DIR.parent / "tests/bench/answers"
 SERVICES = 300
@@ -101,6 +103,64 @@ def test_unbound_reads_what_is_written_for_it(tmp_path):
     command = ["unbound-checkconf", str(tmp_path / "conf")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- Other domains' names ----
+
+
+@pytest.mark.parametrize("mix", data.FOREIGN_MIXES, ids=lambda mix: mix.name)
+def test_mix_asks_only_for_what_is_kept(zones, mix):
+    asked = list(data.questions(mix.name, SERVICES, 16 * 100))
+    kept_already = set(data.foreign_questions(SERVICES))
+    foreign = [question for question in asked if question[0].endswith(".com")]
+    assert kept_already.issuperset(foreign) and len(set(foreign)) > 100
+    assert len(foreign) / len(asked) == (1.0 if mix.name == "kept" else 0.25)
+    own = [kind_of_answer(zones["cluster.local"], *question) for question in asked if question not in kept_already]
+    of_foreign = ["records" if rdtype == "A" else "nodata" for _, rdtype in foreign]
+    for kind in ("records", "nodata", "nxdomain"):
+        assert (own + of_foreign).count(kind) / len(asked) == pytest.approx(getattr(mix, kind)), kind
+
+
+@pytest.mark.parametrize("use_edns", [False, 0])
+def test_nameserver_of_other_domains(use_edns):
+    for name, rdtype, is_tcp, records, soa in [
+        ("www.example.com", "A", False, 1, 0),
+        ("www.example.com", "AAAA", False, 0, 1),
+        ("big1.example.com", "A", False, 0, 0),
+        ("big1.example.com", "A", True, 4060, 0),
+    ]:
+        query = dns.message.make_query(name, rdtype, use_edns=use_edns)
+        wire = nameserver.reply(query.to_wire(), is_tcp)
+        reply = dns.message.from_wire(wire)
+        assert query.is_response(reply) and reply.edns == query.edns
+        assert [len(section) for section in (reply.answer, reply.authority)] == [bool(records), soa]
+        assert all(len(rrset) == records for rrset in reply.answer)
+        assert bool(reply.flags & dns.flags.TC) == (name.startswith("big") and not is_tcp)
+        assert len(wire) >= 64_900 if records > 1 else len(wire) < 200
+
+
+def test_all_questions_are_asked_and_counted():
+    server = kept.Nameserver()
+    try:
+        questions = data.foreign_questions(100)
+        kept.ask_all(server.port, questions)
+        assert server.asked() == len(questions) == 150
+    finally:
+        server.close()
+
+
+def test_servers_that_ask_for_what_they_keep_are_left_out():
+    class Counting:
+        counts = iter((0, 0, 0, 5))
+
+        def asked(self) -> int:
+            return next(self.counts)
+
+    def run(pattern, server):
+        return {"faults": []}
+
+    watched = kept.watching(run, Counting())
+    assert [watched(None, None)["faults"] for _ in range(2)] == [[], [kept.ASKED]]
 
 
 # ---- Figures and verdicts ----
@@ -201,6 +261,16 @@ def test_missed_goals_are_named(skydns_us, missed):
     texts = [verdict.text for verdict in verdicts if verdict.is_missed]
     assert len(texts) == len(missed)
     assert all(part in text for part, text in zip(missed, texts))
+
+
+@pytest.mark.parametrize("services, right_us, wrong_us", [(10_000, 1.2, 1.3), (100_000, 1.3, 1.4)])
+def test_goals_of_names_that_are_kept(services, right_us, wrong_us):
+    for skydns_us, missed in ((right_us, 0), (wrong_us, 1), (2.1, 2)):
+        costs = {"bare": 1.0, "skydns": skydns_us, "unbound": 2.0, "dnsmasq": 4.0}
+        runs = [one_run(0, name, us, pattern="kept", services=services) for name, us in costs.items()]
+        told = summary.summarise(runs, {}, busy=0.0)
+        assert sum(verdict.is_missed for verdict in summary.judge(told)) == missed
+        assert f"| **skydns** | **{skydns_us:.2f}** |" in report.markdown(told, "")
 
 
 def test_goals_of_values():

@@ -61,7 +61,15 @@ class Bed:
         )
 
     def start(self, kind: servers.Kind, **more) -> servers.Server:
-        one = servers.start(kind, self.setting(kind, **more), self.services)
+        return self._start(self.setting(kind, **more), kind, data.name(self.services - 1), "10.")
+
+    def start_resolver(self, kind: servers.Kind, nameserver: int, **more) -> servers.Server:
+        """With the nameserver at this port, and room for as many of its names as there are Services."""
+        setting = self.setting(kind, nameserver=nameserver, kept=self.services, **more)
+        return self._start(setting, kind, data.foreign(0), "192.0.2.")
+
+    def _start(self, setting: servers.Setting, kind: servers.Kind, asked: str, address: str) -> servers.Server:
+        one = servers.start(kind, setting, asked, address)
         self.servers.append(one)
         return one
 

@@ -16,7 +16,7 @@ QUESTIONS = 200_000
 _SEED = 20150717  # arbitrary, but fixed
 _SEARCH = (f"default.svc.{DOMAIN}", f"svc.{DOMAIN}", DOMAIN)
 _SOA = f"ns.dns.{DOMAIN}. hostmaster.{DOMAIN}. 1 7200 1800 86400 {TTL_S}"
-SERVICES_MAX = 1 << 20  # the number of addresses that _ip has
+SERVICES_MAX = 1 << 20  # the number of addresses that ip() has
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,30 @@ MIXES = [
 ]
 
 
-def _ip(number: int) -> str:
+# Of other domains' names, which a nameserver knows and the servers keep.
+FOREIGN_MIXES = [
+    Mix("kept", "foreign names", records=1.0),
+    Mix("kept-kubernetes", "Kubernetes mix, a quarter foreign", records=5 / 16, nodata=5 / 16, nxdomain=6 / 16),
+]
+BOTH_FAMILIES = 2  # every so many of them is asked for both families
+
+
+def mix(name: str) -> Mix:
+    return next(one for one in MIXES + FOREIGN_MIXES if one.name == name)
+
+
+def foreign(number: int) -> str:
+    """A name of another domain."""
+    return f"host-{number:06d}.example{number % 1000}.com"
+
+
+def foreign_questions(count: int) -> list[tuple[str, str]]:
+    """All that the mixes may ask about as many foreign names."""
+    asked = [(foreign(number), "A") for number in range(count)]
+    return asked + [(foreign(number), "AAAA") for number in range(0, count, BOTH_FAMILIES)]
+
+
+def ip(number: int) -> str:
     return f"10.{96 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
 
 
@@ -52,7 +75,7 @@ def name(number: int) -> str:
 
 def _reverse(number: int) -> str:
     """The name within the reverse zone."""
-    return ".".join(reversed(_ip(number).split(".")[1:]))
+    return ".".join(reversed(ip(number).split(".")[1:]))
 
 
 # ---- For etcd ----
@@ -61,8 +84,8 @@ def _reverse(number: int) -> str:
 def keys(count: int) -> Iterator[tuple[str, str]]:
     """As kube2sky writes them: each Service's address, port and reverse name."""
     for number in range(count):
-        yield from service_records(_label(number), _ip(number), ("tcp", "http", 80)).items()
-        yield "/skydns/arpa/in-addr/" + _ip(number).replace(".", "/"), value(f"{name(number)}.")
+        yield from service_records(_label(number), ip(number), ("tcp", "http", 80)).items()
+        yield "/skydns/arpa/in-addr/" + ip(number).replace(".", "/"), value(f"{name(number)}.")
 
 
 def key_lines(count: int) -> bytes:
@@ -84,7 +107,7 @@ def write_zones(count: int, folder: Path) -> None:
         zone.write(_zone_head(DOMAIN) + "ns.dns A 10.96.255.10\n")
         for number in range(count):
             label = f"{_label(number)}.default.svc"
-            zone.write(f"{label} A {_ip(number)}\n_http._tcp.{label} SRV 10 100 80 {label}\n")
+            zone.write(f"{label} A {ip(number)}\n_http._tcp.{label} SRV 10 100 80 {label}\n")
     with open(folder / REVERSE_ZONE, "w") as zone:
         zone.write(_zone_head(REVERSE_ZONE))
         for number in range(count):
@@ -99,7 +122,7 @@ def write_local_data(count: int, path: Path) -> None:
         for number in range(count):
             full = name(number)
             for record in (
-                f"{full}. {TTL_S} A {_ip(number)}",
+                f"{full}. {TTL_S} A {ip(number)}",
                 f"_http._tcp.{full}. {TTL_S} SRV 10 100 80 {full}.",
                 f"{_reverse(number)}.{REVERSE_ZONE}. {TTL_S} PTR {full}.",
             ):
@@ -144,15 +167,26 @@ def _kubernetes(draw: random.Random, count: int) -> list[tuple[str, str]]:
     return [(one, rdtype) for one in asked for rdtype in ("A", "AAAA")]
 
 
+def _kept(draw: random.Random, count: int) -> list[tuple[str, str]]:
+    return [(foreign(draw.randrange(count)), "A")]
+
+
+def _kept_kubernetes(draw: random.Random, count: int) -> list[tuple[str, str]]:
+    """Beside the names of the search path, two that are found at once."""
+    both = [foreign(draw.randrange(0, count, BOTH_FAMILIES)) for _ in range(2)]
+    return _kubernetes(draw, count) + [(one, rdtype) for one in both for rdtype in ("A", "AAAA")]
+
+
 _UNITS = {"a": _a, "kubernetes": _kubernetes, "nxdomain": _nxdomain, "srv": _srv}
+_UNITS |= {"kept": _kept, "kept-kubernetes": _kept_kubernetes}
 
 
 def write_questions(count: int, folder: Path, how_many: int = QUESTIONS) -> dict[str, Path]:
     """A file of `name TYPE` lines for each mix, by the mix's name."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = {}
-    for mix in MIXES:
-        paths[mix.name] = folder / f"questions-{mix.name}"
-        lines = (f"{one} {rdtype}\n" for one, rdtype in questions(mix.name, count, how_many))
-        paths[mix.name].write_text("".join(lines))
+    for one in MIXES + FOREIGN_MIXES:
+        paths[one.name] = folder / f"questions-{one.name}"
+        lines = (f"{asked} {rdtype}\n" for asked, rdtype in questions(one.name, count, how_many))
+        paths[one.name].write_text("".join(lines))
     return paths

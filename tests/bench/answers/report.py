@@ -1,12 +1,13 @@
 """What was measured, for people: the report on the terminal, the tables of the documents, the plot. Pure."""
 
 from answers import plot
-from answers.rounds import LATENCY_PATTERN, PATTERNS, TCP_PATTERNS, UDP_PATTERNS
-from answers.servers import BARE_UDP, SKYDNS, SKYDNS_ANY, TITLES
-from answers.summary import Cell, Summary, Verdict, is_bare
+from answers.rounds import KEPT_PATTERNS, LATENCY_PATTERN, PATTERNS, TCP_PATTERNS, UDP_PATTERNS
+from answers.servers import BARE_UDP, SKYDNS, SKYDNS_ANY, TITLES, is_bare
+from answers.summary import Cell, Summary, Verdict
 
 _UDP = [pattern.name for pattern in UDP_PATTERNS]
 _TCP = [pattern.name for pattern in TCP_PATTERNS]
+_KEPT = [pattern.name for pattern in KEPT_PATTERNS]
 _COLORS = {SKYDNS: "#1b6ac9", SKYDNS_ANY: "#7fb0ea"}
 _OTHER_COLOR = "#a9a9a9"
 # Longer bars are cut, so that the short ones remain distinguishable.
@@ -49,7 +50,7 @@ def _verdict_line(verdict: Verdict) -> str:
 def text(summary: Summary, verdicts: list[Verdict], head: str) -> str:
     lines = [head]
     for services in summary.counts():
-        for pattern in [*_UDP, *_TCP]:
+        for pattern in [*_UDP, *_TCP, *_KEPT]:
             if summary.servers(services, [pattern]):
                 lines += _pattern_lines(summary, services, pattern)
         lines += _latency_lines(summary, services)
@@ -93,8 +94,8 @@ def _ratio_text(cell: Cell | None, server: str) -> str:
     return f"{cell.us:.2f} µs" if is_bare(server) else f"{cell.ratio:.2f}{doubt}"
 
 
-def _memory_mib(summary: Summary, services: int, server: str) -> str:
-    resident = summary.values.get(f"resident_mib.{services}.{server}")
+def _memory_mib(summary: Summary, services: int, server: str, value: str = "resident_mib") -> str:
+    resident = summary.values.get(f"{value}.{services}.{server}")
     return "–" if resident is None or is_bare(server) else f"{resident:.0f}"
 
 
@@ -106,6 +107,17 @@ def _udp_table(summary: Summary, services: int) -> list[str]:
         rows.append(_bold([TITLES[server], *cells], server == SKYDNS))
     heads = [_head(summary, [services], pattern) for pattern in _UDP]
     head = [f"UDP, {services:,} Services", *heads, "memory, MiB"]
+    return ["", *_markdown_table(head, rows)] if rows else []
+
+
+def _kept_table(summary: Summary, services: int) -> list[str]:
+    rows = []
+    for server in summary.servers(services, _KEPT):
+        cells = [_ratio_text(summary.cell(services, pattern, server), server) for pattern in _KEPT]
+        cells.append(_memory_mib(summary, services, server, "kept_mib"))
+        rows.append(_bold([TITLES[server], *cells], server == SKYDNS))
+    heads = [PATTERNS[pattern].title + " ?" * ((services, pattern) in summary.noisy) for pattern in _KEPT]
+    head = [f"{services:,} names kept", *heads, "memory, MiB"]
     return ["", *_markdown_table(head, rows)] if rows else []
 
 
@@ -131,6 +143,7 @@ _VALUES = {
     "dnsperf_qps": ("dnsperf, A mix", "{:,.0f} queries/s"),
     "dnsperf_lost": ("queries that dnsperf lost", "{:.0f}"),
     "two_workers": ("answers per second of CPU time, two workers to one", "{:.2f}"),
+    "kept_memory_mib": ("memory of the cache at the default, with the largest replies", "{:.1f} MiB"),
     "etcd_reads": ("reads of etcd during all of this", "{:.0f}"),
 }
 
@@ -142,6 +155,8 @@ def markdown(summary: Summary, head: str) -> str:
         lines += _udp_table(summary, services)
     for services in summary.counts():
         lines += _tcp_table(summary, services)
+    for services in summary.counts():
+        lines += _kept_table(summary, services)
     rows = [[title, form.format(summary.values[name])] for name, (title, form) in _VALUES.items() if name in summary.values]
     lines += ["", *_markdown_table(["skydns", "figure"], rows)] if rows else []
     return "\n".join(lines) + "\n"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from answers import data
-from answers.servers import BARE_TCP, BARE_UDP, GENERATOR_CORE, SKYDNS_ANY, Server
+from answers.servers import BARE_TCP, BARE_UDP, GENERATOR_CORE, SKYDNS_ANY, WITHOUT_SERVICES, Server, is_bare
 
 WARM_UP_MS = 300
 # The generator spins: with less CPU time than this share, neither it nor the load was running.
@@ -36,11 +36,11 @@ class Pattern:
         return BARE_TCP if self.is_tcp else BARE_UDP
 
 
-UDP_PATTERNS = [
-    Pattern(mix.name, f"UDP, {mix.title}", mix.name, ("-sockets=4", "-window=48", "-batch=32")) for mix in data.MIXES
-]
+_UDP_FLAGS = ("-sockets=4", "-window=48", "-batch=32")
+_TCP_FLAGS = ("-connections=16", "-in-flight=20")
+UDP_PATTERNS = [Pattern(mix.name, f"UDP, {mix.title}", mix.name, _UDP_FLAGS) for mix in data.MIXES]
 TCP_PATTERNS = [
-    Pattern("tcp-many", "TCP, 20 in flight on 16 connections", "a", ("-connections=16", "-in-flight=20"), True),
+    Pattern("tcp-many", "TCP, 20 in flight on 16 connections", "a", _TCP_FLAGS, True),
     Pattern("tcp-one", "TCP, one at a time on 64 connections", "a", ("-connections=64",), True),
     Pattern("tcp-each", "TCP, one per connection", "a", ("-connections=32", "-per-connection=1"), True),
 ]
@@ -51,7 +51,12 @@ LATENCY_PATTERN = Pattern(
     ("-sockets=4", "-window=1000", "-batch=16", f"-rate={LATENCY_RATE}"),
     is_latency=True,
 )
-PATTERNS = {one.name: one for one in [*UDP_PATTERNS, *TCP_PATTERNS, LATENCY_PATTERN]}
+# Of other domains' names, which the servers keep.
+KEPT_PATTERNS = [
+    *(Pattern(mix.name, f"UDP, {mix.title}", mix.name, _UDP_FLAGS) for mix in data.FOREIGN_MIXES),
+    Pattern("kept-tcp", "TCP, foreign names, 20 in flight on 16 connections", "kept", _TCP_FLAGS, True),
+]
+PATTERNS = {one.name: one for one in [*UDP_PATTERNS, *TCP_PATTERNS, LATENCY_PATTERN, *KEPT_PATTERNS]}
 
 
 def parse_figures(output: str) -> dict[str, float]:
@@ -83,7 +88,7 @@ class Generator:
 
     def run(self, pattern: Pattern, server: Server) -> dict:
         """The figures, and their faults. Retried once if the machine was busy elsewhere."""
-        mix = next(mix for mix in data.MIXES if mix.name == pattern.mix)
+        mix = data.mix(pattern.mix)
         for _ in range(2):
             figures = self._figures(pattern, server)
             found = faults(figures, None if server.name == pattern.bare else mix)
@@ -105,7 +110,9 @@ class Generator:
 def order(servers: list[Server], pattern: Pattern, number: int) -> list[Server]:
     """The order in a round: the bare responder, the others, rotated by the round's number, the bare responder again."""
     bare = [one for one in servers if one.name == pattern.bare]
-    others = [one for one in servers if one.name not in (BARE_UDP, BARE_TCP)]
+    others = [one for one in servers if not is_bare(one.name)]
+    if pattern.mix == "kept-kubernetes":
+        others = [one for one in others if one.name not in WITHOUT_SERVICES]
     if pattern.is_tcp:  # for a connection the address makes no difference
         others = [one for one in others if one.name != SKYDNS_ANY]
     turn = number % len(others) if others else 0

@@ -49,6 +49,8 @@ class Setting:
     etcd_url: str
     bin_dir: Path  # the programs of this project
     tools: Path  # the bare responders
+    nameserver: int = 0  # the port of the nameserver of other domains
+    kept: int = 0  # how many of its names are asked for
     flags: list[str] = field(default_factory=list)  # skydns' only
     cores: str = str(SERVER_CORE)
 
@@ -79,12 +81,12 @@ def _memory_kib(pid: int) -> tuple[int, int]:
 # ---- Command lines and configurations ----
 
 
-def _write(path: Path, text: str) -> str:
+def write(path: Path, text: str) -> str:
     path.write_text(text)
     return str(path)
 
 
-def _bare(protocol: str) -> Callable[[Setting], list[str]]:
+def bare(protocol: str) -> Callable[[Setting], list[str]]:
     return lambda s: [str(s.tools / f"bare_{protocol}"), f"127.0.0.1:{s.port}"]
 
 
@@ -116,7 +118,7 @@ def _nsd(s: Setting) -> list[str]:
 remote-control:
   control-enable: no
 {zones}"""
-    return ["nsd", "-d", "-c", _write(s.folder / "nsd.conf", text)]
+    return ["nsd", "-d", "-c", write(s.folder / "nsd.conf", text)]
 
 
 def _knot(s: Setting) -> list[str]:
@@ -138,7 +140,7 @@ template:
     journal-content: none
 zone:
 {zones}"""
-    return ["knotd", "-c", _write(s.folder / "knot.conf", text)]
+    return ["knotd", "-c", write(s.folder / "knot.conf", text)]
 
 
 def _gdnsd(s: Setting) -> list[str]:
@@ -152,11 +154,16 @@ def _gdnsd(s: Setting) -> list[str]:
   state_dir => {s.folder}/state
 }}
 """
-    _write(s.folder / "config", text)
+    write(s.folder / "config", text)
     return ["gdnsd", "-c", str(s.folder), "start"]
 
 
 def _unbound(s: Setting) -> list[str]:
+    return unbound_own_names(s, '  module-config: "iterator"\n')
+
+
+def unbound_own_names(s: Setting, more: str, sections: str = "") -> list[str]:
+    """With more lines in its server section, and more sections."""
     text = f"""server:
   interface: 127.0.0.1
   port: {s.port}
@@ -169,12 +176,11 @@ def _unbound(s: Setting) -> list[str]:
   use-syslog: no
   so-rcvbuf: 4m
   incoming-num-tcp: 1000
-  module-config: "iterator"
   include: "{s.local_data}"
-remote-control:
+{more}remote-control:
   control-enable: no
-"""
-    return ["unbound", "-d", "-c", _write(s.folder / "unbound.conf", text)]
+{sections}"""
+    return ["unbound", "-d", "-c", write(s.folder / "unbound.conf", text)]
 
 
 def _coredns(s: Setting) -> list[str]:
@@ -182,7 +188,7 @@ def _coredns(s: Setting) -> list[str]:
         f"{zone}:{s.port} {{\n  bind 127.0.0.1\n  file {s.zones}/{zone} {zone}\n}}\n"
         for zone in (DOMAIN, data.REVERSE_ZONE)
     )
-    return [os.environ["COREDNS"], "-conf", _write(s.folder / "Corefile", zones)]
+    return [os.environ["COREDNS"], "-conf", write(s.folder / "Corefile", zones)]
 
 
 # ---- The list of servers ----
@@ -202,8 +208,8 @@ class Kind:
 
 BARE_UDP, BARE_TCP, SKYDNS, SKYDNS_ANY = "bare", "bare-tcp", "skydns", "skydns-any"
 KINDS = [
-    Kind(BARE_UDP, "bare responder", _bare("udp")),
-    Kind(BARE_TCP, "bare TCP responder", _bare("tcp")),
+    Kind(BARE_UDP, "bare responder", bare("udp")),
+    Kind(BARE_TCP, "bare TCP responder", bare("tcp")),
     Kind(SKYDNS, "skydns", _skydns("127.0.0.1")),
     Kind(SKYDNS_ANY, "skydns on 0.0.0.0", _skydns("0.0.0.0")),
     Kind("gdnsd", "gdnsd", _gdnsd, "gdnsd"),
@@ -214,32 +220,41 @@ KINDS = [
 TITLES = {kind.name: kind.title for kind in KINDS}
 if os.environ.get("COREDNS"):
     KINDS.append(Kind("coredns", "CoreDNS", _coredns, os.environ["COREDNS"], (("GOMAXPROCS", "1"),)))
-TITLES["coredns"] = "CoreDNS"
+TITLES |= {"coredns": "CoreDNS", "dnsmasq": "dnsmasq", "dnsdist": "dnsdist"}
+
+
+# They know nothing of the Services.
+WITHOUT_SERVICES = ("dnsdist",)
+
+
+def is_bare(name: str) -> bool:
+    return name in (BARE_UDP, BARE_TCP)
 
 
 def kind(name: str) -> Kind:
     return next(one for one in KINDS if one.name == name)
 
 
-def chosen(names: list[str] | None) -> tuple[list[Kind], list[str]]:
+def chosen(names: list[str] | None, kinds: list[Kind]) -> tuple[list[Kind], list[str]]:
     """The available servers, always with the bare ones, and the titles of missing ones."""
-    bare = (BARE_UDP, BARE_TCP)
-    wanted = [kind for kind in KINDS if not names or kind.name in names or kind.name in bare]
+    always = (BARE_UDP, BARE_TCP)
+    wanted = [kind for kind in kinds if not names or kind.name in names or kind.name in always]
     return [k for k in wanted if k.is_there()], [k.title for k in wanted if not k.is_there()]
 
 
-def start(what: Kind, setting: Setting, count: int) -> Server:
-    """Ready: it knows the last Service."""
+def start(what: Kind, setting: Setting, asked: str, address: str) -> Server:
+    """Ready: it answers the name with an address that begins like this, or is a bare responder."""
     setting.folder.mkdir(parents=True, exist_ok=True)
     argv = ["taskset", "-c", setting.cores, *what.argv(setting)]
     program = Program(what.name, argv, dict(what.env)).start()
     asker = Dns(setting.port, timeout_s=0.5)
-    last = data.name(count - 1)
 
     def is_ready() -> bool:
         if what.name == BARE_TCP:
-            return asker.query(last, tcp=True) is not None
-        return asker.answers(last)[0].startswith("10.")
+            return asker.query(asked, tcp=True) is not None
+        return asker.answers(asked)[:1] not in ([], ["no answer"]) and (
+            what.name == BARE_UDP or asker.answers(asked)[0].startswith(address)
+        )
 
-    program.wait_ready(is_ready, f"answers {last}", _START_S)
+    program.wait_ready(is_ready, f"answers {asked}", _START_S)
     return Server(what.name, what.title, program, setting.port)

@@ -6,8 +6,8 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass
 
-from answers.rounds import PATTERNS, TCP_PATTERNS, UDP_PATTERNS, Pattern
-from answers.servers import BARE_TCP, BARE_UDP, SKYDNS, TITLES
+from answers.rounds import KEPT_PATTERNS, PATTERNS, TCP_PATTERNS, UDP_PATTERNS, Pattern
+from answers.servers import SKYDNS, TITLES
 from measuring import BUSY_MAX, Figure
 
 # The bare responder does the same in every round: allowed spread from its fastest to its slowest round.
@@ -148,7 +148,9 @@ _RATIOS = {"a": 1.15, "kubernetes": 1.12, "nxdomain": 1.10, "srv": 1.20}
 _RATIO_100K = 1.25
 # Set as 0.4 and 4.0 µs, on a machine on which the bare responder takes 0.18 and 3.3; µs drift with the machine.
 _TCP_RATIOS = {"tcp-many": 0.4 / 0.18, "tcp-one": 4.0 / 3.3}
+_KEPT_RATIOS = {10_000: 1.25, 100_000: 1.35}
 RIVALS = ("gdnsd", "nsd", "knot")
+KEPT_RIVALS = ("unbound", "dnsmasq", "dnsdist", "coredns")
 
 GOALS = [
     *(Goal(f"{PATTERNS[name].title}, of the bare responder", most, 10_000, name) for name, most in _RATIOS.items()),
@@ -161,6 +163,9 @@ GOALS = [
     Goal("ms from etcd's acknowledgement to the first right answer, p99", 3.0, value="propagation_p99_ms"),
     Goal("MiB for 10,000 idle TCP connections", 32, value="idle_mib", digits=1),
     Goal("reads of etcd during all those questions", 0, value="etcd_reads", digits=0),
+    *(Goal(f"{PATTERNS['kept'].title}, of the bare responder", most, kept, "kept") for kept, most in _KEPT_RATIOS.items()),
+    Goal("questions to the nameserver about names that are kept", 0, value="kept_asked", digits=0),
+    Goal("MiB that the cache adds, at the default, with the largest replies", 16, value="kept_memory_mib", digits=1),
 ]  # fmt: skip
 
 
@@ -197,13 +202,14 @@ def judge(summary: Summary) -> list[Verdict]:
 
 
 def _against_rivals(summary: Summary) -> list[Verdict]:
-    """skydns must be below the best other server in every UDP column, and not above gdnsd with one connection per
-    question.
+    """skydns must be below the best other server in every column over UDP, and of foreign names; with one connection
+    per question not above gdnsd.
     """
     verdicts = []
     for services in summary.counts():
         columns = [(pattern, RIVALS) for pattern in UDP_PATTERNS]
         columns += [(pattern, ("gdnsd",)) for pattern in TCP_PATTERNS if pattern.name == "tcp-each"]
+        columns += [(pattern, KEPT_RIVALS) for pattern in KEPT_PATTERNS]
         for pattern, names in columns:
             ours = summary.cell(services, pattern.name, SKYDNS)
             rivals = {name: summary.cell(services, pattern.name, name) for name in names}
@@ -214,7 +220,3 @@ def _against_rivals(summary: Summary) -> list[Verdict]:
                 is_trusted = ours.is_trusted and theirs[best].is_trusted
                 verdicts.append(Verdict(text, Figure(text, "", theirs[best].ratio), ours.ratio, 2, is_trusted))
     return verdicts
-
-
-def is_bare(server: str) -> bool:
-    return server in (BARE_UDP, BARE_TCP)
