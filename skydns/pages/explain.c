@@ -20,8 +20,8 @@ struct explainer {
     struct lookup *lookup;
     struct engine_deferral deferral;
     struct explain_foreign externals[ENGINE_EXTERNAL_MAX];
-    uint8_t message[KEPT_LEN_MAX]; /* of the question's kept records */
-    uint8_t scratch[KEPT_LEN_MAX]; /* of the externals' */
+    uint8_t message[DNS_MESSAGE_MAX]; /* of the question's kept records */
+    uint8_t scratch[DNS_MESSAGE_MAX]; /* of the externals' */
     struct explain_name names[EXPLAIN_NAMES_MAX];
     struct explanation result;
 

@@ -10,7 +10,7 @@
 /* Header and question; returns where the records begin. */
 static size_t begin_message(const struct external_question *question, uint8_t *message)
 {
-    struct writer w = writer_of(message, KEPT_LEN_MAX);
+    struct writer w = writer_of(message, DNS_MESSAGE_MAX);
     memset(message, 0, DNS_HEADER_SIZE);
     (void)writer_take(&w, DNS_HEADER_SIZE);
     writer_bytes(&w, question->name.wire, question->name.len);
@@ -28,7 +28,7 @@ static size_t read_kept(const struct engine_config *config, int64_t now_ms, uint
                                   .zone_serial = x->zone->serial};
     size_t at = begin_message(&x->question, message);
     cache_read(config->cache, &key, &config->cache_limits, now_ms, CACHE_PEEK, 0, message + at,
-               KEPT_LEN_MAX - at, &x->kept);
+               DNS_MESSAGE_MAX - at, &x->kept);
     return at;
 }
 

@@ -33,7 +33,7 @@ struct explain_foreign {
 /* The nameserver that gave the answer, or would be asked first; NULL: none. */
 const struct addr *explain_foreign_nameserver(const struct explain_foreign *x);
 
-/* Of a name that other servers know. `message`, of KEPT_LEN_MAX bytes, gets header, question and
+/* Of a name that other servers know. `message`, of DNS_MESSAGE_MAX bytes, gets header, question and
  * the records kept, if any: they begin at the returned position. */
 size_t explain_foreign(const struct engine_config *config, const struct external_question *question,
                        int64_t now_ms, uint8_t *message, struct explain_foreign *ret);
