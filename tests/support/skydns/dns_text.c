@@ -11,8 +11,9 @@ static const struct {
     const char *name;
     uint16_t number;
 } types[] = {
-    {"A", 1},    {"NS", 2},    {"CNAME", 5}, {"SOA", 6},  {"PTR", 12},  {"MX", 15},
-    {"TXT", 16}, {"AAAA", 28}, {"SRV", 33},  {"OPT", 41}, {"ANY", 255}, {"HINFO", 13},
+    {"A", 1},      {"NS", 2},     {"CNAME", 5}, {"SOA", 6},    {"PTR", 12},  {"MX", 15},
+    {"TXT", 16},   {"AAAA", 28},  {"SRV", 33},  {"OPT", 41},   {"ANY", 255}, {"HINFO", 13},
+    {"DNAME", 39}, {"RRSIG", 46}, {"NSEC", 47}, {"NSEC3", 50},
 };
 
 struct decoder {
@@ -162,6 +163,21 @@ static void strings(struct decoder *d, size_t end)
     }
 }
 
+static void signature(struct decoder *d, size_t end)
+{
+    print_type(d, number(d, 2));
+    (void)number(d, 1); /* algorithm */
+    print(d, " %u ", number(d, 1));
+    for (unsigned i = 0; i < 7; i++) {
+        (void)number(d, 2); /* original TTL, expiration, inception, key tag */
+    }
+    if (is_compressed(d)) {
+        fail(d, "signer compressed");
+    }
+    name(d);
+    d->pos = d->pos < end ? end : d->pos;
+}
+
 static void rdata(struct decoder *d, unsigned type, size_t rdlen)
 {
     size_t end = d->pos + rdlen;
@@ -201,6 +217,18 @@ static void rdata(struct decoder *d, unsigned type, size_t rdlen)
         for (unsigned i = 0; i < 5; i++) {
             print(d, " %u", number(d, 4));
         }
+        break;
+    case 39: /* DNAME */
+    case 47: /* NSEC, without its types */
+        name(d);
+        d->pos = end;
+        break;
+    case 46: /* RRSIG, without times and key */
+        signature(d, end);
+        break;
+    case 50: /* NSEC3 */
+        print(d, "...");
+        d->pos = end;
         break;
     default:
         fail(d, "record of an unexpected type");
