@@ -28,7 +28,7 @@ struct engine *engine_new(const struct engine_config *config)
     kept_access_init(&engine->kept, config);
     engine->answer = answer_new(config);
     engine->encoder = encoder_new(config->max_udp_size);
-    engine->fast = fast_new(config, engine->encoder);
+    engine->fast = fast_new(config, engine->encoder, &engine->kept);
     engine->config_serial = config->serial;
     return engine;
 }
@@ -176,7 +176,9 @@ enum engine_verdict engine_answer(struct engine *engine, const struct store *sto
     enum dns_rcode rcode = DNS_RCODE_NOERROR;
     ret_deferral->wants_refresh = false;
     ret_deferral->refresh_len = 0;
-    if (store && !externals && (*ret_len = fast_answer(engine->fast, store, query, reply)) > 0) {
+    if (store && !externals &&
+        (*ret_len = fast_answer(engine->fast, store, query, reply, &ret_deferral->wants_refresh)) >
+            0) {
         return ENGINE_REPLY;
     }
     switch (question_parse(query->wire, query->len, &question)) {

@@ -11,12 +11,14 @@
 #include "skydns/answer/fast_names_internal.h"
 #include "skydns/answer/fast_reply_internal.h"
 #include "skydns/answer/fast_target_internal.h"
+#include "skydns/answer/kept_access_internal.h"
 #include "skydns/store/rng.h"
 #include "skydns/store/rr.h"
 #include "skydns/store/store_ready.h"
 
 struct fast {
     const struct engine_config *config;
+    struct kept_access *kept;
     struct fast_zones zones;
 
     struct fast_reply reply; /* being made */
@@ -37,9 +39,11 @@ void fast_configure(struct fast *fast, const struct engine_config *config, struc
     fast_zones_configure(&fast->zones, config, encoder);
 }
 
-struct fast *fast_new(const struct engine_config *config, struct encoder *encoder)
+struct fast *fast_new(const struct engine_config *config, struct encoder *encoder,
+                      struct kept_access *kept)
 {
     struct fast *fast = xcalloc(1, sizeof(*fast));
+    fast->kept = kept;
     fast_configure(fast, config, encoder);
     return fast;
 }
@@ -65,7 +69,9 @@ void fast_look_ahead(struct fast *fast, const struct store *store, const struct 
     for (size_t i = 0; i < fast->ahead_count; i++) {
         struct fast_question *question = &fast->questions[i];
         fast_question_begin(&fast->zones, queries[i], question);
-        if (question->is_usual) {
+        if (question->is_usual && question->is_foreign) {
+            cache_look_ahead(fast->config->cache, &question->key);
+        } else if (question->is_usual) {
             walks[going++] = &question->walk;
         }
     }
@@ -95,7 +101,9 @@ static const struct fast_question *find_question(struct fast *f, const struct st
     if (!q->is_usual) {
         return NULL;
     }
-    store_walk_finish(&q->walk);
+    if (!q->is_foreign) {
+        store_walk_finish(&q->walk);
+    }
     return q;
 }
 
@@ -398,13 +406,30 @@ static size_t answer_pointer(struct fast *f, const struct fast_question *questio
     return end(f, &question->query, DNS_RCODE_NOERROR);
 }
 
+/* A name of another domain, if the cache has it. */
+static size_t answer_kept(struct fast *f, const struct fast_question *question,
+                          const struct engine_query *query, uint8_t *reply, bool *ret_wants_refresh)
+{
+    const struct kept_question kept = {.query = query,
+                                       .name_len = question->query.name_len,
+                                       .has_edns = question->query.has_edns,
+                                       .udp_size = question->query.udp_size,
+                                       .dnssec_ok = question->query.dnssec_ok};
+    return kept_access_allows(f->kept, query->client)
+               ? kept_access_reply(f->kept, &kept, &question->key, reply, ret_wants_refresh)
+               : 0;
+}
+
 size_t fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
-                   uint8_t *reply)
+                   uint8_t *reply, bool *ret_wants_refresh)
 {
     struct fast *f = fast;
     const struct fast_question *question = find_question(f, store, query);
     if (!question) {
         return 0;
+    }
+    if (question->is_foreign) {
+        return answer_kept(f, question, query, reply, ret_wants_refresh);
     }
     fast_reply_begin(&f->reply, &question->query, query, f->config->max_udp_size, reply);
     f->random = query->random;

@@ -1,5 +1,6 @@
 /* The fast path from a query's bytes to the reply's, for common questions: addresses, ports (SRV),
- * reverse names, names without such data and names that do not exist. It parses, folds and looks up
+ * reverse names, names without such data and names that do not exist, and whatever the cache has of
+ * other domains. It parses, folds and looks up
  * in one pass, copies what the store has prepared (store_ready.h), and falls back to the slow path
  * (answer.h, encode_internal.h) whenever anything is out of the ordinary. Its replies are byte for
  * byte those of the slow path. One per engine; that engine's thread only.
@@ -8,6 +9,7 @@
 #ifndef SKYDNS_ANSWER_FAST_INTERNAL_H
 #define SKYDNS_ANSWER_FAST_INTERNAL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,17 +19,21 @@
 
 struct encoder;
 struct fast;
+struct kept_access;
 
-/* The encoder is borrowed for this call and for fast_configure. */
-struct fast *fast_new(const struct engine_config *config, struct encoder *encoder);
+/* The encoder is borrowed for this call and for fast_configure; `kept`, which has the same
+ * configuration, for good. */
+struct fast *fast_new(const struct engine_config *config, struct encoder *encoder,
+                      struct kept_access *kept);
 void fast_free(struct fast *fast); /* NULL is fine */
 
 /* Switches to another configuration, borrowed until the next one. */
 void fast_configure(struct fast *fast, const struct engine_config *config, struct encoder *encoder);
 
-/* The reply's length; 0: take the slow path. `reply` is as large as engine_answer's. */
+/* The reply's length; 0: take the slow path. `reply` is as large as engine_answer's; the reply may
+ * have come from the cache, which wants its copy refreshed. */
 size_t fast_answer(struct fast *fast, const struct store *store, const struct engine_query *query,
-                   uint8_t *reply);
+                   uint8_t *reply, bool *ret_wants_refresh);
 
 /* Like engine_look_ahead; count 0: forgets the last batch and does not read the store. */
 void fast_look_ahead(struct fast *fast, const struct store *store, const struct slice *queries,

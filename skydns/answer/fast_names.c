@@ -4,12 +4,17 @@
 
 #include "common/dns/dns.h"
 #include "skydns/answer/lookup.h"
+#include "skydns/foreign/hosts_table.h"
+#include "skydns/foreign/zone_table.h"
 
 /* ---- Domains ---- */
 
 void fast_zones_configure(struct fast_zones *zones, const struct engine_config *config,
                           struct encoder *encoder)
 {
+    zones->config = config;
+    zones->has_kept = config->cache && config->zones_of_others &&
+                      (config->allows_all || config->allowed_count > 0);
     zones->has_pointers = plain_names_have_pointers(config);
     zones->serial = 0;
     zones->count = config->zone_count;
@@ -18,6 +23,10 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
         z->zone = &config->zones[i];
         plain_names_make(&z->plain, config, z->zone);
         soa_template_make(&z->soa, config, z->zone, encoder);
+        z->has_stubs_below = engine_config_is_above_stub(config, &z->zone->domain);
+        if (z->has_stubs_below) { /* whose a target is depends on all of its name */
+            z->plain.is_uniform = false;
+        }
     }
 }
 
@@ -34,6 +43,20 @@ void fast_zones_use(struct fast_zones *zones, const struct store *store)
     }
 }
 
+static struct dname name_of(const struct fast_query *q)
+{
+    struct dname name = {.len = q->name_len};
+    memcpy(name.wire, q->name, q->name_len);
+    return name;
+}
+
+static bool is_stubs(const struct fast_zones *zones, const struct fast_zone *zone,
+                     const struct fast_query *q)
+{
+    struct dname name = name_of(q);
+    return engine_config_stub(zones->config, &name, zone->zone) != NULL;
+}
+
 const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
                                         const struct fast_query *query)
 {
@@ -45,7 +68,8 @@ const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
              q->offsets[q->label_count - zone->labels] == q->name_len - zone->domain.len) &&
             memcmp(q->name + q->name_len - zone->domain.len, zone->domain.wire, zone->domain.len) ==
                 0) {
-            return &zones->zones[i];
+            const struct fast_zone *found = &zones->zones[i];
+            return found->has_stubs_below && is_stubs(zones, found, q) ? NULL : found;
         }
     }
     return NULL;
@@ -83,10 +107,47 @@ void fast_walk_begin(const struct fast_zone *zone, const struct fast_query *quer
     begin_walk(zone->node, query->label_count - zone->zone->labels, query, walk);
 }
 
+/* Types that no record has are denied, whatever is kept (answer_meta.c). */
+static bool is_meta(uint16_t type)
+{
+    return type == DNS_TYPE_OPT || (type >= DNS_TYPE_META_FIRST && type <= DNS_TYPE_ANY);
+}
+
+/* By the rules of answer_foreign.c. What is in hosts files, is not forwarded or may be a reverse
+ * name of ours takes the slow path. */
+static bool begin_foreign(const struct fast_zones *zones, struct fast_question *question)
+{
+    const struct engine_config *config = zones->config;
+    const struct fast_query *q = &question->query;
+    struct cache_key *key = &question->key;
+    size_t unused;
+    if (!zones->has_kept || is_meta(q->type) || is_reverse(q)) {
+        return false;
+    }
+    key->name.len = q->name_len;
+    memcpy(key->name.wire, q->name, q->name_len);
+    const struct foreign_zone *zone = zone_table_find(config->zones_of_others, &key->name);
+    if (zone->server_count == 0 ||
+        (!zone_is_stub(zone) && (config->no_rec || q->label_count < config->ndots)) ||
+        (config->hosts && hosts_table_find(config->hosts, &key->name, &unused))) {
+        return false;
+    }
+    key->type = q->type;
+    key->qclass = DNS_CLASS_IN;
+    key->dnssec_ok = q->dnssec_ok;
+    key->checking_disabled = (q->wire[3] & DNS_FLAG_CD) != 0;
+    key->zone_serial = zone->serial;
+    question->is_foreign = true;
+    return true;
+}
+
 static bool begin_in_zone(const struct fast_zones *zones, struct fast_question *question)
 {
     question->zone = fast_zones_find(zones, &question->query);
-    if (!question->zone || !question->zone->node) {
+    if (!question->zone) {
+        return begin_foreign(zones, question);
+    }
+    if (!question->zone->node) {
         return false;
     }
     fast_walk_begin(question->zone, &question->query, &question->walk);
@@ -96,7 +157,7 @@ static bool begin_in_zone(const struct fast_zones *zones, struct fast_question *
 static bool begin_in_arpa(const struct fast_zones *zones, struct fast_question *question)
 {
     const struct fast_query *q = &question->query;
-    if (!zones->arpa || !is_reverse(q)) {
+    if (!zones->arpa) {
         return false;
     }
     question->zone = NULL;
@@ -108,6 +169,7 @@ static bool begin_question(const struct fast_zones *zones, struct slice wire,
                            struct fast_question *question)
 {
     struct fast_query *q = &question->query;
+    question->is_foreign = false;
     if (!fast_query_read((const uint8_t *)wire.ptr, wire.len, q)) {
         return false;
     }
@@ -124,10 +186,14 @@ static bool begin_question(const struct fast_zones *zones, struct slice wire,
         question->kind = PLAIN_NO_TYPE;
         return begin_in_zone(zones, question);
     case DNS_TYPE_PTR:
-        return begin_in_arpa(zones, question);
+        if (is_reverse(q)) {
+            return begin_in_arpa(zones, question);
+        }
+        break;
     default:
-        return false;
+        break;
     }
+    return !fast_zones_find(zones, q) && begin_foreign(zones, question);
 }
 
 void fast_question_begin(const struct fast_zones *zones, struct slice wire,
@@ -161,6 +227,16 @@ static bool is_above_a_domain(const struct fast_zones *zones, const struct fast_
     return false;
 }
 
+static bool is_above_a_stub(const struct fast_zones *zones, const struct fast_zone *zone,
+                            const struct fast_query *q)
+{
+    if (!zone->has_stubs_below) {
+        return false;
+    }
+    struct dname name = name_of(q);
+    return engine_config_is_above_stub(zones->config, &name);
+}
+
 enum plain_action fast_name_action(const struct fast_zones *zones, const struct fast_zone *zone,
                                    const struct fast_query *query, enum plain_kind kind,
                                    const struct store_node *node)
@@ -174,6 +250,7 @@ enum plain_action fast_name_action(const struct fast_zones *zones, const struct 
     if (node) {
         return class->when_found[kind];
     }
-    return zone->plain.has_domains_below && is_above_a_domain(zones, query) ? PLAIN_NOT
-                                                                            : class->when_absent;
+    bool exists = (zone->plain.has_domains_below && is_above_a_domain(zones, query)) ||
+                  is_above_a_stub(zones, zone, query);
+    return exists ? PLAIN_NOT : class->when_absent;
 }

@@ -1,5 +1,6 @@
 /* The second step of the fast path: the domain of a question's name, the walk from there to the
- * name's node, and how the name is answered (plain_names_internal.h). One set of domains per
+ * name's node, and how the name is answered (plain_names_internal.h); or that the name is another
+ * domain's, and the key that the cache has it under. One set of domains per
  * engine; that engine's thread only. Nothing allocates. */
 #ifndef SKYDNS_ANSWER_FAST_NAMES_INTERNAL_H
 #define SKYDNS_ANSWER_FAST_NAMES_INTERNAL_H
@@ -12,6 +13,7 @@
 #include "skydns/answer/fast_query_internal.h"
 #include "skydns/answer/plain_names_internal.h"
 #include "skydns/answer/soa_template_internal.h"
+#include "skydns/foreign/cache.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/store/store_walk.h"
 
@@ -21,9 +23,12 @@ struct fast_zone {
     struct soa_template soa;
     struct plain_names plain;
     const struct store_node *node; /* of the domain in the store in use; may be NULL */
+    bool has_stubs_below;          /* some of its names are asked of nameservers */
 };
 
 struct fast_zones {
+    const struct engine_config *config;
+    bool has_kept;     /* names of other domains may be in the cache, and some client have them */
     bool has_pointers; /* reverse names are answered from the store */
     uint64_t serial;   /* of the store whose nodes are known; 0: none */
     size_t count;
@@ -34,10 +39,12 @@ struct fast_zones {
 /* A question being answered. It must not move: the walk points into `query`. */
 struct fast_question {
     bool is_usual;        /* the fast path may have the answer */
+    bool is_foreign;      /* from the cache; else from the store */
     enum plain_kind kind; /* of names in a zone */
     struct fast_query query;
     const struct fast_zone *zone; /* NULL: a reverse name */
     struct store_walk walk;
+    struct cache_key key; /* of names of other domains */
 };
 
 /* The configuration is borrowed until the next one, the encoder for the call. */
@@ -47,12 +54,12 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
 /* Sets the version that the next questions are answered from. */
 void fast_zones_use(struct fast_zones *zones, const struct store *store);
 
-/* The longest domain that contains a lower-cased name, or NULL. */
+/* The longest domain that contains a lower-cased name, or NULL: it is another domain's. */
 const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
                                         const struct fast_query *query);
 
-/* Parses a query and, if the fast path may have the answer, begins the walk to its name. The wire
- * bytes are borrowed. */
+/* Parses a query and, if the fast path may have the answer, begins the walk to its name, or makes
+ * its key. The wire bytes are borrowed. */
 void fast_question_begin(const struct fast_zones *zones, struct slice wire,
                          struct fast_question *question);
 

@@ -87,13 +87,23 @@ void fixture_free(struct fixture *fixture)
     free(fixture);
 }
 
-static void write_opt(struct writer *w, unsigned udp_size, bool dnssec_ok)
+struct options {
+    bool dnssec_ok, has_subnet, is_from_stub;
+};
+
+static void write_opt(struct writer *w, unsigned udp_size, const struct options *options)
 {
+    static const uint8_t subnet[] = {0, 8, 0, 7, 0, 1, 24, 0, 10, 1, 2};
+    static const uint8_t from_stub[] = {0xfd, 0xf3, 0, 1, 1};
+    size_t subnet_len = options->has_subnet ? sizeof(subnet) : 0;
+    size_t stub_len = options->is_from_stub ? sizeof(from_stub) : 0;
     writer_u8(w, 0);
     writer_u16(w, 41);
     writer_u16(w, (uint16_t)udp_size);
-    writer_u32(w, dnssec_ok ? 0x8000 : 0);
-    writer_u16(w, 0);
+    writer_u32(w, options->dnssec_ok ? 0x8000 : 0);
+    writer_u16(w, (uint16_t)(subnet_len + stub_len));
+    writer_bytes(w, subnet, subnet_len);
+    writer_bytes(w, from_stub, stub_len);
 }
 
 enum engine_transport fixture_query(struct fixture *fixture, const char *question)
@@ -102,7 +112,7 @@ enum engine_transport fixture_query(struct fixture *fixture, const char *questio
     struct dname name = fixture_name(strtok_r(text, " ", &rest));
     uint16_t type = dns_text_type(strtok_r(NULL, " ", &rest)), qclass = 1, flags = 0x0100;
     unsigned udp_size = 0;
-    bool dnssec_ok = false;
+    struct options options = {0};
     enum engine_transport transport = ENGINE_UDP;
     for (const char *word; (word = strtok_r(NULL, " ", &rest));) {
         unsigned number;
@@ -111,11 +121,19 @@ enum engine_transport fixture_query(struct fixture *fixture, const char *questio
         } else if (sscanf(word, "class=%u", &number) == 1) {
             qclass = (uint16_t)number;
         } else if (strcmp(word, "nord") == 0) {
-            flags = 0;
+            flags &= 0xfeff;
         } else if (strcmp(word, "tcp") == 0) {
             transport = ENGINE_TCP;
         } else if (strcmp(word, "do") == 0) {
-            dnssec_ok = true;
+            options.dnssec_ok = true;
+        } else if (strcmp(word, "subnet") == 0) {
+            options.has_subnet = true;
+        } else if (strcmp(word, "stub") == 0) {
+            options.is_from_stub = true;
+        } else if (strcmp(word, "ad") == 0) {
+            flags |= 0x0020;
+        } else if (strcmp(word, "cd") == 0) {
+            flags |= 0x0010;
         } else if (sscanf(word, "edns=%u", &udp_size) != 1) {
             die("no option", word);
         }
@@ -130,7 +148,7 @@ enum engine_transport fixture_query(struct fixture *fixture, const char *questio
     writer_u16(&w, type);
     writer_u16(&w, qclass);
     if (udp_size) {
-        write_opt(&w, udp_size, dnssec_ok);
+        write_opt(&w, udp_size, &options);
     }
     fixture->query_len = w.pos;
     free(text);
@@ -172,7 +190,10 @@ const char *fixture_answer(struct fixture *fixture, enum engine_transport transp
         .local = &fixture->local,
         .transport = transport,
         .now_s = FIXTURE_NOW_S,
+        .now_ms = fixture->now_ms,
         .random = fixture->random,
+        .takes_stale = fixture->takes_stale,
+        .is_repeated = fixture->is_repeated,
         .ahead = fixture->ahead,
         .may_walk = fixture->may_walk,
         .is_brief = fixture->is_brief,

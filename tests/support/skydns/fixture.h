@@ -28,6 +28,8 @@ struct fixture {
     bool (*is_late)(void *data); /* as engine_query's, with the fixture as its data */
     unsigned ahead;              /* as engine_query's */
     uint32_t random;
+    int64_t now_ms;
+    bool takes_stale, is_repeated;
 
     enum engine_verdict verdict;
     struct engine_deferral deferral;
@@ -51,8 +53,9 @@ void fixture_domain(struct fixture *fixture, const char *text);
 
 struct dname fixture_name(const char *text);
 
-/* Builds the query: "NAME TYPE" and, in any order, `ch`, `nord`, `edns=SIZE`, `do`, `tcp`. Returns
- * the transport requested. */
+/* Builds the query: "NAME TYPE" and, in any order, `ch`, `nord`, `ad`, `cd`, `edns=SIZE`, `do`,
+ * `tcp`, and with EDNS `subnet`, 10.1.2.0/24 as the client's, and `stub`, which says that a server
+ * of stub zones forwards it. Returns the transport requested. */
 enum engine_transport fixture_query(struct fixture *fixture, const char *question);
 
 /* Passes query[0..query_len) to the engine. Returns the reply as dns_text, or `drop`, `forward`,

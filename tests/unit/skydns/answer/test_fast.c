@@ -15,6 +15,7 @@
 #include "common/dns/record_key.h"
 #include "skydns/answer/encode_internal.h"
 #include "skydns/answer/fast_internal.h"
+#include "skydns/answer/kept_access_internal.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/fixture.h"
 
@@ -28,6 +29,7 @@ struct bed {
     struct fixture *f;
     struct encoder *encoder;
     struct fast *fast;
+    struct kept_access kept;
     uint64_t state;
     unsigned long asked, answered, with_targets, cut;
     char config[200];             /* for messages */
@@ -390,6 +392,7 @@ static void compare(struct bed *b, const char *question, unsigned long seed)
     static const struct external_answers none = {0};
     struct fixture *f = b->f;
     size_t slow_len = 0;
+    bool wants_refresh = false;
     struct engine_query query = {.transport = fixture_query(f, question),
                                  .client = &f->local,
                                  .local = &f->local,
@@ -405,7 +408,7 @@ static void compare(struct bed *b, const char *question, unsigned long seed)
         fast_look_ahead(b->fast, f->store, queries, 1 + draw(b, 3));
         query.ahead = draw(b, 2) ? 1 : 0;
     }
-    size_t len = fast_answer(b->fast, f->store, &query, quick);
+    size_t len = fast_answer(b->fast, f->store, &query, quick, &wants_refresh);
     if (len == 0) {
         return;
     }
@@ -435,7 +438,8 @@ static void test_the_same_bytes(void **state)
         b.f = fixture_new(NULL, 0);
         draw_config(&b, (unsigned)(seed % CONFIGS));
         b.encoder = encoder_new(b.f->config.max_udp_size);
-        b.fast = fast_new(&b.f->config, b.encoder);
+        kept_access_init(&b.kept, &b.f->config);
+        b.fast = fast_new(&b.f->config, b.encoder, &b.kept);
         for (unsigned change = 0; change < CHANGES; change++) {
             for (size_t i = 0; i < b.f->config.zone_count; i++) {
                 b.f->config.zones[i].is_incomplete = draw(&b, 6) == 0;
@@ -522,7 +526,8 @@ static void test_what_is_asked_often(void **state)
     b.encoder = encoder_new(b.f->config.max_udp_size);
     for (int schema = 0; schema < 2; schema++) {
         b.f->config.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
-        b.fast = fast_new(&b.f->config, b.encoder);
+        kept_access_init(&b.kept, &b.f->config);
+        b.fast = fast_new(&b.f->config, b.encoder, &b.kept);
         for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
             unsigned long before = b.answered;
             compare(&b, rows[i].question, 0);
@@ -579,7 +584,8 @@ static void test_what_is_asked_seldom(void **state)
             fixture_domain(b.f, "n.svc.cluster.local.");
             fixture_domain(b.f, "a.above.cluster.local.");
         }
-        b.fast = fast_new(&b.f->config, b.encoder);
+        kept_access_init(&b.kept, &b.f->config);
+        b.fast = fast_new(&b.f->config, b.encoder, &b.kept);
         for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++) {
             compare(&b, questions[i], 0);
         }
@@ -595,7 +601,8 @@ static void test_what_is_asked_seldom(void **state)
 static void compare_all(struct bed *b, const char *const *questions, size_t count)
 {
     b->encoder = encoder_new(b->f->config.max_udp_size);
-    b->fast = fast_new(&b->f->config, b->encoder);
+    kept_access_init(&b->kept, &b->f->config);
+    b->fast = fast_new(&b->f->config, b->encoder, &b->kept);
     for (size_t i = 0; i < count; i++) {
         compare(b, questions[i], 0);
     }
