@@ -113,7 +113,7 @@ static enum engine_verdict answer_kept(struct engine *engine, const struct engin
                                        size_t *ret_len, struct engine_deferral *ret_deferral)
 {
     const struct foreign_zone *zone = answer_get_foreign_zone(engine->answer);
-    if (!kept_access_allows(&engine->kept, query->client)) {
+    if (!query->is_allowed && !kept_access_allows(&engine->kept, query->client)) {
         return ENGINE_DEFER; /* the resolver may know more */
     }
     if (zone && engine->config->cache && question->subnet_len == 0) {
