@@ -17,6 +17,7 @@
 #include "skydns/serve/udp_server.h"
 #include "skydns/serve/walker.h"
 #include "skydns/serve/worker.h"
+#include "skydns/store/engine_config.h"
 #include "skydns/store/snapshot.h"
 
 struct lane {
@@ -93,6 +94,8 @@ static int open_resolver(struct answering *a, struct err *err)
         .connections_max = descriptors.connections,
         .random_case = a->options.random_case,
         .sockets_max = descriptors.nameservers,
+        .cache_tally = snapshot_newest_config(a->snapshot)->cache_tally,
+        .stale_wait_ms = RESOLVER_STALE_WAIT_MS,
         .recursion = &a->options.recursion,
         .engine = a->resolver_engine,
         .reader = snapshot_reader_new(a->snapshot),
@@ -254,14 +257,8 @@ void answering_free(struct answering *answering)
 
 void answering_set_nameservers(struct answering *answering, const struct options *now)
 {
-    struct resolver_nameservers servers = {
-        .count = now->nameserver_count,
-        .rotate = now->ns_rotate,
-        .timeout_ms = now->rtimeout_ms,
-        .ndots = now->ndots,
-    };
-    memcpy(servers.servers, now->nameservers, sizeof(servers.servers));
-    resolver_set_nameservers(answering->resolver, &servers);
+    const struct forwarder_rules rules = {.rotate = now->ns_rotate, .timeout_ms = now->rtimeout_ms};
+    resolver_set_rules(answering->resolver, &rules);
 }
 
 static void write_addresses(const char *transport, const struct addr *addresses, size_t count,

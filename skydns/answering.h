@@ -31,7 +31,7 @@ void answering_stop(struct answering *answering);
 
 void answering_free(struct answering *answering); /* stopped; NULL is fine */
 
-/* Switches to the nameservers of these options. */
+/* Switches to the nameservers of these options, which are published. */
 void answering_set_nameservers(struct answering *answering, const struct options *now);
 
 /* Prints a line for each address and transport on which queries for this domain are answered:

@@ -14,6 +14,7 @@
 #include "common/base/attributes.h"
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/query.h"
+#include "skydns/upstream/forwarder.h"
 
 struct lookup;
 struct resolver;
@@ -36,6 +37,10 @@ struct deferred {
     TAILQ_ENTRY(deferred) entry;
     struct resolver *resolver;
     struct lookup *lookup;
+    struct forwarder_wait wait;           /* for the reply to FORWARD */
+    TAILQ_ENTRY(deferred) patience_entry; /* while is_patient */
+    bool is_patient;                      /* an expired reply will be the answer, in time */
+    bool is_allowed;                      /* engine_query's */
 
     enum engine_deferral_kind kind; /* why it could not be answered yet; changed by the resolver */
 

@@ -6,13 +6,13 @@
 #include "common/base/privileges.h"
 #include "common/base/xalloc.h"
 #include "skydns/answer/engine.h"
+#include "skydns/foreign/zone_table.h"
 #include "skydns/serve/query_log_internal.h"
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/tcp_server.h"
 #include "skydns/serve/walker.h"
 #include "skydns/store/snapshot.h"
 #include "skydns/upstream/external.h"
-#include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/loop_check.h"
 
 /* Queries taken from each ring per turn of the loop, so that TCP and timers get theirs. */
@@ -22,7 +22,10 @@ enum { TAKES_A_TURN = 64 };
 
 static void begin_or_refuse(struct resolver *r, struct deferred *d)
 {
-    if (!resolver_take(r, d)) {
+    if (d->kind == ENGINE_DEFER_REFRESH) {
+        resolver_refresh(r, d->wire, d->len);
+        deferred_free(d);
+    } else if (!resolver_take(r, d)) {
         resolver_refuse(r, d);
     } else {
         resolver_begin(r, d);
@@ -85,6 +88,13 @@ static bool defer_tcp(struct resolver *r, const struct tcp_query *tcp,
            resolver_defer(r, producer, query, r->deferral.kind, &origin);
 }
 
+/* A query that gets no answer comes from a nameserver of a stub zone that we ask: its connection
+ * is closed, as it would wait. What is no query is passed over. */
+static bool is_query(const struct engine_query *query)
+{
+    return query->len >= DNS_HEADER_SIZE && !(query->wire[2] & DNS_FLAG_QR >> 8);
+}
+
 static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp, uint8_t *reply,
                                         size_t *ret_len)
 {
@@ -111,8 +121,14 @@ static enum engine_verdict on_tcp_query(void *data, const struct tcp_query *tcp,
         *ret_len = engine_servfail(r->config.engine, &query, EDNS_ERROR_NONE, reply);
         counter_add(&counts->refused, 1);
         verdict = ENGINE_REPLY;
+    } else if (verdict == ENGINE_REPLY) {
+        counter_add(&counts->answered, 1);
+        resolver_refresh_if_wanted(r, &query);
     } else {
-        counter_add(verdict == ENGINE_REPLY ? &counts->answered : &counts->dropped, 1);
+        counter_add(&counts->dropped, 1);
+        if (is_query(&query)) {
+            tcp_server_end(r->tcp, tcp->connection);
+        }
     }
     if (verdict == ENGINE_REPLY) {
         query_counts_reply(counts, reply, *ret_len);
@@ -131,6 +147,22 @@ static void on_tcp_ahead(void *data, const struct slice *queries, size_t count)
 
 /* ---- The loop ---- */
 
+/* The general nameservers, if they changed: those of stub zones are asked with an option that says
+ * so when they lead back here. */
+static void check_nameservers(struct resolver *r, const struct engine_config *config)
+{
+    size_t count;
+    if (!config->zones_of_others) {
+        return;
+    }
+    const struct foreign_zone *root = zone_table_items(config->zones_of_others, &count);
+    if (root->serial != r->checked_serial || config->ndots != r->checked_ndots) {
+        r->checked_serial = root->serial;
+        r->checked_ndots = config->ndots;
+        loop_check_set_servers(r->loop_check, root->servers, root->server_count, config->ndots);
+    }
+}
+
 /* Runs first after the sleep, before any other callback. */
 static void on_check(struct ev_loop *loop, ev_check *check, int revents)
 {
@@ -138,7 +170,11 @@ static void on_check(struct ev_loop *loop, ev_check *check, int revents)
     (void)loop;
     (void)revents;
     r->store = snapshot_enter(r->config.reader);
-    engine_configure(r->config.engine, snapshot_config(r->config.reader));
+    const struct engine_config *config = snapshot_config(r->config.reader);
+    engine_configure(r->config.engine, config);
+    if (fetcher_configure(r->fetcher, config)) {
+        check_nameservers(r, config);
+    }
     r->expensive_left = RESOLVER_EXPENSIVE_MAX;
     r->entered = true;
 }
@@ -161,6 +197,13 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
     }
 }
 
+static void on_patience(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)revents;
+    resolver_lose_patience(timer->data);
+}
+
 /* Answers all waiting queries with SERVFAIL, so that their clients ask another server now. Gives up
  * the nameserver questions and walks first, whose callbacks in this turn would find their queries
  * freed. */
@@ -168,12 +211,16 @@ static void on_drain_end(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct resolver *r = timer->data;
     (void)revents;
-    forwarder_drop_all(r->forwarder);
+    forwarder_drop_all(fetcher_forwarder(r->fetcher));
     r->walk_count = 0;
     for (unsigned i = 0; i <= r->config.workers; i++) {
         struct deferred *d;
         while ((d = deferred_ring_pop(r->rings[i]))) {
-            (void)resolver_take(r, d); /* refused in any case */
+            if (d->kind == ENGINE_DEFER_REFRESH) {
+                deferred_free(d);
+            } else {
+                (void)resolver_take(r, d); /* refused in any case */
+            }
         }
     }
     while (!TAILQ_EMPTY(&r->in_hand)) {
@@ -200,7 +247,7 @@ static void on_stop(struct ev_loop *loop, ev_async *stop, int revents)
 static void on_judged(void *data, const struct addr *server, enum upstream_verdict verdict)
 {
     struct resolver *r = data;
-    forwarder_judge_server(r->forwarder, server, verdict);
+    forwarder_judge_server(fetcher_forwarder(r->fetcher), server, verdict);
 }
 
 static void on_loop_suspected(void *data)
@@ -211,12 +258,13 @@ static void on_loop_suspected(void *data)
 
 static void open_upstream(struct resolver *r)
 {
-    const struct forwarder_config forwarder = {
+    const struct fetcher_config fetcher = {
         .loop = r->loop,
         .random_case = r->config.random_case,
         .sockets_max = r->config.sockets_max,
         .suspect_loop = on_loop_suspected,
         .data = r,
+        .tally = r->config.cache_tally,
     };
     const struct loop_check_config loop_check = {
         .loop = r->loop,
@@ -224,45 +272,40 @@ static void open_upstream(struct resolver *r)
         .judged = on_judged,
         .data = r,
     };
-    r->forwarder = forwarder_new(&forwarder);
-    r->counts.forwarder = forwarder_counts(r->forwarder);
+    r->fetcher = fetcher_new(&fetcher);
+    r->counts.forwarder = forwarder_counts(fetcher_forwarder(r->fetcher));
     r->loop_check = loop_check_new(&loop_check);
 }
 
-static void on_servers(struct ev_loop *loop, ev_async *changed, int revents)
+static void on_rules(struct ev_loop *loop, ev_async *changed, int revents)
 {
     struct resolver *r = changed->data;
     (void)loop;
     (void)revents;
     (void)pthread_mutex_lock(
-        &r->servers_lock); /* cannot fail: a plain mutex, not held by this thread */
-    const struct resolver_nameservers now = r->nameservers;
-    (void)pthread_mutex_unlock(&r->servers_lock); /* the same */
-    const struct forwarder_servers servers = {.items = now.servers,
-                                              .count = now.count,
-                                              .rotate = now.rotate,
-                                              .timeout_ms = now.timeout_ms};
-    forwarder_set_servers(r->forwarder, &servers);
-    loop_check_set_servers(r->loop_check, now.servers, now.count, now.ndots);
+        &r->rules_lock); /* cannot fail: a plain mutex, not held by this thread */
+    const struct forwarder_rules rules = r->rules;
+    (void)pthread_mutex_unlock(&r->rules_lock); /* the same */
+    forwarder_set_rules(fetcher_forwarder(r->fetcher), &rules);
 }
 
-void resolver_set_nameservers(struct resolver *resolver,
-                              const struct resolver_nameservers *nameservers)
+/* The configuration, with the nameservers, is looked at when the thread wakes. */
+void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules *rules)
 {
-    (void)pthread_mutex_lock(&resolver->servers_lock); /* cannot fail: a plain mutex, not held */
-    resolver->nameservers = *nameservers;
-    (void)pthread_mutex_unlock(&resolver->servers_lock); /* the same */
-    ev_async_send(resolver->loop, &resolver->servers_changed);
+    (void)pthread_mutex_lock(&resolver->rules_lock); /* cannot fail: a plain mutex, not held */
+    resolver->rules = *rules;
+    (void)pthread_mutex_unlock(&resolver->rules_lock); /* the same */
+    ev_async_send(resolver->loop, &resolver->rules_changed);
 }
 
 /* ---- Life ---- */
 
 static void start_watchers(struct resolver *r)
 {
-    ev_async_init(&r->servers_changed, on_servers);
-    ev_set_priority(&r->servers_changed, EV_MAXPRI); /* before the queries of the same turn */
-    r->servers_changed.data = r;
-    ev_async_start(r->loop, &r->servers_changed);
+    ev_async_init(&r->rules_changed, on_rules);
+    ev_set_priority(&r->rules_changed, EV_MAXPRI); /* before the queries of the same turn */
+    r->rules_changed.data = r;
+    ev_async_start(r->loop, &r->rules_changed);
     ev_async_init(&r->wake, on_wake);
     r->wake.data = r;
     ev_async_start(r->loop, &r->wake);
@@ -272,6 +315,9 @@ static void start_watchers(struct resolver *r)
     ev_async_init(&r->stop, on_stop);
     r->stop.data = r;
     ev_async_start(r->loop, &r->stop);
+    ev_init(&r->patience, on_patience);
+    ev_set_priority(&r->patience, EV_MINPRI); /* replies that have arrived count first */
+    r->patience.data = r;
     ev_init(&r->drain_timer, on_drain_end);
     r->drain_timer.data = r;
     ev_check_init(&r->check, on_check);
@@ -320,6 +366,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
     query_counts_init(&r->counts.udp, config->want_skydns_metrics);
     query_counts_init(&r->counts.tcp, config->want_skydns_metrics);
     TAILQ_INIT(&r->in_hand);
+    TAILQ_INIT(&r->patient);
     r->loads = client_loads_new();
     r->lookup_loads = client_loads_new();
     buf_init(&r->reduced.packed, EXTERNAL_PACKED_MAX);
@@ -341,7 +388,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
                                          .wake = wake_for_walked,
                                          .data = r};
     r->walker = walker_new(&walker);
-    (void)pthread_mutex_init(&r->servers_lock, NULL); /* cannot fail without attributes */
+    (void)pthread_mutex_init(&r->rules_lock, NULL); /* cannot fail without attributes */
     r->rings = xcalloc(config->workers + 1, sizeof(*r->rings));
     for (unsigned i = 0; i <= config->workers; i++) {
         r->rings[i] = deferred_ring_new();
@@ -395,9 +442,9 @@ void resolver_free(struct resolver *resolver)
         return;
     }
     walker_free(resolver->walker);
-    forwarder_free(resolver->forwarder);
+    fetcher_free(resolver->fetcher);
     loop_check_free(resolver->loop_check);
-    (void)pthread_mutex_destroy(&resolver->servers_lock); /* nobody holds it */
+    (void)pthread_mutex_destroy(&resolver->rules_lock); /* nobody holds it */
     while (!TAILQ_EMPTY(&resolver->in_hand)) {
         resolver_release(resolver, TAILQ_FIRST(&resolver->in_hand));
     }
@@ -418,4 +465,16 @@ void resolver_free(struct resolver *resolver)
 const struct resolver_counts *resolver_counts(const struct resolver *resolver)
 {
     return &resolver->counts;
+}
+
+bool resolver_zone_state(const struct resolver *resolver, uint32_t serial,
+                         struct upstream_states *ret)
+{
+    return forwarder_zone_state(fetcher_forwarder(resolver->fetcher), serial, ret);
+}
+
+bool resolver_unkept(const struct resolver *resolver, const struct cache_key *key,
+                     struct fetcher_unkept *ret)
+{
+    return fetcher_unkept(resolver->fetcher, key, ret);
 }

@@ -3,17 +3,20 @@
  * records). It calls the same engine_answer as the workers, on the store's current version:
  *
  *     worker -- ring --> resolver: engine_answer --> reply
- *                          |  FORWARD: forwarder, then engine_forwarded --> reply
- *                          |  LOOKUP: forwarder for each name, then engine_answer again --> reply
- *                          `  WALK: walker.h --> reply, or LOOKUP and again WALK
+ *                          |  FORWARD: fetcher.h, then engine_forwarded --> reply
+ *                          |  LOOKUP: fetcher.h for each name, then engine_answer again --> reply
+ *                          |  WALK: walker.h --> reply, or LOOKUP and again WALK
+ *                          `  REFRESH: fetcher.h; the client has its reply
  *
  * This thread visits no more records for an answer than a worker may, and makes few of the
  * expensive answers (ENGINE_BRIEF_MAX) between two looks at its sockets: the walker makes the
  * others.
  *
- * Any failure ends in SERVFAIL, except that SRV and MX do without the addresses of a target that
- * cannot be looked up; every query taken is answered once. Created, started, stopped and
- * freed on the main thread; runs its own loop. */
+ * When nameservers fail, or have not replied for stale_wait_ms, an expired reply that is kept is
+ * the answer; the question goes on, and its reply is kept. Any other failure ends in SERVFAIL,
+ * except that SRV and MX do without the addresses of a target that cannot be looked up; every query
+ * taken is answered once. Created, started, stopped and freed on the main thread; runs its own
+ * loop. */
 #ifndef SKYDNS_SERVE_RESOLVER_H
 #define SKYDNS_SERVE_RESOLVER_H
 
@@ -28,6 +31,8 @@
 #include "skydns/answer/deferral.h"
 #include "skydns/answer/query.h"
 #include "skydns/serve/query_counts.h"
+#include "skydns/upstream/fetcher.h"
+#include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/upstreams.h"
 
 struct deferred_origin;
@@ -53,6 +58,8 @@ enum {
     RESOLVER_CLIENT_WALKS_MAX = 64,
     /* Expensive answers in one turn of the loop: less than a millisecond. */
     RESOLVER_EXPENSIVE_MAX = 8,
+    /* RFC 8767 5: how long a client waits for nameservers if an expired reply is kept. */
+    RESOLVER_STALE_WAIT_MS = 1800,
     /* How long resolver_stop waits for the queries in hand. */
     RESOLVER_DRAIN_MS = 1000,
 };
@@ -61,10 +68,12 @@ enum {
 struct resolver_config {
     const struct listen_socket *sockets; /* for TCP; a successful resolver_new takes them over */
     size_t socket_count;
-    size_t connections_max;      /* at most TCP_CONNECTIONS_MAX: descriptor_limit.h */
-    bool random_case;            /* of the names sent to nameservers: 0x20 */
-    size_t sockets_max;          /* at most FORWARDER_SOCKETS_MAX: likewise */
-    struct recursion *recursion; /* which clients may ask about other domains */
+    size_t connections_max;          /* at most TCP_CONNECTIONS_MAX: descriptor_limit.h */
+    bool random_case;                /* of the names sent to nameservers: 0x20 */
+    size_t sockets_max;              /* at most FORWARDER_SOCKETS_MAX: likewise */
+    struct cache_tally *cache_tally; /* NULL: nobody sums */
+    uint32_t stale_wait_ms;          /* RESOLVER_STALE_WAIT_MS; tests have less patience */
+    struct recursion *recursion;     /* which clients may ask about other domains */
     struct engine *engine;
     struct snapshot_reader *reader;
     struct engine *walk_engine; /* for walker.h, as is its reader */
@@ -78,17 +87,10 @@ struct resolver_config {
 int resolver_new(const struct resolver_config *config, struct resolver **ret_resolver,
                  struct err *err) MUST_CHECK;
 
-struct resolver_nameservers {
-    size_t count;
-    struct addr servers[UPSTREAMS_MAX];
-    bool rotate;         /* over them */
-    uint32_t timeout_ms; /* per try; twice that for all tries */
-    unsigned ndots;      /* names with fewer labels are not forwarded */
-};
-
-/* Any thread. Replaces the nameservers; there are none until the first call. */
-void resolver_set_nameservers(struct resolver *resolver,
-                              const struct resolver_nameservers *nameservers);
+/* Any thread: how nameservers are asked (forwarder.h). Which ones, the configuration that the
+ * snapshot publishes says (engine_config.h); call this after its nameservers changed, too, so that
+ * they are looked at before the next query. */
+void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules *rules);
 
 int resolver_start(struct resolver *resolver, struct err *err) MUST_CHECK;
 
@@ -121,6 +123,15 @@ struct resolver_counts {
 
     const struct forwarder_counts *forwarder;
 };
+
+/* Any thread: what is known of the nameservers of the zone with this serial (zone_table.h). False:
+ * nothing, since none was asked. */
+bool resolver_zone_state(const struct resolver *resolver, uint32_t serial,
+                         struct upstream_states *ret);
+
+/* Any thread: why the last reply to a question was not kept. False: nothing is known. */
+bool resolver_unkept(const struct resolver *resolver, const struct cache_key *key,
+                     struct fetcher_unkept *ret);
 
 /* Any thread; borrowed. */
 const struct resolver_counts *resolver_counts(const struct resolver *resolver);

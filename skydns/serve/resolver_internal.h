@@ -1,5 +1,6 @@
-/* The resolver's internals, shared by resolver.c (thread, rings, life cycle) and resolver_work.c
- * (queries in hand). All fields are the resolver thread's unless noted. */
+/* The resolver's internals, shared by resolver.c (thread, rings, life cycle), resolver_work.c
+ * (queries in hand) and resolver_lookup.c (those whose names in other domains are looked up). All
+ * fields are the resolver thread's unless noted. */
 #ifndef SKYDNS_SERVE_RESOLVER_INTERNAL_H
 #define SKYDNS_SERVE_RESOLVER_INTERNAL_H
 
@@ -13,9 +14,9 @@
 #include "skydns/serve/deferred.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/store/rng.h"
-#include "skydns/upstream/upstreams.h"
+#include "skydns/upstream/fetcher.h"
+#include "skydns/upstream/forwarder.h"
 
-struct forwarder;
 struct loop_check;
 struct tcp_server;
 struct walk;
@@ -31,6 +32,7 @@ struct lookup {
     struct lookup_item {
         struct lookup *lookup;
         struct external_question question;
+        struct forwarder_wait wait; /* for its reply */
         enum external_outcome outcome;
         size_t packed_at, packed_len;
     } items[];
@@ -51,14 +53,16 @@ struct resolver {
     ev_check check;
     ev_prepare prepare;
     struct tcp_server *tcp;
-    struct forwarder *forwarder;
+    struct fetcher *fetcher;
     struct loop_check *loop_check;
+    uint32_t checked_serial; /* of the nameservers that it checks, */
+    unsigned checked_ndots;  /* and of the names it asks for; 0: none */
     int64_t refusal_told_ms; /* when a refused client was last logged; 0 = never */
 
-    /* From the main thread: the nameservers to use from now on. */
-    pthread_mutex_t servers_lock;
-    ev_async servers_changed;
-    struct resolver_nameservers nameservers;
+    /* From the main thread. */
+    pthread_mutex_t rules_lock;
+    ev_async rules_changed;
+    struct forwarder_rules rules;
 
     struct deferred_ring **rings; /* the workers', then the TCP server's */
     bool rings_pending;           /* the last turn may have left queries in one */
@@ -67,7 +71,9 @@ struct resolver {
     const struct store *store; /* while entered: this turn's version */
     unsigned expensive_left;   /* answers of more than ENGINE_BRIEF_MAX visits, this turn */
     struct deferred_list in_hand;
-    struct client_loads *loads; /* of them, by client */
+    struct client_loads *loads;   /* of them, by client */
+    struct deferred_list patient; /* of them, those that wait for nameservers; oldest first */
+    ev_timer patience;            /* until the first of these takes an expired reply */
     struct walker *walker;
     ev_async walked;                            /* it has finished something */
     struct deferred *walks[RESOLVER_WALKS_MAX]; /* of those in hand, what the walker has */
@@ -78,7 +84,7 @@ struct resolver {
 
     /* The last external reply, reduced: all who share it get a copy. */
     struct {
-        uint64_t number; /* forwarder_reply_number; 0: none */
+        uint64_t number; /* forwarder_reply's; 0: of none that is shared */
         enum external_outcome outcome;
         struct buf packed; /* one reply always fits EXTERNAL_PACKED_MAX */
     } reduced;
@@ -110,7 +116,42 @@ void resolver_begin(struct resolver *resolver, struct deferred *deferred);
 /* SERVFAIL. */
 void resolver_refuse(struct resolver *resolver, struct deferred *deferred);
 
+/* Asks for a kept reply again, whose client's query, or one like it, this is. */
+void resolver_refresh(struct resolver *resolver, const uint8_t *wire, size_t len);
+
+/* After a reply: if what resolver->deferral says of it asks for that. */
+void resolver_refresh_if_wanted(struct resolver *resolver, const struct engine_query *query);
+
+/* The first of those that wait have done so for long enough. */
+void resolver_lose_patience(struct resolver *resolver);
+
 /* Frees it without an answer. */
 void resolver_release(struct resolver *resolver, struct deferred *deferred);
+
+/* What is in resolver->reply, `len` bytes of it, is the answer; 0: none. */
+void resolver_finish(struct resolver *resolver, struct deferred *deferred, size_t len);
+
+/* Passes it to the walker; with resolver->answers, `external_count` of them, to the questions that
+ * records of this revision led to. */
+void resolver_walk(struct resolver *resolver, struct deferred *deferred, size_t external_count,
+                   int64_t revision);
+
+/* It waits for nameservers: after stale_wait_ms an expired reply will do. */
+void resolver_be_patient(struct resolver *resolver, struct deferred *deferred);
+void resolver_be_patient_no_more(struct resolver *resolver, struct deferred *deferred);
+
+/* The query as the engine takes it; borrows from the deferred one. */
+struct engine_query resolver_query(struct resolver *resolver, const struct deferred *deferred);
+
+/* ---- resolver_lookup.c ---- */
+
+/* Asks the questions in resolver->deferral, which records of this revision led to. */
+void resolver_look_up(struct resolver *resolver, struct deferred *deferred, int64_t revision);
+
+/* Takes expired replies for what is still awaited. */
+void resolver_look_up_stale(struct resolver *resolver, struct deferred *deferred);
+
+/* Ends its lookup, if there is one. */
+void resolver_free_lookup(struct resolver *resolver, struct deferred *deferred);
 
 #endif

@@ -16,7 +16,7 @@
 #include "skydns/serve/walker.h"
 #include "skydns/store/snapshot.h"
 #include "skydns/store/store.h"
-#include "skydns/upstream/external.h"
+#include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/loop_check.h"
 #include "skydns/upstream/recursion.h"
@@ -24,7 +24,7 @@
 /* Time between log lines about refused clients. */
 enum { REFUSAL_PAUSE_MS = 60 * 60 * 1000 };
 
-static struct engine_query query_of(struct resolver *r, const struct deferred *d)
+struct engine_query resolver_query(struct resolver *r, const struct deferred *d)
 {
     return (struct engine_query){
         .wire = d->wire,
@@ -35,6 +35,8 @@ static struct engine_query query_of(struct resolver *r, const struct deferred *d
         .now_s = clock_wall_s(),
         .now_ms = clock_monotonic_ms(),
         .random = rng_next(&r->rng),
+        .is_repeated = true,
+        .is_allowed = d->is_allowed,
     };
 }
 
@@ -57,30 +59,21 @@ enum engine_verdict resolver_answer(struct resolver *r, const struct engine_quer
 
 /* ---- The end of a query ---- */
 
-static void free_lookup(struct resolver *r, struct lookup *lookup)
-{
-    if (lookup) {
-        client_loads_drop(r->lookup_loads, &lookup->deferred->client);
-        buf_fini(&lookup->packed);
-        free(lookup);
-        r->lookup_count--;
-    }
-}
-
 void resolver_release(struct resolver *r, struct deferred *d)
 {
     TAILQ_REMOVE(&r->in_hand, d, entry);
     counter_sub(&r->counts.in_hand, 1);
     client_loads_drop(r->loads, &d->client);
-    free_lookup(r, d->lookup);
+    resolver_be_patient_no_more(r, d);
+    forwarder_forget(&d->wait);
+    resolver_free_lookup(r, d);
     deferred_free(d);
 }
 
-/* Sends what is in r->reply; len 0: nothing. */
-static void finish(struct resolver *r, struct deferred *d, size_t len)
+void resolver_finish(struct resolver *r, struct deferred *d, size_t len)
 {
     if (r->config.verbose && len) {
-        struct engine_query query = query_of(r, d);
+        struct engine_query query = resolver_query(r, d);
         query_log(&query, r->reply, len);
     }
     struct query_counts *counts = d->origin.udp ? &r->counts.udp : &r->counts.tcp;
@@ -98,8 +91,8 @@ static void finish(struct resolver *r, struct deferred *d, size_t len)
 
 void resolver_refuse(struct resolver *r, struct deferred *d)
 {
-    struct engine_query query = query_of(r, d);
-    finish(r, d, engine_servfail(r->config.engine, &query, EDNS_ERROR_NONE, r->reply));
+    struct engine_query query = resolver_query(r, d);
+    resolver_finish(r, d, engine_servfail(r->config.engine, &query, EDNS_ERROR_NONE, r->reply));
 }
 
 /* ---- WALK ---- */
@@ -115,16 +108,14 @@ static unsigned walks_of(const struct resolver *r, const struct addr *client)
     return count;
 }
 
-/* Passes it to the walker; with r->answers, `external_count` of them, to the questions that records
- * of this revision led to. */
-static void walk(struct resolver *r, struct deferred *d, size_t external_count, int64_t revision)
+void resolver_walk(struct resolver *r, struct deferred *d, size_t external_count, int64_t revision)
 {
     if (r->walk_count == RESOLVER_WALKS_MAX ||
         walks_of(r, &d->client) >= RESOLVER_CLIENT_WALKS_MAX) {
         resolver_refuse(r, d);
         return;
     }
-    struct engine_query query = query_of(r, d);
+    struct engine_query query = resolver_query(r, d);
     struct walk *walk = walk_new(&query, d);
     if (external_count) {
         walk_set_externals(walk, r->answers, external_count, revision);
@@ -132,8 +123,6 @@ static void walk(struct resolver *r, struct deferred *d, size_t external_count, 
     r->walks[r->walk_count++] = d;
     walker_push(r->walker, walk);
 }
-
-static void look_up(struct resolver *r, struct deferred *d, int64_t revision);
 
 /* False: it was given up, at the end of the drain. */
 static bool take_back(struct resolver *r, const struct deferred *d)
@@ -152,10 +141,10 @@ static void end_walk(struct resolver *r, struct deferred *d, const struct walk *
     switch (walk->verdict) {
     case ENGINE_REPLY:
         memcpy(r->reply, walk->reply, walk->reply_len);
-        finish(r, d, walk->reply_len);
+        resolver_finish(r, d, walk->reply_len);
         return;
     case ENGINE_DROP:
-        finish(r, d, 0);
+        resolver_finish(r, d, 0);
         return;
     case ENGINE_DEFER:
         break;
@@ -163,7 +152,7 @@ static void end_walk(struct resolver *r, struct deferred *d, const struct walk *
     if (walk->deferral.kind == ENGINE_DEFER_LOOKUP) {
         d->kind = ENGINE_DEFER_WALK; /* as its second answer will be */
         r->deferral = walk->deferral;
-        look_up(r, d, walk->revision);
+        resolver_look_up(r, d, walk->revision);
     } else {
         resolver_refuse(r, d);
     }
@@ -180,179 +169,68 @@ void resolver_walked(struct resolver *r)
     }
 }
 
-/* ---- LOOKUP ---- */
-
-/* True if the records have changed meanwhile and now point to names not asked about: without their
- * addresses, the answer would deny existing ones. If that is a WALK, so is the answer, and
- * the walker sees. */
-static bool is_outdated(struct resolver *r, const struct deferred *d,
-                        const struct external_answers *externals)
-{
-    struct engine_query query = query_of(r, d);
-    size_t len;
-    return r->store && store_revision(r->store) != d->lookup->revision &&
-           resolver_answer(r, &query, NULL, r->reply, &len) == ENGINE_DEFER &&
-           r->deferral.kind == ENGINE_DEFER_LOOKUP &&
-           !external_answers_cover(externals, r->deferral.questions, r->deferral.question_count);
-}
-
-/* Asks the engine again, on the store's current version, with r->answers to the questions that
- * records of this revision led to. */
-static void answer_with(struct resolver *r, struct deferred *d, size_t count, int64_t revision)
-{
-    const struct external_answers externals = {.count = count, .items = r->answers};
-    struct engine_query query = query_of(r, d);
-    size_t len = 0;
-    if (d->kind == ENGINE_DEFER_WALK) {
-        walk(r, d, count, revision);
-        return;
-    }
-    enum engine_verdict verdict = resolver_answer(r, &query, &externals, r->reply, &len);
-    if (verdict == ENGINE_DEFER && r->deferral.kind == ENGINE_DEFER_WALK) {
-        walk(r, d, count, revision);
-    } else if (verdict ==
-               ENGINE_DEFER) { /* the name left the domain meanwhile: the client should retry */
-        resolver_refuse(r, d);
-    } else {
-        finish(r, d, verdict == ENGINE_REPLY ? len : 0);
-    }
-}
-
-/* No question is in flight any more. */
-static void answer_with_externals(struct resolver *r, struct deferred *d)
-{
-    const struct lookup *lookup = d->lookup;
-    for (size_t i = 0; i < lookup->count; i++) {
-        const struct lookup_item *item = &lookup->items[i];
-        const uint8_t *packed = item->packed_len ? lookup->packed.data + item->packed_at : NULL;
-        r->answers[i] = (struct external_answer){
-            .question = item->question,
-            .outcome = item->outcome,
-            .records = slice_of(packed, item->packed_len),
-        };
-    }
-    const struct external_answers externals = {.count = lookup->count, .items = r->answers};
-    if (d->kind != ENGINE_DEFER_WALK && is_outdated(r, d, &externals)) { /* ask again, please */
-        resolver_refuse(r, d);
-        return;
-    }
-    answer_with(r, d, lookup->count, lookup->revision);
-}
-
-/* Once for all who share the reply. */
-static void reduce(struct resolver *r, const struct external_question *question,
-                   const uint8_t *reply, size_t len)
-{
-    uint64_t number = forwarder_reply_number(r->forwarder);
-    if (number != r->reduced.number) {
-        r->reduced.number = number;
-        buf_clear(&r->reduced.packed);
-        r->reduced.outcome = external_read(question, reply, len, &r->reduced.packed);
-    }
-}
-
-/* What the client can use of it. Over UDP, no more addresses than a datagram holds, so that a long
- * reply costs what a short one does: it asks for the rest over TCP. Over TCP, part of an answer
- * would pass for the whole. */
-static void fit_client(struct resolver *r, const struct deferred *d, size_t room,
-                       struct external_answer *answer)
-{
-    enum { ADDRESS_RR_MIN = 16 };
-    if (d->origin.udp) {
-        const struct engine_config *config = snapshot_config(r->config.reader);
-        external_answer_cut(answer, EXTERNAL_CNAMES_MAX + config->max_udp_size / ADDRESS_RR_MIN);
-    }
-    if (answer->records.len > room) {
-        answer->outcome = EXTERNAL_TRUNCATED;
-        answer->records.len = 0;
-    }
-    if (answer->outcome == EXTERNAL_TRUNCATED && !d->origin.udp) {
-        answer->outcome = EXTERNAL_FAILED;
-        answer->records.len = 0;
-    }
-}
-
-static void on_external(void *data, const uint8_t *reply, size_t len)
-{
-    struct lookup_item *item = data;
-    struct lookup *lookup = item->lookup;
-    struct buf *packed = &lookup->packed;
-    struct deferred *d = lookup->deferred;
-    struct resolver *r = d->resolver;
-    reduce(r, &item->question, reply, len);
-    struct external_answer answer = {.outcome = r->reduced.outcome,
-                                     .records = buf_slice(&r->reduced.packed)};
-    fit_client(r, d, packed->limit - packed->len, &answer);
-    item->outcome = answer.outcome;
-    item->packed_at = packed->len;
-    item->packed_len = answer.records.len;
-    buf_append_slice(packed, answer.records);
-    counter_add(&r->counts.failures, item->outcome == EXTERNAL_FAILED);
-    if (--lookup->waiting == 0) {
-        answer_with_externals(r, d);
-    }
-}
-
-/* At the limit nothing is asked: as if no nameserver replied. */
-static void do_without(struct resolver *r, struct deferred *d, int64_t revision)
-{
-    size_t count = r->deferral.question_count;
-    for (size_t i = 0; i < count; i++) {
-        r->answers[i] = (struct external_answer){.question = r->deferral.questions[i],
-                                                 .outcome = EXTERNAL_FAILED};
-    }
-    counter_add(&r->counts.failures, count);
-    answer_with(r, d, count, revision);
-}
-
-/* Asks the questions in r->deferral, which records of this revision led to. */
-static void look_up(struct resolver *r, struct deferred *d, int64_t revision)
-{
-    size_t count = r->deferral.question_count;
-    if (client_loads_add(r->lookup_loads, &d->client) + r->lookup_count > RESOLVER_LOOKUPS_MAX) {
-        client_loads_drop(r->lookup_loads, &d->client);
-        do_without(r, d, revision);
-        return;
-    }
-    struct lookup *lookup = xcalloc(1, sizeof(*lookup) + count * sizeof(lookup->items[0]));
-    buf_init(&lookup->packed, d->origin.udp ? EXTERNAL_PACKED_UDP_MAX : EXTERNAL_PACKED_MAX);
-    lookup->deferred = d;
-    lookup->count = count;
-    lookup->revision = revision;
-    d->lookup = lookup;
-    r->lookup_count++;
-    for (size_t i = 0; i < count; i++) {
-        struct lookup_item *item = &lookup->items[i];
-        item->lookup = lookup;
-        item->question = r->deferral.questions[i];
-        item->outcome = EXTERNAL_FAILED; /* until a reply says otherwise */
-        struct upstream_question question = {.name = item->question.name,
-                                             .type = item->question.type,
-                                             .qclass = DNS_CLASS_IN,
-                                             .flags = DNS_FLAG_RD};
-        dname_lower(&question.name);
-        bool is_sent = forwarder_ask(r->forwarder, &question, rng_next(&r->rng), on_external, item);
-        counter_add(is_sent ? &r->counts.lookups : &r->counts.failures, 1);
-        lookup->waiting += is_sent;
-    }
-    if (lookup->waiting == 0) { /* no question could be sent */
-        answer_with_externals(r, d);
-    }
-}
-
 /* ---- FORWARD ---- */
 
-static void on_forwarded(void *data, const uint8_t *reply, size_t len)
+static bool keeps_stale(const struct resolver *r)
+{
+    const struct engine_config *config = snapshot_config(r->config.reader);
+    return config->cache && config->cache_limits.stale_ms > 0;
+}
+
+/* True: it is answered: there was an expired reply, or the question needs no nameserver any more.
+ */
+static bool answer_stale(struct resolver *r, struct deferred *d)
+{
+    struct engine_query query = resolver_query(r, d);
+    size_t len = 0;
+    query.takes_stale = true;
+    if (!keeps_stale(r)) {
+        return false;
+    }
+    enum engine_verdict verdict = resolver_answer(r, &query, NULL, r->reply, &len);
+    if (verdict == ENGINE_DEFER) {
+        return false;
+    }
+    resolver_finish(r, d, verdict == ENGINE_REPLY ? len : 0);
+    return true;
+}
+
+/* No nameserver has a usable reply, for this reason. */
+static void do_without(struct resolver *r, struct deferred *d, enum edns_error error)
+{
+    counter_add(&r->counts.failures, 1);
+    if (!answer_stale(r, d)) {
+        struct engine_query query = resolver_query(r, d);
+        resolver_finish(r, d, engine_servfail(r->config.engine, &query, error, r->reply));
+    }
+}
+
+/* 0 of a whole reply: it makes no sense, or is too long. Of a truncated one: the client cannot get
+ * more over TCP than we did. */
+static void on_forwarded(void *data, const struct forwarder_reply *reply)
 {
     struct deferred *d = data;
     struct resolver *r = d->resolver;
-    struct engine_query query = query_of(r, d);
-    size_t reply_len = reply ? engine_forwarded(r->config.engine, &query, reply, len, r->reply) : 0;
-    if (reply_len) {
-        finish(r, d, reply_len);
+    struct engine_query query = resolver_query(r, d);
+    size_t len = 0;
+    switch (reply->outcome) {
+    case FORWARDER_REPLIED:
+        len = engine_forwarded(r->config.engine, &query, reply->bytes, reply->len, r->reply);
+        break;
+    case FORWARDER_FAILED:
+        do_without(r, d, EDNS_ERROR_NO_AUTHORITY);
+        return;
+    case FORWARDER_SILENT:
+    case FORWARDER_DROPPED: /* never: we wait */
+        do_without(r, d, EDNS_ERROR_NETWORK);
+        return;
+    }
+    if (len > 0) {
+        resolver_finish(r, d, len);
     } else {
-        counter_add(&r->counts.failures, 1);
-        resolver_refuse(r, d);
+        do_without(r, d,
+                   reply->bytes[2] & DNS_FLAG_TC >> 8 ? EDNS_ERROR_NETWORK
+                                                      : EDNS_ERROR_NO_AUTHORITY);
     }
 }
 
@@ -367,11 +245,52 @@ static void refuse_recursion(struct resolver *r, struct deferred *d)
         log_warn("refusing queries for other domains; set -allow-recursion to allow them",
                  LOG_STR("client", addr_format(&d->client, client)));
     }
-    struct engine_query query = query_of(r, d);
-    finish(r, d, engine_refused(r->config.engine, &query, r->reply));
+    struct engine_query query = resolver_query(r, d);
+    resolver_finish(r, d, engine_refused(r->config.engine, &query, r->reply));
+}
+
+/* The published list did not have this client, whose network is newer: the engine has not looked
+ * into the cache. True: it is answered from there. */
+static bool answer_allowed(struct resolver *r, struct deferred *d)
+{
+    const struct engine_config *config = snapshot_config(r->config.reader);
+    const struct ip ip = addr_ip(&d->client);
+    size_t len = 0;
+    bool is_known = config->allows_all || !config->cache;
+    for (size_t i = 0; i < config->allowed_count && !is_known; i++) {
+        is_known = network_contains(&config->allowed[i], &ip);
+    }
+    if (is_known) {
+        return false;
+    }
+    d->is_allowed = true;
+    struct engine_query query = resolver_query(r, d);
+    if (resolver_answer(r, &query, NULL, r->reply, &len) != ENGINE_REPLY) {
+        return false;
+    }
+    resolver_finish(r, d, len);
+    return true;
 }
 
 /* The client's id spreads the questions over the servers, as in SkyDNS. */
+static void ask(struct resolver *r, struct deferred *d, const struct upstream_question *question)
+{
+    d->wait.cb = on_forwarded;
+    d->wait.data = d;
+    switch (fetcher_ask(r->fetcher, question, (unsigned)(d->wire[0] << 8 | d->wire[1]), &d->wait)) {
+    case FORWARDER_ASKED:
+        counter_add(&r->counts.forwarded, 1);
+        resolver_be_patient(r, d);
+        break;
+    case FORWARDER_NO_SERVER:
+        do_without(r, d, EDNS_ERROR_NETWORK);
+        break;
+    case FORWARDER_FULL:
+        do_without(r, d, EDNS_ERROR_NONE);
+        break;
+    }
+}
+
 static void forward(struct resolver *r, struct deferred *d)
 {
     struct upstream_question question;
@@ -380,42 +299,115 @@ static void forward(struct resolver *r, struct deferred *d)
         resolver_refuse(r, d);
     } else if (!recursion_allows(r->config.recursion, &d->client, clock_monotonic_ms())) {
         refuse_recursion(r, d);
-    } else if (forwarder_ask(r->forwarder, &question, (unsigned)(d->wire[0] << 8 | d->wire[1]),
-                             on_forwarded, d)) {
-        counter_add(&r->counts.forwarded, 1);
-    } else {
-        counter_add(&r->counts.failures, 1);
-        resolver_refuse(r, d);
+    } else if (!answer_allowed(r, d)) {
+        ask(r, d, &question);
     }
 }
 
+/* ---- Patience ---- */
+
+static int64_t patience_left_us(const struct resolver *r, const struct deferred *d)
+{
+    return r->config.stale_wait_ms * INT64_C(1000) - (clock_monotonic_us() - d->begun_us);
+}
+
+/* Until the oldest loses it; queries come nearly in the order of their age. */
+static void set_patience(struct resolver *r)
+{
+    const struct deferred *oldest = TAILQ_FIRST(&r->patient);
+    ev_timer_stop(r->loop, &r->patience);
+    if (oldest) {
+        int64_t left_us = patience_left_us(r, oldest);
+        ev_timer_set(&r->patience, left_us > 0 ? (double)left_us / 1e6 : 0, 0.);
+        ev_timer_start(r->loop, &r->patience);
+    }
+}
+
+void resolver_be_patient(struct resolver *r, struct deferred *d)
+{
+    bool is_first = TAILQ_EMPTY(&r->patient);
+    if (keeps_stale(r) && !d->is_patient) {
+        d->is_patient = true;
+        TAILQ_INSERT_TAIL(&r->patient, d, patience_entry);
+        if (is_first) {
+            set_patience(r);
+        }
+    }
+}
+
+/* A timer that is now too early sets itself again. */
+void resolver_be_patient_no_more(struct resolver *r, struct deferred *d)
+{
+    if (d->is_patient) {
+        d->is_patient = false;
+        TAILQ_REMOVE(&r->patient, d, patience_entry);
+    }
+}
+
+void resolver_lose_patience(struct resolver *r)
+{
+    struct deferred *d;
+    while ((d = TAILQ_FIRST(&r->patient)) && patience_left_us(r, d) <= 0) {
+        resolver_be_patient_no_more(r, d);
+        if (d->lookup) {
+            resolver_look_up_stale(r, d);
+        } else {
+            (void)answer_stale(r, d); /* false: it goes on waiting */
+        }
+    }
+    set_patience(r);
+}
+
+/* ---- REFRESH ---- */
+
+void resolver_refresh(struct resolver *r, const uint8_t *wire, size_t len)
+{
+    struct upstream_question question;
+    if (upstream_question_read(wire, len, &question)) {
+        fetcher_refresh(r->fetcher, &question, rng_next(&r->rng));
+    }
+}
+
+void resolver_refresh_if_wanted(struct resolver *r, const struct engine_query *query)
+{
+    const struct engine_deferral *deferral = &r->deferral;
+    if (deferral->wants_refresh && deferral->refresh_len) {
+        resolver_refresh(r, deferral->refresh, deferral->refresh_len);
+    } else if (deferral->wants_refresh) {
+        resolver_refresh(r, query->wire, query->len);
+    }
+}
+
+/* ---- The begin ---- */
+
 void resolver_begin(struct resolver *r, struct deferred *d)
 {
-    struct engine_query query = query_of(r, d);
+    struct engine_query query = resolver_query(r, d);
     size_t len = 0;
     if (d->kind == ENGINE_DEFER_WALK) {
-        walk(r, d, 0, 0);
+        resolver_walk(r, d, 0, 0);
         return;
     }
     switch (resolver_answer(r, &query, NULL, r->reply, &len)) {
     case ENGINE_REPLY:
-        finish(r, d, len);
+        resolver_refresh_if_wanted(r, &query);
+        resolver_finish(r, d, len);
         return;
     case ENGINE_DROP:
-        finish(r, d, 0);
+        resolver_finish(r, d, 0);
         return;
     case ENGINE_DEFER:
         break;
     }
     switch (r->deferral.kind) {
     case ENGINE_DEFER_LOOKUP:
-        look_up(r, d, r->store ? store_revision(r->store) : 0);
+        resolver_look_up(r, d, r->store ? store_revision(r->store) : 0);
         break;
     case ENGINE_DEFER_FORWARD:
         forward(r, d);
         break;
     case ENGINE_DEFER_WALK:
-        walk(r, d, 0, 0);
+        resolver_walk(r, d, 0, 0);
         break;
     case ENGINE_DEFER_REFRESH: /* never of the engine */
         break;

@@ -180,6 +180,14 @@ bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, cons
     return is_sound;
 }
 
+void tcp_server_end(struct tcp_server *server, struct tcp_ref connection)
+{
+    struct tcp_connection *c = tcp_server_find(server, connection);
+    if (c) {
+        c->ending = true;
+    }
+}
+
 /* ---- Making room ---- */
 
 static void evict(struct tcp_connection *c)

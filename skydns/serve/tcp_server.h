@@ -104,6 +104,10 @@ bool tcp_server_reply(struct tcp_server *server, struct tcp_ref connection, cons
  * its answers are sent. */
 void tcp_server_drain(struct tcp_server *server);
 
+/* Reads no more from this connection, and closes it once what is in hand is answered. Also from
+ * inside tcp_answer_fn. */
+void tcp_server_end(struct tcp_server *server, struct tcp_ref connection);
+
 size_t tcp_server_connections(const struct tcp_server *server);
 
 /* Connections closed to make room for others, since the start. */

@@ -77,6 +77,19 @@ static void defer(struct worker *w, const struct engine_query *query,
     count_reply(w, query, packet);
 }
 
+/* The reply is on its way: if the ring is full, what it is made of just expires. */
+static void pass_refresh(struct worker *w, const struct engine_query *query)
+{
+    const struct worker_config *config = &w->config;
+    const struct deferred_origin origin = {.udp = config->udp};
+    struct engine_query refresh = *query;
+    if (w->deferral.refresh_len) {
+        refresh.wire = w->deferral.refresh;
+        refresh.len = w->deferral.refresh_len;
+    }
+    (void)!resolver_defer(config->resolver, config->index, &refresh, ENGINE_DEFER_REFRESH, &origin);
+}
+
 static void answer(struct worker *w, const struct store *store, const struct engine_query *query,
                    struct udp_packet *packet)
 {
@@ -85,6 +98,9 @@ static void answer(struct worker *w, const struct store *store, const struct eng
     case ENGINE_REPLY:
         counter_add(&w->counts.answered, 1);
         count_reply(w, query, packet);
+        if (w->deferral.wants_refresh) {
+            pass_refresh(w, query);
+        }
         break;
     case ENGINE_DROP:
         counter_add(&w->counts.dropped, 1);

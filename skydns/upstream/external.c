@@ -24,16 +24,17 @@ struct cname {
 
 /* The answer section's CNAMEs. */
 struct chain {
+    uint32_t ttl_max_s;
     size_t count;
     struct cname items[EXTERNAL_CNAMES_MAX];
 };
 
-static uint32_t kept_ttl_s(uint32_t ttl_s)
+static uint32_t kept_ttl_s(uint32_t ttl_s, uint32_t ttl_max_s)
 {
     if (ttl_s > INT32_MAX) {
         return 0; /* RFC 2181 8 */
     }
-    return ttl_s < EXTERNAL_TTL_MAX_S ? ttl_s : EXTERNAL_TTL_MAX_S;
+    return ttl_s < ttl_max_s ? ttl_s : ttl_max_s;
 }
 
 static bool read_rr(struct reader *r, struct rr *ret)
@@ -43,7 +44,7 @@ static bool read_rr(struct reader *r, struct rr *ret)
     }
     ret->type = reader_u16(r);
     ret->class = reader_u16(r);
-    ret->ttl_s = kept_ttl_s(reader_u32(r));
+    ret->ttl_s = reader_u32(r);
     ret->rdata_len = reader_u16(r);
     ret->rdata_at = r->pos;
     (void)reader_take(r, ret->rdata_len); /* the reader remembers the failure */
@@ -95,7 +96,7 @@ static bool collect_cnames(const struct reader *section, uint16_t count, struct 
         }
         struct cname *cname = &ret->items[ret->count++];
         cname->owner = rr.owner;
-        cname->ttl_s = rr.ttl_s;
+        cname->ttl_s = kept_ttl_s(rr.ttl_s, ret->ttl_max_s);
         if (!read_target(section, &rr, &cname->target)) {
             return false;
         }
@@ -131,7 +132,8 @@ static bool follow(const struct chain *chain, struct dname *name, struct buf *pa
 
 /* Appends the addresses of the name. False: one is malformed. The section has been read before. */
 static bool collect_addresses(const struct reader *section, uint16_t count,
-                              const struct dname *name, uint16_t type, struct buf *packed)
+                              const struct dname *name, uint16_t type, uint32_t ttl_max_s,
+                              struct buf *packed)
 {
     const size_t size = type == DNS_TYPE_A ? 4 : 16;
     struct reader r = *section;
@@ -143,7 +145,8 @@ static bool collect_addresses(const struct reader *section, uint16_t count,
         if (rr.rdata_len != size) {
             return false;
         }
-        external_answer_put(packed, type, rr.ttl_s, slice_of(section->data + rr.rdata_at, size));
+        external_answer_put(packed, type, kept_ttl_s(rr.ttl_s, ttl_max_s),
+                            slice_of(section->data + rr.rdata_at, size));
     }
     return true;
 }
@@ -155,12 +158,12 @@ static enum external_outcome fail(struct buf *packed, size_t start)
 }
 
 enum external_outcome external_read(const struct external_question *question, const uint8_t *reply,
-                                    size_t len, struct buf *packed)
+                                    size_t len, uint32_t ttl_max_s, struct buf *packed)
 {
     struct reader r = reader_of(reply, len);
     struct header header;
     struct dname name = question->name;
-    struct chain chain;
+    struct chain chain = {.ttl_max_s = ttl_max_s};
     const size_t start = packed->len;
     if (!open_reply(question, &r, &header) || !collect_cnames(&r, header.answers, &chain)) {
         return EXTERNAL_FAILED;
@@ -173,7 +176,7 @@ enum external_outcome external_read(const struct external_question *question, co
         return fail(packed, start);
     }
     const size_t addresses_at = packed->len;
-    if (!collect_addresses(&r, header.answers, &name, question->type, packed)) {
+    if (!collect_addresses(&r, header.answers, &name, question->type, ttl_max_s, packed)) {
         return fail(packed, start);
     }
     if (packed->failed || (header.flags & DNS_FLAG_TC)) {

@@ -15,7 +15,8 @@
 enum {
     /* Resolvers give up after 11 (unbound) to 17 (BIND). */
     EXTERNAL_CNAMES_MAX = 16,
-    /* An hour, the TTL of our own records by default: a mistake of a nameserver lasts no longer. */
+    /* Without a cache: an hour, the TTL of our own records by default: a mistake of a nameserver
+     * lasts no longer. With one, -rcache-ttl. */
     EXTERNAL_TTL_MAX_S = 3600,
     /* For the records of one reply, and for those of all questions of one query. The largest reply,
      * 2,340 IPv6 addresses of 22 bytes behind 16 CNAMEs, takes 56 KB; what several replies have
@@ -30,8 +31,8 @@ enum {
  * to `packed`. NXDOMAIN is a denial, like a reply without addresses. An rcode other than these two,
  * a malformed reply, one to another question, or a chain that is a loop or longer than
  * EXTERNAL_CNAMES_MAX is a failure and appends nothing. TRUNCATED: the reply says so, or `packed`
- * is full. `reply` NULL: there was none. */
+ * is full. No TTL is longer than `ttl_max_s`. `reply` NULL: there was none. */
 enum external_outcome external_read(const struct external_question *question, const uint8_t *reply,
-                                    size_t len, struct buf *packed);
+                                    size_t len, uint32_t ttl_max_s, struct buf *packed);
 
 #endif

@@ -1,5 +1,5 @@
-/* Asks the nameservers one after another until one answers. Identical questions share one in
- * flight: a later asker waits for the same reply.
+/* Asks the nameservers of a zone one after another until one answers. Identical questions share one
+ * in flight: a later asker waits for the same reply.
  *
  *     forwarder_ask -- new question --> try 1 --(silence)--> try 2 --> ... first server again
  *                  \ same question --> waits with it          |  the first good reply, from
@@ -7,12 +7,18 @@
  *
  * Makes one try more than there are servers, spread over twice the timeout; a try keeps listening
  * when the next one starts, so that a slow server's reply still counts, unless half of all sockets
- * are open. Moves on at once from an
- * unreachable server, and avoids one that failed twice in a row as long as another lives
- * (upstreams.h), until it answers a probe. Accepts SERVFAIL and REFUSED as an answer if no other
- * server has a better one. If all servers are dead, tries them anyway.
+ * are open. Moves on at once from an unreachable server, and avoids one that failed twice in a row
+ * as long as another lives (upstreams.h), until it answers a probe. If all servers are dead, tries
+ * them anyway. SERVFAIL and REFUSED are failures: another server may know better.
  *
- * On the resolver's loop and thread. */
+ * Each zone's servers are judged for themselves (upstream_zones_internal.h). With stub zones, a
+ * zone gets no further socket when it has as many as are free: alone it may have half of them, two
+ * dead zones have a third each, and there is always one for another.
+ *
+ * A question goes on when nobody waits for it any more, or was never waited for: its reply is still
+ * worth keeping. Such questions give way to those that clients wait for.
+ *
+ * On the resolver's loop and thread, but for forwarder_zone_state. */
 #ifndef SKYDNS_UPSTREAM_FORWARDER_H
 #define SKYDNS_UPSTREAM_FORWARDER_H
 
@@ -20,6 +26,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
@@ -28,36 +35,71 @@
 
 struct forwarder;
 struct forwarder_counts;
+struct foreign_zone;
+struct zone_table;
+
+enum {
+    /* Ten thousand questions a second to a server that takes a second each; 2 KB and a socket per
+     * question. */
+    FORWARDER_SOCKETS_MAX = 10000,
+    /* Questions begun that nobody waits for: an eighth of the sockets, and no more than this: when
+     * all names of a full cache are refreshed every few seconds, some hundred are in flight. */
+    FORWARDER_BACKGROUND_MAX = 256,
+};
+
+enum forwarder_outcome {
+    FORWARDER_REPLIED, /* a reply: maybe truncated, if TCP brought no better one */
+    FORWARDER_FAILED,  /* servers replied, but with SERVFAIL or REFUSED */
+    FORWARDER_SILENT,  /* no server was reachable, or replied in time */
+    FORWARDER_DROPPED, /* gave way to others: says nothing about the servers. Only to `ended` */
+};
+
+struct forwarder_reply {
+    enum forwarder_outcome outcome;
+    uint64_t number; /* the same for all who share it, and no other */
+    /* REPLIED only; borrowed during the call. */
+    const uint8_t *bytes; /* with the server's id */
+    size_t len;
+    const struct addr *server;
+};
+
+/* How a question ended. */
+struct forwarder_end {
+    const struct upstream_question *question;
+    const struct forwarder_reply *reply;
+    bool is_current;    /* its zone still has the nameservers that were asked */
+    bool is_background; /* nobody ever waited for it */
+};
 
 struct forwarder_config {
     struct ev_loop *loop;
     bool random_case;   /* of the names sent: 0x20 */
     size_t sockets_max; /* open at once; one per try */
-    /* Something looks like a loop: a question that waits for a nameserver is asked again, or a dead
-     * nameserver answers, maybe not as before. Often called, and for nothing as a rule. May be
+    /* After those who waited for a question have their reply; once for each question. May be NULL.
+     */
+    void (*ended)(void *data, const struct forwarder_end *end);
+    void *ended_data;
+    /* Something looks like a loop: a question that waits for a general nameserver is asked again,
+     * or a dead one answers, maybe not as before. Often called, and for nothing as a rule. May be
      * NULL. */
     void (*suspect_loop)(void *data);
     void *data;
 };
 
-/* Ten thousand questions a second to a server that takes a second each; 2 KB and a socket per
- * question. */
-enum { FORWARDER_SOCKETS_MAX = 10000 };
-
-/* Has no servers until forwarder_set_servers. */
 struct forwarder *forwarder_new(const struct forwarder_config *config);
 
-struct forwarder_servers {
-    const struct addr *items; /* copied */
-    size_t count;             /* at most UPSTREAMS_MAX */
-    bool rotate;              /* the asker chooses the first server; else always items[0] */
-    uint32_t timeout_ms;      /* per try; after twice that, the question fails */
-};
-
 /* Applies to later questions. */
-void forwarder_set_servers(struct forwarder *forwarder, const struct forwarder_servers *servers);
+struct forwarder_rules {
+    bool rotate;         /* the asker chooses the first server; else always the zone's first */
+    uint32_t timeout_ms; /* per try; after twice that, the question fails */
+};
+void forwarder_set_rules(struct forwarder *forwarder, const struct forwarder_rules *rules);
 
-/* What a loop check says of the server: whether it is used from now on. */
+/* The zones and nameservers from now on; borrowed during the call. Questions in flight go on, also
+ * of zones that went, but are not current any more. */
+void forwarder_set_zones(struct forwarder *forwarder, const struct zone_table *table);
+
+/* What a loop check says of a general nameserver: whether it is used from now on. */
 void forwarder_judge_server(struct forwarder *forwarder, const struct addr *server,
                             enum upstream_verdict verdict);
 
@@ -68,19 +110,40 @@ void forwarder_drop_all(struct forwarder *forwarder);
 /* The same; NULL is fine. */
 void forwarder_free(struct forwarder *forwarder);
 
-/* The reply with the server's id, borrowed during the call; NULL: none. Called once, never from
- * inside forwarder_ask. May ask further questions. */
-typedef void (*forwarder_cb)(void *data, const uint8_t *reply, size_t len);
+/* Never from inside forwarder_ask. May ask further questions, and forget others that wait. */
+typedef void (*forwarder_cb)(void *data, const struct forwarder_reply *reply);
 
-/* `rotation` chooses the first server. False, and no callback, if there are no servers or too many
- * sockets are open. */
-bool forwarder_ask(struct forwarder *forwarder, const struct upstream_question *question,
-                   unsigned rotation, forwarder_cb cb, void *data) MUST_CHECK;
+/* One who waits for a reply; the asker's memory, until the callback or forwarder_forget. Zeroed
+ * before the first use. */
+struct forwarder_wait {
+    TAILQ_ENTRY(forwarder_wait) entry;
+    struct flight *flight; /* NULL: does not wait */
+    forwarder_cb cb;
+    void *data;
+};
 
-/* During a forwarder_cb: a number for what it passes on, the same for all who share it. */
-uint64_t forwarder_reply_number(const struct forwarder *forwarder);
+enum forwarder_start {
+    FORWARDER_ASKED,
+    FORWARDER_NO_SERVER, /* the zone has none, or all lead back here */
+    FORWARDER_FULL, /* too many sockets are open, or too many questions that nobody waits for */
+};
+
+/* Asks the servers of `zone`, which the question's zone_serial and is_stub come from. `rotation`
+ * chooses the first server. `wait`, its cb and data set, gets one callback if the result is ASKED;
+ * NULL: nobody waits. */
+enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct foreign_zone *zone,
+                                   const struct upstream_question *question, unsigned rotation,
+                                   struct forwarder_wait *wait) MUST_CHECK;
+
+/* Waits no longer; the question goes on. */
+void forwarder_forget(struct forwarder_wait *wait);
 
 /* Any thread; borrowed. */
 const struct forwarder_counts *forwarder_counts(const struct forwarder *forwarder);
+
+/* Any thread: what is known of the nameservers with this serial. False: they were never asked, or
+ * are gone. */
+bool forwarder_zone_state(const struct forwarder *forwarder, uint32_t serial,
+                          struct upstream_states *ret);
 
 #endif

@@ -14,11 +14,13 @@ struct forwarder_counts {
     struct counter probes;                         /* sent to dead servers */
 
     /* Now */
-    struct counter questions; /* in flight */
-    struct counter tcp;       /* of their exchanges, those over TCP */
-    struct counter servers;   /* in the list */
-    struct counter dead;      /* of them: not answering, or leading back here */
-    struct counter looping;   /* of them: leading back here */
+    struct counter questions;  /* in flight */
+    struct counter tcp;        /* of their exchanges, those over TCP */
+    struct counter background; /* of them, those that nobody waits for */
+    struct counter probing;    /* probes under way */
+    struct counter servers;    /* the general ones */
+    struct counter dead;       /* of them: not answering, or leading back here */
+    struct counter looping;    /* of them: leading back here */
 };
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
-#include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/upstream_probes_internal.h"
 
 /* A server that ignores only some names dies and recovers every few questions. */
@@ -16,12 +15,9 @@ struct upstream_health {
     struct upstream_probes *probes;
 };
 
-static void count_servers(struct upstream_health *h)
+static void tell(struct upstream_health *h)
 {
-    struct forwarder_counts *counts = h->config.counts;
-    counter_set(&counts->servers, h->upstreams.count);
-    counter_set(&counts->dead, upstreams_dead(&h->upstreams));
-    counter_set(&counts->looping, upstreams_looping(&h->upstreams));
+    h->config.changed(h->config.data);
 }
 
 void upstream_health_failed(struct upstream_health *health, const struct addr *server)
@@ -36,7 +32,7 @@ void upstream_health_failed(struct upstream_health *health, const struct addr *s
     if (!has_died) {
         return;
     }
-    count_servers(health);
+    tell(health);
     if (log_limit_pass(&limit)) {
         log_warn("nameserver does not answer, skipping it",
                  LOG_STR("server", addr_format(server, text)));
@@ -52,7 +48,7 @@ void upstream_health_answered(struct upstream_health *health, const struct addr 
     if (!upstream || !upstream_note_answer(upstream)) {
         return;
     }
-    count_servers(health);
+    tell(health);
     if (log_limit_pass(&limit)) {
         log_info("nameserver answers again", LOG_STR("server", addr_format(server, text)));
     }
@@ -68,7 +64,7 @@ void upstream_health_judge(struct upstream_health *health, const struct addr *se
     if (!upstream || !upstream_note_verdict(upstream, verdict)) {
         return;
     }
-    count_servers(health);
+    tell(health);
     addr_format(server, text);
     if (verdict == UPSTREAM_SILENT) {
         upstream_probes_start(health->probes, server);
@@ -101,7 +97,12 @@ static void on_probe_answer(void *data, const struct addr *server)
 void upstream_health_set(struct upstream_health *health, const struct addr *servers, size_t count)
 {
     upstreams_set(&health->upstreams, servers, count);
-    count_servers(health);
+    tell(health);
+}
+
+const struct upstreams *upstream_health_servers(const struct upstream_health *health)
+{
+    return &health->upstreams;
 }
 
 size_t upstream_health_order(const struct upstream_health *health, size_t first,
@@ -116,6 +117,7 @@ struct upstream_health *upstream_health_new(const struct upstream_health_config 
     const struct upstream_probes_config probes = {
         .loop = config->loop,
         .counts = config->counts,
+        .under_way_max = config->is_stub ? UPSTREAM_STUB_PROBES_MAX : UPSTREAM_PROBES_MAX,
         .is_wanted = is_still_dead,
         .answered = on_probe_answer,
         .data = h,

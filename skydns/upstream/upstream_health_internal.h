@@ -1,6 +1,7 @@
-/* What replies, silence, probes and loop checks say about each nameserver: keeps struct upstreams,
- * counts it, logs it when it changes, and probes the dead. For the forwarder, on the resolver's
- * loop and thread. Servers that are no longer in the list are ignored. */
+/* What replies, silence, probes and loop checks say about each nameserver of a zone: keeps struct
+ * upstreams, tells its owner and the log when it changes, and probes the dead. For upstream_zones
+ * and the forwarder, on the resolver's loop and thread. Servers that are no longer in the list are
+ * ignored. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAM_HEALTH_INTERNAL_H
 #define SKYDNS_UPSTREAM_UPSTREAM_HEALTH_INTERNAL_H
 
@@ -16,7 +17,9 @@ struct upstream_health;
 
 struct upstream_health_config {
     struct ev_loop *loop;
-    struct forwarder_counts *counts; /* borrowed */
+    struct forwarder_counts *counts; /* borrowed: of probes */
+    bool is_stub;                    /* of a stub zone: fewer probes */
+    void (*changed)(void *data);     /* a server, or the list */
     void (*revived)(void *data);     /* a dead server answers: maybe it is not the one it was */
     void *data;
 };
@@ -26,6 +29,8 @@ void upstream_health_free(struct upstream_health *health); /* NULL is fine */
 
 /* upstreams_set. */
 void upstream_health_set(struct upstream_health *health, const struct addr *servers, size_t count);
+
+const struct upstreams *upstream_health_servers(const struct upstream_health *health);
 
 /* upstreams_order. */
 size_t upstream_health_order(const struct upstream_health *health, size_t first,

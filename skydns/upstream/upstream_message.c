@@ -10,7 +10,9 @@
 bool upstream_question_equal(const struct upstream_question *a, const struct upstream_question *b)
 {
     return a->type == b->type && a->qclass == b->qclass && a->flags == b->flags &&
-           a->dnssec_ok == b->dnssec_ok && dname_equal(&a->name, &b->name);
+           a->dnssec_ok == b->dnssec_ok && a->is_stub == b->is_stub &&
+           a->zone_serial == b->zone_serial && a->subnet_len == b->subnet_len &&
+           memcmp(a->subnet, b->subnet, a->subnet_len) == 0 && dname_equal(&a->name, &b->name);
 }
 
 uint32_t upstream_question_hash(const struct upstream_question *question, uint32_t seed)
@@ -30,11 +32,23 @@ bool upstream_question_read(const uint8_t *wire, size_t len, struct upstream_que
         .name = question.name,
         .type = question.type,
         .qclass = question.qclass,
-        .flags = (uint16_t)((wire[2] << 8 | wire[3]) & (DNS_FLAG_RD | DNS_FLAG_AD | DNS_FLAG_CD)),
+        .flags = (uint16_t)((wire[2] << 8 | wire[3]) & (DNS_FLAG_RD | DNS_FLAG_CD)),
         .dnssec_ok = question.dnssec_ok,
+        .subnet_len = question.subnet_len,
     };
+    memcpy(ret_question->subnet, question.subnet, question.subnet_len);
     dname_lower(&ret_question->name);
     return true;
+}
+
+static void append_opt(struct writer *w, const struct upstream_question *question)
+{
+    static const uint8_t stub[EDNS_STUB_SIZE] = {EDNS_OPTION_STUB >> 8, EDNS_OPTION_STUB & 0xff, 0,
+                                                 1, 1};
+    const size_t opt_at = w->pos;
+    edns_append_opt(w, UPSTREAM_UDP_SIZE, 0, question->dnssec_ok);
+    edns_append_option(w, opt_at, question->subnet, question->subnet_len);
+    edns_append_option(w, opt_at, stub, question->is_stub ? EDNS_STUB_SIZE : 0);
 }
 
 size_t upstream_query_write(const struct upstream_question *question, uint16_t id,
@@ -42,7 +56,7 @@ size_t upstream_query_write(const struct upstream_question *question, uint16_t i
 {
     struct writer w = writer_of(out, UPSTREAM_QUERY_MAX);
     writer_u16(&w, id);
-    writer_u16(&w, question->flags);
+    writer_u16(&w, question->flags | DNS_FLAG_AD);
     writer_u16(&w, 1); /* question */
     writer_u16(&w, 0);
     writer_u16(&w, 0);
@@ -50,15 +64,22 @@ size_t upstream_query_write(const struct upstream_question *question, uint16_t i
     writer_bytes(&w, question->name.wire, question->name.len);
     writer_u16(&w, question->type);
     writer_u16(&w, question->qclass);
-    edns_append_opt(&w, UPSTREAM_UDP_SIZE, 0, question->dnssec_ok);
+    append_opt(&w, question);
     return w.pos;
 }
 
+/* OPT is the last record, and follows the question. */
 size_t upstream_query_strip_edns(uint8_t *query, size_t len)
 {
-    enum { ADDITIONALS_AT = 10 };
+    enum { ADDITIONALS_AT = 10, TYPE_AND_CLASS = 4 };
+    struct reader r = reader_of(query, len);
+    struct dname name;
+    reader_seek(&r, DNS_HEADER_SIZE);
+    if (!dname_read(&r, &name)) {
+        return len; /* never: it is our own */
+    }
     query[ADDITIONALS_AT] = query[ADDITIONALS_AT + 1] = 0;
-    return len - EDNS_OPT_SIZE; /* it is the last record */
+    return r.pos + TYPE_AND_CLASS;
 }
 
 /* Only label bytes change; a length byte is at most 63, below any letter. */

@@ -1,5 +1,7 @@
 /* Messages to and from the nameservers. The query is our own, not a copy of the client's: one
- * question, EDNS with our own size. Pure; any thread; allocates nothing. */
+ * question, EDNS with our own size, AD set (RFC 6840 5.7), so that one reply serves clients that
+ * want to know what the nameserver has validated and those that do not. Pure; any thread; allocates
+ * nothing. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAM_MESSAGE_H
 #define SKYDNS_UPSTREAM_UPSTREAM_MESSAGE_H
 
@@ -12,26 +14,32 @@
 #include "skydns/answer/edns.h"
 
 enum {
-    /* Header, the longest name, type and class, OPT (RFC 6891 6.1.2). */
-    UPSTREAM_QUERY_MAX = 12 + DNAME_MAX + 4 + EDNS_OPT_SIZE,
+    /* Header, the longest name, type and class, OPT (RFC 6891 6.1.2), and both options. */
+    UPSTREAM_QUERY_MAX = 12 + DNAME_MAX + 4 + EDNS_OPT_SIZE + EDNS_STUB_SIZE + EDNS_SUBNET_MAX,
     /* Most that a nameserver may send us over UDP: fits every path unfragmented (RFC 9715). */
     UPSTREAM_UDP_SIZE = 1232,
 };
 
-/* What is asked. Clients with equal questions can share an answer. */
+/* What is asked, and of whom. Clients with equal questions can share an answer. */
 struct upstream_question {
     struct dname name; /* lower case */
     uint16_t type;
     uint16_t qclass;
-    uint16_t flags; /* RD, AD and CD as the client set them */
+    uint16_t flags; /* RD and CD as the client set them */
     bool dnssec_ok;
+    bool is_stub;         /* for a stub zone's nameservers: sent with EDNS_OPTION_STUB, so that one
+                           * that leads back here is noticed when the question returns */
+    uint32_t zone_serial; /* of the nameservers: zone_table.h */
+    uint8_t subnet_len;   /* 0: none */
+    uint8_t subnet[EDNS_SUBNET_MAX]; /* the client's whole option, passed on as it is */
 };
 
 bool upstream_question_equal(const struct upstream_question *a, const struct upstream_question *b);
 /* Seeded, since clients choose the names. */
 uint32_t upstream_question_hash(const struct upstream_question *question, uint32_t seed);
 
-/* Reads the question of a client's query. False: it is unreadable. */
+/* Reads the question of a client's query; whom to ask is for the caller to say. False: it is
+ * unreadable. */
 bool upstream_question_read(const uint8_t *wire, size_t len,
                             struct upstream_question *ret_question) MUST_CHECK;
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
@@ -27,11 +28,18 @@ struct upstream_probes {
     struct probe items[2 * UPSTREAMS_MAX];
 };
 
+static void end_exchange(struct probe *p)
+{
+    if (p->exchange) {
+        exchange_free(STEAL(p->exchange));
+        counter_sub(&p->owner->config.counts->probing, 1);
+    }
+}
+
 static void stop(struct probe *p)
 {
     ev_timer_stop(p->owner->config.loop, &p->timer);
-    exchange_free(p->exchange);
-    p->exchange = NULL;
+    end_exchange(p);
     p->is_running = false;
 }
 
@@ -47,8 +55,7 @@ static void on_end(void *data, const uint8_t *reply, size_t len)
     struct probe *p = data;
     (void)len;
     log_end(p, reply != NULL);
-    exchange_free(p->exchange);
-    p->exchange = NULL;
+    end_exchange(p);
     if (reply) {
         stop(p);
         p->owner->config.answered(p->owner->config.data, &p->server);
@@ -66,8 +73,12 @@ static void ask(struct probe *p)
         .data = p,
     };
     char server[ADDR_TEXT_MAX];
-    p->exchange = exchange_start(&config, &root_ns); /* NULL counts as no answer */
-    counter_add(&p->owner->config.counts->probes, p->exchange != NULL);
+    struct forwarder_counts *counts = p->owner->config.counts;
+    p->exchange = counter_get(&counts->probing) < p->owner->config.under_way_max
+                      ? exchange_start(&config, &root_ns)
+                      : NULL; /* which counts as no answer */
+    counter_add(&counts->probes, p->exchange != NULL);
+    counter_add(&counts->probing, p->exchange != NULL);
     log_debug("probe sent", LOG_STR("server", addr_format(&p->server, server)),
               LOG_INT("is_sent", p->exchange != NULL));
 }
@@ -80,8 +91,7 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
     if (p->exchange) {
         log_end(p, false);
     }
-    exchange_free(p->exchange);
-    p->exchange = NULL;
+    end_exchange(p);
     if (!config->is_wanted(config->data, &p->server)) {
         stop(p);
         return;

@@ -1,12 +1,13 @@
 /* Probes dead nameservers until they answer: asks `. NS`, first after half a second, then at
  * doubling intervals up to five seconds. Any reply counts. RD is not set: even a healthy resolver
  * that cannot reach the root, as in many clusters, answers that at once. On the resolver's loop and
- * thread. */
+ * thread. Each zone has its own. */
 #ifndef SKYDNS_UPSTREAM_UPSTREAM_PROBES_INTERNAL_H
 #define SKYDNS_UPSTREAM_UPSTREAM_PROBES_INTERNAL_H
 
 #include <ev.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/addr.h"
@@ -14,9 +15,15 @@
 struct forwarder_counts;
 struct upstream_probes;
 
+/* Under way at once, of all zones: in descriptor_limit.c's reserve. Stub zones have half of them,
+ * so that the general nameservers are probed whatever many dead zones there are. A probe that finds
+ * no room waits for its next turn. */
+enum { UPSTREAM_PROBES_MAX = 32, UPSTREAM_STUB_PROBES_MAX = UPSTREAM_PROBES_MAX / 2 };
+
 struct upstream_probes_config {
     struct ev_loop *loop;
     struct forwarder_counts *counts; /* borrowed */
+    size_t under_way_max;            /* one of the limits above */
     /* Called before each probe: false ends them. */
     bool (*is_wanted)(void *data, const struct addr *server);
     void (*answered)(void *data, const struct addr *server); /* ends the probes */

@@ -28,6 +28,12 @@ struct upstreams {
     struct upstream items[UPSTREAMS_MAX];
 };
 
+/* Of a zone's servers, in the order of the table: bit i is that of the server number i. */
+struct upstream_states {
+    uint16_t dead;    /* not answering */
+    uint16_t looping; /* leading back here */
+};
+
 /* What a loop check found out. */
 enum upstream_verdict {
     UPSTREAM_LOOPS,   /* the question came back */

@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct external_question external = {question.name, question.type};
     struct buf packed;
     buf_init(&packed, EXTERNAL_PACKED_MAX);
-    (void)external_read(&external, data, size, &packed); /* fuzz_external looks at the outcome */
+    (void)external_read(&external, data, size, EXTERNAL_TTL_MAX_S, &packed); /* fuzz_external */
     buf_fini(&packed);
     if (upstream_question_read(data, size, &asked)) {
         uint8_t query[UPSTREAM_QUERY_MAX];

@@ -18,6 +18,7 @@
 #include "common/base/xalloc.h"
 #include "common/dns/record.h"
 #include "skydns/answer/engine.h"
+#include "skydns/foreign/zone_table.h"
 #include "skydns/serve/deferred.h"
 #include "skydns/serve/listen_socket.h"
 #include "skydns/serve/resolver.h"
@@ -240,9 +241,8 @@ static void close_servers(struct fixture *f)
 static void start_resolver(struct fixture *f)
 {
     struct err err;
-    const struct resolver_nameservers nameservers = {
-        .count = 1, .servers = {f->upstream_address}, .timeout_ms = f->timeout_ms, .ndots = 2};
-    resolver_set_nameservers(f->resolver, &nameservers);
+    const struct forwarder_rules rules = {.timeout_ms = f->timeout_ms};
+    resolver_set_rules(f->resolver, &rules);
     assert_int_equal(resolver_start(f->resolver, &err), 0);
 }
 
@@ -273,6 +273,10 @@ static struct fixture *setup_still(uint32_t timeout_ms)
                                      .has_nameservers = true,
                                      .ndots = 2};
     assert_true(engine_config_add_domain(config, &domain, &hostmaster));
+    open_upstream(f);
+    const struct foreign_zone root = {
+        .name = {.len = 1}, .server_count = 1, .servers = {f->upstream_address}};
+    config->zones_of_others = zone_table_new(&root, 1, NULL);
     f->writer = store_writer_new();
     f->snapshot = snapshot_new();
     snapshot_configure(f->snapshot, config);
@@ -281,7 +285,6 @@ static struct fixture *setup_still(uint32_t timeout_ms)
     assert_int_equal(recursion_init(&f->recursion, "127.0.0.0/8", NULL), 0);
     f->timeout_ms = timeout_ms;
     f->walk_ms = f->walk_wait_ms = PATIENCE_S * 1000;
-    open_upstream(f);
     do {
         close_servers(f);
         f->address = loopback_addr(loopback_free_port());

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/xalloc.h"
+#include "skydns/foreign/zone_table.h"
 #include "skydns/upstream/exchange_internal.h"
 #include "skydns/upstream/forwarder.h"
 #include "skydns/upstream/forwarder_counts.h"
@@ -24,8 +25,9 @@ enum { HEADER_LEN = 12 };
 enum { PATIENCE_MS = 20000 };
 
 /* The query for `a.test. A`, after its ID: question and OPT. */
-static const uint8_t query[] = {1, 0, 0, 1, 0, 0, 0, 0,  0,    1,    1, 'a', 4, 't', 'e', 's', 't',
-                                0, 0, 1, 0, 1, 0, 0, 41, 0x04, 0xd0, 0, 0,   0, 0,   0,   0};
+static const uint8_t query[] = {1,   0x20, 0,   1,    0,    0,   0, 0, 0, 1, 1,
+                                'a', 4,    't', 'e',  's',  't', 0, 0, 1, 0, 1,
+                                0,   0,    41,  0x04, 0xd0, 0,   0, 0, 0, 0, 0};
 enum { QUERY_LEN = 2 + sizeof(query) };
 
 static const struct upstream_question a_test = {
@@ -33,11 +35,17 @@ static const struct upstream_question a_test = {
 
 struct result {
     struct ev_loop *loop;
+    struct forwarder_wait wait;
     unsigned calls;
     bool failed;
+    enum forwarder_outcome outcome;
     uint8_t reply[512];
     size_t len;
+    struct addr server;
 };
+
+/* The zones that tests ask; set by `use` and `use_zones`. */
+static struct zone_table *zones;
 
 /* Set up for each test: a loop, the nameservers it starts, a forwarder that uses them. */
 struct bed {
@@ -144,7 +152,7 @@ static void answer_wrongly_first(struct scripted_nameserver *u)
 
     u->message[HEADER_LEN + 1] = 'A'; /* letter case does not matter */
     u->message[2] |= 0x80;
-    u->message[3] = 0x85;
+    u->message[3] = 0x86;
     scripted_nameserver_send(u);
 }
 
@@ -163,19 +171,21 @@ static void answer_in_lower_case_first(struct scripted_nameserver *u)
         answer(&lower);
     }
     u->message[2] |= 0x80;
-    u->message[3] = is_mixed ? 0x85 : 0x80;
+    u->message[3] = is_mixed ? 0x86 : 0x80;
     scripted_nameserver_send(u);
 }
 
-static void on_result(void *data, const uint8_t *reply, size_t len)
+static void on_result(void *data, const struct forwarder_reply *reply)
 {
     struct result *r = data;
     r->calls++;
-    r->failed = reply == NULL;
-    if (reply) {
-        assert_true(len <= sizeof(r->reply));
-        memcpy(r->reply, reply, len);
-        r->len = len;
+    r->outcome = reply->outcome;
+    r->failed = reply->outcome != FORWARDER_REPLIED;
+    if (!r->failed) {
+        assert_true(reply->len <= sizeof(r->reply));
+        memcpy(r->reply, reply->bytes, reply->len);
+        r->len = reply->len;
+        r->server = *reply->server;
     }
     ev_break(r->loop, EVBREAK_ALL);
 }
@@ -225,6 +235,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     close_bed(*state);
+    zone_table_unref(zones);
+    zones = NULL;
     free(*state);
     return 0;
 }
@@ -250,11 +262,34 @@ static void add_nobody(struct bed *bed)
     bed->servers[bed->server_count++] = scripted_nameserver_nowhere();
 }
 
+static void use_zones(struct forwarder *f, const struct foreign_zone *items, size_t count)
+{
+    struct zone_table *old = zones;
+    zones = zone_table_new(items, count, old);
+    zone_table_unref(old);
+    forwarder_set_zones(f, zones);
+}
+
+static struct foreign_zone zone_of(const char *name, const struct addr *servers, size_t count)
+{
+    struct foreign_zone zone = {.server_count = count};
+    assert_true(dname_from_text(slice_str(name), &zone.name));
+    for (size_t i = 0; i < count; i++) {
+        zone.servers[i] = servers[i];
+    }
+    return zone;
+}
+
+static void use_rules(struct forwarder *f, bool rotate, uint32_t timeout_ms)
+{
+    forwarder_set_rules(f, &(struct forwarder_rules){.rotate = rotate, .timeout_ms = timeout_ms});
+}
+
 static void use(struct forwarder *f, const struct addr *servers, size_t count, uint32_t timeout_ms)
 {
-    const struct forwarder_servers all = {
-        .items = servers, .count = count, .timeout_ms = timeout_ms};
-    forwarder_set_servers(f, &all);
+    const struct foreign_zone root = zone_of(".", servers, count);
+    use_zones(f, &root, 1);
+    use_rules(f, false, timeout_ms);
 }
 
 static struct forwarder *start_with(struct bed *bed, const struct forwarder_config *config,
@@ -272,9 +307,17 @@ static struct forwarder *start(struct bed *bed, uint32_t timeout_ms)
                       timeout_ms);
 }
 
+static bool ask_for(struct forwarder *f, const struct upstream_question *question,
+                    unsigned rotation, struct result *r)
+{
+    r->wait = (struct forwarder_wait){.cb = on_result, .data = r};
+    return forwarder_ask(f, zone_table_find(zones, &question->name), question, rotation,
+                         &r->wait) == FORWARDER_ASKED;
+}
+
 static bool ask(struct forwarder *f, struct result *r)
 {
-    return forwarder_ask(f, &a_test, 0, on_result, r);
+    return ask_for(f, &a_test, 0, r);
 }
 
 /* A question that has a reply. */
@@ -349,7 +392,7 @@ static void test_what_is_no_reply_is_passed_over(void **state)
     struct scripted_nameserver *u = add_server(bed, answer_wrongly_first);
     (void)start(bed, PATIENCE_MS);
     struct result r = asked(bed);
-    assert_int_equal(r.reply[3], 0x85);
+    assert_int_equal(r.reply[3], 0x86);
     assert_int_equal(u->seen, 1);
 }
 
@@ -364,7 +407,7 @@ static void test_capitals_must_come_back(void **state)
     (void)start_with(bed, &config, PATIENCE_MS);
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct result r = asked(bed);
-        mixed += r.reply[3] == 0x85;
+        mixed += r.reply[3] == 0x86;
         assert_int_equal(r.reply[HEADER_LEN], 1); /* label lengths are not letters */
         assert_int_equal(r.reply[HEADER_LEN + 2], 4);
     }
@@ -632,8 +675,10 @@ static void test_another_server_may_know_better(void **state)
         struct scripted_nameserver *a = add_server(bed, answer_servfail);
         struct scripted_nameserver *b = add_server(bed, all_fail ? answer_servfail : answer);
         struct forwarder *f = start(bed, PATIENCE_MS);
-        struct result r = asked(bed);
-        assert_int_equal(r.reply[3], all_fail ? 0x82 : 0x80);
+        struct result r = {.loop = bed->loop};
+        assert_true(ask(f, &r));
+        run(&r);
+        assert_int_equal(r.outcome, all_fail ? FORWARDER_FAILED : FORWARDER_REPLIED);
         assert_int_equal(a->seen, 1);
         assert_int_equal(b->seen, 1);
         assert_int_equal(counter_get(&forwarder_counts(f)->dead), 0);
@@ -651,7 +696,7 @@ static void test_equal_questions_share_a_reply(void **state)
     struct forwarder *f = start(bed, PATIENCE_MS);
     assert_true(ask(f, &r[0]));
     assert_true(ask(f, &r[1]));
-    assert_true(forwarder_ask(f, &other, 0, on_result, &r[2]));
+    assert_true(ask_for(f, &other, 0, &r[2]));
     for (int i = 0; i < 3; i++) {
         run(&r[i]);
         assert_false(r[i].failed);
@@ -672,14 +717,12 @@ static void test_the_asker_chooses_the_first_server(void **state)
         (void)add_server(bed, answer);
     }
     for (int rotate = 0; rotate < 2; rotate++) {
-        const struct forwarder_servers all = {
-            .items = bed->servers, .count = 3, .rotate = rotate, .timeout_ms = PATIENCE_MS};
         struct forwarder *f = start(bed, PATIENCE_MS);
-        forwarder_set_servers(f, &all);
+        use_rules(f, rotate, PATIENCE_MS);
         for (unsigned i = 0; i < 3; i++) {
             struct result r = {.loop = bed->loop};
             unsigned *seen = &bed->ns[rotate ? i : 0].seen, before = *seen;
-            assert_true(forwarder_ask(f, &a_test, i + 6, on_result, &r));
+            assert_true(ask_for(f, &a_test, i + 6, &r));
             run(&r);
             assert_int_equal(*seen, before + 1);
         }
@@ -711,20 +754,26 @@ static void test_other_servers_from_now_on(void **state)
 
 static void test_limits(void **state)
 {
+    enum { SOCKETS = 8 };
     struct bed *bed = *state;
-    struct result r = {.loop = bed->loop};
+    struct result r[SOCKETS + 2] = {{.loop = bed->loop}};
     (void)add_server(bed, NULL);
     struct forwarder *f = start(bed, PATIENCE_MS);
     struct upstream_question question = a_test;
-    for (question.type = 100; question.type < 108; question.type++) {
-        assert_true(forwarder_ask(f, &question, 0, on_result, &r));
+    for (unsigned i = 0; i < SOCKETS; i++) {
+        question.type = (uint16_t)(100 + i);
+        assert_true(ask_for(f, &question, 0, &r[i]));
     }
-    assert_false(forwarder_ask(f, &question, 0, on_result, &r)); /* eight may be in flight */
+    question.type = 200;
+    assert_false(ask_for(f, &question, 0, &r[SOCKETS])); /* eight may be in flight */
     question.type = 100;
-    assert_true(forwarder_ask(f, &question, 0, on_result, &r)); /* shares a question in flight */
+    assert_true(ask_for(f, &question, 0, &r[SOCKETS + 1])); /* shares a question in flight */
     forwarder_free(f);
-    assert_int_equal(r.calls, 0); /* no callbacks at the end */
-    bed->forwarder = NULL;        /* tear_down would free it again */
+    for (unsigned i = 0; i < SOCKETS + 2; i++) {
+        assert_int_equal(r[i].calls, 0); /* no callbacks at the end */
+        assert_null(r[i].wait.flight);
+    }
+    bed->forwarder = NULL; /* tear_down would free it again */
 }
 
 /* With only one socket, a question stops listening to the first server when it asks the second. */
@@ -744,7 +793,7 @@ static void test_replies_over_tcp_at_once(void **state)
         struct upstream_question question = a_test;
         question.type = (uint16_t)(256 + i);
         results[i] = (struct result){.loop = bed->loop};
-        assert_true(forwarder_ask(f, &question, 0, on_result, &results[i]));
+        assert_true(ask_for(f, &question, 0, &results[i]));
         ev_run(bed->loop, EVRUN_NOWAIT); /* the server's receive buffer holds only some */
     }
     while (ended < OVER) {
@@ -789,7 +838,7 @@ static void test_further_tries_leave_sockets(void **state)
         while (i == COUNT && u->seen < 2 * COUNT) { /* each has been tried twice */
             ev_run(bed->loop, EVRUN_ONCE);
         }
-        assert_true(forwarder_ask(f, &question, 0, on_result, &results[i]));
+        assert_true(ask_for(f, &question, 0, &results[i]));
     }
 }
 

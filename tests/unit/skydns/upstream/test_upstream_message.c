@@ -20,7 +20,7 @@ static struct dname name_of(const char *text)
 static void test_query(void **state)
 {
     static const uint8_t want[] = {
-        0x12, 0x34, 0x01, 0x10, 0,  1, 0, 0, 0, 0,  0,    1,    3, 'a', 'b',  'c', 4, 't', 'e',
+        0x12, 0x34, 0x01, 0x30, 0,  1, 0, 0, 0, 0,  0,    1,    3, 'a', 'b',  'c', 4, 't', 'e',
         's',  't',  0,    0,    28, 0, 1, 0, 0, 41, 0x04, 0xd0, 0, 0,   0x80, 0,   0, 0,
     };
     const struct upstream_question question = {
@@ -31,9 +31,32 @@ static void test_query(void **state)
     assert_memory_equal(out, want, sizeof(want));
 }
 
+/* A client's network, then the mark of queries to stub zones; without EDNS, neither. */
+static void test_options_of_a_query(void **state)
+{
+    static const uint8_t subnet[] = {0, 8, 0, 6, 0, 1, 16, 0, 10, 1};
+    static const uint8_t want[] = {0, 0, 41, 0x04, 0xd0, 0, 0,  0, 0,    0,    15, 0, 8,
+                                   0, 6, 0,  1,    16,   0, 10, 1, 0xfd, 0xf3, 0,  1, 1};
+    struct upstream_question question = {.name = name_of("abc.test."),
+                                         .type = 1,
+                                         .qclass = 1,
+                                         .is_stub = true,
+                                         .subnet_len = sizeof(subnet)};
+    uint8_t out[UPSTREAM_QUERY_MAX];
+    (void)state;
+    memcpy(question.subnet, subnet, sizeof(subnet));
+    size_t len = upstream_query_write(&question, 1, out), question_end = 12 + question.name.len + 4;
+    assert_int_equal(len, question_end + sizeof(want));
+    assert_memory_equal(out + question_end, want, sizeof(want));
+    assert_int_equal(out[11], 1);
+    assert_int_equal(upstream_query_strip_edns(out, len), question_end);
+    assert_int_equal(out[11], 0);
+}
+
 static void test_longest_query_fits(void **state)
 {
-    struct upstream_question question = {.type = 1, .qclass = 1};
+    struct upstream_question question = {
+        .type = 1, .qclass = 1, .is_stub = true, .subnet_len = EDNS_SUBNET_MAX};
     uint8_t out[UPSTREAM_QUERY_MAX];
     (void)state;
     question.name = name_of(".");
@@ -43,13 +66,14 @@ static void test_longest_query_fits(void **state)
     assert_int_equal(upstream_query_write(&question, 1, out), UPSTREAM_QUERY_MAX);
 }
 
-/* A client's query for `WWW.test. A` with every flag of a query, and EDNS with an option: relevant
- * fields are kept, the rest is not. */
+/* A client's query for `WWW.test. A` with every flag of a query, and EDNS with two options:
+ * relevant fields are kept, the rest is not. */
 static void test_the_question_of_a_client(void **state)
 {
     static const uint8_t client[] = {
-        9, 9, 0x07, 0x7f, 0, 1,  0, 0, 0, 0, 0,    1, 3, 'W', 'W', 'W', 4, 't', 'e', 's', 't', 0, 0,
-        1, 0, 1,    0,    0, 41, 2, 0, 0, 0, 0x80, 0, 0, 8,   0,   10,  0, 4,   1,   2,   3,   4,
+        9,   9,   0x07, 0x7f, 0, 1, 0, 0, 0, 0,  0, 1, 3, 'W', 'W',  'W', 4, 't', 'e',
+        's', 't', 0,    0,    1, 0, 1, 0, 0, 41, 2, 0, 0, 0,   0x80, 0,   0, 18,  0,
+        10,  0,   4,    1,    2, 3, 4, 0, 8, 0,  6, 0, 1, 16,  0,    10,  1,
     };
     struct upstream_question q;
     (void)state;
@@ -59,8 +83,10 @@ static void test_the_question_of_a_client(void **state)
     assert_memory_equal(q.name.wire, want.wire, want.len); /* in lower case */
     assert_int_equal(q.type, 1);
     assert_int_equal(q.qclass, 1);
-    assert_int_equal(q.flags, 0x0130);
+    assert_int_equal(q.flags, 0x0110); /* AD is always set when it is sent */
     assert_true(q.dnssec_ok);
+    assert_int_equal(q.subnet_len, 10);
+    assert_memory_equal(q.subnet, client + sizeof(client) - 10, 10);
     for (size_t len = 0; len < sizeof(client); len++) {
         assert_false(upstream_question_read(client, len, &q));
     }
@@ -71,17 +97,20 @@ static void test_equal_questions(void **state)
 {
     const struct upstream_question base = {
         .name = name_of("www.test."), .type = 1, .qclass = 1, .flags = 0x0100};
-    struct upstream_question others[5] = {base, base, base, base, base};
+    struct upstream_question others[8] = {base, base, base, base, base, base, base, base};
     (void)state;
     others[0].name = name_of("www2.test.");
     others[1].type = 28;
     others[2].qclass = 3;
     others[3].flags = 0x0110;
     others[4].dnssec_ok = true;
+    others[5].zone_serial = 1;
+    others[6].is_stub = true;
+    others[7].subnet_len = 8;
     assert_true(upstream_question_equal(&base, &base));
     assert_int_equal(upstream_question_hash(&base, 7), upstream_question_hash(&base, 7));
     assert_int_not_equal(upstream_question_hash(&base, 7), upstream_question_hash(&base, 8));
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 8; i++) {
         assert_false(upstream_question_equal(&base, &others[i]));
     }
 }
@@ -109,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_query),
+        cmocka_unit_test(test_options_of_a_query),
         cmocka_unit_test(test_longest_query_fits),
         cmocka_unit_test(test_the_question_of_a_client),
         cmocka_unit_test(test_equal_questions),

@@ -1,0 +1,238 @@
+#include "skydns/upstream/fetcher.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/cursor.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/foreign/cache_counts.h"
+#include "skydns/foreign/zone_table.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/upstream/unkept_internal.h"
+
+struct fetcher {
+    struct forwarder *forwarder;
+    const struct engine_config *config; /* this turn's */
+    uint64_t config_serial;             /* of the last one; 0: none */
+    struct cache_counts *counts;
+    struct unkept *unkept;
+    uint8_t message[DNS_MESSAGE_MAX]; /* fetcher_find's */
+};
+
+/* ---- Keeping ---- */
+
+/* False: no reply to this question is kept, nor its failure. */
+static bool key_of(const struct fetcher *f, const struct upstream_question *question,
+                   struct cache_key *ret)
+{
+    *ret = (struct cache_key){
+        .name = question->name,
+        .type = question->type,
+        .qclass = question->qclass,
+        .dnssec_ok = question->dnssec_ok,
+        .checking_disabled = (question->flags & DNS_FLAG_CD) != 0,
+        .zone_serial = question->zone_serial,
+    };
+    return f->config->cache && question->subnet_len == 0;
+}
+
+static void count_change(struct fetcher *f, const struct cache_figures *before)
+{
+    const struct cache_figures now = cache_figures(f->config->cache);
+    counter_add(&f->counts->insertions, now.insertions - before->insertions);
+    counter_add(&f->counts->evictions, now.evictions - before->evictions);
+}
+
+/* Whether it is kept from now on. */
+static bool keep(struct fetcher *f, const struct cache_key *key,
+                 const struct forwarder_reply *reply, int64_t now_ms)
+{
+    struct cache *cache = f->config->cache;
+    const struct cache_figures before = cache_figures(cache);
+    enum cache_verdict verdict = cache_put(cache, key, reply->bytes, reply->len, reply->server,
+                                           &f->config->cache_limits, now_ms);
+    count_change(f, &before);
+    if (verdict != CACHE_KEPT) {
+        const struct fetcher_unkept what = {
+            .verdict = verdict, .at_ms = now_ms, .nameserver = *reply->server};
+        unkept_note(f->unkept, key, &what);
+    }
+    return verdict == CACHE_KEPT;
+}
+
+static void on_ended(void *data, const struct forwarder_end *end)
+{
+    struct fetcher *f = data;
+    struct cache_key key;
+    const int64_t now_ms = clock_monotonic_ms();
+    enum forwarder_outcome outcome = end->reply->outcome;
+    if (!end->is_current || !(end->question->flags & DNS_FLAG_RD) ||
+        !key_of(f, end->question, &key)) {
+        return;
+    }
+    if (outcome == FORWARDER_REPLIED && keep(f, &key, end->reply, now_ms)) {
+        return;
+    }
+    cache_refresh_over(f->config->cache, &key);
+    if ((outcome == FORWARDER_FAILED || outcome == FORWARDER_SILENT) && !end->is_background) {
+        const struct cache_figures before = cache_figures(f->config->cache);
+        cache_fail(f->config->cache, &key, now_ms);
+        count_change(f, &before);
+    }
+}
+
+/* ---- Asking ---- */
+
+static const struct foreign_zone *zone_of(const struct fetcher *f, const struct dname *name)
+{
+    return zone_table_find(f->config->zones_of_others, name);
+}
+
+enum forwarder_start fetcher_ask(struct fetcher *fetcher, const struct upstream_question *question,
+                                 unsigned rotation, struct forwarder_wait *wait)
+{
+    if (!fetcher->config->zones_of_others) {
+        return FORWARDER_NO_SERVER;
+    }
+    return forwarder_ask(fetcher->forwarder, zone_of(fetcher, &question->name), question, rotation,
+                         wait);
+}
+
+void fetcher_refresh(struct fetcher *fetcher, const struct upstream_question *question,
+                     unsigned rotation)
+{
+    struct upstream_question q = *question;
+    struct cache_key key;
+    q.flags |= DNS_FLAG_RD; /* whoever hit the reply: it was asked for with RD */
+    if (fetcher_ask(fetcher, &q, rotation, NULL) == FORWARDER_ASKED) {
+        counter_add(&fetcher->counts->prefetches, 1);
+    } else if (fetcher->config->zones_of_others && key_of(fetcher, &q, &key)) {
+        key.zone_serial = zone_of(fetcher, &q.name)->serial;
+        cache_refresh_over(fetcher->config->cache, &key);
+    }
+}
+
+/* ---- Finding ---- */
+
+/* Where the records go: behind header and question. */
+static struct writer begin_message(struct fetcher *f, const struct upstream_question *question)
+{
+    struct writer w = writer_of(f->message, sizeof(f->message));
+    (void)writer_take(&w, DNS_HEADER_SIZE); /* end_message writes it */
+    writer_bytes(&w, question->name.wire, question->name.len);
+    writer_u16(&w, question->type);
+    writer_u16(&w, question->qclass);
+    return w;
+}
+
+/* Behind it are the records of the hit, or only those of the answer section; or none: too long. */
+static struct slice end_message(struct fetcher *f, const struct cache_hit *hit, size_t records_at)
+{
+    const size_t room = sizeof(f->message) - records_at;
+    const bool has_all = hit->len <= room;
+    if (hit->answers_len > room) {
+        return slice_of(NULL, 0);
+    }
+    struct writer w = writer_of(f->message, DNS_HEADER_SIZE);
+    writer_u16(&w, 0); /* id */
+    writer_u16(&w, (uint16_t)(DNS_FLAG_QR | DNS_FLAG_RD | DNS_FLAG_RA | hit->rcode));
+    writer_u16(&w, 1);
+    writer_u16(&w, hit->answers);
+    writer_u16(&w, has_all ? hit->authorities : 0);
+    writer_u16(&w, 0);
+    return slice_of(f->message, records_at + (has_all ? hit->len : hit->answers_len));
+}
+
+static void count_find(struct fetcher *f, const struct cache_hit *hit)
+{
+    struct cache_counts *counts = f->counts;
+    counter_add(hit->state == CACHE_STALE ? &counts->hits_stale
+                : hit->is_negative        ? &counts->hits_negative
+                                          : &counts->hits_positive,
+                1);
+}
+
+enum fetcher_found fetcher_find(struct fetcher *fetcher, const struct upstream_question *question,
+                                bool takes_stale, struct slice *ret_message)
+{
+    const struct engine_config *config = fetcher->config;
+    struct cache_hit hit;
+    struct cache_key key;
+    if (!key_of(fetcher, question, &key) || !config->zones_of_others) {
+        return FETCHER_NOTHING;
+    }
+    key.zone_serial = zone_of(fetcher, &question->name)->serial;
+    struct writer w = begin_message(fetcher, question);
+    cache_read(config->cache, &key, &config->cache_limits, clock_monotonic_ms(), CACHE_ANSWER, 0,
+               w.data + w.pos, w.cap - w.pos, &hit);
+    if (hit.state == CACHE_FAILED) {
+        counter_add(&fetcher->counts->hits_failure, 1);
+        return FETCHER_FAILURE;
+    }
+    if (hit.state == CACHE_MISS || (hit.state == CACHE_STALE && !hit.is_failing && !takes_stale)) {
+        return FETCHER_NOTHING;
+    }
+    *ret_message = end_message(fetcher, &hit, w.pos);
+    if (ret_message->len == 0) {
+        return FETCHER_NOTHING;
+    }
+    count_find(fetcher, &hit);
+    if (hit.wants_refresh) {
+        fetcher_refresh(fetcher, question, 0);
+    }
+    return FETCHER_REPLY;
+}
+
+/* ---- Life ---- */
+
+struct fetcher *fetcher_new(const struct fetcher_config *config)
+{
+    struct fetcher *f = xcalloc(1, sizeof(*f));
+    const struct forwarder_config forwarder = {
+        .loop = config->loop,
+        .random_case = config->random_case,
+        .sockets_max = config->sockets_max,
+        .ended = on_ended,
+        .ended_data = f,
+        .suspect_loop = config->suspect_loop,
+        .data = config->data,
+    };
+    f->forwarder = forwarder_new(&forwarder);
+    f->counts = cache_tally_join(config->tally);
+    f->unkept = unkept_new();
+    return f;
+}
+
+void fetcher_free(struct fetcher *fetcher)
+{
+    if (fetcher) {
+        forwarder_free(fetcher->forwarder);
+        unkept_free(fetcher->unkept);
+        free(fetcher);
+    }
+}
+
+bool fetcher_configure(struct fetcher *fetcher, const struct engine_config *config)
+{
+    fetcher->config = config;
+    if (fetcher->config_serial == config->serial) {
+        return false;
+    }
+    fetcher->config_serial = config->serial;
+    if (config->zones_of_others) {
+        forwarder_set_zones(fetcher->forwarder, config->zones_of_others);
+    }
+    return true;
+}
+
+struct forwarder *fetcher_forwarder(struct fetcher *fetcher)
+{
+    return fetcher->forwarder;
+}
+
+bool fetcher_unkept(const struct fetcher *fetcher, const struct cache_key *key,
+                    struct fetcher_unkept *ret)
+{
+    return unkept_find(fetcher->unkept, key, ret);
+}

@@ -1,0 +1,396 @@
+/* The tries of a question, and its end. */
+#include <stdlib.h>
+
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "common/dns/dns_names.h"
+#include "skydns/upstream/exchange_internal.h"
+#include "skydns/upstream/flight_internal.h"
+#include "skydns/upstream/upstream_health_internal.h"
+
+/* ---- Who waits ---- */
+
+static void join_background(struct flight *flight)
+{
+    TAILQ_INSERT_TAIL(&flight->owner->background, flight, background_entry);
+    counter_add(&flight->owner->counts.background, 1);
+}
+
+static void leave_background(struct flight *flight)
+{
+    TAILQ_REMOVE(&flight->owner->background, flight, background_entry);
+    counter_sub(&flight->owner->counts.background, 1);
+}
+
+void flight_wait(struct flight *flight, struct forwarder_wait *wait)
+{
+    if (TAILQ_EMPTY(&flight->waits)) {
+        leave_background(flight);
+    }
+    flight->was_waited = true;
+    wait->flight = flight;
+    TAILQ_INSERT_TAIL(&flight->waits, wait, entry);
+}
+
+void forwarder_forget(struct forwarder_wait *wait)
+{
+    struct flight *flight = STEAL(wait->flight);
+    if (!flight) {
+        return;
+    }
+    TAILQ_REMOVE(&flight->waits, wait, entry);
+    if (TAILQ_EMPTY(&flight->waits)) {
+        join_background(flight);
+    }
+}
+
+/* ---- The end of a question ---- */
+
+/* Passes the exchange to the caller; NULL: there is none. */
+static struct exchange *detach(struct try *t)
+{
+    struct exchange *exchange = STEAL(t->exchange);
+    if (exchange) {
+        t->flight->open--;
+        t->flight->zone->sockets--;
+        t->flight->owner->sockets--;
+    }
+    return exchange;
+}
+
+static void close_try(struct try *t)
+{
+    exchange_free(detach(t));
+}
+
+/* Takes it out of the table, so that the same question can be asked again, and closes its sockets,
+ * since the waiters' own questions may need the descriptors. */
+static void withdraw(struct flight *flight)
+{
+    struct forwarder *f = flight->owner;
+    ev_timer_stop(f->config.loop, &flight->step);
+    ev_timer_stop(f->config.loop, &flight->deadline);
+    for (size_t i = 0; i < flight->begun; i++) {
+        close_try(&flight->tries[i]);
+    }
+    LIST_REMOVE(flight, entry);
+    if (TAILQ_EMPTY(&flight->waits)) {
+        leave_background(flight);
+    }
+    counter_sub(&f->counts.questions, 1);
+}
+
+static void free_flight(struct flight *flight)
+{
+    upstream_zone_unref(flight->zone);
+    free(flight);
+}
+
+static struct forwarder_wait *next_wait(struct flight *flight)
+{
+    struct forwarder_wait *wait = TAILQ_FIRST(&flight->waits);
+    if (wait) {
+        TAILQ_REMOVE(&flight->waits, wait, entry);
+        wait->flight = NULL;
+    }
+    return wait;
+}
+
+/* Of a withdrawn one. Callbacks may forget others of the list, which are removed one by one. While
+ * they run, the list counts as waited for. */
+static void finish(struct flight *flight, struct forwarder_reply *reply)
+{
+    struct forwarder *f = flight->owner;
+    struct forwarder_wait *wait, end_of_list = {.flight = flight};
+    reply->number = ++f->finished;
+    TAILQ_INSERT_TAIL(&flight->waits, &end_of_list, entry);
+    while ((wait = next_wait(flight)) != &end_of_list) {
+        wait->cb(wait->data, reply);
+    }
+    const struct forwarder_end end = {
+        .question = &flight->question,
+        .reply = reply,
+        .is_current = flight->question.zone_serial == flight->zone->serial,
+        .is_background = !flight->was_waited,
+    };
+    if (f->config.ended) {
+        f->config.ended(f->config.ended_data, &end);
+    }
+    free_flight(flight);
+}
+
+static void finish_with(struct flight *flight, const struct addr *server, const uint8_t *bytes,
+                        size_t len)
+{
+    struct forwarder_reply reply = {
+        .outcome = FORWARDER_REPLIED, .bytes = bytes, .len = len, .server = server};
+    withdraw(flight);
+    finish(flight, &reply);
+}
+
+static void finish_without(struct flight *flight)
+{
+    struct forwarder_reply reply = {.outcome =
+                                        flight->is_refused ? FORWARDER_FAILED : FORWARDER_SILENT};
+    withdraw(flight);
+    finish(flight, &reply);
+}
+
+void flight_give_way(struct flight *flight)
+{
+    struct forwarder_reply reply = {.outcome = FORWARDER_DROPPED};
+    withdraw(flight);
+    finish(flight, &reply);
+}
+
+/* Out of time. A truncated reply is better than none: the client then asks over TCP itself. */
+static void finish_late(struct flight *flight)
+{
+    struct buf kept;
+    const struct addr *server = NULL;
+    char name[DNAME_TEXT_MAX];
+    log_debug("question ends without a good reply",
+              LOG_STR("name", dname_to_text(&flight->question.name, name)),
+              LOG_INT("tries", (int64_t)flight->begun), LOG_INT("silent", (int64_t)flight->open));
+    buf_init(&kept, DNS_MESSAGE_MAX);
+    for (size_t i = 0; i < flight->begun; i++) {
+        struct try *t = &flight->tries[i];
+        struct slice truncated = t->exchange ? exchange_truncated(t->exchange) : slice_of(NULL, 0);
+        if (truncated.len > 0 && !server) {
+            buf_append_slice(&kept, truncated);
+            server = &t->server;
+        }
+        if (t->exchange && truncated.len == 0 && !t->is_noted) {
+            upstream_health_failed(flight->zone->health, &t->server);
+        }
+    }
+    if (server) {
+        finish_with(flight, server, kept.data, kept.len);
+    } else {
+        finish_without(flight);
+    }
+    buf_fini(&kept);
+}
+
+static void on_deadline(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    (void)loop;
+    (void)revents;
+    finish_late(timer->data);
+}
+
+/* ---- Tries ---- */
+
+static void log_try(const struct try *t)
+{
+    const struct upstream_question *question = &t->flight->question;
+    char name[DNAME_TEXT_MAX], type[DNS_TYPE_TEXT_MAX], server[ADDR_TEXT_MAX];
+    if (t->exchange) {
+        log_debug("question sent", LOG_STR("name", dname_to_text(&question->name, name)),
+                  LOG_STR("type", dns_type_text(question->type, type)),
+                  LOG_STR("server", addr_format(&t->server, server)),
+                  LOG_INT("try", t - t->flight->tries + 1));
+    } else {
+        log_debug("question not sent: no route or no socket",
+                  LOG_STR("name", dname_to_text(&question->name, name)),
+                  LOG_STR("server", addr_format(&t->server, server)));
+    }
+}
+
+/* reply NULL: the nameserver is unreachable. */
+static void log_reply(const struct try *t, const uint8_t *reply)
+{
+    char name[DNAME_TEXT_MAX], server[ADDR_TEXT_MAX];
+    if (reply) {
+        log_debug("reply from nameserver",
+                  LOG_STR("name", dname_to_text(&t->flight->question.name, name)),
+                  LOG_STR("server", addr_format(&t->server, server)),
+                  LOG_INT("rcode", reply[3] & DNS_MASK_RCODE));
+    } else {
+        log_debug("nameserver cannot be reached",
+                  LOG_STR("name", dname_to_text(&t->flight->question.name, name)),
+                  LOG_STR("server", addr_format(&t->server, server)));
+    }
+}
+
+static void on_exchange(void *data, const uint8_t *reply, size_t len);
+
+bool flight_has_room(const struct forwarder *f, const struct upstream_zone *zone)
+{
+    size_t left = f->config.sockets_max - f->sockets;
+    return left > 0 && (!f->has_stubs || zone->sockets < left);
+}
+
+/* Whether a try may have a socket. Without room, closes the question's own oldest ones. A further
+ * try does so when half of all are open, so that many questions to a silent server leave sockets
+ * for others; but a truncated reply is kept. */
+static bool make_room(struct flight *flight)
+{
+    struct forwarder *f = flight->owner;
+    size_t soft_max = flight->begun > 1 ? f->config.sockets_max / 2 : f->config.sockets_max;
+    for (size_t i = 0; i < flight->begun; i++) {
+        struct try *t = &flight->tries[i];
+        bool has_none = !flight_has_room(f, flight->zone);
+        if (!has_none && f->sockets < soft_max) {
+            break;
+        }
+        if (t->exchange && (has_none || exchange_truncated(t->exchange).len == 0)) {
+            close_try(t);
+        }
+    }
+    return flight_has_room(f, flight->zone);
+}
+
+static bool begin_try(struct flight *flight, struct try *t)
+{
+    struct forwarder *f = flight->owner;
+    const struct exchange_config config = {
+        .loop = f->config.loop,
+        .server = &t->server,
+        .random_case = f->config.random_case,
+        .counts = &f->counts,
+        .done = on_exchange,
+        .data = t,
+    };
+    t->exchange = make_room(flight) ? exchange_start(&config, &flight->question) : NULL;
+    log_try(t);
+    if (t->exchange) {
+        flight->open++;
+        flight->zone->sockets++;
+        f->sockets++;
+    }
+    return t->exchange != NULL;
+}
+
+/* Tries the next reachable server, or ends the question (from the loop, not in the asker). */
+static void next_try(struct flight *flight)
+{
+    struct ev_loop *loop = flight->owner->config.loop;
+    ev_timer_stop(loop, &flight->step);
+    while (flight->begun <= flight->server_count) {
+        struct try *t = &flight->tries[flight->begun++];
+        if (begin_try(flight, t)) {
+            ev_timer_set(&flight->step, flight->step_s, 0.);
+            ev_timer_start(loop, &flight->step);
+            return;
+        }
+        upstream_health_failed(flight->zone->health, &t->server);
+    }
+    if (flight->open == 0) {
+        ev_timer_stop(loop, &flight->deadline);
+        ev_timer_set(&flight->deadline, 0., 0.);
+        ev_timer_start(loop, &flight->deadline);
+    }
+}
+
+static void on_step(struct ev_loop *loop, ev_timer *timer, int revents)
+{
+    struct flight *flight = timer->data;
+    struct try *last = &flight->tries[flight->begun - 1];
+    (void)loop;
+    (void)revents;
+    if (last->exchange && exchange_truncated(last->exchange).len == 0) {
+        char server[ADDR_TEXT_MAX];
+        log_debug("no reply yet", LOG_STR("server", addr_format(&last->server, server)),
+                  LOG_INT("after_ms", (int64_t)(flight->step_s * 1000)));
+        last->is_noted = true;
+        upstream_health_failed(flight->zone->health, &last->server);
+    }
+    next_try(flight);
+}
+
+/* The server cannot or will not answer; another one may. */
+static bool is_refusal(const uint8_t *reply)
+{
+    unsigned rcode = reply[3] & DNS_MASK_RCODE;
+    return rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED;
+}
+
+static void on_exchange(void *data, const uint8_t *reply, size_t len)
+{
+    struct try *t = data;
+    struct flight *flight = t->flight;
+    struct exchange *exchange = detach(t); /* it owns the reply */
+    bool others_left = flight->begun < flight->server_count;
+    log_reply(t, reply);
+    if (!reply) {
+        exchange_free(exchange);
+        upstream_health_failed(flight->zone->health, &t->server);
+        next_try(flight);
+        return;
+    }
+    upstream_health_answered(flight->zone->health, &t->server);
+    if (!is_refusal(reply)) {
+        finish_with(flight, &t->server, reply, len);
+        exchange_free(exchange);
+        return;
+    }
+    exchange_free(exchange);
+    flight->is_refused = true;
+    if (others_left) {
+        next_try(flight);
+    } else if (flight->open == 0) {
+        finish_without(flight);
+    }
+}
+
+/* ---- The begin ---- */
+
+/* Every server once, in order, then the first one again. */
+static size_t plan_tries(struct flight *flight, unsigned rotation)
+{
+    unsigned first = flight->owner->rules.rotate ? rotation : 0;
+    struct addr order[UPSTREAMS_MAX];
+    size_t n = upstream_health_order(flight->zone->health, first, order);
+    for (size_t i = 0; i < n; i++) {
+        flight->tries[i] = (struct try){.flight = flight, .server = order[i]};
+    }
+    flight->tries[n] = (struct try){.flight = flight, .server = order[0]};
+    return n;
+}
+
+/* Timers have the lowest priority, so that replies that have arrived are read before a timeout
+ * counts. */
+static void init_timer(ev_timer *timer, void (*fn)(struct ev_loop *, ev_timer *, int),
+                       struct flight *flight)
+{
+    ev_init(timer, fn);
+    ev_set_priority(timer, EV_MINPRI);
+    timer->data = flight;
+}
+
+struct flight *flight_new(struct forwarder *f, struct upstream_zone *zone,
+                          const struct upstream_question *question, unsigned rotation)
+{
+    struct flight *flight = xcalloc(1, sizeof(*flight));
+    double timeout_s = f->rules.timeout_ms / 1000.0;
+    flight->owner = f;
+    flight->zone = zone;
+    upstream_zone_ref(zone);
+    flight->question = *question;
+    flight->server_count = plan_tries(flight, rotation);
+    flight->step_s = 2 * timeout_s / (double)(flight->server_count + 1);
+    TAILQ_INIT(&flight->waits);
+    join_background(flight); /* until somebody waits */
+    init_timer(&flight->step, on_step, flight);
+    init_timer(&flight->deadline, on_deadline, flight);
+    ev_timer_set(&flight->deadline, 2 * timeout_s, 0.);
+    ev_timer_start(f->config.loop, &flight->deadline);
+    return flight;
+}
+
+void flight_begin(struct flight *flight)
+{
+    next_try(flight);
+}
+
+void flight_drop(struct flight *flight)
+{
+    withdraw(flight);
+    while (next_wait(flight)) {
+    }
+    free_flight(flight);
+}

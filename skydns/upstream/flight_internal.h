@@ -1,0 +1,86 @@
+/* A question in flight: its tries, those who wait for it, and its end. What forwarder.c, which
+ * keeps the table of them, and flight.c, which runs each, share. */
+#ifndef SKYDNS_UPSTREAM_FLIGHT_INTERNAL_H
+#define SKYDNS_UPSTREAM_FLIGHT_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "common/base/addr.h"
+#include "skydns/upstream/forwarder.h"
+#include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/upstream_message.h"
+#include "skydns/upstream/upstream_zones_internal.h"
+#include "skydns/upstream/upstreams.h"
+
+struct exchange;
+
+/* Chains in the table of questions in flight; at the limit, some ten questions per chain. */
+enum { FORWARDER_TABLE_SIZE = 1024 };
+
+struct
+try {
+    struct flight *flight;
+    struct addr server;
+    struct exchange *exchange; /* NULL: not started, or over */
+    bool is_noted;             /* its silence was counted as a failure of the server */
+};
+
+TAILQ_HEAD(forwarder_waits, forwarder_wait);
+
+/* A question in flight. */
+struct flight {
+    LIST_ENTRY(flight) entry;
+    TAILQ_ENTRY(flight) background_entry; /* while nobody waits */
+    struct forwarder *owner;
+    struct upstream_zone *zone; /* a reference */
+    struct upstream_question question;
+    struct forwarder_waits waits;
+    bool was_waited;   /* for, at some time */
+    bool is_refused;   /* by a server: SERVFAIL or REFUSED */
+    ev_timer step;     /* until the next try */
+    ev_timer deadline; /* fires at once when all tries have failed */
+    double step_s;
+    size_t server_count;
+    size_t begun; /* tries */
+    size_t open;  /* of them */
+    struct try tries[UPSTREAMS_MAX + 1];
+};
+
+TAILQ_HEAD(flight_list, flight);
+
+struct forwarder {
+    struct forwarder_config config;
+    struct forwarder_rules rules;
+    struct upstream_zones *zones;
+    bool has_stubs; /* sockets are shared: forwarder.h */
+    uint32_t seed;
+    size_t sockets;
+    uint64_t finished; /* questions */
+    struct forwarder_counts counts;
+    struct flight_list background; /* in flight, nobody waits for them; oldest first */
+    LIST_HEAD(flights, flight) table[FORWARDER_TABLE_SIZE];
+};
+
+/* Nobody waits for it yet; not in the table, and nothing is sent. */
+struct flight *flight_new(struct forwarder *forwarder, struct upstream_zone *zone,
+                          const struct upstream_question *question, unsigned rotation);
+
+/* Once it is in the table. Ends only from the loop, not in here. */
+void flight_begin(struct flight *flight);
+
+void flight_wait(struct flight *flight, struct forwarder_wait *wait);
+
+/* Whether the zone may open a socket: forwarder.h. */
+bool flight_has_room(const struct forwarder *forwarder, const struct upstream_zone *zone);
+
+/* Ends it for others that need its sockets; nobody waits for it. */
+void flight_give_way(struct flight *flight);
+
+/* Ends it without any callback. */
+void flight_drop(struct flight *flight);
+
+#endif

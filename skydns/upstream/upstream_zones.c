@@ -1,0 +1,224 @@
+#include "skydns/upstream/upstream_zones_internal.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "common/base/key_table.h"
+#include "common/base/xalloc.h"
+#include "skydns/upstream/forwarder_counts.h"
+#include "skydns/upstream/upstream_health_internal.h"
+
+enum { PLACES = ZONE_TABLE_MAX + 1, NO_PLACE = PLACES };
+
+/* A zone's serial and states, in one word, so that they belong together. */
+typedef _Atomic uint64_t state_word;
+
+struct upstream_zones {
+    struct upstream_zones_config config;
+    struct key_table items; /* by name; not those that are gone */
+    bool is_place_used[PLACES];
+    state_word states[PLACES];
+};
+
+static struct slice key_of(const void *thing)
+{
+    const struct upstream_zone *zone = thing;
+    return slice_of(zone->name.wire, zone->name.len);
+}
+
+/* ---- States ---- */
+
+static size_t take_place(struct upstream_zones *zones)
+{
+    for (size_t i = 0; i < PLACES; i++) {
+        if (!zones->is_place_used[i]) {
+            zones->is_place_used[i] = true;
+            return i;
+        }
+    }
+    return NO_PLACE; /* zones that went still have questions in flight: the new one is not shown */
+}
+
+static void write_state(const struct upstream_zone *zone, uint64_t word)
+{
+    if (zone->place != NO_PLACE) {
+        atomic_store_explicit(&zone->owner->states[zone->place], word, memory_order_relaxed);
+    }
+}
+
+static void show(const struct upstream_zone *zone)
+{
+    const struct upstreams *servers = upstream_health_servers(zone->health);
+    uint64_t word = (uint64_t)zone->serial << 32;
+    static_assert(UPSTREAMS_MAX <= 16, "a bit for each server");
+    for (size_t i = 0; i < servers->count; i++) {
+        const struct upstream *server = &servers->items[i];
+        word |= (uint64_t)upstream_is_dead(server) << (16 + i);
+        word |= (uint64_t)server->is_looping << i;
+    }
+    write_state(zone, word);
+}
+
+static void count_general(const struct upstream_zone *zone)
+{
+    const struct upstreams *servers = upstream_health_servers(zone->health);
+    struct forwarder_counts *counts = zone->owner->config.counts;
+    counter_set(&counts->servers, servers->count);
+    counter_set(&counts->dead, upstreams_dead(servers));
+    counter_set(&counts->looping, upstreams_looping(servers));
+}
+
+static bool is_general(const struct upstream_zone *zone)
+{
+    return zone->name.len == 1;
+}
+
+static void on_changed(void *data)
+{
+    const struct upstream_zone *zone = data;
+    if (zone->serial == 0) {
+        return;
+    }
+    show(zone);
+    if (is_general(zone)) {
+        count_general(zone);
+    }
+}
+
+static void on_revived(void *data)
+{
+    const struct upstream_zone *zone = data;
+    if (is_general(zone)) {
+        zone->owner->config.revived(zone->owner->config.data);
+    }
+}
+
+bool upstream_zones_state(const struct upstream_zones *zones, uint32_t serial,
+                          struct upstream_states *ret)
+{
+    for (size_t i = 0; i < PLACES; i++) {
+        uint64_t word = atomic_load_explicit(&zones->states[i], memory_order_relaxed);
+        if (word >> 32 == serial && serial != 0) {
+            *ret =
+                (struct upstream_states){.dead = (uint16_t)(word >> 16), .looping = (uint16_t)word};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- Zones ---- */
+
+static struct upstream_zone *add(struct upstream_zones *zones, const struct dname *name)
+{
+    struct upstream_zone *zone = xcalloc(1, sizeof(*zone));
+    const struct upstream_health_config health = {
+        .loop = zones->config.loop,
+        .counts = zones->config.counts,
+        .is_stub = name->len > 1,
+        .changed = on_changed,
+        .revived = on_revived,
+        .data = zone,
+    };
+    zone->owner = zones;
+    zone->name = *name;
+    zone->place = take_place(zones);
+    zone->health = upstream_health_new(&health);
+    (void)key_table_put(&zones->items, zone); /* there was none */
+    return zone;
+}
+
+static void free_zone(struct upstream_zone *zone)
+{
+    write_state(zone, 0);
+    if (zone->place != NO_PLACE) {
+        zone->owner->is_place_used[zone->place] = false;
+    }
+    upstream_health_free(zone->health);
+    free(zone);
+}
+
+static void set(struct upstream_zone *zone, const struct foreign_zone *now)
+{
+    zone->serial = now->serial;
+    upstream_health_set(zone->health, now->servers, now->server_count);
+}
+
+struct upstream_zone *upstream_zones_get(struct upstream_zones *zones,
+                                         const struct foreign_zone *zone)
+{
+    struct slice key = slice_of(zone->name.wire, zone->name.len);
+    struct upstream_zone *found = key_table_find(&zones->items, key);
+    found = found ? found : add(zones, &zone->name);
+    if (found->serial != zone->serial) {
+        set(found, zone);
+    }
+    return found;
+}
+
+struct upstream_zone *upstream_zones_root(const struct upstream_zones *zones)
+{
+    return key_table_find(&zones->items, slice_of("", 1));
+}
+
+/* Nothing is known of its servers any more, so that nobody probes them. */
+static void drop(struct upstream_zone *zone)
+{
+    zone->serial = 0;
+    write_state(zone, 0);
+    upstream_health_set(zone->health, NULL, 0);
+    if (zone->questions == 0) {
+        free_zone(zone);
+    }
+}
+
+void upstream_zones_update(struct upstream_zones *zones, const struct zone_table *table)
+{
+    size_t at = 0;
+    struct upstream_zone *zone;
+    while ((zone = key_table_next(&zones->items, &at))) {
+        const struct foreign_zone *now = zone_table_find(table, &zone->name);
+        if (!dname_equal(&now->name, &zone->name)) {
+            drop(key_table_take(&zones->items, key_of(zone))); /* the next one is at this place */
+        } else {
+            (void)upstream_zones_get(zones, now);
+            at++;
+        }
+    }
+}
+
+void upstream_zone_ref(struct upstream_zone *zone)
+{
+    zone->questions++;
+}
+
+void upstream_zone_unref(struct upstream_zone *zone)
+{
+    if (--zone->questions == 0 && zone->serial == 0) {
+        free_zone(zone);
+    }
+}
+
+/* ---- Life ---- */
+
+struct upstream_zones *upstream_zones_new(const struct upstream_zones_config *config)
+{
+    struct upstream_zones *zones = xcalloc(1, sizeof(*zones));
+    zones->config = *config;
+    key_table_init(&zones->items, key_of);
+    return zones;
+}
+
+void upstream_zones_free(struct upstream_zones *zones)
+{
+    if (zones) {
+        size_t at = 0;
+        struct upstream_zone *zone;
+        while ((zone = key_table_next(&zones->items, &at))) {
+            free_zone(key_table_take(&zones->items, key_of(zone)));
+        }
+        key_table_fini(&zones->items);
+        free(zones);
+    }
+}
