@@ -133,6 +133,11 @@ static int take_no_rec(struct overlay *x, json_t *value, struct err *err)
     return take_bool(value, &x->o->no_rec, err);
 }
 
+static int take_stubzones(struct overlay *x, json_t *value, struct err *err)
+{
+    return take_bool(value, &x->o->stubzones, err);
+}
+
 static int take_require_store_key(struct overlay *x, json_t *value, struct err *err)
 {
     return take_bool(value, &x->o->require_store_key, err);
@@ -320,6 +325,7 @@ static const struct {
     {"rcache_ttl", take_rcache_ttl},
     {"rcache_stale", take_rcache_stale},
     {"stubs", take_stubs},
+    {"stubzones", take_stubzones},
 };
 
 static const struct {
@@ -327,7 +333,6 @@ static const struct {
     const char *why;
 } without_effect[] = {
     {"dnssec", "not supported yet"},
-    {"stubzones", "not supported yet"},
     {"scache", "changes nothing"},
     {"Etcd3", NULL}, /* always so */
     {"Version", NULL},

@@ -2,7 +2,7 @@
  * jansson stays inside. Pure; main thread.
  *
  * Fields, case-insensitive: dns_addr systemd domain local hostmaster round_robin ns_rotate
- * nameservers no_rec read_timeout priority ttl min_ttl ndot rcache rcache_ttl, and ours:
+ * nameservers no_rec read_timeout priority ttl min_ttl ndot stubzones rcache rcache_ttl, and ours:
  * require_store_key stubs rcache_stale; with SkyDNS's traps: `ndot` is not -ndots, read_timeout is
  * in nanoseconds, and an empty or zero value means the default, not the flag (but rcache 0: none).
  */

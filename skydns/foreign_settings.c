@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/foreign/cache.h"
 #include "skydns/foreign/zone_table.h"
@@ -14,6 +15,9 @@ struct foreign_settings {
     size_t cache_entries;
     struct zone_table *zones; /* NULL before the first fill */
     bool is_renewed;
+    bool is_full; /* more stub zones than there is room for: told once */
+    size_t key_count;
+    struct foreign_zone *keys; /* zones that etcd's keys name */
 };
 
 struct foreign_settings *foreign_settings_new(struct cache_tally *tally)
@@ -28,6 +32,7 @@ void foreign_settings_free(struct foreign_settings *foreign)
     if (foreign) {
         cache_unref(foreign->cache);
         zone_table_unref(foreign->zones);
+        free(foreign->keys);
         free(foreign);
     }
 }
@@ -35,6 +40,17 @@ void foreign_settings_free(struct foreign_settings *foreign)
 void foreign_settings_renew(struct foreign_settings *foreign)
 {
     foreign->is_renewed = true;
+}
+
+void foreign_settings_set_keys(struct foreign_settings *foreign, const struct foreign_zone *zones,
+                               size_t count)
+{
+    free(foreign->keys);
+    foreign->keys = xcalloc(count ? count : 1, sizeof(*zones));
+    foreign->key_count = count;
+    if (count > 0) {
+        memcpy(foreign->keys, zones, count * sizeof(*zones));
+    }
 }
 
 static struct foreign_zone general(const struct options *options)
@@ -45,18 +61,40 @@ static struct foreign_zone general(const struct options *options)
     return root;
 }
 
+/* Warns once of zones that are not in the table, which has room for fewer. */
+static void tell_left_out(struct foreign_settings *foreign, const struct foreign_zone *zones,
+                          size_t count)
+{
+    size_t held, left_out = 0;
+    (void)zone_table_items(foreign->zones, &held);
+    for (size_t i = 0; i < count && held > ZONE_TABLE_MAX; i++) {
+        const struct foreign_zone *found = zone_table_find(foreign->zones, &zones[i].name);
+        left_out += !dname_equal(&found->name, &zones[i].name);
+    }
+    if (left_out > 0 && !foreign->is_full) {
+        log_warn("more stub zones than there is room for, the last ones are left out",
+                 LOG_INT("left_out", (int64_t)left_out), LOG_INT("room", ZONE_TABLE_MAX));
+    }
+    foreign->is_full = left_out > 0;
+}
+
 static void set_zones(struct foreign_settings *foreign, const struct options *options)
 {
     size_t count;
     const struct foreign_zone *stubs = stub_zones_items(options->stubs, &count);
-    struct foreign_zone *zones = xcalloc(count + 1, sizeof(*zones));
+    size_t all = 1 + count + foreign->key_count;
+    struct foreign_zone *zones = xcalloc(all, sizeof(*zones));
     zones[0] = general(options);
     if (count > 0) {
         memcpy(zones + 1, stubs, count * sizeof(*zones));
     }
+    if (foreign->key_count > 0) {
+        memcpy(zones + 1 + count, foreign->keys, foreign->key_count * sizeof(*zones));
+    }
     struct zone_table *old = foreign->zones;
-    foreign->zones = zone_table_new(zones, count + 1, foreign->is_renewed ? NULL : old);
+    foreign->zones = zone_table_new(zones, all, foreign->is_renewed ? NULL : old);
     foreign->is_renewed = false;
+    tell_left_out(foreign, zones, all);
     zone_table_unref(old);
     free(zones);
 }

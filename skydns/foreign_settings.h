@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "skydns/foreign/zone_table.h"
 #include "skydns/options.h"
 #include "skydns/store/engine_config.h"
 
@@ -16,6 +17,10 @@ void foreign_settings_free(struct foreign_settings *foreign);             /* NUL
 
 /* All zones get new serials at the next fill: nothing that was kept counts any more. */
 void foreign_settings_renew(struct foreign_settings *foreign);
+
+/* The stub zones that etcd's keys name; copied. They count from the next fill on. */
+void foreign_settings_set_keys(struct foreign_settings *foreign, const struct foreign_zone *zones,
+                               size_t count);
 
 /* Adds what these options say to a configuration that is to be published: references of its own. */
 void foreign_settings_fill(struct foreign_settings *foreign, const struct options *options,

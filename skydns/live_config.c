@@ -203,6 +203,13 @@ void live_config_take(struct live_config *live, struct slice value)
     }
 }
 
+void live_config_take_stubs(struct live_config *live, const struct foreign_zone *zones,
+                            size_t count)
+{
+    foreign_settings_set_keys(live->foreign, zones, count);
+    publish(live, &live->now);
+}
+
 void live_config_republish(struct live_config *live)
 {
     publish(live, &live->now);

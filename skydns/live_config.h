@@ -14,6 +14,7 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/slice.h"
+#include "skydns/foreign/zone_table.h"
 #include "skydns/options.h"
 
 struct cache_tally;
@@ -55,6 +56,10 @@ const struct options *live_config_options(const struct live_config *live);
 /* Takes etcd's current document; `value.ptr` NULL: none. An unusable one is logged and changes
  * nothing. */
 void live_config_take(struct live_config *live, struct slice value);
+
+/* Takes the stub zones that etcd's keys name, and publishes them. */
+void live_config_take_stubs(struct live_config *live, const struct foreign_zone *zones,
+                            size_t count);
 
 /* Publishes the settings in force again: is_incomplete says something else. */
 void live_config_republish(struct live_config *live);

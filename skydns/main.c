@@ -221,12 +221,22 @@ static void on_config(void *data, const struct options *before, const struct opt
         store_sync_set_default_ttl(p->sync, now->ttl_s);
         store_sync_set_domains(p->sync, now->domains, now->domain_count, now->require_store_key);
     }
+    if (p->sync && now->stubzones != before->stubzones) {
+        store_sync_set_stubs(p->sync, now->stubzones);
+    }
     if (!same && p->sync && store_sync_is_ready(p->sync)) {
         log_ready(p);
     }
     if (!options_same_upstream(before, now)) {
         answering_set_nameservers(p->answering, now);
     }
+}
+
+static void on_stubs(void *data, const struct foreign_zone *zones, size_t count)
+{
+    struct program *p = data;
+    log_info("stub zones in etcd changed", LOG_INT("zones", (int64_t)count));
+    live_config_take_stubs(p->live, zones, count);
 }
 
 static bool is_incomplete(void *data, const struct dname *domain)
@@ -380,6 +390,8 @@ static int run(struct program *p, struct err *err)
                                              .on_completeness = on_completeness,
                                              .stale_max_ms = p->options.stale_max_ms,
                                              .on_config = on_document,
+                                             .wants_stubs = p->options.stubzones,
+                                             .on_stubs = on_stubs,
                                              .on_ready = on_ready,
                                              .data = p};
     int r = answering_start(p->answering, err);

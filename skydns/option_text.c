@@ -121,6 +121,11 @@ static void write_read_timeout(const struct options *o, struct buf *out)
     buf_printf(out, "%ums", o->rtimeout_ms);
 }
 
+static void write_stubzones(const struct options *o, struct buf *out)
+{
+    write_bool(o->stubzones, out);
+}
+
 static void write_rcache(const struct options *o, struct buf *out)
 {
     buf_printf(out, "%u", o->rcache);
@@ -170,6 +175,7 @@ static const struct setting {
     {"ns_rotate", OPTION_AT_ONCE, write_ns_rotate},
     {"read_timeout", OPTION_AT_ONCE, write_read_timeout},
     {"stubs", OPTION_AT_ONCE, option_text_stubs},
+    {"stubzones", OPTION_AT_ONCE, write_stubzones},
     {"rcache", OPTION_AT_ONCE, write_rcache},
     {"rcache_ttl", OPTION_AT_ONCE, write_rcache_ttl},
     {"rcache_stale", OPTION_AT_ONCE, write_rcache_stale},

@@ -39,7 +39,6 @@ struct raw {
     int64_t ndots, rtimeout_ms, etcd_timeout_ms, workers, max_udp_size, rcache, rcache_ttl_ms;
     struct flag_strings stubs;
     int schema, pods, any;
-    bool stubzones;
     struct flag_strings arguments;
 };
 
@@ -130,7 +129,8 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"user", FLAG_STRING, &raw->user,
          .help = "USER or USER:GROUP to become once the sockets are open; default: stay"},
         {"dnssec", FLAG_STRING, &raw->dnssec, .help = "not supported yet, refused"},
-        {"stubzones", FLAG_BOOL, &raw->stubzones, .help = "not supported yet, refused"},
+        {"stubzones", FLAG_BOOL, &o->stubzones,
+         .help = "also the stub zones that keys below dns/stub of a domain name"},
         {"rcache", FLAG_INT, &raw->rcache, .min = 0, .max = CACHE_ENTRIES_MAX,
          .help = "replies of nameservers to keep; 0: none"},
         {"rcache-ttl", FLAG_DURATION_MS, &raw->rcache_ttl_ms, .min = 1000, .max = rcache_ttl_max_ms,
@@ -263,9 +263,6 @@ static int check_unsupported(const struct raw *raw, struct err *err)
 {
     if (*raw->dnssec) {
         return err_set(err, ERR_USAGE, "flag -dnssec: not supported yet");
-    }
-    if (raw->stubzones) {
-        return err_set(err, ERR_USAGE, "flag -stubzones: not supported yet");
     }
     return 0;
 }

@@ -61,6 +61,7 @@ struct options {
 
     struct stub_zones *stubs; /* NULL: none. A reference of whoever parsed the flags or applied a
                                * document; other copies of the options borrow it */
+    bool stubzones;           /* etcd's keys may name further ones */
     uint32_t rcache;          /* replies kept; 0: none */
     uint32_t rcache_ttl_s;    /* not 0 */
     int64_t rcache_stale_ms;  /* 0: expired replies are not used */

@@ -17,6 +17,7 @@
 #include "skydns/sync/domain_check_internal.h"
 #include "skydns/sync/lease.h"
 #include "skydns/sync/store_keys.h"
+#include "skydns/sync/stub_keys.h"
 
 /* Each publication frees what it can; this timer frees what a reader still held then, long after
  * the reader's batch has ended. */
@@ -46,6 +47,8 @@ struct store_sync {
     struct lease_table *leases;
     struct outage_source leases_asked; /* joined if `followed` is set */
     struct broken_table *broken;
+    struct stub_keys *stubs; /* NULL: nobody asks for them */
+    bool wants_stubs;
     struct store_keys *keys;
     struct dname main_domain; /* whose store key the mirror follows */
     bool requires_store_key;
@@ -224,6 +227,9 @@ static void publish(struct store_sync *sync, const struct store *store,
 {
     snapshot_publish(sync->snapshot, store, garbage);
     sync->published = store;
+    if (sync->stubs) {
+        stub_keys_follow(sync->stubs, store);
+    }
     sync->counts.published++;
     sync->counts.published_revision = store_revision(store);
     if (snapshot_reclaim(sync->snapshot)) {
@@ -334,6 +340,10 @@ static void on_full_commit(struct store_sync *sync)
     log_read(sync);
     sync->has_read = true;
     store_keys_have_read(sync->keys);
+    if (sync->stubs) {
+        stub_keys_read_again(sync->stubs);
+        stub_keys_follow(sync->stubs, sync->published);
+    }
     settle(sync, false);
     domain_check(&sync->domain_check, sync->published, sync->keys);
     become_ready(sync);
@@ -409,6 +419,31 @@ static void start_keys(struct store_sync *sync, const struct store_sync_config *
     store_keys_set_domains(sync->keys, config->domains, config->domain_count);
 }
 
+/* The domains in force, and whether their keys may name stub zones. */
+static void set_stubs(struct store_sync *sync, const struct dname *domains, size_t count)
+{
+    if (sync->stubs) {
+        stub_keys_set(sync->stubs, sync->wants_stubs, domains, count);
+        if (sync->published) {
+            stub_keys_follow(sync->stubs, sync->published);
+        }
+    }
+}
+
+static void start_stubs(struct store_sync *sync, const struct store_sync_config *config)
+{
+    sync->wants_stubs = config->wants_stubs;
+    if (config->on_stubs) {
+        sync->stubs = stub_keys_new(&(struct stub_keys_config){
+            .prefix = slice_str(sync->prefix),
+            .broken = sync->broken,
+            .changed = config->on_stubs,
+            .data = config->data,
+        });
+    }
+    set_stubs(sync, config->domains, config->domain_count);
+}
+
 struct store_sync *store_sync_start(const struct store_sync_config *config)
 {
     struct store_sync *sync = xcalloc(1, sizeof(*sync));
@@ -422,6 +457,7 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     sync->config_key = xasprintf("%sconfig", sync->prefix);
     sync->on_config = config->on_config;
     sync->broken = broken_new();
+    start_stubs(sync, config);
     buf_init(&sync->document.text, STORE_SYNC_CONFIG_MAX + 1);
     sync->document.is_changed = true; /* the first full read reports it in any case */
     sync->writer = store_writer_new();
@@ -478,6 +514,7 @@ void store_sync_stop(struct store_sync *sync)
     if (sync->followed) {
         outage_leave(&sync->leases_asked);
     }
+    stub_keys_free(sync->stubs);
     broken_free(sync->broken);
     buf_fini(&sync->document.text);
     store_writer_free(sync->writer);
@@ -508,6 +545,18 @@ void store_sync_set_domains(struct store_sync *sync, const struct dname *domains
     store_keys_require(sync->keys, requires_store_key);
     store_keys_set_domains(sync->keys, domains, count);
     on_keys_changed(sync);
+    set_stubs(sync, domains, count);
+}
+
+void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs)
+{
+    struct dname domains[ENGINE_ZONES_MAX];
+    size_t count = store_keys_count(sync->keys);
+    for (size_t i = 0; i < count; i++) {
+        domains[i] = *store_keys_domain(sync->keys, i);
+    }
+    sync->wants_stubs = wants_stubs;
+    set_stubs(sync, domains, count);
 }
 
 struct store_sync_counts store_sync_counts(const struct store_sync *sync)

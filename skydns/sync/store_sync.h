@@ -12,7 +12,8 @@
  *
  * Only the unusable key or value itself is skipped: logged with its key and the reason, counted,
  * and remembered (broken.h). Its earlier record is removed (the store follows etcd); a good value
- * brings it back. `/<prefix>/config` is SkyDNS's configuration, not a record: passed on as is. */
+ * brings it back. Records below dns/stub of a domain may name stub zones, too (stub_keys.h).
+ * `/<prefix>/config` is SkyDNS's configuration, not a record: passed on as is. */
 #ifndef SKYDNS_SYNC_STORE_SYNC_H
 #define SKYDNS_SYNC_STORE_SYNC_H
 
@@ -22,6 +23,7 @@
 #include <stdint.h>
 
 #include "common/etcd/etcd_mirror.h"
+#include "skydns/foreign/zone_table.h"
 #include "skydns/store/snapshot.h"
 #include "skydns/sync/lease.h"
 
@@ -54,6 +56,11 @@ struct store_sync_config {
      * NULL. */
     void (*on_config)(void *data, struct slice value);
 
+    /* The stub zones that keys name (stub_keys.h) differ from those told last; none at first;
+     * borrowed for the call. NULL: nobody asks for them. */
+    bool wants_stubs; /* store_sync_set_stubs changes it */
+    void (*on_stubs)(void *data, const struct foreign_zone *zones, size_t count);
+
     /* store_sync_is_incomplete says something else of a domain: before the version that lacks its
      * records is published, and after the one that has them. May be NULL. */
     void (*on_completeness)(void *data);
@@ -83,6 +90,9 @@ const struct store_keys *store_sync_keys(const struct store_sync *sync);
 /* Changes the domains, and whether their store keys are required. */
 void store_sync_set_domains(struct store_sync *sync, const struct dname *domains, size_t count,
                             bool requires_store_key);
+
+/* Changes whether keys may name stub zones. */
+void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs);
 
 /* Changes the TTL of values that set none, also for keys with leases. */
 void store_sync_set_default_ttl(struct store_sync *sync, uint32_t ttl_s);

@@ -268,9 +268,9 @@ static void test_too_long(void **state)
 static void test_without_effect(void **state)
 {
     static const char json[] =
-        "{\"dnssec\":\"Kx+1+2\",\"stubzones\":true,\"scache\":7,"
+        "{\"dnssec\":\"Kx+1+2\",\"scache\":7,"
         "\"ndots\":3,\"a_field_with_a_name_that_is_longer_than_it_may_be\":1}";
-    static const char want[] = "dnssec: not supported yet\nstubzones: not supported yet\n"
+    static const char want[] = "dnssec: not supported yet\n"
                                "scache: changes nothing\nndots: unknown; the field is `ndot`\n"
                                "a_field_with_a_name_that_is_lon: unknown\n";
     struct options o = flags();

@@ -224,6 +224,7 @@ static void test_fields(void **state)
         {"{'rcache':5}", "rcache"},
         {"{'rcache_ttl':60}", "rcache_ttl"},
         {"{'rcache_stale':60}", "rcache_stale"},
+        {"{'stubzones':true}", "stubzones"},
         {"{'stubs':{'acme.local':['10.0.0.1']}}", "stubs"},
         {"{'dns_addr':'127.0.0.2:1053'}", "dns_addr"},
         {"{'systemd':true}", "systemd"},
@@ -459,6 +460,56 @@ static void test_a_reload_renews_all_zones(void **state)
     assert_true(zone_of(f, "acme.local")->serial != zone_of(f, "test")->serial);
 }
 
+/* Zone by zone, the document before flags before keys. */
+static void test_zones_of_keys(void **state)
+{
+    const struct foreign_zone plain = {.origin = ZONE_FROM_KEYS};
+    struct fixture *f = *state;
+    struct foreign_zone keys[] = {plain, plain};
+    assert_true(dname_from_text(slice_str("acme.local"), &keys[0].name));
+    assert_true(dname_from_text(slice_str("b.test"), &keys[1].name));
+    new_live(f, true);
+    begin(f);
+    live_config_take_stubs(f->live, keys, 2);
+    uint32_t b = zone_of(f, "b.test")->serial;
+    assert_string_equal(first_server(zone_of(f, "acme.local")), "none");
+    take(f, "{'stubs':{'acme.local':['10.0.0.1']}}");
+    assert_string_equal(first_server(zone_of(f, "acme.local")), "10.0.0.1:53");
+    assert_int_equal(zone_of(f, "b.test")->serial, b);
+    take(f, NULL);
+    assert_string_equal(first_server(zone_of(f, "acme.local")), "none");
+    live_config_take_stubs(f->live, keys, 1);
+    assert_false(zone_is_stub(zone_of(f, "b.test")));
+    live_config_take_stubs(f->live, NULL, 0);
+    assert_false(zone_is_stub(zone_of(f, "acme.local")));
+}
+
+static void test_too_many_zones(void **state)
+{
+    struct fixture *f = *state;
+    struct log_capture capture;
+    struct foreign_zone *keys = calloc(ZONE_TABLE_MAX, sizeof(*keys));
+    assert_non_null(keys);
+    for (unsigned i = 0; i < ZONE_TABLE_MAX; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof(text), "z%u.test", i); /* fits */
+        assert_true(dname_from_text(slice_str(text), &keys[i].name));
+    }
+    new_live(f, true);
+    begin(f);
+    log_capture_begin(&capture);
+    live_config_take_stubs(f->live, keys, ZONE_TABLE_MAX);
+    take(f, "{'stubs':{'z1.test':['10.0.0.1']}}"); /* one of them */
+    assert_int_equal(log_occurrences(log_capture_end(&capture), "more stub zones"), 0);
+    log_capture_begin(&capture);
+    take(f, "{'stubs':{'acme.local':['10.0.0.1']}}");
+    live_config_republish(f->live);
+    assert_int_equal(log_occurrences(log_capture_end(&capture), "more stub zones"), 1);
+    assert_string_equal(first_server(zone_of(f, "acme.local")), "10.0.0.1:53");
+    assert_false(zone_is_stub(zone_of(f, "z1023.test")));
+    free(keys);
+}
+
 static void test_the_cache_is_published(void **state)
 {
     struct fixture *f = *state;
@@ -665,6 +716,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_what_waits_for_a_restart, setup, teardown),
         cmocka_unit_test_setup_teardown(test_zones_are_published, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_reload_renews_all_zones, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_zones_of_keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_too_many_zones, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_cache_is_published, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_may_ask_is_published, setup, teardown),
         cmocka_unit_test_setup_teardown(test_resolv_conf, setup, teardown),

@@ -1,0 +1,400 @@
+#include "skydns/sync/stub_keys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/dns/record_key.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/store/store.h"
+#include "skydns/sync/broken.h"
+
+enum { LINES_A_MINUTE = 10, DNS_PORT = 53 };
+
+/* A name, and its node in the version followed last. That version's nodes live until the next one
+ * replaces them, so an equal pointer is the same node with the same records below it. */
+struct place {
+    struct dname name;
+    const struct store_node *node; /* NULL: there is none */
+};
+
+/* A record below dns/stub; the slices are borrowed from it. */
+struct stub_key {
+    const struct store_record *record;
+    struct slice zone; /* wire, without the root label; empty: the root */
+    struct slice label;
+};
+
+struct stub_keys {
+    struct stub_keys_config config;
+    bool is_on;
+    bool is_set; /* since the last version */
+    size_t domain_count;
+    struct dname domains[ENGINE_ZONES_MAX];
+    struct place stubs[ENGINE_ZONES_MAX]; /* stub.dns.<domain> */
+    size_t host_count;
+    struct place *hosts; /* STUB_HOSTS_MAX; NULL before the first */
+
+    struct broken_table *told; /* unusable keys that the log has */
+    size_t zone_count;
+    struct foreign_zone *zones; /* as told */
+
+    /* While reading. */
+    size_t key_count;
+    struct stub_key *keys;
+    size_t suffix_len; /* wire bytes of the stub.dns.<domain> being read */
+    bool is_cut;
+};
+
+/* ---- The keys ---- */
+
+static bool visit(void *data, const struct store_node *node)
+{
+    struct stub_keys *keys = data;
+    const struct store_record *record = store_node_record(node);
+    if (record) {
+        struct slice name = store_record_name_wire(record);
+        size_t label_len = name.ptr[0];
+        keys->is_cut = keys->key_count == STUB_KEYS_MAX;
+        if (keys->is_cut) {
+            return false;
+        }
+        keys->keys[keys->key_count++] = (struct stub_key){
+            .record = record,
+            .label = slice_of(name.ptr + 1, label_len),
+            .zone = slice_of(name.ptr + 1 + label_len, name.len - 1 - label_len - keys->suffix_len),
+        };
+    }
+    return store_each_child(node, visit, keys);
+}
+
+static int compare_bytes(struct slice a, struct slice b)
+{
+    int order = memcmp(a.ptr, b.ptr, a.len < b.len ? a.len : b.len);
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* Of a zone, the order of labels is that of the nameservers. */
+static int compare_keys(const void *a, const void *b)
+{
+    const struct stub_key *x = a, *y = b;
+    int order = compare_bytes(x->zone, y->zone);
+    return order ? order : compare_bytes(x->label, y->label);
+}
+
+static void read_keys(struct stub_keys *keys)
+{
+    keys->key_count = 0;
+    keys->is_cut = false;
+    keys->keys = xcalloc(STUB_KEYS_MAX, sizeof(*keys->keys));
+    for (size_t i = 0; i < keys->domain_count && !keys->is_cut; i++) {
+        const struct place *stub = &keys->stubs[i];
+        keys->suffix_len = stub->name.len;
+        if (stub->node) {
+            (void)store_each_child(stub->node, visit, keys); /* false if cut */
+        }
+    }
+    if (keys->is_cut) {
+        log_warn("more keys of stub zones than are read", LOG_INT("read", STUB_KEYS_MAX));
+    }
+    qsort(keys->keys, keys->key_count, sizeof(*keys->keys), compare_keys);
+}
+
+static void refuse(struct stub_keys *keys, struct slice key, int64_t revision, const char *reason)
+{
+    static struct log_limit limit = {.burst = LINES_A_MINUTE};
+    (void)broken_put(keys->config.broken, key, revision, reason); /* known or not */
+    if (broken_put(keys->told, key, revision, reason) && log_limit_pass(&limit)) {
+        log_warn("key of a stub zone cannot be used", LOG_SLICE("key", key),
+                 LOG_STR("reason", reason), LOG_INT("suppressed", (int64_t)limit.suppressed));
+    }
+}
+
+/* reason NULL: the key can be used. */
+static void mark(struct stub_keys *keys, const struct stub_key *key, const char *reason)
+{
+    struct dname name;
+    struct buf text;
+    if (key->record->host == STORE_HOST_BAD) {
+        return; /* told already */
+    }
+    store_record_name(key->record, &name);
+    buf_init(&text, BROKEN_KEY_MAX);
+    record_key_of(keys->config.prefix, &name, &text);
+    if (reason) {
+        refuse(keys, buf_slice(&text), key->record->mod_revision, reason);
+    } else {
+        broken_del(keys->config.broken, buf_slice(&text));
+    }
+    buf_fini(&text);
+}
+
+/* ---- Nameservers ---- */
+
+static void add_server(struct foreign_zone *zone, const struct ip *ip, uint16_t port)
+{
+    struct addr server = addr_of_ip(ip, port ? port : DNS_PORT);
+    for (size_t i = 0; i < zone->server_count; i++) {
+        if (addr_equal(&zone->servers[i], &server)) {
+            return;
+        }
+    }
+    if (zone->server_count < ZONE_SERVERS_MAX) {
+        zone->servers[zone->server_count++] = server;
+    }
+}
+
+struct addresses {
+    size_t count, visits;
+    struct ip items[STUB_HOST_VISITS_MAX];
+};
+
+/* As an answer for this name: not below labels that start with `_`. */
+static bool collect(void *data, const struct store_node *node)
+{
+    struct addresses *found = data;
+    const struct store_record *record = store_node_record(node);
+    struct slice label = store_node_label(node);
+    if (label.len > 0 && label.ptr[0] == '_') {
+        return true;
+    }
+    if (found->visits++ == STUB_HOST_VISITS_MAX) {
+        return false;
+    }
+    if (record && record->host == STORE_HOST_IP) {
+        found->items[found->count++] = store_record_ip(record);
+    }
+    return store_each_child(node, collect, found);
+}
+
+static int compare_ips(const void *a, const void *b)
+{
+    const struct ip *x = a, *y = b;
+    return x->family_bytes != y->family_bytes ? x->family_bytes - y->family_bytes
+                                              : memcmp(x->bytes, y->bytes, x->family_bytes);
+}
+
+/* The place of a name, from now on followed. NULL: there are too many. */
+static struct place *place_of(struct stub_keys *keys, const struct store *store,
+                              const struct dname *name)
+{
+    for (size_t i = 0; i < keys->host_count; i++) {
+        if (dname_equal(&keys->hosts[i].name, name)) {
+            return &keys->hosts[i];
+        }
+    }
+    if (keys->host_count == STUB_HOSTS_MAX) {
+        return NULL;
+    }
+    if (!keys->hosts) {
+        keys->hosts = xcalloc(STUB_HOSTS_MAX, sizeof(*keys->hosts));
+    }
+    struct place *place = &keys->hosts[keys->host_count++];
+    *place = (struct place){.name = *name, .node = store_find(store, name, NULL)};
+    return place;
+}
+
+static bool is_ours(const struct stub_keys *keys, const struct dname *name)
+{
+    for (size_t i = 0; i < keys->domain_count; i++) {
+        if (dname_is_within(name, &keys->domains[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Adds the addresses of a name, in an order of their own. Returns why there are none, or NULL. */
+static const char *add_host(struct stub_keys *keys, const struct store *store,
+                            const struct stub_key *key, struct foreign_zone *zone)
+{
+    struct dname name;
+    struct addresses found = {0};
+    if (!store_record_host_name(key->record, &name)) {
+        return "it has no host";
+    }
+    dname_lower(&name);
+    if (!is_ours(keys, &name)) {
+        return "its host is a name of another domain: expected an address, or a name of ours";
+    }
+    const struct place *place = place_of(keys, store, &name);
+    if (!place) {
+        return "more than 1,024 names as hosts of stub zones";
+    }
+    if (place->node) {
+        (void)collect(&found, place->node); /* false at the limit */
+    }
+    qsort(found.items, found.count, sizeof(found.items[0]), compare_ips);
+    for (size_t i = 0; i < found.count; i++) {
+        add_server(zone, &found.items[i], key->record->port);
+    }
+    return found.count ? NULL : "its host has no address";
+}
+
+static const char *add_key(struct stub_keys *keys, const struct store *store,
+                           const struct stub_key *key, struct foreign_zone *zone)
+{
+    if (zone->server_count == ZONE_SERVERS_MAX) {
+        return "more than 16 servers of one stub zone";
+    }
+    if (key->record->host != STORE_HOST_IP) {
+        return add_host(keys, store, key, zone);
+    }
+    struct ip ip = store_record_ip(key->record);
+    add_server(zone, &ip, key->record->port);
+    return NULL;
+}
+
+/* ---- Zones ---- */
+
+static struct dname zone_name(struct slice wire)
+{
+    struct dname name = {.len = (uint8_t)(wire.len + 1)};
+    memcpy(name.wire, wire.ptr, wire.len);
+    dname_lower(&name);
+    return name;
+}
+
+/* Why the name cannot be a stub zone, or NULL. */
+static const char *refusal_of(const struct stub_keys *keys, const struct dname *name, size_t count)
+{
+    if (name->len == 1) {
+        return "the root is not a stub zone: set -nameservers";
+    }
+    for (size_t i = 0; i < keys->domain_count; i++) {
+        if (dname_equal(name, &keys->domains[i])) {
+            return "its zone is one of the domains answered here";
+        }
+    }
+    return count == ZONE_TABLE_MAX ? "more than 1,024 stub zones" : NULL;
+}
+
+/* The zones of all keys, which are sorted; returns how many. */
+static size_t make_zones(struct stub_keys *keys, const struct store *store,
+                         struct foreign_zone *zones)
+{
+    size_t count = 0;
+    for (size_t at = 0; at < keys->key_count;) {
+        struct slice wire = keys->keys[at].zone;
+        struct foreign_zone zone = {.name = zone_name(wire), .origin = ZONE_FROM_KEYS};
+        const char *refusal = refusal_of(keys, &zone.name, count);
+        for (; at < keys->key_count && slice_equal(keys->keys[at].zone, wire); at++) {
+            const struct stub_key *key = &keys->keys[at];
+            mark(keys, key, refusal ? refusal : add_key(keys, store, key, &zone));
+        }
+        if (!refusal) {
+            zones[count++] = zone;
+        }
+    }
+    return count;
+}
+
+static bool same_zone(const struct foreign_zone *a, const struct foreign_zone *b)
+{
+    bool same = dname_equal(&a->name, &b->name) && a->server_count == b->server_count;
+    for (size_t i = 0; same && i < a->server_count; i++) {
+        same = addr_equal(&a->servers[i], &b->servers[i]);
+    }
+    return same;
+}
+
+/* Takes the zones. */
+static void tell(struct stub_keys *keys, struct foreign_zone *zones, size_t count)
+{
+    bool same = count == keys->zone_count;
+    for (size_t i = 0; same && i < count; i++) {
+        same = same_zone(&zones[i], &keys->zones[i]);
+    }
+    free(keys->zones);
+    keys->zones = zones;
+    keys->zone_count = count;
+    if (!same) {
+        keys->config.changed(keys->config.data, zones, count);
+    }
+}
+
+static void read_all(struct stub_keys *keys, const struct store *store)
+{
+    size_t count = 0;
+    keys->host_count = 0;
+    read_keys(keys);
+    broken_begin_read(keys->told);
+    struct foreign_zone *zones = xcalloc(ZONE_TABLE_MAX, sizeof(*zones));
+    if (keys->is_on) {
+        count = make_zones(keys, store, zones);
+    } else {
+        for (size_t i = 0; i < keys->key_count; i++) {
+            mark(keys, &keys->keys[i], NULL);
+        }
+    }
+    broken_end_read(keys->told);
+    free(keys->keys);
+    keys->keys = NULL;
+    tell(keys, xrealloc_array(zones, count ? count : 1, sizeof(*zones)), count);
+}
+
+/* ---- Following ---- */
+
+struct stub_keys *stub_keys_new(const struct stub_keys_config *config)
+{
+    struct stub_keys *keys = xcalloc(1, sizeof(*keys));
+    keys->config = *config;
+    keys->told = broken_new();
+    return keys;
+}
+
+void stub_keys_free(struct stub_keys *keys)
+{
+    if (keys) {
+        broken_free(keys->told);
+        free(keys->hosts);
+        free(keys->zones);
+        free(keys);
+    }
+}
+
+void stub_keys_set(struct stub_keys *keys, bool is_on, const struct dname *domains, size_t count)
+{
+    keys->is_set = is_on || keys->is_on;
+    keys->is_on = is_on;
+    keys->domain_count = count;
+    memcpy(keys->domains, domains, count * sizeof(domains[0]));
+    for (size_t i = 0; i < count; i++) {
+        struct dname name = domains[i];
+        bool fits =
+            dname_prepend(&name, slice_str("dns")) && dname_prepend(&name, slice_str("stub"));
+        keys->stubs[i].name = fits ? name : (struct dname){0}; /* without keys, then */
+    }
+}
+
+void stub_keys_read_again(struct stub_keys *keys)
+{
+    keys->is_set = keys->is_on;
+}
+
+static bool find_again(struct place *place, const struct store *store)
+{
+    const struct store_node *before = place->node;
+    place->node = place->name.len ? store_find(store, &place->name, NULL) : NULL;
+    return place->node != before;
+}
+
+void stub_keys_follow(struct stub_keys *keys, const struct store *store)
+{
+    bool is_change = keys->is_set;
+    if (!keys->is_on && !keys->is_set) {
+        return;
+    }
+    for (size_t i = 0; i < keys->domain_count; i++) {
+        is_change = find_again(&keys->stubs[i], store) || is_change;
+    }
+    for (size_t i = 0; i < keys->host_count; i++) {
+        is_change = find_again(&keys->hosts[i], store) || is_change;
+    }
+    if (is_change) {
+        keys->is_set = false;
+        read_all(keys, store);
+    }
+}

@@ -1,0 +1,339 @@
+/* Stub zones in etcd's keys: which zones they name, which keys are of no use, and when they are
+ * read again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_key.h"
+#include "skydns/store/store.h"
+#include "skydns/sync/broken.h"
+#include "skydns/sync/stub_keys.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/skydns/records.h"
+
+enum { TEXT_MAX = 4096 };
+
+struct fixture {
+    struct store_writer *writer;
+    struct broken_table *broken;
+    struct stub_keys *keys;
+    int64_t revision;
+    unsigned told;
+    size_t zone_count;
+    char zones[TEXT_MAX]; /* as told last: "a.test.=10.0.0.1:53,10.0.0.2:53 " */
+};
+
+static struct dname name_of(const char *text)
+{
+    struct dname name;
+    assert_true(dname_from_text(slice_str(text), &name));
+    return name;
+}
+
+static void on_changed(void *data, const struct foreign_zone *zones, size_t count)
+{
+    struct fixture *f = data;
+    size_t n = 0;
+    f->told++;
+    f->zone_count = count;
+    f->zones[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        char name[DNAME_TEXT_MAX], address[ADDR_TEXT_MAX];
+        assert_int_equal(zones[i].origin, ZONE_FROM_KEYS);
+        n += (size_t)snprintf(f->zones + n, n < TEXT_MAX ? TEXT_MAX - n : 0,
+                              "%s=", dname_to_text(&zones[i].name, name));
+        for (size_t k = 0; k < zones[i].server_count; k++) {
+            n += (size_t)snprintf(f->zones + n, n < TEXT_MAX ? TEXT_MAX - n : 0, "%s%s",
+                                  k ? "," : "", addr_format(&zones[i].servers[k], address));
+        }
+        n += (size_t)snprintf(f->zones + n, n < TEXT_MAX ? TEXT_MAX - n : 0, " ");
+        n = n < TEXT_MAX ? n : TEXT_MAX - 1;
+    }
+}
+
+/* A key below /skydns/; the value with ' for ". */
+static void put(struct fixture *f, const char *key, const char *value)
+{
+    char json[256], path[512];
+    struct dname name;
+    struct record record;
+    struct err err;
+    (void)snprintf(json, sizeof(json), "%s", value); /* fits */
+    (void)snprintf(path, sizeof(path), "/skydns/%s", key);
+    for (char *p = json; *p; p++) {
+        *p = *p == '\'' ? '"' : *p;
+    }
+    assert_int_equal(record_from_json(slice_str(json), &record, &err), 0);
+    assert_true(record_key_to_name(slice_str("/skydns/"), slice_str(path), &name));
+    (void)records_put(f->writer, &name, &record, ++f->revision); /* also hosts that are bad */
+}
+
+static void del(struct fixture *f, const char *key)
+{
+    char path[512];
+    struct dname name;
+    (void)snprintf(path, sizeof(path), "/skydns/%s", key);
+    assert_true(record_key_to_name(slice_str("/skydns/"), slice_str(path), &name));
+    store_writer_del(f->writer, &name);
+}
+
+static void follow(struct fixture *f)
+{
+    struct store_garbage *garbage;
+    const struct store *store = store_writer_commit(f->writer, f->revision, &garbage);
+    stub_keys_follow(f->keys, store);
+    store_garbage_free(garbage); /* at once, so that stale pointers show under ASan */
+}
+
+static void set(struct fixture *f, bool is_on, const char *first, const char *second)
+{
+    struct dname domains[2] = {name_of(first), name_of(second ? second : ".")};
+    stub_keys_set(f->keys, is_on, domains, second ? 2 : 1);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    record_json_use_xalloc();
+    f->writer = store_writer_new();
+    f->broken = broken_new();
+    f->keys = stub_keys_new(&(struct stub_keys_config){
+        .prefix = slice_str("/skydns/"), .broken = f->broken, .changed = on_changed, .data = f});
+    set(f, true, "cluster.local", NULL);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    stub_keys_free(f->keys);
+    broken_free(f->broken);
+    store_writer_free(f->writer);
+    free(f);
+    return 0;
+}
+
+static void assert_zones(const struct fixture *f, unsigned told, const char *want)
+{
+    assert_string_equal(f->zones, want);
+    assert_int_equal(f->told, told);
+}
+
+#define STUB "local/cluster/dns/stub/"
+
+static void test_zones_of_keys(void **state)
+{
+    struct fixture *f = *state;
+    put(f, STUB "local/acme/1", "{'host':'10.0.0.1','port':5353}");
+    put(f, STUB "local/acme/2", "{'host':'fd00::2','port':0}");
+    put(f, STUB "local/acme/3", "{'host':'10.0.0.1','port':5353,'text':'the same'}");
+    put(f, STUB "local/acme/eu/a", "{'host':'10.0.0.3'}");
+    put(f, STUB "arpa/in-addr/10/x", "{'host':'10.0.0.4'}");
+    put(f, STUB "Test/B/x", "{'host':'10.0.0.5'}");
+    put(f, "local/cluster/dns/stubs/local/no/1", "{'host':'10.0.0.9'}");
+    put(f, "local/other/dns/stub/local/no/1", "{'host':'10.0.0.9'}");
+    follow(f);
+    assert_zones(f, 1,
+                 "b.test.=10.0.0.5:53 10.in-addr.arpa.=10.0.0.4:53 "
+                 "eu.acme.local.=10.0.0.3:53 acme.local.=10.0.0.1:5353,[fd00::2]:53 ");
+    assert_int_equal(broken_count(f->broken), 0);
+}
+
+/* Only what changes is told. */
+static void test_following(void **state)
+{
+    struct fixture *f = *state;
+    follow(f);
+    assert_int_equal(f->told, 0); /* none, as at first */
+    put(f, "local/cluster/web", "{'host':'10.0.0.9'}");
+    follow(f);
+    assert_int_equal(f->told, 0);
+    put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
+    follow(f);
+    assert_zones(f, 1, "acme.local.=10.0.0.1:53 ");
+    put(f, "local/cluster/web", "{'host':'10.0.0.8'}");
+    follow(f);
+    put(f, STUB "local/acme/1", "{'host':'10.0.0.1','ttl':7}");
+    follow(f);
+    assert_int_equal(f->told, 1);
+    put(f, STUB "local/acme/2", "{'host':'10.0.0.2'}");
+    follow(f);
+    assert_zones(f, 2, "acme.local.=10.0.0.1:53,10.0.0.2:53 ");
+    del(f, STUB "local/acme/1");
+    follow(f);
+    assert_zones(f, 3, "acme.local.=10.0.0.2:53 ");
+    del(f, STUB "local/acme/2");
+    follow(f);
+    assert_zones(f, 4, "");
+}
+
+/* A Service's addresses are followed; the order is theirs, not that of the tree. */
+static void test_names_as_hosts(void **state)
+{
+    struct fixture *f = *state;
+    put(f, STUB "local/acme/1", "{'host':'Dns.corp.svc.cluster.local.','port':5353}");
+    follow(f);
+    assert_zones(f, 1, "acme.local.= ");
+    put(f, "local/cluster/svc/corp/dns/b", "{'host':'10.0.0.2'}");
+    put(f, "local/cluster/svc/corp/dns/c", "{'host':'fd00::1'}");
+    put(f, "local/cluster/svc/corp/dns/d", "{'host':'elsewhere.test'}");
+    put(f, "local/cluster/svc/corp/dns/_tcp/_dns/b", "{'host':'10.0.0.7','port':53}");
+    follow(f);
+    assert_zones(f, 2, "acme.local.=10.0.0.2:5353,[fd00::1]:5353 ");
+    put(f, "local/cluster/svc/corp/dns/a", "{'host':'10.0.0.1'}");
+    follow(f);
+    assert_zones(f, 3, "acme.local.=10.0.0.1:5353,10.0.0.2:5353,[fd00::1]:5353 ");
+    put(f, "local/cluster/svc/corp/web/a", "{'host':'10.0.0.6'}");
+    follow(f);
+    assert_int_equal(f->told, 3);
+    del(f, "local/cluster/svc/corp/dns/a");
+    del(f, "local/cluster/svc/corp/dns/b");
+    del(f, "local/cluster/svc/corp/dns/c");
+    follow(f);
+    assert_zones(f, 4, "acme.local.= ");
+    assert_int_equal(broken_count(f->broken), 1);
+    put(f, "local/cluster/svc/corp/dns/a", "{'host':'10.0.0.1'}");
+    follow(f);
+    assert_zones(f, 5, "acme.local.=10.0.0.1:5353 ");
+    assert_int_equal(broken_count(f->broken), 0);
+}
+
+struct reasons {
+    char text[TEXT_MAX];
+};
+
+static bool see_reason(void *data, const struct broken_key *key)
+{
+    struct reasons *reasons = data;
+    size_t n = strlen(reasons->text);
+    (void)snprintf(reasons->text + n, sizeof(reasons->text) - n, "%.*s: %s\n", (int)key->key.len,
+                   key->key.ptr, key->reason);
+    return true;
+}
+
+static void test_keys_of_no_use(void **state)
+{
+    static const struct {
+        const char *key;
+        const char *value;
+        const char *reason;
+    } rows[] = {
+        {STUB "local/acme/1", "{'host':'ns.elsewhere.test'}", "its host is a name of another"},
+        {STUB "local/acme/2", "{'text':'x'}", "it has no host"},
+        {STUB "local/acme/3", "{'host':'none.cluster.local'}", "its host has no address"},
+        {STUB "local/cluster/1", "{'host':'10.0.0.1'}", "its zone is one of the domains"},
+        {STUB "root", "{'host':'10.0.0.1'}", "the root is not a stub zone"},
+    };
+    struct fixture *f = *state;
+    struct log_capture capture;
+    struct reasons reasons = {{0}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        put(f, rows[i].key, rows[i].value);
+    }
+    put(f, STUB "local/acme/4", "{'host':'a..b'}");
+    put(f, STUB "local/cluster/below/1", "{'host':'10.0.0.2'}");
+    log_capture_begin(&capture);
+    follow(f);
+    put(f, STUB "test/x/1", "{'host':'10.0.0.3'}");
+    follow(f);
+    stub_keys_read_again(f->keys);
+    follow(f);
+    const char *log = log_capture_end(&capture);
+    assert_zones(f, 2, "x.test.=10.0.0.3:53 acme.local.= below.cluster.local.=10.0.0.2:53 ");
+    broken_each(f->broken, see_reason, &reasons);
+    assert_int_equal(broken_count(f->broken), ARRAY_LEN(rows));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char want[256];
+        (void)snprintf(want, sizeof(want), "/skydns/%s: %s", rows[i].key, rows[i].reason);
+        if (!strstr(reasons.text, want)) {
+            fail_msg("no `%s` in: %s", want, reasons.text);
+        }
+        (void)snprintf(want, sizeof(want), "cannot be used key=/skydns/%s ", rows[i].key);
+        if (log_occurrences(log, want) != 1) { /* however often they are read */
+            fail_msg("not one `%s` in: %s", want, log);
+        }
+    }
+}
+
+/* Off: no zones, nothing broken, nothing looked at. */
+static void test_off_and_on(void **state)
+{
+    struct fixture *f = *state;
+    set(f, false, "cluster.local", NULL);
+    put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
+    put(f, STUB "local/acme/2", "{'text':'x'}");
+    follow(f);
+    assert_int_equal(f->told, 0);
+    set(f, true, "cluster.local", NULL);
+    follow(f);
+    assert_zones(f, 1, "acme.local.=10.0.0.1:53 ");
+    assert_int_equal(broken_count(f->broken), 1);
+    set(f, false, "cluster.local", NULL);
+    follow(f);
+    assert_zones(f, 2, "");
+    assert_int_equal(broken_count(f->broken), 0);
+}
+
+static void test_domains(void **state)
+{
+    struct fixture *f = *state;
+    put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
+    put(f, STUB "test/other/1", "{'host':'10.0.0.2'}");
+    put(f, "test/other/dns/stub/local/acme/2", "{'host':'10.0.0.3'}");
+    follow(f);
+    assert_zones(f, 1, "acme.local.=10.0.0.1:53 other.test.=10.0.0.2:53 ");
+    set(f, true, "cluster.local", "other.test");
+    follow(f);
+    assert_zones(f, 2, "acme.local.=10.0.0.1:53,10.0.0.3:53 ");
+    set(f, true, "other.test", NULL);
+    follow(f);
+    assert_zones(f, 3, "acme.local.=10.0.0.3:53 ");
+}
+
+/* As many zones and servers as there is room for. */
+static void test_limits(void **state)
+{
+    enum { BEYOND = 3 };
+    struct fixture *f = *state;
+    char key[128], value[64];
+    for (unsigned i = 0; i < ZONE_SERVERS_MAX + BEYOND; i++) {
+        (void)snprintf(key, sizeof(key), STUB "a/%02u", i);
+        (void)snprintf(value, sizeof(value), "{'host':'10.0.0.%u'}", i);
+        put(f, key, value);
+    }
+    for (unsigned i = 0; i < ZONE_TABLE_MAX + BEYOND - 1; i++) {
+        (void)snprintf(key, sizeof(key), STUB "b/z%u/1", i);
+        put(f, key, "{'host':'10.0.1.1'}");
+    }
+    follow(f);
+    assert_int_equal(f->zone_count, ZONE_TABLE_MAX);
+    assert_int_equal(broken_count(f->broken), BEYOND + BEYOND);
+    assert_non_null(strstr(f->zones, "a.=10.0.0.0:53,10.0.0.1:53,"));
+    assert_non_null(strstr(f->zones, ",10.0.0.15:53 "));
+    assert_null(strstr(f->zones, "10.0.0.16:53"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_zones_of_keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_following, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_names_as_hosts, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_keys_of_no_use, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_off_and_on, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_domains, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
