@@ -62,7 +62,12 @@ enum key_place ownership_place(const struct ownership *o, struct slice key)
     struct slice below = rest_of(key, o->tree.len);
     bool is_ours = slice_has_prefix(below, slice_str(SERVICE_PREFIX)) ||
                    slice_has_prefix(below, slice_str(POD_PREFIX));
-    bool is_here = is_ours && is_namespace(o, first_segment(rest_of(below, OWNER_PREFIX_LEN)));
+    if (!is_ours) {
+        bool is_root = slice_equal(below, slice_str(SERVICE_LABEL)) ||
+                       slice_equal(below, slice_str(POD_LABEL));
+        return is_root || !below.len ? KEY_ELSEWHERE : KEY_BESIDE;
+    }
+    bool is_here = is_namespace(o, first_segment(rest_of(below, OWNER_PREFIX_LEN)));
     return is_here ? KEY_OBJECT : KEY_ELSEWHERE;
 }
 
@@ -139,6 +144,7 @@ bool ownership_is_written(const struct ownership *o, struct slice key, struct sl
     case KEY_REVERSE:
         return key_style_reverse(key, value);
     case KEY_ELSEWHERE:
+    case KEY_BESIDE:
         break;
     }
     return false;
@@ -171,6 +177,7 @@ bool ownership_has(const struct ownership *o, enum key_place place, struct slice
     case KEY_REVERSE:
         return says_our_host(o, value) && (!only_written || ownership_is_written(o, key, value));
     case KEY_ELSEWHERE:
+    case KEY_BESIDE:
         break;
     }
     return false;

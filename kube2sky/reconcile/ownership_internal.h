@@ -1,4 +1,4 @@
-/* Who owns a key. Below /skydns/ the writer owns
+/* Who owns a key. Below /skydns/ the writer owns because of objects
  *
  *     /skydns/<domain reversed>/svc/...    everything
  *     /skydns/<domain reversed>/pod/...    everything
@@ -6,7 +6,10 @@
  *
  * With --namespaces only svc/<ns>/, pod/<ns>/ and hosts in ".<ns>.svc.<domain>"; with
  * --own-only-written only what it could have written itself, judging by label and value. It deletes
- * only keys that it owns and does not want. PURE. */
+ * only keys that it owns and does not want.
+ *
+ * Elsewhere below the domain are keys of people and other programs, and those of the ConfigMap,
+ * which a list of their own tells from the others (config_keys_internal.h). PURE. */
 #ifndef KUBE2SKY_RECONCILE_OWNERSHIP_INTERNAL_H
 #define KUBE2SKY_RECONCILE_OWNERSHIP_INTERNAL_H
 
@@ -36,6 +39,7 @@ enum key_place {
     KEY_ELSEWHERE, /* not the writer's, whatever its value */
     KEY_OBJECT,    /* below svc/ or pod/ */
     KEY_REVERSE,   /* below /skydns/arpa/ */
+    KEY_BESIDE,    /* below the domain, but neither svc nor pod nor below them */
 };
 
 enum key_place ownership_place(const struct ownership *ownership, struct slice key);

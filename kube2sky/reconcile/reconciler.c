@@ -8,6 +8,7 @@
 #include "common/dns/dname.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
+#include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
@@ -70,6 +71,7 @@ static void on_leader_changed(void *data, bool is_leading)
 {
     struct reconciler *r = data;
     flights_on_condition(r->flights);
+    config_writer_lead_changed(r->config_writer);
     if (is_leading) {
         owners_hold_release(r->owners);
     }
@@ -252,8 +254,10 @@ static bool is_in_sync(const struct reconciler *r)
 {
     bool are_orphans_due = r->are_orphans_due && inventory_knows_claims(r->config.inventory);
     bool is_known = r->is_mirrored && r->was_complete && !r->is_mid_publication &&
-                    !are_orphans_due && !owners_has_due(r->owners) && owners_queued(r->owners) == 0;
-    bool is_done = flights_used(r->flights) == 0 && owners_refused(r->owners) == 0;
+                    !are_orphans_due && !owners_has_due(r->owners) &&
+                    owners_queued(r->owners) == 0 && !config_writer_is_pending(r->config_writer);
+    bool is_done = flights_used(r->flights) == 0 && owners_refused(r->owners) == 0 &&
+                   !config_writer_is_busy(r->config_writer);
     return is_known && (is_onlooker(r) || (is_done && reconciler_may_write(r)));
 }
 
@@ -271,8 +275,8 @@ static void check_completeness(struct reconciler *r)
 static void finish_drain(struct reconciler *r)
 {
     void (*done)(void *data) = r->drained;
-    if (!done || flights_busy(r->flights) || owners_has_due(r->owners) || can_plan(r) ||
-        etcd_mirror_counts(r->mirror).is_marking) {
+    if (!done || flights_busy(r->flights) || config_writer_is_busy(r->config_writer) ||
+        owners_has_due(r->owners) || can_plan(r) || etcd_mirror_counts(r->mirror).is_marking) {
         return;
     }
     r->drained = NULL;
@@ -315,6 +319,9 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     claim_some(r, &budget);
     reconciler_find_orphans(r);
     plan_some(r, &budget);
+    if (!r->is_mid_publication) {
+        config_writer_turn(r->config_writer);
+    }
     if (owners_has_due(r->owners) || can_plan(r)) {
         ev_idle_start(loop, &r->stay_awake);
     } else {
@@ -415,6 +422,7 @@ struct reconciler *reconciler_start(const struct reconciler_config *config)
     sync_report_init(&r->report, config->loop);
     reconciler_open_flights(r);
     init_watchers(r);
+    reconciler_open_config_writer(r);
     start_leader(r);
     reconciler_follow(r);
     return r;
@@ -426,6 +434,7 @@ void reconciler_stop(struct reconciler *r)
         return;
     }
     etcd_mirror_stop(r->mirror);
+    config_writer_stop(r->config_writer);
     leader_stop(r->leader);
     outage_leave(&r->followed);
     outage_leave(&r->written);
@@ -443,6 +452,16 @@ void reconciler_stop(struct reconciler *r)
     owners_free(r->owners);
     ownership_fini(&r->ownership);
     free(r);
+}
+
+void reconciler_want_config(struct reconciler *r, struct config_map *map)
+{
+    config_writer_want(r->config_writer, map);
+}
+
+void reconciler_lack_config(struct reconciler *r)
+{
+    config_writer_give_up(r->config_writer);
 }
 
 void reconciler_drain(struct reconciler *r, void (*done)(void *data), void *data)

@@ -34,6 +34,7 @@
 #include "kube2sky/naming/naming.h"
 
 struct etcd;
+struct config_map;
 struct inventory;
 struct plan;
 struct outage;
@@ -59,6 +60,8 @@ struct reconciler_config {
 
     int64_t leader_lease_s; /* one of several writers (leader_internal.h); 0: the only one */
 
+    bool has_config_map; /* reconciler_want_config will be called */
+
     /* NULL: plans are executed. Else nothing is written: once everything is known, it gets each
      * non-empty plan; borrowed. */
     void (*planned)(void *data, const struct plan *plan);
@@ -78,6 +81,12 @@ void reconciler_owner_changed(struct reconciler *reconciler, struct slice owner)
 /* The same, for a slice's change that can be named by itself; borrowed. */
 void reconciler_slice_changed(struct reconciler *reconciler, struct slice owner,
                               const struct slice_change *change);
+
+/* What the ConfigMap asks for; its content is taken over. Until then its keys stay as they are, and
+ * the reconciler is not in sync, unless told that the map is not known: it cannot be read, or is
+ * refused. Without has_config_map nothing is asked for. */
+void reconciler_want_config(struct reconciler *reconciler, struct config_map *map);
+void reconciler_lack_config(struct reconciler *reconciler);
 
 /* True once everything was in etcd for the first time. */
 bool reconciler_has_synced(const struct reconciler *reconciler);
@@ -113,16 +122,18 @@ struct reconciler_stats {
     const struct histogram *change_time;      /* the same, from an object's change */
 
     /* Now */
-    int64_t revision;   /* the mirror's */
-    uint64_t desired;   /* keys */
-    uint64_t actual;    /* keys, including others' */
-    uint64_t foreign;   /* desired reverse keys that others own */
-    bool is_leading;    /* may write; always true without leader_lease_s */
-    size_t contested;   /* owners whose keys another writer keeps changing: contest_internal.h */
-    uint64_t too_large; /* owners with more than DESIRED_MAX records, whose keys are unchanged */
-    size_t waiting;     /* owners in the queue, held with deletes that wait, or resting */
-    size_t in_flight;   /* owners in transactions */
-    size_t flights;     /* transactions */
+    int64_t revision;      /* the mirror's */
+    uint64_t desired;      /* keys */
+    uint64_t actual;       /* keys, including others' */
+    uint64_t foreign;      /* desired reverse keys that others own */
+    size_t config_keys;    /* written because of the ConfigMap */
+    size_t config_foreign; /* keys that it asks for and others own */
+    bool is_leading;       /* may write; always true without leader_lease_s */
+    size_t contested;      /* owners whose keys another writer keeps changing: contest_internal.h */
+    uint64_t too_large;    /* owners with more than DESIRED_MAX records, whose keys are unchanged */
+    size_t waiting;        /* owners in the queue, held with deletes that wait, or resting */
+    size_t in_flight;      /* owners in transactions */
+    size_t flights;        /* transactions */
     struct etcd_mirror_counts mirror;
 };
 struct reconciler_stats reconciler_get_stats(const struct reconciler *reconciler);

@@ -3,6 +3,7 @@
 #include "common/base/log.h"
 #include "common/etcd/etcd_mirror.h"
 #include "kube2sky/naming/contract.h"
+#include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/key_log_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
@@ -162,6 +163,30 @@ static void on_landed(void *data, struct owner *owner, bool needs_look)
     }
 }
 
+/* ---- The ConfigMap's transactions ---- */
+
+static bool may_write(const void *data)
+{
+    return reconciler_may_write(data);
+}
+
+static void on_config_wrote(void *data, int64_t revision, size_t puts, size_t deletes,
+                            bool is_restoring)
+{
+    struct reconciler *r = data;
+    r->transactions++;
+    r->report.keys_written += puts;
+    r->report.keys_deleted += deletes;
+    r->keys_restored += is_restoring ? puts + deletes : 0;
+    etcd_mirror_note_write(r->mirror, revision);
+}
+
+static void on_planned(void *data, const struct plan *plan)
+{
+    const struct reconciler *r = data;
+    r->config.planned(r->config.data, plan);
+}
+
 /* ---- Lifetime ---- */
 
 /* Its rest is over, or its contest. */
@@ -208,6 +233,25 @@ void reconciler_open_flights(struct reconciler *r)
     r->refusals = refusals_new(&(struct refusals_config){
         .loop = config->loop,
         .due = on_due,
+        .data = r,
+    });
+}
+
+void reconciler_open_config_writer(struct reconciler *r)
+{
+    const struct reconciler_config *config = &r->config;
+    r->config_writer = config_writer_start(&(struct config_writer_config){
+        .loop = config->loop,
+        .etcd = config->etcd,
+        .ownership = &r->ownership,
+        .domain = config->domain,
+        .txn_ops_max = config->txn_ops_max,
+        .has_map = config->has_config_map,
+        .may_write = may_write,
+        .condition = config->leader_lease_s ? leading : NULL,
+        .refuted = on_refuted,
+        .wrote = on_config_wrote,
+        .planned = config->planned ? on_planned : NULL,
         .data = r,
     });
 }

@@ -20,6 +20,7 @@
 #include "kube2sky/reconcile/reverse_keys_internal.h"
 #include "kube2sky/reconcile/sync_report_internal.h"
 
+struct config_writer;
 struct contests;
 struct leader;
 struct refusals;
@@ -30,6 +31,7 @@ struct reconciler {
     struct flights *flights;
     struct contests *contests;
     struct refusals *refusals;
+    struct config_writer *config_writer;
 
     /* etcd's content, from the mirror */
     struct etcd_mirror *mirror;
@@ -84,6 +86,9 @@ bool reconciler_may_write(const struct reconciler *r);
 
 /* Sets r's flights, contests and refusals up. */
 void reconciler_open_flights(struct reconciler *r);
+
+/* Sets r's config_writer up. */
+void reconciler_open_config_writer(struct reconciler *r);
 
 /* The keys in a transaction other than its owner's own. */
 bool reconciler_is_reverse_key(struct slice key);

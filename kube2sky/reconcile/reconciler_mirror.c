@@ -7,6 +7,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
 #include "kube2sky/naming/contract.h"
+#include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/reconciler_internal.h"
 
@@ -124,6 +125,8 @@ static void on_put(void *data, const struct etcd_kv *kv)
         owner_touched(r, owner, kv->mod_revision);
     } else if (place == KEY_REVERSE) {
         put_reverse(r, kv);
+    } else if (place == KEY_BESIDE) {
+        config_writer_put(r->config_writer, kv, r->generation);
     }
 }
 
@@ -136,6 +139,8 @@ static void on_del(void *data, struct slice key, int64_t revision)
         owner_touched(r, owners_key_delete(r->owners, key), revision);
     } else if (place == KEY_REVERSE && reverse_keys_delete(r->reverse_keys, key)) {
         reverse_touched(r, key, revision);
+    } else if (place == KEY_BESIDE) {
+        config_writer_delete(r->config_writer, key);
     }
 }
 
@@ -178,6 +183,7 @@ static void on_commit(void *data, int64_t revision, bool full)
         r->reads++;
     }
     flights_on_mirror(r->flights, revision, full);
+    config_writer_commit(r->config_writer, revision, full, r->generation);
 }
 
 static void on_state(void *data, const struct err *err)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "common/etcd/etcd_mirror.h"
+#include "kube2sky/reconcile/config_writer_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/leader_internal.h"
 #include "kube2sky/reconcile/preview.h"
@@ -79,8 +80,12 @@ static bool explain_pods(const struct reconciler *r, struct buf *out)
 bool reconciler_explain_trouble(const struct reconciler *r, struct buf *out)
 {
     return (r->leader && leader_explain(r->leader, out)) || contests_explain(r->contests, out) ||
-           explain_too_large(r, out) || explain_pods(r, out);
+           explain_too_large(r, out) || explain_pods(r, out) ||
+           config_writer_explain(r->config_writer, out);
 }
+
+/* No object's id. */
+static const char config_owner[] = "ConfigMap";
 
 struct unsettled_visit {
     void (*fn)(void *data, struct slice owner);
@@ -100,12 +105,17 @@ void reconciler_each_unsettled(struct reconciler *r, void (*fn)(void *data, stru
 {
     struct unsettled_visit visit = {fn, data};
     owners_each(r->owners, visit_unsettled, &visit);
+    if (config_writer_is_unsettled(r->config_writer)) {
+        fn(data, slice_str(config_owner));
+    }
 }
 
 void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
 {
     struct owner *owner = owners_find(r->owners, id);
-    if (owner && r->is_mirrored) {
+    if (slice_equal(id, slice_str(config_owner))) {
+        config_writer_preview(r->config_writer, out);
+    } else if (owner && r->is_mirrored) {
         (void)planner_plan(&r->planner, owner, &r->plan);
         preview_append(&r->plan, out);
         preview_append_withheld(&r->planner.withheld, out);
@@ -115,7 +125,10 @@ void reconciler_preview(struct reconciler *r, struct slice id, struct buf *out)
 
 struct reconciler_stats reconciler_get_stats(const struct reconciler *r)
 {
+    const struct config_writer_counts config = config_writer_counts(r->config_writer);
     struct reconciler_stats stats = {
+        .config_keys = config.listed,
+        .config_foreign = config.foreign,
         .mirror = etcd_mirror_counts(r->mirror),
         .reads = r->reads,
         .keys_written = r->report.keys_written,

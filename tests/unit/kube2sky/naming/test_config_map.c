@@ -164,7 +164,7 @@ static const struct one bad[] = {
     {"records", "{'db.cluster.local':{'hosts':'10.0.0.1'}}",
      "records: db.cluster.local: `{'hosts':'10.0.0.1'}`: expected a host or a text"},
     {"records", "{'db.cluster.local':[{'host':'10.0.0.1','port':'80'}]}",
-     "records: db.cluster.local: port: "},
+     "records: db.cluster.local: field `port`: "},
 };
 
 static void check(const struct one *one, bool is_prefix)

@@ -1,0 +1,298 @@
+#include "kube2sky/reconcile/config_keys_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "kube2sky/naming/config_document.h"
+#include "kube2sky/reconcile/actual.h"
+#include "kube2sky/reconcile/ownership_internal.h"
+
+struct config_key {
+    int64_t revision; /* 0: not in etcd */
+    uint64_t hash;    /* of its value */
+    uint32_t generation;
+    uint32_t key_len;
+    bool is_listed;
+    char key[];
+};
+
+static struct slice key_of(const void *thing)
+{
+    const struct config_key *key = thing;
+    return slice_of(key->key, key->key_len);
+}
+
+void config_keys_init(struct config_keys *keys, const struct ownership *ownership)
+{
+    *keys = (struct config_keys){.ownership = ownership};
+    key_table_init(&keys->table, key_of);
+    config_map_init(&keys->wanted);
+}
+
+void config_keys_fini(struct config_keys *keys)
+{
+    size_t at = 0;
+    for (void *key; (key = key_table_next(&keys->table, &at)); at++) {
+        free(key);
+    }
+    key_table_fini(&keys->table);
+    config_map_fini(&keys->wanted);
+}
+
+bool config_keys_want(struct config_keys *keys, struct config_map *map)
+{
+    if (keys->is_known && config_map_equal(&keys->wanted, map)) {
+        return false;
+    }
+    struct config_map old = keys->wanted;
+    keys->wanted = *map;
+    *map = old;
+    keys->is_known = true;
+    return true;
+}
+
+/* ---- etcd's content ---- */
+
+static struct config_key *get(struct config_keys *keys, struct slice text)
+{
+    struct config_key *key = key_table_find(&keys->table, text);
+    if (!key) {
+        key = xcalloc(1, sizeof(*key) + text.len);
+        key->key_len = (uint32_t)text.len;
+        memcpy(key->key, text.ptr, text.len);
+        (void)key_table_put(&keys->table, key);
+    }
+    return key;
+}
+
+static void forget_if_empty(struct config_keys *keys, struct config_key *key)
+{
+    if (!key->revision && !key->is_listed) {
+        (void)key_table_take(&keys->table, key_of(key));
+        free(key);
+    }
+}
+
+static bool is_wanted(const struct config_keys *keys, struct slice key)
+{
+    size_t from = 0, to = keys->wanted.keys.count;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        int d = slice_compare(desired_get(&keys->wanted.keys, middle).key, key);
+        if (d == 0) {
+            return true;
+        }
+        from = d < 0 ? middle + 1 : from;
+        to = d < 0 ? to : middle;
+    }
+    return false;
+}
+
+bool config_keys_put(struct config_keys *keys, const struct etcd_kv *kv, uint32_t generation)
+{
+    struct config_key *key = get(keys, kv->key);
+    key->revision = kv->mod_revision;
+    key->hash = actual_value_hash(kv->value);
+    key->generation = generation;
+    return key->is_listed || is_wanted(keys, kv->key);
+}
+
+static bool drop(struct config_keys *keys, struct config_key *key)
+{
+    bool is_concerned = key->is_listed || is_wanted(keys, key_of(key));
+    key->revision = 0;
+    forget_if_empty(keys, key);
+    return is_concerned;
+}
+
+bool config_keys_delete(struct config_keys *keys, struct slice text)
+{
+    struct config_key *key = key_table_find(&keys->table, text);
+    return key && drop(keys, key);
+}
+
+bool config_keys_sweep(struct config_keys *keys, uint32_t generation)
+{
+    bool is_concerned = false;
+    size_t at = 0, count = keys->table.count;
+    for (struct config_key *key; (key = key_table_next(&keys->table, &at));) {
+        if (key->revision && key->generation != generation) {
+            is_concerned |= drop(keys, key);
+        }
+        at += keys->table.count == count; /* else another one may have taken its place */
+        count = keys->table.count;
+    }
+    return is_concerned;
+}
+
+/* ---- The list ---- */
+
+static void list_key(void *data, struct slice text)
+{
+    struct config_keys *keys = data;
+    if (ownership_place(keys->ownership, text) != KEY_BESIDE) {
+        static struct log_limit limit = {.burst = 3};
+        if (log_limit_pass(&limit)) {
+            log_warn("document of the ConfigMap lists a key that cannot be ours, left alone",
+                     LOG_SLICE("key", text));
+        }
+        return;
+    }
+    struct config_key *key = get(keys, text);
+    keys->listed += !key->is_listed;
+    key->is_listed = true;
+}
+
+void config_keys_unlist(struct config_keys *keys)
+{
+    size_t at = 0, count = keys->table.count;
+    for (struct config_key *key; (key = key_table_next(&keys->table, &at));) {
+        key->is_listed = false;
+        forget_if_empty(keys, key);
+        at += keys->table.count == count;
+        count = keys->table.count;
+    }
+    keys->listed = 0;
+}
+
+void config_keys_list(struct config_keys *keys, struct slice text, bool adds)
+{
+    static struct log_limit limit = {.burst = 3};
+    struct err err;
+    if (!adds) {
+        config_keys_unlist(keys);
+    }
+    if (config_document_read(text, list_key, keys, &err) < 0 && log_limit_pass(&limit)) {
+        log_warn("document of the ConfigMap cannot be read, replacing it",
+                 LOG_STR("error", err.msg));
+    }
+}
+
+/* ---- The difference ---- */
+
+void config_plan_init(struct config_plan *plan)
+{
+    *plan = (struct config_plan){.is_document_due = false};
+    plan_init(&plan->keys);
+    plan_init(&plan->left);
+    buf_init(&plan->document, CONFIG_DOCUMENT_MAX);
+}
+
+void config_plan_fini(struct config_plan *plan)
+{
+    plan_fini(&plan->keys);
+    plan_fini(&plan->left);
+    buf_fini(&plan->document);
+}
+
+static void plan_put(const struct config_keys *keys, const struct desired_record *record,
+                     struct config_plan *plan)
+{
+    const struct config_key *key = key_table_find(&keys->table, record->key);
+    struct etcd_op op = {.kind = ETCD_OP_PUT, .key = record->key, .value = record->value};
+    bool is_there = key && key->revision, is_listed = key && key->is_listed;
+    if (is_there && !is_listed) {
+        plan_add(&plan->left, &op, key->revision);
+        return;
+    }
+    config_document_add(record->key, &plan->document);
+    if (!is_there || key->hash != actual_value_hash(record->value)) {
+        plan_add(&plan->keys, &op, is_there ? key->revision : 0);
+        plan->has_unlisted |= !is_listed;
+    }
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return slice_compare(key_of(*(struct config_key *const *)a),
+                         key_of(*(struct config_key *const *)b));
+}
+
+/* Listed keys in byte order, so that plans read well. */
+static struct config_key **sorted_list(const struct config_keys *keys, size_t *ret_count)
+{
+    struct config_key **list = xcalloc(keys->listed + 1, sizeof(struct config_key *));
+    size_t at = 0, count = 0;
+    if (keys->listed) {
+        for (struct config_key *key; (key = key_table_next(&keys->table, &at)); at++) {
+            if (key->is_listed) {
+                list[count++] = key;
+            }
+        }
+    }
+    qsort(list, count, sizeof(struct config_key *), compare_keys);
+    *ret_count = count;
+    return list;
+}
+
+static void plan_deletes(const struct config_keys *keys, struct config_plan *plan)
+{
+    size_t count = 0;
+    struct config_key **list = sorted_list(keys, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (list[i]->revision && !is_wanted(keys, key_of(list[i]))) {
+            struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = key_of(list[i])};
+            plan_add(&plan->keys, &op, list[i]->revision);
+        }
+    }
+    free(list);
+}
+
+void config_keys_plan(const struct config_keys *keys, struct config_plan *plan)
+{
+    plan_build_nothing(&plan->keys);
+    plan_build_nothing(&plan->left);
+    plan->has_unlisted = false;
+    buf_clear(&plan->document);
+    config_document_begin(buf_slice(&keys->wanted.nameservers), &plan->document);
+    size_t empty_len = plan->document.len;
+    for (size_t i = 0; i < keys->wanted.keys.count; i++) {
+        struct desired_record record = desired_get(&keys->wanted.keys, i);
+        plan_put(keys, &record, plan);
+    }
+    plan_deletes(keys, plan);
+    if (plan->document.len == empty_len && !keys->wanted.nameservers.len) {
+        buf_clear(&plan->document);
+    } else {
+        config_document_end(&plan->document);
+    }
+    bool is_there = keys->document_revision != 0, is_due = plan->document.len != 0;
+    uint64_t hash = is_due ? actual_value_hash(buf_slice(&plan->document)) : 0;
+    plan->is_document_due = is_there != is_due || (is_due && hash != keys->document_hash);
+}
+
+/* Those that are still in etcd. */
+static struct config_key **present_list(const struct config_keys *keys, size_t *ret_count)
+{
+    size_t count = 0, present = 0;
+    struct config_key **list = sorted_list(keys, &count);
+    for (size_t i = 0; i < count; i++) {
+        list[present] = list[i];
+        present += list[i]->revision != 0;
+    }
+    *ret_count = present;
+    return list;
+}
+
+/* Merges two sorted lists. */
+void config_keys_announce(const struct config_keys *keys, const struct config_plan *plan,
+                          struct buf *text)
+{
+    size_t count = 0, i = 0, j = 0;
+    struct config_key **list = present_list(keys, &count);
+    buf_clear(text);
+    config_document_begin(buf_slice(&keys->wanted.nameservers), text);
+    while (i < count || j < plan->keys.put_count) {
+        struct slice listed = i < count ? key_of(list[i]) : slice_of(NULL, 0);
+        struct slice put =
+            j < plan->keys.put_count ? plan_get(&plan->keys, j).key : slice_of(NULL, 0);
+        int d = !listed.len ? 1 : !put.len ? -1 : slice_compare(listed, put);
+        config_document_add(d <= 0 ? listed : put, text);
+        i += d <= 0;
+        j += d >= 0;
+    }
+    config_document_end(text);
+    free(list);
+}

@@ -1,0 +1,611 @@
+#include "kube2sky/reconcile/config_writer_internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/attributes.h"
+#include "common/base/backoff.h"
+#include "common/base/clock.h"
+#include "common/base/err.h"
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "common/etcd/etcd.h"
+#include "common/etcd/etcd_mirror.h"
+#include "common/etcd/etcd_store_id.h"
+#include "kube2sky/naming/config_document.h"
+#include "kube2sky/reconcile/actual.h"
+#include "kube2sky/reconcile/config_keys_internal.h"
+#include "kube2sky/reconcile/contest_internal.h"
+#include "kube2sky/reconcile/ownership_internal.h"
+#include "kube2sky/reconcile/preview.h"
+
+/* What several writers of the same keys may write between two rests, beside twice the keys. */
+enum { EPISODE_SLACK = 16 };
+
+/* Somebody else keeps changing our keys. */
+struct rest {
+    unsigned restorations; /* in a row */
+    uint32_t last_ms;      /* how long the last rest was */
+    int64_t calm_at_ms;    /* then they are forgotten */
+    bool is_restoring;     /* one has begun */
+    size_t written;        /* since then */
+};
+
+struct config_writer {
+    struct config_writer_config config;
+    struct config_keys keys;
+    struct config_plan plan; /* scratch */
+    char *document_key;
+    struct etcd_mirror *mirror; /* of the document */
+
+    bool is_due; /* a plan may have something to do */
+    bool is_settled;
+    bool is_given_up;
+    bool is_mirrored;          /* the keys have been read */
+    bool is_document_mirrored; /* the document has */
+    bool is_mid_document;      /* in one of its publications */
+    bool is_document_seen;     /* in its current read */
+    bool is_other_store;
+    int64_t revision; /* of the mirrors */
+    int64_t document_revision;
+    int64_t wants_revision; /* both must reach these before the next plan */
+    int64_t wants_document_revision;
+
+    struct etcd_call *call; /* NULL: no transaction is in flight */
+    struct plan sent;
+    struct buf sent_document;
+    bool has_sent_document;
+    struct etcd_compare *compares;
+    struct etcd_op *ops;
+
+    struct rest rest;
+    struct backoff backoff;
+    ev_timer wait;               /* active: rests, or waits for the next attempt */
+    struct err failure;          /* of the last transaction; msg "": none */
+    struct err document_failure; /* of the document's mirror */
+    size_t foreign;
+};
+
+static void want_turn(struct config_writer *w)
+{
+    w->is_due = true;
+}
+
+static bool may_write(const struct config_writer *w)
+{
+    return !w->config.planned && w->config.may_write(w->config.data);
+}
+
+/* ---- Contests ---- */
+
+static void on_wait_over(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
+{
+    want_turn(timer->data);
+}
+
+static void wait_ms(struct config_writer *w, uint32_t ms)
+{
+    ev_now_update(w->config.loop);
+    ev_timer_stop(w->config.loop, &w->wait);
+    ev_timer_set(&w->wait, ms / 1000.0, 0.0);
+    ev_timer_start(w->config.loop, &w->wait);
+}
+
+static bool is_contested(const struct config_writer *w)
+{
+    return w->rest.restorations >= CONTEST_FREE && clock_monotonic_ms() < w->rest.calm_at_ms;
+}
+
+static void end_restoration(struct config_writer *w)
+{
+    struct rest *rest = &w->rest;
+    if (rest->is_restoring) {
+        rest->is_restoring = false;
+        rest->restorations++;
+        rest->calm_at_ms =
+            clock_monotonic_ms() + contest_limits.calm_ms + 3 * (int64_t)rest->last_ms;
+    }
+    rest->written = 0;
+}
+
+static void begin_rest(struct config_writer *w)
+{
+    struct rest *rest = &w->rest;
+    unsigned doublings = rest->restorations - CONTEST_FREE;
+    uint32_t ms = contest_limits.rest_max_ms;
+    if (doublings == 0) {
+        log_warn("another writer keeps changing keys of the ConfigMap, restoring them less often",
+                 w->plan.keys.op_count ? LOG_SLICE("key", plan_get(&w->plan.keys, 0).key)
+                                       : LOG_STR("key", w->document_key));
+    }
+    if (doublings < 16 && contest_limits.rest_first_ms << doublings < ms) {
+        ms = contest_limits.rest_first_ms << doublings;
+    }
+    rest->last_ms = ms;
+    wait_ms(w, ms);
+}
+
+/* Whether the plan restores what somebody else changed, and must wait. What never settles is
+ * being changed meanwhile, too. */
+static bool must_rest(struct config_writer *w)
+{
+    struct rest *rest = &w->rest;
+    if (rest->written > 2 * (w->keys.wanted.keys.count + w->keys.listed) + EPISODE_SLACK) {
+        rest->is_restoring = true;
+        end_restoration(w);
+        w->is_settled = true;
+    }
+    if (!w->is_settled || rest->is_restoring) {
+        return false;
+    }
+    if (clock_monotonic_ms() >= rest->calm_at_ms) {
+        rest->restorations = 0;
+        rest->last_ms = 0;
+    }
+    rest->is_restoring = true;
+    if (rest->restorations < CONTEST_FREE) {
+        return false;
+    }
+    begin_rest(w);
+    return true;
+}
+
+/* ---- Transactions ---- */
+
+static void log_sent(const struct config_writer *w, int64_t revision)
+{
+    for (size_t i = 0; i < w->sent.op_count && log_is_on(LOG_LEVEL_DEBUG); i++) {
+        struct etcd_op op = plan_get(&w->sent, i);
+        log_debug(op.kind == ETCD_OP_PUT ? "key written" : "key deleted", LOG_SLICE("key", op.key),
+                  LOG_STR("owner", "ConfigMap"), LOG_INT("revision", revision));
+    }
+}
+
+static void tell_restored(const struct config_writer *w)
+{
+    static struct log_limit limit = {.burst = 10};
+    if (w->rest.is_restoring && log_limit_pass(&limit)) {
+        log_info("somebody else changed keys of the ConfigMap, put right",
+                 LOG_SLICE("key", plan_get(&w->sent, 0).key),
+                 LOG_INT("keys", (int64_t)w->sent.op_count));
+    }
+}
+
+/* The list in etcd is what was sent, whatever the mirror shows later. */
+static void on_applied(struct config_writer *w, int64_t revision)
+{
+    size_t keys = w->sent.op_count - w->has_sent_document;
+    if (w->failure.msg[0]) {
+        log_info("keys of the ConfigMap can be written again");
+        w->failure.msg[0] = '\0';
+    }
+    backoff_reset(&w->backoff);
+    log_sent(w, revision);
+    tell_restored(w);
+    if (w->has_sent_document && w->sent_document.len) {
+        config_keys_list(&w->keys, buf_slice(&w->sent_document), false);
+    } else if (w->has_sent_document) {
+        config_keys_unlist(&w->keys);
+    }
+    w->wants_revision = keys ? revision : 0;
+    w->wants_document_revision = w->has_sent_document ? revision : 0;
+    w->rest.written += w->sent.op_count;
+    etcd_mirror_note_write(w->mirror, revision);
+    w->config.wrote(w->config.data, revision, w->sent.put_count,
+                    w->sent.op_count - w->sent.put_count, w->rest.is_restoring);
+}
+
+static void on_failed(struct config_writer *w, const struct err *err)
+{
+    if (!w->failure.msg[0]) {
+        log_warn("keys of the ConfigMap cannot be written, retrying", LOG_STR("reason", err->msg));
+    }
+    w->failure = *err;
+}
+
+static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct err *err)
+{
+    struct config_writer *w = data;
+    w->call = NULL;
+    want_turn(w);
+    if (!err && reply->succeeded) {
+        on_applied(w, reply->revision);
+        return;
+    }
+    if (err) {
+        on_failed(w, err);
+    } else {
+        log_debug("transaction for the ConfigMap not applied: a key or the leader changed",
+                  LOG_INT("revision", reply->revision));
+        w->config.refuted(w->config.data);
+    }
+    wait_ms(w, backoff_next_ms(&w->backoff, backoff_random()));
+}
+
+static size_t collect_compares(struct config_writer *w)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < w->sent.op_count; i++) {
+        w->compares[count++] = (struct etcd_compare){
+            .target = ETCD_COMPARE_MOD_REVISION,
+            .key = plan_get(&w->sent, i).key,
+            .revision = w->sent.ops[i].revision,
+        };
+    }
+    if (w->config.condition) {
+        w->compares[count++] = w->config.condition(w->config.data);
+    }
+    return count;
+}
+
+static void send_step(struct config_writer *w)
+{
+    for (size_t i = 0; i < w->sent.op_count; i++) {
+        w->ops[i] = plan_get(&w->sent, i);
+    }
+    const struct etcd_txn txn = {
+        .compares = w->compares,
+        .compare_count = collect_compares(w),
+        .ops = w->ops,
+        .op_count = w->sent.op_count,
+    };
+    w->call = etcd_txn(w->config.etcd, &txn, on_txn, w);
+}
+
+/* ---- Steps ---- */
+
+static void add_document(const struct config_writer *w, const struct buf *text, struct plan *plan)
+{
+    const struct etcd_op op = {
+        .kind = text->len ? ETCD_OP_PUT : ETCD_OP_DELETE,
+        .key = slice_str(w->document_key),
+        .value = buf_slice(text),
+    };
+    plan_add(plan, &op, w->keys.document_revision);
+}
+
+/* etcd counts conditions like operations: one for each, and the leader's. */
+static size_t room(const struct config_writer *w)
+{
+    size_t max = w->config.txn_ops_max;
+    return w->config.condition ? max - 1 : max;
+}
+
+/* As many of the plan's operations as fit, from one on. Returns how many. */
+static size_t add_keys(struct config_writer *w, size_t from, size_t max)
+{
+    size_t count = 0, bytes = 0;
+    for (size_t i = from; i < w->plan.keys.op_count && count < max; i++) {
+        struct etcd_op op = plan_get(&w->plan.keys, i);
+        bytes += 2 * op.key.len + op.value.len;
+        if (count > 0 && bytes > PLAN_BATCH_BYTES_MAX / 2) {
+            break;
+        }
+        plan_add(&w->sent, &op, w->plan.keys.ops[i].revision);
+        count++;
+    }
+    return count;
+}
+
+/* The plan is too large for one transaction. */
+static void choose_part(struct config_writer *w)
+{
+    const struct config_plan *plan = &w->plan;
+    plan_build_nothing(&w->sent);
+    if (plan->has_unlisted) {
+        config_keys_announce(&w->keys, plan, &w->sent_document);
+        w->has_sent_document = !w->sent_document.failed;
+    }
+    if (plan->has_unlisted && !w->has_sent_document) { /* an earlier list is not worked off */
+        buf_clear(&w->sent_document);
+        (void)add_keys(w, plan->keys.put_count, room(w));
+    } else if (!plan->has_unlisted) {
+        (void)add_keys(w, 0, room(w));
+    }
+}
+
+/* Fills w->sent with the next transaction. */
+static void choose_step(struct config_writer *w)
+{
+    const struct config_plan *plan = &w->plan;
+    bool is_small = plan->document.len <= PLAN_BATCH_BYTES_MAX / 2;
+    size_t max = room(w) - plan->is_document_due;
+    plan_build_nothing(&w->sent);
+    w->has_sent_document = false;
+    buf_clear(&w->sent_document);
+    bool fits = plan->keys.op_count <= max && (is_small || !plan->keys.op_count) &&
+                add_keys(w, 0, max) == plan->keys.op_count;
+    if (fits && plan->is_document_due) {
+        buf_append_slice(&w->sent_document, buf_slice(&plan->document));
+        w->has_sent_document = true;
+    } else if (!fits) {
+        choose_part(w);
+    }
+    if (w->has_sent_document) {
+        add_document(w, &w->sent_document, &w->sent);
+    }
+}
+
+/* Logged once, until there is none again. */
+static void count_foreign(struct config_writer *w)
+{
+    if (!w->foreign && w->plan.left.op_count) {
+        log_warn("somebody else wrote a key that the ConfigMap wants, left alone",
+                 LOG_SLICE("key", plan_get(&w->plan.left, 0).key));
+    }
+    w->foreign = w->plan.left.op_count;
+}
+
+static bool can_plan(const struct config_writer *w)
+{
+    return w->is_due && w->keys.is_known && w->is_mirrored && w->is_document_mirrored &&
+           !w->is_mid_document && !w->call && !ev_is_active(&w->wait) &&
+           w->revision >= w->wants_revision && w->document_revision >= w->wants_document_revision;
+}
+
+void config_writer_turn(struct config_writer *w)
+{
+    bool is_onlooker = !may_write(w);
+    if (!can_plan(w) || (is_onlooker && !w->config.planned)) {
+        return;
+    }
+    w->is_due = false;
+    config_keys_plan(&w->keys, &w->plan);
+    count_foreign(w);
+    if (config_plan_is_empty(&w->plan)) {
+        end_restoration(w);
+        w->is_settled = true;
+    } else if (is_onlooker) {
+        if (w->plan.is_document_due) {
+            add_document(w, &w->plan.document, &w->plan.keys);
+        }
+        w->config.planned(w->config.data, &w->plan.keys);
+    } else if (!must_rest(w)) {
+        w->is_settled = false;
+        choose_step(w);
+        send_step(w);
+    }
+}
+
+/* ---- What is wanted ---- */
+
+void config_writer_want(struct config_writer *w, struct config_map *map)
+{
+    w->is_given_up = false;
+    if (config_keys_want(&w->keys, map)) {
+        w->is_settled = false;
+        w->rest.is_restoring = false;
+        w->rest.written = 0;
+        if (!w->call && w->rest.last_ms) { /* a change does not wait for the contest */
+            ev_timer_stop(w->config.loop, &w->wait);
+        }
+        want_turn(w);
+    }
+}
+
+void config_writer_give_up(struct config_writer *w)
+{
+    w->is_given_up = true;
+}
+
+void config_writer_lead_changed(struct config_writer *w)
+{
+    w->is_settled = false;
+    w->rest = (struct rest){.restorations = 0};
+    want_turn(w);
+}
+
+/* ---- The keys ---- */
+
+void config_writer_put(struct config_writer *w, const struct etcd_kv *kv, uint32_t generation)
+{
+    if (config_keys_put(&w->keys, kv, generation)) {
+        want_turn(w);
+    }
+}
+
+void config_writer_delete(struct config_writer *w, struct slice key)
+{
+    if (config_keys_delete(&w->keys, key)) {
+        want_turn(w);
+    }
+}
+
+void config_writer_commit(struct config_writer *w, int64_t revision, bool full, uint32_t generation)
+{
+    w->revision = revision;
+    if (full) {
+        (void)config_keys_sweep(&w->keys, generation);
+        w->is_mirrored = true;
+        w->wants_revision = 0;
+        want_turn(w);
+    }
+}
+
+/* ---- The document's mirror ---- */
+
+static void on_full_begin(void *data, const struct etcd_mirror_read *read)
+{
+    struct config_writer *w = data;
+    w->is_mid_document = true;
+    w->is_document_seen = false;
+    w->is_other_store = read->cause == ETCD_MIRROR_OTHER_STORE;
+}
+
+/* Nobody but us takes keys off the list while we lead: what we have listed stays ours. */
+static void on_put(void *data, const struct etcd_kv *kv)
+{
+    struct config_writer *w = data;
+    w->is_mid_document = true;
+    if (slice_equal(kv->key, slice_str(w->document_key))) {
+        w->is_document_seen = true;
+        w->keys.document_revision = kv->mod_revision;
+        w->keys.document_hash = actual_value_hash(kv->value);
+        config_keys_list(&w->keys, kv->value, may_write(w) && !w->is_other_store);
+        want_turn(w);
+    }
+}
+
+static void forget_document(struct config_writer *w)
+{
+    w->keys.document_revision = 0;
+    if (!may_write(w) || w->is_other_store) {
+        config_keys_unlist(&w->keys);
+    }
+    want_turn(w);
+}
+
+static void on_del(void *data, struct slice key, int64_t revision UNUSED)
+{
+    struct config_writer *w = data;
+    w->is_mid_document = true;
+    if (slice_equal(key, slice_str(w->document_key))) {
+        forget_document(w);
+    }
+}
+
+static void on_commit(void *data, int64_t revision, bool full)
+{
+    struct config_writer *w = data;
+    if (full && !w->is_document_seen) {
+        forget_document(w);
+    }
+    if (full) {
+        w->is_document_mirrored = true;
+        w->wants_document_revision = 0;
+        want_turn(w);
+    }
+    w->is_other_store = false;
+    w->is_mid_document = false;
+    w->document_revision = revision;
+}
+
+/* etcd's outages are told by the reconciler's mirror: here only what concerns the document. */
+static void on_state(void *data, const struct err *err)
+{
+    struct config_writer *w = data;
+    bool is_refused = err && (err->code == ERR_REFUSED || err->code == ERR_SHUT_OUT);
+    if (is_refused && !w->document_failure.msg[0] && w->config.has_map) {
+        log_warn("document of the ConfigMap cannot be read, retrying",
+                 LOG_STR("key", w->document_key), LOG_STR("reason", err->msg));
+    }
+    w->document_failure = err ? *err : (struct err){.code = 0};
+}
+
+/* ---- Lifetime ---- */
+
+struct config_writer *config_writer_start(const struct config_writer_config *config)
+{
+    struct config_writer *w = xcalloc(1, sizeof(*w));
+    char *store_key = etcd_store_key(slice_str(config->domain));
+    w->config = *config;
+    config_keys_init(&w->keys, config->ownership);
+    w->keys.is_known = !config->has_map;
+    config_plan_init(&w->plan);
+    plan_init(&w->sent);
+    buf_init(&w->sent_document, CONFIG_DOCUMENT_MAX);
+    w->ops = xcalloc(config->txn_ops_max, sizeof(*w->ops));
+    w->compares = xcalloc(config->txn_ops_max + 1, sizeof(*w->compares));
+    backoff_init(&w->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REFUSED_MAX_MS);
+    ev_timer_init(&w->wait, on_wait_over, 0.0, 0.0);
+    w->wait.data = w;
+    w->document_key = etcd_writer_key(slice_str(config->domain), CONFIG_DOCUMENT_NAME);
+    w->mirror = etcd_mirror_start(config->etcd, &(struct etcd_mirror_config){
+                                                    .prefix = slice_str(w->document_key),
+                                                    .store_key = slice_str(store_key),
+                                                    .full_begin = on_full_begin,
+                                                    .put = on_put,
+                                                    .del = on_del,
+                                                    .commit = on_commit,
+                                                    .state = on_state,
+                                                    .data = w,
+                                                });
+    free(store_key);
+    return w;
+}
+
+void config_writer_stop(struct config_writer *w)
+{
+    if (!w) {
+        return;
+    }
+    etcd_mirror_stop(w->mirror);
+    if (w->call) {
+        etcd_call_cancel(w->call);
+    }
+    ev_timer_stop(w->config.loop, &w->wait);
+    config_keys_fini(&w->keys);
+    config_plan_fini(&w->plan);
+    plan_fini(&w->sent);
+    buf_fini(&w->sent_document);
+    free(w->ops);
+    free(w->compares);
+    free(w->document_key);
+    free(w);
+}
+
+/* ---- Getters ---- */
+
+bool config_writer_is_pending(const struct config_writer *w)
+{
+    bool has_failed = w->failure.msg[0] || w->document_failure.msg[0];
+    bool is_onlooker = !may_write(w) && !w->config.planned;
+    if (has_failed || is_onlooker) {
+        return false;
+    }
+    if (!w->keys.is_known) {
+        return !w->is_given_up;
+    }
+    return w->call || (w->is_due && !ev_is_active(&w->wait)) || !w->is_document_mirrored;
+}
+
+bool config_writer_is_busy(const struct config_writer *w)
+{
+    return w->call != NULL;
+}
+
+bool config_writer_explain(const struct config_writer *w, struct buf *out)
+{
+    bool is_unread = w->config.has_map && (w->document_failure.code == ERR_REFUSED ||
+                                           w->document_failure.code == ERR_SHUT_OUT);
+    if (w->failure.msg[0] && w->failure.code != ERR_UNAVAILABLE && w->failure.code != ERR_TIMEOUT) {
+        buf_printf(out, "keys of the ConfigMap cannot be written: %s", w->failure.msg);
+    } else if (is_unread) {
+        buf_printf(out, "document of the ConfigMap cannot be read: %s", w->document_failure.msg);
+    } else if (is_contested(w)) {
+        buf_append_str(out, "another writer keeps changing keys of the ConfigMap");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool make_preview(struct config_writer *w)
+{
+    if (!w->keys.is_known || !w->is_mirrored || !w->is_document_mirrored || w->is_mid_document) {
+        return false;
+    }
+    config_keys_plan(&w->keys, &w->plan);
+    if (w->plan.is_document_due) {
+        add_document(w, &w->plan.document, &w->plan.keys);
+    }
+    return w->plan.keys.op_count || w->plan.left.op_count;
+}
+
+bool config_writer_is_unsettled(struct config_writer *w)
+{
+    return make_preview(w);
+}
+
+void config_writer_preview(struct config_writer *w, struct buf *out)
+{
+    if (make_preview(w)) {
+        preview_append(&w->plan.keys, out);
+        preview_append_left(&w->plan.left, out);
+    }
+}
+
+struct config_writer_counts config_writer_counts(const struct config_writer *w)
+{
+    return (struct config_writer_counts){.listed = w->keys.listed, .foreign = w->foreign};
+}
