@@ -23,6 +23,7 @@ struct feed {
     struct outage_source followed[KUBE_KIND_COUNT];
     struct reflector *reflectors[KUBE_KIND_COUNT];
     struct feed_counts counts[KUBE_KIND_COUNT];
+    bool has_config_map; /* it exists */
 };
 
 /* ---- Reflectors to inventory ---- */
@@ -30,6 +31,10 @@ struct feed {
 static void on_list_begin(void *data, enum kube_kind kind)
 {
     struct feed *feed = data;
+    if (kind == KUBE_CONFIG_MAP) {
+        feed->has_config_map = false;
+        return;
+    }
     if (kind == KUBE_ENDPOINTS || kind == KUBE_SLICE) {
         inventory_use_endpoints(feed->config.inventory, kind);
     }
@@ -106,9 +111,36 @@ static void end_relist(struct feed *feed)
     check_relist(feed);
 }
 
+static bool is_config_map(const struct feed *feed, const char *ns, const char *name)
+{
+    return strcmp(ns, feed->config.config_map_namespace) == 0 &&
+           strcmp(name, feed->config.config_map_name) == 0;
+}
+
+/* The server was asked for that one only. */
+static void take_config_map(struct feed *feed, struct kube_object *object)
+{
+    if (is_config_map(feed, object->ns, object->name)) {
+        feed->has_config_map = true;
+        feed->config.config_map(feed->config.data, object);
+    } else {
+        kube_object_free(object);
+    }
+}
+
+static void lose_config_map(struct feed *feed)
+{
+    feed->has_config_map = false;
+    feed->config.config_map(feed->config.data, NULL);
+}
+
 static void on_upsert(void *data, struct kube_object *object)
 {
     struct feed *feed = data;
+    if (object->kind == KUBE_CONFIG_MAP) {
+        take_config_map(feed, object);
+        return;
+    }
     if (object->fault_count) {
         tell_flaws(feed, object);
     }
@@ -119,16 +151,24 @@ static void on_upsert(void *data, struct kube_object *object)
 static void on_remove(void *data, enum kube_kind kind, const char *ns, const char *name)
 {
     struct feed *feed = data;
-    inventory_remove(feed->config.inventory, kind, ns, name);
+    if (kind != KUBE_CONFIG_MAP) {
+        inventory_remove(feed->config.inventory, kind, ns, name);
+    } else if (is_config_map(feed, ns, name)) {
+        lose_config_map(feed);
+    }
 }
 
 static void on_list_end(void *data, enum kube_kind kind)
 {
     struct feed *feed = data;
-    inventory_list_end(feed->config.inventory, kind);
+    if (kind != KUBE_CONFIG_MAP) {
+        inventory_list_end(feed->config.inventory, kind);
+    } else if (!feed->has_config_map) {
+        lose_config_map(feed);
+    }
     xalloc_trim(); /* what it replaced, and the buffers of the list */
     log_info("listed", LOG_STR("kind", kube_kind_name(kind)),
-             LOG_INT("objects", (int64_t)inventory_count(feed->config.inventory, kind)));
+             LOG_INT("objects", (int64_t)feed_count(feed, kind)));
     if (kind == KUBE_ENDPOINTS || kind == KUBE_SLICE) {
         end_relist(feed);
     }
@@ -151,6 +191,9 @@ static void on_state(void *data, enum kube_kind kind, const char *resource, cons
     feed->followed[kind].kind = resource; /* for its log line */
     if (err) {
         outage_away(&feed->followed[kind], err);
+        if (kind == KUBE_CONFIG_MAP) {
+            feed->config.config_map_lacks(feed->config.data);
+        }
     } else {
         outage_back(&feed->followed[kind]);
     }
@@ -160,6 +203,7 @@ static void on_state(void *data, enum kube_kind kind, const char *resource, cons
 
 static void start_kind(struct feed *feed, enum kube_kind kind)
 {
+    bool is_config_map = kind == KUBE_CONFIG_MAP;
     feed->followed[kind] = (struct outage_source){
         .away_line = "API cannot be followed, retrying",
         .back_line = "API is followed",
@@ -172,10 +216,12 @@ static void start_kind(struct feed *feed, enum kube_kind kind)
         .client = feed->config.client,
         .kind = kind,
         .endpoints_mode = feed->config.endpoints_mode,
-        .namespaces = feed->config.namespaces,
-        .namespace_count = feed->config.namespace_count,
+        .namespaces = is_config_map ? &feed->config.config_map_namespace : feed->config.namespaces,
+        .namespace_count = is_config_map ? 1 : feed->config.namespace_count,
         /* Endpoints belong to their Service, whatever their own labels. */
-        .label_selector = kind == KUBE_ENDPOINTS ? "" : feed->config.label_selector,
+        .label_selector =
+            kind == KUBE_ENDPOINTS || is_config_map ? "" : feed->config.label_selector,
+        .object = is_config_map ? feed->config.config_map_name : NULL,
         .list_begin = on_list_begin,
         .upsert = on_upsert,
         .remove = on_remove,
@@ -200,6 +246,9 @@ struct feed *feed_start(const struct feed_config *config)
     start_kind(feed, KUBE_ENDPOINTS);
     if (config->wants_pods) {
         start_kind(feed, KUBE_POD);
+    }
+    if (*config->config_map_name) {
+        start_kind(feed, KUBE_CONFIG_MAP);
     }
     return feed;
 }
@@ -239,6 +288,12 @@ bool feed_follows(const struct feed *feed, enum kube_kind kind)
 const struct outage_source *feed_followed(const struct feed *feed, enum kube_kind kind)
 {
     return &feed->followed[kind];
+}
+
+size_t feed_count(const struct feed *feed, enum kube_kind kind)
+{
+    return kind == KUBE_CONFIG_MAP ? feed->has_config_map
+                                   : inventory_count(feed->config.inventory, kind);
 }
 
 const struct feed_counts *feed_counts(const struct feed *feed, enum kube_kind kind)

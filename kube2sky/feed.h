@@ -1,6 +1,7 @@
 /* Feeds the inventory from the Kubernetes API: runs a reflector per kind, passes its objects to the
- * inventory, logs and counts what of them cannot be understood, and reports an outage while a kind
- * cannot be followed. Created and freed by main(); on the main loop. */
+ * inventory and the ConfigMap to whoever wants it, logs and counts what of them cannot be
+ * understood, and reports an outage while a kind cannot be followed. Created and freed by main();
+ * on the main loop. */
 #ifndef KUBE2SKY_FEED_H
 #define KUBE2SKY_FEED_H
 
@@ -27,8 +28,15 @@ struct feed_config {
     const char *const *namespaces; /* borrowed until feed_free, like the selector; none: all */
     size_t namespace_count;
     const char *label_selector; /* "": every object */
-    bool is_dry_run;            /* what would be deleted later counts now */
-    int64_t patience_ms;        /* time until an outage of the API is an error */
+    /* The ConfigMap; name "": none. Both borrowed until feed_free. */
+    const char *config_map_namespace;
+    const char *config_map_name;
+    /* Its state, to be owned; NULL: it does not exist. And: it cannot be read now. */
+    void (*config_map)(void *data, struct kube_object *map);
+    void (*config_map_lacks)(void *data);
+    void *data;
+    bool is_dry_run;     /* what would be deleted later counts now */
+    int64_t patience_ms; /* time until an outage of the API is an error */
 };
 
 /* Calls nothing of the inventory's from inside. */
@@ -44,11 +52,14 @@ void feed_free(struct feed *feed); /* stops it; NULL is fine */
 const struct outage *feed_outage(const struct feed *feed);
 
 /* Whether the kind is listed and watched on its own. Endpoints are, or the slices in their place;
- * pods if wanted. */
+ * pods and the ConfigMap if wanted. */
 bool feed_follows(const struct feed *feed, enum kube_kind kind);
 
 /* Whether such a kind is followed or away. */
 const struct outage_source *feed_followed(const struct feed *feed, enum kube_kind kind);
+
+/* Objects known of the kind. */
+size_t feed_count(const struct feed *feed, enum kube_kind kind);
 
 struct feed_counts {
     struct reflector_counts reflector; /* of such a kind */

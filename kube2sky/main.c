@@ -19,6 +19,7 @@
 #include "common/etcd/etcd.h"
 #include "common/http/healthcheck.h"
 #include "kube2sky/api/kube_client.h"
+#include "kube2sky/config_source.h"
 #include "kube2sky/dry_run.h"
 #include "kube2sky/feed.h"
 #include "kube2sky/metrics_table.h"
@@ -49,6 +50,7 @@ struct app {
     struct etcd *etcd;
     struct inventory *inventory;
     struct reconciler *reconciler;
+    struct config_source *config_source; /* NULL: no ConfigMap is followed */
     struct feed *feed;
     struct outage etcd_outage;
     struct metrics_sources sources;
@@ -71,6 +73,18 @@ static void on_slice_changed(void *data, struct slice owner, const struct slice_
 {
     struct app *app = data;
     reconciler_slice_changed(app->reconciler, owner, change);
+}
+
+static void on_config_map(void *data, struct kube_object *map)
+{
+    struct app *app = data;
+    config_source_take(app->config_source, map);
+}
+
+static void on_config_map_lacks(void *data)
+{
+    struct app *app = data;
+    config_source_lack(app->config_source);
 }
 
 /* ---- Start ---- */
@@ -140,6 +154,18 @@ static void start_etcd_outage(struct app *app, const struct options *o)
     }
 }
 
+static void start_config_source(struct app *app, const struct options *o)
+{
+    if (o->config_map) {
+        app->config_source = config_source_new(&(struct config_source_config){
+            .loop = app->loop,
+            .reconciler = app->reconciler,
+            .domain = o->domain,
+            .ttl_s = (uint32_t)o->ttl_s,
+        });
+    }
+}
+
 static void start_middle(struct app *app, const struct options *o)
 {
     start_etcd_outage(app, o);
@@ -164,9 +190,11 @@ static void start_middle(struct app *app, const struct options *o)
         .own_only_written = o->own_only_written,
         .no_reverse = !o->wants_reverse,
         .leader_lease_s = app->dry_run ? 0 : o->leader_lease_s,
+        .has_config_map = o->config_map != NULL,
         .planned = app->dry_run ? dry_run_planned : NULL,
         .data = app->dry_run,
     });
+    start_config_source(app, o);
     app->feed = feed_start(&(struct feed_config){
         .loop = app->loop,
         .client = app->kube,
@@ -176,6 +204,11 @@ static void start_middle(struct app *app, const struct options *o)
         .namespaces = (const char *const *)o->namespaces,
         .namespace_count = o->namespace_count,
         .label_selector = o->label_selector,
+        .config_map_namespace = o->config_map_namespace,
+        .config_map_name = o->config_map ? o->config_map : "",
+        .config_map = on_config_map,
+        .config_map_lacks = on_config_map_lacks,
+        .data = app,
         .is_dry_run = app->dry_run != NULL,
         .patience_ms = o->etcd_mutation_timeout_ms,
     });
@@ -186,6 +219,7 @@ static void start_middle(struct app *app, const struct options *o)
         .feed = app->feed,
         .inventory = app->inventory,
         .reconciler = app->reconciler,
+        .config_source = app->config_source,
     };
 }
 
@@ -249,6 +283,7 @@ static void stop_all(struct app *app)
     status_free(app->status);
     dry_run_free(app->dry_run);
     feed_free(app->feed);
+    config_source_free(app->config_source);
     if (app->reconciler) {
         reconciler_stop(app->reconciler);
         outage_fini(&app->etcd_outage);

@@ -3,8 +3,8 @@
 #include "common/base/outage.h"
 #include "common/etcd/etcd_metrics.h"
 #include "kube2sky/api/kube_client.h"
+#include "kube2sky/config_source.h"
 #include "kube2sky/feed.h"
-#include "kube2sky/naming/inventory.h"
 #include "kube2sky/reconcile/reconciler.h"
 
 /* ---- The API ---- */
@@ -28,7 +28,7 @@ static uint64_t watches(const struct metrics_sources *sources, enum kube_kind ki
 
 static uint64_t objects(const struct metrics_sources *sources, enum kube_kind kind)
 {
-    return inventory_count(sources->inventory, kind);
+    return feed_count(sources->feed, kind);
 }
 
 static uint64_t skipped(const struct metrics_sources *sources, enum kube_kind kind)
@@ -59,7 +59,10 @@ static void write_by_kind(struct metrics_page *page, const struct metrics_source
 {
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
         enum kube_kind kind = (enum kube_kind)i;
-        metrics_sample(page, METRIC_LABELS({"kind", kube_kind_name(kind)}), value(sources, kind));
+        if (kind != KUBE_CONFIG_MAP || feed_follows(sources->feed, kind)) {
+            metrics_sample(page, METRIC_LABELS({"kind", kube_kind_name(kind)}),
+                           value(sources, kind));
+        }
     }
 }
 
@@ -177,6 +180,24 @@ static void write_writer(struct metrics_page *page, const struct reconciler_stat
                   (double)stats->waiting);
 }
 
+static void write_config_map(struct metrics_page *page, const struct metrics_sources *sources,
+                             const struct reconciler_stats *stats)
+{
+    bool is_refused = sources->config_source && config_source_is_refused(sources->config_source);
+    metrics_gauge(
+        page, "config_map_refused",
+        "1 while the ConfigMap has a value that cannot be used, and its last good settings "
+        "stay, else 0.",
+        is_refused);
+    metrics_gauge(page, "config_map_keys", "Keys written because of the ConfigMap.",
+                  (double)stats->config_keys);
+    metrics_gauge(
+        page, "config_map_keys_foreign",
+        "Keys that the ConfigMap asks for, and that somebody else wrote and that are left "
+        "alone.",
+        (double)stats->config_foreign);
+}
+
 void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
 {
     struct metrics_page page = metrics_page_begin(out, "kube2sky_");
@@ -193,4 +214,5 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     etcd_metrics_write(&page, &etcd);
     write_api(&page, sources);
     write_writer(&page, &stats);
+    write_config_map(&page, sources, &stats);
 }

@@ -8,6 +8,7 @@
 #include "common/base/buf.h"
 #include "common/base/metrics.h"
 
+struct config_source;
 struct etcd;
 struct feed;
 struct inventory;
@@ -22,6 +23,7 @@ struct metrics_sources {
     const struct feed *feed;
     const struct inventory *inventory;
     struct reconciler *reconciler;
+    const struct config_source *config_source; /* NULL: no ConfigMap is followed */
 };
 
 /* Appends the page. */

@@ -26,6 +26,9 @@ enum { DEBUG_VERBOSITY = 4 };
 /* Each costs a connection or two to the API server. */
 enum { NAMESPACES_MAX = 100 };
 
+/* DNS-1123 subdomain. */
+enum { OBJECT_NAME_MAX = 253 };
+
 /* The choices of -pods. */
 enum { PODS_VERIFIED, PODS_DISABLED };
 #define PODS_CHOICES "verified|disabled"
@@ -37,6 +40,8 @@ enum { LEASE_MIN_MS = 2000, LEASE_MAX_MS = 60 * 60 * 1000 };
 struct raw {
     const char *domain;
     const char *namespaces;
+    const char *config_map;
+    const char *config_map_namespace;
     int pods;
     bool is_elected;
     int64_t leader_lease_ms;
@@ -91,6 +96,11 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
                  "pod's name"},
         {"label-selector", FLAG_STRING, &o->label_selector,
          .help = "write records only for objects with matching labels"},
+        {"config-map", FLAG_STRING, &raw->config_map,
+         .help = "[NAMESPACE/]NAME of kube-dns's ConfigMap, for its stubDomains, "
+                 "upstreamNameservers and records; none: without"},
+        {"config-map-namespace", FLAG_STRING, &raw->config_map_namespace,
+         .help = "its namespace, unless -config-map names one"},
         {"own-only-written", FLAG_BOOL, &o->own_only_written,
          .help = "delete only keys that kube2sky could have written; leave other keys below svc/ "
                  "alone"},
@@ -231,6 +241,43 @@ static int take_namespaces(const char *text, struct options *o, struct err *err)
     return r;
 }
 
+/* A name of the API's: host labels, with dots between them. */
+static bool is_object_name(struct slice name)
+{
+    size_t from = 0;
+    bool is = name.len > 0 && name.len <= OBJECT_NAME_MAX;
+    for (size_t i = 0; i <= name.len && is; i++) {
+        if (i == name.len || name.ptr[i] == '.') {
+            is = dname_is_host_label(slice_of(name.ptr + from, i - from));
+            from = i + 1;
+        }
+        is = is && !(i < name.len && name.ptr[i] >= 'A' && name.ptr[i] <= 'Z');
+    }
+    return is;
+}
+
+static int take_config_map(const struct raw *raw, struct options *o, struct err *err)
+{
+    const char *slash = strchr(raw->config_map, '/');
+    struct slice ns = slash ? slice_of(raw->config_map, (size_t)(slash - raw->config_map))
+                            : slice_str(raw->config_map_namespace);
+    const char *name = slash ? slash + 1 : raw->config_map;
+    if (!dname_is_host_label(ns) && !slash) {
+        return err_set(err, ERR_USAGE,
+                       "flag -config-map-namespace: `%s`: expected a namespace like kube-system",
+                       raw->config_map_namespace);
+    }
+    if (*raw->config_map && (!dname_is_host_label(ns) || !is_object_name(slice_str(name)))) {
+        return err_set(err, ERR_USAGE,
+                       "flag -config-map: `%s`: expected a ConfigMap like kube-dns or "
+                       "kube-system/kube-dns",
+                       raw->config_map);
+    }
+    o->config_map_namespace = lower_copy(ns);
+    o->config_map = *name ? lower_copy(slice_str(name)) : NULL;
+    return 0;
+}
+
 static int check_label_selector(const char *text, struct err *err)
 {
     struct err reason;
@@ -271,6 +318,8 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
 {
     struct raw raw = {.domain = "cluster.local",
                       .namespaces = "",
+                      .config_map = "",
+                      .config_map_namespace = "kube-system",
                       .leader_lease_ms = 10000,
                       .wants_stderr = true,
                       .healthz_address = "",
@@ -306,6 +355,9 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         r = take_namespaces(raw.namespaces, &o, err);
     }
     if (r == 0) {
+        r = take_config_map(&raw, &o, err);
+    }
+    if (r == 0) {
         r = take_domain(raw.domain, &o.domain, err);
     }
     if (r != 0) {
@@ -328,6 +380,10 @@ void options_fini(struct options *options)
     }
     free(options->namespaces);
     free(options->domain);
+    free(options->config_map);
+    free(options->config_map_namespace);
+    options->config_map = NULL;
+    options->config_map_namespace = NULL;
     options->namespaces = NULL;
     options->namespace_count = 0;
     options->domain = NULL;

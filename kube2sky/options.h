@@ -35,6 +35,8 @@ struct options {
     char **namespaces;          /* NULL-terminated; owned */
     size_t namespace_count;     /* 0: all */
     const char *label_selector; /* checked */
+    char *config_map;           /* the name of a ConfigMap with settings; NULL: none; owned */
+    char *config_map_namespace; /* owned */
     int64_t etcd_max_txn_ops;
     bool is_dry_run;
     struct addr healthz;     /* where HTTP is served; the address `::` is every one, IPv4 too */

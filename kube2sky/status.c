@@ -6,6 +6,7 @@
 #include "common/base/outage.h"
 #include "common/base/xalloc.h"
 #include "common/http/http_server.h"
+#include "kube2sky/config_source.h"
 #include "kube2sky/feed.h"
 #include "kube2sky/naming/inventory.h"
 #include "kube2sky/plan_page.h"
@@ -35,6 +36,11 @@ void status_explain_missing(const struct metrics_sources *sources, struct buf *o
     outage_explain(feed_outage(sources->feed), out);
 }
 
+static bool explain_config(const struct metrics_sources *sources, struct buf *out)
+{
+    return sources->config_source && config_source_explain(sources->config_source, out);
+}
+
 static void on_readiness(void *data, const struct http_request *request, struct http_reply *reply)
 {
     const struct metrics_sources *sources = data;
@@ -45,7 +51,8 @@ static void on_readiness(void *data, const struct http_request *request, struct 
         status_explain_missing(sources, out);
     } else if (is_strict && (outage_explain_overdue(sources->etcd_outage, out) ||
                              outage_explain_overdue(feed_outage(sources->feed), out) ||
-                             reconciler_explain_trouble(sources->reconciler, out))) {
+                             reconciler_explain_trouble(sources->reconciler, out) ||
+                             explain_config(sources, out))) {
         reply->status = 503;
     } else {
         buf_append_str(out, "ok");

@@ -5,7 +5,8 @@ only.
     apiserver.py --port 8001
     kubectl --server http://127.0.0.1:8001 create service clusterip web --tcp=80:80
 
-It serves Namespaces, Services, Endpoints, Pods and EndpointSlices (discovery.k8s.io/v1) from memory: list
+It serves Namespaces, Services, Endpoints, Pods, ConfigMaps and EndpointSlices (discovery.k8s.io/v1) from
+memory: list
 (pages consistent at one revision), watch (history, bookmarks, 410, selectors), get, create, replace,
 merge and strategic merge patch, the status subresource, delete; JSON and protobuf by the Accept header;
 tables and discovery for kubectl. It assigns cluster IPs and fills in defaults. It runs one controller,

@@ -136,6 +136,7 @@ KINDS = {
         3: ("ports", [_SLICE_PORT]),
         4: ("addressType", str),
     },
+    "ConfigMap": {1: ("metadata", OBJECT_META), 2: ("data", "map")},
     "Pod": {1: ("metadata", OBJECT_META), 2: ("spec", _POD_SPEC), 3: ("status", _POD_STATUS)},
     "Status": STATUS,
 }
