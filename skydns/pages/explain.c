@@ -9,7 +9,7 @@
 #include "common/dns/record_key.h"
 #include "skydns/answer/follow.h"
 #include "skydns/answer/kube_place.h"
-#include "skydns/foreign/kept_reply.h"
+#include "skydns/foreign/hosts_table.h"
 #include "skydns/sync/store_sync.h"
 
 /* Records that one explanation may visit: 10 ms of the main thread. */
@@ -367,6 +367,40 @@ static void explain_names(struct explainer *e)
 
 /* ---- The answer ---- */
 
+/* Targets in other domains. */
+static void explain_externals(struct explainer *e)
+{
+    e->result.external_count = e->deferral.question_count;
+    for (size_t i = 0; i < e->deferral.question_count; i++) {
+        const struct external_question *question = &e->deferral.questions[i];
+        const struct zone_table *zones = e->config->zones_of_others;
+        (void)explain_foreign(e->config, question,
+                              zones ? zone_table_find(zones, &question->name) : NULL,
+                              clock_monotonic_ms(), e->scratch, &e->externals[i]);
+    }
+}
+
+/* The question, if other servers or hosts files decide about it. */
+static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
+                              const struct dname *name)
+{
+    struct explain_foreign *x = &e->result.foreign;
+    const struct answer_plan *plan = e->result.plan;
+    const struct external_question question = {*name, e->result.question.type};
+    const struct engine_zone *domain = engine_config_zone(e->config, name);
+    if (verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_FORWARD) {
+        e->result.records_at =
+            explain_foreign(e->config, &question, answer_get_foreign_zone(e->answer),
+                            clock_monotonic_ms(), e->message, x);
+        e->result.message_len = e->result.records_at + x->kept.len;
+    } else if (plan && !plan->is_authoritative && plan->rcode == DNS_RCODE_NOERROR && !domain) {
+        *x = (struct explain_foreign){.source = EXPLAIN_FROM_HOSTS, .ttl_s = HOSTS_TTL_S};
+    } else if (plan && !plan->is_authoritative && plan->rcode == DNS_RCODE_SERVFAIL) {
+        x->zone = engine_config_stub(e->config, name, domain); /* without nameservers */
+        x->source = x->zone ? EXPLAIN_FROM_STUB : EXPLAIN_FROM_HERE;
+    }
+}
+
 /* Without asking nameservers, as a client's query would: what they would say stays open. */
 static enum engine_verdict build(struct explainer *e)
 {
@@ -379,10 +413,8 @@ static enum engine_verdict build(struct explainer *e)
     };
     enum engine_verdict verdict = answer_build(e->answer, &input, &e->deferral);
     if (verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_LOOKUP) {
-        e->result.external_count = e->deferral.question_count;
+        explain_externals(e);
         for (size_t i = 0; i < e->deferral.question_count; i++) {
-            (void)explain_foreign(e->config, &e->deferral.questions[i], clock_monotonic_ms(),
-                                  e->scratch, &e->externals[i]);
             not_asked[i] = (struct external_answer){.question = e->deferral.questions[i]};
         }
         const struct external_answers externals = {e->deferral.question_count, not_asked};
@@ -403,6 +435,19 @@ static int parse_question(struct question *q, const char *name, const char *type
         return err_set(err, ERR_USAGE, "type `%s`: expected one like A, SRV or TYPE65", type);
     }
     return 0;
+}
+
+static void explain_keys(struct explainer *e, enum engine_verdict verdict,
+                         const struct engine_zone *zone, const struct dname *name)
+{
+    bool decide = zone ? !e->result.why || verdict == ENGINE_DEFER
+                       : e->result.plan && e->result.plan->is_authoritative;
+    if (decide) {
+        add_name(e, name, NULL, true);
+    } else if (zone && e->result.question.type == DNS_TYPE_NS) {
+        add_name(e, &zone->ns, NULL, true); /* its keys, if any, are the name servers */
+    }
+    explain_names(e);
 }
 
 /* In lower case, with local.dns.<domain> replaced. */
@@ -436,13 +481,8 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
     enum engine_verdict verdict = build(e);
     struct dname meant = name_meant(e);
     const struct engine_zone *zone = engine_config_zone(config, &meant);
-    if (verdict == ENGINE_DEFER && e->deferral.kind == ENGINE_DEFER_FORWARD) {
-        const struct external_question question = {meant, e->result.question.type};
-        e->result.records_at = explain_foreign(config, &question, clock_monotonic_ms(), e->message,
-                                               &e->result.foreign);
-        e->result.message_len = e->result.records_at + e->result.foreign.kept.len;
-    }
     e->result.plan = verdict == ENGINE_REPLY ? answer_get_plan(e->answer) : NULL;
+    explain_elsewhere(e, verdict, &meant);
     e->result.why = explain_why(&(struct explain_case){
         .config = config,
         .store = e->store,
@@ -452,14 +492,8 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
         .plan = e->result.plan,
         .foreign = &e->result.foreign,
     });
-    bool is_from_keys = zone ? !e->result.why || verdict == ENGINE_DEFER
-                             : e->result.plan && e->result.plan->is_authoritative;
-    if (e->store && is_from_keys) {
-        add_name(e, &meant, NULL, true);
-        explain_names(e);
-    } else if (e->store && zone && e->result.question.type == DNS_TYPE_NS) {
-        add_name(e, &zone->ns, NULL, true); /* its keys, if any, are the name servers */
-        explain_names(e);
+    if (e->store && e->result.foreign.source == EXPLAIN_FROM_HERE) {
+        explain_keys(e, verdict, zone, &meant);
     }
     *ret = &e->result;
     return 0;

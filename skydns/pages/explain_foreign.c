@@ -3,9 +3,6 @@
 #include <string.h>
 
 #include "common/base/cursor.h"
-#include "common/dns/dns.h"
-#include "skydns/foreign/hosts_table.h"
-#include "skydns/foreign/kept_reply.h"
 
 /* Header and question; returns where the records begin. */
 static size_t begin_message(const struct external_question *question, uint8_t *message)
@@ -49,16 +46,19 @@ const struct addr *explain_foreign_nameserver(const struct explain_foreign *x)
 }
 
 size_t explain_foreign(const struct engine_config *config, const struct external_question *question,
-                       int64_t now_ms, uint8_t *message, struct explain_foreign *ret)
+                       const struct foreign_zone *zone, int64_t now_ms,
+                       uint8_t message[DNS_MESSAGE_MAX], struct explain_foreign *ret)
 {
-    *ret = (struct explain_foreign){.question = *question, .kept = {.state = CACHE_MISS}};
-    if (!config->zones_of_others) {
-        ret->source = EXPLAIN_FROM_NAMESERVER;
-        return 0;
+    size_t records_at = 0;
+    *ret = (struct explain_foreign){
+        .question = *question,
+        .source = zone && zone_is_stub(zone) ? EXPLAIN_FROM_STUB : EXPLAIN_FROM_NAMESERVER,
+        .zone = zone,
+        .kept = {.state = CACHE_MISS},
+    };
+    if (zone && config->cache) {
+        records_at = read_kept(config, now_ms, message, ret);
     }
-    ret->zone = zone_table_find(config->zones_of_others, &question->name);
-    ret->source = zone_is_stub(ret->zone) ? EXPLAIN_FROM_STUB : EXPLAIN_FROM_NAMESERVER;
-    size_t records_at = config->cache ? read_kept(config, now_ms, message, ret) : 0;
     if (answers_now(&ret->kept)) {
         ret->source = EXPLAIN_FROM_CACHE;
         ret->ttl_s = ret->kept.state == CACHE_STALE ? CACHE_STALE_TTL_S : ret->kept.left_s;

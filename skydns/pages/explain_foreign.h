@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/dns/dns.h"
 #include "skydns/answer/external_answer.h"
 #include "skydns/foreign/cache.h"
 #include "skydns/foreign/zone_table.h"
@@ -33,9 +34,11 @@ struct explain_foreign {
 /* The nameserver that gave the answer, or would be asked first; NULL: none. */
 const struct addr *explain_foreign_nameserver(const struct explain_foreign *x);
 
-/* Of a name that other servers know. `message`, of DNS_MESSAGE_MAX bytes, gets header, question and
- * the records kept, if any: they begin at the returned position. */
+/* Of a name that the nameservers of `zone` know; NULL: the configuration has no table of zones.
+ * `message` gets header, question and the records kept, if any: they begin at the returned
+ * position. */
 size_t explain_foreign(const struct engine_config *config, const struct external_question *question,
-                       int64_t now_ms, uint8_t *message, struct explain_foreign *ret);
+                       const struct foreign_zone *zone, int64_t now_ms,
+                       uint8_t message[DNS_MESSAGE_MAX], struct explain_foreign *ret);
 
 #endif

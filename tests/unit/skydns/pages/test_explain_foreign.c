@@ -1,0 +1,220 @@
+/* explain.h on names of other domains: where the answer would come from, and what is kept. Reading
+ * the cache to explain it changes and counts nothing. */
+#include "tests/unit/skydns/pages/pages_bed.h"
+
+#include "common/base/clock.h"
+#include "common/base/cursor.h"
+#include "skydns/foreign/cache_counts.h"
+#include "skydns/foreign/zone_table.h"
+#include "skydns/pages/explain_page_internal.h"
+#include "tests/support/skydns/fixture.h"
+#include "tests/support/test_clock.h"
+
+enum { TTL_S = 300, REPLY_MAX = 512, PAGE_MAX = 65536 };
+
+static const char servers[] =
+    "-nameservers=192.0.2.1:53 -stub=acme.local=192.0.2.2 -stub=x.cluster.local=192.0.2.3:5353";
+
+static const struct bed_key keys[] = {
+    {"local/cluster/web", "{'host':'10.0.0.1'}"},
+    {"local/cluster/ext", "{'host':'db.example.com.'}"},
+    {"local/cluster/x/below", "{'host':'10.0.0.2'}"},
+};
+
+struct told {
+    struct pages_bed bed;
+    struct engine_config *config; /* in force; owned by the bed's snapshot */
+    struct cache_tally *tally;
+};
+
+/* What main publishes: the flags' zones, and a cache. */
+static void publish(struct told *t)
+{
+    struct foreign_zone zones[3] = {{.name = {.len = 1}, .server_count = 1}};
+    struct err err;
+    assert_int_equal(addr_parse("192.0.2.1:53", &zones[0].servers[0], &err), 0);
+    zones[1] = (struct foreign_zone){
+        .name = fixture_name("acme.local"), .origin = ZONE_FROM_FLAG, .server_count = 1};
+    assert_int_equal(addr_parse("192.0.2.2:53", &zones[1].servers[0], &err), 0);
+    zones[2] = (struct foreign_zone){.name = fixture_name("x.cluster.local")};
+    t->config = options_engine_config(&t->bed.options);
+    t->config->zones_of_others = zone_table_new(zones, ARRAY_LEN(zones), NULL);
+    t->config->cache = cache_new(100);
+    t->config->cache_limits = (struct cache_limits){.ttl_max_s = 3600, .stale_ms = 3600000};
+    t->config->cache_tally = t->tally;
+    snapshot_configure(t->bed.snapshot, t->config);
+}
+
+static int setup(void **state)
+{
+    struct told *t = test_calloc(1, sizeof(*t));
+    t->tally = cache_tally_new();
+    bed_start(&t->bed, servers);
+    bed_fill(&t->bed, keys, ARRAY_LEN(keys));
+    publish(t);
+    test_clock_stop();
+    *state = t;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct told *t = *state;
+    struct cache_counts sums;
+    cache_tally_sum(t->tally, &sums);
+    assert_int_equal(counter_get(&sums.hits_positive) + counter_get(&sums.hits_negative) +
+                         counter_get(&sums.hits_failure) + counter_get(&sums.hits_stale) +
+                         counter_get(&sums.misses),
+                     0);
+    test_clock_run();
+    bed_stop(&t->bed);
+    cache_tally_free(t->tally);
+    test_free(t);
+    return 0;
+}
+
+static struct cache_key key_of(const struct told *t, const char *text)
+{
+    struct dname name = fixture_name(text);
+    return (struct cache_key){
+        .name = name,
+        .type = DNS_TYPE_A,
+        .qclass = DNS_CLASS_IN,
+        .zone_serial = zone_table_find(t->config->zones_of_others, &name)->serial,
+    };
+}
+
+/* Keeps an address for the name. */
+static void keep(struct told *t, const char *text, uint8_t from)
+{
+    const struct cache_key key = key_of(t, text);
+    const struct ip ip = {.family_bytes = 4, .bytes = {192, 0, 2, from}};
+    const struct addr server = addr_of_ip(&ip, 53);
+    uint8_t reply[REPLY_MAX];
+    struct writer w = writer_of(reply, sizeof(reply));
+    writer_bytes(&w, "\0\0\x81\x80\0\1\0\1\0\0\0\0", DNS_HEADER_SIZE);
+    writer_bytes(&w, key.name.wire, key.name.len);
+    writer_u32(&w, DNS_TYPE_A << 16 | DNS_CLASS_IN);
+    writer_u16(&w, 0xc00c);
+    writer_u32(&w, DNS_TYPE_A << 16 | DNS_CLASS_IN);
+    writer_u32(&w, TTL_S);
+    writer_bytes(&w, "\0\4\xc6\x33\x64\7", 6);
+    assert_false(w.failed);
+    assert_int_equal(cache_put(t->config->cache, &key, reply, w.pos, &server,
+                               &t->config->cache_limits, clock_monotonic_ms()),
+                     CACHE_KEPT);
+}
+
+static void expect_page(const struct explanation *x, const char *part)
+{
+    struct buf page;
+    buf_init(&page, PAGE_MAX);
+    explain_page_text(x, &page);
+    if (!strstr(buf_cstr(&page), part)) {
+        fail_msg("`%s` is not in:\n%s", part, buf_cstr(&page));
+    }
+    buf_fini(&page);
+}
+
+static void expect_nameserver(const struct explain_foreign *x, const char *want)
+{
+    char text[ADDR_TEXT_MAX];
+    const struct addr *addr = explain_foreign_nameserver(x);
+    assert_non_null(addr);
+    assert_string_equal(addr_format(addr, text), want);
+}
+
+static void test_not_kept(void **state)
+{
+    struct told *t = *state;
+    const struct explanation *x = bed_explain(&t->bed, "WWW.example.com", "A");
+    assert_int_equal(x->foreign.source, EXPLAIN_FROM_NAMESERVER);
+    expect_nameserver(&x->foreign, "192.0.2.1:53");
+    assert_int_equal(x->foreign.kept.state, CACHE_MISS);
+    x = bed_explain(&t->bed, "www.acme.local", "A");
+    assert_int_equal(x->foreign.source, EXPLAIN_FROM_STUB);
+    expect_nameserver(&x->foreign, "192.0.2.2:53");
+    assert_int_equal(x->name_count, 0);
+    x = bed_explain(&t->bed, "web.cluster.local", "A");
+    assert_int_equal(x->foreign.source, EXPLAIN_FROM_HERE);
+    assert_int_equal(x->name_count, 1);
+}
+
+static void test_kept(void **state)
+{
+    struct told *t = *state;
+    keep(t, "www.example.com", 9);
+    keep(t, "www.acme.local", 8);
+    test_clock_advance_ms(10000);
+    const struct explanation *x = bed_explain(&t->bed, "WWW.Example.com", "A");
+    assert_int_equal(x->foreign.source, EXPLAIN_FROM_CACHE);
+    expect_nameserver(&x->foreign, "192.0.2.9:53");
+    assert_int_equal(x->foreign.kept.kept_s, 10);
+    assert_int_equal(x->foreign.ttl_s, TTL_S - 10);
+    expect_page(x, "answer     www.example.com. 290 A 198.51.100.7\n");
+    assert_int_equal(bed_explain(&t->bed, "www.example.com", "AAAA")->foreign.source,
+                     EXPLAIN_FROM_NAMESERVER);
+    x = bed_explain(&t->bed, "www.acme.local", "A");
+    assert_int_equal(x->foreign.source, EXPLAIN_FROM_CACHE);
+    expect_nameserver(&x->foreign, "192.0.2.8:53");
+    expect_page(x, "stub zone  acme.local., from the flag\n");
+}
+
+static void test_expired_and_failed(void **state)
+{
+    struct told *t = *state;
+    keep(t, "www.example.com", 9);
+    test_clock_advance_ms((TTL_S + 1) * 1000);
+    const struct explanation *x = bed_explain(&t->bed, "www.example.com", "A");
+    assert_int_equal(x->foreign.source, EXPLAIN_FROM_NAMESERVER);
+    assert_int_equal(x->foreign.kept.state, CACHE_STALE);
+    const struct cache_key key = key_of(t, "www.example.com"), other = key_of(t, "x.example.com");
+    cache_fail(t->config->cache, &key, clock_monotonic_ms());
+    x = bed_explain(&t->bed, "www.example.com", "A");
+    assert_int_equal(x->foreign.source, EXPLAIN_FROM_CACHE);
+    assert_int_equal(x->foreign.ttl_s, CACHE_STALE_TTL_S);
+    expect_page(x, "answer     www.example.com. 30 A 198.51.100.7\n");
+    cache_fail(t->config->cache, &other, clock_monotonic_ms());
+    x = bed_explain(&t->bed, "x.example.com", "A");
+    assert_int_equal(x->foreign.source, EXPLAIN_FROM_CACHE);
+    expect_page(x, "A: SERVFAIL; ");
+    assert_null(explain_foreign_nameserver(&x->foreign));
+}
+
+/* Even below a domain of ours, whose keys do not matter there. */
+static void test_a_stub_zone_without_nameservers(void **state)
+{
+    struct told *t = *state;
+    const struct explanation *x = bed_explain(&t->bed, "below.x.cluster.local", "A");
+    assert_int_equal(x->foreign.source, EXPLAIN_FROM_STUB);
+    assert_null(explain_foreign_nameserver(&x->foreign));
+    assert_int_equal(x->plan->rcode, DNS_RCODE_SERVFAIL);
+    assert_int_equal(x->name_count, 0);
+    expect_page(x, "\nwhy        in a stub zone none of whose nameservers can be used\n");
+}
+
+static void test_targets(void **state)
+{
+    struct told *t = *state;
+    const struct explanation *x = bed_explain(&t->bed, "ext.cluster.local", "A");
+    assert_int_equal(x->external_count, 1);
+    assert_int_equal(x->externals[0].source, EXPLAIN_FROM_NAMESERVER);
+    keep(t, "db.example.com", 9);
+    x = bed_explain(&t->bed, "ext.cluster.local", "A");
+    assert_int_equal(x->external_count, 1);
+    assert_int_equal(x->externals[0].source, EXPLAIN_FROM_CACHE);
+    assert_int_equal(x->externals[0].ttl_s, TTL_S);
+    expect_nameserver(&x->externals[0], "192.0.2.9:53");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_not_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_expired_and_failed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_stub_zone_without_nameservers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_targets, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
