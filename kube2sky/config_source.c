@@ -101,7 +101,7 @@ static int read_map(struct config_source *source, const struct kube_object *map,
     return config_map_read(&rules, &map->config_map, &source->map, err);
 }
 
-static void accept(struct config_source *source)
+static void accept_map(struct config_source *source)
 {
     log_info("ConfigMap read", LOG_INT("keys", (int64_t)source->map.keys.count),
              LOG_SLICE("nameservers", buf_slice(&source->map.nameservers)));
@@ -130,7 +130,7 @@ void config_source_take(struct config_source *source, struct kube_object *map)
             source->refusal = err;
             refuse(source, map);
         } else {
-            accept(source);
+            accept_map(source);
         }
     }
     kube_object_free(source->last);
