@@ -64,7 +64,7 @@ const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
     for (size_t i = 0; i < zones->count; i++) {
         const struct engine_zone *zone = zones->zones[i].zone;
         if (q->label_count >= zone->labels && q->name_len >= zone->domain.len &&
-            (q->label_count == zone->labels ||
+            (zone->labels == 0 || q->label_count == zone->labels ||
              q->offsets[q->label_count - zone->labels] == q->name_len - zone->domain.len) &&
             memcmp(q->name + q->name_len - zone->domain.len, zone->domain.wire, zone->domain.len) ==
                 0) {

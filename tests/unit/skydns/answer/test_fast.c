@@ -13,9 +13,12 @@
 
 #include "common/dns/dns.h"
 #include "common/dns/record_key.h"
+#include "skydns/answer/edns.h"
 #include "skydns/answer/encode_internal.h"
 #include "skydns/answer/fast_internal.h"
 #include "skydns/answer/kept_access_internal.h"
+#include "skydns/foreign/cache.h"
+#include "skydns/foreign/zone_table.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/fixture.h"
 
@@ -25,13 +28,31 @@ enum { CHANGES = 6, QUERIES = 250, CHANGE_EACH = 50, KEYS_MAX = 64, KEY_SIZE = 2
 enum { SCHEMAS = 2, PODS = 3, REVERSE_ZONES = 3, DOMAINS = 3 };
 enum { CONFIGS = SCHEMAS * PODS * REVERSE_ZONES * DOMAINS, STORES = 2 * CONFIGS };
 
+/* Names of other domains that are kept, or were; some below our domains. */
+static const char *const foreign_names[] = {
+    "www.test.",
+    "gone.www.test.",
+    "www.sub.test.",
+    "x.stub.cluster.local.",
+    "single.",
+    "big.test.",
+    "a.n.svc.default.svc.cluster.local.",
+    "1.2.0.10.in-addr.arpa.",
+    "x.n.svc.cluster.local.",
+    "www.none.test.",
+    "absent.n.svc.cluster.local.",
+};
+enum { FOREIGN_NAMES = sizeof(foreign_names) / sizeof(foreign_names[0]) };
+
 struct bed {
     struct fixture *f;
     struct encoder *encoder;
     struct fast *fast;
     struct kept_access kept;
     uint64_t state;
-    unsigned long asked, answered, with_targets, cut;
+    unsigned long asked, answered, with_targets, cut, kept_count, stale, failed;
+    struct zone_table *others;
+    struct cache *cache;
     char config[200];             /* for messages */
     char put[KEYS_MAX][KEY_SIZE]; /* the last keys */
     unsigned put_count;
@@ -283,6 +304,92 @@ static void draw_config(struct bed *b, unsigned which)
     }
 }
 
+/* ---- Other domains ---- */
+
+static void draw_others(struct bed *b)
+{
+    struct engine_config *config = &b->f->config;
+    const struct ip ip = {.family_bytes = 4, .bytes = {127, 0, 0, 1}};
+    struct foreign_zone zones[8];
+    size_t count = 0;
+    for (size_t i = 0; i < 8; i++) {
+        static const char *const names[] = {".",
+                                            "sub.test.",
+                                            "stub.cluster.local.",
+                                            "default.svc.cluster.local.",
+                                            "2.0.10.in-addr.arpa.",
+                                            "local.",
+                                            "below.absent.cluster.local.",
+                                            "absent.n.svc.cluster.local."};
+        if (i == 0 || draw(b, 2)) {
+            zones[count] = (struct foreign_zone){.name = fixture_name(names[i]),
+                                                 .server_count = draw(b, 8) > 0};
+            zones[count++].servers[0] = addr_of_ip(&ip, 53);
+        }
+    }
+    b->others = zone_table_new(zones, count, NULL);
+    b->cache = cache_new(1000);
+    config->zones_of_others = b->others;
+    config->cache = draw(b, 8) ? b->cache : NULL;
+    config->cache_limits = (struct cache_limits){3600, 24 * 3600 * 1000};
+    config->allows_all = draw(b, 8) > 0;
+    config->no_rec = draw(b, 8) == 0;
+    config->ndots = draw(b, 4);
+}
+
+static void drop_others(struct bed *b)
+{
+    zone_table_unref(b->others);
+    cache_unref(b->cache);
+    b->others = NULL;
+    b->cache = NULL;
+}
+
+/* Whatever the name, a reply, an old one, a denial or a failure. */
+static void keep_one(struct bed *b)
+{
+    static const struct addr nameserver;
+    uint8_t wire[4096];
+    struct cache_key key = {.name = fixture_name(foreign_names[draw(b, FOREIGN_NAMES)]),
+                            .type = draw(b, 3)   ? DNS_TYPE_A
+                                    : draw(b, 2) ? DNS_TYPE_TXT
+                                                 : DNS_TYPE_PTR,
+                            .qclass = DNS_CLASS_IN,
+                            .dnssec_ok = draw(b, 3) == 0,
+                            .checking_disabled = draw(b, 4) == 0};
+    key.zone_serial = zone_table_find(b->others, &key.name)->serial;
+    if (draw(b, 6) == 0) {
+        cache_fail(b->cache, &key, draw(b, 2000));
+        return;
+    }
+    bool is_denial = draw(b, 3) == 0;
+    unsigned count = is_denial ? 1 : 1 + draw(b, draw(b, 4) ? 4 : 90);
+    struct writer w = writer_of(wire, sizeof(wire));
+    writer_u16(&w, 0);
+    writer_u16(&w, (uint16_t)(0x8180 | (draw(b, 2) ? 0x20 : 0) | (is_denial ? 3 : 0)));
+    writer_u16(&w, 1);
+    writer_u16(&w, is_denial ? 0 : (uint16_t)count);
+    writer_u16(&w, is_denial);
+    writer_u16(&w, 0);
+    writer_bytes(&w, key.name.wire, key.name.len);
+    writer_u16(&w, key.type);
+    writer_u16(&w, DNS_CLASS_IN);
+    for (unsigned i = 0; i < count; i++) {
+        static const uint8_t soa[22] = {[21] = 60};
+        const uint8_t data[][4] = {{192, 0, 2, (uint8_t)i}, {3, 'a', 'b', (uint8_t)i}, {1, 'x', 0}};
+        unsigned kind = key.type == DNS_TYPE_A ? 0 : key.type == DNS_TYPE_TXT ? 1 : 2;
+        uint16_t len = is_denial ? sizeof(soa) : kind == 2 ? 3 : 4;
+        writer_u16(&w, 0xc00c);
+        writer_u16(&w, is_denial ? DNS_TYPE_SOA : key.type);
+        writer_u16(&w, DNS_CLASS_IN);
+        writer_u32(&w, 1 + draw(b, 3));
+        writer_u16(&w, len);
+        writer_bytes(&w, is_denial ? soa : data[kind], len);
+    }
+    assert_false(w.failed);
+    (void)cache_put(b->cache, &key, wire, w.pos, &nameserver, &b->f->config.cache_limits, 0);
+}
+
 /* ---- Questions ---- */
 
 /* A key's name, or a parent of it. */
@@ -359,7 +466,11 @@ static void draw_question(struct bed *b, char *out, size_t size)
                        draw_namespace(b), PICK(b, "", " tcp", " edns=1232"));
         return;
     }
-    switch (draw(b, 4)) {
+    bool is_foreign = draw(b, 6) == 0;
+    switch (is_foreign ? 4 : draw(b, 4)) {
+    case 4:
+        (void)snprintf(name, sizeof(name), "%s", foreign_names[draw(b, FOREIGN_NAMES)]);
+        break;
     case 0:
         draw_known_name(b, name);
         break;
@@ -375,13 +486,17 @@ static void draw_question(struct bed *b, char *out, size_t size)
             *p = *p >= 'a' && *p <= 'z' && draw(b, 3) == 0 ? (char)(*p - 32) : *p;
         }
     }
-    const char *type = strstr(name, "arpa") && draw(b, 5)
+    const char *type = is_foreign && draw(b, 5) ? PICK(b, "A", "A", "A", "TXT", "PTR")
+                       : strstr(name, "arpa") && draw(b, 5)
                            ? "PTR"
                            : PICK(b, "A", "A", "AAAA", "SRV", "SRV", "TYPE65", "TYPE64", "TXT",
                                   "PTR", "ANY", "CNAME", "NS", "SOA", "MX", "TYPE257");
     (void)snprintf(
-        out, size, "%s %s%s%s%s%s", name, type, draw(b, 8) ? "" : " tcp", draw(b, 4) ? "" : " nord",
-        draw(b, 2) ? "" : PICK(b, " edns=4096", " edns=600", " edns=0"), draw(b, 20) ? "" : " ch");
+        out, size, "%s %s%s%s%s%s%s%s", name, type, draw(b, 8) ? "" : " tcp",
+        draw(b, 4) ? "" : " nord", draw(b, 4) ? "" : " ad", draw(b, 4) ? "" : " cd",
+        draw(b, 2) ? ""
+                   : PICK(b, " edns=4096", " edns=600", " edns=0", " edns=1232 do", " edns=400 do"),
+        draw(b, 20) ? "" : " ch");
 }
 
 /* ---- Both paths ---- */
@@ -397,6 +512,8 @@ static void compare(struct bed *b, const char *question, unsigned long seed)
                                  .client = &f->local,
                                  .local = &f->local,
                                  .now_s = FIXTURE_NOW_S,
+                                 .now_ms = draw(b, 4000),
+                                 .takes_stale = draw(b, 4) == 0,
                                  .random = draw(b, UINT32_MAX),
                                  .may_walk = true};
     query.wire = f->query;
@@ -414,6 +531,11 @@ static void compare(struct bed *b, const char *question, unsigned long seed)
     }
     b->answered++;
     b->cut += (quick[2] & DNS_FLAG_TC >> 8) != 0;
+    bool is_kept = (quick[2] & DNS_FLAG_AA >> 8) == 0;
+    b->kept_count += is_kept;
+    b->failed += is_kept && (quick[3] & DNS_MASK_RCODE) == DNS_RCODE_SERVFAIL;
+    b->stale += is_kept && len > 6 && quick[len - 6] == 0 && quick[len - 5] == 15 &&
+                (quick[len - 1] == EDNS_ERROR_STALE || quick[len - 1] == EDNS_ERROR_STALE_NXDOMAIN);
     b->with_targets += strstr(question, " SRV") && quick[7] > 0 && quick[11] > 0;
     /* Given externals, the engine takes the slow path. */
     enum engine_verdict verdict =
@@ -437,6 +559,7 @@ static void test_the_same_bytes(void **state)
         b.put_count = 0;
         b.f = fixture_new(NULL, 0);
         draw_config(&b, (unsigned)(seed % CONFIGS));
+        draw_others(&b);
         b.encoder = encoder_new(b.f->config.max_udp_size);
         kept_access_init(&b.kept, &b.f->config);
         b.fast = fast_new(&b.f->config, b.encoder, &b.kept);
@@ -446,6 +569,9 @@ static void test_the_same_bytes(void **state)
             }
             for (unsigned i = 0; i < 4; i++) {
                 draw(&b, 3) ? put_service(&b) : put_other(&b);
+            }
+            for (unsigned i = 0; i < 30; i++) {
+                keep_one(&b);
             }
             for (unsigned i = 0; i < QUERIES; i++) {
                 if (i % CHANGE_EACH == CHANGE_EACH - 1) {
@@ -459,12 +585,16 @@ static void test_the_same_bytes(void **state)
         fast_free(b.fast);
         encoder_free(b.encoder);
         fixture_free(b.f);
+        drop_others(&b);
         assert_true(b.answered > answered_before); /* in every configuration */
     }
     /* The cases under test really occur. */
-    assert_true(b.answered * 5 > b.asked);
+    assert_true(b.answered * 6 > b.asked);
     assert_true(b.with_targets > 500);
     assert_true(b.cut > 100);
+    assert_true(b.kept_count > 1000);
+    assert_true(b.stale > 20);
+    assert_true(b.failed > 50);
 }
 
 /* ---- What it must answer, and what it must not ---- */

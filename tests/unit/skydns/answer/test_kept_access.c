@@ -161,6 +161,20 @@ static void sizes(void **state)
     assert_non_null(strstr(ask(&b, "www.example.com. A edns=690"), "ede=3"));
     b.f->takes_stale = false;
 
+    /* A denial without its SOA would pass for one that says for how long. */
+    uint8_t soa[2 * 255 + 20] = {0};
+    for (size_t at = 0; at < 254; at++) {
+        soa[at] = at % 2 ? 'a' : 1;
+        soa[255 + at] = at % 2 ? 'b' : 1;
+    }
+    soa[sizeof(soa) - 1] = 60;
+    reply_begin(&r, &b, "long.example.com. A", 0x8183);
+    reply_add(&r, 2, "example.com.", DNS_TYPE_SOA, 1000, soa, sizeof(soa));
+    assert_int_equal(bed_put(&b, "long.example.com. A", &r), CACHE_KEPT);
+    assert_string_equal(ask(&b, "long.example.com. A"),
+                        "NXDOMAIN qr tc rd ra\n? long.example.com. IN A");
+    assert_non_null(strstr(ask(&b, "long.example.com. A tcp"), "\n! example.com."));
+
     /* A question of 34 bytes, CNAMEs of 206, 206 and 45, an SOA of 34. */
     char targets[3][256] = {"", "", "ccccccccccccccccccccccccccccccc.example.com."};
     for (unsigned i = 0; i < 2; i++) {
