@@ -23,6 +23,7 @@
 #include "common/http/healthcheck.h"
 #include "common/http/http_server.h"
 #include "skydns/answering.h"
+#include "skydns/corefile/corefile.h"
 #include "skydns/foreign/cache_counts.h"
 #include "skydns/live_config.h"
 #include "skydns/option_text.h"
@@ -482,6 +483,9 @@ int main(int argc, char **argv)
     if (p->flags.version) {
         printf("skydns server version: %s\n", version_string);
         return 0;
+    }
+    if (*p->flags.corefile) {
+        return corefile_main(p->flags.corefile);
     }
     if (*p->flags.healthcheck) {
         return healthcheck_main("skydns", p->flags.healthcheck);

@@ -151,6 +151,9 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"healthcheck", FLAG_STRING, &o->healthcheck,
          .help = "ask a running one at udp://IP:PORT or http://IP:PORT/PATH whether it is healthy; "
                  "exit status 0 if it is"},
+        {"translate-corefile", FLAG_STRING, &o->corefile,
+         .help = "print the flags that say what CoreDNS's configuration FILE says, and what of it "
+                 "has no counterpart, and exit"},
         {"version", FLAG_BOOL, &o->version, .help = "print the version and exit"},
     };
     const struct flags flags = {
@@ -348,6 +351,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .password = "",
         .password_file = "",
         .explain = "",
+        .corefile = "",
         .healthcheck = "",
         .ns_rotate = true,
         .round_robin = true,

@@ -90,6 +90,7 @@ struct options {
     int64_t lameduck_ms;     /* after SIGTERM: answer for this long, but not ready */
     const char *explain;     /* name to ask a running skydns about; "" = none */
     const char *explain_type;
+    const char *corefile;        /* -translate-corefile: the file to translate instead; "": none */
     const char *healthcheck;     /* URL of a running skydns to check; "" = none */
     struct privileges_user user; /* to become once the sockets are open */
     bool verbose;

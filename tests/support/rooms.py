@@ -34,8 +34,9 @@ ROOMS = {
     "skydns/upstream": "common skydns/foreign skydns/store skydns/answer",
     "skydns/serve": "common skydns/foreign skydns/store skydns/answer skydns/upstream",
     "skydns/sync": "common skydns/foreign skydns/store",
+    "skydns/corefile": "common",
     "skydns/pages": "common skydns/foreign skydns/store skydns/answer skydns/upstream skydns/serve skydns/sync",
-    "skydns": "common skydns/foreign skydns/store skydns/answer skydns/upstream skydns/serve skydns/sync skydns/pages",
+    "skydns": "common skydns/foreign skydns/store skydns/answer skydns/upstream skydns/serve skydns/sync skydns/corefile skydns/pages",
     "exechealthz": "common",
 }
 # Nothing lies above these, so all their headers are private.

@@ -48,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (dname_from_text(slice_str(data[0] & 2 ? "www.example.com." : "a.b."),
                         &answer.question.name)) {
         buf_init(&packed, data[0] & 4 ? 64 : EXTERNAL_PACKED_MAX);
-        answer.outcome = external_read(&answer.question, data + 1, size - 1, EXTERNAL_TTL_MAX_S, &packed);
+        answer.outcome =
+            external_read(&answer.question, data + 1, size - 1, EXTERNAL_TTL_MAX_S, &packed);
         answer.records = buf_slice(&packed);
         assert(!packed.failed || answer.outcome == EXTERNAL_TRUNCATED ||
                answer.outcome == EXTERNAL_FAILED);

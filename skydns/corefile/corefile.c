@@ -1,0 +1,82 @@
+#include "skydns/corefile/corefile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "common/base/log.h"
+#include "skydns/corefile/translate_internal.h"
+
+/* Notes repeat a few words of each line; as much as all of them could have. */
+enum { OUTPUT_BYTES_MAX = 256 * 1024 * 1024 };
+
+/* Exit statuses. */
+enum { STATUS_NO_OUTPUT = 1, STATUS_BAD_FILE = 2 };
+
+/* One byte more than a Corefile may have shows that it is too long. */
+static int read_file(const char *path, struct buf *text, struct err *err)
+{
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        return err_set(err, -errno, "%s", strerror(errno));
+    }
+    size_t n = 1;
+    while (n > 0 && text->len <= COREFILE_BYTES_MAX) {
+        char chunk[65536];
+        n = fread(chunk, 1, sizeof(chunk), file);
+        buf_append(text, chunk, n);
+    }
+    int r = ferror(file) ? err_set(err, -EIO, "cannot be read: %s", strerror(errno)) : 0;
+    (void)fclose(file); /* only read */
+    return r;
+}
+
+static const char *environment(const char *name)
+{
+    return getenv(name);
+}
+
+static int translate_text(const char *path, struct slice text, struct buf *out, struct err *err)
+{
+    struct corefile corefile;
+    struct translation t;
+    int r = corefile_parse(text, environment, &corefile, err);
+    translation_init(&t, path);
+    if (r == 0) {
+        r = translate(&corefile, &t, err);
+    }
+    if (r == 0) {
+        translation_print(&t, out);
+    }
+    translation_fini(&t);
+    corefile_fini(&corefile);
+    return r;
+}
+
+int corefile_main(const char *path)
+{
+    struct err err = {.code = 0};
+    struct buf text, out;
+    int status = 0;
+    buf_init(&text, 2 * COREFILE_BYTES_MAX);
+    buf_init(&out, OUTPUT_BYTES_MAX);
+    int r = read_file(path, &text, &err);
+    if (r == 0) {
+        r = translate_text(path, buf_slice(&text), &out, &err);
+    }
+    if (r < 0) {
+        struct err whole;
+        (void)err_set(&whole, r, "%s:%s%s", path, err.msg[0] >= '0' && err.msg[0] <= '9' ? "" : " ",
+                      err.msg);
+        log_plain("skydns", whole.msg);
+        status = STATUS_BAD_FILE;
+    } else if (fwrite(out.data, 1, out.len, stdout) < out.len || fflush(stdout) != 0) {
+        log_plain("skydns", "cannot write to stdout");
+        status = STATUS_NO_OUTPUT;
+    }
+    buf_fini(&text);
+    buf_fini(&out);
+    return status;
+}

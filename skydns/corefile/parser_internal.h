@@ -1,0 +1,49 @@
+/* A Corefile as server blocks, their directives and the lines of those: the structure alone, as
+ * Caddy's parser of CoreDNS reads it. What plugins make of it: translate_internal.h. PURE. */
+#ifndef SKYDNS_COREFILE_PARSER_INTERNAL_H
+#define SKYDNS_COREFILE_PARSER_INTERNAL_H
+
+#include <stddef.h>
+
+#include "common/base/arena.h"
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "common/base/slice.h"
+#include "skydns/corefile/lexer_internal.h"
+
+/* The words of a line; without braces. */
+struct corefile_line {
+    const char *const *words;
+    size_t count;
+    unsigned number;
+};
+
+/* "cache 30 { ... }": its words, and the lines in its braces. What is in braces in there is not
+ * nested any further: they are lines, too. */
+struct corefile_directive {
+    struct corefile_line head; /* words[0]: the plugin */
+    const struct corefile_line *lines;
+    size_t line_count;
+    bool lacks_variable; /* one of its words has a variable that is not set */
+};
+
+/* ".:53 example.org:53 { ... }". A snippet's only key is "(name)". */
+struct corefile_block {
+    struct corefile_line keys;
+    const struct corefile_directive *directives;
+    size_t directive_count;
+    bool is_import; /* not a block, but an `import` above them: its words are the keys */
+};
+
+struct corefile {
+    struct arena arena;
+    struct corefile_block *blocks;
+    size_t block_count;
+};
+
+/* ERR_SYNTAX, with the line, "17: ...", or ERR_TOO_LARGE. corefile_fini in any case. */
+int corefile_parse(struct slice text, variable_fn variable, struct corefile *ret_corefile,
+                   struct err *err) MUST_CHECK;
+void corefile_fini(struct corefile *corefile);
+
+#endif

@@ -1,0 +1,385 @@
+#include "skydns/corefile/translate_internal.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/addr.h"
+#include "common/base/network.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+
+/* ---- Plugins ---- */
+
+struct plugin {
+    const char *name;
+    void (*take)(const struct plugin_use *use);
+    const char *missing;  /* else why there is no counterpart */
+    const char *needless; /* or why none is needed */
+};
+
+#define NOT_YET(what) .missing = "not yet: " what
+#define NONE          .missing = "none"
+
+/* Those of CoreDNS's default build, in the order of its plugin.cfg. */
+static const struct plugin plugins[] = {
+    {"root", .missing = "none: no zone files"},
+    {"metadata", NONE},
+    {"geoip", NONE},
+    {"cancel", .needless = "slow answers end by themselves"},
+    {"proxyproto", NONE},
+    {"tls", NOT_YET("queries over TLS")},
+    {"quic", .missing = "none: no DNS over QUIC"},
+    {"grpc_server", NOT_YET("queries over gRPC")},
+    {"https", NOT_YET("queries over HTTPS")},
+    {"https3", .missing = "none: no DNS over HTTP/3"},
+    {"timeouts", .needless = "connections have limits of their own, see skydns(8)"},
+    {"multisocket", .take = translate_multisocket},
+    {"reload", .needless = "files and etcd are followed"},
+    {"nsid", NONE},
+    {"bufsize", .take = translate_bufsize},
+    {"bind", .take = NULL}, /* with the block's addresses */
+    {"debug", .take = translate_debug},
+    {"trace", NONE},
+    {"ready", .take = translate_ready},
+    {"health", .take = translate_health},
+    {"pprof", NONE},
+    {"shed", .needless = "the kernel drops what is too much"},
+    {"prometheus", .take = translate_prometheus},
+    {"errors", .needless = "errors are always logged"},
+    {"log", .take = translate_log},
+    {"dnstap", NOT_YET("dnstap")},
+    {"local", .missing = "none: names below localhost are like others"},
+    {"dns64", NONE},
+    {"acl", NOT_YET("who may ask; -allow-recursion limits who may ask for other domains' names")},
+    {"any", .take = translate_any},
+    {"chaos", .take = translate_chaos},
+    {"loadbalance", .take = translate_loadbalance},
+    {"tsig", NOT_YET("signed requests")},
+    {"cache", .take = translate_cache},
+    {"rewrite", NONE},
+    {"header", NONE},
+    {"dnssec", NOT_YET("signed answers")},
+    {"autopath", NOT_YET("the search list on the server")},
+    {"minimal", NONE},
+    {"template", NONE},
+    {"transfer", NOT_YET("zone transfers")},
+    {"hosts", .take = translate_hosts},
+    {"route53", .missing = "none: put its records into etcd"},
+    {"azure", .missing = "none: put its records into etcd"},
+    {"clouddns", .missing = "none: put its records into etcd"},
+    {"k8s_external", .missing = "none: no names for external addresses"},
+    {"kubernetes", .take = translate_kubernetes},
+    {"file",
+     .missing = "none: put its records into etcd, or ask a server that has the file (-stub)"},
+    {"auto",
+     .missing = "none: put its records into etcd, or ask a server that has the file (-stub)"},
+    {"secondary", .missing = "none: ask a server that has the zone (-stub)"},
+    {"etcd", .take = translate_etcd},
+    {"loop", .needless = "nameservers that lead back here are always looked for, and not used"},
+    {"forward", .take = translate_forward},
+    {"grpc", .missing = "none: nameservers are asked over UDP and TCP"},
+    {"erratic", NONE},
+    {"whoami", NONE},
+    {"on", NONE},
+    {"sign", .missing = "none: no zone files"},
+    {"view", .missing = "none: every client gets the same answers"},
+    {"nomad", NONE},
+};
+
+/* ---- Words ---- */
+
+size_t use_argument_count(const struct plugin_use *use)
+{
+    return use->directive->head.count - 1;
+}
+
+const char *use_argument(const struct plugin_use *use, size_t i)
+{
+    return use->directive->head.words[1 + i];
+}
+
+static void take_option(const struct plugin_use *use, const struct corefile_line *line,
+                        const struct plugin_option *option)
+{
+    if (option->take) {
+        option->take(use, line);
+    } else if (option->needless) {
+        translation_needless(use->t, line, option->needless);
+    } else {
+        translation_missing(use->t, line, option->missing);
+    }
+}
+
+void use_options(const struct plugin_use *use, const struct plugin_option *options, size_t count)
+{
+    for (size_t i = 0; i < use->directive->line_count; i++) {
+        const struct corefile_line *line = &use->directive->lines[i];
+        const struct plugin_option *option = NULL;
+        for (size_t j = 0; j < count && !option; j++) {
+            option = strcmp(options[j].name, line->words[0]) == 0 ? &options[j] : NULL;
+        }
+        if (option) {
+            take_option(use, line, option);
+        } else {
+            translation_missing(use->t, line, "unknown");
+        }
+    }
+}
+
+/* ---- Zones and servers ---- */
+
+/* "10.1.0.0/16" -> "1.10.in-addr.arpa"; only of whole octets. */
+static bool network_zone(const char *text, struct buf *out)
+{
+    struct network network;
+    if (network_parse(slice_str(text), &network, NULL) < 0 || network.ip.family_bytes != 4 ||
+        network.prefix_bits % 8 != 0 || network.prefix_bits == 0) {
+        return false;
+    }
+    for (unsigned i = network.prefix_bits / 8; i > 0; i--) {
+        buf_printf(out, "%u.", network.ip.bytes[i - 1]);
+    }
+    buf_append_str(out, "in-addr.arpa");
+    return true;
+}
+
+static bool is_zone(const char *zone)
+{
+    struct dname name;
+    struct dname_labels labels;
+    if (!dname_from_text(slice_str(zone), &name)) {
+        return false;
+    }
+    dname_labels(&name, &labels);
+    for (unsigned i = 0; i < labels.count; i++) {
+        if (!dname_is_host_label(dname_label(&name, labels.offsets[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool zone_text(const char *zone, struct buf *out)
+{
+    buf_clear(out);
+    if (strchr(zone, '/')) {
+        return network_zone(zone, out);
+    }
+    if (!*zone || !is_zone(zone)) {
+        return false;
+    }
+    size_t n = strlen(zone);
+    n -= n > 1 && zone[n - 1] == '.';
+    for (size_t i = 0; i < n; i++) {
+        buf_append_char(out, (char)ascii_lower((uint8_t)zone[i]));
+    }
+    return true;
+}
+
+static bool ends_with(const char *zone, const char *end)
+{
+    size_t n = strlen(zone), m = strlen(end);
+    return n >= m && strcmp(zone + n - m, end) == 0 && (n == m || zone[n - m - 1] == '.');
+}
+
+bool zone_is_reverse(const char *zone)
+{
+    return ends_with(zone, "in-addr.arpa") || ends_with(zone, "ip6.arpa");
+}
+
+/* Octets, least significant first, before in-addr.arpa. */
+static bool octets_network(const char *zone, struct buf *out)
+{
+    struct ip ip = {.family_bytes = 4};
+    unsigned octets[4], count = 0;
+    while (isdigit((unsigned char)*zone) && count < 4) {
+        char *end;
+        unsigned long octet = strtoul(zone, &end, 10);
+        if (octet > 255 || *end != '.') {
+            return false;
+        }
+        octets[count++] = (unsigned)octet;
+        zone = end + 1;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        ip.bytes[i] = (uint8_t)octets[count - 1 - i];
+    }
+    char text[INET6_ADDRSTRLEN];
+    buf_printf(out, "%s/%u", ip_format(&ip, text), 8 * count);
+    return strcmp(zone, "in-addr.arpa") == 0;
+}
+
+/* The same with nibbles. */
+static bool nibbles_network(const char *zone, struct buf *out)
+{
+    struct ip ip = {.family_bytes = 16};
+    uint8_t nibbles[32];
+    unsigned count = 0;
+    for (; isxdigit((unsigned char)zone[0]) && zone[1] == '.' && count < 32; zone += 2) {
+        nibbles[count++] = (uint8_t)(zone[0] <= '9' ? zone[0] - '0' : zone[0] - 'a' + 10);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        ip.bytes[i / 2] |= (uint8_t)(nibbles[count - 1 - i] << (i % 2 ? 0 : 4));
+    }
+    char text[INET6_ADDRSTRLEN];
+    buf_printf(out, "%s/%u", ip_format(&ip, text), 4 * count);
+    return strcmp(zone, "ip6.arpa") == 0;
+}
+
+bool zone_network(const char *zone, struct buf *out)
+{
+    buf_clear(out);
+    return ends_with(zone, "in-addr.arpa") ? octets_network(zone, out) : nibbles_network(zone, out);
+}
+
+bool server_text(const char *server, struct buf *out)
+{
+    struct addr addr;
+    struct ip ip;
+    char text[ADDR_TEXT_MAX];
+    buf_clear(out);
+    server += strncasecmp(server, "dns://", 6) == 0 ? 6 : 0;
+    if (ip_parse(slice_str(server), &ip)) {
+        addr = addr_of_ip(&ip, 53);
+    } else if (addr_parse(server, &addr, NULL) < 0) {
+        return false;
+    }
+    buf_append_str(out, addr_format(&addr, text));
+    return true;
+}
+
+/* ---- Blocks ---- */
+
+static const struct plugin *find_plugin(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(plugins); i++) {
+        if (strcmp(plugins[i].name, name) == 0) {
+            return &plugins[i];
+        }
+    }
+    return NULL;
+}
+
+static void take_plugin(const struct plugin_use *use)
+{
+    const struct corefile_line *head = &use->directive->head;
+    const struct plugin *plugin = find_plugin(head->words[0]);
+    if (use->directive->lacks_variable) {
+        translation_missing(use->t, head, "a variable here is not set, and read as empty");
+    }
+    if (!plugin) {
+        translation_missing(use->t, head, "no plugin of CoreDNS's default build");
+    } else if (plugin->take) {
+        plugin->take(use);
+    } else if (plugin->needless) {
+        translation_needless(use->t, head, plugin->needless);
+    } else if (plugin->missing) {
+        translation_missing(use->t, head, plugin->missing);
+    }
+}
+
+/* "(name)" */
+static bool is_snippet(const struct corefile_block *block)
+{
+    const char *key = block->keys.count == 1 ? block->keys.words[0] : "";
+    size_t n = strlen(key);
+    return !block->is_import && n > 2 && key[0] == '(' && key[n - 1] == ')';
+}
+
+static const struct corefile_block *find_snippet(const struct corefile *corefile, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < corefile->block_count; i++) {
+        const struct corefile_block *block = &corefile->blocks[i];
+        const char *key = is_snippet(block) ? block->keys.words[0] : "";
+        if (strlen(key) == n + 2 && strncmp(key + 1, name, n) == 0) {
+            return block;
+        }
+    }
+    return NULL;
+}
+
+static int take_directives(const struct corefile *corefile, const struct corefile_block *block,
+                           struct translation *t, const struct strings *zones, unsigned depth,
+                           struct err *err);
+
+static int take_import(const struct corefile *corefile, const struct corefile_line *line,
+                       struct translation *t, const struct strings *zones, unsigned depth,
+                       struct err *err)
+{
+    const struct corefile_block *snippet =
+        line->count > 1 ? find_snippet(corefile, line->words[1]) : NULL;
+    if (!snippet) {
+        translation_missing(t, line, "files are not read: put their contents in its place");
+        return 0;
+    }
+    if (line->count > 2) {
+        translation_missing(t, line, "its arguments are not put into the snippet");
+    }
+    if (depth == IMPORT_DEPTH_MAX) {
+        return err_set(err, ERR_TOO_LARGE, "%u: import: expected snippets at most %d deep",
+                       line->number, IMPORT_DEPTH_MAX);
+    }
+    return take_directives(corefile, snippet, t, zones, depth + 1, err);
+}
+
+static int take_directives(const struct corefile *corefile, const struct corefile_block *block,
+                           struct translation *t, const struct strings *zones, unsigned depth,
+                           struct err *err)
+{
+    int r = 0;
+    for (size_t i = 0; i < block->directive_count && r == 0; i++) {
+        const struct corefile_directive *directive = &block->directives[i];
+        const struct plugin_use use = {.t = t, .zones = zones, .directive = directive};
+        t->directives += 1 + directive->line_count;
+        if (t->directives > DIRECTIVES_MAX) {
+            r = err_set(err, ERR_TOO_LARGE, "%u: expected at most %d lines, with those of snippets",
+                        directive->head.number, DIRECTIVES_MAX);
+        } else if (strcmp(directive->head.words[0], "import") == 0) {
+            r = take_import(corefile, &directive->head, t, zones, depth, err);
+        } else {
+            take_plugin(&use);
+        }
+    }
+    return r;
+}
+
+static const struct corefile_directive *find_bind(const struct corefile_block *block)
+{
+    for (size_t i = 0; i < block->directive_count; i++) {
+        if (strcmp(block->directives[i].head.words[0], "bind") == 0) {
+            return &block->directives[i];
+        }
+    }
+    return NULL;
+}
+
+static int take_block(const struct corefile *corefile, const struct corefile_block *block,
+                      struct translation *t, struct err *err)
+{
+    struct strings zones;
+    int r = 0;
+    if (is_snippet(block)) {
+        return 0;
+    }
+    if (block->is_import) {
+        translation_missing(t, &block->keys, "files are not read: put their contents in its place");
+        return 0;
+    }
+    strings_init(&zones);
+    translate_listen(t, block, find_bind(block), &zones);
+    r = take_directives(corefile, block, t, &zones, 0, err);
+    strings_fini(&zones);
+    return r;
+}
+
+int translate(const struct corefile *corefile, struct translation *t, struct err *err)
+{
+    int r = 0;
+    for (size_t i = 0; i < corefile->block_count && r == 0; i++) {
+        r = take_block(corefile, &corefile->blocks[i], t, err);
+    }
+    return r;
+}

@@ -1,0 +1,242 @@
+/* What concerns the server itself: its addresses, HTTP, logs, and how it answers. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/addr.h"
+#include "skydns/corefile/translate_internal.h"
+
+/* ---- Addresses ---- */
+
+/* Of skydns -max-udp-size and -workers. */
+enum { UDP_SIZE_MIN = 512, UDP_SIZE_MAX = 4096, WORKERS_MAX = 64 };
+
+/* "0.0.0.0:53" for any, as every node has IPv4. */
+static void append_address(const char *ip, unsigned port, struct buf *out)
+{
+    bool is_v6 = strchr(ip, ':') != NULL;
+    buf_printf(out, "%s%s%s:%u", is_v6 ? "[" : "", ip, is_v6 ? "]" : "", port);
+}
+
+static void listen_on(struct translation *t, const struct corefile_directive *bind, unsigned port)
+{
+    struct buf text;
+    struct ip ip;
+    bool has_any = false;
+    buf_init(&text, COREFILE_BYTES_MAX);
+    for (size_t i = 1; bind && i < bind->head.count; i++) {
+        buf_clear(&text);
+        if (ip_parse(slice_str(bind->head.words[i]), &ip)) {
+            append_address(bind->head.words[i], port, &text);
+            strings_add_once(&t->listen, buf_cstr(&text));
+            has_any = true;
+        } else {
+            translation_missing(t, &bind->head, "expected addresses: put those of the interface");
+        }
+    }
+    if (!has_any) {
+        buf_clear(&text);
+        append_address("0.0.0.0", port, &text);
+        strings_add_once(&t->listen, buf_cstr(&text));
+    }
+    buf_fini(&text);
+}
+
+/* The port after the last colon; 53 without one. Cuts it off. False: no number. */
+static bool take_port(char *zone, unsigned *ret_port)
+{
+    char *colon = strrchr(zone, ':');
+    *ret_port = 53;
+    if (!colon) {
+        return true;
+    }
+    size_t digits = strspn(colon + 1, "0123456789");
+    *ret_port = digits > 0 && digits <= 5 ? (unsigned)atoi(colon + 1) : 0;
+    bool is_port = colon[1 + digits] == '\0' && *ret_port >= 1 && *ret_port <= 65535;
+    *colon = '\0';
+    return is_port;
+}
+
+/* After the scheme, of which only dns:// has a counterpart. NULL: another one. */
+static const char *after_scheme(struct translation *t, const struct corefile_line *keys,
+                                const char *key)
+{
+    const char *scheme_end = strstr(key, "://");
+    if (!scheme_end) {
+        return key;
+    }
+    if (strncasecmp(key, "dns://", 6) == 0) {
+        return scheme_end + 3;
+    }
+    bool is_quic = strncasecmp(key, "quic://", 7) == 0 || strncasecmp(key, "https3://", 9) == 0;
+    translation_missing(
+        t, keys, is_quic ? "none: no DNS over QUIC" : "not yet: queries over TLS, HTTPS and gRPC");
+    return NULL;
+}
+
+static void take_key(struct translation *t, const struct corefile_block *block,
+                     const struct corefile_directive *bind, const char *key, struct strings *zones)
+{
+    struct buf copy, zone;
+    unsigned port;
+    key = after_scheme(t, &block->keys, key);
+    if (!key) {
+        return;
+    }
+    buf_init(&copy, COREFILE_BYTES_MAX);
+    buf_init(&zone, COREFILE_BYTES_MAX);
+    buf_append(&copy, key, strlen(key) + 1);
+    char *text = (char *)copy.data;
+    if (!take_port(text, &port) || !zone_text(*text ? text : ".", &zone)) {
+        translation_missing(t, &block->keys, "expected a zone and a port, like example.org:53");
+    } else {
+        strings_add_once(zones, buf_cstr(&zone));
+        listen_on(t, bind, port);
+    }
+    buf_fini(&zone);
+    buf_fini(&copy);
+}
+
+void translate_listen(struct translation *t, const struct corefile_block *block,
+                      const struct corefile_directive *bind, struct strings *ret_zones)
+{
+    bool had_others = !strings_is_empty(&t->listen);
+    size_t before = t->listen.bytes.len;
+    for (size_t i = 0; i < block->keys.count; i++) {
+        take_key(t, block, bind, block->keys.words[i], ret_zones);
+    }
+    if (had_others && t->listen.bytes.len > before) {
+        translation_missing(t, &block->keys,
+                            "addresses differ between blocks: all names are answered on all of "
+                            "them");
+    }
+}
+
+/* ---- HTTP ---- */
+
+/* ":8080", "127.0.0.1:9153", "localhost:9153" */
+static void take_http(const struct plugin_use *use, enum http_plugin plugin, const char *if_none,
+                      const char *note)
+{
+    struct buf *out = &use->t->http[plugin];
+    const char *text = use_argument_count(use) ? use_argument(use, 0) : if_none;
+    struct addr addr;
+    struct buf whole;
+    char formatted[ADDR_TEXT_MAX];
+    buf_init(&whole, COREFILE_BYTES_MAX);
+    if (strncmp(text, "localhost:", 10) == 0) {
+        buf_printf(&whole, "127.0.0.1%s", text + 9);
+    } else {
+        buf_printf(&whole, "%s%s", text[0] == ':' ? "0.0.0.0" : "", text);
+    }
+    if (addr_parse(buf_cstr(&whole), &addr, NULL) < 0) {
+        translation_missing(use->t, &use->directive->head, "expected an address and a port");
+    } else {
+        buf_clear(out);
+        buf_append_str(out, addr_format(&addr, formatted));
+        translation_needless(use->t, &use->directive->head, note);
+    }
+    buf_fini(&whole);
+}
+
+static void take_lameduck(const struct plugin_use *use, const struct corefile_line *line)
+{
+    if (line->count == 2) {
+        translation_flag(&use->t->skydns, "-lameduck=%s", line->words[1]);
+    } else {
+        translation_missing(use->t, line, "expected a duration");
+    }
+}
+
+void translate_health(const struct plugin_use *use)
+{
+    static const struct plugin_option options[] = {{"lameduck", .take = take_lameduck}};
+    take_http(use, HTTP_HEALTH, ":8080", "/healthz on the port of -http-addr");
+    use_options(use, options, ARRAY_LEN(options));
+}
+
+void translate_ready(const struct plugin_use *use)
+{
+    static const struct plugin_option options[] = {
+        {"monitor", .needless = "once ready, ready until it stops"}};
+    take_http(use, HTTP_READY, ":8181", "/readiness on the port of -http-addr");
+    use_options(use, options, ARRAY_LEN(options));
+}
+
+void translate_prometheus(const struct plugin_use *use)
+{
+    take_http(use, HTTP_PROMETHEUS, "localhost:9153",
+              "/metrics on the port of -http-addr, with names of its own: see skydns(8), METRICS");
+}
+
+/* ---- Logs and answers ---- */
+
+void translate_log(const struct plugin_use *use)
+{
+    strings_add_once(&use->t->skydns, "-verbose");
+    if (use_argument_count(use) > 0 || use->directive->line_count > 0) {
+        translation_missing(use->t, &use->directive->head,
+                            "not yet: -verbose logs every query, in a form of its own");
+    }
+}
+
+void translate_debug(const struct plugin_use *use)
+{
+    strings_add_once(&use->t->skydns, "-log-level=debug");
+}
+
+void translate_any(const struct plugin_use *use)
+{
+    strings_add_once(&use->t->skydns, "-any=hinfo");
+}
+
+void translate_chaos(const struct plugin_use *use)
+{
+    if (use_argument_count(use) > 0) {
+        translation_missing(use->t, &use->directive->head,
+                            "none: version.bind and the like are answered, with our version");
+    } else {
+        translation_needless(use->t, &use->directive->head, "-chaos is the default");
+    }
+}
+
+static void take_number(const struct plugin_use *use, const char *flag, long min, long max)
+{
+    const char *text = use_argument_count(use) == 1 ? use_argument(use, 0) : "";
+    size_t digits = strspn(text, "0123456789");
+    long number = digits > 0 && digits < 9 && text[digits] == '\0' ? atol(text) : -1;
+    if (number < min || number > max) {
+        translation_missing(use->t, &use->directive->head, "beyond what the flag takes");
+        return;
+    }
+    translation_flag(&use->t->skydns, "-%s=%ld", flag, number);
+}
+
+void translate_bufsize(const struct plugin_use *use)
+{
+    if (use_argument_count(use) == 0) {
+        translation_needless(use->t, &use->directive->head, "-max-udp-size is 1232 by default");
+    } else {
+        take_number(use, "max-udp-size", UDP_SIZE_MIN, UDP_SIZE_MAX);
+    }
+}
+
+void translate_multisocket(const struct plugin_use *use)
+{
+    if (use_argument_count(use) == 0) {
+        translation_needless(use->t, &use->directive->head, "-workers is one per CPU by default");
+    } else {
+        take_number(use, "workers", 1, WORKERS_MAX);
+    }
+}
+
+void translate_loadbalance(const struct plugin_use *use)
+{
+    const char *policy = use_argument_count(use) ? use_argument(use, 0) : "round_robin";
+    use->t->has_loadbalance = true;
+    if (strcmp(policy, "round_robin") == 0) {
+        translation_needless(use->t, &use->directive->head, "-round-robin is the default");
+    } else {
+        translation_missing(use->t, &use->directive->head, "none: addresses are shuffled");
+    }
+}

@@ -1,0 +1,297 @@
+/* The plugins that have domains: kubernetes and etcd. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "skydns/corefile/translate_internal.h"
+
+/* Those after the plugin's name, or else those of the block. */
+static void plugin_zones(const struct plugin_use *use, struct strings *ret_zones)
+{
+    const char *zone = NULL;
+    struct buf text;
+    buf_init(&text, COREFILE_BYTES_MAX);
+    strings_init(ret_zones);
+    for (size_t i = 0; i < use_argument_count(use); i++) {
+        if (zone_text(use_argument(use, i), &text)) {
+            strings_add(ret_zones, buf_cstr(&text));
+        } else {
+            translation_missing(use->t, &use->directive->head,
+                                "a zone is no name, nor a network of whole octets");
+        }
+    }
+    while (use_argument_count(use) == 0 && (zone = strings_next(use->zones, zone))) {
+        strings_add(ret_zones, zone);
+    }
+    buf_fini(&text);
+}
+
+/* The line of the option, or NULL. */
+static const struct corefile_line *find_option(const struct corefile_directive *directive,
+                                               const char *name)
+{
+    for (size_t i = 0; i < directive->line_count; i++) {
+        if (strcmp(directive->lines[i].words[0], name) == 0) {
+            return &directive->lines[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether names of the zone that do not exist go to the next plugin. */
+static bool falls_through(const struct plugin_use *use, const char *zone)
+{
+    const struct corefile_line *line = find_option(use->directive, "fallthrough");
+    bool does = line && line->count == 1;
+    struct buf text;
+    buf_init(&text, COREFILE_BYTES_MAX);
+    for (size_t i = 1; line && i < line->count && !does; i++) {
+        does = zone_text(line->words[i], &text) && strcmp(buf_cstr(&text), zone) == 0;
+    }
+    buf_fini(&text);
+    return does;
+}
+
+static void add_reverse_zone(const struct plugin_use *use, const char *zone)
+{
+    struct buf network;
+    buf_init(&network, COREFILE_BYTES_MAX);
+    if (!falls_through(use, zone)) {
+        if (zone_network(zone, &network)) {
+            strings_add_once(&use->t->reverse_zones, buf_cstr(&network));
+        } else {
+            translation_missing(use->t, &use->directive->head,
+                                "a reverse zone is none of a network");
+        }
+    }
+    buf_fini(&network);
+}
+
+static void add_zones(const struct plugin_use *use)
+{
+    struct strings zones;
+    const char *zone = NULL;
+    plugin_zones(use, &zones);
+    while ((zone = strings_next(&zones, zone))) {
+        if (zone_is_reverse(zone)) {
+            add_reverse_zone(use, zone);
+        } else if (strcmp(zone, ".") == 0) {
+            translation_missing(use->t, &use->directive->head,
+                                "the root is no domain: give -domain the domain's name");
+        } else {
+            if (!strings_is_empty(&use->t->domains) && !strings_has(&use->t->domains, zone)) {
+                translation_missing(use->t, &use->directive->head,
+                                    "a second domain: each takes a kube2sky of its own, with its "
+                                    "--domain");
+            }
+            strings_add_once(&use->t->domains, zone);
+        }
+    }
+    strings_fini(&zones);
+}
+
+/* ---- kubernetes ---- */
+
+static void take_text(const struct plugin_use *use, const struct corefile_line *line,
+                      const char *flag)
+{
+    if (line->count == 2) {
+        translation_flag(&use->t->kube2sky, "--%s=%s", flag, line->words[1]);
+    } else {
+        translation_missing(use->t, line, "expected one value");
+    }
+}
+
+static void take_endpoint(const struct plugin_use *use, const struct corefile_line *line)
+{
+    take_text(use, line, "kube-master-url");
+}
+
+static void take_kubeconfig(const struct plugin_use *use, const struct corefile_line *line)
+{
+    if (line->count == 3) {
+        translation_flag(&use->t->kube2sky, "--kubecfg-file=%s", line->words[1]);
+        translation_missing(use->t, line, "make the context the file's current-context");
+        return;
+    }
+    take_text(use, line, "kubecfg-file");
+}
+
+static void take_namespaces(const struct plugin_use *use, const struct corefile_line *line)
+{
+    struct buf names;
+    buf_init(&names, COREFILE_BYTES_MAX);
+    for (size_t i = 1; i < line->count; i++) {
+        buf_printf(&names, "%s%s", i > 1 ? "," : "", line->words[i]);
+    }
+    if (names.len) {
+        translation_flag(&use->t->kube2sky, "--namespaces=%s", buf_cstr(&names));
+    }
+    buf_fini(&names);
+}
+
+/* The rest of the line is one expression. */
+static void take_labels(const struct plugin_use *use, const struct corefile_line *line)
+{
+    struct buf selector;
+    buf_init(&selector, COREFILE_BYTES_MAX);
+    for (size_t i = 1; i < line->count; i++) {
+        buf_printf(&selector, "%s%s", i > 1 ? " " : "", line->words[i]);
+    }
+    translation_flag(&use->t->kube2sky, "--label-selector=%s", buf_cstr(&selector));
+    buf_fini(&selector);
+}
+
+static void take_pods(const struct plugin_use *use, const struct corefile_line *line)
+{
+    static const char *const modes[] = {"disabled", "insecure", "verified"};
+    for (size_t i = 0; i < ARRAY_LEN(modes) && line->count == 2; i++) {
+        if (strcmp(line->words[1], modes[i]) == 0) {
+            use->t->pods = (enum pods_mode)i;
+            return;
+        }
+    }
+    translation_missing(use->t, line, "expected disabled, insecure or verified");
+}
+
+/* As CoreDNS: 0 to 3600, of which 0 is too small here. */
+static void take_ttl(const struct plugin_use *use, const struct corefile_line *line)
+{
+    const char *text = line->count == 2 ? line->words[1] : "";
+    long ttl_s = *text && strspn(text, "0123456789") == strlen(text) ? strtol(text, NULL, 10) : -1;
+    if (ttl_s < 0 || ttl_s > 3600) {
+        translation_missing(use->t, line, "expected a number from 0 to 3600");
+        return;
+    }
+    if (ttl_s == 0) {
+        translation_missing(use->t, line, "none: at least 1");
+    }
+    translation_flag(&use->t->kube2sky, "--ttl=%ld", ttl_s ? ttl_s : 1);
+}
+
+static void take_fallthrough(const struct plugin_use *use, const struct corefile_line *line)
+{
+    bool is_only_reverse = line->count > 1;
+    for (size_t i = 1; i < line->count; i++) {
+        is_only_reverse &= zone_is_reverse(line->words[i]);
+    }
+    if (is_only_reverse) {
+        translation_needless(use->t, line,
+                             "reverse names without a record go to the nameservers, unless in "
+                             "-reverse-zones");
+    } else {
+        translation_missing(
+            use->t, line,
+            "none for the domain: its names that do not exist are NXDOMAIN; reverse "
+            "names go to the nameservers");
+    }
+}
+
+/* CoreDNS's default, if no line says it. */
+enum { COREDNS_TTL_S = 5 };
+
+void translate_kubernetes(const struct plugin_use *use)
+{
+    static const struct plugin_option options[] = {
+        {"endpoint", .take = take_endpoint},
+        {"tls", .missing = "put the certificate and its key into a kubeconfig (--kubecfg-file)"},
+        {"kubeconfig", .take = take_kubeconfig},
+        {"apiserver_qps", .needless = "it lists once, and watches"},
+        {"apiserver_burst", .needless = "it lists once, and watches"},
+        {"apiserver_max_inflight", .needless = "it lists once, and watches"},
+        {"namespaces", .take = take_namespaces},
+        {"namespace_labels", .missing = "none: name them in --namespaces"},
+        {"labels", .take = take_labels},
+        {"pods", .take = take_pods},
+        {"endpoint_pod_names", .needless = "--endpoint-names=pod"},
+        {"ttl", .take = take_ttl},
+        {"noendpoints", .missing = "none: headless Services have their endpoints"},
+        {"fallthrough", .take = take_fallthrough},
+        {"ignore", .missing = "none: a Service without endpoints has its cluster IP"},
+        {"multicluster", .missing = "none: no imported Services"},
+        {"zonal", .missing = "none: no names by zone"},
+        {"startup_timeout", .needless = "-require-store-key: not ready before everything is there"},
+    };
+    use->t->has_kubernetes = true;
+    add_zones(use);
+    use_options(use, options, ARRAY_LEN(options));
+    translation_flag(&use->t->kube2sky, "--endpoint-names=%s",
+                     find_option(use->directive, "endpoint_pod_names") ? "pod" : "address");
+    if (!find_option(use->directive, "ttl")) {
+        translation_flag(&use->t->kube2sky, "--ttl=%d", COREDNS_TTL_S);
+    }
+}
+
+/* ---- etcd ---- */
+
+static void take_path(const struct plugin_use *use, const struct corefile_line *line)
+{
+    const char *path = line->count == 2 ? line->words[1] : "";
+    path += *path == '/';
+    if (!*path || strchr(path, '/')) {
+        translation_missing(use->t, line, "expected one component: keys are below it");
+        return;
+    }
+    translation_flag(&use->t->skydns, "-path-prefix=%s", path);
+}
+
+static void take_endpoints(const struct plugin_use *use, const struct corefile_line *line)
+{
+    struct buf urls;
+    buf_init(&urls, COREFILE_BYTES_MAX);
+    for (size_t i = 1; i < line->count; i++) {
+        buf_printf(&urls, "%s%s", i > 1 ? "," : "", line->words[i]);
+    }
+    if (urls.len) {
+        translation_flag(&use->t->skydns, "-machines=%s", buf_cstr(&urls));
+    }
+    buf_fini(&urls);
+}
+
+/* Not the password: it would be in a terminal's history and in the list of processes. */
+static void take_credentials(const struct plugin_use *use, const struct corefile_line *line)
+{
+    if (line->count != 3) {
+        translation_missing(use->t, line, "expected a user and a password");
+        return;
+    }
+    const char *words[] = {line->words[0], line->words[1]};
+    const struct corefile_line shown = {.words = words, .count = 2, .number = line->number};
+    translation_flag(&use->t->skydns, "-username=%s", line->words[1]);
+    strings_add_once(&use->t->skydns, "-password-file=etcd-password");
+    translation_missing(use->t, &shown, "put the password into the file etcd-password");
+}
+
+/* CA; certificate and key; all three. */
+static void take_etcd_tls(const struct plugin_use *use, const struct corefile_line *line)
+{
+    size_t files = line->count - 1;
+    if (files > 3) {
+        translation_missing(use->t, line, "expected at most three files");
+        return;
+    }
+    if (files >= 2) {
+        translation_flag(&use->t->skydns, "-tls-pem=%s", line->words[1]);
+        translation_flag(&use->t->skydns, "-tls-key=%s", line->words[2]);
+    }
+    if (files == 1 || files == 3) {
+        translation_flag(&use->t->skydns, "-ca-cert=%s", line->words[files]);
+    }
+}
+
+void translate_etcd(const struct plugin_use *use)
+{
+    static const struct plugin_option options[] = {
+        {"path", .take = take_path},
+        {"endpoint", .take = take_endpoints},
+        {"credentials", .take = take_credentials},
+        {"tls", .take = take_etcd_tls},
+        {"fallthrough", .missing = "none: names of the domain that do not exist are NXDOMAIN"},
+        {"stubzones", .needless = "CoreDNS ignores it"},
+        {"upstream", .needless = "targets are always looked up"},
+        {"min-lease-ttl", .missing = "none: a TTL is at most what is left of the lease"},
+        {"max-lease-ttl", .missing = "none: a TTL is at most what is left of the lease"},
+    };
+    use->t->has_etcd = true;
+    add_zones(use);
+    use_options(use, options, ARRAY_LEN(options));
+}

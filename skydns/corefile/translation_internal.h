@@ -1,0 +1,77 @@
+/* A translation in the making: what the plugins of all server blocks said, and its text in the end.
+ * Bounded by the Corefile, which every string in here is a part of. PURE. */
+#ifndef SKYDNS_COREFILE_TRANSLATION_INTERNAL_H
+#define SKYDNS_COREFILE_TRANSLATION_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/buf.h"
+#include "skydns/corefile/parser_internal.h"
+
+/* Each NUL-terminated, one after the other. */
+struct strings {
+    struct buf bytes;
+};
+
+void strings_init(struct strings *strings);
+void strings_fini(struct strings *strings);
+void strings_add(struct strings *strings, const char *text);
+void strings_add_once(struct strings *strings, const char *text);
+bool strings_has(const struct strings *strings, const char *text);
+bool strings_is_empty(const struct strings *strings);
+/* The one after this, the first after NULL; NULL: no more. */
+const char *strings_next(const struct strings *strings, const char *text);
+
+/* The HTTP addresses of CoreDNS's plugins; skydns has one, the first of these. */
+enum http_plugin { HTTP_PROMETHEUS, HTTP_HEALTH, HTTP_READY };
+enum { HTTP_PLUGINS = 3 };
+
+enum pods_mode { PODS_DISABLED, PODS_INSECURE, PODS_VERIFIED };
+
+struct translation {
+    const char *file; /* for notes */
+
+    struct strings skydns;   /* flags of their own, "-any=hinfo" */
+    struct strings kube2sky; /* the same */
+    struct strings needless; /* notes: what is so without a flag */
+    struct strings missing;  /* notes: what has no counterpart */
+    struct strings hosts;    /* lines of a hosts file */
+
+    struct strings listen;         /* "0.0.0.0:53" */
+    struct strings domains;        /* "cluster.local" */
+    struct strings reverse_zones;  /* "10.96.0.0/12" */
+    struct strings nameservers;    /* "8.8.8.8:53" */
+    struct strings stubs;          /* "acme.local=10.0.0.1:53,10.0.0.2:53" */
+    struct buf http[HTTP_PLUGINS]; /* "0.0.0.0:9153"; empty: not used */
+
+    bool has_kubernetes;
+    bool has_etcd;
+    bool has_forward; /* of the root */
+    bool has_cache;
+    bool has_loadbalance;
+    enum pods_mode pods;
+    int64_t rcache; /* -1: the default, as of the others */
+    int64_t rcache_ttl_s;
+    int64_t rcache_stale_s;
+    bool sequential; /* nameservers are asked in order */
+    size_t note_count;
+    size_t directives; /* visited, snippets once for each use */
+};
+
+void translation_init(struct translation *t, const char *file);
+void translation_fini(struct translation *t);
+
+/* Notes about a line: "Corefile:17: cache: keepttl: <why>". Bytes that are not printable become ?,
+ * so that a note stays the comment that it is. */
+void translation_missing(struct translation *t, const struct corefile_line *line, const char *why);
+void translation_needless(struct translation *t, const struct corefile_line *line, const char *why);
+
+/* A flag "-name=value"; formatted. */
+void translation_flag(struct strings *flags, const char *format, ...) PRINTF_LIKE(2, 3);
+
+/* The text: shell commands with the flags, and comments. */
+void translation_print(const struct translation *t, struct buf *out);
+
+#endif

@@ -1,0 +1,68 @@
+/* A Corefile as text: whatever it says, the translation ends, its notes stay comments, and a shell
+ * reads nothing in it but two commands and a hosts file. */
+#include <assert.h>
+#include <string.h>
+
+#include "common/base/buf.h"
+#include "skydns/corefile/translate_internal.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *variable(const char *name)
+{
+    return *name == 'S' ? "a value" : NULL;
+}
+
+static bool starts(const char *line, const char *prefix)
+{
+    return strncmp(line, prefix, strlen(prefix)) == 0;
+}
+
+/* Words of commands may have newlines in quotes, so only what is outside of them is checked. */
+static void check_lines(const char *text)
+{
+    bool is_quoted = false, is_hosts = false, begins = true;
+    for (const char *c = text; *c; c++) {
+        bool is_known = starts(c, "# ") || starts(c, "skydns") || starts(c, "kube2sky") ||
+                        starts(c, "  -") || starts(c, "  '") || starts(c, "cat >") || *c == '\n';
+        assert(!begins || is_quoted || is_hosts || is_known);
+        if (begins && !is_quoted) {
+            is_hosts = is_hosts ? !starts(c, "END\n") : starts(c, "cat >");
+            if (*c == '#' || is_hosts || starts(c, "END\n")) {
+                c += strcspn(c, "\n");
+            }
+        }
+        if (!is_quoted && c[0] == '\\' && c[1] == '\'') {
+            c++; /* an apostrophe between two quotations */
+            continue;
+        }
+        is_quoted ^= *c == '\'';
+        begins = *c == '\n' && !is_quoted;
+    }
+    assert(!is_quoted && !is_hosts);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct corefile corefile;
+    struct translation t;
+    struct buf out;
+    struct err err = {.code = 0};
+    buf_init(&out, 256 * 1024 * 1024);
+    translation_init(&t, "Corefile");
+    int r = corefile_parse(slice_of(data, size), variable, &corefile, &err);
+    if (r == 0) {
+        r = translate(&corefile, &t, &err);
+    }
+    if (r == 0) {
+        translation_print(&t, &out);
+        assert(!out.failed && !memchr(out.data, '\0', out.len));
+        check_lines(buf_cstr(&out));
+    } else {
+        assert(*err.msg);
+    }
+    translation_fini(&t);
+    corefile_fini(&corefile);
+    buf_fini(&out);
+    return 0;
+}

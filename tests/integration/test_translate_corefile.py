@@ -1,0 +1,117 @@
+"""skydns -translate-corefile: what it prints works when it is pasted."""
+
+import json
+import re
+import shlex
+import subprocess
+
+from bed import BIN_DIR
+from dns_client import Dns
+from kube import endpoint, endpoint_slice, headless, port
+from programs import http_get, reserve_port
+
+# Flags of capabilities that arrive with other changes.
+COMING = {"-stub", "-hosts", "-rcache-stale"}
+
+# kubeadm's, with its ports replaced.
+KUBEADM = """.:{dns} {{
+    errors
+    health {{
+       lameduck 5s
+    }}
+    ready
+    kubernetes cluster.local in-addr.arpa ip6.arpa {{
+       pods insecure
+       fallthrough in-addr.arpa ip6.arpa
+       ttl 30
+    }}
+    prometheus :{http}
+    forward . /etc/resolv.conf {{
+       max_concurrent 1000
+    }}
+    cache 30 {{
+       disable success cluster.local
+       disable denial cluster.local
+    }}
+    loop
+    reload
+    loadbalance
+}}
+"""
+
+
+def translate(path) -> subprocess.CompletedProcess:
+    command = [BIN_DIR / "skydns", f"-translate-corefile={path}"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def commands(text: str) -> dict[str, list[str]]:
+    """Each program's arguments, as a shell reads them."""
+    lines = text.replace("\\\n", "").splitlines()
+    found = [shlex.split(line) for line in lines if line and not line.startswith("#")]
+    return {words[0]: words[1:] for words in found}
+
+
+def test_what_it_prints_for_kubeadm_works(bed):
+    dns, http = reserve_port(), reserve_port()
+    file = bed.folder / "Corefile"
+    file.write_text(KUBEADM.format(dns=dns, http=http))
+    done = translate(file)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Without a counterpart" not in done.stdout
+    both = commands(done.stdout)
+    bed.kube.create("services", headless("web", port(80, "http")))
+    entries = [endpoint("10.1.2.3", ready=True)]
+    bed.kube.create("endpointslices", endpoint_slice("web-1", "web", entries, port(80, "http")))
+    own = [f"--etcd-server={bed.etcd_urls[0]}", f"--healthz-port={bed.readiness_port}"]
+    bed.command("kube2sky", *both["kube2sky"], *own, *bed.kube_flags).start()
+    skydns = bed.command("skydns", *both["skydns"], f"-machines={bed.etcd_urls[0]}").start()
+    skydns.wait_ready(lambda: http_get(f"http://127.0.0.1:{http}/readiness")[0] == 200, "ready")
+    client = Dns(dns)
+    assert client.answers("10-1-2-3.web.default.svc.cluster.local") == ["10.1.2.3"]
+    assert client.answers("10-2-3-4.default.pod.cluster.local") == ["10.2.3.4"]
+    assert client.answers("3.2.1.10.in-addr.arpa", "PTR") == ["10-1-2-3.web.default.svc.cluster.local."]
+
+
+def test_every_flag_it_prints_exists(tmp_path):
+    """From a file that has every plugin with counterparts, and each of their options."""
+    file = tmp_path / "Corefile"
+    file.write_text(
+        "acme.local {\nforward . 10.0.0.1\n}\n"
+        ". {\nbind 127.0.0.1\nkubernetes a.org 10.0.0.0/8 {\nendpoint http://x\nkubeconfig /k\n"
+        "namespaces a\nlabels a=b\npods verified\nendpoint_pod_names\nttl 9\n}\n"
+        "etcd b.org {\npath /p\nendpoint http://e\ncredentials u p\ntls a b c\n}\n"
+        "forward . 1.1.1.1 {\npolicy sequential\nread_timeout 1s\n}\n"
+        "cache 60 {\nsuccess 100\nserve_stale 1h\n}\nhosts /etc/hosts {\n10.0.0.1 a\n}\n"
+        "health {\nlameduck 1s\n}\nlog\ndebug\nany\nbufsize 1400\nmultisocket 2\n}\n"
+    )
+    done = translate(file)
+    assert done.returncode == 0
+    for program, words in commands(done.stdout.split("END\n", 2)[-1]).items():
+        known = set(re.findall(r"^  (-[a-z0-9-]+)", help_text(program), re.M))
+        flags = {re.sub("^-+", "-", word.split("=")[0]) for word in words}
+        assert len(flags) >= 8 and flags <= known | COMING, flags - known - COMING
+    document = re.search(r"^# (\{.*\})$", done.stdout, re.M)[1]
+    assert json.loads(document) == {
+        "nameservers": ["1.1.1.1:53"],
+        "stubs": {"acme.local": ["10.0.0.1:53"]},
+        "rcache": 10084,
+        "rcache_ttl": 60,
+        "rcache_stale": 3600,
+    }
+
+
+def help_text(program: str) -> str:
+    return subprocess.run([BIN_DIR / program, "-help"], capture_output=True, text=True, timeout=60).stdout
+
+
+def test_a_file_that_cannot_be_read(tmp_path):
+    done = translate(tmp_path / "none")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"skydns: {tmp_path}/none: No such file or directory\n"
+    (tmp_path / "open").write_text(". {\n any\n")
+    done = translate(tmp_path / "open")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"skydns: {tmp_path}/open:2: expected }}, found the end of the file\n"
+    done = translate(tmp_path)
+    assert done.returncode == 2 and str(tmp_path) in done.stderr

@@ -1,0 +1,317 @@
+/* Corefiles: their structure, errors with lines, and what each plugin becomes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/buf.h"
+#include "skydns/corefile/translate_internal.h"
+
+static const char *variable(const char *name)
+{
+    return strcmp(name, "ZONE") == 0 ? "cluster.local" : NULL;
+}
+
+/* The translation, or the error. Owned by the caller's buffer. */
+static const char *translated(const char *text, struct buf *out)
+{
+    struct corefile corefile;
+    struct translation t;
+    struct err err = {.code = 0};
+    buf_clear(out);
+    translation_init(&t, "Corefile");
+    int r = corefile_parse(slice_str(text), variable, &corefile, &err);
+    if (r == 0) {
+        r = translate(&corefile, &t, &err);
+    }
+    if (r == 0) {
+        translation_print(&t, out);
+    } else {
+        buf_append_str(out, err.msg);
+    }
+    translation_fini(&t);
+    corefile_fini(&corefile);
+    return buf_cstr(out);
+}
+
+struct row {
+    const char *text;
+    const char *want[6]; /* parts of the translation */
+    const char *without; /* no part of it; NULL: anything may be */
+};
+
+static void check_rows(const struct row *rows, size_t count)
+{
+    struct buf out;
+    buf_init(&out, 64 * 1024 * 1024);
+    for (size_t i = 0; i < count; i++) {
+        const char *got = translated(rows[i].text, &out);
+        for (size_t j = 0; j < ARRAY_LEN(rows[i].want) && rows[i].want[j]; j++) {
+            if (!strstr(got, rows[i].want[j])) {
+                fail_msg("%s\ngot\n%s\nwithout `%s`", rows[i].text, got, rows[i].want[j]);
+            }
+        }
+        if (rows[i].without && strstr(got, rows[i].without)) {
+            fail_msg("%s\ngot\n%s\nwith `%s`", rows[i].text, got, rows[i].without);
+        }
+    }
+    buf_fini(&out);
+}
+
+static void test_structure(void **state)
+{
+    static const struct row rows[] = {
+        {".:53 {\n any\n}", {" -addr=0.0.0.0:53", " -any=hinfo"}, NULL},
+        {"example.org\nforward . 10.0.0.1\nany\n",
+         {"-stub=example.org=10.0.0.1:53 ", "hinfo"},
+         NULL},
+        {". { # any\n}\n#any", {"-no-rec"}, "hinfo"},
+        {"a.org, b.org,\nc.org:54 {\nforward . 10.0.0.1\n}",
+         {"-addr=0.0.0.0:53,0.0.0.0:54", "-stub=a.org=10.0.0.1:53", "-stub=b.org=10.0.0.1:53",
+          "-stub=c.org=10.0.0.1:53"},
+         NULL},
+        {". {\n\"any\"\n}", {"-any=hinfo"}, NULL},
+        {". {\nhosts \"/a b\"\n}", {" '-hosts=/a b'"}, NULL},
+        {". {\nhosts \"it's \\\"it\\\"\"\n}", {" '-hosts=it'\\''s \"it\"'"}, NULL},
+        {". {\nkubernetes {$ZONE}\n}", {"--domain=cluster.local"}, "variable"},
+        {". {\nkubernetes {%ZONE%}\n}", {"--domain=cluster.local"}, "variable"},
+        {". {\nkubernetes a.{$NONE}b\n}",
+         {"-domain=a.b",
+          "Corefile:2: kubernetes a.b: a variable here is not set, and read as empty"},
+         NULL},
+        {"(s) {\nany\nbufsize 900\n}\n. {\nimport s\n}", {"-any=hinfo", "-max-udp-size=900"}, NULL},
+        {". {\nimport s\n}\n(s) {\nany\n}", {"-any=hinfo"}, NULL},
+        {"import other\n. {\nimport /etc/x/*\n}",
+         {"Corefile:1: import other: files are not read", "Corefile:3: import /etc/x/*: files"},
+         NULL},
+        {". {\nlog \"a\n$(b)\x01\"\n}", {"# Corefile:2: log a?$(b)?: not yet"}, NULL},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void test_errors(void **state)
+{
+    static const struct row rows[] = {
+        {". {\nany\n", {"2: expected }, found the end of the file"}, NULL},
+        {". {\nforward . 1.1.1.1 {\nany\n", {"3: expected }, found the end"}, NULL},
+        {". {\n}\n}", {"3: unexpected }: expected a zone"}, NULL},
+        {".{\n}", {"1: `.{`: expected a space before the {"}, NULL},
+        {"\n{\n}", {"2: expected a zone before the {"}, NULL},
+        {". {\n\"any\n}", {"2: quotation without an end"}, NULL},
+        {"a.org,", {"1: expected a zone after the comma"}, NULL},
+        {". {\n{\n}\n}", {"2: unexpected {: expected a plugin"}, NULL},
+        {". {\nany }\n}", {"2: unexpected } after `any`"}, NULL},
+        {"(a) {\nimport a\n}\n. {\nimport a\n}",
+         {"2: import: expected snippets at most 10 deep"},
+         NULL},
+        {"(a) {\nany\nany\nany\nany\n}\n(b) {\nimport a\nimport a\nimport a\nimport a\nimport a\n"
+         "import a\nimport a\nimport a\n}\n(c) {\nimport b\nimport b\nimport b\nimport b\nimport "
+         "b\n"
+         "import b\nimport b\nimport b\n}\n(d) {\nimport c\nimport c\nimport c\nimport c\nimport "
+         "c\n"
+         "import c\nimport c\nimport c\n}\n(e) {\nimport d\nimport d\nimport d\nimport d\nimport "
+         "d\n"
+         "import d\nimport d\nimport d\n}\n. {\nimport e\n}",
+         {"expected at most 10000 lines, with those of snippets"},
+         NULL},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void test_limits(void **state)
+{
+    struct corefile corefile;
+    struct err err = {.code = 0};
+    char *text = malloc(COREFILE_BYTES_MAX + 1);
+    (void)state;
+    assert_non_null(text);
+    memset(text, ' ', COREFILE_BYTES_MAX + 1);
+    assert_int_equal(
+        corefile_parse(slice_of(text, COREFILE_BYTES_MAX + 1), variable, &corefile, &err),
+        ERR_TOO_LARGE);
+    corefile_fini(&corefile);
+    assert_int_equal(corefile_parse(slice_of(text, COREFILE_BYTES_MAX), variable, &corefile, &err),
+                     0);
+    corefile_fini(&corefile);
+    for (int i = 0; i < COREFILE_BYTES_MAX; i += 2) {
+        text[i] = 'a';
+    }
+    assert_int_equal(corefile_parse(slice_of(text, COREFILE_BYTES_MAX), variable, &corefile, &err),
+                     ERR_TOO_LARGE);
+    corefile_fini(&corefile);
+    assert_int_equal(corefile_parse(slice_of(". \0{}", 5), variable, &corefile, &err), ERR_SYNTAX);
+    corefile_fini(&corefile);
+    free(text);
+}
+
+static void test_kubernetes(void **state)
+{
+    static const struct row rows[] = {
+        {". {\nkubernetes cluster.local in-addr.arpa ip6.arpa {\npods insecure\nfallthrough "
+         "in-addr.arpa ip6.arpa\nttl 30\n}\n}",
+         {"kube2sky \\\n  --domain=cluster.local \\\n  --pods=disabled \\\n  --ttl=30 \\\n  "
+          "--endpoint-names=address\n",
+          "-domain=cluster.local \\\n  -schema=kubernetes \\\n  -pods=insecure \\\n  "
+          "-require-store-key"},
+         "-reverse-zones="},
+        {"cluster.local 10.in-addr.arpa {\nkubernetes\n}",
+         {"-domain=cluster.local ", "-reverse-zones=10.0.0.0/8", "--ttl=5", "-pods=disabled"},
+         NULL},
+        {". {\nkubernetes a.org 10.96.0.0/16 8.b.d.0.1.0.0.2.ip6.arpa in-addr.arpa {\nfallthrough "
+         "in-addr.arpa\n}\n}",
+         {"-reverse-zones=10.96.0.0/16,2001:db8::/32 "},
+         NULL},
+        {". {\nkubernetes a.org {\nfallthrough\n}\n}",
+         {"Without a counterpart:\n# Corefile:3: fallthrough"},
+         NULL},
+        {". {\nkubernetes a.org {\npods verified\nendpoint_pod_names\nnamespaces x y\nlabels app "
+         "in "
+         "(a, b)\nendpoint https://k:6443\nkubeconfig /k ctx\nnoendpoints\nttl 0\n}\n}",
+         {"--pods=verified", "--endpoint-names=pod", "--namespaces=x,y",
+          "'--label-selector=app in (a, b)'", "--kube-master-url=https://k:6443",
+          "--kubecfg-file=/k"},
+         "endpoint-names=address"},
+        {". {\nkubernetes a.org {\npods maybe\nttl 4000\nfrobnicate\n}\n}",
+         {"Corefile:3: pods maybe: expected", "Corefile:4: ttl 4000: expected",
+          "Corefile:5: frobnicate: unknown"},
+         "--ttl"},
+        {". {\nkubernetes a.org\nkubernetes b.org\n}",
+         {"-domain=a.org,b.org", "a second domain"},
+         NULL},
+        {". {\netcd sky.local {\npath /skydns\nendpoint http://a:1 http://b:2\ncredentials u "
+         "p\ntls "
+         "/c /k /ca\n}\n}",
+         {"-path-prefix=skydns", "-machines=http://a:1,http://b:2", "-password-file=etcd-password",
+          "-tls-pem=/c", "-tls-key=/k", "-ca-cert=/ca"},
+         "kube2sky"},
+        {". {\netcd sky.local {\npath /a/b\ntls /ca\n}\n}",
+         {"Corefile:3: path /a/b: expected one component", "-ca-cert=/ca"},
+         "-tls-pem"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void test_other_names(void **state)
+{
+    static const struct row rows[] = {
+        {". {\nforward . /etc/resolv.conf\n}",
+         {"-rcache=0", "see -allow-recursion"},
+         "-nameservers"},
+        {". {\nforward . 8.8.8.8 dns://8.8.4.4:54 [2001:db8::1]:53 {\npolicy "
+         "sequential\nread_timeout "
+         "3s\nnext NXDOMAIN\n}\ncache\n}",
+         {"'-nameservers=8.8.8.8:53,8.8.4.4:54,[2001:db8::1]:53'", "-ns-rotate=false",
+          "-rtimeout=3s", "Corefile:5: next NXDOMAIN: none",
+          "# {\"nameservers\":[\"8.8.8.8:53\",\"8.8.4.4:54\",\"[2001:db8::1]:53\"]}"},
+         "-rcache=0"},
+        {". {\nforward acme.local 10.0.0.1:5353 10.0.0.2\n}",
+         {"-stub=acme.local=10.0.0.1:5353,10.0.0.2:53", "-no-rec",
+          "{\"stubs\":{\"acme.local\":[\"10.0.0.1:5353\",\"10.0.0.2:53\"]}}"},
+         "-nameservers"},
+        {"10.0.0.0/8 {\nforward . 10.0.0.1\n}", {"-stub=10.in-addr.arpa=10.0.0.1:53"}, NULL},
+        {". {\nforward . tls://9.9.9.9\n}", {"not yet: nameservers over TLS"}, "-nameservers"},
+        {"a.org {\nforward . /etc/resolv.conf\n}",
+         {"a zone of its own needs addresses"},
+         "-stub=a"},
+        {". {\nforward . 1.1.1.1\ncache 30 {\nsuccess 5000 60\ndenial 100\nserve_stale 1h30m "
+         "immediate\nprefetch 10\nkeepttl\n}\n}",
+         {"-rcache=5100", "-rcache-ttl=30", "-rcache-stale=5400s",
+          "Corefile:4: success 5000 60: none", "Corefile:8: keepttl: none",
+          "\"rcache\":5100,\"rcache_ttl\":30,\"rcache_stale\":5400}"},
+         NULL},
+        {". {\ncache {\nsuccess 16\n}\n}", {"-rcache=10000"}, NULL},
+        {". {\ncache {\nserve_stale\n}\n}", {"-rcache-stale=3600s"}, NULL},
+        {". {\ncache {\nserve_stale 1ms\n}\n}", {"expected a duration"}, "-rcache-stale=1"},
+        {"a.org {\ncache 30\n}", {"one -rcache-ttl for all zones"}, "-rcache-ttl=30"},
+        {". {\nhosts {\n10.0.0.1 a.example b.example\nfd00::1 c.example\n10.0.0.2 $(x)\n10.0.0.3\n"
+         "fallthrough\n}\n}",
+         {"cat >skydns.hosts <<'END'\n10.0.0.1 a.example b.example\nfd00::1 c.example\nEND\n",
+          "-hosts=skydns.hosts", "Corefile:5: 10.0.0.2 $(x): expected an address and its names",
+          "Corefile:6: 10.0.0.3: expected an address"},
+         "-hosts=/etc/hosts"},
+        {". {\nhosts /etc/more a.org {\nttl 60\n}\n}",
+         {"-hosts=/etc/more", "none for its zones", "ttl 60: none: 30 s", "without fallthrough"},
+         "skydns.hosts"},
+        {". {\nhosts\n}", {"-hosts=/etc/hosts"}, NULL},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void test_server(void **state)
+{
+    static const struct row rows[] = {
+        {". {\nhealth :8081 {\nlameduck 5s\n}\nready\nprometheus :9153\n}",
+         {"-http-addr=0.0.0.0:9153", "-lameduck=5s", "/healthz on the port",
+          "/readiness on the port"},
+         "8081 \\"},
+        {". {\nprometheus\n}", {"-http-addr=127.0.0.1:9153"}, NULL},
+        {". {\nready\nhealth\n}", {"-http-addr=0.0.0.0:8080"}, NULL},
+        {". {\nbind 10.0.0.1 fd00::1\n}", {"'-addr=10.0.0.1:53,[fd00::1]:53'"}, NULL},
+        {". {\nbind eth0\n}", {"-addr=0.0.0.0:53", "expected addresses"}, NULL},
+        {"tls://a.org {\n}\nhttps3://b.org {\n}\n.:1053 {\n}",
+         {"-addr=0.0.0.0:1053 ", "not yet: queries over TLS", "no DNS over QUIC"},
+         NULL},
+        {".:99999 {\n}", {"Corefile:1: .:99999: expected a zone and a port"}, NULL},
+        {". {\nloadbalance\nerrors\nloop\nreload 10s\n}",
+         {"errors are always logged", "-round-robin is the default"},
+         "-round-robin=false"},
+        {". {\n}", {"-round-robin=false"}, NULL},
+        {". {\nbufsize 100\nmultisocket 3\nlog\ndebug\n}",
+         {"beyond what the flag takes", "-workers=3", "-verbose", "-log-level=debug"},
+         NULL},
+        {". {\nautopath @kubernetes\nacl {\nallow net 10.0.0.0/8\n}\nunheard of\n}",
+         {"autopath @kubernetes: not yet", "acl: not yet", "unheard of: no plugin of CoreDNS"},
+         NULL},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+/* Whatever the default build has, something is said about it. */
+static void test_every_plugin_is_known(void **state)
+{
+    static const char names[] =
+        "root metadata geoip cancel proxyproto tls quic grpc_server https https3 timeouts "
+        "multisocket "
+        "reload nsid bufsize bind debug trace ready health pprof shed prometheus errors log dnstap "
+        "local dns64 any chaos loadbalance tsig rewrite autopath acl cache header dnssec minimal "
+        "template transfer hosts route53 azure clouddns k8s_external kubernetes file auto "
+        "secondary "
+        "etcd loop forward grpc erratic whoami on sign view nomad";
+    char *copy = strdup(names), *save = NULL;
+    struct buf text, out;
+    (void)state;
+    buf_init(&text, 1024);
+    buf_init(&out, 1 << 20);
+    for (char *name = strtok_r(copy, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
+        buf_clear(&text);
+        buf_printf(&text, "a.org {\n%s\n}", name);
+        const char *got = translated(buf_cstr(&text), &out);
+        assert_null(strstr(got, "no plugin of CoreDNS"));
+    }
+    free(copy);
+    buf_fini(&text);
+    buf_fini(&out);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_kubernetes),
+        cmocka_unit_test(test_other_names),
+        cmocka_unit_test(test_server),
+        cmocka_unit_test(test_every_plugin_is_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
