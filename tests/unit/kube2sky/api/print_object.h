@@ -87,6 +87,12 @@ static inline void print_content(struct buf *out, const struct kube_object *obje
             buf_printf(out, " %s", object->pod.ips[i]);
         }
         break;
+    case KUBE_CONFIG_MAP:
+        for (size_t i = 0; i < object->config_map.setting_count; i++) {
+            buf_printf(out, " %s=%s", object->config_map.settings[i].key,
+                       object->config_map.settings[i].value);
+        }
+        break;
     }
 }
 

@@ -188,6 +188,7 @@ static struct kube_object *object_of(const struct world *w, enum kube_kind kind,
     case KUBE_SLICE:
         return c->slices[i].exists ? slice_object(&c->slices[i], ns, i) : NULL;
     case KUBE_POD:
+    case KUBE_CONFIG_MAP: /* no owner's */
         break;
     }
     return c->pods[i].exists ? pod_object(&c->pods[i], ns, i) : NULL;
