@@ -1,0 +1,153 @@
+/* Any bytes as a nameserver's reply: what is kept of them parses, stands under a name of the chain,
+ * is kept unchanged when it is sent again, and comes out of a cache as it would without one. The
+ * question is the one in the reply. */
+#include <assert.h>
+
+#include "common/base/cursor.h"
+#include "common/base/seeded_hash.h"
+#include "common/dns/dns.h"
+#include "skydns/foreign/kept_reply.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { RRSIG = 46, DNAME = 39, NSEC = 47, NSEC3 = 50, TTL_MAX_S = 3600 };
+
+struct rr {
+    struct dname owner, target; /* target: of a CNAME */
+    uint16_t type, rr_class;
+    uint32_t ttl_s;
+};
+
+static struct rr read_rr(struct reader *r)
+{
+    struct rr rr = {0};
+    assert(dname_read(r, &rr.owner));
+    rr.type = reader_u16(r);
+    rr.rr_class = reader_u16(r);
+    rr.ttl_s = reader_u32(r);
+    size_t len = reader_u16(r), end = r->pos + len;
+    if (rr.type == DNS_TYPE_CNAME) {
+        assert(dname_read(r, &rr.target) && r->pos == end);
+    }
+    reader_seek(r, end);
+    assert(!r->failed);
+    return rr;
+}
+
+/* Answers are of the name that the chain has reached, or lead on from it. */
+static void check_answer(const struct cache_key *key, const struct rr *rr, struct dname *name,
+                         struct dname *before)
+{
+    bool is_signature = rr->type == RRSIG;
+    bool is_dname = rr->type == DNAME || is_signature;
+    assert(rr->rr_class == key->qclass && rr->ttl_s > 0 && rr->ttl_s <= INT32_MAX);
+    assert(!is_signature || key->dnssec_ok || key->type == RRSIG || key->type == DNS_TYPE_ANY);
+    assert(dname_equal(&rr->owner, name) || (is_signature && dname_equal(&rr->owner, before)) ||
+           (is_dname && dname_is_within(name, &rr->owner)));
+    if (rr->type == DNS_TYPE_CNAME && key->type != DNS_TYPE_CNAME && key->type != DNS_TYPE_ANY) {
+        *before = *name;
+        *name = rr->target;
+    } else {
+        assert(is_dname || rr->type == key->type || key->type == DNS_TYPE_ANY);
+    }
+}
+
+static void check_records(const struct cache_key *key, const uint8_t *image,
+                          const struct kept_reply *kept)
+{
+    struct reader r = reader_of(image, kept->records_at + (size_t)kept->len);
+    struct dname name = key->name, before = key->name;
+    r.pos = kept->records_at;
+    for (unsigned i = 0; i < kept->answers; i++) {
+        struct rr rr = read_rr(&r);
+        check_answer(key, &rr, &name, &before);
+    }
+    assert(r.pos == kept->records_at + (size_t)kept->answers_len);
+    for (unsigned i = 0; i < kept->authorities; i++) {
+        struct rr rr = read_rr(&r);
+        assert(rr.type == DNS_TYPE_SOA || rr.type == NSEC || rr.type == NSEC3 || rr.type == RRSIG);
+        assert(rr.type == DNS_TYPE_SOA || key->dnssec_ok);
+        assert(rr.type != DNS_TYPE_SOA || (kept->is_negative && i == 0));
+        assert(rr.type != DNS_TYPE_SOA || dname_is_within(&name, &rr.owner));
+    }
+    assert(r.pos == r.len);
+    assert(kept->run_count <= kept->answers);
+    assert(kept->run_at + (size_t)kept->run_size * kept->run_count <= kept->answers_len);
+}
+
+static void check_again(const struct cache_key *key, uint8_t *image, const struct kept_reply *kept)
+{
+    static uint8_t again[KEPT_IMAGE_MAX];
+    struct kept_reply second;
+    struct writer w = writer_of(image, DNS_HEADER_SIZE);
+    writer_u16(&w, 1);
+    writer_u16(&w, (uint16_t)(DNS_FLAG_QR | kept->rcode));
+    writer_u16(&w, 1);
+    writer_u16(&w, kept->answers);
+    writer_u16(&w, kept->authorities);
+    writer_u16(&w, 0);
+    size_t len = kept->records_at + (size_t)kept->len;
+    assert(kept_reply_make(key, image, len, TTL_MAX_S, again, &second) == CACHE_KEPT);
+    assert(second.len == kept->len && second.answers == kept->answers &&
+           second.authorities == kept->authorities && second.is_negative == kept->is_negative &&
+           second.ttl_s >= kept->ttl_s && second.run_count == kept->run_count);
+    assert(memcmp(again + second.records_at, image + kept->records_at, kept->len) == 0);
+}
+
+static void check_cache(const struct cache_key *key, const uint8_t *data, size_t size, size_t room)
+{
+    static uint8_t first[KEPT_IMAGE_MAX], hit_records[KEPT_IMAGE_MAX];
+    const struct cache_limits limits = {.ttl_max_s = TTL_MAX_S};
+    const struct addr nobody = {0};
+    struct cache_hit first_hit, hit;
+    struct cache *cache = cache_new(300);
+    enum cache_verdict verdict =
+        kept_reply_first(key, data, size, &nobody, &limits, 7, first, room, &first_hit);
+    enum cache_verdict put = cache_put(cache, key, data, size, &nobody, &limits, 0);
+    assert(put == verdict || put == CACHE_TOO_LARGE);
+    cache_read(cache, key, &limits, 0, CACHE_ANSWER, 7, hit_records, room, &hit);
+    if (put == CACHE_KEPT) {
+        assert(hit.state == CACHE_FRESH && hit.len == first_hit.len &&
+               hit.answers_len == first_hit.answers_len && hit.left_s == first_hit.left_s);
+        size_t len = hit.len <= room ? hit.len : hit.answers_len <= room ? hit.answers_len : 0;
+        assert(memcmp(first, hit_records, len) == 0);
+    } else {
+        assert(hit.state == CACHE_MISS);
+    }
+    cache_unref(cache);
+}
+
+static bool read_key(const uint8_t *data, size_t size, struct cache_key *ret)
+{
+    struct reader r = reader_of(data, size);
+    *ret = (struct cache_key){.zone_serial = 1};
+    reader_seek(&r, DNS_HEADER_SIZE);
+    if (r.failed || !dname_read(&r, &ret->name)) {
+        return false;
+    }
+    dname_lower(&ret->name);
+    ret->type = reader_u16(&r);
+    ret->qclass = reader_u16(&r);
+    return !r.failed;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static uint8_t image[KEPT_IMAGE_MAX];
+    struct cache_key key;
+    struct kept_reply kept;
+    seeded_hash_init();
+    if (size > DNS_MESSAGE_MAX || !read_key(data, size, &key)) {
+        return 0;
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        key.dnssec_ok = i == 1;
+        if (kept_reply_make(&key, data, size, TTL_MAX_S, image, &kept) == CACHE_KEPT) {
+            check_records(&key, image, &kept);
+            check_again(&key, image, &kept);
+        }
+        check_cache(&key, data, size, KEPT_IMAGE_MAX);
+        check_cache(&key, data, size, DNS_UDP_SIZE);
+    }
+    return 0;
+}
