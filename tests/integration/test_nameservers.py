@@ -34,7 +34,7 @@ def start_skydns(bed, *flags: str) -> int:
     """The port of its metrics."""
     port = reserve_port()
     bed.start_etcd()
-    bed.start_skydns(*flags, f"-http-addr=127.0.0.1:{port}", "-rtimeout=600ms")
+    bed.start_skydns("-rcache=0", *flags, f"-http-addr=127.0.0.1:{port}", "-rtimeout=600ms")
     return port
 
 
