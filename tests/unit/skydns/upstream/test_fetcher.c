@@ -1,0 +1,698 @@
+/* Questions through the fetcher to scripted nameservers on loopback: which zone's servers are asked
+ * and how, what is kept and found again, and what questions that nobody waits for cost the others.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/cursor.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/foreign/cache.h"
+#include "skydns/foreign/cache_counts.h"
+#include "skydns/foreign/zone_table.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/upstream/fetcher.h"
+#include "skydns/upstream/forwarder_counts.h"
+#include "tests/support/scripted_nameserver.h"
+
+enum { SERVERS_MAX = 3, ZONES_MAX = 4, QUESTIONS_MAX = 64 };
+
+/* Long enough that even a busy machine answers first. */
+enum { PATIENCE_MS = 20000 };
+
+/* A nameserver and what it says; first: its script finds the rest. */
+struct server {
+    struct scripted_nameserver ns;
+    uint32_t ttl_s;
+    uint8_t rcode;
+    bool is_silent, is_truncated;
+};
+
+struct bed {
+    struct ev_loop *loop;
+    struct server servers[SERVERS_MAX];
+    size_t server_count;
+    struct engine_config config;
+    struct cache_tally *tally;
+    struct fetcher *fetcher;
+    unsigned replies; /* callbacks */
+    struct asked {
+        struct bed *bed;
+        struct forwarder_wait wait;
+        unsigned calls;
+        enum forwarder_outcome outcome;
+    } asked[QUESTIONS_MAX];
+    size_t asked_count;
+};
+
+/* ---- Nameservers ---- */
+
+/* One address, 192.0.2.1. */
+static void reply(struct scripted_nameserver *ns)
+{
+    struct server *server = (struct server *)ns;
+    struct reader r = reader_of(ns->message, ns->len);
+    struct dname name;
+    if (server->is_silent) {
+        return;
+    }
+    reader_seek(&r, DNS_HEADER_SIZE);
+    assert_true(dname_read(&r, &name));
+    struct writer w = writer_of(ns->message, sizeof(ns->message));
+    w.pos = r.pos + 4;
+    ns->message[2] |= 0x80 | (server->is_truncated ? 0x02 : 0);
+    ns->message[3] = 0x80 | server->rcode;
+    ns->message[7] = server->rcode == 0;
+    ns->message[11] = 0;
+    if (server->rcode == 0) {
+        writer_u16(&w, 0xc00c);
+        writer_u16(&w, DNS_TYPE_A);
+        writer_u16(&w, DNS_CLASS_IN);
+        writer_u32(&w, server->ttl_s);
+        writer_u16(&w, 4);
+        writer_u32(&w, 0xc0000201);
+    }
+    ns->len = w.pos;
+    scripted_nameserver_send(ns);
+}
+
+static struct server *add_server(struct bed *bed)
+{
+    struct server *server = &bed->servers[bed->server_count++];
+    scripted_nameserver_start(&server->ns, bed->loop, reply);
+    server->ttl_s = 60;
+    return server;
+}
+
+/* The query's options, behind the question: their length. */
+static size_t options_len(const struct scripted_nameserver *ns)
+{
+    struct reader r = reader_of(ns->message, ns->len);
+    struct dname name;
+    reader_seek(&r, DNS_HEADER_SIZE);
+    assert_true(dname_read(&r, &name));
+    return ns->len - r.pos - 4 - EDNS_OPT_SIZE;
+}
+
+/* ---- The bed ---- */
+
+static struct dname name_of(const char *text)
+{
+    struct dname name = {0};
+    assert_true(dname_from_text(slice_str(text), &name));
+    return name;
+}
+
+static struct foreign_zone zone_of(const char *name, const struct server *server)
+{
+    struct foreign_zone zone = {.name = name_of(name), .server_count = server != NULL};
+    if (server) {
+        zone.servers[0] = server->ns.address;
+    }
+    return zone;
+}
+
+/* Publishes these zones. */
+static void use(struct bed *bed, const struct foreign_zone *zones, size_t count)
+{
+    struct zone_table *old = bed->config.zones_of_others;
+    bed->config.zones_of_others = zone_table_new(zones, count, old);
+    zone_table_unref(old);
+    bed->config.serial++;
+    assert_true(fetcher_configure(bed->fetcher, &bed->config));
+    assert_false(fetcher_configure(bed->fetcher, &bed->config));
+}
+
+static void use_general(struct bed *bed, const struct server *server)
+{
+    const struct foreign_zone root = zone_of(".", server);
+    use(bed, &root, 1);
+}
+
+static void start(struct bed *bed, size_t sockets_max, uint32_t timeout_ms)
+{
+    const struct fetcher_config config = {
+        .loop = bed->loop, .sockets_max = sockets_max, .tally = bed->tally};
+    const struct forwarder_rules rules = {.timeout_ms = timeout_ms};
+    bed->fetcher = fetcher_new(&config);
+    forwarder_set_rules(fetcher_forwarder(bed->fetcher), &rules);
+}
+
+static int set_up(void **state)
+{
+    struct bed *bed = xcalloc(1, sizeof(*bed));
+    bed->loop = ev_loop_new(EVFLAG_AUTO);
+    bed->tally = cache_tally_new();
+    bed->config.cache = cache_new(100);
+    bed->config.cache_limits = (struct cache_limits){.ttl_max_s = 3600, .stale_ms = 3600 * 1000};
+    *state = bed;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct bed *bed = *state;
+    fetcher_free(bed->fetcher);
+    for (size_t i = 0; i < bed->server_count; i++) {
+        scripted_nameserver_stop(&bed->servers[i].ns);
+    }
+    cache_unref(bed->config.cache);
+    zone_table_unref(bed->config.zones_of_others);
+    cache_tally_free(bed->tally);
+    ev_loop_destroy(bed->loop);
+    free(bed);
+    return 0;
+}
+
+static struct upstream_question question_of(const char *name)
+{
+    return (struct upstream_question){
+        .name = name_of(name), .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN, .flags = DNS_FLAG_RD};
+}
+
+static void on_reply(void *data, const struct forwarder_reply *r)
+{
+    struct asked *a = data;
+    a->calls++;
+    a->outcome = r->outcome;
+    a->bed->replies++;
+}
+
+/* NULL: it cannot be asked. */
+static struct asked *try_ask(struct bed *bed, const struct upstream_question *question)
+{
+    struct asked *a = &bed->asked[bed->asked_count++];
+    assert_true(bed->asked_count <= QUESTIONS_MAX);
+    *a = (struct asked){.bed = bed, .wait = {.cb = on_reply, .data = a}};
+    return fetcher_ask(bed->fetcher, question, 0, &a->wait) == FORWARDER_ASKED ? a : NULL;
+}
+
+static struct asked *ask_for(struct bed *bed, const struct upstream_question *question)
+{
+    struct asked *a = try_ask(bed, question);
+    assert_non_null(a);
+    assert_int_equal(a->calls, 0);
+    return a;
+}
+
+static struct asked *ask(struct bed *bed, const char *name)
+{
+    const struct upstream_question question = question_of(name);
+    return ask_for(bed, &question);
+}
+
+static const struct forwarder_counts *counts(const struct bed *bed)
+{
+    return forwarder_counts(fetcher_forwarder(bed->fetcher));
+}
+
+static struct cache_counts sums(const struct bed *bed)
+{
+    struct cache_counts ret;
+    cache_tally_sum(bed->tally, &ret);
+    return ret;
+}
+
+/* Runs the loop until no question is in flight. */
+static void settle(struct bed *bed)
+{
+    while (counter_get(&counts(bed)->questions) > 0) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+}
+
+/* The same until the server has had so many questions. */
+static void wait_seen(struct bed *bed, const struct server *server, unsigned seen)
+{
+    while (server->ns.seen < seen) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+}
+
+/* The TTL of what is found; 0: nothing, or a failure. */
+static uint32_t found_ttl_s(struct bed *bed, const char *name, bool takes_stale)
+{
+    const struct upstream_question question = question_of(name);
+    struct slice message;
+    if (fetcher_find(bed->fetcher, &question, takes_stale, &message) != FETCHER_REPLY) {
+        return 0;
+    }
+    struct reader r = reader_of(message.ptr, message.len);
+    struct dname owner;
+    reader_seek(&r, DNS_HEADER_SIZE + (size_t)question.name.len + 4);
+    assert_true(dname_read(&r, &owner));
+    assert_true(dname_equal(&owner, &question.name));
+    (void)reader_u32(&r);
+    uint32_t ttl_s = reader_u32(&r);
+    assert_int_equal(reader_u16(&r), 4);
+    assert_int_equal(reader_u32(&r), 0xc0000201);
+    assert_false(r.failed);
+    assert_int_equal(reader_left(&r), 0);
+    return ttl_s;
+}
+
+static enum fetcher_found find(struct bed *bed, const char *name)
+{
+    const struct upstream_question question = question_of(name);
+    struct slice message;
+    return fetcher_find(bed->fetcher, &question, false, &message);
+}
+
+static struct cache_key key_of(const struct bed *bed, const char *name)
+{
+    struct cache_key key = {.name = name_of(name), .type = DNS_TYPE_A, .qclass = DNS_CLASS_IN};
+    key.zone_serial = zone_table_find(bed->config.zones_of_others, &key.name)->serial;
+    return key;
+}
+
+/* Asks, some time ago, and gets the reply that a server with this TTL gives. */
+static void keep_since(struct bed *bed, const char *name, uint32_t ttl_s, int64_t ago_ms)
+{
+    const struct upstream_question question = question_of(name);
+    const struct cache_key key = key_of(bed, name);
+    const struct addr nameserver = bed->servers[0].ns.address;
+    uint8_t message[UPSTREAM_QUERY_MAX + 16];
+    size_t end = upstream_query_strip_edns(message, upstream_query_write(&question, 1, message));
+    struct writer w = writer_of(message, sizeof(message));
+    w.pos = end;
+    writer_u16(&w, 0xc00c);
+    writer_u16(&w, DNS_TYPE_A);
+    writer_u16(&w, DNS_CLASS_IN);
+    writer_u32(&w, ttl_s);
+    writer_u16(&w, 4);
+    writer_u32(&w, 0xc0000201);
+    message[2] |= 0x80;
+    message[3] = 0x80;
+    message[7] = 1;
+    assert_int_equal(cache_put(bed->config.cache, &key, message, w.pos, &nameserver,
+                               &bed->config.cache_limits, clock_monotonic_ms() - ago_ms),
+                     CACHE_KEPT);
+}
+
+/* ---- What is kept ---- */
+
+static void test_a_reply_is_kept(void **state)
+{
+    struct bed *bed = *state;
+    start(bed, 8, PATIENCE_MS);
+    use_general(bed, add_server(bed));
+    assert_int_equal(find(bed, "www.test."), FETCHER_NOTHING);
+    const struct asked *a = ask(bed, "www.test."), *b = ask(bed, "www.test.");
+    settle(bed);
+    assert_int_equal(a->outcome, FORWARDER_REPLIED);
+    assert_int_equal(b->outcome, FORWARDER_REPLIED);
+    assert_in_range(found_ttl_s(bed, "www.test.", false), 1, 60);
+    assert_int_equal(find(bed, "www2.test."), FETCHER_NOTHING);
+    assert_int_equal(bed->servers[0].ns.seen, 1);
+    struct cache_counts now = sums(bed);
+    assert_int_equal(counter_get(&now.insertions), 1);
+    assert_int_equal(counter_get(&now.hits_positive), 1);
+    assert_int_equal(counter_get(&now.prefetches), 0);
+}
+
+/* They are silent, or cannot be reached, or say SERVFAIL: it is not asked again at once. */
+static void test_a_failure_is_kept(void **state)
+{
+    struct bed *bed = *state;
+    struct server *server = add_server(bed);
+    const struct upstream_question question = question_of("silent.test.");
+    start(bed, 8, 50);
+    use_general(bed, server);
+    server->rcode = DNS_RCODE_SERVFAIL;
+    const struct asked *a = ask(bed, "servfail.test.");
+    settle(bed);
+    assert_int_equal(a->outcome, FORWARDER_FAILED);
+    assert_int_equal(find(bed, "servfail.test."), FETCHER_FAILURE);
+    server->is_silent = true;
+    a = ask_for(bed, &question);
+    settle(bed);
+    assert_int_equal(a->outcome, FORWARDER_SILENT);
+    assert_int_equal(find(bed, "silent.test."), FETCHER_FAILURE);
+    assert_int_equal(found_ttl_s(bed, "silent.test.", true), 0);
+    assert_int_equal(find(bed, "other.test."), FETCHER_NOTHING);
+    use_general(bed, NULL);
+    assert_int_equal(fetcher_ask(bed->fetcher, &question, 0, NULL), FORWARDER_NO_SERVER);
+}
+
+/* Each failure in a row doubles the time, and a reply ends it. */
+static void test_an_expired_reply_bridges_failures(void **state)
+{
+    struct bed *bed = *state;
+    struct server *server = add_server(bed);
+    start(bed, 8, PATIENCE_MS);
+    use_general(bed, server);
+    keep_since(bed, "www.test.", 5, 10 * 1000);
+    assert_int_equal(found_ttl_s(bed, "www.test.", false), 0);
+    assert_int_equal(found_ttl_s(bed, "www.test.", true), CACHE_STALE_TTL_S);
+    server->rcode = DNS_RCODE_REFUSED;
+    (void)ask(bed, "www.test.");
+    settle(bed);
+    assert_int_equal(found_ttl_s(bed, "www.test.", false), CACHE_STALE_TTL_S); /* for a while */
+    server->rcode = 0;
+    (void)ask(bed, "www.test.");
+    settle(bed);
+    assert_in_range(found_ttl_s(bed, "www.test.", false), 31, 60);
+    struct cache_counts now = sums(bed);
+    assert_int_equal(counter_get(&now.hits_stale), 2);
+}
+
+/* What fills nothing: no RD, a client's network, no cache; and why a reply was not kept. */
+static void test_what_is_not_kept(void **state)
+{
+    struct bed *bed = *state;
+    struct server *server = add_server(bed);
+    struct upstream_question question = question_of("www.test.");
+    struct fetcher_unkept why;
+    start(bed, 8, PATIENCE_MS);
+    use_general(bed, server);
+    const struct cache_key key = key_of(bed, "www.test.");
+    for (int fails = 0; fails < 2; fails++) {
+        server->rcode = fails ? DNS_RCODE_SERVFAIL : 0;
+        question.flags = 0;
+        (void)ask_for(bed, &question);
+        settle(bed);
+        question.flags = DNS_FLAG_RD;
+        question.subnet_len = 8;
+        (void)ask_for(bed, &question);
+        settle(bed);
+        question.subnet_len = 0;
+        assert_int_equal(find(bed, "www.test."), FETCHER_NOTHING);
+    }
+    assert_false(fetcher_unkept(bed->fetcher, &key, &why));
+    server->rcode = 0;
+    server->ttl_s = 0;
+    (void)ask_for(bed, &question);
+    settle(bed);
+    assert_int_equal(find(bed, "www.test."), FETCHER_NOTHING);
+    assert_true(fetcher_unkept(bed->fetcher, &key, &why));
+    assert_int_equal(why.verdict, CACHE_NO_TIME);
+    assert_true(addr_equal(&why.nameserver, &server->ns.address));
+    assert_in_range(clock_monotonic_ms() - why.at_ms, 0, PATIENCE_MS);
+    server->ttl_s = 60;
+    server->is_truncated = true; /* and TCP is refused */
+    scripted_nameserver_stop_listening(&server->ns);
+    const struct asked *a = ask_for(bed, &question);
+    settle(bed);
+    assert_int_equal(a->outcome, FORWARDER_REPLIED); /* not a failure */
+    assert_int_equal(find(bed, "www.test."), FETCHER_NOTHING);
+    assert_true(fetcher_unkept(bed->fetcher, &key, &why));
+    assert_int_equal(why.verdict, CACHE_TRUNCATED);
+    server->is_truncated = false;
+    cache_unref(bed->config.cache);
+    bed->config.cache = NULL;
+    (void)ask_for(bed, &question);
+    settle(bed);
+    assert_int_equal(find(bed, "www.test."), FETCHER_NOTHING);
+}
+
+/* ---- Refreshing ---- */
+
+static void test_a_refresh(void **state)
+{
+    struct bed *bed = *state;
+    struct server *server = add_server(bed);
+    const struct upstream_question question = question_of("www.test.");
+    start(bed, 16, PATIENCE_MS);
+    use_general(bed, server);
+    keep_since(bed, "www.test.", 60, 50 * 1000);
+    server->rcode = DNS_RCODE_SERVFAIL;
+    fetcher_refresh(bed->fetcher, &question, 0);
+    settle(bed);
+    assert_in_range(found_ttl_s(bed, "www.test.", false), 1, 10); /* still good */
+    server->rcode = 0;
+    fetcher_refresh(bed->fetcher, &question, 0);
+    settle(bed);
+    assert_in_range(found_ttl_s(bed, "www.test.", false), 31, 60);
+    assert_int_equal(server->ns.seen, 2);
+    struct cache_counts now = sums(bed);
+    assert_int_equal(counter_get(&now.prefetches), 2);
+    assert_int_equal(counter_get(&now.hits_failure), 0);
+}
+
+/* The third hit within the last tenth has it asked again, once. */
+static void test_a_lookup_refreshes(void **state)
+{
+    struct bed *bed = *state;
+    struct server *server = add_server(bed);
+    start(bed, 16, PATIENCE_MS);
+    use_general(bed, server);
+    keep_since(bed, "www.test.", 600, 550 * 1000);
+    server->is_silent = true;
+    for (unsigned i = 0; i < 2 * CACHE_REFRESH_HITS; i++) {
+        assert_int_equal(counter_get(&counts(bed)->background), i >= CACHE_REFRESH_HITS);
+        assert_in_range(found_ttl_s(bed, "www.test.", false), 1, 50);
+    }
+    assert_int_equal(counter_get(&counts(bed)->questions), 1);
+}
+
+/* An eighth of the sockets, and when there is no other, they give theirs away. */
+static void test_refreshes_make_room(void **state)
+{
+    struct bed *bed = *state;
+    struct server *server = add_server(bed);
+    struct upstream_question question = question_of("www.test.");
+    start(bed, 16, PATIENCE_MS);
+    use_general(bed, server);
+    server->is_silent = true;
+    for (question.type = 100; question.type < 110; question.type++) {
+        fetcher_refresh(bed->fetcher, &question, 0);
+    }
+    assert_int_equal(counter_get(&counts(bed)->background), 2);
+    for (question.type = 200; question.type < 216; question.type++) {
+        (void)ask_for(bed, &question);
+    }
+    assert_int_equal(counter_get(&counts(bed)->background), 0);
+    assert_int_equal(counter_get(&counts(bed)->questions), 16);
+    assert_null(try_ask(bed, &question));
+    fetcher_refresh(bed->fetcher, &question, 0);
+    assert_int_equal(counter_get(&counts(bed)->questions), 16);
+}
+
+/* The question goes on, its reply is kept, and another may join it. */
+static void test_nobody_waits_any_more(void **state)
+{
+    struct bed *bed = *state;
+    struct server *server = add_server(bed);
+    start(bed, 8, PATIENCE_MS);
+    use_general(bed, server);
+    server->is_silent = true;
+    struct asked *a = ask(bed, "www.test."), *b = ask(bed, "www.test.");
+    wait_seen(bed, server, 1);
+    forwarder_forget(&a->wait);
+    forwarder_forget(&a->wait);
+    assert_int_equal(counter_get(&counts(bed)->background), 0);
+    forwarder_forget(&b->wait);
+    assert_int_equal(counter_get(&counts(bed)->background), 1);
+    const struct asked *c = ask(bed, "www.test.");
+    assert_int_equal(counter_get(&counts(bed)->background), 0);
+    assert_int_equal(counter_get(&counts(bed)->questions), 1);
+    server->is_silent = false;
+    reply(&server->ns);
+    settle(bed);
+    assert_int_equal(a->calls + b->calls, 0);
+    assert_int_equal(c->calls, 1);
+    assert_int_equal(server->ns.seen, 1);
+    assert_in_range(found_ttl_s(bed, "www.test.", false), 1, 60);
+}
+
+/* ---- Zones ---- */
+
+static void test_a_zone_has_its_own_servers(void **state)
+{
+    struct bed *bed = *state;
+    struct server *general = add_server(bed), *stub = add_server(bed);
+    start(bed, 8, PATIENCE_MS);
+    const struct foreign_zone zones[] = {zone_of(".", general), zone_of("acme.test.", stub),
+                                         zone_of("nobody.test.", NULL)};
+    use(bed, zones, 3);
+    (void)ask(bed, "www.test.");
+    (void)ask(bed, "www.acme.test.");
+    (void)ask(bed, "acme.test.");
+    settle(bed);
+    assert_int_equal(bed->replies, 3);
+    assert_int_equal(general->ns.seen, 1);
+    assert_int_equal(stub->ns.seen, 2);
+    assert_in_range(found_ttl_s(bed, "www.acme.test.", false), 1, 60);
+    const struct upstream_question nobody = question_of("www.nobody.test.");
+    assert_null(try_ask(bed, &nobody));
+}
+
+static size_t seen_options;
+
+static void note_options(struct scripted_nameserver *ns)
+{
+    seen_options = options_len(ns);
+    reply(ns);
+}
+
+/* Option 65011 goes to stub zones only. */
+static void test_stub_zones_get_the_option(void **state)
+{
+    struct bed *bed = *state;
+    struct server *server = add_server(bed);
+    server->ns.script = note_options;
+    start(bed, 8, PATIENCE_MS);
+    const struct foreign_zone zones[] = {zone_of(".", server), zone_of("acme.test.", server)};
+    use(bed, zones, 2);
+    (void)ask(bed, "www.test.");
+    settle(bed);
+    assert_int_equal(seen_options, 0);
+    (void)ask(bed, "www.acme.test.");
+    settle(bed);
+    assert_int_equal(seen_options, EDNS_STUB_SIZE);
+}
+
+/* Those in flight end with the old server's reply, which is not kept. The same question is asked
+ * of the new one meanwhile. */
+static void test_servers_change_in_flight(void **state)
+{
+    struct bed *bed = *state;
+    struct server *before = add_server(bed), *after = add_server(bed);
+    start(bed, 8, PATIENCE_MS);
+    before->is_silent = after->is_silent = true;
+    const struct foreign_zone old[] = {zone_of(".", before), zone_of("acme.test.", before)};
+    use(bed, old, 2);
+    const struct asked *a = ask(bed, "www.test."), *b = ask(bed, "www.acme.test.");
+    wait_seen(bed, before, 2);
+    before->is_silent = false;
+    const struct foreign_zone new[] = {zone_of(".", after), zone_of("acme.test.", after)};
+    use(bed, new, 2);
+    const struct asked *c = ask(bed, "www.test.");
+    assert_int_equal(counter_get(&counts(bed)->questions), 3);
+    reply(&before->ns); /* to the last question it had */
+    while (b->calls == 0) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    assert_int_equal(b->outcome, FORWARDER_REPLIED);
+    assert_int_equal(find(bed, "www.acme.test."), FETCHER_NOTHING);
+    assert_int_equal(a->calls + c->calls, 0);
+    wait_seen(bed, after, 1);
+    after->is_silent = false;
+    reply(&after->ns);
+    while (c->calls == 0) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    assert_in_range(found_ttl_s(bed, "www.test.", false), 1, 60);
+}
+
+/* A zone goes with questions in flight, which end: with a reply, or in time. */
+static void test_a_zone_goes_in_flight(void **state)
+{
+    struct bed *bed = *state;
+    struct server *general = add_server(bed), *stub = add_server(bed);
+    struct upstream_states states;
+    start(bed, 8, 50);
+    stub->is_silent = true;
+    const struct foreign_zone zones[] = {zone_of(".", general), zone_of("acme.test.", stub)};
+    use(bed, zones, 2);
+    const uint32_t serial = key_of(bed, "acme.test.").zone_serial;
+    assert_false(forwarder_zone_state(fetcher_forwarder(bed->fetcher), serial, &states));
+    const struct asked *a = ask(bed, "www.acme.test.");
+    assert_true(forwarder_zone_state(fetcher_forwarder(bed->fetcher), serial, &states));
+    wait_seen(bed, stub, 1);
+    use_general(bed, general);
+    assert_false(forwarder_zone_state(fetcher_forwarder(bed->fetcher), serial, &states));
+    settle(bed);
+    assert_int_equal(a->outcome, FORWARDER_SILENT);
+    assert_int_equal(find(bed, "www.acme.test."), FETCHER_NOTHING);
+    const struct asked *b = ask(bed, "www.acme.test.");
+    settle(bed);
+    assert_int_equal(b->outcome, FORWARDER_REPLIED);
+    assert_int_equal(general->ns.seen, 1);
+}
+
+/* A dead zone: its sockets are limited, its servers are known as dead, another zone's are not. */
+static void test_a_dead_zone_beside_a_living_one(void **state)
+{
+    enum { SOCKETS = 16 };
+    struct bed *bed = *state;
+    struct server *general = add_server(bed), *stub = add_server(bed);
+    struct upstream_question question = question_of("www.acme.test.");
+    struct upstream_states states;
+    start(bed, SOCKETS, 500);
+    stub->is_silent = true;
+    const struct foreign_zone zones[] = {zone_of(".", general), zone_of("acme.test.", stub)};
+    use(bed, zones, 2);
+    const uint32_t serial = key_of(bed, "acme.test.").zone_serial;
+    unsigned asked = 0;
+    for (question.type = 100; question.type < 100 + SOCKETS; question.type++) {
+        asked += try_ask(bed, &question) != NULL;
+    }
+    assert_int_equal(asked, SOCKETS / 2);
+    const struct asked *a = ask(bed, "www.test.");
+    while (a->calls == 0) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    assert_int_equal(a->outcome, FORWARDER_REPLIED);
+    settle(bed);
+    assert_true(forwarder_zone_state(fetcher_forwarder(bed->fetcher), serial, &states));
+    assert_int_equal(states.dead, 1);
+    assert_int_equal(states.looping, 0);
+    assert_int_equal(counter_get(&counts(bed)->servers), 1);
+    assert_int_equal(counter_get(&counts(bed)->dead), 0); /* of the general ones */
+    const uint32_t root = key_of(bed, "www.test.").zone_serial;
+    assert_true(forwarder_zone_state(fetcher_forwarder(bed->fetcher), root, &states));
+    assert_int_equal(states.dead, 0);
+}
+
+/* A server that stays in a zone's list keeps its state; one of another zone has its own. */
+static void test_servers_that_stay_keep_their_state(void **state)
+{
+    struct bed *bed = *state;
+    struct server *server = add_server(bed), *other = add_server(bed);
+    struct upstream_states states;
+    start(bed, 8, 50);
+    server->is_silent = true;
+    use_general(bed, server);
+    (void)ask(bed, "www.test.");
+    settle(bed);
+    assert_int_equal(counter_get(&counts(bed)->dead), 1);
+    struct foreign_zone zones[] = {zone_of(".", other), zone_of("acme.test.", server)};
+    zones[0].servers[zones[0].server_count++] = server->ns.address;
+    use(bed, zones, 2);
+    assert_int_equal(counter_get(&counts(bed)->servers), 2);
+    assert_int_equal(counter_get(&counts(bed)->dead), 1);
+    const uint32_t root = key_of(bed, "www.test.").zone_serial;
+    assert_true(forwarder_zone_state(fetcher_forwarder(bed->fetcher), root, &states));
+    assert_int_equal(states.dead, 2); /* the second one */
+    server->is_silent = false;
+    (void)ask(bed, "www.acme.test.");
+    while (bed->replies < 2) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    const uint32_t stub = key_of(bed, "acme.test.").zone_serial;
+    assert_true(forwarder_zone_state(fetcher_forwarder(bed->fetcher), stub, &states));
+    assert_int_equal(states.dead, 0);
+    assert_int_equal(counter_get(&counts(bed)->dead), 1); /* until it answers a probe */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        TEST(test_a_reply_is_kept),
+        TEST(test_a_failure_is_kept),
+        TEST(test_an_expired_reply_bridges_failures),
+        TEST(test_what_is_not_kept),
+        TEST(test_a_refresh),
+        TEST(test_a_lookup_refreshes),
+        TEST(test_refreshes_make_room),
+        TEST(test_nobody_waits_any_more),
+        TEST(test_a_zone_has_its_own_servers),
+        TEST(test_stub_zones_get_the_option),
+        TEST(test_servers_change_in_flight),
+        TEST(test_a_zone_goes_in_flight),
+        TEST(test_a_dead_zone_beside_a_living_one),
+        TEST(test_servers_that_stay_keep_their_state),
+#undef TEST
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
