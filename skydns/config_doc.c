@@ -5,11 +5,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 
 #include "skydns/option_values.h"
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
+#include "skydns/sync/writer_documents.h"
 
 /* SkyDNS's values for empty or zero fields. */
 static const char default_address[] = "127.0.0.1:53", default_domain[] = "skydns.local.";
@@ -24,6 +26,7 @@ struct overlay {
     struct options *o;
     struct stub_zones *stubs; /* NULL: the document has none */
     struct config_doc_report *report;
+    bool only_nameservers;
 };
 
 static int wrong(const json_t *value, const char *want, struct err *err)
@@ -149,6 +152,7 @@ static int take_nameservers(struct overlay *x, json_t *value, struct err *err)
     if (!json_is_array(value)) {
         return wrong(value, "a list of strings like \"192.0.2.1:53\"", err);
     }
+    x->report->has_nameservers = true;
     x->o->nameserver_count = 0;
     for (size_t i = 0; i < json_array_size(value); i++) {
         const char *text = "";
@@ -341,7 +345,7 @@ static const struct {
 
 static int take_field(struct overlay *x, const char *name, json_t *value, struct err *err)
 {
-    if (json_is_null(value)) {
+    if (json_is_null(value) || (x->only_nameservers && strcmp(name, "nameservers") != 0)) {
         return 0;
     }
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -392,28 +396,41 @@ static int settle(struct overlay *x, struct options *options, struct err *err)
     return 0;
 }
 
-int config_doc_apply(struct slice json, struct options *options, struct config_doc_report *report,
-                     struct err *err)
+static int apply(struct overlay *x, struct slice json, size_t bytes_max, struct options *options,
+                 struct err *err)
 {
     json_error_t why;
-    struct options changed = *options;
-    struct overlay x = {.o = &changed, .report = report};
-    report->ignored_count = 0;
-    if (json.len > STORE_SYNC_CONFIG_MAX) {
-        return err_set(err, ERR_TOO_LARGE, "%zu bytes: expected at most %d", json.len,
-                       STORE_SYNC_CONFIG_MAX);
+    *x->report = (struct config_doc_report){0};
+    if (json.len > bytes_max) {
+        return err_set(err, ERR_TOO_LARGE, "%zu bytes: expected at most %zu", json.len, bytes_max);
     }
     json_t *root = json_loadb(json.len ? json.ptr : "", json.len, 0, &why);
     if (!root) {
         return err_set(err, ERR_SYNTAX, "not JSON: %s at byte %d", why.text, why.position);
     }
     int r = json_is_object(root)
-                ? take_fields(&x, root, err)
+                ? take_fields(x, root, err)
                 : err_set(err, ERR_SYNTAX, "expected a JSON object like {\"ttl\":300}");
     json_decref(root);
     if (r == 0) {
-        r = settle(&x, options, err);
+        r = settle(x, options, err);
     }
-    stub_zones_unref(x.stubs); /* of a refused document */
+    stub_zones_unref(x->stubs); /* of a refused document */
     return r;
+}
+
+int config_doc_apply(struct slice json, struct options *options, struct config_doc_report *report,
+                     struct err *err)
+{
+    struct options changed = *options;
+    struct overlay x = {.o = &changed, .report = report};
+    return apply(&x, json, STORE_SYNC_CONFIG_MAX, options, err);
+}
+
+int config_doc_apply_writers(struct slice json, struct options *options,
+                             struct config_doc_report *report, struct err *err)
+{
+    struct options changed = *options;
+    struct overlay x = {.o = &changed, .report = report, .only_nameservers = true};
+    return apply(&x, json, WRITER_DOCUMENT_MAX, options, err);
 }

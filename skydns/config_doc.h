@@ -23,6 +23,7 @@ struct config_doc_ignored {
 };
 
 struct config_doc_report {
+    bool has_nameservers; /* the field is there */
     size_t ignored_count;
     struct config_doc_ignored ignored[CONFIG_DOC_IGNORED_MAX];
 };
@@ -33,5 +34,10 @@ struct config_doc_report {
  * the old ones. */
 int config_doc_apply(struct slice json, struct options *options, struct config_doc_report *report,
                      struct err *err) MUST_CHECK;
+
+/* Applies only the field `nameservers` of kube2sky's document (writer_documents.h); the others are
+ * kube2sky's own. On failure *options are untouched. */
+int config_doc_apply_writers(struct slice json, struct options *options,
+                             struct config_doc_report *report, struct err *err) MUST_CHECK;
 
 #endif

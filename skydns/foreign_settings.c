@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "skydns/foreign/cache.h"
+#include "skydns/foreign/hosts_table.h"
 #include "skydns/foreign/zone_table.h"
 #include "skydns/stub_zones.h"
 
@@ -13,7 +14,8 @@ struct foreign_settings {
     struct cache_tally *tally;
     struct cache *cache; /* NULL: none */
     size_t cache_entries;
-    struct zone_table *zones; /* NULL before the first fill */
+    struct hosts_table *hosts; /* NULL: none */
+    struct zone_table *zones;  /* NULL before the first fill */
     bool is_renewed;
     bool is_full; /* more stub zones than there is room for: told once */
     size_t key_count;
@@ -31,6 +33,7 @@ void foreign_settings_free(struct foreign_settings *foreign)
 {
     if (foreign) {
         cache_unref(foreign->cache);
+        hosts_table_unref(foreign->hosts);
         zone_table_unref(foreign->zones);
         free(foreign->keys);
         free(foreign);
@@ -51,6 +54,12 @@ void foreign_settings_set_keys(struct foreign_settings *foreign, const struct fo
     if (count > 0) {
         memcpy(foreign->keys, zones, count * sizeof(*zones));
     }
+}
+
+void foreign_settings_set_hosts(struct foreign_settings *foreign, struct hosts_table *hosts)
+{
+    hosts_table_unref(foreign->hosts);
+    foreign->hosts = hosts_table_ref(hosts);
 }
 
 static struct foreign_zone general(const struct options *options)
@@ -128,6 +137,7 @@ void foreign_settings_fill(struct foreign_settings *foreign, const struct option
     set_zones(foreign, options);
     set_cache(foreign, options->rcache);
     config->zones_of_others = zone_table_ref(foreign->zones);
+    config->hosts = hosts_table_ref(foreign->hosts);
     config->cache = cache_ref(foreign->cache);
     config->cache_limits = (struct cache_limits){
         .ttl_max_s = options->rcache_ttl_s,

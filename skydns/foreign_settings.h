@@ -22,6 +22,9 @@ void foreign_settings_renew(struct foreign_settings *foreign);
 void foreign_settings_set_keys(struct foreign_settings *foreign, const struct foreign_zone *zones,
                                size_t count);
 
+/* What hosts files say; NULL: there are none. Counts from the next fill on. */
+void foreign_settings_set_hosts(struct foreign_settings *foreign, struct hosts_table *hosts);
+
 /* Adds what these options say to a configuration that is to be published: references of its own. */
 void foreign_settings_fill(struct foreign_settings *foreign, const struct options *options,
                            struct engine_config *config);

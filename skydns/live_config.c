@@ -5,45 +5,57 @@
 #include <unistd.h>
 
 #include "common/base/buf.h"
+#include "common/base/cleanup.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
-#include "skydns/config_doc.h"
+#include "skydns/config_layers.h"
 #include "skydns/foreign_settings.h"
+#include "skydns/hosts_files.h"
 #include "skydns/option_text.h"
 #include "skydns/resolv_conf.h"
 #include "skydns/store/snapshot.h"
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
+#include "skydns/sync/writer_documents.h"
+#include "skydns/watched_file.h"
 
 /* How long the sockets wait for the document: a healthy etcd takes milliseconds. */
 static const double read_timeout_s = 1.0;
 
+/* A key that is being read at the start. */
+struct reading {
+    struct live_config *live;
+    struct etcd_call *call; /* NULL: answered */
+    struct dname domain;    /* of kube2sky's document */
+};
+
 struct live_config {
     struct live_config_config config;
-    char *key; /* "/skydns/config" */
-
-    struct buf doc; /* etcd's document, usable or not */
-    bool has_doc;
-    ev_stat resolv_conf;
+    struct config_layers *layers;
     struct foreign_settings *foreign;
+    struct watched_file *file; /* of -config; NULL: none */
+    struct buf text;           /* its text */
+    struct hosts_files *hosts;
+    ev_stat resolv_conf;
+    bool wants_resolv_conf; /* nothing else names nameservers */
     struct options now;     /* in force */
     struct options started; /* the settings that need a restart, as opened; no others count */
 
-    /* While reading it at the start. */
-    struct etcd_call *call;
+    /* While reading etcd's documents at the start. */
+    size_t awaited;
+    struct reading readings[ENGINE_ZONES_MAX];
     ev_timer timeout;
-    struct err unread; /* why that failed; code 0: it did not */
+    struct err unread; /* why the document was not read; code 0: it was */
 };
 
 struct live_config *live_config_new(const struct live_config_config *config)
 {
     struct live_config *live = xcalloc(1, sizeof(*live));
     live->config = *config;
-    live->key = xasprintf("/%s/config", config->flags->path_prefix);
+    live->layers = config_layers_new(config->flags);
     live->foreign = foreign_settings_new(config->tally);
-    buf_init(&live->doc,
-             STORE_SYNC_CONFIG_MAX + 1); /* an oversized document is detected by length */
+    buf_init(&live->text, STORE_SYNC_CONFIG_MAX + 1);
     return live;
 }
 
@@ -53,10 +65,12 @@ void live_config_free(struct live_config *live)
         return;
     }
     ev_stat_stop(live->config.loop, &live->resolv_conf);
-    buf_fini(&live->doc);
+    watched_file_free(live->file);
+    hosts_files_free(live->hosts);
     foreign_settings_free(live->foreign);
+    config_layers_free(live->layers);
+    buf_fini(&live->text);
     stub_zones_unref(live->now.stubs);
-    free(live->key);
     free(live);
 }
 
@@ -108,41 +122,6 @@ static void publish(struct live_config *live, const struct options *options)
     snapshot_configure(live->config.snapshot, config);
 }
 
-static void log_ignored(const struct live_config *live, const struct config_doc_report *report)
-{
-    for (size_t i = 0; i < report->ignored_count; i++) {
-        log_warn("field of the configuration in etcd is ignored", LOG_STR("key", live->key),
-                 LOG_STR("field", report->ignored[i].field),
-                 LOG_STR("reason", report->ignored[i].why));
-    }
-}
-
-/* The flags, with a reference to their stub zones. */
-static struct options flags_of(const struct live_config *live)
-{
-    struct options options = *live->config.flags;
-    (void)stub_zones_ref(options.stubs); /* the same pointer */
-    return options;
-}
-
-/* Lays the document over the flags. False, *ret untouched: the document is unusable. */
-static bool lay_over(struct live_config *live, struct options *ret)
-{
-    struct options options = flags_of(live);
-    struct config_doc_report report = {0};
-    struct err err;
-    if (live->has_doc &&
-        config_doc_apply(slice_of(live->doc.data, live->doc.len), &options, &report, &err) < 0) {
-        log_error("cannot use the configuration in etcd, keeping the settings in force",
-                  LOG_STR("key", live->key), LOG_STR("error", err.msg));
-        stub_zones_unref(options.stubs);
-        return false;
-    }
-    log_ignored(live, &report);
-    *ret = options;
-    return true;
-}
-
 static int add_resolv_conf(const struct live_config *live, struct options *options, struct err *err)
 {
     return options->nameserver_count ? 0 : resolv_conf_read(options, live->config.resolv_conf, err);
@@ -162,11 +141,9 @@ static bool is_being_written(const struct live_config *live, const struct option
 
 static void apply(struct live_config *live)
 {
-    struct options before = live->now, now;
+    struct options before = live->now, now = config_layers_settings(live->layers);
     struct err err;
-    if (!lay_over(live, &now)) {
-        return;
-    }
+    live->wants_resolv_conf = now.nameserver_count == 0;
     if (add_resolv_conf(live, &now, &err) < 0 || is_being_written(live, &before, &now, &err)) {
         log_warn("keeping the nameservers", LOG_STR("error", err.msg));
         memcpy(now.nameservers, before.nameservers, sizeof(now.nameservers));
@@ -182,23 +159,17 @@ static void apply(struct live_config *live)
     stub_zones_unref(before.stubs);
 }
 
-/* False: unchanged. */
-static bool keep_doc(struct live_config *live, struct slice value)
-{
-    bool has_doc = value.ptr != NULL;
-    if (has_doc == live->has_doc && slice_equal(value, slice_of(live->doc.data, live->doc.len))) {
-        return false;
-    }
-    size_t len = value.len < STORE_SYNC_CONFIG_MAX + 1 ? value.len : STORE_SYNC_CONFIG_MAX + 1;
-    buf_clear(&live->doc);
-    buf_append_slice(&live->doc, slice_of(value.ptr, len));
-    live->has_doc = has_doc;
-    return true;
-}
-
 void live_config_take(struct live_config *live, struct slice value)
 {
-    if (keep_doc(live, value)) {
+    if (config_layers_take(live->layers, CONFIG_DOCUMENT, NULL, value)) {
+        apply(live);
+    }
+}
+
+void live_config_take_writers(struct live_config *live, const struct dname *domain,
+                              struct slice value)
+{
+    if (config_layers_take(live->layers, CONFIG_WRITERS, domain, value)) {
         apply(live);
     }
 }
@@ -217,33 +188,115 @@ void live_config_republish(struct live_config *live)
 
 void live_config_reload(struct live_config *live)
 {
-    log_info("configuration reloaded", LOG_STR("key", live->key),
-             LOG_STR("document", live->has_doc ? "present" : "none"));
+    log_info("configuration reloaded", LOG_STR("key", config_layers_key(live->layers)),
+             LOG_STR("document", config_layers_has_document(live->layers) ? "present" : "none"));
     foreign_settings_renew(live->foreign);
     apply(live);
 }
+
+/* ---- Files ---- */
 
 static void on_resolv_conf(struct ev_loop *loop, ev_stat *stat, int events UNUSED)
 {
     struct live_config *live = stat->data;
     (void)loop;
-    if (live->config.flags->nameserver_count == 0) {
+    if (live->wants_resolv_conf || live->config.flags->nameserver_count == 0) {
         apply(live);
     }
 }
 
-/* ---- The start ---- */
-
-static void on_range(void *data, const struct etcd_range_reply *reply, const struct err *err)
+static void on_file(void *data)
 {
     struct live_config *live = data;
-    live->call = NULL;
+    struct err err;
+    if (watched_file_read(live->file, &live->text, &err) < 0) {
+        log_error("cannot use the configuration file, keeping the settings in force",
+                  LOG_STR("file", watched_file_path(live->file)), LOG_STR("error", err.msg));
+    } else if (config_layers_take(live->layers, CONFIG_FILE, NULL,
+                                  slice_of(buf_cstr(&live->text), live->text.len))) {
+        apply(live);
+    }
+}
+
+static void on_hosts(void *data)
+{
+    struct live_config *live = data;
+    foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
+    publish(live, &live->now);
+}
+
+static int open_file(struct live_config *live, struct err *err)
+{
+    live->file = watched_file_new(&(struct watched_file_config){
+        .loop = live->config.loop,
+        .path = live->config.flags->config_file,
+        .bytes_max = STORE_SYNC_CONFIG_MAX,
+        .changed = on_file,
+        .data = live,
+    });
+    int r = watched_file_read(live->file, &live->text, err);
+    if (r == 0) {
+        r = config_layers_take_file(live->layers, slice_of(buf_cstr(&live->text), live->text.len),
+                                    err);
+    }
+    return r < 0 ? err_wrap(err, r, "flag -config") : 0;
+}
+
+int live_config_open_files(struct live_config *live, struct err *err)
+{
+    const struct options *flags = live->config.flags;
+    int r = *flags->config_file ? open_file(live, err) : 0;
+    if (r == 0) {
+        r = hosts_files_new(&(struct hosts_files_config){.loop = live->config.loop,
+                                                         .paths = &flags->hosts,
+                                                         .changed = on_hosts,
+                                                         .data = live},
+                            &live->hosts, err);
+    }
+    if (r == 0) {
+        foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
+    }
+    return r;
+}
+
+/* ---- The start ---- */
+
+static void finish_reading(struct live_config *live)
+{
+    if (--live->awaited == 0) {
+        ev_break(live->config.loop, EVBREAK_ONE);
+    }
+}
+
+static struct slice value_of(const struct etcd_range_reply *reply)
+{
+    return reply->count ? reply->kvs[0].value : slice_of(NULL, 0);
+}
+
+static void on_document(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct reading *reading = data;
+    struct live_config *live = reading->live;
+    reading->call = NULL;
     if (err) {
         live->unread = *err;
     } else {
-        (void)keep_doc(live, reply->count ? reply->kvs[0].value : slice_of(NULL, 0));
+        (void)config_layers_take(live->layers, CONFIG_DOCUMENT, NULL, value_of(reply));
     }
-    ev_break(live->config.loop, EVBREAK_ONE);
+    finish_reading(live);
+}
+
+/* Without it, the mirror brings it. */
+static void on_writers_document(void *data, const struct etcd_range_reply *reply,
+                                const struct err *err)
+{
+    struct reading *reading = data;
+    struct live_config *live = reading->live;
+    reading->call = NULL;
+    if (!err) {
+        (void)config_layers_take(live->layers, CONFIG_WRITERS, &reading->domain, value_of(reply));
+    }
+    finish_reading(live);
 }
 
 static void on_timeout(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
@@ -253,26 +306,59 @@ static void on_timeout(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
     ev_break(loop, EVBREAK_ONE);
 }
 
+/* Asks for a key; at most ENGINE_ZONES_MAX at once. */
+static void ask(struct live_config *live, struct etcd *etcd, const char *key,
+                const struct dname *domain)
+{
+    const struct etcd_range range = {.key = slice_str(key)};
+    struct reading *reading = &live->readings[live->awaited++];
+    *reading = (struct reading){.live = live};
+    if (domain) {
+        reading->domain = *domain;
+    }
+    reading->call = etcd_range(etcd, &range, domain ? on_writers_document : on_document, reading);
+}
+
+static void await(struct live_config *live)
+{
+    ev_run(live->config.loop, 0);
+    for (size_t i = 0; i < ENGINE_ZONES_MAX; i++) {
+        if (live->readings[i].call) {
+            etcd_call_cancel(STEAL(live->readings[i].call));
+        }
+    }
+    live->awaited = 0;
+}
+
+static void ask_writers(struct live_config *live, struct etcd *etcd)
+{
+    struct options now = config_layers_settings(live->layers);
+    stub_zones_unref(now.stubs);
+    for (size_t i = 0; i < now.domain_count; i++) {
+        CLEANUP_FREE char *key = writer_document_key(&now.domains[i]);
+        ask(live, etcd, key, &now.domains[i]);
+    }
+}
+
 void live_config_read(struct live_config *live, struct etcd *etcd)
 {
-    const struct etcd_range range = {.key = slice_str(live->key)};
-    live->call = etcd_range(etcd, &range, on_range, live);
+    ask(live, etcd, config_layers_key(live->layers), NULL);
     ev_timer_init(&live->timeout, on_timeout, read_timeout_s, 0.);
     live->timeout.data = live;
     ev_timer_start(live->config.loop, &live->timeout);
-    ev_run(live->config.loop, 0);
-    ev_timer_stop(live->config.loop, &live->timeout);
-    if (live->call) {
-        etcd_call_cancel(live->call);
-        live->call = NULL;
+    await(live);
+    if (live->unread.code == 0) { /* the document may name other domains */
+        ask_writers(live, etcd);
+        await(live);
+        live->unread = (struct err){0}; /* what is late comes with the mirrors */
     }
+    ev_timer_stop(live->config.loop, &live->timeout);
 }
 
 int live_config_begin(struct live_config *live, struct err *err)
 {
-    if (!lay_over(live, &live->now)) {
-        live->now = flags_of(live);
-    }
+    live->now = config_layers_settings(live->layers);
+    live->wants_resolv_conf = live->now.nameserver_count == 0;
     int r = add_resolv_conf(live, &live->now, err);
     if (r < 0) {
         return r;
@@ -289,6 +375,7 @@ void live_config_opened(const struct live_config *live)
 {
     if (live->unread.code != 0) {
         log_warn("falling back to default configuration, could not read from etcd",
-                 LOG_STR("key", live->key), LOG_STR("error", live->unread.msg));
+                 LOG_STR("key", config_layers_key(live->layers)),
+                 LOG_STR("error", live->unread.msg));
     }
 }

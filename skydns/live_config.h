@@ -1,10 +1,12 @@
-/* The configuration in force: the flags, overridden by the document in etcd, plus this host's
- * resolv.conf if neither names a nameserver. Reads the document before anything is opened, takes
- * later ones from the mirror, watches resolv.conf, and publishes what the answering threads need.
- * Changes that need a restart are logged once. Main thread.
+/* The configuration in force: flags, -config's file and the documents in etcd (config_layers.h),
+ * plus this host's resolv.conf if none names a nameserver; and the files of -hosts. Reads all
+ * before anything is opened, takes later documents from the mirrors, watches the files, and
+ * publishes what the answering threads need. Changes that need a restart are logged once. Main
+ * thread.
  *
- *     live_config_new, _read, _begin      etcd answers within a second, or only the flags count
- *     live_config_take                    the document changed or is gone
+ *     live_config_new, _open_files, _read, _begin    etcd answers within a second, or what is known
+ *                                                    without it counts
+ *     live_config_take, _take_writers                a document changed or is gone
  *     live_config_reload                  SIGHUP */
 #ifndef SKYDNS_LIVE_CONFIG_H
 #define SKYDNS_LIVE_CONFIG_H
@@ -40,7 +42,10 @@ struct live_config_config {
 struct live_config *live_config_new(const struct live_config_config *config);
 void live_config_free(struct live_config *live); /* NULL is fine */
 
-/* Runs the loop until etcd has returned the document, a second has passed, or something else (a
+/* Reads the files of -config and -hosts, which must be usable, and follows them. First of all. */
+int live_config_open_files(struct live_config *live, struct err *err) MUST_CHECK;
+
+/* Runs the loop until etcd has returned the documents, a second has passed, or something else (a
  * signal) ends the loop. Before _begin. */
 void live_config_read(struct live_config *live, struct etcd *etcd);
 
@@ -56,6 +61,11 @@ const struct options *live_config_options(const struct live_config *live);
 /* Takes etcd's current document; `value.ptr` NULL: none. An unusable one is logged and changes
  * nothing. */
 void live_config_take(struct live_config *live, struct slice value);
+
+/* The same of kube2sky's document for a domain (writer_documents.h), of which only the nameservers
+ * count. */
+void live_config_take_writers(struct live_config *live, const struct dname *domain,
+                              struct slice value);
 
 /* Takes the stub zones that etcd's keys name, and publishes them. */
 void live_config_take_stubs(struct live_config *live, const struct foreign_zone *zones,

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/buf.h"
 #include "common/base/clock.h"
@@ -35,6 +36,7 @@
 #include "skydns/store/snapshot.h"
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
+#include "skydns/sync/writer_documents.h"
 
 /* Per etcd call: a page of 5,000 keys takes 10 ms, on a busy etcd a hundred times that. After this
  * time without a byte, the client tries another endpoint. */
@@ -64,6 +66,7 @@ struct program {
     struct outage outage; /* etcd's */
     struct outage_source followed;
     struct store_sync *sync;
+    struct writer_documents *documents; /* set with `sync` */
     struct http_server *http;
     struct http_server *prometheus;
     struct http_route prometheus_route;
@@ -180,10 +183,14 @@ static void confine_files(const struct options *o)
         o->tls_pem,
         o->tls_key,
         o->password_file,
+        o->config_file,
         ca_file ? ca_file : "",
         ca_folder ? ca_folder : "",
     };
-    int r = sandbox_files(paths, ARRAY_LEN(paths));
+    const char *all[ARRAY_LEN(paths) + FLAG_STRINGS_MAX];
+    memcpy(all, paths, sizeof(paths));
+    memcpy(all + ARRAY_LEN(paths), o->hosts.items, o->hosts.count * sizeof(all[0]));
+    int r = sandbox_files(all, ARRAY_LEN(paths) + o->hosts.count);
     if (r < 0) {
         log_info("this kernel does not restrict which files may be read",
                  LOG_STR("error", err_code_text(r)));
@@ -201,14 +208,22 @@ static void confine_calls(void)
 /* The threads that answer start afterwards. */
 static int drop_privileges(const struct options *o, struct err *err)
 {
-    const char *const files[] = {o->ca_cert, o->tls_pem, o->tls_key, o->password_file};
-    return privileges_drop(&o->user, files, ARRAY_LEN(files), err);
+    const char *files[5 + FLAG_STRINGS_MAX] = {o->ca_cert, o->tls_pem, o->tls_key, o->password_file,
+                                               o->config_file};
+    memcpy(files + 5, o->hosts.items, o->hosts.count * sizeof(files[0]));
+    return privileges_drop(&o->user, files, 5 + o->hosts.count, err);
 }
 
 static void on_document(void *data, struct slice value)
 {
     struct program *p = data;
     live_config_take(p->live, value);
+}
+
+static void on_writers_document(void *data, const struct dname *domain, struct slice value)
+{
+    struct program *p = data;
+    live_config_take_writers(p->live, domain, value);
 }
 
 static void on_config(void *data, const struct options *before, const struct options *now)
@@ -221,6 +236,9 @@ static void on_config(void *data, const struct options *before, const struct opt
     if (p->sync) { /* else the start is in progress and will see it */
         store_sync_set_default_ttl(p->sync, now->ttl_s);
         store_sync_set_domains(p->sync, now->domains, now->domain_count, now->require_store_key);
+    }
+    if (p->sync && !same) {
+        writer_documents_set_domains(p->documents, now->domains, now->domain_count);
     }
     if (p->sync && now->stubzones != before->stubzones) {
         store_sync_set_stubs(p->sync, now->stubzones);
@@ -266,7 +284,10 @@ static int settle_config(struct program *p, struct err *err)
         .data = p,
     };
     p->live = live_config_new(&config);
-    int r = open_etcd(p, err);
+    int r = live_config_open_files(p->live, err);
+    if (r == 0) {
+        r = open_etcd(p, err);
+    }
     if (r == 0) {
         live_config_read(p->live, p->etcd);
         r = live_config_begin(p->live, err);
@@ -404,7 +425,14 @@ static int run(struct program *p, struct err *err)
         log_started(p);
         service_manager_ready(&p->manager, "answering, waiting for etcd's records");
         watch_etcd(p);
+        p->documents = writer_documents_new(&(struct writer_documents_config){
+            .etcd = p->etcd,
+            .stale_max_ms = p->options.stale_max_ms,
+            .changed = on_writers_document,
+            .data = p,
+        });
         p->sync = store_sync_start(&config);
+        writer_documents_set_domains(p->documents, p->options.domains, p->options.domain_count);
         unsigned worker_count;
         struct worker *const *workers = answering_workers(p->answering, &worker_count);
         p->status = (struct metrics_sources){
@@ -438,6 +466,7 @@ static void close_all(struct program *p)
     http_server_free(p->prometheus);
     free(p->skydns_prefix);
     explainer_free(p->explainer);
+    writer_documents_free(p->documents);
     store_sync_stop(p->sync);
     if (p->sync) {
         outage_fini(&p->outage);

@@ -85,6 +85,11 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"nameservers", FLAG_STRING, &raw->nameservers, .env = "SKYDNS_NAMESERVERS",
          .help = "comma-separated IP[:port] of nameservers for other names; none: those of "
                  "/etc/resolv.conf"},
+        {"config", FLAG_STRING, &o->config_file,
+         .help = "file with the document of /<prefix>/config, which overrides it; followed"},
+        {"hosts", FLAG_STRING_LIST, &o->hosts,
+         .help = "file of addresses and names as hosts(5), for names outside the domains; may "
+                 "repeat; followed"},
         {"stub", FLAG_STRING_LIST, &raw->stubs,
          .help = "ZONE=IP[:port],...: nameservers for the names of a zone; may repeat"},
         {"ns-rotate", FLAG_BOOL, &o->ns_rotate,
@@ -352,6 +357,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .password_file = "",
         .explain = "",
         .corefile = "",
+        .config_file = "",
         .healthcheck = "",
         .ns_rotate = true,
         .round_robin = true,

@@ -59,6 +59,9 @@ struct options {
     unsigned ndots;
     uint32_t rtimeout_ms;
 
+    const char *config_file;   /* "" = none */
+    struct flag_strings hosts; /* paths */
+
     struct stub_zones *stubs; /* NULL: none. A reference of whoever parsed the flags or applied a
                                * document; other copies of the options borrow it */
     bool stubzones;           /* etcd's keys may name further ones */

@@ -1,0 +1,40 @@
+/* The documents that kube2sky keeps beside the records: `/kube2sky/<domain>/config`, with the
+ * nameservers of a ConfigMap. Each domain's is a mirror of one key: two watches on the connection
+ * that exists anyway. As the records, a document survives an etcd that came back without its data
+ * until kube2sky has written everything again. Main thread. */
+#ifndef SKYDNS_SYNC_WRITER_DOCUMENTS_H
+#define SKYDNS_SYNC_WRITER_DOCUMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/slice.h"
+#include "common/dns/dname.h"
+
+struct etcd;
+struct writer_documents;
+
+/* Bytes: it also lists the keys that kube2sky wrote, and a request to etcd has at most 1.5 MiB. A
+ * longer one is passed on truncated to one byte more. */
+enum { WRITER_DOCUMENT_MAX = 1536 * 1024 };
+
+struct writer_documents_config {
+    struct etcd *etcd;    /* borrowed */
+    int64_t stale_max_ms; /* as of the records */
+    /* A domain's document as of a commit, if it changed; ptr NULL: there is none. Borrowed. */
+    void (*changed)(void *data, const struct dname *domain, struct slice value);
+    void *data;
+};
+
+/* "/kube2sky/cluster.local/config", which the caller frees. */
+char *writer_document_key(const struct dname *domain);
+
+struct writer_documents *writer_documents_new(const struct writer_documents_config *config);
+void writer_documents_free(struct writer_documents *documents); /* NULL is fine */
+
+/* The domains in force, at most ENGINE_ZONES_MAX. Nothing is told of those that are not any more.
+ * From `changed`, only with the same domains. */
+void writer_documents_set_domains(struct writer_documents *documents, const struct dname *domains,
+                                  size_t count);
+
+#endif
