@@ -141,6 +141,11 @@ def test_selectors_and_references_meet(name):
                                   "name": role["metadata"]["name"]}  # fmt: skip
     where = {key: account["metadata"][key] for key in ("name", "namespace")}
     assert binding["subjects"] == [{"kind": "ServiceAccount"} | where]
+    (role,) = manifests.of_kind(name, "Role")
+    (narrow,) = manifests.of_kind(name, "RoleBinding")
+    assert narrow["subjects"] == binding["subjects"] and narrow["roleRef"]["name"] == role["metadata"]["name"]
+    assert role["metadata"]["namespace"] == narrow["metadata"]["namespace"] == "kube-system"
+    assert [rule["resourceNames"] for rule in role["rules"]] == [["kube-dns"]]
     for one in owners:
         pod = manifests.pod_spec(one)
         programs = {manifests.program_of(container["image"]) for container in pod["containers"]}
@@ -162,9 +167,10 @@ def check_budget(budget: dict) -> None:
 
 
 def rights(name: str) -> set[tuple[str, str]]:
-    """(verb, resource) of the role."""
-    (role,) = manifests.of_kind(name, "ClusterRole")
-    return {(verb, resource) for rule in role["rules"] for verb in rule["verbs"] for resource in rule["resources"]}
+    """(verb, resource) of the roles."""
+    roles = [*manifests.of_kind(name, "ClusterRole"), *manifests.of_kind(name, "Role")]
+    rules = [rule for role in roles for rule in role["rules"]]
+    return {(verb, resource) for rule in rules for verb in rule["verbs"] for resource in rule["resources"]}
 
 
 def check_rights(bed, name: str) -> None:

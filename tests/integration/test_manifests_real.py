@@ -137,6 +137,8 @@ class Guarded:
         """Of a request that needs this right."""
         base = BETA_SLICES if resource == "endpointslices" else "/api/v1"
         query = "?watch=true&timeoutSeconds=1" if verb == "watch" else "?limit=1"
+        if resource == "configmaps":
+            base, query = f"{base}/namespaces/kube-system", query + "&fieldSelector=metadata.name%3Dkube-dns"
         return Kube(self.url, token, self.kube.ca_file).send("GET", f"{base}/{resource}{query}", None, {})[0]
 
     def kubeconfig(self, token: str) -> str:
@@ -178,10 +180,10 @@ def without(role: dict, verb: str, resource: str) -> dict:
 def test_kube2sky_has_the_rights_it_needs_and_no_other(bare_bed, guarded, name):
     """It works with the role's rights; without any one of them it reports which is missing, until it is restored."""
     bed = bare_bed
-    for kind in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding"):
+    for kind in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"):
         (value,) = manifests.of_kind(name, kind)
         guarded.put(value)
-    (role,) = manifests.of_kind(name, "ClusterRole")
+    roles = [*manifests.of_kind(name, "ClusterRole"), *manifests.of_kind(name, "Role")]
     (account,) = manifests.of_kind(name, "ServiceAccount")
     bed.start_etcd()
     (container,) = [one for one in manifests.containers(name) if one.program == "kube2sky"]
@@ -191,7 +193,7 @@ def test_kube2sky_has_the_rights_it_needs_and_no_other(bare_bed, guarded, name):
     bed.start_kube2sky(*(text for text in plain if "healthz-port" not in text and "domain" not in text))
     check_is_followed(bed, guarded, f"first-{name.split('.')[0]}")
 
-    for verb, resource in single_rights(role):
+    for role, verb, resource in [(role, *right) for role in roles for right in single_rights(role)]:
         guarded.put(without(role, verb, resource))
         # It applies a changed role a moment later, and does not check again a watch that it has allowed.
         wait_until(lambda: guarded.status(token, verb, resource) == 403, f"no {verb} of {resource}")
@@ -204,7 +206,9 @@ def test_kube2sky_has_the_rights_it_needs_and_no_other(bare_bed, guarded, name):
         bed.kube2sky.wait_line(rf"API is followed.* kind={resource} ", since, timeout_s=60)
     bed.kube2sky.wait_ready(lambda: bed.readiness()[0] == 200, "ready")
     check_is_followed(bed, guarded, f"last-{name.split('.')[0]}")
-    for resource in ("secrets", "configmaps", "nodes"):
+    everywhere = Kube(guarded.url, token, guarded.kube.ca_file)
+    assert everywhere.send("GET", "/api/v1/namespaces/kube-system/configmaps", None, {})[0] == 403
+    for resource in ("secrets", "nodes"):
         assert guarded.status(token, "list", resource) == 403
 
 
