@@ -20,11 +20,11 @@ from records import value
 
 class Upstream:
     """A nameserver on UDP and TCP that replies with a function of the query and records the queries:
-    (transport, message).
+    (transport, message). No reply is silence; an empty one closes the connection; over UDP there may be a list of them.
     """
 
-    def __init__(self, answer):
-        self.port = reserve_port()
+    def __init__(self, answer, port: int | None = None):
+        self.port = port or reserve_port()
         self.seen: list[tuple[str, dns.message.Message]] = []
         self._answer = answer
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -47,11 +47,14 @@ class Upstream:
                 wire, client = self._udp.recvfrom(65535)
                 if not wire:
                     return  # shut down
-                reply = self._reply("udp", wire)
-                if reply:
-                    self._udp.sendto(reply, client)
+                self._serve_one(wire, client)
         except OSError:
             pass  # closed
+
+    def _serve_one(self, wire: bytes, client) -> None:
+        reply = self._reply("udp", wire)
+        for one in reply if isinstance(reply, list) else [reply] if reply else []:
+            self._udp.sendto(one, client)
 
     def _serve_tcp(self) -> None:
         try:
@@ -65,6 +68,8 @@ class Upstream:
         with client, client.makefile("rb") as stream:
             while len(head := stream.read(2)) == 2:
                 reply = self._reply("tcp", stream.read(struct.unpack("!H", head)[0]))
+                if reply == b"":
+                    return  # closes the connection
                 if reply:
                     client.sendall(struct.pack("!H", len(reply)) + reply)
 
