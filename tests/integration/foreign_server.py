@@ -8,18 +8,17 @@ from scripted import Nameserver
 from watched import Watched
 
 # Longer than any test lasts: a nameserver that is silent has not failed yet.
-RTIMEOUT = "-rtimeout=20s"
+RTIMEOUT = "20s"
 
 
 class Server:
     """A skydns without records of its own, and its nameserver."""
 
-    def __init__(self, bed: Bed, *flags: str):
-        self.bed, self.nameserver = bed, Nameserver()
+    def __init__(self, bed: Bed, *flags: str, nameserver: Nameserver | None = None, rtimeout: str = RTIMEOUT):
+        self.bed, self.nameserver = bed, nameserver or Nameserver()
         port = reserve_port()
-        bed.start_skydns(
-            f"-nameservers=127.0.0.1:{self.nameserver.port}", f"-http-addr=127.0.0.1:{port}", RTIMEOUT, *flags
-        )
+        nameservers = f"-nameservers=127.0.0.1:{self.nameserver.port}"
+        bed.start_skydns(nameservers, f"-http-addr=127.0.0.1:{port}", f"-rtimeout={rtimeout}", *flags)
         self.watched = Watched(bed.skydns, port, "skydns_")
         self.ask = bed.dns.query
 

@@ -1,6 +1,7 @@
 """A steady load of DNS queries from a separate process, so that the test does not disturb it.
 
     with QueryLoad(port, questions, rate=1000) as load: ...
+    load.p99_ms()  # of the answers since it was last called
     load.result   # at the end: sent, wrong, servfail, unanswered, the slowest answer, examples
 
 One UDP socket, a few queries every few milliseconds, at most OUTSTANDING_MAX of them in flight: fewer than the
@@ -21,6 +22,10 @@ from pathlib import Path
 
 import dns.message
 import dns.rcode
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+from programs import wait_until  # noqa: E402
 
 OUTSTANDING_MAX = 128
 DEADLINE_S = 10.0
@@ -100,6 +105,15 @@ class QueryLoad:
     def count(self) -> int:
         return self._ask("count")["sent"]
 
+    def p99_ms(self) -> float:
+        """Of the answers since the last call, or since the start."""
+        return self._ask("p99")["p99_ms"]
+
+    def wait_sent(self, more: int) -> None:
+        """Until so many more queries have been sent."""
+        wanted = self.count() + more
+        wait_until(lambda: self.count() >= wanted, f"{more} more queries", 60.0)
+
     def __exit__(self, kind, *exc) -> None:
         """Every answer must have been right, unless the test has already failed."""
         try:
@@ -134,6 +148,7 @@ class _Load:
         self.is_paused = False
         self.sent = self.wrong = self.servfail = self.unanswered = 0
         self.slowest_s = 0.0
+        self._recent_s: list[float] = []
         self.examples: list[str] = []
 
     def tick(self) -> None:
@@ -156,6 +171,10 @@ class _Load:
         slowest_ms = self.slowest_s * 1000
         counts = (self.sent, self.wrong, self.servfail, self.unanswered)
         return Result(*counts, slowest_ms, rate, self.examples)
+
+    def take_p99_ms(self) -> float:
+        taken_s, self._recent_s = sorted(self._recent_s), []
+        return taken_s[len(taken_s) * 99 // 100] * 1000 if taken_s else 0.0
 
     def _send(self, now: float) -> None:
         # Queries that could not be sent in time are skipped: a burst to catch up would be a different load.
@@ -186,7 +205,9 @@ class _Load:
             if waiting is None:
                 continue  # after its deadline: already counted
             number, sent_s = waiting
-            self.slowest_s = max(self.slowest_s, time.monotonic() - sent_s)
+            taken_s = time.monotonic() - sent_s
+            self.slowest_s = max(self.slowest_s, taken_s)
+            self._recent_s.append(taken_s)
             if reply[2:] not in self._seen[number]:
                 self._judge(number, reply)
 
@@ -244,7 +265,8 @@ def _main() -> None:
             _until_idle(load)
         elif command == "resume":
             load.is_paused = False
-        print(json.dumps(vars(load.result())), flush=True)
+        answer = {"p99_ms": load.take_p99_ms()} if command == "p99" else vars(load.result())
+        print(json.dumps(answer), flush=True)
         if command in ("finish", ""):
             return
 

@@ -1,5 +1,6 @@
 """A nameserver that replies as a test tells it, name by name, and counts the questions."""
 
+import socket
 from collections import Counter
 from collections.abc import Callable
 
@@ -14,6 +15,8 @@ from test_forwarding import Upstream
 # Of names that the test says nothing about.
 ADDRESS = "192.0.2.7"
 TTL_S = 300
+
+_BUFFER = 4 << 20  # a burst that it is too slow for is not lost
 
 # The query and "udp" or "tcp" → the reply, or its bytes, or what Upstream has besides.
 Reply = Callable[[dns.message.Message, str], "dns.message.Message | bytes | list[bytes] | None"]
@@ -61,6 +64,7 @@ class Nameserver(Upstream):
 
     def __init__(self, port: int | None = None):
         super().__init__(None, port)
+        self._udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
         self.always: Reply | None = None  # whatever the name
         self._replies: dict[tuple[dns.name.Name, int], Reply] = {}
 

@@ -39,8 +39,8 @@ def set_sanitizer_options():
 
 # Workers answer while the main thread changes the store or the settings, or ends them; the resolver's thread
 # forwards for them; a look-up of a name has a thread of its own. kube2sky and exechealthz have no other thread.
-TSAN_TESTS = ("answers_random", "clients", "config", "dns", "explain", "forwarding", "lameduck", "leases",
-              "nameservers", "socket_buffers", "sockets", "tcp_capacity")
+TSAN_TESTS = ("answers_random", "cache", "cache_threads", "clients", "config", "dns", "explain", "forwarding",
+              "lameduck", "leases", "nameservers", "poisoning", "socket_buffers", "sockets", "tcp_capacity")
 
 
 class Totals:
