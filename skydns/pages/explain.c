@@ -27,6 +27,7 @@ struct explainer {
 
     /* State of the current explanation. */
     const struct store_sync *sync;
+    const struct resolver *resolver;
     const struct store *store;
     const struct engine_config *config;
 };
@@ -377,6 +378,7 @@ static void explain_externals(struct explainer *e)
         (void)explain_foreign(e->config, question,
                               zones ? zone_table_find(zones, &question->name) : NULL,
                               clock_monotonic_ms(), e->scratch, &e->externals[i]);
+        explain_foreign_servers(e->resolver, &e->externals[i]);
     }
 }
 
@@ -399,6 +401,7 @@ static void explain_elsewhere(struct explainer *e, enum engine_verdict verdict,
         x->zone = engine_config_stub(e->config, name, domain); /* without nameservers */
         x->source = x->zone ? EXPLAIN_FROM_STUB : EXPLAIN_FROM_HERE;
     }
+    explain_foreign_servers(e->resolver, x);
 }
 
 /* Without asking nameservers, as a client's query would: what they would say stays open. */
@@ -461,11 +464,12 @@ static struct dname name_meant(const struct explainer *e)
 }
 
 int explain(struct explainer *explainer, const struct store_sync *sync,
-            const struct engine_config *config, const char *name, const char *type,
-            const struct explanation **ret, struct err *err)
+            const struct resolver *resolver, const struct engine_config *config, const char *name,
+            const char *type, const struct explanation **ret, struct err *err)
 {
     struct explainer *e = explainer;
     e->sync = sync;
+    e->resolver = resolver;
     e->store = store_sync_store(sync);
     e->config = config;
     e->result = (struct explanation){.prefix = store_sync_prefix(sync),

@@ -12,6 +12,7 @@
 #include "skydns/sync/broken.h"
 
 struct explainer;
+struct resolver;
 struct store_sync;
 
 enum {
@@ -88,8 +89,8 @@ void explainer_free(struct explainer *explainer); /* NULL is fine */
 /* Type as "A", "SRV", "TYPE65"; NULL or "": A. An invalid name or type is ERR_USAGE. Uses the
  * configuration in force. */
 int explain(struct explainer *explainer, const struct store_sync *sync,
-            const struct engine_config *config, const char *name, const char *type,
-            const struct explanation **ret, struct err *err) MUST_CHECK;
+            const struct resolver *resolver, const struct engine_config *config, const char *name,
+            const char *type, const struct explanation **ret, struct err *err) MUST_CHECK;
 
 /* How answers of a type use records (explain_type.c). */
 struct explain_manner {

@@ -2,7 +2,17 @@
 
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/cursor.h"
+#include "skydns/serve/resolver.h"
+
+static struct cache_key key_of(const struct explain_foreign *x)
+{
+    return (struct cache_key){.name = x->question.name,
+                              .type = x->question.type,
+                              .qclass = DNS_CLASS_IN,
+                              .zone_serial = x->zone->serial};
+}
 
 /* Header and question; returns where the records begin. */
 static size_t begin_message(const struct external_question *question, uint8_t *message)
@@ -19,10 +29,7 @@ static size_t begin_message(const struct external_question *question, uint8_t *m
 static size_t read_kept(const struct engine_config *config, int64_t now_ms, uint8_t *message,
                         struct explain_foreign *x)
 {
-    const struct cache_key key = {.name = x->question.name,
-                                  .type = x->question.type,
-                                  .qclass = DNS_CLASS_IN,
-                                  .zone_serial = x->zone->serial};
+    const struct cache_key key = key_of(x);
     size_t at = begin_message(&x->question, message);
     cache_read(config->cache, &key, &config->cache_limits, now_ms, CACHE_PEEK, 0, message + at,
                DNS_MESSAGE_MAX - at, &x->kept);
@@ -36,13 +43,38 @@ static bool answers_now(const struct cache_hit *kept)
            (kept->state == CACHE_STALE && kept->is_failing);
 }
 
+/* As upstreams_order has it. */
+static const struct addr *first_of(const struct foreign_zone *zone,
+                                   const struct upstream_states *states)
+{
+    const unsigned avoided[] = {states->dead | states->looping, states->looping};
+    for (size_t i = 0; i < ARRAY_LEN(avoided); i++) {
+        for (size_t k = 0; k < zone->server_count; k++) {
+            if ((avoided[i] >> k & 1) == 0) {
+                return &zone->servers[k];
+            }
+        }
+    }
+    return NULL;
+}
+
 const struct addr *explain_foreign_nameserver(const struct explain_foreign *x)
 {
-    bool has_asked = x->source == EXPLAIN_FROM_STUB || x->source == EXPLAIN_FROM_NAMESERVER;
     if (x->source == EXPLAIN_FROM_CACHE && x->kept.state != CACHE_FAILED) {
         return &x->kept.nameserver;
     }
-    return has_asked && x->zone && x->zone->server_count > 0 ? &x->zone->servers[0] : NULL;
+    bool is_asked = x->source == EXPLAIN_FROM_STUB || x->source == EXPLAIN_FROM_NAMESERVER;
+    return is_asked && x->zone ? first_of(x->zone, &x->states) : NULL;
+}
+
+void explain_foreign_servers(const struct resolver *resolver, struct explain_foreign *x)
+{
+    if (!resolver || !x->zone) {
+        return;
+    }
+    const struct cache_key key = key_of(x);
+    (void)resolver_zone_state(resolver, x->zone->serial, &x->states); /* else: all alive */
+    x->has_unkept = x->kept.state == CACHE_MISS && resolver_unkept(resolver, &key, &x->unkept);
 }
 
 size_t explain_foreign(const struct engine_config *config, const struct external_question *question,

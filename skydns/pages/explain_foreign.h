@@ -13,6 +13,10 @@
 #include "skydns/foreign/cache.h"
 #include "skydns/foreign/zone_table.h"
 #include "skydns/store/engine_config.h"
+#include "skydns/upstream/fetcher.h"
+#include "skydns/upstream/upstreams.h"
+
+struct resolver;
 
 /* Where the answer to a query that came now would be from. */
 enum explain_source {
@@ -29,9 +33,13 @@ struct explain_foreign {
     const struct foreign_zone *zone; /* whose nameservers are responsible; NULL: not known, hosts */
     struct cache_hit kept;           /* for a client without DO and CD */
     uint32_t ttl_s;                  /* FROM_HOSTS, FROM_CACHE: of the answer */
+    struct upstream_states states;   /* of the zone's nameservers */
+    bool has_unkept;                 /* nothing is kept: the last reply could not be */
+    struct fetcher_unkept unkept;
 };
 
-/* The nameserver that gave the answer, or would be asked first; NULL: none. */
+/* The nameserver that gave the answer, or would be asked first, if they do not take turns; NULL:
+ * none. */
 const struct addr *explain_foreign_nameserver(const struct explain_foreign *x);
 
 /* Of a name that the nameservers of `zone` know; NULL: the configuration has no table of zones.
@@ -40,5 +48,8 @@ const struct addr *explain_foreign_nameserver(const struct explain_foreign *x);
 size_t explain_foreign(const struct engine_config *config, const struct external_question *question,
                        const struct foreign_zone *zone, int64_t now_ms,
                        uint8_t message[DNS_MESSAGE_MAX], struct explain_foreign *ret);
+
+/* Adds what the resolver's thread knows: `states` and `unkept`. NULL: nothing. */
+void explain_foreign_servers(const struct resolver *resolver, struct explain_foreign *x);
 
 #endif

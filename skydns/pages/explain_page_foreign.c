@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/clock.h"
 #include "common/base/json_text.h"
 #include "common/dns/dns.h"
 #include "common/dns/dns_names.h"
@@ -20,6 +21,32 @@ static const char *const origins[] = {
     [ZONE_FROM_FLAG] = "flag",
     [ZONE_FROM_DOCUMENT] = "document",
 };
+
+/* Why a reply is not kept: the word for programs and the text for people. */
+static const struct {
+    const char *word;
+    const char *text;
+} verdicts[] = {
+    [CACHE_KEPT] = {"kept", "it was kept, and gave way to others"},
+    [CACHE_NO_TIME] = {"no-time", "a TTL of it is 0"},
+    [CACHE_NO_SOA] = {"no-soa", "a denial without an SOA, which would say for how long"},
+    [CACHE_TRUNCATED] = {"truncated", "it is truncated"},
+    [CACHE_NO_ANSWER] = {"no-answer", "neither an answer nor a denial"},
+    [CACHE_MALFORMED] = {"malformed", "not a message, or not to this question"},
+    [CACHE_TOO_LARGE] = {"too-large", "it is too large"},
+};
+
+static const char *state_of(const struct explain_foreign *x, size_t server)
+{
+    return x->states.looping >> server & 1 ? "looping"
+           : x->states.dead >> server & 1  ? "dead"
+                                           : "ok";
+}
+
+static uint32_t unkept_s(const struct explain_foreign *x)
+{
+    return (uint32_t)((clock_monotonic_ms() - x->unkept.at_ms) / 1000);
+}
 
 static bool has_records(const struct explain_foreign *x)
 {
@@ -47,16 +74,30 @@ static void text_kept(const struct cache_hit *kept, struct buf *out)
     }
 }
 
-static void text_zone(const struct foreign_zone *zone, struct buf *out)
+static void text_unkept(const struct explain_foreign *x, struct buf *out)
 {
+    char address[ADDR_TEXT_MAX];
+    buf_append_str(out, "not kept   the last reply, ");
+    explain_text_age(unkept_s(x), out);
+    buf_printf(out, " ago from %s: %s\n", addr_format(&x->unkept.nameserver, address),
+               verdicts[x->unkept.verdict].text);
+}
+
+static void text_zone(const struct explain_foreign *x, struct buf *out)
+{
+    const struct foreign_zone *zone = x->zone;
     char text[DNAME_TEXT_MAX], address[ADDR_TEXT_MAX];
     if (zone_is_stub(zone)) {
         buf_printf(out, "stub zone  %s, from the %s\n", dname_to_text(&zone->name, text),
                    zone->origin == ZONE_FROM_KEYS ? "keys in etcd" : origins[zone->origin]);
     }
     for (size_t i = 0; i < zone->server_count; i++) {
-        buf_printf(out, "%s%s\n", i ? "           " : "nameserver ",
-                   addr_format(&zone->servers[i], address));
+        bool is_looping = x->states.looping >> i & 1, is_dead = x->states.dead >> i & 1;
+        buf_printf(out, "%s%s%s\n", i ? "           " : "nameserver ",
+                   addr_format(&zone->servers[i], address),
+                   is_looping ? ", leads back here"
+                   : is_dead  ? ", does not answer"
+                              : "");
     }
 }
 
@@ -108,8 +149,11 @@ void explain_text_foreign(const struct explanation *x, struct buf *out)
     if (has_records(foreign)) {
         text_records(x, out);
     }
+    if (foreign->has_unkept) {
+        text_unkept(foreign, out);
+    }
     if (foreign->zone) {
-        text_zone(foreign->zone, out);
+        text_zone(foreign, out);
     }
     for (size_t i = 0; i < x->external_count; i++) {
         text_target(x, &x->externals[i], out);
@@ -143,8 +187,17 @@ static void json_source(const struct explain_foreign *x, struct buf *out)
                    x->kept.state == CACHE_FAILED || x->kept.is_failing ? ",\"failing\":true" : "");
 }
 
-static void json_zone(const struct foreign_zone *zone, struct buf *out)
+static void json_unkept(const struct explain_foreign *x, struct buf *out)
 {
+    buf_printf(out, ",\"not_kept\":{\"reason\":\"%s\",\"ago_s\":%" PRIu32 ",",
+               verdicts[x->unkept.verdict].word, unkept_s(x));
+    json_address("nameserver", &x->unkept.nameserver, out);
+    buf_append_char(out, '}');
+}
+
+static void json_zone(const struct explain_foreign *x, struct buf *out)
+{
+    const struct foreign_zone *zone = x->zone;
     char text[DNAME_TEXT_MAX];
     if (zone_is_stub(zone)) {
         buf_append_str(out, ",\"zone\":");
@@ -154,7 +207,7 @@ static void json_zone(const struct foreign_zone *zone, struct buf *out)
     for (size_t i = 0; i < zone->server_count; i++) {
         buf_append_str(out, i ? ",{" : ",\"nameservers\":[{");
         json_address("address", &zone->servers[i], out);
-        buf_append_char(out, '}');
+        buf_printf(out, ",\"state\":\"%s\"}", state_of(x, i));
     }
     buf_append_str(out, zone->server_count ? "]" : "");
 }
@@ -219,8 +272,11 @@ void explain_json_foreign(const struct explanation *x, struct buf *out)
     if (foreign->source != EXPLAIN_FROM_HERE) {
         json_source(foreign, out);
     }
+    if (foreign->has_unkept) {
+        json_unkept(foreign, out);
+    }
     if (foreign->zone) {
-        json_zone(foreign->zone, out);
+        json_zone(foreign, out);
     }
     if (has_records(foreign)) {
         json_records(x, out);

@@ -4,6 +4,7 @@
 #include "skydns/foreign/cache_counts.h"
 #include "skydns/foreign/hosts_table.h"
 #include "skydns/foreign/zone_table.h"
+#include "skydns/serve/resolver.h"
 
 static void write_hits(struct metrics_page *page, const struct cache_counts *counts)
 {
@@ -42,24 +43,45 @@ static void write_cache(struct metrics_page *page, const struct cache *cache,
                     counter_get(&counts->evictions));
 }
 
-static size_t stub_zones(const struct zone_table *zones)
+static unsigned dead_in(const struct foreign_zone *zone, const struct resolver *resolver)
 {
-    size_t count = 1; /* the root, which is none */
-    if (zones) {
-        (void)zone_table_items(zones, &count);
-    }
-    return count - 1;
+    struct upstream_states states = {0}; /* not asked yet */
+    (void)resolver_zone_state(resolver, zone->serial, &states);
+    return (unsigned)__builtin_popcount(states.dead | states.looping);
 }
 
-uint64_t metrics_foreign_write(struct metrics_page *page, const struct engine_config *config)
+/* At most ZONE_TABLE_MAX. */
+static void write_stubs(struct metrics_page *page, const struct zone_table *table,
+                        const struct resolver *resolver)
+{
+    char text[DNAME_TEXT_MAX];
+    size_t count = 0;
+    const struct foreign_zone *zones = table ? zone_table_items(table, &count) : NULL;
+    metrics_gauge(page, "stub_zones", "Zones with nameservers of their own.",
+                  count ? (double)(count - 1) : 0); /* without the root */
+    metrics_family(page, METRIC_GAUGE, "stub_nameservers",
+                   "Nameservers of a stub zone that can be used.");
+    for (size_t i = 1; i < count; i++) {
+        metrics_sample(page, METRIC_LABELS({"zone", dname_to_text(&zones[i].name, text)}),
+                       zones[i].server_count);
+    }
+    metrics_family(page, METRIC_GAUGE, "stub_nameservers_dead",
+                   "Of these, those that do not answer or lead back here.");
+    for (size_t i = 1; i < count; i++) {
+        metrics_sample(page, METRIC_LABELS({"zone", dname_to_text(&zones[i].name, text)}),
+                       dead_in(&zones[i], resolver));
+    }
+}
+
+uint64_t metrics_foreign_write(struct metrics_page *page, const struct engine_config *config,
+                               const struct resolver *resolver)
 {
     struct cache_counts counts = {0};
     if (config->cache_tally) {
         cache_tally_sum(config->cache_tally, &counts);
     }
     write_cache(page, config->cache, &counts);
-    metrics_gauge(page, "stub_zones", "Zones with nameservers of their own.",
-                  (double)stub_zones(config->zones_of_others));
+    write_stubs(page, config->zones_of_others, resolver);
     metrics_gauge(page, "hosts_names", "Names in the files of -hosts.",
                   config->hosts ? (double)hosts_table_count(config->hosts) : 0);
     return counter_get(&counts.misses);

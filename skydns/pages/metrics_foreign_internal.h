@@ -5,8 +5,11 @@
 #include "common/base/metrics.h"
 #include "skydns/store/engine_config.h"
 
+struct resolver;
+
 /* Adds them to the page; `config` is the newest. Returns the questions that were not in the cache,
  * for SkyDNS's own metrics. */
-uint64_t metrics_foreign_write(struct metrics_page *page, const struct engine_config *config);
+uint64_t metrics_foreign_write(struct metrics_page *page, const struct engine_config *config,
+                               const struct resolver *resolver);
 
 #endif

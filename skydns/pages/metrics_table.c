@@ -172,7 +172,8 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_incomplete(&page, sources->sync);
     write_queries(&page, transports);
     write_resolver(&page, resolver);
-    uint64_t misses = metrics_foreign_write(&page, snapshot_newest_config(sources->snapshot));
+    uint64_t misses =
+        metrics_foreign_write(&page, snapshot_newest_config(sources->snapshot), sources->resolver);
     if (sources->skydns_prefix) {
         struct skydns_sums *skydns = &transports[0].sums.skydns;
         counters_add(skydns, &transports[1].sums.skydns, sizeof(*skydns));

@@ -120,9 +120,9 @@ static void on_explain(void *data, const struct http_request *request, struct ht
     const struct metrics_sources *sources = data;
     const struct explanation *explanation;
     struct err err;
-    int r = explain(sources->explainer, sources->sync, snapshot_newest_config(sources->snapshot),
-                    http_request_arg(request, "name"), http_request_arg(request, "type"),
-                    &explanation, &err);
+    int r = explain(sources->explainer, sources->sync, sources->resolver,
+                    snapshot_newest_config(sources->snapshot), http_request_arg(request, "name"),
+                    http_request_arg(request, "type"), &explanation, &err);
     if (r < 0) {
         reply->status = 400;
         buf_printf(&reply->body, "%s\n", err.msg);

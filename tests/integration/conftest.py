@@ -120,7 +120,7 @@ def running(tmp_path_factory):
         bed.start_apiserver()
         bed.start_kube2sky()
         http_port = reserve_port()
-        bed.start_skydns("-no-rec", f"-http-addr=127.0.0.1:{http_port}")
+        bed.start_skydns("-no-rec", f"-http-addr=127.0.0.1:{http_port}", "-stub=acme.test=127.0.0.1:9")
         target = f"kubernetes.default.svc.cluster.local,A,127.0.0.1:{bed.dns.port}"
         bed.start_exechealthz("-cmd=true", "-period=100ms", f"-dns=skydns={target}")
         exechealthz = Running(bed.exechealthz, bed.healthz_port)

@@ -2,10 +2,17 @@
 
 import http.client
 import json
+import re
 
+import dns.message
+import dns.name
+import dns.rcode
+import dns.rrset
 import pytest
-from programs import http_get, reserve_port
+from programs import http_get, reserve_port, wait_until
+from prometheus import parse
 from records import SVC, value
+from test_forwarding import Upstream
 
 
 @pytest.fixture
@@ -262,3 +269,122 @@ def test_the_schema_of_kubernetes(told_bed):
     ):
         page = explain(bed, name, rdtype)
         assert why in page["why"] and page["answer"] and page["names"] == []
+
+
+# ---- Names of other domains ----
+
+
+def foreign_reply(query: dns.message.Message) -> dns.message.Message | None:
+    """An address for five minutes; names beginning with `now.` have TTL 0, `nx.` does not exist."""
+    name = query.question[0].name
+    reply = dns.message.make_response(query, recursion_available=True)
+    if name.labels[0] == b"nx":
+        reply.set_rcode(dns.rcode.NXDOMAIN)
+        zone = dns.name.Name(name.labels[1:])
+        soa = f"ns.{zone} h.{zone} 1 7200 1800 86400 60"
+        reply.authority.append(dns.rrset.from_text(zone, 300, "IN", "SOA", soa))
+    else:
+        ttl_s = 0 if name.labels[0] == b"now" else 300
+        reply.answer.append(dns.rrset.from_text(name, ttl_s, "IN", "A", "192.0.2.7"))
+    return reply
+
+
+@pytest.fixture(scope="module")
+def foreign_bed(tmp_path_factory):
+    """With general nameservers, one of a stub zone, and a dead one."""
+    from bed import Bed
+
+    bed = Bed(tmp_path_factory.mktemp("foreign"))
+    general, stub = Upstream(foreign_reply), Upstream(foreign_reply)
+    bed.general, bed.stub = f"127.0.0.1:{general.port}", f"127.0.0.1:{stub.port}"
+    bed.dead = f"127.0.0.1:{reserve_port()}"
+    bed.start_etcd()
+    bed.http_port = reserve_port()
+    bed.etcd.put(f"{SVC}/default/ext", '{"host":"db.example.com."}')
+    flags = [f"-nameservers={bed.general}", f"-stub=acme.test={bed.stub}", f"-stub=gone.test={bed.dead}"]
+    start(bed, *flags, "-rtimeout=200ms")
+    bed.wait_answers("ext.default.svc.cluster.local", "A", ["192.0.2.7", "db.example.com."])
+    yield bed
+    bed.close()
+    general.close()
+    stub.close()
+
+
+def counted(bed) -> dict[str, float]:
+    """What the cache counts."""
+    page = parse(http_get(f"http://127.0.0.1:{bed.http_port}/metrics")[1])
+    return {
+        f"{name}{labels}": value
+        for name, metric in page.items()
+        if name.startswith("skydns_cache_") and name.endswith("_total")
+        for labels, value in metric.samples.items()
+    }
+
+
+@pytest.mark.parametrize(("name", "source", "server"), [
+    ("www.example.org", "nameserver", "general"),
+    ("www.acme.test", "stub", "stub"),
+])  # fmt: skip
+def test_a_foreign_name_before_and_after_it_is_kept(foreign_bed, name, source, server):
+    bed = foreign_bed
+    page = explain(bed, name)
+    assert (page["source"], page["nameserver"], page["status"]) == (source, getattr(bed, server), "not from here")
+    assert "kept_s" not in page and "ttl_s" not in page
+    assert bed.dns.answers(name) == ["192.0.2.7"]
+    before = counted(bed)
+    page = explain(bed, name.upper())
+    assert (page["source"], page["nameserver"], page["status"]) == ("cache", getattr(bed, server), "NOERROR")
+    assert 0 <= page["kept_s"] < 60 and 240 < page["ttl_s"] <= 300 and page["kept"] == "fresh"
+    [record] = page["answer"]
+    assert re.fullmatch(rf"{re.escape(name)}\. \d+ A 192\.0\.2\.7", record, re.I)
+    assert counted(bed) == before  # it was not asked for by a client
+    assert page.get("zone") == ("acme.test." if source == "stub" else None)
+    assert page["nameservers"] == [{"address": getattr(bed, server), "state": "ok"}]
+
+
+def test_a_kept_denial(foreign_bed):
+    assert foreign_bed.dns.answers("nx.acme.test") == ["NXDOMAIN"]
+    page = explain(foreign_bed, "nx.acme.test")
+    assert (page["source"], page["status"]) == ("cache", "NXDOMAIN") and "answer" not in page
+    assert 0 < page["ttl_s"] <= 60
+    assert len(page["authority"]) == 1 and " SOA " in page["authority"][0]
+
+
+def test_why_a_reply_is_not_kept(foreign_bed):
+    assert foreign_bed.dns.answers("now.example.org") == ["192.0.2.7"]
+    page = explain(foreign_bed, "now.example.org")
+    assert page["source"] == "nameserver"
+    assert page["not_kept"]["reason"] == "no-time" and page["not_kept"]["nameserver"] == foreign_bed.general
+
+
+def test_a_dead_stub_zone(foreign_bed):
+    bed = foreign_bed
+    bed.wait_answers("www.gone.test", "A", ["SERVFAIL"])
+    page = explain(bed, "www.gone.test")
+    # The question is asked again after a second.
+    assert page["source"] in ("cache", "stub") and page["zone"] == "gone.test."
+    wait_until(lambda: bed.dns.answers("more.gone.test") == ["SERVFAIL"] and
+               explain(bed, "other.gone.test")["nameservers"] == [{"address": bed.dead, "state": "dead"}],
+               "the nameserver is dead")  # fmt: skip
+    page = http_get(f"http://127.0.0.1:{bed.http_port}/metrics")[1]
+    assert 'skydns_stub_nameservers_dead{zone="gone.test."} 1\n' in page
+    assert 'skydns_stub_nameservers_dead{zone="acme.test."} 0\n' in page
+
+
+def test_a_kept_target(foreign_bed):
+    [target] = explain(foreign_bed, "ext.default.svc.cluster.local")["targets"]
+    assert (target["name"], target["source"], target["nameserver"]) == ("db.example.com.", "cache", foreign_bed.general)
+
+
+def test_the_command_shows_a_kept_reply(foreign_bed):
+    assert foreign_bed.dns.answers("www.acme.test") == ["192.0.2.7"]
+    status, text = run_explain(foreign_bed, "www.acme.test")
+    assert status == 0
+    for line in [
+        "www.acme.test. A: NOERROR, answers: 1; etcd revision",
+        "kept       for ",
+        "\nanswer     www.acme.test. ",
+        "\nstub zone  acme.test., from the flag",
+        f"\nnameserver {foreign_bed.stub}",
+    ]:
+        assert line in text, text

@@ -172,8 +172,8 @@ static inline const struct explanation *bed_explain(struct pages_bed *bed, const
 {
     const struct explanation *x = NULL;
     struct err err;
-    int r = explain(bed->explainer, bed->sync, snapshot_newest_config(bed->snapshot), name, type,
-                    &x, &err);
+    int r = explain(bed->explainer, bed->sync, NULL, snapshot_newest_config(bed->snapshot), name,
+                    type, &x, &err);
     if (r != 0) {
         fail_msg("%s %s: %s", name, type ? type : "", err.msg);
     }

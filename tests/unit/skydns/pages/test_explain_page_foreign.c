@@ -8,9 +8,11 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "common/base/clock.h"
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/pages/explain_page_internal.h"
+#include "tests/support/test_clock.h"
 
 enum { MESSAGE_MAX = 512, PAGE_MAX = 65536 };
 
@@ -130,7 +132,8 @@ static void test_kept(void **state)
                    "nameserver 192.0.2.1:53\n           192.0.2.2:53\n");
     expect_json(t, "{'status':'NOERROR','source':'cache','nameserver':'192.0.2.2:53','kept_s':70,"
                    "'ttl_s':290,'kept':'fresh','zone':'acme.local.','zone_from':'etcd',"
-                   "'nameservers':[{'address':'192.0.2.1:53'},{'address':'192.0.2.2:53'}],"
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok'},{'address':'192.0.2.2:"
+                   "53','state':'ok'}],"
                    "'answer':['www.acme.local. 290 CNAME x.acme.local.',"
                    "'x.acme.local. 10 A 10.0.0.1'],'authority':["
                    "'acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5']}");
@@ -150,7 +153,8 @@ static void test_kept_denial(void **state)
     expect_text(t, "acme.local., from the flag\n");
     expect_json(t, "{'status':'NXDOMAIN','source':'cache','nameserver':'192.0.2.2:53','kept_s':70,"
                    "'ttl_s':290,'kept':'fresh','zone':'acme.local.','zone_from':'flag',"
-                   "'nameservers':[{'address':'192.0.2.1:53'},{'address':'192.0.2.2:53'}],"
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok'},{'address':'192.0.2.2:"
+                   "53','state':'ok'}],"
                    "'authority':['acme.local. 30 SOA n.acme.local. h.acme.local. 1 2 3 4 5']}");
 }
 
@@ -167,7 +171,8 @@ static void test_expired(void **state)
     expect_text(t, "; expired, and used if nameservers fail\n");
     expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.1:53',"
                    "'kept_s':70,'kept':'stale','zone':'acme.local.','zone_from':'etcd',"
-                   "'nameservers':[{'address':'192.0.2.1:53'},{'address':'192.0.2.2:53'}]}");
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok'},{'address':'192.0.2.2:"
+                   "53','state':'ok'}]}");
     t->x.foreign.source = EXPLAIN_FROM_CACHE;
     t->x.foreign.kept.is_failing = true;
     t->x.foreign.ttl_s = CACHE_STALE_TTL_S;
@@ -176,7 +181,8 @@ static void test_expired(void **state)
     expect_json(t, "{'status':'NOERROR','source':'cache','nameserver':'192.0.2.2:53','ttl_s':30,"
                    "'kept_s':70,'kept':'stale','failing':true,'zone':'acme.local.',"
                    "'zone_from':'etcd',"
-                   "'nameservers':[{'address':'192.0.2.1:53'},{'address':'192.0.2.2:53'}]}");
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok'},{'address':'192.0.2.2:"
+                   "53','state':'ok'}]}");
 }
 
 static void test_failed(void **state)
@@ -200,9 +206,48 @@ static void test_not_kept(void **state)
     expect_text(t, "\nnameserver 192.0.2.1:53\n");
     assert_null(strstr(buf_cstr(&t->page), "zone"));
     expect_json(t, "{'status':'not from here','source':'nameserver','nameserver':'192.0.2.1:53',"
-                   "'nameservers':[{'address':'192.0.2.1:53'}]}");
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'ok'}]}");
     t->zone.server_count = 0;
     expect_json(t, "{'status':'not from here','source':'nameserver'}");
+}
+
+static void test_states_of_nameservers(void **state)
+{
+    struct told *t = *state;
+    t->x.foreign.kept = (struct cache_hit){.state = CACHE_MISS};
+    t->x.foreign.source = EXPLAIN_FROM_STUB;
+    t->x.foreign.states.dead = 1;
+    expect_text(t, "\nnameserver 192.0.2.1:53, does not answer\n           192.0.2.2:53\n");
+    expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.2:53',"
+                   "'zone':'acme.local.','zone_from':'etcd',"
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'dead'},"
+                   "{'address':'192.0.2.2:53','state':'ok'}]}");
+    t->x.foreign.states.looping = 2;
+    expect_text(t, "\n           192.0.2.2:53, leads back here\n");
+    expect_json(t, "{'status':'not from here','source':'stub','nameserver':'192.0.2.1:53',"
+                   "'zone':'acme.local.','zone_from':'etcd',"
+                   "'nameservers':[{'address':'192.0.2.1:53','state':'dead'},"
+                   "{'address':'192.0.2.2:53','state':'looping'}]}");
+    t->x.foreign.states.looping = 3;
+    assert_null(explain_foreign_nameserver(&t->x.foreign));
+}
+
+static void test_why_it_is_not_kept(void **state)
+{
+    struct told *t = *state;
+    t->x.foreign = (struct explain_foreign){
+        .source = EXPLAIN_FROM_NAMESERVER,
+        .kept = {.state = CACHE_MISS},
+        .has_unkept = true,
+        .unkept = {.verdict = CACHE_NO_TIME,
+                   .at_ms = clock_monotonic_ms() - 5500,
+                   .nameserver = server(1)},
+    };
+    test_clock_stop();
+    expect_text(t, "\nnot kept   the last reply, 5 s ago from 192.0.2.1:53: a TTL of it is 0\n");
+    expect_json(t, "{'status':'not from here','source':'nameserver','not_kept':{'reason':'no-time',"
+                   "'ago_s':5,'nameserver':'192.0.2.1:53'}}");
+    test_clock_run();
 }
 
 static void test_targets(void **state)
@@ -236,6 +281,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_expired, setup, teardown),
         cmocka_unit_test_setup_teardown(test_failed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_not_kept, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_states_of_nameservers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_why_it_is_not_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(test_targets, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -385,12 +385,15 @@ static void test_metrics_of_the_cache(void **state)
         "\nskydns_cache_prefetches_total 6\n",
         "\nskydns_cache_evictions_total 8\n",
         "\nskydns_stub_zones 2\n",
+        "\nskydns_stub_nameservers{zone=\"acme.local.\"} 3\n",
+        "\nskydns_stub_nameservers{zone=\"test.\"} 0\n",
+        "\nskydns_stub_nameservers_dead{zone=\"acme.local.\"} 0\n",
         "\nold_names_dns_cachemiss_count_total{cache=\"response\"} 5\n",
         "\nold_names_dns_cachemiss_count_total{cache=\"signature\"} 0\n",
     };
     static const struct foreign_zone zones[] = {
         {.name = {.len = 1}},
-        {.name = {.len = 12, .wire = "\4acme\5local"}},
+        {.name = {.len = 12, .wire = "\4acme\5local"}, .server_count = 3},
         {.name = {.len = 6, .wire = "\4test"}},
     };
     struct pages *p = *state;
