@@ -104,6 +104,24 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
                     counter_get(&counts->evictions));
 }
 
+/* ---- Settings ---- */
+
+static void write_refusals(struct metrics_page *page, const struct metrics_refusals *refusals)
+{
+    const struct metrics_refusals now = refusals ? *refusals : (struct metrics_refusals){0};
+    const struct {
+        const char *source;
+        bool is_refused;
+    } sources[] = {
+        {"etcd", now.etcd}, {"kube2sky", now.kube2sky}, {"file", now.file}, {"hosts", now.hosts}};
+    metrics_family(page, METRIC_GAUGE, "config_refused",
+                   "1 while the newest settings of this source cannot be used: older ones stay in "
+                   "force.");
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
+        metrics_sample(page, METRIC_LABELS({"source", sources[i].source}), sources[i].is_refused);
+    }
+}
+
 /* ---- Records ---- */
 
 static void write_incomplete(struct metrics_page *page, const struct store_sync *sync)
@@ -167,6 +185,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     metrics_process(&page, sources->start_s);
     metrics_gauge(&page, "ready", "1 while /readiness is 200: etcd has been read.",
                   store_sync_is_ready(sources->sync) && !sources->is_lame_duck);
+    write_refusals(&page, sources->refusals);
     etcd_metrics_write(&page, &etcd);
     write_store(&page, &store);
     write_incomplete(&page, sources->sync);

@@ -19,6 +19,14 @@ struct snapshot;
 struct store_sync;
 struct worker;
 
+/* Whose newest settings cannot be used, so that older ones stay in force. */
+struct metrics_refusals {
+    bool etcd;     /* /skydns/config */
+    bool kube2sky; /* a document that it keeps in etcd */
+    bool file;     /* -config */
+    bool hosts;    /* a file of -hosts */
+};
+
 /* All borrowed. */
 struct metrics_sources {
     int64_t start_s; /* Unix time of the process's start */
@@ -31,8 +39,9 @@ struct metrics_sources {
     size_t worker_count;
     const char *skydns_prefix; /* of SkyDNS's own metrics; NULL: off */
     const struct snapshot *snapshot;
-    struct explainer *explainer; /* NULL without HTTP */
-    bool is_lame_duck;           /* stopping, but still answering */
+    struct explainer *explainer;             /* NULL without HTTP */
+    bool is_lame_duck;                       /* stopping, but still answering */
+    const struct metrics_refusals *refusals; /* NULL: none */
 };
 
 /* Appends the page. */

@@ -483,8 +483,9 @@ static void test_questions_that_cannot_be_read(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct explanation *x = NULL;
         struct err err;
-        assert_int_equal(explain(bed.explainer, bed.sync, NULL, snapshot_newest_config(bed.snapshot),
-                                 rows[i].name, rows[i].type, &x, &err),
+        assert_int_equal(explain(bed.explainer, bed.sync, NULL,
+                                 snapshot_newest_config(bed.snapshot), rows[i].name, rows[i].type,
+                                 &x, &err),
                          ERR_USAGE);
         assert_null(x);
         assert_non_null(strstr(err.msg, i < 2 ? "name" : rows[i].type));

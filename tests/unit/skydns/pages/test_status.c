@@ -369,6 +369,10 @@ static void test_metrics(void **state)
     }
     p->sources.is_lame_duck = true;
     expect(p, "/metrics", 200, "\nskydns_ready 0\n");
+    expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"file\"} 0\n");
+    p->sources.refusals = &(struct metrics_refusals){.file = true};
+    expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"etcd\"} 0\n");
+    expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"file\"} 1\n");
 }
 
 /* Each count has a number of its own. */
