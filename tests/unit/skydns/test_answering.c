@@ -22,6 +22,7 @@
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/answering.h"
+#include "skydns/foreign/zone_table.h"
 #include "skydns/serve/listen_socket.h"
 #include "skydns/store/snapshot.h"
 #include "tests/support/log_capture.h"
@@ -339,14 +340,21 @@ static void say_nxdomain(const struct nameserver *ns, const char *name_text)
     }
 }
 
+static void publish_nameserver(struct fixture *f, const struct addr *address)
+{
+    const struct foreign_zone root = {.name = {.len = 1}, .server_count = 1, .servers = {*address}};
+    struct engine_config *config = options_engine_config(&f->options);
+    config->zones_of_others = zone_table_new(&root, 1, NULL);
+    config->allows_all = true;
+    snapshot_configure(f->snapshot, config);
+}
+
 /* Foreign names go to the current nameserver. */
 static void test_nameservers(void **state)
 {
     struct fixture *f = *state;
     struct nameserver servers[2] = {open_nameserver(), open_nameserver()};
     static const char *const names[] = {"first.example.com", "second.example.com"};
-    f->options.nameserver_count = 1;
-    f->options.nameservers[0] = servers[0].address;
     f->options.random_case = false;
     fill(f);
     open_at(f, 1);
@@ -354,8 +362,7 @@ static void test_nameservers(void **state)
     int udp = client_at(&f->options.addresses[0], SOCK_DGRAM);
     for (uint16_t i = 0; i < 2; i++) {
         struct message question = foreign_question((uint16_t)(100 + i), names[i]), reply;
-        f->options.nameservers[0] = servers[i].address;
-        answering_set_nameservers(f->answering, &f->options);
+        publish_nameserver(f, &servers[i].address);
         send_udp(udp, question.wire, question.len);
         say_nxdomain(&servers[i], names[i]);
         reply = receive_udp(udp);
