@@ -1,0 +1,348 @@
+/* Other domains' names before any nameserver is asked: hosts files, stub zones and what comes
+ * before them; and targets of our records there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "skydns/foreign/hosts_table.h"
+#include "tests/unit/skydns/answer/foreign_bed.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct fixture_key keys[] = {
+    {"local/cluster/web/a", "{'host':'10.0.0.1','ttl':30}"},
+    {"local/cluster/stub/x", "{'host':'10.0.0.2','ttl':30}"},
+    {"local/cluster/ext", "{'host':'www.example.com','ttl':300}"},
+    {"local/cluster/inner", "{'host':'x.stub.cluster.local','ttl':300}"},
+    {"local/cluster/listed", "{'host':'db.acme.test','ttl':300}"},
+    {"local/cluster/lost", "{'host':'db.empty.test','ttl':300}"},
+    {"local/cluster/_s/a", "{'host':'www.example.com','port':80}"},
+    {"local/cluster/_s/b", "{'host':'ftp.example.com','port':81}"},
+    {"arpa/in-addr/192/0/2/1", "{'host':'web.cluster.local'}"},
+};
+
+/* The bed with a hosts file. */
+static struct foreign_bed setup(void)
+{
+    static const struct {
+        const char *ip, *name;
+    } lines[] = {{"10.9.0.1", "db.acme.test."},    {"fd00::9", "db.acme.test."},
+                 {"10.9.0.1", "second.test."},     {"192.0.2.1", "one.test."},
+                 {"192.0.2.2", "two.test."},       {"10.9.0.3", "web.cluster.local."},
+                 {"10.9.0.4", "www.example.com."}, {"10.9.0.5", "www.example.com."},
+                 {"10.96.0.7", "ours.test."},      {"10.9.0.6", "single."}};
+    struct hosts_entry entries[COUNT(lines)];
+    struct foreign_bed b = bed_new(keys, COUNT(keys));
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        entries[i] = (struct hosts_entry){.name = fixture_name(lines[i].name)};
+        assert_true(ip_parse(slice_str(lines[i].ip), &entries[i].ip));
+    }
+    b.f->config.hosts = hosts_table_new(entries, COUNT(lines));
+    return b;
+}
+
+static void teardown(struct foreign_bed *b)
+{
+    hosts_table_unref(b->f->config.hosts);
+    bed_free(b);
+}
+
+struct row {
+    const char *question, *want;
+};
+
+static void check(struct foreign_bed *b, const struct row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *got = fixture_ask(b->f, rows[i].question);
+        if (strcmp(got, rows[i].want) != 0) {
+            fail_msg("`%s`: got\n%s\nwant\n%s", rows[i].question, got, rows[i].want);
+        }
+    }
+}
+
+/* For every client, before stub zones and nameservers; never for names of ours. */
+static void hosts(void **state)
+{
+    static const struct row rows[] = {
+        {"DB.acme.test. A",
+         "NOERROR qr rd ra\n? DB.acme.test. IN A\n= DB.acme.test. 30 A 10.9.0.1"},
+        {"db.acme.test. AAAA edns=512", "NOERROR qr rd ra\n? db.acme.test. IN AAAA"
+                                        "\n= db.acme.test. 30 AAAA fd00::9\nedns 1232"},
+        {"db.acme.test. TXT nord", "NOERROR qr ra\n? db.acme.test. IN TXT"},
+        {"second.test. AAAA", "NOERROR qr rd ra\n? second.test. IN AAAA"},
+        {"single. A", "NOERROR qr rd ra\n? single. IN A\n= single. 30 A 10.9.0.6"},
+        {"db.acme.test. A edns=512 stub", "NOERROR qr rd ra\n? db.acme.test. IN A"
+                                          "\n= db.acme.test. 30 A 10.9.0.1\nedns 1232"},
+        {"1.0.9.10.in-addr.arpa. PTR", "NOERROR qr rd ra\n? 1.0.9.10.in-addr.arpa. IN PTR"
+                                       "\n= 1.0.9.10.in-addr.arpa. 30 PTR db.acme.test."},
+        {"1.0.9.10.in-addr.arpa. A", "NOERROR qr rd ra\n? 1.0.9.10.in-addr.arpa. IN A"},
+        {"web.cluster.local. A",
+         "NOERROR qr aa rd ra\n? web.cluster.local. IN A\n= web.cluster.local. 30 A 10.0.0.1"},
+        {"1.2.0.192.in-addr.arpa. PTR", /* etcd's comes first, */
+         "NOERROR qr aa rd ra\n? 1.2.0.192.in-addr.arpa. IN PTR"
+         "\n= 1.2.0.192.in-addr.arpa. 3600 PTR web.cluster.local."},
+        {"2.2.0.192.in-addr.arpa. PTR", /* and a stub zone last */
+         "NOERROR qr rd ra\n? 2.2.0.192.in-addr.arpa. IN PTR"
+         "\n= 2.2.0.192.in-addr.arpa. 30 PTR two.test."},
+        {"ANY.acme.test. ANY", "REFUSED qr rd\n? ANY.acme.test. IN ANY"},
+    };
+    struct foreign_bed b = setup();
+    (void)state;
+    bed_put_addresses(&b, "db.acme.test. A", "db.acme.test.", 100, 1); /* of no use */
+    check(&b, rows, COUNT(rows));
+    b.f->config.no_rec = true;
+    b.f->config.allows_all = false;
+    b.f->config.ttl_s = 20; /* of our records, not of these */
+    static const struct row others[] = {
+        {"db.acme.test. A",
+         "NOERROR qr rd ra\n? db.acme.test. IN A\n= db.acme.test. 30 A 10.9.0.1"},
+        {"www.example.com. A",
+         "NOERROR qr rd ra\n? www.example.com. IN A"
+         "\n= www.example.com. 30 A 10.9.0.4\n= www.example.com. 30 A 10.9.0.5"},
+        {"nope.example.com. A", "SERVFAIL qr rd\n? nope.example.com. IN A"},
+        {"1.0.9.10.in-addr.arpa. PTR", "NOERROR qr rd ra\n? 1.0.9.10.in-addr.arpa. IN PTR"
+                                       "\n= 1.0.9.10.in-addr.arpa. 30 PTR db.acme.test."},
+    };
+    check(&b, others, COUNT(others));
+    teardown(&b);
+}
+
+/* -no-rec and -ndots do not apply; the longest zone counts, ours or another's. */
+static void stubs(void **state)
+{
+    static const struct row rows[] = {
+        {"www.acme.test. A", "forward"},
+        {"acme.test. NS", "forward"},
+        {"www.acme.test. A edns=512 subnet", "forward"},
+        {"www.acme.test. A edns=512 stub", "drop"},
+        {"www.acme.test. A edns=512 stub tcp", "drop"},
+        {"xacme.test. A", "SERVFAIL qr rd\n? xacme.test. IN A"}, /* the general ones', -no-rec */
+        {"www.empty.test. A", "SERVFAIL qr rd ra\n? www.empty.test. IN A"},
+        {"www.empty.test. A edns=512 stub", "drop"},
+        {"x.stub.cluster.local. A", "forward"}, /* whatever the keys */
+        {"STUB.cluster.local. TXT", "forward"},
+        {"xstub.cluster.local. A", "NXDOMAIN qr aa rd ra\n? xstub.cluster.local. IN A"
+                                   "\n! cluster.local. 60 SOA ns.dns.cluster.local. "
+                                   "hostmaster.cluster.local. 1760702400 28800 7200 604800 60"},
+        {"x.stub.cluster.local. ANY", "REFUSED qr rd\n? x.stub.cluster.local. IN ANY"},
+        {"9.2.0.192.in-addr.arpa. PTR", "forward"},
+        {"9.2.0.192.in-addr.arpa. TXT", "forward"},
+        {"1.2.0.192.in-addr.arpa. PTR", /* of ours */
+         "NOERROR qr aa rd ra\n? 1.2.0.192.in-addr.arpa. IN PTR"
+         "\n= 1.2.0.192.in-addr.arpa. 3600 PTR web.cluster.local."},
+        {"web.cluster.local. A edns=512 stub", "NOERROR qr aa rd ra\n? web.cluster.local. IN A"
+                                               "\n= web.cluster.local. 30 A 10.0.0.1\nedns 1232"},
+    };
+    struct foreign_bed b = bed_new(keys, COUNT(keys));
+    (void)state;
+    b.f->config.no_rec = true;
+    b.f->config.ndots = 5;
+    check(&b, rows, COUNT(rows));
+    b.f->store = NULL; /* before the first sync */
+    assert_string_equal(fixture_ask(b.f, "x.stub.cluster.local. A"), "forward");
+    bed_put_addresses(&b, "x.stub.cluster.local. A", "x.stub.cluster.local.", 100, 1);
+    assert_string_equal(fixture_ask(b.f, "x.stub.cluster.local. A"),
+                        "NOERROR qr rd ra\n? x.stub.cluster.local. IN A"
+                        "\n= x.stub.cluster.local. 100 A 192.0.0.1");
+    bed_free(&b);
+}
+
+/* A stub zone within a reverse zone of ours, the same, and around it; a domain below a stub zone.
+ */
+static void zones_in_zones(void **state)
+{
+    static const struct row inside[] = {
+        {"1.2.96.10.in-addr.arpa. PTR", "forward"},
+        {"1.3.96.10.in-addr.arpa. TXT",
+         "NXDOMAIN qr aa rd ra\n? 1.3.96.10.in-addr.arpa. IN TXT"
+         "\n! 96.10.in-addr.arpa. 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. "
+         "1760702400 28800 7200 604800 60"},
+        {"1.97.10.in-addr.arpa. TXT", "forward"}, /* the stub zone around */
+        {"7.0.96.10.in-addr.arpa. PTR", "NOERROR qr rd ra\n? 7.0.96.10.in-addr.arpa. IN PTR"
+                                        "\n= 7.0.96.10.in-addr.arpa. 30 PTR ours.test."},
+        {"www.any.test. A", "forward"},
+        {"www.own.test. A", "NXDOMAIN qr aa rd ra\n? www.own.test. IN A"
+                            "\n! own.test. 60 SOA ns.dns.own.test. hostmaster.own.test. "
+                            "1760702400 28800 7200 604800 60"},
+        /* Names above a stub zone exist. */
+        {"above.cluster.local. A",
+         "NOERROR qr aa rd ra\n? above.cluster.local. IN A"
+         "\n! cluster.local. 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. "
+         "1760702400 28800 7200 604800 60"},
+        {"96.10.in-addr.arpa. PTR",
+         "NOERROR qr aa rd ra\n? 96.10.in-addr.arpa. IN PTR"
+         "\n! 96.10.in-addr.arpa. 60 SOA ns.dns.cluster.local. hostmaster.cluster.local. "
+         "1760702400 28800 7200 604800 60"},
+    };
+    struct foreign_bed b = setup();
+    struct foreign_zone zones[4];
+    struct engine_config *config = &b.f->config;
+    (void)state;
+    bed_zone(&zones[0], "2.96.10.in-addr.arpa.", 1);
+    bed_zone(&zones[1], "10.in-addr.arpa.", 1);
+    bed_zone(&zones[2], "test.", 1);
+    bed_zone(&zones[3], "below.above.cluster.local.", 1);
+    zone_table_unref(b.zones);
+    config->zones_of_others = b.zones = zone_table_new(zones, COUNT(zones), NULL);
+    fixture_domain(b.f, "own.test.");
+    config->reverse_zone_count = 1;
+    assert_true(ip_parse(slice_str("10.96.0.0"), &config->reverse_zones[0].ip));
+    config->reverse_zones[0].prefix_bits = 16;
+    check(&b, inside, COUNT(inside));
+    teardown(&b);
+}
+
+/* ---- Targets ---- */
+
+/* A client's query is answered at once when all of its targets are kept. */
+static void kept_targets(void **state)
+{
+    static const char ext[] = "ext.cluster.local. A", port[] = "_s.cluster.local. SRV";
+    static struct bed_reply r;
+    struct foreign_bed b = bed_new(keys, COUNT(keys));
+    (void)state;
+    assert_string_equal(fixture_ask(b.f, ext), "lookup www.example.com./A");
+    reply_begin(&r, &b, "www.example.com. A", 0x8180);
+    reply_add_cname(&r, "www.example.com.", 50, "x.example.com.");
+    reply_add_a(&r, "x.example.com.", 100, 1);
+    assert_int_equal(bed_put(&b, "www.example.com. A", &r), CACHE_KEPT);
+    b.f->now_ms += 10 * 1000;
+    static const char want[] = "NOERROR qr aa rd ra\n? ext.cluster.local. IN A"
+                               "\n= ext.cluster.local. 40 CNAME www.example.com."
+                               "\n= www.example.com. 40 CNAME x.example.com."
+                               "\n= x.example.com. 40 A 192.0.0.1";
+    assert_string_equal(fixture_ask(b.f, ext), want); /* one TTL for all, as ever */
+    assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A tcp"), want);
+    b.f->config.allows_all = false; /* is about clients' own questions */
+    assert_string_equal(fixture_ask(b.f, ext), want);
+    b.f->config.allows_all = true;
+    struct cache_counts sums = bed_counts(&b);
+    assert_int_equal(counter_get(&sums.misses), 1);
+    assert_int_equal(counter_get(&sums.hits_positive), 3);
+
+    /* One of them is not kept: all are asked about, since the others may expire. */
+    assert_string_equal(
+        fixture_ask(b.f, port),
+        "lookup www.example.com./A www.example.com./AAAA ftp.example.com./A ftp.example.com./AAAA");
+    static const char *const denied[] = {"www.example.com. AAAA", "ftp.example.com. AAAA"};
+    for (size_t i = 0; i < COUNT(denied); i++) {
+        reply_begin(&r, &b, denied[i], 0x8180);
+        reply_add_soa(&r, "example.com.", 1000);
+        assert_int_equal(bed_put(&b, denied[i], &r), CACHE_KEPT);
+    }
+    bed_put_addresses(&b, "ftp.example.com. A", "ftp.example.com.", 1000, 1);
+    assert_string_equal(fixture_ask(b.f, port),
+                        "NOERROR qr aa rd ra\n? _s.cluster.local. IN SRV"
+                        "\n= _s.cluster.local. 3600 SRV 10 50 80 www.example.com."
+                        "\n= _s.cluster.local. 3600 SRV 10 50 81 ftp.example.com."
+                        "\n+ www.example.com. 40 CNAME x.example.com."
+                        "\n+ x.example.com. 90 A 192.0.0.1"
+                        "\n+ ftp.example.com. 1000 A 192.0.0.1");
+
+    /* More than the reply holds. */
+    bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 1000, 100);
+    assert_int_equal(strncmp(fixture_ask(b.f, ext), "NOERROR qr aa tc rd ra", 22), 0);
+    assert_non_null(strstr(fixture_ask(b.f, "ext.cluster.local. A tcp"), "192.0.0.100"));
+    assert_null(strstr(fixture_ask(b.f, port), "+ www"));
+
+    /* Expired, then failed. */
+    b.f->now_ms += 2000 * 1000;
+    assert_string_equal(fixture_ask(b.f, ext), "lookup www.example.com./A");
+    b.f->takes_stale = true;
+    assert_non_null(strstr(fixture_ask(b.f, "ext.cluster.local. A tcp"), " 30 A 192.0.0.100"));
+    b.f->takes_stale = false;
+    b.f->config.cache_limits.stale_ms = 0;
+    bed_fail(&b, "www.example.com. A");
+    assert_string_equal(fixture_ask(b.f, ext), "SERVFAIL qr rd ra\n? ext.cluster.local. IN A");
+    b.f->config.cache = NULL;
+    assert_string_equal(fixture_ask(b.f, ext), "lookup www.example.com./A");
+    bed_free(&b);
+}
+
+/* What is said about a target when asked counts, but one that was not asked about may be kept. */
+static void targets_with_externals(void **state)
+{
+    struct foreign_bed b = bed_new(keys, COUNT(keys));
+    struct external_answer failed = {
+        .question = {.name = fixture_name("www.example.com."), .type = DNS_TYPE_A},
+        .outcome = EXTERNAL_FAILED};
+    (void)state;
+    bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 1000, 1);
+    b.f->has_externals = true;
+    b.f->externals = (struct external_answers){.count = 1, .items = &failed};
+    assert_string_equal(fixture_ask(b.f, "ext.cluster.local. A"),
+                        "SERVFAIL qr rd ra\n? ext.cluster.local. IN A");
+    failed.question.name = fixture_name("other.example.com.");
+    assert_non_null(strstr(fixture_ask(b.f, "ext.cluster.local. A"), "A 192.0.0.1"));
+    bed_free(&b);
+}
+
+/* Hosts files and stub zones are there for targets, too; of the zone's keys below it, none counts.
+ */
+static void other_targets(void **state)
+{
+    struct foreign_bed b = setup();
+    (void)state;
+    b.f->config.ndots = 5; /* not for stub zones */
+    for (int schema = 0; schema < 2; schema++) {
+        b.f->config.schema = schema ? ENGINE_SCHEMA_KUBERNETES : ENGINE_SCHEMA_SKYDNS;
+        assert_string_equal(fixture_ask(b.f, "listed.cluster.local. A"),
+                            "NOERROR qr aa rd ra\n? listed.cluster.local. IN A"
+                            "\n= listed.cluster.local. 30 CNAME db.acme.test."
+                            "\n= db.acme.test. 30 A 10.9.0.1");
+        assert_string_equal(fixture_ask(b.f, "inner.cluster.local. A"),
+                            "lookup x.stub.cluster.local./A");
+        assert_string_equal(fixture_ask(b.f, "lost.cluster.local. A"),
+                            "SERVFAIL qr rd ra\n? lost.cluster.local. IN A");
+    }
+    bed_put_addresses(&b, "x.stub.cluster.local. A", "x.stub.cluster.local.", 1000, 1);
+    assert_string_equal(fixture_ask(b.f, "inner.cluster.local. A"),
+                        "NOERROR qr aa rd ra\n? inner.cluster.local. IN A"
+                        "\n= inner.cluster.local. 300 CNAME x.stub.cluster.local."
+                        "\n= x.stub.cluster.local. 300 A 192.0.0.1");
+    teardown(&b);
+}
+
+/* The query to pass on is one for the target, not the client's. */
+static void refreshed_targets(void **state)
+{
+    struct foreign_bed b = bed_new(keys, COUNT(keys));
+    struct question q;
+    (void)state;
+    bed_put_addresses(&b, "www.example.com. A", "www.example.com.", 100, 1);
+    b.f->now_ms += 95 * 1000;
+    for (unsigned i = 1; i <= CACHE_REFRESH_HITS; i++) {
+        (void)fixture_ask(b.f, "ext.cluster.local. A");
+        assert_int_equal(b.f->deferral.wants_refresh, i == CACHE_REFRESH_HITS);
+    }
+    assert_int_equal(question_parse(b.f->deferral.refresh, b.f->deferral.refresh_len, &q),
+                     QUESTION_OK);
+    struct dname name = fixture_name("www.example.com.");
+    assert_true(dname_equal(&q.name, &name));
+    assert_int_equal(q.type, DNS_TYPE_A);
+    assert_true(q.recursion_desired);
+    (void)fixture_ask(b.f, "ext.cluster.local. A");
+    assert_false(b.f->deferral.wants_refresh);
+    bed_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hosts),
+        cmocka_unit_test(stubs),
+        cmocka_unit_test(zones_in_zones),
+        cmocka_unit_test(kept_targets),
+        cmocka_unit_test(targets_with_externals),
+        cmocka_unit_test(other_targets),
+        cmocka_unit_test(refreshed_targets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
