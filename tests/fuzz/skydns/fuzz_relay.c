@@ -1,13 +1,18 @@
-/* A nameserver's reply, fitted to clients of every kind: the result is a complete message within
- * the limit. The client's question is the one in the reply. */
+/* A nameserver's reply, fitted to clients of every kind, passed on and from the cache: the result
+ * is a complete message within the limit, and what the fast path says is what the slow path says.
+ * The client's question is the one in the reply. */
 #include <assert.h>
+#include <string.h>
 
 #include "common/base/cursor.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/question.h"
 #include "skydns/answer/relay_internal.h"
+#include "skydns/foreign/cache.h"
+#include "skydns/foreign/zone_table.h"
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/upstream_message.h"
+#include "tests/support/skydns/fixture.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,6 +45,163 @@ static void check(struct question *question, const uint8_t *data, size_t size, s
     }
 }
 
+/* ---- From the cache ---- */
+
+enum { NOW_MS = 1000, LATER_MS = 2000 };
+
+static struct fixture *fixture;
+static const struct foreign_zone *general;
+
+/* Once per process: libFuzzer has no teardown hook. */
+static void start(void)
+{
+    const struct foreign_zone root = {.name = {.len = 1}, .server_count = 1};
+    fixture = fixture_new(NULL, 0);
+    size_t count;
+    fixture->config.zones_of_others = zone_table_new(&root, 1, NULL);
+    fixture->config.cache = cache_new(1);
+    fixture->config.cache_limits = (struct cache_limits){3600, 3600 * 1000};
+    fixture->config.allows_all = true;
+    fixture->config.ndots = 0;
+    fixture->config.serial++;
+    engine_configure(fixture->engine, &fixture->config);
+    general = zone_table_items(fixture->config.zones_of_others, &count);
+}
+
+/* The names in the data of a record that ends where the reader stands. */
+static void check_data(const struct reader *end, uint16_t type, size_t len)
+{
+    struct reader r = *end;
+    struct dname name;
+    size_t behind = 0; /* the names */
+    r.pos = end->pos - len;
+    switch (type) {
+    case DNS_TYPE_CNAME:
+    case DNS_TYPE_NS:
+    case DNS_TYPE_PTR:
+        assert(dname_read(&r, &name));
+        break;
+    case DNS_TYPE_MX:
+        reader_seek(&r, r.pos + 2);
+        assert(dname_read(&r, &name));
+        break;
+    case DNS_TYPE_SOA:
+        assert(dname_read(&r, &name) && dname_read(&r, &name));
+        behind = 20;
+        break;
+    default:
+        return;
+    }
+    assert(r.pos + behind == end->pos);
+}
+
+static void check_records(const uint8_t *reply, size_t len)
+{
+    struct reader r = reader_of(reply, len);
+    struct dname name;
+    reader_seek(&r, 6);
+    unsigned count = reader_u16(&r) + (unsigned)reader_u16(&r) + reader_u16(&r);
+    assert(dname_read(&r, &name));
+    (void)reader_u32(&r); /* type and class */
+    for (unsigned i = 0; i < count; i++) {
+        assert(dname_read(&r, &name));
+        uint16_t type = reader_u16(&r);
+        (void)reader_u16(&r); /* class */
+        (void)reader_u32(&r); /* TTL */
+        uint16_t data_len = reader_u16(&r);
+        assert(reader_take(&r, data_len) && !r.failed);
+        check_data(&r, type, data_len);
+    }
+    assert(!r.failed && reader_left(&r) == 0);
+}
+
+static size_t write_query(const struct question *question, uint16_t flags, bool has_edns,
+                          uint16_t udp_size, bool dnssec_ok, uint8_t out[QUESTION_WIRE_MAX])
+{
+    struct writer w = writer_of(out, QUESTION_WIRE_MAX);
+    writer_u16(&w, 0x1234);
+    writer_u16(&w, flags);
+    writer_u16(&w, 1);
+    writer_u32(&w, 0);
+    writer_u16(&w, has_edns);
+    writer_bytes(&w, question->name.wire, question->name.len);
+    writer_u16(&w, question->type);
+    writer_u16(&w, question->qclass);
+    if (has_edns) {
+        edns_append_opt(&w, udp_size, 0, dnssec_ok);
+    }
+    return w.pos;
+}
+
+/* Given externals, the engine takes the slow path. */
+static void ask(struct engine_query *query, size_t limit)
+{
+    static uint8_t quick[DNS_MESSAGE_MAX], slow[DNS_MESSAGE_MAX];
+    static const struct external_answers none = {0};
+    struct engine_deferral deferral;
+    size_t len = 0, slow_len = 0;
+    enum engine_verdict verdict =
+        engine_answer(fixture->engine, fixture->store, query, NULL, quick, &len, &deferral);
+    assert(engine_answer(fixture->engine, fixture->store, query, &none, slow, &slow_len,
+                         &deferral) == verdict);
+    if (verdict == ENGINE_REPLY) {
+        assert(len == slow_len && memcmp(quick, slow, len) == 0 && len <= limit);
+        assert(memcmp(quick, query->wire, 2) == 0);
+        check_records(quick, len);
+    }
+}
+
+/* Clients of every kind; `upstream` is also their first reply. */
+static void ask_all(const struct question *question, const uint8_t *upstream, size_t upstream_len)
+{
+    static const uint16_t sizes[] = {0, 512, 600, 4096};
+    static const uint16_t flags[] = {0x0100, 0x0130, 0x0010, 0x0000};
+    static uint8_t first[DNS_MESSAGE_MAX];
+    uint8_t wire[QUESTION_WIRE_MAX];
+    struct addr client = {0};
+    for (unsigned i = 0; i < 64; i++) {
+        uint16_t udp_size = sizes[i % 4];
+        struct engine_query query = {
+            .wire = wire,
+            .client = &client,
+            .local = &client,
+            .transport = i & 4 ? ENGINE_TCP : ENGINE_UDP,
+            .now_ms = i & 8 ? LATER_MS : NOW_MS,
+            .takes_stale = (i & 8) != 0,
+            .random = i,
+        };
+        size_t limit = query.transport == ENGINE_TCP ? DNS_MESSAGE_MAX
+                                                     : edns_udp_limit(udp_size > 0, udp_size, 1232);
+        query.len = write_query(question, flags[i / 16], udp_size > 0, udp_size, i & 2, wire);
+        fixture->config.round_robin = i & 1;
+        ask(&query, limit);
+        size_t len = engine_forwarded(fixture->engine, &query, upstream, upstream_len, first);
+        assert(len <= limit);
+    }
+}
+
+static void check_kept(const struct question *question, const uint8_t *data, size_t size)
+{
+    static const struct addr nameserver;
+    if (!fixture) {
+        start();
+    }
+    cache_unref(fixture->config.cache);
+    fixture->config.cache = cache_new(16);
+    for (unsigned i = 0; i < 4; i++) {
+        struct cache_key key = {.name = question->name,
+                                .type = question->type,
+                                .qclass = question->qclass,
+                                .dnssec_ok = i & 1,
+                                .checking_disabled = i & 2,
+                                .zone_serial = general->serial};
+        dname_lower(&key.name);
+        (void)cache_put(fixture->config.cache, &key, data, size, &nameserver,
+                        &fixture->config.cache_limits, NOW_MS);
+    }
+    ask_all(question, data, size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct question question;
@@ -54,6 +216,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         question.has_edns = true;
         check(&question, data, size, limits[i]);
     }
+    check_kept(&question, data, size);
     struct external_question external = {question.name, question.type};
     struct buf packed;
     buf_init(&packed, EXTERNAL_PACKED_MAX);
