@@ -138,8 +138,11 @@ static bool take_back(struct resolver *r, const struct deferred *d)
 
 static void end_walk(struct resolver *r, struct deferred *d, const struct walk *walk)
 {
+    const struct engine_query query = resolver_query(r, d);
+    r->deferral = walk->deferral;
     switch (walk->verdict) {
     case ENGINE_REPLY:
+        resolver_refresh_if_wanted(r, &query);
         memcpy(r->reply, walk->reply, walk->reply_len);
         resolver_finish(r, d, walk->reply_len);
         return;
@@ -151,7 +154,6 @@ static void end_walk(struct resolver *r, struct deferred *d, const struct walk *
     }
     if (walk->deferral.kind == ENGINE_DEFER_LOOKUP) {
         d->kind = ENGINE_DEFER_WALK; /* as its second answer will be */
-        r->deferral = walk->deferral;
         resolver_look_up(r, d, walk->revision);
     } else {
         resolver_refuse(r, d);
@@ -190,6 +192,9 @@ static bool answer_stale(struct resolver *r, struct deferred *d)
     enum engine_verdict verdict = resolver_answer(r, &query, NULL, r->reply, &len);
     if (verdict == ENGINE_DEFER) {
         return false;
+    }
+    if (verdict == ENGINE_REPLY) {
+        resolver_refresh_if_wanted(r, &query);
     }
     resolver_finish(r, d, verdict == ENGINE_REPLY ? len : 0);
     return true;
@@ -268,6 +273,7 @@ static bool answer_allowed(struct resolver *r, struct deferred *d)
     if (resolver_answer(r, &query, NULL, r->reply, &len) != ENGINE_REPLY) {
         return false;
     }
+    resolver_refresh_if_wanted(r, &query);
     resolver_finish(r, d, len);
     return true;
 }

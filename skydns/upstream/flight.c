@@ -224,24 +224,27 @@ bool flight_has_room(const struct forwarder *f, const struct upstream_zone *zone
     return left > 0 && (!f->has_stubs || zone->sockets < left);
 }
 
-/* Whether a try may have a socket. Without room, closes the question's own oldest ones. A further
- * try does so when half of all are open, so that many questions to a silent server leave sockets
- * for others; but a truncated reply is kept. */
+/* Whether a try may have a socket. At the limit, closes the question's own oldest ones. A further
+ * try does so when half of all are open, or when its zone has its share, so that many questions to
+ * a silent server leave sockets for others; but a truncated reply is kept. The share is no reason
+ * to end a question that had begun before others took theirs. */
 static bool make_room(struct flight *flight)
 {
     struct forwarder *f = flight->owner;
-    size_t soft_max = flight->begun > 1 ? f->config.sockets_max / 2 : f->config.sockets_max;
+    size_t max = f->config.sockets_max;
+    bool is_further = flight->begun > 1;
     for (size_t i = 0; i < flight->begun; i++) {
         struct try *t = &flight->tries[i];
-        bool has_none = !flight_has_room(f, flight->zone);
-        if (!has_none && f->sockets < soft_max) {
+        bool is_crowded =
+            is_further && (f->sockets >= max / 2 || !flight_has_room(f, flight->zone));
+        if (f->sockets < max && !is_crowded) {
             break;
         }
-        if (t->exchange && (has_none || exchange_truncated(t->exchange).len == 0)) {
+        if (t->exchange && (f->sockets >= max || exchange_truncated(t->exchange).len == 0)) {
             close_try(t);
         }
     }
-    return flight_has_room(f, flight->zone);
+    return f->sockets < max;
 }
 
 static bool begin_try(struct flight *flight, struct try *t)

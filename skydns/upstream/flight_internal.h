@@ -74,7 +74,7 @@ void flight_begin(struct flight *flight);
 
 void flight_wait(struct flight *flight, struct forwarder_wait *wait);
 
-/* Whether the zone may open a socket: forwarder.h. */
+/* Whether another question of this zone may open a socket: forwarder.h. */
 bool flight_has_room(const struct forwarder *forwarder, const struct upstream_zone *zone);
 
 /* Ends it for others that need its sockets; nobody waits for it. */

@@ -12,8 +12,8 @@
  * them anyway. SERVFAIL and REFUSED are failures: another server may know better.
  *
  * Each zone's servers are judged for themselves (upstream_zones_internal.h). With stub zones, a
- * zone gets no further socket when it has as many as are free: alone it may have half of them, two
- * dead zones have a third each, and there is always one for another.
+ * zone gets no socket for another question when it has as many as are free: alone it may have half
+ * of them, two dead zones have a third each, and there is always one for another.
  *
  * A question goes on when nobody waits for it any more, or was never waited for: its reply is still
  * worth keeping. Such questions give way to those that clients wait for.

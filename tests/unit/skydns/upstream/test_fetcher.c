@@ -674,6 +674,29 @@ static void test_a_dead_zone_beside_a_living_one(void **state)
     assert_int_equal(states.dead, 0);
 }
 
+/* Others take more than a zone left them: its questions go on, with a socket each. */
+static void test_a_share_that_shrinks(void **state)
+{
+    enum { SOCKETS = 16, STUB = 8, GENERAL = 4 };
+    struct bed *bed = *state;
+    struct server *general = add_server(bed), *stub = add_server(bed);
+    struct upstream_question question = question_of("www.acme.test.");
+    start(bed, SOCKETS, 200);
+    general->is_silent = stub->is_silent = true;
+    const struct foreign_zone zones[] = {zone_of(".", general), zone_of("acme.test.", stub)};
+    use(bed, zones, 2);
+    for (question.type = 100; question.type < 100 + STUB; question.type++) {
+        (void)ask_for(bed, &question);
+    }
+    question.name = name_of("www.test.");
+    for (question.type = 100; question.type < 100 + GENERAL; question.type++) {
+        (void)ask_for(bed, &question);
+    }
+    settle(bed);
+    wait_seen(bed, stub, 2 * STUB); /* each has been tried twice */
+    wait_seen(bed, general, 2 * GENERAL);
+}
+
 /* A server that stays in a zone's list keeps its state; one of another zone has its own. */
 static void test_servers_that_stay_keep_their_state(void **state)
 {
@@ -722,6 +745,7 @@ int main(void)
         TEST(test_servers_change_in_flight),
         TEST(test_a_zone_goes_in_flight),
         TEST(test_a_dead_zone_beside_a_living_one),
+        TEST(test_a_share_that_shrinks),
         TEST(test_servers_that_stay_keep_their_state),
 #undef TEST
     };

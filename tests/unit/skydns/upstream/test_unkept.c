@@ -1,0 +1,112 @@
+/* Why replies were not kept: found by question, by one thread while another writes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "skydns/upstream/unkept_internal.h"
+
+static struct cache_key key_of(const char *name, uint16_t type)
+{
+    struct cache_key key = {.type = type, .qclass = 1, .zone_serial = 1};
+    assert_true(dname_from_text(slice_str(name), &key.name));
+    return key;
+}
+
+/* All parts of it follow from the number. */
+static struct fetcher_unkept what_of(unsigned number)
+{
+    struct fetcher_unkept what = {.verdict = (enum cache_verdict)(CACHE_NO_TIME + number % 3),
+                                  .at_ms = number};
+    what.nameserver.len = sizeof(what.nameserver.v6);
+    memset(&what.nameserver.v6, (int)(number % 251), sizeof(what.nameserver.v6));
+    return what;
+}
+
+static void assert_is(const struct fetcher_unkept *found, unsigned number)
+{
+    const struct fetcher_unkept want = what_of(number);
+    assert_int_equal(found->verdict, want.verdict);
+    assert_int_equal(found->at_ms, want.at_ms);
+    assert_int_equal(found->nameserver.len, want.nameserver.len);
+    assert_memory_equal(&found->nameserver.v6, &want.nameserver.v6, sizeof(want.nameserver.v6));
+}
+
+static void test_each_part_of_the_question_counts(void **state)
+{
+    struct unkept *unkept = unkept_new();
+    const struct cache_key base = key_of("www.test.", 1);
+    struct cache_key others[6] = {base, base, base, base, base, base};
+    struct fetcher_unkept what = what_of(7), found;
+    (void)state;
+    others[0] = key_of("www2.test.", 1);
+    others[1].type = 28;
+    others[2].qclass = 3;
+    others[3].dnssec_ok = true;
+    others[4].checking_disabled = true;
+    others[5].zone_serial = 2;
+    assert_false(unkept_find(unkept, &base, &found));
+    unkept_note(unkept, &base, &what);
+    assert_true(unkept_find(unkept, &base, &found));
+    assert_is(&found, 7);
+    for (int i = 0; i < 6; i++) {
+        assert_false(unkept_find(unkept, &others[i], &found));
+    }
+    what = what_of(8);
+    unkept_note(unkept, &base, &what); /* the newest counts */
+    assert_true(unkept_find(unkept, &base, &found));
+    assert_is(&found, 8);
+    unkept_free(unkept);
+}
+
+struct race {
+    struct unkept *unkept;
+    atomic_bool is_over;
+};
+
+static void *note_many(void *data)
+{
+    enum { COUNT = 100000 };
+    struct race *race = data;
+    const struct cache_key key = key_of("www.test.", 1);
+    for (unsigned i = 1; i <= COUNT; i++) {
+        const struct fetcher_unkept what = what_of(i);
+        unkept_note(race->unkept, &key, &what);
+    }
+    atomic_store(&race->is_over, true);
+    return NULL;
+}
+
+/* What is found was noted, whole. */
+static void test_reading_while_it_is_written(void **state)
+{
+    struct race race = {.unkept = unkept_new()};
+    const struct cache_key key = key_of("www.test.", 1);
+    struct fetcher_unkept found;
+    pthread_t writer;
+    (void)state;
+    assert_int_equal(pthread_create(&writer, NULL, note_many, &race), 0);
+    while (!atomic_load(&race.is_over)) {
+        if (unkept_find(race.unkept, &key, &found)) {
+            assert_is(&found, (unsigned)found.at_ms);
+        }
+    }
+    assert_int_equal(pthread_join(writer, NULL), 0);
+    assert_true(unkept_find(race.unkept, &key, &found));
+    unkept_free(race.unkept);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_part_of_the_question_counts),
+        cmocka_unit_test(test_reading_while_it_is_written),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
