@@ -34,6 +34,7 @@ struct server {
     uint32_t ttl_s;
     uint8_t rcode;
     bool is_silent, is_truncated;
+    unsigned questions; /* without probes */
 };
 
 struct bed {
@@ -61,11 +62,12 @@ static void reply(struct scripted_nameserver *ns)
     struct server *server = (struct server *)ns;
     struct reader r = reader_of(ns->message, ns->len);
     struct dname name;
+    reader_seek(&r, DNS_HEADER_SIZE);
+    assert_true(dname_read(&r, &name));
+    server->questions += name.len > 1;
     if (server->is_silent) {
         return;
     }
-    reader_seek(&r, DNS_HEADER_SIZE);
-    assert_true(dname_read(&r, &name));
     struct writer w = writer_of(ns->message, sizeof(ns->message));
     w.pos = r.pos + 4;
     ns->message[2] |= 0x80 | (server->is_truncated ? 0x02 : 0);
@@ -693,8 +695,11 @@ static void test_a_share_that_shrinks(void **state)
         (void)ask_for(bed, &question);
     }
     settle(bed);
-    wait_seen(bed, stub, 2 * STUB); /* each has been tried twice */
-    wait_seen(bed, general, 2 * GENERAL);
+    for (unsigned i = 0; i < 4 * SOCKETS; i++) { /* they read what they were sent, one by one */
+        ev_run(bed->loop, EVRUN_NOWAIT);
+    }
+    assert_int_equal(stub->questions, 2 * STUB); /* each has been tried twice */
+    assert_int_equal(general->questions, 2 * GENERAL);
 }
 
 /* A server that stays in a zone's list keeps its state; one of another zone has its own. */
