@@ -1,0 +1,98 @@
+"""Hosts files: names outside the domains that are answered before any nameserver is asked."""
+
+import os
+
+import dns.flags
+import dns.message
+import pytest
+from records import value
+from test_forwarding import Upstream, address
+
+
+@pytest.fixture
+def upstream():
+    server = Upstream(address)
+    yield server
+    server.close()
+
+
+def replace(path, text: str) -> None:
+    """As editors do."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.rename(path)
+
+
+def test_names_and_addresses(bare_bed, upstream):
+    bed = bare_bed
+    path = bed.folder / "hosts"
+    path.write_text("# ours\n10.9.0.1 Db.Example.Com db\n10.9.0.2 db.example.com\nfd00::9 six.example.com\n10.9.0.7 web.cluster.local\n")
+    bed.start_etcd()
+    bed.etcd.put("/skydns/local/cluster/web", value("10.0.0.1"))
+    bed.start_skydns(f"-nameservers=127.0.0.1:{upstream.port}", f"-hosts={path}")
+    assert bed.dns.answers("dB.example.com") == ["10.9.0.1", "10.9.0.2"]
+    assert bed.dns.answers("db") == ["10.9.0.1"]
+    assert bed.dns.answers("six.example.com", "AAAA") == ["fd00::9"]
+    for name, rdtype in (("db.example.com", "AAAA"), ("six.example.com", "A"), ("db.example.com", "TXT")):
+        assert bed.dns.answers(name, rdtype) == []
+    assert bed.dns.answers("1.0.9.10.in-addr.arpa", "PTR") == ["db.example.com."]
+    assert bed.dns.answers("web.cluster.local") == ["10.0.0.1"]
+    assert upstream.seen == []
+    reply = bed.dns.query("db.example.com", tcp=True)
+    assert reply.answer[0].ttl == 30 and not reply.flags & dns.flags.AA
+    assert bed.dns.answers("www.example.com") == ["192.0.2.7"]
+
+
+def test_changes_are_followed(bare_bed):
+    """Also while clients ask; what cannot be read leaves what was read."""
+    bed = bare_bed
+    first, second = bed.folder / "first", bed.folder / "second"
+    first.write_text("10.9.0.1 a.example.com\n")
+    second.write_text("10.9.0.2 b.example.com\n")
+    bed.start_etcd()
+    bed.start_skydns("-no-rec", f"-hosts={first}", "-hosts", str(second))
+    assert bed.dns.answers("a.example.com") == ["10.9.0.1"]
+    assert bed.dns.answers("b.example.com") == ["10.9.0.2"]
+    replace(first, "10.9.0.3 a.example.com c.example.com\nnonsense\n")
+    bed.wait_answers("a.example.com", "A", ["10.9.0.3"])
+    bed.skydns.wait_line(rf"warn .*line of a hosts file is left out file={first} line=2")
+    assert bed.dns.answers("c.example.com") == ["10.9.0.3"]
+    assert bed.dns.answers("b.example.com") == ["10.9.0.2"]
+    first.unlink()
+    bed.skydns.wait_line("error .*cannot use the changed hosts file, keeping what it said")
+    second.write_text("10.9.0.4 b.example.com\n")  # in place
+    bed.wait_answers("b.example.com", "A", ["10.9.0.4"])
+    assert bed.dns.answers("a.example.com") == ["10.9.0.3"]
+    replace(first, "10.9.0.5 a.example.com\n")
+    bed.wait_answers("a.example.com", "A", ["10.9.0.5"])
+
+
+def test_a_config_map_as_volume(bare_bed):
+    """hosts -> ..data/hosts, ..data -> a folder: a new ConfigMap replaces the second link."""
+    bed = bare_bed
+    volume = bed.folder / "volume"
+    for number in (1, 2):
+        (volume / f"..{number}").mkdir(parents=True)
+        (volume / f"..{number}" / "hosts").write_text(f"10.9.0.{number} a.example.com\n")
+    (volume / "..data").symlink_to("..1")
+    (volume / "hosts").symlink_to("..data/hosts")
+    bed.start_etcd()
+    bed.start_skydns("-no-rec", f"-hosts={volume}/hosts")
+    assert bed.dns.answers("a.example.com") == ["10.9.0.1"]
+    (volume / "..data_tmp").symlink_to("..2")
+    os.replace(volume / "..data_tmp", volume / "..data")
+    bed.wait_answers("a.example.com", "A", ["10.9.0.2"])
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "pipe"])
+def test_a_file_that_cannot_be_read(bare_bed, kind):
+    bed = bare_bed
+    path = bed.folder / "hosts"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    refused = bed.command("skydns", f"-hosts={path}")
+    refused.start()
+    assert refused.wait() == 1
+    assert f"flag -hosts: read `{path}`: " in refused.log_text()
