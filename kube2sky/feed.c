@@ -247,7 +247,7 @@ struct feed *feed_start(const struct feed_config *config)
     if (config->wants_pods) {
         start_kind(feed, KUBE_POD);
     }
-    if (*config->config_map_name) {
+    if (config->config_map_name && *config->config_map_name) {
         start_kind(feed, KUBE_CONFIG_MAP);
     }
     return feed;

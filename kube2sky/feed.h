@@ -28,7 +28,7 @@ struct feed_config {
     const char *const *namespaces; /* borrowed until feed_free, like the selector; none: all */
     size_t namespace_count;
     const char *label_selector; /* "": every object */
-    /* The ConfigMap; name "": none. Both borrowed until feed_free. */
+    /* The ConfigMap; name NULL or "": none. Both borrowed until feed_free. */
     const char *config_map_namespace;
     const char *config_map_name;
     /* Its state, to be owned; NULL: it does not exist. And: it cannot be read now. */

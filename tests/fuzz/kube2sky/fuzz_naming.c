@@ -39,7 +39,7 @@ static void check_drop(void *data, const struct naming_drop *drop)
 
 static void take_line(struct run *run, struct slice line)
 {
-    static const char letters[KUBE_KIND_COUNT] = {'S', 'E', 'L', 'P'};
+    static const char letters[KUBE_POD + 1] = {'S', 'E', 'L', 'P'};
     const char *letter = line.len ? memchr(letters, line.ptr[0], sizeof(letters)) : NULL;
     struct kube_event event;
     struct err err;

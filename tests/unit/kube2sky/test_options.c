@@ -231,6 +231,7 @@ static void test_what_is_followed(void **state)
     assert_int_equal(o.endpoints_mode, ENDPOINTS_AUTO);
     assert_int_equal(o.endpoint_names, ENDPOINT_NAMES_HASH);
     assert_string_equal(o.label_selector, "");
+    assert_null(o.config_map);
     options_fini(&o);
     assert_int_equal(
         parse((const char *const[]){"--pods=disabled", "--reverse=false", "--own_only_written",
@@ -245,6 +246,30 @@ static void test_what_is_followed(void **state)
     assert_int_equal(o.endpoint_names, ENDPOINT_NAMES_POD);
     assert_string_equal(o.label_selector, "a in (b, c)");
     options_fini(&o);
+}
+
+static void test_config_maps(void **state)
+{
+    static const struct {
+        const char *flags[3];
+        const char *ns;
+        const char *name;
+    } cases[] = {
+        {{"--config-map=kube-dns"}, "kube-system", "kube-dns"},
+        {{"--config-map=dns/a.b-c"}, "dns", "a.b-c"},
+        {{"--config-map=kube-dns", "--config-map-namespace=dns"}, "dns", "kube-dns"},
+        {{"--config_map_namespace=dns", "--config_map=other/kube-dns"}, "other", "kube-dns"},
+        {{"--config-map-namespace=dns", "--config-map="}, "dns", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct options o;
+        assert_int_equal(parse(cases[i].flags, &o, NULL), 0);
+        assert_string_equal(o.config_map_namespace, cases[i].ns);
+        assert_string_equal(o.config_map ? o.config_map : "", cases[i].name ? cases[i].name : "");
+        assert_int_equal(o.config_map != NULL, cases[i].name != NULL);
+        options_fini(&o);
+    }
 }
 
 static void test_domains(void **state)
@@ -315,6 +340,12 @@ static void test_refused(void **state)
         {"--endpoints=v1", "flag -endpoints: `v1`: expected auto|slices|endpoints"},
         {"--label-selector=a=b=c",
          "flag -label-selector: `a=b=c`: expected `,` or the end at byte 4"},
+        {"--config-map=Kube", "flag -config-map: `Kube`: expected a ConfigMap like kube-dns"},
+        {"--config-map=a/b/c", "flag -config-map: `a/b/c`: expected a ConfigMap like"},
+        {"--config-map=a/", "flag -config-map: `a/`: expected a ConfigMap like"},
+        {"--config-map=/a", "flag -config-map: `/a`: expected a ConfigMap like"},
+        {"--config-map=a..b", "flag -config-map: `a..b`: expected a ConfigMap like"},
+        {"--config-map-namespace=a.b", "flag -config-map-namespace: `a.b`: expected a namespace"},
         {"--v=high", "flag -v: `high`"},
         {"--etcd-server", "flag -etcd-server: value missing"},
         {"--etcd-username=dns", "flag -etcd-username: expected -etcd-password-file with it"},
@@ -343,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_namespaces),
         cmocka_unit_test(test_what_is_followed),
         cmocka_unit_test(test_flags_of_glog),
+        cmocka_unit_test(test_config_maps),
         cmocka_unit_test(test_domains),
         cmocka_unit_test(test_refused),
     };

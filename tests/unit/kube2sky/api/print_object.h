@@ -35,7 +35,6 @@ static inline void print_endpoints(struct buf *out, const struct kube_endpoints 
             const struct kube_address *address = &subset->addresses[j];
             buf_printf(out, " %s%s%s", address->ip, *address->hostname ? "=" : "",
                        address->hostname);
-            buf_printf(out, "%s%s", *address->pod ? "@" : "", address->pod);
             buf_append_str(out, address->is_ready ? "" : "(not ready)");
         }
         print_ports(out, subset->ports, subset->port_count);
@@ -54,7 +53,6 @@ static inline void print_slice(struct buf *out, const struct kube_slice *slice)
             buf_printf(out, "%s%s", j ? "," : "", endpoint->addresses[j]);
         }
         buf_printf(out, "%s%s", *endpoint->hostname ? "=" : "", endpoint->hostname);
-        buf_printf(out, "%s%s", *endpoint->pod ? "@" : "", endpoint->pod);
         buf_append_str(out, endpoint->is_ready ? "" : "(not ready)");
         buf_append_str(out, endpoint->is_serving ? "" : "(not serving)");
         buf_append_str(out, endpoint->is_terminating ? "(terminating)" : "");
@@ -89,8 +87,8 @@ static inline void print_content(struct buf *out, const struct kube_object *obje
         break;
     case KUBE_CONFIG_MAP:
         for (size_t i = 0; i < object->config_map.setting_count; i++) {
-            buf_printf(out, " %s=%s", object->config_map.settings[i].key,
-                       object->config_map.settings[i].value);
+            const struct kube_setting *setting = &object->config_map.settings[i];
+            buf_printf(out, " %s=%s", setting->key, setting->value);
         }
         break;
     }

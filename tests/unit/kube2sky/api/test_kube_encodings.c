@@ -246,10 +246,23 @@ static void add_pod(struct both *object)
     both_message(object, "status", 3, &status);
 }
 
+static void add_config_map(struct both *object)
+{
+    static const char *const keys[] = {"stubDomains", "records", "a.b_c-d", "federations"};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        if (below(2)) {
+            both_map_entry(object, "data", 2, keys[i], random_text());
+        }
+    }
+    if (below(3) == 0) {
+        both_map_entry(object, "binaryData", 3, "more", "AAAA");
+    }
+}
+
 static void make_object(enum kube_kind kind, struct both *object)
 {
     static void (*const contents[])(struct both *) = {add_service, add_endpoints, add_slice,
-                                                      add_pod};
+                                                      add_pod, add_config_map};
     both_init(object);
     add_metadata(object);
     if (below(20)) {

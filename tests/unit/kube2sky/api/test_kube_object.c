@@ -196,6 +196,12 @@ static const struct object_case object_cases[] = {
      "{" META ",\"spec\":{\"hostNetwork\":true},\"status\":{\"phase\":\"Pending\"}}",
      "default/web Pending"},
     {"pod without a status", KUBE_POD, "{" META "}", "default/web "},
+    {"config map", KUBE_CONFIG_MAP,
+     "{" META ",\"data\":{\"b\":\"[1]\",\"a\":\"\"},\"binaryData\":{\"c\":\"AA==\"}}",
+     "default/web b=[1] a="},
+    {"config map without data", KUBE_CONFIG_MAP, "{" META "}", "default/web"},
+    {"config map, half of it is none", KUBE_CONFIG_MAP, "{" META ",\"data\":{\"a\":\"1\",\"b\":2}}",
+     "default/web garbled: data: b: expected a string, found a number"},
     {"pod, addresses are strings", KUBE_POD, "{" META ",\"status\":{\"podIPs\":[\"10.1.0.1\"]}}",
      "default/web  without 1: podIPs[0]: expected an object, found a string"},
 };

@@ -508,7 +508,8 @@ static void test_pods_that_cannot_be_listed(void **state)
 static void test_complete_kinds(void **state)
 {
     const unsigned service = 1u << KUBE_SERVICE, endpoints = 1u << KUBE_ENDPOINTS;
-    const unsigned slice = 1u << KUBE_SLICE, pod = 1u << KUBE_POD;
+    const unsigned pod = 1u << KUBE_POD, config = 1u << KUBE_CONFIG_MAP; /* never wanted here */
+    const unsigned slice = 1u << KUBE_SLICE | config;
     struct fixture *f = *state;
     assert_int_equal(inventory_complete_kinds(f->inventory), slice);
     list_one_pod(f);
@@ -519,7 +520,7 @@ static void test_complete_kinds(void **state)
     list_services(f, (const char *const[]){"web", NULL});
     assert_int_equal(inventory_complete_kinds(f->inventory), slice | pod | endpoints);
     inventory_use_endpoints(f->inventory, KUBE_SLICE);
-    assert_int_equal(inventory_complete_kinds(f->inventory), pod | endpoints);
+    assert_int_equal(inventory_complete_kinds(f->inventory), pod | endpoints | config);
 }
 
 /* ---- Slices ---- */

@@ -187,6 +187,8 @@ static struct kube_object *object_of(const struct world *w, enum kube_kind kind,
         return c->has_endpoints[i] ? endpoints_object(c->endpoints[i], ns, i) : NULL;
     case KUBE_SLICE:
         return c->slices[i].exists ? slice_object(&c->slices[i], ns, i) : NULL;
+    case KUBE_CONFIG_MAP:
+        return NULL;
     case KUBE_POD:
     case KUBE_CONFIG_MAP: /* no owner's */
         break;
@@ -349,7 +351,7 @@ static void garble(struct world *w, enum kube_kind kind, unsigned ns, unsigned i
 
 static void take_step(struct world *w)
 {
-    enum kube_kind kind = (enum kube_kind)next_random(w, KUBE_KIND_COUNT);
+    enum kube_kind kind = (enum kube_kind)next_random(w, KUBE_POD + 1);
     unsigned ns = next_random(w, NAMESPACES), i = next_random(w, count_of(kind));
     char *name = name_of(kind, i);
     switch (next_random(w, 24)) {

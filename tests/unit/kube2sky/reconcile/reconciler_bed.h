@@ -44,7 +44,9 @@ struct fixture {
     bool own_only_written;
     bool is_dry;
     int64_t lease_s;
-    size_t planned; /* operations of a dry run */
+    bool has_config_map;
+    size_t txn_ops_max; /* 0: etcd's */
+    size_t planned;     /* operations of a dry run */
 };
 
 static inline void on_owner_changed(void *data, struct slice owner)
@@ -84,7 +86,8 @@ static inline void start_reconciler(struct fixture *f)
         .outage = &f->outage,
         .domain = f->domain,
         .ttl_s = 30,
-        .txn_ops_max = ETCD_TXN_OPS_MAX,
+        .txn_ops_max = f->txn_ops_max ? f->txn_ops_max : ETCD_TXN_OPS_MAX,
+        .has_config_map = f->has_config_map,
         .no_reverse = !f->has_reverse,
         .own_only_written = f->own_only_written,
         .leader_lease_s = f->lease_s,

@@ -80,6 +80,42 @@ static void test_everything_below_svc_and_pod(void **state)
     check(&all, rows, ARRAY_LEN(rows));
 }
 
+/* Where the ConfigMap's keys may be, and those of people. */
+static void test_beside_svc_and_pod(void **state)
+{
+    static const struct {
+        const char *key;
+        enum key_place want;
+    } rows[] = {
+        {TREE "db", KEY_BESIDE},
+        {TREE "dns/stub/local/acme/1", KEY_BESIDE},
+        {TREE "svcx/default/web", KEY_BESIDE},
+        {TREE "svc", KEY_ELSEWHERE},
+        {TREE "pod", KEY_ELSEWHERE},
+        {TREE "svc/other/web", KEY_ELSEWHERE},
+        {TREE "svc/default/web", KEY_OBJECT},
+        {TREE, KEY_ELSEWHERE},
+        {"/skydns/local/cluster", KEY_ELSEWHERE},
+        {"/skydns/local/clusterx/db", KEY_ELSEWHERE},
+        {"/skydns/config", KEY_ELSEWHERE},
+        {"/kube2sky/cluster.local/config", KEY_ELSEWHERE},
+        {"", KEY_ELSEWHERE},
+    };
+    static const char *const one[] = {"default"};
+    static const struct ownership_config config = {
+        .domain = "cluster.local.", .namespaces = one, .namespace_count = 1};
+    struct ownership o;
+    (void)state;
+    ownership_init(&o, &config);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct slice key = slice_str(rows[i].key);
+        assert_int_equal(ownership_place(&o, key), rows[i].want);
+        assert_int_equal(ownership_has(&o, rows[i].want, key, slice_str("{}")),
+                         rows[i].want == KEY_OBJECT);
+    }
+    ownership_fini(&o);
+}
+
 static void test_reverse_keys_by_their_host(void **state)
 {
     static const char key[] = "/skydns/arpa/in-addr/10/0/0/1";
@@ -239,6 +275,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_everything_below_svc_and_pod),
+        cmocka_unit_test(test_beside_svc_and_pod),
         cmocka_unit_test(test_reverse_keys_by_their_host),
         cmocka_unit_test(test_whom_a_reverse_key_names),
         cmocka_unit_test(test_some_namespaces),

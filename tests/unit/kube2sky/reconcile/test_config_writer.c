@@ -1,0 +1,323 @@
+/* config_writer, as part of a reconciler on a real etcd: in small transactions, with crashes
+ * between any two of them, with others who write the same keys, and with an etcd that loses
+ * replies. */
+#include "tests/unit/kube2sky/reconcile/reconciler_bed.h"
+
+#include "common/etcd/etcd_store_id.h"
+#include "kube2sky/naming/config_document.h"
+#include "kube2sky/naming/config_map.h"
+
+/* ---- Maps ---- */
+
+/* Names n0, n1, ... of the set bits, each with a value of this version. */
+static void want_names(struct fixture *f, uint32_t names, unsigned version)
+{
+    struct config_map map;
+    config_map_init(&map);
+    for (unsigned i = 0; i < 32; i++) {
+        if (names >> i & 1) {
+            char *key = xasprintf("%sn%02u", f->tree, i);
+            char *value = xasprintf("{\"text\":\"%u\"}", version);
+            desired_add(&map.keys, slice_str(key), slice_str(value));
+            free(key);
+            free(value);
+        }
+    }
+    if (version % 3) {
+        buf_append_str(&map.nameservers, "[\"8.8.8.8:53\"]");
+    }
+    desired_seal(&map.keys);
+    reconciler_want_config(f->reconciler, &map);
+    config_map_fini(&map);
+}
+
+/* "n00 {"text":"7"}\n" of each, before what is there anyway; without the other's. */
+static void assert_names(struct fixture *f, uint32_t names, unsigned version, uint32_t others)
+{
+    struct buf want;
+    buf_init(&want, 1 << 16);
+    for (unsigned i = 0; i < 32; i++) {
+        if (others >> i & 1) {
+            buf_printf(&want, "n%02u theirs\n", i);
+        } else if (names >> i & 1) {
+            buf_printf(&want, "n%02u {\"text\":\"%u\"}\n", i, version);
+        }
+    }
+    buf_append_str(&want, KUBERNETES);
+    assert_tree(f, buf_cstr(&want));
+    buf_fini(&want);
+}
+
+/* ---- The document ---- */
+
+struct document {
+    struct fixture *f;
+    uint32_t names; /* listed */
+    bool exists;
+    bool is_read;
+    char nameserver;
+};
+
+static void on_listed(void *data, struct slice key)
+{
+    struct document *document = data;
+    struct slice tree = slice_str(document->f->tree);
+    assert_true(slice_has_prefix(key, tree));
+    document->names |= 1u << atoi(key.ptr + tree.len + 1);
+}
+
+static void on_document(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct document *document = data;
+    assert_null(err);
+    document->is_read = true;
+    document->exists = reply->count > 0;
+    if (document->exists) {
+        assert_int_equal(config_document_read(reply->kvs[0].value, on_listed, document, NULL), 0);
+    }
+}
+
+static bool is_document_read(const void *data)
+{
+    return ((const struct document *)data)->is_read;
+}
+
+static struct document read_document(struct fixture *f)
+{
+    struct document document = {.f = f};
+    char *key = etcd_writer_key(slice_str(f->domain), CONFIG_DOCUMENT_NAME);
+    const struct etcd_range range = {.key = slice_str(key)};
+    etcd_range(f->etcd, &range, on_document, &document);
+    loop_until(f->loop, is_document_read, &document);
+    free(key);
+    return document;
+}
+
+static void put_document(struct fixture *f, const char *text)
+{
+    char *key = etcd_writer_key(slice_str(f->domain), CONFIG_DOCUMENT_NAME);
+    sync_put(f->loop, f->etcd, key, slice_str(text));
+    free(key);
+}
+
+/* ---- Waiting ---- */
+
+static bool is_in_order(const void *data)
+{
+    const struct fixture *f = data;
+    bool is_settled = true;
+    struct buf lines;
+    buf_init(&lines, 1 << 20);
+    reconciler_preview(f->reconciler, slice_str("ConfigMap"), &lines);
+    for (size_t i = 0; i + 1 < lines.len; i++) {
+        bool begins = i == 0 || lines.data[i - 1] == '\n';
+        is_settled = is_settled && !(begins && lines.data[i] != '=');
+    }
+    buf_fini(&lines);
+    return has_synced(f) && is_settled;
+}
+
+static void settle(struct fixture *f)
+{
+    loop_until(f->loop, is_in_order, f);
+    wait_drained(f);
+}
+
+static void begin(struct fixture *f, size_t txn_ops_max)
+{
+    f->has_config_map = true;
+    f->txn_ops_max = txn_ops_max;
+    start_reconciler(f);
+    list_nothing_else(f);
+}
+
+/* ---- Tests ---- */
+
+static void test_small_transactions(void **state)
+{
+    struct fixture *f = *state;
+    for (size_t max = 2; max < 6; max++) {
+        begin(f, max);
+        want_names(f, 0x3ff, (unsigned)max);
+        settle(f);
+        assert_names(f, 0x3ff, (unsigned)max, 0);
+        assert_int_equal(read_document(f).names, 0x3ff);
+        want_names(f, 0x0f0f0, (unsigned)max);
+        settle(f);
+        assert_names(f, 0x0f0f0, (unsigned)max, 0);
+        assert_int_equal(read_document(f).names, 0x0f0f0);
+        reconciler_stop(f->reconciler);
+        f->reconciler = NULL;
+        start_inventory(f);
+    }
+}
+
+/* What fits is one transaction, whatever it is. */
+static void test_one_transaction(void **state)
+{
+    struct fixture *f = *state;
+    begin(f, 0);
+    want_names(f, 0, 0);
+    settle(f);
+    uint64_t before = reconciler_get_stats(f->reconciler).transactions;
+    want_names(f, 0xffff, 1);
+    settle(f);
+    want_names(f, 0xff00ff, 2);
+    settle(f);
+    want_names(f, 0, 0);
+    settle(f);
+    assert_int_equal(reconciler_get_stats(f->reconciler).transactions, before + 3);
+    assert_false(read_document(f).exists);
+    assert_names(f, 0, 0, 0);
+}
+
+static bool has_sent(const void *data)
+{
+    const struct fixture *f = data;
+    return reconciler_get_stats(f->reconciler).transactions >= f->want || is_in_order(f);
+}
+
+/* After each transaction: what is there is listed. And the next process finds its way from
+ * anywhere, without touching the keys of others. */
+static void test_crashes(void **state)
+{
+    struct fixture *f = *state;
+    const uint32_t others = 1u << 3 | 1u << 20;
+    uint32_t random = 12345, names = 0;
+    put(f, "n03", "theirs");
+    put(f, "n20", "theirs");
+    for (unsigned round = 1; round <= 40; round++) {
+        begin(f, 2 + round % 4);
+        random = random * 1664525 + 1013904223;
+        names = random >> 4;
+        want_names(f, names, round);
+        f->want = 1 + random % 7;
+        loop_until(f->loop, round == 40 ? is_in_order : has_sent, f);
+        reconciler_stop(f->reconciler); /* whatever is in flight may have happened */
+        f->reconciler = NULL;
+        start_inventory(f);
+        struct document document = read_document(f);
+        struct tree tree;
+        read_tree(f, 0, &tree);
+        for (char *line = strtok((char *)(uintptr_t)buf_cstr(&tree.text), "\n"); line;
+             line = strtok(NULL, "\n")) {
+            if (line[0] == 'n') {
+                uint32_t bit = 1u << atoi(line + 1);
+                assert_true(strstr(line, "theirs") ? others & bit : document.names & bit);
+                assert_int_equal((document.names & others & bit), 0);
+            }
+        }
+        buf_fini(&tree.text);
+    }
+    begin(f, 2);
+    want_names(f, names, 40);
+    settle(f);
+    assert_names(f, names, 40, others);
+    assert_int_equal(reconciler_get_stats(f->reconciler).config_foreign,
+                     __builtin_popcount(names & others));
+    want_names(f, 0, 0);
+    settle(f);
+    assert_names(f, 0, 0, others);
+}
+
+/* Without a map, and as a dry run: what an earlier one left goes. */
+static void test_without_a_map(void **state)
+{
+    struct fixture *f = *state;
+    begin(f, 0);
+    want_names(f, 7, 1);
+    settle(f);
+    reconciler_stop(f->reconciler);
+    start_inventory(f);
+    f->has_config_map = false;
+    f->is_dry = true;
+    start_reconciler(f);
+    list_nothing_else(f);
+    wait_synced(f);
+    assert_int_equal(f->planned, 4);
+    reconciler_stop(f->reconciler);
+    start_inventory(f);
+    f->is_dry = false;
+    start_reconciler(f);
+    list_nothing_else(f);
+    settle(f);
+    assert_names(f, 0, 0, 0);
+    assert_false(read_document(f).exists);
+}
+
+/* It is not known: nothing changes, and nothing waits for it once that is told. */
+static void test_an_unknown_map(void **state)
+{
+    struct fixture *f = *state;
+    begin(f, 0);
+    want_names(f, 7, 1);
+    settle(f);
+    reconciler_stop(f->reconciler);
+    start_inventory(f);
+    begin(f, 0);
+    put_service(f, "web", "10.0.0.9");
+    f->want = 1;
+    loop_until(f->loop, has_written, f);
+    assert_false(reconciler_has_synced(f->reconciler));
+    reconciler_lack_config(f->reconciler);
+    wait_synced(f);
+    assert_int_equal(read_document(f).names, 7);
+    want_names(f, 8, 1);
+    settle(f);
+    assert_int_equal(read_document(f).names, 8);
+}
+
+/* Others change the list while we lead: it comes back, and so do the keys' owners. */
+static void test_a_list_that_others_change(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const texts[] = {"{\"keys\":[]}", "nonsense", "[]", "{\"keys\":[7]}"};
+    begin(f, 0);
+    want_names(f, 7, 1);
+    settle(f);
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        uint64_t restored = reconciler_get_stats(f->reconciler).keys_restored;
+        put_document(f, texts[i]);
+        while (reconciler_get_stats(f->reconciler).keys_restored == restored) {
+            ev_run(f->loop, EVRUN_ONCE);
+        }
+        settle(f);
+        assert_int_equal(read_document(f).names, 7);
+    }
+    want_names(f, 0, 0);
+    settle(f);
+    assert_names(f, 0, 0, 0);
+}
+
+/* Replies get lost: transactions of unknown outcome. */
+static void test_lost_replies(void **state)
+{
+    struct fixture *f = *state;
+    begin(f, 3);
+    want_names(f, 0, 0);
+    settle(f);
+    for (unsigned round = 1; round < 6; round++) {
+        want_names(f, 0x5a5a5a >> round, round);
+        f->want = reconciler_get_stats(f->reconciler).transactions + round;
+        loop_until(f->loop, has_sent, f);
+        etcd_calls_elsewhere(f->etcd);
+    }
+    settle(f);
+    assert_names(f, 0x5a5a5a >> 5, 5, 0);
+    assert_int_equal(read_document(f).names, 0x5a5a5a >> 5);
+}
+
+int main(void)
+{
+    record_json_use_xalloc();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_small_transactions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_transaction, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_crashes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_without_a_map, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_unknown_map, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_list_that_others_change, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lost_replies, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, start_etcd, end_etcd);
+}
