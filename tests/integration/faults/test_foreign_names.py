@@ -68,11 +68,25 @@ class Troubled(Nameserver):
                 while not self._late or self._late[0][0] > time.monotonic():
                     self._has_late.wait(self._late[0][0] - time.monotonic() if self._late else None)
                 _, _, wire, client = heapq.heappop(self._late)
-            super()._serve_one(wire, client)
+            try:
+                super()._serve_one(wire, client)
+            except OSError:
+                return  # closed
 
 
 def is_stale(bed, name: str) -> bool:
     return 3 in errors(bed.dns.query(name, use_edns=0))
+
+
+def wait_stale(bed) -> None:
+    """Until each of some names has been answered once by an expired reply: a slow nameserver's reply may still come."""
+    waiting = set(NAMES[:10])
+
+    def is_over() -> bool:
+        waiting.difference_update([name for name in waiting if is_stale(bed, name)])
+        return not waiting
+
+    wait_until(is_over, "stale replies", PATIENCE_S)
 
 
 def is_fresh(bed, name: str) -> bool:
@@ -123,7 +137,7 @@ def test_all_nameservers(foreign, mode):
             if mode == "flapping":
                 own.wait_sent(3000)
             else:
-                wait_until(lambda: all(is_stale(bed, name) for name in NAMES[:10]), "stale replies", PATIENCE_S)
+                wait_stale(bed)
                 own.wait_sent(1500)
             during_ms = own.p99_ms()
             recover(servers)
@@ -162,7 +176,7 @@ def test_a_refresh_before_the_time_is_over(foreign):
 
     ttls: list[int] = []
     wait_until(is_refreshed, "a refresh", PATIENCE_S)
-    assert 1 <= ttls[-1] <= 2  # under a tenth was left, and the old reply was still given
+    assert min(ttls) == 2  # under a tenth was left, and at least 1 s
     wait_until(lambda: bed.dns.query("often.test").answer[0].ttl > 10, "the new reply")
     assert asked("often.test") == 2 and asked("rare.test") == 1
     assert reader.metrics().get("cache_prefetches_total") == 1
