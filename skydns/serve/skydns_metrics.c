@@ -21,7 +21,7 @@ static const struct histogram_scale size_scale = {
     .page_unit = 1,
 };
 
-static const char *const system_names[SKYDNS_SYSTEMS] = {"auth", "recursive", "reverse"};
+static const char *const system_names[SKYDNS_SYSTEMS] = {"auth", "cache", "recursive", "reverse"};
 static const char *const cause_names[SKYDNS_CAUSES] = {"nxdomain", "nodata", "truncated", "refused",
                                                        "servfail"};
 
@@ -48,14 +48,19 @@ static bool is_reverse_pointer(const uint8_t *reply, size_t len)
            dname_is_within(&name, &arpa);
 }
 
-/* Recursive: a nameserver's reply, or our SERVFAIL without AA, for another domain's name. */
+/* Recursive: a nameserver's reply, or our SERVFAIL without AA, for another domain's name. Cache:
+ * what was known of such a name, from a nameserver or a hosts file. */
 static enum skydns_system system_of(const struct skydns_counts *counts, const uint8_t *reply,
                                     size_t len)
 {
     bool is_authoritative = (reply[2] & DNS_FLAG_AA >> 8) != 0;
-    if (counts->is_from_forward ||
-        (!is_authoritative && (reply[3] & DNS_MASK_RCODE) == DNS_RCODE_SERVFAIL)) {
+    unsigned rcode = reply[3] & DNS_MASK_RCODE;
+    if (counts->is_from_forward || (!is_authoritative && rcode == DNS_RCODE_SERVFAIL)) {
         return SKYDNS_RECURSIVE;
+    }
+    if (!is_authoritative && (reply[3] & DNS_FLAG_RA) != 0 &&
+        (rcode == DNS_RCODE_NOERROR || rcode == DNS_RCODE_NXDOMAIN)) {
+        return SKYDNS_CACHE;
     }
     return is_reverse_pointer(reply, len) ? SKYDNS_REVERSE : SKYDNS_AUTH;
 }

@@ -12,8 +12,9 @@
 
 #include "common/base/metrics.h"
 
-/* Who answered, and what was wrong. SkyDNS also had `cache`, `stub` and `overflow`. */
-enum skydns_system { SKYDNS_AUTH, SKYDNS_RECURSIVE, SKYDNS_REVERSE, SKYDNS_SYSTEMS };
+/* Who answered, and what was wrong. SkyDNS also had `stub`, which counts as recursive here, and
+ * `overflow`. */
+enum skydns_system { SKYDNS_AUTH, SKYDNS_CACHE, SKYDNS_RECURSIVE, SKYDNS_REVERSE, SKYDNS_SYSTEMS };
 enum skydns_cause {
     SKYDNS_NXDOMAIN,
     SKYDNS_NODATA,

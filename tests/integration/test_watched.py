@@ -15,6 +15,7 @@ from kube import service
 from programs import http_get, reserve_port, wait_until
 from prometheus import Page, parse
 from records import SVC, value
+from test_forwarding import Upstream, address
 from test_pipeline import WEB
 from watched import Watched, documented_metrics
 
@@ -324,8 +325,13 @@ def test_the_metrics_of_skydns(bare_bed, monkeypatch):
     bed.etcd.put("/skydns/arpa/in-addr/10/0/0/1", '{"host":"web.cluster.local."}')
     for number in range(100):
         bed.etcd.put(f"{SVC}/default/many/{number}", value(f"10.0.1.{number}"))
-    bed.start_skydns(f"-nameservers=127.0.0.1:{nobody}", "-rtimeout=100ms")
+    upstream = Upstream(address)
+    flags = (f"-nameservers=127.0.0.1:{nobody}", f"-stub=acme.test=127.0.0.1:{upstream.port}", "-rtimeout=100ms")
+    bed.start_skydns(*flags)
     bed.skydns.wait_line(rf"skydns: metrics enabled on :{port}/told")
+    for _ in range(3):  # from the nameserver, then from the cache
+        assert bed.dns.answers("www.acme.test") == ["192.0.2.7"]
+    upstream.close()
     assert bed.dns.answers(WEB) == ["10.0.0.1"]
     assert bed.dns.answers("no.svc.cluster.local") == ["NXDOMAIN"]
     assert bed.dns.answers(WEB, "AAAA") == []
@@ -337,8 +343,10 @@ def test_the_metrics_of_skydns(bare_bed, monkeypatch):
     status, text = http_get(f"http://127.0.0.1:{port}/told")
     assert status == 200
     page = Page("".join(line + "\n" for line in text.splitlines() if "ns_dns_" in line), "ns_dns_")
-    systems = ("auth", "recursive", "reverse")
-    assert [page.get("dns_request_count_total", system=system) for system in systems] == [6, 1, 1]
+    systems = ("auth", "cache", "recursive", "reverse")
+    assert [page.get("dns_request_count_total", system=system) for system in systems] == [6, 2, 2, 1]
+    assert page.get("dns_cachemiss_count_total", cache="response") == 2
+    assert page.get("dns_cachemiss_count_total", cache="signature") == 0
     for cause in ("nxdomain", "nodata", "refused", "truncated"):
         assert page.get("dns_error_count_total", system="auth", cause=cause) == 1, cause
     assert page.get("dns_error_count_total", system="recursive", cause="servfail") == 1
