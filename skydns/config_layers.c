@@ -220,3 +220,19 @@ struct options config_layers_settings(struct config_layers *layers)
     }
     return options;
 }
+
+bool config_layers_is_refused(const struct config_layers *layers, enum config_layer layer)
+{
+    bool is_refused = false;
+    switch (layer) {
+    case CONFIG_FILE:
+        return config_source_is_refused(&layers->file);
+    case CONFIG_DOCUMENT:
+        return config_source_is_refused(&layers->document);
+    case CONFIG_WRITERS:
+        for (size_t i = 0; i < ENGINE_ZONES_MAX; i++) {
+            is_refused = is_refused || config_source_is_refused(&layers->writers[i].source);
+        }
+    }
+    return is_refused;
+}

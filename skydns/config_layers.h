@@ -35,6 +35,9 @@ int config_layers_take_file(struct config_layers *layers, struct slice text,
  * kube2sky's documents said of them is forgotten as others need the room. */
 struct options config_layers_settings(struct config_layers *layers);
 
+/* Whether the newest text of a source cannot be used; of kube2sky's documents, of one in force. */
+bool config_layers_is_refused(const struct config_layers *layers, enum config_layer layer);
+
 bool config_layers_has_document(const struct config_layers *layers);
 const char *config_layers_key(const struct config_layers *layers); /* "/skydns/config"; borrowed */
 

@@ -39,6 +39,12 @@ void config_source_use(struct config_source *source)
     source->has_used = source->has_seen;
 }
 
+bool config_source_is_refused(const struct config_source *source)
+{
+    return source->has_seen != source->has_used ||
+           !slice_equal(buf_slice(&source->seen), buf_slice(&source->used));
+}
+
 static struct slice text_of(struct buf *text, bool is_there)
 {
     return is_there ? slice_of(buf_cstr(text), text->len) : slice_of(NULL, 0);

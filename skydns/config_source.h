@@ -25,6 +25,9 @@ bool config_source_see(struct config_source *source, struct slice text);
 /* The text seen last can be used: it is the one in force. */
 void config_source_use(struct config_source *source);
 
+/* The text seen last cannot be used: an older one is in force. */
+bool config_source_is_refused(const struct config_source *source);
+
 /* ptr NULL: none. Borrowed. */
 struct slice config_source_seen(struct config_source *source);
 struct slice config_source_used(struct config_source *source);

@@ -12,6 +12,7 @@ struct hosts_file {
     struct hosts_files *files;
     struct watched_file *watched;
     struct buf text; /* as it could be read last */
+    bool is_refused; /* it has changed since, but cannot be read */
 };
 
 struct hosts_files {
@@ -76,7 +77,8 @@ static void on_changed(void *data)
     struct hosts_file *file = data;
     struct hosts_files *files = file->files;
     struct err err;
-    if (read_file(file, &err) < 0) {
+    file->is_refused = read_file(file, &err) < 0;
+    if (file->is_refused) {
         log_error("cannot use the changed hosts file, keeping what it said",
                   LOG_STR("error", err.msg));
         return;
@@ -130,4 +132,13 @@ void hosts_files_free(struct hosts_files *files)
 struct hosts_table *hosts_files_table(const struct hosts_files *files)
 {
     return files->table;
+}
+
+bool hosts_files_is_refused(const struct hosts_files *files)
+{
+    bool is_refused = false;
+    for (size_t i = 0; i < files->count; i++) {
+        is_refused = is_refused || files->items[i].is_refused;
+    }
+    return is_refused;
 }

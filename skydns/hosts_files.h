@@ -4,6 +4,7 @@
 #define SKYDNS_HOSTS_FILES_H
 
 #include <ev.h>
+#include <stdbool.h>
 
 #include "common/base/attributes.h"
 #include "common/base/err.h"
@@ -26,5 +27,8 @@ void hosts_files_free(struct hosts_files *files); /* NULL is fine */
 
 /* What they say; borrowed. NULL: there are no files. */
 struct hosts_table *hosts_files_table(const struct hosts_files *files);
+
+/* A changed file cannot be read: what it said last counts. */
+bool hosts_files_is_refused(const struct hosts_files *files);
 
 #endif

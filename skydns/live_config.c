@@ -36,6 +36,7 @@ struct live_config {
     struct foreign_settings *foreign;
     struct watched_file *file; /* of -config; NULL: none */
     struct buf text;           /* its text */
+    bool is_file_lost;         /* it has changed, but cannot be read */
     struct hosts_files *hosts;
     ev_stat resolv_conf;
     bool wants_resolv_conf; /* nothing else names nameservers */
@@ -209,7 +210,8 @@ static void on_file(void *data)
 {
     struct live_config *live = data;
     struct err err;
-    if (watched_file_read(live->file, &live->text, &err) < 0) {
+    live->is_file_lost = watched_file_read(live->file, &live->text, &err) < 0;
+    if (live->is_file_lost) {
         log_error("cannot use the configuration file, keeping the settings in force",
                   LOG_STR("file", watched_file_path(live->file)), LOG_STR("error", err.msg));
     } else if (config_layers_take(live->layers, CONFIG_FILE, NULL,
@@ -223,6 +225,16 @@ static void on_hosts(void *data)
     struct live_config *live = data;
     foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
     publish(live, &live->now);
+}
+
+struct metrics_refusals live_config_refusals(const struct live_config *live)
+{
+    return (struct metrics_refusals){
+        .etcd = config_layers_is_refused(live->layers, CONFIG_DOCUMENT),
+        .kube2sky = config_layers_is_refused(live->layers, CONFIG_WRITERS),
+        .file = live->is_file_lost || config_layers_is_refused(live->layers, CONFIG_FILE),
+        .hosts = hosts_files_is_refused(live->hosts),
+    };
 }
 
 static int open_file(struct live_config *live, struct err *err)

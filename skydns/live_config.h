@@ -18,6 +18,7 @@
 #include "common/base/slice.h"
 #include "skydns/foreign/zone_table.h"
 #include "skydns/options.h"
+#include "skydns/pages/metrics_table.h"
 
 struct cache_tally;
 struct etcd;
@@ -57,6 +58,9 @@ void live_config_opened(const struct live_config *live);
 
 /* The settings in force; borrowed until the loop turns. After _begin. */
 const struct options *live_config_options(const struct live_config *live);
+
+/* Whose newest settings cannot be used, so that older ones are in force. After _begin. */
+struct metrics_refusals live_config_refusals(const struct live_config *live);
 
 /* Takes etcd's current document; `value.ptr` NULL: none. An unusable one is logged and changes
  * nothing. */

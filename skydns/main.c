@@ -396,6 +396,11 @@ static void log_started(const struct program *p)
     buf_fini(&nameservers);
 }
 
+static struct metrics_refusals refusals(const void *live)
+{
+    return live_config_refusals(live);
+}
+
 static int run(struct program *p, struct err *err)
 {
     const struct store_sync_config config = {.loop = p->loop,
@@ -436,6 +441,8 @@ static int run(struct program *p, struct err *err)
         unsigned worker_count;
         struct worker *const *workers = answering_workers(p->answering, &worker_count);
         p->status = (struct metrics_sources){
+            .refusals = refusals,
+            .settings = p->live,
             .start_s = p->start_s,
             .skydns_prefix = p->skydns_prefix,
             .snapshot = p->snapshot,

@@ -59,6 +59,9 @@ static void write_stubs(struct metrics_page *page, const struct zone_table *tabl
     const struct foreign_zone *zones = table ? zone_table_items(table, &count) : NULL;
     metrics_gauge(page, "stub_zones", "Zones with nameservers of their own.",
                   count ? (double)(count - 1) : 0); /* without the root */
+    if (count < 2) {
+        return;
+    }
     metrics_family(page, METRIC_GAUGE, "stub_nameservers",
                    "Nameservers of a stub zone that can be used.");
     for (size_t i = 1; i < count; i++) {

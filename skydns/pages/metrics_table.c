@@ -106,9 +106,10 @@ static void write_resolver(struct metrics_page *page, const struct resolver_coun
 
 /* ---- Settings ---- */
 
-static void write_refusals(struct metrics_page *page, const struct metrics_refusals *refusals)
+static void write_refusals(struct metrics_page *page, const struct metrics_sources *all)
 {
-    const struct metrics_refusals now = refusals ? *refusals : (struct metrics_refusals){0};
+    const struct metrics_refusals now =
+        all->refusals ? all->refusals(all->settings) : (struct metrics_refusals){0};
     const struct {
         const char *source;
         bool is_refused;
@@ -185,7 +186,7 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     metrics_process(&page, sources->start_s);
     metrics_gauge(&page, "ready", "1 while /readiness is 200: etcd has been read.",
                   store_sync_is_ready(sources->sync) && !sources->is_lame_duck);
-    write_refusals(&page, sources->refusals);
+    write_refusals(&page, sources);
     etcd_metrics_write(&page, &etcd);
     write_store(&page, &store);
     write_incomplete(&page, sources->sync);

@@ -39,9 +39,10 @@ struct metrics_sources {
     size_t worker_count;
     const char *skydns_prefix; /* of SkyDNS's own metrics; NULL: off */
     const struct snapshot *snapshot;
-    struct explainer *explainer;             /* NULL without HTTP */
-    bool is_lame_duck;                       /* stopping, but still answering */
-    const struct metrics_refusals *refusals; /* NULL: none */
+    struct explainer *explainer;                               /* NULL without HTTP */
+    bool is_lame_duck;                                         /* stopping, but still answering */
+    struct metrics_refusals (*refusals)(const void *settings); /* NULL: none */
+    const void *settings;
 };
 
 /* Appends the page. */

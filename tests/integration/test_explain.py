@@ -291,7 +291,7 @@ def foreign_reply(query: dns.message.Message) -> dns.message.Message | None:
 
 @pytest.fixture(scope="module")
 def foreign_bed(tmp_path_factory):
-    """With general nameservers, one of a stub zone, and a dead one."""
+    """With general nameservers, one of a stub zone, a dead one, and a hosts file."""
     from bed import Bed
 
     bed = Bed(tmp_path_factory.mktemp("foreign"))
@@ -301,8 +301,10 @@ def foreign_bed(tmp_path_factory):
     bed.start_etcd()
     bed.http_port = reserve_port()
     bed.etcd.put(f"{SVC}/default/ext", '{"host":"db.example.com."}')
+    hosts = bed.folder / "hosts"
+    hosts.write_text("192.0.2.9 printer.office printer\n")
     flags = [f"-nameservers={bed.general}", f"-stub=acme.test={bed.stub}", f"-stub=gone.test={bed.dead}"]
-    start(bed, *flags, "-rtimeout=200ms")
+    start(bed, *flags, f"-hosts={hosts}", "-rtimeout=200ms")
     bed.wait_answers("ext.default.svc.cluster.local", "A", ["192.0.2.7", "db.example.com."])
     yield bed
     bed.close()
@@ -369,6 +371,13 @@ def test_a_dead_stub_zone(foreign_bed):
     page = http_get(f"http://127.0.0.1:{bed.http_port}/metrics")[1]
     assert 'skydns_stub_nameservers_dead{zone="gone.test."} 1\n' in page
     assert 'skydns_stub_nameservers_dead{zone="acme.test."} 0\n' in page
+
+
+def test_a_name_of_a_hosts_file(foreign_bed):
+    page = explain(foreign_bed, "printer.office")
+    assert (page["source"], page["status"], page["ttl_s"]) == ("hosts", "NOERROR", 30)
+    assert page["answer"] == ["printer.office. 30 A 192.0.2.9"] and "-hosts" in page["why"]
+    assert explain(foreign_bed, "9.2.0.192.in-addr.arpa", "PTR")["source"] == "hosts"
 
 
 def test_a_kept_target(foreign_bed):

@@ -366,3 +366,36 @@ def test_a_service_named_prometheus(bare_bed, monkeypatch):
     bare_bed.start_etcd()
     bare_bed.start_skydns()
     assert any("accepted and ignored settings=PROMETHEUS_PORT" in line for line in bare_bed.skydns.lines)
+
+
+def test_settings_that_cannot_be_used(bare_bed):
+    """Each source by itself, and until it is mended."""
+    bed = bare_bed
+    http_port = reserve_port()
+    config, hosts = bed.folder / "config.json", bed.folder / "hosts"
+    config.write_text('{"nameservers":["127.0.0.1:9"]}')
+    hosts.write_text("192.0.2.9 printer.office\n")
+    bed.start_etcd()
+    bed.start_skydns(f"-http-addr=127.0.0.1:{http_port}", f"-config={config}", f"-hosts={hosts}")
+    watched = Watched(bed.skydns, http_port, "skydns_")
+
+    def refused() -> set[str]:
+        page = watched.metrics()
+        return {one for one in ("etcd", "kube2sky", "file", "hosts") if page.get("config_refused", source=one)}
+
+    assert refused() == set()
+    config.write_text('{"nameservers":"x"}')
+    wait_until(lambda: refused() == {"file"}, "the file is refused")
+    bed.etcd.put("/skydns/config", "{")
+    wait_until(lambda: refused() == {"file", "etcd"}, "the document is refused")
+    bed.etcd.put("/kube2sky/cluster.local/config", '{"nameservers":["no address"]}')
+    wait_until(lambda: refused() == {"file", "etcd", "kube2sky"}, "kube2sky's document is refused")
+    hosts.unlink()
+    wait_until(lambda: refused() == {"file", "etcd", "kube2sky", "hosts"}, "the hosts file is gone")
+    assert bed.dns.answers("printer.office") == ["192.0.2.9"]
+    config.write_text("{}")
+    hosts.write_text("192.0.2.10 printer.office\n")
+    bed.etcd.delete("/skydns/config")
+    bed.etcd.put("/kube2sky/cluster.local/config", "{}")
+    wait_until(lambda: refused() == set(), "all are mended")
+    bed.wait_answers("printer.office", "A", ["192.0.2.10"])

@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/cursor.h"
 #include "skydns/foreign/cache_counts.h"
+#include "skydns/foreign/hosts_table.h"
 #include "skydns/foreign/zone_table.h"
 #include "skydns/pages/explain_page_internal.h"
 #include "tests/support/skydns/fixture.h"
@@ -28,7 +29,7 @@ struct told {
 };
 
 /* What main publishes: the flags' zones, and a cache. */
-static void publish(struct told *t)
+static void publish(struct told *t, struct hosts_table *hosts)
 {
     struct foreign_zone zones[3] = {{.name = {.len = 1}, .server_count = 1}};
     struct err err;
@@ -42,6 +43,7 @@ static void publish(struct told *t)
     t->config->cache = cache_new(100);
     t->config->cache_limits = (struct cache_limits){.ttl_max_s = 3600, .stale_ms = 3600000};
     t->config->cache_tally = t->tally;
+    t->config->hosts = hosts;
     snapshot_configure(t->bed.snapshot, t->config);
 }
 
@@ -51,7 +53,7 @@ static int setup(void **state)
     t->tally = cache_tally_new();
     bed_start(&t->bed, servers);
     bed_fill(&t->bed, keys, ARRAY_LEN(keys));
-    publish(t);
+    publish(t, NULL);
     test_clock_stop();
     *state = t;
     return 0;
@@ -193,6 +195,24 @@ static void test_a_stub_zone_without_nameservers(void **state)
     expect_page(x, "\nwhy        in a stub zone none of whose nameservers can be used\n");
 }
 
+static void test_hosts(void **state)
+{
+    struct told *t = *state;
+    const struct hosts_entry entry = {.ip = {.family_bytes = 4, .bytes = {10, 9, 8, 7}},
+                                      .name = fixture_name("printer.office")};
+    publish(t, hosts_table_new(&entry, 1));
+    const struct explanation *x = bed_explain(&t->bed, "Printer.Office", "A");
+    assert_int_equal(x->foreign.source, EXPLAIN_FROM_HOSTS);
+    assert_int_equal(x->foreign.ttl_s, HOSTS_TTL_S);
+    expect_page(x, " 30 A 10.9.8.7\n");
+    expect_page(x, "-hosts");
+    x = bed_explain(&t->bed, "7.8.9.10.in-addr.arpa", "PTR");
+    assert_int_equal(x->foreign.source, EXPLAIN_FROM_HOSTS);
+    x = bed_explain(&t->bed, "printer.office", "TXT");
+    assert_int_equal(x->foreign.source, EXPLAIN_FROM_HOSTS);
+    assert_int_equal(x->plan->answers.count, 0);
+}
+
 static void test_targets(void **state)
 {
     struct told *t = *state;
@@ -214,6 +234,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(test_expired_and_failed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_stub_zone_without_nameservers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_targets, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

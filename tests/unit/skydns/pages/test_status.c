@@ -331,6 +331,12 @@ static void test_explain(void **state)
 
 /* ---- Metrics ---- */
 
+static struct metrics_refusals refuse(const void *settings)
+{
+    assert_non_null(settings);
+    return (struct metrics_refusals){.file = true};
+}
+
 static void test_metrics(void **state)
 {
     static const struct bed_key keys[] = {
@@ -370,7 +376,8 @@ static void test_metrics(void **state)
     p->sources.is_lame_duck = true;
     expect(p, "/metrics", 200, "\nskydns_ready 0\n");
     expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"file\"} 0\n");
-    p->sources.refusals = &(struct metrics_refusals){.file = true};
+    p->sources.refusals = refuse;
+    p->sources.settings = p;
     expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"etcd\"} 0\n");
     expect(p, "/metrics", 200, "\nskydns_config_refused{source=\"file\"} 1\n");
 }
