@@ -35,6 +35,7 @@ static inline void print_endpoints(struct buf *out, const struct kube_endpoints 
             const struct kube_address *address = &subset->addresses[j];
             buf_printf(out, " %s%s%s", address->ip, *address->hostname ? "=" : "",
                        address->hostname);
+            buf_printf(out, "%s%s", *address->pod ? "@" : "", address->pod);
             buf_append_str(out, address->is_ready ? "" : "(not ready)");
         }
         print_ports(out, subset->ports, subset->port_count);
@@ -53,6 +54,7 @@ static inline void print_slice(struct buf *out, const struct kube_slice *slice)
             buf_printf(out, "%s%s", j ? "," : "", endpoint->addresses[j]);
         }
         buf_printf(out, "%s%s", *endpoint->hostname ? "=" : "", endpoint->hostname);
+        buf_printf(out, "%s%s", *endpoint->pod ? "@" : "", endpoint->pod);
         buf_append_str(out, endpoint->is_ready ? "" : "(not ready)");
         buf_append_str(out, endpoint->is_serving ? "" : "(not serving)");
         buf_append_str(out, endpoint->is_terminating ? "(terminating)" : "");

@@ -190,7 +190,6 @@ static struct kube_object *object_of(const struct world *w, enum kube_kind kind,
     case KUBE_CONFIG_MAP:
         return NULL;
     case KUBE_POD:
-    case KUBE_CONFIG_MAP: /* no owner's */
         break;
     }
     return c->pods[i].exists ? pod_object(&c->pods[i], ns, i) : NULL;
