@@ -154,29 +154,27 @@ struct view {
     int64_t age_ms, left_ms;
 };
 
-static struct view view_of(const struct reading *r, _Atomic uint64_t *words)
+static void view(const struct reading *r, _Atomic uint64_t *words, struct view *v)
 {
     enum { MS_PER_S = 1000, REFRESH_SHARE = 10, REFRESH_MIN_MS = 1000 };
-    struct view v = {0};
     int64_t kept_at_ms;
-    v.is_failing = failed_until_ms(chunk_get(&words[ENTRY_FAILURE])) > r->now_ms;
-    v.state = v.is_failing ? CACHE_FAILED : CACHE_MISS;
-    if (!entry_read_reply(words, &v.kept, &kept_at_ms)) {
-        return v;
+    v->is_failing = failed_until_ms(chunk_get(&words[ENTRY_FAILURE])) > r->now_ms;
+    v->state = v->is_failing ? CACHE_FAILED : CACHE_MISS;
+    if (!entry_read_reply(words, &v->kept, &kept_at_ms)) {
+        return;
     }
-    uint32_t ttl_s = v.kept.ttl_s < r->limits->ttl_max_s ? v.kept.ttl_s : r->limits->ttl_max_s;
+    uint32_t ttl_s = v->kept.ttl_s < r->limits->ttl_max_s ? v->kept.ttl_s : r->limits->ttl_max_s;
     int64_t ttl_ms = (int64_t)ttl_s * MS_PER_S;
-    v.age_ms = r->now_ms > kept_at_ms ? r->now_ms - kept_at_ms : 0;
-    v.left_ms = ttl_ms - v.age_ms;
-    v.may_refresh =
-        !v.is_failing && v.left_ms >= REFRESH_MIN_MS && v.left_ms * REFRESH_SHARE < ttl_ms;
-    if (v.left_ms > 0) {
-        v.state = CACHE_FRESH;
-    } else if (-v.left_ms < r->limits->stale_ms) {
-        v.state = CACHE_STALE;
+    v->age_ms = r->now_ms > kept_at_ms ? r->now_ms - kept_at_ms : 0;
+    v->left_ms = ttl_ms - v->age_ms;
+    v->may_refresh =
+        !v->is_failing && v->left_ms >= REFRESH_MIN_MS && v->left_ms * REFRESH_SHARE < ttl_ms;
+    if (v->left_ms > 0) {
+        v->state = CACHE_FRESH;
+    } else if (-v->left_ms < r->limits->stale_ms) {
+        v->state = CACHE_STALE;
     }
-    v.has_reply = v.state == CACHE_FRESH || v.state == CACHE_STALE;
-    return v;
+    v->has_reply = v->state == CACHE_FRESH || v->state == CACHE_STALE;
 }
 
 static void describe(const struct view *v, struct cache_hit *hit)
@@ -196,30 +194,34 @@ static void describe(const struct view *v, struct cache_hit *hit)
 static bool read_entry(const struct reading *r, _Atomic uint64_t *words, uint64_t sequence,
                        struct cache_hit *ret_hit)
 {
-    struct view v = view_of(r, words);
-    struct cache_hit hit = {.state = CACHE_MISS};
+    struct view v = {0};
+    struct addr nameserver = {0};
     size_t len = 0;
+    view(r, words, &v);
     if (v.has_reply) {
         len = kept_reply_fits(&v.kept, r->room);
         entry_read_records(&r->cache->chunks, words, r->key, r->records, len);
-        hit.nameserver = entry_read_nameserver(words);
+    }
+    if (v.has_reply && r->use == CACHE_PEEK) {
+        nameserver = entry_read_nameserver(words);
     }
     if (entry_sequence(words) != sequence) {
         return false;
     }
-    describe(&v, &hit);
+    describe(&v, ret_hit);
     if (v.has_reply) {
         const struct kept_age age = {
             .ttl_max_s = r->limits->ttl_max_s,
-            .kept_s = hit.kept_s,
+            .kept_s = ret_hit->kept_s,
             .is_stale = v.state == CACHE_STALE,
         };
         kept_reply_show(&v.kept, &age, r->shuffle, r->records, len);
     }
-    if (r->use == CACHE_ANSWER && v.state != CACHE_MISS) {
-        hit.wants_refresh = mark_hit(words, sequence, v.state == CACHE_FRESH && v.may_refresh);
+    if (r->use == CACHE_PEEK) {
+        ret_hit->nameserver = nameserver;
+    } else if (v.state != CACHE_MISS) {
+        ret_hit->wants_refresh = mark_hit(words, sequence, v.state == CACHE_FRESH && v.may_refresh);
     }
-    *ret_hit = hit;
     return true;
 }
 

@@ -72,7 +72,7 @@ struct cache_hit {
     uint32_t answers_len, len;     /* bytes: of the answer section, of both sections */
     uint32_t kept_s;               /* how long ago the reply came */
     uint32_t left_s;               /* until it expires; STALE: 0 */
-    struct addr nameserver;        /* that sent it */
+    struct addr nameserver;        /* that sent it; CACHE_PEEK only */
 };
 
 enum cache_use {

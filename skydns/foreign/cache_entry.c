@@ -6,7 +6,7 @@
 
 enum {
     WORD = sizeof(uint64_t),
-    FIRST_WORDS = CHUNK_WORDS - ENTRY_DATA,
+    FIRST_WORDS = ENTRY_DATA_END - ENTRY_DATA,
     LATER_WORDS = CHUNK_WORDS - CHUNK_REST,
     IS_REPLY = 1, /* bits of ENTRY_KIND */
     IS_NEGATIVE = 2,
@@ -55,19 +55,20 @@ size_t entry_chunks(size_t name_len, size_t records_len)
 struct place {
     const struct cache_chunks *chunks;
     _Atomic uint64_t *words;
-    size_t at;
+    size_t at, end; /* in this chunk */
 };
 
 /* The place of the next word. What a reader finds may not be a chunk's number, if it is too late:
  * then it reads the same chunk again, for nothing. */
 static inline _Atomic uint64_t *step(struct place *place)
 {
-    if (place->at == CHUNK_WORDS) {
+    if (place->at == place->end) {
         uint64_t next = chunk_get(&place->words[CHUNK_NEXT]);
         if (next != 0 && next <= place->chunks->count) {
             place->words = chunk_words(place->chunks, (uint32_t)next);
         }
         place->at = CHUNK_REST;
+        place->end = CHUNK_WORDS;
     }
     return &place->words[place->at++];
 }
@@ -126,7 +127,7 @@ void entry_write(const struct cache_chunks *chunks, uint32_t chunk, const struct
     chunk_set(&words[ENTRY_FAILURE], 0);
     /* The sequence in it tells a late reader that this is another entry. */
     chunk_set(&words[ENTRY_USE], (writing + 1) << 32);
-    struct place place = {chunks, words, ENTRY_DATA};
+    struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
     write_bytes(&place, key->name->wire, key->name->len);
     write_bytes(&place, reply->records, reply->kept ? reply->kept->len : 0);
     chunk_set(&words[CHUNK_SEQUENCE], writing + 1);
@@ -147,7 +148,7 @@ bool entry_has_key(const struct cache_chunks *chunks, _Atomic uint64_t *words,
         chunk_get(&words[ENTRY_ZONE]) != key->zone) {
         return false;
     }
-    struct place place = {chunks, words, ENTRY_DATA};
+    struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
     for (size_t at = 0; at < key->name->len; at += WORD) {
         if (chunk_get(step(&place)) != load_word(key->name->wire + at, key->name->len - at)) {
             return false;
@@ -198,7 +199,7 @@ struct addr entry_read_nameserver(_Atomic uint64_t *words)
 void entry_read_records(const struct cache_chunks *chunks, _Atomic uint64_t *words,
                         const struct entry_key *key, uint8_t *records, size_t len)
 {
-    struct place place = {chunks, words, ENTRY_DATA};
+    struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
     for (size_t i = 0; i < key->name_words; i++) {
         (void)step(&place);
     }

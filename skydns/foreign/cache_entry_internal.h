@@ -13,7 +13,8 @@
 #include "skydns/foreign/cache_chunks_internal.h"
 #include "skydns/foreign/kept_reply.h"
 
-/* Words of an entry's first chunk. */
+/* Words of an entry's first chunk: first what every hit needs, so that it and a short reply lie in
+ * two lines of memory, which processors fetch together. */
 enum {
     ENTRY_QUESTION = CHUNK_REST, /* type, class, DO, CD, the name's length */
     ENTRY_ZONE,                  /* serial; hash of the key */
@@ -21,14 +22,15 @@ enum {
     ENTRY_KIND,                  /* TTL, rcode, bits */
     ENTRY_COUNTS,                /* records; run of addresses */
     ENTRY_LENGTHS,
-    ENTRY_PEER, /* nameserver: family, port, scope, then its address */
-    ENTRY_PEER_IP,
-    ENTRY_PEER_IP_END = ENTRY_PEER_IP + 1,
-    ENTRY_FAILURE, /* changes: cache_failure */
-    ENTRY_USE,     /* changes, by readers too: cache_use */
-    ENTRY_LINKS,   /* the filling thread's: neighbours in the queue */
-    ENTRY_PLACE,   /* the filling thread's: queue, length of the chain */
-    ENTRY_DATA,    /* the name, the records, each from a word's beginning */
+    ENTRY_FAILURE,                 /* changes: cache.c */
+    ENTRY_USE,                     /* changes, by readers too: cache.c */
+    ENTRY_DATA,                    /* the name, the records, each from a word's beginning */
+    ENTRY_PLACE = CHUNK_WORDS - 1, /* the filling thread's: queue, length of the chain */
+    ENTRY_LINKS = ENTRY_PLACE - 1, /* the filling thread's: neighbours in the queue */
+    ENTRY_PEER_IP_END = ENTRY_LINKS - 1,
+    ENTRY_PEER_IP = ENTRY_PEER_IP_END - 1,
+    ENTRY_PEER = ENTRY_PEER_IP - 1, /* nameserver: family, port, scope, then its address */
+    ENTRY_DATA_END = ENTRY_PEER,    /* continued in the next chunk */
 };
 
 /* A key as entries have it. */
