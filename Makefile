@@ -79,7 +79,7 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod bench-churn profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod bench-churn bench-cache-hits profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
@@ -155,6 +155,9 @@ endef
 $(eval $(call component_tests,common,))
 $(foreach p,$(PROGRAMS),$(eval $(call component_tests,$(p),$(B)/lib$(p).a)))
 
+$(B)/tests/bench/cache_hits/%: $(B)/tests/bench/cache_hits/%.o $(B)/libskydns.a $(B)/libcommon.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_skydns) -o $@
 $(B)/tests/bench/kube2sky/%: $(B)/tests/bench/kube2sky/%.o $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
@@ -302,6 +305,10 @@ bench-pod: all
 bench-churn: all
 	@$(PYTHON) tests/bench/churn.py --bin $(B)/bin $(BENCH_FLAGS)
 
+# Hit rates of the response cache and of an LRU cache, and the cost of a hit.
+bench-cache-hits: $(B)/tests/bench/cache_hits/bench_cache_hits
+	@$<
+
 # gcc's and clang's analysers, clang-tidy and cppcheck over the programs, a stamp for each file: a file is looked at
 # again when it or a header of it changes.
 ANALYZED := $(patsubst %.c,$(BUILD)/analyze/%.ok,$(filter %.c,$(PRODUCT_C)))
@@ -387,7 +394,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|bench-churn|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|bench-churn|bench-cache-hits|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)
