@@ -72,19 +72,35 @@ static int read_file(struct hosts_file *file, struct err *err)
     return 0;
 }
 
-static void on_changed(void *data)
+static bool read_again(struct hosts_file *file)
 {
-    struct hosts_file *file = data;
-    struct hosts_files *files = file->files;
     struct err err;
     file->is_refused = read_file(file, &err) < 0;
     if (file->is_refused) {
         log_error("cannot use the changed hosts file, keeping what it said",
                   LOG_STR("error", err.msg));
-        return;
     }
-    make_table(files, file);
-    files->config.changed(files->config.data);
+    return !file->is_refused;
+}
+
+static void on_changed(void *data)
+{
+    struct hosts_file *file = data;
+    struct hosts_files *files = file->files;
+    if (read_again(file)) {
+        make_table(files, file);
+        files->config.changed(files->config.data);
+    }
+}
+
+void hosts_files_reload(struct hosts_files *files)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        (void)read_again(&files->items[i]); /* logged */
+    }
+    if (files->count > 0) {
+        make_table(files, NULL);
+    }
 }
 
 int hosts_files_new(const struct hosts_files_config *config, struct hosts_files **ret_files,

@@ -25,6 +25,9 @@ int hosts_files_new(const struct hosts_files_config *config, struct hosts_files 
                     struct err *err) MUST_CHECK;
 void hosts_files_free(struct hosts_files *files); /* NULL is fine */
 
+/* Reads all again, whether or not they changed; `changed` is not called. */
+void hosts_files_reload(struct hosts_files *files);
+
 /* What they say; borrowed. NULL: there are no files. */
 struct hosts_table *hosts_files_table(const struct hosts_files *files);
 

@@ -187,15 +187,41 @@ void live_config_republish(struct live_config *live)
     publish(live, &live->now);
 }
 
+/* True: the file of -config says something else that can be used. */
+static bool read_file(struct live_config *live)
+{
+    struct err err;
+    live->is_file_lost = watched_file_read(live->file, &live->text, &err) < 0;
+    if (live->is_file_lost) {
+        log_error("cannot use the configuration file, keeping the settings in force",
+                  LOG_STR("file", watched_file_path(live->file)), LOG_STR("error", err.msg));
+        return false;
+    }
+    return config_layers_take(live->layers, CONFIG_FILE, NULL,
+                              slice_of(buf_cstr(&live->text), live->text.len));
+}
+
+static void read_files(struct live_config *live)
+{
+    if (live->file) {
+        (void)read_file(live); /* what is in force is applied in any case */
+    }
+    if (live->hosts) {
+        hosts_files_reload(live->hosts);
+        foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
+    }
+}
+
 void live_config_reload(struct live_config *live)
 {
     log_info("configuration reloaded", LOG_STR("key", config_layers_key(live->layers)),
              LOG_STR("document", config_layers_has_document(live->layers) ? "present" : "none"));
+    read_files(live);
     foreign_settings_renew(live->foreign);
     apply(live);
 }
 
-/* ---- Files ---- */
+/* ---- Files that change ---- */
 
 static void on_resolv_conf(struct ev_loop *loop, ev_stat *stat, int events UNUSED)
 {
@@ -209,13 +235,7 @@ static void on_resolv_conf(struct ev_loop *loop, ev_stat *stat, int events UNUSE
 static void on_file(void *data)
 {
     struct live_config *live = data;
-    struct err err;
-    live->is_file_lost = watched_file_read(live->file, &live->text, &err) < 0;
-    if (live->is_file_lost) {
-        log_error("cannot use the configuration file, keeping the settings in force",
-                  LOG_STR("file", watched_file_path(live->file)), LOG_STR("error", err.msg));
-    } else if (config_layers_take(live->layers, CONFIG_FILE, NULL,
-                                  slice_of(buf_cstr(&live->text), live->text.len))) {
+    if (read_file(live)) {
         apply(live);
     }
 }

@@ -78,7 +78,7 @@ void live_config_take_stubs(struct live_config *live, const struct foreign_zone 
 /* Publishes the settings in force again: is_incomplete says something else. */
 void live_config_republish(struct live_config *live);
 
-/* Rereads resolv.conf, logs again which changes need a restart, and forgets all kept replies. */
+/* Rereads the files, logs again which changes need a restart, and forgets all kept replies. */
 void live_config_reload(struct live_config *live);
 
 #endif

@@ -29,6 +29,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     }
     struct options o = flags;
+    if (config_doc_apply_writers(slice_of(data, size), &o, &report, &err) == 0) {
+        check(&o);
+        o.nameserver_count = flags.nameserver_count;
+        memcpy(o.nameservers, flags.nameservers, sizeof(o.nameservers));
+    }
+    if (memcmp(&o, &flags, sizeof(o)) != 0) {
+        abort(); /* nothing else may change */
+    }
     if (config_doc_apply(slice_of(data, size), &o, &report, &err) < 0) {
         if (memcmp(&o, &flags, sizeof(o)) != 0 || err.msg[0] == '\0') {
             abort();
