@@ -132,6 +132,7 @@ static bool skips_wildcards;
 static bool requires_store_key;
 static size_t domain_count = 1;
 static void (*wanted_on_completeness)(void *data);
+static void (*wanted_on_stubs)(void *data, const struct foreign_zone *zones, size_t count);
 
 static struct dname domains[2];
 
@@ -166,6 +167,7 @@ static struct fixture *setup(const char *path_prefix)
                                        .on_completeness = wanted_on_completeness,
                                        .stale_max_ms = 5000,
                                        .on_config = wanted_on_config,
+                                       .on_stubs = wanted_on_stubs,
                                        .on_ready = on_ready,
                                        .data = &f->ready_calls};
     f->sync = store_sync_start(&config);
@@ -464,6 +466,63 @@ static void test_broken_keys_are_remembered(void **state)
     assert_int_equal(all.count, 1);
     assert_string_equal(all.key, "/skydns/local/e");
     assert_non_null(strstr(all.reason, "`port`: `-1`"));
+    teardown(f);
+}
+
+static unsigned stub_calls;
+static size_t stub_zones;
+
+static void on_stubs(void *data, const struct foreign_zone *zones, size_t count)
+{
+    assert_non_null(data);
+    assert_true(count == 0 || zones[0].server_count == 1);
+    stub_calls++;
+    stub_zones = count;
+}
+
+static void assert_stubs(unsigned calls, size_t zones)
+{
+    assert_int_equal(stub_calls, calls);
+    assert_int_equal(stub_zones, zones);
+}
+
+/* With the version that has them, for the domains in force, and on request. */
+static void test_stub_zones(void **state)
+{
+    (void)state;
+    stub_calls = 0;
+    wanted_on_stubs = on_stubs;
+    struct fixture *f = setup("skydns");
+    wanted_on_stubs = NULL;
+    full_begin();
+    put("/skydns/test/dns/stub/local/acme/1", good, 2);
+    put("/skydns/test/dns/stub/local/acme/2", "{\"text\":\"x\"}", 2);
+    put("/skydns/other/dns/stub/local/corp/1", good, 2);
+    commit(2, true);
+    assert_stubs(0, 0);
+    store_sync_set_stubs(f->sync, true);
+    assert_stubs(1, 1);
+    assert_int_equal(store_sync_counts(f->sync).broken, 1);
+    put("/skydns/test/dns/stub/local/more/1", good, 3);
+    assert_stubs(1, 1);
+    commit(3, false);
+    assert_stubs(2, 2);
+    put("/skydns/test/web", good, 4);
+    commit(4, false);
+    full_begin(); /* the same again: what is broken is still known */
+    put("/skydns/test/dns/stub/local/acme/1", good, 2);
+    put("/skydns/test/dns/stub/local/acme/2", "{\"text\":\"x\"}", 2);
+    put("/skydns/test/dns/stub/local/more/1", good, 3);
+    put("/skydns/other/dns/stub/local/corp/1", good, 2);
+    put("/skydns/test/web", good, 4);
+    commit(5, true);
+    assert_stubs(2, 2);
+    assert_int_equal(store_sync_counts(f->sync).broken, 1);
+    store_sync_set_domains(f->sync, &domains[1], 1, false);
+    assert_stubs(3, 1);
+    store_sync_set_stubs(f->sync, false);
+    assert_stubs(4, 0);
+    assert_int_equal(store_sync_counts(f->sync).broken, 0);
     teardown(f);
 }
 
@@ -822,6 +881,7 @@ int main(void)
         cmocka_unit_test(test_keys_with_a_wildcard),
         cmocka_unit_test(test_the_document_is_handed_on),
         cmocka_unit_test(test_broken_keys_are_remembered),
+        cmocka_unit_test(test_stub_zones),
         cmocka_unit_test(test_reading_again),
         cmocka_unit_test(test_another_store),
         cmocka_unit_test(test_a_lost_store_key),

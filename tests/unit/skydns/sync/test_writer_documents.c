@@ -1,0 +1,202 @@
+/* kube2sky's documents, with a fake mirror: this file defines etcd_mirror_start and _stop. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/etcd/etcd_mirror.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/sync/writer_documents.h"
+
+/* ---- The mirrors ---- */
+
+enum { MIRRORS_MAX = 8 };
+
+static struct etcd_mirror {
+    struct etcd_mirror_config config;
+    char prefix[64];
+    bool is_running;
+} mirrors[MIRRORS_MAX];
+static unsigned started;
+
+struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
+{
+    assert_null(etcd);
+    assert_true(started < MIRRORS_MAX);
+    struct etcd_mirror *mirror = &mirrors[started++];
+    mirror->config = *config;
+    mirror->is_running = true;
+    assert_true(config->keeps_old);
+    assert_int_equal(config->stale_max_ms, 5000);
+    (void)snprintf(mirror->prefix, sizeof(mirror->prefix), "%.*s", (int)config->prefix.len,
+                   config->prefix.ptr); /* fits */
+    return mirror;
+}
+
+void etcd_mirror_stop(struct etcd_mirror *mirror)
+{
+    assert_true(mirror->is_running);
+    mirror->is_running = false;
+}
+
+static void begin(const struct etcd_mirror *mirror, bool keeps_old)
+{
+    const struct etcd_mirror_read read = {.keeps_old = keeps_old, .reason = ""};
+    mirror->config.full_begin(mirror->config.data, &read);
+}
+
+static void put(const struct etcd_mirror *mirror, const char *key, const char *value)
+{
+    const struct etcd_kv kv = {.key = slice_str(key), .value = slice_str(value)};
+    mirror->config.put(mirror->config.data, &kv);
+}
+
+static void del(const struct etcd_mirror *mirror, const char *key)
+{
+    mirror->config.del(mirror->config.data, slice_str(key), 9);
+}
+
+static void commit(const struct etcd_mirror *mirror, bool full)
+{
+    mirror->config.commit(mirror->config.data, 9, full);
+}
+
+/* ---- What is told ---- */
+
+struct fixture {
+    struct writer_documents *documents;
+    unsigned told;
+    char text[256]; /* the last one: "a.test. {}" or "a.test. none" */
+    size_t len;
+};
+
+static void on_changed(void *data, const struct dname *domain, struct slice value)
+{
+    struct fixture *f = data;
+    char name[DNAME_TEXT_MAX];
+    f->told++;
+    f->len = value.len;
+    (void)snprintf(f->text, sizeof(f->text), "%s %.*s", dname_to_text(domain, name),
+                   value.ptr ? (int)value.len : 4, value.ptr ? value.ptr : "none"); /* may cut */
+}
+
+static void set_domains(struct fixture *f, const char *first, const char *second)
+{
+    struct dname domains[2];
+    assert_true(dname_from_text(slice_str(first), &domains[0]));
+    assert_true(dname_from_text(slice_str(second ? second : "."), &domains[1]));
+    writer_documents_set_domains(f->documents, domains, second ? 2 : 1);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    started = 0;
+    f->documents = writer_documents_new(
+        &(struct writer_documents_config){.stale_max_ms = 5000, .changed = on_changed, .data = f});
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    writer_documents_free(f->documents);
+    for (unsigned i = 0; i < started; i++) {
+        assert_false(mirrors[i].is_running);
+    }
+    free(f);
+    return 0;
+}
+
+static void assert_told(const struct fixture *f, unsigned told, const char *want)
+{
+    assert_string_equal(f->text, want);
+    assert_int_equal(f->told, told);
+}
+
+static const char key[] = "/kube2sky/a.test/config";
+
+static void test_a_document_is_followed(void **state)
+{
+    struct fixture *f = *state;
+    set_domains(f, "a.test", NULL);
+    const struct etcd_mirror *mirror = &mirrors[0];
+    assert_string_equal(mirror->prefix, key);
+    begin(mirror, false);
+    put(mirror, key, "void");
+    begin(mirror, false); /* started over */
+    assert_int_equal(f->told, 0);
+    commit(mirror, true);
+    assert_told(f, 1, "a.test. none");
+    put(mirror, key, "{}");
+    put(mirror, "/kube2sky/a.test/config2", "[]");
+    commit(mirror, false);
+    assert_told(f, 2, "a.test. {}");
+    commit(mirror, false);
+    del(mirror, "/kube2sky/a.test/config2");
+    commit(mirror, false);
+    assert_int_equal(f->told, 2);
+    del(mirror, key);
+    commit(mirror, false);
+    assert_told(f, 3, "a.test. none");
+    put(mirror, key, "1");
+    commit(mirror, false);
+    begin(mirror, true); /* an etcd without its data */
+    commit(mirror, true);
+    assert_told(f, 4, "a.test. 1");
+    begin(mirror, false);
+    commit(mirror, true);
+    assert_told(f, 5, "a.test. none");
+}
+
+static void test_domains(void **state)
+{
+    struct fixture *f = *state;
+    set_domains(f, "a.test", "b.test");
+    assert_int_equal(started, 2);
+    put(&mirrors[1], "/kube2sky/b.test/config", "{}");
+    commit(&mirrors[1], false);
+    assert_told(f, 1, "b.test. {}");
+    set_domains(f, "b.test", "c.test");
+    assert_int_equal(started, 3);
+    assert_false(mirrors[0].is_running);
+    assert_true(mirrors[1].is_running);
+    assert_string_equal(mirrors[2].prefix, "/kube2sky/c.test/config");
+    set_domains(f, "b.test", "b.test");
+    assert_int_equal(started, 3);
+    assert_false(mirrors[2].is_running);
+}
+
+/* So that whoever reads it sees that it is too long. */
+static void test_a_document_that_is_too_long(void **state)
+{
+    struct fixture *f = *state;
+    size_t len = WRITER_DOCUMENT_MAX + 10;
+    char *text = malloc(len + 1);
+    assert_non_null(text);
+    memset(text, ' ', len);
+    text[len] = '\0';
+    set_domains(f, "a.test", NULL);
+    put(&mirrors[0], key, text);
+    commit(&mirrors[0], false);
+    assert_int_equal(f->len, WRITER_DOCUMENT_MAX + 1);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_document_is_followed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_domains, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_document_that_is_too_long, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
