@@ -194,6 +194,35 @@ def exists(cluster: Cluster, value: dict) -> bool:
     return cluster.run(f"kubectl {place}get {kind} {name} --ignore-not-found -o name") != ""
 
 
+def test_the_settings_of_a_running_pod(cluster):
+    """The commands of that chapter give the file to skydns, and its flag the path where it is."""
+    cluster.run("kubectl apply -f docker/manifests/kube-dns.yaml")
+    ((commands),) = blocks(chapter("Settings of a running pod"))
+    cluster.run(*commands)
+    pod = cluster.deployment("skydns")["spec"]["template"]["spec"]
+    (skydns,) = [one for one in pod["containers"] if one["name"] == "skydns"]
+    (mount,) = skydns["volumeMounts"]
+    (volume,) = [one for one in pod["volumes"] if one["name"] == mount["name"]]
+    settings = cluster.get(f"/api/v1{SYSTEM}/configmaps/{volume['configMap']['name']}")["data"]
+    (flag,) = [text for text in skydns["args"] if text.startswith("-config=")]
+    assert flag in [f"-config={mount['mountPath']}/{name}" for name in settings]
+    cluster.run("kubectl delete -f docker/manifests/settings.yaml")
+
+
+def test_the_sidecar_fits_the_pod(cluster):
+    """The container that the documents show, beside those of the manifest."""
+    (lines,) = blocks(chapter("Migrate from kube-dns").split("### Keep")[1])
+    (deployment,) = manifests.of_kind("kube-dns.yaml", "Deployment")
+    containers = deployment["spec"]["template"]["spec"]["containers"]
+    taken = {port["containerPort"] for one in containers for port in one.get("ports", [])}
+    (sidecar,) = yaml.safe_load("\n".join(lines))
+    assert not taken & {port["containerPort"] for port in sidecar["ports"]}
+    assert f"--prometheus-port={sidecar['ports'][0]['containerPort']}" in sidecar["args"]
+    containers.append(sidecar)
+    (cluster.folder / "deployment.yaml").write_text(yaml.safe_dump(deployment))
+    cluster.run("kubectl create --dry-run=server -f deployment.yaml")
+
+
 @pytest.mark.parametrize("name", ["kube-dns.yaml", "external-etcd.yaml"])
 def test_the_manifests_apply_to_coredns_s_service(cluster, name):
     """Twice, too: what was applied is then a patch of what kubectl remembers."""

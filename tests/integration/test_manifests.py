@@ -2,6 +2,7 @@
 kube2sky has exactly the rights it needs. test_manifests_real.py checks them with a real kube-apiserver.
 """
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from dns_client import Dns
 from kube import endpoint, endpoint_slice, headless, port, service
 from manifests import EXTERNAL_ETCD, KUBE_DNS, PROGRAMS, Pod
 from programs import ETCD, http_get, is_etcd_healthy, wait_until
+from scripted import ADDRESS, Nameserver
 from watched import Watched
 
 NAMES = manifests.names()
@@ -217,6 +219,51 @@ def test_kube_dns_runs(bare_bed, run_pod):
     wait_until(lambda: dns.answers("db.default.svc.cluster.local") == ["10.1.0.1"], "the slice's endpoint")
     check_rights(bed, KUBE_DNS)
     assert dns.query("cluster.local", "SOA").answer[0][0].rname.to_text() == "hostmaster.cluster.local."
+
+
+@pytest.fixture
+def nameserver():
+    with contextlib.closing(Nameserver()) as server:
+        yield server
+
+
+def test_kube_dns_follows_kube_dns_s_settings(bare_bed, run_pod, nameserver):
+    """From the ConfigMap of settings.yaml to answers: records, stub domains, nameservers."""
+    bed = bare_bed
+    bed.start_apiserver()
+    pod = run_pod(manifests.containers(KUBE_DNS))
+    dns, here = Dns(pod.port(53)), f"127.0.0.1:{nameserver.port}"
+    value = settings("kube-dns")
+    value["data"]["stubDomains"] = value["data"]["stubDomains"].replace("198.51.100.2", here)
+    bed.kube.create("configmaps", value)
+    wait_until(lambda: dns.answers("db.cluster.local") == ["203.0.113.7"], "the record")
+    wait_until(lambda: dns.answers("www.corp.example") == [ADDRESS], "the stub domain")
+    value["data"] = {"upstreamNameservers": f'["{here}"]'}
+    bed.kube.replace("configmaps", value)
+    wait_until(lambda: dns.answers("www.example.com") == [ADDRESS], "the nameserver")
+    wait_until(lambda: dns.answers("db.cluster.local") == ["NXDOMAIN"], "no record any more")
+
+
+def test_skydns_takes_the_file_of_settings(bare_bed, run_pod, nameserver):
+    """The other ConfigMap of settings.yaml, as the kubelet mounts it; test_from_coredns.py adds it to a Deployment."""
+    bed = bare_bed
+    bed.start_apiserver()
+    text = settings("skydns")["data"]["config.json"]
+    for address in ("192.0.2.1:53", "192.0.2.2:53", "198.51.100.1:53"):
+        assert address in text
+        text = text.replace(address, f"127.0.0.1:{nameserver.port}")
+    file = bed.folder / "config.json"
+    file.write_text(text)
+    containers = manifests.containers(KUBE_DNS)
+    (skydns,) = [one for one in containers if one.program == "skydns"]
+    skydns.value["args"].append(f"-config={file}")
+    dns = Dns(run_pod(containers).port(53))
+    assert dns.answers("www.example.com") == dns.answers("www.acme.local") == [ADDRESS]
+
+
+def settings(name: str) -> dict:
+    (value,) = [one for one in manifests.of_kind("settings.yaml", "ConfigMap") if one["metadata"]["name"] == name]
+    return value
 
 
 def test_external_etcd_runs(bare_bed, run_pod):

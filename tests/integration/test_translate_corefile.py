@@ -10,9 +10,6 @@ from dns_client import Dns
 from kube import endpoint, endpoint_slice, headless, port
 from programs import http_get, reserve_port
 
-# Flags of capabilities that arrive with other changes.
-COMING = {"-stub", "-hosts", "-rcache-stale"}
-
 # kubeadm's, with its ports replaced.
 KUBEADM = """.:{dns} {{
     errors
@@ -90,7 +87,7 @@ def test_every_flag_it_prints_exists(tmp_path):
     for program, words in commands(done.stdout.split("END\n", 2)[-1]).items():
         known = set(re.findall(r"^  (-[a-z0-9-]+)", help_text(program), re.M))
         flags = {re.sub("^-+", "-", word.split("=")[0]) for word in words}
-        assert len(flags) >= 8 and flags <= known | COMING, flags - known - COMING
+        assert len(flags) >= 8 and flags <= known, flags - known
     document = re.search(r"^# (\{.*\})$", done.stdout, re.M)[1]
     assert json.loads(document) == {
         "nameservers": ["1.1.1.1:53"],
