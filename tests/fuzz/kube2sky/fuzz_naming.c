@@ -1,6 +1,7 @@
 /* Arbitrary objects through inventory and naming: one per line, as the letter of its kind, S, E, L
  * (slice) or P, then JSON. Whatever their content, the keys belong to their owner, are valid DNS
- * names and unique; the values parse; each address is claimed once. */
+ * names and unique; the values parse; each address is claimed once; whatever endpoints without
+ * hostnames are called. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,9 +90,14 @@ static void check_claims(const struct claims *claims)
     }
 }
 
-static void name_owner(const struct run *run, const char *owner)
+static void name_owner(const struct run *run, const char *owner, enum endpoint_names endpoint_names)
 {
-    struct naming_config config = {.domain = "cluster.local.", .ttl_s = 30, .dropped = check_drop};
+    struct naming_config config = {
+        .domain = "cluster.local.",
+        .ttl_s = 30,
+        .endpoint_names = endpoint_names,
+        .dropped = check_drop,
+    };
     struct owner_objects objects;
     struct desired desired;
     struct claims claims;
@@ -115,6 +121,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct run run = {.owner_count = 0};
     struct inventory_config config = {.is_narrowed = true, .changed = note_owner, .data = &run};
     const char *at = (const char *)data, *end = at + size;
+    kube_object_keep_pods(true);
     run.inventory = inventory_new(&config);
     inventory_use_endpoints(run.inventory, size % 2 ? KUBE_SLICE : KUBE_ENDPOINTS);
     while (at < end) {
@@ -124,7 +131,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at = line_end + 1;
     }
     for (size_t i = 0; i < run.owner_count; i++) {
-        name_owner(&run, run.owners[i]);
+        name_owner(&run, run.owners[i], ENDPOINT_NAMES_HASH);
+        name_owner(&run, run.owners[i], ENDPOINT_NAMES_ADDRESS);
+        name_owner(&run, run.owners[i], ENDPOINT_NAMES_POD);
         free(run.owners[i]);
     }
     inventory_free(run.inventory);
