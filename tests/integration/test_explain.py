@@ -312,6 +312,12 @@ def foreign_bed(tmp_path_factory):
     stub.close()
 
 
+def keep(bed, name: str, right: list[str]) -> None:
+    """Has it kept: a client has its reply a moment earlier."""
+    assert bed.dns.answers(name) == right
+    wait_until(lambda: explain(bed, name)["source"] == "cache", f"{name} is kept")
+
+
 def counted(bed) -> dict[str, float]:
     """What the cache counts."""
     page = parse(http_get(f"http://127.0.0.1:{bed.http_port}/metrics")[1])
@@ -332,7 +338,7 @@ def test_a_foreign_name_before_and_after_it_is_kept(foreign_bed, name, source, s
     page = explain(bed, name)
     assert (page["source"], page["nameserver"], page["status"]) == (source, getattr(bed, server), "not from here")
     assert "kept_s" not in page and "ttl_s" not in page
-    assert bed.dns.answers(name) == ["192.0.2.7"]
+    keep(bed, name, ["192.0.2.7"])
     before = counted(bed)
     page = explain(bed, name.upper())
     assert (page["source"], page["nameserver"], page["status"]) == ("cache", getattr(bed, server), "NOERROR")
@@ -345,7 +351,7 @@ def test_a_foreign_name_before_and_after_it_is_kept(foreign_bed, name, source, s
 
 
 def test_a_kept_denial(foreign_bed):
-    assert foreign_bed.dns.answers("nx.acme.test") == ["NXDOMAIN"]
+    keep(foreign_bed, "nx.acme.test", ["NXDOMAIN"])
     page = explain(foreign_bed, "nx.acme.test")
     assert (page["source"], page["status"]) == ("cache", "NXDOMAIN") and "answer" not in page
     assert 0 < page["ttl_s"] <= 60
@@ -354,6 +360,7 @@ def test_a_kept_denial(foreign_bed):
 
 def test_why_a_reply_is_not_kept(foreign_bed):
     assert foreign_bed.dns.answers("now.example.org") == ["192.0.2.7"]
+    wait_until(lambda: "not_kept" in explain(foreign_bed, "now.example.org"), "it is known why")
     page = explain(foreign_bed, "now.example.org")
     assert page["source"] == "nameserver"
     assert page["not_kept"]["reason"] == "no-time" and page["not_kept"]["nameserver"] == foreign_bed.general
@@ -381,12 +388,14 @@ def test_a_name_of_a_hosts_file(foreign_bed):
 
 
 def test_a_kept_target(foreign_bed):
+    ask = "ext.default.svc.cluster.local"
+    wait_until(lambda: explain(foreign_bed, ask)["targets"][0]["source"] == "cache", "the target is kept")
     [target] = explain(foreign_bed, "ext.default.svc.cluster.local")["targets"]
     assert (target["name"], target["source"], target["nameserver"]) == ("db.example.com.", "cache", foreign_bed.general)
 
 
 def test_the_command_shows_a_kept_reply(foreign_bed):
-    assert foreign_bed.dns.answers("www.acme.test") == ["192.0.2.7"]
+    keep(foreign_bed, "www.acme.test", ["192.0.2.7"])
     status, text = run_explain(foreign_bed, "www.acme.test")
     assert status == 0
     for line in [

@@ -12,6 +12,7 @@ import dns.rdatatype
 import dns.rrset
 import pytest
 from dns_client import TIMEOUT_S
+from programs import wait_until
 from records import service_records
 from test_forwarding import Upstream
 
@@ -47,17 +48,21 @@ class Sidecar:
         assert message.id == number and message.question[0].name.to_text() == name
         return message
 
-    def _counter(self, name: str) -> int:
+    def counter(self, name: str) -> int:
         [rrset] = self.exchange(f"{name}.bind.", TXT, CHAOS).answer
         [record] = rrset
         assert record.rdtype == dns.rdatatype.TXT
         [text] = record.strings
         return int(text)
 
+    def wait_insertions(self, count: int) -> None:
+        """A client has its reply before it is kept."""
+        wait_until(lambda: self.counter("insertions") >= count, f"{count} replies are kept")
+
     def poll(self) -> None:
         """All or nothing; only growth is added: its metrics are counters."""
         try:
-            values = {name: self._counter(name) for name in COUNTERS}
+            values = {name: self.counter(name) for name in COUNTERS}
         except (ValueError, AssertionError):
             self.errors += 1
             return
@@ -98,8 +103,9 @@ def test_what_it_exports(bare_bed, start):
     sidecar = start("-rcache=77")
     sidecar.poll()
     assert sidecar.exported == {"hits": 0, "misses": 0, "evictions": 0, "insertions": 0, "max_size": 77}
-    for name in ("one.example.com", "two.example.com", "ONE.example.com", "one.example.com"):
+    for number, name in enumerate(("one.example.com", "two.example.com", "ONE.example.com", "one.example.com"), 1):
         assert bare_bed.dns.answers(name) == ["192.0.2.7"]
+        sidecar.wait_insertions(min(number, 2))
     assert bare_bed.dns.answers(KUBERNETES) == ["10.0.0.1"]  # which is in no cache
     sidecar.poll()
     assert sidecar.exported == {"hits": 2, "misses": 2, "evictions": 0, "insertions": 2, "max_size": 77}
@@ -110,6 +116,7 @@ def test_evictions(bare_bed, start):
     sidecar = start("-rcache=8")
     for number in range(40):
         assert bare_bed.dns.answers(f"n{number}.example.com") == ["192.0.2.7"]
+    sidecar.wait_insertions(40)
     sidecar.poll()
     assert sidecar.exported["max_size"] == 8 and sidecar.exported["insertions"] == 40
     assert 32 <= sidecar.exported["evictions"] <= 40

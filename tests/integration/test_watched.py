@@ -207,7 +207,7 @@ def test_skydns_counts_what_it_does(bare_bed):
     for number in range(100):
         bed.etcd.put(f"{SVC}/default/many/{number}", value(f"10.0.1.{number}"))
     nobody = reserve_port()
-    watched = watched_skydns(bed, f"-nameservers=127.0.0.1:{nobody}", "-rtimeout=100ms")
+    watched = watched_skydns(bed, f"-nameservers=127.0.0.1:{nobody}", f"-stub=acme.test=127.0.0.1:{nobody}", "-rtimeout=100ms")
     before = watched.metrics()
     assert before.names() == documented_metrics("skydns").keys()
     assert before.get("store_records") == 101
@@ -227,7 +227,7 @@ def test_skydns_counts_what_it_does(bare_bed):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
         udp.sendto(b"no query", ("127.0.0.1", bed.dns.port))
     with socket.create_connection(("127.0.0.1", bed.dns.port), TIMEOUT_S) as tcp:
-        for name, rcode in ((WEB, dns.rcode.NOERROR), ("www.example.org", dns.rcode.SERVFAIL)):
+        for name, rcode in ((WEB, dns.rcode.NOERROR), ("other.example.org", dns.rcode.SERVFAIL)):
             dns.query.send_tcp(tcp, dns.message.make_query(name, "A"))
             assert dns.query.receive_tcp(tcp)[0].rcode() == rcode
         watched.wait_metric(1, "tcp_connections")
@@ -329,7 +329,10 @@ def test_the_metrics_of_skydns(bare_bed, monkeypatch):
     flags = (f"-nameservers=127.0.0.1:{nobody}", f"-stub=acme.test=127.0.0.1:{upstream.port}", "-rtimeout=100ms")
     bed.start_skydns(*flags)
     bed.skydns.wait_line(rf"skydns: metrics enabled on :{port}/told")
-    for _ in range(3):  # from the nameserver, then from the cache
+    assert bed.dns.answers("www.acme.test") == ["192.0.2.7"]
+    is_kept = re.compile("^skydns_cache_entries 1$", re.M)
+    wait_until(lambda: is_kept.search(http_get(f"http://127.0.0.1:{port}/told")[1]), "the reply is kept")
+    for _ in range(2):
         assert bed.dns.answers("www.acme.test") == ["192.0.2.7"]
     upstream.close()
     assert bed.dns.answers(WEB) == ["10.0.0.1"]
