@@ -8,12 +8,15 @@
 
 #include "common/dns/dns.h"
 #include "skydns/answer/question.h"
+#include "skydns/foreign/cache.h"
+#include "skydns/foreign/hosts_table.h"
+#include "skydns/foreign/zone_table.h"
 #include "tests/support/skydns/fixture.h"
 
 enum {
     CASE_TCP = 0x01,
     CASE_UNSYNCED = 0x02,
-    CASE_NAMESERVERS = 0x04,
+    CASE_NAMESERVERS = 0x04, /* with a stub zone below the domain, a hosts file and a cache */
     CASE_EXTERNALS = 0x08,
     CASE_ROTATE = 0x10,
     CASE_MAY_WALK = 0x20,
@@ -42,6 +45,55 @@ static struct fixture *fixture;
 static const struct store *store;
 static struct external_answer external;
 static struct network reverse_zone;
+static struct zone_table *others;
+static struct hosts_table *hosts;
+static struct cache *cache;
+
+static void keep(const char *text, uint32_t zone_serial)
+{
+    uint8_t wire[200];
+    static const struct addr nameserver;
+    const struct cache_limits limits = {3600, 3600 * 1000};
+    struct cache_key key = {.name = fixture_name(text),
+                            .type = DNS_TYPE_A,
+                            .qclass = DNS_CLASS_IN,
+                            .zone_serial = zone_serial};
+    struct writer w = writer_of(wire, sizeof(wire));
+    writer_bytes(&w, "\0\0\x81\x80\0\1\0\1\0\0\0\0", DNS_HEADER_SIZE);
+    writer_bytes(&w, key.name.wire, key.name.len);
+    writer_bytes(&w, "\0\1\0\1\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\xc0\0\2\1", 20);
+    if (cache_put(cache, &key, wire, w.pos, &nameserver, &limits, 0) != CACHE_KEPT) {
+        abort();
+    }
+}
+
+static void start_others(void)
+{
+    const struct foreign_zone zones[] = {
+        {.name = {.len = 1}, .server_count = 1},
+        {.name = fixture_name("s.cluster.local."), .server_count = 1},
+    };
+    const struct hosts_entry entry = {.ip = {4, {192, 0, 2, 9}}, .name = fixture_name("h.test.")};
+    size_t count;
+    others = zone_table_new(zones, 2, NULL);
+    hosts = hosts_table_new(&entry, 1);
+    cache = cache_new(16);
+    const struct foreign_zone *items = zone_table_items(others, &count);
+    keep("www.example.com.", items[0].serial);
+    keep("x.y.", items[0].serial);
+    keep("a.s.cluster.local.", items[1].serial);
+}
+
+static void set_others(bool has_others)
+{
+    struct engine_config *config = &fixture->config;
+    config->has_nameservers = has_others;
+    config->zones_of_others = has_others ? others : NULL;
+    config->hosts = has_others ? hosts : NULL;
+    config->cache = has_others ? cache : NULL;
+    config->cache_limits = (struct cache_limits){3600, 3600 * 1000};
+    config->allows_all = true;
+}
 
 /* Once per process: libFuzzer has no teardown hook. */
 static void start(void)
@@ -68,6 +120,7 @@ static void start(void)
         fixture_put(fixture, &(struct fixture_key){key, value}, 1);
     }
     store = fixture->store;
+    start_others();
     reverse_zone.prefix_bits = 12;
     if (!ip_parse(slice_str("10.96.0.0"), &reverse_zone.ip)) {
         abort();
@@ -159,7 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     enum engine_transport transport = data[0] & CASE_TCP ? ENGINE_TCP : ENGINE_UDP;
     fixture->store = data[0] & CASE_UNSYNCED ? NULL : store;
-    fixture->config.has_nameservers = (data[0] & CASE_NAMESERVERS) != 0;
+    set_others((data[0] & CASE_NAMESERVERS) != 0);
     fixture->has_externals = (data[0] & CASE_EXTERNALS) != 0;
     fixture->config.round_robin = (data[0] & CASE_ROTATE) != 0;
     set_flags((data[0] & CASE_OTHER_FLAGS) != 0);

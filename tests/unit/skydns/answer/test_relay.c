@@ -196,7 +196,7 @@ static void test_subnet(void **state)
                 {subnet, sizeof(subnet) - 1, true, false}};
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        uint8_t up[4096], reply[512];
+        uint8_t up[4096], reply[1024];
         struct relay_parts parts;
         struct question q = question_of(true);
         q.subnet_len = rows[i].is_asked ? sizeof(subnet) : 0;
