@@ -59,7 +59,8 @@ void fast_look_ahead(struct fast *fast, const struct store *store, const struct 
                      size_t count)
 {
     struct store_walk *walks[ENGINE_AHEAD_MAX];
-    size_t going = 0;
+    const struct fast_question *foreign[ENGINE_AHEAD_MAX];
+    size_t going = 0, foreign_count = 0;
     fast->ahead_count = count < ENGINE_AHEAD_MAX ? count : ENGINE_AHEAD_MAX;
     if (count == 0) {
         return;
@@ -70,7 +71,8 @@ void fast_look_ahead(struct fast *fast, const struct store *store, const struct 
         struct fast_question *question = &fast->questions[i];
         fast_question_begin(&fast->zones, queries[i], question);
         if (question->is_usual && question->is_foreign) {
-            cache_look_ahead(fast->config->cache, &question->key);
+            cache_prepare(fast->config->cache, &question->key);
+            foreign[foreign_count++] = question;
         } else if (question->is_usual) {
             walks[going++] = &question->walk;
         }
@@ -83,6 +85,9 @@ void fast_look_ahead(struct fast *fast, const struct store *store, const struct 
                 walks[i] = walks[--going];
             }
         }
+    }
+    for (size_t i = 0; i < foreign_count; i++) {
+        cache_look_ahead(fast->config->cache, &foreign[i]->key);
     }
 }
 

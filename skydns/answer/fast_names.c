@@ -137,6 +137,7 @@ static bool begin_foreign(const struct fast_zones *zones, struct fast_question *
     key->dnssec_ok = q->dnssec_ok;
     key->checking_disabled = (q->wire[3] & DNS_FLAG_CD) != 0;
     key->zone_serial = zone->serial;
+    key->hash = 0;
     question->is_foreign = true;
     return true;
 }

@@ -263,6 +263,13 @@ void cache_read(struct cache *cache, const struct cache_key *key, const struct c
     }
 }
 
+void cache_prepare(const struct cache *cache, struct cache_key *key)
+{
+    key->hash = 0;
+    key->hash = entry_key_of(key).hash;
+    cache_index_prefetch(&cache->index, key->hash);
+}
+
 void cache_look_ahead(const struct cache *cache, const struct cache_key *key)
 {
     enum { LINE_WORDS = 8 };

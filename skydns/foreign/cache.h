@@ -44,6 +44,7 @@ struct cache_key {
     bool dnssec_ok;         /* DO */
     bool checking_disabled; /* CD */
     uint32_t zone_serial;   /* of the nameservers (zone_table.h): replies of others do not count */
+    uint32_t hash;          /* of cache_prepare; 0: not known */
 };
 
 /* What counts as too old; from the configuration. */
@@ -87,8 +88,10 @@ void cache_read(struct cache *cache, const struct cache_key *key, const struct c
                 int64_t now_ms, enum cache_use use, uint32_t shuffle, uint8_t *records, size_t room,
                 struct cache_hit *ret_hit);
 
-/* Has the memory fetched that cache_read of this key will need: for callers with several queries.
- */
+/* For callers with several queries, so that they wait for memory together: first for each, works
+ * out the key's hash and has the memory fetched that says where the entry is, */
+void cache_prepare(const struct cache *cache, struct cache_key *key);
+/* then for each, that of the entry itself. */
 void cache_look_ahead(const struct cache *cache, const struct cache_key *key);
 
 enum cache_verdict {

@@ -32,9 +32,12 @@ struct entry_key entry_key_of(const struct cache_key *key)
     uint64_t question = (uint64_t)key->type << 48 | (uint64_t)key->qclass << 32 |
                         (key->dnssec_ok ? IS_DO : 0u) | (key->checking_disabled ? IS_CD : 0u) |
                         key->name.len;
-    uint64_t numbers[] = {seeded_hash(slice_of(key->name.wire, key->name.len)), question,
-                          key->zone_serial};
-    uint32_t hash = seeded_hash(slice_of(numbers, sizeof(numbers)));
+    uint32_t hash = key->hash;
+    if (hash == 0) {
+        uint64_t numbers[] = {seeded_hash(slice_of(key->name.wire, key->name.len)), question,
+                              key->zone_serial};
+        hash = seeded_hash(slice_of(numbers, sizeof(numbers)));
+    }
     return (struct entry_key){
         .hash = hash,
         .question = question,

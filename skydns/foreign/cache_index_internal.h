@@ -23,6 +23,11 @@ void cache_index_remove(struct cache_index *index, uint32_t hash, uint32_t chunk
 void cache_index_replace(struct cache_index *index, uint32_t hash, uint32_t chunk,
                          uint32_t with_chunk);
 
+static inline void cache_index_prefetch(const struct cache_index *index, uint32_t hash)
+{
+    __builtin_prefetch(&index->slots[hash & index->mask]);
+}
+
 /* The chunks with this hash, one after another; 0: no more. `*step` starts at 0. */
 static inline uint32_t cache_index_next(const struct cache_index *index, uint32_t hash,
                                         size_t *step)
