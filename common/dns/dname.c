@@ -105,7 +105,9 @@ bool dname_read(struct reader *reader, struct dname *ret_name)
 {
     struct dname name = {0};
     size_t pos = reader->pos, lowest = reader->pos, bound = reader->len, end = 0, used = 0;
-    for (;;) {
+    /* A label or the root follows each pointer of a name that makes sense: pointers to pointers
+     * could cost a message of 64 KiB millions of steps. */
+    for (unsigned parts = 0; parts <= 2 * DNAME_LABELS_MAX + 1; parts++) {
         if (reader->failed || pos >= bound) {
             break;
         }

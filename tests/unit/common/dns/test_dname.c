@@ -178,6 +178,48 @@ static void test_read(void **state)
     }
 }
 
+/* The longest name has a pointer before each of its 127 labels and before the root; pointers to
+ * pointers beyond that only cost time. */
+static void test_read_pointers(void **state)
+{
+    (void)state;
+    enum { POINTERS_MAX = 2 * DNAME_LABELS_MAX + 1 };
+    for (unsigned pointers = 1; pointers <= POINTERS_MAX + 2; pointers++) {
+        uint8_t data[1024] = {0};
+        struct writer w = writer_of(data, sizeof(data));
+        (void)writer_take(&w, HEADER_SIZE);
+        writer_u8(&w, 0);
+        size_t before = HEADER_SIZE;
+        for (unsigned i = 0; i < pointers; i++) {
+            size_t at = w.pos;
+            writer_u16(&w, (uint16_t)(0xc000 | before));
+            before = at;
+        }
+        struct reader r = reader_of(data, w.pos);
+        struct dname name;
+        reader_seek(&r, before);
+        assert_int_equal(dname_read(&r, &name), pointers <= POINTERS_MAX);
+    }
+    /* With every label. */
+    uint8_t data[1024] = {0};
+    struct writer w = writer_of(data, sizeof(data));
+    (void)writer_take(&w, HEADER_SIZE);
+    writer_u8(&w, 0);
+    size_t before = HEADER_SIZE;
+    for (unsigned i = 0; i < DNAME_LABELS_MAX; i++) {
+        size_t at = w.pos;
+        writer_u16(&w, (uint16_t)('\1' << 8 | 'a'));
+        writer_u16(&w, (uint16_t)(0xc000 | before));
+        before = at;
+    }
+    struct reader r = reader_of(data, w.pos + 2);
+    struct dname name;
+    reader_seek(&r, w.pos);
+    writer_u16(&w, (uint16_t)(0xc000 | before));
+    assert_true(dname_read(&r, &name));
+    assert_int_equal(name.len, DNAME_MAX);
+}
+
 /* A name may be up to 255 bytes long, however it is composed; one more byte is an error. */
 static void test_read_lengths(void **state)
 {
@@ -353,17 +395,12 @@ static void test_is_host_label(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_text_refused),
-        cmocka_unit_test(test_text_lengths),
-        cmocka_unit_test(test_worst_text_fits),
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_read_lengths),
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_lower_every_byte),
-        cmocka_unit_test(test_lower),
-        cmocka_unit_test(test_prepend_and_strip),
+        cmocka_unit_test(test_text),          cmocka_unit_test(test_text_refused),
+        cmocka_unit_test(test_text_lengths),  cmocka_unit_test(test_worst_text_fits),
+        cmocka_unit_test(test_read),          cmocka_unit_test(test_read_pointers),
+        cmocka_unit_test(test_read_lengths),  cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_compare),       cmocka_unit_test(test_lower_every_byte),
+        cmocka_unit_test(test_lower),         cmocka_unit_test(test_prepend_and_strip),
         cmocka_unit_test(test_is_host_label),
     };
     return cmocka_run_group_tests_name("dname", tests, NULL, NULL);
