@@ -7,6 +7,19 @@
  * denial. Its names point into a question at offset 12 of the message, so that its bytes can follow
  * any client's spelling of the name.
  *
+ * Who may want to harm the others, and what stops them:
+ *   - A nameserver that says things about names it was not asked for: only records on the way from
+ *     the question's name are kept, and shown only to those who ask for that name.
+ *   - A nameserver that sends much: a reply is taken apart in time that grows with its length, 64
+ *     KiB at most, on the filling thread; 16 CNAMEs, 64 DNAMEs and 32 proofs of it are looked at.
+ *   - A client that asks for many names: memory is fixed, and names asked for once push out each
+ *     other before popular ones (SIEVE). One insertion passes over 1,024 entries at most.
+ *   - A client that asks for names with long replies: those over about 900 bytes have a quarter of
+ *     the memory, and push out short ones only within it.
+ *   - A client that asks for names that fail: failures of names without a reply have their own
+ *     memory, for an eighth as many as replies, and push out only each other.
+ *   - A client that picks names whose hashes collide: the hash is seeded.
+ *
  * Times are clock_monotonic_ms: a wall clock that jumps neither keeps nor drops anything. */
 #ifndef SKYDNS_FOREIGN_CACHE_H
 #define SKYDNS_FOREIGN_CACHE_H
@@ -30,8 +43,8 @@ enum {
 struct cache;
 struct cache_counts;
 
-/* `entries` replies at most, from 1 to CACHE_ENTRIES_MAX; of memory, 1,200 bytes for each. Starts
- * with one reference. */
+/* `entries` replies at most, from 1 to CACHE_ENTRIES_MAX; of memory, 1,200 bytes for each and 80
+ * KB, touched only as it is used. seeded_hash_init comes first. Starts with one reference. */
 struct cache *cache_new(size_t entries);
 /* Any thread; the last unref frees. NULL is fine. */
 struct cache *cache_ref(struct cache *cache);
@@ -101,7 +114,7 @@ enum cache_verdict {
     CACHE_TRUNCATED, /* part of an answer */
     CACHE_NO_ANSWER, /* neither an answer nor a denial: an error, a referral, a broken chain */
     CACHE_MALFORMED, /* not a message, or not to this question */
-    CACHE_TOO_LARGE,
+    CACHE_TOO_LARGE, /* longer than a message, decompressed, or than the share of long replies */
 };
 
 /* ---- The filling thread ---- */
@@ -113,7 +126,8 @@ enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key, c
                              const struct cache_limits *limits, int64_t now_ms);
 
 /* Every nameserver failed: the question is not to be asked again for 1 s, doubling up to 30 s while
- * this goes on. What is kept stays. */
+ * this goes on: until a reply is put, or 30 s pass after that time without another failure. One
+ * that comes during that time belongs to the same attempt. What is kept stays. */
 void cache_fail(struct cache *cache, const struct cache_key *key, int64_t now_ms);
 
 /* A refresh that was wanted is not under way any more: the next hit may want another. */

@@ -316,7 +316,7 @@ static void test_poison(void **state)
         "= *.test. 60 A 10.6.6.6",      "= test. 60 A 10.6.6.6",
         "= bank. 60 DNAME test.",       "= a.test. 60 RRSIG A 2 test.",
         "! test. 60 NS ns.evil.",       "! bank. 60 NS ns.evil.",
-        "! a.test. 60 A 10.6.6.6",      "! test. 60" SOA,
+        "! a.test. 60 A 10.6.6.6",      ("! test. 60" SOA),
         "! a.test. 60 NSEC z.test.",    "! a.test. 60 CNAME www.evil.",
         "+ ns.evil. 60 A 10.6.6.6",     "+ a.test. 60 A 10.6.6.6",
         "+ www.bank. 60 A 10.6.6.6",
@@ -415,6 +415,25 @@ static void test_denial_proofs(void **state)
                         "! test. 700 NSEC a.test.\nfor 300 s");
     assert_string_equal(kept("b.test. A", given),
                         "NXDOMAIN ad\n? b.test. IN A\n! test. 300" SOA "\nfor 300 s");
+}
+
+/* However many proofs a nameserver sends: so many are looked at. */
+static void test_too_many_proofs(void **state)
+{
+    (void)state;
+    enum { SENT = 100, KEPT = 32 };
+    static char given[1 << 14];
+    size_t used =
+        (size_t)snprintf(given, sizeof(given), "NXDOMAIN qr\n? b.test. IN A\n! test. 900" SOA "\n");
+    for (unsigned i = 0; i < SENT; i++) {
+        used += (size_t)snprintf(given + used, sizeof(given) - used,
+                                 "! a%u.test. 700 NSEC c.test.\n", i);
+    }
+    const struct cache_key key = foreign_key("b.test. A do");
+    foreign_reply_make(&reply, given);
+    struct result result = read_with(&key, 3600, 0);
+    assert_int_equal(result.verdict, CACHE_KEPT);
+    assert_int_equal(result.hit.authorities, 1 + KEPT);
 }
 
 static void make_addresses(unsigned count, unsigned chain)
@@ -540,6 +559,7 @@ int main(void)
         cmocka_unit_test(test_signatures),
         cmocka_unit_test(test_wildcard_proofs),
         cmocka_unit_test(test_denial_proofs),
+        cmocka_unit_test(test_too_many_proofs),
         cmocka_unit_test(test_shuffle),
         cmocka_unit_test(test_room),
         cmocka_unit_test(test_size),
