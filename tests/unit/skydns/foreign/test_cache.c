@@ -289,6 +289,22 @@ static unsigned count_kept(struct cache *cache, unsigned from, unsigned to)
     return count;
 }
 
+/* Whatever was evicted around it, every entry is found. */
+static void test_index(void **state)
+{
+    (void)state;
+    enum { ENTRIES = 4000, NAMES = 12000 };
+    struct cache *cache = cache_new(ENTRIES);
+    for (unsigned i = 0; i < NAMES; i++) {
+        struct cache_key key = bed_key(i);
+        bed_put(cache, &key, i, 1, 60, 0);
+        assert_int_equal(look(cache, &key, &day, 0).state, CACHE_FRESH);
+    }
+    assert_int_equal(cache_figures(cache).entries, ENTRIES);
+    assert_int_equal(count_kept(cache, 0, NAMES), ENTRIES);
+    cache_unref(cache);
+}
+
 /* Names that are asked for stay while ten times as many as fit go through. */
 static void test_scan(void **state)
 {
