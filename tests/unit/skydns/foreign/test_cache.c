@@ -474,14 +474,15 @@ static int seed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_key),           cmocka_unit_test(test_names),
-        cmocka_unit_test(test_times),         cmocka_unit_test(test_shorter_limit),
-        cmocka_unit_test(test_denial),        cmocka_unit_test(test_stale),
-        cmocka_unit_test(test_failures),      cmocka_unit_test(test_refresh),
-        cmocka_unit_test(test_entries),       cmocka_unit_test(test_scan),
-        cmocka_unit_test(test_large),         cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_many_failures), cmocka_unit_test(test_room),
-        cmocka_unit_test(test_memory),        cmocka_unit_test(test_look_ahead),
+        cmocka_unit_test(test_key),        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_times),      cmocka_unit_test(test_shorter_limit),
+        cmocka_unit_test(test_denial),     cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_failures),   cmocka_unit_test(test_refresh),
+        cmocka_unit_test(test_entries),    cmocka_unit_test(test_index),
+        cmocka_unit_test(test_scan),       cmocka_unit_test(test_large),
+        cmocka_unit_test(test_too_large),  cmocka_unit_test(test_many_failures),
+        cmocka_unit_test(test_room),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_look_ahead),
     };
     return cmocka_run_group_tests(tests, seed, NULL);
 }
