@@ -4,10 +4,11 @@
  * thread starts.
  *
  * REPLY: the reply is written. DROP: send nothing (RFC 1035: a response, or a message shorter than
- * a header). DEFER: cannot be answered without waiting; the caller hands a copy of the query and
+ * a header; a question about a stub zone that comes from a server of stub zones, which would ask in
+ * a circle). DEFER: cannot be answered without waiting; the caller hands a copy of the query and
  * the deferral to the resolver thread, which fetches the externals and calls engine_answer again
- * with them, on the store current by then. A call with externals never defers for LOOKUP again
- * (a target that was not asked about gets no addresses), a call with may_walk never for WALK; a
+ * with them, on the store current by then. A call with externals never defers for LOOKUP again (a
+ * target that was not asked about has what the cache has), a call with may_walk never for WALK; a
  * WALK retried with may_walk may still defer for LOOKUP. A question that would be forwarded is
  * REPLY if the cache has its answer and the configuration says that the client may have it. A brief
  * call defers for WALK what the same call without is_brief may answer.

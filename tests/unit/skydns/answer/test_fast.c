@@ -18,6 +18,7 @@
 #include "skydns/answer/fast_internal.h"
 #include "skydns/answer/kept_access_internal.h"
 #include "skydns/foreign/cache.h"
+#include "skydns/foreign/hosts_table.h"
 #include "skydns/foreign/zone_table.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/fixture.h"
@@ -52,6 +53,7 @@ struct bed {
     uint64_t state;
     unsigned long asked, answered, with_targets, cut, kept_count, stale, failed;
     struct zone_table *others;
+    struct hosts_table *hosts;
     struct cache *cache;
     char config[200];             /* for messages */
     char put[KEYS_MAX][KEY_SIZE]; /* the last keys */
@@ -329,6 +331,12 @@ static void draw_others(struct bed *b)
     }
     b->others = zone_table_new(zones, count, NULL);
     b->cache = cache_new(1000);
+    const struct hosts_entry entries[] = {
+        {.ip = ip, .name = fixture_name("www.test.")},
+        {.ip = ip, .name = fixture_name("x.n.svc.cluster.local.")},
+        {.ip = ip, .name = fixture_name("x.stub.cluster.local.")}};
+    b->hosts = draw(b, 3) == 0 ? hosts_table_new(entries, 3) : NULL;
+    config->hosts = b->hosts;
     config->zones_of_others = b->others;
     config->cache = draw(b, 8) ? b->cache : NULL;
     config->cache_limits = (struct cache_limits){3600, 24 * 3600 * 1000};
@@ -340,6 +348,7 @@ static void draw_others(struct bed *b)
 static void drop_others(struct bed *b)
 {
     zone_table_unref(b->others);
+    hosts_table_unref(b->hosts);
     cache_unref(b->cache);
     b->others = NULL;
     b->cache = NULL;
