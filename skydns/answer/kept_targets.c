@@ -106,8 +106,8 @@ const struct external_answer *kept_targets_find(
     const struct external_answers known = {.count = t->count, .items = t->items};
     const struct external_answer *found =
         external_answers_find(&known, &question->name, question->type);
-    if (found || t->count == ENGINE_EXTERNAL_MAX) {
-        return found;
+    if (found || t->count == ENGINE_EXTERNAL_MAX || t->packed.failed) {
+        return found; /* full: each further one would be read for nothing */
     }
     const size_t most = DNS_MESSAGE_MAX - QUESTION_WIRE_MAX;
     const struct cache_key key = {.name = question->name,
