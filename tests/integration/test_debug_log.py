@@ -245,7 +245,7 @@ def test_a_nameserver_that_dies_and_comes_back(bare_bed):
     servers = Servers(bed, ["unbound", "unbound"])
     server = f"127.0.0.1:{servers.ports[0]}"
     bed.start_etcd()
-    bed.start_skydns(servers.flag, "-rtimeout=600ms", DEBUG)
+    bed.start_skydns(servers.flag, "-rtimeout=600ms", "-rcache=0", DEBUG)
     log = bed.skydns
     say(log, "loop check sent", server=server)
     say(log, "loop check ended", server=server)

@@ -138,7 +138,7 @@ def test_any_number_of_workers(bare_bed, upstream, workers):
         for number in range(20):
             own = bed.dns.query("a.cluster.local", tcp=tcp)
             assert own.answer[0][0].to_text() == "10.0.0.1"
-            others = bed.dns.query(f"{number}.example.com", tcp=tcp)
+            others = bed.dns.query(f"{number}.{'tcp' if tcp else 'udp'}.example.com", tcp=tcp)
             assert others.answer[0][0].to_text() == "192.0.2.7"
     assert len(upstream.seen) == 40
 
