@@ -112,22 +112,46 @@ static void refuse(struct stub_keys *keys, struct slice key, int64_t revision, c
     }
 }
 
+struct unmarking {
+    struct stub_keys *keys;
+    const struct store *store;
+};
+
+/* A record that there is may be unusable only here: otherwise it is none, or told by others. */
+static bool unmark(void *data, const struct broken_key *key)
+{
+    const struct unmarking *unmarking = data;
+    struct stub_keys *keys = unmarking->keys;
+    struct dname name;
+    if (record_key_to_name(keys->config.prefix, key->key, &name)) {
+        const struct store_node *node = store_find(unmarking->store, &name, NULL);
+        const struct store_record *record = node ? store_node_record(node) : NULL;
+        if (record && record->host != STORE_HOST_BAD) {
+            broken_del(keys->config.broken, key->key);
+        }
+    }
+    return true;
+}
+
+/* Of all that were marked, so that those not read any more are not broken any more. */
+static void unmark_all(struct stub_keys *keys, const struct store *store)
+{
+    struct unmarking unmarking = {.keys = keys, .store = store};
+    broken_each(keys->told, unmark, &unmarking);
+}
+
 /* reason NULL: the key can be used. */
 static void mark(struct stub_keys *keys, const struct stub_key *key, const char *reason)
 {
     struct dname name;
     struct buf text;
-    if (key->record->host == STORE_HOST_BAD) {
-        return; /* told already */
+    if (!reason || key->record->host == STORE_HOST_BAD) {
+        return; /* of a bad one, store_sync.c has told */
     }
     store_record_name(key->record, &name);
     buf_init(&text, BROKEN_KEY_MAX);
     record_key_of(keys->config.prefix, &name, &text);
-    if (reason) {
-        refuse(keys, buf_slice(&text), key->record->mod_revision, reason);
-    } else {
-        broken_del(keys->config.broken, buf_slice(&text));
-    }
+    refuse(keys, buf_slice(&text), key->record->mod_revision, reason);
     buf_fini(&text);
 }
 
@@ -320,14 +344,11 @@ static void read_all(struct stub_keys *keys, const struct store *store)
     size_t count = 0;
     keys->host_count = 0;
     read_keys(keys);
+    unmark_all(keys, store);
     broken_begin_read(keys->told);
     struct foreign_zone *zones = xcalloc(ZONE_TABLE_MAX, sizeof(*zones));
     if (keys->is_on) {
         count = make_zones(keys, store, zones);
-    } else {
-        for (size_t i = 0; i < keys->key_count; i++) {
-            mark(keys, &keys->keys[i], NULL);
-        }
     }
     broken_end_read(keys->told);
     free(keys->keys);
