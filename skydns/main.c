@@ -431,6 +431,7 @@ static int run(struct program *p, struct err *err)
         service_manager_ready(&p->manager, "answering, waiting for etcd's records");
         watch_etcd(p);
         p->documents = writer_documents_new(&(struct writer_documents_config){
+            .loop = p->loop,
             .etcd = p->etcd,
             .stale_max_ms = p->options.stale_max_ms,
             .changed = on_writers_document,

@@ -7,18 +7,25 @@
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/base/err.h"
+#include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_store_id.h"
 #include "skydns/store/engine_config.h"
+
+/* Permissions are given by people: the mirror itself would retry every second. */
+static const double denied_retry_s = 60;
 
 /* One domain's. */
 struct document {
     struct writer_documents *documents;
     struct dname domain;
     char *key;
-    struct etcd_mirror *mirror;
-    struct buf text; /* as of the mirror's uncommitted sequence */
+    struct etcd_mirror *mirror; /* NULL: etcd denies reading the key */
+    ev_timer retry;             /* runs then */
+    bool is_denied;             /* told, until it can be read */
+    struct buf text;            /* as of the mirror's uncommitted sequence */
     bool is_there;
     bool is_read; /* in the current full read */
     bool is_changed;
@@ -88,22 +95,32 @@ static void on_commit(void *data, int64_t revision UNUSED, bool full)
 }
 
 /* Outages are those of the records' mirror. */
-static void on_state(void *data UNUSED, const struct err *err UNUSED)
+static void on_state(void *data, const struct err *err)
 {
+    struct document *document = data;
+    if (!err && document->is_denied) {
+        document->is_denied = false;
+        log_info("kube2sky's document can be read again", LOG_STR("key", document->key));
+    }
+    if (err && err->code == ERR_REFUSED) {
+        if (!document->is_denied) {
+            log_warn("cannot read kube2sky's document, going without",
+                     LOG_STR("key", document->key), LOG_STR("reason", err->msg));
+        }
+        document->is_denied = true;
+        ev_timer_start(document->documents->config.loop, &document->retry);
+        etcd_mirror_stop(STEAL(document->mirror));
+    }
 }
 
 /* ---- Life ---- */
 
-static struct document *document_new(struct writer_documents *documents, const struct dname *domain)
+static void start_mirror(struct document *document)
 {
-    struct document *document = xcalloc(1, sizeof(*document));
+    const struct writer_documents *documents = document->documents;
     char text[DNAME_TEXT_MAX];
-    CLEANUP_FREE char *store_key = etcd_store_key(slice_str(dname_to_text(domain, text)));
-    document->documents = documents;
-    document->domain = *domain;
-    document->key = writer_document_key(domain);
-    document->is_changed = true; /* the first full read reports it in any case */
-    buf_init(&document->text, WRITER_DOCUMENT_MAX + 1);
+    CLEANUP_FREE char *store_key =
+        etcd_store_key(slice_str(dname_to_text(&document->domain, text)));
     document->mirror = etcd_mirror_start(documents->config.etcd,
                                          &(struct etcd_mirror_config){
                                              .prefix = slice_str(document->key),
@@ -117,6 +134,24 @@ static struct document *document_new(struct writer_documents *documents, const s
                                              .state = on_state,
                                              .data = document,
                                          });
+}
+
+static void on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+{
+    start_mirror(timer->data);
+}
+
+static struct document *document_new(struct writer_documents *documents, const struct dname *domain)
+{
+    struct document *document = xcalloc(1, sizeof(*document));
+    document->documents = documents;
+    document->domain = *domain;
+    document->key = writer_document_key(domain);
+    document->is_changed = true; /* the first full read reports it in any case */
+    buf_init(&document->text, WRITER_DOCUMENT_MAX + 1);
+    ev_timer_init(&document->retry, on_retry, denied_retry_s, 0.);
+    document->retry.data = document;
+    start_mirror(document);
     return document;
 }
 
@@ -124,6 +159,7 @@ static void document_free(struct document *document)
 {
     if (document) {
         etcd_mirror_stop(document->mirror);
+        ev_timer_stop(document->documents->config.loop, &document->retry);
         buf_fini(&document->text);
         free(document->key);
         free(document);

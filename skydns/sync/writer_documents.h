@@ -1,10 +1,12 @@
 /* The documents that kube2sky keeps beside the records: `/kube2sky/<domain>/config`, with the
  * nameservers of a ConfigMap. Each domain's is a mirror of one key: two watches on the connection
  * that exists anyway. As the records, a document survives an etcd that came back without its data
- * until kube2sky has written everything again. Main thread. */
+ * until kube2sky has written everything again. An etcd whose user may not read it is asked once a
+ * minute, with one warning. Main thread. */
 #ifndef SKYDNS_SYNC_WRITER_DOCUMENTS_H
 #define SKYDNS_SYNC_WRITER_DOCUMENTS_H
 
+#include <ev.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +21,7 @@ struct writer_documents;
 enum { WRITER_DOCUMENT_MAX = 1536 * 1024 };
 
 struct writer_documents_config {
+    struct ev_loop *loop;
     struct etcd *etcd;    /* borrowed */
     int64_t stale_max_ms; /* as of the records */
     /* A domain's document as of a commit, if it changed; ptr NULL: there is none. Borrowed. */

@@ -13,6 +13,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/sync/writer_documents.h"
+#include "tests/support/log_capture.h"
 
 /* ---- The mirrors ---- */
 
@@ -41,8 +42,10 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
 
 void etcd_mirror_stop(struct etcd_mirror *mirror)
 {
-    assert_true(mirror->is_running);
-    mirror->is_running = false;
+    if (mirror) {
+        assert_true(mirror->is_running);
+        mirror->is_running = false;
+    }
 }
 
 static void begin(const struct etcd_mirror *mirror, bool keeps_old)
@@ -70,6 +73,7 @@ static void commit(const struct etcd_mirror *mirror, bool full)
 /* ---- What is told ---- */
 
 struct fixture {
+    struct ev_loop *loop;
     struct writer_documents *documents;
     unsigned told;
     char text[256]; /* the last one: "a.test. {}" or "a.test. none" */
@@ -99,8 +103,9 @@ static int setup(void **state)
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
     started = 0;
-    f->documents = writer_documents_new(
-        &(struct writer_documents_config){.stale_max_ms = 5000, .changed = on_changed, .data = f});
+    f->loop = ev_loop_new(0);
+    f->documents = writer_documents_new(&(struct writer_documents_config){
+        .loop = f->loop, .stale_max_ms = 5000, .changed = on_changed, .data = f});
     *state = f;
     return 0;
 }
@@ -112,6 +117,7 @@ static int teardown(void **state)
     for (unsigned i = 0; i < started; i++) {
         assert_false(mirrors[i].is_running);
     }
+    ev_loop_destroy(f->loop);
     free(f);
     return 0;
 }
@@ -191,10 +197,34 @@ static void test_a_document_that_is_too_long(void **state)
     free(text);
 }
 
+/* Not asked for every second; what was known of it stays. */
+static void test_a_document_that_may_not_be_read(void **state)
+{
+    struct fixture *f = *state;
+    struct log_capture capture;
+    const struct err away = {.code = ERR_UNAVAILABLE, .msg = "away"},
+                     denied = {.code = ERR_REFUSED, .msg = "permission denied"};
+    set_domains(f, "a.test", NULL);
+    put(&mirrors[0], key, "{}");
+    commit(&mirrors[0], false);
+    log_capture_begin(&capture);
+    mirrors[0].config.state(mirrors[0].config.data, &away);
+    assert_true(mirrors[0].is_running);
+    mirrors[0].config.state(mirrors[0].config.data, &denied);
+    assert_false(mirrors[0].is_running);
+    const char *log = log_capture_end(&capture);
+    assert_int_equal(log_occurrences(log, "\n"), 1);
+    assert_int_equal(log_occurrences(log, "permission denied"), 1);
+    assert_told(f, 1, "a.test. {}");
+    set_domains(f, "b.test", NULL); /* while the timer runs */
+    assert_int_equal(started, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_document_is_followed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_document_that_may_not_be_read, setup, teardown),
         cmocka_unit_test_setup_teardown(test_domains, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_document_that_is_too_long, setup, teardown),
     };
