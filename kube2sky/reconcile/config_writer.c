@@ -15,21 +15,11 @@
 #include "kube2sky/naming/config_document.h"
 #include "kube2sky/reconcile/actual.h"
 #include "kube2sky/reconcile/config_keys_internal.h"
+#include "kube2sky/reconcile/config_rest_internal.h"
+#include "kube2sky/reconcile/config_step_internal.h"
 #include "kube2sky/reconcile/contest_internal.h"
 #include "kube2sky/reconcile/ownership_internal.h"
 #include "kube2sky/reconcile/preview.h"
-
-/* What several writers of the same keys may write between two rests, beside twice the keys. */
-enum { EPISODE_SLACK = 16 };
-
-/* Somebody else keeps changing our keys. */
-struct rest {
-    unsigned restorations; /* in a row */
-    uint32_t last_ms;      /* how long the last rest was */
-    int64_t calm_at_ms;    /* then they are forgotten */
-    bool is_restoring;     /* one has begun */
-    size_t written;        /* since then */
-};
 
 struct config_writer {
     struct config_writer_config config;
@@ -52,15 +42,14 @@ struct config_writer {
     int64_t wants_document_revision;
 
     struct etcd_call *call; /* NULL: no transaction is in flight */
-    struct plan sent;
-    struct buf sent_document;
-    bool has_sent_document;
+    struct config_step sent;
     struct etcd_compare *compares;
     struct etcd_op *ops;
 
-    struct rest rest;
+    struct config_rest rest;
     struct backoff backoff;
-    ev_timer wait;               /* active: rests, or waits for the next attempt */
+    ev_timer wait;               /* a rest, or the time to the next attempt */
+    bool is_waiting;             /* it runs */
     struct err failure;          /* of the last transaction; msg "": none */
     struct err document_failure; /* of the document's mirror */
     size_t foreign;
@@ -76,11 +65,13 @@ static bool may_write(const struct config_writer *w)
     return !w->config.planned && w->config.may_write(w->config.data);
 }
 
-/* ---- Contests ---- */
+/* ---- Waiting ---- */
 
 static void on_wait_over(struct ev_loop *loop UNUSED, ev_timer *timer, int revents UNUSED)
 {
-    want_turn(timer->data);
+    struct config_writer *w = timer->data;
+    w->is_waiting = false;
+    want_turn(w);
 }
 
 static void wait_ms(struct config_writer *w, uint32_t ms)
@@ -89,73 +80,31 @@ static void wait_ms(struct config_writer *w, uint32_t ms)
     ev_timer_stop(w->config.loop, &w->wait);
     ev_timer_set(&w->wait, ms / 1000.0, 0.0);
     ev_timer_start(w->config.loop, &w->wait);
+    w->is_waiting = true;
 }
 
-static bool is_contested(const struct config_writer *w)
+/* Whether the plan restores what somebody else changed, and must wait. */
+static bool must_rest(struct config_writer *w)
 {
-    return w->rest.restorations >= CONTEST_FREE && clock_monotonic_ms() < w->rest.calm_at_ms;
-}
-
-static void end_restoration(struct config_writer *w)
-{
-    struct rest *rest = &w->rest;
-    if (rest->is_restoring) {
-        rest->is_restoring = false;
-        rest->restorations++;
-        rest->calm_at_ms =
-            clock_monotonic_ms() + contest_limits.calm_ms + 3 * (int64_t)rest->last_ms;
-    }
-    rest->written = 0;
-}
-
-static void begin_rest(struct config_writer *w)
-{
-    struct rest *rest = &w->rest;
-    unsigned doublings = rest->restorations - CONTEST_FREE;
-    uint32_t ms = contest_limits.rest_max_ms;
-    if (doublings == 0) {
+    size_t keys = w->keys.wanted.keys.count + w->keys.listed;
+    uint32_t ms = config_rest_before(&w->rest, w->is_settled, keys, clock_monotonic_ms());
+    if (ms && w->rest.restorations == CONTEST_FREE) {
         log_warn("another writer keeps changing keys of the ConfigMap, restoring them less often",
                  w->plan.keys.op_count ? LOG_SLICE("key", plan_get(&w->plan.keys, 0).key)
                                        : LOG_STR("key", w->document_key));
     }
-    if (doublings < 16 && contest_limits.rest_first_ms << doublings < ms) {
-        ms = contest_limits.rest_first_ms << doublings;
+    if (ms) {
+        wait_ms(w, ms);
     }
-    rest->last_ms = ms;
-    wait_ms(w, ms);
-}
-
-/* Whether the plan restores what somebody else changed, and must wait. What never settles is
- * being changed meanwhile, too. */
-static bool must_rest(struct config_writer *w)
-{
-    struct rest *rest = &w->rest;
-    if (rest->written > 2 * (w->keys.wanted.keys.count + w->keys.listed) + EPISODE_SLACK) {
-        rest->is_restoring = true;
-        end_restoration(w);
-        w->is_settled = true;
-    }
-    if (!w->is_settled || rest->is_restoring) {
-        return false;
-    }
-    if (clock_monotonic_ms() >= rest->calm_at_ms) {
-        rest->restorations = 0;
-        rest->last_ms = 0;
-    }
-    rest->is_restoring = true;
-    if (rest->restorations < CONTEST_FREE) {
-        return false;
-    }
-    begin_rest(w);
-    return true;
+    return ms != 0;
 }
 
 /* ---- Transactions ---- */
 
 static void log_sent(const struct config_writer *w, int64_t revision)
 {
-    for (size_t i = 0; i < w->sent.op_count && log_is_on(LOG_LEVEL_DEBUG); i++) {
-        struct etcd_op op = plan_get(&w->sent, i);
+    for (size_t i = 0; i < w->sent.ops.op_count && log_is_on(LOG_LEVEL_DEBUG); i++) {
+        struct etcd_op op = plan_get(&w->sent.ops, i);
         log_debug(op.kind == ETCD_OP_PUT ? "key written" : "key deleted", LOG_SLICE("key", op.key),
                   LOG_STR("owner", "ConfigMap"), LOG_INT("revision", revision));
     }
@@ -166,15 +115,15 @@ static void tell_restored(const struct config_writer *w)
     static struct log_limit limit = {.burst = 10};
     if (w->rest.is_restoring && log_limit_pass(&limit)) {
         log_info("somebody else changed keys of the ConfigMap, put right",
-                 LOG_SLICE("key", plan_get(&w->sent, 0).key),
-                 LOG_INT("keys", (int64_t)w->sent.op_count));
+                 LOG_SLICE("key", plan_get(&w->sent.ops, 0).key),
+                 LOG_INT("keys", (int64_t)w->sent.ops.op_count));
     }
 }
 
 /* The list in etcd is what was sent, whatever the mirror shows later. */
 static void on_applied(struct config_writer *w, int64_t revision)
 {
-    size_t keys = w->sent.op_count - w->has_sent_document;
+    size_t keys = w->sent.ops.op_count - w->sent.has_document;
     if (w->failure.msg[0]) {
         log_info("keys of the ConfigMap can be written again");
         w->failure.msg[0] = '\0';
@@ -182,17 +131,17 @@ static void on_applied(struct config_writer *w, int64_t revision)
     backoff_reset(&w->backoff);
     log_sent(w, revision);
     tell_restored(w);
-    if (w->has_sent_document && w->sent_document.len) {
-        config_keys_list(&w->keys, buf_slice(&w->sent_document), false);
-    } else if (w->has_sent_document) {
+    if (w->sent.has_document && w->sent.document.len) {
+        config_keys_list(&w->keys, buf_slice(&w->sent.document), false);
+    } else if (w->sent.has_document) {
         config_keys_unlist(&w->keys);
     }
     w->wants_revision = keys ? revision : 0;
-    w->wants_document_revision = w->has_sent_document ? revision : 0;
-    w->rest.written += w->sent.op_count;
+    w->wants_document_revision = w->sent.has_document ? revision : 0;
+    w->rest.written += w->sent.ops.op_count;
     etcd_mirror_note_write(w->mirror, revision);
-    w->config.wrote(w->config.data, revision, w->sent.put_count,
-                    w->sent.op_count - w->sent.put_count, w->rest.is_restoring);
+    w->config.wrote(w->config.data, revision, w->sent.ops.put_count,
+                    w->sent.ops.op_count - w->sent.ops.put_count, w->rest.is_restoring);
 }
 
 static void on_failed(struct config_writer *w, const struct err *err)
@@ -225,11 +174,11 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
 static size_t collect_compares(struct config_writer *w)
 {
     size_t count = 0;
-    for (size_t i = 0; i < w->sent.op_count; i++) {
+    for (size_t i = 0; i < w->sent.ops.op_count; i++) {
         w->compares[count++] = (struct etcd_compare){
             .target = ETCD_COMPARE_MOD_REVISION,
-            .key = plan_get(&w->sent, i).key,
-            .revision = w->sent.ops[i].revision,
+            .key = plan_get(&w->sent.ops, i).key,
+            .revision = w->sent.ops.ops[i].revision,
         };
     }
     if (w->config.condition) {
@@ -240,28 +189,25 @@ static size_t collect_compares(struct config_writer *w)
 
 static void send_step(struct config_writer *w)
 {
-    for (size_t i = 0; i < w->sent.op_count; i++) {
-        w->ops[i] = plan_get(&w->sent, i);
+    for (size_t i = 0; i < w->sent.ops.op_count; i++) {
+        w->ops[i] = plan_get(&w->sent.ops, i);
     }
     const struct etcd_txn txn = {
         .compares = w->compares,
         .compare_count = collect_compares(w),
         .ops = w->ops,
-        .op_count = w->sent.op_count,
+        .op_count = w->sent.ops.op_count,
     };
     w->call = etcd_txn(w->config.etcd, &txn, on_txn, w);
 }
 
 /* ---- Steps ---- */
 
-static void add_document(const struct config_writer *w, const struct buf *text, struct plan *plan)
+/* To the plan, for people. */
+static void add_document(struct config_writer *w)
 {
-    const struct etcd_op op = {
-        .kind = text->len ? ETCD_OP_PUT : ETCD_OP_DELETE,
-        .key = slice_str(w->document_key),
-        .value = buf_slice(text),
-    };
-    plan_add(plan, &op, w->keys.document_revision);
+    config_step_add_document(&w->keys, slice_str(w->document_key), &w->plan.document,
+                             &w->plan.keys);
 }
 
 /* etcd counts conditions like operations: one for each, and the leader's. */
@@ -269,61 +215,6 @@ static size_t room(const struct config_writer *w)
 {
     size_t max = w->config.txn_ops_max;
     return w->config.condition ? max - 1 : max;
-}
-
-/* As many of the plan's operations as fit, from one on. Returns how many. */
-static size_t add_keys(struct config_writer *w, size_t from, size_t max)
-{
-    size_t count = 0, bytes = 0;
-    for (size_t i = from; i < w->plan.keys.op_count && count < max; i++) {
-        struct etcd_op op = plan_get(&w->plan.keys, i);
-        bytes += 2 * op.key.len + op.value.len;
-        if (count > 0 && bytes > PLAN_BATCH_BYTES_MAX / 2) {
-            break;
-        }
-        plan_add(&w->sent, &op, w->plan.keys.ops[i].revision);
-        count++;
-    }
-    return count;
-}
-
-/* The plan is too large for one transaction. */
-static void choose_part(struct config_writer *w)
-{
-    const struct config_plan *plan = &w->plan;
-    plan_build_nothing(&w->sent);
-    if (plan->has_unlisted) {
-        config_keys_announce(&w->keys, plan, &w->sent_document);
-        w->has_sent_document = !w->sent_document.failed;
-    }
-    if (plan->has_unlisted && !w->has_sent_document) { /* an earlier list is not worked off */
-        buf_clear(&w->sent_document);
-        (void)add_keys(w, plan->keys.put_count, room(w));
-    } else if (!plan->has_unlisted) {
-        (void)add_keys(w, 0, room(w));
-    }
-}
-
-/* Fills w->sent with the next transaction. */
-static void choose_step(struct config_writer *w)
-{
-    const struct config_plan *plan = &w->plan;
-    bool is_small = plan->document.len <= PLAN_BATCH_BYTES_MAX / 2;
-    size_t max = room(w) - plan->is_document_due;
-    plan_build_nothing(&w->sent);
-    w->has_sent_document = false;
-    buf_clear(&w->sent_document);
-    bool fits = plan->keys.op_count <= max && (is_small || !plan->keys.op_count) &&
-                add_keys(w, 0, max) == plan->keys.op_count;
-    if (fits && plan->is_document_due) {
-        buf_append_slice(&w->sent_document, buf_slice(&plan->document));
-        w->has_sent_document = true;
-    } else if (!fits) {
-        choose_part(w);
-    }
-    if (w->has_sent_document) {
-        add_document(w, &w->sent_document, &w->sent);
-    }
 }
 
 /* Logged once, until there is none again. */
@@ -339,8 +230,8 @@ static void count_foreign(struct config_writer *w)
 static bool can_plan(const struct config_writer *w)
 {
     return w->is_due && w->keys.is_known && w->is_mirrored && w->is_document_mirrored &&
-           !w->is_mid_document && !w->call && !ev_is_active(&w->wait) &&
-           w->revision >= w->wants_revision && w->document_revision >= w->wants_document_revision;
+           !w->is_mid_document && !w->call && !w->is_waiting && w->revision >= w->wants_revision &&
+           w->document_revision >= w->wants_document_revision;
 }
 
 void config_writer_turn(struct config_writer *w)
@@ -353,16 +244,16 @@ void config_writer_turn(struct config_writer *w)
     config_keys_plan(&w->keys, &w->plan);
     count_foreign(w);
     if (config_plan_is_empty(&w->plan)) {
-        end_restoration(w);
+        config_rest_end(&w->rest, clock_monotonic_ms());
         w->is_settled = true;
     } else if (is_onlooker) {
         if (w->plan.is_document_due) {
-            add_document(w, &w->plan.document, &w->plan.keys);
+            add_document(w);
         }
         w->config.planned(w->config.data, &w->plan.keys);
     } else if (!must_rest(w)) {
         w->is_settled = false;
-        choose_step(w);
+        config_step_choose(&w->keys, &w->plan, slice_str(w->document_key), room(w), &w->sent);
         send_step(w);
     }
 }
@@ -374,10 +265,10 @@ void config_writer_want(struct config_writer *w, struct config_map *map)
     w->is_given_up = false;
     if (config_keys_want(&w->keys, map)) {
         w->is_settled = false;
-        w->rest.is_restoring = false;
-        w->rest.written = 0;
+        config_rest_interrupt(&w->rest);
         if (!w->call && w->rest.last_ms) { /* a change does not wait for the contest */
             ev_timer_stop(w->config.loop, &w->wait);
+            w->is_waiting = false;
         }
         want_turn(w);
     }
@@ -391,7 +282,7 @@ void config_writer_give_up(struct config_writer *w)
 void config_writer_lead_changed(struct config_writer *w)
 {
     w->is_settled = false;
-    w->rest = (struct rest){.restorations = 0};
+    w->rest = (struct config_rest){.restorations = 0};
     want_turn(w);
 }
 
@@ -502,8 +393,7 @@ struct config_writer *config_writer_start(const struct config_writer_config *con
     config_keys_init(&w->keys, config->ownership);
     w->keys.is_known = !config->has_map;
     config_plan_init(&w->plan);
-    plan_init(&w->sent);
-    buf_init(&w->sent_document, CONFIG_DOCUMENT_MAX);
+    config_step_init(&w->sent);
     w->ops = xcalloc(config->txn_ops_max, sizeof(*w->ops));
     w->compares = xcalloc(config->txn_ops_max + 1, sizeof(*w->compares));
     backoff_init(&w->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REFUSED_MAX_MS);
@@ -536,8 +426,7 @@ void config_writer_stop(struct config_writer *w)
     ev_timer_stop(w->config.loop, &w->wait);
     config_keys_fini(&w->keys);
     config_plan_fini(&w->plan);
-    plan_fini(&w->sent);
-    buf_fini(&w->sent_document);
+    config_step_fini(&w->sent);
     free(w->ops);
     free(w->compares);
     free(w->document_key);
@@ -556,7 +445,7 @@ bool config_writer_is_pending(const struct config_writer *w)
     if (!w->keys.is_known) {
         return !w->is_given_up;
     }
-    return w->call || (w->is_due && !ev_is_active(&w->wait)) || !w->is_document_mirrored;
+    return w->call || (w->is_due && !w->is_waiting) || !w->is_document_mirrored;
 }
 
 bool config_writer_is_busy(const struct config_writer *w)
@@ -572,7 +461,7 @@ bool config_writer_explain(const struct config_writer *w, struct buf *out)
         buf_printf(out, "keys of the ConfigMap cannot be written: %s", w->failure.msg);
     } else if (is_unread) {
         buf_printf(out, "document of the ConfigMap cannot be read: %s", w->document_failure.msg);
-    } else if (is_contested(w)) {
+    } else if (config_rest_is_contested(&w->rest, clock_monotonic_ms())) {
         buf_append_str(out, "another writer keeps changing keys of the ConfigMap");
     } else {
         return false;
@@ -587,7 +476,7 @@ static bool make_preview(struct config_writer *w)
     }
     config_keys_plan(&w->keys, &w->plan);
     if (w->plan.is_document_due) {
-        add_document(w, &w->plan.document, &w->plan.keys);
+        add_document(w);
     }
     return w->plan.keys.op_count || w->plan.left.op_count;
 }
