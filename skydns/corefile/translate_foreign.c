@@ -153,7 +153,8 @@ enum { COREDNS_CAPACITY = 9984, RCACHE_MAX = 1000000 };
 static bool number_of(const char *text, int64_t max, int64_t *ret_number)
 {
     size_t digits = strspn(text, "0123456789");
-    int64_t number = digits > 0 && digits < 10 && text[digits] == '\0' ? atoll(text) : -1;
+    int64_t number =
+        digits > 0 && digits < 10 && text[digits] == '\0' ? strtoll(text, NULL, 10) : -1;
     *ret_number = number < max ? number : max;
     return number >= 0;
 }

@@ -51,7 +51,7 @@ static bool take_port(char *zone, unsigned *ret_port)
         return true;
     }
     size_t digits = strspn(colon + 1, "0123456789");
-    *ret_port = digits > 0 && digits <= 5 ? (unsigned)atoi(colon + 1) : 0;
+    *ret_port = digits > 0 && digits <= 5 ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
     bool is_port = colon[1 + digits] == '\0' && *ret_port >= 1 && *ret_port <= 65535;
     *colon = '\0';
     return is_port;
@@ -204,7 +204,7 @@ static void take_number(const struct plugin_use *use, const char *flag, long min
 {
     const char *text = use_argument_count(use) == 1 ? use_argument(use, 0) : "";
     size_t digits = strspn(text, "0123456789");
-    long number = digits > 0 && digits < 9 && text[digits] == '\0' ? atol(text) : -1;
+    long number = digits > 0 && digits < 9 && text[digits] == '\0' ? strtol(text, NULL, 10) : -1;
     if (number < min || number > max) {
         translation_missing(use->t, &use->directive->head, "beyond what the flag takes");
         return;

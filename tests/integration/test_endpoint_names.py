@@ -60,3 +60,17 @@ def test_a_change_leaves_no_gap(bed, flags):
         changes = bed.etcd.history(before + 1)
         revisions = {revision for revision, key in changes if key.startswith(f"{SVC}/default/web/")}
         assert len(revisions) == 1, changes
+
+
+def test_a_pod_s_name_may_be_a_copy(bed):
+    """With --own-only-written, an address under a word stays beside its new label while it has one."""
+    put_web(bed)
+    restart(bed, "pod", "--own-only-written")
+    restart(bed, "hash", "--own-only-written")
+    web = f"{SVC}/default/web"
+    left = {f"{web}/web-x7k2p": value("10.1.2.3")}
+    right = Model().keys(bed.kube.objects())
+    bed.wait_records(f"{web}/", {k: v for k, v in right.items() if k.startswith(f"{web}/")} | left)
+    bed.kube.replace("endpointslices", endpoint_slice("web-1", "web", ENTRIES[1:], port(80, "http")))
+    restart(bed, "hash", "--own-only-written")
+    bed.wait_model()
