@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_SKYDNS_ANSWER_FOREIGN_BED_H
 #define TESTS_UNIT_SKYDNS_ANSWER_FOREIGN_BED_H
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/cursor.h"
@@ -181,6 +182,12 @@ static inline struct cache_counts bed_counts(const struct foreign_bed *b)
     struct cache_counts sums;
     cache_tally_sum(b->tally, &sums);
     return sums;
+}
+
+static inline uint64_t bed_misses(const struct foreign_bed *b)
+{
+    struct cache_counts sums = bed_counts(b);
+    return counter_get(&sums.misses);
 }
 
 #endif
