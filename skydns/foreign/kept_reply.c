@@ -152,16 +152,20 @@ static void put_dname(struct making *m, const struct dname *target)
     }
 }
 
-/* Follows the CNAMEs from the question's name. False: too many, or one that is none. */
+/* Follows the CNAMEs from the question's name. What is asked for may stand beside a CNAME, as NSEC
+ * does, and ends the chain; addresses may not, and targets are read likewise (external.h). False:
+ * too many, or one that is none. */
 static bool put_chain(struct making *m)
 {
     const struct section section = answers_of(m);
-    const bool wants_cname = m->key->type == DNS_TYPE_CNAME || m->key->type == DNS_TYPE_ANY;
+    const uint16_t type = m->key->type;
+    const bool wants_cname = type == DNS_TYPE_CNAME || type == DNS_TYPE_ANY;
+    const bool wants_address = type == DNS_TYPE_A || type == DNS_TYPE_AAAA;
     for (unsigned hops = 0; !wants_cname; hops++) {
         size_t at = section.from, asked_at = section.from;
         const struct kept_rr *rr;
         struct dname target;
-        if (next_rr(m, &section, &asked_at, &m->name, m->name_hash, m->key->type) ||
+        if ((!wants_address && next_rr(m, &section, &asked_at, &m->name, m->name_hash, type)) ||
             !(rr = next_rr(m, &section, &at, &m->name, m->name_hash, DNS_TYPE_CNAME))) {
             return true;
         }
