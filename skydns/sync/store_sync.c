@@ -17,7 +17,7 @@
 #include "skydns/sync/domain_check_internal.h"
 #include "skydns/sync/lease.h"
 #include "skydns/sync/store_keys.h"
-#include "skydns/sync/stub_keys.h"
+#include "skydns/sync/stub_keys_internal.h"
 
 /* Each publication frees what it can; this timer frees what a reader still held then, long after
  * the reader's batch has ended. */

@@ -12,7 +12,8 @@
  *
  * Only the unusable key or value itself is skipped: logged with its key and the reason, counted,
  * and remembered (broken.h). Its earlier record is removed (the store follows etcd); a good value
- * brings it back. Records below dns/stub of a domain may name stub zones, too (stub_keys.h).
+ * brings it back. Records below dns/stub of a domain may name stub zones, too
+ * (stub_keys_internal.h).
  * `/<prefix>/config` is SkyDNS's configuration, not a record: passed on as is. */
 #ifndef SKYDNS_SYNC_STORE_SYNC_H
 #define SKYDNS_SYNC_STORE_SYNC_H
@@ -56,8 +57,8 @@ struct store_sync_config {
      * NULL. */
     void (*on_config)(void *data, struct slice value);
 
-    /* The stub zones that keys name (stub_keys.h) differ from those told last; none at first;
-     * borrowed for the call. NULL: nobody asks for them. */
+    /* The stub zones that keys name (stub_keys_internal.h) differ from those told last; none at
+     * first; borrowed for the call. NULL: nobody asks for them. */
     bool wants_stubs; /* store_sync_set_stubs changes it */
     void (*on_stubs)(void *data, const struct foreign_zone *zones, size_t count);
 

@@ -1,4 +1,4 @@
-#include "skydns/sync/stub_keys.h"
+#include "skydns/sync/stub_keys_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -154,13 +154,13 @@ static void test_as_many_names_as_there_may_be(void **state)
     (void)state;
     assert_non_null(text);
     for (size_t i = 0; i < first; i++) {
-        n += (size_t)sprintf(text + n, "10.1.0.1 other%zu.test\n", i);
+        n += (size_t)snprintf(text + n, LINE, "10.1.0.1 other%zu.test\n", i);
     }
     hosts_file_parse(slice_of(text, n), &list, &report);
     assert_int_equal(report.cut_line, 0);
     n = 0;
     for (size_t i = first; i < HOSTS_NAMES_MAX + BEYOND; i++) {
-        n += (size_t)sprintf(text + n, "0.0.0.0 blocked%zu.test\n", i);
+        n += (size_t)snprintf(text + n, LINE, "0.0.0.0 blocked%zu.test\n", i);
     }
     hosts_file_parse(slice_of(text, n), &list, &report);
     assert_int_equal(report.cut_line, HOSTS_NAMES_MAX - first + 1);

@@ -16,7 +16,7 @@
 #include "common/dns/record_key.h"
 #include "skydns/store/store.h"
 #include "skydns/sync/broken.h"
-#include "skydns/sync/stub_keys.h"
+#include "skydns/sync/stub_keys_internal.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/skydns/records.h"
 

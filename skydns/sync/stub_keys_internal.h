@@ -7,8 +7,8 @@
  * Follows the store: each version is asked only whether these keys, or the names that they mention,
  * are other nodes than before; if none is, that is all. Keys that cannot be used are logged once
  * and remembered with the broken ones (broken.h). Owned by store_sync.c; main thread. */
-#ifndef SKYDNS_SYNC_STUB_KEYS_H
-#define SKYDNS_SYNC_STUB_KEYS_H
+#ifndef SKYDNS_SYNC_STUB_KEYS_INTERNAL_H
+#define SKYDNS_SYNC_STUB_KEYS_INTERNAL_H
 
 #include <stddef.h>
 
