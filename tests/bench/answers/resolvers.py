@@ -18,7 +18,8 @@ def _room(s: Setting) -> int:
 
 def _skydns(s: Setting) -> list[str]:
     command = [str(s.bin_dir / "skydns"), f"-machines={s.etcd_url}", f"-addr=127.0.0.1:{s.port}", f"-domain={DOMAIN}."]
-    return [*command, f"-nameservers={NAMESERVER_HOST}:{s.nameserver}", "-workers=1", *(s.flags or [f"-rcache={_room(s)}"])]
+    command += [f"-nameservers={NAMESERVER_HOST}:{s.nameserver}", "-workers=1"]
+    return command + (s.flags or [f"-rcache={_room(s)}"])
 
 
 def _unbound(s: Setting) -> list[str]:
