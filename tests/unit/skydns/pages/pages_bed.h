@@ -20,6 +20,7 @@
 #include "skydns/options.h"
 #include "skydns/pages/explain.h"
 #include "skydns/store/snapshot.h"
+#include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 
 /* A key below /skydns/ and its JSON value, in which ' stands for ". */
@@ -130,6 +131,7 @@ static inline void bed_stop(struct pages_bed *bed)
     outage_fini(&bed->outage);
     snapshot_free(bed->snapshot);
     ev_loop_destroy(bed->loop);
+    stub_zones_unref(bed->options.stubs);
     free(bed->flags);
 }
 
