@@ -135,6 +135,13 @@ static bool has_wildcard(struct slice key, const struct dname *name)
     return false;
 }
 
+static void note_for_stubs(struct store_sync *sync, const struct dname *name)
+{
+    if (sync->stubs) {
+        stub_keys_note(sync->stubs, name);
+    }
+}
+
 static void on_put(void *data, const struct etcd_kv *kv)
 {
     struct store_sync *sync = data;
@@ -164,6 +171,7 @@ static void on_put(void *data, const struct etcd_kv *kv)
     } else {
         skip(sync, kv, err.msg);
         store_writer_del(sync->writer, &name);
+        note_for_stubs(sync, &name);
     }
 }
 
@@ -178,6 +186,7 @@ static void on_del(void *data, struct slice key, int64_t revision)
     } else if (record_key_to_name(slice_str(sync->prefix), key, &name)) {
         store_writer_del(sync->writer, &name);
         lease_table_del(sync->leases, &name);
+        note_for_stubs(sync, &name);
     }
 }
 
@@ -243,6 +252,8 @@ static void publish_build(struct store_sync *sync, int64_t revision)
     const struct store *store = store_writer_commit(sync->writer, revision, &garbage);
     if (store != sync->published) {
         publish(sync, store, garbage);
+    } else if (sync->stubs) {
+        stub_keys_follow(sync->stubs, store); /* keys whose values are no records */
     }
 }
 

@@ -20,10 +20,10 @@ struct place {
     const struct store_node *node; /* NULL: there is none */
 };
 
-/* A record below dns/stub; the slices are borrowed from it. */
+/* A key below dns/stub; the slices are borrowed from its record or name. */
 struct stub_key {
-    const struct store_record *record;
-    struct slice zone; /* wire, without the root label; empty: the root */
+    const struct store_record *record; /* NULL: its value is none */
+    struct slice zone;                 /* wire, without the root label; empty: the root */
     struct slice label;
 };
 
@@ -44,30 +44,73 @@ struct stub_keys {
     /* While reading. */
     size_t key_count;
     struct stub_key *keys;
-    size_t suffix_len; /* wire bytes of the stub.dns.<domain> being read */
+    size_t broken_count;
+    struct dname *broken; /* the names of those without a record */
+    size_t suffix_len;    /* wire bytes of the stub.dns.<domain> being read */
     bool is_cut;
 };
 
 /* ---- The keys ---- */
 
+/* False: there is no room. */
+static bool add_stub_key(struct stub_keys *keys, const struct store_record *record,
+                         struct slice name, size_t suffix_len)
+{
+    size_t label_len = (uint8_t)name.ptr[0];
+    keys->is_cut = keys->key_count == STUB_KEYS_MAX;
+    if (!keys->is_cut) {
+        keys->keys[keys->key_count++] = (struct stub_key){
+            .record = record,
+            .label = slice_of(name.ptr + 1, label_len),
+            .zone = slice_of(name.ptr + 1 + label_len, name.len - 1 - label_len - suffix_len),
+        };
+    }
+    return !keys->is_cut;
+}
+
 static bool visit(void *data, const struct store_node *node)
 {
     struct stub_keys *keys = data;
     const struct store_record *record = store_node_record(node);
-    if (record) {
-        struct slice name = store_record_name_wire(record);
-        size_t label_len = name.ptr[0];
-        keys->is_cut = keys->key_count == STUB_KEYS_MAX;
-        if (keys->is_cut) {
-            return false;
+    return (!record ||
+            add_stub_key(keys, record, store_record_name_wire(record), keys->suffix_len)) &&
+           store_each_child(node, visit, keys);
+}
+
+/* The name dns/stub that a lower-cased name is below; NULL: none. */
+static const struct place *stub_of(const struct stub_keys *keys, const struct dname *name)
+{
+    for (size_t i = 0; i < keys->domain_count; i++) {
+        const struct dname *stub = &keys->stubs[i].name;
+        if (stub->len > 0 && name->len > stub->len && dname_is_within(name, stub)) {
+            return &keys->stubs[i];
         }
-        keys->keys[keys->key_count++] = (struct stub_key){
-            .record = record,
-            .label = slice_of(name.ptr + 1, label_len),
-            .zone = slice_of(name.ptr + 1 + label_len, name.len - 1 - label_len - keys->suffix_len),
-        };
     }
-    return store_each_child(node, visit, keys);
+    return NULL;
+}
+
+struct broken_visit {
+    struct stub_keys *keys;
+    const struct store *store;
+};
+
+/* Its zone is there all the same: else its names would go to the general nameservers. */
+static bool visit_broken(void *data, const struct broken_key *key)
+{
+    const struct broken_visit *visit = data;
+    struct stub_keys *keys = visit->keys;
+    struct dname *name = &keys->broken[keys->broken_count];
+    if (!record_key_to_name(keys->config.prefix, key->key, name)) {
+        return true;
+    }
+    dname_lower(name);
+    const struct place *stub = stub_of(keys, name);
+    const struct store_node *node = stub ? store_find(visit->store, name, NULL) : NULL;
+    if (!stub || (node && store_node_record(node))) {
+        return true;
+    }
+    keys->broken_count++;
+    return add_stub_key(keys, NULL, slice_of(name->wire, name->len), stub->name.len);
 }
 
 static int compare_bytes(struct slice a, struct slice b)
@@ -84,9 +127,10 @@ static int compare_keys(const void *a, const void *b)
     return order ? order : compare_bytes(x->label, y->label);
 }
 
-static void read_keys(struct stub_keys *keys)
+static void read_keys(struct stub_keys *keys, const struct store *store)
 {
-    keys->key_count = 0;
+    struct broken_visit broken = {.keys = keys, .store = store};
+    keys->key_count = keys->broken_count = 0;
     keys->is_cut = false;
     keys->keys = xcalloc(STUB_KEYS_MAX, sizeof(*keys->keys));
     for (size_t i = 0; i < keys->domain_count && !keys->is_cut; i++) {
@@ -95,6 +139,10 @@ static void read_keys(struct stub_keys *keys)
         if (stub->node) {
             (void)store_each_child(stub->node, visit, keys); /* false if cut */
         }
+    }
+    keys->broken = xcalloc(broken_count(keys->config.broken) + 1, sizeof(*keys->broken));
+    if (!keys->is_cut) {
+        broken_each(keys->config.broken, visit_broken, &broken);
     }
     if (keys->is_cut) {
         log_warn("more keys of stub zones than are read", LOG_INT("read", STUB_KEYS_MAX));
@@ -145,8 +193,8 @@ static void mark(struct stub_keys *keys, const struct stub_key *key, const char 
 {
     struct dname name;
     struct buf text;
-    if (!reason || key->record->host == STORE_HOST_BAD) {
-        return; /* of a bad one, store_sync.c has told */
+    if (!reason || !key->record || key->record->host == STORE_HOST_BAD) {
+        return; /* of bad ones, store_sync.c has told */
     }
     store_record_name(key->record, &name);
     buf_init(&text, BROKEN_KEY_MAX);
@@ -260,6 +308,9 @@ static const char *add_host(struct stub_keys *keys, const struct store *store,
 static const char *add_key(struct stub_keys *keys, const struct store *store,
                            const struct stub_key *key, struct foreign_zone *zone)
 {
+    if (!key->record) {
+        return "its value is no record";
+    }
     if (zone->server_count == ZONE_SERVERS_MAX) {
         return "more than 16 servers of one stub zone";
     }
@@ -343,7 +394,7 @@ static void read_all(struct stub_keys *keys, const struct store *store)
 {
     size_t count = 0;
     keys->host_count = 0;
-    read_keys(keys);
+    read_keys(keys, store);
     unmark_all(keys, store);
     broken_begin_read(keys->told);
     struct foreign_zone *zones = xcalloc(ZONE_TABLE_MAX, sizeof(*zones));
@@ -352,7 +403,9 @@ static void read_all(struct stub_keys *keys, const struct store *store)
     }
     broken_end_read(keys->told);
     free(keys->keys);
+    free(keys->broken);
     keys->keys = NULL;
+    keys->broken = NULL;
     tell(keys, xrealloc_array(zones, count ? count : 1, sizeof(*zones)), count);
 }
 
@@ -378,7 +431,7 @@ void stub_keys_free(struct stub_keys *keys)
 
 void stub_keys_set(struct stub_keys *keys, bool is_on, const struct dname *domains, size_t count)
 {
-    keys->is_set = is_on || keys->is_on;
+    keys->is_set = keys->is_set || is_on || keys->is_on;
     keys->is_on = is_on;
     keys->domain_count = count;
     memcpy(keys->domains, domains, count * sizeof(domains[0]));
@@ -392,7 +445,14 @@ void stub_keys_set(struct stub_keys *keys, bool is_on, const struct dname *domai
 
 void stub_keys_read_again(struct stub_keys *keys)
 {
-    keys->is_set = keys->is_on;
+    keys->is_set = keys->is_set || keys->is_on;
+}
+
+void stub_keys_note(struct stub_keys *keys, const struct dname *name)
+{
+    struct dname lower = *name;
+    dname_lower(&lower);
+    keys->is_set = keys->is_set || (keys->is_on && stub_of(keys, &lower));
 }
 
 static bool find_again(struct place *place, const struct store *store)

@@ -6,7 +6,8 @@
  *
  * Follows the store: each version is asked only whether these keys, or the names that they mention,
  * are other nodes than before; if none is, that is all. Keys that cannot be used are logged once
- * and remembered with the broken ones (broken.h). Owned by store_sync.c; main thread. */
+ * and remembered with the broken ones (broken.h); their zone has no nameserver, then, as has that
+ * of a key whose value is no record. Owned by store_sync.c; main thread. */
 #ifndef SKYDNS_SYNC_STUB_KEYS_INTERNAL_H
 #define SKYDNS_SYNC_STUB_KEYS_INTERNAL_H
 
@@ -46,7 +47,11 @@ void stub_keys_set(struct stub_keys *keys, bool is_on, const struct dname *domai
  * version is followed. */
 void stub_keys_read_again(struct stub_keys *keys);
 
-/* Call after each publication, with the version published, and after the two above. */
+/* A key has a value that is no record, or has gone: the store may not show it. Takes effect when a
+ * version is followed. Costs a comparison for each domain. */
+void stub_keys_note(struct stub_keys *keys, const struct dname *name);
+
+/* Call after each publication, with the version published, and after those above. */
 void stub_keys_follow(struct stub_keys *keys, const struct store *store);
 
 #endif

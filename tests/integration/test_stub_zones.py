@@ -139,6 +139,22 @@ def test_a_service_as_nameserver(bare_bed, general, one):
     assert not [query for _, query in general.seen if "acme" in str(query.question[0].name)]
 
 
+def test_a_key_that_is_no_record(bare_bed, general, one):
+    """Its zone's names stay where they are: the general nameservers never see them."""
+    bed = bare_bed
+    bed.start_etcd()
+    bed.etcd.put(f"{STUB}/local/acme/1", json.dumps({"host": "127.0.0.1", "port": 70000}))
+    start(bed, general, "-stubzones")
+    assert bed.dns.answers("www.acme.local") == ["SERVFAIL"]
+    bed.etcd.put(f"{STUB}/local/acme/1", key(one))
+    bed.wait_answers("www2.acme.local", "A", ["192.0.2.11"])
+    bed.etcd.put(f"{STUB}/local/acme/1", "{")
+    bed.wait_answers("www3.acme.local", "A", ["SERVFAIL"])
+    assert general.seen == []
+    bed.etcd.delete(f"{STUB}/local/acme/1")
+    bed.wait_answers("www4.acme.local", "A", ["192.0.2.1"])
+
+
 def test_a_domain_is_no_stub_zone(bare_bed, general, one):
     bed = bare_bed
     bed.start_etcd()

@@ -178,6 +178,55 @@ static void test_following(void **state)
     assert_zones(f, 4, "");
 }
 
+/* A value that is no record: the store does not have it, only the broken ones do. */
+static void put_garbage(struct fixture *f, const char *key)
+{
+    char path[512];
+    struct dname name;
+    (void)snprintf(path, sizeof(path), "/skydns/%s", key);
+    assert_true(record_key_to_name(slice_str("/skydns/"), slice_str(path), &name));
+    del(f, key);
+    (void)broken_put(f->broken, slice_str(path), ++f->revision, "not JSON");
+    stub_keys_note(f->keys, &name);
+}
+
+/* The zone of garbage has no nameserver, instead of the general ones. */
+static void test_values_that_are_no_records(void **state)
+{
+    struct fixture *f = *state;
+    struct dname name;
+    put_garbage(f, STUB "local/Acme/1");
+    put_garbage(f, STUB "local/cluster/1");
+    put_garbage(f, "local/cluster/web");
+    follow(f);
+    assert_zones(f, 1, "acme.local.= ");
+    put(f, STUB "local/acme/2", "{'host':'10.0.0.2'}");
+    follow(f);
+    assert_zones(f, 2, "acme.local.=10.0.0.2:53 ");
+    put_garbage(f, STUB "local/acme/2");
+    follow(f);
+    assert_zones(f, 3, "acme.local.= ");
+    broken_del(f->broken, slice_str("/skydns/" STUB "local/acme/2"));
+    broken_del(f->broken, slice_str("/skydns/" STUB "local/Acme/1"));
+    assert_true(dname_from_text(slice_str("1.acme.local.stub.dns.cluster.local"), &name));
+    stub_keys_note(f->keys, &name);
+    follow(f);
+    assert_zones(f, 4, "");
+}
+
+/* However often it is said before a version is followed. */
+static void test_turned_off_twice(void **state)
+{
+    struct fixture *f = *state;
+    put(f, STUB "local/acme/1", "{'host':'10.0.0.1'}");
+    follow(f);
+    set(f, false, "cluster.local", NULL);
+    set(f, false, "cluster.local", NULL);
+    stub_keys_read_again(f->keys);
+    follow(f);
+    assert_zones(f, 2, "");
+}
+
 /* A Service's addresses are followed; the order is theirs, not that of the tree. */
 static void test_names_as_hosts(void **state)
 {
@@ -329,6 +378,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_zones_of_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(test_following, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_values_that_are_no_records, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_turned_off_twice, setup, teardown),
         cmocka_unit_test_setup_teardown(test_names_as_hosts, setup, teardown),
         cmocka_unit_test_setup_teardown(test_keys_of_no_use, setup, teardown),
         cmocka_unit_test_setup_teardown(test_off_and_on, setup, teardown),
