@@ -166,6 +166,17 @@ static void start_config_source(struct app *app, const struct options *o)
     }
 }
 
+/* Of several writers with --namespaces, one may follow a ConfigMap: only that with its namespace
+ * removes what an earlier one left. */
+static bool leaves_config(const struct options *o)
+{
+    bool leaves = !o->config_map && o->namespace_count > 0;
+    for (size_t i = 0; i < o->namespace_count; i++) {
+        leaves = leaves && strcmp(o->namespaces[i], o->config_map_namespace) != 0;
+    }
+    return leaves;
+}
+
 static void start_middle(struct app *app, const struct options *o)
 {
     start_etcd_outage(app, o);
@@ -191,6 +202,7 @@ static void start_middle(struct app *app, const struct options *o)
         .no_reverse = !o->wants_reverse,
         .leader_lease_s = app->dry_run ? 0 : o->leader_lease_s,
         .has_config_map = o->config_map != NULL,
+        .leaves_config = leaves_config(o),
         .planned = app->dry_run ? dry_run_planned : NULL,
         .data = app->dry_run,
     });

@@ -5,6 +5,7 @@
 
 #include "common/base/attributes.h"
 #include "common/base/backoff.h"
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
@@ -26,7 +27,7 @@ struct config_writer {
     struct config_keys keys;
     struct config_plan plan; /* scratch */
     char *document_key;
-    struct etcd_mirror *mirror; /* of the document */
+    struct etcd_mirror *mirror; /* of the document; NULL: it is left to another writer */
 
     bool is_due; /* a plan may have something to do */
     bool is_settled;
@@ -290,7 +291,7 @@ void config_writer_lead_changed(struct config_writer *w)
 
 void config_writer_put(struct config_writer *w, const struct etcd_kv *kv, uint32_t generation)
 {
-    if (config_keys_put(&w->keys, kv, generation)) {
+    if (w->mirror && config_keys_put(&w->keys, kv, generation)) {
         want_turn(w);
     }
 }
@@ -385,10 +386,24 @@ static void on_state(void *data, const struct err *err)
 
 /* ---- Lifetime ---- */
 
+static void follow_document(struct config_writer *w)
+{
+    CLEANUP_FREE char *store_key = etcd_store_key(slice_str(w->config.domain));
+    w->mirror = etcd_mirror_start(w->config.etcd, &(struct etcd_mirror_config){
+                                                      .prefix = slice_str(w->document_key),
+                                                      .store_key = slice_str(store_key),
+                                                      .full_begin = on_full_begin,
+                                                      .put = on_put,
+                                                      .del = on_del,
+                                                      .commit = on_commit,
+                                                      .state = on_state,
+                                                      .data = w,
+                                                  });
+}
+
 struct config_writer *config_writer_start(const struct config_writer_config *config)
 {
     struct config_writer *w = xcalloc(1, sizeof(*w));
-    char *store_key = etcd_store_key(slice_str(config->domain));
     w->config = *config;
     config_keys_init(&w->keys, config->ownership);
     w->keys.is_known = !config->has_map;
@@ -400,17 +415,9 @@ struct config_writer *config_writer_start(const struct config_writer_config *con
     ev_timer_init(&w->wait, on_wait_over, 0.0, 0.0);
     w->wait.data = w;
     w->document_key = etcd_writer_key(slice_str(config->domain), CONFIG_DOCUMENT_NAME);
-    w->mirror = etcd_mirror_start(config->etcd, &(struct etcd_mirror_config){
-                                                    .prefix = slice_str(w->document_key),
-                                                    .store_key = slice_str(store_key),
-                                                    .full_begin = on_full_begin,
-                                                    .put = on_put,
-                                                    .del = on_del,
-                                                    .commit = on_commit,
-                                                    .state = on_state,
-                                                    .data = w,
-                                                });
-    free(store_key);
+    if (!config->leaves) {
+        follow_document(w);
+    }
     return w;
 }
 
@@ -439,7 +446,7 @@ bool config_writer_is_pending(const struct config_writer *w)
 {
     bool has_failed = w->failure.msg[0] || w->document_failure.msg[0];
     bool is_onlooker = !may_write(w) && !w->config.planned;
-    if (has_failed || is_onlooker) {
+    if (!w->mirror || has_failed || is_onlooker) {
         return false;
     }
     if (!w->keys.is_known) {

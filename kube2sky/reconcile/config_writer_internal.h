@@ -40,6 +40,7 @@ struct config_writer_config {
     const char *domain; /* "cluster.local.", lower case, with the dot; borrowed for good */
     size_t txn_ops_max;
     bool has_map; /* a ConfigMap is followed: nothing is wanted before config_writer_want */
+    bool leaves;  /* the keys and document are another writer's: nothing is read or written */
     bool (*may_write)(const void *data);
     struct etcd_compare (*condition)(const void *data); /* of the leader; NULL: none */
     void (*refuted)(void *data);                        /* a transaction's conditions failed */

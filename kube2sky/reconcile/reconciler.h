@@ -61,6 +61,7 @@ struct reconciler_config {
     int64_t leader_lease_s; /* one of several writers (leader_internal.h); 0: the only one */
 
     bool has_config_map; /* reconciler_want_config will be called */
+    bool leaves_config;  /* what a ConfigMap asks for is another writer's */
 
     /* NULL: plans are executed. Else nothing is written: once everything is known, it gets each
      * non-empty plan; borrowed. */

@@ -247,6 +247,7 @@ void reconciler_open_config_writer(struct reconciler *r)
         .domain = config->domain,
         .txn_ops_max = config->txn_ops_max,
         .has_map = config->has_config_map,
+        .leaves = config->leaves_config,
         .may_write = may_write,
         .condition = config->leader_lease_s ? leading : NULL,
         .refuted = on_refuted,

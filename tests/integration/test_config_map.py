@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 from kube import KubeError, port, service
-from programs import http_get, wait_until
+from programs import http_get, reserve_port, wait_until
 from records import label
 from test_kube_dry_run import dry_run
 from watched import Watched
@@ -227,6 +227,20 @@ def test_without_the_flag_its_keys_go(bed):
     bed.kube2sky, bed.kube_flags = None, flags
     bed.start_kube2sky("--namespaces=kube-system", "--leader-elect")
     wait_settings(bed, {}, foreign=theirs)
+
+
+def test_a_writer_of_other_namespaces_leaves_them(bed):
+    bed.kube.create("configmaps", config_map(**ACME))
+    bed.start_kube2sky(FLAG, "--namespaces=kube-system")
+    wait_settings(bed, ACME_KEYS)
+    bed.kube2sky, since = None, bed.etcd.revision()
+    bed.readiness_port = reserve_port()
+    bed.start_kube2sky("--namespaces=default")
+    bed.kube.create("services", service("web", port(80, "http")))
+    bed.kube2sky.wait_ready(lambda: bed.etcd.values(BESIDE + "svc/default/web/"), "it writes")
+    assert not [key for _, key in bed.etcd.history(since + 1) if key in {*ACME_KEYS, DOCUMENT}]
+    assert strict(bed) == (200, "ok\n")
+    assert http_get(f"http://127.0.0.1:{bed.readiness_port}/plan") == (200, "# nothing to do\n")
 
 
 def test_what_cannot_be_read_holds_up_nothing_else(bed):
