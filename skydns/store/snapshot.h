@@ -1,6 +1,6 @@
 /* Publishes store versions, and the configuration to answer by, to the answering threads, and frees
- * what no thread can see any more. The only lock-free code in the tree: quiescent-state reclamation
- * with C11 atomics.
+ * what no thread can see any more. Lock-free, as the response cache (skydns/foreign/cache.h) is:
+ * quiescent-state reclamation with C11 atomics.
  *
  *     main thread                          worker, resolver
  *     snapshot_publish(v2, garbage of v1)  store = snapshot_enter(reader)   -> v1 or v2, whole
