@@ -3,10 +3,12 @@
 #include <stdlib.h>
 
 #include "common/base/metrics.h"
+#include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
 #include "skydns/foreign/cache_entry_internal.h"
 #include "skydns/foreign/cache_index_internal.h"
 #include "skydns/foreign/cache_queue_internal.h"
+#include "skydns/foreign/cache_zones_internal.h"
 
 /* Where an entry waits for its eviction. */
 enum queue_kind {
@@ -30,6 +32,7 @@ struct cache {
     struct cache_index index;
     struct cache_chunks chunks;
     struct cache_queue queues[QUEUES]; /* the filling thread's */
+    struct cache_zones zones;
     struct counter entries, used_bytes, insertions, evictions;
     uint8_t image[KEPT_IMAGE_MAX]; /* the filling thread's */
 };
@@ -45,6 +48,7 @@ struct cache *cache_new(size_t entries)
     cache->reply_chunks = entries * SMALL_CHUNKS + entries / 4 + SMALL_CHUNKS;
     cache_chunks_init(&cache->chunks, (uint32_t)(cache->reply_chunks + 2 * cache->failed_max));
     cache_index_init(&cache->index, entries + cache->failed_max + 1);
+    cache_zones_init(&cache->zones);
     return cache;
 }
 
@@ -119,16 +123,22 @@ static int64_t failure_ms(unsigned step)
     return ms < CACHE_FAILURE_MAX_MS ? ms : CACHE_FAILURE_MAX_MS;
 }
 
-static uint64_t next_failure(uint64_t failure, int64_t now_ms)
+static int64_t failed_at_ms(uint64_t failure)
+{
+    return failed_until_ms(failure) - failure_ms((uint8_t)failure);
+}
+
+static uint64_t next_failure(uint64_t failure, bool is_forgiven, int64_t now_ms)
 {
     unsigned step = (uint8_t)failure;
     int64_t since_ms = now_ms - failed_until_ms(failure);
-    if (failure == 0 || since_ms > CACHE_FAILURE_MAX_MS) {
-        step = 0; /* the first in a while */
-    } else if (since_ms < 0) {
+    if (failure != 0 && now_ms - failed_at_ms(failure) < CACHE_FAILURE_FIRST_MS) {
         return failure; /* asked before, or at the same time */
-    } else if (failure_ms(step) < CACHE_FAILURE_MAX_MS) {
-        step++;
+    }
+    if (failure == 0 || is_forgiven || since_ms > CACHE_FAILURE_MAX_MS) {
+        step = 0; /* the first in a while */
+    } else if (since_ms >= 0 && failure_ms(step) < CACHE_FAILURE_MAX_MS) {
+        step++; /* else a trial: as long again, from now on */
     }
     return (uint64_t)(now_ms + failure_ms(step)) << FAILURE_STEP_BITS | step;
 }
@@ -154,11 +164,26 @@ struct view {
     int64_t age_ms, left_ms;
 };
 
+/* Whether the question is not to be asked now. */
+static bool is_failing(const struct reading *r, uint64_t failure)
+{
+    struct cache_zones *zones = &r->cache->zones;
+    const uint32_t serial = (uint32_t)r->key->zone;
+    if (failed_until_ms(failure) <= r->now_ms) {
+        return false;
+    }
+    if (r->now_ms - failed_at_ms(failure) < CACHE_FAILURE_FIRST_MS) {
+        return true;
+    }
+    return !cache_zones_recovered(zones, serial, failed_at_ms(failure)) &&
+           !cache_zones_try(zones, serial, r->key->hash, r->now_ms, r->use == CACHE_ANSWER);
+}
+
 static void view(const struct reading *r, _Atomic uint64_t *words, struct view *v)
 {
     enum { MS_PER_S = 1000, REFRESH_SHARE = 10, REFRESH_MIN_MS = 1000 };
     int64_t kept_at_ms;
-    v->is_failing = failed_until_ms(chunk_get(&words[ENTRY_FAILURE])) > r->now_ms;
+    v->is_failing = is_failing(r, chunk_get(&words[ENTRY_FAILURE]));
     v->state = v->is_failing ? CACHE_FAILED : CACHE_MISS;
     if (!entry_read_reply(words, &v->kept, &kept_at_ms)) {
         return;
@@ -412,8 +437,23 @@ void cache_fail(struct cache *cache, const struct cache_key *key, int64_t now_ms
         count_memory(cache);
         entry = find(cache, &entry_key);
     }
-    _Atomic uint64_t *failure = &chunk_words(&cache->chunks, entry)[ENTRY_FAILURE];
-    chunk_set(failure, next_failure(chunk_get(failure), now_ms));
+    _Atomic uint64_t *word = &chunk_words(&cache->chunks, entry)[ENTRY_FAILURE];
+    const uint64_t failure = chunk_get(word);
+    const bool is_forgiven =
+        cache_zones_recovered(&cache->zones, key->zone_serial, failed_at_ms(failure));
+    chunk_set(word, next_failure(failure, is_forgiven, now_ms));
+    cache_zones_fail(&cache->zones, key->zone_serial,
+                     (uint32_t)seeded_hash(slice_of(key->name.wire, key->name.len)));
+}
+
+void cache_zone_answered(struct cache *cache, uint32_t zone_serial, int64_t now_ms)
+{
+    cache_zones_answer(&cache->zones, zone_serial, now_ms);
+}
+
+void cache_zone_revived(struct cache *cache, uint32_t zone_serial, int64_t now_ms)
+{
+    cache_zones_recover(&cache->zones, zone_serial, now_ms);
 }
 
 void cache_refresh_over(struct cache *cache, const struct cache_key *key)

@@ -18,6 +18,8 @@
  *     the memory, and push out short ones only within it.
  *   - A client that asks for names that fail: failures of names without a reply have their own
  *     memory, for an eighth as many as replies, and push out only each other.
+ *   - A client that mixes names that fail with good ones, so that their zone seems to recover: each
+ *     name is still asked for at most once a second.
  *   - A client that picks names whose hashes collide: the hash is seeded.
  *
  * Times are clock_monotonic_ms: a wall clock that jumps neither keeps nor drops anything. */
@@ -126,9 +128,20 @@ enum cache_verdict cache_put(struct cache *cache, const struct cache_key *key, c
                              const struct cache_limits *limits, int64_t now_ms);
 
 /* Every nameserver failed: the question is not to be asked again for 1 s, doubling up to 30 s while
- * this goes on: until a reply is put, or 30 s pass after that time without another failure. One
- * that comes during that time belongs to the same attempt. What is kept stays. */
+ * this goes on: until a reply is put, the zone recovers, or 30 s pass after that time without
+ * another failure. One that comes in the first second of that time belongs to the same attempt; a
+ * later one, of a trial, begins it again. What is kept stays. */
 void cache_fail(struct cache *cache, const struct cache_key *key, int64_t now_ms);
+
+/* The zone's nameservers gave a good reply, to any question of theirs. If two or more of its names
+ * had failed since the one before, the zone has recovered: every question that failed earlier may
+ * be asked again a second after its last failure, and doubling begins anew. Until then, if four or
+ * more have failed, one failing question a second is a trial: cache_read lets it be asked, from a
+ * second after its last failure on. */
+void cache_zone_answered(struct cache *cache, uint32_t zone_serial, int64_t now_ms);
+
+/* A nameserver of the zone that was dead answers, whatever it says: the zone has recovered. */
+void cache_zone_revived(struct cache *cache, uint32_t zone_serial, int64_t now_ms);
 
 /* A refresh that was wanted is not under way any more: the next hit may want another. */
 void cache_refresh_over(struct cache *cache, const struct cache_key *key);

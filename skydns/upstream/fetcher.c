@@ -67,6 +67,9 @@ static void on_ended(void *data, const struct forwarder_end *end)
     struct cache_key key;
     const int64_t now_ms = clock_monotonic_ms();
     enum forwarder_outcome outcome = end->reply->outcome;
+    if (f->config->cache && outcome == FORWARDER_REPLIED) {
+        cache_zone_answered(f->config->cache, end->question->zone_serial, now_ms);
+    }
     if (!end->is_current || !(end->question->flags & DNS_FLAG_RD) ||
         !key_of(f, end->question, &key)) {
         return;
@@ -79,6 +82,14 @@ static void on_ended(void *data, const struct forwarder_end *end)
         const struct cache_figures before = cache_figures(f->config->cache);
         cache_fail(f->config->cache, &key, now_ms);
         count_change(f, &before);
+    }
+}
+
+static void on_revived(void *data, uint32_t zone_serial)
+{
+    const struct fetcher *f = data;
+    if (f->config->cache) {
+        cache_zone_revived(f->config->cache, zone_serial, clock_monotonic_ms());
     }
 }
 
@@ -194,6 +205,7 @@ struct fetcher *fetcher_new(const struct fetcher_config *config)
         .random_case = config->random_case,
         .sockets_max = config->sockets_max,
         .ended = on_ended,
+        .revived = on_revived,
         .ended_data = f,
         .suspect_loop = config->suspect_loop,
         .data = config->data,

@@ -9,7 +9,9 @@
  * the cache remembers (cache_fail) and those who read it respect; one that was only to refresh a
  * kept reply does not count as failed, since that reply is still good. Together with the sharing of
  * questions in flight, nameservers get one question for each name, type and flags at a time, and
- * while they fail one in 1 s, then 2 s and so on up to 30 s, however many clients ask.
+ * while they fail one in 1 s, then 2 s and so on up to 30 s, however many clients ask; and, for
+ * the zone as a whole, one trial a second, so that a recovery is noticed soon and ends all waiting
+ * (cache_zone_answered).
  *
  * On the resolver's loop and thread; any thread where it says so. */
 #ifndef SKYDNS_UPSTREAM_FETCHER_H

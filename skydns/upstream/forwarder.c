@@ -95,9 +95,15 @@ enum forwarder_start forwarder_ask(struct forwarder *forwarder, const struct for
 
 /* ---- Life ---- */
 
-static void on_revived(void *data)
+static void on_revived(void *data, const struct upstream_zone *zone)
 {
-    suspect_loop(data);
+    struct forwarder *f = data;
+    if (zone->name.len == 1) {
+        suspect_loop(f);
+    }
+    if (f->config.revived) {
+        f->config.revived(f->config.ended_data, zone->serial);
+    }
 }
 
 struct forwarder *forwarder_new(const struct forwarder_config *config)

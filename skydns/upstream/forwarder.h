@@ -78,7 +78,10 @@ struct forwarder_config {
     /* After those who waited for a question have their reply; once for each question. May be NULL.
      */
     void (*ended)(void *data, const struct forwarder_end *end);
-    void *ended_data;
+    /* A dead nameserver of the zone with this serial answers: a question or a probe. May be NULL.
+     */
+    void (*revived)(void *data, uint32_t zone_serial);
+    void *ended_data; /* of both */
     /* Something looks like a loop: a question that waits for a general nameserver is asked again,
      * or a dead one answers, maybe not as before. Often called, and for nothing as a rule. May be
      * NULL. */

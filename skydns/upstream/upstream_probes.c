@@ -10,13 +10,14 @@
 #include "skydns/upstream/forwarder_counts.h"
 #include "skydns/upstream/upstreams.h"
 
-static const double first_pause_s = 0.5, longest_pause_s = 5;
+static const double first_pause_s = 0.5, pause_s = 1, later_pause_s = 5;
+enum { EARLY_PROBES = 60 }; /* about a minute */
 
 struct probe {
     struct upstream_probes *owner;
     bool is_running;
     struct addr server;
-    double pause_s;
+    unsigned sent;
     ev_timer timer;
     struct exchange *exchange;
 };
@@ -97,8 +98,8 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
         return;
     }
     ask(p);
-    p->pause_s = p->pause_s * 2 < longest_pause_s ? p->pause_s * 2 : longest_pause_s;
-    ev_timer_set(&p->timer, p->pause_s, 0.);
+    p->sent++;
+    ev_timer_set(&p->timer, p->sent < EARLY_PROBES ? pause_s : later_pause_s, 0.);
     ev_timer_start(loop, &p->timer);
 }
 
@@ -126,8 +127,8 @@ void upstream_probes_start(struct upstream_probes *probes, const struct addr *se
     }
     p->is_running = true;
     p->server = *server;
-    p->pause_s = first_pause_s;
-    ev_timer_set(&p->timer, p->pause_s, 0.);
+    p->sent = 0;
+    ev_timer_set(&p->timer, first_pause_s, 0.);
     ev_timer_start(probes->config.loop, &p->timer);
 }
 

@@ -89,9 +89,7 @@ static void on_changed(void *data)
 static void on_revived(void *data)
 {
     const struct upstream_zone *zone = data;
-    if (is_general(zone)) {
-        zone->owner->config.revived(zone->owner->config.data);
-    }
+    zone->owner->config.revived(zone->owner->config.data, zone);
 }
 
 bool upstream_zones_state(const struct upstream_zones *zones, uint32_t serial,

@@ -33,7 +33,8 @@ struct upstream_zone {
 struct upstream_zones_config {
     struct ev_loop *loop;
     struct forwarder_counts *counts; /* borrowed: the servers of the root, the probes of all */
-    void (*revived)(void *data);     /* a dead server of the root answers */
+    /* A dead server of the zone answers. */
+    void (*revived)(void *data, const struct upstream_zone *zone);
     void *data;
 };
 

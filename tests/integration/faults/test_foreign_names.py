@@ -19,11 +19,12 @@ pytestmark = pytest.mark.faults
 NAMES = [f"host-{number}.example.test" for number in range(100)]
 SHORT_TTL_S, LONG_TTL_S = 2, 600
 STALE_AFTER_S, FRESH_WITHIN_S = 1.8, 2.0
+BUSY_S = 2.0  # more, for a machine with other work; waiting as failures began it would be 30 s
 SLOW_S = 3.0
 FLAP_S = 0.3
-# What a nameserver may be asked about each name between its return and the first new reply: by a question that
-# failed before, by its second try, and after the wait that its last failure began.
-ASKED_EACH_MAX = 4
+# What nameservers may be asked about each name between their return and the first new reply: by a question that
+# failed before, by its second try, and after the second that its last failure began.
+ASKED_EACH_MAX = 3
 
 
 class Troubled(Nameserver):
@@ -130,7 +131,7 @@ def test_all_nameservers(foreign, mode):
                 own.wait_sent(3000)
             else:
                 wait_stale(bed)
-                own.wait_sent(1500)
+                own.wait_sent(6000)  # long enough for failures to double
             during_ms = own.p99_ms()
             recover(servers)
             since_s = time.monotonic()
@@ -143,7 +144,7 @@ def test_all_nameservers(foreign, mode):
     bed.note(f"fresh after {fresh_s:.1f} s (goal {FRESH_WITHIN_S:g}), {asked} questions about {len(NAMES)} names")
     # under_load and QueryLoad have checked that every answer came and was right.
     assert load.result.slowest_ms < 1000 * (STALE_AFTER_S + 3)
-    assert fresh_s < FRESH_WITHIN_S * 10
+    assert fresh_s < FRESH_WITHIN_S + BUSY_S
     assert asked <= ASKED_EACH_MAX * len(NAMES)
 
 

@@ -220,6 +220,126 @@ static void test_failures(void **state)
     cache_unref(cache);
 }
 
+static struct cache_key key_in(uint32_t zone_serial, unsigned number)
+{
+    struct cache_key key = bed_key(number);
+    key.zone_serial = zone_serial;
+    return key;
+}
+
+/* When each of `count` names fails so often in a row that it is not asked for 30 s. */
+static int64_t fail_often(struct cache *cache, uint32_t zone_serial, unsigned count)
+{
+    static const int64_t times_ms[] = {0, 1000, 3000, 7000, 15000, 31000};
+    for (size_t i = 0; i < ARRAY_LEN(times_ms); i++) {
+        for (unsigned number = 0; number < count; number++) {
+            const struct cache_key key = key_in(zone_serial, number);
+            cache_fail(cache, &key, 50000 + times_ms[i]);
+        }
+    }
+    return 81000;
+}
+
+static enum cache_state state_of(struct cache *cache, uint32_t zone_serial, unsigned number,
+                                 int64_t now_ms)
+{
+    const struct cache_key key = key_in(zone_serial, number);
+    return look(cache, &key, &day, now_ms).state;
+}
+
+/* A dead server that answers ends the waiting of its zone's names, but for the first second, and
+ * the doubling. */
+static void test_a_revived_zone(void **state)
+{
+    (void)state;
+    enum { ZONE = 7, OTHER = 8, STRANGER = ZONE + 256 };
+    struct cache *cache = cache_new(10);
+    const struct cache_key key = key_in(ZONE, 0);
+    int64_t failed_ms = fail_often(cache, ZONE, 1);
+    (void)fail_often(cache, OTHER, 1);
+    cache_zone_revived(cache, STRANGER, failed_ms + 1); /* of the same place: says nothing */
+    assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 1000), CACHE_FAILED);
+    cache_zone_revived(cache, ZONE, failed_ms + 1);
+    assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 999), CACHE_FAILED);
+    assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 1000), CACHE_MISS);
+    assert_int_equal(state_of(cache, OTHER, 0, failed_ms + 29999), CACHE_FAILED);
+    cache_fail(cache, &key, failed_ms + 1500); /* it still does */
+    assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 2499), CACHE_FAILED);
+    assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 2500), CACHE_MISS);
+    cache_fail(cache, &key, failed_ms + 2500);
+    assert_int_equal(state_of(cache, ZONE, 0, failed_ms + 4499), CACHE_FAILED);
+    cache_unref(cache);
+}
+
+/* A good reply says that the zone recovered, if two names had failed; not if one had, of whatever
+ * types. */
+static void test_a_good_reply_after_failures(void **state)
+{
+    (void)state;
+    enum { ONE = 7, TWO = 8 };
+    struct cache *cache = cache_new(20);
+    struct cache_key aaaa = key_in(ONE, 0);
+    int64_t failed_ms = fail_often(cache, ONE, 1);
+    aaaa.type = DNS_TYPE_AAAA;
+    cache_fail(cache, &aaaa, failed_ms);
+    (void)fail_often(cache, TWO, 2);
+    cache_zone_answered(cache, ONE, failed_ms + 500);
+    cache_zone_answered(cache, TWO, failed_ms + 500);
+    assert_int_equal(state_of(cache, ONE, 0, failed_ms + 29999), CACHE_FAILED);
+    for (unsigned number = 0; number < 2; number++) {
+        assert_int_equal(state_of(cache, TWO, number, failed_ms + 999), CACHE_FAILED);
+        assert_int_equal(state_of(cache, TWO, number, failed_ms + 1000), CACHE_MISS);
+    }
+    /* One that fails afterwards, and more good replies: it is alone, and waits. */
+    const struct cache_key key = key_in(TWO, 0);
+    cache_fail(cache, &key, failed_ms + 1000);
+    cache_fail(cache, &key, failed_ms + 2000);
+    cache_zone_answered(cache, TWO, failed_ms + 2001);
+    assert_int_equal(state_of(cache, TWO, 0, failed_ms + 3999), CACHE_FAILED);
+    cache_unref(cache);
+}
+
+/* One question a second is asked, by whichever threads, while all of a zone fails; none while only
+ * a few names do. */
+static void test_trials(void **state)
+{
+    (void)state;
+    enum { FEW = 7, ALL = 8, NAMES = 4 };
+    struct cache *cache = cache_new(50);
+    struct cache_hit hit;
+    int64_t now_ms = fail_often(cache, FEW, NAMES - 1);
+    (void)fail_often(cache, ALL, NAMES);
+    now_ms += 999;
+    for (unsigned number = 0; number < NAMES; number++) { /* the first second, whatever comes */
+        assert_int_equal(state_of(cache, ALL, number, now_ms), CACHE_FAILED);
+    }
+    now_ms += 1;
+    const struct cache_key first = key_in(ALL, 0);
+    cache_read(cache, &first, &day, now_ms, CACHE_PEEK, 0, records, sizeof(records), &hit);
+    assert_int_equal(hit.state, CACHE_FAILED); /* looking is not asking */
+    for (unsigned round = 0; round < 3; round++) {
+        const struct cache_key trial = key_in(ALL, round);
+        for (unsigned i = 0; i < 2 * NAMES; i++) {
+            unsigned number = (round + i) % NAMES;
+            assert_int_equal(state_of(cache, ALL, number, now_ms + i),
+                             number == round ? CACHE_MISS : CACHE_FAILED);
+            assert_int_equal(number >= NAMES - 1 ? CACHE_FAILED
+                                                 : state_of(cache, FEW, number, now_ms),
+                             CACHE_FAILED);
+        }
+        cache_fail(cache, &trial, now_ms + 10);
+        assert_int_equal(state_of(cache, ALL, round, now_ms + 11), CACHE_FAILED);
+        assert_int_equal(state_of(cache, ALL, 3, now_ms + 999), CACHE_FAILED);
+        now_ms += 1000;
+        assert_int_equal(state_of(cache, ALL, round, now_ms), CACHE_FAILED); /* its own second */
+    }
+    cache_zone_answered(cache, ALL, now_ms);
+    for (unsigned number = 0; number < NAMES; number++) {
+        assert_int_equal(state_of(cache, ALL, number, now_ms + 10), CACHE_MISS);
+    }
+    cache_unref(cache);
+}
+
 /* The third hit, this one included, with under a tenth and at least a second left: once. */
 static void test_refresh(void **state)
 {
@@ -474,15 +594,26 @@ static int seed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_key),        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_times),      cmocka_unit_test(test_shorter_limit),
-        cmocka_unit_test(test_denial),     cmocka_unit_test(test_stale),
-        cmocka_unit_test(test_failures),   cmocka_unit_test(test_refresh),
-        cmocka_unit_test(test_entries),    cmocka_unit_test(test_index),
-        cmocka_unit_test(test_scan),       cmocka_unit_test(test_large),
-        cmocka_unit_test(test_too_large),  cmocka_unit_test(test_many_failures),
-        cmocka_unit_test(test_room),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_key),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_shorter_limit),
+        cmocka_unit_test(test_denial),
+        cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_refresh),
+        cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_index),
+        cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_large),
+        cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_many_failures),
+        cmocka_unit_test(test_room),
+        cmocka_unit_test(test_memory),
         cmocka_unit_test(test_look_ahead),
+        cmocka_unit_test(test_a_revived_zone),
+        cmocka_unit_test(test_a_good_reply_after_failures),
+        cmocka_unit_test(test_trials),
     };
     return cmocka_run_group_tests(tests, seed, NULL);
 }

@@ -1,5 +1,6 @@
 /* Random puts, reads, failures and refreshes against a model that knows what the header says, and
- * that forgets nothing: where the cache has forgotten, it must have evicted. */
+ * that forgets nothing: where the cache has forgotten, it must have evicted. Each name has a zone
+ * of its own, which recovers at times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@ struct modelled {
     unsigned addresses, hits;
     int64_t kept_at_ms;
     int64_t failed_at_ms, failed_ms; /* 0: not failing */
+    int64_t recovered_at_ms;         /* 0: never */
 };
 
 struct model {
@@ -38,16 +40,24 @@ static uint32_t random_below(uint32_t limit)
     return (uint32_t)(state >> 32) % limit;
 }
 
+static struct cache_key key_of(unsigned number)
+{
+    struct cache_key key = bed_key(number);
+    key.zone_serial = 1000 + number;
+    return key;
+}
+
 static void put(struct model *m, struct cache *cache, unsigned number)
 {
     struct modelled *item = &m->items[number];
-    struct cache_key key = bed_key(number);
+    struct cache_key key = key_of(number);
     *item = (struct modelled){
         .has_reply = true,
         .version = random_below(1u << 30),
         .ttl_s = 1 + random_below(30),
         .addresses = 1 + random_below(random_below(20) == 0 ? 200 : 20),
         .kept_at_ms = m->now_ms,
+        .recovered_at_ms = item->recovered_at_ms,
     };
     assert_int_equal(bed_put(cache, &key, item->version, item->addresses, item->ttl_s, m->now_ms),
                      CACHE_KEPT);
@@ -56,18 +66,35 @@ static void put(struct model *m, struct cache *cache, unsigned number)
 static void fail_question(struct model *m, struct cache *cache, unsigned number)
 {
     struct modelled *item = &m->items[number];
-    struct cache_key key = bed_key(number);
+    struct cache_key key = key_of(number);
     int64_t over_ms = item->failed_at_ms + item->failed_ms;
     cache_fail(cache, &key, m->now_ms);
-    if (item->failed_ms == 0 || m->now_ms > over_ms + 30000) {
-        item->failed_ms = 1000;
-    } else if (m->now_ms < over_ms) {
+    if (item->failed_ms != 0 && m->now_ms < item->failed_at_ms + 1000) {
         return;
-    } else {
+    }
+    if (item->failed_ms == 0 || m->now_ms > over_ms + 30000 ||
+        item->recovered_at_ms >= item->failed_at_ms) {
+        item->failed_ms = 1000;
+    } else if (m->now_ms >= over_ms) {
         item->failed_ms = item->failed_ms >= 15000 ? 30000 : item->failed_ms * 2;
         item->failed_ms = item->failed_ms == 32000 ? 30000 : item->failed_ms;
     }
     item->failed_at_ms = m->now_ms;
+}
+
+/* Known only of a zone that has failed. */
+static void recover(struct model *m, struct cache *cache, unsigned number)
+{
+    struct modelled *item = &m->items[number];
+    cache_zone_revived(cache, key_of(number).zone_serial, m->now_ms);
+    item->recovered_at_ms = item->failed_ms > 0 ? m->now_ms : item->recovered_at_ms;
+}
+
+static bool is_failing(const struct model *m, const struct modelled *item)
+{
+    int64_t since_ms = m->now_ms - item->failed_at_ms;
+    bool is_forgiven = item->recovered_at_ms >= item->failed_at_ms;
+    return item->failed_ms > 0 && since_ms < (is_forgiven ? 1000 : item->failed_ms);
 }
 
 struct expected {
@@ -79,7 +106,7 @@ struct expected {
 static struct expected expect(struct model *m, struct modelled *item, enum cache_use use)
 {
     struct expected e = {.state = CACHE_MISS};
-    e.is_failing = item->failed_ms > 0 && m->now_ms < item->failed_at_ms + item->failed_ms;
+    e.is_failing = is_failing(m, item);
     if (e.is_failing) {
         e.state = CACHE_FAILED;
     }
@@ -132,7 +159,7 @@ static void look(struct model *m, struct cache *cache, unsigned number, enum cac
 {
     static uint8_t records[65535];
     struct modelled *item = &m->items[number];
-    struct cache_key key = bed_key(number);
+    struct cache_key key = key_of(number);
     struct cache_hit hit;
     struct expected e = expect(m, item, use);
     cache_read(cache, &key, &limits, m->now_ms, use, random_below(2), records, sizeof(records),
@@ -169,9 +196,12 @@ static void step(struct model *m, struct cache *cache)
         if (!m->forgets) {
             fail_question(m, cache, number);
         }
+        if (random_below(4) == 0) {
+            recover(m, cache, random_below(KEYS));
+        }
         break;
     case 3: {
-        struct cache_key key = bed_key(number);
+        struct cache_key key = key_of(number);
         cache_refresh_over(cache, &key);
         m->items[number].is_refreshing = false;
         break;

@@ -312,6 +312,18 @@ static void fail_before(struct bed *bed, const char *name)
     }
 }
 
+/* Whether the question is not asked in a second from now, after so many failures. */
+static bool is_waiting(const struct bed *bed, const char *name)
+{
+    const struct cache_key key = key_of(bed, name);
+    uint8_t records[512];
+    struct cache_hit hit;
+    cache_read(bed->config.cache, &key, &bed->config.cache_limits,
+               clock_monotonic_ms() + CACHE_FAILURE_FIRST_MS, CACHE_PEEK, 0, records,
+               sizeof(records), &hit);
+    return hit.state == CACHE_FAILED;
+}
+
 /* ---- What is kept ---- */
 
 static void test_a_reply_is_kept(void **state)
@@ -380,6 +392,43 @@ static void test_an_expired_reply_bridges_failures(void **state)
     assert_in_range(found_ttl_s(bed, "www.test.", false), 31, 60);
     struct cache_counts now = sums(bed);
     assert_int_equal(counter_get(&now.hits_stale), 2);
+}
+
+/* A server that fails for all names, silent or with SERVFAIL, and is right again: the first good
+ * reply, whoever asked for it, or the first reply of a dead one, also to a probe, ends the waiting
+ * of the others. */
+static void test_a_recovery_ends_waiting(void **state)
+{
+    struct bed *bed = *state;
+    static const char *const names[] = {"a.test.", "b.test."};
+    struct upstream_question question = question_of("other.test.");
+    question.flags = 0; /* it fills nothing */
+    start(bed, 8, 50);
+    for (int dies = 0; dies < 2; dies++) {
+        struct server *server = add_server(bed);
+        use_general(bed, server);
+        fail_before(bed, names[0]);
+        fail_before(bed, names[1]);
+        assert_int_equal(find(bed, names[0]), FETCHER_NOTHING);
+        server->is_silent = dies;
+        server->rcode = DNS_RCODE_SERVFAIL;
+        (void)ask(bed, names[0]);
+        (void)ask(bed, names[1]);
+        settle(bed);
+        assert_int_equal(counter_get(&counts(bed)->dead), dies);
+        assert_true(is_waiting(bed, names[0]) && is_waiting(bed, names[1]));
+        server->is_silent = false;
+        if (dies) { /* SERVFAIL is a sign of life */
+            while (counter_get(&counts(bed)->dead) > 0) {
+                ev_run(bed->loop, EVRUN_ONCE);
+            }
+        } else {
+            server->rcode = 0;
+            (void)ask_for(bed, &question);
+            settle(bed);
+        }
+        assert_false(is_waiting(bed, names[0]) || is_waiting(bed, names[1]));
+    }
 }
 
 /* What fills nothing: no RD, a client's network, no cache; and why a reply was not kept. */
@@ -740,6 +789,7 @@ int main(void)
         TEST(test_a_reply_is_kept),
         TEST(test_a_failure_is_kept),
         TEST(test_an_expired_reply_bridges_failures),
+        TEST(test_a_recovery_ends_waiting),
         TEST(test_what_is_not_kept),
         TEST(test_a_refresh),
         TEST(test_a_lookup_refreshes),
