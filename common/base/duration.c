@@ -1,4 +1,4 @@
-#include "common/base/duration_internal.h"
+#include "common/base/duration.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/duration_internal.h"
+#include "common/base/duration.h"
 #include "common/base/slice.h"
 #include "common/base/typing_errors.h"
 

@@ -18,14 +18,14 @@
 #include "common/base/err.h"
 
 enum flag_kind {
-    FLAG_BOOL,         /* bool *: 1 t true 0 f false, in any case Go accepts */
-    FLAG_STRING,       /* const char **: points into argv or the environment, never freed */
-    FLAG_STRING_LIST,  /* struct flag_strings *: the flag may repeat; no env */
-    FLAG_INT,          /* int64_t *: decimal, min..max */
-    FLAG_DURATION_MS,  /* int64_t *: duration_internal.h, or seconds without a unit; min..max in ms
-                        */
-    FLAG_CHOICE,       /* int *: index into `choices`, from 0 */
-    FLAG_IGNORED_BOOL, /* accepted and ignored; value: NULL, or a flag_strings for names */
+    FLAG_BOOL,           /* bool *: 1 t true 0 f false, in any case Go accepts */
+    FLAG_STRING,         /* const char **: points into argv or the environment, never freed */
+    FLAG_STRING_LIST,    /* struct flag_strings *: the flag may repeat; no env */
+    FLAG_INT,            /* int64_t *: decimal, min..max */
+    FLAG_DURATION_MS,    /* int64_t *: duration.h, or seconds without a unit; min..max in ms
+                          */
+    FLAG_CHOICE,         /* int *: index into `choices`, from 0 */
+    FLAG_IGNORED_BOOL,   /* accepted and ignored; value: NULL, or a flag_strings for names */
     FLAG_IGNORED_STRING, /* the same, with an argument */
 };
 

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "common/base/addr.h"
+#include "common/base/duration.h"
 #include "common/base/network.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dname.h"
@@ -125,6 +126,19 @@ void use_options(const struct plugin_use *use, const struct plugin_option *optio
         } else {
             translation_missing(use->t, line, "unknown");
         }
+    }
+}
+
+void use_duration(const struct plugin_use *use, const struct corefile_line *line, const char *flag,
+                  int64_t min_ms, int64_t max_ms)
+{
+    int64_t ms = -1;
+    if (line->count != 2 || !duration_parse_ms(line->words[1], &ms)) {
+        translation_missing(use->t, line, "expected a duration");
+    } else if (ms < min_ms || ms > max_ms) {
+        translation_missing(use->t, line, "beyond what the flag takes");
+    } else {
+        translation_flag(&use->t->skydns, "-%s=%s", flag, line->words[1]);
     }
 }
 
@@ -381,5 +395,6 @@ int translate(const struct corefile *corefile, struct translation *t, struct err
     for (size_t i = 0; i < corefile->block_count && r == 0; i++) {
         r = take_block(corefile, &corefile->blocks[i], t, err);
     }
+    translation_drop_own_stubs(t);
     return r;
 }

@@ -7,6 +7,9 @@
 #include "common/dns/dname.h"
 #include "skydns/corefile/translate_internal.h"
 
+/* Of -rtimeout and -rcache-stale. */
+enum { RTIMEOUT_MAX_MS = 60000, RCACHE_STALE_MAX_S = 30 * 24 * 60 * 60 };
+
 static bool is_root(const char *zone)
 {
     return strcmp(zone, ".") == 0;
@@ -33,12 +36,24 @@ static void take_servers(const struct plugin_use *use, struct strings *servers)
     for (size_t i = 1; i < use_argument_count(use); i++) {
         const char *server = use_argument(use, i);
         if (server_text(server, &text)) {
-            strings_add_once(servers, buf_cstr(&text));
+            translation_add(use->t, servers, NAMESERVERS_MAX, buf_cstr(&text), head);
         } else if (strcmp(server, "/etc/resolv.conf") != 0) {
             translation_missing(use->t, head, missing_server(server));
         }
     }
     buf_fini(&text);
+}
+
+static bool has_stub(const struct translation *t, const char *zone)
+{
+    const char *stub = NULL;
+    size_t n = strlen(zone);
+    while ((stub = strings_next(&t->stubs, stub))) {
+        if (strncmp(stub, zone, n) == 0 && stub[n] == '=') {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void add_stub(const struct plugin_use *use, const char *zone, const struct strings *servers)
@@ -56,7 +71,12 @@ static void add_stub(const struct plugin_use *use, const char *zone, const struc
         buf_printf(&stub, "%s%s", separator, server);
         separator = ",";
     }
-    strings_add_once(&use->t->stubs, buf_cstr(&stub));
+    if (has_stub(use->t, zone) && !strings_has(&use->t->stubs, buf_cstr(&stub))) {
+        translation_missing(use->t, &use->directive->head,
+                            "none: another block has nameservers for the zone");
+    } else {
+        translation_add(use->t, &use->t->stubs, STUBS_MAX, buf_cstr(&stub), &use->directive->head);
+    }
     buf_fini(&stub);
 }
 
@@ -65,7 +85,8 @@ static void add_nameservers(const struct plugin_use *use, const struct strings *
     const char *server = NULL;
     use->t->has_forward = true;
     while ((server = strings_next(servers, server))) {
-        strings_add_once(&use->t->nameservers, server);
+        translation_add(use->t, &use->t->nameservers, NAMESERVERS_MAX, server,
+                        &use->directive->head);
     }
 }
 
@@ -99,11 +120,7 @@ static void take_policy(const struct plugin_use *use, const struct corefile_line
 
 static void take_read_timeout(const struct plugin_use *use, const struct corefile_line *line)
 {
-    if (line->count == 2) {
-        translation_flag(&use->t->skydns, "-rtimeout=%s", line->words[1]);
-    } else {
-        translation_missing(use->t, line, "expected a duration");
-    }
+    use_duration(use, line, "rtimeout", 1, RTIMEOUT_MAX_MS);
 }
 
 void translate_forward(const struct plugin_use *use)
@@ -205,6 +222,10 @@ static void take_serve_stale(const struct plugin_use *use, const struct corefile
     if (stale_s < 0) {
         translation_missing(use->t, line, "expected a duration in hours, minutes and seconds");
         return;
+    }
+    if (stale_s > RCACHE_STALE_MAX_S) {
+        translation_missing(use->t, line, "beyond what the flag takes: 720h is its limit");
+        stale_s = RCACHE_STALE_MAX_S;
     }
     use->t->rcache_stale_s = stale_s;
     if (line->count > 2) {

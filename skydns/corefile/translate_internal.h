@@ -6,6 +6,7 @@
 #define SKYDNS_COREFILE_TRANSLATE_INTERNAL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
@@ -50,6 +51,10 @@ bool zone_network(const char *zone, struct buf *out);
 
 /* "8.8.8.8", "dns://8.8.8.8:53" -> "8.8.8.8:53". False: something else. */
 bool server_text(const char *server, struct buf *out);
+
+/* The line's second word as a duration that a flag takes, as it is; otherwise a note. */
+void use_duration(const struct plugin_use *use, const struct corefile_line *line, const char *flag,
+                  int64_t min_ms, int64_t max_ms);
 
 void translate_kubernetes(const struct plugin_use *use);
 void translate_etcd(const struct plugin_use *use);

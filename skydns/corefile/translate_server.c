@@ -11,6 +11,9 @@
 /* Of skydns -max-udp-size and -workers. */
 enum { UDP_SIZE_MIN = 512, UDP_SIZE_MAX = 4096, WORKERS_MAX = 64 };
 
+/* Of -lameduck. */
+enum { LAMEDUCK_MAX_MS = 60 * 60 * 1000 };
+
 /* "0.0.0.0:53" for any, as every node has IPv4. */
 static void append_address(const char *ip, unsigned port, struct buf *out)
 {
@@ -18,7 +21,8 @@ static void append_address(const char *ip, unsigned port, struct buf *out)
     buf_printf(out, "%s%s%s:%u", is_v6 ? "[" : "", ip, is_v6 ? "]" : "", port);
 }
 
-static void listen_on(struct translation *t, const struct corefile_directive *bind, unsigned port)
+static void listen_on(struct translation *t, const struct corefile_line *keys,
+                      const struct corefile_directive *bind, unsigned port)
 {
     struct buf text;
     struct ip ip;
@@ -28,7 +32,7 @@ static void listen_on(struct translation *t, const struct corefile_directive *bi
         buf_clear(&text);
         if (ip_parse(slice_str(bind->head.words[i]), &ip)) {
             append_address(bind->head.words[i], port, &text);
-            strings_add_once(&t->listen, buf_cstr(&text));
+            translation_add(t, &t->listen, LISTEN_MAX, buf_cstr(&text), &bind->head);
             has_any = true;
         } else {
             translation_missing(t, &bind->head, "expected addresses: put those of the interface");
@@ -37,7 +41,7 @@ static void listen_on(struct translation *t, const struct corefile_directive *bi
     if (!has_any) {
         buf_clear(&text);
         append_address("0.0.0.0", port, &text);
-        strings_add_once(&t->listen, buf_cstr(&text));
+        translation_add(t, &t->listen, LISTEN_MAX, buf_cstr(&text), keys);
     }
     buf_fini(&text);
 }
@@ -91,7 +95,7 @@ static void take_key(struct translation *t, const struct corefile_block *block,
         translation_missing(t, &block->keys, "expected a zone and a port, like example.org:53");
     } else {
         strings_add_once(zones, buf_cstr(&zone));
-        listen_on(t, bind, port);
+        listen_on(t, &block->keys, bind, port);
     }
     buf_fini(&zone);
     buf_fini(&copy);
@@ -141,11 +145,7 @@ static void take_http(const struct plugin_use *use, enum http_plugin plugin, con
 
 static void take_lameduck(const struct plugin_use *use, const struct corefile_line *line)
 {
-    if (line->count == 2) {
-        translation_flag(&use->t->skydns, "-lameduck=%s", line->words[1]);
-    } else {
-        translation_missing(use->t, line, "expected a duration");
-    }
+    use_duration(use, line, "lameduck", 0, LAMEDUCK_MAX_MS);
 }
 
 void translate_health(const struct plugin_use *use)

@@ -57,7 +57,8 @@ static void add_reverse_zone(const struct plugin_use *use, const char *zone)
     buf_init(&network, COREFILE_BYTES_MAX);
     if (!falls_through(use, zone)) {
         if (zone_network(zone, &network)) {
-            strings_add_once(&use->t->reverse_zones, buf_cstr(&network));
+            translation_add(use->t, &use->t->reverse_zones, REVERSE_ZONES_MAX, buf_cstr(&network),
+                            &use->directive->head);
         } else {
             translation_missing(use->t, &use->directive->head,
                                 "a reverse zone is none of a network");
@@ -83,7 +84,7 @@ static void add_zones(const struct plugin_use *use)
                                     "a second domain: each takes a kube2sky of its own, with its "
                                     "--domain");
             }
-            strings_add_once(&use->t->domains, zone);
+            translation_add(use->t, &use->t->domains, DOMAINS_MAX, zone, &use->directive->head);
         }
     }
     strings_fini(&zones);
@@ -234,12 +235,22 @@ static void take_path(const struct plugin_use *use, const struct corefile_line *
     translation_flag(&use->t->skydns, "-path-prefix=%s", path);
 }
 
+static bool is_url(const char *text)
+{
+    size_t n = strncmp(text, "http://", 7) == 0 ? 7 : strncmp(text, "https://", 8) == 0 ? 8 : 0;
+    return n > 0 && text[n] && !strpbrk(text, ", ");
+}
+
 static void take_endpoints(const struct plugin_use *use, const struct corefile_line *line)
 {
     struct buf urls;
     buf_init(&urls, COREFILE_BYTES_MAX);
     for (size_t i = 1; i < line->count; i++) {
-        buf_printf(&urls, "%s%s", i > 1 ? "," : "", line->words[i]);
+        if (is_url(line->words[i])) {
+            buf_printf(&urls, "%s%s", urls.len ? "," : "", line->words[i]);
+        } else {
+            translation_missing(use->t, line, "expected URLs like http://10.0.0.1:2379");
+        }
     }
     if (urls.len) {
         translation_flag(&use->t->skydns, "-machines=%s", buf_cstr(&urls));
@@ -250,7 +261,7 @@ static void take_endpoints(const struct plugin_use *use, const struct corefile_l
 /* Not the password: it would be in a terminal's history and in the list of processes. */
 static void take_credentials(const struct plugin_use *use, const struct corefile_line *line)
 {
-    if (line->count != 3) {
+    if (line->count != 3 || !*line->words[1]) {
         translation_missing(use->t, line, "expected a user and a password");
         return;
     }
@@ -267,6 +278,10 @@ static void take_etcd_tls(const struct plugin_use *use, const struct corefile_li
     size_t files = line->count - 1;
     if (files > 3) {
         translation_missing(use->t, line, "expected at most three files");
+        return;
+    }
+    if (files >= 2 && !*line->words[1] != !*line->words[2]) {
+        translation_missing(use->t, line, "expected a certificate and its key");
         return;
     }
     if (files >= 2) {

@@ -67,6 +67,16 @@ bool strings_is_empty(const struct strings *strings)
     return strings->bytes.len == 0;
 }
 
+size_t strings_count(const struct strings *strings)
+{
+    const char *at = NULL;
+    size_t count = 0;
+    while ((at = strings_next(strings, at))) {
+        count++;
+    }
+    return count;
+}
+
 /* ---- Notes and flags ---- */
 
 static void append_plain(const char *text, size_t max, struct buf *out)
@@ -105,6 +115,54 @@ void translation_missing(struct translation *t, const struct corefile_line *line
 void translation_needless(struct translation *t, const struct corefile_line *line, const char *why)
 {
     add_note(t, &t->needless, line, why);
+}
+
+void translation_add(struct translation *t, struct strings *list, size_t max, const char *text,
+                     const struct corefile_line *line)
+{
+    if (strings_has(list, text)) {
+        return;
+    }
+    if (strings_count(list) == max) {
+        translation_missing(t, line, "left out: more than the flag takes");
+        return;
+    }
+    strings_add(list, text);
+}
+
+static bool is_own(const struct translation *t, const char *stub)
+{
+    const char *domain = NULL;
+    size_t n = strcspn(stub, "=");
+    while ((domain = strings_next(&t->domains, domain))) {
+        if (strlen(domain) == n && strncmp(domain, stub, n) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void translation_drop_own_stubs(struct translation *t)
+{
+    const char *stub = NULL;
+    struct strings others;
+    strings_init(&others);
+    while ((stub = strings_next(&t->stubs, stub))) {
+        if (is_own(t, stub)) {
+            struct buf note;
+            buf_init(&note, STRINGS_BYTES_MAX);
+            append_plain(t->file, 4096, &note);
+            buf_append_str(&note, ": forward ");
+            append_plain(stub, WORD_SHOWN_MAX, &note);
+            buf_append_str(&note, ": none: the zone is a domain that is answered here");
+            strings_add(&t->missing, buf_cstr(&note));
+            buf_fini(&note);
+        } else {
+            strings_add(&others, stub);
+        }
+    }
+    strings_fini(&t->stubs);
+    t->stubs = others;
 }
 
 void translation_flag(struct strings *flags, const char *format, ...)
@@ -217,9 +275,14 @@ static void add_http(const struct translation *t, struct strings *flags)
     }
 }
 
+static bool has_no_cache(const struct translation *t)
+{
+    return !t->has_cache && t->has_forward;
+}
+
 static void add_cache(const struct translation *t, struct strings *flags)
 {
-    if (!t->has_cache && t->has_forward) {
+    if (has_no_cache(t)) {
         strings_add(flags, "-rcache=0");
     } else if (t->rcache >= 0) {
         translation_flag(flags, "-rcache=%" PRId64, t->rcache);
@@ -312,10 +375,9 @@ static void add_stub_fields(const struct translation *t, struct buf *json)
     buf_append_char(json, '}');
 }
 
-/* 0 means the default in the document, as for SkyDNS; so a cache of none cannot be said there. */
 static void add_number_field(const char *name, int64_t value, struct buf *json)
 {
-    if (value > 0) {
+    if (value >= 0) {
         begin_field(name, json);
         buf_printf(json, "%" PRId64, value);
     }
@@ -335,9 +397,11 @@ static void print_document(const struct translation *t, struct buf *out)
     if (!strings_is_empty(&t->stubs)) {
         add_stub_fields(t, &json);
     }
-    add_number_field("rcache", t->rcache, &json);
+    add_number_field("rcache", has_no_cache(t) ? 0 : t->rcache, &json);
     add_number_field("rcache_ttl", t->rcache_ttl_s, &json);
-    add_number_field("rcache_stale", t->rcache_stale_s, &json);
+    if (t->rcache_stale_s != 0) { /* there, 0 is the default: only the flag can say never */
+        add_number_field("rcache_stale", t->rcache_stale_s, &json);
+    }
     buf_append_char(&json, '}');
     if (json.len > 2) {
         buf_printf(out,

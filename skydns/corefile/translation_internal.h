@@ -21,8 +21,18 @@ void strings_add(struct strings *strings, const char *text);
 void strings_add_once(struct strings *strings, const char *text);
 bool strings_has(const struct strings *strings, const char *text);
 bool strings_is_empty(const struct strings *strings);
+size_t strings_count(const struct strings *strings);
 /* The one after this, the first after NULL; NULL: no more. */
 const char *strings_next(const struct strings *strings, const char *text);
+
+/* What the flags take at most: with more, a program would not start. */
+enum {
+    LISTEN_MAX = 16,
+    DOMAINS_MAX = 16,
+    REVERSE_ZONES_MAX = 32,
+    NAMESERVERS_MAX = 16, /* general ones, or of one zone */
+    STUBS_MAX = 64,
+};
 
 /* The HTTP addresses of CoreDNS's plugins; skydns has one, the first of these. */
 enum http_plugin { HTTP_PROMETHEUS, HTTP_HEALTH, HTTP_READY };
@@ -67,6 +77,13 @@ void translation_fini(struct translation *t);
  * so that a note stays the comment that it is. */
 void translation_missing(struct translation *t, const struct corefile_line *line, const char *why);
 void translation_needless(struct translation *t, const struct corefile_line *line, const char *why);
+
+/* Adds to a list of at most `max`; beyond it, a note about the line. */
+void translation_add(struct translation *t, struct strings *list, size_t max, const char *text,
+                     const struct corefile_line *line);
+
+/* Stub zones that are domains of our own go, with a note: the flags would be refused. */
+void translation_drop_own_stubs(struct translation *t);
 
 /* A flag "-name=value"; formatted. */
 void translation_flag(struct strings *flags, const char *format, ...) PRINTF_LIKE(2, 3);

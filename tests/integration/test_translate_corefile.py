@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 
+import pytest
 from bed import BIN_DIR
 from dns_client import Dns
 from kube import endpoint, endpoint_slice, headless, port
@@ -96,6 +97,51 @@ def test_every_flag_it_prints_exists(tmp_path):
         "rcache_ttl": 60,
         "rcache_stale": 3600,
     }
+
+
+KUBERNETES = "kubernetes cluster.local in-addr.arpa ip6.arpa"
+MANY = " ".join(f"10.0.0.{i}" for i in range(1, 41))
+
+# What a flag would refuse, and what is said of it instead.
+BEYOND_FLAGS = {
+    "cluster.local {\nforward . 10.0.0.1\n}\n. {\n" + KUBERNETES + "\n}": "forward cluster.local=10.0.0.1:53: none",
+    "(s) {\nforward Cluster.Local. 10.0.0.1\n}\n. {\nimport s\n" + KUBERNETES + "\n}": "is a domain that is answered here",
+    ". {\nforward . " + MANY + "\n}": "more than the flag takes",
+    "a.test {\nforward . " + MANY + "\n}": "more than the flag takes",
+    "\n".join(f"z{i}.test {{\nforward . 10.0.0.1\n}}" for i in range(70)): "more than the flag takes",
+    "a.test {\nforward . 10.0.0.1\n}\na.test:54 {\nforward . 10.0.0.2\n}": "another block has nameservers",
+    ". {\n" + "\n".join(f"kubernetes d{i}.test" for i in range(20)) + "\n}": "more than the flag takes",
+    ". {\n" + "\n".join(f"kubernetes d.test 10.{i}.0.0/16" for i in range(40)) + "\n}": "more than the flag takes",
+    ". {\nbind " + MANY + "\n}": "more than the flag takes",
+    ". {\nforward . 10.0.0.1 {\nread_timeout 1h\n}\n}": "read_timeout 1h: beyond what the flag takes",
+    ". {\nforward . 10.0.0.1 {\nread_timeout soon\n}\n}": "read_timeout soon: expected a duration",
+    ". {\nhealth {\nlameduck 5h\n}\n}": "lameduck 5h: beyond what the flag takes",
+    ". {\nforward . 10.0.0.1\ncache 30 {\nserve_stale 999h\n}\n}": "720h is its limit",
+    '. {\netcd a.test {\ncredentials "" ""\n}\n}': "expected a user",
+    '. {\netcd a.test {\ntls cert ""\n}\n}': "expected a certificate and its key",
+    ". {\netcd a.test {\nendpoint ftp://x\n}\n}": "expected URLs",
+}
+
+
+@pytest.mark.parametrize(("text", "note"), BEYOND_FLAGS.items(), ids=range(len(BEYOND_FLAGS)))
+def test_what_it_prints_is_accepted(tmp_path, text, note):
+    file = tmp_path / "Corefile"
+    file.write_text(text)
+    done = translate(file)
+    assert done.returncode == 0
+    assert note in done.stdout
+    # All flags are checked before it asks a skydns that is not there.
+    command = [BIN_DIR / "skydns", *commands(done.stdout)["skydns"], "-http-addr=127.0.0.1:1", "-explain=a.test"]
+    asked = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (asked.returncode, asked.stderr[:32]) == (1, "skydns: ask http://127.0.0.1:1: ")
+
+
+def test_no_cache_is_no_cache_in_the_document_too(tmp_path):
+    file = tmp_path / "Corefile"
+    file.write_text(". {\nforward . 10.0.0.1\n}")
+    done = translate(file)
+    assert "-rcache=0" in commands(done.stdout)["skydns"]
+    assert json.loads(re.search(r"^# (\{.*\})$", done.stdout, re.M)[1])["rcache"] == 0
 
 
 def help_text(program: str) -> str:

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "common/base/attributes.h"
-#include "common/base/duration_internal.h"
+#include "common/base/duration.h"
 
 static void test_parsing(void **state)
 {

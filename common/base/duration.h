@@ -1,6 +1,6 @@
 /* Durations as people write them: Go's "1h2m3.5s", "300ms", "0". Pure; any thread. */
-#ifndef COMMON_BASE_DURATION_INTERNAL_H
-#define COMMON_BASE_DURATION_INTERNAL_H
+#ifndef COMMON_BASE_DURATION_H
+#define COMMON_BASE_DURATION_H
 
 #include <stdbool.h>
 #include <stdint.h>
