@@ -158,6 +158,16 @@ static int try(struct config_layers *layers, struct config_source *source, bool 
     return r;
 }
 
+static bool is_in_force(const struct writer_source *writer, const struct options *now)
+{
+    for (size_t i = 0; i < now->domain_count && writer->source.name; i++) {
+        if (dname_equal(&now->domains[i], &writer->domain)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The domain's, or a free one, or that of a domain that is no longer in force. */
 static struct writer_source *claim_writer(struct config_layers *layers, const struct dname *domain)
 {
@@ -165,11 +175,7 @@ static struct writer_source *claim_writer(struct config_layers *layers, const st
     struct options now = config_layers_settings(layers);
     stub_zones_unref(now.stubs);
     for (size_t i = 0; i < ENGINE_ZONES_MAX && !writer; i++) {
-        bool is_needed = false;
-        for (size_t k = 0; k < now.domain_count && layers->writers[i].source.name; k++) {
-            is_needed = is_needed || dname_equal(&now.domains[k], &layers->writers[i].domain);
-        }
-        writer = is_needed ? NULL : &layers->writers[i];
+        writer = is_in_force(&layers->writers[i], &now) ? NULL : &layers->writers[i];
     }
     if (writer && !(writer->source.name && dname_equal(&writer->domain, domain))) {
         config_source_fini(&writer->source);
@@ -177,6 +183,31 @@ static struct writer_source *claim_writer(struct config_layers *layers, const st
         writer->domain = *domain;
     }
     return writer;
+}
+
+/* False: it was not refused, or still is. */
+static bool retry(struct config_layers *layers, struct config_source *source, bool is_writers)
+{
+    struct err err;
+    if (!source->name || !config_source_is_refused(source) ||
+        try(layers, source, is_writers, &err) < 0) {
+        return false;
+    }
+    log_info("settings that were refused agree with the others now",
+             LOG_STR("source", source->name));
+    return true;
+}
+
+/* What was refused for what another source said may be right with what it says now. */
+static void retry_refused(struct config_layers *layers)
+{
+    bool is_other = true;
+    while (is_other) { /* at most once for each source */
+        is_other = retry(layers, &layers->file, false) || retry(layers, &layers->document, false);
+        for (size_t i = 0; i < ENGINE_ZONES_MAX && !is_other; i++) {
+            is_other = retry(layers, &layers->writers[i].source, true);
+        }
+    }
 }
 
 bool config_layers_take(struct config_layers *layers, enum config_layer layer,
@@ -199,6 +230,7 @@ bool config_layers_take(struct config_layers *layers, enum config_layer layer,
                   LOG_STR("error", err.msg));
         return false;
     }
+    retry_refused(layers);
     return true;
 }
 
@@ -221,18 +253,30 @@ struct options config_layers_settings(struct config_layers *layers)
     return options;
 }
 
-bool config_layers_is_refused(const struct config_layers *layers, enum config_layer layer)
+/* Whether that of a domain in force is: rarely is any, so rarely are the settings laid out. */
+static bool is_writer_refused(struct config_layers *layers)
 {
     bool is_refused = false;
+    for (size_t i = 0; i < ENGINE_ZONES_MAX && !is_refused; i++) {
+        const struct writer_source *writer = &layers->writers[i];
+        if (writer->source.name && config_source_is_refused(&writer->source)) {
+            struct options now = config_layers_settings(layers);
+            stub_zones_unref(now.stubs);
+            is_refused = is_in_force(writer, &now);
+        }
+    }
+    return is_refused;
+}
+
+bool config_layers_is_refused(struct config_layers *layers, enum config_layer layer)
+{
     switch (layer) {
     case CONFIG_FILE:
         return config_source_is_refused(&layers->file);
     case CONFIG_DOCUMENT:
         return config_source_is_refused(&layers->document);
     case CONFIG_WRITERS:
-        for (size_t i = 0; i < ENGINE_ZONES_MAX; i++) {
-            is_refused = is_refused || config_source_is_refused(&layers->writers[i].source);
-        }
+        break;
     }
-    return is_refused;
+    return is_writer_refused(layers);
 }

@@ -3,7 +3,8 @@
  *     flags < -config's file < kube2sky's documents (nameservers alone) < the document in etcd
  *
  * Of kube2sky's documents, that of the first domain which names nameservers counts. A source that
- * becomes unusable is logged and stays as it was. Main thread. */
+ * becomes unusable is logged and stays as it was, until it changes or, if it did not agree with
+ * another source, until that one does. Main thread. */
 #ifndef SKYDNS_CONFIG_LAYERS_H
 #define SKYDNS_CONFIG_LAYERS_H
 
@@ -36,7 +37,7 @@ int config_layers_take_file(struct config_layers *layers, struct slice text,
 struct options config_layers_settings(struct config_layers *layers);
 
 /* Whether the newest text of a source cannot be used; of kube2sky's documents, of one in force. */
-bool config_layers_is_refused(const struct config_layers *layers, enum config_layer layer);
+bool config_layers_is_refused(struct config_layers *layers, enum config_layer layer);
 
 bool config_layers_has_document(const struct config_layers *layers);
 const char *config_layers_key(const struct config_layers *layers); /* "/skydns/config"; borrowed */

@@ -166,6 +166,32 @@ static void test_sources_that_do_not_agree(void **state)
 }
 
 /* Another source hides it, but one day it may count. */
+/* What was refused because of another source counts when that one changes. */
+static void test_sources_that_agree_again(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(take(f, CONFIG_DOCUMENT, NULL, "{'domain':'c.test'}"));
+    assert_false(take(f, CONFIG_FILE, NULL, "{'stubs':{'c.test':['10.0.0.2']},'ttl':4}"));
+    assert_true(config_layers_is_refused(f->layers, CONFIG_FILE));
+    assert_true(take(f, CONFIG_DOCUMENT, NULL, NULL));
+    assert_string_equal(settings(f), "a.test. b.test. 4 192.0.2.1:53 z.test.=10.0.0.1:53 "
+                                     "c.test.=10.0.0.2:53");
+    assert_false(config_layers_is_refused(f->layers, CONFIG_FILE));
+    assert_false(take(f, CONFIG_DOCUMENT, NULL, "{'domain':'c.test'}"));
+    assert_true(take(f, CONFIG_FILE, NULL, "{'ttl':5}"));
+    assert_string_equal(settings(f), "c.test. 5 192.0.2.1:53 z.test.=10.0.0.1:53");
+}
+
+/* Of a domain that is answered no more, nothing is wrong. */
+static void test_a_refused_document_of_a_former_domain(void **state)
+{
+    struct fixture *f = *state;
+    assert_false(take(f, CONFIG_WRITERS, "a.test", "{"));
+    assert_true(config_layers_is_refused(f->layers, CONFIG_WRITERS));
+    assert_true(take(f, CONFIG_DOCUMENT, NULL, "{'domain':'b.test'}"));
+    assert_false(config_layers_is_refused(f->layers, CONFIG_WRITERS));
+}
+
 static void test_a_hidden_document_must_be_usable(void **state)
 {
     struct fixture *f = *state;
@@ -205,6 +231,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_precedence, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unusable_sources, setup, teardown),
         cmocka_unit_test_setup_teardown(test_sources_that_do_not_agree, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_sources_that_agree_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_refused_document_of_a_former_domain, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_a_hidden_document_must_be_usable, setup, teardown),
         cmocka_unit_test_setup_teardown(test_domains_that_come_and_go, setup, teardown),
     };
