@@ -48,6 +48,7 @@ struct owner {
     enum owner_state state;
     bool is_claim_due;    /* its objects changed since it last claimed its reverse names */
     bool is_in_doubt;     /* what it wants is not all known: nothing that may be its is deleted */
+    bool has_copies;      /* of its values, when last planned: not deleted (plan.h) */
     bool is_too_large;    /* has more than DESIRED_MAX records: its keys are unchanged */
     bool is_suspect;      /* was in a refused transaction: goes alone until one succeeds */
     bool is_refusal_told; /* and was logged as refused alone */

@@ -129,12 +129,13 @@ static bool value_set_has(struct value_set *set, const struct desired *desired, 
 
 /* ---- Deletes ---- */
 
-void plan_add_deletes(const struct desired *desired, struct slice base,
+bool plan_add_deletes(const struct desired *desired, struct slice base,
                       const struct actual_keys *actual, struct plan *plan)
 {
     struct value_set values = {.hashes = NULL};
     struct buf key;
     size_t next = 0, at = 0;
+    bool has_copies = false;
     buf_init(&key, PLAN_BYTES_MAX);
     buf_append_slice(&key, base);
     for (const struct actual_key *there = actual_next(actual, &at); there;
@@ -148,10 +149,11 @@ void plan_add_deletes(const struct desired *desired, struct slice base,
                 break;
             }
         }
-        bool is_left =
-            d == 0 || !there->value.is_ours ||
-            (there->value.may_be_copy && value_set_has(&values, desired, there->value.hash));
-        if (!is_left) {
+        bool is_extra = d != 0 && there->value.is_ours;
+        bool is_copy = is_extra && there->value.may_be_copy &&
+                       value_set_has(&values, desired, there->value.hash);
+        has_copies |= is_copy;
+        if (is_extra && !is_copy) {
             key.len = base.len;
             buf_append_slice(&key, suffix);
             const struct etcd_op del = {.kind = ETCD_OP_DELETE, .key = buf_slice(&key)};
@@ -160,6 +162,7 @@ void plan_add_deletes(const struct desired *desired, struct slice base,
     }
     free(values.hashes);
     buf_fini(&key);
+    return has_copies;
 }
 
 struct etcd_op plan_get(const struct plan *plan, size_t index)

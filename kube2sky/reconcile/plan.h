@@ -40,13 +40,12 @@ enum { PLAN_KEPT_BYTES = 128 * 1024 };
 void plan_build_nothing(struct plan *ret_plan);
 
 /* Add the puts, or the deletes; keys that are not ours (actual.h), or copies of a desired value,
- * are not deleted. `base` is the
- * owner's part of the keys; all desired keys begin with it. Add all puts before any delete. A plan
- * is truncated at 256 MiB (if others left that much to delete); planning again afterwards yields
- * the rest. */
+ * are not deleted. `base` is the owner's part of the keys; all desired keys begin with it. Add all
+ * puts before any delete. A plan is truncated at 256 MiB (if others left that much to delete);
+ * planning again afterwards yields the rest. Returns whether copies were left. */
 void plan_add_puts(const struct desired *desired, struct slice base,
                    const struct actual_keys *actual, struct plan *plan);
-void plan_add_deletes(const struct desired *desired, struct slice base,
+bool plan_add_deletes(const struct desired *desired, struct slice base,
                       const struct actual_keys *actual, struct plan *plan);
 
 /* Any other operation; revision: as in struct plan_op. */

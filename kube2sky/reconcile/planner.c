@@ -310,8 +310,9 @@ static void plan_deletes(struct planner *planner, const struct owner *owner, str
                          struct planned *planned)
 {
     struct slice base = buf_slice(&planner->base);
-    plan_add_deletes(&planner->desired, base, &owner->actual,
-                     may_delete_own(planner, owner) ? plan : &planner->withheld);
+    planned->has_copies =
+        plan_add_deletes(&planner->desired, base, &owner->actual,
+                         may_delete_own(planner, owner) ? plan : &planner->withheld);
     planned->is_withheld |= planner->withheld.op_count > 0;
 }
 

@@ -87,6 +87,7 @@ struct planned {
     size_t reverse_ops;     /* operations on reverse keys */
     uint32_t desired_count; /* keys of its own */
     uint32_t foreign_count; /* desired reverse keys that others own: planner->left */
+    bool has_copies;        /* plan_add_deletes left some */
     bool is_withheld;       /* planner->withheld has operations */
     struct owner *other;    /* the owner whose transaction in flight has a key of this plan (then
                                void), or NULL */

@@ -51,14 +51,14 @@ void reconciler_owner_changed(struct reconciler *r, struct slice id)
     reconciler_want_look(r, owner);
 }
 
-/* Only what is settled differs from etcd by that change alone. */
+/* Only what is settled differs from etcd by that change alone; copies go with what they copy. */
 void reconciler_slice_changed(struct reconciler *r, struct slice id,
                               const struct slice_change *change)
 {
     struct owner *owner = owners_get(r->owners, id);
     bool is_settled = owner->state == OWNER_SETTLED && !owner->is_claim_due &&
                       !owner->is_in_doubt && !owner->touched && !owner->foreign_count &&
-                      owner->desired_count > 0;
+                      !owner->has_copies && owner->desired_count > 0;
     reconciler_owner_changed(r, id);
     if (is_settled) {
         (void)planner_note_change(&r->planner, owner, change); /* false: all is looked at */
@@ -119,6 +119,7 @@ static void count_planned(struct reconciler *r, struct owner *owner, const struc
     r->foreign += (uint64_t)planned->foreign_count - owner->foreign_count;
     owner->desired_count = planned->desired_count;
     owner->foreign_count = planned->foreign_count;
+    owner->has_copies = planned->has_copies;
 }
 
 static void settle_first(struct reconciler *r, struct owner *owner)

@@ -90,7 +90,7 @@ static void assert_plan(struct fixture *f, const char *owner, const char *want)
     name_owner(f, owner);
     plan_build_nothing(&f->plan);
     plan_add_puts(&f->desired, slice_str(base), &f->actual, &f->plan);
-    plan_add_deletes(&f->desired, slice_str(base), &f->actual, &f->plan);
+    (void)plan_add_deletes(&f->desired, slice_str(base), &f->actual, &f->plan);
     buf_clear(&f->text);
     for (size_t i = 0; i < f->plan.op_count; i++) {
         struct etcd_op op = plan_get(&f->plan, i);

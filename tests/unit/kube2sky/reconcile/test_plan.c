@@ -67,7 +67,7 @@ static void build(const struct desired *desired, const struct actual_keys *actua
 {
     plan_build_nothing(plan);
     plan_add_puts(desired, slice_str(BASE), actual, plan);
-    plan_add_deletes(desired, slice_str(BASE), actual, plan);
+    (void)plan_add_deletes(desired, slice_str(BASE), actual, plan);
 }
 
 /* "+suffix=value -suffix " */
