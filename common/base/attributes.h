@@ -8,6 +8,8 @@
     __attribute__((format(printf, format_index, first_arg)))
 #define NORETURN __attribute__((noreturn))
 #define UNUSED   __attribute__((unused))
+/* Rare, and better not part of its callers, which are not: their stack would be larger. */
+#define NOINLINE __attribute__((noinline))
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 

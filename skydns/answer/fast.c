@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/address_pick_internal.h"
@@ -70,11 +71,11 @@ void fast_look_ahead(struct fast *fast, const struct store *store, const struct 
     for (size_t i = 0; i < fast->ahead_count; i++) {
         struct fast_question *question = &fast->questions[i];
         fast_question_begin(&fast->zones, queries[i], question);
-        if (question->is_usual && question->is_foreign) {
+        if (question->source == FAST_STORE) {
+            walks[going++] = &question->walk;
+        } else if (question->source == FAST_CACHE) {
             cache_prepare(fast->config->cache, &question->key);
             foreign[foreign_count++] = question;
-        } else if (question->is_usual) {
-            walks[going++] = &question->walk;
         }
     }
     while (going > 0) {
@@ -91,22 +92,18 @@ void fast_look_ahead(struct fast *fast, const struct store *store, const struct 
     }
 }
 
-/* The query's question, with its name looked up; NULL: take the slow path. */
+/* The query's question; its name, if it may be in the store, looked up. */
 static const struct fast_question *find_question(struct fast *f, const struct store *store,
                                                  const struct engine_query *query)
 {
     struct fast_question *q = &f->alone;
     if (query->ahead > 0 && query->ahead <= f->ahead_count &&
         f->ahead_serial == store_serial(store)) {
-        q = &f->questions[query->ahead - 1];
-        return q->is_usual ? q : NULL;
+        return &f->questions[query->ahead - 1];
     }
     fast_zones_use(&f->zones, store);
     fast_question_begin(&f->zones, slice_of(query->wire, query->len), q);
-    if (!q->is_usual) {
-        return NULL;
-    }
-    if (!q->is_foreign) {
+    if (q->source == FAST_STORE) {
         store_walk_finish(&q->walk);
     }
     return q;
@@ -412,8 +409,9 @@ static size_t answer_pointer(struct fast *f, const struct fast_question *questio
 }
 
 /* A name of another domain, if the cache has it. */
-static size_t answer_kept(struct fast *f, const struct fast_question *question,
-                          const struct engine_query *query, uint8_t *reply, bool *ret_wants_refresh)
+static NOINLINE size_t answer_kept(struct fast *f, const struct fast_question *question,
+                                   const struct engine_query *query, uint8_t *reply,
+                                   bool *ret_wants_refresh)
 {
     const struct kept_question kept = {.query = query,
                                        .name_len = question->query.name_len,
@@ -430,11 +428,10 @@ size_t fast_answer(struct fast *fast, const struct store *store, const struct en
 {
     struct fast *f = fast;
     const struct fast_question *question = find_question(f, store, query);
-    if (!question) {
-        return 0;
-    }
-    if (question->is_foreign) {
-        return answer_kept(f, question, query, reply, ret_wants_refresh);
+    if (question->source != FAST_STORE) {
+        return question->source == FAST_CACHE
+                   ? answer_kept(f, question, query, reply, ret_wants_refresh)
+                   : 0;
     }
     fast_reply_begin(&f->reply, &question->query, query, f->config->max_udp_size, reply);
     f->random = query->random;

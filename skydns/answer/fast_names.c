@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/attributes.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/lookup.h"
 #include "skydns/foreign/hosts_table.h"
@@ -27,6 +28,7 @@ void fast_zones_configure(struct fast_zones *zones, const struct engine_config *
         if (z->has_stubs_below) { /* whose a target is depends on all of its name */
             z->plain.is_uniform = false;
         }
+        z->has_zones_below = z->has_stubs_below || z->plain.has_domains_below;
     }
 }
 
@@ -50,8 +52,8 @@ static struct dname name_of(const struct fast_query *q)
     return name;
 }
 
-static bool is_stubs(const struct fast_zones *zones, const struct fast_zone *zone,
-                     const struct fast_query *q)
+static NOINLINE bool is_stubs(const struct fast_zones *zones, const struct fast_zone *zone,
+                              const struct fast_query *q)
 {
     struct dname name = name_of(q);
     return engine_config_stub(zones->config, &name, zone->zone) != NULL;
@@ -64,8 +66,7 @@ const struct fast_zone *fast_zones_find(const struct fast_zones *zones,
     for (size_t i = 0; i < zones->count; i++) {
         const struct engine_zone *zone = zones->zones[i].zone;
         if (q->label_count >= zone->labels && q->name_len >= zone->domain.len &&
-            (zone->labels == 0 || q->label_count == zone->labels ||
-             q->offsets[q->label_count - zone->labels] == q->name_len - zone->domain.len) &&
+            q->offsets[q->label_count - zone->labels] == q->name_len - zone->domain.len &&
             memcmp(q->name + q->name_len - zone->domain.len, zone->domain.wire, zone->domain.len) ==
                 0) {
             const struct fast_zone *found = &zones->zones[i];
@@ -115,14 +116,15 @@ static bool is_meta(uint16_t type)
 
 /* By the rules of answer_foreign.c. What is in hosts files, is not forwarded or may be a reverse
  * name of ours takes the slow path. */
-static bool begin_foreign(const struct fast_zones *zones, struct fast_question *question)
+static enum fast_source begin_foreign(const struct fast_zones *zones,
+                                      struct fast_question *question)
 {
     const struct engine_config *config = zones->config;
     const struct fast_query *q = &question->query;
     struct cache_key *key = &question->key;
     size_t unused;
     if (!zones->has_kept || is_meta(q->type) || is_reverse(q)) {
-        return false;
+        return FAST_NOWHERE;
     }
     key->name.len = q->name_len;
     memcpy(key->name.wire, q->name, q->name_len);
@@ -130,7 +132,7 @@ static bool begin_foreign(const struct fast_zones *zones, struct fast_question *
     if (zone->server_count == 0 ||
         (!zone_is_stub(zone) && (config->no_rec || q->label_count < config->ndots)) ||
         (config->hosts && hosts_table_find(config->hosts, &key->name, &unused))) {
-        return false;
+        return FAST_NOWHERE;
     }
     key->type = q->type;
     key->qclass = DNS_CLASS_IN;
@@ -138,69 +140,76 @@ static bool begin_foreign(const struct fast_zones *zones, struct fast_question *
     key->checking_disabled = (q->wire[3] & DNS_FLAG_CD) != 0;
     key->zone_serial = zone->serial;
     key->hash = 0;
-    question->is_foreign = true;
-    return true;
+    return FAST_CACHE;
 }
 
-static bool begin_in_zone(const struct fast_zones *zones, struct fast_question *question)
+static enum fast_source begin_in_zone(const struct fast_zones *zones,
+                                      struct fast_question *question)
 {
     question->zone = fast_zones_find(zones, &question->query);
     if (!question->zone) {
         return begin_foreign(zones, question);
     }
     if (!question->zone->node) {
-        return false;
+        return FAST_NOWHERE;
     }
     fast_walk_begin(question->zone, &question->query, &question->walk);
-    return true;
+    return FAST_STORE;
 }
 
-static bool begin_in_arpa(const struct fast_zones *zones, struct fast_question *question)
+/* Of a type that the slow path looks for in domains of ours. */
+static enum fast_source begin_elsewhere(const struct fast_zones *zones,
+                                        struct fast_question *question)
+{
+    return fast_zones_find(zones, &question->query) ? FAST_NOWHERE : begin_foreign(zones, question);
+}
+
+static enum fast_source begin_in_arpa(const struct fast_zones *zones,
+                                      struct fast_question *question)
 {
     const struct fast_query *q = &question->query;
     if (!zones->arpa) {
-        return false;
+        return FAST_NOWHERE;
     }
     question->zone = NULL;
     begin_walk(zones->arpa, q->label_count - 1, q, &question->walk);
-    return true;
+    return FAST_STORE;
 }
 
-static bool begin_question(const struct fast_zones *zones, struct slice wire,
-                           struct fast_question *question)
+static enum fast_source begin_question(const struct fast_zones *zones, struct slice wire,
+                                       struct fast_question *question)
 {
     struct fast_query *q = &question->query;
-    question->is_foreign = false;
     if (!fast_query_read((const uint8_t *)wire.ptr, wire.len, q)) {
-        return false;
+        return FAST_NOWHERE;
     }
     switch (q->type) {
     case DNS_TYPE_A:
     case DNS_TYPE_AAAA:
         question->kind = PLAIN_ADDRESS;
-        return begin_in_zone(zones, question);
+        break;
     case DNS_TYPE_SRV:
         question->kind = PLAIN_PORT;
-        return begin_in_zone(zones, question);
+        break;
     case DNS_TYPE_SVCB:
     case DNS_TYPE_HTTPS:
         question->kind = PLAIN_NO_TYPE;
-        return begin_in_zone(zones, question);
+        break;
     case DNS_TYPE_PTR:
         if (is_reverse(q)) {
             return begin_in_arpa(zones, question);
         }
-        break;
+        return begin_elsewhere(zones, question);
     default:
-        break;
+        return begin_elsewhere(zones, question);
     }
-    return !fast_zones_find(zones, q) && begin_foreign(zones, question);
+    return begin_in_zone(zones, question);
 }
 
 void fast_question_begin(const struct fast_zones *zones, struct slice wire,
                          struct fast_question *question)
 {
-    question->is_usual = begin_question(zones, wire, question);
+    question->source = begin_question(zones, wire, question);
 }
 
 /* ---- How a name is answered ---- */
@@ -228,14 +237,18 @@ static bool is_above_a_domain(const struct fast_zones *zones, const struct fast_
     return false;
 }
 
-static bool is_above_a_stub(const struct fast_zones *zones, const struct fast_zone *zone,
-                            const struct fast_query *q)
+static bool is_above_a_stub(const struct fast_zones *zones, const struct fast_query *q)
 {
-    if (!zone->has_stubs_below) {
-        return false;
-    }
     struct dname name = name_of(q);
     return engine_config_is_above_stub(zones->config, &name);
+}
+
+/* Whether the name, which is the zone's, exists for the sake of one below it. */
+static NOINLINE bool is_above_a_zone(const struct fast_zones *zones, const struct fast_zone *zone,
+                                     const struct fast_query *q)
+{
+    return (zone->plain.has_domains_below && is_above_a_domain(zones, q)) ||
+           (zone->has_stubs_below && is_above_a_stub(zones, q));
 }
 
 enum plain_action fast_name_action(const struct fast_zones *zones, const struct fast_zone *zone,
@@ -251,7 +264,6 @@ enum plain_action fast_name_action(const struct fast_zones *zones, const struct 
     if (node) {
         return class->when_found[kind];
     }
-    bool exists = (zone->plain.has_domains_below && is_above_a_domain(zones, query)) ||
-                  is_above_a_stub(zones, zone, query);
-    return exists ? PLAIN_NOT : class->when_absent;
+    return zone->has_zones_below && is_above_a_zone(zones, zone, query) ? PLAIN_NOT
+                                                                        : class->when_absent;
 }

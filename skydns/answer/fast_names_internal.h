@@ -24,6 +24,7 @@ struct fast_zone {
     struct plain_names plain;
     const struct store_node *node; /* of the domain in the store in use; may be NULL */
     bool has_stubs_below;          /* some of its names are asked of nameservers */
+    bool has_zones_below;          /* such, or domains of ours */
 };
 
 struct fast_zones {
@@ -36,10 +37,12 @@ struct fast_zones {
     struct fast_zone zones[ENGINE_ZONES_MAX];
 };
 
+/* Where the fast path may have an answer. */
+enum fast_source { FAST_NOWHERE, FAST_STORE, FAST_CACHE };
+
 /* A question being answered. It must not move: the walk points into `query`. */
 struct fast_question {
-    bool is_usual;        /* the fast path may have the answer */
-    bool is_foreign;      /* from the cache; else from the store */
+    enum fast_source source;
     enum plain_kind kind; /* of names in a zone */
     struct fast_query query;
     const struct fast_zone *zone; /* NULL: a reverse name */

@@ -32,6 +32,7 @@ static bool find_labels(const uint8_t *name, size_t left, struct fast_query *q)
         q->offsets[labels++] = (uint8_t)pos;
         pos += name[pos] + 1u;
     }
+    q->offsets[labels] = (uint8_t)pos;
     q->name_len = (uint8_t)(pos + 1);
     q->label_count = (uint8_t)labels;
     return pos < end;
