@@ -50,7 +50,8 @@ int network_parse(struct slice text, struct network *ret_network, struct err *er
 
 bool network_contains(const struct network *network, const struct ip *ip)
 {
-    struct network of_ip = network_of(ip, network->prefix_bits);
+    unsigned whole = network->prefix_bits / 8, rest = network->prefix_bits % 8;
     return ip->family_bytes == network->ip.family_bytes &&
-           memcmp(of_ip.ip.bytes, network->ip.bytes, ip->family_bytes) == 0;
+           memcmp(ip->bytes, network->ip.bytes, whole) == 0 &&
+           (rest == 0 || (ip->bytes[whole] ^ network->ip.bytes[whole]) >> (8 - rest) == 0);
 }

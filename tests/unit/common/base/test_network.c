@@ -1,0 +1,61 @@
+/* Networks: every length, and addresses that differ in one bit. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/network.h"
+
+static void flip(struct ip *ip, unsigned bit)
+{
+    ip->bytes[bit / 8] ^= (uint8_t)(0x80 >> bit % 8);
+}
+
+static void check_family(const char *text)
+{
+    struct ip ip;
+    assert_true(ip_parse(slice_str(text), &ip));
+    const unsigned bits = ip.family_bytes * 8u;
+    for (unsigned prefix = 0; prefix <= bits; prefix++) {
+        struct network network = network_of(&ip, (uint8_t)prefix);
+        assert_true(network_contains(&network, &ip));
+        for (unsigned bit = 0; bit < bits; bit++) {
+            struct ip other = ip;
+            flip(&other, bit);
+            assert_int_equal(network_contains(&network, &other), bit >= prefix);
+        }
+    }
+}
+
+static void test_contains(void **state)
+{
+    (void)state;
+    check_family("10.255.1.128");
+    check_family("fd00:1234:5678:9abc:def0:ff:fe00:1");
+}
+
+/* Not even the network of all addresses has those of the other family. */
+static void test_families(void **state)
+{
+    (void)state;
+    struct network network;
+    struct err err;
+    struct ip ip;
+    assert_int_equal(network_parse(slice_str("0.0.0.0/0"), &network, &err), 0);
+    assert_true(ip_parse(slice_str("::"), &ip));
+    assert_false(network_contains(&network, &ip));
+    assert_int_equal(network_parse(slice_str("::/0"), &network, &err), 0);
+    assert_true(ip_parse(slice_str("0.0.0.0"), &ip));
+    assert_false(network_contains(&network, &ip));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_contains),
+        cmocka_unit_test(test_families),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
