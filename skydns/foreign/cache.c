@@ -298,9 +298,8 @@ void cache_prepare(const struct cache *cache, struct cache_key *key)
 void cache_look_ahead(const struct cache *cache, const struct cache_key *key)
 {
     enum { LINE_WORDS = 8 };
-    const struct entry_key entry_key = entry_key_of(key);
     size_t step = 0;
-    uint32_t entry = cache_index_next(&cache->index, entry_key.hash, &step);
+    uint32_t entry = cache_index_next(&cache->index, key->hash, &step);
     if (entry != 0) {
         for (size_t at = 0; at < CHUNK_WORDS; at += LINE_WORDS) {
             __builtin_prefetch(&chunk_words(&cache->chunks, entry)[at]);

@@ -1,5 +1,6 @@
 #include "skydns/foreign/cache_entry_internal.h"
 
+#include <endian.h>
 #include <string.h>
 
 #include "common/base/seeded_hash.h"
@@ -24,6 +25,18 @@ static uint64_t load_word(const uint8_t *bytes, size_t left)
     uint64_t word = 0;
     memcpy(&word, bytes, left < WORD ? left : WORD);
     return word;
+}
+
+/* The same of a name, without a copy of unknown length. */
+static uint64_t name_word(const struct dname *name, size_t at)
+{
+    size_t left = name->len - at;
+    uint64_t word;
+    if (at + WORD > DNAME_MAX) {
+        return load_word(name->wire + at, left);
+    }
+    memcpy(&word, name->wire + at, WORD);
+    return left < WORD ? le64toh(htole64(word) & ((UINT64_C(1) << 8 * left) - 1)) : word;
 }
 
 struct entry_key entry_key_of(const struct cache_key *key)
@@ -74,6 +87,16 @@ static inline _Atomic uint64_t *step(struct place *place)
         place->end = CHUNK_WORDS;
     }
     return &place->words[place->at++];
+}
+
+static void skip(struct place *place, size_t count)
+{
+    size_t here = place->end - place->at;
+    here = count < here ? count : here;
+    place->at += here;
+    for (count -= here; count > 0; count--) {
+        (void)step(place);
+    }
 }
 
 static void write_bytes(struct place *place, const uint8_t *bytes, size_t len)
@@ -153,7 +176,7 @@ bool entry_has_key(const struct cache_chunks *chunks, _Atomic uint64_t *words,
     }
     struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
     for (size_t at = 0; at < key->name->len; at += WORD) {
-        if (chunk_get(step(&place)) != load_word(key->name->wire + at, key->name->len - at)) {
+        if (chunk_get(step(&place)) != name_word(key->name, at)) {
             return false;
         }
     }
@@ -203,11 +226,14 @@ void entry_read_records(const struct cache_chunks *chunks, _Atomic uint64_t *wor
                         const struct entry_key *key, uint8_t *records, size_t len)
 {
     struct place place = {chunks, words, ENTRY_DATA, ENTRY_DATA_END};
-    for (size_t i = 0; i < key->name_words; i++) {
-        (void)step(&place);
-    }
-    for (size_t at = 0; at < len; at += WORD) {
+    skip(&place, key->name_words);
+    size_t at = 0;
+    for (; len - at >= WORD; at += WORD) {
         uint64_t word = chunk_get(step(&place));
-        memcpy(records + at, &word, len - at < WORD ? len - at : WORD);
+        memcpy(records + at, &word, WORD);
+    }
+    if (at < len) {
+        uint64_t word = chunk_get(step(&place));
+        memcpy(records + at, &word, len - at);
     }
 }
