@@ -38,6 +38,7 @@ def kube_with_objects(cluster_bed):
     make_objects(kube, discovery)
     yield kube, discovery
     kube.delete("pods", "worker")
+    kube.delete("configmaps", "kube-dns")
     kube.request("DELETE", f"{discovery}/namespaces/default/endpointslices/db-1")
 
 
@@ -48,6 +49,7 @@ def make_objects(kube, discovery: str) -> None:
     subset = endpoints("db", [("10.1.0.1", "db-0"), "fd00::1"], port(5432, "pg"), not_ready=["10.1.0.3"])
     kube.create("endpoints", subset)
     kube.put_pod(pod("worker", "10.2.0.1"))
+    kube.create("configmaps", {"metadata": {"name": "kube-dns"}, "data": {"stubDomains": "{}"}})
     entries = [endpoint("10.1.0.1", hostname="a", ready=True), endpoint("10.1.0.2", ready=False)]
     put_slice(kube, discovery, endpoint_slice("db-1", "db", entries + [endpoint("10.1.0.3")], port(80, "http")))
 
@@ -55,7 +57,7 @@ def make_objects(kube, discovery: str) -> None:
 @pytest.mark.skipif(not COMPARE.exists(), reason=f"{COMPARE} is not built")
 def test_both_encodings_are_decoded_to_the_same(kube_with_objects, tmp_path):
     kube, discovery = kube_with_objects
-    paths = {name: f"/api/v1/{name}" for name in ("services", "endpoints", "pods")}
+    paths = {name: f"/api/v1/{name}" for name in ("services", "endpoints", "pods", "configmaps")}
     paths["endpointslices"] = f"{discovery}/endpointslices"
     for name, path in paths.items():
         for suffix, accept in ACCEPT.items():
@@ -71,5 +73,6 @@ def test_both_encodings_are_decoded_to_the_same(kube_with_objects, tmp_path):
         "default/db { 10.1.0.1=db-0 fd00::1 10.1.0.3(not ready) pg/TCP:5432 }",
         "default/db-1 of=db IPv4 10.1.0.1=a 10.1.0.2(not ready)(not serving) 10.1.0.3 http/TCP:80",
         "default/worker Running 10.2.0.1",
+        "default/kube-dns stubDomains={}",
     ):
         assert line in run.stdout, run.stdout

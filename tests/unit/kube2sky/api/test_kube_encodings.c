@@ -565,7 +565,7 @@ static bool read_answer(const char *folder, const char *kind, const char *suffix
 static void test_answers_of_a_server(void **state)
 {
     static const char *const kinds[KUBE_KIND_COUNT] = {"services", "endpoints", "endpointslices",
-                                                       "pods"};
+                                                       "pods", "configmaps"};
     const char *folder = getenv("KUBE_ANSWERS");
     (void)state;
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {
