@@ -50,7 +50,8 @@ def reply(
 
 
 def soa(zone: str, ttl_s: int = 300, minimum_s: int = 300) -> str:
-    return f"{zone} {ttl_s} SOA ns.{zone} hostmaster.{zone} 1 7200 1800 86400 {minimum_s}"
+    below = "" if zone == "." else zone  # the root, which probes ask about
+    return f"{zone} {ttl_s} SOA ns.{below} hostmaster.{below} 1 7200 1800 86400 {minimum_s}"
 
 
 def truncated(query: dns.message.Message, _transport: str) -> bytes:
