@@ -32,9 +32,10 @@ struct etcd;
 struct outage_source;
 struct store_sync;
 
-/* Bytes of SkyDNS's configuration: a page in practice; 64 KiB is the limit of any value. A longer
- * one is passed on truncated to one byte more. */
-enum { STORE_SYNC_CONFIG_MAX = 65536 };
+/* Bytes of SkyDNS's configuration: a page in practice; all stub zones (zone_table.h) with all their
+ * nameservers fit. As much as a ConfigMap holds. A longer one is passed on truncated to one byte
+ * more. */
+enum { STORE_SYNC_CONFIG_MAX = 1024 * 1024 };
 
 struct store_sync_config {
     struct ev_loop *loop;

@@ -202,6 +202,31 @@ static void test_a_hidden_document_must_be_usable(void **state)
     assert_string_equal(settings(f), "a.test. b.test. 3600 192.0.2.6:53 z.test.=10.0.0.1:53");
 }
 
+/* The largest table of stub zones that there is room for. */
+static void test_all_zones_with_all_servers(void **state)
+{
+    struct fixture *f = *state;
+    struct buf json;
+    size_t count;
+    buf_init(&json, 1024 * 1024);
+    buf_append_str(&json, "{\"stubs\":{\"z.test\":[\"10.0.0.1\"]");
+    for (unsigned i = 1; i < ZONE_TABLE_MAX; i++) {
+        buf_printf(&json, ",\"zone-%u.of.some.company.example\":[", i);
+        for (unsigned k = 0; k < ZONE_SERVERS_MAX; k++) {
+            buf_printf(&json, "%s\"[fd00:1234:5678:9abc::%x]:5353\"", k ? "," : "", k);
+        }
+        buf_append_str(&json, "]");
+    }
+    buf_append_str(&json, "}}");
+    assert_true(config_layers_take(f->layers, CONFIG_DOCUMENT, NULL, buf_slice(&json)));
+    struct options options = config_layers_settings(f->layers);
+    const struct foreign_zone *zones = stub_zones_items(options.stubs, &count);
+    assert_int_equal(count, ZONE_TABLE_MAX);
+    assert_int_equal(zones[count - 1].server_count, ZONE_SERVERS_MAX);
+    stub_zones_unref(options.stubs);
+    buf_fini(&json);
+}
+
 /* As many domains as there may be, one set after the other. */
 static void test_domains_that_come_and_go(void **state)
 {
@@ -235,6 +260,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_refused_document_of_a_former_domain, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_a_hidden_document_must_be_usable, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_all_zones_with_all_servers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_domains_that_come_and_go, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
