@@ -322,6 +322,14 @@ static bool is_record_name(const struct reading *r, const struct dname *name)
     return is;
 }
 
+/* None, an address, or a name that can be sent: skydns has no answers from others. */
+static bool is_record_host(const struct record *record)
+{
+    struct dname name;
+    return !*record->host || record->ip.family_bytes != 0 ||
+           dname_from_text(slice_str(record->host), &name);
+}
+
 /* Checks one value, and leaves it in r->value. */
 static int take_record(struct reading *r, const json_t *json)
 {
@@ -339,7 +347,14 @@ static int take_record(struct reading *r, const json_t *json)
         return rc;
     }
     bool has_data = *record.host || *record.text;
+    if (!is_record_host(&record)) {
+        rc = err_set(r->err, ERR_SYNTAX, "field `host`: `%.*s`: expected an address or a name",
+                     SHOWN_MAX, record.host);
+    }
     record_fini(&record);
+    if (rc < 0) {
+        return rc;
+    }
     if (!has_data) {
         return refuse(r, text, "a host or a text");
     }

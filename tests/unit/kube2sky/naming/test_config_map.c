@@ -163,6 +163,8 @@ static const struct one bad[] = {
      "records: db.cluster.local: `\"10.0.0.1\"`: expected an object like {'host': '10.1.2.3'}"},
     {"records", "{'db.cluster.local':{'hosts':'10.0.0.1'}}",
      "records: db.cluster.local: `{'hosts':'10.0.0.1'}`: expected a host or a text"},
+    {"records", "{'db.cluster.local':{'host':'a..b'}}",
+     "records: db.cluster.local: field `host`: `a..b`: expected an address or a name"},
     {"records", "{'db.cluster.local':[{'host':'10.0.0.1','port':'80'}]}",
      "records: db.cluster.local: field `port`: "},
 };
