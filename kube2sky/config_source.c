@@ -152,7 +152,11 @@ bool config_source_is_refused(const struct config_source *source)
 bool config_source_explain(const struct config_source *source, struct buf *out)
 {
     if (config_source_is_refused(source)) {
-        buf_printf(out, "ConfigMap refused, its last good settings stay: %s", source->refusal.msg);
+        buf_append_str(out, "ConfigMap refused, its last good settings stay: ");
+    }
+    for (const char *at = source->refusal.msg; *at; at++) { /* with the map's own words */
+        bool is_control = (unsigned char)*at < ' ' || *at == 0x7f;
+        buf_append_char(out, is_control ? '?' : *at);
     }
     return config_source_is_refused(source);
 }

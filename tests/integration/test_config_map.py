@@ -151,6 +151,14 @@ def test_an_invalid_map_leaves_the_last_good_one(any_bed):
     assert metric(bed, "config_map_refused") == 0
 
 
+def test_a_refusal_is_one_line(bed):
+    bed.kube.create("configmaps", config_map(stubDomains='{"acme\\nok\\n.local": ["10.0.0.1"]}'))
+    bed.start_kube2sky(FLAG, is_waiting=False)
+    bed.kube2sky.wait_ready(lambda: "stubDomains" in strict(bed)[1], "refused")
+    status, text = strict(bed)
+    assert status == 503 and "`acme?ok?.local`: expected a domain" in text and text.count("\n") == 1
+
+
 def test_keys_that_somebody_changes_are_written_again(bed):
     bed.kube.create("configmaps", config_map(**ACME))
     bed.start_kube2sky(FLAG)
