@@ -140,7 +140,8 @@ def applied_pod(bed, cluster: Cluster, server) -> Pod:
     of = [Container("applied", "Deployment/skydns", one, spec) for one in spec["containers"]]
     pod = Pod(of, bed.folder, BIN_DIR)
     pod.programs["kube2sky"].argv += server.flags
-    pod.programs["skydns"].argv += ["-nameservers=127.0.0.1:9"]  # nobody answers there
+    # Nobody answers there; and there is nobody to wait for at the end.
+    pod.programs["skydns"].argv += ["-nameservers=127.0.0.1:9", "-lameduck=0"]
     bed.programs += pod.programs.values()
     pod.start(60)
     return pod
