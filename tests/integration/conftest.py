@@ -61,13 +61,22 @@ def real_apiserver(tmp_path_factory):
         server.stop()
 
 
+@pytest.fixture(scope="session")
+def leaving():
+    """Threads that stop programs while tests go on."""
+    threads = []
+    yield threads
+    for thread in threads:
+        thread.join()
+
+
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def server(tmp_path_factory, leaving):
     """A real kube-apiserver for the tests of one file; each test leaves its objects there."""
     server = RealApiserver(tmp_path_factory.mktemp("kube-apiserver"))
     server.start()
     yield server
-    server.stop()
+    leaving.append(server.leave())
 
 
 @pytest.fixture(params=["own", "real"])

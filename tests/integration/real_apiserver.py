@@ -4,6 +4,7 @@ documents how it is called).
 
 import os
 import subprocess
+import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -39,6 +40,12 @@ class RealApiserver:
 
     def stop(self) -> None:
         self._run("stop", self.folder, timeout=60)
+
+    def leave(self) -> threading.Thread:
+        """Stops it for good, which takes seconds, while others go on; to be joined."""
+        thread = threading.Thread(target=self.stop)
+        thread.start()
+        return thread
 
     def compact(self) -> None:
         """After a restart, reads and watches from any earlier revision fail."""
