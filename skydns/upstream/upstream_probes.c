@@ -88,6 +88,8 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
 {
     struct probe *p = timer->data;
     const struct upstream_probes_config *config = &p->owner->config;
+    /* Then another server's turn comes first: those that began early would be the only ones. */
+    bool gives_way = p->exchange && counter_get(&config->counts->probing) >= config->under_way_max;
     (void)revents;
     if (p->exchange) {
         log_end(p, false);
@@ -97,7 +99,9 @@ static void on_timer(struct ev_loop *loop, ev_timer *timer, int revents)
         stop(p);
         return;
     }
-    ask(p);
+    if (!gives_way) {
+        ask(p);
+    }
     p->sent++;
     ev_timer_set(&p->timer, p->sent < EARLY_PROBES ? pause_s : later_pause_s, 0.);
     ev_timer_start(loop, &p->timer);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -782,6 +783,37 @@ static void test_servers_that_stay_keep_their_state(void **state)
     assert_int_equal(counter_get(&counts(bed)->dead), 1); /* until it answers a probe */
 }
 
+/* More dead servers of stub zones than are probed at once: all have their turn. */
+static void test_every_dead_server_is_probed(void **state)
+{
+    enum { DEAD = 16, WAIT_MS = 20000 };
+    struct bed *bed = *state;
+    struct server *dead = add_server(bed), *late = add_server(bed);
+    struct foreign_zone zones[DEAD + 2] = {zone_of(".", NULL), zone_of("late.test.", late)};
+    char name[32];
+    start(bed, 64, 50);
+    dead->is_silent = late->is_silent = true;
+    for (unsigned i = 0; i < DEAD; i++) {
+        (void)snprintf(name, sizeof(name), "z%u.test.", i);
+        zones[2 + i] = zone_of(name, dead);
+    }
+    use(bed, zones, DEAD + 2);
+    for (unsigned i = 0; i < DEAD; i++) {
+        (void)snprintf(name, sizeof(name), "z%u.test.", i);
+        (void)ask(bed, name);
+    }
+    while (counter_get(&counts(bed)->probing) < DEAD) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    (void)ask(bed, "late.test.");
+    settle(bed);
+    const int64_t until_ms = clock_monotonic_ms() + WAIT_MS;
+    while (late->ns.seen == late->questions && clock_monotonic_ms() < until_ms) {
+        ev_run(bed->loop, EVRUN_ONCE);
+    }
+    assert_int_not_equal(late->ns.seen, late->questions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -802,6 +834,7 @@ int main(void)
         TEST(test_a_dead_zone_beside_a_living_one),
         TEST(test_a_share_that_shrinks),
         TEST(test_servers_that_stay_keep_their_state),
+        TEST(test_every_dead_server_is_probed),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
