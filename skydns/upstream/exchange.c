@@ -103,7 +103,8 @@ static void end_broken(struct exchange *x)
 
 static bool is_reply(const struct exchange *x, const uint8_t *bytes, size_t len)
 {
-    return upstream_is_reply(query_of(x), x->query_len, bytes, len, x->config.random_case);
+    return upstream_is_reply(query_of(x), x->query_len, bytes, len, x->config.random_case) ||
+           upstream_is_bare_failure(query_of(x), bytes, len);
 }
 
 static bool may_use_tcp(struct exchange *x)

@@ -134,6 +134,18 @@ bool upstream_is_reply(const uint8_t *query, size_t query_len, const uint8_t *re
            (!exact_case || memcmp(asked.name.wire, answered.name.wire, asked.name.len) == 0);
 }
 
+bool upstream_is_bare_failure(const uint8_t *query, const uint8_t *reply, size_t reply_len)
+{
+    enum { COUNTS_AT = 4 };
+    static const uint8_t none[DNS_HEADER_SIZE - COUNTS_AT];
+    if (reply_len != DNS_HEADER_SIZE || !is_header_of_reply(query, reply, reply_len)) {
+        return false;
+    }
+    unsigned rcode = reply[3] & DNS_MASK_RCODE;
+    return (rcode == DNS_RCODE_SERVFAIL || rcode == DNS_RCODE_REFUSED) &&
+           !(reply[2] & DNS_FLAG_TC >> 8) && memcmp(reply + COUNTS_AT, none, sizeof(none)) == 0;
+}
+
 bool upstream_is_edns_refusal(const uint8_t *query, size_t query_len, const uint8_t *reply,
                               size_t reply_len)
 {

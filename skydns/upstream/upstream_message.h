@@ -58,6 +58,11 @@ void upstream_query_mix_case(uint8_t *query, size_t len, const uint8_t bits[DNAM
 bool upstream_is_reply(const uint8_t *query, size_t query_len, const uint8_t *reply,
                        size_t reply_len, bool exact_case);
 
+/* Does the server refuse to answer, in a header without the question, as Unbound does to clients
+ * that it is not for? SERVFAIL or REFUSED and nothing else: whoever guesses the id gains nothing
+ * but a failure. */
+bool upstream_is_bare_failure(const uint8_t *query, const uint8_t *reply, size_t reply_len);
+
 /* Does the server reject the query as unintelligible, as servers without EDNS do (RFC 6891 7)?
  * FORMERR or NOTIMP, perhaps without the question. */
 bool upstream_is_edns_refusal(const uint8_t *query, size_t query_len, const uint8_t *reply,

@@ -77,6 +77,26 @@ static void answer_servfail(struct scripted_nameserver *u)
     scripted_nameserver_send(u);
 }
 
+/* A header, no question, as Unbound does. */
+static void answer_refused(struct scripted_nameserver *u)
+{
+    memset(u->message + 4, 0, HEADER_LEN - 4);
+    u->message[2] |= 0x80;
+    u->message[3] = DNS_RCODE_REFUSED;
+    u->len = HEADER_LEN;
+    scripted_nameserver_send(u);
+}
+
+/* The same that says that there is no such name: it may be to any question. */
+static void answer_bare_nxdomain(struct scripted_nameserver *u)
+{
+    memset(u->message + 4, 0, HEADER_LEN - 4);
+    u->message[2] |= 0x80;
+    u->message[3] = DNS_RCODE_NXDOMAIN;
+    u->len = HEADER_LEN;
+    scripted_nameserver_send(u);
+}
+
 /* Like a server without EDNS: FORMERR, with or without the question. */
 static void answer_only_without_edns(struct scripted_nameserver *u)
 {
@@ -686,6 +706,29 @@ static void test_another_server_may_know_better(void **state)
     }
 }
 
+/* At once, and such a server is alive; of other rcodes, a header says nothing. */
+static void test_a_refusal_without_the_question(void **state)
+{
+    struct bed *bed = *state;
+    (void)add_server(bed, answer_refused);
+    struct forwarder *f = start(bed, PATIENCE_MS);
+    struct result r = {.loop = bed->loop};
+    for (unsigned i = 0; i < 3; i++) {
+        r = (struct result){.loop = bed->loop};
+        assert_true(ask(f, &r));
+        run(&r);
+        assert_int_equal(r.outcome, FORWARDER_FAILED);
+    }
+    assert_int_equal(counter_get(&forwarder_counts(f)->dead), 0);
+    renew(bed);
+    (void)add_server(bed, answer_bare_nxdomain);
+    f = start(bed, 50);
+    r = (struct result){.loop = bed->loop};
+    assert_true(ask(f, &r));
+    run(&r);
+    assert_int_equal(r.outcome, FORWARDER_SILENT);
+}
+
 static void test_equal_questions_share_a_reply(void **state)
 {
     struct bed *bed = *state;
@@ -891,6 +934,7 @@ int main(void)
         TEST(test_a_looping_server_that_falls_silent),
         TEST(test_a_question_in_flight_comes_again),
         TEST(test_another_server_may_know_better),
+        TEST(test_a_refusal_without_the_question),
         TEST(test_equal_questions_share_a_reply),
         TEST(test_the_asker_chooses_the_first_server),
         TEST(test_other_servers_from_now_on),
