@@ -159,6 +159,18 @@ static bool network_zone(const char *text, struct buf *out)
     return true;
 }
 
+/* Letters, digits, hyphens and underscores, as in _msdcs.ad.test: nothing that separates the words
+ * of a flag. */
+static bool is_zone_label(struct slice label)
+{
+    for (size_t i = 0; i < label.len; i++) {
+        if (!isalnum((unsigned char)label.ptr[i]) && label.ptr[i] != '-' && label.ptr[i] != '_') {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool is_zone(const char *zone)
 {
     struct dname name;
@@ -168,7 +180,7 @@ static bool is_zone(const char *zone)
     }
     dname_labels(&name, &labels);
     for (unsigned i = 0; i < labels.count; i++) {
-        if (!dname_is_host_label(dname_label(&name, labels.offsets[i]))) {
+        if (!is_zone_label(dname_label(&name, labels.offsets[i]))) {
             return false;
         }
     }

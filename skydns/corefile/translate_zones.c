@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/dns/dname.h"
 #include "skydns/corefile/translate_internal.h"
 
 /* Those after the plugin's name, or else those of the block. */
@@ -67,6 +68,17 @@ static void add_reverse_zone(const struct plugin_use *use, const char *zone)
     buf_fini(&network);
 }
 
+/* kube2sky takes no other domain. */
+static bool is_host_name(const char *zone)
+{
+    bool is_it = true;
+    for (size_t n; *zone && is_it; zone += n + (zone[n] == '.')) {
+        n = strcspn(zone, ".");
+        is_it = dname_is_host_label(slice_of(zone, n));
+    }
+    return is_it;
+}
+
 static void add_zones(const struct plugin_use *use)
 {
     struct strings zones;
@@ -78,6 +90,9 @@ static void add_zones(const struct plugin_use *use)
         } else if (strcmp(zone, ".") == 0) {
             translation_missing(use->t, &use->directive->head,
                                 "the root is no domain: give -domain the domain's name");
+        } else if (!is_host_name(zone)) {
+            translation_missing(use->t, &use->directive->head,
+                                "expected a domain of letters, digits and inner hyphens");
         } else {
             if (!strings_is_empty(&use->t->domains) && !strings_has(&use->t->domains, zone)) {
                 translation_missing(use->t, &use->directive->head,
@@ -122,7 +137,11 @@ static void take_namespaces(const struct plugin_use *use, const struct corefile_
     struct buf names;
     buf_init(&names, COREFILE_BYTES_MAX);
     for (size_t i = 1; i < line->count; i++) {
-        buf_printf(&names, "%s%s", i > 1 ? "," : "", line->words[i]);
+        if (dname_is_host_label(slice_str(line->words[i]))) {
+            buf_printf(&names, "%s%s", names.len ? "," : "", line->words[i]);
+        } else {
+            translation_missing(use->t, line, "expected names of namespaces");
+        }
     }
     if (names.len) {
         translation_flag(&use->t->kube2sky, "--namespaces=%s", buf_cstr(&names));

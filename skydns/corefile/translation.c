@@ -277,7 +277,7 @@ static void add_http(const struct translation *t, struct strings *flags)
 
 static bool has_no_cache(const struct translation *t)
 {
-    return !t->has_cache && t->has_forward;
+    return !t->has_cache && (t->has_forward || !strings_is_empty(&t->stubs));
 }
 
 static void add_cache(const struct translation *t, struct strings *flags)

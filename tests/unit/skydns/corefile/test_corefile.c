@@ -153,6 +153,12 @@ static void test_limits(void **state)
 static void test_kubernetes(void **state)
 {
     static const struct row rows[] = {
+        {". {\nkubernetes my_cluster.test\n}",
+         {"my_cluster.test: expected a domain of"},
+         "domain="},
+        {". {\nkubernetes a.test {\nnamespaces a,b -c d e\n}\n}",
+         {"--namespaces=d,e", "namespaces a,b -c d e: expected names"},
+         NULL},
         {". {\nkubernetes cluster.local in-addr.arpa ip6.arpa {\npods insecure\nfallthrough "
          "in-addr.arpa ip6.arpa\nttl 30\n}\n}",
          {"kube2sky \\\n  --domain=cluster.local \\\n  --pods=disabled \\\n  --ttl=30 \\\n  "
@@ -201,6 +207,9 @@ static void test_kubernetes(void **state)
 static void test_other_names(void **state)
 {
     static const struct row rows[] = {
+        {"_msdcs.ad.test {\nforward . 10.0.0.1\n}",
+         {"-stub=_msdcs.ad.test=10.0.0.1:53", "-rcache=0", "\"rcache\":0"},
+         NULL},
         {". {\nforward . /etc/resolv.conf\n}",
          {"-rcache=0", "see -allow-recursion"},
          "-nameservers"},
@@ -213,7 +222,7 @@ static void test_other_names(void **state)
          "-rcache=0"},
         {". {\nforward acme.local 10.0.0.1:5353 10.0.0.2\n}",
          {"-stub=acme.local=10.0.0.1:5353,10.0.0.2:53", "-no-rec",
-          "{\"stubs\":{\"acme.local\":[\"10.0.0.1:5353\",\"10.0.0.2:53\"]}}"},
+          "{\"stubs\":{\"acme.local\":[\"10.0.0.1:5353\",\"10.0.0.2:53\"]},\"rcache\":0}"},
          "-nameservers"},
         {"10.0.0.0/8 {\nforward . 10.0.0.1\n}", {"-stub=10.in-addr.arpa=10.0.0.1:53"}, NULL},
         {". {\nforward . tls://9.9.9.9\n}", {"not yet: nameservers over TLS"}, "-nameservers"},
