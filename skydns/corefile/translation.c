@@ -130,10 +130,14 @@ void translation_add(struct translation *t, struct strings *list, size_t max, co
     strings_add(list, text);
 }
 
+/* Without -domain, it is SkyDNS's default. */
 static bool is_own(const struct translation *t, const char *stub)
 {
     const char *domain = NULL;
     size_t n = strcspn(stub, "=");
+    if (strings_is_empty(&t->domains)) {
+        return strncmp(stub, "skydns.local=", n + 1) == 0;
+    }
     while ((domain = strings_next(&t->domains, domain))) {
         if (strlen(domain) == n && strncmp(domain, stub, n) == 0) {
             return true;

@@ -106,6 +106,7 @@ MANY = " ".join(f"10.0.0.{i}" for i in range(1, 41))
 BEYOND_FLAGS = {
     "cluster.local {\nforward . 10.0.0.1\n}\n. {\n" + KUBERNETES + "\n}": "forward cluster.local=10.0.0.1:53: none",
     "(s) {\nforward Cluster.Local. 10.0.0.1\n}\n. {\nimport s\n" + KUBERNETES + "\n}": "is a domain that is answered here",
+    "skydns.local {\nforward . 10.0.0.1\n}": "is a domain that is answered here",
     ". {\nforward . " + MANY + "\n}": "more than the flag takes",
     "a.test {\nforward . " + MANY + "\n}": "more than the flag takes",
     "\n".join(f"z{i}.test {{\nforward . 10.0.0.1\n}}" for i in range(70)): "more than the flag takes",
