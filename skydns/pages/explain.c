@@ -165,12 +165,20 @@ static enum explain_rule type_rule(const struct explainer *e, const struct expla
                : explain_type_rule(e->config, e->result.question.type, &name->name, record);
 }
 
+static bool is_in_stub_zone(const struct explainer *e, const struct dname *name)
+{
+    const struct engine_zone *domain = engine_config_zone(e->config, name);
+    return domain && engine_config_stub(e->config, name, domain);
+}
+
 static void classify(const struct explainer *e, const struct found *found, unsigned listed_labels,
                      struct explain_record *x)
 {
     const struct explain_name *name = found->name;
     if (gave_something(e, name, x->record)) {
         x->rule = EXPLAIN_GAVE;
+    } else if (is_in_stub_zone(e, &name->name)) {
+        x->rule = EXPLAIN_STUB;
     } else if (!is_among(found->all, found->all_count, x->record)) {
         explain_left_out(found, listed_labels, x);
     } else if (!is_among(found->grouped, found->grouped_count, x->record)) {

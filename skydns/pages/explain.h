@@ -42,6 +42,7 @@ enum explain_rule {
     EXPLAIN_ALIAS,   /* -schema=kubernetes: the name has a CNAME, so nothing else */
     EXPLAIN_TYPE,    /* no key gives records of this type */
     EXPLAIN_ROOM,    /* the answer is full */
+    EXPLAIN_STUB,    /* the name is in a stub zone, whose nameservers are asked instead */
 };
 
 struct explain_record {

@@ -34,6 +34,7 @@ static const struct {
     [EXPLAIN_ALIAS] = {"alias", "-schema=kubernetes: the name has a CNAME, so it has nothing else"},
     [EXPLAIN_TYPE] = {"type", "no key gives records of this type"},
     [EXPLAIN_ROOM] = {"room", "no room for more records in the answer"},
+    [EXPLAIN_STUB] = {"stub", "the name is in a stub zone: its nameservers are asked instead"},
 };
 
 static void append_key(const struct store_record *record, struct slice prefix, struct buf *out)

@@ -6,6 +6,7 @@ import dns.message
 import dns.rdatatype
 import dns.rrset
 import pytest
+from programs import http_get, reserve_port
 from records import value
 from test_forwarding import Upstream
 
@@ -92,6 +93,18 @@ def test_a_zone_below_a_domain(bare_bed, general, one):
     assert bed.dns.answers("acme") == ["192.0.2.11"]
     assert bed.dns.answers("www.example.com") == ["SERVFAIL"]
     assert general.seen == []
+
+
+def test_explain_tells_which_keys_a_stub_zone_hides(bare_bed, general, one):
+    bed = bare_bed
+    bed.start_etcd()
+    bed.etcd.put("/skydns/local/cluster/corp/www", value("10.0.0.9"))
+    bed.etcd.put("/skydns/local/cluster/alias", value("www.corp.cluster.local"))
+    http = reserve_port()
+    start(bed, general, f"-stub=corp.cluster.local={at(one)}", "-schema=kubernetes", f"-http-addr=127.0.0.1:{http}")
+    assert "192.0.2.11" in bed.dns.answers("alias.cluster.local")
+    page = json.loads(http_get(f"http://127.0.0.1:{http}/explain?name=alias.cluster.local&type=A")[1])
+    assert page["names"][1]["keys"][0]["rule"] == "stub"
 
 
 def test_keys(bare_bed, general, one, two):
