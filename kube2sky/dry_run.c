@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/outage.h"
 #include "common/base/xalloc.h"
+#include "kube2sky/config_source.h"
 #include "kube2sky/feed.h"
 #include "kube2sky/reconcile/preview.h"
 #include "kube2sky/reconcile/reconciler.h"
@@ -71,7 +72,9 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int revents UNUSE
     if (!reconciler_has_synced(run->sources->reconciler)) {
         return;
     }
-    run->is_complete = true;
+    /* A refused ConfigMap was told in the log; what it should ask for is not known. */
+    const struct config_source *source = run->sources->config_source;
+    run->is_complete = !source || !config_source_is_refused(source);
     if (fflush(stdout) != 0 || run->has_failed) {
         run->has_failed = true;
         log_error("cannot print the changes to stdout");

@@ -12,7 +12,8 @@ struct plan;
 
 enum dry_run_status {
     DRY_RUN_NOTHING = 0, /* etcd is up to date */
-    DRY_RUN_UNKNOWN = 1, /* something could not be read, or stdout not be written */
+    DRY_RUN_UNKNOWN = 1, /* something could not be read, the ConfigMap is refused, or stdout
+                            could not be written */
     DRY_RUN_CHANGES = 3,
 };
 

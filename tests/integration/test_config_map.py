@@ -139,6 +139,9 @@ def test_an_invalid_map_leaves_the_last_good_one(any_bed):
     bed.wait_model()  # nothing else is held up
     wait_settings(bed, ACME_KEYS)
 
+    result = dry_run(bed, FLAG)
+    assert result.returncode == 1 and why in result.stderr
+
     # Restarted, the last good one is what is in etcd, even if somebody changes it.
     bed.kube2sky.stop()
     bed.start_kube2sky()
