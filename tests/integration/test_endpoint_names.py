@@ -73,3 +73,17 @@ def test_a_pod_s_name_may_be_a_copy(bed):
     bed.wait_records(f"{web}/", {k: v for k, v in right.items() if k.startswith(f"{web}/")} | left)
     bed.kube.replace("endpointslices", endpoint_slice("web-1", "web", ENTRIES[1:], port(80, "http")))
     bed.wait_model()
+
+
+def test_a_hostname_of_before_may_be_a_copy(bed):
+    """The same, of one that an endpoint lost while nobody was looking."""
+    put_web(bed)
+    restart(bed, "hash", "--own-only-written")
+    bed.kube2sky.stop()
+    bed.kube2sky = None
+    unnamed = [ENTRIES[0], endpoint("10.1.2.4", ready=True), ENTRIES[2]]
+    bed.kube.replace("endpointslices", endpoint_slice("web-1", "web", unnamed, port(80, "http")))
+    bed.start_kube2sky("--own-only-written")
+    assert bed.etcd.values(f"{SVC}/default/web/db-0") == {f"{SVC}/default/web/db-0": value("10.1.2.4")}
+    bed.kube.replace("endpointslices", endpoint_slice("web-1", "web", [ENTRIES[0], ENTRIES[2]], port(80, "http")))
+    bed.wait_model()
