@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/attributes.h"
 #include "common/base/clock.h"
 #include "common/base/privileges.h"
 #include "common/base/xalloc.h"
@@ -78,7 +79,7 @@ static void defer(struct worker *w, const struct engine_query *query,
 }
 
 /* The reply is on its way: if the ring is full, what it is made of just expires. */
-static void pass_refresh(struct worker *w, const struct engine_query *query)
+static NOINLINE void pass_refresh(struct worker *w, const struct engine_query *query)
 {
     const struct worker_config *config = &w->config;
     const struct deferred_origin origin = {.udp = config->udp};
