@@ -41,9 +41,9 @@ void stub_zones_unref(struct stub_zones *zones)
     }
 }
 
-struct foreign_zone *stub_zones_find(const struct stub_zones *zones, const struct dname *name)
+static struct foreign_zone *find(const struct stub_zones *zones, const struct dname *name)
 {
-    for (size_t i = 0; zones && i < zones->count; i++) {
+    for (size_t i = 0; i < zones->count; i++) {
         if (dname_equal(&zones->items[i].name, name)) {
             return &zones->items[i];
         }
@@ -51,9 +51,14 @@ struct foreign_zone *stub_zones_find(const struct stub_zones *zones, const struc
     return NULL;
 }
 
+struct foreign_zone *stub_zones_find(const struct stub_zones *zones, const struct dname *name)
+{
+    return zones ? find(zones, name) : NULL;
+}
+
 bool stub_zones_set(struct stub_zones *zones, const struct foreign_zone *zone)
 {
-    struct foreign_zone *same = stub_zones_find(zones, &zone->name);
+    struct foreign_zone *same = find(zones, &zone->name);
     if (same) {
         *same = *zone;
         return true;
@@ -61,7 +66,7 @@ bool stub_zones_set(struct stub_zones *zones, const struct foreign_zone *zone)
     if (zones->count == ZONE_TABLE_MAX) {
         return false;
     }
-    if (zones->count == zones->cap) {
+    if (!zones->items || zones->count == zones->cap) {
         zones->cap = zones->cap ? 2 * zones->cap : CAP_MIN;
         zones->items = xrealloc_array(zones->items, zones->cap, sizeof(*zones->items));
     }

@@ -46,7 +46,10 @@ static struct identity identity_of(const struct stat *st)
 static struct identity look_at(const struct watched_file *file)
 {
     struct stat st;
-    return stat(file->config.path, &st) < 0 ? (struct identity){0} : identity_of(&st);
+    if (stat(file->config.path, &st) < 0) {
+        return (struct identity){0};
+    }
+    return identity_of(&st);
 }
 
 static bool same_time(struct timespec a, struct timespec b)

@@ -28,7 +28,8 @@ static bool is_brace(const struct token *token, const char *brace)
 
 static unsigned last_line(const struct parser *p)
 {
-    return p->tokens.count ? p->tokens.items[p->tokens.count - 1].line : 1;
+    const struct token *tokens = p->tokens.items;
+    return tokens && p->tokens.count ? tokens[p->tokens.count - 1].line : 1;
 }
 
 static int missing_end(struct parser *p)

@@ -81,7 +81,7 @@ size_t strings_count(const struct strings *strings)
 
 static void append_plain(const char *text, size_t max, struct buf *out)
 {
-    for (size_t i = 0; text[i] && i < max; i++) {
+    for (size_t i = 0; i < max && text[i]; i++) {
         buf_append_char(out, text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
     }
     buf_append_str(out, strlen(text) > max ? "..." : "");

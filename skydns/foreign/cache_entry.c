@@ -32,10 +32,11 @@ static uint64_t name_word(const struct dname *name, size_t at)
 {
     size_t left = name->len - at;
     uint64_t word;
+    const uint8_t *bytes = &name->wire[at];
     if (at + WORD > DNAME_MAX) {
-        return load_word(name->wire + at, left);
+        return load_word(bytes, left);
     }
-    memcpy(&word, name->wire + at, WORD);
+    memcpy(&word, bytes, WORD);
     return left < WORD ? le64toh(htole64(word) & ((UINT64_C(1) << 8 * left) - 1)) : word;
 }
 
