@@ -549,6 +549,16 @@ static size_t resident_bytes(void)
     return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* Sanitizers' own memory counts, too, and may be twelve times ours. */
+static void assert_more_resident(size_t before, size_t min, size_t max)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    assert_in_range(resident_bytes() - before, min, max);
+#else
+    (void)before, (void)min, (void)max;
+#endif
+}
+
 /* The default size, whatever the replies: short, of every length, the longest; and nothing before
  * there are any. */
 static void test_memory(void **state)
@@ -558,7 +568,7 @@ static void test_memory(void **state)
     static const unsigned lengths[] = {1, 5, 50, 50, 50, 50, 50, 50, 50, 300, 2000};
     size_t before = resident_bytes();
     struct cache *cache = cache_new(ENTRIES);
-    assert_in_range(resident_bytes() - before, 0, MIB);
+    assert_more_resident(before, 0, MIB);
     for (unsigned i = 0; i < 2 * ENTRIES; i++) {
         struct cache_key key = bed_key(i);
         bed_put(cache, &key, i, lengths[i % ARRAY_LEN(lengths)], 60, 0);
@@ -567,9 +577,7 @@ static void test_memory(void **state)
         cache_fail(cache, &key, 0);
     }
     assert_in_range(cache_figures(cache).bytes, ENTRIES * 1000, ENTRIES * 1200);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    assert_in_range(resident_bytes() - before, ENTRIES * 1000, ENTRIES * 1200 + MIB / 2);
-#endif
+    assert_more_resident(before, ENTRIES * 1000, ENTRIES * 1200 + MIB / 2);
     cache_unref(cache);
 }
 
