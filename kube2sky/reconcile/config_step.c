@@ -48,33 +48,34 @@ static size_t add_keys(const struct plan *plan, size_t from, size_t max, struct 
 
 /* Of a plan too large for one transaction. */
 static void choose_part(const struct config_keys *keys, const struct config_plan *plan,
-                        size_t ops_max, struct config_step *step)
+                        size_t key_max, struct config_step *step)
 {
     plan_build_nothing(&step->ops);
     if (!plan->has_unlisted) {
-        (void)add_keys(&plan->keys, 0, ops_max, step);
+        (void)add_keys(&plan->keys, 0, key_max, step);
         return;
     }
     config_keys_announce(keys, plan, &step->document);
     step->has_document = !step->document.failed;
     if (!step->has_document) { /* an earlier list is not worked off: its deletes first */
         buf_clear(&step->document);
-        (void)add_keys(&plan->keys, plan->keys.put_count, ops_max, step);
+        (void)add_keys(&plan->keys, plan->keys.put_count, key_max, step);
     }
 }
 
 void config_step_choose(const struct config_keys *keys, const struct config_plan *plan,
                         struct slice document_key, size_t ops_max, struct config_step *step)
 {
-    size_t max = ops_max - plan->is_document_due;
+    size_t key_max = ops_max > 1 ? ops_max - 1 : 1; /* one for the document or its condition */
     bool is_small = plan->document.len <= PART_BYTES_MAX || !plan->keys.op_count;
     plan_build_nothing(&step->ops);
     buf_clear(&step->document);
     step->has_document = false;
-    bool fits = is_small && plan->keys.op_count <= max &&
-                add_keys(&plan->keys, 0, max, step) == plan->keys.op_count;
+    bool fits = is_small && plan->keys.op_count + plan->is_document_due <= ops_max &&
+                plan->keys.op_count <= key_max &&
+                add_keys(&plan->keys, 0, key_max, step) == plan->keys.op_count;
     if (!fits) {
-        choose_part(keys, plan, ops_max, step);
+        choose_part(keys, plan, key_max, step);
     } else if (plan->is_document_due) {
         buf_append_slice(&step->document, buf_slice(&plan->document));
         step->has_document = true;

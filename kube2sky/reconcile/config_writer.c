@@ -172,6 +172,8 @@ static void on_txn(void *data, const struct etcd_txn_reply *reply, const struct 
     wait_ms(w, backoff_next_ms(&w->backoff, backoff_random()));
 }
 
+/* Each key and the leader are as planned, and so is the document that lists the keys: an emptied
+ * etcd lacks it although its mirror does not know yet. */
 static size_t collect_compares(struct config_writer *w)
 {
     size_t count = 0;
@@ -180,6 +182,13 @@ static size_t collect_compares(struct config_writer *w)
             .target = ETCD_COMPARE_MOD_REVISION,
             .key = plan_get(&w->sent.ops, i).key,
             .revision = w->sent.ops.ops[i].revision,
+        };
+    }
+    if (!w->sent.has_document) {
+        w->compares[count++] = (struct etcd_compare){
+            .target = ETCD_COMPARE_MOD_REVISION,
+            .key = slice_str(w->document_key),
+            .revision = w->keys.document_revision,
         };
     }
     if (w->config.condition) {

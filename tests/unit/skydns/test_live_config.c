@@ -19,6 +19,7 @@
 #include "skydns/live_config.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/store/snapshot.h"
+#include "skydns/sync/store_sync.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
 #include "tests/support/log_capture.h"
@@ -333,7 +334,7 @@ static void test_ignored_fields(void **state)
 /* A document that is too long is rejected, not truncated, whatever its rest. */
 static void test_too_long_document(void **state)
 {
-    enum { SIZE = 100000 };
+    enum { SIZE = STORE_SYNC_CONFIG_MAX + 1 };
     struct fixture *f = *state;
     char *json = malloc(SIZE);
     assert_non_null(json);
