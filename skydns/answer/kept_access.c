@@ -43,16 +43,6 @@ bool kept_access_allows(struct kept_access *access, const struct addr *client)
 
 /* ---- Counts ---- */
 
-void kept_access_count(struct kept_access *access, const struct cache_hit *hit)
-{
-    struct cache_counts *counts = access->counts;
-    counter_add(hit->state == CACHE_STALE    ? &counts->hits_stale
-                : hit->state == CACHE_FAILED ? &counts->hits_failure
-                : hit->is_negative           ? &counts->hits_negative
-                                             : &counts->hits_positive,
-                1);
-}
-
 void kept_access_miss(struct kept_access *access, const struct engine_query *query)
 {
     if (!query->is_repeated && !query->takes_stale) {
@@ -174,7 +164,7 @@ size_t kept_access_reply(struct kept_access *access, const struct kept_question 
         return 0;
     }
     *ret_wants_refresh = hit.state == CACHE_FRESH && hit.wants_refresh;
-    kept_access_count(access, &hit);
+    cache_counts_hit(access->counts, &hit);
     return end_reply(access, question, &hit, &frame, reply);
 }
 

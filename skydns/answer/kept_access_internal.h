@@ -53,9 +53,6 @@ size_t kept_access_first(const struct kept_access *access, const struct kept_que
 /* A client's question is not answered here. */
 void kept_access_miss(struct kept_access *access, const struct engine_query *query);
 
-/* Counts a use of what is kept. */
-void kept_access_count(struct kept_access *access, const struct cache_hit *hit);
-
 /* Whether an expired or failed question is answered from the cache now. */
 bool kept_is_usable(const struct cache_hit *hit, const struct engine_query *query);
 

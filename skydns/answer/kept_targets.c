@@ -5,6 +5,7 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
+#include "skydns/foreign/cache_counts.h"
 
 /* Of one answer: the records of a message, with CNAMEs that are not compressed. What does not fit
  * would not fit the reply. */
@@ -124,7 +125,7 @@ const struct external_answer *kept_targets_find(
 void kept_targets_count(const struct kept_targets *targets, struct kept_access *access)
 {
     for (size_t i = 0; i < targets->count; i++) {
-        kept_access_count(access, &targets->hits[i]);
+        cache_counts_hit(access->counts, &targets->hits[i]);
     }
 }
 

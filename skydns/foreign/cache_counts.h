@@ -5,6 +5,7 @@
 #define SKYDNS_FOREIGN_CACHE_COUNTS_H
 
 #include "common/base/metrics.h"
+#include "skydns/foreign/cache.h"
 
 /* One thread's. */
 struct cache_counts {
@@ -13,6 +14,16 @@ struct cache_counts {
     /* The filling thread's */
     struct counter prefetches, insertions, evictions;
 };
+
+/* Counts what was used of the cache, by its kind. */
+static inline void cache_counts_hit(struct cache_counts *counts, const struct cache_hit *hit)
+{
+    counter_add(hit->state == CACHE_STALE    ? &counts->hits_stale
+                : hit->state == CACHE_FAILED ? &counts->hits_failure
+                : hit->is_negative           ? &counts->hits_negative
+                                             : &counts->hits_positive,
+                1);
+}
 
 /* All threads'. */
 struct cache_tally;

@@ -155,15 +155,6 @@ static struct slice end_message(struct fetcher *f, const struct cache_hit *hit, 
     return slice_of(f->message, records_at + (has_all ? hit->len : hit->answers_len));
 }
 
-static void count_find(struct fetcher *f, const struct cache_hit *hit)
-{
-    struct cache_counts *counts = f->counts;
-    counter_add(hit->state == CACHE_STALE ? &counts->hits_stale
-                : hit->is_negative        ? &counts->hits_negative
-                                          : &counts->hits_positive,
-                1);
-}
-
 enum fetcher_found fetcher_find(struct fetcher *fetcher, const struct upstream_question *question,
                                 bool takes_stale, struct slice *ret_message)
 {
@@ -178,7 +169,7 @@ enum fetcher_found fetcher_find(struct fetcher *fetcher, const struct upstream_q
     cache_read(config->cache, &key, &config->cache_limits, clock_monotonic_ms(), CACHE_ANSWER, 0,
                w.data + w.pos, w.cap - w.pos, &hit);
     if (hit.state == CACHE_FAILED) {
-        counter_add(&fetcher->counts->hits_failure, 1);
+        cache_counts_hit(fetcher->counts, &hit);
         return FETCHER_FAILURE;
     }
     if (hit.state == CACHE_MISS || (hit.state == CACHE_STALE && !hit.is_failing && !takes_stale)) {
@@ -188,7 +179,7 @@ enum fetcher_found fetcher_find(struct fetcher *fetcher, const struct upstream_q
     if (ret_message->len == 0) {
         return FETCHER_NOTHING;
     }
-    count_find(fetcher, &hit);
+    cache_counts_hit(fetcher->counts, &hit);
     if (hit.wants_refresh) {
         fetcher_refresh(fetcher, question, 0);
     }
