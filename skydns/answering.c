@@ -18,7 +18,7 @@
 #include "skydns/serve/walker.h"
 #include "skydns/serve/worker.h"
 #include "skydns/store/engine_config.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 
 struct lane {
     struct udp_server *udp;
@@ -28,7 +28,7 @@ struct lane {
 
 struct answering {
     struct options options;
-    struct snapshot *snapshot;
+    struct publisher *publisher;
     struct listen_sockets sockets; /* those not handed over yet */
     struct addr udp_addresses[LISTEN_SOCKETS_MAX];
     struct addr tcp_addresses[LISTEN_SOCKETS_MAX];
@@ -86,21 +86,21 @@ static int open_sockets(struct answering *a, struct err *err)
 static int open_resolver(struct answering *a, struct err *err)
 {
     struct descriptor_shares descriptors = descriptor_limit_raise();
-    a->resolver_engine = engine_new(snapshot_newest_config(a->snapshot));
-    a->walk_engine = engine_new(snapshot_newest_config(a->snapshot));
+    a->resolver_engine = engine_new(publisher_newest_config(a->publisher));
+    a->walk_engine = engine_new(publisher_newest_config(a->publisher));
     const struct resolver_config config = {
         .sockets = a->sockets.tcp,
         .socket_count = a->sockets.tcp_count,
         .connections_max = descriptors.connections,
         .random_case = a->options.random_case,
         .sockets_max = descriptors.nameservers,
-        .cache_tally = snapshot_newest_config(a->snapshot)->cache_tally,
+        .cache_tally = publisher_newest_config(a->publisher)->cache_tally,
         .stale_wait_ms = RESOLVER_STALE_WAIT_MS,
         .recursion = &a->options.recursion,
         .engine = a->resolver_engine,
-        .reader = snapshot_reader_new(a->snapshot),
+        .reader = publisher_reader_new(a->publisher),
         .walk_engine = a->walk_engine,
-        .walk_reader = snapshot_reader_new(a->snapshot),
+        .walk_reader = publisher_reader_new(a->publisher),
         .walk_ms = WALK_MS,
         .walk_wait_ms = WALK_WAIT_MS,
         .workers = a->lane_count,
@@ -152,7 +152,7 @@ static int open_lanes(struct answering *a, struct err *err)
         if (r < 0) {
             return r;
         }
-        a->lanes[i].engine = engine_new(snapshot_newest_config(a->snapshot));
+        a->lanes[i].engine = engine_new(publisher_newest_config(a->publisher));
     }
     size_t granted =
         a->lane_count ? udp_server_receive_buffer(a->lanes[0].udp) : UDP_RECEIVE_BUFFER;
@@ -165,12 +165,12 @@ static int open_lanes(struct answering *a, struct err *err)
 
 /* ---- Lifecycle ---- */
 
-int answering_open(const struct options *options, struct snapshot *snapshot,
+int answering_open(const struct options *options, struct publisher *publisher,
                    struct answering **ret_answering, struct err *err)
 {
     struct answering *a = xcalloc(1, sizeof(*a));
     a->options = *options;
-    a->snapshot = snapshot;
+    a->publisher = publisher;
     int r = open_sockets(a, err);
     if (r == 0) {
         a->lane_count = (unsigned)a->sockets.udp_count * a->options.workers;
@@ -200,7 +200,7 @@ int answering_start(struct answering *answering, struct err *err)
             .index = i,
             .udp = a->lanes[i].udp,
             .engine = a->lanes[i].engine,
-            .reader = snapshot_reader_new(a->snapshot),
+            .reader = publisher_reader_new(a->publisher),
             .resolver = a->resolver,
             .verbose = a->options.verbose,
             .want_skydns_metrics = a->options.prometheus_port != 0,

@@ -15,12 +15,12 @@
 
 struct answering;
 struct resolver;
-struct snapshot;
+struct publisher;
 struct worker;
 
-/* Opens everything; errors name the address and what to do. Copies the options; the snapshot must
+/* Opens everything; errors name the address and what to do. Copies the options; the publisher must
  * hold a configuration, and outlives the result. */
-int answering_open(const struct options *options, struct snapshot *snapshot,
+int answering_open(const struct options *options, struct publisher *publisher,
                    struct answering **ret_answering, struct err *err) MUST_CHECK;
 
 /* After a failure, threads already started run until the stop. */

@@ -14,7 +14,7 @@
 #include "skydns/hosts_files.h"
 #include "skydns/option_text.h"
 #include "skydns/resolv_conf.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
@@ -120,7 +120,7 @@ static void publish(struct live_config *live, const struct options *options)
         struct engine_zone *zone = &config->zones[i];
         zone->is_incomplete = live->config.is_incomplete(live->config.data, &zone->domain);
     }
-    snapshot_configure(live->config.snapshot, config);
+    publisher_configure(live->config.publisher, config);
 }
 
 static int add_resolv_conf(const struct live_config *live, struct options *options, struct err *err)

@@ -23,12 +23,12 @@
 struct cache_tally;
 struct etcd;
 struct live_config;
-struct snapshot;
+struct publisher;
 
 struct live_config_config {
     struct ev_loop *loop;
     const struct options *flags; /* borrowed */
-    struct snapshot *snapshot;   /* borrowed */
+    struct publisher *publisher; /* borrowed */
     const char *resolv_conf;     /* path; borrowed */
     struct cache_tally *tally;   /* borrowed; NULL: nobody sums */
 

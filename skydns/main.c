@@ -33,7 +33,7 @@
 #include "skydns/pages/explain_client.h"
 #include "skydns/pages/status.h"
 #include "skydns/sandbox.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
@@ -61,7 +61,7 @@ struct program {
     ev_timer lameduck_end;
     struct service_manager manager;
     struct cache_tally *tally;
-    struct snapshot *snapshot;
+    struct publisher *publisher;
     struct etcd *etcd;
     struct outage outage; /* etcd's */
     struct outage_source followed;
@@ -129,7 +129,7 @@ static int open_http(struct program *p, struct err *err)
     if (r < 0 || !p->options.has_http) {
         return r;
     }
-    p->explainer = explainer_new(snapshot_newest_config(p->snapshot));
+    p->explainer = explainer_new(publisher_newest_config(p->publisher));
     r = http_server_new(p->loop, &p->options.http_address, routes, ARRAY_LEN(routes), &p->http,
                         err);
     return r < 0 ? err_wrap(err, r, "flag -http-addr") : 0;
@@ -166,7 +166,7 @@ static int open_etcd(struct program *p, struct err *err)
 static int open_all(struct program *p, struct err *err)
 {
     privileges_raise_bind();
-    int r = answering_open(&p->options, p->snapshot, &p->answering, err);
+    int r = answering_open(&p->options, p->publisher, &p->answering, err);
     if (r == 0) {
         r = open_http(p, err);
     }
@@ -276,7 +276,7 @@ static int settle_config(struct program *p, struct err *err)
     const struct live_config_config config = {
         .loop = p->loop,
         .flags = &p->flags,
-        .snapshot = p->snapshot,
+        .publisher = p->publisher,
         .resolv_conf = resolv_conf,
         .tally = p->tally,
         .is_incomplete = is_incomplete,
@@ -405,7 +405,7 @@ static int run(struct program *p, struct err *err)
 {
     const struct store_sync_config config = {.loop = p->loop,
                                              .etcd = p->etcd,
-                                             .snapshot = p->snapshot,
+                                             .publisher = p->publisher,
                                              .path_prefix = p->options.path_prefix,
                                              .skips_wildcards =
                                                  p->options.schema == ENGINE_SCHEMA_KUBERNETES,
@@ -446,7 +446,7 @@ static int run(struct program *p, struct err *err)
             .settings = p->live,
             .start_s = p->start_s,
             .skydns_prefix = p->skydns_prefix,
-            .snapshot = p->snapshot,
+            .publisher = p->publisher,
             .explainer = p->explainer,
             .etcd = p->etcd,
             .outage = &p->outage,
@@ -482,7 +482,7 @@ static void close_all(struct program *p)
     etcd_free(p->etcd);
     answering_free(p->answering);
     live_config_free(p->live);
-    snapshot_free(p->snapshot);
+    publisher_free(p->publisher);
     cache_tally_free(p->tally);
     stub_zones_unref(p->flags.stubs);
     service_manager_fini(&p->manager);
@@ -541,7 +541,7 @@ int main(int argc, char **argv)
     p->start_s = clock_wall_s();
     p->loop = ev_default_loop(EVFLAG_AUTO);
     p->tally = cache_tally_new();
-    p->snapshot = snapshot_new();
+    p->publisher = publisher_new();
     service_manager_init(&p->manager, p->loop);
     watch_signals(p);
     log_ignored(&p->flags.ignored);

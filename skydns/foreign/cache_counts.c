@@ -8,7 +8,7 @@
 
 #include "common/base/xalloc.h"
 
-/* As many as can register with the snapshot: 64 workers, the resolver, the walker, room for the
+/* As many as can register with the publisher: 64 workers, the resolver, the walker, room for the
  * rest. */
 enum { THREADS_MAX = 128 };
 

@@ -6,7 +6,7 @@
 #include "skydns/serve/query_counts.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/worker.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/upstream/forwarder_counts.h"
@@ -192,8 +192,8 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
     write_incomplete(&page, sources->sync);
     write_queries(&page, transports);
     write_resolver(&page, resolver);
-    uint64_t misses =
-        metrics_foreign_write(&page, snapshot_newest_config(sources->snapshot), sources->resolver);
+    uint64_t misses = metrics_foreign_write(&page, publisher_newest_config(sources->publisher),
+                                            sources->resolver);
     if (sources->skydns_prefix) {
         struct skydns_sums *skydns = &transports[0].sums.skydns;
         counters_add(skydns, &transports[1].sums.skydns, sizeof(*skydns));

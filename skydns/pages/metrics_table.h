@@ -15,7 +15,7 @@ struct explainer;
 struct outage;
 struct outage_source;
 struct resolver;
-struct snapshot;
+struct publisher;
 struct store_sync;
 struct worker;
 
@@ -38,7 +38,7 @@ struct metrics_sources {
     struct worker *const *workers;
     size_t worker_count;
     const char *skydns_prefix; /* of SkyDNS's own metrics; NULL: off */
-    const struct snapshot *snapshot;
+    const struct publisher *publisher;
     struct explainer *explainer;                               /* NULL without HTTP */
     bool is_lame_duck;                                         /* stopping, but still answering */
     struct metrics_refusals (*refusals)(const void *settings); /* NULL: none */

@@ -8,7 +8,7 @@
 #include "skydns/pages/explain.h"
 #include "skydns/pages/explain_page_internal.h"
 #include "skydns/pages/record_page_internal.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "skydns/sync/store_keys.h"
 #include "skydns/sync/store_sync.h"
 
@@ -121,7 +121,7 @@ static void on_explain(void *data, const struct http_request *request, struct ht
     const struct explanation *explanation;
     struct err err;
     int r = explain(sources->explainer, sources->sync, sources->resolver,
-                    snapshot_newest_config(sources->snapshot), http_request_arg(request, "name"),
+                    publisher_newest_config(sources->publisher), http_request_arg(request, "name"),
                     http_request_arg(request, "type"), &explanation, &err);
     if (r < 0) {
         reply->status = 400;

@@ -11,7 +11,7 @@
 #include "skydns/serve/resolver_internal.h"
 #include "skydns/serve/tcp_server.h"
 #include "skydns/serve/walker.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "skydns/upstream/external.h"
 #include "skydns/upstream/loop_check.h"
 
@@ -169,8 +169,8 @@ static void on_check(struct ev_loop *loop, ev_check *check, int revents)
     struct resolver *r = check->data;
     (void)loop;
     (void)revents;
-    r->store = snapshot_enter(r->config.reader);
-    const struct engine_config *config = snapshot_config(r->config.reader);
+    r->store = publisher_enter(r->config.reader);
+    const struct engine_config *config = publisher_config(r->config.reader);
     engine_configure(r->config.engine, config);
     if (fetcher_configure(r->fetcher, config)) {
         check_nameservers(r, config);
@@ -187,7 +187,7 @@ static void on_prepare(struct ev_loop *loop, ev_prepare *prepare, int revents)
     if (r->entered) {
         r->entered = false;
         r->store = NULL;
-        snapshot_leave(r->config.reader);
+        publisher_leave(r->config.reader);
     }
     counter_set(&r->counts.connections, tcp_server_connections(r->tcp));
     counter_set(&r->counts.evictions, tcp_server_evictions(r->tcp));
@@ -406,7 +406,7 @@ static void *run(void *data)
     ev_run(r->loop, 0);
     if (r->entered) { /* the drain timed out in the middle of a turn */
         r->entered = false;
-        snapshot_leave(r->config.reader);
+        publisher_leave(r->config.reader);
     }
     return NULL;
 }

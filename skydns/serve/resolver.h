@@ -40,7 +40,7 @@ struct forwarder_counts;
 struct listen_socket;
 struct recursion;
 struct resolver;
-struct snapshot_reader;
+struct publisher_reader;
 
 enum {
     /* Queries in hand, from all workers and connections; 0.2-0.5 KB each. A client
@@ -75,9 +75,9 @@ struct resolver_config {
     uint32_t stale_wait_ms;          /* RESOLVER_STALE_WAIT_MS; tests have less patience */
     struct recursion *recursion;     /* which clients may ask about other domains */
     struct engine *engine;
-    struct snapshot_reader *reader;
+    struct publisher_reader *reader;
     struct engine *walk_engine; /* for walker.h, as is its reader */
-    struct snapshot_reader *walk_reader;
+    struct publisher_reader *walk_reader;
     uint32_t walk_ms, walk_wait_ms; /* as walker.h's */
     unsigned workers;               /* their producer numbers in resolver_defer: 0 to workers - 1 */
     bool verbose;
@@ -88,7 +88,7 @@ int resolver_new(const struct resolver_config *config, struct resolver **ret_res
                  struct err *err) MUST_CHECK;
 
 /* Any thread: how nameservers are asked (forwarder.h). Which ones, the configuration that the
- * snapshot publishes says (engine_config.h); call this after its nameservers changed, too, so that
+ * publisher publishes says (engine_config.h); call this after its nameservers changed, too, so that
  * they are looked at before the next query. */
 void resolver_set_rules(struct resolver *resolver, const struct forwarder_rules *rules);
 

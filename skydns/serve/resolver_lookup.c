@@ -7,7 +7,7 @@
 #include "common/dns/dns.h"
 #include "skydns/answer/engine.h"
 #include "skydns/serve/resolver_internal.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "skydns/store/store.h"
 #include "skydns/upstream/external.h"
 
@@ -90,7 +90,7 @@ static void answer_with_externals(struct resolver *r, struct deferred *d)
 
 static uint32_t ttl_max_s(const struct resolver *r)
 {
-    const struct engine_config *config = snapshot_config(r->config.reader);
+    const struct engine_config *config = publisher_config(r->config.reader);
     return config->cache ? config->cache_limits.ttl_max_s : EXTERNAL_TTL_MAX_S;
 }
 
@@ -114,7 +114,7 @@ static void fit_client(struct resolver *r, const struct deferred *d, size_t room
 {
     enum { ADDRESS_RR_MIN = 16 };
     if (d->origin.udp) {
-        const struct engine_config *config = snapshot_config(r->config.reader);
+        const struct engine_config *config = publisher_config(r->config.reader);
         external_answer_cut(answer, EXTERNAL_CNAMES_MAX + config->max_udp_size / ADDRESS_RR_MIN);
     }
     if (answer->records.len > room) {

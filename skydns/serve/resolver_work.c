@@ -14,7 +14,7 @@
 #include "skydns/serve/tcp_server.h"
 #include "skydns/serve/udp_server.h"
 #include "skydns/serve/walker.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "skydns/store/store.h"
 #include "skydns/upstream/fetcher.h"
 #include "skydns/upstream/forwarder.h"
@@ -175,7 +175,7 @@ void resolver_walked(struct resolver *r)
 
 static bool keeps_stale(const struct resolver *r)
 {
-    const struct engine_config *config = snapshot_config(r->config.reader);
+    const struct engine_config *config = publisher_config(r->config.reader);
     return config->cache && config->cache_limits.stale_ms > 0;
 }
 
@@ -258,7 +258,7 @@ static void refuse_recursion(struct resolver *r, struct deferred *d)
  * into the cache. True: it is answered from there. */
 static bool answer_allowed(struct resolver *r, struct deferred *d)
 {
-    const struct engine_config *config = snapshot_config(r->config.reader);
+    const struct engine_config *config = publisher_config(r->config.reader);
     const struct ip ip = addr_ip(&d->client);
     size_t len = 0;
     bool is_known = config->allows_all || !config->cache;

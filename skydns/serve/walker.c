@@ -9,8 +9,8 @@
 #include "common/base/privileges.h"
 #include "common/base/xalloc.h"
 #include "skydns/answer/engine.h"
+#include "skydns/store/publisher.h"
 #include "skydns/store/rng.h"
-#include "skydns/store/snapshot.h"
 #include "skydns/upstream/external.h"
 
 TAILQ_HEAD(walk_list, walk);
@@ -147,10 +147,10 @@ static void take_walk(struct walker *w, struct walk *walk)
         .is_late = is_late,
         .is_late_data = w,
     };
-    const struct store *store = snapshot_enter(w->config.reader);
-    engine_configure(w->config.engine, snapshot_config(w->config.reader));
+    const struct store *store = publisher_enter(w->config.reader);
+    engine_configure(w->config.engine, publisher_config(w->config.reader));
     answer(w, store, &query, walk);
-    snapshot_leave(w->config.reader);
+    publisher_leave(w->config.reader);
 }
 
 /* The next of the queue, removed; NULL: the thread ends. */

@@ -27,7 +27,7 @@
 #include "skydns/answer/query.h"
 
 struct engine;
-struct snapshot_reader;
+struct publisher_reader;
 struct walker;
 
 enum {
@@ -72,7 +72,7 @@ void walk_set_externals(struct walk *walk, const struct external_answer *answers
 
 struct walker_config {
     struct engine *engine; /* borrowed, the walker's alone; so is the reader */
-    struct snapshot_reader *reader;
+    struct publisher_reader *reader;
     uint32_t walk_ms, wait_ms; /* WALK_MS and WALK_WAIT_MS; tests have more patience */
     void (*wake)(void *data);  /* on the walker's thread: there is something to pop */
     void *data;

@@ -14,8 +14,8 @@
 #include "skydns/serve/query_log_internal.h"
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/udp_server.h"
+#include "skydns/store/publisher.h"
 #include "skydns/store/rng.h"
-#include "skydns/store/snapshot.h"
 
 /* Time that one batch's expensive answers may take, but for the first; what is left goes to the
  * resolver. It is what the next batch may have to wait. */
@@ -182,14 +182,14 @@ static void *run(void *data)
     privileges_drop_thread();
     while ((count = udp_server_receive(w->config.udp, &packets))) {
         struct worker_time now = {clock_wall_s(), clock_monotonic_ms()};
-        const struct store *store = snapshot_enter(w->config.reader);
-        engine_configure(w->config.engine, snapshot_config(w->config.reader));
+        const struct store *store = publisher_enter(w->config.reader);
+        engine_configure(w->config.engine, publisher_config(w->config.reader));
         answer_cheap(w, store, now, packets, count);
         if (w->expensive_count > 0) {
             send_replies(w);
             answer_expensive(w, store, now);
         }
-        snapshot_leave(w->config.reader);
+        publisher_leave(w->config.reader);
         send_replies(w);
     }
     return NULL;

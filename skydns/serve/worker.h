@@ -16,7 +16,7 @@
 struct engine;
 struct query_sums;
 struct resolver;
-struct snapshot_reader;
+struct publisher_reader;
 struct udp_server;
 struct worker;
 
@@ -25,7 +25,7 @@ struct worker_config {
     unsigned index; /* the number of its ring at the resolver */
     struct udp_server *udp;
     struct engine *engine;
-    struct snapshot_reader *reader;
+    struct publisher_reader *reader;
     struct resolver *resolver;
     bool verbose;
     bool want_skydns_metrics;

@@ -1,6 +1,6 @@
 /* What answers depend on apart from the records: the domains, defaults and rules of one server.
  * Built on the main thread from the flags and the document in etcd (live_config.h), published to
- * the answering threads like a store version (snapshot.h), and never changed afterwards. */
+ * the answering threads like a store version (publisher.h), and never changed afterwards. */
 #ifndef SKYDNS_STORE_ENGINE_CONFIG_H
 #define SKYDNS_STORE_ENGINE_CONFIG_H
 
@@ -56,7 +56,7 @@ struct engine_zone {
 };
 
 struct engine_config {
-    uint64_t serial; /* unique to each published one; set by snapshot.c */
+    uint64_t serial; /* unique to each published one; set by publisher.c */
     size_t zone_count;
     struct engine_zone zones[ENGINE_ZONES_MAX]; /* a domain before those that contain it */
     size_t reverse_zone_count;

@@ -1,5 +1,5 @@
 /* The records, as a tree of labels from the root: one immutable version per etcd revision
- * published. A query holds a version (snapshot.h) and walks it without locks; the writer makes the
+ * published. A query holds a version (publisher.h) and walks it without locks; the writer makes the
  * next version by copying only the paths to what changed.
  *
  *     (root) -- local -- cluster -- svc -- default -- web -- c88f1059   record A 10.0.0.1

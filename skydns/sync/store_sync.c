@@ -36,7 +36,7 @@ enum { SKIPPED_LINES_A_MINUTE = 10 };
 
 struct store_sync {
     struct ev_loop *loop;
-    struct snapshot *snapshot;
+    struct publisher *publisher;
     void (*on_ready)(void *data);
     void *data;
     struct outage_source *followed; /* NULL: not reported */
@@ -217,7 +217,7 @@ static void on_reclaim(struct ev_loop *loop, ev_timer *timer, int events)
 {
     const struct store_sync *sync = timer->data;
     (void)events;
-    if (!snapshot_reclaim(sync->snapshot)) {
+    if (!publisher_reclaim(sync->publisher)) {
         ev_timer_stop(loop, timer);
     }
 }
@@ -234,14 +234,14 @@ static void on_trim(struct ev_loop *loop, ev_timer *timer, int events)
 static void publish(struct store_sync *sync, const struct store *store,
                     struct store_garbage *garbage)
 {
-    snapshot_publish(sync->snapshot, store, garbage);
+    publisher_publish(sync->publisher, store, garbage);
     sync->published = store;
     if (sync->stubs) {
         stub_keys_follow(sync->stubs, store);
     }
     sync->counts.published++;
     sync->counts.published_revision = store_revision(store);
-    if (snapshot_reclaim(sync->snapshot)) {
+    if (publisher_reclaim(sync->publisher)) {
         ev_timer_again(sync->loop, &sync->reclaim);
     }
 }
@@ -459,7 +459,7 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
 {
     struct store_sync *sync = xcalloc(1, sizeof(*sync));
     sync->loop = config->loop;
-    sync->snapshot = config->snapshot;
+    sync->publisher = config->publisher;
     sync->on_ready = config->on_ready;
     sync->data = config->data;
     sync->followed = config->followed;

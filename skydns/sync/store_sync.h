@@ -2,7 +2,7 @@
  * and a record, and publishes one version for each whole revision (or batch of them) that the
  * mirror commits. Main thread, on its loop.
  *
- *     etcd_mirror --put, del, commit--> store_writer --version, garbage--> snapshot --> readers
+ *     etcd_mirror --put, del, commit--> store_writer --version, garbage--> publisher --> readers
  *
  * While etcd is away, the last version is still served. After a compaction everything is read again
  * over the old version, which readers keep until the new one is complete; unchanged records are not
@@ -25,7 +25,7 @@
 
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/foreign/zone_table.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "skydns/sync/lease.h"
 
 struct etcd;
@@ -40,7 +40,7 @@ enum { STORE_SYNC_CONFIG_MAX = 1024 * 1024 };
 struct store_sync_config {
     struct ev_loop *loop;
     struct etcd *etcd;           /* borrowed, on the same loop */
-    struct snapshot *snapshot;   /* borrowed */
+    struct publisher *publisher; /* borrowed */
     const char *path_prefix;     /* "skydns"; slashes around it do not matter; copied */
     bool skips_wildcards;        /* keys with a label `*`: -schema=kubernetes has no wildcards */
     uint32_t default_ttl_s;      /* of values that set none; a lease bounds it, too */
@@ -74,7 +74,7 @@ struct store_sync_config {
 
 struct store_sync *store_sync_start(const struct store_sync_config *config);
 
-/* Call when no reader will enter the snapshot any more, since it frees the published version, too,
+/* Call when no reader will enter the publisher any more, since it frees the published version, too,
  * and before etcd_free. NULL is fine. */
 void store_sync_stop(struct store_sync *sync);
 

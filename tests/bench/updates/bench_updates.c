@@ -51,7 +51,7 @@ struct lane {
 struct bench {
     unsigned seconds, changes_per_s, queries_per_s;
     struct services services;
-    struct snapshot *snapshot;
+    struct publisher *publisher;
     struct lane lanes[WORKERS];
     struct load *load;
     unsigned turn;        /* which Service is changed next */
@@ -132,7 +132,7 @@ static void open_config(struct bench *b)
         !engine_config_add_domain(config, &domain, NULL)) {
         fail("the domain");
     }
-    snapshot_configure(b->snapshot, config);
+    publisher_configure(b->publisher, config);
 }
 
 static struct addr address_of(int fd)
@@ -164,12 +164,12 @@ static void open_lane(struct bench *b, unsigned index)
     if (udp_server_new(&udp, &lane->udp, &err) < 0) {
         fail(err.msg);
     }
-    lane->engine = engine_new(snapshot_newest_config(b->snapshot));
+    lane->engine = engine_new(publisher_newest_config(b->publisher));
     const struct worker_config config = {
         .index = index,
         .udp = lane->udp,
         .engine = lane->engine,
-        .reader = snapshot_reader_new(b->snapshot),
+        .reader = publisher_reader_new(b->publisher),
     };
     if (worker_start(&config, &lane->worker, &err) < 0) {
         fail(err.msg);
@@ -203,7 +203,7 @@ static unsigned next_service(struct bench *b)
 static void publish(struct bench *b, const struct store *store, struct store_garbage *garbage)
 {
     hooks_publishing(store, garbage);
-    snapshot_publish(b->snapshot, store, garbage);
+    publisher_publish(b->publisher, store, garbage);
 }
 
 static void change(struct bench *b, unsigned number)
@@ -335,7 +335,7 @@ static void feed(struct bench *b, unsigned seconds)
             change_one(b, next_service(b));
         }
         if (now_ns - reclaimed_ns > RECLAIM_EVERY_NS) {
-            (void)snapshot_reclaim(b->snapshot); /* the next call frees the rest */
+            (void)publisher_reclaim(b->publisher); /* the next call frees the rest */
             reclaimed_ns = now_ns;
         }
     }
@@ -360,7 +360,7 @@ static void feed_in_turns(struct bench *b)
         b->feed_ns += clock_ns(CLOCK_MONOTONIC) - start_ns;
         b->feed_cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
         set_phase(b, PHASE_NONE);
-        (void)snapshot_reclaim(b->snapshot); /* the next call frees the rest */
+        (void)publisher_reclaim(b->publisher); /* the next call frees the rest */
     }
 }
 
@@ -478,13 +478,13 @@ int main(int argc, char **argv)
     b.queries_per_s = number_of(argv[4], 10000000);
     (void)prctl(PR_SET_TIMERSLACK, 1); /* the feed's pauses are shorter than the default 50 us */
     hooks_init();
-    b.snapshot = snapshot_new();
+    b.publisher = publisher_new();
     services_init(&b.services, count);
     open_config(&b);
     fill(&b);
     measure_single_changes(&b);
     run_loaded(&b);
-    snapshot_free(b.snapshot);
+    publisher_free(b.publisher);
     services_fini(&b.services);
     return 0;
 }

@@ -33,7 +33,7 @@ static _Thread_local unsigned received;
 int __real_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
                     struct timespec *timeout);
 int __real_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
-const struct store *__real_snapshot_enter(struct snapshot_reader *reader);
+const struct store *__real_publisher_enter(struct publisher_reader *reader);
 void __real_store_garbage_free(struct store_garbage *garbage);
 void *__real_malloc(size_t size);
 void *__real_store_pool_alloc(struct store_pool *pool, size_t size);
@@ -43,7 +43,7 @@ void *__real_realloc(void *block, size_t size);
 int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
                     struct timespec *timeout);
 int __wrap_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags);
-const struct store *__wrap_snapshot_enter(struct snapshot_reader *reader);
+const struct store *__wrap_publisher_enter(struct publisher_reader *reader);
 void __wrap_store_garbage_free(struct store_garbage *garbage);
 void *__wrap_malloc(size_t size);
 void *__wrap_store_pool_alloc(struct store_pool *pool, size_t size);
@@ -84,9 +84,9 @@ int __wrap_recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
     return n;
 }
 
-const struct store *__wrap_snapshot_enter(struct snapshot_reader *reader)
+const struct store *__wrap_publisher_enter(struct publisher_reader *reader)
 {
-    const struct store *store = __real_snapshot_enter(reader);
+    const struct store *store = __real_publisher_enter(reader);
     seen_serial = store ? store_serial(store) : 0;
     return store;
 }

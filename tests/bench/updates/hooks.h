@@ -1,8 +1,8 @@
 /* What the benchmark sees of skydns from outside: the linker substitutes these functions for calls
- * that udp_server, worker, snapshot and xalloc make (--wrap, in the Makefile), so that the measured
- * code is the program's own, with no line for measuring.
+ * that udp_server, worker, publisher and xalloc make (--wrap, in the Makefile), so that the
+ * measured code is the program's own, with no line for measuring.
  *
- *     recvmmsg returns --- snapshot_enter ... snapshot_leave --- sendmmsg is called
+ *     recvmmsg returns --- publisher_enter ... publisher_leave --- sendmmsg is called
  *        `---------------------- a worker's own time ----------------'
  *
  * Each worker's thread has a struct batch_times of its own. */
@@ -11,7 +11,7 @@
 
 #include <sys/socket.h>
 
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "tests/bench/updates/histogram.h"
 
 enum { HOOKS_WORKERS_MAX = 8 };

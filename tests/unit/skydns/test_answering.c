@@ -24,7 +24,7 @@
 #include "skydns/answering.h"
 #include "skydns/foreign/zone_table.h"
 #include "skydns/serve/listen_socket.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "tests/support/log_capture.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/questions.h"
@@ -34,7 +34,7 @@ enum { SERVICES = 3, WORKERS = 2, PATIENCE_S = 60, ATTEMPTS = 100, MESSAGE_MAX =
 
 struct fixture {
     struct options options;
-    struct snapshot *snapshot;
+    struct publisher *publisher;
     struct services services;
     struct answering *answering;
     size_t threads_before;
@@ -87,7 +87,7 @@ static void fill(struct fixture *f)
 {
     struct store_garbage *garbage;
     const struct store *store = services_fill(&f->services, &garbage);
-    snapshot_publish(f->snapshot, store, garbage);
+    publisher_publish(f->publisher, store, garbage);
 }
 
 static void *end_at_once(void *data)
@@ -109,8 +109,8 @@ static int setup(void **state)
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
     parse_flags(&f->options);
-    f->snapshot = snapshot_new();
-    snapshot_configure(f->snapshot, options_engine_config(&f->options));
+    f->publisher = publisher_new();
+    publisher_configure(f->publisher, options_engine_config(&f->options));
     services_init(&f->services, SERVICES);
     f->threads_before = count_threads();
     *state = f;
@@ -124,7 +124,7 @@ static int teardown(void **state)
         answering_stop(f->answering);
         answering_free(f->answering);
     }
-    snapshot_free(f->snapshot);
+    publisher_free(f->publisher);
     services_fini(&f->services);
     free(f);
     return 0;
@@ -146,7 +146,7 @@ static void open_at(struct fixture *f, size_t address_count)
     int r = -EADDRINUSE;
     for (int i = 0; i < ATTEMPTS && r == -EADDRINUSE; i++) {
         choose_addresses(f, address_count);
-        r = answering_open(&f->options, f->snapshot, &f->answering, &err);
+        r = answering_open(&f->options, f->publisher, &f->answering, &err);
     }
     if (r < 0) {
         fail_msg("%s", err.msg);
@@ -346,7 +346,7 @@ static void publish_nameserver(struct fixture *f, const struct addr *address)
     struct engine_config *config = options_engine_config(&f->options);
     config->zones_of_others = zone_table_new(&root, 1, NULL);
     config->allows_all = true;
-    snapshot_configure(f->snapshot, config);
+    publisher_configure(f->publisher, config);
 }
 
 /* Foreign names go to the current nameserver. */
@@ -388,7 +388,7 @@ static void test_address_in_use(void **state)
     int fd = loopback_listen(&used);
     choose_addresses(f, 3);
     f->options.addresses[1] = used;
-    assert_int_equal(answering_open(&f->options, f->snapshot, &none, &err), -EADDRINUSE);
+    assert_int_equal(answering_open(&f->options, f->publisher, &none, &err), -EADDRINUSE);
     assert_null(none);
     assert_non_null(strstr(err.msg, addr_format(&used, text)));
     assert_int_equal(listen_tcp(&f->options.addresses[0], false, &listening, &err), 0);
@@ -473,7 +473,7 @@ static void test_sockets_of_systemd(void **state)
     f->options.workers = 3;
     fill(f);
     pass(fds, 2);
-    if (answering_open(&f->options, f->snapshot, &f->answering, &err) < 0) {
+    if (answering_open(&f->options, f->publisher, &f->answering, &err) < 0) {
         fail_msg("%s", err.msg);
     }
     start(f);

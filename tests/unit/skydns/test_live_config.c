@@ -18,7 +18,7 @@
 #include "skydns/foreign/zone_table.h"
 #include "skydns/live_config.h"
 #include "skydns/store/engine_config.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "skydns/sync/store_sync.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
@@ -30,7 +30,7 @@ enum { PATH_MAX_LEN = 128, TEXT_MAX = 512 };
 struct fixture {
     struct ev_loop *loop;
     struct options flags;
-    struct snapshot *snapshot;
+    struct publisher *publisher;
     char folder[PATH_MAX_LEN / 2];
     char resolv_conf[PATH_MAX_LEN]; /* in the folder */
     struct live_config *live;
@@ -69,7 +69,7 @@ static void new_live(struct fixture *f, bool has_nameservers)
     parse_flags(f, has_nameservers);
     const struct live_config_config config = {.loop = f->loop,
                                               .flags = &f->flags,
-                                              .snapshot = f->snapshot,
+                                              .publisher = f->publisher,
                                               .resolv_conf = f->resolv_conf,
                                               .is_incomplete = is_incomplete,
                                               .changed = on_changed,
@@ -93,7 +93,7 @@ static int setup(void **state)
     assert_non_null(mkdtemp(f->folder));
     (void)snprintf(f->resolv_conf, sizeof(f->resolv_conf), "%s/resolv.conf", f->folder); /* fits */
     f->loop = ev_loop_new(0);
-    f->snapshot = snapshot_new();
+    f->publisher = publisher_new();
     *state = f;
     return 0;
 }
@@ -102,7 +102,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
     live_config_free(f->live);
-    snapshot_free(f->snapshot);
+    publisher_free(f->publisher);
     ev_loop_destroy(f->loop);
     (void)remove(f->resolv_conf); /* a file, a folder, or missing */
     assert_int_equal(rmdir(f->folder), 0);
@@ -144,7 +144,7 @@ static const struct options *in_force(const struct fixture *f)
 
 static const struct engine_config *published(const struct fixture *f)
 {
-    return snapshot_newest_config(f->snapshot);
+    return publisher_newest_config(f->publisher);
 }
 
 /* The nameservers in force, each followed by a space. */

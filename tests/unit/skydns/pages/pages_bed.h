@@ -19,7 +19,7 @@
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/options.h"
 #include "skydns/pages/explain.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 
@@ -35,7 +35,7 @@ struct pages_bed {
     struct ev_loop *loop;
     struct options options;
     char *flags; /* the options' texts point into it */
-    struct snapshot *snapshot;
+    struct publisher *publisher;
     struct outage outage;
     struct outage_source followed;
     struct store_sync *sync;
@@ -104,17 +104,17 @@ static inline void bed_parse_flags(struct pages_bed *bed, const char *flags)
 /* Without content: as before the first read from etcd. */
 static inline void bed_start(struct pages_bed *bed, const char *flags)
 {
-    *bed = (struct pages_bed){.loop = ev_loop_new(0), .snapshot = snapshot_new()};
+    *bed = (struct pages_bed){.loop = ev_loop_new(0), .publisher = publisher_new()};
     bed_mirror_counts = (struct etcd_mirror_counts){0};
     bed_parse_flags(bed, flags);
-    snapshot_configure(bed->snapshot, options_engine_config(&bed->options));
-    bed->explainer = explainer_new(snapshot_newest_config(bed->snapshot));
+    publisher_configure(bed->publisher, options_engine_config(&bed->options));
+    bed->explainer = explainer_new(publisher_newest_config(bed->publisher));
     outage_init(&bed->outage, bed->loop, "etcd", bed->options.etcd_timeout_ms, "etcd is overdue");
     bed->followed.away_line = "etcd away";
     bed->followed.back_line = "etcd back";
     outage_join(&bed->outage, &bed->followed, true);
     const struct store_sync_config config = {.loop = bed->loop,
-                                             .snapshot = bed->snapshot,
+                                             .publisher = bed->publisher,
                                              .path_prefix = "skydns",
                                              .default_ttl_s = bed->options.ttl_s,
                                              .domains = bed->options.domains,
@@ -129,7 +129,7 @@ static inline void bed_stop(struct pages_bed *bed)
     explainer_free(bed->explainer);
     store_sync_stop(bed->sync);
     outage_fini(&bed->outage);
-    snapshot_free(bed->snapshot);
+    publisher_free(bed->publisher);
     ev_loop_destroy(bed->loop);
     stub_zones_unref(bed->options.stubs);
     free(bed->flags);
@@ -174,7 +174,7 @@ static inline const struct explanation *bed_explain(struct pages_bed *bed, const
 {
     const struct explanation *x = NULL;
     struct err err;
-    int r = explain(bed->explainer, bed->sync, NULL, snapshot_newest_config(bed->snapshot), name,
+    int r = explain(bed->explainer, bed->sync, NULL, publisher_newest_config(bed->publisher), name,
                     type, &x, &err);
     if (r != 0) {
         fail_msg("%s %s: %s", name, type ? type : "", err.msg);

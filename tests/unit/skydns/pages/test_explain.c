@@ -467,7 +467,7 @@ static void test_configuration_in_force(void **state)
     bed_add(&bed, "com/example/www", "{'host':'10.0.0.1'}");
     assert_int_equal(bed_explain(&bed, "www.example.com", "A")->plan->rcode, DNS_RCODE_SERVFAIL);
     bed.options.domains[bed.options.domain_count++] = domain;
-    snapshot_configure(bed.snapshot, options_engine_config(&bed.options));
+    publisher_configure(bed.publisher, options_engine_config(&bed.options));
     assert_int_equal(bed_explain(&bed, "www.example.com", "A")->plan->answers.count, 1);
     bed_stop(&bed);
 }
@@ -484,7 +484,7 @@ static void test_questions_that_cannot_be_read(void **state)
         const struct explanation *x = NULL;
         struct err err;
         assert_int_equal(explain(bed.explainer, bed.sync, NULL,
-                                 snapshot_newest_config(bed.snapshot), rows[i].name, rows[i].type,
+                                 publisher_newest_config(bed.publisher), rows[i].name, rows[i].type,
                                  &x, &err),
                          ERR_USAGE);
         assert_null(x);

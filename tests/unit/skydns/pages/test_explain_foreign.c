@@ -24,7 +24,7 @@ static const struct bed_key keys[] = {
 
 struct told {
     struct pages_bed bed;
-    struct engine_config *config; /* in force; owned by the bed's snapshot */
+    struct engine_config *config; /* in force; owned by the bed's publisher */
     struct cache_tally *tally;
 };
 
@@ -44,7 +44,7 @@ static void publish(struct told *t, struct hosts_table *hosts)
     t->config->cache_limits = (struct cache_limits){.ttl_max_s = 3600, .stale_ms = 3600000};
     t->config->cache_tally = t->tally;
     t->config->hosts = hosts;
-    snapshot_configure(t->bed.snapshot, t->config);
+    publisher_configure(t->bed.publisher, t->config);
 }
 
 static int setup(void **state)

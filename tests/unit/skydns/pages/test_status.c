@@ -30,7 +30,7 @@ static void open_answering(struct pages *p)
     for (int i = 0; i < 100 && r < 0; i++) { /* another program may take the port */
         p->bed.options.addresses[0] = loopback_addr(loopback_free_port());
         p->bed.options.address_count = 1;
-        r = answering_open(&p->bed.options, p->bed.snapshot, &p->answering, &err);
+        r = answering_open(&p->bed.options, p->bed.publisher, &p->answering, &err);
     }
     if (r < 0) {
         fail_msg("%s", err.msg);
@@ -57,7 +57,7 @@ static int setup_with(void **state, const char *flags)
         .sync = p->bed.sync,
         .resolver = answering_resolver(p->answering),
         .skydns_prefix = "old_names_",
-        .snapshot = p->bed.snapshot,
+        .publisher = p->bed.publisher,
         .explainer = p->bed.explainer,
     };
     /* No worker was started, so there is none to read counts from. */
@@ -424,11 +424,11 @@ static void test_metrics_of_the_cache(void **state)
     config->cache_tally = tally;
     zone_table_unref(config->zones_of_others);
     config->zones_of_others = zone_table_new(zones, ARRAY_LEN(zones), NULL);
-    snapshot_configure(p->bed.snapshot, config);
+    publisher_configure(p->bed.publisher, config);
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         expect(p, "/old/metrics", 200, lines[i]);
     }
-    snapshot_configure(p->bed.snapshot, options_engine_config(&p->bed.options));
+    publisher_configure(p->bed.publisher, options_engine_config(&p->bed.options));
     cache_tally_free(tally);
 }
 

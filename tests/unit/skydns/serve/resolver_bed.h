@@ -29,7 +29,7 @@
 #include "skydns/serve/resolver.h"
 #include "skydns/serve/udp_server.h"
 #include "skydns/serve/worker.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "skydns/upstream/recursion.h"
 #include "tests/support/loopback.h"
 #include "tests/support/skydns/records.h"
@@ -45,7 +45,7 @@ struct fixture {
     uint32_t timeout_ms; /* per attempt at the nameserver */
     uint32_t walk_ms, walk_wait_ms;
     struct store_writer *writer;
-    struct snapshot *snapshot;
+    struct publisher *publisher;
     struct addr address;
     struct addr upstream_address;
     int upstream_udp;
@@ -215,9 +215,9 @@ static inline int open_servers(struct fixture *f)
                                            .stale_wait_ms = f->stale_wait_ms,
                                            .recursion = &f->recursion,
                                            .engine = f->resolver_engine,
-                                           .reader = snapshot_reader_new(f->snapshot),
+                                           .reader = publisher_reader_new(f->publisher),
                                            .walk_engine = f->walk_engine,
-                                           .walk_reader = snapshot_reader_new(f->snapshot),
+                                           .walk_reader = publisher_reader_new(f->publisher),
                                            .walk_ms = f->walk_ms,
                                            .walk_wait_ms = f->walk_wait_ms,
                                            .workers = WORKERS};
@@ -259,11 +259,11 @@ static inline void start_workers(struct fixture *f)
 {
     struct err err;
     for (unsigned i = 0; i < WORKERS; i++) {
-        f->engines[i] = engine_new(snapshot_newest_config(f->snapshot));
+        f->engines[i] = engine_new(publisher_newest_config(f->publisher));
         const struct worker_config config = {.index = i,
                                              .udp = f->udp[i],
                                              .engine = f->engines[i],
-                                             .reader = snapshot_reader_new(f->snapshot),
+                                             .reader = publisher_reader_new(f->publisher),
                                              .resolver = f->resolver};
         assert_int_equal(worker_start(&config, &f->workers[i], &err), 0);
     }
@@ -298,8 +298,8 @@ static inline struct fixture *setup_still_with(uint32_t timeout_ms, uint32_t sta
         configure(f, config);
     }
     f->writer = store_writer_new();
-    f->snapshot = snapshot_new();
-    snapshot_configure(f->snapshot, config);
+    f->publisher = publisher_new();
+    publisher_configure(f->publisher, config);
     f->resolver_engine = engine_new(config);
     f->walk_engine = engine_new(config);
     assert_int_equal(recursion_init(&f->recursion, "127.0.0.0/8", NULL), 0);
@@ -360,7 +360,7 @@ static inline void teardown(struct fixture *f)
         worker_free(f->workers[i]);
         engine_free(f->engines[i]);
     }
-    snapshot_free(f->snapshot);
+    publisher_free(f->publisher);
     cache_tally_free(f->tally);
     store_writer_free(f->writer);
     close(f->upstream_udp);
@@ -385,7 +385,7 @@ static inline void publish_as(struct fixture *f, int64_t revision)
 {
     struct store_garbage *garbage;
     const struct store *store = store_writer_commit(f->writer, revision, &garbage);
-    snapshot_publish(f->snapshot, store, garbage);
+    publisher_publish(f->publisher, store, garbage);
 }
 
 static inline void publish(struct fixture *f)

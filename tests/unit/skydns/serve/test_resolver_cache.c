@@ -127,7 +127,7 @@ static unsigned unread_questions(const struct fixture *f)
 
 static struct cache_key key_of(const struct fixture *f, const char *name)
 {
-    const struct engine_config *config = snapshot_newest_config(f->snapshot);
+    const struct engine_config *config = publisher_newest_config(f->publisher);
     struct cache_key key = {.name = name_of(name), .type = A, .qclass = IN};
     key.zone_serial = zone_table_find(config->zones_of_others, &key.name)->serial;
     return key;
@@ -136,7 +136,7 @@ static struct cache_key key_of(const struct fixture *f, const char *name)
 /* Before the threads start: a reply with a TTL of a minute that came so long ago. */
 static void keep_since(const struct fixture *f, const char *name, int64_t ago_ms)
 {
-    const struct engine_config *config = snapshot_newest_config(f->snapshot);
+    const struct engine_config *config = publisher_newest_config(f->publisher);
     const struct cache_key key = key_of(f, name);
     struct message m = question(1, name);
     make_reply(&m, name);
@@ -149,7 +149,7 @@ static void keep_since(const struct fixture *f, const char *name, int64_t ago_ms
  * remembered for half a minute. */
 static void fail_before(const struct fixture *f, const char *name)
 {
-    const struct engine_config *config = snapshot_newest_config(f->snapshot);
+    const struct engine_config *config = publisher_newest_config(f->publisher);
     const struct cache_key key = key_of(f, name);
     int64_t at_ms = clock_monotonic_ms() - 62 * 1000, lasts_ms = CACHE_FAILURE_FIRST_MS;
     for (unsigned i = 0; i < 6 && config->cache; i++) {

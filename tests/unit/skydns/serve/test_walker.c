@@ -13,7 +13,7 @@
 #include "common/base/xalloc.h"
 #include "skydns/answer/engine.h"
 #include "skydns/serve/walker.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "tests/support/skydns/fixture.h"
 
 enum { WALK_PATIENCE_MS = 60000 };
@@ -28,13 +28,13 @@ static void ignore(void *data)
 static void answer_all(const char *const *clients, size_t count, size_t *ret_order)
 {
     struct fixture *f = fixture_new(NULL, 0);
-    struct snapshot *snapshot = snapshot_new();
+    struct publisher *publisher = publisher_new();
     struct engine_config *config = xcalloc(1, sizeof(*config));
     struct err err;
     *config = f->config;
-    snapshot_configure(snapshot, config);
+    publisher_configure(publisher, config);
     const struct walker_config walker_config = {.engine = f->engine,
-                                                .reader = snapshot_reader_new(snapshot),
+                                                .reader = publisher_reader_new(publisher),
                                                 .walk_ms = WALK_PATIENCE_MS,
                                                 .wait_ms = WALK_PATIENCE_MS,
                                                 .wake = ignore};
@@ -60,7 +60,7 @@ static void answer_all(const char *const *clients, size_t count, size_t *ret_ord
     }
     walker_stop(walker);
     walker_free(walker);
-    snapshot_free(snapshot);
+    publisher_free(publisher);
     fixture_free(f);
 }
 

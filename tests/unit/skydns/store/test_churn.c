@@ -20,7 +20,7 @@
 #include "common/base/xalloc.h"
 #include "skydns/answer/engine.h"
 #include "skydns/store/engine_config.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "tests/support/skydns/questions.h"
 #include "tests/support/skydns/services.h"
 
@@ -32,13 +32,13 @@ enum { VERSIONS_A_BATCH = 16 };
 
 struct fixture {
     struct services services;
-    struct snapshot *snapshot;
+    struct publisher *publisher;
 };
 
 static void publish(struct fixture *f, const struct store *store, struct store_garbage *garbage)
 {
     assert_int_equal(store_revision(store), f->services.revision);
-    snapshot_publish(f->snapshot, store, garbage);
+    publisher_publish(f->publisher, store, garbage);
 }
 
 static void configure(struct fixture *f)
@@ -49,13 +49,13 @@ static void configure(struct fixture *f)
         .ttl_s = 3600, .min_ttl_s = 60, .priority = 10, .max_udp_size = ANSWER_MAX, .no_rec = true};
     assert_true(dname_from_text(slice_str("cluster.local."), &domain));
     assert_true(engine_config_add_domain(config, &domain, NULL));
-    snapshot_configure(f->snapshot, config);
+    publisher_configure(f->publisher, config);
 }
 
 static void setup(struct fixture *f, unsigned services)
 {
     struct store_garbage *garbage;
-    f->snapshot = snapshot_new();
+    f->publisher = publisher_new();
     services_init(&f->services, services);
     configure(f);
     const struct store *store = services_fill(&f->services, &garbage);
@@ -64,7 +64,7 @@ static void setup(struct fixture *f, unsigned services)
 
 static void teardown(struct fixture *f)
 {
-    snapshot_free(f->snapshot);
+    publisher_free(f->publisher);
     services_fini(&f->services);
 }
 
@@ -95,23 +95,23 @@ static size_t resident(void)
 }
 
 /* Every Service once, each change a version; the reader leaves and re-enters now and then. */
-static void change_all(struct fixture *f, struct snapshot_reader *reader)
+static void change_all(struct fixture *f, struct publisher_reader *reader)
 {
     enum { STRIDE = 7919 }; /* a prime: visits every Service once, not in memory order */
     for (unsigned i = 0; i < f->services.count; i++) {
         if (i % VERSIONS_A_BATCH == 0) {
-            assert_non_null(snapshot_enter(reader));
+            assert_non_null(publisher_enter(reader));
         }
         change(f, (unsigned)((uint64_t)i * STRIDE % f->services.count));
         if (i % VERSIONS_A_BATCH == VERSIONS_A_BATCH - 1) {
-            snapshot_leave(reader);
-            assert_false(snapshot_reclaim(f->snapshot));
+            publisher_leave(reader);
+            assert_false(publisher_reclaim(f->publisher));
         }
     }
     if (f->services.count % VERSIONS_A_BATCH != 0) {
-        snapshot_leave(reader);
+        publisher_leave(reader);
     }
-    assert_false(snapshot_reclaim(f->snapshot));
+    assert_false(publisher_reclaim(f->publisher));
 }
 
 /* The limit is a percentage of `whole`. */
@@ -128,7 +128,7 @@ static void test_memory_comes_back(void **state)
     (void)state;
     bool is_told = in_use() > 0; /* false: a sanitizer's allocator, which keeps freed memory */
     setup(&f, is_told ? SERVICES : SERVICES / 10);
-    struct snapshot_reader *reader = snapshot_reader_new(f.snapshot);
+    struct publisher_reader *reader = publisher_reader_new(f.publisher);
     for (int i = 0; i < FIRST_ROUNDS; i++) {
         change_all(&f, reader);
     }
@@ -151,7 +151,7 @@ enum { THREADS = 3, ASKED_SERVICES = 200, ASKED_MIN = 2000, BATCH = 8 };
 struct asker {
     pthread_t thread;
     struct engine *engine;
-    struct snapshot_reader *reader;
+    struct publisher_reader *reader;
     const atomic_bool *is_over;
     uint32_t random;
     atomic_uint answered;
@@ -189,12 +189,12 @@ static void *ask(void *data)
 {
     struct asker *self = data;
     while (!atomic_load(self->is_over)) {
-        const struct store *store = snapshot_enter(self->reader);
-        engine_configure(self->engine, snapshot_config(self->reader));
+        const struct store *store = publisher_enter(self->reader);
+        engine_configure(self->engine, publisher_config(self->reader));
         for (int i = 0; i < BATCH; i++) {
             ask_one(self, store);
         }
-        snapshot_leave(self->reader);
+        publisher_leave(self->reader);
         atomic_fetch_add(&self->answered, BATCH);
     }
     return NULL;
@@ -218,8 +218,8 @@ static void test_every_answer_is_right(void **state)
     (void)state;
     setup(&f, ASKED_SERVICES);
     for (int i = 0; i < THREADS; i++) {
-        askers[i].engine = engine_new(snapshot_newest_config(f.snapshot));
-        askers[i].reader = snapshot_reader_new(f.snapshot);
+        askers[i].engine = engine_new(publisher_newest_config(f.publisher));
+        askers[i].reader = publisher_reader_new(f.publisher);
         askers[i].is_over = &is_over;
         askers[i].random = (uint32_t)i;
         assert_int_equal(pthread_create(&askers[i].thread, NULL, ask, &askers[i]), 0);
@@ -241,7 +241,7 @@ static void test_every_answer_is_right(void **state)
         }
         engine_free(askers[i].engine);
     }
-    assert_false(snapshot_reclaim(f.snapshot));
+    assert_false(publisher_reclaim(f.publisher));
     teardown(&f);
 }
 

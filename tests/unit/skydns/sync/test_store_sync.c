@@ -114,8 +114,8 @@ static void commit(int64_t revision, bool full)
 
 struct fixture {
     struct ev_loop *loop;
-    struct snapshot *snapshot;
-    struct snapshot_reader *reader;
+    struct publisher *publisher;
+    struct publisher_reader *reader;
     struct outage outage;
     struct outage_source followed;
     struct store_sync *sync;
@@ -148,8 +148,8 @@ static struct fixture *setup(const char *path_prefix)
     struct fixture *f = calloc(1, sizeof(*f));
     assert_non_null(f);
     f->loop = ev_loop_new(0);
-    f->snapshot = snapshot_new();
-    f->reader = snapshot_reader_new(f->snapshot);
+    f->publisher = publisher_new();
+    f->reader = publisher_reader_new(f->publisher);
     outage_init(&f->outage, f->loop, "etcd", 60000, "etcd is overdue");
     f->followed.away_line = "etcd away";
     f->followed.back_line = "etcd back";
@@ -159,7 +159,7 @@ static struct fixture *setup(const char *path_prefix)
     struct store_sync_config config = {.loop = f->loop,
                                        .skips_wildcards = skips_wildcards,
                                        .followed = &f->followed,
-                                       .snapshot = f->snapshot,
+                                       .publisher = f->publisher,
                                        .path_prefix = path_prefix,
                                        .domains = domains,
                                        .domain_count = domain_count,
@@ -180,7 +180,7 @@ static void teardown(struct fixture *f)
     store_sync_stop(f->sync);
     outage_fini(&f->outage);
     assert_int_equal(mirrors, 0);
-    snapshot_free(f->snapshot);
+    publisher_free(f->publisher);
     ev_loop_destroy(f->loop);
     free(f);
 }
@@ -191,13 +191,13 @@ static int64_t seen(const struct fixture *f, const char *text)
     struct dname name;
     int64_t revision = -1;
     assert_true(dname_from_text(slice_str(text), &name));
-    const struct store *store = snapshot_enter(f->reader);
+    const struct store *store = publisher_enter(f->reader);
     if (store) {
         const struct store_node *node = store_find(store, &name, NULL);
         const struct store_record *record = node ? store_node_record(node) : NULL;
         revision = record ? record->mod_revision : 0;
     }
-    snapshot_leave(f->reader);
+    publisher_leave(f->reader);
     return revision;
 }
 
@@ -798,14 +798,14 @@ static void test_garbage_is_fetched_later(void **state)
     commit(1, true);
     ev_run(f->loop, 0); /* no garbage, so no timer: returns at once */
 
-    (void)snapshot_enter(f->reader);
+    (void)publisher_enter(f->reader);
     put("/skydns/local/a", good, 2);
     commit(2, false);
     ev_run(f->loop, EVRUN_ONCE);
-    assert_true(snapshot_reclaim(f->snapshot));
-    snapshot_leave(f->reader);
+    assert_true(publisher_reclaim(f->publisher));
+    publisher_leave(f->reader);
     ev_run(f->loop, 0);
-    assert_false(snapshot_reclaim(f->snapshot));
+    assert_false(publisher_reclaim(f->publisher));
     teardown(f);
 }
 

@@ -25,8 +25,8 @@ struct fixture {
 
     struct ev_loop *loop;
     struct etcd *etcd;
-    struct snapshot *snapshot;
-    struct snapshot_reader *reader;
+    struct publisher *publisher;
+    struct publisher_reader *reader;
     struct store_sync *sync;
     bool is_ready;
 };
@@ -71,7 +71,7 @@ static void start_sync(struct fixture *f)
     assert_true(dname_from_text(slice_str("test."), &domain));
     struct store_sync_config config = {.loop = f->loop,
                                        .etcd = f->etcd,
-                                       .snapshot = f->snapshot,
+                                       .publisher = f->publisher,
                                        .path_prefix = "skydns",
                                        .domains = &domain,
                                        .domain_count = 1,
@@ -89,14 +89,14 @@ static const char *address(const struct fixture *f, const char *text)
     const char *result = NULL;
     struct dname name;
     assert_true(dname_from_text(slice_str(text), &name));
-    const struct store *store = snapshot_enter(f->reader);
+    const struct store *store = publisher_enter(f->reader);
     if (store) {
         const struct store_node *node = store_find(store, &name, NULL);
         const struct store_record *record = node ? store_node_record(node) : NULL;
         struct ip ip = record ? store_record_ip(record) : (struct ip){0};
         result = ip.family_bytes ? ip_format(&ip, printed) : "";
     }
-    snapshot_leave(f->reader);
+    publisher_leave(f->reader);
     return result;
 }
 
@@ -135,8 +135,8 @@ static int setup(void **state)
     f->proc = etcd_proc_start();
     f->writer_loop = ev_loop_new(0);
     f->loop = ev_loop_new(0);
-    f->snapshot = snapshot_new();
-    f->reader = snapshot_reader_new(f->snapshot);
+    f->publisher = publisher_new();
+    f->reader = publisher_reader_new(f->publisher);
     struct etcd_config client = {.loop = f->writer_loop,
                                  .endpoints = etcd_proc_url(f->proc),
                                  .call_timeout_ms = CALL_TIMEOUT_MS};
@@ -150,7 +150,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
     store_sync_stop(f->sync);
-    snapshot_free(f->snapshot);
+    publisher_free(f->publisher);
     etcd_free(f->etcd);
     etcd_free(f->writer);
     ev_loop_destroy(f->loop);

@@ -13,25 +13,25 @@
 #include <stdatomic.h>
 
 #include "skydns/store/engine_config.h"
-#include "skydns/store/snapshot.h"
+#include "skydns/store/publisher.h"
 #include "tests/support/skydns/records.h"
 
 static const char *const names[] = {"a.test", "b.a.test", "_c.test", "d.other"};
 
 struct fixture {
     struct store_writer *writer;
-    struct snapshot *snapshot;
+    struct publisher *publisher;
     int64_t revision;
 };
 
 static struct fixture fixture_new(void)
 {
-    return (struct fixture){.writer = store_writer_new(), .snapshot = snapshot_new()};
+    return (struct fixture){.writer = store_writer_new(), .publisher = publisher_new()};
 }
 
 static void fixture_free(struct fixture *f)
 {
-    snapshot_free(f->snapshot);
+    publisher_free(f->publisher);
     store_writer_free(f->writer);
 }
 
@@ -53,7 +53,7 @@ static void configure(struct fixture *f, uint32_t number)
     config->ttl_s = number;
     config->ndots = number;
     assert_true(engine_config_add_domain(config, &domain, NULL));
-    snapshot_configure(f->snapshot, config);
+    publisher_configure(f->publisher, config);
 }
 
 static bool is_consistent(const struct engine_config *config)
@@ -74,7 +74,7 @@ static void publish(struct fixture *f)
         put(f, names[i], f->revision);
     }
     const struct store *store = store_writer_commit(f->writer, f->revision, &garbage);
-    snapshot_publish(f->snapshot, store, garbage);
+    publisher_publish(f->publisher, store, garbage);
 }
 
 static int64_t revision_of(const struct store *store, const char *text)
@@ -100,15 +100,15 @@ static void test_nothing_before_the_first(void **state)
 {
     (void)state;
     struct fixture f = fixture_new();
-    struct snapshot_reader *reader = snapshot_reader_new(f.snapshot);
-    assert_null(snapshot_enter(reader));
-    snapshot_leave(reader);
-    assert_false(snapshot_reclaim(f.snapshot));
+    struct publisher_reader *reader = publisher_reader_new(f.publisher);
+    assert_null(publisher_enter(reader));
+    publisher_leave(reader);
+    assert_false(publisher_reclaim(f.publisher));
     publish(&f);
-    const struct store *store = snapshot_enter(reader);
+    const struct store *store = publisher_enter(reader);
     assert_non_null(store);
     assert_true(is_whole(store));
-    snapshot_leave(reader);
+    publisher_leave(reader);
     fixture_free(&f);
 }
 
@@ -116,30 +116,30 @@ static void test_reader_inside_keeps_its_version(void **state)
 {
     (void)state;
     struct fixture f = fixture_new();
-    struct snapshot_reader *early = snapshot_reader_new(f.snapshot);
-    struct snapshot_reader *late = snapshot_reader_new(f.snapshot);
-    (void)snapshot_reader_new(f.snapshot); /* never enters: delays nothing */
+    struct publisher_reader *early = publisher_reader_new(f.publisher);
+    struct publisher_reader *late = publisher_reader_new(f.publisher);
+    (void)publisher_reader_new(f.publisher); /* never enters: delays nothing */
     publish(&f);
-    const struct store *first = snapshot_enter(early);
+    const struct store *first = publisher_enter(early);
     publish(&f);
     publish(&f);
-    const struct store *third = snapshot_enter(late);
+    const struct store *third = publisher_enter(late);
     assert_int_equal(store_revision(first), 1);
     assert_int_equal(store_revision(third), 3);
-    assert_true(snapshot_reclaim(f.snapshot));
+    assert_true(publisher_reclaim(f.publisher));
     assert_true(is_whole(first));
 
     publish(&f);
-    snapshot_leave(early); /* frees the first three; the third's successor waits for `late` */
-    assert_true(snapshot_reclaim(f.snapshot));
+    publisher_leave(early); /* frees the first three; the third's successor waits for `late` */
+    assert_true(publisher_reclaim(f.publisher));
     assert_true(is_whole(third));
-    snapshot_leave(late);
-    assert_false(snapshot_reclaim(f.snapshot));
+    publisher_leave(late);
+    assert_false(publisher_reclaim(f.publisher));
 
     publish(&f);
-    assert_false(snapshot_reclaim(f.snapshot));
-    assert_int_equal(store_revision(snapshot_enter(early)), 5);
-    snapshot_leave(early);
+    assert_false(publisher_reclaim(f.publisher));
+    assert_int_equal(store_revision(publisher_enter(early)), 5);
+    publisher_leave(early);
     fixture_free(&f);
 }
 
@@ -148,16 +148,16 @@ static void test_later_reader_delays_nothing(void **state)
 {
     (void)state;
     struct fixture f = fixture_new();
-    struct snapshot_reader *early = snapshot_reader_new(f.snapshot);
-    struct snapshot_reader *late = snapshot_reader_new(f.snapshot);
+    struct publisher_reader *early = publisher_reader_new(f.publisher);
+    struct publisher_reader *late = publisher_reader_new(f.publisher);
     publish(&f);
-    (void)snapshot_enter(early);
+    (void)publisher_enter(early);
     publish(&f);
-    const struct store *second = snapshot_enter(late);
-    snapshot_leave(early);
-    assert_false(snapshot_reclaim(f.snapshot));
+    const struct store *second = publisher_enter(late);
+    publisher_leave(early);
+    assert_false(publisher_reclaim(f.publisher));
     assert_true(is_whole(second));
-    snapshot_leave(late);
+    publisher_leave(late);
     fixture_free(&f);
 }
 
@@ -165,12 +165,12 @@ static void test_free_with_garbage_waiting(void **state)
 {
     (void)state;
     struct fixture f = fixture_new();
-    struct snapshot_reader *reader = snapshot_reader_new(f.snapshot);
+    struct publisher_reader *reader = publisher_reader_new(f.publisher);
     publish(&f);
-    (void)snapshot_enter(reader);
+    (void)publisher_enter(reader);
     publish(&f);
     publish(&f);
-    assert_true(snapshot_reclaim(f.snapshot));
+    assert_true(publisher_reclaim(f.publisher));
     fixture_free(&f);
 }
 
@@ -178,16 +178,16 @@ static void test_as_many_readers_as_promised(void **state)
 {
     (void)state;
     struct fixture f = fixture_new();
-    struct snapshot_reader *last = NULL;
-    for (int i = 0; i < SNAPSHOT_READERS_MAX; i++) {
-        last = snapshot_reader_new(f.snapshot);
+    struct publisher_reader *last = NULL;
+    for (int i = 0; i < PUBLISHER_READERS_MAX; i++) {
+        last = publisher_reader_new(f.publisher);
     }
     publish(&f);
-    (void)snapshot_enter(last);
+    (void)publisher_enter(last);
     publish(&f);
-    assert_true(snapshot_reclaim(f.snapshot));
-    snapshot_leave(last);
-    assert_false(snapshot_reclaim(f.snapshot));
+    assert_true(publisher_reclaim(f.publisher));
+    publisher_leave(last);
+    assert_false(publisher_reclaim(f.publisher));
     fixture_free(&f);
 }
 
@@ -196,21 +196,21 @@ static void test_configurations(void **state)
 {
     (void)state;
     struct fixture f = fixture_new();
-    struct snapshot_reader *reader = snapshot_reader_new(f.snapshot);
+    struct publisher_reader *reader = publisher_reader_new(f.publisher);
     configure(&f, 1);
-    assert_int_equal(snapshot_newest_config(f.snapshot)->ttl_s, 1);
-    assert_null(snapshot_enter(reader));
-    const struct engine_config *held = snapshot_config(reader);
+    assert_int_equal(publisher_newest_config(f.publisher)->ttl_s, 1);
+    assert_null(publisher_enter(reader));
+    const struct engine_config *held = publisher_config(reader);
     configure(&f, 2);
-    assert_int_equal(snapshot_newest_config(f.snapshot)->ttl_s, 2);
+    assert_int_equal(publisher_newest_config(f.publisher)->ttl_s, 2);
     assert_true(is_consistent(held));
     assert_int_equal(held->ttl_s, 1);
-    assert_true(snapshot_reclaim(f.snapshot));
-    snapshot_leave(reader);
-    assert_false(snapshot_reclaim(f.snapshot));
-    assert_null(snapshot_enter(reader));
-    assert_int_equal(snapshot_config(reader)->ttl_s, 2);
-    snapshot_leave(reader);
+    assert_true(publisher_reclaim(f.publisher));
+    publisher_leave(reader);
+    assert_false(publisher_reclaim(f.publisher));
+    assert_null(publisher_enter(reader));
+    assert_int_equal(publisher_config(reader)->ttl_s, 2);
+    publisher_leave(reader);
     fixture_free(&f);
 }
 
@@ -220,7 +220,7 @@ enum { THREADS = 4, VERSIONS_MIN = 2000, SEEN_MIN = 50 };
 
 struct reader_thread {
     pthread_t thread;
-    struct snapshot_reader *reader;
+    struct publisher_reader *reader;
     const atomic_bool *is_over;
     atomic_uint versions_seen;
     bool is_broken; /* read when the thread has ended */
@@ -231,17 +231,17 @@ static void *read_versions(void *data)
     struct reader_thread *self = data;
     int64_t last = 0;
     while (!atomic_load(self->is_over)) {
-        const struct store *store = snapshot_enter(self->reader);
+        const struct store *store = publisher_enter(self->reader);
         if (store) {
             int64_t revision = store_revision(store);
             self->is_broken |= revision < last || !is_whole(store) || !is_whole(store);
-            self->is_broken |= !is_consistent(snapshot_config(self->reader));
+            self->is_broken |= !is_consistent(publisher_config(self->reader));
             if (revision != last) {
                 atomic_fetch_add(&self->versions_seen, 1);
             }
             last = revision;
         }
-        snapshot_leave(self->reader);
+        publisher_leave(self->reader);
     }
     return NULL;
 }
@@ -264,7 +264,7 @@ static void test_threads_see_whole_versions(void **state)
     atomic_bool is_over = false;
     configure(&f, 0);
     for (int i = 0; i < THREADS; i++) {
-        threads[i].reader = snapshot_reader_new(f.snapshot);
+        threads[i].reader = publisher_reader_new(f.publisher);
         threads[i].is_over = &is_over;
         assert_int_equal(pthread_create(&threads[i].thread, NULL, read_versions, &threads[i]), 0);
     }
@@ -282,7 +282,7 @@ static void test_threads_see_whole_versions(void **state)
         assert_int_equal(pthread_join(threads[i].thread, NULL), 0);
         assert_false(threads[i].is_broken);
     }
-    assert_false(snapshot_reclaim(f.snapshot));
+    assert_false(publisher_reclaim(f.publisher));
     fixture_free(&f);
 }
 

@@ -1,0 +1,52 @@
+/* Publishes store versions, and the configuration to answer by, to the answering threads, and frees
+ * what no thread can see any more. Lock-free, as the response cache (skydns/foreign/cache.h) is:
+ * quiescent-state reclamation with C11 atomics.
+ *
+ *     main thread                           worker, resolver
+ *     publisher_publish(v2, garbage of v1)  store = publisher_enter(reader)   -> v1 or v2, whole
+ *     publisher_reclaim()                   ... answer a batch ...
+ *                                           publisher_leave(reader)           before it sleeps
+ *
+ * A thread outside enter/leave (asleep in recvmmsg) delays nothing. */
+#ifndef SKYDNS_STORE_PUBLISHER_H
+#define SKYDNS_STORE_PUBLISHER_H
+
+#include "skydns/store/store.h"
+
+struct engine_config;
+struct publisher;
+struct publisher_reader;
+
+/* The most threads that may register: 64 workers, the resolver, the walker, room for the rest. */
+enum { PUBLISHER_READERS_MAX = 128 };
+
+struct publisher *publisher_new(void);
+void publisher_free(struct publisher *publisher); /* all readers gone; frees pending garbage */
+
+/* Main thread, before the reader's thread starts. The reader lives as long as the publisher. */
+struct publisher_reader *publisher_reader_new(struct publisher *publisher);
+
+/* Reader's thread. NULL until the first publication (the first full sync). Valid until leave. */
+const struct store *publisher_enter(struct publisher_reader *reader);
+void publisher_leave(struct publisher_reader *reader);
+
+/* Main thread. Readers that enter afterwards see the store. Takes ownership of the garbage. */
+void publisher_publish(struct publisher *publisher, const struct store *store,
+                       struct store_garbage *garbage);
+
+/* Main thread; the first call comes before any reader's thread starts. Takes ownership of the
+ * configuration (engine_config_free). Every reader that enters afterwards sees it; it is freed once
+ * it is replaced and no reader can hold it. */
+void publisher_configure(struct publisher *publisher, struct engine_config *config);
+
+/* Main thread: the newest, valid until the next publisher_configure. */
+const struct engine_config *publisher_newest_config(const struct publisher *publisher);
+
+/* The reader's thread, between enter and leave. */
+const struct engine_config *publisher_config(const struct publisher_reader *reader);
+
+/* Main thread: frees the garbage that no reader can hold. True when some is still pending: call
+ * again later (a timer). publisher_publish and publisher_configure call it once themselves. */
+bool publisher_reclaim(struct publisher *publisher);
+
+#endif
