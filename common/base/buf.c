@@ -66,6 +66,35 @@ void buf_append_char(struct buf *b, char c)
     buf_append(b, &c, 1);
 }
 
+void buf_append_u8(struct buf *b, uint8_t v)
+{
+    buf_append(b, &v, sizeof(v));
+}
+
+void buf_append_u16(struct buf *b, uint16_t v)
+{
+    const uint8_t bytes[] = {(uint8_t)(v >> 8), (uint8_t)v};
+    buf_append(b, bytes, sizeof(bytes));
+}
+
+void buf_append_u32(struct buf *b, uint32_t v)
+{
+    buf_append_u16(b, (uint16_t)(v >> 16));
+    buf_append_u16(b, (uint16_t)v);
+}
+
+void buf_append_u64(struct buf *b, uint64_t v)
+{
+    buf_append_u32(b, (uint32_t)(v >> 32));
+    buf_append_u32(b, (uint32_t)v);
+}
+
+void buf_append_sized(struct buf *b, struct slice s)
+{
+    buf_append_u32(b, (uint32_t)s.len);
+    buf_append_slice(b, s);
+}
+
 void buf_printf(struct buf *b, const char *format, ...)
 {
     va_list args;

@@ -27,6 +27,13 @@ void buf_append_str(struct buf *b, const char *s);
 void buf_append_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* Big-endian, for cursor.h's readers; _sized: the length as u32, then the bytes. */
+void buf_append_u8(struct buf *b, uint8_t v);
+void buf_append_u16(struct buf *b, uint16_t v);
+void buf_append_u32(struct buf *b, uint32_t v);
+void buf_append_u64(struct buf *b, uint64_t v);
+void buf_append_sized(struct buf *b, struct slice s);
+
 /* Reserves len bytes for the caller to write, who then adds to b->len. NULL, with failed set, if
  * that exceeds the limit. */
 uint8_t *buf_reserve(struct buf *b, size_t len);

@@ -58,6 +58,20 @@ static inline uint32_t reader_u32(struct reader *r)
     return p ? (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3] : 0;
 }
 
+static inline uint64_t reader_u64(struct reader *r)
+{
+    uint64_t high = reader_u32(r);
+    return high << 32 | reader_u32(r);
+}
+
+/* Bytes behind their length, as buf_append_sized writes them; empty if there are fewer. */
+static inline struct slice reader_sized(struct reader *r)
+{
+    uint32_t len = reader_u32(r);
+    const uint8_t *p = reader_take(r, len);
+    return slice_of(p, p ? len : 0);
+}
+
 static inline void reader_seek(struct reader *r, size_t pos)
 {
     if (pos > r->len) {

@@ -633,3 +633,13 @@ struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *mirror)
     counts.holding_ms = mirror->is_holding ? clock_monotonic_ms() - mirror->held_since_ms : 0;
     return counts;
 }
+
+bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out)
+{
+    return mirror && out && false;
+}
+
+bool etcd_mirror_is_saved(struct slice saved)
+{
+    return saved.len > 0;
+}

@@ -42,6 +42,7 @@
 #include "common/base/slice.h"
 #include "common/etcd/etcd_kv.h"
 
+struct buf;
 struct err;
 struct etcd;
 struct etcd_compare;
@@ -73,6 +74,9 @@ struct etcd_mirror_config {
     struct slice store_key; /* copied; see etcd_store_key */
     bool keeps_old;
     int64_t stale_max_ms; /* 0 = no limit */
+    struct slice saved;   /* what etcd_mirror_save appended in an earlier life, checked; copied. The
+                           * owner has those keys: if the store is the same, the watch goes on behind
+                           * them; if not, it is another store. Empty: nothing is known */
     int64_t page_size; /* keys per Range page; 0 = adaptive (etcd_pages_internal.h). Halves itself
                           when a page is too large. */
     void (*full_begin)(void *data, const struct etcd_mirror_read *read);
@@ -82,6 +86,10 @@ struct etcd_mirror_config {
     /* err NULL: the watch is up and confirmed; else why no updates arrive. Called after every
      * attempt, so that the reason is the current one. */
     void (*state)(void *data, const struct err *err);
+    /* All that was in the store when this session began has been committed: at once if there was
+     * nothing new, after a full read, or when the watch has caught up (etcd_watch.h says why its
+     * replies do not tell exactly). Once a session, after state(NULL). May be NULL. */
+    void (*caught_up)(void *data);
     /* err: etcd denies reading the store key, or writing it (etcd_mirror_mark_store). The mirror
      * works without it and recognizes the store by single keys. err NULL: access is back. May be
      * NULL. */
@@ -97,6 +105,15 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
 
 /* No callback afterwards. From a callback: only commit or state, as the last act. NULL is fine. */
 void etcd_mirror_stop(struct etcd_mirror *mirror);
+
+/* Appends what a process that starts with the same keys needs to resume: the evidence which store
+ * it is, the revision of the last commit, and whether keys of an earlier store are held. False, and
+ * nothing appended, if nothing has been committed or a full read is under way: what the owner holds
+ * is then no whole revision. */
+bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out);
+
+/* Whether these bytes are such. */
+bool etcd_mirror_is_saved(struct slice saved);
 
 /* Reads everything again, now or when the connection is back. From store_key_seen: only without
  * has_read, as the last act. */
@@ -120,6 +137,7 @@ struct etcd_mirror_counts {
     uint64_t marked;                         /* store keys written */
     int64_t revision;    /* the owner has everything up to it; 0 = nothing yet */
     bool is_following;   /* the watch is confirmed */
+    bool is_caught_up;   /* see caught_up; false again when the session ends */
     bool is_marking;     /* a write of the store key is in flight */
     bool has_store_key;  /* the store has one */
     bool is_holding_old; /* holds an earlier store's keys: the new one is incomplete */

@@ -180,3 +180,14 @@ bool publisher_reclaim(struct publisher *publisher)
     }
     return publisher->oldest != NULL;
 }
+
+const struct store *publisher_pin(struct publisher *publisher)
+{
+    return publisher ? NULL : NULL;
+}
+
+void publisher_unpin(struct publisher *publisher, const struct store *store)
+{
+    (void)publisher;
+    (void)store;
+}

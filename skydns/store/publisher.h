@@ -45,6 +45,17 @@ const struct engine_config *publisher_newest_config(const struct publisher *publ
 /* The reader's thread, between enter and leave. */
 const struct engine_config *publisher_config(const struct publisher_reader *reader);
 
+/* Versions pinned at once: the snapshot's, and room for transfers. */
+enum { PUBLISHER_PINS_MAX = 4 };
+
+/* Main thread: the newest version stays whole until publisher_unpin, and any thread may read it;
+ * NULL if there is none, or too many are pinned. Unlike a reader that stays inside, it holds up
+ * nothing but its own blocks: what later versions replace of it is kept, and what they made and
+ * replaced themselves is freed as ever. So a pin never holds more than the version it pins, and the
+ * records made within the second in which it began. */
+const struct store *publisher_pin(struct publisher *publisher);
+void publisher_unpin(struct publisher *publisher, const struct store *store);
+
 /* Main thread: frees the garbage that no reader can hold. True when some is still pending: call
  * again later (a timer). publisher_publish and publisher_configure call it once themselves. */
 bool publisher_reclaim(struct publisher *publisher);

@@ -141,6 +141,12 @@ void store_each_child_from(const struct store_node *node, uint32_t from, store_c
  * resumes later, perhaps on a later version, misses no record that existed the whole time. */
 const struct store_record *store_next(const struct store *store, const struct dname *after);
 
+/* Calls fn for each record, hidden ones included, until it returns false; then returns false. A
+ * name comes before those below it, and all below it come together: the order that store_loader.h
+ * takes. */
+typedef bool (*store_record_fn)(void *data, const struct store_record *record);
+bool store_each_record(const struct store *store, store_record_fn fn, void *data);
+
 /* ---- Writing ---- */
 
 struct store_writer;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/attributes.h"
 #include "common/base/slice.h"
 
 /* Keys remembered: one broken writer makes thousands; 3 MB. Further ones are counted, and logged
@@ -17,6 +18,7 @@ enum { BROKEN_MAX = 10000 };
 enum { BROKEN_KEY_MAX = 1024 };
 
 struct broken_table;
+struct buf;
 
 struct broken_key {
     struct slice key;
@@ -36,6 +38,10 @@ void broken_del(struct broken_table *table, struct slice key);
  * over. */
 void broken_begin_read(struct broken_table *table);
 void broken_end_read(struct broken_table *table);
+
+/* Appends all of them; fills an empty table from those bytes. False: they are not such. */
+void broken_save(const struct broken_table *table, struct buf *out);
+bool broken_load(struct broken_table *table, struct slice saved) MUST_CHECK;
 
 size_t broken_count(const struct broken_table *table);
 

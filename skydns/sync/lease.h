@@ -17,12 +17,16 @@
 #define SKYDNS_SYNC_LEASE_H
 
 #include <ev.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/attributes.h"
+#include "common/base/slice.h"
 #include "common/dns/dname.h"
 #include "skydns/store/store.h"
 
+struct buf;
 struct etcd;
 struct lease_table;
 struct outage_source;
@@ -56,11 +60,23 @@ void lease_table_set_default_ttl(struct lease_table *table, uint32_t ttl_s);
 struct lease_counts {
     size_t leases;      /* of the records held */
     size_t asking;      /* of these, etcd is being asked */
+    size_t withheld;    /* records whose lease has ended, as far as a snapshot knows */
     uint64_t questions; /* asked of etcd */
     uint64_t failures;  /* of these, failed */
 };
 
 struct lease_counts lease_table_counts(const struct lease_table *table);
+
+/* Appends all leases with when they end, in Unix time, and their keys; they are as of now_ms, the
+ * Unix time in ms. False, and nothing appended, while records are withheld (below). */
+bool lease_table_save(const struct lease_table *table, int64_t now_ms, struct buf *out);
+
+/* Fills an empty table from those bytes, its writer having the records, before the first commit.
+ * Leases count down from when they were saved: a record whose lease has ended meanwhile, or ends
+ * before etcd is back, is withheld: removed, and remembered here until etcd says that the lease
+ * was renewed, or its key is put or deleted. False: the bytes are not such, or name a record that
+ * the writer does not have; then the table is useless. */
+bool lease_table_load(struct lease_table *table, int64_t now_ms, struct slice saved) MUST_CHECK;
 
 /* In between, the writer holds what must not be published (a full read in progress), so the table
  * changes nothing. Holding twice counts once. */

@@ -272,3 +272,14 @@ const char *store_keys_reason(const struct store_keys *keys, const struct dname 
     const struct domain *known = find(keys, domain);
     return known && known->was_there ? "there was one before" : "-require-store-key";
 }
+
+void store_keys_save(const struct store_keys *keys, struct buf *out)
+{
+    (void)keys;
+    (void)out;
+}
+
+bool store_keys_load(struct store_keys *keys, struct slice saved)
+{
+    return keys && saved.len == 0;
+}

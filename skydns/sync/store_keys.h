@@ -13,8 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/base/attributes.h"
+#include "common/base/slice.h"
 #include "common/dns/dname.h"
 
+struct buf;
 struct etcd;
 struct store_keys;
 
@@ -56,6 +59,13 @@ bool store_keys_settle(struct store_keys *keys, bool is_holding_old, bool only_w
 
 /* As settled. Of a domain that is not in force: whether keys are required. */
 bool store_keys_is_incomplete(const struct store_keys *keys, const struct dname *domain);
+
+/* Appends which domains have had a store key, and have one that counts. */
+void store_keys_save(const struct store_keys *keys, struct buf *out);
+
+/* What was known in an earlier life, of domains in force now and later; before the first of them is
+ * set. False: the bytes are not such. */
+bool store_keys_load(struct store_keys *keys, struct slice saved) MUST_CHECK;
 
 /* The domains in force. */
 size_t store_keys_count(const struct store_keys *keys);

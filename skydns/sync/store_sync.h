@@ -28,8 +28,11 @@
 #include "skydns/store/publisher.h"
 #include "skydns/sync/lease.h"
 
+struct err;
 struct etcd;
 struct outage_source;
+struct snapshot_content;
+struct snapshot_image;
 struct store_sync;
 
 /* Bytes of SkyDNS's configuration: a page in practice; all stub zones (zone_table.h) with all their
@@ -49,6 +52,11 @@ struct store_sync_config {
     size_t domain_count;
     bool requires_store_key; /* a domain without one is incomplete, and the store not ready */
     int64_t stale_max_ms;    /* how long another store without one may lack keys; 0 = forever */
+
+    /* What a snapshot says, checked by store_sync_can_start; its records and sections are taken
+     * over. They are published at once, and ready; then etcd is asked only for what has changed
+     * since, if it is the same store. NULL: etcd tells all. */
+    struct snapshot_content *start;
 
     /* Learns whether etcd is followed; already joined; borrowed. Failures of leases join its
      * outage. NULL: not reported. */
@@ -81,6 +89,25 @@ void store_sync_stop(struct store_sync *sync);
 /* The first full content has been published and, if store keys are required, every domain has had
  * its own. Stays true. */
 bool store_sync_is_ready(const struct store_sync *sync);
+
+/* Whether all sections of a snapshot make sense that store_sync unpacks. */
+bool store_sync_can_start(const struct snapshot_content *content, struct err *err) MUST_CHECK;
+
+/* Answers come from a snapshot that etcd has not confirmed yet; ret_heard_ms: when etcd was heard
+ * from, Unix time. False from when all that changed since is published; stays so. */
+bool store_sync_is_from_snapshot(const struct store_sync *sync, int64_t *ret_heard_ms);
+
+/* Fills the image's header (but for the version and the schema), and the sections of what this file
+ * knows: as of the newest version, which the caller pins. False, and nothing useful in it, while
+ * there is nothing whole to save: before the first full content, while answers come from a
+ * snapshot, during a full read. */
+bool store_sync_save(const struct store_sync *sync, struct snapshot_image *image);
+
+/* Increases whenever an image would differ from one saved earlier in more than its times. */
+uint64_t store_sync_changes(const struct store_sync *sync);
+
+/* Unix time in ms when etcd was last heard from: now while it is followed; 0 = never. */
+int64_t store_sync_heard_ms(const struct store_sync *sync);
 
 /* Whether etcd is known to lack records of the domain: names that are not found may exist. */
 bool store_sync_is_incomplete(const struct store_sync *sync, const struct dname *domain);

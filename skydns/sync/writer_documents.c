@@ -223,3 +223,13 @@ void writer_documents_set_domains(struct writer_documents *documents, const stru
     memcpy(documents->items, next, next_count * sizeof(next[0]));
     documents->count = next_count;
 }
+
+bool writer_documents_is_saved(struct slice saved)
+{
+    return saved.len == 0;
+}
+
+bool writer_documents_save(const struct writer_documents *documents, struct buf *out)
+{
+    return documents && out;
+}

@@ -7,12 +7,14 @@
 #define SKYDNS_SYNC_WRITER_DOCUMENTS_H
 
 #include <ev.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
 
+struct buf;
 struct etcd;
 struct writer_documents;
 
@@ -24,6 +26,10 @@ struct writer_documents_config {
     struct ev_loop *loop;
     struct etcd *etcd;    /* borrowed */
     int64_t stale_max_ms; /* as of the records */
+    /* What writer_documents_save appended in an earlier life, checked; empty: nothing is known. Of
+     * the domains in force `changed` tells it at once (from writer_documents_set_domains), and it
+     * holds until etcd says otherwise. */
+    struct slice saved;
     /* A domain's document as of a commit, if it changed; ptr NULL: there is none. Borrowed. */
     void (*changed)(void *data, const struct dname *domain, struct slice value);
     void *data;
@@ -32,8 +38,14 @@ struct writer_documents_config {
 /* "/kube2sky/cluster.local/config", which the caller frees. */
 char *writer_document_key(const struct dname *domain);
 
+/* Whether bytes are what writer_documents_save appended. */
+bool writer_documents_is_saved(struct slice saved);
+
 struct writer_documents *writer_documents_new(const struct writer_documents_config *config);
 void writer_documents_free(struct writer_documents *documents); /* NULL is fine */
+
+/* Appends the documents as last told. False, and nothing appended: one is not known yet. */
+bool writer_documents_save(const struct writer_documents *documents, struct buf *out);
 
 /* The domains in force, at most ENGINE_ZONES_MAX. Nothing is told of those that are not any more.
  * From `changed`, only with the same domains. */

@@ -33,10 +33,11 @@ ROOMS = {
     "skydns/answer": "common skydns/foreign skydns/store",
     "skydns/upstream": "common skydns/foreign skydns/store skydns/answer",
     "skydns/serve": "common skydns/foreign skydns/store skydns/answer skydns/upstream",
-    "skydns/sync": "common skydns/foreign skydns/store",
+    "skydns/snapshot": "common skydns/foreign skydns/store",
+    "skydns/sync": "common skydns/foreign skydns/store skydns/snapshot",
     "skydns/corefile": "common",
-    "skydns/pages": "common skydns/foreign skydns/store skydns/answer skydns/upstream skydns/serve skydns/sync",
-    "skydns": "common skydns/foreign skydns/store skydns/answer skydns/upstream skydns/serve skydns/sync skydns/corefile skydns/pages",
+    "skydns/pages": "common skydns/foreign skydns/store skydns/answer skydns/upstream skydns/serve skydns/snapshot skydns/sync",
+    "skydns": "common skydns/foreign skydns/store skydns/answer skydns/upstream skydns/serve skydns/snapshot skydns/sync skydns/corefile skydns/pages",
     "exechealthz": "common",
 }
 # Nothing lies above these, so all their headers are private.

@@ -1,0 +1,22 @@
+/* A snapshot's bytes, from an image, in pieces: records by the ten thousand never lie in memory
+ * twice. Pure but for the sink; any thread. The format is in snapshot_format_internal.h. */
+#ifndef SKYDNS_SNAPSHOT_SNAPSHOT_ENCODE_H
+#define SKYDNS_SNAPSHOT_SNAPSHOT_ENCODE_H
+
+#include <stdint.h>
+
+#include "common/base/attributes.h"
+#include "common/base/slice.h"
+#include "skydns/snapshot/snapshot.h"
+
+/* Takes the next bytes, at most SNAPSHOT_PIECE_MAX, borrowed for the call. Not 0 ends the encoding
+ * with this result. */
+enum { SNAPSHOT_PIECE_MAX = 256 << 10 };
+typedef int (*snapshot_sink)(void *data, struct slice piece);
+
+/* 0, or what the sink returned. now_s: clock_monotonic, in seconds, from which the records' ages
+ * are counted. */
+int snapshot_encode(const struct snapshot_image *image, uint32_t now_s, snapshot_sink sink,
+                    void *data) MUST_CHECK;
+
+#endif

@@ -1,0 +1,52 @@
+/* A thread that writes snapshots, one at a time, from a pinned version, so that neither the main
+ * loop nor an answering thread waits for the disk. It yields to them: a low priority, and pauses
+ * between pieces, so that a worker's batch takes as long as ever.
+ *
+ *     main loop                                  the thread
+ *     snapshot_writer_write(image) ------------> snapshot_file_write
+ *     publisher_unpin  <--- all bytes with the kernel
+ *     config.written   <--- renamed, or failed
+ *
+ * All functions: main thread. */
+#ifndef SKYDNS_SNAPSHOT_SNAPSHOT_WRITER_H
+#define SKYDNS_SNAPSHOT_SNAPSHOT_WRITER_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "skydns/snapshot/snapshot.h"
+
+struct publisher;
+struct snapshot_writer;
+
+struct snapshot_writer_config {
+    struct ev_loop *loop;
+    struct publisher *publisher; /* borrowed: where the images' versions are pinned */
+    const char *path;            /* borrowed */
+    /* A write has ended; err NULL: FILE has that image now, with that many bytes. From the loop. */
+    void (*written)(void *data, const struct snapshot_header *header, size_t bytes,
+                    const struct err *err);
+    void *data;
+};
+
+/* Starts the thread. */
+struct snapshot_writer *snapshot_writer_new(const struct snapshot_writer_config *config);
+
+/* Cancels a write under way, unless it is done but for the disk, and joins the thread. NULL is
+ * fine. */
+void snapshot_writer_free(struct snapshot_writer *writer);
+
+/* Takes the image over, its store pinned (publisher_pin); unpins it. False, and nothing is taken,
+ * while another is being written. */
+bool snapshot_writer_write(struct snapshot_writer *writer, struct snapshot_image *image);
+
+bool snapshot_writer_is_busy(const struct snapshot_writer *writer);
+
+/* Blocks until the write under way has ended, then calls `written`: at the end of the program. The
+ * disk is given this long; then it returns false. */
+bool snapshot_writer_wait(struct snapshot_writer *writer, int64_t timeout_ms);
+
+#endif
