@@ -1,4 +1,4 @@
-#include "skydns/snapshot/snapshot_decode.h"
+#include "skydns/snapshot/snapshot_decode_internal.h"
 
 int snapshot_decode(snapshot_source source, void *data, int64_t now_ms,
                     struct snapshot_content *ret_content, struct err *err)

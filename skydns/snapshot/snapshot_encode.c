@@ -1,4 +1,4 @@
-#include "skydns/snapshot/snapshot_encode.h"
+#include "skydns/snapshot/snapshot_encode_internal.h"
 
 int snapshot_encode(const struct snapshot_image *image, uint32_t now_s, snapshot_sink sink,
                     void *data)

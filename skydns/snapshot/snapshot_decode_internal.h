@@ -1,8 +1,8 @@
 /* A snapshot's bytes → content. Nothing in them is trusted: a length that does not fit, a name that
  * is none, a record that cannot be, names out of order, a checksum that differs, bytes missing or
  * behind the end all refuse the whole, with a reason. Main thread; fuzzed (fuzz_snapshot). */
-#ifndef SKYDNS_SNAPSHOT_SNAPSHOT_DECODE_H
-#define SKYDNS_SNAPSHOT_SNAPSHOT_DECODE_H
+#ifndef SKYDNS_SNAPSHOT_SNAPSHOT_DECODE_INTERNAL_H
+#define SKYDNS_SNAPSHOT_SNAPSHOT_DECODE_INTERNAL_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* A snapshot's bytes, from an image, in pieces: records by the ten thousand never lie in memory
  * twice. Pure but for the sink; any thread. The format is in snapshot_format_internal.h. */
-#ifndef SKYDNS_SNAPSHOT_SNAPSHOT_ENCODE_H
-#define SKYDNS_SNAPSHOT_SNAPSHOT_ENCODE_H
+#ifndef SKYDNS_SNAPSHOT_SNAPSHOT_ENCODE_INTERNAL_H
+#define SKYDNS_SNAPSHOT_SNAPSHOT_ENCODE_INTERNAL_H
 
 #include <stdint.h>
 
