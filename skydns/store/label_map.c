@@ -8,11 +8,6 @@ enum { LIST_LEVEL = LABEL_MAP_LEVELS };
 
 /* ---- Branches ---- */
 
-static uintptr_t slot_of_branch(struct label_branch *branch)
-{
-    return (uintptr_t)branch | 1;
-}
-
 unsigned label_map_slot_count(const struct label_branch *branch, unsigned level)
 {
     return level == LIST_LEVEL ? (unsigned)branch->used
@@ -30,11 +25,11 @@ static unsigned index_in_list(const struct label_branch *list, struct slice labe
     return at;
 }
 
-static struct label_branch *branch_alloc(unsigned count, const struct store_build *build)
+struct label_branch *label_branch_new(size_t count, const struct store_build *build)
 {
     struct label_branch *branch =
         store_pool_alloc(build->pool, sizeof(*branch) + count * sizeof(branch->slots[0]));
-    branch->stamp = build->stamp;
+    *branch = (struct label_branch){.stamp = build->stamp};
     return branch;
 }
 
@@ -46,7 +41,7 @@ static struct label_branch *branch_writable(struct label_branch *branch, unsigne
         return branch;
     }
     unsigned count = label_map_slot_count(branch, level);
-    struct label_branch *copy = branch_alloc(count, build);
+    struct label_branch *copy = label_branch_new(count, build);
     copy->used = branch->used;
     copy->tally = branch->tally;
     memcpy(copy->slots, branch->slots, count * sizeof(copy->slots[0]));
@@ -59,7 +54,7 @@ static struct label_branch *branch_open(struct label_branch *branch, unsigned le
                                         struct store_build *build)
 {
     unsigned count = label_map_slot_count(branch, level);
-    struct label_branch *wider = branch_alloc(count + 1, build);
+    struct label_branch *wider = label_branch_new(count + 1, build);
     wider->used = branch->used;
     wider->tally = branch->tally;
     memcpy(wider->slots, branch->slots, at * sizeof(wider->slots[0]));
@@ -75,7 +70,7 @@ static struct label_branch *branch_close(struct label_branch *branch, unsigned l
     unsigned count = label_map_slot_count(branch, level);
     struct label_branch *narrower = branch;
     if (branch->stamp != build->stamp) {
-        narrower = branch_alloc(count - 1, build);
+        narrower = label_branch_new(count - 1, build);
         narrower->used = branch->used;
         narrower->tally = branch->tally;
         memcpy(narrower->slots, branch->slots, at * sizeof(narrower->slots[0]));
@@ -111,10 +106,9 @@ struct store_node *label_map_find(struct label_map map, uint32_t hash, struct sl
 static struct label_branch *branch_around(struct store_node *node, unsigned level,
                                           const struct store_build *build)
 {
-    struct label_branch *branch = branch_alloc(1, build);
+    struct label_branch *branch = label_branch_new(1, build);
     branch->used = level == LIST_LEVEL ? 1 : label_map_bit(node->hash, level);
     branch->slots[0] = (uintptr_t)node;
-    branch->tally = (struct store_tally){0};
     if (!store_node_is_hidden(node)) {
         branch->tally = store_node_tally(node);
     }
@@ -150,7 +144,7 @@ static uintptr_t put_below(uintptr_t slot, unsigned level, struct store_node *no
         branch = branch_open(branch, level, at, build);
         branch->used = used;
         branch->slots[at] = (uintptr_t)node;
-        return slot_of_branch(branch);
+        return label_map_slot_of(branch);
     }
     uintptr_t below = level == LIST_LEVEL ? (uintptr_t)node
                                           : put_below(branch->slots[at], level + 1, node, build);
@@ -158,7 +152,7 @@ static uintptr_t put_below(uintptr_t slot, unsigned level, struct store_node *no
         branch = branch_writable(branch, level, build);
         branch->slots[at] = below;
     }
-    return slot_of_branch(branch);
+    return label_map_slot_of(branch);
 }
 
 void label_map_put(struct label_map *map, struct store_node *node, struct store_build *build)
@@ -196,12 +190,12 @@ static uintptr_t remove_below(uintptr_t slot, unsigned level, const struct store
     if (below != 0) {
         branch = branch_writable(branch, level, build);
         branch->slots[at] = below;
-        return slot_of_branch(branch);
+        return label_map_slot_of(branch);
     }
     uint64_t used = level == LIST_LEVEL ? branch->used - 1 : branch->used & ~bit;
     branch = branch_close(branch, level, at, build);
     branch->used = used;
-    return slot_of_branch(branch);
+    return label_map_slot_of(branch);
 }
 
 void label_map_remove(struct label_map *map, const struct store_node *node,

@@ -9,8 +9,10 @@
 #define SKYDNS_STORE_LABEL_MAP_INTERNAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/attributes.h"
 #include "common/base/slice.h"
 #include "skydns/store/store_tally.h"
 
@@ -52,6 +54,11 @@ static inline struct store_node *label_map_as_node(uintptr_t slot)
     return (struct store_node *)slot;
 }
 
+static inline uintptr_t label_map_slot_of(struct label_branch *branch)
+{
+    return (uintptr_t)branch | 1;
+}
+
 /* The block that a slot leads to; NULL for slot 0. */
 static inline const void *label_map_block(uintptr_t slot)
 {
@@ -79,6 +86,21 @@ static inline uintptr_t label_map_below(uintptr_t slot, unsigned level, uint32_t
 
 /* Adds the node, or replaces the one with the same label, which the caller still has to retire. */
 void label_map_put(struct label_map *map, struct store_node *node, struct store_build *build);
+
+/* A node of a map to be built, and what would have to be fetched from it. */
+struct label_child {
+    struct store_node *node;
+    uint32_t hash;
+    struct store_tally tally; /* nothing if the node is hidden */
+};
+
+/* The map that label_map_put makes of these nodes one by one. Their order is lost; `spare` has room
+ * for as many. False: two have the same label; the map is then good for label_map_free alone. */
+bool label_map_build(struct label_map *map, struct label_child *children, struct label_child *spare,
+                     size_t count, const struct store_build *build) MUST_CHECK;
+
+/* A branch of the build with this many slots, nothing used or counted. */
+struct label_branch *label_branch_new(size_t count, const struct store_build *build);
 
 /* Removes the node, which must be in the map; the caller still has to retire it. */
 void label_map_remove(struct label_map *map, const struct store_node *node,

@@ -15,6 +15,7 @@
 #include "skydns/store/store_pool_internal.h"
 
 struct store_ready;
+struct store_saved;
 
 struct store {
     struct store_node *root;
@@ -80,7 +81,21 @@ static inline struct store_record *store_node_own_record(const struct store_node
 struct store_record *store_record_new(struct store_pool *pool, const struct dname *name,
                                       const struct record_view *record, int64_t mod_revision);
 
+/* The same from its fields, which must be those of a record (store_record_can_be). */
+struct store_record *store_record_of(struct store_pool *pool, const struct dname *name,
+                                     const struct store_saved *saved);
+
+bool store_record_can_be(const struct store_saved *saved);
+
 struct store_record *store_record_copy(struct store_pool *pool, const struct store_record *record);
+
+/* Frees a node that no version holds, and all below it. */
+void store_node_free(struct store_node *node);
+
+/* A writer whose next commit publishes this tree, which takes the build over: its nodes have their
+ * answers prepared, and what changes until then replaces them. */
+struct store_writer *store_writer_of(const struct store_build *build, struct store_node *root,
+                                     size_t record_count);
 
 /* Whether the two are equal, ignoring generation and known_s. */
 bool store_record_equal(const struct store_record *a, const struct store_record *b);

@@ -56,12 +56,17 @@ static bool same_host(const struct store_record *a, const struct store_record *b
     return a->host == STORE_HOST_NAME ? rr_same_name(host_a, host_b) : slice_equal(host_a, host_b);
 }
 
+static bool is_plain_record(const struct store_record *record, enum store_host host)
+{
+    return record->host == host && record->group_len == 0 && record->ttl_s != 0;
+}
+
 /* Every record is complete by itself, and no two have the same host. */
 static bool is_plain(const struct collected *found, enum store_host host)
 {
     for (size_t i = 0; i < found->count; i++) {
         const struct store_record *r = found->records[i];
-        if (r->host != host || r->group_len > 0 || r->ttl_s == 0) {
+        if (!is_plain_record(r, host)) {
             return false;
         }
         for (size_t k = 0; k < i; k++) {
@@ -170,10 +175,13 @@ static struct store_ready *make_targets(struct store_pool *pool, const struct co
     return ready;
 }
 
-static bool is_plain_single(const struct collected *found)
+void store_ready_make_single(struct store_node *node, struct store_record *only)
 {
-    return is_plain(found, STORE_HOST_IP) ||
-           (is_plain(found, STORE_HOST_NAME) && is_plain_target(found->records[0]));
+    if (is_plain_record(only, STORE_HOST_IP) ||
+        (is_plain_record(only, STORE_HOST_NAME) && is_plain_target(only))) {
+        node->record = only;
+        node->has = STORE_NODE_SINGLE;
+    }
 }
 
 static struct store_ready *make_of_several(struct store_pool *pool, const struct collected *found)
@@ -195,8 +203,7 @@ void store_ready_make(struct store_pool *pool, struct store_node *node)
     if (found.count > 1 && (ready = make_of_several(pool, &found))) {
         node->ready = ready;
         node->has = STORE_NODE_READY;
-    } else if (found.count == 1 && is_plain_single(&found)) {
-        node->record = found.records[0];
-        node->has = STORE_NODE_SINGLE;
+    } else if (found.count == 1) {
+        store_ready_make_single(node, found.records[0]);
     }
 }

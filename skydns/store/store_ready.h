@@ -37,9 +37,13 @@ struct store_ready {
 };
 
 struct store_pool;
+struct store_record;
 
 /* Prepares it for a node of the build that has no record of its own; does nothing when the records
  * below do not qualify. */
 void store_ready_make(struct store_pool *pool, struct store_node *node);
+
+/* The same when `only` is the one visible record below: nothing is looked for. */
+void store_ready_make_single(struct store_node *node, struct store_record *only);
 
 #endif

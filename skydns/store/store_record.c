@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/dns/txt.h"
+#include "skydns/store/store_loader.h"
 #include "skydns/store/store_node_internal.h"
 
 /* The parsed host, and its text where the printed form of the address or name would differ from it
@@ -88,21 +89,10 @@ static size_t record_size(size_t tail)
     return size > sizeof(struct store_record) ? size : sizeof(struct store_record);
 }
 
-struct store_record *store_record_new(struct store_pool *pool, const struct dname *name,
-                                      const struct record_view *record, int64_t mod_revision)
+static struct store_saved saved_of(const struct record_view *record, const struct host *host,
+                                   int64_t mod_revision)
 {
-    struct ip ip;
-    struct dname host_name;
-    struct host host = host_of(record->host, &ip, &host_name);
-    struct slice text = record->text, group = record->group;
-    /* A value has at most RECORD_JSON_MAX bytes, quotes included. */
-    assert(host.text.len <= UINT16_MAX && text.len <= UINT16_MAX && group.len <= UINT16_MAX);
-
-    bool has_escapes = txt_has_escapes(text);
-    size_t tail = host.len + (size_t)name->len + host.text.len + text.len + group.len +
-                  (has_escapes ? txt_unescape(text, NULL) : 0);
-    struct store_record *r = store_pool_alloc(pool, record_size(tail));
-    *r = (struct store_record){
+    return (struct store_saved){
         .mod_revision = mod_revision,
         .ttl_s = record->ttl_s,
         .known_s = (uint32_t)(clock_monotonic_ms() / 1000),
@@ -110,24 +100,96 @@ struct store_record *store_record_new(struct store_pool *pool, const struct dnam
         .priority = record->priority,
         .weight = record->weight,
         .targetstrip = record->targetstrip,
-        .host_text_len = (uint16_t)host.text.len,
+        .mail = record->mail,
+        .host = (uint8_t)host->kind,
+        .host_bytes = slice_of(host->bytes, host->len),
+        .host_text = host->text,
+        .text = record->text,
+        .group = record->group,
+    };
+}
+
+struct store_record *store_record_new(struct store_pool *pool, const struct dname *name,
+                                      const struct record_view *record, int64_t mod_revision)
+{
+    struct ip ip;
+    struct dname host_name;
+    struct host host = host_of(record->host, &ip, &host_name);
+    struct store_saved saved = saved_of(record, &host, mod_revision);
+    return store_record_of(pool, name, &saved);
+}
+
+struct store_record *store_record_of(struct store_pool *pool, const struct dname *name,
+                                     const struct store_saved *saved)
+{
+    struct slice host = saved->host_bytes, host_text = saved->host_text;
+    struct slice text = saved->text, group = saved->group;
+    /* A value has at most RECORD_JSON_MAX bytes, quotes included. */
+    assert(host_text.len <= UINT16_MAX && text.len <= UINT16_MAX && group.len <= UINT16_MAX);
+
+    bool has_escapes = txt_has_escapes(text);
+    size_t tail = host.len + (size_t)name->len + host_text.len + text.len + group.len +
+                  (has_escapes ? txt_unescape(text, NULL) : 0);
+    struct store_record *r = store_pool_alloc(pool, record_size(tail));
+    *r = (struct store_record){
+        .mod_revision = saved->mod_revision,
+        .ttl_s = saved->ttl_s,
+        .known_s = saved->known_s,
+        .port = saved->port,
+        .priority = saved->priority,
+        .weight = saved->weight,
+        .targetstrip = saved->targetstrip,
+        .host_text_len = (uint16_t)host_text.len,
         .text_len = (uint16_t)text.len,
         .group_len = (uint16_t)group.len,
-        .host_len = host.len,
+        .host_len = (uint8_t)host.len,
         .name_len = name->len,
-        .host = (uint8_t)host.kind,
-        .mail = record->mail,
+        .host = saved->host,
+        .mail = saved->mail,
         .has_escapes = has_escapes,
     };
-    uint8_t *at = append(r->bytes, host.bytes, host.len);
+    uint8_t *at = append(r->bytes, host.ptr, host.len);
     at = append(at, name->wire, name->len);
-    at = append(at, host.text.ptr, host.text.len);
+    at = append(at, host_text.ptr, host_text.len);
     at = append(at, text.ptr, text.len);
     at = append(at, group.ptr, group.len);
     if (has_escapes) {
         (void)txt_unescape(text, at);
     }
     return r;
+}
+
+static bool is_wire_name(struct slice wire)
+{
+    size_t at = 0;
+    while (at < wire.len && wire.ptr[at] > 0 && wire.ptr[at] <= DNAME_LABEL_MAX) {
+        at += 1 + (size_t)wire.ptr[at];
+    }
+    return wire.len <= DNAME_MAX && at + 1 == wire.len && wire.ptr[at] == 0;
+}
+
+static bool host_can_be(const struct store_saved *saved)
+{
+    size_t len = saved->host_bytes.len;
+    switch (saved->host) {
+    case STORE_HOST_NONE:
+        return len == 0 && saved->host_text.len == 0;
+    case STORE_HOST_IP:
+        return len == 4 || len == 16;
+    case STORE_HOST_NAME:
+        return is_wire_name(saved->host_bytes);
+    case STORE_HOST_BAD:
+        return len == 0 && saved->host_text.len > 0;
+    default:
+        return false;
+    }
+}
+
+bool store_record_can_be(const struct store_saved *saved)
+{
+    return host_can_be(saved) && record_ttl_s(saved->ttl_s) == saved->ttl_s &&
+           saved->host_text.len <= UINT16_MAX && saved->text.len <= UINT16_MAX &&
+           saved->group.len <= UINT16_MAX;
 }
 
 static size_t tail_len(const struct store_record *r)
@@ -232,6 +294,25 @@ struct slice store_record_text_bytes(const struct store_record *record)
 struct slice store_record_group(const struct store_record *record)
 {
     return slice_of(texts(record) + record->host_text_len + record->text_len, record->group_len);
+}
+
+struct store_saved store_record_saved(const struct store_record *record)
+{
+    return (struct store_saved){
+        .mod_revision = record->mod_revision,
+        .ttl_s = record->ttl_s,
+        .known_s = record->known_s,
+        .port = record->port,
+        .priority = record->priority,
+        .weight = record->weight,
+        .targetstrip = record->targetstrip,
+        .mail = record->mail,
+        .host = record->host,
+        .host_bytes = slice_of(record->bytes, record->host_len),
+        .host_text = slice_of(texts(record), record->host_text_len),
+        .text = store_record_text(record),
+        .group = store_record_group(record),
+    };
 }
 
 static bool same_host(const struct store_record *a, const struct store_record *b)

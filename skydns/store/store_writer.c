@@ -129,6 +129,11 @@ static bool free_node(void *data, struct store_node *node)
     return true;
 }
 
+void store_node_free(struct store_node *node)
+{
+    (void)free_node(NULL, node); /* always true */
+}
+
 struct store_writer *store_writer_new(void)
 {
     seeded_hash_init();
@@ -139,12 +144,24 @@ struct store_writer *store_writer_new(void)
     return writer;
 }
 
+struct store_writer *store_writer_of(const struct store_build *build, struct store_node *root,
+                                     size_t record_count)
+{
+    struct store_writer *writer = xcalloc(1, sizeof(*writer));
+    writer->build = *build;
+    writer->build.stamp++; /* the tree has its answers: it is of a build that has ended */
+    writer->root = root;
+    writer->record_count = record_count;
+    writer->is_changed = true;
+    return writer;
+}
+
 void store_writer_free(struct store_writer *writer)
 {
     if (!writer) {
         return;
     }
-    free_node(NULL, writer->root);
+    store_node_free(writer->root);
     store_garbage_free(writer->build.garbage);
     store_pool_free(writer->newest);
     store_pool_close(writer->build.pool);
