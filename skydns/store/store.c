@@ -135,24 +135,3 @@ const struct store_record *store_next(const struct store *store, const struct dn
     dname_labels(after, &labels);
     return next_below(store->root, after, &labels, labels.count);
 }
-
-/* ---- All records ---- */
-
-struct record_visit {
-    store_record_fn fn;
-    void *data;
-};
-
-static bool visit_records(void *data, struct store_node *node)
-{
-    const struct record_visit *visit = data;
-    const struct store_record *record = store_node_own_record(node);
-    return (!record || visit->fn(visit->data, record)) &&
-           label_map_each(node->children, visit_records, data);
-}
-
-bool store_each_record(const struct store *store, store_record_fn fn, void *data)
-{
-    struct record_visit visit = {fn, data};
-    return visit_records(&visit, store->root);
-}

@@ -44,6 +44,14 @@ struct store_loader *store_loader_new(void)
     return loader;
 }
 
+void store_loader_expect(struct store_loader *loader, size_t records)
+{
+    enum { LARGE_STORE = 100000 }; /* 23 MB: beyond what the pool gives small stores */
+    if (records >= LARGE_STORE) {
+        store_pool_expect_much(loader->build.pool);
+    }
+}
+
 /* All but what a writer took over. */
 static void free_loader(struct store_loader *loader)
 {

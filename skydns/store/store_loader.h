@@ -43,6 +43,11 @@ struct store_saved store_record_saved(const struct store_record *record);
 struct store_loader;
 
 struct store_loader *store_loader_new(void);
+
+/* How many records will come, if the caller knows; before the first. Believed only as far as it
+ * costs nothing if wrong: a large store gets huge pages at once, which are filled in a fifth of the
+ * time. */
+void store_loader_expect(struct store_loader *loader, size_t records);
 void store_loader_free(struct store_loader *loader); /* NULL is fine */
 
 /* The next name, its bytes valid (dname.h), and its record. shared: how many bytes at the name's

@@ -27,6 +27,11 @@ struct store_pool *store_pool_new(void)
     return xcalloc(1, sizeof(struct store_pool));
 }
 
+void store_pool_expect_much(struct store_pool *pool)
+{
+    (void)pool;
+}
+
 void store_pool_close(struct store_pool *pool)
 {
     free(pool);
@@ -101,6 +106,7 @@ struct store_pool {
     size_t region_used; /* bytes of the newest region cut into slabs */
     size_t slab_count;  /* holding blocks */
     size_t block_count;
+    bool is_large; /* will be */
     bool is_closed;
 };
 
@@ -160,7 +166,7 @@ static char *map_region(void)
 static void add_region(struct store_pool *pool)
 {
     char *region = map_region();
-    if (pool->region_count >= SMALL_REGIONS) {
+    if (pool->is_large || pool->region_count >= SMALL_REGIONS) {
         (void)madvise(region, REGION_SIZE, MADV_HUGEPAGE); /* a kernel without huge pages will do */
     }
     pool->regions = xrealloc_array(pool->regions, pool->region_count + 1, sizeof(pool->regions[0]));
@@ -272,6 +278,11 @@ void store_pool_free(void *block)
 struct store_pool *store_pool_new(void)
 {
     return xcalloc(1, sizeof(struct store_pool));
+}
+
+void store_pool_expect_much(struct store_pool *pool)
+{
+    pool->is_large = true;
 }
 
 void store_pool_close(struct store_pool *pool)

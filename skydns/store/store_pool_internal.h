@@ -14,6 +14,9 @@ struct store_pool;
 
 struct store_pool *store_pool_new(void);
 
+/* Much is to come: huge pages from the first block on. */
+void store_pool_expect_much(struct store_pool *pool);
+
 /* No more blocks are allocated. The memory is freed with the last block: garbage may outlive the
  * writer. */
 void store_pool_close(struct store_pool *pool);

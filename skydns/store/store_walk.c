@@ -77,3 +77,61 @@ void store_walk_finish(struct store_walk *walk)
     while (store_walk_step(walk)) {
     }
 }
+
+/* ---- All records ---- */
+
+/* Neighbours are far apart in memory: what the next ones need is fetched while the present one is
+ * visited. */
+enum { AHEAD = 4 };
+
+struct record_visit {
+    store_record_fn fn;
+    void *data;
+};
+
+/* Fetches what a visit of this slot, already fetched itself, reads first. */
+static void fetch_below(uintptr_t slot)
+{
+    if (!label_map_is_branch(slot)) {
+        const struct store_node *node = label_map_as_node(slot);
+        fetch(node->record);
+        fetch(label_map_block(node->children.slot));
+    }
+}
+
+static bool visit_slot(const struct record_visit *visit, uintptr_t slot, unsigned level);
+
+static bool visit_node(const struct record_visit *visit, const struct store_node *node)
+{
+    const struct store_record *record = store_node_own_record(node);
+    return (!record || visit->fn(visit->data, record)) &&
+           (!node->children.slot || visit_slot(visit, node->children.slot, 0));
+}
+
+/* A name's labels bound the recursion, as they do in any walk. */
+static bool visit_slot(const struct record_visit *visit, uintptr_t slot, unsigned level)
+{
+    if (!label_map_is_branch(slot)) {
+        return visit_node(visit, label_map_as_node(slot));
+    }
+    const struct label_branch *branch = label_map_as_branch(slot);
+    unsigned count = label_map_slot_count(branch, level);
+    for (unsigned i = 0; i < count; i++) {
+        fetch(label_map_block(branch->slots[i]));
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (i + AHEAD < count) {
+            fetch_below(branch->slots[i + AHEAD]);
+        }
+        if (!visit_slot(visit, branch->slots[i], level + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool store_each_record(const struct store *store, store_record_fn fn, void *data)
+{
+    const struct record_visit visit = {fn, data};
+    return visit_node(&visit, store->root);
+}
