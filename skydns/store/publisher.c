@@ -18,9 +18,11 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/xalloc.h"
 #include "skydns/store/engine_config.h"
+#include "skydns/store/store_garbage_internal.h"
 
 /* No two readers write to the same cache line: 64 bytes, plus the adjacent line that the processor
  * fetches with it. */
@@ -50,6 +52,10 @@ struct publisher {
     uint64_t config_serial; /* of the newest configuration */
     struct retired *oldest;
     struct retired **end;
+
+    struct store_pin pins[PUBLISHER_PINS_MAX]; /* by version, oldest first */
+    size_t pin_count;
+    struct store_garbage *unpinned; /* of pins that have ended: freed part by part */
 };
 
 struct publisher *publisher_new(void)
@@ -65,10 +71,12 @@ struct publisher *publisher_new(void)
     publisher->config_serial = 0;
     publisher->oldest = NULL;
     publisher->end = &publisher->oldest;
+    publisher->pin_count = 0;
+    publisher->unpinned = NULL;
     return publisher;
 }
 
-/* Frees the oldest entry. */
+/* Frees the oldest entry, except for what pins need. */
 static void free_oldest(struct publisher *publisher)
 {
     struct retired *retired = publisher->oldest;
@@ -76,6 +84,7 @@ static void free_oldest(struct publisher *publisher)
     if (!publisher->oldest) {
         publisher->end = &publisher->oldest;
     }
+    store_garbage_keep(retired->garbage, publisher->pins, publisher->pin_count);
     store_garbage_free(retired->garbage);
     engine_config_free(retired->config);
     free(retired);
@@ -86,6 +95,11 @@ void publisher_free(struct publisher *publisher)
     if (!publisher) {
         return;
     }
+    for (size_t i = 0; i < publisher->pin_count; i++) {
+        store_garbage_free(publisher->pins[i].kept);
+    }
+    publisher->pin_count = 0;
+    store_garbage_free(publisher->unpinned);
     while (publisher->oldest) {
         free_oldest(publisher);
     }
@@ -171,23 +185,52 @@ static uint64_t oldest_announced(struct publisher *publisher)
 
 bool publisher_reclaim(struct publisher *publisher)
 {
-    if (!publisher->oldest) {
-        return false;
-    }
-    uint64_t oldest = oldest_announced(publisher);
+    uint64_t oldest = publisher->oldest ? oldest_announced(publisher) : 0;
     while (publisher->oldest && publisher->oldest->epoch <= oldest) {
         free_oldest(publisher);
     }
-    return publisher->oldest != NULL;
+    if (publisher->unpinned) {
+        store_garbage_free_part(&publisher->unpinned, publisher->pins, publisher->pin_count);
+    }
+    return publisher->oldest || publisher->unpinned;
 }
+
+/* ---- Pins ---- */
 
 const struct store *publisher_pin(struct publisher *publisher)
 {
-    return publisher ? NULL : NULL;
+    const struct store *store = atomic_load_explicit(&publisher->current, memory_order_relaxed);
+    struct store_pin *newest =
+        publisher->pin_count > 0 ? &publisher->pins[publisher->pin_count - 1] : NULL;
+    if (newest && newest->store == store) {
+        newest->count++;
+        return store;
+    }
+    if (!store || publisher->pin_count == PUBLISHER_PINS_MAX) {
+        return NULL;
+    }
+    publisher->pins[publisher->pin_count++] = (struct store_pin){.store = store, .count = 1};
+    return store;
+}
+
+static struct store_pin *find_pin(struct publisher *publisher, const struct store *store)
+{
+    struct store_pin *pin = publisher->pins;
+    while (pin->store != store) {
+        pin++;
+        assert(pin < publisher->pins + publisher->pin_count);
+    }
+    return pin;
 }
 
 void publisher_unpin(struct publisher *publisher, const struct store *store)
 {
-    (void)publisher;
-    (void)store;
+    struct store_pin *pin = find_pin(publisher, store);
+    if (--pin->count > 0) {
+        return;
+    }
+    size_t behind = (size_t)(publisher->pins + publisher->pin_count - (pin + 1));
+    store_garbage_join(&publisher->unpinned, pin->kept);
+    memmove(pin, pin + 1, behind * sizeof(*pin));
+    publisher->pin_count--;
 }

@@ -21,7 +21,7 @@ struct publisher_reader;
 enum { PUBLISHER_READERS_MAX = 128 };
 
 struct publisher *publisher_new(void);
-void publisher_free(struct publisher *publisher); /* all readers gone; frees pending garbage */
+void publisher_free(struct publisher *publisher); /* readers gone, pins not used any more */
 
 /* Main thread, before the reader's thread starts. The reader lives as long as the publisher. */
 struct publisher_reader *publisher_reader_new(struct publisher *publisher);
@@ -51,8 +51,11 @@ enum { PUBLISHER_PINS_MAX = 4 };
 /* Main thread: the newest version stays whole until publisher_unpin, and any thread may read it;
  * NULL if there is none, or too many are pinned. Unlike a reader that stays inside, it holds up
  * nothing but its own blocks: what later versions replace of it is kept, and what they made and
- * replaced themselves is freed as ever. So a pin never holds more than the version it pins, and the
- * records made within the second in which it began. */
+ * replaced themselves is freed as ever. So a pin never holds more than the version it pins. The
+ * writer of the versions outlives all pins.
+ *
+ * Once it is unpinned, publisher_reclaim frees what it held, in parts that are no delay to a
+ * loop. */
 const struct store *publisher_pin(struct publisher *publisher);
 void publisher_unpin(struct publisher *publisher, const struct store *store);
 

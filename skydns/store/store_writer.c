@@ -5,54 +5,22 @@
 #include "common/base/cleanup.h"
 #include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
+#include "skydns/store/store_garbage_internal.h"
 #include "skydns/store/store_node_internal.h"
 #include "skydns/store/store_ready.h"
 
-/* ---- Garbage ---- */
-
-struct store_garbage {
-    size_t count;
-    size_t cap;
-    void **blocks; /* of the pool */
-};
-
-void store_garbage_free(struct store_garbage *garbage)
-{
-    if (!garbage) {
-        return;
-    }
-    for (size_t i = 0; i < garbage->count; i++) {
-        store_pool_free(garbage->blocks[i]);
-    }
-    free(garbage->blocks);
-    free(garbage);
-}
-
-/* 16: the path of one change, its branches and the record. */
-enum { GARBAGE_FIRST_CAP = 16 };
+/* Of the first list of fresh nodes and records to sweep: a change makes a few. */
+enum { FIRST_CAP = 16 };
 
 /* Room for a burst; what the first full read needed is freed. */
 enum { FRESH_KEPT_MAX = 4096 };
-
-static void garbage_add(struct store_garbage **garbage, void *block)
-{
-    if (!*garbage) {
-        *garbage = xcalloc(1, sizeof(**garbage));
-    }
-    struct store_garbage *g = *garbage;
-    if (g->count == g->cap) {
-        g->cap = g->cap ? g->cap * 2 : GARBAGE_FIRST_CAP;
-        g->blocks = xrealloc_array(g->blocks, g->cap, sizeof(g->blocks[0]));
-    }
-    g->blocks[g->count++] = block;
-}
 
 void store_build_retire(struct store_build *build, uint64_t stamp, void *block)
 {
     if (stamp == build->stamp) {
         store_pool_free(block);
     } else {
-        garbage_add(&build->garbage, block);
+        store_garbage_add(&build->garbage, stamp, block);
     }
 }
 
@@ -92,7 +60,7 @@ static struct store_node *node_new(struct store_writer *writer, struct slice lab
         memcpy(node->label, label.ptr, label.len);
     }
     if (fresh->count == fresh->cap) {
-        fresh->cap = fresh->cap ? fresh->cap * 2 : GARBAGE_FIRST_CAP;
+        fresh->cap = fresh->cap ? fresh->cap * 2 : FIRST_CAP;
         fresh->items = xrealloc_array(fresh->items, fresh->cap, sizeof(fresh->items[0]));
     }
     fresh->items[fresh->count++] = node;
@@ -231,7 +199,7 @@ static void put_record(struct store_writer *writer, const struct dname *name,
     struct store_node *node = path.nodes[path.count - 1];
     count_change(&path, node->record, record);
     if (node->record) {
-        garbage_add(&writer->build.garbage, node->record);
+        store_garbage_add_record(&writer->build.garbage, node->record);
     } else {
         writer->record_count++;
     }
@@ -280,7 +248,8 @@ static void prune(struct store_writer *writer, const struct path *path)
             break;
         }
         label_map_remove(&path->nodes[i - 1]->children, node, &writer->build);
-        garbage_add(&writer->build.garbage, node); /* not freed yet: `fresh` still has it */
+        /* Not freed yet: `fresh` still has it. */
+        store_garbage_add(&writer->build.garbage, writer->build.stamp, node);
     }
 }
 
@@ -293,7 +262,7 @@ void store_writer_del(struct store_writer *writer, const struct dname *name)
     struct path path;
     make_path(writer, name, &path);
     path.nodes[path.count - 1]->record = NULL;
-    garbage_add(&writer->build.garbage, record);
+    store_garbage_add_record(&writer->build.garbage, record);
     count_change(&path, record, NULL);
     writer->record_count--;
     writer->is_changed = true;
@@ -325,7 +294,7 @@ static bool sweep_node(void *data, struct store_node *node)
     struct store_record *record = store_node_own_record(node);
     if (record && record->generation != sweep->generation) {
         if (sweep->count == sweep->cap) {
-            sweep->cap = sweep->cap ? sweep->cap * 2 : GARBAGE_FIRST_CAP;
+            sweep->cap = sweep->cap ? sweep->cap * 2 : FIRST_CAP;
             sweep->records = xrealloc_array(sweep->records, sweep->cap, sizeof(sweep->records[0]));
         }
         sweep->records[sweep->count++] = record;
@@ -373,12 +342,13 @@ const struct store *store_writer_commit(struct store_writer *writer, int64_t rev
         return writer->newest;
     }
     if (writer->newest) {
-        garbage_add(&writer->build.garbage, writer->newest);
+        store_garbage_add(&writer->build.garbage, writer->newest->serial, writer->newest);
     }
     make_ready(writer);
     writer->newest = store_pool_alloc(writer->build.pool, sizeof(*writer->newest));
     *writer->newest =
         (struct store){.root = writer->root, .revision = revision, .serial = writer->build.stamp};
+    store_garbage_end(writer->build.garbage, writer->build.stamp);
     *ret_garbage = STEAL(writer->build.garbage);
     writer->build.stamp++;
     writer->is_changed = false;
