@@ -1,6 +1,7 @@
 /* A snapshot's bytes → content. Nothing in them is trusted: a length that does not fit, a name that
  * is none, a record that cannot be, names out of order, a checksum that differs, bytes missing or
- * behind the end all refuse the whole, with a reason. Main thread; fuzzed (fuzz_snapshot). */
+ * behind the end all refuse the whole, with a reason. A length costs memory only as its bytes come.
+ * Main thread; fuzzed (fuzz_snapshot). */
 #ifndef SKYDNS_SNAPSHOT_SNAPSHOT_DECODE_INTERNAL_H
 #define SKYDNS_SNAPSHOT_SNAPSHOT_DECODE_INTERNAL_H
 
@@ -15,9 +16,16 @@
 /* Fills a buffer with the next bytes: how many, 0 at the end, or -errno. */
 typedef int64_t (*snapshot_source)(void *data, void *bytes, size_t len);
 
-/* 0, and what fini frees; or ERR_SYNTAX with the reason for a warning, or the source's -errno. Now:
- * clock_monotonic in seconds and Unix time in ms, from which ages count. */
-int snapshot_decode(snapshot_source source, void *data, int64_t now_ms,
+/* The moment of loading: a record has been known for as long as when it was written, and since
+ * then. */
+struct snapshot_now {
+    uint32_t monotonic_s; /* clock_monotonic */
+    int64_t unix_ms;
+};
+
+/* 0, and what snapshot_content_fini frees; or ERR_SYNTAX with the reason for a warning, or the
+ * source's -errno; then *ret_content is as it was. */
+int snapshot_decode(snapshot_source source, void *data, const struct snapshot_now *now,
                     struct snapshot_content *ret_content, struct err *err) MUST_CHECK;
 
 #endif

@@ -7,11 +7,10 @@
 
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
-#include "skydns/snapshot/snapshot.h"
+#include "skydns/snapshot/snapshot_format_internal.h"
 
 /* Takes the next bytes, at most SNAPSHOT_PIECE_MAX, borrowed for the call. Not 0 ends the encoding
  * with this result. */
-enum { SNAPSHOT_PIECE_MAX = 256 << 10 };
 typedef int (*snapshot_sink)(void *data, struct slice piece);
 
 /* 0, or what the sink returned. now_s: clock_monotonic, in seconds, from which the records' ages

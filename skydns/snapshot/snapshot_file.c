@@ -1,17 +1,268 @@
 #include "skydns/snapshot/snapshot_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/xalloc.h"
+#include "skydns/snapshot/snapshot_decode_internal.h"
+#include "skydns/snapshot/snapshot_encode_internal.h"
+
+/* Neither becomes a terminal of ours nor waits for a FIFO's other end. */
+enum { OPEN_FLAGS = O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+
+static int fail(struct err *err, int code)
+{
+    return err_set(err, code, "%s", err_code_text(code));
+}
+
+/* ---- Reading ---- */
+
+static int64_t read_bytes(void *data, void *bytes, size_t len)
+{
+    const int *fd = data;
+    ssize_t n;
+    do {
+        n = read(*fd, bytes, len);
+    } while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+static int read_open(int fd, struct snapshot_content *ret_content, struct err *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0) {
+        return fail(err, -errno);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return err_set(err, ERR_SYNTAX, "not a regular file");
+    }
+    if (st.st_size > SNAPSHOT_BYTES_MAX) {
+        return err_set(err, ERR_SYNTAX, "larger than %" PRId64 " bytes", SNAPSHOT_BYTES_MAX);
+    }
+    const struct snapshot_now now = {.monotonic_s = (uint32_t)(clock_monotonic_ms() / 1000),
+                                     .unix_ms = clock_wall_s() * 1000};
+    return snapshot_decode(read_bytes, &fd, &now, ret_content, err);
+}
 
 int snapshot_file_read(const char *path, struct snapshot_content *ret_content, struct err *err)
 {
-    (void)path;
-    (void)ret_content;
-    (void)err;
-    return 1;
+    CLEANUP_CLOSE int fd = open(path, O_RDONLY | OPEN_FLAGS);
+    if (fd < 0 && errno == ENOENT) {
+        return 1;
+    }
+    int r = fd < 0 ? fail(err, -errno) : read_open(fd, ret_content, err);
+    return r ? err_wrap(err, r, "read snapshot `%s`", path) : 0;
+}
+
+/* ---- Where it is written ---- */
+
+struct place {
+    int folder;       /* owned */
+    const char *name; /* of FILE in it, borrowed */
+    char *temporary;  /* of FILE.tmp, owned */
+};
+
+/* The folder is opened once: FILE.tmp and FILE are in the same one, whatever is renamed
+ * meanwhile. */
+static int place_open(struct place *place, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    CLEANUP_FREE char *folder =
+        slash ? xstrndup(path, slash == path ? 1 : (size_t)(slash - path)) : xstrdup(".");
+    place->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (place->folder < 0) {
+        return -errno;
+    }
+    place->name = name;
+    place->temporary = xasprintf("%s.tmp", name);
+    return 0;
+}
+
+static void place_close(struct place *place)
+{
+    (void)close(place->folder); /* nothing was written through it */
+    free(place->temporary);
+}
+
+/* Whether FILE.tmp is still the file that is open. */
+static bool is_in_place(const struct place *place, int fd)
+{
+    struct stat mine, there;
+    return fstat(fd, &mine) == 0 &&
+           fstatat(place->folder, place->temporary, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+}
+
+/* ---- FILE.tmp, locked ---- */
+
+static int make_private(int fd, const struct stat *st)
+{
+    enum { PRIVATE = S_IRUSR | S_IWUSR };
+    return (st->st_mode & ALLPERMS) == PRIVATE || fchmod(fd, PRIVATE) == 0 ? 0 : -errno;
+}
+
+/* Locks FILE.tmp and empties it: 0, -errno, or -EAGAIN while another process has it, or has just
+ * renamed the one that was opened here. One with another name, which would be emptied too, gives
+ * way to a new one. */
+static int take_over(const struct place *place, int fd)
+{
+    struct stat st;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        return -errno;
+    }
+    if (!is_in_place(place, fd)) {
+        return -EAGAIN;
+    }
+    if (fstat(fd, &st) != 0) {
+        return -errno;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return -EINVAL;
+    }
+    if (st.st_nlink > 1) {
+        return unlinkat(place->folder, place->temporary, 0) == 0 ? -EAGAIN : -errno;
+    }
+    int r = make_private(fd, &st);
+    return r == 0 && ftruncate(fd, 0) != 0 ? -errno : r;
+}
+
+static bool is_cancelled(const struct snapshot_file_write *write)
+{
+    return write->is_cancelled && atomic_load_explicit(write->is_cancelled, memory_order_relaxed);
+}
+
+/* The open file, or an error. */
+static int open_temporary(const struct snapshot_file_write *write, const struct place *place,
+                          struct err *err)
+{
+    enum { PAUSE_MS = 20 };
+    int64_t wait_ms = write->lock_wait_ms ? write->lock_wait_ms : SNAPSHOT_LOCK_WAIT_MS;
+    int64_t until_ms = clock_monotonic_ms() + wait_ms;
+    for (;;) {
+        CLEANUP_CLOSE int fd =
+            openat(place->folder, place->temporary, O_WRONLY | O_CREAT | O_NOFOLLOW | OPEN_FLAGS,
+                   S_IRUSR | S_IWUSR);
+        int r = fd < 0 ? -errno : take_over(place, fd);
+        if (r == 0) {
+            return STEAL_FD(fd);
+        }
+        if (r != -EAGAIN && r != -EINTR) {
+            return fail(err, r);
+        }
+        if (is_cancelled(write)) {
+            return fail(err, ERR_CANCELED);
+        }
+        if (clock_monotonic_ms() >= until_ms) {
+            return err_set(err, -EBUSY, "another process is writing it");
+        }
+        (void)poll(NULL, 0, PAUSE_MS); /* a signal only shortens the pause */
+    }
+}
+
+/* ---- Writing ---- */
+
+struct output {
+    const struct snapshot_file_write *write;
+    int fd;
+    size_t bytes;
+};
+
+static int write_piece(void *data, struct slice piece)
+{
+    struct output *output = data;
+    while (piece.len > 0) {
+        if (is_cancelled(output->write)) {
+            return ERR_CANCELED;
+        }
+        ssize_t n = write(output->fd, piece.ptr, piece.len);
+        if (n < 0 && errno != EINTR) {
+            return -errno;
+        }
+        if (n > 0) {
+            piece = slice_of(piece.ptr + n, piece.len - (size_t)n);
+            output->bytes += (size_t)n;
+        }
+    }
+    return 0;
+}
+
+/* Somebody may have removed FILE.tmp, and another process may be writing a new one. */
+static int put_in_place(const struct place *place, int fd)
+{
+    if (fdatasync(fd) != 0) {
+        return -errno;
+    }
+    if (!is_in_place(place, fd)) {
+        return -ENOENT;
+    }
+    return renameat(place->folder, place->temporary, place->folder, place->name) == 0 ? 0 : -errno;
+}
+
+/* Emptied as well, in case that the folder does not let it go. */
+static void discard(const struct place *place, int fd)
+{
+    (void)!ftruncate(fd, 0); /* nothing is left to do if that fails too */
+    if (is_in_place(place, fd)) {
+        (void)unlinkat(place->folder, place->temporary, 0); /* the next writer takes it over */
+    }
+}
+
+static int write_temporary(struct output *output, const struct place *place)
+{
+    const struct snapshot_file_write *write = output->write;
+    uint32_t now_s = (uint32_t)(clock_monotonic_ms() / 1000);
+    int r = snapshot_encode(write->image, now_s, write_piece, output);
+    if (r == 0 && write->encoded) {
+        write->encoded(write->data);
+    }
+    r = r ? r : put_in_place(place, output->fd);
+    if (r != 0) {
+        discard(place, output->fd);
+    }
+    return r;
+}
+
+static int write_in(const struct snapshot_file_write *write, const struct place *place,
+                    size_t *ret_bytes, struct err *err)
+{
+    CLEANUP_CLOSE int fd = open_temporary(write, place, err);
+    struct output output = {.write = write, .fd = fd};
+    if (fd < 0) {
+        return fd;
+    }
+    int r = write_temporary(&output, place);
+    if (r != 0) {
+        return fail(err, r);
+    }
+    /* Some file systems sync no folders. */
+    if (fsync(place->folder) != 0 && errno != EINVAL) {
+        return fail(err, -errno);
+    }
+    *ret_bytes = output.bytes;
+    return 0;
 }
 
 int snapshot_file_write(const struct snapshot_file_write *write, size_t *ret_bytes, struct err *err)
 {
-    *ret_bytes = 0;
-    return err_set(err, -ENOSYS, "cannot write `%s`", write->path);
+    struct place place = {.folder = -1};
+    int r = place_open(&place, write->path);
+    if (r != 0) {
+        r = fail(err, r);
+    } else {
+        r = write_in(write, &place, ret_bytes, err);
+        place_close(&place);
+    }
+    return r ? err_wrap(err, r, "write snapshot `%s`", write->path) : 0;
 }

@@ -1,0 +1,76 @@
+/* How a snapshot lies on disk, format 1. One pass writes it, one reads it, a piece at a time. All
+ * numbers are big-endian; `text` is a length (u32) and that many bytes.
+ *
+ *     file    magic[8]  format:u32  header  section ...  block ...  end
+ *     header  len:u32  { version:text  prefix:text  domain:text (wire)  schema:u8
+ *                        revision:u64  heard_ms:u64 }
+ *     section text; one for each of enum snapshot_section, in its order
+ *     block   len:u32 (not 0)  record ...
+ *     end     0:u32  records:u64  checksum:u64
+ *
+ * Every format begins with the magic and its own number, so that each can name the other. The
+ * checksum is XXH3's 64 bits over all bytes before it: 30 GB/s, and it need not withstand those who
+ * may write the file. Nothing follows it.
+ *
+ * Records come in the order of store_each_record, none lies in two blocks:
+ *
+ *     record  shared:u8  own:u8  own bytes  fields:u16  revision:u64  age_s:u32
+ *             [ttl_s:u32] [port:u16] [priority:u16] [weight:u16] [targetstrip:u16]
+ *             [len:u8 host] [len:u16 host text] [len:u16 text] [len:u16 group]
+ *
+ * Its name is `own` bytes, whole labels, and the last `shared` bytes of the name before it, which
+ * are all the labels that both end with and the root; the first record's name shares the root.
+ * Names below one Service have most of their bytes in common: 300,000 records take 15 MB. `fields`
+ * says which of those in brackets there are; the others are 0 or empty. age_s: for how long it had
+ * been known when it was written.
+ *
+ * Whatever a snapshot that is read today may mean otherwise tomorrow, a section's content included,
+ * takes a new format number: a program reads its own format alone, and otherwise starts as without
+ * a snapshot. */
+#ifndef SKYDNS_SNAPSHOT_SNAPSHOT_FORMAT_INTERNAL_H
+#define SKYDNS_SNAPSHOT_SNAPSHOT_FORMAT_INTERNAL_H
+
+#include <stdint.h>
+
+#include "skydns/snapshot/snapshot.h"
+
+/* As PNG's: a byte that is no text, line ends that a transfer as text would change. */
+#define SNAPSHOT_MAGIC "\x89SKYS\r\n\n"
+
+enum {
+    SNAPSHOT_MAGIC_LEN = 8,
+    SNAPSHOT_FORMAT = 1,
+};
+
+/* Of `fields`. The lowest two bits: enum store_host. */
+enum {
+    SNAPSHOT_HOST = 0x003,
+    SNAPSHOT_MAIL = 0x004,
+    SNAPSHOT_TTL = 0x008,
+    SNAPSHOT_PORT = 0x010,
+    SNAPSHOT_PRIORITY = 0x020,
+    SNAPSHOT_WEIGHT = 0x040,
+    SNAPSHOT_TARGETSTRIP = 0x080,
+    SNAPSHOT_HOST_TEXT = 0x100,
+    SNAPSHOT_TEXT = 0x200,
+    SNAPSHOT_GROUP = 0x400,
+    SNAPSHOT_FIELDS = 0x7ff, /* all of them */
+};
+
+/* Version, prefix and domain at their longest take 592 bytes, the rest 17. */
+enum { SNAPSHOT_HEADER_MAX = 1024 };
+
+/* The most that is encoded or decoded at once: few system calls for a large store, and little
+ * memory beside it. It has room for the longest record: a name, a host, three texts of 64 KiB. */
+enum {
+    SNAPSHOT_PIECE_MAX = 256 << 10,
+    SNAPSHOT_BLOCK_MAX = SNAPSHOT_PIECE_MAX - 4, /* behind its length */
+    SNAPSHOT_RECORD_MAX = 2 + DNAME_MAX + 2 + 8 + 4 + 4 + 4 * 2 + 1 + DNAME_MAX + 3 * (2 + 65535),
+};
+_Static_assert(SNAPSHOT_RECORD_MAX <= SNAPSHOT_BLOCK_MAX, "a record fits into a block");
+
+/* Of a file that is read: the most that etcd is run with, 8 GiB, where a record takes more than
+ * here. */
+#define SNAPSHOT_BYTES_MAX ((int64_t)8 << 30)
+
+#endif
