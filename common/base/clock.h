@@ -11,4 +11,7 @@ int64_t clock_monotonic_us(void);
 /* Wall clock, Unix seconds, for SOA serials and log lines. */
 int64_t clock_wall_s(void);
 
+/* The same in milliseconds, for times that outlive the process. */
+int64_t clock_wall_ms(void);
+
 #endif
