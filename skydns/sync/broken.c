@@ -4,6 +4,9 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "common/base/buf.h"
+#include "common/base/cursor.h"
+#include "common/base/err.h"
 #include "common/base/key_table.h"
 #include "common/base/xalloc.h"
 
@@ -132,13 +135,51 @@ void broken_each(const struct broken_table *table,
     }
 }
 
+/* ---- Across restarts: how many, then key, revision and reason of each, oldest first ---- */
+
 void broken_save(const struct broken_table *table, struct buf *out)
 {
-    (void)table;
-    (void)out;
+    const struct entry *entry;
+    buf_append_u32(out, (uint32_t)broken_count(table));
+    TAILQ_FOREACH (entry, &table->in_order, in_order) {
+        buf_append_sized(out, key_of(entry));
+        buf_append_u64(out, (uint64_t)entry->mod_revision);
+        buf_append_sized(out, slice_str(entry->reason));
+    }
+}
+
+/* Not twice the same: then none is missing from the table. */
+static bool load_entry(struct broken_table *table, struct reader *reader)
+{
+    char reason[sizeof(((struct err *)NULL)->msg)];
+    struct slice key = reader_sized(reader);
+    int64_t mod_revision = (int64_t)reader_u64(reader);
+    struct slice text = reader_sized(reader);
+    if (reader->failed || key.len > BROKEN_KEY_MAX || mod_revision <= 0 ||
+        text.len >= sizeof(reason) || memchr(text.ptr, '\0', text.len) || find(table, key)) {
+        return false;
+    }
+    memcpy(reason, text.ptr, text.len);
+    reason[text.len] = '\0';
+    (void)broken_put(table, key, mod_revision, reason); /* is new */
+    return true;
 }
 
 bool broken_load(struct broken_table *table, struct slice saved)
 {
-    return table && saved.len == 0;
+    struct reader reader = reader_of(saved.ptr, saved.len);
+    uint32_t count = reader_u32(&reader);
+    bool is_good = !reader.failed && count <= BROKEN_MAX;
+    for (uint32_t i = 0; is_good && i < count; i++) {
+        is_good = load_entry(table, &reader);
+    }
+    return is_good && reader_left(&reader) == 0;
+}
+
+bool broken_is_saved(struct slice saved)
+{
+    struct broken_table *table = broken_new();
+    bool is_saved = broken_load(table, saved);
+    broken_free(table);
+    return is_saved;
 }

@@ -41,6 +41,7 @@ void broken_end_read(struct broken_table *table);
 
 /* Appends all of them; fills an empty table from those bytes. False: they are not such. */
 void broken_save(const struct broken_table *table, struct buf *out);
+bool broken_is_saved(struct slice saved) MUST_CHECK;
 bool broken_load(struct broken_table *table, struct slice saved) MUST_CHECK;
 
 size_t broken_count(const struct broken_table *table);

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "common/base/attributes.h"
+#include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/base/cursor.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_mirror.h"
@@ -21,8 +23,17 @@ struct domain {
     bool is_incomplete; /* as settled */
 };
 
+/* What an earlier life knew of a domain that has not been in force in this one. */
+struct remembered {
+    struct dname name;
+    bool is_there;
+    bool was_there;
+};
+
 struct store_keys {
     struct store_keys_config config;
+    size_t remembered_count;
+    struct remembered remembered[ENGINE_ZONES_MAX];
     bool is_main_there;
     size_t count;
     struct domain *domains[ENGINE_ZONES_MAX];
@@ -96,13 +107,31 @@ static bool is_main(const struct store_keys *keys, const struct dname *domain)
     return dname_equal(domain, &keys->config.main);
 }
 
+/* Takes it out. */
+static struct remembered recall(struct store_keys *keys, const struct dname *name)
+{
+    for (size_t i = 0; i < keys->remembered_count; i++) {
+        struct remembered found = keys->remembered[i];
+        if (dname_equal(&found.name, name)) {
+            size_t after = --keys->remembered_count - i;
+            memmove(&keys->remembered[i], &keys->remembered[i + 1], after * sizeof(found));
+            return found;
+        }
+    }
+    return (struct remembered){.is_there = false};
+}
+
 static struct domain *domain_new(struct store_keys *keys, const struct dname *name)
 {
     struct domain *domain = xcalloc(1, sizeof(*domain));
     domain->keys = keys;
     domain->name = *name;
+    struct remembered before = recall(keys, name);
+    domain->is_there = before.is_there;
+    domain->was_there = before.was_there;
     if (is_main(keys, name)) {
-        domain->is_there = domain->was_there = keys->is_main_there;
+        domain->is_there = keys->is_main_there;
+        domain->was_there = domain->was_there || domain->is_there;
     } else {
         start_mirror(domain);
     }
@@ -196,6 +225,9 @@ void store_keys_other_store(struct store_keys *keys)
             start_mirror(domain);
         }
     }
+    for (size_t i = 0; i < keys->remembered_count; i++) {
+        keys->remembered[i].is_there = false;
+    }
 }
 
 void store_keys_have_read(struct store_keys *keys)
@@ -273,13 +305,69 @@ const char *store_keys_reason(const struct store_keys *keys, const struct dname 
     return known && known->was_there ? "there was one before" : "-require-store-key";
 }
 
+/* ---- Across restarts: how many, then name and flags of each ---- */
+
+enum { WAS_THERE = 1, IS_THERE = 2 };
+
+static void save(struct buf *out, const struct dname *name, bool was_there, bool is_there)
+{
+    buf_append_sized(out, slice_of(name->wire, name->len));
+    buf_append_u8(out, (uint8_t)((was_there ? WAS_THERE : 0) | (is_there ? IS_THERE : 0)));
+}
+
 void store_keys_save(const struct store_keys *keys, struct buf *out)
 {
-    (void)keys;
-    (void)out;
+    size_t room = ENGINE_ZONES_MAX - keys->count;
+    size_t remembered = keys->remembered_count < room ? keys->remembered_count : room;
+    buf_append_u8(out, (uint8_t)(keys->count + remembered));
+    for (size_t i = 0; i < keys->count; i++) {
+        const struct domain *domain = keys->domains[i];
+        save(out, &domain->name, domain->was_there, domain->is_there && !domain->awaits_read);
+    }
+    for (size_t i = 0; i < remembered; i++) {
+        const struct remembered *domain = &keys->remembered[i];
+        save(out, &domain->name, domain->was_there, domain->is_there);
+    }
+}
+
+/* Not twice the same; and what is there was there. */
+static bool load(struct store_keys *keys, struct reader *reader)
+{
+    struct slice wire = reader_sized(reader);
+    uint8_t flags = reader_u8(reader);
+    struct reader name_reader = reader_of(wire.ptr, wire.len);
+    struct remembered loaded = {.is_there = flags & IS_THERE, .was_there = flags & WAS_THERE};
+    if (reader->failed || !dname_read(&name_reader, &loaded.name) || loaded.name.len != wire.len ||
+        flags > (WAS_THERE | IS_THERE) || (loaded.is_there && !loaded.was_there)) {
+        return false;
+    }
+    for (size_t i = 0; i < keys->remembered_count; i++) {
+        if (dname_equal(&keys->remembered[i].name, &loaded.name)) {
+            return false;
+        }
+    }
+    if (is_main(keys, &loaded.name)) {
+        keys->is_main_there = loaded.is_there;
+    }
+    keys->remembered[keys->remembered_count++] = loaded;
+    return true;
 }
 
 bool store_keys_load(struct store_keys *keys, struct slice saved)
 {
-    return keys && saved.len == 0;
+    struct reader reader = reader_of(saved.ptr, saved.len);
+    uint8_t count = reader_u8(&reader);
+    bool is_good = !reader.failed && count <= ENGINE_ZONES_MAX;
+    for (uint8_t i = 0; is_good && i < count; i++) {
+        is_good = load(keys, &reader);
+    }
+    return is_good && reader_left(&reader) == 0;
+}
+
+bool store_keys_is_saved(struct slice saved)
+{
+    struct store_keys *keys = store_keys_new(&(struct store_keys_config){.is_required = false});
+    bool is_saved = store_keys_load(keys, saved);
+    store_keys_free(keys);
+    return is_saved;
 }

@@ -53,9 +53,11 @@ struct store_sync_config {
     bool requires_store_key; /* a domain without one is incomplete, and the store not ready */
     int64_t stale_max_ms;    /* how long another store without one may lack keys; 0 = forever */
 
-    /* What a snapshot says, checked by store_sync_can_start; its records and sections are taken
-     * over. They are published at once, and ready; then etcd is asked only for what has changed
-     * since, if it is the same store. NULL: etcd tells all. */
+    /* What a snapshot says, checked by store_sync_can_start; its records are taken over, its
+     * sections read during the call. They are published before store_sync_start returns; on_stubs,
+     * on_completeness and on_ready may be called from inside it, the document's value is the
+     * caller's to apply before. Then etcd is asked only for what has changed since, if it is the
+     * same store. NULL: etcd tells all. */
     struct snapshot_content *start;
 
     /* Learns whether etcd is followed; already joined; borrowed. Failures of leases join its
@@ -86,27 +88,31 @@ struct store_sync *store_sync_start(const struct store_sync_config *config);
  * and before etcd_free. NULL is fine. */
 void store_sync_stop(struct store_sync *sync);
 
-/* The first full content has been published and, if store keys are required, every domain has had
- * its own. Stays true. */
+/* The first whole content, read or of a snapshot, has been published and, if store keys are
+ * required, every domain has had its own. Stays true. */
 bool store_sync_is_ready(const struct store_sync *sync);
 
 /* Whether all sections of a snapshot make sense that store_sync unpacks. */
 bool store_sync_can_start(const struct snapshot_content *content, struct err *err) MUST_CHECK;
 
 /* Answers come from a snapshot that etcd has not confirmed yet; ret_heard_ms: when etcd was heard
- * from, Unix time. False from when all that changed since is published; stays so. */
+ * from, Unix time, never a time to come. False from when all that changed since is published; stays
+ * so. */
 bool store_sync_is_from_snapshot(const struct store_sync *sync, int64_t *ret_heard_ms);
 
 /* Fills the image's header (but for the version and the schema), and the sections of what this file
  * knows: as of the newest version, which the caller pins. False, and nothing useful in it, while
  * there is nothing whole to save: before the first full content, while answers come from a
  * snapshot, during a full read. */
-bool store_sync_save(const struct store_sync *sync, struct snapshot_image *image);
+bool store_sync_save(const struct store_sync *sync, struct snapshot_image *image) MUST_CHECK;
 
-/* Increases whenever an image would differ from one saved earlier in more than its times. */
+/* Increases whenever an image would differ from one saved earlier in more than its times: TTLs that
+ * count down with their leases are such times. */
 uint64_t store_sync_changes(const struct store_sync *sync);
 
-/* Unix time in ms when etcd was last heard from: now while it is followed; 0 = never. */
+/* Unix time in ms when etcd was last heard from: now, while all it has is published; then the time
+ * when the connection was lost, or a snapshot's, until all is published again. 0 = never. A wall
+ * clock set back since then moves it back as well. */
 int64_t store_sync_heard_ms(const struct store_sync *sync);
 
 /* Whether etcd is known to lack records of the domain: names that are not found may exist. */
@@ -140,8 +146,8 @@ struct store_sync_counts {
     size_t broken;              /* unusable keys remembered now (broken.h) */
     uint64_t skipped;           /* unusable keys and values since the start */
     uint64_t published;         /* versions */
-    uint64_t reads;             /* full ones */
-    int64_t revision;           /* of etcd, applied completely; 0 before the first full content */
+    uint64_t reads;             /* full ones; a snapshot is none */
+    int64_t revision;           /* of etcd, applied completely; 0 before the first whole content */
     int64_t published_revision; /* of the newest version; not every revision makes one */
     struct etcd_mirror_counts mirror;
     struct lease_counts leases;

@@ -7,6 +7,7 @@
 #include "common/base/attributes.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/base/cursor.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
@@ -29,6 +30,7 @@ struct document {
     bool is_there;
     bool is_read; /* in the current full read */
     bool is_changed;
+    bool is_told;   /* something, even that there is none */
     bool keeps_old; /* the current full read removes nothing */
 };
 
@@ -36,6 +38,15 @@ struct writer_documents {
     struct writer_documents_config config;
     size_t count;
     struct document *items[ENGINE_ZONES_MAX];
+    struct buf saved; /* until the first domains are set */
+};
+
+/* What writer_documents_save appended of one domain; the slices are borrowed. */
+struct saved_document {
+    struct dname domain;
+    bool is_there;
+    struct slice text;
+    struct slice mirror; /* etcd_mirror_save; empty: etcd denied reading the key */
 };
 
 char *writer_document_key(const struct dname *domain)
@@ -79,18 +90,24 @@ static void on_del(void *data, struct slice key, int64_t revision UNUSED)
     }
 }
 
+static void tell(struct document *document)
+{
+    const struct writer_documents_config *config = &document->documents->config;
+    document->is_changed = false;
+    document->is_told = true;
+    config->changed(config->data, &document->domain,
+                    document->is_there ? slice_of(buf_cstr(&document->text), document->text.len)
+                                       : slice_of(NULL, 0));
+}
+
 static void on_commit(void *data, int64_t revision UNUSED, bool full)
 {
     struct document *document = data;
-    const struct writer_documents_config *config = &document->documents->config;
     if (full && !document->is_read && !document->keeps_old) {
         remove_document(document);
     }
     if (document->is_changed) {
-        document->is_changed = false;
-        config->changed(config->data, &document->domain,
-                        document->is_there ? slice_of(buf_cstr(&document->text), document->text.len)
-                                           : slice_of(NULL, 0));
+        tell(document);
     }
 }
 
@@ -113,9 +130,83 @@ static void on_state(void *data, const struct err *err)
     }
 }
 
+/* ---- Across restarts: how many, then name, whether there is one, text and mirror of each ---- */
+
+/* False: it is not known. */
+static bool save(const struct document *document, struct buf *out)
+{
+    struct buf mirror;
+    buf_init(&mirror, out->limit);
+    bool is_known = document->is_denied || (document->is_told && document->mirror &&
+                                            etcd_mirror_save(document->mirror, &mirror));
+    if (is_known) {
+        buf_append_sized(out, slice_of(document->domain.wire, document->domain.len));
+        buf_append_u8(out, document->is_there);
+        buf_append_sized(out, document->is_there ? buf_slice(&document->text) : slice_of(NULL, 0));
+        buf_append_sized(out, buf_slice(&mirror));
+    }
+    buf_fini(&mirror);
+    return is_known;
+}
+
+bool writer_documents_save(const struct writer_documents *documents, struct buf *out)
+{
+    size_t before = out->len;
+    bool is_known = true;
+    buf_append_u8(out, (uint8_t)documents->count);
+    for (size_t i = 0; is_known && i < documents->count; i++) {
+        is_known = save(documents->items[i], out);
+    }
+    if (!is_known || out->failed) {
+        out->len = before;
+        return false;
+    }
+    return true;
+}
+
+static bool read_saved(struct reader *reader, struct saved_document *ret_saved)
+{
+    struct slice wire = reader_sized(reader);
+    struct reader name = reader_of(wire.ptr, wire.len);
+    uint8_t is_there = reader_u8(reader);
+    ret_saved->is_there = is_there == 1;
+    ret_saved->text = reader_sized(reader);
+    ret_saved->mirror = reader_sized(reader);
+    return !reader->failed && dname_read(&name, &ret_saved->domain) &&
+           ret_saved->domain.len == wire.len && is_there <= 1 &&
+           ret_saved->text.len <= (is_there ? WRITER_DOCUMENT_MAX + 1 : 0) &&
+           (ret_saved->mirror.len == 0 || etcd_mirror_is_saved(ret_saved->mirror));
+}
+
+bool writer_documents_is_saved(struct slice saved)
+{
+    struct reader reader = reader_of(saved.ptr, saved.len);
+    struct saved_document document;
+    uint8_t count = reader_u8(&reader);
+    bool is_good = !reader.failed && count <= ENGINE_ZONES_MAX;
+    for (uint8_t i = 0; is_good && i < count; i++) {
+        is_good = read_saved(&reader, &document);
+    }
+    return is_good && reader_left(&reader) == 0;
+}
+
+/* False: nothing is known of the domain. */
+static bool recall(struct slice saved, const struct dname *domain, struct saved_document *ret_saved)
+{
+    struct reader reader = reader_of(saved.ptr, saved.len);
+    uint8_t count = reader_u8(&reader);
+    for (uint8_t i = 0; i < count && read_saved(&reader, ret_saved); i++) {
+        if (dname_equal(&ret_saved->domain, domain)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- Life ---- */
 
-static void start_mirror(struct document *document)
+/* saved: of etcd_mirror_save; empty: nothing is known. */
+static void start_mirror(struct document *document, struct slice saved)
 {
     const struct writer_documents *documents = document->documents;
     char text[DNAME_TEXT_MAX];
@@ -127,6 +218,7 @@ static void start_mirror(struct document *document)
                                              .store_key = slice_str(store_key),
                                              .keeps_old = true,
                                              .stale_max_ms = documents->config.stale_max_ms,
+                                             .saved = saved,
                                              .full_begin = on_begin,
                                              .put = on_put,
                                              .del = on_del,
@@ -138,7 +230,7 @@ static void start_mirror(struct document *document)
 
 static void on_retry(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
-    start_mirror(timer->data);
+    start_mirror(timer->data, slice_of(NULL, 0));
 }
 
 static struct document *document_new(struct writer_documents *documents, const struct dname *domain)
@@ -151,8 +243,21 @@ static struct document *document_new(struct writer_documents *documents, const s
     buf_init(&document->text, WRITER_DOCUMENT_MAX + 1);
     ev_timer_init(&document->retry, on_retry, denied_retry_s, 0.);
     document->retry.data = document;
-    start_mirror(document);
     return document;
+}
+
+/* Told when it is found in the list, as a document that etcd tells is. */
+static void start(struct document *document, struct slice saved)
+{
+    struct saved_document before;
+    if (!recall(saved, &document->domain, &before)) {
+        start_mirror(document, slice_of(NULL, 0));
+        return;
+    }
+    buf_append_slice(&document->text, before.text);
+    document->is_there = before.is_there;
+    start_mirror(document, before.mirror);
+    tell(document);
 }
 
 static void document_free(struct document *document)
@@ -170,6 +275,8 @@ struct writer_documents *writer_documents_new(const struct writer_documents_conf
 {
     struct writer_documents *documents = xcalloc(1, sizeof(*documents));
     documents->config = *config;
+    buf_init(&documents->saved, SIZE_MAX);
+    buf_append_slice(&documents->saved, config->saved);
     return documents;
 }
 
@@ -179,6 +286,7 @@ void writer_documents_free(struct writer_documents *documents)
         for (size_t i = 0; i < documents->count; i++) {
             document_free(documents->items[i]);
         }
+        buf_fini(&documents->saved);
         free(documents);
     }
 }
@@ -210,10 +318,12 @@ void writer_documents_set_domains(struct writer_documents *documents, const stru
                                   size_t count)
 {
     struct document *next[ENGINE_ZONES_MAX];
+    bool is_new[ENGINE_ZONES_MAX];
     size_t next_count = 0;
     for (size_t i = 0; i < count; i++) {
         if (!is_among(&domains[i], next, next_count)) {
             struct document *known = take(documents, &domains[i]);
+            is_new[next_count] = !known;
             next[next_count++] = known ? known : document_new(documents, &domains[i]);
         }
     }
@@ -222,14 +332,12 @@ void writer_documents_set_domains(struct writer_documents *documents, const stru
     }
     memcpy(documents->items, next, next_count * sizeof(next[0]));
     documents->count = next_count;
-}
-
-bool writer_documents_is_saved(struct slice saved)
-{
-    return saved.len == 0;
-}
-
-bool writer_documents_save(const struct writer_documents *documents, struct buf *out)
-{
-    return documents && out;
+    struct buf saved = documents->saved; /* `changed` may come back here */
+    buf_init(&documents->saved, 0);
+    for (size_t i = 0; i < next_count; i++) {
+        if (is_new[i]) {
+            start(next[i], buf_slice(&saved));
+        }
+    }
+    buf_fini(&saved);
 }

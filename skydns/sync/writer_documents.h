@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/attributes.h"
 #include "common/base/slice.h"
 #include "common/dns/dname.h"
 
@@ -26,7 +27,8 @@ struct writer_documents_config {
     struct ev_loop *loop;
     struct etcd *etcd;    /* borrowed */
     int64_t stale_max_ms; /* as of the records */
-    /* What writer_documents_save appended in an earlier life, checked; empty: nothing is known. Of
+    /* What writer_documents_save appended in an earlier life, checked; copied; empty: nothing is
+     * known. Of
      * the domains in force `changed` tells it at once (from writer_documents_set_domains), and it
      * holds until etcd says otherwise. */
     struct slice saved;
@@ -39,7 +41,7 @@ struct writer_documents_config {
 char *writer_document_key(const struct dname *domain);
 
 /* Whether bytes are what writer_documents_save appended. */
-bool writer_documents_is_saved(struct slice saved);
+bool writer_documents_is_saved(struct slice saved) MUST_CHECK;
 
 struct writer_documents *writer_documents_new(const struct writer_documents_config *config);
 void writer_documents_free(struct writer_documents *documents); /* NULL is fine */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buf.h"
 #include "common/etcd/etcd_mirror.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/sync/writer_documents.h"
@@ -46,6 +47,22 @@ void etcd_mirror_stop(struct etcd_mirror *mirror)
         assert_true(mirror->is_running);
         mirror->is_running = false;
     }
+}
+
+/* Its number among those started, so that a document's own comes back. */
+static bool can_save = true;
+
+bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out)
+{
+    assert_true(mirror->is_running);
+    buf_append_str(out, "mirror ");
+    buf_append_char(out, (char)('0' + (mirror - mirrors)));
+    return can_save;
+}
+
+bool etcd_mirror_is_saved(struct slice saved)
+{
+    return slice_has_prefix(saved, slice_str("mirror "));
 }
 
 static void begin(const struct etcd_mirror *mirror, bool keeps_old)

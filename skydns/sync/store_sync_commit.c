@@ -1,0 +1,213 @@
+#include "common/base/log.h"
+#include "common/base/xalloc.h"
+#include "skydns/sync/store_sync_internal.h"
+
+/* ---- Versions ---- */
+
+void store_sync_on_full_begin(void *data, const struct etcd_mirror_read *read)
+{
+    struct store_sync *sync = data;
+    lease_table_hold(sync->leases);
+    if (read->cause == ETCD_MIRROR_OTHER_STORE) {
+        store_keys_other_store(sync->keys);
+    }
+    if (!read->keeps_old) {
+        store_writer_clear(sync->writer);
+        broken_begin_read(sync->broken);
+        config_value_begin_read(&sync->document);
+    }
+    if (read->reason[0]) {
+        log_warn("etcd holds another store", LOG_STR("reason", read->reason),
+                 LOG_STR("old_records",
+                         read->keeps_old ? "kept until the new store is complete" : "replaced"));
+    }
+    sync->read = (struct etcd_mirror_read){.cause = read->cause, .keeps_old = read->keeps_old};
+    sync->is_reading = true;
+    sync->skipped_before_read = sync->counts.skipped;
+}
+
+static void publish(struct store_sync *sync, const struct store *store,
+                    struct store_garbage *garbage)
+{
+    publisher_publish(sync->publisher, store, garbage);
+    sync->published = store;
+    if (sync->stubs) {
+        stub_keys_follow(sync->stubs, store);
+    }
+    sync->counts.published++;
+    sync->counts.published_revision = store_revision(store);
+    if (publisher_reclaim(sync->publisher)) {
+        ev_timer_again(sync->loop, &sync->reclaim);
+    }
+}
+
+void store_sync_publish(struct store_sync *sync, int64_t revision)
+{
+    struct store_garbage *garbage;
+    const struct store *store = store_writer_commit(sync->writer, revision, &garbage);
+    if (store != sync->published) {
+        publish(sync, store, garbage);
+    } else if (sync->stubs) {
+        stub_keys_follow(sync->stubs, store); /* keys whose values are no records */
+    }
+    sync->counts.keys = store_writer_count(sync->writer);
+}
+
+void store_sync_on_ttls_changed(void *data)
+{
+    struct store_sync *sync = data;
+    store_sync_publish(sync, sync->counts.revision);
+}
+
+/* ---- Completeness ---- */
+
+void store_sync_become_ready(struct store_sync *sync)
+{
+    bool is_awaited = sync->requires_store_key && store_keys_is_any_missing(sync->keys);
+    if (sync->has_content && !sync->is_ready && !is_awaited) {
+        sync->is_ready = true;
+        if (sync->on_ready) {
+            sync->on_ready(sync->data);
+        }
+    }
+}
+
+void store_sync_settle(struct store_sync *sync, bool only_worse)
+{
+    bool is_holding_old = etcd_mirror_counts(sync->mirror).is_holding_old;
+    if (store_keys_settle(sync->keys, is_holding_old, only_worse) && sync->on_completeness) {
+        sync->on_completeness(sync->data);
+    }
+}
+
+static void settle_keys(struct store_sync *sync)
+{
+    store_sync_settle(sync, false);
+    store_sync_become_ready(sync);
+}
+
+/* A key appeared or is gone. */
+void store_sync_on_keys_changed(void *data)
+{
+    struct store_sync *sync = data;
+    sync->changes++;
+    settle_keys(sync);
+}
+
+void store_sync_on_key_appeared(void *data)
+{
+    struct store_sync *sync = data;
+    etcd_mirror_reread(sync->mirror);
+}
+
+/* Each session sees it again. */
+static void note_id(struct store_sync *sync, struct slice id)
+{
+    struct slice start = slice_of(id.ptr, id.len < SEEN_ID_MAX ? id.len : SEEN_ID_MAX);
+    if (!slice_equal(buf_slice(&sync->seen_id), start)) {
+        buf_clear(&sync->seen_id);
+        buf_append_slice(&sync->seen_id, start);
+        sync->changes++;
+    }
+}
+
+/* A key that was missing counts from the next full read on: the watch may lag behind it. */
+void store_sync_on_store_key_seen(void *data, struct slice id, bool has_read)
+{
+    struct store_sync *sync = data;
+    bool is_there = id.len > 0;
+    if (is_there && !has_read && store_keys_is_missing(sync->keys, &sync->main_domain)) {
+        etcd_mirror_reread(sync->mirror);
+        return;
+    }
+    note_id(sync, id);
+    store_keys_tell(sync->keys, is_there);
+    if (!has_read) {
+        settle_keys(sync);
+    }
+}
+
+static void log_read(const struct store_sync *sync)
+{
+    log_info(sync->has_read ? "records reread" : "records read",
+             LOG_INT("keys", (int64_t)sync->counts.keys),
+             LOG_INT("skipped", (int64_t)(sync->counts.skipped - sync->skipped_before_read)),
+             LOG_INT("revision", sync->counts.revision),
+             LOG_STR("cause", etcd_mirror_cause_text(sync->read.cause)));
+}
+
+/* The published version is a whole content. */
+static void on_full_commit(struct store_sync *sync)
+{
+    lease_table_release(sync->leases);
+    ev_timer_again(sync->loop, &sync->trim);
+    sync->counts.reads++;
+    log_read(sync);
+    sync->has_read = sync->has_content = true;
+    sync->is_reading = false;
+    store_keys_have_read(sync->keys);
+    if (sync->stubs) {
+        stub_keys_read_again(sync->stubs);
+        stub_keys_follow(sync->stubs, sync->published);
+    }
+    store_sync_settle(sync, false);
+    domain_check(&sync->domain_check, sync->published, sync->keys);
+    store_sync_become_ready(sync);
+}
+
+void store_sync_on_commit(void *data, int64_t revision, bool full)
+{
+    struct store_sync *sync = data;
+    struct slice document;
+    if (full && !sync->read.keeps_old) {
+        broken_end_read(sync->broken);
+        config_value_end_read(&sync->document);
+    }
+    if (config_value_take_change(&sync->document, &document) && sync->on_config) {
+        sync->on_config(sync->data, document);
+    }
+    if (full) {
+        store_sync_settle(sync, true);
+    }
+    store_sync_publish(sync, revision);
+    sync->changes++;
+    sync->counts.revision = revision;
+    if (full) {
+        on_full_commit(sync);
+    }
+}
+
+void store_sync_on_state(void *data, const struct err *err)
+{
+    struct store_sync *sync = data;
+    if (err) {
+        store_sync_lose(sync);
+    }
+    if (sync->followed && err) {
+        outage_away(sync->followed, err);
+    } else if (sync->followed) {
+        outage_back(sync->followed);
+    }
+}
+
+void store_sync_on_caught_up(void *data)
+{
+    struct store_sync *sync = data;
+    store_sync_hear(sync);
+    if (sync->is_from_snapshot && !sync->has_read) {
+        domain_check(&sync->domain_check, sync->published, sync->keys);
+    }
+    sync->is_from_snapshot = false;
+    sync->was_caught_up = true;
+}
+
+void store_sync_on_store_key_state(void *data, const struct err *err)
+{
+    (void)data;
+    if (err) {
+        log_warn("cannot read the store key; detecting another etcd by single keys only",
+                 LOG_STR("reason", err->msg));
+    } else {
+        log_info("store key can be read again");
+    }
+}

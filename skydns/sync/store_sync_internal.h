@@ -1,0 +1,117 @@
+/* What the files of store_sync share. Main thread.
+ *
+ *     mirror --store_sync_put.c--> store_writer, leases, broken keys
+ *            --store_sync_commit.c--> publisher, readiness, completeness
+ *     snapshot <--store_sync_saved.c--> all of these */
+#ifndef SKYDNS_SYNC_STORE_SYNC_INTERNAL_H
+#define SKYDNS_SYNC_STORE_SYNC_INTERNAL_H
+
+#include "common/base/attributes.h"
+#include "common/base/buf.h"
+#include "common/base/outage.h"
+#include "skydns/sync/broken.h"
+#include "skydns/sync/config_value_internal.h"
+#include "skydns/sync/domain_check_internal.h"
+#include "skydns/sync/lease.h"
+#include "skydns/sync/store_keys.h"
+#include "skydns/sync/store_sync.h"
+#include "skydns/sync/stub_keys_internal.h"
+
+struct snapshot_header;
+
+/* Bytes of a store key's value that are compared; kube2sky's have 32. */
+enum { SEEN_ID_MAX = 64 };
+
+/* When etcd was last heard from. */
+struct heard {
+    bool is_now;
+    int64_t wall_ms; /* Unix time when it last was; 0 = never */
+    int64_t monotonic_ms;
+};
+
+struct store_sync {
+    struct ev_loop *loop;
+    struct publisher *publisher;
+    void (*on_ready)(void *data);
+    void *data;
+    struct outage_source *followed; /* NULL: not reported */
+    bool skips_wildcards;
+
+    struct etcd_mirror *mirror;
+    struct store_writer *writer;
+    struct lease_table *leases;
+    struct outage_source leases_asked; /* joined if `followed` is set */
+    struct broken_table *broken;
+    struct stub_keys *stubs; /* NULL: nobody asks for them */
+    bool wants_stubs;
+    struct store_keys *keys;
+    struct dname main_domain; /* whose store key the mirror follows */
+    bool requires_store_key;
+    struct domain_check domain_check;
+    void (*on_completeness)(void *data);
+    struct config_value document;
+    void (*on_config)(void *data, struct slice value);
+    ev_timer reclaim; /* runs while garbage waits */
+    ev_timer trim;    /* runs once after a full read, when its pages are freed */
+    char *prefix;     /* "/skydns/" */
+    char *config_key; /* "/skydns/config" */
+
+    const struct store *published; /* the newest version; NULL before the first */
+    bool is_ready;
+    bool has_content;             /* the published version is a whole one */
+    bool has_read;                /* so was one that etcd told */
+    bool is_reading;              /* a full read has begun and is not committed */
+    struct etcd_mirror_read read; /* the current one, without its reason */
+    uint64_t skipped_before_read; /* `skipped` when it began */
+    struct store_sync_counts counts;
+
+    bool is_from_snapshot; /* not confirmed yet */
+    bool was_caught_up;    /* in this life */
+    struct heard heard;
+    uint64_t changes;
+    struct buf seen_id; /* the store key's value as last seen; its beginning, if it is long */
+};
+
+/* ---- store_sync_put.c ---- */
+
+/* Callbacks of the mirror: a key's value goes into the writer, or is noted as broken. */
+void store_sync_on_put(void *data, const struct etcd_kv *kv);
+void store_sync_on_del(void *data, struct slice key, int64_t revision);
+
+/* ---- store_sync_commit.c ---- */
+
+/* Callbacks of the mirror. */
+void store_sync_on_full_begin(void *data, const struct etcd_mirror_read *read);
+void store_sync_on_commit(void *data, int64_t revision, bool full);
+void store_sync_on_state(void *data, const struct err *err);
+void store_sync_on_caught_up(void *data);
+void store_sync_on_store_key_state(void *data, const struct err *err);
+void store_sync_on_store_key_seen(void *data, struct slice id, bool has_read);
+
+/* Callbacks of store_keys and lease_table. */
+void store_sync_on_keys_changed(void *data);
+void store_sync_on_key_appeared(void *data);
+void store_sync_on_ttls_changed(void *data);
+
+/* Publishes what the writer has built, if it differs. */
+void store_sync_publish(struct store_sync *sync, int64_t revision);
+
+/* Decides which domains are incomplete (only_worse: none becomes
+ * complete), and whether all is ready. */
+void store_sync_settle(struct store_sync *sync, bool only_worse);
+void store_sync_become_ready(struct store_sync *sync);
+
+/* ---- store_sync_saved.c ---- */
+
+/* Fills the parts, new and with the content's writer, from its sections. False: they make no sense
+ * together, and the parts are useless. */
+bool store_sync_load(struct store_sync *sync, const struct snapshot_content *content) MUST_CHECK;
+
+/* Answers from what was loaded; the mirror runs. */
+void store_sync_begin_loaded(struct store_sync *sync, const struct snapshot_header *header);
+
+/* etcd is heard from, from now on; the connection to it is lost. */
+void store_sync_hear(struct store_sync *sync);
+void store_sync_lose(struct store_sync *sync);
+
+#endif

@@ -1,0 +1,117 @@
+#include <string.h>
+
+#include "common/base/err.h"
+#include "common/base/log.h"
+#include "common/dns/record_json.h"
+#include "common/dns/record_key.h"
+#include "common/dns/record_scan.h"
+#include "common/etcd/etcd_mirror.h"
+#include "skydns/sync/store_sync_internal.h"
+
+/* Broken values come in thousands (one broken writer); ten lines a minute are enough. */
+enum { SKIPPED_LINES_A_MINUTE = 10 };
+
+/* Each revision of a key is logged once, however often it is read. */
+static void note_broken(struct store_sync *sync, const struct etcd_kv *kv, const char *message,
+                        const char *reason)
+{
+    static struct log_limit limit = {.burst = SKIPPED_LINES_A_MINUTE};
+    sync->counts.skipped++;
+    if (broken_put(sync->broken, kv->key, kv->mod_revision, reason) && log_limit_pass(&limit)) {
+        log_warn(message, LOG_SLICE("key", kv->key), LOG_STR("reason", reason),
+                 LOG_INT("suppressed", (int64_t)limit.suppressed));
+    }
+}
+
+static void skip(struct store_sync *sync, const struct etcd_kv *kv, const char *reason)
+{
+    note_broken(sync, kv, "key skipped", reason);
+}
+
+static bool is_config(const struct store_sync *sync, struct slice key)
+{
+    return slice_equal(key, slice_str(sync->config_key));
+}
+
+static void put_record(struct store_sync *sync, const struct etcd_kv *kv, const struct dname *name,
+                       struct record_view *record)
+{
+    record->ttl_s = lease_table_put(sync->leases, name, kv->lease, kv->mod_revision, record->ttl_s);
+    if (store_writer_put_view(sync->writer, name, record, kv->mod_revision) == STORE_HOST_BAD) {
+        note_broken(sync, kv, "cannot use a key's host",
+                    "the host is neither an address nor a name; only its text can be answered");
+    } else {
+        broken_del(sync->broken, kv->key);
+    }
+}
+
+static bool has_wildcard(struct slice key, const struct dname *name)
+{
+    struct dname_labels labels;
+    if (!memchr(key.ptr, '*', key.len)) {
+        return false;
+    }
+    dname_labels(name, &labels);
+    for (unsigned i = 0; i < labels.count; i++) {
+        if (slice_equal(dname_label(name, labels.offsets[i]), slice_str("*"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void note_for_stubs(struct store_sync *sync, const struct dname *name)
+{
+    if (sync->stubs) {
+        stub_keys_note(sync->stubs, name);
+    }
+}
+
+void store_sync_on_put(void *data, const struct etcd_kv *kv)
+{
+    struct store_sync *sync = data;
+    struct dname name;
+    struct record record;
+    struct record_view view;
+    struct err err;
+    if (is_config(sync, kv->key)) {
+        config_value_put(&sync->document, kv->value);
+        return;
+    }
+    if (!record_key_to_name(slice_str(sync->prefix), kv->key, &name)) {
+        skip(sync, kv,
+             "not a DNS name: an empty label, a label over 63 bytes, or over 255 bytes in all");
+        return;
+    }
+    if (sync->skips_wildcards && has_wildcard(kv->key, &name)) {
+        skip(sync, kv, "a label is `*`, and -schema=kubernetes has no wildcards");
+        return;
+    }
+    if (record_scan(kv->value, &view)) {
+        put_record(sync, kv, &name, &view);
+    } else if (record_from_json(kv->value, &record, &err) == 0) {
+        view = record_view_of(&record);
+        put_record(sync, kv, &name, &view);
+        record_fini(&record);
+    } else {
+        skip(sync, kv, err.msg);
+        store_writer_del(sync->writer, &name);
+        lease_table_del(sync->leases, &name);
+        note_for_stubs(sync, &name);
+    }
+}
+
+void store_sync_on_del(void *data, struct slice key, int64_t revision)
+{
+    struct store_sync *sync = data;
+    struct dname name;
+    (void)revision; /* on_commit receives it */
+    broken_del(sync->broken, key);
+    if (is_config(sync, key)) {
+        config_value_del(&sync->document);
+    } else if (record_key_to_name(slice_str(sync->prefix), key, &name)) {
+        store_writer_del(sync->writer, &name);
+        lease_table_del(sync->leases, &name);
+        note_for_stubs(sync, &name);
+    }
+}

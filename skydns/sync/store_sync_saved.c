@@ -1,0 +1,136 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/err.h"
+#include "common/base/log.h"
+#include "common/etcd/etcd_mirror.h"
+#include "skydns/snapshot/snapshot.h"
+#include "skydns/store/store.h"
+#include "skydns/sync/store_sync_internal.h"
+
+/* A wall clock that falls behind by less since etcd was last heard from is only being adjusted. */
+enum { CLOCK_ADJUSTED_MS = 60000 };
+
+/* ---- When etcd was heard from ---- */
+
+void store_sync_hear(struct store_sync *sync)
+{
+    sync->heard.is_now = true;
+}
+
+void store_sync_lose(struct store_sync *sync)
+{
+    if (sync->heard.is_now) {
+        sync->heard =
+            (struct heard){.wall_ms = clock_wall_ms(), .monotonic_ms = clock_monotonic_ms()};
+    }
+}
+
+/* A time to come means a clock that was set back. */
+static void hear_saved(struct heard *heard, int64_t saved_ms)
+{
+    int64_t now_ms = clock_wall_ms();
+    heard->wall_ms = saved_ms < now_ms ? saved_ms : now_ms;
+    heard->monotonic_ms = clock_monotonic_ms() - (now_ms - heard->wall_ms);
+}
+
+int64_t store_sync_heard_ms(const struct store_sync *sync)
+{
+    const struct heard *heard = &sync->heard;
+    int64_t now_ms = clock_wall_ms();
+    if (heard->is_now || heard->wall_ms == 0) {
+        return heard->is_now ? now_ms : 0;
+    }
+    /* A clock set back since then would make this a time to come, and the next start refuse it. */
+    int64_t by_passing_ms = now_ms - (clock_monotonic_ms() - heard->monotonic_ms);
+    return by_passing_ms + CLOCK_ADJUSTED_MS < heard->wall_ms ? by_passing_ms : heard->wall_ms;
+}
+
+bool store_sync_is_from_snapshot(const struct store_sync *sync, int64_t *ret_heard_ms)
+{
+    *ret_heard_ms = sync->is_from_snapshot ? store_sync_heard_ms(sync) : 0;
+    return sync->is_from_snapshot;
+}
+
+/* ---- Saving ---- */
+
+uint64_t store_sync_changes(const struct store_sync *sync)
+{
+    return sync->changes;
+}
+
+static bool save_header(const struct store_sync *sync, struct snapshot_header *header)
+{
+    header->domain = sync->main_domain;
+    header->revision = sync->counts.revision;
+    header->heard_ms = store_sync_heard_ms(sync);
+    int n = snprintf(header->prefix, sizeof(header->prefix), "%s", sync->prefix);
+    return n >= 0 && (size_t)n < sizeof(header->prefix);
+}
+
+static bool save_sections(const struct store_sync *sync, struct buf *sections)
+{
+    bool is_whole = etcd_mirror_save(sync->mirror, &sections[SNAPSHOT_MIRROR]) &&
+                    lease_table_save(sync->leases, clock_wall_ms(), &sections[SNAPSHOT_LEASES]);
+    config_value_save(&sync->document, &sections[SNAPSHOT_CONFIG]);
+    store_keys_save(sync->keys, &sections[SNAPSHOT_STORE_KEYS]);
+    broken_save(sync->broken, &sections[SNAPSHOT_BROKEN]);
+    for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
+        is_whole = is_whole && !sections[i].failed;
+    }
+    return is_whole;
+}
+
+bool store_sync_save(const struct store_sync *sync, struct snapshot_image *image)
+{
+    return sync->was_caught_up && !sync->is_reading && save_header(sync, &image->header) &&
+           save_sections(sync, image->sections);
+}
+
+/* ---- Starting ---- */
+
+static bool check(bool is_saved, const char *what, struct err *err)
+{
+    if (!is_saved) {
+        err_set(err, ERR_SYNTAX, "its %s make no sense", what);
+    }
+    return is_saved;
+}
+
+static struct slice section(const struct snapshot_content *content, enum snapshot_section which)
+{
+    return buf_slice(&content->sections[which]);
+}
+
+bool store_sync_can_start(const struct snapshot_content *content, struct err *err)
+{
+    return check(content->header.revision > 0, "revision and time", err) &&
+           check(config_value_is_saved(section(content, SNAPSHOT_CONFIG)), "settings", err) &&
+           check(etcd_mirror_is_saved(section(content, SNAPSHOT_MIRROR)), "marks of etcd's store",
+                 err) &&
+           check(store_keys_is_saved(section(content, SNAPSHOT_STORE_KEYS)), "store keys", err) &&
+           check(broken_is_saved(section(content, SNAPSHOT_BROKEN)), "unusable keys", err);
+}
+
+bool store_sync_load(struct store_sync *sync, const struct snapshot_content *content)
+{
+    config_value_load(&sync->document, section(content, SNAPSHOT_CONFIG));
+    return broken_load(sync->broken, section(content, SNAPSHOT_BROKEN)) &&
+           store_keys_load(sync->keys, section(content, SNAPSHOT_STORE_KEYS)) &&
+           lease_table_load(sync->leases, clock_wall_ms(), section(content, SNAPSHOT_LEASES));
+}
+
+void store_sync_begin_loaded(struct store_sync *sync, const struct snapshot_header *header)
+{
+    hear_saved(&sync->heard, header->heard_ms);
+    sync->is_from_snapshot = sync->has_content = true;
+    sync->counts.revision = header->revision;
+    store_sync_settle(sync, false);
+    store_sync_publish(sync, header->revision);
+    log_info("records from a snapshot", LOG_INT("keys", (int64_t)sync->counts.keys),
+             LOG_INT("revision", header->revision),
+             LOG_INT("age_s", (clock_wall_ms() - sync->heard.wall_ms) / 1000),
+             LOG_STR("written_by", header->version));
+    store_sync_become_ready(sync);
+}
