@@ -161,6 +161,10 @@ enum store_host store_writer_put_view(struct store_writer *writer, const struct 
 
 void store_writer_del(struct store_writer *writer, const struct dname *name);
 
+/* The record of a name in the version being built, or NULL; valid until the writer's next call. */
+const struct store_record *store_writer_find(const struct store_writer *writer,
+                                             const struct dname *name);
+
 /* Sets the TTL of a name's record; sets *is_changed to true if it differed, else leaves it alone.
  * False when the name has no record of this revision. */
 bool store_writer_set_ttl(struct store_writer *writer, const struct dname *name,

@@ -145,6 +145,12 @@ static struct store_record *find_record(const struct store_writer *writer, const
     return node ? store_node_own_record(node) : NULL;
 }
 
+const struct store_record *store_writer_find(const struct store_writer *writer,
+                                             const struct dname *name)
+{
+    return find_record(writer, name);
+}
+
 /* Creates all nodes down to the name, or copies them into the build. */
 static void make_path(struct store_writer *writer, const struct dname *name, struct path *path)
 {

@@ -10,6 +10,7 @@
 #include "common/base/outage.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd_lease.h"
+#include "skydns/sync/lease_internal.h"
 
 /* Records change at most this often, so that many leases share a publication; TTLs are cut by as
  * much, so that none exceeds what its lease has left. */
@@ -22,62 +23,11 @@ enum { ASK_AHEAD_MS = 1000 };
  * get other work done. */
 enum { ASKING_MAX = 16 };
 
-/* How long until etcd is asked again: a third of the granted TTL, or less after a failure. */
+/* How long until etcd is asked again: a third of the granted TTL, or less after a failure. While
+ * etcd is away, one lease at a time asks every RETRY_MIN_MS; once it is answered, all ask. */
 enum { RETRY_MIN_MS = 1000, RETRY_MAX_MS = 5000 };
 
 enum { TTL_FLOOR_S = 1 };
-
-static const int64_t lease_ttl_max_s = 9000000000; /* etcd grants no more */
-
-struct lease;
-
-struct leased_key {
-    LIST_ENTRY(leased_key) sibling;
-    struct lease *lease;
-    int64_t mod_revision;
-    uint32_t ttl_s; /* as the value says; 0 = not set */
-    uint8_t name_len;
-    uint8_t name[];
-};
-
-struct lease {
-    struct lease_table *table;
-    int64_t id;
-    LIST_HEAD(, leased_key) keys;
-    int64_t least_ttl_ms; /* of the keys; may be too small after one is removed */
-    int64_t wake_ms;      /* when it next needs work; INT64_MAX = never */
-
-    bool is_known;
-    bool has_failed; /* the last question failed */
-    int64_t granted_ms;
-    int64_t expires_ms; /* at the earliest */
-
-    bool is_waiting; /* in `waiting` */
-    TAILQ_ENTRY(lease) waiting_entry;
-    struct etcd_call *call; /* NULL = none in flight */
-    int64_t asked_ms;       /* when the last question was sent */
-    int64_t ask_again_ms;   /* not earlier; INT64_MAX: only when a key is put with it */
-};
-
-struct lease_table {
-    struct ev_loop *loop;
-    struct etcd *etcd;
-    struct store_writer *writer;
-    uint32_t default_ttl_s;
-    void (*changed)(void *data);
-    void *data;
-
-    struct key_table keys;   /* struct leased_key, by name */
-    struct key_table leases; /* by id */
-    TAILQ_HEAD(, lease) waiting;
-    struct lease_counts counts;
-    size_t failed_count;          /* leases with has_failed */
-    struct outage_source *asking; /* NULL: not reported */
-    bool is_held;
-    ev_timer run;
-    int64_t run_ms;      /* when `run` fires; INT64_MAX: it is stopped */
-    int64_t last_run_ms; /* when it last fired */
-};
 
 static int64_t min_ms(int64_t a, int64_t b)
 {
@@ -91,7 +41,7 @@ static int64_t max_ms(int64_t a, int64_t b)
 
 /* ---- Timing ---- */
 
-static void wake_at(struct lease *lease, int64_t at_ms)
+void lease_wake_at(struct lease *lease, int64_t at_ms)
 {
     struct lease_table *table = lease->table;
     lease->wake_ms = min_ms(lease->wake_ms, at_ms);
@@ -113,7 +63,7 @@ static int64_t limit_ms(const struct lease_table *table, uint32_t ttl_s)
     return (int64_t)(ttl_s ? ttl_s : table->default_ttl_s) * 1000;
 }
 
-static uint32_t ttl_now(const struct lease *lease, uint32_t ttl_s, int64_t now_ms)
+uint32_t lease_ttl_now(const struct lease *lease, uint32_t ttl_s, int64_t now_ms)
 {
     int64_t left_ms = lease->is_known ? lease->expires_ms - now_ms - RUN_GAP_MS : 0;
     if (left_ms >= limit_ms(lease->table, ttl_s)) {
@@ -166,9 +116,27 @@ static void set_failed(struct lease *lease, const struct err *err)
 
 static void ask_failed(struct lease *lease)
 {
-    int64_t delay_ms = min_ms(third_ms(lease), RETRY_MAX_MS);
-    lease->ask_again_ms = clock_monotonic_ms() + delay_ms;
-    wake_at(lease, lease->ask_again_ms);
+    struct lease_table *table = lease->table;
+    int64_t now_ms = clock_monotonic_ms();
+    lease->ask_again_ms = now_ms + min_ms(third_ms(lease), RETRY_MAX_MS);
+    if (table->probe_ms <= now_ms) {
+        table->probe_ms = lease->ask_again_ms = now_ms + RETRY_MIN_MS;
+    }
+    lease_wake_at(lease, lease->ask_again_ms);
+}
+
+/* etcd has answered. */
+static void ask_those_failed(struct lease_table *table)
+{
+    struct lease *lease;
+    int64_t now_ms = clock_monotonic_ms();
+    table->probe_ms = 0;
+    for (size_t at = 0; (lease = key_table_next(&table->leases, &at)); at++) {
+        if (lease->has_failed && lease->ask_again_ms > now_ms) {
+            lease->ask_again_ms = now_ms;
+            lease_wake_at(lease, now_ms);
+        }
+    }
 }
 
 static void on_reply(void *data, const struct etcd_lease_reply *reply, const struct err *err)
@@ -182,12 +150,17 @@ static void on_reply(void *data, const struct etcd_lease_reply *reply, const str
     if (err) {
         ask_failed(lease);
     } else {
-        int64_t left_s = min_ms(max_ms(reply->ttl_s, 0), lease_ttl_max_s);
+        int64_t left_s = min_ms(max_ms(reply->ttl_s, 0), LEASE_TTL_MAX_S);
         lease->is_known = true;
-        lease->granted_ms = min_ms(max_ms(reply->granted_s, 0), lease_ttl_max_s) * 1000;
+        lease->is_saved = false;
+        lease->is_gone = reply->ttl_s < 0;
+        lease->granted_ms = min_ms(max_ms(reply->granted_s, 0), LEASE_TTL_MAX_S) * 1000;
         lease->expires_ms = lease->asked_ms + left_s * 1000;
-        lease->ask_again_ms = reply->ttl_s > 0 ? lease->asked_ms + third_ms(lease) : INT64_MAX;
-        wake_at(lease, clock_monotonic_ms());
+        lease->ask_again_ms = lease->is_gone ? INT64_MAX : lease->asked_ms + third_ms(lease);
+        lease_wake_at(lease, clock_monotonic_ms());
+        if (table->probe_ms) {
+            ask_those_failed(table);
+        }
     }
     ask_next(table);
 }
@@ -233,13 +206,14 @@ static struct slice id_of(const void *thing)
     return id_bytes(&lease->id);
 }
 
-static struct lease *lease_get(struct lease_table *table, int64_t id)
+struct lease *lease_find(const struct lease_table *table, int64_t id)
 {
-    struct lease *lease = key_table_find(&table->leases, id_bytes(&id));
-    if (lease) {
-        return lease;
-    }
-    lease = xcalloc(1, sizeof(*lease));
+    return key_table_find(&table->leases, id_bytes(&id));
+}
+
+struct lease *lease_add(struct lease_table *table, int64_t id)
+{
+    struct lease *lease = xcalloc(1, sizeof(*lease));
     lease->table = table;
     lease->id = id;
     lease->wake_ms = INT64_MAX;
@@ -247,7 +221,6 @@ static struct lease *lease_get(struct lease_table *table, int64_t id)
     LIST_INIT(&lease->keys);
     (void)key_table_put(&table->leases, lease); /* was not there */
     table->counts.leases++;
-    ask(lease);
     return lease;
 }
 
@@ -269,26 +242,43 @@ static void lease_free(struct lease *lease)
 
 static void key_free(struct lease_table *table, struct leased_key *key)
 {
+    lease_forget_withheld(key);
     (void)key_table_take(&table->keys, name_of(key)); /* this one */
     LIST_REMOVE(key, sibling);
     free(key);
 }
 
-static struct leased_key *key_find(struct lease_table *table, const struct dname *name)
+struct leased_key *lease_key_find(const struct lease_table *table, const struct dname *name)
 {
     return key_table_find(&table->keys, slice_of(name->wire, name->len));
 }
 
-static struct leased_key *key_get(struct lease_table *table, const struct dname *name)
+struct leased_key *lease_key_add(struct lease *lease, const struct dname *name)
 {
-    struct leased_key *key = key_find(table, name);
-    if (!key) {
-        key = xcalloc(1, sizeof(*key) + name->len);
-        key->name_len = name->len;
-        memcpy(key->name, name->wire, name->len);
-        (void)key_table_put(&table->keys, key); /* was not there */
-    }
+    struct leased_key *key = xcalloc(1, sizeof(*key) + name->len);
+    key->name_len = name->len;
+    memcpy(key->name, name->wire, name->len);
+    (void)key_table_put(&lease->table->keys, key); /* was not there */
+    key->lease = lease;
+    LIST_INSERT_HEAD(&lease->keys, key, sibling);
     return key;
+}
+
+/* It belonged to another lease before. */
+static void key_move(struct leased_key *key, struct lease *lease)
+{
+    LIST_REMOVE(key, sibling);
+    lease_wake_at(key->lease, clock_monotonic_ms()); /* it may have lost its last key */
+    key->lease = lease;
+    LIST_INSERT_HEAD(&lease->keys, key, sibling);
+}
+
+void lease_key_set(struct leased_key *key, int64_t mod_revision, uint32_t ttl_s)
+{
+    struct lease *lease = key->lease;
+    key->mod_revision = mod_revision;
+    key->ttl_s = ttl_s;
+    lease->least_ttl_ms = min_ms(lease->least_ttl_ms, limit_ms(lease->table, ttl_s));
 }
 
 uint32_t lease_table_put(struct lease_table *table, const struct dname *name, int64_t id,
@@ -298,31 +288,32 @@ uint32_t lease_table_put(struct lease_table *table, const struct dname *name, in
         lease_table_del(table, name);
         return ttl_s;
     }
-    struct lease *lease = lease_get(table, id);
-    struct leased_key *key = key_get(table, name);
-    if (key->lease != lease) {
-        if (key->lease) {
-            LIST_REMOVE(key, sibling);
-            wake_at(key->lease, clock_monotonic_ms()); /* it may have lost its last key */
-        }
-        key->lease = lease;
-        LIST_INSERT_HEAD(&lease->keys, key, sibling);
+    struct lease *lease = lease_find(table, id);
+    struct leased_key *key = lease_key_find(table, name);
+    if (!lease) {
+        lease = lease_add(table, id);
+        ask(lease);
     }
-    key->mod_revision = mod_revision;
-    key->ttl_s = ttl_s;
+    if (!key) {
+        key = lease_key_add(lease, name);
+    } else if (key->lease != lease) {
+        key_move(key, lease);
+    }
+    lease_forget_withheld(key);
+    key->is_saved = false;
+    lease_key_set(key, mod_revision, ttl_s);
     int64_t now_ms = clock_monotonic_ms();
     if (lease->is_known && lease->expires_ms <= now_ms) {
         ask(lease); /* etcd rejects keys with an expired lease: this is a new one */
     }
-    uint32_t ttl = ttl_now(lease, ttl_s, now_ms);
-    lease->least_ttl_ms = min_ms(lease->least_ttl_ms, limit_ms(table, ttl_s));
-    wake_at(lease, min_ms(shrinks_ms(lease, ttl), ask_ms(lease)));
+    uint32_t ttl = lease_ttl_now(lease, ttl_s, now_ms);
+    lease_wake_at(lease, min_ms(shrinks_ms(lease, ttl), ask_ms(lease)));
     return ttl;
 }
 
 void lease_table_del(struct lease_table *table, const struct dname *name)
 {
-    struct leased_key *key = key_find(table, name);
+    struct leased_key *key = lease_key_find(table, name);
     if (key) {
         struct lease *lease = key->lease;
         key_free(table, key);
@@ -334,19 +325,41 @@ void lease_table_del(struct lease_table *table, const struct dname *name)
 
 /* ---- Counting down ---- */
 
-/* Sets the record's current TTL; false if the store no longer has it, as after a full read. */
-static bool key_update(const struct leased_key *key, int64_t now_ms, uint32_t *ret_ttl_s,
-                       bool *is_changed)
+/* A lease of a snapshot ends, and etcd has not been asked. */
+static bool has_ended_unasked(const struct lease *lease, int64_t now_ms)
 {
-    struct dname name = {.len = key->name_len};
-    memcpy(name.wire, key->name, key->name_len);
-    *ret_ttl_s = ttl_now(key->lease, key->ttl_s, now_ms);
-    return store_writer_set_ttl(key->lease->table->writer, &name, key->mod_revision, *ret_ttl_s,
-                                is_changed);
+    return lease->is_saved && lease->is_known && lease->expires_ms <= now_ms;
 }
 
-/* False: its last key is gone and the lease is freed. */
-static bool lease_update(struct lease *lease, int64_t now_ms, bool *is_changed)
+/* Sets the record's current TTL, withholds it, or brings it back. False if it has gone: the store
+ * no longer has it, as after a full read, or etcd says so of the lease of a withheld one. */
+static bool key_update(struct leased_key *key, int64_t now_ms, uint32_t *ret_ttl_s,
+                       bool *is_changed)
+{
+    const struct lease *lease = key->lease;
+    struct store_writer *writer = lease->table->writer;
+    struct dname name = lease_key_name(key);
+    *ret_ttl_s = lease_ttl_now(lease, key->ttl_s, now_ms);
+    if (key->is_saved && has_ended_unasked(lease, now_ms)) {
+        return key->withheld || lease_withhold(key, is_changed);
+    }
+    if (key->withheld) {
+        if (!lease->is_gone) {
+            lease_bring_back(key, *ret_ttl_s, is_changed);
+        }
+        return !lease->is_gone;
+    }
+    return store_writer_set_ttl(writer, &name, key->mod_revision, *ret_ttl_s, is_changed);
+}
+
+/* When the records of a lease of a snapshot are to be withheld. */
+static int64_t withholds_ms(const struct lease *lease, int64_t now_ms)
+{
+    bool is_ending = lease->is_saved && lease->is_known && lease->expires_ms > now_ms;
+    return is_ending ? lease->expires_ms : INT64_MAX;
+}
+
+bool lease_update(struct lease *lease, int64_t now_ms, bool *is_changed)
 {
     struct lease_table *table = lease->table;
     int64_t shrink_ms = INT64_MAX;
@@ -369,7 +382,7 @@ static bool lease_update(struct lease *lease, int64_t now_ms, bool *is_changed)
     if (lease->is_known ? ask_ms(lease) <= now_ms : lease->ask_again_ms <= now_ms) {
         ask(lease);
     }
-    lease->wake_ms = min_ms(shrink_ms, ask_ms(lease));
+    lease->wake_ms = min_ms(min_ms(shrink_ms, withholds_ms(lease, now_ms)), ask_ms(lease));
     return true;
 }
 
@@ -394,7 +407,7 @@ static void on_run(struct ev_loop *loop, ev_timer *timer, int events)
         }
     }
     if (next_lease && next_lease->wake_ms != INT64_MAX) {
-        wake_at(next_lease, next_lease->wake_ms);
+        lease_wake_at(next_lease, next_lease->wake_ms);
     }
     if (is_changed) {
         table->changed(table->data);
@@ -403,6 +416,7 @@ static void on_run(struct ev_loop *loop, ev_timer *timer, int events)
 
 void lease_table_hold(struct lease_table *table)
 {
+    lease_forget_all_withheld(table); /* the read brings those that exist */
     table->is_held = true;
     table->run_ms = INT64_MAX;
     ev_timer_stop(table->loop, &table->run);
@@ -414,7 +428,7 @@ static void wake_all(struct lease_table *table)
     struct lease *lease;
     int64_t now_ms = clock_monotonic_ms();
     for (size_t at = 0; (lease = key_table_next(&table->leases, &at)); at++) {
-        wake_at(lease, now_ms);
+        lease_wake_at(lease, now_ms);
     }
 }
 
@@ -478,14 +492,4 @@ void lease_table_free(struct lease_table *table)
     key_table_fini(&table->keys);
     key_table_fini(&table->leases);
     free(table);
-}
-
-bool lease_table_save(const struct lease_table *table, int64_t now_ms, struct buf *out)
-{
-    return table && now_ms && out;
-}
-
-bool lease_table_load(struct lease_table *table, int64_t now_ms, struct slice saved)
-{
-    return table && now_ms && saved.len == 0;
 }

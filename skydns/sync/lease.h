@@ -67,15 +67,19 @@ struct lease_counts {
 
 struct lease_counts lease_table_counts(const struct lease_table *table);
 
-/* Appends all leases with when they end, in Unix time, and their keys; they are as of now_ms, the
- * Unix time in ms. False, and nothing appended, while records are withheld (below). */
+/* Appends all leases with what they have left as of now_ms, the Unix time in ms, and their keys.
+ * False, and nothing appended, while records are withheld (below). */
 bool lease_table_save(const struct lease_table *table, int64_t now_ms, struct buf *out);
 
+/* Whether the bytes make sense by themselves. */
+bool lease_table_is_saved(struct slice saved);
+
 /* Fills an empty table from those bytes, its writer having the records, before the first commit.
- * Leases count down from when they were saved: a record whose lease has ended meanwhile, or ends
- * before etcd is back, is withheld: removed, and remembered here until etcd says that the lease
- * was renewed, or its key is put or deleted. False: the bytes are not such, or name a record that
- * the writer does not have; then the table is useless. */
+ * Leases count down from when they were saved (a clock set back since adds nothing): a record whose
+ * lease has ended meanwhile, or ends before etcd is back, is withheld: removed, and remembered here
+ * until etcd says that the lease was renewed, which brings it back, or has gone, or its key is put
+ * or deleted, or all is read again. False: the bytes are not such, or name a record that the writer
+ * does not have; then the table is useless. */
 bool lease_table_load(struct lease_table *table, int64_t now_ms, struct slice saved) MUST_CHECK;
 
 /* In between, the writer holds what must not be published (a full read in progress), so the table

@@ -1,0 +1,102 @@
+/* Records that the store lacks because their lease has ended, as far as a snapshot knows. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/record.h"
+#include "skydns/sync/lease_internal.h"
+
+/* One block: the record's texts lie behind it. */
+struct lease_withheld {
+    struct record_view record;
+    char texts[];
+};
+
+struct dname lease_key_name(const struct leased_key *key)
+{
+    struct dname name = {.len = key->name_len};
+    memcpy(name.wire, key->name, key->name_len);
+    return name;
+}
+
+const struct store_record *lease_key_record(const struct leased_key *key)
+{
+    struct dname name = lease_key_name(key);
+    const struct store_record *record = store_writer_find(key->lease->table->writer, &name);
+    return record && record->mod_revision == key->mod_revision ? record : NULL;
+}
+
+/* Copies a text to where the next one goes. */
+static struct slice keep_text(char **at, struct slice text)
+{
+    struct slice kept = slice_of(*at, text.len);
+    if (text.len > 0) {
+        memcpy(*at, text.ptr, text.len);
+    }
+    *at += text.len;
+    return kept;
+}
+
+static struct lease_withheld *copy_of(const struct store_record *record)
+{
+    char out[DNAME_TEXT_MAX];
+    struct slice host = store_record_host_text(record, out);
+    struct slice text = store_record_text(record);
+    struct slice group = store_record_group(record);
+    struct lease_withheld *copy = xcalloc(1, sizeof(*copy) + host.len + text.len + group.len);
+    char *at = copy->texts;
+    copy->record = (struct record_view){
+        .host = keep_text(&at, host),
+        .text = keep_text(&at, text),
+        .group = keep_text(&at, group),
+        .port = record->port,
+        .priority = record->priority,
+        .weight = record->weight,
+        .targetstrip = record->targetstrip,
+        .mail = record->mail,
+    };
+    return copy;
+}
+
+bool lease_withhold(struct leased_key *key, bool *is_changed)
+{
+    struct lease_table *table = key->lease->table;
+    struct dname name = lease_key_name(key);
+    const struct store_record *record = lease_key_record(key);
+    if (!record) {
+        return false;
+    }
+    key->withheld = copy_of(record);
+    table->counts.withheld++;
+    store_writer_del(table->writer, &name);
+    *is_changed = true;
+    return true;
+}
+
+void lease_bring_back(struct leased_key *key, uint32_t ttl_s, bool *is_changed)
+{
+    struct dname name = lease_key_name(key);
+    struct record_view record = key->withheld->record;
+    record.ttl_s = ttl_s;
+    (void)store_writer_put_view(key->lease->table->writer, &name, &record, key->mod_revision);
+    lease_forget_withheld(key);
+    *is_changed = true;
+}
+
+void lease_forget_withheld(struct leased_key *key)
+{
+    if (key->withheld) {
+        key->lease->table->counts.withheld--;
+        free(key->withheld);
+        key->withheld = NULL;
+    }
+}
+
+void lease_forget_all_withheld(struct lease_table *table)
+{
+    struct leased_key *key;
+    for (size_t at = 0; table->counts.withheld > 0 && (key = key_table_next(&table->keys, &at));
+         at++) {
+        lease_forget_withheld(key);
+    }
+}
