@@ -251,6 +251,27 @@ static int take_rcache_stale(struct overlay *x, json_t *value, struct err *err)
     return r;
 }
 
+static int take_snapshot_interval(struct overlay *x, json_t *value, struct err *err)
+{
+    int64_t number;
+    int r = take_count(value, OPTIONS_SNAPSHOT_INTERVAL_MAX_S, OPTIONS_SNAPSHOT_INTERVAL_S, &number,
+                       err);
+    if (r == 0) {
+        x->o->snapshot_interval_ms = number * 1000;
+    }
+    return r;
+}
+
+static int take_snapshot_max(struct overlay *x, json_t *value, struct err *err)
+{
+    int64_t number;
+    int r = take_count(value, INT32_MAX, OPTIONS_SNAPSHOT_MAX_S, &number, err);
+    if (r == 0) {
+        x->o->snapshot_max_ms = number * 1000;
+    }
+    return r;
+}
+
 static int take_stub(struct overlay *x, const char *name, const json_t *value, struct err *err)
 {
     struct foreign_zone zone = {.origin = ZONE_FROM_DOCUMENT};
@@ -328,6 +349,8 @@ static const struct {
     {"rcache", take_rcache},
     {"rcache_ttl", take_rcache_ttl},
     {"rcache_stale", take_rcache_stale},
+    {"snapshot_interval", take_snapshot_interval},
+    {"snapshot_max", take_snapshot_max},
     {"stubs", take_stubs},
     {"stubzones", take_stubzones},
 };

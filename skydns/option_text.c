@@ -2,6 +2,7 @@
 
 #include "common/base/addr.h"
 #include "common/base/attributes.h"
+#include "common/base/duration.h"
 #include "skydns/stub_zones.h"
 
 /* ---- Lists ---- */
@@ -141,6 +142,18 @@ static void write_rcache_stale(const struct options *o, struct buf *out)
     buf_printf(out, "%lld", (long long)o->rcache_stale_ms / 1000);
 }
 
+static void write_snapshot_interval(const struct options *o, struct buf *out)
+{
+    char text[DURATION_TEXT_MAX];
+    buf_append_str(out, duration_text(o->snapshot_interval_ms, text));
+}
+
+static void write_snapshot_max(const struct options *o, struct buf *out)
+{
+    char text[DURATION_TEXT_MAX];
+    buf_append_str(out, duration_text(o->snapshot_max_ms, text));
+}
+
 static void write_require_store_key(const struct options *o, struct buf *out)
 {
     write_bool(o->require_store_key, out);
@@ -179,6 +192,8 @@ static const struct setting {
     {"rcache", OPTION_AT_ONCE, write_rcache},
     {"rcache_ttl", OPTION_AT_ONCE, write_rcache_ttl},
     {"rcache_stale", OPTION_AT_ONCE, write_rcache_stale},
+    {"snapshot_interval", OPTION_AT_ONCE, write_snapshot_interval},
+    {"snapshot_max", OPTION_AT_ONCE, write_snapshot_max},
     {"require_store_key", OPTION_AT_ONCE, write_require_store_key},
     {"dns_addr", OPTION_AT_RESTART, write_listening},
     {"systemd", OPTION_AT_RESTART, write_systemd},

@@ -32,6 +32,10 @@ enum { LAMEDUCK_MAX_MS = 60 * 60 * 1000 };
 static const int64_t rcache_ttl_max_ms = (int64_t)INT32_MAX * 1000;
 static const int64_t rcache_stale_max_ms = (int64_t)OPTIONS_RCACHE_STALE_MAX_S * 1000;
 
+/* More often would only wear the disk. */
+enum { SNAPSHOT_INTERVAL_MIN_MS = 100 };
+static const int64_t snapshot_interval_max_ms = (int64_t)OPTIONS_SNAPSHOT_INTERVAL_MAX_S * 1000;
+
 /* The flags as typed; texts are validated afterwards. */
 struct raw {
     const char *machines, *address, *domain, *hostmaster, *local, *path_prefix, *nameservers,
@@ -143,6 +147,14 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
         {"rcache-stale", FLAG_DURATION_MS, &o->rcache_stale_ms, .max = rcache_stale_max_ms,
          .help =
              "how long an expired reply may still be used when no nameserver answers; 0: never"},
+        {"snapshot", FLAG_STRING, &o->snapshot,
+         .help = "file that keeps what was read from etcd, to answer at once after a restart; "
+                 "default: none"},
+        {"snapshot-interval", FLAG_DURATION_MS, &o->snapshot_interval_ms,
+         .min = SNAPSHOT_INTERVAL_MIN_MS, .max = snapshot_interval_max_ms,
+         .help = "write it at most this often"},
+        {"snapshot-max", FLAG_DURATION_MS, &o->snapshot_max_ms,
+         .help = "use none that is older; 0: of any age"},
         {"scache", FLAG_IGNORED_STRING, &o->ignored, .help = "accepted and ignored"},
         {"discover", FLAG_IGNORED_BOOL, &o->ignored, .help = "accepted and ignored"},
         {"explain", FLAG_STRING, &o->explain,
@@ -183,6 +195,16 @@ static int check_path_prefix(struct options *o, const char *text, struct err *er
                        text);
     }
     o->path_prefix = text;
+    return 0;
+}
+
+static int check_snapshot(const struct options *o, struct err *err)
+{
+    size_t len = strlen(o->snapshot);
+    if (len > 0 && o->snapshot[len - 1] == '/') {
+        return err_set(err, ERR_USAGE, "flag -snapshot: `%s`: expected a file, not a folder",
+                       o->snapshot);
+    }
     return 0;
 }
 
@@ -322,6 +344,9 @@ static int check(struct options *o, const struct raw *raw, struct err *err)
         r = check_unsupported(raw, err);
     }
     if (r == 0) {
+        r = check_snapshot(o, err);
+    }
+    if (r == 0) {
         r = check_names(o, raw, err);
     }
     if (r == 0) {
@@ -358,6 +383,7 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .explain = "",
         .corefile = "",
         .config_file = "",
+        .snapshot = "",
         .healthcheck = "",
         .ns_rotate = true,
         .round_robin = true,
@@ -368,6 +394,8 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .priority = 10,
         .stale_max_ms = STALE_MAX_MS_DEFAULT,
         .rcache_stale_ms = (int64_t)OPTIONS_RCACHE_STALE_S * 1000,
+        .snapshot_interval_ms = (int64_t)OPTIONS_SNAPSHOT_INTERVAL_S * 1000,
+        .snapshot_max_ms = (int64_t)OPTIONS_SNAPSHOT_MAX_S * 1000,
     };
     struct raw raw = {
         .machines = ETCD_DEFAULT_ENDPOINTS,

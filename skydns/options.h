@@ -29,6 +29,10 @@ enum {
     OPTIONS_RCACHE_STALE_S = 24 * 60 * 60,
     /* Data a month old is of no use: RFC 8767 suggests one to three days. */
     OPTIONS_RCACHE_STALE_MAX_S = 30 * 24 * 60 * 60,
+    OPTIONS_SNAPSHOT_INTERVAL_S = 60,
+    OPTIONS_SNAPSHOT_MAX_S = 24 * 60 * 60,
+    /* Written less than once a day, one would be too old to be used (-snapshot-max). */
+    OPTIONS_SNAPSHOT_INTERVAL_MAX_S = 24 * 60 * 60,
 };
 
 struct options {
@@ -68,6 +72,10 @@ struct options {
     uint32_t rcache;          /* replies kept; 0: none */
     uint32_t rcache_ttl_s;    /* not 0 */
     int64_t rcache_stale_ms;  /* 0: expired replies are not used */
+
+    const char *snapshot; /* the file; "" = none */
+    int64_t snapshot_interval_ms;
+    int64_t snapshot_max_ms; /* 0: of any age */
 
     struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX];
     size_t reverse_zone_count;

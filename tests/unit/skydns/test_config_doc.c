@@ -229,6 +229,35 @@ static void test_foreign_fields(void **state)
     }
 }
 
+static void test_snapshot_fields(void **state)
+{
+    static const struct {
+        const char *json;
+        int64_t interval_s, max_s;
+        const char *refused; /* NULL: it is not */
+    } rows[] = {
+        {"{}", 60, 86400, NULL},
+        {"{\"snapshot_interval\":5,\"Snapshot_Max\":600}", 5, 600, NULL},
+        {"{\"snapshot_interval\":0,\"snapshot_max\":0}", 60, 86400, NULL},
+        {"{\"snapshot_interval\":86400,\"snapshot_max\":2147483647}", 86400, INT32_MAX, NULL},
+        {"{\"snapshot_interval\":86401}", 60, 86400, "field `snapshot_interval`: `86401`"},
+        {"{\"snapshot_interval\":\"5s\"}", 60, 86400, "field `snapshot_interval`: `\"5s\"`"},
+        {"{\"snapshot_max\":-1}", 60, 86400, "field `snapshot_max`: `-1`"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct options o = flags();
+        struct config_doc_report report;
+        struct err err = {0};
+        int r = config_doc_apply(slice_str(rows[i].json), &o, &report, &err);
+        if ((r < 0) != (rows[i].refused != NULL) || (r < 0 && !strstr(err.msg, rows[i].refused)) ||
+            o.snapshot_interval_ms != rows[i].interval_s * 1000 ||
+            o.snapshot_max_ms != rows[i].max_s * 1000) {
+            fail_msg("%s: %d %s", rows[i].json, r, err.msg);
+        }
+    }
+}
+
 static void test_too_many_stubs(void **state)
 {
     static char json[STORE_SYNC_CONFIG_MAX];
@@ -331,10 +360,10 @@ static void test_zones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_too_long),       cmocka_unit_test(test_without_effect),
-        cmocka_unit_test(test_zones),          cmocka_unit_test(test_foreign_fields),
-        cmocka_unit_test(test_too_many_stubs),
+        cmocka_unit_test(test_fields),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_too_long),        cmocka_unit_test(test_without_effect),
+        cmocka_unit_test(test_zones),           cmocka_unit_test(test_foreign_fields),
+        cmocka_unit_test(test_snapshot_fields), cmocka_unit_test(test_too_many_stubs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -225,6 +225,8 @@ static void test_fields(void **state)
         {"{'rcache':5}", "rcache"},
         {"{'rcache_ttl':60}", "rcache_ttl"},
         {"{'rcache_stale':60}", "rcache_stale"},
+        {"{'snapshot_interval':30}", "snapshot_interval"},
+        {"{'snapshot_max':3600}", "snapshot_max"},
         {"{'stubzones':true}", "stubzones"},
         {"{'stubs':{'acme.local':['10.0.0.1']}}", "stubs"},
         {"{'dns_addr':'127.0.0.2:1053'}", "dns_addr"},

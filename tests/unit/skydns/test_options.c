@@ -181,6 +181,28 @@ static void test_rcache(void **state)
     assert_int_equal(o.rcache_stale_ms, 1800 * 1000);
 }
 
+static void test_snapshot(void **state)
+{
+    struct options o;
+    (void)state;
+    assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, NULL), 0);
+    assert_string_equal(o.snapshot, "");
+    assert_int_equal(o.snapshot_interval_ms, 60000);
+    assert_int_equal(o.snapshot_max_ms, 24 * 3600 * 1000);
+    const char *args[ARGS_MAX] = {"-snapshot=/var/lib/skydns/snapshot", "-snapshot-interval", "5",
+                                  "-snapshot-max=0"};
+    assert_int_equal(parse(args, &o, NULL), 0);
+    assert_string_equal(o.snapshot, "/var/lib/skydns/snapshot");
+    assert_int_equal(o.snapshot_interval_ms, 5000);
+    assert_int_equal(o.snapshot_max_ms, 0);
+    const char *without_a_file[ARGS_MAX] = {"-snapshot-interval=100ms", "-snapshot-max=90m",
+                                            "-snapshot="};
+    assert_int_equal(parse(without_a_file, &o, NULL), 0);
+    assert_string_equal(o.snapshot, "");
+    assert_int_equal(o.snapshot_interval_ms, 100);
+    assert_int_equal(o.snapshot_max_ms, 90 * 60 * 1000);
+}
+
 static void test_environment_is_overridden_by_flags(void **state)
 {
     struct options o;
@@ -285,6 +307,12 @@ static void test_refused(void **state)
         {"-rcache-ttl=x", {"-rcache-ttl", "`x`"}},
         {"-rcache-stale=31d", {"-rcache-stale", "`31d`"}},
         {"-rcache-stale=721h", {"-rcache-stale", "`721h`"}},
+        {"-snapshot=/var/lib/skydns/", {"-snapshot", "`/var/lib/skydns/`: expected a file"}},
+        {"-snapshot-interval=0", {"-snapshot-interval", "`0`"}},
+        {"-snapshot-interval=99ms", {"-snapshot-interval", "`99ms`"}},
+        {"-snapshot-interval=25h", {"-snapshot-interval", "`25h`"}},
+        {"-snapshot-max=1d", {"-snapshot-max", "`1d`"}},
+        {"-snapshot-max=-1s", {"-snapshot-max", "`-1s`"}},
         {"-reverse-zones=10.96.0.0/", {"-reverse-zones", "`10.96.0.0/`"}},
         {"-reverse-zones=10.96.0.0/33", {"-reverse-zones", "expected a network"}},
         {"-reverse-zones=fd00::/129", {"-reverse-zones", "expected a network"}},
@@ -399,6 +427,7 @@ int main(void)
         cmocka_unit_test_setup(test_stubs, clear_environment),
         cmocka_unit_test_setup(test_too_many_servers_of_a_stub, clear_environment),
         cmocka_unit_test_setup(test_rcache, clear_environment),
+        cmocka_unit_test_setup(test_snapshot, clear_environment),
         cmocka_unit_test_setup(test_environment_is_overridden_by_flags, clear_environment),
         cmocka_unit_test_setup(test_tls, clear_environment),
         cmocka_unit_test_setup(test_other_values, clear_environment),
