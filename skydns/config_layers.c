@@ -253,6 +253,19 @@ struct options config_layers_settings(struct config_layers *layers)
     return options;
 }
 
+struct options config_layers_preview(struct config_layers *layers, struct slice document)
+{
+    struct options options = config_layers_settings(layers);
+    struct config_doc_report report;
+    struct err err;
+    if (document.ptr && config_doc_apply(document, &options, &report, &err) < 0) {
+        log_debug("looked at settings that cannot be used", LOG_STR("error", err.msg));
+    }
+    stub_zones_unref(options.stubs);
+    options.stubs = NULL;
+    return options;
+}
+
 /* Whether that of a domain in force is: rarely is any, so rarely are the settings laid out. */
 static bool is_writer_refused(struct config_layers *layers)
 {

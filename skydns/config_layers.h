@@ -36,6 +36,11 @@ int config_layers_take_file(struct config_layers *layers, struct slice text,
  * kube2sky's documents said of them is forgotten as others need the room. */
 struct options config_layers_settings(struct config_layers *layers);
 
+/* The settings as they would be with this document in etcd, and without kube2sky's, which change
+ * nothing but nameservers; without the document, if it cannot be used: whoever takes it says so.
+ * Without stub zones. */
+struct options config_layers_preview(struct config_layers *layers, struct slice document);
+
 /* Whether the newest text of a source cannot be used; of kube2sky's documents, of one in force. */
 bool config_layers_is_refused(struct config_layers *layers, enum config_layer layer);
 

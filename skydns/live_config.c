@@ -40,6 +40,7 @@ struct live_config {
     struct hosts_files *hosts;
     ev_stat resolv_conf;
     bool wants_resolv_conf; /* nothing else names nameservers */
+    bool has_begun;
     struct options now;     /* in force */
     struct options started; /* the settings that need a restart, as opened; no others count */
 
@@ -170,7 +171,8 @@ void live_config_take(struct live_config *live, struct slice value)
 void live_config_take_writers(struct live_config *live, const struct dname *domain,
                               struct slice value)
 {
-    if (config_layers_take(live->layers, CONFIG_WRITERS, domain, value)) {
+    bool is_new = config_layers_take(live->layers, CONFIG_WRITERS, domain, value);
+    if (is_new && live->has_begun) { /* else _begin does */
         apply(live);
     }
 }
@@ -387,9 +389,27 @@ void live_config_read(struct live_config *live, struct etcd *etcd)
     ev_timer_stop(live->config.loop, &live->timeout);
 }
 
+struct options live_config_preview(struct live_config *live, struct slice document)
+{
+    return config_layers_preview(live->layers, document);
+}
+
+static void settle(struct live_config *live)
+{
+    stub_zones_unref(live->now.stubs);
+    live->now = config_layers_settings(live->layers);
+}
+
+void live_config_seed(struct live_config *live, struct slice document)
+{
+    (void)config_layers_take(live->layers, CONFIG_DOCUMENT, NULL, document); /* logs if not */
+    settle(live);
+}
+
 int live_config_begin(struct live_config *live, struct err *err)
 {
-    live->now = config_layers_settings(live->layers);
+    settle(live);
+    live->has_begun = true;
     live->wants_resolv_conf = live->now.nameserver_count == 0;
     int r = add_resolv_conf(live, &live->now, err);
     if (r < 0) {

@@ -6,6 +6,7 @@
  *
  *     live_config_new, _open_files, _read, _begin    etcd answers within a second, or what is known
  *                                                    without it counts
+ *     live_config_seed in place of _read             a snapshot has what etcd returned
  *     live_config_take, _take_writers                a document changed or is gone
  *     live_config_reload                  SIGHUP */
 #ifndef SKYDNS_LIVE_CONFIG_H
@@ -50,13 +51,20 @@ int live_config_open_files(struct live_config *live, struct err *err) MUST_CHECK
  * signal) ends the loop. Before _begin. */
 void live_config_read(struct live_config *live, struct etcd *etcd);
 
+/* The settings as etcd's document would make them, for a look; logs nothing. After _open_files. */
+struct options live_config_preview(struct live_config *live, struct slice document);
+
+/* In place of _read: takes the document as if etcd had returned it, ptr NULL: none. After it,
+ * live_config_options has the domains, and live_config_take_writers may follow. */
+void live_config_seed(struct live_config *live, struct slice document);
+
 /* First publication, before threads start. Fails if resolv.conf is needed and cannot be read. */
 int live_config_begin(struct live_config *live, struct err *err) MUST_CHECK;
 
 /* Call when everything is open: logs why the document was not read, if so. */
 void live_config_opened(const struct live_config *live);
 
-/* The settings in force; borrowed until the loop turns. After _begin. */
+/* The settings in force; borrowed until the loop turns. After _begin, or _seed. */
 const struct options *live_config_options(const struct live_config *live);
 
 /* Whose newest settings cannot be used, so that older ones are in force. After _begin. */

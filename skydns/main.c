@@ -3,14 +3,10 @@
  * This thread runs etcd, the store and HTTP on its loop; workers answer UDP; the resolver thread
  * answers TCP and waits for nameservers. Everything is opened before the first thread starts, so
  * that an unusable address ends the program with one line. */
-#include <errno.h>
 #include <ev.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/flags.h"
 #include "common/base/log.h"
@@ -18,32 +14,27 @@
 #include "common/base/privileges.h"
 #include "common/base/service_manager.h"
 #include "common/base/version.h"
-#include "common/base/xalloc.h"
 #include "common/dns/record_json.h"
 #include "common/etcd/etcd.h"
 #include "common/http/healthcheck.h"
-#include "common/http/http_server.h"
 #include "skydns/answering.h"
+#include "skydns/confinement.h"
 #include "skydns/corefile/corefile.h"
+#include "skydns/etcd_client.h"
 #include "skydns/foreign/cache_counts.h"
+#include "skydns/http_pages.h"
 #include "skydns/live_config.h"
-#include "skydns/option_text.h"
 #include "skydns/options.h"
 #include "skydns/pages/explain.h"
 #include "skydns/pages/explain_client.h"
-#include "skydns/pages/status.h"
-#include "skydns/sandbox.h"
+#include "skydns/snapshot/snapshot.h"
+#include "skydns/snapshot_keeper.h"
+#include "skydns/snapshot_start.h"
+#include "skydns/start_log.h"
 #include "skydns/store/publisher.h"
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
 #include "skydns/sync/writer_documents.h"
-
-/* Per etcd call: a page of 5,000 keys takes 10 ms, on a busy etcd a hundred times that. After this
- * time without a byte, the client tries another endpoint. */
-enum { ETCD_CALL_TIMEOUT_MS = 5000 };
-
-/* Names in one log line: at most 64, none longer than 16. */
-enum { IGNORED_NAMES_MAX = 1024 };
 
 static const char resolv_conf[] = "/etc/resolv.conf";
 
@@ -66,14 +57,13 @@ struct program {
     struct outage outage; /* etcd's */
     struct outage_source followed;
     struct store_sync *sync;
-    struct writer_documents *documents; /* set with `sync` */
-    struct http_server *http;
-    struct http_server *prometheus;
-    struct http_route prometheus_route;
-    char *skydns_prefix; /* of SkyDNS's metrics; NULL: off */
+    struct writer_documents *documents;
+    bool has_snapshot; /* to start from */
+    struct snapshot_content snapshot;
+    struct snapshot_keeper *keeper; /* NULL: no -snapshot */
+    struct http_pages *http;
     struct metrics_sources status;
     struct answering *answering;
-    struct explainer *explainer;
 };
 
 /* ---- Readiness ---- */
@@ -90,128 +80,32 @@ static void on_ready(void *data)
 {
     struct program *p = data;
     p->followed.away_line = "etcd away, answering from memory";
-    log_ready(p);
-    service_manager_status(&p->manager, "ready for queries");
+    if (p->status.sync) { /* else it comes from a snapshot, and nothing answers yet */
+        log_ready(p);
+        service_manager_status(&p->manager, "ready for queries");
+    }
+}
+
+/* Nothing is answered from the snapshot any more. */
+static void on_caught_up(void *data)
+{
+    const struct program *p = data;
+    log_info("caught up with etcd", LOG_INT("revision", store_sync_counts(p->sync).revision));
+    if (store_sync_is_ready(p->sync)) {
+        service_manager_status(&p->manager, "ready for queries");
+    }
 }
 
 /* ---- Opening ---- */
-
-/* As SkyDNS did: metrics on every address, including IPv6 where available. */
-static int open_prometheus(struct program *p, struct err *err)
-{
-    const struct options *o = &p->options;
-    struct addr any = {.v6 = {.sin6_family = AF_INET6, .sin6_port = htons(o->prometheus_port)},
-                       .len = sizeof(any.v6)};
-    p->skydns_prefix = xasprintf("%s_%s_", o->prometheus_namespace, o->prometheus_subsystem);
-    p->prometheus_route = status_metrics_route(&p->status, o->prometheus_path);
-    int r = http_server_new(p->loop, &any, &p->prometheus_route, 1, &p->prometheus, err);
-    if (r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL) {
-        any = (struct addr){.v4 = {.sin_family = AF_INET, .sin_port = htons(o->prometheus_port)},
-                            .len = sizeof(any.v4)};
-        r = http_server_new(p->loop, &any, &p->prometheus_route, 1, &p->prometheus, err);
-    }
-    return r < 0 ? err_wrap(err, r, "environment variable PROMETHEUS_PORT") : 0;
-}
-
-static void log_prometheus(const struct options *o)
-{
-    char line[128];
-    (void)snprintf(line, sizeof(line), "skydns: metrics enabled on :%u%s", o->prometheus_port,
-                   o->prometheus_path); /* a truncated path is still recognisable */
-    log_info(line);
-}
-
-static int open_http(struct program *p, struct err *err)
-{
-    static struct http_route routes[STATUS_ROUTES];
-    int r = p->options.prometheus_port ? open_prometheus(p, err) : 0;
-    status_routes(&p->status, routes);
-    if (r < 0 || !p->options.has_http) {
-        return r;
-    }
-    p->explainer = explainer_new(publisher_newest_config(p->publisher));
-    r = http_server_new(p->loop, &p->options.http_address, routes, ARRAY_LEN(routes), &p->http,
-                        err);
-    return r < 0 ? err_wrap(err, r, "flag -http-addr") : 0;
-}
-
-static void on_credentials(void *data, const struct err *err)
-{
-    (void)data;
-    if (err) {
-        log_warn("cannot use changed credential files, keeping the old ones",
-                 LOG_STR("error", err->msg));
-    } else {
-        log_info("credential files reloaded");
-    }
-}
-
-static int open_etcd(struct program *p, struct err *err)
-{
-    const struct options *o = &p->flags;
-    const struct etcd_config config = {
-        .loop = p->loop,
-        .endpoints = o->machines,
-        .call_timeout_ms = ETCD_CALL_TIMEOUT_MS,
-        .tls = {.ca = o->ca_cert, .cert = o->tls_pem, .key = o->tls_key},
-        .on_credentials = on_credentials,
-        .username = o->username,
-        .password = o->password,
-        .password_file = o->password_file,
-    };
-    int r = etcd_new(&config, &p->etcd, err);
-    return r == ERR_USAGE ? err_wrap(err, r, "flag -machines") : r;
-}
 
 static int open_all(struct program *p, struct err *err)
 {
     privileges_raise_bind();
     int r = answering_open(&p->options, p->publisher, &p->answering, err);
     if (r == 0) {
-        r = open_http(p, err);
+        r = http_pages_open(p->loop, &p->options, &p->status, &p->http, err);
     }
     return r;
-}
-
-/* SSL_CERT_FILE and SSL_CERT_DIR, too, where OpenSSL looks for the system's CAs. */
-static void confine_files(const struct options *o)
-{
-    const char *ca_file = getenv("SSL_CERT_FILE"), *ca_folder = getenv("SSL_CERT_DIR");
-    const char *const paths[] = {
-        resolv_conf,
-        o->ca_cert,
-        o->tls_pem,
-        o->tls_key,
-        o->password_file,
-        o->config_file,
-        ca_file ? ca_file : "",
-        ca_folder ? ca_folder : "",
-    };
-    const char *all[ARRAY_LEN(paths) + FLAG_STRINGS_MAX];
-    memcpy(all, paths, sizeof(paths));
-    memcpy(all + ARRAY_LEN(paths), o->hosts.items, o->hosts.count * sizeof(all[0]));
-    int r = sandbox_files(all, ARRAY_LEN(paths) + o->hosts.count);
-    if (r < 0) {
-        log_info("this kernel does not restrict which files may be read",
-                 LOG_STR("error", err_code_text(r)));
-    }
-}
-
-static void confine_calls(void)
-{
-    int r = sandbox_calls();
-    if (r < 0) {
-        log_info("this kernel does not restrict system calls", LOG_STR("error", err_code_text(r)));
-    }
-}
-
-/* The threads that answer start afterwards. */
-static int drop_privileges(const struct options *o, struct err *err)
-{
-    const char *files[5 + FLAG_STRINGS_MAX] = {o->ca_cert, o->tls_pem, o->tls_key, o->password_file,
-                                               o->config_file};
-    memcpy(files + 5, o->hosts.items, o->hosts.count * sizeof(files[0]));
-    return privileges_drop(&o->user, files, 5 + o->hosts.count, err);
 }
 
 static void on_document(void *data, struct slice value)
@@ -224,6 +118,23 @@ static void on_writers_document(void *data, const struct dname *domain, struct s
 {
     struct program *p = data;
     live_config_take_writers(p->live, domain, value);
+    if (p->keeper) {
+        snapshot_keeper_note(p->keeper);
+    }
+}
+
+/* Those of a snapshot are told at once. */
+static void follow_writers(struct program *p, struct slice saved, const struct options *now)
+{
+    p->documents = writer_documents_new(&(struct writer_documents_config){
+        .loop = p->loop,
+        .etcd = p->etcd,
+        .stale_max_ms = p->flags.stale_max_ms,
+        .saved = saved,
+        .changed = on_writers_document,
+        .data = p,
+    });
+    writer_documents_set_domains(p->documents, now->domains, now->domain_count);
 }
 
 static void on_config(void *data, const struct options *before, const struct options *now)
@@ -242,6 +153,9 @@ static void on_config(void *data, const struct options *before, const struct opt
     }
     if (p->sync && now->stubzones != before->stubzones) {
         store_sync_set_stubs(p->sync, now->stubzones);
+    }
+    if (p->keeper) {
+        snapshot_keeper_set(p->keeper, now->snapshot_interval_ms, now->snapshot_max_ms);
     }
     if (!same && p->sync && store_sync_is_ready(p->sync)) {
         log_ready(p);
@@ -270,7 +184,21 @@ static void on_completeness(void *data)
     live_config_republish(p->live);
 }
 
-/* Settings for opening come first: from the flags, and from etcd if reachable. */
+/* What etcd would say, from a snapshot, or from etcd if it can be reached. */
+static void read_documents(struct program *p)
+{
+    p->has_snapshot =
+        *p->flags.snapshot && snapshot_start_read(p->live, p->flags.snapshot, &p->snapshot);
+    if (!p->has_snapshot) {
+        live_config_read(p->live, p->etcd);
+        return;
+    }
+    live_config_seed(p->live, snapshot_start_document(&p->snapshot));
+    follow_writers(p, buf_slice(&p->snapshot.sections[SNAPSHOT_WRITERS]),
+                   live_config_options(p->live));
+}
+
+/* Settings for opening come first: from the flags, and from etcd or a snapshot. */
 static int settle_config(struct program *p, struct err *err)
 {
     const struct live_config_config config = {
@@ -286,10 +214,10 @@ static int settle_config(struct program *p, struct err *err)
     p->live = live_config_new(&config);
     int r = live_config_open_files(p->live, err);
     if (r == 0) {
-        r = open_etcd(p, err);
+        r = etcd_client_open(p->loop, &p->flags, &p->etcd, err);
     }
     if (r == 0) {
-        live_config_read(p->live, p->etcd);
+        read_documents(p);
         r = live_config_begin(p->live, err);
     }
     if (r == 0) {
@@ -361,47 +289,13 @@ static void watch_signals(struct program *p)
     watch_signal(p, &p->on_hup, on_hangup, SIGHUP);
 }
 
-static const char *current_endpoint(const void *etcd)
-{
-    return etcd_endpoint(etcd);
-}
-
-static void watch_etcd(struct program *p)
-{
-    outage_init(&p->outage, p->loop, "etcd", p->options.etcd_timeout_ms,
-                "etcd has been away for longer than etcd-timeout, still retrying");
-    p->followed.away_line = "etcd away, no records yet";
-    p->followed.back_line = "etcd is followed";
-    p->followed.endpoint = current_endpoint;
-    p->followed.data = p->etcd;
-    outage_join(&p->outage, &p->followed, true);
-}
-
-static void log_started(const struct program *p)
-{
-    struct buf addresses, domains, nameservers;
-    buf_init(&addresses, OPTION_TEXT_MAX);
-    buf_init(&domains, OPTION_TEXT_MAX);
-    buf_init(&nameservers, OPTION_TEXT_MAX);
-    answering_addresses(p->answering, &addresses);
-    option_text_domains(&p->options, &domains);
-    option_text_nameservers(&p->options, &nameservers);
-    log_info("skydns started", LOG_STR("version", version_string),
-             LOG_INT("workers", p->options.workers), LOG_STR("machines", p->options.machines),
-             LOG_STR("addresses", buf_cstr(&addresses)), LOG_STR("domains", buf_cstr(&domains)),
-             LOG_STR("schema", option_text_schema(p->options.schema)),
-             LOG_STR("nameservers", buf_cstr(&nameservers)));
-    buf_fini(&addresses);
-    buf_fini(&domains);
-    buf_fini(&nameservers);
-}
-
 static struct metrics_refusals refusals(const void *live)
 {
     return live_config_refusals(live);
 }
 
-static int run(struct program *p, struct err *err)
+/* The records of a snapshot are published at once. */
+static void start_sync(struct program *p)
 {
     const struct store_sync_config config = {.loop = p->loop,
                                              .etcd = p->etcd,
@@ -414,6 +308,7 @@ static int run(struct program *p, struct err *err)
                                              .domains = p->options.domains,
                                              .domain_count = p->options.domain_count,
                                              .requires_store_key = p->options.require_store_key,
+                                             .start = p->has_snapshot ? &p->snapshot : NULL,
                                              .on_completeness = on_completeness,
                                              .stale_max_ms = p->options.stale_max_ms,
                                              .on_config = on_document,
@@ -421,41 +316,84 @@ static int run(struct program *p, struct err *err)
                                              .on_stubs = on_stubs,
                                              .on_ready = on_ready,
                                              .data = p};
-    int r = answering_start(p->answering, err);
-    if (r == 0) {
-        live_config_opened(p->live);
-        if (p->prometheus) {
-            log_prometheus(&p->options);
-        }
-        log_started(p);
-        service_manager_ready(&p->manager, "answering, waiting for etcd's records");
-        watch_etcd(p);
-        p->documents = writer_documents_new(&(struct writer_documents_config){
+    etcd_client_watch(p->etcd, p->options.etcd_timeout_ms, p->loop, &p->outage, &p->followed);
+    p->sync = store_sync_start(&config);
+    if (p->has_snapshot) {
+        live_config_republish(p->live); /* which domains it knows to be incomplete */
+    }
+    if (!p->documents) {
+        follow_writers(p, slice_of(NULL, 0), &p->options);
+    }
+}
+
+static void start_keeper(struct program *p)
+{
+    if (*p->flags.snapshot) {
+        const struct options *now = live_config_options(p->live);
+        p->keeper = snapshot_keeper_new(&(struct snapshot_keeper_config){
             .loop = p->loop,
-            .etcd = p->etcd,
-            .stale_max_ms = p->options.stale_max_ms,
-            .changed = on_writers_document,
+            .publisher = p->publisher,
+            .sync = p->sync,
+            .documents = p->documents,
+            .path = p->flags.snapshot,
+            .schema = p->options.schema,
+            .interval_ms = now->snapshot_interval_ms,
+            .max_ms = now->snapshot_max_ms,
+            .start = p->has_snapshot ? &p->snapshot : NULL,
+            .caught_up = on_caught_up,
             .data = p,
         });
-        p->sync = store_sync_start(&config);
-        writer_documents_set_domains(p->documents, p->options.domains, p->options.domain_count);
-        unsigned worker_count;
-        struct worker *const *workers = answering_workers(p->answering, &worker_count);
-        p->status = (struct metrics_sources){
-            .refusals = refusals,
-            .settings = p->live,
-            .start_s = p->start_s,
-            .skydns_prefix = p->skydns_prefix,
-            .publisher = p->publisher,
-            .explainer = p->explainer,
-            .etcd = p->etcd,
-            .outage = &p->outage,
-            .followed = &p->followed,
-            .sync = p->sync,
-            .resolver = answering_resolver(p->answering),
-            .workers = workers,
-            .worker_count = worker_count,
-        };
+    }
+    if (p->has_snapshot) {
+        snapshot_content_fini(&p->snapshot); /* all of it has been taken */
+        p->has_snapshot = false;
+    }
+}
+
+static void set_status(struct program *p)
+{
+    unsigned worker_count;
+    struct worker *const *workers = answering_workers(p->answering, &worker_count);
+    p->status = (struct metrics_sources){
+        .refusals = refusals,
+        .settings = p->live,
+        .snapshot = snapshot_keeper_counts,
+        .keeper = p->keeper,
+        .start_s = p->start_s,
+        .skydns_prefix = http_pages_skydns_prefix(p->http),
+        .publisher = p->publisher,
+        .explainer =
+            p->options.has_http ? explainer_new(publisher_newest_config(p->publisher)) : NULL,
+        .etcd = p->etcd,
+        .outage = &p->outage,
+        .followed = &p->followed,
+        .sync = p->sync,
+        .resolver = answering_resolver(p->answering),
+        .workers = workers,
+        .worker_count = worker_count,
+    };
+}
+
+/* The threads answer already. */
+static void tell_started(struct program *p)
+{
+    live_config_opened(p->live);
+    start_log_started(&p->options, p->answering);
+    service_manager_ready(&p->manager, p->has_snapshot ? "answering from a snapshot"
+                                                       : "answering, waiting for etcd's records");
+    if (store_sync_is_ready(p->sync)) {
+        log_ready(p);
+    }
+}
+
+static int run(struct program *p, struct err *err)
+{
+    start_sync(p); /* what a snapshot knows is answered from the first query on */
+    int r = answering_start(p->answering, err);
+    if (r == 0) {
+        tell_started(p);
+        start_keeper(p);
+        set_status(p);
         if (!p->is_stopping) {
             ev_run(p->loop, 0);
         }
@@ -464,16 +402,21 @@ static int run(struct program *p, struct err *err)
     ev_timer_stop(p->loop, &p->lameduck_end);
     ev_signal_stop(p->loop, &p->on_term);
     ev_signal_stop(p->loop, &p->on_int);
+    if (p->keeper) {
+        snapshot_keeper_finish(p->keeper, SNAPSHOT_KEEPER_END_MS);
+    }
     answering_stop(p->answering);
     return r;
 }
 
 static void close_all(struct program *p)
 {
-    http_server_free(p->http);
-    http_server_free(p->prometheus);
-    free(p->skydns_prefix);
-    explainer_free(p->explainer);
+    http_pages_free(p->http);
+    explainer_free(p->status.explainer);
+    snapshot_keeper_free(p->keeper);
+    if (p->has_snapshot) {
+        snapshot_content_fini(&p->snapshot);
+    }
     writer_documents_free(p->documents);
     store_sync_stop(p->sync);
     if (p->sync) {
@@ -487,19 +430,6 @@ static void close_all(struct program *p)
     stub_zones_unref(p->flags.stubs);
     service_manager_fini(&p->manager);
     ev_loop_destroy(p->loop);
-}
-
-static void log_ignored(const struct flag_strings *ignored)
-{
-    struct buf names;
-    buf_init(&names, IGNORED_NAMES_MAX);
-    for (size_t i = 0; i < ignored->count; i++) {
-        buf_printf(&names, "%s%s", i ? " " : "", ignored->items[i]);
-    }
-    if (ignored->count > 0) {
-        log_warn("accepted and ignored", LOG_STR("settings", buf_cstr(&names)));
-    }
-    buf_fini(&names);
 }
 
 static int fail(const struct err *err)
@@ -535,7 +465,7 @@ int main(int argc, char **argv)
     log_set_format((enum log_format)p->flags.log_format);
     (void)signal(SIGPIPE, SIG_IGN); /* writing to a closed peer is an error, not a signal */
     privileges_begin(&p->flags.user);
-    confine_files(&p->flags);
+    confine_files(&p->flags, resolv_conf);
     log_start();
     record_json_use_xalloc();
     p->start_s = clock_wall_s();
@@ -544,13 +474,13 @@ int main(int argc, char **argv)
     p->publisher = publisher_new();
     service_manager_init(&p->manager, p->loop);
     watch_signals(p);
-    log_ignored(&p->flags.ignored);
+    start_log_ignored(&p->flags.ignored);
     r = settle_config(p, &err);
     if (r == 0) {
         r = open_all(p, &err);
     }
     if (r == 0) {
-        r = drop_privileges(&p->flags, &err);
+        r = confine_privileges(&p->flags, &err);
     }
     if (r == 0) {
         confine_calls();

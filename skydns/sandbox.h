@@ -3,7 +3,8 @@
  * thread.
  *
  *     files   read: /etc, the system's libraries and certificates, resolv.conf, the files of the
- *             flags; nothing else, and no writing (Landlock, Linux 5.13)
+ *             flags; written: what is in the folder of -snapshot; nothing else (Landlock, Linux
+ *             5.13)
  *     calls   those that answering, etcd, HTTP and the log need: no execve, no other process, no
  *             change of users, mounts or other files (seccomp) */
 #ifndef SKYDNS_SANDBOX_H
@@ -15,9 +16,10 @@
 
 /* Whichever of these paths exist may be read from now on, with the folders of all of them, also of
  * what they link to: Kubernetes replaces a secret by a link to a new folder beside it. A folder
- * stands for everything below it. "" is none. Holds for this thread and those it starts: call it
- * before any. Returns 0, or -errno if this kernel cannot. */
-int sandbox_files(const char *const *paths, size_t count) MUST_CHECK;
+ * stands for everything below it. "" is none. Beside `written`, files may be created, written,
+ * renamed and removed; not if that is "/", nor if the folder does not exist yet. Holds for this
+ * thread and those it starts: call it before any. Returns 0, or -errno if this kernel cannot. */
+int sandbox_files(const char *const *paths, size_t count, const char *written) MUST_CHECK;
 
 /* Refuses all other system calls with ENOSYS, in every thread: a C library falls back from a call
  * that the kernel does not have, but not from one it may not make. Call it when everything is open.

@@ -26,6 +26,10 @@
 static const uint64_t all_of_abi_1 = LANDLOCK_ACCESS_FS_MAKE_SYM * 2 - 1;
 static const uint64_t read_only = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 
+static const uint64_t read_write = read_only | LANDLOCK_ACCESS_FS_WRITE_FILE |
+                                   LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+                                   LANDLOCK_ACCESS_FS_TRUNCATE;
+
 /* Where the C library, OpenSSL and their configuration are; /etc as a whole, since resolv.conf and
  * hosts are replaced by renaming. What of it needs a privilege still does. */
 static const char *const system_folders[] = {
@@ -84,7 +88,18 @@ static void allow_given(int ruleset, const char *path)
     }
 }
 
-int sandbox_files(const char *const *paths, size_t count)
+/* The folder alone: a link in it is replaced, not followed. The kernel refuses rights it does not
+ * know. */
+static void allow_written(int ruleset, const char *path, uint64_t known)
+{
+    CLEANUP_FREE char *copy = xstrdup(path);
+    CLEANUP_FREE char *folder = *path ? realpath(dirname(copy), NULL) : NULL;
+    if (folder && strcmp(folder, "/") != 0) {
+        allow(ruleset, folder, read_write & known);
+    }
+}
+
+int sandbox_files(const char *const *paths, size_t count, const char *written)
 {
     int64_t rights = known_rights();
     if (rights < 0) {
@@ -103,5 +118,7 @@ int sandbox_files(const char *const *paths, size_t count)
     for (size_t i = 0; i < count; i++) {
         allow_given(ruleset, paths[i]);
     }
+    allow_given(ruleset, written);
+    allow_written(ruleset, written, (uint64_t)rights);
     return syscall(SYS_landlock_restrict_self, ruleset, 0) < 0 ? -errno : 0;
 }

@@ -83,3 +83,12 @@ const char *duration_text(int64_t ms, char out[DURATION_TEXT_MAX])
     }
     return out;
 }
+
+const char *duration_text_s(int64_t s, char out[DURATION_TEXT_MAX])
+{
+    if (s > 0) {
+        return duration_text(s * 1000, out);
+    }
+    (void)snprintf(out, DURATION_TEXT_MAX, "0s"); /* fits */
+    return out;
+}

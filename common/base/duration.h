@@ -14,4 +14,7 @@ bool duration_parse_ms(const char *text, int64_t *ret_ms);
 /* The shortest way to write it: "1h", "1m30s", "1s500ms". ms from 0 up. Returns out. */
 const char *duration_text(int64_t ms, char out[DURATION_TEXT_MAX]);
 
+/* The same of an age in seconds, below 0 counting as 0: "0s", "12s", "1m30s". */
+const char *duration_text_s(int64_t s, char out[DURATION_TEXT_MAX]);
+
 #endif

@@ -1,5 +1,6 @@
 #include "skydns/pages/metrics_table.h"
 
+#include "common/base/clock.h"
 #include "common/dns/dns_names.h"
 #include "common/etcd/etcd_metrics.h"
 #include "skydns/pages/metrics_foreign_internal.h"
@@ -125,6 +126,20 @@ static void write_refusals(struct metrics_page *page, const struct metrics_sourc
 
 /* ---- Records ---- */
 
+static void write_snapshot(struct metrics_page *page, const struct metrics_sources *all)
+{
+    const struct metrics_snapshot now =
+        all->snapshot ? all->snapshot(all->keeper) : (struct metrics_snapshot){0};
+    int64_t age_s = now.heard_ms ? clock_wall_s() - now.heard_ms / 1000 : 0;
+    metrics_gauge(page, "snapshot_age_seconds",
+                  "Time since etcd was last heard from as of the file of -snapshot; 0 without one.",
+                  (double)(age_s > 0 ? age_s : 0));
+    metrics_gauge(page, "snapshot_bytes", "Its size; 0 without one.", (double)now.bytes);
+    metrics_counter(page, "snapshot_writes_total", "Snapshots written.", now.writes);
+    metrics_counter(page, "snapshot_failures_total", "Snapshots that could not be written.",
+                    now.failures);
+}
+
 static void write_incomplete(struct metrics_page *page, const struct store_sync *sync)
 {
     const struct store_keys *keys = store_sync_keys(sync);
@@ -184,11 +199,13 @@ void metrics_table_write(const struct metrics_sources *sources, struct buf *out)
         worker_sums_add(sources->workers[i], &transports[0].sums);
     }
     metrics_process(&page, sources->start_s);
-    metrics_gauge(&page, "ready", "1 while /readiness is 200: etcd has been read.",
+    metrics_gauge(&page, "ready",
+                  "1 while /readiness is 200: etcd has been read, or a snapshot is in use.",
                   store_sync_is_ready(sources->sync) && !sources->is_lame_duck);
     write_refusals(&page, sources);
     etcd_metrics_write(&page, &etcd);
     write_store(&page, &store);
+    write_snapshot(&page, sources);
     write_incomplete(&page, sources->sync);
     write_queries(&page, transports);
     write_resolver(&page, resolver);

@@ -27,6 +27,13 @@ struct metrics_refusals {
     bool hosts;    /* a file of -hosts */
 };
 
+/* The file of -snapshot. All 0: there is none. */
+struct metrics_snapshot {
+    int64_t heard_ms; /* Unix time as of which it knows etcd; 0: there is none */
+    size_t bytes;
+    uint64_t writes, failures; /* of this process */
+};
+
 /* All borrowed. */
 struct metrics_sources {
     int64_t start_s; /* Unix time of the process's start */
@@ -43,6 +50,8 @@ struct metrics_sources {
     bool is_lame_duck;                                         /* stopping, but still answering */
     struct metrics_refusals (*refusals)(const void *settings); /* NULL: none */
     const void *settings;
+    struct metrics_snapshot (*snapshot)(const void *keeper); /* NULL: none */
+    const void *keeper;
 };
 
 /* Appends the page. */

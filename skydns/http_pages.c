@@ -1,0 +1,73 @@
+#include "skydns/http_pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "common/http/http_server.h"
+#include "skydns/pages/status.h"
+
+struct http_pages {
+    struct http_server *server; /* NULL: off */
+    struct http_route routes[STATUS_ROUTES];
+    struct http_server *prometheus; /* NULL: off */
+    struct http_route prometheus_route;
+    char *skydns_prefix;
+};
+
+/* As SkyDNS did: metrics on every address, including IPv6 where available. */
+static int open_prometheus(struct http_pages *pages, struct ev_loop *loop, const struct options *o,
+                           struct metrics_sources *sources, struct err *err)
+{
+    struct addr any = {.v6 = {.sin6_family = AF_INET6, .sin6_port = htons(o->prometheus_port)},
+                       .len = sizeof(any.v6)};
+    pages->skydns_prefix = xasprintf("%s_%s_", o->prometheus_namespace, o->prometheus_subsystem);
+    pages->prometheus_route = status_metrics_route(sources, o->prometheus_path);
+    int r = http_server_new(loop, &any, &pages->prometheus_route, 1, &pages->prometheus, err);
+    if (r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL) {
+        any = (struct addr){.v4 = {.sin_family = AF_INET, .sin_port = htons(o->prometheus_port)},
+                            .len = sizeof(any.v4)};
+        r = http_server_new(loop, &any, &pages->prometheus_route, 1, &pages->prometheus, err);
+    }
+    return r < 0 ? err_wrap(err, r, "environment variable PROMETHEUS_PORT") : 0;
+}
+
+static int open_pages(struct http_pages *pages, struct ev_loop *loop, const struct options *o,
+                      struct metrics_sources *sources, struct err *err)
+{
+    status_routes(sources, pages->routes);
+    int r = http_server_new(loop, &o->http_address, pages->routes, ARRAY_LEN(pages->routes),
+                            &pages->server, err);
+    return r < 0 ? err_wrap(err, r, "flag -http-addr") : 0;
+}
+
+int http_pages_open(struct ev_loop *loop, const struct options *options,
+                    struct metrics_sources *sources, struct http_pages **ret_pages, struct err *err)
+{
+    struct http_pages *pages = xcalloc(1, sizeof(*pages));
+    int r = options->prometheus_port ? open_prometheus(pages, loop, options, sources, err) : 0;
+    if (r == 0 && options->has_http) {
+        r = open_pages(pages, loop, options, sources, err);
+    }
+    if (r < 0) {
+        http_pages_free(pages);
+        return r;
+    }
+    *ret_pages = pages;
+    return 0;
+}
+
+void http_pages_free(struct http_pages *pages)
+{
+    if (pages) {
+        http_server_free(pages->server);
+        http_server_free(pages->prometheus);
+        free(pages->skydns_prefix);
+        free(pages);
+    }
+}
+
+const char *http_pages_skydns_prefix(const struct http_pages *pages)
+{
+    return pages->skydns_prefix;
+}

@@ -1,0 +1,24 @@
+/* The HTTP servers: the pages (-http-addr), and SkyDNS's metrics (PROMETHEUS_PORT). Main thread. */
+#ifndef SKYDNS_HTTP_PAGES_H
+#define SKYDNS_HTTP_PAGES_H
+
+#include <ev.h>
+
+#include "common/base/attributes.h"
+#include "common/base/err.h"
+#include "skydns/options.h"
+
+struct http_pages;
+struct metrics_sources;
+
+/* Opens what the options want. The sources are borrowed, and set before the loop runs; the options
+ * are borrowed, too. */
+int http_pages_open(struct ev_loop *loop, const struct options *options,
+                    struct metrics_sources *sources, struct http_pages **ret_pages,
+                    struct err *err) MUST_CHECK;
+void http_pages_free(struct http_pages *pages); /* NULL is fine */
+
+/* Of the names of SkyDNS's metrics; NULL: they are off. Borrowed. */
+const char *http_pages_skydns_prefix(const struct http_pages *pages);
+
+#endif

@@ -1,0 +1,267 @@
+#include "skydns/snapshot_keeper.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/version.h"
+#include "common/base/xalloc.h"
+#include "skydns/snapshot/snapshot.h"
+#include "skydns/snapshot/snapshot_writer.h"
+#include "skydns/store/publisher.h"
+#include "skydns/sync/store_sync.h"
+#include "skydns/sync/writer_documents.h"
+
+/* When to look again while there is nothing whole to save: a full read is under way, or etcd is
+ * away since the start. */
+enum { UNREADY_RETRY_MS = 1000 };
+
+/* However short the greatest age: a snapshot a second old is of use. */
+enum { REFRESH_MIN_MS = 100 };
+
+/* No write is due. */
+static const int64_t never_ms = INT64_MAX;
+
+struct snapshot_keeper {
+    struct snapshot_keeper_config config;
+    struct snapshot_writer *writer;
+    ev_prepare look; /* at each turn of the loop */
+    ev_timer wake;   /* active while a write is due later */
+    int64_t wake_ms; /* when; never_ms: it is not active */
+
+    bool has_begun;        /* a write */
+    int64_t begun_ms;      /* the last one; monotonic */
+    int64_t not_before_ms; /* there was nothing to save */
+    uint64_t notes;        /* changes told by snapshot_keeper_note */
+    bool has_written;
+    uint64_t begun_changes;   /* as of the last image */
+    uint64_t written_changes; /* as of the file */
+
+    bool awaits_etcd; /* started from a snapshot, and etcd has not confirmed it */
+    bool is_failing;
+    int64_t told_ms; /* when the write began that the last warning is about */
+    struct metrics_snapshot counts;
+};
+
+/* ---- Writing ---- */
+
+static uint64_t changes_now(const struct snapshot_keeper *keeper)
+{
+    return store_sync_changes(keeper->config.sync) + keeper->notes;
+}
+
+/* False: there is nothing whole to save. */
+static bool take_image(const struct snapshot_keeper *keeper, struct snapshot_image *image)
+{
+    const struct snapshot_keeper_config *config = &keeper->config;
+    if (!store_sync_save(config->sync, image) ||
+        !writer_documents_save(config->documents, &image->sections[SNAPSHOT_WRITERS])) {
+        return false;
+    }
+    (void)snprintf(image->header.version, sizeof(image->header.version), "%s",
+                   version_string); /* cut: only for the log */
+    image->header.schema = (uint8_t)config->schema;
+    image->store = publisher_pin(config->publisher);
+    return image->store != NULL;
+}
+
+/* False: nothing is being written. */
+static bool begin(struct snapshot_keeper *keeper, int64_t now_ms)
+{
+    struct snapshot_image image;
+    snapshot_image_init(&image);
+    bool is_begun = take_image(keeper, &image);
+    if (is_begun && !snapshot_writer_write(keeper->writer, &image)) {
+        publisher_unpin(keeper->config.publisher, image.store);
+        is_begun = false;
+    }
+    if (is_begun) {
+        keeper->has_begun = true;
+        keeper->begun_ms = now_ms;
+        keeper->begun_changes = changes_now(keeper);
+    } else {
+        snapshot_image_fini(&image);
+        keeper->not_before_ms = now_ms + UNREADY_RETRY_MS;
+    }
+    return is_begun;
+}
+
+static void on_failed(struct snapshot_keeper *keeper, const struct err *err)
+{
+    bool is_news =
+        !keeper->is_failing || keeper->begun_ms - keeper->told_ms >= keeper->config.interval_ms;
+    keeper->counts.failures++;
+    keeper->is_failing = true;
+    if (is_news) {
+        keeper->told_ms = keeper->begun_ms;
+        log_warn("cannot write the snapshot", LOG_STR("file", keeper->config.path),
+                 LOG_STR("reason", err->msg));
+    }
+}
+
+static void on_written(void *data, const struct snapshot_header *header, size_t bytes,
+                       const struct err *err)
+{
+    struct snapshot_keeper *keeper = data;
+    if (err) {
+        on_failed(keeper, err);
+        return;
+    }
+    keeper->has_written = true;
+    keeper->written_changes = keeper->begun_changes;
+    keeper->counts.writes++;
+    keeper->counts.bytes = bytes;
+    keeper->counts.heard_ms = header->heard_ms;
+    if (keeper->is_failing) {
+        log_info("the snapshot can be written again", LOG_STR("file", keeper->config.path));
+    }
+    keeper->is_failing = false;
+    log_debug("snapshot written", LOG_STR("file", keeper->config.path),
+              LOG_INT("revision", header->revision), LOG_INT("bytes", (int64_t)bytes));
+}
+
+/* ---- When ---- */
+
+/* Of a file that says what etcd does. */
+static int64_t refresh_due(const struct snapshot_keeper *keeper, int64_t now_ms)
+{
+    int64_t quarter_ms = keeper->config.max_ms / 4;
+    if (keeper->config.max_ms == 0) {
+        return never_ms;
+    }
+    int64_t due_ms = keeper->begun_ms + (quarter_ms > REFRESH_MIN_MS ? quarter_ms : REFRESH_MIN_MS);
+    bool is_in_vain =
+        due_ms <= now_ms && !store_sync_counts(keeper->config.sync).mirror.is_following;
+    return is_in_vain ? never_ms : due_ms; /* etcd's return turns the loop */
+}
+
+static int64_t due(const struct snapshot_keeper *keeper, int64_t now_ms)
+{
+    int64_t due_ms = now_ms;
+    if (snapshot_writer_is_busy(keeper->writer)) {
+        return never_ms; /* its end turns the loop */
+    }
+    if (keeper->has_begun) {
+        bool is_changed = keeper->is_failing || !keeper->has_written ||
+                          keeper->written_changes != changes_now(keeper);
+        int64_t refresh_ms = refresh_due(keeper, now_ms);
+        due_ms = keeper->begun_ms + keeper->config.interval_ms;
+        due_ms = is_changed && due_ms < refresh_ms ? due_ms : refresh_ms;
+    }
+    return due_ms > keeper->not_before_ms ? due_ms : keeper->not_before_ms;
+}
+
+static void set_wake(struct snapshot_keeper *keeper, int64_t at_ms, int64_t now_ms)
+{
+    if (at_ms == keeper->wake_ms) {
+        return;
+    }
+    keeper->wake_ms = at_ms;
+    ev_timer_stop(keeper->config.loop, &keeper->wake);
+    if (at_ms != never_ms) {
+        ev_now_update(keeper->config.loop); /* the timer counts from there */
+        ev_timer_set(&keeper->wake, (double)(at_ms - now_ms) / 1000, 0.);
+        ev_timer_start(keeper->config.loop, &keeper->wake);
+    }
+}
+
+static void look_after_start(struct snapshot_keeper *keeper)
+{
+    int64_t heard_ms;
+    if (keeper->awaits_etcd && !store_sync_is_from_snapshot(keeper->config.sync, &heard_ms)) {
+        keeper->awaits_etcd = false;
+        keeper->config.caught_up(keeper->config.data);
+    }
+}
+
+static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int events UNUSED)
+{
+    struct snapshot_keeper *keeper = prepare->data;
+    int64_t now_ms = clock_monotonic_ms();
+    (void)loop;
+    look_after_start(keeper);
+    int64_t due_ms = due(keeper, now_ms);
+    if (due_ms <= now_ms) {
+        (void)begin(keeper, now_ms); /* if not, later */
+        due_ms = due(keeper, now_ms);
+    }
+    set_wake(keeper, due_ms, now_ms);
+}
+
+/* The turn of the loop does it. */
+static void on_wake(struct ev_loop *loop, ev_timer *timer, int events UNUSED)
+{
+    struct snapshot_keeper *keeper = timer->data;
+    (void)loop;
+    keeper->wake_ms = never_ms;
+}
+
+/* ---- Life ---- */
+
+struct snapshot_keeper *snapshot_keeper_new(const struct snapshot_keeper_config *config)
+{
+    struct snapshot_keeper *keeper = xcalloc(1, sizeof(*keeper));
+    keeper->config = *config;
+    keeper->config.start = NULL;
+    keeper->wake_ms = never_ms;
+    if (config->start) {
+        keeper->awaits_etcd = true;
+        keeper->counts.bytes = config->start->bytes;
+        keeper->counts.heard_ms = config->start->header.heard_ms;
+    }
+    keeper->writer = snapshot_writer_new(&(struct snapshot_writer_config){
+        .loop = config->loop,
+        .publisher = config->publisher,
+        .path = config->path,
+        .written = on_written,
+        .data = keeper,
+    });
+    ev_prepare_init(&keeper->look, on_turn);
+    keeper->look.data = keeper;
+    ev_prepare_start(config->loop, &keeper->look);
+    ev_timer_init(&keeper->wake, on_wake, 0., 0.);
+    keeper->wake.data = keeper;
+    return keeper;
+}
+
+void snapshot_keeper_free(struct snapshot_keeper *keeper)
+{
+    if (keeper) {
+        ev_prepare_stop(keeper->config.loop, &keeper->look);
+        ev_timer_stop(keeper->config.loop, &keeper->wake);
+        snapshot_writer_free(keeper->writer);
+        free(keeper);
+    }
+}
+
+void snapshot_keeper_set(struct snapshot_keeper *keeper, int64_t interval_ms, int64_t max_ms)
+{
+    keeper->config.interval_ms = interval_ms;
+    keeper->config.max_ms = max_ms;
+}
+
+void snapshot_keeper_note(struct snapshot_keeper *keeper)
+{
+    keeper->notes++;
+}
+
+void snapshot_keeper_finish(struct snapshot_keeper *keeper, int64_t timeout_ms)
+{
+    int64_t now_ms = clock_monotonic_ms(), end_ms = now_ms + timeout_ms;
+    bool is_done = snapshot_writer_wait(keeper->writer, timeout_ms);
+    now_ms = clock_monotonic_ms();
+    if (is_done && begin(keeper, now_ms)) {
+        is_done = snapshot_writer_wait(keeper->writer, end_ms > now_ms ? end_ms - now_ms : 0);
+    }
+    if (!is_done) {
+        log_warn("the last snapshot is not written, the disk takes too long",
+                 LOG_STR("file", keeper->config.path), LOG_INT("timeout_ms", timeout_ms));
+    }
+}
+
+struct metrics_snapshot snapshot_keeper_counts(const void *keeper)
+{
+    const struct snapshot_keeper *k = keeper;
+    return k ? k->counts : (struct metrics_snapshot){0};
+}
