@@ -485,6 +485,11 @@ int explain(struct explainer *explainer, const struct store_sync *sync,
                                      .message = e->message,
                                      .externals = e->externals,
                                      .names = e->names};
+    int64_t heard_ms;
+    e->result.is_from_snapshot = store_sync_is_from_snapshot(sync, &heard_ms);
+    if (e->result.is_from_snapshot && clock_wall_s() > heard_ms / 1000) {
+        e->result.snapshot_age_s = clock_wall_s() - heard_ms / 1000;
+    }
     int r = parse_question(&e->result.question, name, type, err);
     if (r < 0) {
         return r;

@@ -73,6 +73,8 @@ struct explanation {
     struct question question;
     struct slice prefix;            /* of keys */
     int64_t revision;               /* of the version; 0: none yet */
+    bool is_from_snapshot;          /* etcd has not confirmed it yet */
+    int64_t snapshot_age_s;         /* since etcd was heard from then */
     const struct answer_plan *plan; /* NULL: none of its own, see `foreign` */
     const char *why;                /* a sentence about what the names do not show */
     struct explain_foreign foreign; /* a name that other servers know, or FROM_HERE */

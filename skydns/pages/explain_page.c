@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/duration.h"
 #include "common/base/json_text.h"
 #include "common/dns/dns_names.h"
 #include "common/dns/record_key.h"
@@ -191,6 +192,11 @@ void explain_page_text(const struct explanation *x, struct buf *out)
         buf_printf(out, ", answers: %u", x->foreign.kept.answers);
     }
     buf_printf(out, "; etcd revision %" PRId64 "\n", x->revision);
+    if (x->is_from_snapshot) {
+        char age[DURATION_TEXT_MAX];
+        buf_printf(out, "snapshot   answers come from a snapshot of %s ago\n",
+                   duration_text_s(x->snapshot_age_s, age));
+    }
     if (x->why) {
         buf_printf(out, "why        %s\n", x->why);
     }
@@ -307,6 +313,9 @@ void explain_page_json(const struct explanation *x, struct buf *out)
     json_name("name", &x->question.name, out);
     buf_printf(out, ",\"type\":\"%s\",\"revision\":%" PRId64 ",\"status\":\"%s\"",
                dns_type_text(x->question.type, type), x->revision, status_of(x));
+    if (x->is_from_snapshot) {
+        buf_printf(out, ",\"snapshot_age_s\":%" PRId64, x->snapshot_age_s);
+    }
     if (x->why) {
         buf_append_str(out, ",\"why\":");
         json_text_string(out, slice_str(x->why));

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "common/base/attributes.h"
+#include "common/base/clock.h"
+#include "common/base/duration.h"
 #include "common/base/outage.h"
 #include "common/etcd/etcd_store_id.h"
 #include "skydns/pages/explain.h"
@@ -69,6 +71,20 @@ static bool explain_incomplete(const struct store_sync *sync, struct buf *out)
     return is_incomplete;
 }
 
+/* The same, until what changed in etcd since the snapshot is known. First of all: etcd may be away
+ * meanwhile, which would hide where the answers come from. */
+static bool explain_snapshot(const struct store_sync *sync, struct buf *out)
+{
+    char age[DURATION_TEXT_MAX];
+    int64_t heard_ms;
+    bool is_from_snapshot = store_sync_is_from_snapshot(sync, &heard_ms);
+    if (is_from_snapshot) {
+        buf_printf(out, "answers from a snapshot of %s ago",
+                   duration_text_s(clock_wall_s() - heard_ms / 1000, age));
+    }
+    return is_from_snapshot;
+}
+
 static void explain_unready(const struct metrics_sources *sources, struct buf *out)
 {
     if (store_sync_counts(sources->sync).reads > 0) {
@@ -91,7 +107,8 @@ static void on_readiness(void *data, const struct http_request *request, struct 
     } else if (!store_sync_is_ready(sources->sync)) {
         reply->status = 503;
         explain_unready(sources, &reply->body);
-    } else if (is_strict && (outage_explain_overdue(sources->outage, &reply->body) ||
+    } else if (is_strict && (explain_snapshot(sources->sync, &reply->body) ||
+                             outage_explain_overdue(sources->outage, &reply->body) ||
                              explain_holding(sources->sync, &reply->body) ||
                              explain_incomplete(sources->sync, &reply->body))) {
         reply->status = 503;

@@ -1,12 +1,15 @@
 /* The HTTP pages of skydns (-http-addr), served by main():
  *
- *     /healthz           200: the loop runs
- *     /readiness         503 until etcd has been read once, complete if -require-store-key; then
- * 200 until SIGTERM /readiness?strict  also 503 while etcd has been away for longer than
- * -etcd-timeout, answers come from records it lost, or a domain is incomplete /metrics
- * metrics_table.h /cache             all records and unusable keys: record_page_internal.h
- *     /explain?name=&type=  why a question is answered as it is (explain.h), as JSON;
- *                        with &text for people
+ *     /healthz              200: the loop runs
+ *     /readiness            503 until etcd has been read once, complete if -require-store-key, or a
+ *                           snapshot is in use; then 200 until SIGTERM
+ *     /readiness?strict     also 503 until etcd has confirmed the snapshot; while etcd has been
+ *                           away for longer than -etcd-timeout, answers come from records it lost,
+ *                           or a domain is incomplete
+ *     /metrics              metrics_table.h
+ *     /cache                all records and unusable keys: record_page_internal.h
+ *     /explain?name=&type=  why a question is answered as it is (explain.h), as JSON; with &text
+ *                           for people
  *
  * Main thread. */
 #ifndef SKYDNS_PAGES_STATUS_H
