@@ -8,8 +8,10 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
+#include "common/etcd/etcd_catch_up_internal.h"
 #include "common/etcd/etcd_link_internal.h"
 #include "common/etcd/etcd_pages_internal.h"
+#include "common/etcd/etcd_saved_internal.h"
 #include "common/etcd/etcd_store_id.h"
 #include "common/etcd/etcd_store_mark_internal.h"
 #include "common/etcd/etcd_watch.h"
@@ -21,6 +23,10 @@ enum { LAG_MAX = 3000 };
 /* If a store is written faster than its history replays, a new watch lags at once: this limits how
  * often lag causes a read. */
 enum { LAG_READ_INTERVAL_MS = 1000 };
+
+/* How far back a watch may start to get the last change seen once more: etcd then looks at each
+ * change since, of whatever key, 1,000 in 2 ms. */
+enum { AGAIN_MAX = 1000 };
 
 /* An etcd key may be as long as a request, 1.5 MiB. */
 enum { KEY_MAX = 2 << 20 };
@@ -45,9 +51,10 @@ struct etcd_mirror {
     size_t key_count;         /* READING: keys in them */
     struct etcd_watch *watch; /* FOLLOWING */
     struct etcd_watch *store_watch;
-    bool is_up;     /* `watch` is confirmed */
-    bool is_marked; /* we wrote the store key; its event is still to come */
-    bool is_other;  /* another store than `known` */
+    bool is_up;                    /* `watch` is confirmed */
+    bool is_marked;                /* we wrote the store key; its event is still to come */
+    bool is_other;                 /* another store than `known` */
+    struct etcd_catch_up catch_up; /* FOLLOWING */
     struct backoff backoff;
 
     /* What the owner has, and what it will have once the current read is committed */
@@ -56,6 +63,7 @@ struct etcd_mirror {
 
     /* The read wanted or running */
     bool must_read;
+    bool is_begun; /* the owner has had full_begin, but not the commit */
     struct etcd_mirror_read read;
     char reason[160];
     int64_t store_revision; /* at which the store key was read; 0: not readable */
@@ -106,6 +114,7 @@ static void end_session(struct etcd_mirror *mirror)
     mirror->store_watch = NULL;
     mirror->is_up = false;
     mirror->is_marked = false;
+    etcd_catch_up_end(&mirror->catch_up);
     mirror->phase = PHASE_WAITING;
 }
 
@@ -152,24 +161,31 @@ static bool is_complete(const struct etcd_mirror *mirror, struct slice id)
     return id.len > 0 && !is_known && !is_doubted;
 }
 
-static void hold(struct etcd_mirror *mirror)
+/* From now on, as if it had begun held_ms ago. */
+static void hold_since(struct etcd_mirror *mirror, int64_t held_ms)
 {
     struct ev_loop *loop = etcd_loop(mirror->etcd);
-    if (!mirror->is_holding || mirror->known.id.len) { /* else keep the doubted id */
-        buf_clear(&mirror->doubted_id);
-        buf_append_slice(&mirror->doubted_id, buf_slice(&mirror->known.id));
-    }
+    int64_t left_ms = mirror->config.stale_max_ms - held_ms;
     mirror->is_holding = true;
-    log_debug("holding the keys of an earlier store",
-              LOG_INT("stale_max_ms", mirror->config.stale_max_ms));
-    mirror->held_since_ms = clock_monotonic_ms();
+    mirror->held_since_ms = clock_monotonic_ms() - held_ms;
     mirror->is_overdue = false;
     ev_timer_stop(loop, &mirror->stale);
     if (mirror->config.stale_max_ms > 0) {
         ev_now_update(loop);
-        ev_timer_set(&mirror->stale, (double)mirror->config.stale_max_ms / 1000.0, 0.0);
+        ev_timer_set(&mirror->stale, left_ms > 0 ? (double)left_ms / 1000.0 : 0.0, 0.0);
         ev_timer_start(loop, &mirror->stale);
     }
+}
+
+static void hold(struct etcd_mirror *mirror)
+{
+    if (!mirror->is_holding || mirror->known.id.len) { /* else keep the doubted id */
+        buf_clear(&mirror->doubted_id);
+        buf_append_slice(&mirror->doubted_id, buf_slice(&mirror->known.id));
+    }
+    log_debug("holding the keys of an earlier store",
+              LOG_INT("stale_max_ms", mirror->config.stale_max_ms));
+    hold_since(mirror, 0);
 }
 
 static void let_go(struct etcd_mirror *mirror)
@@ -202,6 +218,7 @@ static void on_up(void *data)
     struct etcd_mirror *mirror = data;
     mirror->is_up = true;
     backoff_reset(&mirror->backoff);
+    etcd_catch_up_confirmed(&mirror->catch_up);
     mirror->config.state(mirror->config.data, NULL);
 }
 
@@ -232,9 +249,20 @@ static void learn(struct etcd_mirror *mirror, const struct etcd_event *events, s
     }
 }
 
-static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+/* Those that come again: start_revision. */
+static size_t count_known(const struct etcd_mirror *mirror, const struct etcd_event *events,
+                          size_t count)
 {
-    struct etcd_mirror *mirror = data;
+    size_t known = 0;
+    while (known < count && events[known].kv.mod_revision <= mirror->known.revision) {
+        known++;
+    }
+    return known;
+}
+
+static void apply(struct etcd_mirror *mirror, const struct etcd_event *events, size_t count,
+                  int64_t revision)
+{
     const struct etcd_mirror_config *config = &mirror->config;
     for (size_t i = 0; i < count; i++) {
         const struct etcd_kv *kv = &events[i].kv;
@@ -249,12 +277,35 @@ static void on_events(void *data, const struct etcd_event *events, size_t count,
     mirror->counts.events += count;
     log_debug("etcd events applied", LOG_INT("events", (int64_t)count),
               LOG_INT("revision", revision));
+}
+
+static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+{
+    struct etcd_mirror *mirror = data;
+    size_t known = count_known(mirror, events, count);
+    bool is_news = known < count;
+    if (is_news) {
+        apply(mirror, events + known, count - known, revision);
+    }
     if (etcd_watch_lag(mirror->watch) > LAG_MAX &&
         clock_monotonic_ms() - mirror->last_read_ms > LAG_READ_INTERVAL_MS) {
         want_read(mirror, ETCD_MIRROR_LAG);
         begin_session(mirror);
+    } else {
+        etcd_catch_up_reached(&mirror->catch_up, etcd_watch_reached(mirror->watch));
     }
-    config->commit(config->data, revision, false);
+    if (is_news) {
+        mirror->config.commit(mirror->config.data, revision, false);
+    }
+}
+
+static void on_caught_up(void *data)
+{
+    const struct etcd_mirror *mirror = data;
+    log_debug("caught up with etcd", LOG_INT("revision", mirror->known.revision));
+    if (mirror->config.caught_up) {
+        mirror->config.caught_up(mirror->config.data);
+    }
 }
 
 /* The store key was written or deleted. */
@@ -289,13 +340,22 @@ static void on_store_watch_end(void *data, const struct err *err)
     }
 }
 
-/* store_revision: where the store key was read. */
-static void follow(struct etcd_mirror *mirror, int64_t store_revision)
+/* To a watch that misses nothing etcd sends nothing. If it could have missed something, it starts
+ * at the last change seen: that change comes again, and the response tells how far it reaches. */
+static int64_t start_revision(const struct etcd_mirror *mirror, int64_t newest)
+{
+    int64_t seen = etcd_evidence_newest(&mirror->known);
+    bool is_behind = newest > mirror->known.revision;
+    return is_behind && seen > 0 && newest - seen <= AGAIN_MAX ? seen : mirror->known.revision + 1;
+}
+
+/* store_revision: where the store key was read; newest: what the store has reached. */
+static void follow(struct etcd_mirror *mirror, int64_t store_revision, int64_t newest)
 {
     const struct etcd_watch_config range = {
         .key = buf_slice(&mirror->first_key),
         .range_end = slice_of(mirror->range_end, mirror->range_end_len),
-        .start_revision = mirror->known.revision + 1,
+        .start_revision = start_revision(mirror, newest),
         .only_now = true,
         .on_events = on_events,
         .on_up = on_up,
@@ -315,6 +375,7 @@ static void follow(struct etcd_mirror *mirror, int64_t store_revision)
     mirror->is_other = false;
     log_debug("following etcd", LOG_SLICE("prefix", buf_slice(&mirror->first_key)),
               LOG_INT("from_revision", range.start_revision));
+    etcd_catch_up_begin(&mirror->catch_up, mirror->known.revision, newest);
     mirror->watch = etcd_watch_start(mirror->etcd, &range);
     if (store_revision > 0) { /* else we may not read it */
         mirror->store_watch = etcd_watch_start(mirror->etcd, &store);
@@ -339,6 +400,7 @@ static void read_all(struct etcd_mirror *mirror)
               LOG_INT("revision", mirror->fresh.revision),
               LOG_STR("cause", etcd_mirror_cause_text(read->cause)),
               LOG_INT("keeps_old", read->keeps_old));
+    mirror->is_begun = true;
     mirror->config.full_begin(mirror->config.data, read);
     etcd_pages_read(mirror->pages, mirror->fresh.revision);
 }
@@ -391,8 +453,9 @@ static void on_page(void *data, const struct etcd_range_reply *reply)
         return;
     }
     read_ended(mirror);
-    follow(mirror, mirror->store_revision);
+    follow(mirror, mirror->store_revision, mirror->known.revision);
     tell_seen(mirror, true);
+    mirror->is_begun = false;
     config->commit(config->data, mirror->known.revision, true);
 }
 
@@ -425,7 +488,7 @@ static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *
     if (mirror->is_holding && is_complete(mirror, answer->id)) {
         want_read(mirror, ETCD_MIRROR_COMPLETE);
     }
-    if (answer->revision - mirror->known.revision > LAG_MAX) {
+    if (answer->newest - mirror->known.revision > LAG_MAX) {
         want_read(mirror, ETCD_MIRROR_LAG);
     }
     if (mirror->noted > mirror->known.written) {
@@ -475,7 +538,7 @@ static void on_answer(void *data, const struct etcd_store_answer *answer, const 
     } else {
         mirror->counts.resumed++;
         log_debug("resuming without a full read", LOG_INT("revision", mirror->known.revision));
-        follow(mirror, answer->revision);
+        follow(mirror, answer->revision, answer->newest);
     }
 }
 
@@ -552,7 +615,7 @@ void etcd_mirror_mark_store(struct etcd_mirror *mirror, const struct etcd_compar
     }
 }
 
-/* ---- Life ---- */
+/* ---- Ranges and timers ---- */
 
 static void set_range(struct etcd_mirror *mirror, struct slice prefix)
 {
@@ -574,6 +637,72 @@ static void init_timer(struct etcd_mirror *mirror, ev_timer *timer,
     ev_timer_init(timer, fn, 0.0, 0.0);
     timer->data = mirror;
 }
+
+/* ---- Saved and loaded ---- */
+
+static struct etcd_kv witness_kv(const struct etcd_witness *witness)
+{
+    return (struct etcd_kv){
+        .key = buf_slice(&witness->key),
+        .value = buf_slice(&witness->value),
+        .create_revision = witness->create_revision,
+        .mod_revision = witness->mod_revision,
+        .version = witness->version,
+    };
+}
+
+bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out)
+{
+    const struct etcd_evidence *known = &mirror->known;
+    struct etcd_saved saved = {
+        .revision = known->revision,
+        .written = known->written,
+        .id = buf_slice(&known->id),
+        .put = witness_kv(&known->put),
+        .del = witness_kv(&known->del),
+        /* All other causes show again. */
+        .wants_read = mirror->must_read && mirror->read.cause == ETCD_MIRROR_COMPLETE,
+        .is_holding = mirror->is_holding,
+    };
+    if (known->revision == 0 || mirror->is_begun) {
+        return false;
+    }
+    if (mirror->is_holding) {
+        saved.held_ms = clock_monotonic_ms() - mirror->held_since_ms;
+        saved.saved_s = clock_wall_s();
+        saved.doubted_id = buf_slice(&mirror->doubted_id);
+    }
+    etcd_saved_append(&saved, out);
+    return true;
+}
+
+bool etcd_mirror_is_saved(struct slice bytes)
+{
+    struct etcd_saved saved;
+    return etcd_saved_read(bytes, &saved);
+}
+
+static void load(struct etcd_mirror *mirror, struct slice bytes)
+{
+    struct etcd_saved saved;
+    if (!etcd_saved_read(bytes, &saved)) {
+        return; /* nothing is known: read everything */
+    }
+    mirror->known.revision = saved.revision;
+    mirror->known.written = saved.written;
+    etcd_evidence_set_id(&mirror->known, saved.id);
+    etcd_evidence_put(&mirror->known, &saved.put);
+    etcd_evidence_del(&mirror->known, saved.del.key, saved.del.mod_revision);
+    if (saved.wants_read) {
+        want_read(mirror, ETCD_MIRROR_COMPLETE);
+    }
+    if (saved.is_holding) {
+        buf_append_slice(&mirror->doubted_id, saved.doubted_id);
+        hold_since(mirror, etcd_saved_held_ms(&saved, clock_wall_s()));
+    }
+}
+
+/* ---- Life ---- */
 
 struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
 {
@@ -599,7 +728,10 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
     backoff_init(&mirror->backoff, BACKOFF_REMOTE_FIRST_MS, BACKOFF_REMOTE_MAX_MS);
     init_timer(mirror, &mirror->retry, on_retry);
     init_timer(mirror, &mirror->stale, on_stale);
+    etcd_catch_up_init(&mirror->catch_up, etcd_loop(etcd), on_caught_up, mirror);
     mirror->mark = etcd_store_mark_new(etcd, buf_slice(&mirror->store_key), on_mark, mirror);
+    load(mirror, config->saved);
+    mirror->config.saved = slice_of(NULL, 0); /* the owner's */
     begin_session(mirror);
     return mirror;
 }
@@ -628,18 +760,9 @@ struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *mirror)
     counts.revision = mirror->known.revision;
     counts.is_following = mirror->is_up;
     counts.has_store_key = mirror->known.id.len > 0;
+    counts.is_caught_up = mirror->catch_up.is_done;
     counts.is_marking = etcd_store_mark_is_under_way(mirror->mark);
     counts.is_holding_old = mirror->is_holding;
     counts.holding_ms = mirror->is_holding ? clock_monotonic_ms() - mirror->held_since_ms : 0;
     return counts;
-}
-
-bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out)
-{
-    return mirror && out && false;
-}
-
-bool etcd_mirror_is_saved(struct slice saved)
-{
-    return saved.len > 0;
 }

@@ -74,9 +74,10 @@ struct etcd_mirror_config {
     struct slice store_key; /* copied; see etcd_store_key */
     bool keeps_old;
     int64_t stale_max_ms; /* 0 = no limit */
-    struct slice saved;   /* what etcd_mirror_save appended in an earlier life, checked; copied. The
-                           * owner has those keys: if the store is the same, the watch goes on behind
-                           * them; if not, it is another store. Empty: nothing is known */
+    struct slice saved;   /* what etcd_mirror_save appended in an earlier life; borrowed for the
+                           * call. The owner has those keys: if the store is the same, the watch
+                           * goes on behind them; if not, it is another store. Empty, or not such:
+                           * nothing is known */
     int64_t page_size; /* keys per Range page; 0 = adaptive (etcd_pages_internal.h). Halves itself
                           when a page is too large. */
     void (*full_begin)(void *data, const struct etcd_mirror_read *read);
@@ -87,8 +88,9 @@ struct etcd_mirror_config {
      * attempt, so that the reason is the current one. */
     void (*state)(void *data, const struct err *err);
     /* All that was in the store when this session began has been committed: at once if there was
-     * nothing new, after a full read, or when the watch has caught up (etcd_watch.h says why its
-     * replies do not tell exactly). Once a session, after state(NULL). May be NULL. */
+     * nothing new or everything was read, else when the watch has caught up
+     * (etcd_catch_up_internal.h says how that shows, and what remains). Once a session, after
+     * state(NULL), from the loop. May be NULL. */
     void (*caught_up)(void *data);
     /* err: etcd denies reading the store key, or writing it (etcd_mirror_mark_store). The mirror
      * works without it and recognizes the store by single keys. err NULL: access is back. May be
@@ -107,9 +109,10 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
 void etcd_mirror_stop(struct etcd_mirror *mirror);
 
 /* Appends what a process that starts with the same keys needs to resume: the evidence which store
- * it is, the revision of the last commit, and whether keys of an earlier store are held. False, and
- * nothing appended, if nothing has been committed or a full read is under way: what the owner holds
- * is then no whole revision. */
+ * it is, the revision of the last commit, and whether keys of an earlier store are held and since
+ * when (Unix time: stale_max_ms counts on). False, and nothing appended, if nothing has been
+ * committed or a full read has begun, also while it waits for etcd: what the owner holds is then no
+ * whole revision. Not from put, del and store_key_seen. */
 bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out);
 
 /* Whether these bytes are such. */

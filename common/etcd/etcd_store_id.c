@@ -113,6 +113,12 @@ void etcd_evidence_del(struct etcd_evidence *evidence, struct slice key, int64_t
     witness_set(&evidence->del, &kv);
 }
 
+int64_t etcd_evidence_newest(const struct etcd_evidence *evidence)
+{
+    int64_t put = evidence->put.mod_revision, del = evidence->del.mod_revision;
+    return put > del ? put : del;
+}
+
 /* ---- Asking ---- */
 
 struct etcd_store_question {
@@ -120,6 +126,7 @@ struct etcd_store_question {
     struct etcd_store_ask ask;
     struct etcd_call *call;
     int64_t revision;
+    int64_t newest;
     struct buf id;
     struct err key_err; /* code 0: the store key was read */
     struct err refusal; /* of a witness, while the range read is in flight */
@@ -147,6 +154,7 @@ static void answer(struct etcd_store_question *question, enum etcd_store_verdict
     const struct etcd_store_answer result = {
         .verdict = verdict,
         .revision = question->revision,
+        .newest = question->newest,
         .id = buf_slice(&question->id),
         .reason = question->reason,
         .key_err = question->key_err.code ? &question->key_err : NULL,
@@ -225,11 +233,12 @@ static bool is_passed_over(struct etcd_store_question *question, const struct er
 static void conclude(struct etcd_store_question *question)
 {
     const struct etcd_evidence *known = question->ask.evidence;
-    bool has_witness = known->put.mod_revision || known->del.mod_revision;
+    bool has_witness = etcd_evidence_newest(known) > 0;
+    bool has_key = known->id.len > 0 && !question->key_err.code; /* and it is the same */
     if (question->is_compacted) {
         SAY(question, "the revision last seen is compacted");
         answer(question, ETCD_STORE_COMPACTED);
-    } else if (!has_witness && known->id.len == 0) {
+    } else if (!has_witness && !has_key) {
         SAY(question, "nothing was seen in it");
         answer(question, ETCD_STORE_UNKNOWN);
     } else {
@@ -238,11 +247,19 @@ static void conclude(struct etcd_store_question *question)
     }
 }
 
+static void note_newest(struct etcd_store_question *question, const struct etcd_range_reply *reply)
+{
+    if (reply && reply->revision > question->newest) {
+        question->newest = reply->revision;
+    }
+}
+
 static void on_del_witness(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
     struct etcd_store_question *question = data;
     const struct etcd_witness *witness = &question->ask.evidence->del;
     question->call = NULL;
+    note_newest(question, reply);
     if (err && !is_passed_over(question, err)) {
         witness_failed(question, witness, err);
     } else if (reply && reply->count > 0) {
@@ -273,6 +290,7 @@ static void on_put_witness(void *data, const struct etcd_range_reply *reply, con
     struct etcd_store_question *question = data;
     const struct etcd_witness *witness = &question->ask.evidence->put;
     question->call = NULL;
+    note_newest(question, reply);
     if (err && !is_passed_over(question, err)) {
         witness_failed(question, witness, err);
     } else if (reply && reply->count == 0) {
@@ -316,6 +334,7 @@ static void on_key(void *data, const struct etcd_range_reply *reply, const struc
     if (err) {
         question->key_err = *err;
     }
+    note_newest(question, reply);
     if (reply) {
         question->revision = reply->revision;
     }

@@ -61,6 +61,9 @@ void etcd_evidence_set_id(struct etcd_evidence *evidence, struct slice id);
 void etcd_evidence_put(struct etcd_evidence *evidence, const struct etcd_kv *kv);
 void etcd_evidence_del(struct etcd_evidence *evidence, struct slice key, int64_t revision);
 
+/* Of the newest change; 0: there is none. */
+int64_t etcd_evidence_newest(const struct etcd_evidence *evidence);
+
 /* ---- Asking ---- */
 
 enum etcd_store_verdict {
@@ -73,6 +76,7 @@ enum etcd_store_verdict {
 struct etcd_store_answer {
     enum etcd_store_verdict verdict;
     int64_t revision;          /* of the store when its key was read; 0 if not permitted */
+    int64_t newest;            /* the newest revision the store has told of; 0 if of none */
     struct slice id;           /* the store key's value now, borrowed; empty: none */
     const char *reason;        /* of the verdict, for the log; borrowed */
     const struct err *key_err; /* why the store key may not be read, borrowed; `id` is then the

@@ -11,13 +11,19 @@
 #include "common/etcd/etcd_link_internal.h"
 #include "common/grpc/grpc.h"
 
+/* Distinct revisions in one response to a watch that is behind: etcd's watchBatchMaxRevs. */
+enum { BATCH_REVISIONS_MAX = 1000 };
+
 struct etcd_watch {
     struct etcd *etcd;
     struct etcd_watch_config config; /* key and range_end point to `key` and `range_end` */
     char *key;
     char *range_end;
     int64_t next_revision; /* the first undelivered one */
+    int64_t reached;
     int64_t lag;
+    size_t batch_revisions; /* in the fragments of the current response */
+    int64_t batch_last;     /* the last of them */
 
     struct etcd_call *call;  /* NULL after the end and while probing */
     struct etcd_call *probe; /* a read to learn why the watch was refused */
@@ -141,6 +147,25 @@ static bool are_in_order(const struct etcd_watch *watch, const struct etcd_event
     return first->kv.mod_revision >= least;
 }
 
+static void count_revisions(struct etcd_watch *watch, const struct etcd_watch_response *response)
+{
+    for (size_t i = 0; i < response->count; i++) {
+        int64_t revision = response->events[i].kv.mod_revision;
+        watch->batch_revisions += revision != watch->batch_last;
+        watch->batch_last = revision;
+    }
+}
+
+/* revision: of the last event delivered with this response. */
+static void measure(struct etcd_watch *watch, const struct etcd_watch_response *response,
+                    int64_t revision)
+{
+    bool is_last = !response->fragment && watch->batch_revisions < BATCH_REVISIONS_MAX;
+    int64_t ahead = response->store_revision > revision ? response->store_revision - revision : 0;
+    watch->reached = is_last ? revision + ahead : revision;
+    watch->lag = is_last ? 0 : ahead;
+}
+
 static int take_events(struct etcd_watch *watch, const struct etcd_watch_response *response,
                        struct err *err)
 {
@@ -153,15 +178,19 @@ static int take_events(struct etcd_watch *watch, const struct etcd_watch_respons
                        (long long)watch->next_revision - 1);
     }
     append(watch, response->events, response->count);
+    count_revisions(watch, response);
     size_t whole = whole_count(watch, response->fragment);
     if (whole > 0) {
         int64_t revision = watch->events[whole - 1].kv.mod_revision;
         watch->next_revision = revision + 1;
-        watch->lag = response->store_revision > revision ? response->store_revision - revision : 0;
+        measure(watch, response, revision);
         watch->config.on_events(watch->config.data, watch->events, whole, revision);
         if (!watch->is_stopped) {
             keep_rest(watch, whole);
         }
+    }
+    if (!response->fragment) {
+        watch->batch_revisions = 0;
     }
     return 0;
 }
@@ -315,6 +344,11 @@ void etcd_watch_stop(struct etcd_watch *watch)
     if (watch->depth == 0) {
         watch_free(watch);
     }
+}
+
+int64_t etcd_watch_reached(const struct etcd_watch *watch)
+{
+    return watch->reached;
 }
 
 int64_t etcd_watch_lag(const struct etcd_watch *watch)

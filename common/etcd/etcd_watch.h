@@ -8,7 +8,9 @@
  * Only the events tell where to resume. header.revision does not: it is 0 in cancel responses, may
  * run ahead of undelivered events in progress responses (etcd issue 15220), and does so in every
  * batch of events but the last while the server catches up from an old start. There it tells how
- * far the watch lags: etcd_watch_lag. */
+ * far the watch lags: etcd_watch_lag. Beside the last batch it is right: nothing in the range
+ * changed up to it but what has been delivered. A batch of fewer revisions than etcd puts into one
+ * is the last (watchBatchMaxRevs, 1,000 in etcd 3.0 to 3.6). */
 #ifndef COMMON_ETCD_ETCD_WATCH_H
 #define COMMON_ETCD_ETCD_WATCH_H
 
@@ -44,7 +46,11 @@ struct etcd_watch *etcd_watch_start(struct etcd *etcd, const struct etcd_watch_c
 /* No callback afterwards; may be called from inside one. NULL is fine. */
 void etcd_watch_stop(struct etcd_watch *watch);
 
-/* Revisions that the store was ahead of the last delivered event when the server sent it. */
+/* All changes of the range up to this revision have been delivered: as of the last events, also
+ * inside on_events. 0 before the first. */
+int64_t etcd_watch_reached(const struct etcd_watch *watch);
+
+/* Revisions that the store was ahead of that when the server sent them. */
 int64_t etcd_watch_lag(const struct etcd_watch *watch);
 
 #endif

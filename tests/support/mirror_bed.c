@@ -177,6 +177,15 @@ static void on_state(void *data, const struct err *err)
     }
 }
 
+static void on_caught_up(void *data)
+{
+    (void)data;
+    assert_false(owner.is_full_read);
+    assert_true(owner.ups > owner.caught_ups); /* once a session, after it is up */
+    owner.caught_ups++;
+    owner.caught_up_at = owner.revision;
+}
+
 struct etcd_mirror *bed_mirror(const char *prefix, int64_t page_size)
 {
     const struct etcd_mirror_config config = {
@@ -184,6 +193,7 @@ struct etcd_mirror *bed_mirror(const char *prefix, int64_t page_size)
         .store_key = slice_str("/key/of/store"),
         .keeps_old = owner.want_old,
         .stale_max_ms = owner.stale_max_ms,
+        .saved = owner.saved,
         .page_size = page_size,
         .full_begin = on_full_begin,
         .put = on_put,
@@ -191,6 +201,7 @@ struct etcd_mirror *bed_mirror(const char *prefix, int64_t page_size)
         .store_key_seen = on_store_key_seen,
         .commit = on_commit,
         .state = on_state,
+        .caught_up = on_caught_up,
     };
     return etcd_mirror_start(bed.etcd, &config);
 }
@@ -237,6 +248,52 @@ void bed_wait_ups(unsigned ups)
 {
     owner.want_ups = ups;
     loop_until(bed.loop, has_ups, NULL);
+}
+
+static bool is_caught_up(const void *data)
+{
+    (void)data;
+    return owner.caught_ups > 0 && owner.caught_ups == owner.ups;
+}
+
+void bed_wait_caught_up(void)
+{
+    loop_until(bed.loop, is_caught_up, NULL);
+}
+
+/* ---- A new process ---- */
+
+struct buf bed_end(struct etcd_mirror *mirror)
+{
+    struct buf saved;
+    buf_init(&saved, 1 << 20);
+    assert_true(etcd_mirror_save(mirror, &saved));
+    assert_false(saved.failed);
+    assert_true(etcd_mirror_is_saved(buf_slice(&saved)));
+    etcd_mirror_stop(mirror);
+    etcd_free(bed.etcd);
+    bed.etcd = NULL;
+    return saved;
+}
+
+struct etcd_mirror *bed_start_saved(const char *prefix, const struct buf *saved)
+{
+    bed.etcd = client();
+    owner.is_full_read = owner.has_read_key = false;
+    owner.full_begins = owner.fulls = owner.commits = 0;
+    owner.ups = owner.downs = owner.caught_ups = 0;
+    owner.saved = buf_slice(saved);
+    struct etcd_mirror *mirror = bed_mirror(prefix, 0);
+    owner.saved = slice_of(NULL, 0);
+    return mirror;
+}
+
+struct etcd_mirror *bed_restart(struct etcd_mirror *mirror, const char *prefix)
+{
+    struct buf saved = bed_end(mirror);
+    struct etcd_mirror *next = bed_start_saved(prefix, &saved);
+    buf_fini(&saved);
+    return next;
 }
 
 int64_t bed_put(const char *key)

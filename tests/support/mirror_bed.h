@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/etcd/etcd.h"
 #include "common/etcd/etcd_mirror.h"
@@ -29,6 +30,8 @@ struct mirror_owner {
     int64_t revision;
     unsigned ups;
     unsigned downs;
+    unsigned caught_ups;
+    int64_t caught_up_at; /* `revision` then */
     struct err down;
     size_t value_bytes;
     char store_key[40]; /* as last told */
@@ -39,6 +42,7 @@ struct mirror_owner {
 
     bool want_old; /* configuration of the mirror */
     int64_t stale_max_ms;
+    struct slice saved;
 
     int64_t want_revision; /* for the waits below */
     unsigned want_fulls;
@@ -73,6 +77,18 @@ void bed_wait_revision(int64_t revision);
 void bed_wait_fulls(unsigned fulls);
 void bed_wait_ups(unsigned ups);
 bool bed_is_down(const void *data); /* for loop_until; data is ignored */
+void bed_wait_caught_up(void);      /* the current session */
+
+/* ---- A new process ---- */
+
+/* Ends the mirror and its client. What it would have saved, owned by the caller; it must save. */
+struct buf bed_end(struct etcd_mirror *mirror);
+
+/* Starts another one for the same owner, whose counters begin anew. */
+struct etcd_mirror *bed_start_saved(const char *prefix, const struct buf *saved);
+
+/* Both at once. */
+struct etcd_mirror *bed_restart(struct etcd_mirror *mirror, const char *prefix);
 
 /* ---- Changes; the mirror's loop runs meanwhile ---- */
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/xalloc.h"
@@ -359,7 +360,7 @@ static void test_permission_removed_and_granted(void **state)
 /* ---- A mirror's permissions ---- */
 
 struct mirrored {
-    unsigned ups, reads, keys;
+    unsigned ups, reads, keys, caught_ups;
     struct err down;     /* the last one */
     struct err key_err;  /* reading the store key; code 0: allowed */
     unsigned key_states; /* reported */
@@ -411,11 +412,19 @@ static void on_store_key_state(void *data, const struct err *err)
     seen->key_err = err ? *err : (struct err){.code = 0};
 }
 
-static struct etcd_mirror *mirror_app(const char *store_key, struct mirrored *seen)
+static void on_caught_up(void *data)
+{
+    struct mirrored *seen = data;
+    seen->caught_ups++;
+}
+
+static struct etcd_mirror *mirror_saved(const char *prefix, const char *store_key,
+                                        struct slice saved, struct mirrored *seen)
 {
     *seen = (struct mirrored){.ups = 0};
     return etcd_mirror_start(f.etcd, &(struct etcd_mirror_config){
-                                         .prefix = slice_str("/app/"),
+                                         .saved = saved,
+                                         .prefix = slice_str(prefix),
                                          .store_key = slice_str(store_key),
                                          .full_begin = on_full_begin,
                                          .put = on_put,
@@ -423,8 +432,14 @@ static struct etcd_mirror *mirror_app(const char *store_key, struct mirrored *se
                                          .commit = on_commit,
                                          .state = on_state,
                                          .store_key_state = on_store_key_state,
+                                         .caught_up = on_caught_up,
                                          .data = seen,
                                      });
+}
+
+static struct etcd_mirror *mirror_app(const char *store_key, struct mirrored *seen)
+{
+    return mirror_saved("/app/", store_key, slice_of(NULL, 0), seen);
 }
 
 static bool is_mirrored(const void *data)
@@ -470,6 +485,59 @@ static void test_store_key_may_not_be_read(void **state)
     assert_int_equal(seen.key_states, 2);
     assert_int_equal(seen.key_err.code, 0);
     assert_int_equal(seen.reads, 1);
+    etcd_mirror_stop(mirror);
+}
+
+static bool has_caught_up(const void *data)
+{
+    const struct mirrored *seen = data;
+    return seen->caught_ups > 0;
+}
+
+static struct etcd_mirror *start_again(struct etcd_mirror *mirror, const char *prefix,
+                                       struct mirrored *seen)
+{
+    struct buf saved;
+    buf_init(&saved, 4096);
+    loop_until(f.loop, has_caught_up, seen);
+    assert_true(etcd_mirror_save(mirror, &saved));
+    etcd_mirror_stop(mirror);
+    mirror = mirror_saved(prefix, "/key/of/store", buf_slice(&saved), seen);
+    buf_fini(&saved);
+    loop_until(f.loop, has_caught_up, seen);
+    return mirror;
+}
+
+/* A new process without permission: keys of the range prove the store; and if there are none, the
+ * store key that was readable before proves nothing. */
+static void test_saved_and_store_key_may_not_be_read(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    struct mirrored seen;
+    connect_as("app", "secret", NULL);
+    etcd_proc_post(f.proc, "kv/put", "{\"key\":\"L2tleS9vZi9zdG9yZQ==\",\"value\":\"aWQ=\"}");
+    struct etcd_mirror *mirror = mirror_app("/key/of/store", &seen);
+    mirror = start_again(mirror, "/app/", &seen);
+    assert_int_equal(seen.reads, 0);
+    etcd_mirror_stop(mirror);
+
+    mirror = mirror_saved("/app/none/", "/key/of/store", slice_of(NULL, 0), &seen);
+    mirror = start_again(mirror, "/app/none/", &seen);
+    assert_int_equal(seen.reads, 0);
+    assert_true(etcd_mirror_counts(mirror).has_store_key);
+    etcd_proc_post(f.proc, "auth/role/revoke",
+                   "{\"role\":\"app\",\"key\":\"L2tleS9vZi9zdG9yZQ==\"}");
+    mirror = start_again(mirror, "/app/none/", &seen);
+    assert_int_equal(seen.reads, 1);
+    assert_int_equal(etcd_mirror_counts(mirror).reads[ETCD_MIRROR_UNCERTAIN], 1);
+    assert_int_equal(seen.key_states, 1);
+    etcd_mirror_stop(mirror);
+
+    mirror = mirror_app("/key/of/store", &seen);
+    mirror = start_again(mirror, "/app/", &seen);
+    assert_int_equal(seen.reads, 0);
+    assert_int_equal(seen.key_states, 1);
     etcd_mirror_stop(mirror);
 }
 
@@ -556,6 +624,7 @@ int main(void)
         TEST(test_watch_with_a_worthless_token),
         TEST(test_permission_removed_and_granted),
         TEST(test_store_key_may_not_be_read),
+        TEST(test_saved_and_store_key_may_not_be_read),
         TEST(test_mirror_loses_its_range),
         TEST(test_password_changed_then_the_file),
         TEST(test_password_file_comes_later),

@@ -292,6 +292,7 @@ static void test_killed_while_catching_up(void **state)
     loop_until(f.loop, has_ended, &seen);
     assert_int_equal(etcd_watch_lag(w), last - seen.revision);
     assert_true(etcd_watch_lag(w) > 0);
+    assert_int_equal(etcd_watch_reached(w), seen.revision);
     etcd_watch_stop(w);
     etcd_proc_restart(f.proc);
     w = watch(&seen, "/w6/", "/w60", seen.revision + 1);

@@ -1,0 +1,60 @@
+#include "common/base/attributes.h"
+#include "common/etcd/etcd_catch_up_internal.h"
+
+static void on_timer(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+{
+    struct etcd_catch_up *catch_up = timer->data;
+    catch_up->is_done = true;
+    catch_up->done(catch_up->data);
+}
+
+void etcd_catch_up_init(struct etcd_catch_up *catch_up, struct ev_loop *loop,
+                        void (*done)(void *data), void *data)
+{
+    *catch_up = (struct etcd_catch_up){.loop = loop, .done = done, .data = data};
+    ev_timer_init(&catch_up->timer, on_timer, 0., 0.);
+    /* After what has arrived: this process may have been stopped for the quiet time. */
+    ev_set_priority(&catch_up->timer, EV_MINPRI);
+    catch_up->timer.data = catch_up;
+}
+
+/* done is called from the loop, never from in here: the mirror's owner may end it in each of the
+ * callbacks around this. */
+static void wait(struct etcd_catch_up *catch_up)
+{
+    bool has_all = catch_up->reached >= catch_up->target;
+    if (catch_up->is_done || !catch_up->is_confirmed) {
+        return;
+    }
+    ev_timer_stop(catch_up->loop, &catch_up->timer);
+    ev_now_update(catch_up->loop);
+    ev_timer_set(&catch_up->timer, has_all ? 0. : ETCD_CATCH_UP_QUIET_MS / 1000., 0.);
+    ev_timer_start(catch_up->loop, &catch_up->timer);
+}
+
+void etcd_catch_up_begin(struct etcd_catch_up *catch_up, int64_t reached, int64_t target)
+{
+    etcd_catch_up_end(catch_up);
+    catch_up->reached = reached;
+    catch_up->target = target;
+}
+
+void etcd_catch_up_confirmed(struct etcd_catch_up *catch_up)
+{
+    catch_up->is_confirmed = true;
+    wait(catch_up);
+}
+
+void etcd_catch_up_reached(struct etcd_catch_up *catch_up, int64_t reached)
+{
+    if (reached > catch_up->reached) {
+        catch_up->reached = reached;
+    }
+    wait(catch_up);
+}
+
+void etcd_catch_up_end(struct etcd_catch_up *catch_up)
+{
+    ev_timer_stop(catch_up->loop, &catch_up->timer);
+    catch_up->is_confirmed = catch_up->is_done = false;
+}

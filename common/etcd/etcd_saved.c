@@ -1,0 +1,110 @@
+#include "common/base/cursor.h"
+#include "common/etcd/etcd_saved_internal.h"
+
+/* Raised when the bytes mean something else. */
+enum { FORMAT = 1 };
+
+enum { HAS_PUT = 1, HAS_DEL = 2, WANTS_READ = 4, IS_HOLDING = 8, FLAGS = 15 };
+
+/* Of each text: an etcd request, as for the evidence (etcd_store_id.c). */
+enum { BYTES_MAX = 2 << 20 };
+
+/* A thousand years: sums of it in milliseconds do not overflow. */
+static const int64_t time_max_s = (int64_t)1000 * 366 * 86400;
+
+void etcd_saved_append(const struct etcd_saved *saved, struct buf *out)
+{
+    unsigned flags = (saved->put.mod_revision ? HAS_PUT : 0) |
+                     (saved->del.mod_revision ? HAS_DEL : 0) |
+                     (saved->wants_read ? WANTS_READ : 0) | (saved->is_holding ? IS_HOLDING : 0);
+    buf_append_u8(out, FORMAT);
+    buf_append_u8(out, (uint8_t)flags);
+    buf_append_u64(out, (uint64_t)saved->revision);
+    buf_append_u64(out, (uint64_t)saved->written);
+    buf_append_sized(out, saved->id);
+    if (flags & HAS_PUT) {
+        buf_append_sized(out, saved->put.key);
+        buf_append_sized(out, saved->put.value);
+        buf_append_u64(out, (uint64_t)saved->put.create_revision);
+        buf_append_u64(out, (uint64_t)saved->put.mod_revision);
+        buf_append_u64(out, (uint64_t)saved->put.version);
+    }
+    if (flags & HAS_DEL) {
+        buf_append_sized(out, saved->del.key);
+        buf_append_u64(out, (uint64_t)saved->del.mod_revision);
+    }
+    if (flags & IS_HOLDING) {
+        buf_append_u64(out, (uint64_t)saved->held_ms);
+        buf_append_u64(out, (uint64_t)saved->saved_s);
+        buf_append_sized(out, saved->doubted_id);
+    }
+}
+
+/* A number from least to most. */
+static int64_t number(struct reader *r, int64_t least, int64_t most)
+{
+    uint64_t v = reader_u64(r);
+    if (v < (uint64_t)least || v > (uint64_t)most) {
+        r->failed = true;
+        return least;
+    }
+    return (int64_t)v;
+}
+
+static struct slice text(struct reader *r, size_t least)
+{
+    struct slice s = reader_sized(r);
+    r->failed = r->failed || s.len < least || s.len > BYTES_MAX;
+    return s;
+}
+
+static struct etcd_kv read_put(struct reader *r, int64_t revision)
+{
+    struct etcd_kv kv = {.lease = 0};
+    kv.key = text(r, 1);
+    kv.value = text(r, 0);
+    kv.create_revision = number(r, 1, revision);
+    kv.mod_revision = number(r, kv.create_revision, revision);
+    kv.version = number(r, 1, revision);
+    return kv;
+}
+
+static struct etcd_kv read_del(struct reader *r, int64_t revision)
+{
+    struct etcd_kv kv = {.lease = 0};
+    kv.key = text(r, 1);
+    kv.mod_revision = number(r, 1, revision);
+    return kv;
+}
+
+bool etcd_saved_read(struct slice bytes, struct etcd_saved *ret_saved)
+{
+    struct reader r = reader_of(bytes.ptr, bytes.len);
+    struct etcd_saved saved = {.revision = 0};
+    uint8_t format = reader_u8(&r);
+    uint8_t flags = reader_u8(&r);
+    saved.revision = number(&r, 1, INT64_MAX - 1);
+    saved.written = number(&r, 0, INT64_MAX - 1);
+    saved.id = text(&r, 0);
+    if (flags & HAS_PUT) {
+        saved.put = read_put(&r, saved.revision);
+    }
+    if (flags & HAS_DEL) {
+        saved.del = read_del(&r, saved.revision);
+    }
+    saved.wants_read = flags & WANTS_READ;
+    saved.is_holding = flags & IS_HOLDING;
+    if (saved.is_holding) {
+        saved.held_ms = number(&r, 0, time_max_s * 1000);
+        saved.saved_s = number(&r, 0, time_max_s);
+        saved.doubted_id = text(&r, 0);
+    }
+    *ret_saved = saved;
+    return !r.failed && reader_left(&r) == 0 && format == FORMAT && flags <= FLAGS;
+}
+
+int64_t etcd_saved_held_ms(const struct etcd_saved *saved, int64_t now_s)
+{
+    int64_t since_s = now_s - saved->saved_s;
+    return saved->held_ms + (since_s > 0 ? since_s * 1000 : 0);
+}
