@@ -184,6 +184,73 @@ static void test_one_child_needs_no_branch(void **state)
     teardown(&f);
 }
 
+static void assert_same_shape(uintptr_t a, uintptr_t b, unsigned level)
+{
+    if (!label_map_is_branch(a)) {
+        assert_true(a == b);
+        return;
+    }
+    assert_true(label_map_is_branch(b));
+    const struct label_branch *one = label_map_as_branch(a), *other = label_map_as_branch(b);
+    assert_true(one->used == other->used);
+    assert_memory_equal(&one->tally, &other->tally, sizeof(one->tally));
+    for (unsigned i = 0; i < label_map_slot_count(one, level); i++) {
+        assert_same_shape(one->slots[i], other->slots[i], level + 1);
+    }
+}
+
+/* Of all nodes at once, in the order in which they were put: even lists are the same. */
+static bool build_at_once(const struct fixture *f, unsigned count, struct label_map *map)
+{
+    struct label_child children[LABELS], spare[LABELS];
+    for (unsigned i = 0; i < count; i++) {
+        children[i] = (struct label_child){.node = f->there[i], .hash = f->there[i]->hash};
+    }
+    return label_map_build(map, children, spare, count, &f->build);
+}
+
+static void test_built_at_once(void **state)
+{
+    (void)state;
+    static const unsigned counts[] = {0, 1, 2, 3, 64, LABELS};
+    for (size_t h = 0; h < sizeof(hashes) / sizeof(hashes[0]); h++) {
+        for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++) {
+            struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1},
+                                .hash_mask = hashes[h].mask,
+                                .hash_shift = hashes[h].shift};
+            struct label_map map;
+            print_message("%s, %u\n", hashes[h].name, counts[c]);
+            for (unsigned i = 0; i < counts[c]; i++) {
+                put(&f, i);
+            }
+            assert_true(build_at_once(&f, counts[c], &map));
+            assert_same_shape(map.slot, f.map.slot, 0);
+            label_map_free(map);
+            teardown(&f);
+        }
+    }
+}
+
+static void test_built_with_equal_labels(void **state)
+{
+    (void)state;
+    for (size_t h = 0; h < sizeof(hashes) / sizeof(hashes[0]); h++) {
+        struct fixture f = {.build = {.pool = store_pool_new(), .stamp = 1},
+                            .hash_mask = hashes[h].mask,
+                            .hash_shift = hashes[h].shift};
+        struct label_map map;
+        for (unsigned i = 0; i < LABELS; i++) {
+            put(&f, i);
+        }
+        struct store_node *last = f.there[LABELS - 1];
+        f.there[LABELS - 1] = f.there[0];
+        assert_false(build_at_once(&f, LABELS, &map));
+        f.there[LABELS - 1] = last;
+        label_map_free(map);
+        teardown(&f);
+    }
+}
+
 static bool stop_at_third(void *data, struct store_node *node)
 {
     (void)node;
@@ -209,6 +276,8 @@ int main(void)
         cmocka_unit_test(test_random_steps),
         cmocka_unit_test(test_earlier_map_stays),
         cmocka_unit_test(test_one_child_needs_no_branch),
+        cmocka_unit_test(test_built_at_once),
+        cmocka_unit_test(test_built_with_equal_labels),
         cmocka_unit_test(test_each_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
