@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "common/base/attributes.h"
@@ -99,6 +100,18 @@ static const char *const allowed[] = {
     "umask",
     "write",
     "writev",
+    /* the snapshot */
+    "fchmod",
+    "fdatasync",
+    "flock",
+    "fsync",
+    "ftruncate",
+    "ftruncate64",
+    "rename",
+    "renameat",
+    "renameat2",
+    "unlink",
+    "unlinkat",
     /* memory */
     "brk",
     "madvise",
@@ -190,12 +203,24 @@ static bool allow_if(scmp_filter_ctx filter, int number, scmp_datum_t mask, scmp
     return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, 1, &condition) == 0;
 }
 
+/* Of the calling thread alone. */
+static bool allow_own_priority(scmp_filter_ctx filter)
+{
+    const struct scmp_arg_cmp conditions[] = {
+        {.arg = 0, .op = SCMP_CMP_MASKED_EQ, .datum_a = UINT32_MAX, .datum_b = PRIO_PROCESS},
+        {.arg = 1, .op = SCMP_CMP_MASKED_EQ, .datum_a = UINT32_MAX, .datum_b = 0},
+    };
+    return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(setpriority),
+                                  ARRAY_LEN(conditions), conditions) == 0;
+}
+
 /* clone3 keeps its flags in memory, where no filter sees them; the C library falls back to clone.
  */
 static bool add_rules(scmp_filter_ctx filter)
 {
     bool is_right = allow_if(filter, SCMP_SYS(clone), CLONE_THREAD, CLONE_THREAD) &&
-                    allow_if(filter, SCMP_SYS(prctl), UINT32_MAX, PR_SET_NAME);
+                    allow_if(filter, SCMP_SYS(prctl), UINT32_MAX, PR_SET_NAME) &&
+                    allow_own_priority(filter);
     for (size_t i = 0; i < ARRAY_LEN(families); i++) {
         is_right =
             is_right && allow_if(filter, SCMP_SYS(socket), UINT32_MAX, (scmp_datum_t)families[i]);

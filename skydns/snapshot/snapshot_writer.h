@@ -1,6 +1,6 @@
-/* A thread that writes snapshots, one at a time, from a pinned version, so that neither the main
- * loop nor an answering thread waits for the disk. It yields to them: a low priority, and pauses
- * between pieces, so that a worker's batch takes as long as ever.
+/* Writes snapshots in a thread, one at a time, from a pinned version, so that neither the main loop
+ * nor an answering thread waits for the disk. The thread has the lowest priority, so that a
+ * worker's batch takes as long as ever; it exists only while it writes.
  *
  *     main loop                                  the thread
  *     snapshot_writer_write(image) ------------> snapshot_file_write
@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "skydns/snapshot/snapshot.h"
 
@@ -25,28 +26,31 @@ struct snapshot_writer;
 struct snapshot_writer_config {
     struct ev_loop *loop;
     struct publisher *publisher; /* borrowed: where the images' versions are pinned */
-    const char *path;            /* borrowed */
-    /* A write has ended; err NULL: FILE has that image now, with that many bytes. From the loop. */
+    const char *path;
+    /* A write has ended; err NULL: FILE has that image now, with that many bytes. From the loop, or
+     * from snapshot_writer_wait. It may begin the next write. */
     void (*written)(void *data, const struct snapshot_header *header, size_t bytes,
                     const struct err *err);
     void *data;
 };
 
-/* Starts the thread. */
 struct snapshot_writer *snapshot_writer_new(const struct snapshot_writer_config *config);
 
-/* Cancels a write under way, unless it is done but for the disk, and joins the thread. NULL is
- * fine. */
+/* Cancels a write under way, unless it is done but for the disk, and waits for its thread; does not
+ * call `written`. NULL is fine. After a snapshot_writer_wait that returned false it gives the
+ * thread a second more and then leaves it to itself, so that a disk that hangs does not hold up the
+ * end of the program. Then free neither the publisher nor the store: the thread may still read the
+ * version, which stays pinned. */
 void snapshot_writer_free(struct snapshot_writer *writer);
 
 /* Takes the image over, its store pinned (publisher_pin); unpins it. False, and nothing is taken,
- * while another is being written. */
-bool snapshot_writer_write(struct snapshot_writer *writer, struct snapshot_image *image);
+ * while another is being written. That no thread can be started is told as a failed write. */
+bool snapshot_writer_write(struct snapshot_writer *writer, struct snapshot_image *image) MUST_CHECK;
 
 bool snapshot_writer_is_busy(const struct snapshot_writer *writer);
 
-/* Blocks until the write under way has ended, then calls `written`: at the end of the program. The
- * disk is given this long; then it returns false. */
+/* Blocks until the write under way, if any, has ended, then calls `written`: at the end of the
+ * program. The disk is given this long; then it returns false, and the thread goes on. */
 bool snapshot_writer_wait(struct snapshot_writer *writer, int64_t timeout_ms);
 
 #endif

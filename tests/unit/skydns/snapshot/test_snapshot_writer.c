@@ -1,0 +1,407 @@
+/* The thread that writes snapshots, on disks of the test's own: one that waits at each step until
+ * the test lets it go on. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/base/xalloc.h"
+#include "skydns/snapshot/snapshot_writer_internal.h"
+#include "skydns/store/publisher.h"
+#include "tests/support/skydns/records.h"
+
+enum { BYTES = 1234, PATIENCE_MS = 60000 };
+
+static const char path[] = "/nowhere/snapshot";
+
+/* ---- The disk ---- */
+
+/* Static: a thread that was left to itself may still use it. */
+static struct disk {
+    sem_t began, may_encode, may_sync, ended;
+    int result;
+    bool is_cancelled, had_signals;
+    int priority;
+    char path[64];
+    int64_t revision; /* of the version */
+    uint8_t section;
+} disk;
+
+static void disk_init(void)
+{
+    disk = (struct disk){.result = 0};
+    assert_int_equal(sem_init(&disk.began, 0, 0), 0);
+    assert_int_equal(sem_init(&disk.may_encode, 0, 0), 0);
+    assert_int_equal(sem_init(&disk.may_sync, 0, 0), 0);
+    assert_int_equal(sem_init(&disk.ended, 0, 0), 0);
+}
+
+static void note_thread(void)
+{
+    sigset_t blocked;
+    sigset_t term;
+    sigemptyset(&term);
+    (void)pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    disk.had_signals = sigismember(&blocked, SIGTERM) != 1 || sigismember(&blocked, SIGHUP) != 1;
+    disk.priority = getpriority(PRIO_PROCESS, 0);
+}
+
+static int fail_with(struct err *err, int code)
+{
+    return err_set(err, code, "write snapshot: %s", err_code_text(code));
+}
+
+static int write_slowly(const struct snapshot_file_write *write, size_t *ret_bytes, struct err *err)
+{
+    note_thread();
+    memcpy(disk.path, write->path, strlen(write->path) + 1);
+    (void)sem_post(&disk.began);
+    (void)sem_wait(&disk.may_encode);
+    disk.revision = store_revision(write->image->store);
+    disk.section = write->image->sections[SNAPSHOT_LEASES].data[0];
+    write->encoded(write->data);
+    (void)sem_wait(&disk.may_sync);
+    disk.is_cancelled = atomic_load(write->is_cancelled);
+    *ret_bytes = BYTES;
+    int r = disk.result ? fail_with(err, disk.result) : 0;
+    (void)sem_post(&disk.ended);
+    return r;
+}
+
+/* Encodes until it is cancelled. */
+static int write_endlessly(const struct snapshot_file_write *write, size_t *ret_bytes,
+                           struct err *err)
+{
+    (void)sem_post(&disk.began);
+    while (!atomic_load(write->is_cancelled)) {
+        disk.revision = store_revision(write->image->store);
+        (void)usleep(1000);
+    }
+    *ret_bytes = BYTES;
+    disk.is_cancelled = true;
+    return fail_with(err, ERR_CANCELED);
+}
+
+static void at_once(void)
+{
+    (void)sem_post(&disk.may_encode);
+    (void)sem_post(&disk.may_sync);
+}
+
+/* ---- The main thread ---- */
+
+struct fixture {
+    struct ev_loop *loop;
+    struct store_writer *store;
+    struct publisher *publisher;
+    struct snapshot_writer *writer;
+    int64_t revision;
+    unsigned written, failed;
+    size_t bytes;
+    int64_t header_revision;
+    char error[128];
+    bool wants_next;
+};
+
+static void begin(struct fixture *f);
+
+static void on_written(void *data, const struct snapshot_header *header, size_t bytes,
+                       const struct err *err)
+{
+    struct fixture *f = data;
+    f->written++;
+    f->failed += err != NULL;
+    f->bytes = bytes;
+    f->header_revision = header->revision;
+    if (err) {
+        memcpy(f->error, err->msg, sizeof(f->error));
+    }
+    assert_false(snapshot_writer_is_busy(f->writer));
+    if (f->wants_next) {
+        f->wants_next = false;
+        begin(f);
+    }
+}
+
+static void publish(struct fixture *f)
+{
+    struct dname name;
+    struct record record;
+    struct store_garbage *garbage;
+    assert_true(dname_from_text(slice_str("a.test"), &name));
+    record_init(&record);
+    (void)records_put(f->store, &name, &record, ++f->revision);
+    const struct store *store = store_writer_commit(f->store, f->revision, &garbage);
+    publisher_publish(f->publisher, store, garbage);
+}
+
+static struct snapshot_image image_of(struct fixture *f)
+{
+    struct snapshot_image image;
+    snapshot_image_init(&image);
+    image.header.revision = f->revision;
+    buf_append_u8(&image.sections[SNAPSHOT_LEASES], 7);
+    image.store = publisher_pin(f->publisher);
+    assert_non_null(image.store);
+    return image;
+}
+
+static void begin(struct fixture *f)
+{
+    struct snapshot_image image = image_of(f);
+    assert_true(snapshot_writer_write(f->writer, &image));
+    assert_null(image.sections[SNAPSHOT_LEASES].data); /* taken over */
+    assert_true(snapshot_writer_is_busy(f->writer));
+}
+
+static void fixture_init(struct fixture *f, snapshot_write_fn write)
+{
+    disk_init();
+    *f = (struct fixture){.loop = ev_loop_new(EVFLAG_AUTO),
+                          .store = store_writer_new(),
+                          .publisher = publisher_new()};
+    const struct snapshot_writer_config config = {
+        .loop = f->loop, .publisher = f->publisher, .path = path, .written = on_written, .data = f};
+    f->writer = snapshot_writer_new_on(&config, write);
+    publish(f);
+}
+
+static void fixture_free(struct fixture *f)
+{
+    snapshot_writer_free(f->writer);
+    publisher_free(f->publisher);
+    store_writer_free(f->store);
+    ev_loop_destroy(f->loop);
+}
+
+static void run_until_written(struct fixture *f, unsigned count)
+{
+    while (f->written < count) {
+        ev_run(f->loop, EVRUN_ONCE);
+    }
+}
+
+static void test_writes(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, write_slowly);
+    assert_false(snapshot_writer_is_busy(f.writer));
+    begin(&f);
+    publish(&f); /* the version that is written is the one before */
+    at_once();
+    run_until_written(&f, 1);
+    assert_int_equal(f.failed, 0);
+    assert_int_equal(f.bytes, BYTES);
+    assert_int_equal(f.header_revision, 1);
+    assert_int_equal(disk.revision, 1);
+    assert_int_equal(disk.section, 7);
+    assert_string_equal(disk.path, path);
+    assert_false(disk.is_cancelled);
+    fixture_free(&f);
+}
+
+/* A worker's share of the processor, and signals, are not for this thread. */
+static void test_thread_stays_behind(void **state)
+{
+    (void)state;
+    struct fixture f;
+    int before = getpriority(PRIO_PROCESS, 0);
+    fixture_init(&f, write_slowly);
+    begin(&f);
+    at_once();
+    run_until_written(&f, 1);
+    assert_int_equal(disk.priority, 19);
+    assert_false(disk.had_signals);
+    assert_int_equal(getpriority(PRIO_PROCESS, 0), before);
+    fixture_free(&f);
+}
+
+static void test_failure_is_told(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, write_slowly);
+    disk.result = -ENOSPC;
+    begin(&f);
+    at_once();
+    run_until_written(&f, 1);
+    assert_int_equal(f.failed, 1);
+    assert_int_equal(f.bytes, 0);
+    assert_string_equal(f.error, "write snapshot: No space left on device");
+    disk.result = 0;
+    begin(&f);
+    at_once();
+    run_until_written(&f, 2);
+    assert_int_equal(f.failed, 1);
+    fixture_free(&f);
+}
+
+static void test_one_at_a_time(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, write_slowly);
+    begin(&f);
+    struct snapshot_image image = image_of(&f);
+    assert_false(snapshot_writer_write(f.writer, &image));
+    assert_non_null(image.sections[SNAPSHOT_LEASES].data);
+    publisher_unpin(f.publisher, image.store);
+    snapshot_image_fini(&image);
+    f.wants_next = true; /* from `written` itself */
+    at_once();
+    at_once();
+    run_until_written(&f, 2);
+    assert_int_equal(f.failed, 0);
+    fixture_free(&f);
+}
+
+/* All places are taken, but for the one of the image. */
+static void take_other_pins(struct fixture *f, const struct store *pinned[PUBLISHER_PINS_MAX])
+{
+    for (int i = 1; i < PUBLISHER_PINS_MAX; i++) {
+        publish(f);
+        pinned[i] = publisher_pin(f->publisher);
+        assert_non_null(pinned[i]);
+    }
+    publish(f);
+    assert_null(publisher_pin(f->publisher));
+}
+
+/* The version is needed until it is encoded, not until the disk has it. */
+static void test_unpins_before_the_disk_is_done(void **state)
+{
+    (void)state;
+    struct fixture f;
+    const struct store *pinned[PUBLISHER_PINS_MAX];
+    fixture_init(&f, write_slowly);
+    begin(&f);
+    take_other_pins(&f, pinned);
+    (void)sem_post(&disk.may_encode);
+    while (!(pinned[0] = publisher_pin(f.publisher))) {
+        ev_run(f.loop, EVRUN_ONCE);
+    }
+    assert_true(snapshot_writer_is_busy(f.writer));
+    assert_int_equal(f.written, 0);
+    assert_int_equal(disk.revision, 1);
+    (void)sem_post(&disk.may_sync);
+    run_until_written(&f, 1);
+    for (int i = 0; i < PUBLISHER_PINS_MAX; i++) {
+        publisher_unpin(f.publisher, pinned[i]);
+    }
+    fixture_free(&f);
+}
+
+/* What the pin held is freed although nobody publishes any more. */
+static void test_reclaims_what_was_pinned(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, write_slowly);
+    struct publisher_reader *reader = publisher_reader_new(f.publisher);
+    begin(&f);
+    assert_non_null(publisher_enter(reader));
+    publish(&f);
+    at_once();
+    run_until_written(&f, 1);
+    assert_true(publisher_reclaim(f.publisher)); /* waits for the reader */
+    publisher_leave(reader);
+    ev_run(f.loop, EVRUN_ONCE); /* the writer's timer */
+    assert_false(publisher_reclaim(f.publisher));
+    fixture_free(&f);
+}
+
+static void test_free_cancels(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, write_endlessly);
+    begin(&f);
+    (void)sem_wait(&disk.began);
+    publish(&f);
+    fixture_free(&f);
+    assert_true(disk.is_cancelled);
+    assert_int_equal(f.written, 0);
+}
+
+/* Then the snapshot is as good as written. */
+static void test_free_waits_for_the_disk(void **state)
+{
+    (void)state;
+    struct fixture f;
+    const struct store *pinned[PUBLISHER_PINS_MAX];
+    fixture_init(&f, write_slowly);
+    begin(&f);
+    take_other_pins(&f, pinned);
+    (void)sem_post(&disk.may_encode);
+    while (!publisher_pin(f.publisher)) {
+        ev_run(f.loop, EVRUN_ONCE);
+    }
+    (void)sem_post(&disk.may_sync);
+    fixture_free(&f);
+    assert_int_equal(sem_trywait(&disk.ended), 0);
+    assert_false(disk.is_cancelled);
+}
+
+static void test_wait(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, write_slowly);
+    assert_true(snapshot_writer_wait(f.writer, 0)); /* for nothing */
+    begin(&f);
+    assert_false(snapshot_writer_wait(f.writer, 1));
+    assert_int_equal(f.written, 0);
+    at_once();
+    assert_true(snapshot_writer_wait(f.writer, PATIENCE_MS));
+    assert_int_equal(f.written, 1);
+    assert_int_equal(f.failed, 0);
+    assert_int_equal(f.bytes, BYTES);
+    ev_run(f.loop, EVRUN_NOWAIT); /* nothing is told twice */
+    assert_int_equal(f.written, 1);
+    fixture_free(&f);
+}
+
+/* The end of the program does not wait for it any longer; the thread ends by itself. */
+static void test_disk_that_hangs(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, write_slowly);
+    begin(&f);
+    (void)sem_post(&disk.may_encode);
+    ev_run(f.loop, EVRUN_ONCE);
+    assert_false(snapshot_writer_wait(f.writer, 1));
+    fixture_free(&f);
+    assert_int_equal(f.written, 0);
+    (void)sem_post(&disk.may_sync);
+    (void)sem_wait(&disk.ended);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_writes),
+        cmocka_unit_test(test_thread_stays_behind),
+        cmocka_unit_test(test_failure_is_told),
+        cmocka_unit_test(test_one_at_a_time),
+        cmocka_unit_test(test_unpins_before_the_disk_is_done),
+        cmocka_unit_test(test_reclaims_what_was_pinned),
+        cmocka_unit_test(test_free_cancels),
+        cmocka_unit_test(test_free_waits_for_the_disk),
+        cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_disk_that_hangs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
