@@ -1,0 +1,62 @@
+/* Any bytes as a snapshot, as they are, and with the checksum that they should have: what is
+ * accepted encodes to bytes that decode to the same. */
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "common/base/seeded_hash.h"
+#include "skydns/store/store.h"
+#include "tests/support/skydns/snapshots.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What they hold as text; empty: refused. */
+static void describe(struct slice bytes, struct buf *text, struct buf *again)
+{
+    const struct snapshot_now start = {.monotonic_s = UINT32_MAX}; /* ages stay as they are */
+    struct snapshot_content content;
+    struct store_garbage *garbage;
+    struct err err = {0};
+    int r = snapshots_decode(bytes, &start, &content, &err);
+    assert(r == 0 || (r == ERR_SYNTAX && err.msg[0] != '\0'));
+    if (r == 0) {
+        snapshots_describe_content(&content, text);
+        struct snapshot_image image = {.header = content.header};
+        memcpy(image.sections, content.sections, sizeof(image.sections)); /* borrowed */
+        image.store = store_writer_commit(content.writer, content.header.revision, &garbage);
+        snapshots_encode(&image, UINT32_MAX, again);
+        snapshot_content_fini(&content);
+    }
+}
+
+static void check(struct slice bytes)
+{
+    struct buf text, bytes2, text2, bytes3;
+    buf_init(&text, SNAPSHOTS_MAX);
+    buf_init(&bytes2, SNAPSHOTS_MAX);
+    buf_init(&text2, SNAPSHOTS_MAX);
+    buf_init(&bytes3, SNAPSHOTS_MAX);
+    describe(bytes, &text, &bytes2);
+    if (text.len > 0) {
+        describe(buf_slice(&bytes2), &text2, &bytes3);
+        assert(slice_equal(buf_slice(&text), buf_slice(&text2)));
+        assert(slice_equal(buf_slice(&bytes2), buf_slice(&bytes3)));
+    }
+    buf_fini(&text);
+    buf_fini(&bytes2);
+    buf_fini(&text2);
+    buf_fini(&bytes3);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct buf sealed;
+    seeded_hash_init();
+    check(slice_of(data, size));
+    buf_init(&sealed, SNAPSHOTS_MAX);
+    buf_append(&sealed, data, size);
+    snapshots_seal(&sealed);
+    check(buf_slice(&sealed));
+    buf_fini(&sealed);
+    return 0;
+}

@@ -1,0 +1,480 @@
+/* What is encoded decodes to the same, and each way of being wrong is refused with its reason. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/cursor.h"
+#include "common/base/xalloc.h"
+#include "skydns/snapshot/snapshot_encode_internal.h"
+#include "skydns/store/store_loader.h"
+#include "tests/support/skydns/services.h"
+#include "tests/support/skydns/snapshots.h"
+
+/* Later than any clock that the records were made by. */
+enum { NOW_S = INT32_MAX };
+static const int64_t now_ms = 1760704496000;
+
+/* ---- What is encoded decodes to the same ---- */
+
+/* By the clock that the records were made by, so that they have been known as long as before. */
+static struct snapshot_now the_same_moment(const struct snapshot_image *image)
+{
+    return (struct snapshot_now){.monotonic_s = NOW_S, .unix_ms = image->header.heard_ms};
+}
+
+static void check_round_trip(const struct snapshot_image *image)
+{
+    struct buf bytes, before, after;
+    struct snapshot_content content;
+    struct err err = {0};
+    buf_init(&bytes, SNAPSHOTS_MAX);
+    buf_init(&before, SNAPSHOTS_MAX);
+    buf_init(&after, SNAPSHOTS_MAX);
+    snapshots_encode(image, NOW_S, &bytes);
+    snapshots_describe_image(image, &before);
+    struct snapshot_now now = the_same_moment(image);
+    if (snapshots_decode(buf_slice(&bytes), &now, &content, &err) != 0) {
+        fail_msg("%s", err.msg);
+    }
+    assert_int_equal(content.bytes, bytes.len);
+    snapshots_describe_content(&content, &after);
+    assert_string_equal(buf_cstr(&after), buf_cstr(&before));
+    snapshot_content_fini(&content);
+    buf_fini(&bytes);
+    buf_fini(&before);
+    buf_fini(&after);
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    enum { SEEDS = 100, COUNT_MAX = 150 };
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct store_writer *writer = store_writer_new();
+        struct snapshot_image image;
+        const struct store *store =
+            snapshots_random_store(writer, seed, seed % COUNT_MAX, INT64_C(1) << 40);
+        snapshots_random_image(&image, seed, store);
+        image.header.revision = store_revision(store);
+        check_round_trip(&image);
+        snapshot_image_fini(&image);
+        store_writer_free(writer);
+    }
+}
+
+/* Several to a block, one to a block, and a block of the largest there can be. */
+static void test_long_records(void **state)
+{
+    (void)state;
+    static const size_t lens[] = {0, 1, 1000, 40000, 60000, UINT16_MAX};
+    CLEANUP_FREE char *long_text = xmalloc(UINT16_MAX);
+    memset(long_text, 'x', UINT16_MAX);
+    struct store_garbage *garbage;
+    struct store_writer *writer = store_writer_new();
+    for (unsigned i = 0; i < 60; i++) {
+        struct slice text = slice_of(long_text, lens[i % ARRAY_LEN(lens)]);
+        struct record_view view = {.host = text, .text = text, .group = text};
+        struct dname name = services_name(i);
+        (void)store_writer_put_view(writer, &name, &view, 1 + i);
+    }
+    struct snapshot_image image;
+    snapshots_random_image(&image, 1, store_writer_commit(writer, 7, &garbage));
+    image.header.revision = 7;
+    check_round_trip(&image);
+    snapshot_image_fini(&image);
+    store_garbage_free(garbage);
+    store_writer_free(writer);
+}
+
+/* 300,000 keys are to take 20 MB at most. */
+static void test_size(void **state)
+{
+    (void)state;
+    enum { SERVICES = 20000, KEY_BYTES_MAX = 66 };
+    struct services services;
+    struct store_garbage *garbage;
+    struct buf bytes;
+    struct snapshot_image image;
+    services_init(&services, SERVICES);
+    snapshots_random_image(&image, 1, services_fill(&services, &garbage));
+    image.header.revision = store_revision(image.store);
+    buf_init(&bytes, SNAPSHOTS_MAX);
+    snapshots_encode(&image, NOW_S, &bytes);
+    assert_in_range(bytes.len / (SERVICES * KEYS_PER_SERVICE), 1, KEY_BYTES_MAX);
+    check_round_trip(&image);
+    buf_fini(&bytes);
+    snapshot_image_fini(&image);
+    store_garbage_free(garbage);
+    services_fini(&services);
+}
+
+/* The longest of everything. */
+static void test_full_header(void **state)
+{
+    (void)state;
+    struct store_garbage *garbage;
+    struct store_writer *writer = store_writer_new();
+    struct snapshot_image image;
+    snapshots_random_image(&image, 1, store_writer_commit(writer, INT64_MAX, &garbage));
+    memset(image.header.version, 'v', SNAPSHOT_VERSION_MAX - 1);
+    memset(image.header.prefix, 'p', SNAPSHOT_PREFIX_MAX - 1);
+    image.header.domain.len = DNAME_MAX;
+    for (unsigned i = 0; i < DNAME_MAX; i++) {
+        image.header.domain.wire[i] = i % 2 == 0 ? 1 : 'd';
+    }
+    image.header.domain.wire[DNAME_MAX - 1] = 0;
+    image.header.revision = INT64_MAX;
+    image.header.heard_ms = INT64_MAX;
+    check_round_trip(&image);
+    snapshot_image_fini(&image);
+    store_writer_free(writer);
+}
+
+/* ---- Ages ---- */
+
+static bool add_known_s(void *data, const struct store_record *record)
+{
+    *(uint64_t *)data += record->known_s;
+    return true;
+}
+
+/* known_s of the one record, first seen at 1000 s, written at 1600 s, etcd heard from at that time
+ * and then loaded. */
+static uint32_t loaded_known_s(uint32_t monotonic_s, int64_t later_ms)
+{
+    struct store_loader *loader = store_loader_new();
+    const struct dname name = services_name(1);
+    const struct store_saved saved = {.mod_revision = 1, .known_s = 1000};
+    assert_true(store_loader_put(loader, &name, 1, &saved));
+    struct store_writer *writer = store_loader_end(loader);
+    struct store_garbage *garbage;
+    struct snapshot_image image;
+    struct snapshot_content content;
+    struct buf bytes;
+    uint64_t known_s = 0;
+    snapshots_random_image(&image, 1, store_writer_commit(writer, 1, &garbage));
+    image.header.heard_ms = now_ms;
+    buf_init(&bytes, SNAPSHOTS_MAX);
+    snapshots_encode(&image, 1600, &bytes);
+    const struct snapshot_now now = {.monotonic_s = monotonic_s, .unix_ms = now_ms + later_ms};
+    assert_int_equal(snapshots_decode(buf_slice(&bytes), &now, &content, NULL), 0);
+    const struct store *store = store_writer_commit(content.writer, 1, &garbage);
+    assert_true(store_each_record(store, add_known_s, &known_s));
+    snapshot_content_fini(&content);
+    snapshot_image_fini(&image);
+    store_writer_free(writer);
+    buf_fini(&bytes);
+    return (uint32_t)known_s;
+}
+
+static void test_ages(void **state)
+{
+    (void)state;
+    assert_int_equal(loaded_known_s(1600, 0), 1000);
+    assert_int_equal(loaded_known_s(1700, 100000), 1000); /* the same machine */
+    assert_int_equal(loaded_known_s(1700, 99999), 1001);  /* whole seconds only */
+    assert_int_equal(loaded_known_s(900, 0), 300);        /* another one, its clock younger */
+    assert_int_equal(loaded_known_s(600, 0), 0);
+    assert_int_equal(loaded_known_s(500, 0), 0); /* not before its clock began */
+    assert_int_equal(loaded_known_s(0, 0), 0);
+    assert_int_equal(loaded_known_s(1700, -3600000), 1100); /* written in the future */
+    assert_int_equal(loaded_known_s(UINT32_MAX, INT64_C(5000000000) * 1000), 0);
+    assert_int_equal(loaded_known_s(1600, INT64_MAX - now_ms), 0);
+}
+
+/* ---- Each refusal ---- */
+
+#define BYTES(text)            \
+    {                          \
+        text, sizeof(text) - 1 \
+    }
+
+/* A record of the domain's own length of name, unless something else is said. */
+struct draft_record {
+    int shared; /* 0: 1 */
+    struct slice own;
+    unsigned fields;
+    uint64_t revision;
+    struct slice rest; /* behind the age */
+};
+
+/* What a file says; 0: as in a good one, -1: 0. */
+struct draft {
+    const char *reason;
+    struct slice start; /* instead of magic and format */
+    int format, header_len, section_len, block_len, records, checksum;
+    struct slice version, prefix, domain, header_rest;
+    uint64_t revision, heard_ms;
+    struct draft_record record[3];
+    unsigned drafted; /* of those */
+    struct slice behind;
+};
+
+static uint32_t said(int number, size_t real)
+{
+    return number < 0 ? 0 : number > 0 ? (uint32_t)number : (uint32_t)real;
+}
+
+static struct slice text_said(struct slice text, const char *real)
+{
+    return text.ptr ? text : slice_str(real);
+}
+
+static void draft_header(const struct draft *draft, struct buf *out)
+{
+    static const uint8_t domain[] = "\7cluster\5local";
+    struct buf fields;
+    buf_init(&fields, SNAPSHOTS_MAX);
+    buf_append_sized(&fields, text_said(draft->version, "1.0"));
+    buf_append_sized(&fields, text_said(draft->prefix, "/skydns/"));
+    buf_append_sized(&fields, draft->domain.ptr ? draft->domain : slice_of(domain, sizeof(domain)));
+    buf_append_u8(&fields, 0);
+    buf_append_u64(&fields, draft->revision ? draft->revision : 1);
+    buf_append_u64(&fields, draft->heard_ms ? draft->heard_ms : 1);
+    buf_append_slice(&fields, draft->header_rest);
+    if (draft->start.ptr) {
+        buf_append_slice(out, draft->start);
+    } else {
+        buf_append(out, SNAPSHOT_MAGIC, SNAPSHOT_MAGIC_LEN);
+        buf_append_u32(out, said(draft->format, SNAPSHOT_FORMAT));
+    }
+    buf_append_u32(out, said(draft->header_len, fields.len));
+    buf_append_slice(out, buf_slice(&fields));
+    buf_fini(&fields);
+}
+
+static void draft_records(const struct draft *draft, struct buf *out)
+{
+    struct buf block;
+    buf_init(&block, SNAPSHOTS_MAX);
+    for (unsigned i = 0; i < draft->drafted; i++) {
+        const struct draft_record *record = &draft->record[i];
+        buf_append_u8(&block, (uint8_t)said(record->shared, 1));
+        buf_append_u8(&block, (uint8_t)record->own.len);
+        buf_append_slice(&block, record->own);
+        buf_append_u16(&block, (uint16_t)record->fields);
+        buf_append_u64(&block, record->revision ? record->revision : 1);
+        buf_append_u32(&block, 0);
+        buf_append_slice(&block, record->rest);
+    }
+    if (draft->drafted > 0) {
+        buf_append_u32(out, said(draft->block_len, block.len));
+        buf_append_slice(out, buf_slice(&block));
+    }
+    buf_fini(&block);
+}
+
+static void draft_bytes(const struct draft *draft, struct buf *out)
+{
+    draft_header(draft, out);
+    for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
+        buf_append_u32(out, i == 0 ? said(draft->section_len, 0) : 0);
+    }
+    draft_records(draft, out);
+    buf_append_u32(out, 0);
+    buf_append_u64(out, said(draft->records, draft->drafted));
+    buf_append_u64(out, 0);
+    snapshots_seal(out);
+    out->data[out->len - 1] ^= (uint8_t)draft->checksum;
+    buf_append_slice(out, draft->behind);
+}
+
+#define WWW        BYTES("\3www")
+#define ONE(...)   .record = {{__VA_ARGS__}}, .drafted = 1
+#define TEXT_64KIB "\xff\xff"
+
+static const struct draft drafts[] = {
+    {.reason = NULL}, /* no record */
+    {.reason = NULL, ONE(.own = WWW)},
+    {.reason = NULL, .record = {{.own = BYTES("")}, {.own = WWW}}, .drafted = 2}, /* the root */
+    {.reason = NULL, .record = {{.own = WWW}, {.shared = 5, .own = BYTES("\1a")}}, .drafted = 2},
+
+    {.reason = "not a snapshot", .start = BYTES("{\"host\":\"10.0.0.1\"}")},
+    {.reason = "format 2, this program reads 1", .format = 2},
+    {.reason = "format 0, this program reads 1", .format = -1},
+    {.reason = "header is too long", .header_len = SNAPSHOT_HEADER_MAX + 1},
+    {.reason = "header makes no sense", .header_len = 30},
+    {.reason = "header makes no sense", .header_len = -1},
+    {.reason = "header makes no sense", .header_rest = BYTES("x")},
+    {.reason = "header makes no sense", .prefix = BYTES("/sky\0dns/")},
+    {.reason = "header makes no sense", .version = BYTES("\0")},
+    {.reason = "header makes no sense",
+     .version = BYTES("0123456789012345678901234567890123456789012345678901234567890123")},
+    {.reason = "header makes no sense", .domain = BYTES("")},
+    {.reason = "header makes no sense", .domain = BYTES("\7cluster\5local")},
+    {.reason = "header makes no sense", .domain = BYTES("\7cluster\5local\0\0")},
+    {.reason = "header makes no sense", .domain = BYTES("\7cluster\xc0\0")},
+    {.reason = "header makes no sense", .domain = BYTES("\x40")},
+    {.reason = "header makes no sense", .revision = UINT64_MAX},
+    {.reason = "header makes no sense", .heard_ms = UINT64_MAX},
+    {.reason = "a section is too long", .section_len = SNAPSHOT_SECTION_MAX + 1},
+    {.reason = "cut off after", .section_len = SNAPSHOT_SECTION_MAX},
+
+    {.reason = "a block is too long", ONE(.own = WWW), .block_len = SNAPSHOT_BLOCK_MAX + 1},
+    {.reason = "cut off after", ONE(.own = WWW), .block_len = SNAPSHOT_BLOCK_MAX},
+    {.reason = "a record goes on behind its block", ONE(.own = WWW), .block_len = 19},
+    {.reason = "a name is none", ONE(.own = WWW), .block_len = 5},
+    {.reason = "a name is none", ONE(.own = WWW), .block_len = 1},
+    {.reason = "a name is none", ONE(.own = BYTES("\0"))},
+    {.reason = "a name is none", ONE(.own = BYTES("\4www"))},
+    {.reason = "a name is none", ONE(.own = BYTES("\2www"))},
+    {.reason = "a name is none", ONE(.own = BYTES("\3www\0"))},
+    {.reason = "a name is none",
+     ONE(.own = BYTES("\x40"
+                      "0123456789012345678901234567890123456789"
+                      "012345678901234567890123"))},
+    {.reason = "a name is none", ONE(.shared = 255, .own = WWW)},
+    {.reason = "a name shares more than there is", ONE(.shared = -1, .own = WWW)},
+    {.reason = "a name shares more than there is", ONE(.shared = 2, .own = WWW)},
+    {.reason = "a record that cannot be, or not here", /* shares `w` */
+     .record = {{.own = WWW}, {.shared = 2, .own = BYTES("\1a")}},
+     .drafted = 2},
+    {.reason = "a record that cannot be, or not here", /* the same name */
+     .record = {{.own = WWW}, {.shared = 5}},
+     .drafted = 2},
+    {.reason = "a record that cannot be, or not here", /* above the one before */
+     .record = {{.own = BYTES("\1a\3www")}, {.shared = 5}},
+     .drafted = 2},
+    {.reason = "a record that cannot be, or not here", /* the root is not the first */
+     .record = {{.own = WWW}, {.own = BYTES("")}},
+     .drafted = 2},
+    {.reason = "a record that cannot be, or not here",
+     ONE(.own = WWW, .fields = STORE_HOST_IP, .rest = BYTES("\3\12\0\0"))},
+    {.reason = "a record that cannot be, or not here",
+     ONE(.own = WWW, .fields = STORE_HOST_NAME, .rest = BYTES("\4\3www"))},
+    {.reason = "its names are not in order", /* those below www do not come together */
+     .record = {{.own = WWW}, {.own = BYTES("\1a")}, {.own = BYTES("\1b\3www")}},
+     .drafted = 3},
+    {.reason = "its names are not in order", .record = {{.own = WWW}, {.own = WWW}}, .drafted = 2},
+    {.reason = "a record is none", ONE(.own = WWW, .fields = SNAPSHOT_FIELDS + 1)},
+    {.reason = "a record is none", ONE(.own = WWW, .revision = UINT64_MAX)},
+    {.reason = "a record goes on behind its block",
+     ONE(.own = WWW, .fields = SNAPSHOT_TTL, .rest = BYTES("\0\0\0"))},
+    {.reason = "a record goes on behind its block",
+     ONE(.own = WWW, .fields = SNAPSHOT_GROUP, .rest = BYTES(TEXT_64KIB "group"))},
+    {.reason = "a record goes on behind its block", ONE(.own = WWW, .fields = STORE_HOST_IP)},
+
+    {.reason = "the checksum differs", .checksum = 1},
+    {.reason = "its count of records differs", ONE(.own = WWW), .records = 2},
+    {.reason = "its count of records differs", .records = 1},
+    {.reason = "there are bytes behind its end", .behind = BYTES("\n")},
+};
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    const struct snapshot_now now = {.monotonic_s = NOW_S, .unix_ms = now_ms};
+    for (size_t i = 0; i < ARRAY_LEN(drafts); i++) {
+        struct buf bytes;
+        struct snapshot_content content;
+        struct err err = {0};
+        buf_init(&bytes, SNAPSHOTS_MAX);
+        draft_bytes(&drafts[i], &bytes);
+        int r = snapshots_decode(buf_slice(&bytes), &now, &content, &err);
+        const char *reason = drafts[i].reason;
+        if (r != (reason ? ERR_SYNTAX : 0) || (reason && !strstr(err.msg, reason))) {
+            fail_msg("draft %zu: %d, %s", i, r, err.msg);
+        }
+        if (r == 0) {
+            assert_int_equal(content.records, drafts[i].drafted);
+            snapshot_content_fini(&content);
+        }
+        buf_fini(&bytes);
+    }
+}
+
+static void test_empty(void **state)
+{
+    (void)state;
+    const struct snapshot_now now = {0};
+    struct snapshot_content content;
+    struct err err;
+    assert_int_equal(snapshots_decode(slice_of(NULL, 0), &now, &content, &err), ERR_SYNTAX);
+    assert_string_equal(err.msg, "empty");
+}
+
+/* ---- Where the bytes go to and come from ---- */
+
+struct slow {
+    struct reader reader;
+    int64_t error;   /* at the end */
+    unsigned pieces; /* sent, or until the sink fails */
+};
+
+static int failing_sink(void *data, struct slice piece)
+{
+    struct slow *slow = data;
+    (void)piece;
+    assert_true(slow->pieces > 0); /* not called again */
+    return --slow->pieces == 0 ? -1234 : 0;
+}
+
+static int64_t slow_source(void *data, void *bytes, size_t len)
+{
+    struct slow *slow = data;
+    assert_true(len > 0);
+    if (reader_left(&slow->reader) == 0) {
+        return slow->error;
+    }
+    memcpy(bytes, reader_take(&slow->reader, 1), 1);
+    return 1;
+}
+
+static int count_piece(void *data, struct slice piece)
+{
+    (void)piece;
+    (*(unsigned *)data)++;
+    return 0;
+}
+
+static void test_sink_and_source(void **state)
+{
+    (void)state;
+    const struct snapshot_now now = {.monotonic_s = NOW_S, .unix_ms = now_ms};
+    struct store_writer *writer = store_writer_new();
+    struct snapshot_image image;
+    struct snapshot_content content;
+    struct buf bytes;
+    struct err err;
+    unsigned pieces = 0;
+    snapshots_random_image(&image, 3, snapshots_random_store(writer, 3, 500, 9));
+    buf_init(&bytes, SNAPSHOTS_MAX);
+    snapshots_encode(&image, NOW_S, &bytes);
+    assert_int_equal(snapshot_encode(&image, NOW_S, count_piece, &pieces), 0);
+    for (unsigned i = 1; i <= pieces; i++) {
+        struct slow slow = {.pieces = i};
+        assert_int_equal(snapshot_encode(&image, NOW_S, failing_sink, &slow), -1234);
+        assert_int_equal(slow.pieces, 0);
+    }
+
+    struct slow slow = {.reader = reader_of(bytes.data, bytes.len)};
+    assert_int_equal(snapshot_decode(slow_source, &slow, &now, &content, &err), 0);
+    snapshot_content_fini(&content);
+    slow = (struct slow){.reader = reader_of(bytes.data, bytes.len), .error = -EIO};
+    assert_int_equal(snapshot_decode(slow_source, &slow, &now, &content, &err), -EIO);
+    slow = (struct slow){.reader = reader_of(bytes.data, bytes.len / 2), .error = -EIO};
+    assert_int_equal(snapshot_decode(slow_source, &slow, &now, &content, &err), -EIO);
+    assert_string_equal(err.msg, "Input/output error");
+
+    buf_fini(&bytes);
+    snapshot_image_fini(&image);
+    store_writer_free(writer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random), cmocka_unit_test(test_long_records),
+        cmocka_unit_test(test_size),   cmocka_unit_test(test_full_header),
+        cmocka_unit_test(test_ages),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_empty),  cmocka_unit_test(test_sink_and_source),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
