@@ -110,6 +110,7 @@ bool store_sync_can_start(const struct snapshot_content *content, struct err *er
            check(etcd_mirror_is_saved(section(content, SNAPSHOT_MIRROR)), "marks of etcd's store",
                  err) &&
            check(store_keys_is_saved(section(content, SNAPSHOT_STORE_KEYS)), "store keys", err) &&
+           check(lease_table_is_saved(section(content, SNAPSHOT_LEASES)), "leases", err) &&
            check(broken_is_saved(section(content, SNAPSHOT_BROKEN)), "unusable keys", err);
 }
 
@@ -128,9 +129,7 @@ void store_sync_begin_loaded(struct store_sync *sync, const struct snapshot_head
     sync->counts.revision = header->revision;
     store_sync_settle(sync, false);
     store_sync_publish(sync, header->revision);
-    log_info("records from a snapshot", LOG_INT("keys", (int64_t)sync->counts.keys),
-             LOG_INT("revision", header->revision),
-             LOG_INT("age_s", (clock_wall_ms() - sync->heard.wall_ms) / 1000),
-             LOG_STR("written_by", header->version));
+    log_debug("records of a snapshot published", LOG_INT("keys", (int64_t)sync->counts.keys),
+              LOG_INT("revision", header->revision));
     store_sync_become_ready(sync);
 }
