@@ -75,7 +75,7 @@ struct slice snapshot_start_document(struct snapshot_content *content)
 static int check(struct live_config *live, struct snapshot_content *content, struct err *err)
 {
     struct options settings = live_config_preview(live, snapshot_start_document(content));
-    int r = snapshot_start_check(&content->header, &settings, clock_wall_s() * 1000, err);
+    int r = snapshot_start_check(&content->header, &settings, clock_wall_ms(), err);
     if (r < 0) {
         return r;
     }

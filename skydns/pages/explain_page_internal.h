@@ -8,9 +8,9 @@
 void explain_page_text(const struct explanation *x, struct buf *out);
 
 /* {"name":...,"type":...,"revision":...,"status":"NOERROR","snapshot_age_s":12,"why":...,
- * "source":"cache",...,"answer":[...],"authority":[...],"additional":[...],"external":[...],"targets":[{"name":...,"type":...,
- * "source":...}],"names":[{"name":...,"exists":true,"keys":[{"key":...,"rule":"gave",...}]}]};
- * empty fields are left out. */
+ * "source":"cache",...,"answer":[...],"authority":[...],"additional":[...],"external":[...],
+ * "targets":[{"name":...,"type":...,"source":...}],"names":[{"name":...,"exists":true,
+ * "keys":[{"key":...,"rule":"gave",...}]}]}; empty fields are left out. */
 void explain_page_json(const struct explanation *x, struct buf *out);
 
 /* ---- explain_page_foreign.c: the parts about other domains ---- */

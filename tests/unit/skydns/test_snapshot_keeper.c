@@ -1,0 +1,554 @@
+/* When a snapshot is written, and what is told of it: on a clock of the test's, with the records'
+ * side and the writer replaced by counters. */
+#include "skydns/snapshot_keeper.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/version.h"
+#include "skydns/snapshot/snapshot.h"
+#include "skydns/snapshot/snapshot_writer.h"
+#include "skydns/store/publisher.h"
+#include "skydns/sync/store_sync.h"
+#include "skydns/sync/writer_documents.h"
+#include "tests/support/log_capture.h"
+
+enum { INTERVAL_MS = 60000, MAX_MS = 24 * 3600 * 1000, QUARTER_MS = MAX_MS / 4 };
+enum { WALL_MS = 1700000000 }; /* when the test's clock says 0 */
+
+/* ---- What stands for the others ---- */
+
+static struct {
+    int64_t now_ms;
+    uint64_t changes;
+    bool is_whole, has_documents, is_followed, is_from_snapshot, can_pin;
+    unsigned pins, begun, waits;
+    int64_t waited_ms;   /* the last time given to a wait */
+    bool is_slow;        /* a wait does not end the write */
+    const char *failure; /* of the write that ends next; NULL: none */
+    bool is_busy;
+    struct snapshot_image image;
+    struct snapshot_writer_config writer;
+    unsigned caught_up;
+} world;
+
+int64_t clock_monotonic_ms(void)
+{
+    return world.now_ms;
+}
+
+int64_t clock_monotonic_us(void)
+{
+    return world.now_ms * 1000;
+}
+
+int64_t clock_wall_s(void)
+{
+    return clock_wall_ms() / 1000;
+}
+
+int64_t clock_wall_ms(void)
+{
+    return WALL_MS + world.now_ms;
+}
+
+uint64_t store_sync_changes(const struct store_sync *sync)
+{
+    assert_null(sync);
+    return world.changes;
+}
+
+bool store_sync_save(const struct store_sync *sync, struct snapshot_image *image)
+{
+    assert_null(sync);
+    image->header.revision = (int64_t)world.changes;
+    image->header.heard_ms = clock_wall_ms();
+    buf_append_str(&image->sections[SNAPSHOT_MIRROR], "mirror");
+    return world.is_whole;
+}
+
+bool store_sync_is_from_snapshot(const struct store_sync *sync, int64_t *ret_heard_ms)
+{
+    assert_null(sync);
+    *ret_heard_ms = 0;
+    return world.is_from_snapshot;
+}
+
+struct store_sync_counts store_sync_counts(const struct store_sync *sync)
+{
+    assert_null(sync);
+    return (struct store_sync_counts){.mirror.is_following = world.is_followed};
+}
+
+bool writer_documents_save(const struct writer_documents *documents, struct buf *out)
+{
+    assert_null(documents);
+    buf_append_str(out, "documents");
+    return world.has_documents;
+}
+
+static const char pinned[] = "a version";
+
+const struct store *publisher_pin(struct publisher *publisher)
+{
+    assert_null(publisher);
+    world.pins += world.can_pin;
+    return world.can_pin ? (const struct store *)pinned : NULL;
+}
+
+void publisher_unpin(struct publisher *publisher, const struct store *store)
+{
+    assert_null(publisher);
+    assert_ptr_equal(store, pinned);
+    assert_true(world.pins > 0);
+    world.pins--;
+}
+
+struct snapshot_writer *snapshot_writer_new(const struct snapshot_writer_config *config)
+{
+    world.writer = *config;
+    return NULL;
+}
+
+bool snapshot_writer_write(struct snapshot_writer *writer, struct snapshot_image *image)
+{
+    assert_null(writer);
+    assert_false(world.is_busy);
+    assert_ptr_equal(image->store, pinned);
+    world.image = *image;
+    world.is_busy = true;
+    world.begun++;
+    return true;
+}
+
+bool snapshot_writer_is_busy(const struct snapshot_writer *writer)
+{
+    assert_null(writer);
+    return world.is_busy;
+}
+
+/* The write under way ends. */
+static void end_write(void)
+{
+    struct err err;
+    struct snapshot_header header = world.image.header;
+    assert_true(world.is_busy);
+    publisher_unpin(NULL, world.image.store);
+    snapshot_image_fini(&world.image);
+    world.is_busy = false;
+    if (world.failure) {
+        (void)err_set(&err, -ENOSPC, "%s", world.failure); /* only its text is wanted */
+    }
+    world.writer.written(world.writer.data, &header, 1000 * world.begun,
+                         world.failure ? &err : NULL);
+}
+
+bool snapshot_writer_wait(struct snapshot_writer *writer, int64_t timeout_ms)
+{
+    assert_null(writer);
+    world.waits++;
+    world.waited_ms = timeout_ms;
+    if (world.is_busy && !world.is_slow) {
+        end_write();
+    }
+    return !world.is_busy;
+}
+
+void snapshot_writer_free(struct snapshot_writer *writer)
+{
+    assert_null(writer);
+    if (world.is_busy) { /* cancelled: told to nobody */
+        publisher_unpin(NULL, world.image.store);
+        snapshot_image_fini(&world.image);
+        world.is_busy = false;
+    }
+}
+
+/* ---- The bed ---- */
+
+struct bed {
+    struct ev_loop *loop;
+    struct snapshot_keeper *keeper;
+};
+
+static void on_caught_up(void *data)
+{
+    assert_non_null(data);
+    world.caught_up++;
+}
+
+static void start(struct bed *bed, const struct snapshot_content *content)
+{
+    bed->loop = ev_loop_new(0);
+    bed->keeper = snapshot_keeper_new(&(struct snapshot_keeper_config){
+        .loop = bed->loop,
+        .path = "/var/lib/skydns/snapshot",
+        .schema = ENGINE_SCHEMA_KUBERNETES,
+        .interval_ms = INTERVAL_MS,
+        .max_ms = MAX_MS,
+        .start = content,
+        .caught_up = on_caught_up,
+        .data = bed,
+    });
+}
+
+static int set_up(void **state)
+{
+    static struct bed bed;
+    memset(&world, 0, sizeof(world));
+    world.is_whole = world.has_documents = world.is_followed = world.can_pin = true;
+    start(&bed, NULL);
+    *state = &bed;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct bed *bed = *state;
+    snapshot_keeper_free(bed->keeper);
+    ev_loop_destroy(bed->loop);
+    assert_int_equal(world.pins, 0);
+    return 0;
+}
+
+/* Time passes, then the loop turns; returns how many writes have begun. */
+static unsigned after(struct bed *bed, int64_t ms)
+{
+    world.now_ms += ms;
+    ev_run(bed->loop, EVRUN_NOWAIT);
+    return world.begun;
+}
+
+static struct metrics_snapshot counts(const struct bed *bed)
+{
+    return snapshot_keeper_counts(bed->keeper);
+}
+
+/* ---- When ---- */
+
+/* The first one at once, then with changes, an interval after the last one began. */
+static void test_changes(void **state)
+{
+    struct bed *bed = *state;
+    assert_int_equal(after(bed, 0), 1);
+    assert_int_equal(after(bed, 10 * INTERVAL_MS), 1); /* still being written */
+    end_write();
+    assert_int_equal(after(bed, 0), 1); /* nothing changed */
+    world.changes++;
+    assert_int_equal(after(bed, 0), 2); /* the interval has long passed */
+    end_write();
+    world.changes++;
+    assert_int_equal(after(bed, INTERVAL_MS - 1), 2);
+    world.changes++; /* during the interval: both in one */
+    assert_int_equal(after(bed, 1), 3);
+    world.changes++; /* while it is written: not in it */
+    end_write();
+    assert_int_equal(after(bed, INTERVAL_MS - 1), 3);
+    assert_int_equal(after(bed, 1), 4);
+    end_write();
+    assert_int_equal(after(bed, INTERVAL_MS), 4);
+    assert_int_equal(counts(bed).writes, 4);
+    assert_int_equal(counts(bed).bytes, 4000);
+    assert_int_equal(counts(bed).failures, 0);
+}
+
+/* However fast changes come. */
+static void test_no_more_often_than_the_interval(void **state)
+{
+    struct bed *bed = *state;
+    for (int64_t ms = 0; ms < 10 * INTERVAL_MS; ms += 100) {
+        world.changes++;
+        (void)after(bed, 100);
+        if (world.is_busy) {
+            end_write();
+        }
+    }
+    assert_int_equal(world.begun, 10);
+}
+
+static void test_documents_are_changes(void **state)
+{
+    struct bed *bed = *state;
+    assert_int_equal(after(bed, 0), 1);
+    end_write();
+    snapshot_keeper_note(bed->keeper);
+    assert_int_equal(after(bed, INTERVAL_MS), 2);
+    end_write();
+    assert_int_equal(after(bed, INTERVAL_MS), 2);
+}
+
+/* Nothing changes, but the file grows old. */
+static void test_refreshing(void **state)
+{
+    struct bed *bed = *state;
+    assert_int_equal(after(bed, 0), 1);
+    end_write();
+    assert_int_equal(after(bed, QUARTER_MS - 1), 1);
+    assert_int_equal(after(bed, 1), 2);
+    end_write();
+    world.is_followed = false; /* nothing newer is known */
+    assert_int_equal(after(bed, 3 * (int64_t)QUARTER_MS), 2);
+    world.is_followed = true;
+    assert_int_equal(after(bed, 0), 3);
+    end_write();
+    snapshot_keeper_set(bed->keeper, INTERVAL_MS, 0); /* of any age */
+    assert_int_equal(after(bed, 100 * (int64_t)MAX_MS), 3);
+    snapshot_keeper_set(bed->keeper, INTERVAL_MS, 4 * 5000); /* shorter than the interval */
+    assert_int_equal(after(bed, 0), 4);
+    end_write();
+    assert_int_equal(after(bed, 4999), 4);
+    assert_int_equal(after(bed, 1), 5);
+    end_write();
+}
+
+static void test_another_interval(void **state)
+{
+    struct bed *bed = *state;
+    assert_int_equal(after(bed, 0), 1);
+    end_write();
+    world.changes++;
+    assert_int_equal(after(bed, 500), 1);
+    snapshot_keeper_set(bed->keeper, 500, MAX_MS);
+    assert_int_equal(after(bed, 0), 2);
+    end_write();
+}
+
+/* Each of what an image needs, for itself. */
+static void test_nothing_whole_to_save(void **state)
+{
+    struct bed *bed = *state;
+    bool *const needs[] = {&world.is_whole, &world.has_documents, &world.can_pin};
+    for (size_t i = 0; i < ARRAY_LEN(needs); i++) {
+        world.changes++;
+        *needs[i] = false;
+        assert_int_equal(after(bed, INTERVAL_MS), i);
+        *needs[i] = true;
+        assert_int_equal(after(bed, 0), i); /* not at each turn */
+        assert_int_equal(after(bed, 1000), i + 1);
+        end_write();
+    }
+    assert_int_equal(counts(bed).failures, 0);
+}
+
+/* The loop wakes up by itself when a write is due, and not before. */
+static void on_wake(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)events;
+    ev_timer_stop(loop, timer);
+    fail_msg("the loop slept for too long");
+}
+
+static void test_waking_up(void **state)
+{
+    struct bed *bed = *state;
+    ev_timer patience;
+    assert_int_equal(after(bed, 0), 1);
+    end_write();
+    snapshot_keeper_set(bed->keeper, 20, MAX_MS);
+    world.changes++;
+    ev_timer_init(&patience, on_wake, 60., 0.);
+    ev_timer_start(bed->loop, &patience);
+    ev_run(bed->loop, EVRUN_ONCE); /* until a timer of 20 ms */
+    world.now_ms += 20;
+    ev_run(bed->loop, EVRUN_NOWAIT);
+    ev_timer_stop(bed->loop, &patience);
+    assert_int_equal(world.begun, 2);
+    end_write();
+}
+
+/* ---- What is in it ---- */
+
+static void test_the_image(void **state)
+{
+    struct bed *bed = *state;
+    world.changes = 42;
+    assert_int_equal(after(bed, 0), 1);
+    const struct snapshot_header *header = &world.image.header;
+    assert_string_equal(header->version, version_string);
+    assert_int_equal(header->schema, ENGINE_SCHEMA_KUBERNETES);
+    assert_int_equal(header->revision, 42);
+    assert_string_equal(buf_cstr(&world.image.sections[SNAPSHOT_MIRROR]), "mirror");
+    assert_string_equal(buf_cstr(&world.image.sections[SNAPSHOT_WRITERS]), "documents");
+    end_write();
+    assert_int_equal(counts(bed).heard_ms, WALL_MS);
+    assert_string_equal(world.writer.path, "/var/lib/skydns/snapshot");
+}
+
+/* ---- Failures ---- */
+
+/* One warning per interval, one line when it works again. */
+static void test_failures(void **state)
+{
+    struct bed *bed = *state;
+    struct log_capture capture;
+    world.failure = "no space left";
+    log_capture_begin(&capture);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(after(bed, i == 0 ? 0 : INTERVAL_MS - 1), i == 0 ? 1 : i);
+        assert_int_equal(after(bed, i == 0 ? 0 : 1), i + 1);
+        end_write();
+    }
+    const char *text = log_capture_end(&capture);
+    assert_int_equal(log_occurrences(text, "cannot write the snapshot"), 3);
+    assert_int_equal(log_occurrences(text, "file=/var/lib/skydns/snapshot"), 3);
+    assert_int_equal(log_occurrences(text, "no space left"), 3);
+    assert_int_equal(counts(bed).failures, 3);
+    assert_int_equal(counts(bed).bytes, 0);
+    world.failure = NULL;
+    log_capture_begin(&capture);
+    for (unsigned i = 0; i < 2; i++) {
+        world.changes++;
+        assert_int_equal(after(bed, INTERVAL_MS), 4 + i);
+        end_write();
+    }
+    text = log_capture_end(&capture);
+    assert_int_equal(log_occurrences(text, "the snapshot can be written again"), 1);
+    assert_int_equal(log_occurrences(text, "warn "), 0);
+    assert_int_equal(counts(bed).writes, 2);
+}
+
+/* A refresh that fails is tried again after the interval, not after another quarter. */
+static void test_a_refresh_fails(void **state)
+{
+    struct bed *bed = *state;
+    struct log_capture capture;
+    assert_int_equal(after(bed, 0), 1);
+    end_write();
+    world.failure = "read-only";
+    assert_int_equal(after(bed, QUARTER_MS), 2);
+    log_capture_begin(&capture);
+    end_write();
+    (void)log_capture_end(&capture);
+    assert_int_equal(after(bed, INTERVAL_MS - 1), 2);
+    assert_int_equal(after(bed, 1), 3);
+    world.failure = NULL;
+    end_write();
+    assert_int_equal(counts(bed).bytes, 3000);
+}
+
+/* With a greatest age so short that files are tried more often than the interval. */
+static void test_warnings_are_no_more_often(void **state)
+{
+    struct bed *bed = *state;
+    struct log_capture capture;
+    world.failure = "no space left";
+    snapshot_keeper_set(bed->keeper, INTERVAL_MS, 4 * INTERVAL_MS / 10);
+    log_capture_begin(&capture);
+    for (int64_t ms = 0; ms < 2 * INTERVAL_MS; ms += INTERVAL_MS / 100) {
+        (void)after(bed, INTERVAL_MS / 100);
+        if (world.is_busy) {
+            end_write();
+        }
+    }
+    const char *text = log_capture_end(&capture);
+    assert_int_equal(world.begun, 20);
+    assert_int_equal(log_occurrences(text, "cannot write the snapshot"), 2);
+}
+
+/* ---- From a snapshot ---- */
+
+static void test_started_from_one(void **state)
+{
+    struct bed *bed = *state;
+    const struct snapshot_content content = {.header.heard_ms = WALL_MS - 12000, .bytes = 77};
+    snapshot_keeper_free(bed->keeper);
+    ev_loop_destroy(bed->loop);
+    world.is_from_snapshot = true;
+    world.is_whole = false;
+    start(bed, &content);
+    assert_int_equal(counts(bed).bytes, 77);
+    assert_int_equal(counts(bed).heard_ms, WALL_MS - 12000);
+    assert_int_equal(after(bed, 5000), 0);
+    assert_int_equal(world.caught_up, 0);
+    world.is_from_snapshot = false;
+    world.is_whole = true;
+    assert_int_equal(after(bed, 1000), 1);
+    assert_int_equal(world.caught_up, 1);
+    end_write();
+    (void)after(bed, 0);
+    assert_int_equal(world.caught_up, 1);
+    assert_int_equal(counts(bed).heard_ms, WALL_MS + 6000);
+}
+
+/* ---- The end ---- */
+
+static void test_the_last_one(void **state)
+{
+    struct bed *bed = *state;
+    assert_int_equal(after(bed, 0), 1);
+    end_write();
+    snapshot_keeper_finish(bed->keeper, 5000); /* nothing changed, but it is newer */
+    assert_int_equal(counts(bed).writes, 2);
+    world.changes++;
+    assert_int_equal(after(bed, INTERVAL_MS), 3);
+    snapshot_keeper_finish(bed->keeper, 5000); /* one is under way */
+    assert_int_equal(counts(bed).writes, 4);
+    assert_int_equal(world.image.header.revision, 1);
+    assert_false(world.is_busy);
+}
+
+static void test_a_disk_that_hangs_at_the_end(void **state)
+{
+    struct bed *bed = *state;
+    struct log_capture capture;
+    world.is_slow = true;
+    assert_int_equal(after(bed, 0), 1);
+    log_capture_begin(&capture);
+    snapshot_keeper_finish(bed->keeper, 5000);
+    const char *text = log_capture_end(&capture);
+    assert_int_equal(log_occurrences(text, "the last snapshot is not written"), 1);
+    assert_int_equal(world.begun, 1);
+    assert_int_equal(world.waits, 1);
+    assert_int_equal(world.waited_ms, 5000);
+}
+
+static void test_nothing_to_save_at_the_end(void **state)
+{
+    struct bed *bed = *state;
+    struct log_capture capture;
+    world.is_whole = false;
+    log_capture_begin(&capture);
+    snapshot_keeper_finish(bed->keeper, 5000);
+    assert_string_equal(log_capture_end(&capture), "");
+    assert_int_equal(world.begun, 0);
+}
+
+static void test_without_a_keeper(void **state)
+{
+    (void)state;
+    const struct metrics_snapshot none = snapshot_keeper_counts(NULL);
+    assert_int_equal(none.heard_ms, 0);
+    assert_int_equal(none.writes + none.failures + none.bytes, 0);
+    snapshot_keeper_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_changes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_more_often_than_the_interval, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_documents_are_changes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_refreshing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_another_interval, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_nothing_whole_to_save, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_waking_up, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_image, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_refresh_fails, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_warnings_are_no_more_often, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_started_from_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_last_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_disk_that_hangs_at_the_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_nothing_to_save_at_the_end, set_up, tear_down),
+        cmocka_unit_test(test_without_a_keeper),
+    };
+    return cmocka_run_group_tests_name("snapshot_keeper", tests, NULL, NULL);
+}
