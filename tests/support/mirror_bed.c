@@ -203,7 +203,9 @@ struct etcd_mirror *bed_mirror(const char *prefix, int64_t page_size)
         .state = on_state,
         .caught_up = on_caught_up,
     };
-    return etcd_mirror_start(bed.etcd, &config);
+    struct etcd_mirror *mirror = etcd_mirror_start(bed.etcd, &config);
+    bed.mirror = mirror;
+    return mirror;
 }
 
 /* ---- Waits and comparisons ---- */
@@ -253,7 +255,7 @@ void bed_wait_ups(unsigned ups)
 static bool is_caught_up(const void *data)
 {
     (void)data;
-    return owner.caught_ups > 0 && owner.caught_ups == owner.ups;
+    return etcd_mirror_counts(bed.mirror).is_caught_up;
 }
 
 void bed_wait_caught_up(void)

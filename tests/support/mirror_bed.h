@@ -54,8 +54,9 @@ enum { MIRROR_BED_TIMEOUT_MS = 60000 }; /* for its clients' calls */
 struct mirror_bed {
     struct ev_loop *loop;
     struct etcd_proc *proc;
-    struct etcd *etcd;   /* the mirror's */
-    struct etcd *writer; /* the test's */
+    struct etcd *etcd;                /* the mirror's */
+    struct etcd *writer;              /* the test's */
+    const struct etcd_mirror *mirror; /* the last one started */
 };
 
 extern struct mirror_bed bed;
@@ -77,7 +78,7 @@ void bed_wait_revision(int64_t revision);
 void bed_wait_fulls(unsigned fulls);
 void bed_wait_ups(unsigned ups);
 bool bed_is_down(const void *data); /* for loop_until; data is ignored */
-void bed_wait_caught_up(void);      /* the current session */
+void bed_wait_caught_up(void);      /* the last mirror started, in its current session */
 
 /* ---- A new process ---- */
 
