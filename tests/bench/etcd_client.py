@@ -9,6 +9,7 @@ import argparse
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -27,6 +28,12 @@ FIGURES = [
     Figure("cpu_us_per_event", "us CPU per watch event", 2.0),
     Figure("events_per_s", "events/s while another process writes"),
     Figure("idle_percent", "% CPU over 10 s with a watch open", 0.1),
+    Figure("read_etcd_ms", "ms CPU of etcd per restart that reads 100,000 keys"),
+    Figure("read_bytes", "bytes from etcd, the same"),
+    Figure("resume_etcd_ms", "ms CPU of etcd per restart that resumes"),
+    Figure("resume_calls", "calls to etcd, the same; 2 are watches"),
+    Figure("resume_bytes", "bytes from etcd, the same"),
+    Figure("resume_percent", "% of etcd's CPU for such a read that a resumed restart costs", 2.0),
     Figure("reconciler_cpu_us_per_key", "us CPU per key, planned and written by kube2sky's reconciler"),
     Figure("reconciler_keys_per_s", "keys/s of the reconciler"),
     Figure("mirrored_mb_per_s", "MB/s of keys and values mirrored"),
@@ -37,6 +44,22 @@ FIGURES = [
     Figure("tls_ratio", "MB/s mirrored over TLS to those without"),
     Figure("reconciler_ratio", "reconciler's keys/s to those of bare transactions", 0.8, is_least=True),
 ]
+
+# As in bench_etcd.c.
+READS, RESUMES = 5, 500
+
+
+def usage(url):
+    """What etcd has used so far: CPU in ms, calls begun, bytes sent."""
+    sums = dict.fromkeys(("etcd_ms", "calls", "bytes"), 0.0)
+    names = {"process_cpu_seconds_total": "etcd_ms", "grpc_server_started_total": "calls",
+             "etcd_network_client_grpc_sent_bytes_total": "bytes"}  # fmt: skip
+    with urllib.request.urlopen(f"{url}/metrics", timeout=30) as reply:
+        for line in reply.read().decode().splitlines():
+            name = names.get(line.split("{")[0].split(" ")[0])
+            if name:
+                sums[name] += float(line.rpartition(" ")[2]) * (1000 if name == "etcd_ms" else 1)
+    return sums
 
 
 class Round:
@@ -58,10 +81,28 @@ class Round:
         try:
             program.wait_ready(lambda: is_etcd_healthy(port), "healthy")
             for mode in modes:
-                run = self.run_events if mode == "events" else self.run_mode
+                run = {"events": self.run_events, "restarts": self.run_restarts}.get(mode, self.run_mode)
                 run(f"http://127.0.0.1:{port}", mode)
         finally:
             program.kill()
+
+    def run_restarts(self, url, mode):
+        """What restarts cost etcd, as it counts itself; this process reads its counters in between."""
+        with subprocess.Popen(
+            [self.bench, url, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as restarts:
+            usages = []
+            for step in ("ready", "read", "resumed"):
+                if restarts.stdout.readline().strip() != step:
+                    raise SystemExit("restarting has failed")
+                usages.append(usage(url))
+                restarts.stdin.write("\n")
+                restarts.stdin.flush()
+        before, read, resumed = usages
+        for kind, count, start, end in (("read", READS, before, read), ("resume", RESUMES, read, resumed)):
+            for name in start:
+                self.figures[f"{kind}_{name}"] = (end[name] - start[name]) / count
+        self.figures["resume_percent"] = 100 * self.figures["resume_etcd_ms"] / self.figures["read_etcd_ms"]
 
     def run_over_tls(self, *modes):
         port, health_port = reserve_port(), reserve_port()
@@ -102,7 +143,7 @@ def run_round(bench):
     with tempfile.TemporaryDirectory(prefix="bench-etcd-") as folder:
         one = Round(bench, Path(folder))
         one.run_on_fresh_etcd("puts")
-        one.run_on_fresh_etcd("txns", "mirror", "events", "idle")
+        one.run_on_fresh_etcd("txns", "mirror", "restarts", "events", "idle")
         one.run_on_fresh_etcd("reconciler")
         one.run_over_tls("txns", "mirror")
     one.figures["tls_ratio"] = one.figures["tls_mirrored_mb_per_s"] / one.figures["mirrored_mb_per_s"]

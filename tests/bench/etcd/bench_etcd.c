@@ -6,7 +6,9 @@
  *     bench_etcd URL mirror       read all those keys
  *     bench_etcd URL events       the same, print `ready`, then follow until each was changed once
  *     bench_etcd URL idle         the same, then idle for ten seconds
- *     bench_etcd URL reconciler   write as many keys into an empty etcd the way kube2sky does
+ *     bench_etcd URL restarts     the same, then READS mirrors that read everything, and RESUMES
+ * that resume; prints `ready`, `read` and `resumed` around them and waits for a line of input after
+ * each bench_etcd URL reconciler   write as many keys into an empty etcd the way kube2sky does
  *
  * A third argument is the CA file for an https URL. */
 #include <ev.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/outage.h"
 #include "common/base/xalloc.h"
@@ -30,6 +33,9 @@ enum {
     TXNS_IN_FLIGHT = 8,
     CALL_TIMEOUT_MS = 30000,
     IDLE_S = 10,
+    READS = 5,
+    RESUMES = 500, /* as much CPU as etcd's clock shows */
+    SAVED_MAX = 1 << 20,
 };
 
 /* The longest key or value made here, and its NUL. */
@@ -60,6 +66,7 @@ struct bench {
     size_t bytes; /* in them */
     int events;   /* since then */
     int events_wanted;
+    bool is_restarted; /* commits alone end no wait */
 
     struct inventory *inventory;
     struct reconciler *reconciler;
@@ -229,6 +236,9 @@ static void on_commit(void *data, int64_t revision, bool full)
     if (full && b->is_following) {
         fail("mirror", "read everything again");
     }
+    if (b->is_restarted) {
+        return;
+    }
     if (full ? b->events_wanted == 0 : b->events >= b->events_wanted) {
         ev_break(b->loop, EVBREAK_ALL);
     }
@@ -249,18 +259,33 @@ static void on_state(void *data, const struct err *err)
     }
 }
 
-static void start_mirror(struct bench *b)
+static void on_caught_up(void *data)
+{
+    struct bench *b = data;
+    if (b->is_restarted) {
+        ev_break(b->loop, EVBREAK_ALL);
+    }
+}
+
+static void start_saved(struct bench *b, struct slice saved)
 {
     b->mirror = etcd_mirror_start(b->etcd, &(struct etcd_mirror_config){
                                                .prefix = slice_str(key_prefix),
+                                               .saved = saved,
                                                .store_key = slice_str("/bench/store"),
                                                .full_begin = on_full_begin,
                                                .put = on_mirror_put,
                                                .del = on_mirror_del,
                                                .commit = on_commit,
                                                .state = on_state,
+                                               .caught_up = on_caught_up,
                                                .data = b,
                                            });
+}
+
+static void start_mirror(struct bench *b)
+{
+    start_saved(b, slice_of(NULL, 0));
 }
 
 static void check_keys(const struct bench *b)
@@ -288,6 +313,60 @@ static void bench_events(struct bench *b)
     printf("cpu_us_per_event %.3f\nevents_per_s %.0f\n", used_cpu_us(b) / b->events,
            b->events / elapsed_s(b));
     check_keys(b);
+}
+
+/* The driver measures etcd meanwhile. */
+static void tell(const char *what)
+{
+    char line[8];
+    printf("%s\n", what);
+    (void)fflush(stdout);
+    if (!fgets(line, sizeof(line), stdin)) {
+        fail("driver", "is gone");
+    }
+}
+
+/* New connections, as a new process has. */
+static void restart(struct bench *b, const char *url, struct slice saved)
+{
+    struct err err;
+    etcd_mirror_stop(b->mirror);
+    etcd_free(b->etcd);
+    const struct etcd_config config = {
+        .loop = b->loop, .endpoints = url, .call_timeout_ms = CALL_TIMEOUT_MS};
+    if (etcd_new(&config, &b->etcd, &err) < 0) {
+        fail(url, err.msg);
+    }
+    start_saved(b, saved);
+    ev_run(b->loop, 0);
+    const struct etcd_mirror_counts counts = etcd_mirror_counts(b->mirror);
+    if (!counts.is_caught_up || (counts.resumed == 1) != (saved.len > 0)) {
+        fail("restart", "not as wanted");
+    }
+}
+
+static void bench_restarts(struct bench *b)
+{
+    char url[TEXT_MAX];
+    struct buf saved;
+    buf_init(&saved, SAVED_MAX);
+    (void)snprintf(url, sizeof(url), "%s", etcd_endpoint(b->etcd));
+    b->is_restarted = true;
+    start_mirror(b);
+    ev_run(b->loop, 0);
+    tell("ready");
+    for (int i = 0; i < READS; i++) {
+        restart(b, url, slice_of(NULL, 0));
+    }
+    tell("read");
+    if (!etcd_mirror_save(b->mirror, &saved)) {
+        fail("mirror", "saves nothing");
+    }
+    for (int i = 0; i < RESUMES; i++) {
+        restart(b, url, buf_slice(&saved));
+    }
+    tell("resumed");
+    buf_fini(&saved);
 }
 
 static void on_timer(struct ev_loop *loop, ev_timer *w, int events)
@@ -395,8 +474,13 @@ static void run(struct bench *b, const char *mode)
     static const struct {
         const char *name;
         void (*run)(struct bench *b);
-    } modes[] = {{"puts", bench_puts},     {"txns", bench_txns}, {"mirror", bench_mirror},
-                 {"events", bench_events}, {"idle", bench_idle}, {"reconciler", bench_reconciler}};
+    } modes[] = {{"puts", bench_puts},
+                 {"txns", bench_txns},
+                 {"mirror", bench_mirror},
+                 {"events", bench_events},
+                 {"idle", bench_idle},
+                 {"restarts", bench_restarts},
+                 {"reconciler", bench_reconciler}};
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         if (strcmp(mode, modes[i].name) == 0) {
             modes[i].run(b);
@@ -411,7 +495,7 @@ int main(int argc, char **argv)
     struct bench b = {.loop = ev_default_loop(0)};
     struct err err;
     if (argc != 3 && argc != 4) {
-        fail("usage", "bench_etcd URL puts|txns|mirror|events|idle|reconciler [CA]");
+        fail("usage", "bench_etcd URL puts|txns|mirror|events|idle|restarts|reconciler [CA]");
     }
     const struct etcd_config config = {.loop = b.loop,
                                        .endpoints = argv[1],
