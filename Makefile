@@ -168,7 +168,8 @@ $(B)/tests/bench/etcd/%: $(B)/tests/bench/etcd/%.o $(B)/libkube2sky.a $(B)/libco
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_kube2sky) -o $@
 # Its hooks replace these calls of skydns (tests/bench/updates/hooks.h).
-UPDATES_WRAPPED := recvmmsg sendmmsg publisher_enter store_garbage_free store_pool_alloc malloc calloc realloc
+UPDATES_WRAPPED := recvmmsg sendmmsg publisher_enter store_garbage_free store_pool_alloc malloc calloc realloc \
+                   sched_setscheduler
 UPDATES_O := $(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/updates/*.c)) \
              $(patsubst %,$(B)/tests/support/skydns/%.o,questions services)
 $(B)/tests/bench/updates/bench_updates: $(UPDATES_O) $(B)/libskydns.a $(B)/libcommon.a

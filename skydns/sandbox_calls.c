@@ -203,15 +203,22 @@ static bool allow_if(scmp_filter_ctx filter, int number, scmp_datum_t mask, scmp
     return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, 1, &condition) == 0;
 }
 
-/* Of the calling thread alone. */
-static bool allow_own_priority(scmp_filter_ctx filter)
+/* Its first two arguments have to be these. */
+static bool allow_if_both(scmp_filter_ctx filter, int number, uint32_t first, uint32_t second)
 {
     const struct scmp_arg_cmp conditions[] = {
-        {.arg = 0, .op = SCMP_CMP_MASKED_EQ, .datum_a = UINT32_MAX, .datum_b = PRIO_PROCESS},
-        {.arg = 1, .op = SCMP_CMP_MASKED_EQ, .datum_a = UINT32_MAX, .datum_b = 0},
+        {.arg = 0, .op = SCMP_CMP_MASKED_EQ, .datum_a = UINT32_MAX, .datum_b = first},
+        {.arg = 1, .op = SCMP_CMP_MASKED_EQ, .datum_a = UINT32_MAX, .datum_b = second},
     };
-    return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(setpriority),
-                                  ARRAY_LEN(conditions), conditions) == 0;
+    return seccomp_rule_add_array(filter, SCMP_ACT_ALLOW, number, ARRAY_LEN(conditions),
+                                  conditions) == 0;
+}
+
+/* A thread may step behind the others, and no other one. */
+static bool allow_lower_priority(scmp_filter_ctx filter)
+{
+    return allow_if_both(filter, SCMP_SYS(setpriority), PRIO_PROCESS, 0) &&
+           allow_if_both(filter, SCMP_SYS(sched_setscheduler), 0, SCHED_BATCH);
 }
 
 /* clone3 keeps its flags in memory, where no filter sees them; the C library falls back to clone.
@@ -220,7 +227,7 @@ static bool add_rules(scmp_filter_ctx filter)
 {
     bool is_right = allow_if(filter, SCMP_SYS(clone), CLONE_THREAD, CLONE_THREAD) &&
                     allow_if(filter, SCMP_SYS(prctl), UINT32_MAX, PR_SET_NAME) &&
-                    allow_own_priority(filter);
+                    allow_lower_priority(filter);
     for (size_t i = 0; i < ARRAY_LEN(families); i++) {
         is_right =
             is_right && allow_if(filter, SCMP_SYS(socket), UINT32_MAX, (scmp_datum_t)families[i]);

@@ -1,6 +1,7 @@
 #include "skydns/snapshot/snapshot_writer.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,9 +15,9 @@
 #include "skydns/store/publisher.h"
 
 enum {
-    LOWEST_PRIORITY = 19, /* nice(1): a 70th of a worker's share of a busy processor */
-    RECLAIM_MS = 10,      /* between parts of what a pin held */
-    LAST_WAIT_MS = 1000,  /* for a cancelled thread that has no processor, not for a disk */
+    LOW_PRIORITY = 5, /* a quarter of a busy processor: the version must not stay pinned for long */
+    RECLAIM_MS = 10,  /* between parts of what a pin held */
+    LAST_WAIT_MS = 1000, /* for a cancelled thread that has no processor, not for a disk */
 };
 
 enum stage { STAGE_ENCODING, STAGE_DISK, STAGE_ENDED };
@@ -83,6 +84,14 @@ static void on_encoded(void *data)
     (void)reach(data, STAGE_DISK);
 }
 
+/* If the kernel refuses, the thread is as any other. */
+static void step_behind(void)
+{
+    const struct sched_param batch = {.sched_priority = 0};
+    (void)sched_setscheduler(0, SCHED_BATCH, &batch); /* of this thread, as the next one */
+    (void)setpriority(PRIO_PROCESS, 0, LOW_PRIORITY); /* nice(1) */
+}
+
 static void *run(void *data)
 {
     struct job *job = data;
@@ -92,7 +101,7 @@ static void *run(void *data)
                                               .data = job,
                                               .is_cancelled = &job->is_cancelled};
     (void)pthread_setname_np(pthread_self(), "snapshot"); /* for top and gdb only */
-    (void)setpriority(PRIO_PROCESS, 0, LOWEST_PRIORITY);  /* of this thread; a lower one is fine */
+    step_behind();
     privileges_drop_thread();
     int r = job->write(&write, &job->bytes, &job->err);
     job->err.code = r; /* success leaves it untouched */

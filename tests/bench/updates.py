@@ -5,7 +5,8 @@ A program linked with skydns's own code (tests/bench/updates) fills a store with
 three records each. A change gives one of them another address: six keys, one version published. At the two larger
 sizes a UDP worker answers queries over loopback, alternately alone and while the program's writer makes 10,000
 changes a second. A batch's time is the worker's own, from the return of recvmmsg to the call of sendmmsg, in wall
-time and in the thread's CPU time, which excludes other work on the same processor.
+time and in the thread's CPU time, which excludes other work on the same processor. Half of the time, snapshots of the
+store are written meanwhile, back to back unless --interval says otherwise.
 
 Prints the machine, and the median, smallest and largest of the rounds next to the goals. Exit status 0: all goals
 met; 1: a goal missed; 2: something could not be measured.
@@ -15,6 +16,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 
 from measuring import Figure, run_benchmark
 
@@ -22,6 +24,9 @@ COST_ONLY = 1_000
 LOADED = (10_000, 100_000)
 # With a hundred times as many Services the tree may be a level deeper and the caches colder, no more.
 GROWTH_MAX = 2.0
+PHASES = ("idle", "writing", "updates", "both")
+# Snapshots cost the answering threads nothing that is beyond the noise.
+WRITING_MAX = 1.05
 
 
 def loaded_figures(services: int) -> list[Figure]:
@@ -38,6 +43,12 @@ def loaded_figures(services: int) -> list[Figure]:
         ("batch_p99_ratio", "of the p99, updates to idle", 2.0),
         ("batch_cpu_p99_ratio", "the same of its CPU time", 2.0),
         ("query_cpu_ratio", "of its CPU time per query, updates to idle", None),
+        ("writing_batch_p99_us", "us while snapshots are written, p99", None),
+        ("both_batch_p99_us", "us under updates while they are, p99", None),
+        ("writing_p99_ratio", "of the p99, with snapshots to without, idle", WRITING_MAX),
+        ("both_p99_ratio", "the same under updates", WRITING_MAX),
+        ("writing_cpu_p99_ratio", "of the CPU time's p99, idle", None),
+        ("both_cpu_p99_ratio", "the same under updates", None),
         ("idle_latency_p50_us", f"us from end to end {at}, idle, p50", None),
         ("idle_latency_p99_us", "us the same, p99", None),
         ("updates_latency_p50_us", "us under updates, p50", None),
@@ -54,6 +65,12 @@ def loaded_figures(services: int) -> list[Figure]:
         ("versions_waiting_max", "replaced versions kept at once, at most", None),
         ("resident_mib", f"MiB resident {at}, before the changes", None),
         ("resident_growth_percent", "% more after them", 5),
+        ("snapshot_resident_percent", "% more at most, while snapshots were written", 10),
+        ("snapshot_writes", f"snapshots written {at}", None),
+        ("snapshot_writes_per_s", "the same for each second", None),
+        ("snapshot_ms", "ms for each, on disk", None),
+        ("snapshot_mib", "MiB for each", None),
+        ("snapshot_disk_ratio", "of their size written to disk", 1.05),
     ]  # fmt: skip
     return [Figure(f"{services} {name}", unit, goal) for name, unit, goal in table]
 
@@ -69,20 +86,21 @@ FIGURES = [
 
 
 def go_before_all_others() -> None:
-    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
 
 
 def run(arguments, services: int, seconds: int) -> dict[str, float]:
     numbers = [services, seconds, arguments.changes, arguments.queries]
-    command = [arguments.bench, *map(str, numbers)]
-    done = subprocess.run(
-        command,
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=60 + 3 * seconds,
-        preexec_fn=go_before_all_others if arguments.first else None,
-    )
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(arguments.bench)) as folder:  # on a disk
+        command = [arguments.bench, *map(str, numbers), f"{folder}/snapshot", str(arguments.interval)]
+        done = subprocess.run(
+            command,
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=60 + 6 * seconds,
+            preexec_fn=go_before_all_others if arguments.first else None,
+        )
     return {name: float(value) for name, value in (line.split() for line in done.stdout.splitlines())}
 
 
@@ -91,10 +109,14 @@ def derive(f: dict[str, float]) -> dict[str, float]:
     return f | {
         "batch_p99_ratio": f["updates_batch_p99_us"] / f["idle_batch_p99_us"],
         "batch_cpu_p99_ratio": f["updates_batch_cpu_p99_us"] / f["idle_batch_cpu_p99_us"],
+        "writing_p99_ratio": f["writing_batch_p99_us"] / f["idle_batch_p99_us"],
+        "both_p99_ratio": f["both_batch_p99_us"] / f["updates_batch_p99_us"],
+        "writing_cpu_p99_ratio": f["writing_batch_cpu_p99_us"] / f["idle_batch_cpu_p99_us"],
+        "both_cpu_p99_ratio": f["both_batch_cpu_p99_us"] / f["updates_batch_cpu_p99_us"],
         "query_cpu_ratio": f["updates_cpu_us_per_query"] / f["idle_cpu_us_per_query"],
         "packets_idle": f["idle_packets_per_batch"],
         "packets_updates": f["updates_packets_per_batch"],
-        "wrong": sum(f[f"{phase}_{what}"] for phase in ("idle", "updates") for what in ("wrong", "lost")),
+        "wrong": sum(f[f"{phase}_{what}"] for phase in PHASES for what in ("wrong", "lost")),
     }
 
 
@@ -115,9 +137,10 @@ def main() -> int:
     )
     parser.add_argument("--bench", required=True, help="tests/bench/updates/bench_updates as built")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--seconds", type=int, default=60, help="of changes; half as long without [60]")
+    parser.add_argument("--seconds", type=int, default=60, help="of changes; half as long without; then the same with snapshots [60]")
     parser.add_argument("--changes", type=int, default=10_000, help="per second")
     parser.add_argument("--queries", type=int, default=20_000, help="per second")
+    parser.add_argument("--interval", type=int, default=0, help="ms from a snapshot to the next; 0: back to back [0]")
     parser.add_argument(
         "--first", action="store_true", help="run at a priority above all others (needs root), on a busy machine"
     )

@@ -1,12 +1,13 @@
 /* What updates cost skydns and its clients (tests/bench/updates.py runs it):
  *
- *     bench_updates SERVICES SECONDS CHANGES_PER_S QUERIES_PER_S
+ *     bench_updates SERVICES SECONDS CHANGES_PER_S QUERIES_PER_S FILE INTERVAL_MS
  *
  * Fills a store with SERVICES Services, measures single changes without readers, then lets one
  * worker answer queries over loopback, alternately without changes and under a steady feed of
- * changes from this process (each its own version), for SECONDS of feeding. A second worker gets no
- * load: it sleeps in recvmmsg, and is occasionally asked for what was just published. With two or
- * more processors the worker has one to itself. Prints `name value` lines. */
+ * changes from this process (each its own version), for SECONDS of feeding; each of the two also
+ * while snapshots are written to FILE, one every INTERVAL_MS, 0: back to back. A second worker gets
+ * no load: it sleeps in recvmmsg, and is occasionally asked for what was just published. With two
+ * or more processors the worker has one to itself. Prints `name value` lines. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include "skydns/store/engine_config.h"
 #include "tests/bench/updates/hooks.h"
 #include "tests/bench/updates/load.h"
+#include "tests/bench/updates/snapshots.h"
 #include "tests/support/skydns/questions.h"
 #include "tests/support/skydns/services.h"
 
@@ -54,6 +56,8 @@ struct bench {
     struct publisher *publisher;
     struct lane lanes[WORKERS];
     struct load *load;
+    struct snapshots *snapshots;
+    uint64_t writing_ns;  /* the time in which snapshots were written */
     unsigned turn;        /* which Service is changed next */
     uint64_t stale;       /* probes answered from an older version */
     uint64_t lost_probes; /* not answered within PROBE_TIMEOUT_MS */
@@ -105,19 +109,6 @@ static void move_to(int cpu)
     if (sched_setaffinity(0, sizeof(set), &set) < 0) {
         fail("bind to a processor");
     }
-}
-
-/* ---- Memory ---- */
-
-static double resident_mib(void)
-{
-    unsigned long size, resident = 0;
-    FILE *statm = fopen("/proc/self/statm", "r");
-    if (!statm || fscanf(statm, "%lu %lu", &size, &resident) != 2) {
-        fail("/proc/self/statm");
-    }
-    (void)fclose(statm);
-    return (double)resident * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
 }
 
 /* ---- Workers ---- */
@@ -317,7 +308,7 @@ static void wait_until_ns(uint64_t due_ns)
 }
 
 /* One change at a time when due; catches up at once if late. */
-static void feed(struct bench *b, unsigned seconds)
+static void feed(struct bench *b, unsigned seconds, struct snapshots *snapshots)
 {
     uint64_t step_ns = SECOND_NS / b->changes_per_s, start_ns = clock_ns(CLOCK_MONOTONIC);
     uint64_t end_ns = start_ns + seconds * SECOND_NS, reclaimed_ns = start_ns;
@@ -337,6 +328,9 @@ static void feed(struct bench *b, unsigned seconds)
         if (now_ns - reclaimed_ns > RECLAIM_EVERY_NS) {
             (void)publisher_reclaim(b->publisher); /* the next call frees the rest */
             reclaimed_ns = now_ns;
+            if (snapshots) {
+                snapshots_turn(snapshots);
+            }
         }
     }
 }
@@ -347,20 +341,44 @@ static void set_phase(struct bench *b, enum hooks_phase phase)
     load_set_phase(b->load, phase);
 }
 
+static void stay_idle(uint64_t end_ns, struct snapshots *snapshots)
+{
+    while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
+        wait_until_ns(clock_ns(CLOCK_MONOTONIC) + RECLAIM_EVERY_NS);
+        if (snapshots) {
+            snapshots_turn(snapshots);
+        }
+    }
+}
+
+/* One slice with or without snapshots: half its time without changes, then with them. */
+static void run_slice(struct bench *b, unsigned slice, struct snapshots *snapshots)
+{
+    uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
+    set_phase(b, snapshots ? PHASE_WRITING : PHASE_IDLE);
+    stay_idle(begun_ns + slice * SECOND_NS / 2, snapshots);
+    uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    set_phase(b, snapshots ? PHASE_BOTH : PHASE_UPDATES);
+    feed(b, slice, snapshots);
+    b->feed_ns += clock_ns(CLOCK_MONOTONIC) - start_ns;
+    b->feed_cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+    set_phase(b, PHASE_NONE);
+    if (snapshots) {
+        snapshots_pause(snapshots);
+        b->writing_ns += clock_ns(CLOCK_MONOTONIC) - begun_ns;
+    }
+    while (publisher_reclaim(b->publisher)) {
+        wait_until_ns(clock_ns(CLOCK_MONOTONIC) + RECLAIM_EVERY_NS);
+    }
+}
+
 /* The machine's speed varies: alternate idle and busy slices. */
 static void feed_in_turns(struct bench *b)
 {
     for (unsigned left = b->seconds, slice; left > 0; left -= slice) {
         slice = left < FEED_SLICE_S ? left : FEED_SLICE_S;
-        set_phase(b, PHASE_IDLE);
-        wait_until_ns(clock_ns(CLOCK_MONOTONIC) + slice * SECOND_NS / 2);
-        uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-        set_phase(b, PHASE_UPDATES);
-        feed(b, slice);
-        b->feed_ns += clock_ns(CLOCK_MONOTONIC) - start_ns;
-        b->feed_cpu_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
-        set_phase(b, PHASE_NONE);
-        (void)publisher_reclaim(b->publisher); /* the next call frees the rest */
+        run_slice(b, slice, NULL);
+        run_slice(b, slice, b->snapshots);
     }
 }
 
@@ -418,14 +436,26 @@ static void say_feed(const struct bench *b)
     say_us("", "version_kept", hooks_versions_kept());
 }
 
+static void say_snapshots(const struct bench *b)
+{
+    const struct snapshots_sums *sums = snapshots_sums(b->snapshots);
+    double writes = (double)sums->writes;
+    say("snapshot_writes", writes);
+    say("snapshot_writes_per_s", writes / ((double)b->writing_ns / 1e9));
+    say("snapshot_mib", (double)sums->bytes / writes / (1 << 20));
+    say("snapshot_ms", (double)sums->write_ns / 1e6 / writes);
+    say("snapshot_disk_ratio", (double)sums->bytes_to_disk / (double)sums->bytes);
+}
+
 /* ---- The command line ---- */
 
-static unsigned number_of(const char *text, unsigned limit)
+static unsigned number_of(const char *text, unsigned least, unsigned limit)
 {
     char *end;
     unsigned long value = strtoul(text, &end, 10);
-    if (*end || value == 0 || value > limit) {
-        (void)fprintf(stderr, "bench_updates: %s: expected a number from 1 to %u\n", text, limit);
+    if (*end || value < least || value > limit) {
+        (void)fprintf(stderr, "bench_updates: %s: expected a number from %u to %u\n", text, least,
+                      limit);
         exit(2);
     }
     return (unsigned)value;
@@ -451,6 +481,7 @@ static void run_loaded(struct bench *b)
     double rss_mib = resident_mib();
     feed_in_turns(b);
     double rss_after_mib = resident_mib();
+    double rss_max_mib = snapshots_sums(b->snapshots)->resident_mib_max;
     load_stop(b->load);
     for (unsigned i = 0; i < WORKERS; i++) {
         close_lane(&b->lanes[i]);
@@ -458,32 +489,39 @@ static void run_loaded(struct bench *b)
     say("pinned", pinned);
     say_phase(b, PHASE_IDLE, "idle_");
     say_phase(b, PHASE_UPDATES, "updates_");
+    say_phase(b, PHASE_WRITING, "writing_");
+    say_phase(b, PHASE_BOTH, "both_");
     say_feed(b);
     say("resident_mib", rss_mib);
     say("resident_growth_percent", (rss_after_mib / rss_mib - 1) * 100);
+    say("snapshot_resident_percent", (rss_max_mib / rss_mib - 1) * 100);
+    say_snapshots(b);
     load_free(b->load);
 }
 
 int main(int argc, char **argv)
 {
     static struct bench b;
-    if (argc != 5) {
+    if (argc != 7) {
         (void)fprintf(stderr, "usage: bench_updates SERVICES SECONDS CHANGES_PER_S "
-                              "QUERIES_PER_S\n");
+                              "QUERIES_PER_S FILE INTERVAL_MS\n");
         return 2;
     }
-    unsigned count = number_of(argv[1], SERVICES_MAX);
-    b.seconds = number_of(argv[2], 3600);
-    b.changes_per_s = number_of(argv[3], 1000000);
-    b.queries_per_s = number_of(argv[4], 10000000);
+    unsigned count = number_of(argv[1], 1, SERVICES_MAX);
+    b.seconds = number_of(argv[2], 1, 3600);
+    b.changes_per_s = number_of(argv[3], 1, 1000000);
+    b.queries_per_s = number_of(argv[4], 1, 10000000);
     (void)prctl(PR_SET_TIMERSLACK, 1); /* the feed's pauses are shorter than the default 50 us */
     hooks_init();
     b.publisher = publisher_new();
     services_init(&b.services, count);
     open_config(&b);
     fill(&b);
+    b.snapshots =
+        snapshots_new(b.publisher, argv[5], (uint64_t)number_of(argv[6], 0, 3600000) * 1000000);
     measure_single_changes(&b);
     run_loaded(&b);
+    snapshots_free(b.snapshots);
     publisher_free(b.publisher);
     services_fini(&b.services);
     return 0;

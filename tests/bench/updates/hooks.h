@@ -17,7 +17,14 @@
 enum { HOOKS_WORKERS_MAX = 8 };
 
 /* Phases; each has its own figures. */
-enum hooks_phase { PHASE_NONE, PHASE_IDLE, PHASE_UPDATES, PHASES };
+enum hooks_phase {
+    PHASE_NONE,
+    PHASE_IDLE,
+    PHASE_WRITING, /* snapshots */
+    PHASE_UPDATES,
+    PHASE_BOTH, /* updates and snapshots */
+    PHASES,
+};
 
 struct batch_times {
     struct histogram wall; /* from recvmmsg's return to sendmmsg's call */

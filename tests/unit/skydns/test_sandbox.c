@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -279,8 +280,12 @@ static void try_early_thread(const char *folder)
 /* All that writing a snapshot calls, of files that are none: the folder's rules are Landlock's. */
 static void try_snapshot_calls(const char *folder)
 {
+    const struct sched_param batch = {.sched_priority = 0};
     (void)folder;
     expect(setpriority(PRIO_PROCESS, 0, 19) == 0, "its own priority");
+    expect(sched_setscheduler(0, SCHED_BATCH, &batch) == 0, "its own policy");
+    expect(is_refused(sched_setscheduler(0, SCHED_FIFO, &batch)), "another policy");
+    expect(is_refused(sched_setscheduler(getppid(), SCHED_BATCH, &batch)), "another's policy");
     expect(is_refused(setpriority(PRIO_PROCESS, (id_t)getppid(), 19)), "another's priority");
     expect(is_refused(setpriority(PRIO_USER, 0, 19)), "the user's priority");
     expect(fsync(-1) < 0 && errno == EBADF, "fsync");

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -32,7 +33,7 @@ static struct disk {
     sem_t began, may_encode, may_sync, ended;
     int result;
     bool is_cancelled, had_signals;
-    int priority;
+    int priority, policy;
     char path[64];
     int64_t revision; /* of the version */
     uint8_t section;
@@ -55,6 +56,7 @@ static void note_thread(void)
     (void)pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     disk.had_signals = sigismember(&blocked, SIGTERM) != 1 || sigismember(&blocked, SIGHUP) != 1;
     disk.priority = getpriority(PRIO_PROCESS, 0);
+    disk.policy = sched_getscheduler(0);
 }
 
 static int fail_with(struct err *err, int code)
@@ -222,7 +224,8 @@ static void test_thread_stays_behind(void **state)
     begin(&f);
     at_once();
     run_until_written(&f, 1);
-    assert_int_equal(disk.priority, 19);
+    assert_int_equal(disk.priority, 5);
+    assert_int_equal(disk.policy, SCHED_BATCH);
     assert_false(disk.had_signals);
     assert_int_equal(getpriority(PRIO_PROCESS, 0), before);
     fixture_free(&f);
