@@ -1,0 +1,462 @@
+/* The file: whole at every moment, whatever lies in its place, and whatever fails. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/cleanup.h"
+#include "skydns/snapshot/snapshot_file.h"
+#include "skydns/snapshot/snapshot_format_internal.h"
+#include "skydns/store/store.h"
+#include "tests/support/skydns/snapshots.h"
+
+enum { PATH_BYTES = 128 };
+
+/* A folder of its own, and two images: one of a few records, one of several pieces. */
+struct bed {
+    char folder[PATH_BYTES], file[PATH_BYTES], temporary[PATH_BYTES], other[PATH_BYTES];
+    struct store_writer *writers[2];
+    struct snapshot_image small, large;
+};
+
+static void make_image(struct bed *bed, unsigned i, size_t count, int64_t revision,
+                       struct snapshot_image *ret)
+{
+    bed->writers[i] = store_writer_new();
+    snapshots_random_image(ret, i, snapshots_random_store(bed->writers[i], i, count, revision));
+    ret->header.revision = revision;
+}
+
+static int set_up(void **state)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+    assert_non_null(bed);
+    const char *tmp = getenv("TMPDIR");
+    (void)snprintf(bed->folder, sizeof(bed->folder), "%s/snapshot.XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(bed->folder));
+    (void)snprintf(bed->file, sizeof(bed->file), "%.100s/file", bed->folder);
+    (void)snprintf(bed->temporary, sizeof(bed->temporary), "%.100s/file.tmp", bed->folder);
+    (void)snprintf(bed->other, sizeof(bed->other), "%.100s/other", bed->folder);
+    make_image(bed, 0, 20, 1, &bed->small);
+    make_image(bed, 1, 5000, 2, &bed->large);
+    *state = bed;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct bed *bed = *state;
+    const char *const files[] = {bed->file, bed->temporary, bed->other};
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        (void)!(unlink(files[i]) && rmdir(files[i])); /* not all of them are there */
+    }
+    assert_int_equal(rmdir(bed->folder), 0); /* nothing else was left */
+    snapshot_image_fini(&bed->small);
+    snapshot_image_fini(&bed->large);
+    store_writer_free(bed->writers[0]);
+    store_writer_free(bed->writers[1]);
+    free(bed);
+    return 0;
+}
+
+static int write_image(const struct bed *bed, const struct snapshot_image *image, struct err *err)
+{
+    size_t bytes;
+    const struct snapshot_file_write write = {.path = bed->file, .image = image, .lock_wait_ms = 1};
+    return snapshot_file_write(&write, &bytes, err);
+}
+
+/* The revision of what is there. */
+static int64_t revision_at(const char *path)
+{
+    struct snapshot_content content;
+    struct err err = {0};
+    int r = snapshot_file_read(path, &content, &err);
+    if (r != 0) {
+        fail_msg("%d %s", r, err.msg);
+    }
+    int64_t revision = content.header.revision;
+    snapshot_content_fini(&content);
+    return revision;
+}
+
+static bool exists(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+static off_t size_of(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
+static void put_file(const char *path, const char *text, mode_t mode)
+{
+    CLEANUP_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_int_equal(fchmod(fd, mode), 0);
+}
+
+/* ---- Writing and reading ---- */
+
+static void test_write_and_read(void **state)
+{
+    struct bed *bed = *state;
+    const struct snapshot_image *const images[] = {&bed->small, &bed->large, &bed->small};
+    for (size_t i = 0; i < ARRAY_LEN(images); i++) {
+        size_t bytes = 0;
+        struct err err;
+        struct stat st;
+        const struct snapshot_file_write write = {.path = bed->file, .image = images[i]};
+        assert_int_equal(snapshot_file_write(&write, &bytes, &err), 0);
+        assert_int_equal(stat(bed->file, &st), 0);
+        assert_int_equal(st.st_size, bytes);
+        assert_int_equal(st.st_mode, S_IFREG | 0600);
+        assert_false(exists(bed->temporary));
+
+        struct snapshot_content content;
+        struct buf written, read;
+        assert_int_equal(snapshot_file_read(bed->file, &content, &err), 0);
+        assert_int_equal(content.bytes, bytes);
+        assert_int_equal(content.header.revision, images[i]->header.revision);
+        buf_init(&written, SNAPSHOTS_MAX);
+        buf_init(&read, SNAPSHOTS_MAX);
+        content.header.heard_ms = images[i]->header.heard_ms;
+        snapshots_encode(images[i], 0, &written);
+        struct snapshot_image again = {.header = content.header};
+        memcpy(again.sections, content.sections, sizeof(again.sections)); /* borrowed */
+        struct store_garbage *garbage;
+        again.store = store_writer_commit(content.writer, content.header.revision, &garbage);
+        snapshots_encode(&again, 0, &read); /* at second 0 no record has an age */
+        assert_true(slice_equal(buf_slice(&written), buf_slice(&read)));
+        buf_fini(&written);
+        buf_fini(&read);
+        snapshot_content_fini(&content);
+    }
+}
+
+static void test_relative_path(void **state)
+{
+    struct bed *bed = *state;
+    size_t bytes;
+    const struct snapshot_file_write write = {.path = "file", .image = &bed->small};
+    CLEANUP_CLOSE int before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(chdir(bed->folder), 0);
+    assert_int_equal(snapshot_file_write(&write, &bytes, NULL), 0);
+    assert_int_equal(revision_at("file"), 1);
+    assert_int_equal(fchdir(before), 0);
+    assert_int_equal(revision_at(bed->file), 1);
+}
+
+/* ---- What lies at FILE ---- */
+
+static void check_refused(const char *path, const char *reason)
+{
+    struct snapshot_content content = {.records = 0};
+    struct err err = {0};
+    assert_true(snapshot_file_read(path, &content, &err) < 0);
+    assert_non_null(strstr(err.msg, "snapshot"));
+    assert_non_null(strstr(err.msg, path));
+    if (!strstr(err.msg, reason)) {
+        fail_msg("%s", err.msg);
+    }
+    assert_null(content.writer);
+}
+
+static void test_unreadable(void **state)
+{
+    struct bed *bed = *state;
+    struct snapshot_content content;
+    struct err err;
+    assert_int_equal(snapshot_file_read(bed->file, &content, &err), 1);
+    check_refused(bed->folder, "not a regular file");
+    assert_int_equal(mkfifo(bed->other, 0600), 0);
+    check_refused(bed->other, "not a regular file");
+    check_refused("/dev/zero", "not a regular file");
+
+    put_file(bed->file, "", 0600);
+    check_refused(bed->file, "empty");
+    assert_int_equal(truncate(bed->file, (off_t)SNAPSHOT_BYTES_MAX), 0);
+    check_refused(bed->file, "not a snapshot");
+    assert_int_equal(truncate(bed->file, (off_t)SNAPSHOT_BYTES_MAX + 1), 0);
+    check_refused(bed->file, "larger than 8589934592 bytes");
+
+    char below[PATH_BYTES + 8];
+    (void)snprintf(below, sizeof(below), "%s/file", bed->file);
+    check_refused(below, "Not a directory");
+}
+
+/* Read through, and replaced: what it leads to is not ours. */
+static void test_link(void **state)
+{
+    struct bed *bed = *state;
+    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    assert_int_equal(rename(bed->file, bed->other), 0);
+    assert_int_equal(symlink(bed->other, bed->file), 0);
+    assert_int_equal(revision_at(bed->file), 1);
+    assert_int_equal(write_image(bed, &bed->large, NULL), 0);
+    assert_int_equal(revision_at(bed->file), 2);
+    assert_int_equal(revision_at(bed->other), 1);
+}
+
+/* ---- What lies at FILE.tmp ---- */
+
+static void test_left_temporary(void **state)
+{
+    struct bed *bed = *state;
+    put_file(bed->temporary, "what a killed writer left", 0644);
+    assert_int_equal(truncate(bed->temporary, 64 << 20), 0);
+    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    struct stat st;
+    assert_int_equal(stat(bed->file, &st), 0);
+    assert_int_equal(st.st_mode, S_IFREG | 0600);
+    assert_int_equal(revision_at(bed->file), 1);
+    assert_false(exists(bed->temporary));
+}
+
+static void test_odd_temporary(void **state)
+{
+    struct bed *bed = *state;
+    struct err err = {0};
+    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+
+    put_file(bed->other, "another one's", 0644);
+    assert_int_equal(symlink(bed->other, bed->temporary), 0);
+    assert_int_equal(write_image(bed, &bed->large, &err), -ELOOP);
+    assert_int_equal(unlink(bed->temporary), 0);
+
+    assert_int_equal(mkdir(bed->temporary, 0700), 0);
+    assert_int_equal(write_image(bed, &bed->large, &err), -EISDIR);
+    assert_int_equal(rmdir(bed->temporary), 0);
+
+    assert_int_equal(mkfifo(bed->temporary, 0600), 0);
+    assert_int_equal(write_image(bed, &bed->large, &err), -ENXIO);
+    CLEANUP_CLOSE int reader = open(bed->temporary, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_int_equal(write_image(bed, &bed->large, &err), -EINVAL);
+    assert_int_equal(unlink(bed->temporary), 0);
+    assert_int_equal(revision_at(bed->file), 1);
+
+    /* A second name for it: that file keeps its bytes. */
+    assert_int_equal(link(bed->other, bed->temporary), 0);
+    const struct snapshot_file_write write = {.path = bed->file, .image = &bed->large};
+    size_t bytes;
+    assert_int_equal(snapshot_file_write(&write, &bytes, &err), 0);
+    assert_int_equal(revision_at(bed->file), 2);
+    assert_int_equal(size_of(bed->other), strlen("another one's"));
+}
+
+/* ---- Taking turns ---- */
+
+static void test_locked(void **state)
+{
+    struct bed *bed = *state;
+    struct err err = {0};
+    atomic_bool is_cancelled = true;
+    size_t bytes;
+    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    put_file(bed->temporary, "half of another", 0600);
+    CLEANUP_CLOSE int fd = open(bed->temporary, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+
+    assert_int_equal(write_image(bed, &bed->large, &err), -EBUSY);
+    assert_non_null(strstr(err.msg, "another process is writing it"));
+    assert_non_null(strstr(err.msg, bed->file));
+    const struct snapshot_file_write write = {
+        .path = bed->file, .image = &bed->large, .is_cancelled = &is_cancelled};
+    assert_int_equal(snapshot_file_write(&write, &bytes, &err), ERR_CANCELED);
+    assert_int_equal(size_of(bed->temporary), strlen("half of another"));
+
+    assert_int_equal(flock(fd, LOCK_UN), 0);
+    assert_int_equal(write_image(bed, &bed->large, &err), 0);
+    assert_int_equal(revision_at(bed->file), 2);
+}
+
+struct late {
+    const struct bed *bed;
+    int fd;
+};
+
+/* The other process ends its turn while this one waits for the lock. */
+static void *end_turn(void *data)
+{
+    struct late *late = data;
+    assert_int_equal(rename(late->bed->temporary, late->bed->file), 0);
+    assert_int_equal(flock(late->fd, LOCK_UN), 0);
+    return NULL;
+}
+
+static void test_turns(void **state)
+{
+    struct bed *bed = *state;
+    enum { TURNS = 20 };
+    for (unsigned i = 0; i < TURNS; i++) {
+        pthread_t thread;
+        size_t bytes;
+        struct err err = {0};
+        assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+        off_t size = size_of(bed->file);
+        assert_int_equal(rename(bed->file, bed->temporary), 0);
+        CLEANUP_CLOSE int fd = open(bed->temporary, O_WRONLY | O_CLOEXEC);
+        assert_int_equal(flock(fd, LOCK_EX), 0);
+        struct late late = {.bed = bed, .fd = fd};
+        assert_int_equal(pthread_create(&thread, NULL, end_turn, &late), 0);
+        const struct snapshot_file_write write = {.path = bed->file, .image = &bed->large};
+        assert_int_equal(snapshot_file_write(&write, &bytes, &err), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(revision_at(bed->file), 2);
+        struct stat st;
+        assert_int_equal(fstat(fd, &st), 0);
+        assert_int_equal(st.st_size, size); /* the other's was replaced, not emptied */
+    }
+}
+
+/* ---- In the middle ---- */
+
+struct moment {
+    struct bed *bed;
+    unsigned calls;
+    off_t bytes;
+    atomic_bool is_cancelled;
+};
+
+static void on_encoded(void *data)
+{
+    struct moment *moment = data;
+    moment->calls++;
+    moment->bytes = size_of(moment->bed->temporary);
+    assert_int_equal(revision_at(moment->bed->file), 1);
+    atomic_store(&moment->is_cancelled, true); /* too late */
+}
+
+static void test_encoded(void **state)
+{
+    struct bed *bed = *state;
+    struct moment moment = {.bed = bed};
+    size_t bytes;
+    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    const struct snapshot_file_write write = {.path = bed->file,
+                                              .image = &bed->large,
+                                              .encoded = on_encoded,
+                                              .data = &moment,
+                                              .is_cancelled = &moment.is_cancelled};
+    assert_int_equal(snapshot_file_write(&write, &bytes, NULL), 0);
+    assert_int_equal(moment.calls, 1);
+    assert_int_equal(moment.bytes, bytes);
+    assert_int_equal(revision_at(bed->file), 2);
+}
+
+static void test_cancelled(void **state)
+{
+    struct bed *bed = *state;
+    struct moment moment = {.bed = bed, .is_cancelled = true};
+    struct err err = {0};
+    size_t bytes;
+    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    const struct snapshot_file_write write = {.path = bed->file,
+                                              .image = &bed->large,
+                                              .encoded = on_encoded,
+                                              .data = &moment,
+                                              .is_cancelled = &moment.is_cancelled};
+    assert_int_equal(snapshot_file_write(&write, &bytes, &err), ERR_CANCELED);
+    assert_int_equal(moment.calls, 0);
+    assert_int_equal(revision_at(bed->file), 1);
+    assert_false(exists(bed->temporary));
+}
+
+/* Somebody removes FILE.tmp, and another process begins one. */
+static void replace_temporary(void *data)
+{
+    const struct bed *bed = data;
+    assert_int_equal(unlink(bed->temporary), 0);
+    put_file(bed->temporary, "half of another", 0600);
+}
+
+static void test_replaced(void **state)
+{
+    struct bed *bed = *state;
+    struct err err = {0};
+    size_t bytes;
+    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    const struct snapshot_file_write write = {
+        .path = bed->file, .image = &bed->large, .encoded = replace_temporary, .data = bed};
+    assert_int_equal(snapshot_file_write(&write, &bytes, &err), -ENOENT);
+    assert_int_equal(revision_at(bed->file), 1);
+    assert_int_equal(size_of(bed->temporary), strlen("half of another"));
+}
+
+/* ---- Failures ---- */
+
+/* As a full disk, but for every user: a limit on the size of files. */
+static void test_no_room(void **state)
+{
+    struct bed *bed = *state;
+    struct err err = {0};
+    struct rlimit before, limit;
+    assert_int_equal(write_image(bed, &bed->small, NULL), 0);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = SNAPSHOT_PIECE_MAX + 1000; /* in the middle of a piece */
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    int r = write_image(bed, &bed->large, &err);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(r, -EFBIG);
+    assert_non_null(strstr(err.msg, bed->file));
+    assert_false(exists(bed->temporary));
+    assert_int_equal(revision_at(bed->file), 1);
+    assert_int_equal(write_image(bed, &bed->large, &err), 0);
+    assert_int_equal(revision_at(bed->file), 2);
+}
+
+static void test_no_folder(void **state)
+{
+    struct bed *bed = *state;
+    size_t bytes;
+    struct err err = {0};
+    const struct snapshot_file_write none = {.path = "/nonexistent/folder/file",
+                                             .image = &bed->small};
+    assert_int_equal(snapshot_file_write(&none, &bytes, &err), -ENOENT);
+    assert_string_equal(err.msg, "write snapshot `/nonexistent/folder/file`: No such file or "
+                                 "directory");
+    const struct snapshot_file_write folder = {.path = bed->folder, .image = &bed->small};
+    assert_int_equal(snapshot_file_write(&folder, &bytes, &err), -EISDIR);
+    char slash[PATH_BYTES + 8];
+    (void)snprintf(slash, sizeof(slash), "%s/", bed->folder);
+    const struct snapshot_file_write nameless = {.path = slash, .image = &bed->small};
+    assert_true(snapshot_file_write(&nameless, &bytes, &err) < 0);
+    char long_name[PATH_BYTES + 300];
+    (void)snprintf(long_name, sizeof(long_name), "%s/%0252d", bed->folder, 0);
+    const struct snapshot_file_write long_one = {.path = long_name, .image = &bed->small};
+    assert_int_equal(snapshot_file_write(&long_one, &bytes, &err), -ENAMETOOLONG);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_write_and_read), TEST(test_relative_path),  TEST(test_unreadable),
+        TEST(test_link),           TEST(test_left_temporary), TEST(test_odd_temporary),
+        TEST(test_locked),         TEST(test_turns),          TEST(test_encoded),
+        TEST(test_cancelled),      TEST(test_replaced),       TEST(test_no_room),
+        TEST(test_no_folder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
