@@ -27,7 +27,7 @@ static uint64_t random_next(void)
     return z ^ z >> 31;
 }
 
-/* Of Services, in several blocks. */
+/* Of Services, in two blocks. */
 static void make_services(struct buf *out)
 {
     struct services services;

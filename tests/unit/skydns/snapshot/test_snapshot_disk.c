@@ -1,0 +1,189 @@
+/* A full disk and folders that nothing can be written into: FILE stays as it was, and nothing takes
+ * room beside it. Small file systems in a mount namespace; skipped where that is not allowed. */
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "skydns/snapshot/snapshot_file.h"
+#include "skydns/store/store.h"
+#include "tests/support/skydns/services.h"
+#include "tests/support/skydns/snapshots.h"
+
+enum { PATH_BYTES = 64, EXIT_NOT_ALLOWED = 77 };
+
+struct bed {
+    char folder[PATH_BYTES], file[PATH_BYTES + 8];
+    struct services services[2];
+    struct snapshot_image small, large; /* 20 KB, 1 MB */
+};
+
+static void make_image(struct services *services, unsigned count, int64_t revision,
+                       struct snapshot_image *ret)
+{
+    struct store_garbage *garbage;
+    services_init(services, count);
+    snapshots_random_image(ret, 1, services_fill(services, &garbage));
+    ret->header.revision = revision;
+    store_garbage_free(garbage);
+}
+
+static int set_up(void **state)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+    assert_non_null(bed);
+    (void)snprintf(bed->folder, sizeof(bed->folder), "/tmp/snapshot.XXXXXX");
+    assert_non_null(mkdtemp(bed->folder));
+    (void)snprintf(bed->file, sizeof(bed->file), "%s/file", bed->folder);
+    make_image(&bed->services[0], 10, 1, &bed->small);
+    make_image(&bed->services[1], 6000, 2, &bed->large);
+    *state = bed;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct bed *bed = *state;
+    assert_int_equal(rmdir(bed->folder), 0); /* what was in it went with the namespace */
+    snapshot_image_fini(&bed->small);
+    snapshot_image_fini(&bed->large);
+    services_fini(&bed->services[0]);
+    services_fini(&bed->services[1]);
+    free(bed);
+    return 0;
+}
+
+/* For a process of its own: the line that does not hold ends it. */
+#define REQUIRE(holds)                                                          \
+    do {                                                                        \
+        if (!(holds)) {                                                         \
+            (void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, (#holds)); \
+            _exit(1);                                                           \
+        }                                                                       \
+    } while (0)
+
+static int write_image(const struct bed *bed, const struct snapshot_image *image, struct err *err)
+{
+    size_t bytes;
+    const struct snapshot_file_write write = {.path = bed->file, .image = image};
+    return snapshot_file_write(&write, &bytes, err);
+}
+
+static bool has_revision(const struct bed *bed, int64_t revision)
+{
+    struct snapshot_content content;
+    int r = snapshot_file_read(bed->file, &content, NULL);
+    bool is_right = r == 0 && content.header.revision == revision;
+    if (r == 0) {
+        snapshot_content_fini(&content);
+    }
+    return is_right;
+}
+
+static uint64_t free_blocks(const struct bed *bed)
+{
+    struct statvfs fs;
+    REQUIRE(statvfs(bed->folder, &fs) == 0);
+    return fs.f_bfree;
+}
+
+/* A namespace whose folder is a file system of half a megabyte. */
+static void enter(const struct bed *bed)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("tmpfs", bed->folder, "tmpfs", 0, "size=512k") != 0) {
+        _exit(EXIT_NOT_ALLOWED);
+    }
+}
+
+static void run_inside(const struct bed *bed, void (*run)(const struct bed *bed))
+{
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        enter(bed);
+        run(bed);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NOT_ALLOWED) {
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
+static void fill_disk(const struct bed *bed)
+{
+    struct err err = {0};
+    REQUIRE(write_image(bed, &bed->large, &err) == -ENOSPC); /* nothing there yet */
+    REQUIRE(snapshot_file_read(bed->file, NULL, NULL) == 1);
+    REQUIRE(write_image(bed, &bed->small, &err) == 0);
+    uint64_t before = free_blocks(bed);
+    for (unsigned i = 0; i < 3; i++) {
+        REQUIRE(write_image(bed, &bed->large, &err) == -ENOSPC);
+        REQUIRE(strstr(err.msg, "No space left on device") && strstr(err.msg, bed->file));
+        REQUIRE(free_blocks(bed) == before);
+        REQUIRE(has_revision(bed, 1));
+    }
+    char other[PATH_BYTES + 8];
+    (void)snprintf(other, sizeof(other), "%s/other", bed->folder);
+    FILE *f = fopen(other, "w");
+    REQUIRE(f);
+    while (fwrite(bed->folder, 1, sizeof(bed->folder), f) == sizeof(bed->folder)) {
+    }
+    (void)fclose(f); /* fails: the disk is full */
+    REQUIRE(write_image(bed, &bed->small, &err) == -ENOSPC);
+    REQUIRE(has_revision(bed, 1));
+    REQUIRE(unlink(other) == 0);
+    REQUIRE(write_image(bed, &bed->small, &err) == 0);
+    REQUIRE(free_blocks(bed) == before);
+}
+
+static void test_full_disk(void **state)
+{
+    run_inside(*state, fill_disk);
+}
+
+static void close_folder(const struct bed *bed)
+{
+    enum { NOBODY = 65534 };
+    struct err err = {0};
+    REQUIRE(write_image(bed, &bed->small, &err) == 0);
+    REQUIRE(mount(NULL, bed->folder, NULL, MS_REMOUNT | MS_RDONLY, NULL) == 0);
+    REQUIRE(write_image(bed, &bed->large, &err) == -EROFS);
+    REQUIRE(strstr(err.msg, "Read-only file system"));
+    REQUIRE(has_revision(bed, 1));
+    REQUIRE(mount(NULL, bed->folder, NULL, MS_REMOUNT, NULL) == 0);
+
+    REQUIRE(chmod(bed->folder, 0755) == 0 && chown(bed->file, NOBODY, NOBODY) == 0);
+    REQUIRE(setuid(NOBODY) == 0);
+    REQUIRE(write_image(bed, &bed->large, &err) == -EACCES);
+    REQUIRE(strstr(err.msg, "Permission denied") && strstr(err.msg, bed->file));
+    REQUIRE(has_revision(bed, 1));
+}
+
+static void test_closed_folder(void **state)
+{
+    run_inside(*state, close_folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_full_disk, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_closed_folder, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
