@@ -51,7 +51,7 @@ static int read_open(int fd, struct snapshot_content *ret_content, struct err *e
         return err_set(err, ERR_SYNTAX, "larger than %" PRId64 " bytes", SNAPSHOT_BYTES_MAX);
     }
     const struct snapshot_now now = {.monotonic_s = (uint32_t)(clock_monotonic_ms() / 1000),
-                                     .unix_ms = clock_wall_s() * 1000};
+                                     .unix_ms = clock_wall_ms()};
     return snapshot_decode(read_bytes, &fd, &now, ret_content, err);
 }
 
@@ -61,8 +61,7 @@ int snapshot_file_read(const char *path, struct snapshot_content *ret_content, s
     if (fd < 0 && errno == ENOENT) {
         return 1;
     }
-    int r = fd < 0 ? fail(err, -errno) : read_open(fd, ret_content, err);
-    return r ? err_wrap(err, r, "read snapshot `%s`", path) : 0;
+    return fd < 0 ? fail(err, -errno) : read_open(fd, ret_content, err);
 }
 
 /* ---- Where it is written ---- */
@@ -240,7 +239,7 @@ static int write_in(const struct snapshot_file_write *write, const struct place 
     CLEANUP_CLOSE int fd = open_temporary(write, place, err);
     struct output output = {.write = write, .fd = fd};
     if (fd < 0) {
-        return fd;
+        return err_wrap(err, fd, "%s", place->temporary);
     }
     int r = write_temporary(&output, place);
     if (r != 0) {
@@ -248,7 +247,8 @@ static int write_in(const struct snapshot_file_write *write, const struct place 
     }
     /* Some file systems sync no folders. */
     if (fsync(place->folder) != 0 && errno != EINVAL) {
-        return fail(err, -errno);
+        r = fail(err, -errno);
+        return err_wrap(err, r, "its folder");
     }
     *ret_bytes = output.bytes;
     return 0;
@@ -259,10 +259,10 @@ int snapshot_file_write(const struct snapshot_file_write *write, size_t *ret_byt
     struct place place = {.folder = -1};
     int r = place_open(&place, write->path);
     if (r != 0) {
-        r = fail(err, r);
-    } else {
-        r = write_in(write, &place, ret_bytes, err);
-        place_close(&place);
+        (void)fail(err, r);
+        return err_wrap(err, r, "its folder");
     }
-    return r ? err_wrap(err, r, "write snapshot `%s`", write->path) : 0;
+    r = write_in(write, &place, ret_bytes, err);
+    place_close(&place);
+    return r;
 }

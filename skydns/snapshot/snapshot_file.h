@@ -23,7 +23,8 @@
 #include "common/base/err.h"
 #include "skydns/snapshot/snapshot.h"
 
-/* 0; 1 if there is no such file; -errno or ERR_SYNTAX with the reason: not used. */
+/* 0; 1 if there is no such file; -errno or ERR_SYNTAX with the reason, for a line that names the
+ * file: not used, and *ret_content is as it was. */
 int snapshot_file_read(const char *path, struct snapshot_content *ret_content,
                        struct err *err) MUST_CHECK;
 

@@ -30,7 +30,7 @@ struct bed {
 
 static unsigned services_of(unsigned version)
 {
-    enum { STEP = 400 }; /* 25 KB: the largest takes two pieces */
+    enum { STEP = 400 }; /* 80 KB: the largest takes two pieces */
     return 1 + version * STEP;
 }
 
