@@ -33,6 +33,8 @@ struct store_loader {
     bool is_torn; /* names below one did not come together */
 };
 
+enum { FIRST_CAP = 256 };
+
 struct store_loader *store_loader_new(void)
 {
     seeded_hash_init();
@@ -41,6 +43,8 @@ struct store_loader *store_loader_new(void)
     loader->name.len = 1;
     loader->levels[0].end_len = 1;
     loader->depth = 1;
+    loader->child_cap = FIRST_CAP;
+    loader->children = xrealloc_array(NULL, FIRST_CAP, sizeof(loader->children[0]));
     return loader;
 }
 
@@ -79,9 +83,8 @@ void store_loader_free(struct store_loader *loader)
 
 static struct label_child *push_child(struct store_loader *loader)
 {
-    enum { FIRST_CAP = 256 };
     if (loader->child_count == loader->child_cap) {
-        loader->child_cap = loader->child_cap ? loader->child_cap * 2 : FIRST_CAP;
+        loader->child_cap *= 2;
         loader->children =
             xrealloc_array(loader->children, loader->child_cap, sizeof(loader->children[0]));
     }
