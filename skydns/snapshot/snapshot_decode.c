@@ -12,8 +12,7 @@
 #include "skydns/store/store_loader.h"
 
 struct decoder {
-    snapshot_source source;
-    void *data;
+    const struct snapshot_source *source;
     XXH3_state_t *checksum;
     size_t taken; /* bytes */
     struct err *err;
@@ -38,7 +37,7 @@ static int take(struct decoder *d, void *bytes, size_t len)
 {
     uint8_t *to = bytes;
     for (size_t got = 0; got < len;) {
-        int64_t n = d->source(d->data, to + got, len - got);
+        int64_t n = d->source->read(d->source->data, to + got, len - got);
         if (n < 0) {
             return err_set(d->err, (int)n, "%s", err_code_text((int)n));
         }
@@ -257,6 +256,15 @@ static const char *read_block(struct decoder *d, struct slice block)
     return NULL;
 }
 
+/* By what a Service's records take. */
+static void expect_records(const struct decoder *d)
+{
+    enum { RECORD_BYTES = 66 };
+    if (d->source->bytes > d->taken) {
+        store_loader_expect(d->loader, (d->source->bytes - d->taken) / RECORD_BYTES);
+    }
+}
+
 static int read_records(struct decoder *d)
 {
     CLEANUP_FREE uint8_t *block = xmalloc(SNAPSHOT_BLOCK_MAX);
@@ -294,7 +302,7 @@ static int read_end(struct decoder *d)
     if (records != d->content.records) {
         return damaged(d, "its count of records differs");
     }
-    int64_t n = d->source(d->data, &behind, sizeof(behind));
+    int64_t n = d->source->read(d->source->data, &behind, sizeof(behind));
     if (n < 0) {
         return err_set(d->err, (int)n, "%s", err_code_text((int)n));
     }
@@ -316,6 +324,7 @@ static int decode(struct decoder *d, const struct snapshot_now *now)
         r = read_section(d, &d->content.sections[i]);
     }
     start_clock(d, now);
+    expect_records(d);
     r = r ? r : read_records(d);
     r = r ? r : read_end(d);
     if (r == 0) {
@@ -326,11 +335,10 @@ static int decode(struct decoder *d, const struct snapshot_now *now)
     return r;
 }
 
-int snapshot_decode(snapshot_source source, void *data, const struct snapshot_now *now,
+int snapshot_decode(const struct snapshot_source *source, const struct snapshot_now *now,
                     struct snapshot_content *ret_content, struct err *err)
 {
     struct decoder d = {.source = source,
-                        .data = data,
                         .checksum = XXH3_createState(),
                         .err = err,
                         .loader = store_loader_new(),

@@ -13,8 +13,12 @@
 #include "common/base/slice.h"
 #include "skydns/snapshot/snapshot.h"
 
-/* Fills a buffer with the next bytes: how many, 0 at the end, or -errno. */
-typedef int64_t (*snapshot_source)(void *data, void *bytes, size_t len);
+struct snapshot_source {
+    /* Fills a buffer with the next bytes: how many, 0 at the end, or -errno. */
+    int64_t (*read)(void *data, void *bytes, size_t len);
+    void *data;
+    size_t bytes; /* how many there may be; 0: unknown */
+};
 
 /* The moment of loading: a record has been known for as long as when it was written, and since
  * then. */
@@ -25,7 +29,7 @@ struct snapshot_now {
 
 /* 0, and what snapshot_content_fini frees; or ERR_SYNTAX with the reason for a warning, or the
  * source's -errno; then *ret_content is as it was. */
-int snapshot_decode(snapshot_source source, void *data, const struct snapshot_now *now,
+int snapshot_decode(const struct snapshot_source *source, const struct snapshot_now *now,
                     struct snapshot_content *ret_content, struct err *err) MUST_CHECK;
 
 #endif

@@ -50,9 +50,11 @@ static int read_open(int fd, struct snapshot_content *ret_content, struct err *e
     if (st.st_size > SNAPSHOT_BYTES_MAX) {
         return err_set(err, ERR_SYNTAX, "larger than %" PRId64 " bytes", SNAPSHOT_BYTES_MAX);
     }
+    const struct snapshot_source source = {
+        .read = read_bytes, .data = &fd, .bytes = (size_t)st.st_size};
     const struct snapshot_now now = {.monotonic_s = (uint32_t)(clock_monotonic_ms() / 1000),
                                      .unix_ms = clock_wall_ms()};
-    return snapshot_decode(read_bytes, &fd, &now, ret_content, err);
+    return snapshot_decode(&source, &now, ret_content, err);
 }
 
 int snapshot_file_read(const char *path, struct snapshot_content *ret_content, struct err *err)

@@ -48,7 +48,8 @@ int snapshots_decode(struct slice bytes, const struct snapshot_now *now,
                      struct snapshot_content *ret_content, struct err *err)
 {
     struct reader r = reader_of(bytes.ptr, bytes.len);
-    return snapshot_decode(read_piece, &r, now, ret_content, err);
+    const struct snapshot_source source = {.read = read_piece, .data = &r, .bytes = bytes.len};
+    return snapshot_decode(&source, now, ret_content, err);
 }
 
 void snapshots_seal(struct buf *bytes)

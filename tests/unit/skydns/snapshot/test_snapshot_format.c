@@ -455,12 +455,13 @@ static void test_sink_and_source(void **state)
     }
 
     struct slow slow = {.reader = reader_of(bytes.data, bytes.len)};
-    assert_int_equal(snapshot_decode(slow_source, &slow, &now, &content, &err), 0);
+    const struct snapshot_source source = {.read = slow_source, .data = &slow};
+    assert_int_equal(snapshot_decode(&source, &now, &content, &err), 0);
     snapshot_content_fini(&content);
     slow = (struct slow){.reader = reader_of(bytes.data, bytes.len), .error = -EIO};
-    assert_int_equal(snapshot_decode(slow_source, &slow, &now, &content, &err), -EIO);
+    assert_int_equal(snapshot_decode(&source, &now, &content, &err), -EIO);
     slow = (struct slow){.reader = reader_of(bytes.data, bytes.len / 2), .error = -EIO};
-    assert_int_equal(snapshot_decode(slow_source, &slow, &now, &content, &err), -EIO);
+    assert_int_equal(snapshot_decode(&source, &now, &content, &err), -EIO);
     assert_string_equal(err.msg, "Input/output error");
 
     buf_fini(&bytes);
