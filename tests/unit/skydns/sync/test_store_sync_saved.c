@@ -1,0 +1,837 @@
+/* store_sync from a snapshot and into one, with a fake mirror: this file defines etcd_mirror_start
+ * and the others. With a real etcd: test_store_sync_etcd.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/buf.h"
+#include "common/base/clock.h"
+#include "common/base/outage.h"
+#include "common/etcd/etcd_mirror.h"
+#include "skydns/sync/broken.h"
+#include "skydns/sync/store_sync.h"
+#include "tests/support/log_capture.h"
+#include "tests/support/skydns/snapshot_copy.h"
+#include "tests/support/test_clock.h"
+
+/* ---- The mirror ---- */
+
+static struct etcd_mirror_config mirror;
+static struct etcd_mirror_config other_key; /* of the second domain */
+static struct etcd_mirror_counts mirror_counts;
+static bool can_save_mirror = true;
+static unsigned rereads, other_starts;
+static char main_mirror, key_mirror; /* what the pointers point to */
+static char resumed_from[64];        /* what `saved` said */
+
+static const char evidence[] = "evidence"; /* what it saves */
+
+struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirror_config *config)
+{
+    assert_null(etcd);
+    if (slice_has_prefix(config->prefix, slice_str("/kube2sky/"))) {
+        other_key = *config;
+        other_starts++;
+        return (struct etcd_mirror *)&key_mirror;
+    }
+    mirror = *config;
+    (void)snprintf(resumed_from, sizeof(resumed_from), "%.*s", (int)config->saved.len,
+                   config->saved.len ? config->saved.ptr : ""); /* short */
+    return (struct etcd_mirror *)&main_mirror;
+}
+
+void etcd_mirror_stop(struct etcd_mirror *stopped)
+{
+    (void)stopped;
+}
+
+struct etcd_mirror_counts etcd_mirror_counts(const struct etcd_mirror *asked)
+{
+    assert_ptr_equal(asked, &main_mirror);
+    return mirror_counts;
+}
+
+void etcd_mirror_reread(struct etcd_mirror *asked)
+{
+    assert_ptr_equal(asked, &main_mirror);
+    rereads++;
+}
+
+const char *etcd_mirror_cause_text(enum etcd_mirror_cause cause)
+{
+    return cause == ETCD_MIRROR_FIRST ? "first" : "another";
+}
+
+bool etcd_mirror_save(const struct etcd_mirror *asked, struct buf *out)
+{
+    assert_ptr_equal(asked, &main_mirror);
+    buf_append_str(out, can_save_mirror ? evidence : "");
+    return can_save_mirror;
+}
+
+bool etcd_mirror_is_saved(struct slice saved)
+{
+    return slice_equal(saved, slice_str(evidence));
+}
+
+static void put(const char *key, const char *value, int64_t revision)
+{
+    struct etcd_kv kv = {
+        .key = slice_str(key), .value = slice_str(value), .mod_revision = revision};
+    mirror.put(mirror.data, &kv);
+}
+
+static void del(const char *key, int64_t revision)
+{
+    mirror.del(mirror.data, slice_str(key), revision);
+}
+
+static void full_begin(enum etcd_mirror_cause cause, bool keeps_old)
+{
+    const struct etcd_mirror_read read = {.cause = cause, .keeps_old = keeps_old, .reason = ""};
+    mirror.full_begin(mirror.data, &read);
+}
+
+static void store_key(const char *id, bool has_read)
+{
+    mirror.store_key_seen(mirror.data, slice_str(id), has_read);
+}
+
+static void other_store_key(const char *id)
+{
+    other_key.store_key_seen(other_key.data, slice_str(id), false);
+}
+
+static void commit(int64_t revision, bool full)
+{
+    mirror.commit(mirror.data, revision, full);
+}
+
+static void catch_up(void)
+{
+    mirror.state(mirror.data, NULL);
+    mirror.caught_up(mirror.data);
+}
+
+static void lose(void)
+{
+    struct err err;
+    err_set(&err, ERR_UNAVAILABLE, "gone");
+    mirror.state(mirror.data, &err);
+}
+
+/* ---- One life after the other ---- */
+
+static struct ev_loop *loop;
+static struct outage outage;
+static struct outage_source followed;
+static struct publisher *publisher;
+static struct publisher_reader *reader;
+static struct store_sync *synced;
+
+static size_t domain_count;
+static bool requires_store_key;
+
+/* What has been called in this life, in order: "d" document, "s" stub zones, "c" completeness, "r"
+ * ready. */
+static char calls[64];
+static char document[64];
+static size_t stub_zones;
+
+static struct dname name_of(const char *text)
+{
+    struct dname name;
+    assert_true(dname_from_text(slice_str(text), &name));
+    return name;
+}
+
+static void called(char what)
+{
+    size_t len = strlen(calls);
+    assert_true(len + 1 < sizeof(calls));
+    calls[len] = what;
+}
+
+static void on_config(void *data, struct slice value)
+{
+    (void)data;
+    called('d');
+    (void)snprintf(document, sizeof(document), "%.*s", value.ptr ? (int)value.len : 4,
+                   value.ptr ? value.ptr : "none"); /* short */
+}
+
+static void on_stubs(void *data, const struct foreign_zone *zones, size_t count)
+{
+    (void)data;
+    (void)zones;
+    called('s');
+    stub_zones = count;
+}
+
+static void on_completeness(void *data)
+{
+    (void)data;
+    called('c');
+}
+
+static void on_ready(void *data)
+{
+    (void)data;
+    called('r');
+}
+
+static void begin(struct snapshot_content *start)
+{
+    const struct dname domains[] = {name_of("test."), name_of("other.")};
+    memset(calls, 0, sizeof(calls));
+    rereads = other_starts = 0;
+    loop = ev_loop_new(0);
+    publisher = publisher_new();
+    reader = publisher_reader_new(publisher);
+    outage_init(&outage, loop, "etcd", 60000, "etcd is overdue");
+    followed = (struct outage_source){.away_line = "etcd away", .back_line = "etcd back"};
+    outage_join(&outage, &followed, true);
+    synced = store_sync_start(&(struct store_sync_config){
+        .loop = loop,
+        .publisher = publisher,
+        .path_prefix = "skydns",
+        .domains = domains,
+        .domain_count = domain_count,
+        .requires_store_key = requires_store_key,
+        .default_ttl_s = 30,
+        .start = start,
+        .followed = &followed,
+        .wants_stubs = true,
+        .on_config = on_config,
+        .on_stubs = on_stubs,
+        .on_completeness = on_completeness,
+        .on_ready = on_ready,
+    });
+}
+
+static void end(void)
+{
+    store_sync_stop(synced);
+    outage_fini(&outage);
+    publisher_free(publisher);
+    ev_loop_destroy(loop);
+    synced = NULL;
+}
+
+/* The next life starts with what this one saves. */
+static void restart(void)
+{
+    struct snapshot_content content;
+    snapshot_copy(synced, &content);
+    end();
+    begin(&content);
+    snapshot_content_fini(&content);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    domain_count = 1;
+    requires_store_key = false;
+    can_save_mirror = true;
+    mirror_counts = (struct etcd_mirror_counts){0};
+    begin(NULL);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    if (synced) {
+        end();
+    }
+    return 0;
+}
+
+/* The mod_revision of the record a reader finds; 0 = no such record, -1 = no store yet. */
+static int64_t seen(const char *text)
+{
+    struct dname name = name_of(text);
+    int64_t revision = -1;
+    const struct store *store = publisher_enter(reader);
+    if (store) {
+        const struct store_node *node = store_find(store, &name, NULL);
+        const struct store_record *record = node ? store_node_record(node) : NULL;
+        revision = record ? record->mod_revision : 0;
+    }
+    publisher_leave(reader);
+    return revision;
+}
+
+static bool is_incomplete(const char *domain)
+{
+    struct dname name = name_of(domain);
+    return store_sync_is_incomplete(synced, &name);
+}
+
+static bool is_from_snapshot(void)
+{
+    int64_t heard_ms;
+    return store_sync_is_from_snapshot(synced, &heard_ms);
+}
+
+static const char good[] = "{\"host\":\"10.0.0.1\"}";
+
+static void put_all(void)
+{
+    put("/skydns/test/web", good, 2);
+    put("/skydns/test/goes", good, 3);
+    put("/skydns/test/bad", "{", 4);
+    put("/skydns/test//name", good, 5);
+    put("/skydns/config", "{\"ttl\":5}", 6);
+    put("/skydns/test/dns/stub/local/acme/1", good, 7);
+    put("/skydns/test/dns/stub/local/corp/1", "{\"text\":\"x\"}", 8);
+}
+
+/* A whole content, confirmed. */
+static void read_all(const char *id)
+{
+    full_begin(ETCD_MIRROR_FIRST, false);
+    put_all();
+    store_key(id, true);
+    commit(9, true);
+    catch_up();
+}
+
+/* ---- Starting ---- */
+
+static void test_everything_is_there_at_once(void **state)
+{
+    static struct log_capture c;
+    int64_t heard_ms;
+    (void)state;
+    read_all("one");
+    assert_string_equal(calls, "dsr");
+    struct store_sync_counts before = store_sync_counts(synced);
+    log_capture_begin(&c);
+    restart();
+    log_capture_end(&c);
+    print_message("%s", c.text);
+    assert_int_equal(log_occurrences(c.text, "records re"), 0); /* read, reread */
+    assert_string_equal(resumed_from, evidence);
+    assert_true(store_sync_is_ready(synced));
+    assert_string_equal(calls, "sr"); /* the document is the caller's */
+    assert_int_equal(stub_zones, 2);
+    assert_true(store_sync_is_from_snapshot(synced, &heard_ms));
+    assert_true(heard_ms > 0 && heard_ms <= clock_wall_ms());
+    struct store_sync_counts counts = store_sync_counts(synced);
+    assert_int_equal(counts.keys, before.keys);
+    assert_int_equal(counts.broken, before.broken);
+    assert_int_equal(counts.broken, 3);
+    assert_int_equal(counts.skipped, 0);
+    assert_int_equal(counts.published, 1);
+    assert_int_equal(counts.reads, 0);
+    assert_int_equal(counts.revision, 9);
+    assert_int_equal(counts.published_revision, 9);
+    assert_int_equal(seen("web.test"), 2);
+    assert_int_equal(seen("bad.test"), 0);
+    assert_false(is_incomplete("test."));
+    catch_up();
+    assert_false(is_from_snapshot());
+    assert_int_equal(store_sync_counts(synced).reads, 0);
+    lose();
+    assert_false(is_from_snapshot());
+    assert_string_equal(calls, "sr");
+}
+
+static void test_changes_are_applied(void **state)
+{
+    (void)state;
+    read_all("one");
+    restart();
+    put("/skydns/test/bad", good, 10);
+    put("/skydns/test/web", "{", 10);
+    del("/skydns/test/goes", 10);
+    put("/skydns/test/new", good, 10);
+    del("/skydns/test//name", 10);
+    put("/skydns/config", "{\"ttl\":6}", 10);
+    commit(10, false);
+    assert_int_equal(seen("bad.test"), 10);
+    assert_int_equal(seen("web.test"), 0);
+    assert_int_equal(seen("goes.test"), 0);
+    assert_int_equal(seen("new.test"), 10);
+    assert_int_equal(store_sync_counts(synced).broken, 2); /* web, and the stub zone's */
+    assert_string_equal(calls, "srd");
+    assert_string_equal(document, "{\"ttl\":6}");
+    put("/skydns/test/dns/stub/local/more/1", good, 11);
+    del("/skydns/config", 11);
+    commit(11, false);
+    assert_string_equal(calls, "srdds");
+    assert_string_equal(document, "none");
+    assert_int_equal(stub_zones, 3);
+}
+
+/* As if the snapshot were an older version. */
+static void test_a_full_read(void **state)
+{
+    static struct log_capture c;
+    (void)state;
+    read_all("one");
+    restart();
+    log_capture_begin(&c);
+    full_begin(ETCD_MIRROR_FIRST, false);
+    put("/skydns/test/web", good, 2);
+    put("/skydns/test/new", good, 12);
+    put("/skydns/test/bad", "{", 4);
+    assert_int_equal(seen("goes.test"), 3);
+    store_key("one", true);
+    commit(12, true);
+    log_capture_end(&c);
+    assert_int_equal(
+        log_occurrences(c.text, "records read keys=2 skipped=1 revision=12 cause=first\n"), 1);
+    assert_int_equal(log_occurrences(c.text, "key skipped"), 0); /* known */
+    assert_int_equal(seen("goes.test"), 0);
+    assert_int_equal(seen("web.test"), 2);
+    assert_int_equal(seen("new.test"), 12);
+    assert_string_equal(calls, "srds");
+    assert_string_equal(document, "none");
+    assert_int_equal(stub_zones, 0);
+    assert_int_equal(store_sync_counts(synced).broken, 1);
+    assert_int_equal(store_sync_counts(synced).reads, 1);
+    assert_true(is_from_snapshot());
+    catch_up();
+    assert_false(is_from_snapshot());
+}
+
+/* An etcd that came back empty: the snapshot's records stay until it is complete. */
+static void test_another_store(void **state)
+{
+    (void)state;
+    read_all("one");
+    restart();
+    full_begin(ETCD_MIRROR_OTHER_STORE, true);
+    put("/skydns/test/web", good, 1);
+    store_key("", true);
+    mirror_counts.is_holding_old = true;
+    commit(1, true);
+    catch_up();
+    assert_int_equal(seen("web.test"), 1);
+    assert_int_equal(seen("goes.test"), 3);
+    assert_false(is_incomplete("test."));
+    restart(); /* held on */
+    assert_int_equal(seen("goes.test"), 3);
+    assert_false(is_incomplete("test."));
+    mirror_counts.is_holding_old = false; /* stale-max */
+    full_begin(ETCD_MIRROR_STALE, false);
+    store_key("", true);
+    commit(2, true);
+    assert_int_equal(seen("goes.test"), 0);
+    assert_true(is_incomplete("test."));
+}
+
+static void test_an_empty_store(void **state)
+{
+    (void)state;
+    full_begin(ETCD_MIRROR_FIRST, false);
+    store_key("", true);
+    commit(1, true);
+    catch_up();
+    restart();
+    assert_string_equal(calls, "r");
+    assert_int_equal(seen("web.test"), 0);
+    put("/skydns/test/web", good, 2);
+    commit(2, false);
+    assert_int_equal(seen("web.test"), 2);
+    assert_string_equal(calls, "r");
+}
+
+/* ---- Completeness ---- */
+
+static void test_a_store_key_gone_while_away(void **state)
+{
+    (void)state;
+    read_all("one");
+    restart();
+    store_key("", false);
+    assert_true(is_incomplete("test."));
+    assert_string_equal(calls, "src");
+    catch_up();
+    restart();
+    assert_true(is_incomplete("test."));
+    assert_string_equal(calls, "csr"); /* before the version, which may lack records */
+    store_key("two", false);
+    assert_int_equal(rereads, 1);
+    assert_true(is_incomplete("test."));
+    full_begin(ETCD_MIRROR_COMPLETE, false);
+    put_all();
+    store_key("two", true);
+    commit(20, true);
+    assert_false(is_incomplete("test."));
+}
+
+/* A store filled by hand stays one. */
+static void test_never_a_store_key(void **state)
+{
+    (void)state;
+    read_all("");
+    restart();
+    assert_false(is_incomplete("test."));
+    store_key("", false);
+    assert_false(is_incomplete("test."));
+    store_key("one", false);
+    assert_int_equal(rereads, 0);
+}
+
+static void test_required_store_keys(void **state)
+{
+    (void)state;
+    read_all("");
+    requires_store_key = true;
+    restart();
+    assert_false(store_sync_is_ready(synced));
+    assert_true(is_incomplete("test."));
+    assert_int_equal(seen("web.test"), 2);
+    full_begin(ETCD_MIRROR_COMPLETE, false);
+    put_all();
+    store_key("one", true);
+    commit(20, true);
+    catch_up();
+    assert_true(store_sync_is_ready(synced));
+    restart();
+    assert_true(store_sync_is_ready(synced));
+    assert_false(is_incomplete("test."));
+}
+
+static void test_two_domains(void **state)
+{
+    const struct dname both[] = {name_of("test."), name_of("other.")};
+    (void)state;
+    read_all("one");
+    store_sync_set_domains(synced, both, 2, false);
+    other_store_key("one");
+    domain_count = 2;
+    restart();
+    assert_false(is_incomplete("other."));
+    other_store_key("one"); /* its mirror answers */
+    assert_int_equal(rereads, 0);
+    assert_false(is_incomplete("other."));
+    other_store_key("");
+    assert_true(is_incomplete("other."));
+    other_store_key("two"); /* counts once all is read again */
+    assert_int_equal(rereads, 1);
+    catch_up();
+    restart();
+    assert_true(is_incomplete("other."));
+    assert_false(is_incomplete("test."));
+    other_store_key("two");
+    assert_int_equal(rereads, 1);
+    full_begin(ETCD_MIRROR_COMPLETE, false);
+    put_all();
+    store_key("one", true);
+    commit(20, true);
+    catch_up();
+    assert_false(is_incomplete("other."));
+
+    domain_count = 1; /* what was known of the other domain is not forgotten */
+    restart();
+    catch_up();
+    restart();
+    store_sync_set_domains(synced, both, 2, false);
+    assert_int_equal(other_starts, 1);
+    assert_false(is_incomplete("other."));
+    other_store_key("");
+    assert_true(is_incomplete("other."));
+}
+
+/* What an earlier store had is not what this one has. */
+static void test_a_domain_that_comes_after_another_store(void **state)
+{
+    const struct dname both[] = {name_of("test."), name_of("other.")};
+    (void)state;
+    read_all("one");
+    store_sync_set_domains(synced, both, 2, false);
+    other_store_key("one");
+    restart();
+    full_begin(ETCD_MIRROR_OTHER_STORE, false);
+    put_all();
+    store_key("two", true);
+    commit(20, true);
+    store_sync_set_domains(synced, both, 2, false);
+    assert_true(is_incomplete("other."));
+}
+
+/* A domain without a key is told of once it is certain that the snapshot is no old one. */
+static void test_keys_of_another_domain(void **state)
+{
+    static struct log_capture c;
+    (void)state;
+    full_begin(ETCD_MIRROR_FIRST, false);
+    put("/skydns/local/cluster/svc/n/web", good, 2);
+    commit(2, true);
+    catch_up();
+    log_capture_begin(&c);
+    restart();
+    assert_int_equal(log_occurrences(c.text, "etcd has no key of a domain"), 0);
+    catch_up();
+    lose();
+    catch_up();
+    log_capture_end(&c);
+    assert_int_equal(log_occurrences(c.text, "etcd has no key of a domain"), 1);
+}
+
+/* ---- Saving ---- */
+
+static void test_what_cannot_be_saved(void **state)
+{
+    (void)state;
+    assert_false(snapshot_copy_is_possible(synced));
+    full_begin(ETCD_MIRROR_FIRST, false);
+    put_all();
+    commit(9, true);
+    assert_false(snapshot_copy_is_possible(synced)); /* what was put meanwhile is not there */
+    catch_up();
+    assert_true(snapshot_copy_is_possible(synced));
+    lose();
+    assert_true(snapshot_copy_is_possible(synced));
+    full_begin(ETCD_MIRROR_FIRST, false);
+    assert_false(snapshot_copy_is_possible(synced));
+    lose();
+    assert_false(snapshot_copy_is_possible(synced));
+    full_begin(ETCD_MIRROR_FIRST, false);
+    commit(10, true);
+    assert_true(snapshot_copy_is_possible(synced));
+    can_save_mirror = false;
+    assert_false(snapshot_copy_is_possible(synced));
+    can_save_mirror = true;
+    restart();
+    assert_false(snapshot_copy_is_possible(synced)); /* a snapshot's snapshot */
+    put("/skydns/test/new", good, 11);
+    commit(11, false);
+    assert_false(snapshot_copy_is_possible(synced));
+    catch_up();
+    assert_true(snapshot_copy_is_possible(synced));
+}
+
+static void test_the_same_bytes(void **state)
+{
+    struct snapshot_content a, b;
+    (void)state;
+    read_all("one");
+    lose();
+    snapshot_copy(synced, &a);
+    restart();
+    catch_up();
+    snapshot_copy(synced, &b);
+    assert_string_equal(a.header.prefix, "/skydns/");
+    assert_string_equal(b.header.prefix, "/skydns/");
+    assert_true(dname_equal(&a.header.domain, &b.header.domain));
+    assert_int_equal(a.header.revision, 9);
+    assert_int_equal(b.header.revision, 9);
+    assert_int_equal(a.records, b.records);
+    for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
+        print_message("section %zu: %zu bytes\n", i, a.sections[i].len);
+        if (i != SNAPSHOT_LEASES) { /* they begin with the time */
+            assert_true(slice_equal(buf_slice(&a.sections[i]), buf_slice(&b.sections[i])));
+        }
+        assert_int_equal(a.sections[i].len > 0, i != SNAPSHOT_WRITERS);
+    }
+    snapshot_content_fini(&a);
+    snapshot_content_fini(&b);
+}
+
+/* Each makes the next image another one. */
+static void test_changes_are_counted(void **state)
+{
+    (void)state;
+    assert_int_equal(store_sync_changes(synced), 0);
+    read_all("one");
+    uint64_t changes = store_sync_changes(synced);
+    assert_true(changes > 0);
+    lose();
+    store_key("one", false);
+    catch_up();
+    assert_int_equal(store_sync_changes(synced), changes);
+    store_key("two", false);
+    assert_true(store_sync_changes(synced) > changes);
+    changes = store_sync_changes(synced);
+    put("/skydns/test/bad", "[", 10); /* no new version, but a new revision */
+    commit(10, false);
+    assert_true(store_sync_changes(synced) > changes);
+    restart();
+    changes = store_sync_changes(synced);
+    store_key("two", false);
+    catch_up();
+    changes = store_sync_changes(synced) - changes;
+    assert_true(changes <= 1); /* the store key is seen for the first time */
+}
+
+/* ---- When etcd was heard from ---- */
+
+static int64_t saved_heard_ms(void)
+{
+    struct snapshot_content content;
+    snapshot_copy(synced, &content);
+    snapshot_content_fini(&content);
+    return content.header.heard_ms;
+}
+
+static void assert_about_now(int64_t before_ms, int64_t heard_ms)
+{
+    assert_true(heard_ms >= before_ms && heard_ms <= clock_wall_ms());
+}
+
+/* The test's clock is only the monotonic one: advancing it is setting the wall clock back. */
+static void test_when_etcd_was_heard(void **state)
+{
+    enum { HOUR_MS = 3600 * 1000 };
+    int64_t before_ms = clock_wall_ms(), heard_ms;
+    (void)state;
+    test_clock_stop();
+    assert_int_equal(store_sync_heard_ms(synced), 0);
+    full_begin(ETCD_MIRROR_FIRST, false);
+    commit(9, true);
+    mirror.state(mirror.data, NULL);
+    assert_int_equal(store_sync_heard_ms(synced), 0); /* not all of it yet */
+    mirror.caught_up(mirror.data);
+    assert_about_now(before_ms, store_sync_heard_ms(synced));
+    lose();
+    int64_t frozen_ms = store_sync_heard_ms(synced);
+    assert_about_now(before_ms, frozen_ms);
+    lose();
+    test_clock_advance_ms(10000);
+    assert_int_equal(store_sync_heard_ms(synced), frozen_ms);
+    assert_int_equal(saved_heard_ms(), frozen_ms);
+    mirror.state(mirror.data, NULL); /* what changed meanwhile is not there */
+    assert_int_equal(store_sync_heard_ms(synced), frozen_ms);
+    restart();
+    assert_true(store_sync_is_from_snapshot(synced, &heard_ms));
+    assert_int_equal(heard_ms, frozen_ms);
+    assert_int_equal(store_sync_heard_ms(synced), frozen_ms);
+    lose();
+    assert_int_equal(store_sync_heard_ms(synced), frozen_ms);
+    test_clock_advance_ms(3 * HOUR_MS);
+    assert_true(store_sync_heard_ms(synced) < frozen_ms - 2 * HOUR_MS);
+    before_ms = clock_wall_ms();
+    catch_up();
+    assert_about_now(before_ms, store_sync_heard_ms(synced));
+    test_clock_run();
+}
+
+/* A file from half an hour to come: the clock was set back. */
+static void test_a_time_to_come(void **state)
+{
+    struct snapshot_content content;
+    int64_t heard_ms;
+    (void)state;
+    read_all("one");
+    snapshot_copy(synced, &content);
+    end();
+    content.header.heard_ms = clock_wall_ms() + 1800 * 1000;
+    begin(&content);
+    snapshot_content_fini(&content);
+    assert_true(store_sync_is_from_snapshot(synced, &heard_ms));
+    assert_true(heard_ms <= clock_wall_ms());
+}
+
+/* ---- What makes no sense ---- */
+
+static void test_sections_that_make_no_sense(void **state)
+{
+    static const char *const wrong[SNAPSHOT_SECTIONS] = {
+        [SNAPSHOT_MIRROR] = "else",
+        [SNAPSHOT_STORE_KEYS] = "\x01\x01",
+        [SNAPSHOT_LEASES] = "\x01",
+        [SNAPSHOT_BROKEN] = "\x01",
+    };
+    struct snapshot_content content;
+    struct err err;
+    (void)state;
+    read_all("one");
+    for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
+        snapshot_copy(synced, &content);
+        assert_true(store_sync_can_start(&content, &err));
+        if (wrong[i]) {
+            snapshot_copy_set(&content, i, slice_str(wrong[i]));
+            assert_false(store_sync_can_start(&content, &err));
+            print_message("%s\n", err.msg);
+        }
+        snapshot_content_fini(&content);
+    }
+    snapshot_copy(synced, &content);
+    content.header.revision = 0;
+    assert_false(store_sync_can_start(&content, &err));
+    content.header.revision = 9;
+    char *longest = calloc(1, STORE_SYNC_CONFIG_MAX + 2);
+    assert_non_null(longest);
+    snapshot_copy_set(&content, SNAPSHOT_CONFIG, slice_of(longest, STORE_SYNC_CONFIG_MAX + 2));
+    assert_false(store_sync_can_start(&content, &err));
+    snapshot_copy_set(&content, SNAPSHOT_CONFIG, slice_of(longest, STORE_SYNC_CONFIG_MAX + 1));
+    assert_true(store_sync_can_start(&content, &err));
+    free(longest);
+    snapshot_content_fini(&content);
+}
+
+/* Leases of a record that is not among the records: sections and records make sense each by
+ * themselves only. Then etcd tells all. */
+static void test_parts_that_do_not_fit(void **state)
+{
+    static const uint8_t lease[] = {
+        0, 0, 0,   0, 0, 0, 0, 1,             /* saved */
+        0, 0, 0,   0, 0, 0, 0, 7,             /* id */
+        1, 0, 0,   0, 0, 0, 0, 0, 9,          /* known, left */
+        0, 0, 0,   0, 0, 0, 0, 9,             /* granted */
+        3, 1, 'x', 0,                         /* name */
+        0, 0, 0,   0, 0, 0, 0, 2, 0, 0, 0, 0, /* revision, TTL */
+        0, 0, 0,   0, 0, 0, 0, 0, 0,          /* ends */
+    };
+    static struct log_capture c;
+    struct snapshot_content content;
+    struct err err;
+    (void)state;
+    read_all("one");
+    snapshot_copy(synced, &content);
+    end();
+    snapshot_copy_set(&content, SNAPSHOT_LEASES, slice_of(lease, sizeof(lease)));
+    assert_true(store_sync_can_start(&content, &err));
+    log_capture_begin(&c);
+    begin(&content);
+    log_capture_end(&c);
+    snapshot_content_fini(&content);
+    assert_int_equal(log_occurrences(c.text, "snapshot"), 1);
+    assert_string_equal(resumed_from, "");
+    assert_string_equal(calls, "");
+    assert_false(store_sync_is_ready(synced));
+    assert_false(is_from_snapshot());
+    assert_int_equal(store_sync_counts(synced).broken, 0);
+    assert_int_equal(seen("web.test"), -1);
+    read_all("one");
+    assert_string_equal(calls, "dsr");
+    assert_int_equal(seen("web.test"), 2);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_everything_is_there_at_once),
+        TEST(test_changes_are_applied),
+        TEST(test_a_full_read),
+        TEST(test_another_store),
+        TEST(test_an_empty_store),
+        TEST(test_a_store_key_gone_while_away),
+        TEST(test_never_a_store_key),
+        TEST(test_required_store_keys),
+        TEST(test_two_domains),
+        TEST(test_a_domain_that_comes_after_another_store),
+        TEST(test_keys_of_another_domain),
+        TEST(test_what_cannot_be_saved),
+        TEST(test_the_same_bytes),
+        TEST(test_changes_are_counted),
+        TEST(test_when_etcd_was_heard),
+        TEST(test_a_time_to_come),
+        TEST(test_sections_that_make_no_sense),
+        TEST(test_parts_that_do_not_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
