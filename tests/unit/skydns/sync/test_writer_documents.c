@@ -23,6 +23,7 @@ enum { MIRRORS_MAX = 8 };
 static struct etcd_mirror {
     struct etcd_mirror_config config;
     char prefix[64];
+    char saved[16];
     bool is_running;
 } mirrors[MIRRORS_MAX];
 static unsigned started;
@@ -38,6 +39,8 @@ struct etcd_mirror *etcd_mirror_start(struct etcd *etcd, const struct etcd_mirro
     assert_int_equal(config->stale_max_ms, 5000);
     (void)snprintf(mirror->prefix, sizeof(mirror->prefix), "%.*s", (int)config->prefix.len,
                    config->prefix.ptr); /* fits */
+    (void)snprintf(mirror->saved, sizeof(mirror->saved), "%.*s", (int)config->saved.len,
+                   config->saved.len ? config->saved.ptr : ""); /* fits */
     return mirror;
 }
 
@@ -237,6 +240,171 @@ static void test_a_document_that_may_not_be_read(void **state)
     assert_int_equal(started, 2);
 }
 
+/* ---- Over a restart ---- */
+
+static bool save(const struct fixture *f, struct buf *out)
+{
+    buf_init(out, 1 << 20);
+    return writer_documents_save(f->documents, out);
+}
+
+/* Ends them, and starts others from what was saved. */
+static void restart(struct fixture *f)
+{
+    struct buf saved;
+    assert_true(save(f, &saved));
+    assert_true(writer_documents_is_saved(buf_slice(&saved)));
+    writer_documents_free(f->documents);
+    f->documents = writer_documents_new(&(struct writer_documents_config){
+        .loop = f->loop,
+        .stale_max_ms = 5000,
+        .saved = buf_slice(&saved),
+        .changed = on_changed,
+        .data = f,
+    });
+    f->told = started = 0;
+    buf_fini(&saved);
+}
+
+static void assert_resumes(const struct etcd_mirror *mirror, const char *saved)
+{
+    assert_string_equal(mirror->saved, saved);
+}
+
+/* Known at once, and not told again by an etcd that has the same. */
+static void test_documents_over_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    set_domains(f, "a.test", "b.test");
+    put(&mirrors[0], key, "{}");
+    commit(&mirrors[0], true);
+    commit(&mirrors[1], true);
+    restart(f);
+    assert_int_equal(f->told, 0);
+    set_domains(f, "b.test", "a.test");
+    assert_told(f, 2, "a.test. {}");
+    assert_resumes(&mirrors[0], "mirror 1");
+    assert_resumes(&mirrors[1], "mirror 0");
+    del(&mirrors[1], key);
+    commit(&mirrors[1], false);
+    assert_told(f, 3, "a.test. none");
+    put(&mirrors[0], "/kube2sky/b.test/config", "1");
+    commit(&mirrors[0], false);
+    assert_told(f, 4, "b.test. 1");
+    set_domains(f, "a.test", NULL);
+    set_domains(f, "a.test", "b.test"); /* what was saved of it is long past */
+    assert_int_equal(f->told, 4);
+    assert_resumes(&mirrors[2], "");
+}
+
+/* As the records: kept until an etcd that came back empty is complete. */
+static void test_a_document_that_another_etcd_lacks(void **state)
+{
+    struct fixture *f = *state;
+    set_domains(f, "a.test", NULL);
+    put(&mirrors[0], key, "{}");
+    commit(&mirrors[0], true);
+    restart(f);
+    set_domains(f, "a.test", NULL);
+    begin(&mirrors[0], true);
+    commit(&mirrors[0], true);
+    assert_told(f, 1, "a.test. {}");
+    begin(&mirrors[0], false);
+    commit(&mirrors[0], true);
+    assert_told(f, 2, "a.test. none");
+}
+
+static void test_documents_that_cannot_be_saved(void **state)
+{
+    struct fixture *f = *state;
+    const struct err denied = {.code = ERR_REFUSED, .msg = "permission denied"};
+    struct buf saved;
+    set_domains(f, "a.test", "b.test");
+    put(&mirrors[0], key, "{}");
+    commit(&mirrors[0], true);
+    assert_false(save(f, &saved)); /* nothing is known of b.test */
+    assert_int_equal(saved.len, 0);
+    mirrors[1].config.state(mirrors[1].config.data, &denied);
+    assert_true(save(f, &saved)); /* nothing ever will be */
+    buf_fini(&saved);
+    can_save = false;
+    assert_false(save(f, &saved));
+    assert_int_equal(saved.len, 0);
+    can_save = true;
+    buf_init(&saved, 8);
+    assert_false(writer_documents_save(f->documents, &saved));
+    buf_fini(&saved);
+    restart(f);
+    set_domains(f, "a.test", "b.test");
+    assert_told(f, 2, "b.test. none");
+    assert_resumes(&mirrors[0], "mirror 0");
+    assert_resumes(&mirrors[1], "");
+}
+
+static struct fixture *reentered;
+
+static void set_again(void *data, const struct dname *domain, struct slice value)
+{
+    on_changed(data, domain, value);
+    set_domains(reentered, "a.test", "b.test");
+}
+
+/* Whoever learns of a document sets the same domains again. */
+static void test_the_same_domains_from_inside(void **state)
+{
+    struct fixture *f = *state;
+    struct buf saved;
+    set_domains(f, "a.test", "b.test");
+    put(&mirrors[0], key, "{}");
+    commit(&mirrors[0], true);
+    put(&mirrors[1], "/kube2sky/b.test/config", "1");
+    commit(&mirrors[1], true);
+    assert_true(save(f, &saved));
+    writer_documents_free(f->documents);
+    f->told = started = 0;
+    reentered = f;
+    f->documents = writer_documents_new(&(struct writer_documents_config){
+        .loop = f->loop,
+        .stale_max_ms = 5000,
+        .saved = buf_slice(&saved),
+        .changed = set_again,
+        .data = f,
+    });
+    buf_fini(&saved);
+    set_domains(f, "a.test", "b.test");
+    assert_told(f, 2, "b.test. 1");
+    assert_int_equal(started, 2);
+}
+
+static void test_bytes_that_are_no_documents(void **state)
+{
+    struct fixture *f = *state;
+    struct buf saved;
+    set_domains(f, "a.test", "b.test");
+    put(&mirrors[0], key, "{}");
+    commit(&mirrors[0], true);
+    commit(&mirrors[1], true);
+    assert_true(save(f, &saved));
+    for (size_t len = 0; len < saved.len; len++) {
+        assert_false(writer_documents_is_saved(slice_of(saved.data, len)));
+    }
+    buf_append_char(&saved, 0);
+    assert_false(writer_documents_is_saved(buf_slice(&saved)));
+    static const char *const wrong[] = {
+        "\x01\0\0\0\x01\0\x02\0\0\0\0\0\0\0\0",         /* neither there nor not */
+        "\x01\0\0\0\x01\0\0\0\0\0\x01x\0\0\0\0",        /* a text without a document */
+        "\x01\0\0\0\x01\0\x01\0\0\0\x01x\0\0\0\x04else", /* no mirror's */
+        "\x01\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0",         /* a name, and a byte */
+    };
+    static const size_t lens[] = {15, 16, 20, 16};
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        assert_false(writer_documents_is_saved(slice_of(wrong[i], lens[i])));
+    }
+    assert_true(writer_documents_is_saved(
+        slice_of("\x01\0\0\0\x01\0\x01\0\0\0\x01x\0\0\0\0", 16)));
+    buf_fini(&saved);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +412,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_document_that_may_not_be_read, setup, teardown),
         cmocka_unit_test_setup_teardown(test_domains, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_document_that_is_too_long, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_documents_over_a_restart, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_document_that_another_etcd_lacks, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_documents_that_cannot_be_saved, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_same_domains_from_inside, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_bytes_that_are_no_documents, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
