@@ -97,7 +97,6 @@ void store_sync_on_put(void *data, const struct etcd_kv *kv)
         skip(sync, kv, err.msg);
         store_writer_del(sync->writer, &name);
         lease_table_del(sync->leases, &name);
-        lease_table_del(sync->leases, &name);
         note_for_stubs(sync, &name);
     }
 }
