@@ -12,6 +12,7 @@ from bed import Bed  # noqa: E402
 from kube import Kube, KubeError  # noqa: E402
 from programs import apiserver, clean_environment, http_get, reserve_port  # noqa: E402
 from real_apiserver import RealApiserver  # noqa: E402
+from snapshot_bed import SnapshotBed  # noqa: E402
 
 clean_environment()
 
@@ -48,6 +49,13 @@ def bed(bare_bed):
     bare_bed.start_etcd()
     bare_bed.start_apiserver()
     return bare_bed
+
+
+@pytest.fixture
+def snapshots(bare_bed):
+    """A skydns with -snapshot, not yet started, and an etcd."""
+    bare_bed.start_etcd()
+    return SnapshotBed(bare_bed)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,9 @@
     load.p99_ms()  # of the answers since it was last called
     load.result   # at the end: sent, wrong, servfail, unanswered, the slowest answer, examples
 
+With retry_s, a query without an answer is sent again after that time, as a resolver does: for a server that is
+killed and loses what it had read.
+
 One UDP socket, a few queries every few milliseconds, at most OUTSTANDING_MAX of them in flight: fewer than the
 smallest receive buffer of a server holds, so that a busy machine slows the load down instead of losing queries. A
 query counts as unanswered only after DEADLINE_S.
@@ -16,7 +19,9 @@ import select
 import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,9 +78,10 @@ def answers_of(reply: dns.message.Message) -> list[str]:
 
 
 class QueryLoad:
-    def __init__(self, port: int, questions: list[Question], rate: int = 1000):
+    def __init__(self, port: int, questions: list[Question], rate: int = 1000, retry_s: float = 0.0):
         self.result: Result | None = None
-        self._settings = {"port": port, "rate": rate, "questions": [vars(q) for q in questions]}
+        self._settings = {"port": port, "rate": rate, "retry_s": retry_s, "questions": [vars(q) for q in questions]}
+        self._lock = threading.Lock()
         self._process: subprocess.Popen | None = None
 
     def __enter__(self) -> "QueryLoad":
@@ -89,9 +95,10 @@ class QueryLoad:
         return self
 
     def _ask(self, line: str) -> dict:
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-        reply = self._process.stdout.readline()
+        with self._lock:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+            reply = self._process.stdout.readline()
         assert reply, "the load's process has exited"
         return json.loads(reply)
 
@@ -130,11 +137,13 @@ class QueryLoad:
 
 
 class _Load:
-    def __init__(self, port: int, rate: int, questions: list[dict]):
+    def __init__(self, port: int, rate: int, retry_s: float, questions: list[dict]):
         self._questions = [Question(**q) for q in questions]
         self._wire = [dns.message.make_query(q.name, q.rdtype, id=0).to_wire()[2:] for q in self._questions]
         self._seen: list[set[bytes]] = [set() for _ in self._questions]
         self._rate = rate
+        self._retry_s = retry_s
+        self._retry_due_s = 0.0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
         self._socket.setblocking(False)
@@ -155,6 +164,8 @@ class _Load:
         self._receive()
         now = time.monotonic()
         self._give_up(now)
+        if self._retry_s and self._retry_due_s <= now:
+            self._retry(now)
         if not self.is_paused:
             self._active_s += now - self._last_tick_s
             self._send(now)
@@ -192,6 +203,14 @@ class _Load:
             self._next_question = (number + 1) % len(self._questions)
             self._due_s += 1 / self._rate
             self.sent += 1
+
+    def _retry(self, now: float) -> None:
+        """All that has waited for long, every retry_s."""
+        self._retry_due_s = now + self._retry_s
+        for query_id, (number, sent_s) in self._waiting.items():
+            if now - sent_s >= self._retry_s:
+                with suppress(BlockingIOError, ConnectionRefusedError):
+                    self._socket.send(query_id.to_bytes(2, "big") + self._wire[number])
 
     def _receive(self) -> None:
         while True:

@@ -15,7 +15,7 @@ class SystemdSockets:
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp.bind(self.address)
         self.tcp = socket.create_server(self.address)
-        flags = (f"-machines={bed.etcd_urls[0]}", "-domain=cluster.local.", "-no-rec", "-workers=2", *flags)
+        flags = (f"-machines={','.join(bed.etcd_urls)}", "-domain=cluster.local.", "-no-rec", "-workers=2", *flags)
         script = f'exec 3<&{self.udp.fileno()} 4<&{self.tcp.fileno()}; LISTEN_PID=$$ LISTEN_FDS=2 exec "$@"'
         argv = ["bash", "-c", script, "bash", str(BIN_DIR / "skydns"), "-systemd", *flags]
         self.skydns = Program("skydns", argv, pass_fds=(self.udp.fileno(), self.tcp.fileno()))

@@ -1,12 +1,12 @@
 """The file of skydns -snapshot: when it is written, what it costs if that fails, and when it is not used."""
 
 import os
+import re
 import signal
 import threading
 
 import pytest
-from dns_client import Dns
-from programs import reserve_port, wait_until
+from programs import wait_until
 from records import SVC, value
 from snapshot_bed import KEYS, WEB, SnapshotBed, needs_mounts
 from systemd_sockets import SystemdSockets
@@ -14,7 +14,6 @@ from test_sockets import answers as answers_at
 
 USER, GROUP = 65532, 65533
 NEVER = "-snapshot-interval=1h"
-OFTEN = "-snapshot-interval=100ms"
 
 
 def refused(snapshots: SnapshotBed, *flags: str, shift_s: int = 0) -> str:
@@ -68,13 +67,12 @@ def test_those_of_others_are_not_used(snapshots):
     assert "schema" in refused(snapshots, "-no-rec", "-schema=kubernetes")
     assert "old" in refused(snapshots, shift_s=25 * hour_s)
     assert "future" in refused(snapshots, shift_s=-hour_s - 60)
-    for flags, shift_s, age in (((), 30, "3[0-9]s"), ((), -hour_s + 60, "0s"), (("-snapshot-max=0",), 1000 * hour_s, r"\w+")):
+    for flags, shift_s, age in (((), 30, r"3\ds"), ((), -hour_s + 60, "0s"), (("-snapshot-max=0",), 1000 * hour_s, r"1000h\w*")):
         snapshots.prepare("-no-rec", *flags).env = snapshots.shifted(shift_s)
         snapshots.skydns.start()
         snapshots.skydns.wait_line("skydns started")
         assert bed.dns.answers(WEB) == ["10.0.0.1"]
-        text = snapshots.strict()[1]
-        assert wait_until(lambda text=text: "answers from a snapshot of " in text, text)
+        assert re.search(f"answers from a snapshot of {age} ago", snapshots.strict()[1]), snapshots.strict()
         snapshots.skydns.stop()
         assert snapshots.warnings() == []
 
@@ -120,43 +118,11 @@ def test_no_more_often_than_the_interval(snapshots):
     assert bed.dns.answers("more.default.svc.cluster.local") == ["10.1.0.29"]
 
 
-def test_refreshed_though_nothing_changes(snapshots):
-    """Every quarter of -snapshot-max; not at every interval."""
-    snapshots.bed.etcd.put_all(KEYS)
-    snapshots.start("-no-rec", OFTEN, "-snapshot-max=2s")
-    snapshots.wait_written(1)
-    first = snapshots.file.stat()
-    snapshots.wait_written(2)
-    assert snapshots.file.stat().st_ino != first.st_ino
-    assert snapshots.metric("snapshot_age_seconds") <= 2
-    took_s = (snapshots.file.stat().st_mtime_ns - first.st_mtime_ns) / 1e9
-    assert took_s >= 0.7  # two quarters, less what a write takes
-
-
-def test_killed_between_two(snapshots):
-    """SIGKILL: the last one written counts."""
-    bed = snapshots.bed
-    bed.etcd.put_all(KEYS)
-    snapshots.start("-no-rec", OFTEN)
-    for number in range(3):
-        bed.etcd.put(f"{SVC}/default/more/a", value(f"10.1.0.{number}"))
-        bed.wait_answers("more.default.svc.cluster.local", "A", [f"10.1.0.{number}"])
-        snapshots.wait_written(2)  # the second one began after the change
-        snapshots.skydns.kill()
-        (snapshots.folder / "snapshot.tmp").write_bytes(b"half")
-        snapshots.start("-no-rec", OFTEN)
-        assert bed.dns.answers("more.default.svc.cluster.local") == [f"10.1.0.{number}"]
-        snapshots.watched.wait_strict(200)
-        assert snapshots.metric("etcd_reads_total") == 0
-        bed.etcd.put(f"{SVC}/default/mark/a", value(f"10.2.0.{number}"))
-
-
 def check_cannot_write(snapshots: SnapshotBed, reason: str, mount: str) -> None:
     """One warning for the interval, and everything else goes on."""
     bed = snapshots.bed
     bed.etcd.put_all(KEYS)
-    for number in range(400):
-        bed.etcd.put(f"{SVC}/default/fill/{number:03}", '{"text":"%s"}' % ("x" * 200))
+    bed.etcd.put_all({f"{SVC}/default/fill/{number}": '{"text":"%s"}' % ("x" * 1000) for number in range(100)})
     snapshots.start("-no-rec", NEVER, prefix=("unshare", "-m", "sh", "-c", f'{mount} && exec "$@"', "sh"))
     line = snapshots.skydns.wait_line(r"warn .*cannot write the snapshot")
     assert str(snapshots.file) in line and reason in line
@@ -213,42 +179,6 @@ def test_a_folder_of_the_user(snapshots):
     snapshots.skydns.wait_line("skydns started")
     assert bed.dns.answers(WEB) == ["10.0.0.1"]
     assert snapshots.warnings() == []
-
-
-def test_two_processes_on_one_file(snapshots):
-    """Both write, the last one wins, and there is always a whole one."""
-    bed = snapshots.bed
-    bed.etcd.put_all(KEYS)
-    other = SnapshotBed(bed)
-    other.dns = Dns(reserve_port())
-    for one in (snapshots, other):
-        one.start("-no-rec", OFTEN)
-    stop = threading.Event()
-
-    def change() -> None:
-        number = 0
-        while not stop.is_set():
-            number += 1
-            bed.etcd.put(f"{SVC}/default/more/a", value(f"10.1.{number >> 8 & 255}.{number & 255}"))
-
-    thread = threading.Thread(target=change)
-    thread.start()
-    try:
-        for _ in range(5):
-            snapshots.wait_written()
-            other.wait_written()
-    finally:
-        stop.set()
-        thread.join()
-    assert snapshots.warnings() == other.warnings() == []
-    other.wait_followed()
-    [address] = bed.dns.answers("more.default.svc.cluster.local")
-    snapshots.skydns.stop()
-    other.skydns.stop()
-    assert [path.name for path in snapshots.folder.iterdir() if path.name != "snapshot.tmp"] == ["snapshot"]
-    bed.etcd_program.kill()
-    snapshots.start()
-    assert bed.dns.answers("more.default.svc.cluster.local") == [address]
 
 
 def test_queries_held_on_systemd_s_sockets_are_answered(snapshots):

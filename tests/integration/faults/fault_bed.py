@@ -11,7 +11,7 @@ import re
 import signal
 import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from kube import port, service
 from programs import reserve_port, wait_until
 from query_load import Question, QueryLoad
 from records import SVC, service_records
+from restarts import Restarts
 from watched import Watched
 
 SERVICES = 200
@@ -115,18 +116,27 @@ class FaultBed(Bed):
         return questions
 
     @contextmanager
-    def under_load(self):
-        """Queries and changes during the body; at its end everything must be right."""
-        with Churn(self.kube.url) as churn:
+    def under_load(self, is_restarting: bool = False):
+        """Queries and changes during the body; at its end everything must be right. is_restarting: also of another
+        reader, with a snapshot, that is killed and started again all the time.
+        """
+        with Churn(self.kube.url) as churn, ExitStack() as stack:
             self.churn = churn
             self.wait_right({full(STEADY): [churn.steady_ip]})
-            load = QueryLoad(self.dns.port, self.questions(churn))
+            questions, restarts = self.questions(churn), None
+            if is_restarting:
+                restarts = stack.enter_context(Restarts(self, questions, *self.skydns_flags))
+            load = QueryLoad(self.dns.port, questions)
             with load:
                 yield load
                 before = churn.changes
                 wait_until(lambda: churn.changes >= before + 20, "changes after the fault", PATIENCE_S)
                 churn.stop()
                 self.wait_right(churn.right_answers())
+                if restarts:
+                    restarts.wait_right(churn.right_answers())
+        if restarts:
+            self.note(restarts.text())
         self.wait_store()
         for watched in self.watched:
             watched.wait_metric(1, "etcd_up")

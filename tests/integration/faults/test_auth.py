@@ -75,7 +75,7 @@ def guarded(fault_bed):
 def test_token_expired(guarded):
     """Nothing is written for longer than a token lives."""
     bed = guarded.bed
-    with bed.under_load() as load:
+    with bed.under_load(is_restarting=True) as load:
         bed.churn.pause()
         token = bed.etcd.token()
         before = load.count()
@@ -99,7 +99,7 @@ def wait_away(bed, load, made, since, pattern) -> None:
 
 def test_password_changed_then_its_file(guarded):
     bed = guarded.bed
-    with bed.under_load() as load:
+    with bed.under_load(is_restarting=True) as load:
         since = bed.log_lengths()
         guarded.ctl("user", "passwd", "dns", "--interactive=false", said="second\n")
         guarded.restart_etcd()
@@ -112,7 +112,7 @@ def test_password_changed_then_its_file(guarded):
 
 def test_permission_removed(guarded):
     bed = guarded.bed
-    with bed.under_load() as load:
+    with bed.under_load(is_restarting=True) as load:
         since = bed.log_lengths()
         guarded.revoke()
         guarded.restart_etcd()

@@ -44,7 +44,7 @@ def _run_loaded(folder, name: str, count: int, goal_s: float):
         peer.accept()
     try:
         bed.start()
-        with bed.under_load():
+        with bed.under_load(is_restarting=True):
             yield loaded
         slowest_s = max(loaded.times_s)
         bed.note(f"{len(loaded.times_s)} peers, changes visible after {slowest_s:.2f} s (goal {goal_s:g})")

@@ -23,7 +23,7 @@ def check_both_left(bed, made, since_s) -> None:
 
 def test_leader_killed(cluster):
     bed, members = cluster
-    with bed.under_load():
+    with bed.under_load(is_restarting=True):
         leader = members.leader()
         leader.program.kill()
         made = bed.change()
@@ -37,7 +37,7 @@ def test_leader_killed(cluster):
 @pytest.mark.faults
 def test_two_of_three_killed_and_restarted(cluster):
     bed, members = cluster
-    with bed.under_load() as load:
+    with bed.under_load(is_restarting=True) as load:
         leader = members.leader()
         second = members.others(leader)[0]
         for member in (leader, second):
@@ -55,7 +55,7 @@ def test_two_of_three_killed_and_restarted(cluster):
 @pytest.mark.parametrize("user", ["skydns", "kube2sky"])
 def test_member_stopped(cluster, user):
     bed, members = cluster
-    with bed.under_load():
+    with bed.under_load(is_restarting=True):
         member = used_member(bed, members, user)
         bed.use_store_of(members.others(member)[0])
         member.program.signal(signal.SIGSTOP)
@@ -72,7 +72,7 @@ def test_member_stopped(cluster, user):
 def test_link_cut(network_cluster, user, way):
     """The member's packets are lost, without an error: `mute` lets packets to it arrive."""
     bed, members, network = network_cluster
-    with bed.under_load():
+    with bed.under_load(is_restarting=True):
         member = used_member(bed, members, user)
         number = members.members.index(member)
         bed.use_store_of(members.others(member)[0])
@@ -90,7 +90,7 @@ def test_link_cut(network_cluster, user, way):
 def test_member_without_a_leader(network_cluster, user):
     """The programs reach it, but it does not reach the other members: it replies, also to pings, without new data."""
     bed, members, network = network_cluster
-    with bed.under_load():
+    with bed.under_load(is_restarting=True):
         member = used_member(bed, members, user)
         number = members.members.index(member)
         bed.use_store_of(members.others(member)[0])

@@ -18,7 +18,7 @@ tells_stores_apart = pytest.mark.skipif(
 
 def test_killed_and_restarted_on_its_data(single):
     bed = single
-    with bed.under_load() as load:
+    with bed.under_load(is_restarting=True) as load:
         bed.etcd_program.kill()
         made = bed.change()
         before = load.count()
@@ -30,7 +30,7 @@ def test_killed_and_restarted_on_its_data(single):
 def test_compacted_past_the_watch_while_disconnected(behind_peer):
     """The programs are cut off from an etcd that keeps changing and compacts its history."""
     bed, peer = behind_peer
-    with bed.under_load() as load:
+    with bed.under_load(is_restarting=True) as load:
         peer.refuse()
         made = bed.change()
         for number in range(50):
@@ -47,7 +47,7 @@ def test_compacted_past_the_watch_while_disconnected(behind_peer):
 def test_restarted_with_an_empty_data_folder(single):
     """The writer fills it again; until then the old records are answered."""
     bed = single
-    with bed.under_load():
+    with bed.under_load(is_restarting=True):
         bed.etcd_program.kill()
         shutil.rmtree(bed.folder / "etcd")
         made = bed.change()
@@ -65,7 +65,7 @@ def test_restored_from_an_older_copy(fault_bed):
     bed.skydns_flags = ["-stale-max=3s"]
     bed.start()
     data, copy = bed.folder / "etcd", bed.folder / "copy"
-    with bed.under_load():
+    with bed.under_load(is_restarting=True):
         bed.etcd_program.kill()
         shutil.copytree(data, copy)
         bed.start_etcd()
@@ -85,7 +85,7 @@ def test_50000_changes_while_skydns_is_stopped(single):
     bed, count = single, 12_500
     bed.kube.control("bulk", count=count)
     bed.wait_bulk(count, salt=0)
-    with bed.under_load() as load:
+    with bed.under_load(is_restarting=True) as load:
         load.pause()
         bed.skydns.signal(signal.SIGSTOP)
         started_s = time.monotonic()

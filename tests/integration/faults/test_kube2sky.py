@@ -29,7 +29,7 @@ LEAK_PROGRAM = BIN_DIR.parent.parent / "asan/bin/kube2sky"
 def test_stopped_for_a_minute(single):
     """Nothing is written meanwhile; it writes at once when resumed, and rewrites nothing that was right."""
     bed = single
-    with bed.under_load():
+    with bed.under_load(is_restarting=True):
         before = bed.etcd.get_prefix(f"{SVC}/default/stable-")
         bed.kube2sky.signal(signal.SIGSTOP)
         made, over_s = bed.change(), time.monotonic() + MINUTE_S

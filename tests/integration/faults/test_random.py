@@ -68,7 +68,7 @@ def test_anything(network_cluster):
     seed = int(os.environ.get("FAULT_SEED") or random.SystemRandom().randrange(1 << 32))
     print(f"FAULT_SEED={seed}")  # shown on failure
     chaos = Chaos(bed, members, network, seed)
-    with bed.under_load() as load:
+    with bed.under_load(is_restarting=True) as load:
         for _ in range(_STEPS):
             chaos.step()
             enough = load.count() + chaos.random.randrange(_QUERIES_MAX)

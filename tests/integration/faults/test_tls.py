@@ -77,7 +77,7 @@ def secured(fault_bed):
 
 def test_server_certificate_replaced(secured):
     bed = secured.bed
-    with bed.under_load():
+    with bed.under_load(is_restarting=True):
         secured.trusted.sign("server")
         secured.restart_etcd()
         made = bed.change()
@@ -87,7 +87,7 @@ def test_server_certificate_replaced(secured):
 def test_client_certificate_rotated(secured):
     """etcd accepts only the new authority's certificates; the programs get their new files later, at the same paths."""
     bed = secured.bed
-    with bed.under_load() as load:
+    with bed.under_load(is_restarting=True) as load:
         since = bed.log_lengths()
         secured.trust_clients_of(secured.new_clients)
         secured.restart_etcd()
@@ -104,7 +104,7 @@ def test_client_certificate_rotated(secured):
 
 def test_server_of_a_foreign_authority(secured):
     bed = secured.bed
-    with bed.under_load() as load:
+    with bed.under_load(is_restarting=True) as load:
         since = bed.log_lengths()
         secured.foreign.sign("server")
         secured.restart_etcd()
