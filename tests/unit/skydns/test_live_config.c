@@ -680,6 +680,85 @@ static void test_document_is_read(void **state)
     etcd_proc_free(proc);
 }
 
+/* A snapshot's document counts from the start, also where it needs a restart later. */
+static void test_seeded(void **state)
+{
+    struct fixture *f = *state;
+    struct log_capture capture;
+    static const char document[] =
+        "{\"ttl\":31,\"domain\":\"doc.test\",\"dns_addr\":\"127.0.0.2:1053\",\"odd\":1}";
+    static const char other[] =
+        "{\"ttl\":32,\"domain\":\"doc.test\",\"dns_addr\":\"127.0.0.3:1053\"}";
+    char text[ADDR_TEXT_MAX];
+    new_live(f, true);
+    log_capture_begin(&capture);
+    struct options look = live_config_preview(f->live, slice_str(document));
+    assert_string_equal(log_capture_end(&capture), ""); /* it may be of no use */
+    assert_string_equal(domain_of(&look.domains[0]), "doc.test.");
+    look = live_config_preview(f->live, slice_of(NULL, 0));
+    assert_string_equal(domain_of(&look.domains[0]), "flag.test.");
+    look = live_config_preview(f->live, slice_str("no JSON"));
+    assert_string_equal(domain_of(&look.domains[0]), "flag.test.");
+    log_capture_begin(&capture);
+    live_config_seed(f->live, slice_str(document));
+    assert_int_equal(log_occurrences(log_capture_end(&capture), "field=odd"), 1);
+    assert_string_equal(domain_of(&in_force(f)->domains[0]),
+                        "doc.test."); /* whose writers follow */
+    begin(f);
+    assert_int_equal(f->changes, 0);
+    assert_int_equal(published(f)->ttl_s, 31);
+    assert_string_equal(addr_format(&in_force(f)->addresses[0], text), "127.0.0.2:1053");
+    log_capture_begin(&capture);
+    live_config_opened(f->live);
+    live_config_take(f->live, slice_str(document)); /* etcd says the same */
+    assert_string_equal(log_capture_end(&capture), "");
+    assert_int_equal(f->changes, 0);
+    log_capture_begin(&capture);
+    live_config_take(f->live, slice_str(other));
+    const char *lines = log_capture_end(&capture);
+    assert_int_equal(log_occurrences(lines, "changed settings need a restart"), 1);
+    assert_int_equal(log_occurrences(lines, "dns_addr=\"127.0.0.2:1053 -> 127.0.0.3:1053\""), 1);
+    assert_int_equal(published(f)->ttl_s, 32);
+    live_config_take(f->live, slice_of(NULL, 0)); /* or it is gone */
+    assert_int_equal(published(f)->ttl_s, 3600);
+    assert_string_equal(domain_of(&in_force(f)->domains[0]), "flag.test.");
+}
+
+/* The same of kube2sky's document, in time for the first publication: without a resolv.conf. */
+static void test_seeded_with_writers(void **state)
+{
+    struct fixture *f = *state;
+    struct log_capture capture;
+    new_live(f, false);
+    live_config_seed(f->live, slice_of(NULL, 0));
+    log_capture_begin(&capture);
+    live_config_take_writers(f->live, &in_force(f)->domains[0],
+                             slice_str("{\"nameservers\":[\"192.0.2.7:53\"]}"));
+    assert_string_equal(log_capture_end(&capture), "");
+    assert_int_equal(f->changes, 0);
+    begin(f);
+    assert_string_equal(nameservers(in_force(f)), "192.0.2.7:53 ");
+    take(f, "{'nameservers':['192.0.2.9:53']}");
+    assert_string_equal(nameservers(in_force(f)), "192.0.2.9:53 ");
+    assert_int_equal(f->changes, 1);
+}
+
+/* One that cannot be used is etcd's affair: the flags count, and a line says why. */
+static void test_seeded_with_nonsense(void **state)
+{
+    struct fixture *f = *state;
+    struct log_capture capture;
+    struct err err;
+    new_live(f, true);
+    assert_int_equal(live_config_open_files(f->live, &err), 0);
+    log_capture_begin(&capture);
+    live_config_seed(f->live, slice_str("no JSON"));
+    assert_int_equal(log_occurrences(log_capture_end(&capture), "cannot use the configuration"), 1);
+    begin(f);
+    assert_int_equal(published(f)->ttl_s, 3600);
+    assert_true(live_config_refusals(f->live).etcd);
+}
+
 /* etcd accepts connections but stays silent: after a second the flags count, until there is a
  * document. */
 static void test_etcd_is_silent(void **state)
@@ -728,6 +807,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_resolv_conf_becomes_unreadable, setup, teardown),
         cmocka_unit_test_setup_teardown(test_resolv_conf_is_not_needed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_document_is_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_seeded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_seeded_with_writers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_seeded_with_nonsense, setup, teardown),
         cmocka_unit_test_setup_teardown(test_etcd_is_silent, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,11 +99,12 @@ static int open_in(const char *folder, const char *name, int flags)
  * folder: linked/ca -> elsewhere/ca. Nothing is told about `private`. */
 static int set_up(void **state)
 {
-    static char folder[] = "/tmp/sandbox-XXXXXX";
+    static char folder[sizeof("/tmp/sandbox-XXXXXX")];
     char path[512];
+    (void)snprintf(folder, sizeof(folder), "/tmp/sandbox-XXXXXX");
     assert_non_null(mkdtemp(folder));
-    static const char *const folders[] = {"secret", "secret/one", "secret/two",
-                                          "linked", "elsewhere",  "private"};
+    static const char *const folders[] = {"secret",    "secret/one", "secret/two", "linked",
+                                          "elsewhere", "private",    "state"};
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
         (void)snprintf(path, sizeof(path), "%s/%s", folder, folders[i]);
         assert_int_equal(mkdir(path, 0700), 0);
@@ -113,12 +114,15 @@ static int set_up(void **state)
     write_file(folder, "elsewhere/ca", "ca");
     write_file(folder, "elsewhere/ca.new", "ca");
     write_file(folder, "private/file", "p");
+    write_file(folder, "state/snapshot", "old");
     (void)snprintf(path, sizeof(path), "%s/secret/..data", folder);
     assert_int_equal(symlink("one", path), 0);
     (void)snprintf(path, sizeof(path), "%s/secret/key", folder);
     assert_int_equal(symlink("..data/key", path), 0);
     (void)snprintf(path, sizeof(path), "%s/linked/ca", folder);
     assert_int_equal(symlink("../elsewhere/ca", path), 0);
+    (void)snprintf(path, sizeof(path), "%s/state-link", folder);
+    assert_int_equal(symlink("state", path), 0);
     *state = folder;
     return 0;
 }
@@ -126,9 +130,24 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     static const char *const names[] = {
-        "secret/key",       "secret/..data", "secret/one/key", "secret/two/key", "secret/one",
-        "secret/two",       "secret",        "linked/ca",      "linked",         "elsewhere/ca",
-        "elsewhere/ca.new", "elsewhere",     "private/file",   "private",        "",
+        "secret/key",
+        "secret/..data",
+        "secret/one/key",
+        "secret/two/key",
+        "secret/one",
+        "secret/two",
+        "secret",
+        "linked/ca",
+        "linked",
+        "elsewhere/ca",
+        "elsewhere/ca.new",
+        "elsewhere",
+        "private/file",
+        "private",
+        "state/snapshot",
+        "state-link",
+        "state",
+        "",
     };
     char path[512];
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -140,12 +159,26 @@ static int tear_down(void **state)
 
 static int confine_files(const char *folder)
 {
-    char key[512], ca[512], absent[512];
+    char key[512], ca[512], absent[512], written[512];
     (void)snprintf(key, sizeof(key), "%s/secret/key", folder);
     (void)snprintf(ca, sizeof(ca), "%s/linked/ca", folder);
     (void)snprintf(absent, sizeof(absent), "%s/secret/absent", folder);
     const char *const paths[] = {"", key, ca, absent, "/nowhere/at/all", "/initrd.img"};
-    return sandbox_files(paths, ARRAY_LEN(paths));
+    (void)snprintf(written, sizeof(written), "%s/state-link/snapshot", folder);
+    return sandbox_files(paths, ARRAY_LEN(paths), written);
+}
+
+/* Beside "/", nothing may be written, nor beside nothing. */
+static int confine_to_root(const char *folder)
+{
+    (void)folder;
+    return sandbox_files(NULL, 0, "/snapshot");
+}
+
+static int confine_to_nothing(const char *folder)
+{
+    (void)folder;
+    return sandbox_files(NULL, 0, "");
 }
 
 /* The link to the folder is replaced by the kubelet, outside of the sandbox: here `two` stands for
@@ -175,9 +208,49 @@ static void try_files(const char *folder)
     expect(errno == EACCES, "executing a program");
 }
 
+static bool is_renamed(const char *folder, const char *from, const char *to)
+{
+    char old[512], new[512];
+    (void)snprintf(old, sizeof(old), "%s/%s", folder, from);
+    (void)snprintf(new, sizeof(new), "%s/%s", folder, to);
+    return rename(old, new) == 0;
+}
+
+/* As a snapshot is written: a file beside it, cut, renamed over it; and removed. */
+static void try_written(const char *folder)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/state-link/snapshot.tmp", folder);
+    expect(open_in(folder, "state-link/snapshot", O_RDONLY) == 0, "reading it");
+    expect(open_in(folder, "state-link/snapshot.tmp", O_RDWR | O_CREAT) == 0, "creating a file");
+    expect(truncate(path, 0) == 0, "cutting it");
+    expect(is_renamed(folder, "state-link/snapshot.tmp", "state-link/snapshot"), "renaming it");
+    expect(open_in(folder, "state/snapshot.tmp", O_RDWR | O_CREAT) == 0, "creating another");
+    expect(unlink(path) == 0, "removing it");
+    expect(open_in(folder, "state", O_RDONLY | O_DIRECTORY) == 0, "the folder, to sync it");
+    (void)snprintf(path, sizeof(path), "%s/state/new", folder);
+    expect(mkdir(path, 0700) < 0 && errno == EACCES, "a folder in it");
+    expect(symlink("x", path) < 0 && errno == EACCES, "a link in it");
+    expect(!is_renamed(folder, "state/snapshot", "secret/snapshot"), "out of the folder");
+    expect(open_in(folder, "new", O_WRONLY | O_CREAT) == -EACCES, "beside the folder");
+}
+
+static void try_nothing(const char *folder)
+{
+    expect(open_in(folder, "state/snapshot.tmp", O_RDWR | O_CREAT) == -EACCES, "some folder");
+    expect(open_in("/", "snapshot.tmp", O_RDWR | O_CREAT) == -EACCES, "the root folder");
+}
+
 static void test_files(void **state)
 {
     in_child(confine_files, try_files, *state);
+}
+
+static void test_files_that_are_written(void **state)
+{
+    in_child(confine_files, try_written, *state);
+    in_child(confine_to_root, try_nothing, *state);
+    in_child(confine_to_nothing, try_nothing, *state);
 }
 
 /* ---- System calls ---- */
@@ -319,6 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_files_that_are_written, set_up, tear_down),
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_snapshot_calls),
         cmocka_unit_test(test_calls_of_earlier_threads),

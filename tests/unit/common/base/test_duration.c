@@ -96,11 +96,25 @@ static void test_text(void **state)
     }
 }
 
+static void test_ages(void **state)
+{
+    static const struct {
+        int64_t s;
+        const char *want;
+    } ages[] = {{-5, "0s"}, {0, "0s"}, {12, "12s"}, {60, "1m"}, {3 * 3600 + 5, "3h5s"}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ages); i++) {
+        char text[DURATION_TEXT_MAX];
+        assert_string_equal(duration_text_s(ages[i].s, text), ages[i].want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parsing),
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_ages),
     };
     return cmocka_run_group_tests_name("duration", tests, NULL, NULL);
 }
