@@ -318,9 +318,7 @@ static void start_sync(struct program *p)
                                              .data = p};
     etcd_client_watch(p->etcd, p->options.etcd_timeout_ms, p->loop, &p->outage, &p->followed);
     p->sync = store_sync_start(&config);
-    if (p->has_snapshot) {
-        live_config_republish(p->live); /* which domains it knows to be incomplete */
-    }
+    live_config_republish(p->live); /* which domains a snapshot knows to be incomplete */
     if (!p->documents) {
         follow_writers(p, slice_of(NULL, 0), &p->options);
     }
@@ -379,8 +377,10 @@ static void tell_started(struct program *p)
 {
     live_config_opened(p->live);
     start_log_started(&p->options, p->answering);
-    service_manager_ready(&p->manager, p->has_snapshot ? "answering from a snapshot"
-                                                       : "answering, waiting for etcd's records");
+    int64_t heard_ms;
+    service_manager_ready(&p->manager, store_sync_is_from_snapshot(p->sync, &heard_ms)
+                                           ? "answering from a snapshot"
+                                           : "answering, waiting for etcd's records");
     if (store_sync_is_ready(p->sync)) {
         log_ready(p);
     }

@@ -5,7 +5,6 @@
 #include "common/base/clock.h"
 #include "common/base/duration.h"
 #include "common/base/log.h"
-#include "common/etcd/etcd_mirror.h"
 #include "skydns/live_config.h"
 #include "skydns/option_text.h"
 #include "skydns/snapshot/snapshot_file.h"
@@ -79,16 +78,10 @@ static int check(struct live_config *live, struct snapshot_content *content, str
     if (r < 0) {
         return r;
     }
-    if (!etcd_mirror_is_saved(section(content, SNAPSHOT_MIRROR))) {
-        return err_set(err, ERR_SYNTAX, "what it says of etcd makes no sense");
-    }
     if (!writer_documents_is_saved(section(content, SNAPSHOT_WRITERS))) {
-        return err_set(err, ERR_SYNTAX, "what it says of kube2sky's documents makes no sense");
+        return err_set(err, ERR_SYNTAX, "its documents of kube2sky make no sense");
     }
-    if (!store_sync_can_start(content, err)) {
-        return err->code;
-    }
-    return 0;
+    return store_sync_can_start(content, err) ? 0 : err->code;
 }
 
 static void log_used(const char *path, const struct snapshot_content *content)
