@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "common/base/clock.h"
 #include "common/etcd/etcd.h"
 #include "skydns/answering.h"
 #include "skydns/foreign/cache_counts.h"
@@ -132,6 +133,96 @@ static void test_readiness(void **state)
     expect(p, "/readiness", 503, "stopping");
     expect(p, "/readiness?strict", 503, "stopping");
     expect(p, "/healthz", 200, "ok");
+}
+
+/* What an earlier process saved. */
+static void save_sections(struct snapshot_content *content)
+{
+    struct pages_bed bed;
+    struct snapshot_image image;
+    bed_start(&bed, "-no-rec");
+    bed_fill(&bed, NULL, 0);
+    bed_mirror.state(bed_mirror.data, NULL);
+    bed_mirror.caught_up(bed_mirror.data);
+    snapshot_image_init(&image);
+    assert_true(store_sync_save(bed.sync, &image));
+    memcpy(content->sections, image.sections, sizeof(content->sections));
+    bed_stop(&bed);
+}
+
+/* A snapshot of one record, of 12 s ago. */
+static int setup_with_snapshot(void **state)
+{
+    static struct snapshot_content content;
+    struct dname name;
+    content = (struct snapshot_content){.writer = store_writer_new()};
+    content.header.revision = 42;
+    content.header.heard_ms = clock_wall_ms() - 12000;
+    save_sections(&content);
+    assert_true(dname_from_text(slice_str("web.cluster.local"), &name));
+    const struct record_view record = {.host = slice_str("10.0.0.1"), .ttl_s = 30};
+    (void)store_writer_put_view(content.writer, &name, &record, 40);
+    bed_snapshot = &content;
+    int r = setup_with(state, "-nameservers=127.0.0.1:10253 -workers=2 -etcd-timeout=1ms");
+    bed_snapshot = NULL;
+    snapshot_content_fini(&content);
+    return r;
+}
+
+/* The whole text but for the seconds, which may be a few more. */
+static void expect_strict(struct pages *p)
+{
+    struct asked_page asked = http_ask(p->bed.loop, &p->address, "/readiness?strict");
+    int age_s = 0, end = 0;
+    assert_int_equal(asked.page.status, 503);
+    if (sscanf(asked.page.body, "answers from a snapshot of %ds ago\n%n", &age_s, &end) != 1 ||
+        end == 0 || asked.page.body[end] || age_s < 12 || age_s > 59) {
+        fail_msg("%s", asked.page.body);
+    }
+    asked_page_fini(&asked);
+}
+
+static void test_from_a_snapshot(void **state)
+{
+    struct pages *p = *state;
+    struct err why;
+    (void)err_set(&why, ERR_TIMEOUT, "etcd is silent"); /* only its text is wanted */
+    expect(p, "/readiness", 200, "ok");
+    expect_strict(p);
+    outage_away(&p->bed.followed, &why);
+    expect_strict(p); /* rather than that etcd is away */
+    expect(p, "/explain?name=web.cluster.local&text", 200,
+           "\nsnapshot   answers come from a snapshot of 1");
+    json_t *json = json_of(p, "/explain?name=web.cluster.local");
+    assert_in_range(json_integer_value(json_object_get(json, "snapshot_age_s")), 12, 59);
+    json_decref(json);
+    outage_back(&p->bed.followed);
+    bed_mirror.state(bed_mirror.data, NULL);
+    bed_mirror.caught_up(bed_mirror.data);
+    expect(p, "/readiness?strict", 200, "ok");
+    json = json_of(p, "/explain?name=web.cluster.local");
+    assert_null(json_object_get(json, "snapshot_age_s"));
+    json_decref(json);
+}
+
+static struct metrics_snapshot snapshot_counts(const void *keeper)
+{
+    assert_string_equal(keeper, "keeper");
+    return (struct metrics_snapshot){
+        .heard_ms = clock_wall_ms() - 90000, .bytes = 428, .writes = 3, .failures = 2};
+}
+
+static void test_metrics_of_a_snapshot(void **state)
+{
+    struct pages *p = *state;
+    expect(p, "/metrics", 200, "\nskydns_snapshot_age_seconds 0\n");
+    expect(p, "/metrics", 200, "\nskydns_snapshot_bytes 0\n");
+    p->sources.snapshot = snapshot_counts;
+    p->sources.keeper = "keeper";
+    expect(p, "/metrics", 200, "\nskydns_snapshot_age_seconds 9");
+    expect(p, "/metrics", 200, "\nskydns_snapshot_bytes 428\n");
+    expect(p, "/metrics", 200, "\nskydns_snapshot_writes_total 3\n");
+    expect(p, "/metrics", 200, "\nskydns_snapshot_failures_total 2\n");
 }
 
 /* Only a strict check reports an etcd that came back without its data, or has been away for
@@ -437,6 +528,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_metrics_of_the_cache, setup, teardown),
         cmocka_unit_test_setup_teardown(test_readiness, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_from_a_snapshot, setup_with_snapshot, teardown),
+        cmocka_unit_test_setup_teardown(test_metrics_of_a_snapshot, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_data, setup, teardown),
         cmocka_unit_test_setup_teardown(test_incomplete, setup, teardown),
         cmocka_unit_test_setup_teardown(test_never_complete, setup_requiring, teardown),
