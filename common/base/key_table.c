@@ -8,6 +8,9 @@
 
 enum { CAP_MIN = 16 };
 
+/* The hash of a free slot. */
+enum { FREE = 0 };
+
 void key_table_init(struct key_table *table, struct slice (*key_of)(const void *thing))
 {
     seeded_hash_init();
@@ -17,12 +20,20 @@ void key_table_init(struct key_table *table, struct slice (*key_of)(const void *
 void key_table_fini(struct key_table *table)
 {
     free(table->slots);
+    free(table->hashes);
     *table = (struct key_table){.key_of = table->key_of};
 }
 
-static size_t home_of(const struct key_table *table, struct slice key)
+/* Never FREE. */
+static uint32_t hash_of(struct slice key)
 {
-    return seeded_hash(key) & (table->cap - 1);
+    uint32_t hash = seeded_hash(key);
+    return hash == FREE ? 1 : hash;
+}
+
+static size_t home_of(const struct key_table *table, uint32_t hash)
+{
+    return hash & (table->cap - 1);
 }
 
 static size_t after(const struct key_table *table, size_t at)
@@ -31,10 +42,11 @@ static size_t after(const struct key_table *table, size_t at)
 }
 
 /* The key's slot, or the free one where it would go. One exists: the table is never full. */
-static size_t seek(const struct key_table *table, struct slice key)
+static size_t seek(const struct key_table *table, struct slice key, uint32_t hash)
 {
-    size_t at = home_of(table, key);
-    while (table->slots[at] && !slice_equal(table->key_of(table->slots[at]), key)) {
+    size_t at = home_of(table, hash);
+    while (table->hashes[at] != FREE &&
+           (table->hashes[at] != hash || !slice_equal(table->key_of(table->slots[at]), key))) {
         at = after(table, at);
     }
     return at;
@@ -42,7 +54,7 @@ static size_t seek(const struct key_table *table, struct slice key)
 
 void *key_table_find(const struct key_table *table, struct slice key)
 {
-    return table->cap ? table->slots[seek(table, key)] : NULL;
+    return table->cap ? table->slots[seek(table, key, hash_of(key))] : NULL;
 }
 
 static void resize(struct key_table *table, size_t cap)
@@ -50,22 +62,32 @@ static void resize(struct key_table *table, size_t cap)
     struct key_table old = *table;
     table->cap = cap;
     table->slots = xcalloc(cap, sizeof(*table->slots));
+    table->hashes = xcalloc(cap, sizeof(*table->hashes));
     for (size_t i = 0; i < old.cap; i++) {
-        if (old.slots[i]) {
-            table->slots[seek(table, table->key_of(old.slots[i]))] = old.slots[i];
+        if (old.hashes[i] != FREE) { /* all keys differ */
+            size_t at = home_of(table, old.hashes[i]);
+            while (table->hashes[at] != FREE) {
+                at = after(table, at);
+            }
+            table->slots[at] = old.slots[i];
+            table->hashes[at] = old.hashes[i];
         }
     }
     free(old.slots);
+    free(old.hashes);
 }
 
 void *key_table_put(struct key_table *table, void *thing)
 {
-    if ((table->count + 1) * 4 > table->cap * 3) {
+    if ((table->count + 1) * 8 > table->cap * 7) { /* long searches stay within few cache lines */
         resize(table, table->cap ? table->cap * 2 : CAP_MIN);
     }
-    size_t at = seek(table, table->key_of(thing));
+    struct slice key = table->key_of(thing);
+    uint32_t hash = hash_of(key);
+    size_t at = seek(table, key, hash);
     void *previous = table->slots[at];
     table->slots[at] = thing;
+    table->hashes[at] = hash;
     table->count += previous == NULL;
     return previous;
 }
@@ -75,15 +97,17 @@ void *key_table_put(struct key_table *table, void *thing)
 static void close_gap(struct key_table *table, size_t gap)
 {
     size_t mask = table->cap - 1;
-    for (size_t at = after(table, gap); table->slots[at]; at = after(table, at)) {
-        size_t home = home_of(table, table->key_of(table->slots[at]));
+    for (size_t at = after(table, gap); table->hashes[at] != FREE; at = after(table, at)) {
+        size_t home = home_of(table, table->hashes[at]);
         bool may_move = ((at - home) & mask) >= ((at - gap) & mask);
         if (may_move) {
             table->slots[gap] = table->slots[at];
+            table->hashes[gap] = table->hashes[at];
             gap = at;
         }
     }
     table->slots[gap] = NULL;
+    table->hashes[gap] = FREE;
 }
 
 void *key_table_take(struct key_table *table, struct slice key)
@@ -91,7 +115,7 @@ void *key_table_take(struct key_table *table, struct slice key)
     if (table->cap == 0) {
         return NULL;
     }
-    size_t at = seek(table, key);
+    size_t at = seek(table, key, hash_of(key));
     void *thing = table->slots[at];
     if (thing) {
         close_gap(table, at);

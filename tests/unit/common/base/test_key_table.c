@@ -23,8 +23,11 @@ static struct thing things[THINGS];
 static struct thing *expected[THINGS]; /* by number; NULL = not in the table */
 static struct thing twins[THINGS];     /* the same keys */
 
+static unsigned touched; /* how often the memory of a thing was read */
+
 static struct slice key_of(const void *thing)
 {
+    touched++;
     return slice_str(((const struct thing *)thing)->key);
 }
 
@@ -125,11 +128,33 @@ static void test_taking_out_in_a_loop(void **state)
     key_table_fini(&table);
 }
 
+/* In a large table, memory is what a search costs: one that finds nothing reads no thing, one that
+ * finds a thing reads that one, and growing reads none. */
+static void test_a_search_touches_nothing_else(void **state)
+{
+    struct key_table table;
+    (void)state;
+    set_up_things();
+    key_table_init(&table, key_of);
+    for (unsigned i = 0; i < THINGS / 2; i++) {
+        touched = 0;
+        assert_null(key_table_put(&table, &things[i]));
+        assert_int_equal(touched, 1); /* its own key */
+    }
+    touched = 0;
+    for (unsigned i = 0; i < THINGS; i++) {
+        (void)key_table_find(&table, slice_str(things[i].key));
+    }
+    assert_int_equal(touched, THINGS / 2);
+    key_table_fini(&table);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_sequences),
         cmocka_unit_test(test_taking_out_in_a_loop),
+        cmocka_unit_test(test_a_search_touches_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
