@@ -33,12 +33,29 @@ bool ip_parse(struct slice text, struct ip *ret_ip)
     return true;
 }
 
+/* "10.0.0.1", without the printf of inet_ntop: kube2sky formats thousands at once. */
+static void format_v4(const uint8_t bytes[4], char *out)
+{
+    for (size_t i = 0; i < 4; i++) {
+        unsigned byte = bytes[i];
+        if (byte >= 100) {
+            *out++ = (char)('0' + byte / 100);
+        }
+        if (byte >= 10) {
+            *out++ = (char)('0' + byte / 10 % 10);
+        }
+        *out++ = (char)('0' + byte % 10);
+        *out++ = i < 3 ? '.' : '\0';
+    }
+}
+
 const char *ip_format(const struct ip *ip, char out[INET6_ADDRSTRLEN])
 {
     out[0] = '\0';
-    if (ip->family_bytes) {
-        (void)inet_ntop(ip->family_bytes == 4 ? AF_INET : AF_INET6, ip->bytes, out,
-                        INET6_ADDRSTRLEN); /* the buffer is large enough for either */
+    if (ip->family_bytes == 4) {
+        format_v4(ip->bytes, out);
+    } else if (ip->family_bytes) {
+        (void)inet_ntop(AF_INET6, ip->bytes, out, INET6_ADDRSTRLEN); /* it is large enough */
     }
     return out;
 }

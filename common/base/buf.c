@@ -42,28 +42,13 @@ uint8_t *buf_reserve(struct buf *b, size_t len)
     return b->data + b->len;
 }
 
-void buf_append(struct buf *b, const void *bytes, size_t len)
+void buf_append_growing(struct buf *b, const void *bytes, size_t len)
 {
     uint8_t *room = buf_reserve(b, len);
     if (room && len) {
         memcpy(room, bytes, len);
         b->len += len;
     }
-}
-
-void buf_append_slice(struct buf *b, struct slice s)
-{
-    buf_append(b, s.ptr, s.len);
-}
-
-void buf_append_str(struct buf *b, const char *s)
-{
-    buf_append(b, s, strlen(s));
-}
-
-void buf_append_char(struct buf *b, char c)
-{
-    buf_append(b, &c, 1);
 }
 
 void buf_append_u8(struct buf *b, uint8_t v)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/attributes.h"
 #include "common/base/slice.h"
@@ -21,10 +22,10 @@ struct buf {
 void buf_init(struct buf *b, size_t limit);
 void buf_fini(struct buf *b);
 
-void buf_append(struct buf *b, const void *bytes, size_t len);
-void buf_append_slice(struct buf *b, struct slice s);
-void buf_append_str(struct buf *b, const char *s);
-void buf_append_char(struct buf *b, char c);
+static inline void buf_append(struct buf *b, const void *bytes, size_t len);
+static inline void buf_append_slice(struct buf *b, struct slice s);
+static inline void buf_append_str(struct buf *b, const char *s);
+static inline void buf_append_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* Big-endian, for cursor.h's readers; _sized: the length as u32, then the bytes. */
@@ -50,6 +51,36 @@ const char *buf_cstr(struct buf *b);
 static inline struct slice buf_slice(const struct buf *b)
 {
     return slice_of(b->data, b->len);
+}
+
+/* ---- Inline: keys and values are written byte by byte ---- */
+
+void buf_append_growing(struct buf *b, const void *bytes, size_t len);
+
+static inline void buf_append(struct buf *b, const void *bytes, size_t len)
+{
+    bool has_room = len < b->cap - b->len && len <= b->limit - b->len; /* false without memory */
+    if (has_room && len && !b->failed) {
+        memcpy(b->data + b->len, bytes, len);
+        b->len += len;
+    } else {
+        buf_append_growing(b, bytes, len);
+    }
+}
+
+static inline void buf_append_slice(struct buf *b, struct slice s)
+{
+    buf_append(b, s.ptr, s.len);
+}
+
+static inline void buf_append_str(struct buf *b, const char *s)
+{
+    buf_append(b, s, strlen(s));
+}
+
+static inline void buf_append_char(struct buf *b, char c)
+{
+    buf_append(b, &c, 1);
 }
 
 #endif

@@ -147,17 +147,21 @@ int record_from_json(struct slice json, struct record *ret_record, struct err *e
 
 static void put_string(const char *s, struct buf *out)
 {
+    const char *plain = s; /* what is not written yet */
     buf_append_char(out, '"');
     for (; *s; s++) {
-        if (*s == '"' || *s == '\\') {
+        bool is_quoted = *s == '"' || *s == '\\', is_control = (unsigned char)*s < ' ';
+        if (is_quoted || is_control) {
+            buf_append(out, plain, (size_t)(s - plain));
+            plain = is_control ? s + 1 : s;
+        }
+        if (is_quoted) {
             buf_append_char(out, '\\');
-            buf_append_char(out, *s);
-        } else if ((unsigned char)*s < ' ') {
+        } else if (is_control) {
             buf_printf(out, "\\u%04x", (unsigned)*s);
-        } else {
-            buf_append_char(out, *s);
         }
     }
+    buf_append(out, plain, (size_t)(s - plain));
     buf_append_char(out, '"');
 }
 
@@ -194,7 +198,15 @@ const char *record_label(struct slice value, char out[9])
     for (size_t i = 0; i < value.len; i++) {
         hash = (hash ^ (uint8_t)value.ptr[i]) * 16777619u;
     }
-    (void)snprintf(out, 9, "%" PRIx32, hash); /* at most 8 digits */
+    unsigned shift = 28; /* of the first digit; leading zeros are left out */
+    while (shift && !(hash >> shift)) {
+        shift -= 4;
+    }
+    char *end = out;
+    for (unsigned i = 0; i <= shift; i += 4) {
+        *end++ = "0123456789abcdef"[hash >> (shift - i) & 15];
+    }
+    *end = '\0';
     return out;
 }
 

@@ -4,9 +4,11 @@
 
 static void append_lower(struct slice label, struct buf *out)
 {
-    for (size_t i = 0; i < label.len; i++) {
-        buf_append_char(out, (char)ascii_lower((uint8_t)label.ptr[i]));
+    uint8_t *room = buf_reserve(out, label.len);
+    for (size_t i = 0; room && i < label.len; i++) {
+        room[i] = ascii_lower((uint8_t)label.ptr[i]);
     }
+    out->len += room ? label.len : 0;
 }
 
 void record_key_from_name(struct slice prefix, struct slice name, struct buf *out)
