@@ -37,7 +37,7 @@ static uint64_t multiply_fold(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-uint32_t seeded_hash(struct slice bytes)
+uint64_t seeded_hash64(struct slice bytes)
 {
     const char *p = bytes.ptr;
     size_t left = bytes.len;
@@ -52,6 +52,11 @@ uint32_t seeded_hash(struct slice bytes)
                (uint8_t)p[left - 1];
     }
     /* The length goes into the other factor: next to the tail, "s1" would collide with "s10". */
-    h = multiply_fold(h ^ tail, seeds[1] ^ bytes.len);
+    return multiply_fold(h ^ tail, seeds[1] ^ bytes.len);
+}
+
+uint32_t seeded_hash(struct slice bytes)
+{
+    uint64_t h = seeded_hash64(bytes);
     return (uint32_t)(h ^ h >> 32);
 }

@@ -1,5 +1,5 @@
 /* Hash for tables whose keys others choose (service names, query labels): seeded, so that nobody
- * can force collisions. Any thread once the seed is drawn. */
+ * can force collisions. Differs from process to process. Any thread once the seed is drawn. */
 #ifndef COMMON_BASE_SEEDED_HASH_H
 #define COMMON_BASE_SEEDED_HASH_H
 
@@ -12,5 +12,6 @@
 void seeded_hash_init(void);
 
 uint32_t seeded_hash(struct slice bytes);
+uint64_t seeded_hash64(struct slice bytes);
 
 #endif

@@ -19,8 +19,7 @@ static size_t add_cluster_ips(struct build *b, const struct kube_service *servic
         struct address address;
         struct label label;
         if (take_address(b, service->cluster_ips[i], &address)) {
-            address_label(b, &address, &label);
-            add_address(b, label.text, &address, NULL);
+            add_hashed_address(b, &address, &label);
             add_claim(b, &address, CLAIM_CLUSTER_IP, NULL);
             *ret_first = count ? *ret_first : label;
             count++;
@@ -141,10 +140,9 @@ static void build_pod(struct build *b, const struct ip *ip)
         !take_label(b, "address", b->object.name, DNAME_LABEL_MAX, &name)) {
         return;
     }
-    build_set_name(b, xasprintf("%s.%s." POD_LABEL ".%s", name.text, ns.text, b->config->domain));
+    build_set_name(b, &name, &ns, POD_LABEL);
     (void)ip_format(ip, address.text);
-    address_label(b, &address, &hash);
-    add_address(b, hash.text, &address, NULL);
+    add_hashed_address(b, &address, &hash);
 }
 
 static void name_pod(const struct naming_config *config, const struct owner_objects *objects,
@@ -172,8 +170,7 @@ static int build_service(struct build *b, const struct owner_objects *objects, s
         !take_label(b, "service name", object->name, DNAME_LABEL_MAX, &name)) {
         return 0;
     }
-    build_set_name(b,
-                   xasprintf("%s.%s." SERVICE_LABEL ".%s", name.text, ns.text, b->config->domain));
+    build_set_name(b, &name, &ns, SERVICE_LABEL);
     if (strcmp(service->type, "ExternalName") == 0) {
         build_external_name(b, service->external_name); /* its remaining address does not count */
         return 0;

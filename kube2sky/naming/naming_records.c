@@ -29,12 +29,22 @@ void build_init(struct build *b, const struct naming_config *config,
     buf_init(&b->host, KEY_MAX);
 }
 
-void build_set_name(struct build *b, char *name)
+void build_set_name(struct build *b, const struct label *name, const struct label *ns,
+                    const char *kind)
 {
+    const char *const parts[] = {name->text, ".", ns->text, ".", kind, ".", b->config->domain};
+    size_t size = 1;
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        size += strlen(parts[i]);
+    }
     free(b->name);
-    b->name = name;
+    b->name = xmalloc(size);
+    char *end = b->name;
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        end = stpcpy(end, parts[i]);
+    }
     buf_clear(&b->key);
-    record_key_from_name(slice_str(SKYDNS_TREE), slice_str(name), &b->key);
+    record_key_from_name(slice_str(SKYDNS_TREE), slice_str(b->name), &b->key);
     b->key_base = b->key.len;
 }
 
@@ -163,6 +173,13 @@ void add_address(struct build *b, const char *label, const struct address *addre
         append_segment(b, "/", label_below);
     }
     add_record(b);
+}
+
+void add_hashed_address(struct build *b, const struct address *address, struct label *ret_label)
+{
+    address_label(b, address, ret_label);
+    append_segment(b, "/", ret_label->text);
+    add_record(b); /* the value that the label is the hash of */
 }
 
 void add_host(struct build *b, const char *host)

@@ -49,8 +49,9 @@ struct build {
 /* object: the owner of these records; its strings outlive the build. */
 void build_init(struct build *b, const struct naming_config *config,
                 const struct naming_drop *object, struct desired *desired, struct claims *claims);
-/* The DNS name above the keys; takes ownership. */
-void build_set_name(struct build *b, char *name);
+/* The DNS name above the keys: "<name>.<ns>.<kind>.<domain>". */
+void build_set_name(struct build *b, const struct label *name, const struct label *ns,
+                    const char *kind);
 void build_fini(struct build *b);
 
 void build_drop(const struct build *b, const char *what, const char *value);
@@ -75,6 +76,8 @@ void address_label(struct build *b, const struct address *address, struct label 
 /* At or below <name>/<label>. */
 void add_address(struct build *b, const char *label, const struct address *address,
                  const char *label_below);
+/* At <name>/<the address's label>. */
+void add_hashed_address(struct build *b, const struct address *address, struct label *ret_label);
 void add_host(struct build *b, const char *host); /* at the name itself */
 
 /* Sorts the ports. Of several with one key, the smallest number gets the plain label. The target is

@@ -149,6 +149,11 @@ static void replace(struct reverse *reverse, const struct ip *ip, struct held_cl
                     struct held_claim *new, reverse_changed_fn changed, void *data)
 {
     const struct held_claim *before = best_at(reverse, ip);
+    if (!before && new) { /* the first claim on an address, as nearly all are */
+        set_best(reverse, ip, new);
+        changed(data, ip);
+        return;
+    }
     if (old) {
         unlink_here(reverse, old);
     }
@@ -279,8 +284,13 @@ size_t reverse_count(const struct reverse *reverse)
 void reverse_key(const struct ip *ip, struct buf *out)
 {
     if (ip->family_bytes == 4) {
-        buf_printf(out, REVERSE_V4_TREE "/%u/%u/%u/%u", ip->bytes[0], ip->bytes[1], ip->bytes[2],
-                   ip->bytes[3]);
+        char text[INET6_ADDRSTRLEN];
+        (void)ip_format(ip, text);
+        for (char *c = text; *c; c++) {
+            *c = (char)(*c == '.' ? '/' : *c);
+        }
+        buf_append_str(out, REVERSE_V4_TREE "/");
+        buf_append_str(out, text);
         return;
     }
     buf_append_str(out, REVERSE_V6_TREE);

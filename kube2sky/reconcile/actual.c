@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/seeded_hash.h"
 #include "common/base/xalloc.h"
 
 void actual_fini(struct actual_keys *actual)
@@ -14,14 +15,11 @@ void actual_fini(struct actual_keys *actual)
     *actual = (struct actual_keys){.keys = NULL};
 }
 
-/* FNV-1a 64: two values of one key collide with a chance of 1 in 2^64. */
+/* Two values of one key collide with a chance of 1 in 2^64. */
 uint64_t actual_value_hash(struct slice value)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (size_t i = 0; i < value.len; i++) {
-        hash = (hash ^ (uint8_t)value.ptr[i]) * 1099511628211u;
-    }
-    return hash;
+    seeded_hash_init();
+    return seeded_hash64(value);
 }
 
 /* Where the suffix is (deleted or not) or belongs. */

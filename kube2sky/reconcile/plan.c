@@ -137,7 +137,6 @@ bool plan_add_deletes(const struct desired *desired, struct slice base,
     size_t next = 0, at = 0;
     bool has_copies = false;
     buf_init(&key, PLAN_BYTES_MAX);
-    buf_append_slice(&key, base);
     for (const struct actual_key *there = actual_next(actual, &at); there;
          at++, there = actual_next(actual, &at)) {
         struct slice suffix = actual_suffix(there);
@@ -154,7 +153,8 @@ bool plan_add_deletes(const struct desired *desired, struct slice base,
                        value_set_has(&values, desired, there->value.hash);
         has_copies |= is_copy;
         if (is_extra && !is_copy) {
-            key.len = base.len;
+            buf_clear(&key);
+            buf_append_slice(&key, base);
             buf_append_slice(&key, suffix);
             const struct etcd_op del = {.kind = ETCD_OP_DELETE, .key = buf_slice(&key)};
             plan_add(plan, &del, there->value.revision);

@@ -302,11 +302,14 @@ static void mark_store(struct reconciler *r)
 /* A namespace's worth: giving memory back walks the heap. */
 enum { TRIM_AFTER_DELETES = 4096 };
 
-/* After a mass delete, once the mirror has dropped its keys, too. */
+/* After a mass delete, once the mirror has dropped its keys, too; and after a full read, whose
+ * pages take megabytes. */
 static void trim_memory(struct reconciler *r)
 {
-    if (r->report.keys_deleted - r->trimmed_at >= TRIM_AFTER_DELETES) {
+    if (r->report.keys_deleted - r->trimmed_at >= TRIM_AFTER_DELETES ||
+        r->reads != r->trimmed_reads) {
         r->trimmed_at = r->report.keys_deleted;
+        r->trimmed_reads = r->reads;
         xalloc_trim();
     }
 }

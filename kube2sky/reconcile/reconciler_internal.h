@@ -64,6 +64,7 @@ struct reconciler {
     uint64_t desired;        /* owners' own keys */
     uint64_t foreign;        /* desired reverse keys that others own */
     uint64_t trimmed_at;     /* keys deleted when memory was last given back */
+    uint64_t trimmed_reads;  /* and full reads */
 
     struct sync_report report;
     uint64_t transactions; /* acknowledged */

@@ -107,7 +107,8 @@ static void put_reverse(struct reconciler *r, const struct etcd_kv *kv)
     };
     buf_clear(&r->claimant);
     ownership_claimant(&r->ownership, kv->value, &r->claimant);
-    if (reverse_keys_put(r->reverse_keys, kv->key, &value, buf_slice(&r->claimant))) {
+    bool has_changed = reverse_keys_put(r->reverse_keys, kv->key, &value, buf_slice(&r->claimant));
+    if (has_changed && r->is_mirrored) { /* before, whoever claims it has not been planned yet */
         reverse_touched(r, kv->key, kv->mod_revision);
     }
 }
@@ -175,8 +176,10 @@ static void on_commit(void *data, int64_t revision, bool full)
     r->is_mid_publication = false;
     r->revision = revision;
     if (full) {
-        owners_each(r->owners, sweep_owner, r);
-        reverse_keys_sweep(r->reverse_keys, r->generation, on_reverse_swept, r);
+        if (r->generation > 1) { /* else nothing is of an earlier read */
+            owners_each(r->owners, sweep_owner, r);
+            reverse_keys_sweep(r->reverse_keys, r->generation, on_reverse_swept, r);
+        }
         r->is_mirrored = true;
         r->is_mid_read = false;
         r->are_orphans_due = true;
