@@ -36,6 +36,8 @@ class Bed:
         self.dns_port = reserve_port()
         self.kube, self._kube_flags = kube, kube_flags
         self.etcd_url = ""
+        self.apiserver: Program | None = None  # the tests' own
+        self.etcds: dict[str, Program] = {}
         self.kube2sky: Program | None = None
         self._skydns: Program | None = None
         if kube is None:
@@ -43,7 +45,8 @@ class Bed:
 
     def _start_apiserver(self) -> None:
         url = f"http://127.0.0.1:{reserve_port()}"
-        self._add(apiserver(int(url.rsplit(":", 1)[1]))).start().wait_ready(
+        self.apiserver = self._add(apiserver(int(url.rsplit(":", 1)[1])))
+        self.apiserver.start().wait_ready(
             lambda: http_get(url + "/readyz")[0] == 200, "readyz"
         )
         self.kube, self._kube_flags = Kube(url), [f"--kube-master-url={url}"]
@@ -62,9 +65,8 @@ class Bed:
     def start_etcd(self, name: str) -> EtcdClient:
         """Starts an empty etcd, which all later programs use."""
         port = reserve_port()
-        self._add(etcd(str(self._folder / name), port, reserve_port())).start().wait_ready(
-            lambda: is_etcd_healthy(port), "healthy"
-        )
+        self.etcds[name] = self._add(etcd(str(self._folder / name), port, reserve_port()))
+        self.etcds[name].start().wait_ready(lambda: is_etcd_healthy(port), "healthy")
         self.etcd_url = f"http://127.0.0.1:{port}"
         return EtcdClient(port)
 
@@ -102,8 +104,13 @@ class Bed:
         return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")))
 
     def cpu_s(self) -> float:
-        tasks = Path(f"/proc/{self.kube2sky.pid}/task").glob("*/schedstat")
-        return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
+        return cpu_s(self.kube2sky)
+
+
+def cpu_s(program: Program) -> float:
+    """CPU time of all its threads that have not ended."""
+    tasks = Path(f"/proc/{program.pid}/task").glob("*/schedstat")
+    return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
 
 class Times:
