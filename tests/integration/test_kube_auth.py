@@ -101,7 +101,8 @@ def test_token_rotated_while_it_runs(bed, order):
     token = bed.folder / "token"
     token.write_text(TOKEN)
     user = f"tokenFile: {token}"
-    bed.start_kube2sky(write_kubeconfig(bed, f"certificate-authority: {bed.kube.ca_file}", user))
+    config = write_kubeconfig(bed, f"certificate-authority: {bed.kube.ca_file}", user)
+    bed.start_kube2sky(config, "--log-level=debug")  # a warning does not repeat within a minute
     for number in range(3):
         watches_open(bed)
         new = f"token-{number}"
@@ -111,7 +112,7 @@ def test_token_rotated_while_it_runs(bed, order):
         else:
             since = len(bed.kube2sky.lines)
             rotate(bed, new)
-            bed.kube2sky.wait_line("401", since)
+            bed.kube2sky.wait_line("^debug .*401", since)
             token.write_text(new)
         made = bed.kube.create("services", service(f"web-{number}"))
         right = service_records(f"web-{number}", made["spec"]["clusterIP"])
