@@ -361,6 +361,7 @@ static void test_permission_removed_and_granted(void **state)
 
 struct mirrored {
     unsigned ups, reads, keys, caught_ups;
+    unsigned keys_then;  /* at the last of these */
     struct err down;     /* the last one */
     struct err key_err;  /* reading the store key; code 0: allowed */
     unsigned key_states; /* reported */
@@ -416,6 +417,7 @@ static void on_caught_up(void *data)
 {
     struct mirrored *seen = data;
     seen->caught_ups++;
+    seen->keys_then = seen->keys;
 }
 
 static struct etcd_mirror *mirror_saved(const char *prefix, const char *store_key,
@@ -494,14 +496,18 @@ static bool has_caught_up(const void *data)
     return seen->caught_ups > 0;
 }
 
+/* A new process, after this key (NULL: none) was written. */
 static struct etcd_mirror *start_again(struct etcd_mirror *mirror, const char *prefix,
-                                       struct mirrored *seen)
+                                       const char *key, struct mirrored *seen)
 {
     struct buf saved;
     buf_init(&saved, 4096);
     loop_until(f.loop, has_caught_up, seen);
     assert_true(etcd_mirror_save(mirror, &saved));
     etcd_mirror_stop(mirror);
+    if (key) {
+        sync_put(f.loop, f.etcd, key, slice_str("1"));
+    }
     mirror = mirror_saved(prefix, "/key/of/store", buf_slice(&saved), seen);
     buf_fini(&saved);
     loop_until(f.loop, has_caught_up, seen);
@@ -518,25 +524,26 @@ static void test_saved_and_store_key_may_not_be_read(void **state)
     connect_as("app", "secret", NULL);
     etcd_proc_post(f.proc, "kv/put", "{\"key\":\"L2tleS9vZi9zdG9yZQ==\",\"value\":\"aWQ=\"}");
     struct etcd_mirror *mirror = mirror_app("/key/of/store", &seen);
-    mirror = start_again(mirror, "/app/", &seen);
+    mirror = start_again(mirror, "/app/", NULL, &seen);
     assert_int_equal(seen.reads, 0);
     etcd_mirror_stop(mirror);
 
     mirror = mirror_saved("/app/none/", "/key/of/store", slice_of(NULL, 0), &seen);
-    mirror = start_again(mirror, "/app/none/", &seen);
+    mirror = start_again(mirror, "/app/none/", NULL, &seen);
     assert_int_equal(seen.reads, 0);
     assert_true(etcd_mirror_counts(mirror).has_store_key);
     etcd_proc_post(f.proc, "auth/role/revoke",
                    "{\"role\":\"app\",\"key\":\"L2tleS9vZi9zdG9yZQ==\"}");
-    mirror = start_again(mirror, "/app/none/", &seen);
+    mirror = start_again(mirror, "/app/none/", NULL, &seen);
     assert_int_equal(seen.reads, 1);
     assert_int_equal(etcd_mirror_counts(mirror).reads[ETCD_MIRROR_UNCERTAIN], 1);
     assert_int_equal(seen.key_states, 1);
     etcd_mirror_stop(mirror);
 
     mirror = mirror_app("/key/of/store", &seen);
-    mirror = start_again(mirror, "/app/", &seen);
+    mirror = start_again(mirror, "/app/", "/app/new", &seen);
     assert_int_equal(seen.reads, 0);
+    assert_int_equal(seen.keys_then, 1);
     assert_int_equal(seen.key_states, 1);
     etcd_mirror_stop(mirror);
 }
