@@ -72,6 +72,7 @@ BINARIES   := $(PROGRAMS:%=$(B)/bin/%)
 # The programs of tests/bench/answers; its other files are linked into each of them.
 ANSWERS_BIN := $(addprefix $(B)/tests/bench/answers/,bare_udp bare_tcp load_udp load_tcp propagation)
 ANSWERS_O   := $(filter-out $(ANSWERS_BIN:=.o),$(patsubst %.c,$(B)/%.o,$(wildcard tests/bench/answers/*.c)))
+START_BIN  := $(B)/tests/bench/start/bench_start
 PRODUCT_C  := $(wildcard $(foreach d,common $(PROGRAMS),$(d)/*.[ch] $(d)/*/*.[ch]))
 C_FILES    := $(PRODUCT_C) $(wildcard $(foreach d,*/* */*/* */*/*/*,tests/$(d).[ch]))
 MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.scd))))
@@ -79,12 +80,12 @@ MAN        := $(patsubst %.scd,$(B)/man/%,$(notdir $(wildcard $(PROGRAMS:%=%/*.s
 .DEFAULT_GOAL := all
 .SECONDARY:
 .DELETE_ON_ERROR:
-.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-updates bench-pod bench-churn bench-cache-hits profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
+.PHONY: all programs unit objects deps deps-bench run one asan-kube2sky check check-unit check-integration check-faults check-tsan check-pod coverage images fuzz bench bench-readme bench-etcd bench-kube2sky bench-pipeline bench-start bench-updates bench-pod bench-churn bench-cache-hits profile analyze analyzed lint format install uninstall dist deb clean help tests FORCE
 
 all: $(BINARIES) $(MAN)
 programs: $(BINARIES)
 unit: $(UNIT) $(FUZZ)
-tests: all unit $(ANSWERS_BIN)
+tests: all unit $(ANSWERS_BIN) $(START_BIN)
 objects: $(patsubst %.c,$(B)/%.o,$(filter %.c,$(C_FILES))) $(PROTO_O)
 
 # A change of compiler or flags rebuilds everything: the stamp gets a new time only when its content changes.
@@ -164,6 +165,9 @@ $(B)/tests/bench/kube2sky/%: $(B)/tests/bench/kube2sky/%.o $(B)/libcommon.a
 $(B)/tests/bench/pipeline/%: $(B)/tests/bench/pipeline/%.o $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
+$(B)/tests/bench/start/%: $(B)/tests/bench/start/%.o $(B)/libcommon.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_common) -o $@
 $(B)/tests/bench/etcd/%: $(B)/tests/bench/etcd/%.o $(B)/libkube2sky.a $(B)/libcommon.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) $^ $(LIBS_kube2sky) -o $@
@@ -209,6 +213,7 @@ check-unit: tests
 
 # What an integration test needs besides `all`.
 NEEDS_test_bench     := $(ANSWERS_BIN)
+NEEDS_test_bench_start := $(START_BIN)
 NEEDS_test_encodings := $(B)/tests/unit/kube2sky/api/test_kube_encodings
 NEEDS_test_kube2sky  := asan-kube2sky
 
@@ -223,7 +228,7 @@ endif
 one: $(if $(filter tests/integration/%,$(ONE)),all $(NEEDS_$(notdir $(ONE))),$(ONE:%=$(B)/%))
 	@$(PYTHON) tests/support/one.py --build $(B) $(ONE_TEST)
 
-check-integration: all $(NEEDS_test_bench) $(NEEDS_test_encodings)
+check-integration: all $(NEEDS_test_bench) $(NEEDS_test_bench_start) $(NEEDS_test_encodings)
 	@$(PYTHON) tests/support/check.py --build $(B) --only integration
 
 # Faults of etcd and of the network to it that take long, or need root for namespaces.
@@ -293,6 +298,10 @@ bench-kube2sky: all $(BENCH_STORE)
 bench-pipeline: all $(BENCH_STORE) $(B)/tests/bench/pipeline/bench_ask
 	@$(PYTHON) tests/bench/pipeline.py --bin $(B)/bin --store $(BENCH_STORE) \
 		--ask $(B)/tests/bench/pipeline/bench_ask $(BENCH_FLAGS)
+
+# skydns' start from a snapshot: until answers are right, and what it costs etcd.
+bench-start: all $(BENCH_STORE) $(START_BIN)
+	@$(PYTHON) tests/bench/snapshot_start.py --build $(B) $(BENCH_FLAGS)
 
 # Cost of updates to skydns, and answers meanwhile: time per batch, visibility, memory.
 bench-updates: $(B)/tests/bench/updates/bench_updates
@@ -395,7 +404,7 @@ clean:
 	rm -rf $(BUILD)
 
 help:
-	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-updates|bench-pod|bench-churn|bench-cache-hits|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
+	@echo 'make [VARIANT=$(subst $() ,|,$(VARIANTS))] [V=1] [WERROR=1] all|tests|compile_commands.json|run|one TEST=…|check|check-unit|check-integration|check-faults|check-tsan|check-pod|coverage|images|fuzz|bench|bench-readme|bench-etcd|bench-kube2sky|bench-pipeline|bench-start|bench-updates|bench-pod|bench-churn|bench-cache-hits|profile|analyze|lint|format|install|uninstall|dist|deb|deps|deps-bench|clean'
 
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/tests/*/*/*.d $(B)/tests/*/*/*/*.d)
 ifneq ($(filter analyzed,$(MAKECMDGOALS)),)

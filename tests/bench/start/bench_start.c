@@ -1,0 +1,281 @@
+/* Measures when a DNS server that was just started gives the right answers
+ * (tests/bench/snapshot_start.py runs it):
+ *
+ *     bench_start PORT NAMES PROGRAM [ARGUMENT...]
+ *
+ * Starts the program, then asks 127.0.0.1:PORT every ASK_US for the A record of the last name of
+ * the file NAMES, `NAME ADDRESS` in each line, until the answer is right; then for some names from
+ * all over the file, then for all of them: one that has not the right answer at once is counted
+ * and asked again. Prints the seconds since just before the program's exec, and kills it:
+ *
+ *     first_s SECONDS    the first right answer
+ *     spread_s SECONDS   the last of SPREAD names was right
+ *     pass_s SECONDS     all names were right; a generator's speed, unless some were not at once
+ *     not_right COUNT    answers that were missing or not right, from the first right one on */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/attributes.h"
+#include "common/base/cursor.h"
+#include "common/base/xalloc.h"
+#include "common/dns/dname.h"
+#include "common/dns/dns.h"
+
+enum {
+    QUERY_MAX = 12 + DNAME_MAX + 4,
+    REPLY_MAX = 1232,
+    WINDOW = 64, /* fits a receive buffer of the default size, the server's and ours */
+    SPREAD = 1000,
+    ASK_US = 200,
+    SILENT_MS = 1000, /* then the question or its answer counts as lost */
+    PATIENCE_S = 120,
+};
+
+struct name {
+    struct in_addr address;
+    uint16_t len;
+    uint8_t query[QUERY_MAX];
+};
+
+struct asker {
+    int fd;
+    pid_t program;
+    double start_s; /* before the exec */
+    struct name *names;
+    size_t count;
+    uint64_t not_right;
+};
+
+static NORETURN void fail(const char *what, const char *why)
+{
+    (void)fprintf(stderr, "bench_start: %s: %s\n", what, why);
+    exit(2);
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail */
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* ---- Names ---- */
+
+static void make_query(struct name *name, const char *text)
+{
+    struct dname wire;
+    if (!dname_from_text(slice_str(text), &wire)) {
+        fail(text, "no name");
+    }
+    struct writer w = writer_of(name->query, sizeof(name->query));
+    writer_u16(&w, 0);
+    writer_u16(&w, DNS_FLAG_RD);
+    writer_u16(&w, 1);
+    writer_u16(&w, 0);
+    writer_u32(&w, 0);
+    writer_bytes(&w, wire.wire, wire.len);
+    writer_u16(&w, DNS_TYPE_A);
+    writer_u16(&w, DNS_CLASS_IN);
+    name->len = (uint16_t)w.pos;
+}
+
+static void read_names(struct asker *a, const char *path)
+{
+    char line[DNAME_TEXT_MAX + INET_ADDRSTRLEN + 2];
+    size_t cap = 0;
+    FILE *file = fopen(path, "re");
+    if (!file) {
+        fail(path, strerror(errno));
+    }
+    while (fgets(line, sizeof(line), file)) {
+        char *address = strchr(line, ' ');
+        if (a->count == cap) {
+            cap = cap ? 2 * cap : 1024;
+            a->names = xrealloc_array(a->names, cap, sizeof(a->names[0]));
+        }
+        struct name *name = &a->names[a->count++];
+        line[strcspn(line, "\n")] = '\0';
+        if (!address) {
+            fail(line, "expected a name and an address");
+        }
+        *address++ = '\0';
+        if (inet_pton(AF_INET, address, &name->address) != 1) {
+            fail(address, "no address");
+        }
+        make_query(name, line);
+    }
+    (void)fclose(file); /* only read from */
+    if (a->count == 0) {
+        fail(path, "no names");
+    }
+}
+
+/* ---- Questions and answers ---- */
+
+static void ask(const struct asker *a, struct name *name, uint16_t id)
+{
+    name->query[0] = (uint8_t)(id >> 8);
+    name->query[1] = (uint8_t)id;
+    /* If it fails the answer is missing: nobody listens yet, or the buffer is full. */
+    (void)send(a->fd, name->query, name->len, 0);
+}
+
+/* Whether the reply is to this question. */
+static bool is_reply_to(const struct name *name, const uint8_t *reply, size_t len)
+{
+    return len >= name->len && reply[0] == name->query[0] && reply[1] == name->query[1] &&
+           memcmp(reply + 12, name->query + 12, name->len - 12u) == 0;
+}
+
+/* NOERROR and one answer, which is the name's address. */
+static bool is_right(const struct name *name, const uint8_t *reply, size_t len)
+{
+    static const uint8_t head[] = {0xc0, 12, 0, DNS_TYPE_A, 0, DNS_CLASS_IN};
+    const uint8_t *answer = reply + name->len;
+    return len >= name->len + 16u && (reply[3] & 15) == 0 && reply[6] == 0 && reply[7] == 1 &&
+           memcmp(answer, head, sizeof(head)) == 0 && answer[10] == 0 && answer[11] == 4 &&
+           memcmp(answer + 12, &name->address, 4) == 0;
+}
+
+/* The next reply, at most this much later; 0: none. Nobody listening is none, too. */
+static size_t receive(const struct asker *a, uint8_t reply[REPLY_MAX], int64_t timeout_us)
+{
+    struct pollfd ready = {.fd = a->fd, .events = POLLIN};
+    struct timespec timeout = {.tv_sec = timeout_us / 1000000,
+                               .tv_nsec = timeout_us % 1000000 * 1000};
+    if (now_s() - a->start_s > PATIENCE_S) {
+        (void)kill(a->program, SIGKILL); /* our child, not waited for yet */
+        fail("the program", "gives no right answer");
+    }
+    if (waitpid(a->program, NULL, WNOHANG) != 0) {
+        fail("the program", "has exited");
+    }
+    if (ppoll(&ready, 1, &timeout, NULL) <= 0) {
+        return 0;
+    }
+    ssize_t len = recv(a->fd, reply, REPLY_MAX, MSG_DONTWAIT);
+    if (len < 0) { /* refused: at once, so that it would be asked again at once */
+        (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &timeout, NULL);
+    }
+    return len > 0 ? (size_t)len : 0;
+}
+
+/* With one ID: an answer that took longer than until the next question counts, too. */
+static void ask_until_right(const struct asker *a, struct name *name)
+{
+    uint8_t reply[REPLY_MAX];
+    for (;;) {
+        ask(a, name, WINDOW);
+        size_t len = receive(a, reply, ASK_US);
+        if (len > 0 && is_reply_to(name, reply, len) && is_right(name, reply, len)) {
+            return;
+        }
+    }
+}
+
+struct flight {
+    struct name *name; /* NULL: the place is free */
+    double sent_s;
+};
+
+static void ask_again(struct asker *a, struct flight *flight, uint16_t id)
+{
+    a->not_right++;
+    flight->sent_s = now_s();
+    ask(a, flight->name, id);
+}
+
+static void ask_silent_again(struct asker *a, struct flight *flights)
+{
+    double now = now_s();
+    for (uint16_t id = 0; id < WINDOW; id++) {
+        if (flights[id].name && now - flights[id].sent_s > SILENT_MS / 1e3) {
+            ask_again(a, &flights[id], id);
+        }
+    }
+}
+
+/* Every `step`th name, WINDOW at a time, each until it is right. The place is the query's ID. */
+static void ask_all(struct asker *a, size_t step)
+{
+    struct flight flights[WINDOW] = {0};
+    uint8_t reply[REPLY_MAX];
+    size_t next = 0, in_flight = 0;
+    for (;;) {
+        for (uint16_t id = 0; id < WINDOW && next < a->count; id++) {
+            if (!flights[id].name) {
+                flights[id] = (struct flight){&a->names[next], now_s()};
+                ask(a, flights[id].name, id);
+                next += step;
+                in_flight++;
+            }
+        }
+        if (in_flight == 0) {
+            return;
+        }
+        size_t len = receive(a, reply, SILENT_MS * 1000);
+        unsigned id = len >= 2 ? (unsigned)reply[0] << 8 | reply[1] : WINDOW;
+        if (id < WINDOW && flights[id].name && is_reply_to(flights[id].name, reply, len)) {
+            if (is_right(flights[id].name, reply, len)) {
+                flights[id].name = NULL;
+                in_flight--;
+            } else {
+                ask_again(a, &flights[id], (uint16_t)id);
+            }
+        }
+        if (len == 0) {
+            ask_silent_again(a, flights);
+        }
+    }
+}
+
+static void connect_to(struct asker *a, const char *port)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                             .sin_port = htons((uint16_t)strtoul(port, NULL, 10))};
+    a->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (a->fd < 0 || connect(a->fd, (const struct sockaddr *)&to, sizeof(to)) < 0) {
+        fail(port, strerror(errno));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    extern char **environ;
+    struct asker a = {0};
+    if (argc < 4) {
+        fail("usage", "bench_start PORT NAMES PROGRAM [ARGUMENT...]");
+    }
+    read_names(&a, argv[2]);
+    connect_to(&a, argv[1]);
+    a.start_s = now_s();
+    int failed = posix_spawnp(&a.program, argv[3], NULL, NULL, argv + 3, environ);
+    if (failed) {
+        fail(argv[3], strerror(failed));
+    }
+    ask_until_right(&a, &a.names[a.count - 1]);
+    double first_s = now_s();
+    ask_all(&a, a.count > SPREAD ? a.count / SPREAD : 1);
+    double spread_s = now_s();
+    ask_all(&a, 1);
+    double pass_s = now_s();
+    printf("first_s %.4f\nspread_s %.4f\npass_s %.4f\nnot_right %llu\n", first_s - a.start_s,
+           spread_s - a.start_s, pass_s - a.start_s, (unsigned long long)a.not_right);
+    (void)kill(a.program, SIGKILL); /* our child, not waited for yet */
+    (void)waitpid(a.program, NULL, 0);
+    free(a.names);
+    return 0;
+}
