@@ -5,7 +5,6 @@ test depends on speed.
 import subprocess
 import sys
 
-import pytest
 from bed import BIN_DIR
 from programs import reserve_port
 
@@ -58,15 +57,17 @@ def test_times_are_in_order(tmp_path):
     assert got["not_right"] == 0
 
 
-@pytest.mark.parametrize("what", ["nxdomain", "nodata", "10.0.0.2", "10.0.0.1 10.0.0.2", "silent", "other question"])
-def test_answers_that_are_not_right_are_counted(tmp_path, what):
-    assert measured(run(tmp_path, {NAMES[7]: [what], NAMES[8]: [what]}))["not_right"] == 2
+NOT_RIGHT = ["nxdomain", "nodata", "10.0.0.2", "10.0.0.1 10.0.0.2", "silent", "other question"]
 
 
-@pytest.mark.parametrize("what", ["nxdomain", "nodata", "10.0.0.2", "silent"])
-def test_clock_runs_until_the_first_right_answer(tmp_path, what):
+def test_answers_that_are_not_right_are_counted(tmp_path):
+    worse = {NAMES[10 + number]: [what] for number, what in enumerate(NOT_RIGHT)}
+    assert measured(run(tmp_path, worse))["not_right"] == len(NOT_RIGHT)
+
+
+def test_clock_runs_until_the_first_right_answer(tmp_path):
     """Those before it do not count as wrong: the server is not ready yet."""
-    assert measured(run(tmp_path, {LAST: [what] * 5}))["not_right"] == 0
+    assert measured(run(tmp_path, {LAST: NOT_RIGHT * 2}))["not_right"] == 0
 
 
 def test_server_that_exits_is_seen(tmp_path):
