@@ -177,6 +177,9 @@ static const struct store *commit(struct store_writer *writer, int64_t revision)
 
 /* ---- Random trees ---- */
 
+enum { SEEDS = 30, COMMITS = 40, CHANGES_MAX = 8, RECORDS_MAX = 2000 };
+enum { REVISIONS = RECORDS_MAX + COMMITS * (CHANGES_MAX + 1) };
+
 static const char *const labels[] = {"a", "B", "b", "_tcp", "_http", "web", "x1", "x2"};
 static const char *const hosts[] = {"10.0.0.1", "10.0.0.2", "FD00::1", "fd00::2",
                                     "a.test.",  "A.b.test", "",        "a..b"};
@@ -220,16 +223,30 @@ static void random_put(struct store_writer *writers[2], int64_t revision)
     }
 }
 
+/* Of whatever revision the record is. */
+static void set_ttl(struct store_writer *writer, const struct dname *name, uint32_t ttl_s)
+{
+    bool is_changed, is_found = false;
+    for (int64_t revision = 1; revision <= REVISIONS && !is_found; revision++) {
+        is_found = store_writer_set_ttl(writer, name, revision, ttl_s, &is_changed);
+    }
+}
+
 static void random_change(struct store_writer *writers[2], int64_t revision)
 {
     struct dname name;
-    if (random_below(3) > 0) {
+    uint32_t what = random_below(4);
+    if (what > 1) {
         random_put(writers, revision);
         return;
     }
     name = random_name();
     for (unsigned i = 0; i < 2; i++) {
-        store_writer_del(writers[i], &name);
+        if (what == 0) {
+            store_writer_del(writers[i], &name);
+        } else {
+            set_ttl(writers[i], &name, 1 + (uint32_t)revision % 5);
+        }
     }
 }
 
@@ -261,8 +278,6 @@ static void read_again(struct store_writer *writers[2], const struct store *stor
     random_put(writers, revision);
 }
 
-enum { SEEDS = 30, CHANGES = 40 };
-
 /* The loaded one as it is, with changes before its first commit, and ever after. */
 static void test_loaded_is_as_written(void **state)
 {
@@ -272,17 +287,20 @@ static void test_loaded_is_as_written(void **state)
         int64_t revision = 0;
         random_state = seed;
         print_message("seed %llu\n", (unsigned long long)seed);
-        uint32_t sizes[] = {0, 1, 2, 10, 100, 2000}, size = sizes[seed % ARRAY_LEN(sizes)];
+        uint32_t sizes[] = {0, 1, 2, 10, 100, RECORDS_MAX};
+        uint32_t size = sizes[seed % ARRAY_LEN(sizes)];
         while (revision < size) {
             random_put(writers, ++revision);
         }
         const struct store *written = commit(writers[0], revision);
         writers[1] = loaded_from(written, store_writer_count(writers[0]));
-        for (unsigned i = 0; i < CHANGES; i++) {
-            if (i > 0 || seed % 2 == 0) { /* at first also without any */
+        for (unsigned i = 0; i < COMMITS; i++) {
+            /* The first time also none, or everything is read again. */
+            uint32_t changes = i > 0 || seed % 3 > 0 ? 1 + random_below(CHANGES_MAX) : 0;
+            for (; changes > 0; changes--) {
                 random_change(writers, ++revision);
             }
-            if (i % 16 == 15) {
+            if (i % 16 == 15 || (i == 0 && seed % 3 == 2)) {
                 read_again(writers, written, ++revision);
             }
             written = commit(writers[0], revision);
@@ -512,6 +530,23 @@ static void test_each_stops(void **state)
     store_writer_free(writers[0]);
 }
 
+/* A start that stops before it publishes. */
+static void test_freed_without_a_version(void **state)
+{
+    (void)state;
+    struct store_writer *writers[2] = {store_writer_new()};
+    random_state = 1;
+    for (unsigned i = 0; i < 100; i++) {
+        random_put(writers, i);
+    }
+    writers[1] = loaded_from(commit(writers[0], 1), store_writer_count(writers[0]));
+    for (unsigned i = 0; i < 100; i++) {
+        random_change(writers, i);
+    }
+    store_writer_free(writers[0]);
+    store_writer_free(writers[1]);
+}
+
 /* The first commit publishes, also nothing; the second has nothing to publish. */
 static void test_first_commit(void **state)
 {
@@ -529,11 +564,16 @@ static void test_first_commit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loaded_is_as_written),   cmocka_unit_test(test_equal_hashes),
-        cmocka_unit_test(test_refuses_names),          cmocka_unit_test(test_refuses_bad_names),
-        cmocka_unit_test(test_refuses_records),        cmocka_unit_test(test_refuses_a_long_host),
-        cmocka_unit_test(test_one_name_over_and_over), cmocka_unit_test(test_each_stops),
+        cmocka_unit_test(test_loaded_is_as_written),
+        cmocka_unit_test(test_equal_hashes),
+        cmocka_unit_test(test_refuses_names),
+        cmocka_unit_test(test_refuses_bad_names),
+        cmocka_unit_test(test_refuses_records),
+        cmocka_unit_test(test_refuses_a_long_host),
+        cmocka_unit_test(test_one_name_over_and_over),
+        cmocka_unit_test(test_each_stops),
         cmocka_unit_test(test_first_commit),
+        cmocka_unit_test(test_freed_without_a_version),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
