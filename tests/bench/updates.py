@@ -5,8 +5,8 @@ A program linked with skydns's own code (tests/bench/updates) fills a store with
 three records each. A change gives one of them another address: six keys, one version published. At the two larger
 sizes a UDP worker answers queries over loopback, alternately alone and while the program's writer makes 10,000
 changes a second. A batch's time is the worker's own, from the return of recvmmsg to the call of sendmmsg, in wall
-time and in the thread's CPU time, which excludes other work on the same processor. Half of the time, snapshots of the
-store are written meanwhile, back to back unless --interval says otherwise.
+time and in the thread's CPU time, which excludes other work on the same processor. Afterwards all
+of that again, half of the time with snapshots of the store being written, back to back unless --interval says so.
 
 Prints the machine, and the median, smallest and largest of the rounds next to the goals. Exit status 0: all goals
 met; 1: a goal missed; 2: something could not be measured.
@@ -137,7 +137,7 @@ def main() -> int:
     )
     parser.add_argument("--bench", required=True, help="tests/bench/updates/bench_updates as built")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--seconds", type=int, default=60, help="of changes; half as long without; then the same with snapshots [60]")
+    parser.add_argument("--seconds", type=int, default=60, help="of changes; half as long without [60]")
     parser.add_argument("--changes", type=int, default=10_000, help="per second")
     parser.add_argument("--queries", type=int, default=20_000, help="per second")
     parser.add_argument("--interval", type=int, default=0, help="ms from a snapshot to the next; 0: back to back [0]")

@@ -4,10 +4,11 @@
  *
  * Fills a store with SERVICES Services, measures single changes without readers, then lets one
  * worker answer queries over loopback, alternately without changes and under a steady feed of
- * changes from this process (each its own version), for SECONDS of feeding; each of the two also
- * while snapshots are written to FILE, one every INTERVAL_MS, 0: back to back. A second worker gets
- * no load: it sleeps in recvmmsg, and is occasionally asked for what was just published. With two
- * or more processors the worker has one to itself. Prints `name value` lines. */
+ * changes from this process (each its own version), for SECONDS of feeding; then for as long again,
+ * but half of it while snapshots are written to FILE, one every INTERVAL_MS, 0: back to back. A
+ * second worker gets no load: it sleeps in recvmmsg, and is occasionally asked for what was just
+ * published. With two or more processors the worker has one to itself. Prints `name value` lines.
+ */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -378,6 +379,15 @@ static void feed_in_turns(struct bench *b)
     for (unsigned left = b->seconds, slice; left > 0; left -= slice) {
         slice = left < FEED_SLICE_S ? left : FEED_SLICE_S;
         run_slice(b, slice, NULL);
+    }
+}
+
+/* Half as long, and as long without between. */
+static void feed_and_write_in_turns(struct bench *b)
+{
+    for (unsigned left = (b->seconds + 1) / 2, slice; left > 0; left -= slice) {
+        slice = left < FEED_SLICE_S ? left : FEED_SLICE_S;
+        run_slice(b, slice, NULL);
         run_slice(b, slice, b->snapshots);
     }
 }
@@ -481,6 +491,7 @@ static void run_loaded(struct bench *b)
     double rss_mib = resident_mib();
     feed_in_turns(b);
     double rss_after_mib = resident_mib();
+    feed_and_write_in_turns(b);
     double rss_max_mib = snapshots_sums(b->snapshots)->resident_mib_max;
     load_stop(b->load);
     for (unsigned i = 0; i < WORKERS; i++) {
