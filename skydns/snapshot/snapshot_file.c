@@ -108,17 +108,11 @@ static bool is_in_place(const struct place *place, int fd)
 
 /* ---- FILE.tmp, locked ---- */
 
-static int make_private(int fd, const struct stat *st)
-{
-    enum { PRIVATE = S_IRUSR | S_IWUSR };
-    return (st->st_mode & ALLPERMS) == PRIVATE || fchmod(fd, PRIVATE) == 0 ? 0 : -errno;
-}
-
 /* Locks FILE.tmp and empties it: 0, -errno, or -EAGAIN while another process has it, or has just
- * renamed the one that was opened here. One with another name, which would be emptied too, gives
- * way to a new one. */
+ * renamed the one that was opened here. */
 static int take_over(const struct place *place, int fd)
 {
+    enum { PRIVATE = S_IRUSR | S_IWUSR };
     struct stat st;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         return -errno;
@@ -129,14 +123,26 @@ static int take_over(const struct place *place, int fd)
     if (fstat(fd, &st) != 0) {
         return -errno;
     }
-    if (!S_ISREG(st.st_mode)) {
-        return -EINVAL;
+    if (!S_ISREG(st.st_mode) || st.st_nlink > 1) {
+        return -EPERM;
     }
-    if (st.st_nlink > 1) {
-        return unlinkat(place->folder, place->temporary, 0) == 0 ? -EAGAIN : -errno;
+    bool is_private = (st.st_mode & ALLPERMS) == PRIVATE || fchmod(fd, PRIVATE) == 0;
+    return is_private && ftruncate(fd, 0) == 0 ? 0 : -errno;
+}
+
+/* What is no file of ours gives way: a link, a FIFO, another user's, one that has another name too
+ * and would be emptied under that. */
+static int try_open(const struct place *place, int *ret_fd)
+{
+    CLEANUP_CLOSE int fd = openat(place->folder, place->temporary,
+                                  O_WRONLY | O_CREAT | O_NOFOLLOW | OPEN_FLAGS, S_IRUSR | S_IWUSR);
+    int r = fd < 0 ? -errno : take_over(place, fd);
+    bool is_foreign = r == -ELOOP || r == -ENXIO || r == -EACCES || r == -EPERM;
+    if (is_foreign && unlinkat(place->folder, place->temporary, 0) == 0) {
+        return -EAGAIN;
     }
-    int r = make_private(fd, &st);
-    return r == 0 && ftruncate(fd, 0) != 0 ? -errno : r;
+    *ret_fd = r == 0 ? STEAL_FD(fd) : -1;
+    return r;
 }
 
 static bool is_cancelled(const struct snapshot_file_write *write)
@@ -152,12 +158,10 @@ static int open_temporary(const struct snapshot_file_write *write, const struct 
     int64_t wait_ms = write->lock_wait_ms ? write->lock_wait_ms : SNAPSHOT_LOCK_WAIT_MS;
     int64_t until_ms = clock_monotonic_ms() + wait_ms;
     for (;;) {
-        CLEANUP_CLOSE int fd =
-            openat(place->folder, place->temporary, O_WRONLY | O_CREAT | O_NOFOLLOW | OPEN_FLAGS,
-                   S_IRUSR | S_IWUSR);
-        int r = fd < 0 ? -errno : take_over(place, fd);
+        int fd;
+        int r = try_open(place, &fd);
         if (r == 0) {
-            return STEAL_FD(fd);
+            return fd;
         }
         if (r != -EAGAIN && r != -EINTR) {
             return fail(err, r);

@@ -168,10 +168,19 @@ static void close_folder(const struct bed *bed)
     REQUIRE(mount(NULL, bed->folder, NULL, MS_REMOUNT, NULL) == 0);
 
     REQUIRE(chmod(bed->folder, 0755) == 0 && chown(bed->file, NOBODY, NOBODY) == 0);
-    REQUIRE(setuid(NOBODY) == 0);
+    REQUIRE(seteuid(NOBODY) == 0);
     REQUIRE(write_image(bed, &bed->large, &err) == -EACCES);
     REQUIRE(strcmp(err.msg, "file.tmp: Permission denied") == 0);
     REQUIRE(has_revision(bed, 1));
+
+    /* Its folder is open to us now, but FILE.tmp is another user's. */
+    char temporary[PATH_BYTES + 16];
+    (void)snprintf(temporary, sizeof(temporary), "%s.tmp", bed->file);
+    REQUIRE(seteuid(0) == 0 && chmod(bed->folder, 0777) == 0);
+    FILE *f = fopen(temporary, "w");
+    REQUIRE(f && fclose(f) == 0 && chmod(temporary, 0600) == 0 && seteuid(NOBODY) == 0);
+    REQUIRE(write_image(bed, &bed->small, &err) == 0);
+    REQUIRE(has_revision(bed, 1) && access(temporary, F_OK) != 0);
 }
 
 static void test_closed_folder(void **state)
