@@ -323,9 +323,12 @@ static int decode(struct decoder *d, const struct snapshot_now *now)
     for (size_t i = 0; r == 0 && i < SNAPSHOT_SECTIONS; i++) {
         r = read_section(d, &d->content.sections[i]);
     }
+    if (r != 0) {
+        return r;
+    }
     start_clock(d, now);
     expect_records(d);
-    r = r ? r : read_records(d);
+    r = read_records(d);
     r = r ? r : read_end(d);
     if (r == 0) {
         d->content.writer = store_loader_end(STEAL(d->loader));

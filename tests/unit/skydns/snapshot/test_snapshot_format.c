@@ -314,6 +314,7 @@ static const struct draft drafts[] = {
     {.reason = "header makes no sense", .domain = BYTES("\x40")},
     {.reason = "header makes no sense", .revision = UINT64_MAX},
     {.reason = "header makes no sense", .heard_ms = UINT64_MAX},
+    {.reason = "header makes no sense", .heard_ms = UINT64_C(1) << 63}, /* less than any time */
     {.reason = "a section is too long", .section_len = SNAPSHOT_SECTION_MAX + 1},
     {.reason = "cut off after", .section_len = SNAPSHOT_SECTION_MAX},
 
