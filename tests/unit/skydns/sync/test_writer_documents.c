@@ -391,17 +391,16 @@ static void test_bytes_that_are_no_documents(void **state)
     buf_append_char(&saved, 0);
     assert_false(writer_documents_is_saved(buf_slice(&saved)));
     static const char *const wrong[] = {
-        "\x01\0\0\0\x01\0\x02\0\0\0\0\0\0\0\0",         /* neither there nor not */
-        "\x01\0\0\0\x01\0\0\0\0\0\x01x\0\0\0\0",        /* a text without a document */
+        "\x01\0\0\0\x01\0\x02\0\0\0\0\0\0\0\0",          /* neither there nor not */
+        "\x01\0\0\0\x01\0\0\0\0\0\x01x\0\0\0\0",         /* a text without a document */
         "\x01\0\0\0\x01\0\x01\0\0\0\x01x\0\0\0\x04else", /* no mirror's */
-        "\x01\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0",         /* a name, and a byte */
+        "\x01\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0",          /* a name, and a byte */
     };
     static const size_t lens[] = {15, 16, 20, 16};
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         assert_false(writer_documents_is_saved(slice_of(wrong[i], lens[i])));
     }
-    assert_true(writer_documents_is_saved(
-        slice_of("\x01\0\0\0\x01\0\x01\0\0\0\x01x\0\0\0\0", 16)));
+    assert_true(writer_documents_is_saved(slice_of("\x01\0\0\0\x01\0\x01\0\0\0\x01x\0\0\0\0", 16)));
     buf_fini(&saved);
 }
 

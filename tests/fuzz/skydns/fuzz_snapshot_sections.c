@@ -1,0 +1,73 @@
+/* Any bytes as a section of a snapshot: the first says which. What is accepted is saved as the same
+ * bytes, so nothing in it was passed over. */
+#include <stdlib.h>
+
+#include "common/base/buf.h"
+#include "skydns/store/engine_config.h"
+#include "skydns/sync/broken.h"
+#include "skydns/sync/store_keys.h"
+#include "skydns/sync/writer_documents.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { SAVED_MAX = 64 << 20 };
+
+static void check(bool is_loaded, bool is_saved, struct slice saved, struct buf *again)
+{
+    if (is_loaded != is_saved || (is_loaded && !slice_equal(saved, buf_slice(again)))) {
+        abort();
+    }
+    buf_fini(again);
+}
+
+static bool count_key(void *data, const struct broken_key *key)
+{
+    size_t *count = data;
+    *count += key->key.len <= BROKEN_KEY_MAX && key->mod_revision > 0;
+    return true;
+}
+
+static void broken_keys(struct slice saved)
+{
+    struct broken_table *table = broken_new();
+    struct buf again;
+    size_t count = 0;
+    buf_init(&again, SAVED_MAX);
+    bool is_loaded = broken_load(table, saved);
+    broken_each(table, count_key, &count);
+    if (broken_count(table) > BROKEN_MAX || count != broken_count(table)) {
+        abort();
+    }
+    broken_save(table, &again);
+    check(is_loaded, broken_is_saved(saved), saved, &again);
+    broken_free(table);
+}
+
+/* Without domains in force, so without etcd. */
+static void store_keys(struct slice saved)
+{
+    struct store_keys *keys = store_keys_new(&(struct store_keys_config){.is_required = false});
+    struct buf again;
+    buf_init(&again, SAVED_MAX);
+    bool is_loaded = store_keys_load(keys, saved);
+    store_keys_save(keys, &again);
+    check(is_loaded, store_keys_is_saved(saved), saved, &again);
+    store_keys_free(keys);
+}
+
+/* These cannot be loaded without etcd. */
+static void documents(struct slice saved)
+{
+    if (writer_documents_is_saved(saved) && (saved.len == 0 || saved.ptr[0] > ENGINE_ZONES_MAX)) {
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static void (*const sections[])(struct slice saved) = {broken_keys, store_keys, documents};
+    if (size > 0 && data[0] < sizeof(sections) / sizeof(sections[0])) {
+        sections[data[0]](slice_of(data + 1, size - 1));
+    }
+    return 0;
+}
