@@ -190,8 +190,8 @@ class FaultBed(Bed):
         """Both programs report that etcd is unusable: in a log line, the metrics and the strict probe."""
         for watched, first in zip(self.watched, since):
             watched.program.wait_line(pattern, first, PATIENCE_S)
-            why = watched.wait_strict(503)
-            assert re.search(pattern, why), why
+            what = f"/readiness?strict 503 with {pattern}"
+            watched.program.wait_ready(lambda w=watched: re.search(pattern, w.wait_strict(503)), what, PATIENCE_S)
             page = watched.metrics()
             assert (page.get("etcd_up"), page.get("etcd_overdue")) == (0, 1)
 

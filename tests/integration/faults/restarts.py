@@ -12,7 +12,7 @@ from systemd_sockets import SystemdSockets
 
 _RATE = 300
 _RETRY_S = 0.2
-_PAUSE_S = 0.2  # of each process, on average as much as it has worked
+_PAUSE_S = 0.4  # in which each process works: a crash loop would be a load of its own
 _ENOUGH = 20  # queries for each process
 _PATIENCE_S = 60.0
 

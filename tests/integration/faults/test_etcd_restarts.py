@@ -85,7 +85,7 @@ def test_50000_changes_while_skydns_is_stopped(single):
     bed, count = single, 12_500
     bed.kube.control("bulk", count=count)
     bed.wait_bulk(count, salt=0)
-    with bed.under_load(is_restarting=True) as load:
+    with bed.under_load() as load:
         load.pause()
         bed.skydns.signal(signal.SIGSTOP)
         started_s = time.monotonic()
