@@ -80,6 +80,7 @@ def containers(name: str) -> list[Container]:
 # Client port of the pod's etcd; the manifest declares no port for it.
 _ETCD_PORT = 2379
 _ETCD_DATA = "/var/etcd/data"
+STATE = "/var/lib/skydns"
 # test_orders.py tests that the containers may start in any order.
 _ORDER = ("etcd", *PROGRAMS)
 
@@ -93,6 +94,8 @@ class Pod:
         declared = {number for one in of for number in one.ports.values()}
         self._numbers = {number: reserve_port() for number in sorted(declared | {_ETCD_PORT})}
         alternatives = "|".join(str(number) for number in self._numbers)
+        self._state = folder / "pod-skydns"
+        self._state.mkdir(mode=0o700, exist_ok=True)
         self._port = re.compile(rf"(?<=[:=])({alternatives})(?![\w.])")
         self.programs: dict[str, Program] = {}
         for one in self._containers:
@@ -104,7 +107,8 @@ class Pod:
             self.programs[one.program] = Program(one.program, [path, *arguments])
 
     def _here(self, text: str) -> str:
-        return self._port.sub(lambda m: str(self._numbers[int(m[1])]), text.replace("0.0.0.0", "127.0.0.1"))
+        text = text.replace("0.0.0.0", "127.0.0.1").replace(f"={STATE}/", f"={self._state}/")
+        return self._port.sub(lambda m: str(self._numbers[int(m[1])]), text)
 
     def port(self, number: int) -> int:
         """The test's port for a port of the manifest."""

@@ -163,7 +163,11 @@ def unit_command(installed: Path, program: str) -> tuple[list[str], dict[str, st
     argv = []
     for word in setting(unit, "ExecStart").split():
         argv += shlex.split(variables[word[1:]]) if word.startswith("$") else [word]
-    return [str(installed / argv[0][1:]), *argv[1:]], variables
+    state = setting(unit, "StateDirectory") if "StateDirectory=" in unit else program
+    folder = installed / f"var/lib/{state}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    rest = [word.replace(f"/var/lib/{state}/", f"{folder}/") for word in argv[1:]]
+    return [str(installed / argv[0][1:]), *rest], variables
 
 
 class Systemd:
@@ -238,8 +242,26 @@ def test_skydns_by_its_units(installed, bare_bed, systemd):
     assert http_get(f"http://127.0.0.1:{http_port}/readiness") == (200, "ok")
     skydns.stop()
     systemd.hear_until("STOPPING=1")
+    check_restart_without_etcd(bed, skydns, systemd, port)
     for s in sockets:
         s.close()
+
+
+def check_restart_without_etcd(bed, skydns: Program, systemd: Systemd, port: int) -> None:
+    """A query that comes meanwhile waits in the socket, and is answered from the snapshot."""
+    bed.etcd_program.stop()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        query = dns.message.make_query(NAME, "A")
+        client.sendto(query.to_wire(), ("127.0.0.1", port))
+        skydns.start()
+        client.settimeout(20)
+        reply = dns.message.from_wire(client.recv(4096))
+    assert query.is_response(reply) and [rr.to_text() for rr in reply.answer[0]] == ["10.0.0.1"]
+    assert systemd.hear() == ["READY=1", "STATUS=answering from a snapshot"]
+    bed.start_etcd()
+    systemd.hear_until("STATUS=ready for queries")
+    skydns.stop()
+    systemd.hear_until("STOPPING=1")
 
 
 @pytest.mark.parametrize("tcp", [False, True], ids=["udp", "tcp"])

@@ -112,6 +112,22 @@ def test_files_in_flags_are_in_volumes(one):
 
 
 @pytest.mark.parametrize("name", OURS)
+def test_the_snapshot_is_where_its_user_can_write(name):
+    """The only file that skydns writes, in a volume that lives as long as the pod."""
+    (one,) = [one for one in manifests.containers(name) if one.program == "skydns"]
+    assert f"-snapshot={manifests.STATE}/snapshot" in one.arguments
+    (mount,) = [mount for mount in one.value["volumeMounts"] if mount["mountPath"] == manifests.STATE]
+    assert "readOnly" not in mount and one.pod["securityContext"]["fsGroup"] == USER
+    (volume,) = [volume for volume in one.pod["volumes"] if volume["name"] == mount["name"]]
+    assert set(volume) == {"name", "emptyDir"} and "medium" not in volume["emptyDir"]
+
+
+def test_the_old_pod_has_no_snapshot():
+    (one,) = [one for one in manifests.containers("legacy-pod.yaml") if one.program == "skydns"]
+    assert not [text for text in one.arguments if "snapshot" in text] and "volumeMounts" not in one.value
+
+
+@pytest.mark.parametrize("name", OURS)
 def test_selectors_and_references_meet(name):
     owners = [one for one in manifests.objects(name) if manifests.pod_spec(one)]
     labels = [one["spec"]["template"]["metadata"]["labels"] for one in owners]
@@ -219,6 +235,24 @@ def test_kube_dns_runs(bare_bed, run_pod):
     wait_until(lambda: dns.answers("db.default.svc.cluster.local") == ["10.1.0.1"], "the slice's endpoint")
     check_rights(bed, KUBE_DNS)
     assert dns.query("cluster.local", "SOA").answer[0][0].rname.to_text() == "hostmaster.cluster.local."
+
+
+def test_kube_dns_answers_after_a_restart_without_etcd(bare_bed, run_pod):
+    bed = bare_bed
+    bed.start_apiserver()
+    pod = run_pod(manifests.containers(KUBE_DNS))
+    dns = Dns(pod.port(53))
+    check_service_is_answered(bed, dns, "web")
+    here = dns.answers("web.default.svc.cluster.local")
+    pod.programs["skydns"].stop()
+    pod.programs["kube2sky"].stop()
+    pod.programs["etcd"].stop()
+    pod.programs["skydns"].start()
+    url = pod.probe_urls("skydns")[0]
+    pod.programs["skydns"].wait_ready(lambda: http_get(url)[0] == 200, url)
+    assert dns.answers("web.default.svc.cluster.local") == here
+    assert dns.answers("nosuch.default.svc.cluster.local") == ["NXDOMAIN"]
+    assert re.fullmatch(r"answers from a snapshot of \d+s ago\n", http_get(f"{url}?strict")[1])
 
 
 @pytest.fixture
