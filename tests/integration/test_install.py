@@ -249,7 +249,7 @@ def test_skydns_by_its_units(installed, bare_bed, systemd):
 
 def check_restart_without_etcd(bed, skydns: Program, systemd: Systemd, port: int) -> None:
     """A query that comes meanwhile waits in the socket, and is answered from the snapshot."""
-    bed.etcd_program.stop()
+    bed.etcd_program.kill()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         query = dns.message.make_query(NAME, "A")
         client.sendto(query.to_wire(), ("127.0.0.1", port))

@@ -240,15 +240,14 @@ def test_kube_dns_runs(bare_bed, run_pod):
 def test_kube_dns_answers_after_a_restart_without_etcd(bare_bed, run_pod):
     bed = bare_bed
     bed.start_apiserver()
-    pod = run_pod(manifests.containers(KUBE_DNS))
+    pod = run_pod(manifests.containers(KUBE_DNS), lambda text: text.replace("-lameduck=5", "-lameduck=0"))
     dns = Dns(pod.port(53))
     check_service_is_answered(bed, dns, "web")
     here = dns.answers("web.default.svc.cluster.local")
     pod.programs["skydns"].stop()
-    pod.programs["kube2sky"].stop()
-    pod.programs["etcd"].stop()
+    pod.programs["etcd"].kill()
     pod.programs["skydns"].start()
-    url = pod.probe_urls("skydns")[0]
+    (url,) = [url for url in pod.probe_urls("skydns") if url.endswith("/readiness")]
     pod.programs["skydns"].wait_ready(lambda: http_get(url)[0] == 200, url)
     assert dns.answers("web.default.svc.cluster.local") == here
     assert dns.answers("nosuch.default.svc.cluster.local") == ["NXDOMAIN"]
