@@ -195,14 +195,22 @@ def exists(cluster: Cluster, value: dict) -> bool:
     return cluster.run(f"kubectl {place}get {kind} {name} --ignore-not-found -o name") != ""
 
 
+def mounts_of_skydns(cluster: Cluster) -> list[dict]:
+    containers = cluster.deployment("skydns")["spec"]["template"]["spec"]["containers"]
+    return next(one["volumeMounts"] for one in containers if one["name"] == "skydns")
+
+
 def test_the_settings_of_a_running_pod(cluster):
-    """The commands of that chapter give the file to skydns, and its flag the path where it is."""
+    """The commands of that chapter give the file to skydns, and its flag the path where it is; what was mounted
+    before stays."""
     cluster.run("kubectl apply -f docker/manifests/kube-dns.yaml")
+    before = mounts_of_skydns(cluster)
     ((commands),) = blocks(chapter("Settings of a running pod"))
     cluster.run(*commands)
     pod = cluster.deployment("skydns")["spec"]["template"]["spec"]
     (skydns,) = [one for one in pod["containers"] if one["name"] == "skydns"]
-    (mount,) = skydns["volumeMounts"]
+    assert before and [one for one in skydns["volumeMounts"] if one in before] == before
+    (mount,) = [one for one in skydns["volumeMounts"] if one not in before]
     (volume,) = [one for one in pod["volumes"] if one["name"] == mount["name"]]
     settings = cluster.get(f"/api/v1{SYSTEM}/configmaps/{volume['configMap']['name']}")["data"]
     (flag,) = [text for text in skydns["args"] if text.startswith("-config=")]
