@@ -1,5 +1,6 @@
 #include "common/base/addr.h"
 
+#include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -55,6 +56,19 @@ static void test_ip(void **state)
     assert_false(ip_parse(slice_of("10.0.0.1\0x", 10), &none));
     assert_true(ip_parse(slice_of("10.0.0.12", 8), &none)); /* not NUL-terminated */
     assert_string_equal(ip_format(&none, text), "10.0.0.1");
+}
+
+/* Each byte in each place, as inet_ntop prints it. */
+static void test_ipv4_texts(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 256 * 4; i++) {
+        struct ip ip = {.family_bytes = 4, .bytes = {9, 99, 199, 0}};
+        char text[INET6_ADDRSTRLEN], expected[INET6_ADDRSTRLEN];
+        ip.bytes[i / 256] = (uint8_t)i;
+        assert_non_null(inet_ntop(AF_INET, ip.bytes, expected, sizeof(expected)));
+        assert_string_equal(ip_format(&ip, text), expected);
+    }
 }
 
 /* The IPv4 form keeps nothing of the IPv6 form: addresses are compared byte by byte. */
@@ -166,9 +180,13 @@ static void test_longest_addr_fits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ip),           cmocka_unit_test(test_mapped_ip_equals_the_plain_one),
-        cmocka_unit_test(test_addr),         cmocka_unit_test(test_addr_of_ip),
-        cmocka_unit_test(test_unknown_addr), cmocka_unit_test(test_longest_addr_fits),
+        cmocka_unit_test(test_ip),
+        cmocka_unit_test(test_mapped_ip_equals_the_plain_one),
+        cmocka_unit_test(test_ipv4_texts),
+        cmocka_unit_test(test_addr),
+        cmocka_unit_test(test_addr_of_ip),
+        cmocka_unit_test(test_unknown_addr),
+        cmocka_unit_test(test_longest_addr_fits),
     };
     return cmocka_run_group_tests_name("addr", tests, NULL, NULL);
 }

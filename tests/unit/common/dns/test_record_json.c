@@ -51,6 +51,9 @@ static void test_label_of_old_form_and_of_nothing(void **state)
                      label),
         "f488b1a2");
     assert_string_equal(record_label(slice_str(""), label), "811c9dc5"); /* the FNV offset basis */
+    /* Without leading zeros, as few digits as trying finds. */
+    assert_string_equal(record_label(slice_str("v4306"), label), "6f6");
+    assert_string_equal(record_label(slice_str("v629"), label), "e35c");
 }
 
 static void test_written_form(void **state)
