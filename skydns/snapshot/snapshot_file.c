@@ -75,25 +75,21 @@ struct place {
 };
 
 /* The folder is opened once: FILE.tmp and FILE are in the same one, whatever is renamed
- * meanwhile. */
+ * meanwhile. place_close in any case. */
 static int place_open(struct place *place, const char *path)
 {
     const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
     CLEANUP_FREE char *folder =
         slash ? xstrndup(path, slash == path ? 1 : (size_t)(slash - path)) : xstrdup(".");
+    place->name = slash ? slash + 1 : path;
+    place->temporary = xasprintf("%s.tmp", place->name);
     place->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (place->folder < 0) {
-        return -errno;
-    }
-    place->name = name;
-    place->temporary = xasprintf("%s.tmp", name);
-    return 0;
+    return place->folder < 0 ? -errno : 0;
 }
 
 static void place_close(struct place *place)
 {
-    (void)close(place->folder); /* nothing was written through it */
+    cleanup_close_fd(&place->folder);
     free(place->temporary);
 }
 
@@ -262,13 +258,14 @@ static int write_in(const struct snapshot_file_write *write, const struct place 
 
 int snapshot_file_write(const struct snapshot_file_write *write, size_t *ret_bytes, struct err *err)
 {
-    struct place place = {.folder = -1};
+    struct place place;
     int r = place_open(&place, write->path);
     if (r != 0) {
         (void)fail(err, r);
-        return err_wrap(err, r, "its folder");
+        r = err_wrap(err, r, "its folder");
+    } else {
+        r = write_in(write, &place, ret_bytes, err);
     }
-    r = write_in(write, &place, ret_bytes, err);
     place_close(&place);
     return r;
 }
