@@ -13,6 +13,7 @@
 #include "skydns/sync/store_sync.h"
 #include "tests/support/etcd_proc.h"
 #include "tests/support/etcd_sync.h"
+#include "tests/support/skydns/snapshot_copy.h"
 
 enum { CALL_TIMEOUT_MS = 5000 };
 
@@ -29,6 +30,10 @@ struct fixture {
     struct publisher_reader *reader;
     struct store_sync *sync;
     bool is_ready;
+    bool requires_store_key;
+    size_t zones;      /* stub zones told last */
+    unsigned settings; /* how often the document was told */
+    char document[64]; /* as told last; "none" */
 };
 
 /* ---- The writer ---- */
@@ -59,26 +64,54 @@ static void del(struct fixture *f, const char *key)
 
 static void on_ready(void *data)
 {
-    *(bool *)data = true;
+    struct fixture *f = data;
+    f->is_ready = true;
 }
 
-static void start_sync(struct fixture *f)
+static void on_config(void *data, struct slice value)
+{
+    struct fixture *f = data;
+    f->settings++;
+    (void)snprintf(f->document, sizeof(f->document), "%.*s", value.ptr ? (int)value.len : 4,
+                   value.ptr ? value.ptr : "none"); /* short */
+}
+
+static void on_stubs(void *data, const struct foreign_zone *zones, size_t count)
+{
+    struct fixture *f = data;
+    (void)zones;
+    f->zones = count;
+}
+
+/* From what a snapshot says; NULL: there is none. */
+static void start_from(struct fixture *f, struct snapshot_content *start)
 {
     struct etcd_config client = {
         .loop = f->loop, .endpoints = etcd_proc_url(f->proc), .call_timeout_ms = CALL_TIMEOUT_MS};
     assert_int_equal(etcd_new(&client, &f->etcd, NULL), 0);
-    struct dname domain;
-    assert_true(dname_from_text(slice_str("test."), &domain));
+    struct dname domains[2];
+    assert_true(dname_from_text(slice_str("test."), &domains[0]));
+    assert_true(dname_from_text(slice_str("other."), &domains[1]));
     struct store_sync_config config = {.loop = f->loop,
                                        .etcd = f->etcd,
                                        .publisher = f->publisher,
                                        .path_prefix = "skydns",
-                                       .domains = &domain,
-                                       .domain_count = 1,
-                                       .stale_max_ms = 5000,
+                                       .domains = domains,
+                                       .domain_count = 2,
+                                       .default_ttl_s = 30,
+                                       .requires_store_key = f->requires_store_key,
+                                       .start = start,
+                                       .wants_stubs = true,
+                                       .on_config = on_config,
+                                       .on_stubs = on_stubs,
                                        .on_ready = on_ready,
-                                       .data = &f->is_ready};
+                                       .data = f};
     f->sync = store_sync_start(&config);
+}
+
+static void start_sync(struct fixture *f)
+{
+    start_from(f, NULL);
 }
 
 /* The address a reader finds; "" if there is no such record, NULL if there is no store. In static
@@ -101,6 +134,12 @@ static const char *address(const struct fixture *f, const char *text)
 }
 
 /* The predicates check the records as well, once per loop iteration. */
+static bool is_started(const void *data)
+{
+    const struct fixture *f = data;
+    return f->is_ready;
+}
+
 static bool is_ready(const void *data)
 {
     const struct fixture *f = data;
@@ -301,6 +340,251 @@ static void test_compaction_while_away(void **state)
     assert_string_equal(address(f, "after.test"), "10.0.0.5");
 }
 
+/* ---- From a snapshot ---- */
+
+static bool is_saved(const void *data)
+{
+    const struct fixture *f = data;
+    struct snapshot_image image;
+    snapshot_image_init(&image);
+    bool can = store_sync_save(f->sync, &image);
+    snapshot_image_fini(&image);
+    return can;
+}
+
+/* Ends it once it can be saved: then it has all that was written before it started. The caller
+ * frees the content. */
+static void end_saved(struct fixture *f, struct snapshot_content *ret_content)
+{
+    struct snapshot_image image;
+    loop_until(f->loop, is_saved, f);
+    snapshot_image_init(&image);
+    assert_true(store_sync_save(f->sync, &image));
+    image.store = store_sync_store(f->sync); /* stays: nothing else happens meanwhile */
+    snapshot_copy(&image, ret_content);
+    store_sync_stop(f->sync);
+    etcd_free(f->etcd);
+    publisher_free(f->publisher);
+    f->sync = NULL;
+    f->etcd = NULL;
+    f->publisher = publisher_new();
+    f->reader = publisher_reader_new(f->publisher);
+    f->is_ready = false;
+    f->zones = f->settings = 0;
+}
+
+/* The next one has everything at once, whatever etcd does. */
+static void start_saved(struct fixture *f, struct snapshot_content *content)
+{
+    struct err err;
+    if (!store_sync_can_start(content, &err)) {
+        fail_msg("%s", err.msg);
+    }
+    start_from(f, content);
+    snapshot_content_fini(content);
+    assert_string_equal(address(f, "stays.test"), "10.0.0.1");
+}
+
+static bool is_from_snapshot(const struct fixture *f)
+{
+    int64_t heard_ms;
+    return store_sync_is_from_snapshot(f->sync, &heard_ms);
+}
+
+static bool is_confirmed(const void *data)
+{
+    return !is_from_snapshot(data);
+}
+
+static void confirm(struct fixture *f)
+{
+    assert_true(is_from_snapshot(f));
+    loop_until(f->loop, is_confirmed, f);
+}
+
+static bool is_incomplete(const struct fixture *f, const char *domain)
+{
+    struct dname name;
+    assert_true(dname_from_text(slice_str(domain), &name));
+    return store_sync_is_incomplete(f->sync, &name);
+}
+
+static bool is_other_incomplete(const void *data)
+{
+    return is_incomplete(data, "other.");
+}
+
+static bool is_other_complete(const void *data)
+{
+    return !is_incomplete(data, "other.");
+}
+
+static void put_all(struct fixture *f)
+{
+    put(f, "/skydns/test/goes", "{\"host\":\"10.0.0.2\"}");
+    put(f, "/skydns/test/bad", "{");
+    put(f, "/skydns/test/worse", "{");
+    put(f, "/skydns/test/dns/stub/local/acme/1", "{\"host\":\"10.0.0.53\"}");
+    put(f, "/skydns/config", "{\"ttl\":5}");
+    put(f, "/kube2sky/test/store", "one");
+}
+
+/* Etcd is away; it comes back with changes, and only those are asked for. */
+static void test_only_what_has_changed(void **state)
+{
+    struct fixture *f = *state;
+    struct snapshot_content content;
+    put_all(f);
+    start_sync(f);
+    end_saved(f, &content);
+    etcd_proc_kill(f->proc);
+    start_saved(f, &content);
+    assert_true(f->is_ready);
+    assert_int_equal(f->settings, 0);
+    assert_int_equal(f->zones, 1);
+    assert_int_equal(store_sync_counts(f->sync).broken, 2);
+    assert_string_equal(address(f, "goes.test"), "10.0.0.2");
+    assert_string_equal(address(f, "bad.test"), "");
+    etcd_proc_restart(f->proc);
+    del(f, "/skydns/test/goes");
+    put(f, "/skydns/test/bad", "{\"host\":\"10.0.0.3\"}");
+    del(f, "/skydns/test/worse");
+    put(f, "/skydns/config", "{\"ttl\":6}");
+    put(f, "/skydns/test/dns/stub/local/corp/1", "{\"host\":\"10.0.0.54\"}");
+    confirm(f);
+    assert_string_equal(address(f, "goes.test"), "");
+    assert_string_equal(address(f, "bad.test"), "10.0.0.3");
+    assert_int_equal(f->zones, 2);
+    assert_int_equal(f->settings, 1);
+    assert_string_equal(f->document, "{\"ttl\":6}");
+    struct store_sync_counts counts = store_sync_counts(f->sync);
+    assert_int_equal(counts.broken, 0);
+    assert_int_equal(counts.reads, 0);
+    assert_int_equal(counts.mirror.resumed, 1);
+    assert_int_equal(counts.mirror.events, 5);
+
+    end_saved(f, &content); /* and again, with nothing new */
+    start_saved(f, &content);
+    confirm(f);
+    counts = store_sync_counts(f->sync);
+    assert_int_equal(counts.reads, 0);
+    assert_int_equal(counts.mirror.events, 0);
+    assert_int_equal(f->settings, 0);
+    assert_int_equal(f->zones, 2);
+}
+
+static void test_saved_then_compacted(void **state)
+{
+    struct fixture *f = *state;
+    struct snapshot_content content;
+    put_all(f);
+    start_sync(f);
+    end_saved(f, &content);
+    del(f, "/skydns/test/goes");
+    del(f, "/skydns/config");
+    put(f, "/skydns/test/comes", "{\"host\":\"10.0.0.4\"}");
+    etcd_proc_compact(f->proc, f->written);
+    start_saved(f, &content);
+    confirm(f);
+    assert_string_equal(address(f, "stays.test"), "10.0.0.1");
+    assert_string_equal(address(f, "goes.test"), "");
+    assert_string_equal(address(f, "comes.test"), "10.0.0.4");
+    assert_string_equal(f->document, "none");
+    assert_int_equal(store_sync_counts(f->sync).reads, 1);
+}
+
+/* Nothing goes until its writer has written all again. */
+static void test_saved_then_emptied(void **state)
+{
+    struct fixture *f = *state;
+    struct snapshot_content content;
+    put_all(f);
+    start_sync(f);
+    end_saved(f, &content);
+    etcd_proc_kill(f->proc);
+    etcd_proc_wipe(f->proc);
+    etcd_proc_restart(f->proc);
+    put(f, "/skydns/test/comes", "{\"host\":\"10.0.0.4\"}");
+    start_saved(f, &content);
+    confirm(f);
+    assert_string_equal(address(f, "comes.test"), "10.0.0.4");
+    assert_string_equal(address(f, "goes.test"), "10.0.0.2");
+    assert_false(is_incomplete(f, "test."));
+    assert_true(store_sync_counts(f->sync).mirror.is_holding_old);
+
+    end_saved(f, &content); /* still so in the next life */
+    start_saved(f, &content);
+    assert_string_equal(address(f, "goes.test"), "10.0.0.2");
+    assert_false(is_incomplete(f, "test."));
+    confirm(f);
+    assert_string_equal(address(f, "goes.test"), "10.0.0.2");
+    put(f, "/skydns/test/stays", "{\"host\":\"10.0.0.1\"}");
+    put(f, "/kube2sky/test/store", "two");
+    while (*address(f, "goes.test")) {
+        ev_run(f->loop, EVRUN_ONCE);
+        assert_string_equal(address(f, "stays.test"), "10.0.0.1");
+    }
+    assert_false(store_sync_counts(f->sync).mirror.is_holding_old);
+    assert_false(is_incomplete(f, "test."));
+}
+
+/* An older copy of the same store lacks what was written since. */
+static void test_saved_then_restored(void **state)
+{
+    struct fixture *f = *state;
+    struct snapshot_content content;
+    put_all(f);
+    etcd_proc_terminate(f->proc);
+    etcd_proc_save(f->proc);
+    etcd_proc_restart(f->proc);
+    put(f, "/skydns/test/late", "{\"host\":\"10.0.0.5\"}");
+    start_sync(f);
+    end_saved(f, &content);
+    etcd_proc_kill(f->proc);
+    etcd_proc_restore(f->proc);
+    etcd_proc_restart(f->proc);
+    put(f, "/skydns/test/comes", "{\"host\":\"10.0.0.4\"}"); /* at late's revision */
+    start_saved(f, &content);
+    confirm(f);
+    assert_string_equal(address(f, "late.test"), "10.0.0.5");
+    assert_string_equal(address(f, "comes.test"), "10.0.0.4");
+    assert_true(store_sync_counts(f->sync).mirror.is_holding_old);
+}
+
+/* Of the second domain, too: one that has gone, and one that comes. */
+static void test_saved_store_keys(void **state)
+{
+    struct fixture *f = *state;
+    struct snapshot_content content;
+    put_all(f);
+    put(f, "/kube2sky/other/store", "one");
+    f->requires_store_key = true;
+    start_sync(f);
+    loop_until(f->loop, is_started, f);
+    f->requires_store_key = false;
+    end_saved(f, &content);
+    start_saved(f, &content);
+    assert_false(is_incomplete(f, "other."));
+    confirm(f);
+    end_saved(f, &content);
+    del(f, "/kube2sky/other/store");
+    start_saved(f, &content);
+    assert_false(is_incomplete(f, "other."));
+    loop_until(f->loop, is_other_incomplete, f);
+    loop_until(f->loop, is_confirmed, f);
+    assert_false(is_incomplete(f, "test."));
+    end_saved(f, &content);
+    put(f, "/kube2sky/other/store", "two");
+    f->requires_store_key = true;
+    start_saved(f, &content);
+    assert_false(f->is_ready);
+    assert_true(is_incomplete(f, "other."));
+    loop_until(f->loop, is_other_complete, f);
+    assert_int_equal(store_sync_counts(f->sync).reads, 1); /* what was written before the key */
+    assert_true(f->is_ready);
+    assert_false(is_incomplete(f, "test."));
+}
+
 static void test_needs_etcd(void **state)
 {
     (void)state;
@@ -321,6 +605,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_revision_comes_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kill_and_restart, setup, teardown),
         cmocka_unit_test_setup_teardown(test_compaction_while_away, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_only_what_has_changed, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_saved_then_compacted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_saved_then_emptied, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_saved_then_restored, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_saved_store_keys, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
