@@ -50,15 +50,17 @@ struct store_loader *store_loader_new(void);
 void store_loader_expect(struct store_loader *loader, size_t records);
 void store_loader_free(struct store_loader *loader); /* NULL is fine */
 
-/* The next name, its bytes valid (dname.h), and its record. shared: how many bytes at the name's
- * end, the root's included, are those of the name before; at least 1, and where a label begins in
- * both. False: the record cannot be, or the name is the one before, or above it; then free the
- * loader. */
+/* The next name and its record, both checked. shared: how many bytes at the name's end, the root's
+ * included, are those of the name before; at least 1, and where a label begins in both. False, and
+ * the loader is only good for being freed: the record or the name cannot be, `shared` is wrong, the
+ * name is the one before or above it, or names below one did not come together, which is found out
+ * once that one is complete. */
 bool store_loader_put(struct store_loader *loader, const struct dname *name, size_t shared,
                       const struct store_saved *record) MUST_CHECK;
 
-/* Frees the loader and returns a writer that has the records and no version yet. NULL: names below
- * one did not come together. */
+/* Frees the loader, and returns a writer that has the records and no version yet: it may change
+ * them before its first commit, which takes no time for the rest. NULL: names below one did not
+ * come together. */
 struct store_writer *store_loader_end(struct store_loader *loader) MUST_CHECK;
 
 #endif
