@@ -183,10 +183,7 @@ struct output {
 static int write_piece(void *data, struct slice piece)
 {
     struct output *output = data;
-    while (piece.len > 0) {
-        if (is_cancelled(output->write)) {
-            return ERR_CANCELED;
-        }
+    while (piece.len > 0 && !is_cancelled(output->write)) {
         ssize_t n = write(output->fd, piece.ptr, piece.len);
         if (n < 0 && errno != EINTR) {
             return -errno;
@@ -196,7 +193,8 @@ static int write_piece(void *data, struct slice piece)
             output->bytes += (size_t)n;
         }
     }
-    return 0;
+    /* Also after the last one: who cancels it while the disk hangs frees the version. */
+    return is_cancelled(output->write) ? ERR_CANCELED : 0;
 }
 
 /* Somebody may have removed FILE.tmp, and another process may be writing a new one. */

@@ -270,14 +270,16 @@ bool snapshot_writer_wait(struct snapshot_writer *writer, int64_t timeout_ms)
     return !writer->is_given_up;
 }
 
-/* Cancels it, unless only the disk is awaited: then the snapshot will be good. */
-static void cancel(struct job *job)
+/* Unless only the disk is awaited: then the snapshot will be good. Returns whether it was done. */
+static bool cancel(struct job *job)
 {
     (void)pthread_mutex_lock(&job->lock);
-    if (job->stage == STAGE_ENCODING) {
+    bool is_encoding = job->stage == STAGE_ENCODING;
+    if (is_encoding) {
         atomic_store(&job->is_cancelled, true);
     }
     (void)pthread_mutex_unlock(&job->lock);
+    return is_encoding;
 }
 
 /* The thread frees the job, unless it has just ended; true if so. */
@@ -296,8 +298,9 @@ static bool leave_to_thread(struct job *job)
 /* Without a thread left behind, the version is not needed any more. */
 static void end_quietly(struct snapshot_writer *w, struct job *job)
 {
-    cancel(job);
-    if (w->is_given_up && !wait_for(job, LAST_WAIT_MS) && leave_to_thread(job)) {
+    bool ends_soon = cancel(job);
+    bool is_given_up = w->is_given_up && !(ends_soon && wait_for(job, LAST_WAIT_MS));
+    if (is_given_up && leave_to_thread(job)) {
         return;
     }
     if (job->has_thread) {

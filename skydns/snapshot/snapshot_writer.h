@@ -37,10 +37,10 @@ struct snapshot_writer_config {
 struct snapshot_writer *snapshot_writer_new(const struct snapshot_writer_config *config);
 
 /* Cancels a write under way, unless it is done but for the disk, and waits for its thread; does not
- * call `written`. NULL is fine. After a snapshot_writer_wait that returned false it gives the
- * thread a second more and then leaves it to itself, so that a disk that hangs does not hold up the
- * end of the program. Then free neither the publisher nor the store: the thread may still read the
- * version, which stays pinned. */
+ * call `written`. NULL is fine. After a snapshot_writer_wait that returned false it gives one
+ * that it cancels a second more, and then leaves the thread to itself, so that a disk that hangs
+ * does not hold up the end of the program: the version may be freed then, for one that is cancelled
+ * reads it no more when the disk lets it go on. */
 void snapshot_writer_free(struct snapshot_writer *writer);
 
 /* Takes the image over, its store pinned (publisher_pin); unpins it. False, and nothing is taken,

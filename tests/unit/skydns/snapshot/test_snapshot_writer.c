@@ -70,6 +70,11 @@ static int write_slowly(const struct snapshot_file_write *write, size_t *ret_byt
     memcpy(disk.path, write->path, strlen(write->path) + 1);
     (void)sem_post(&disk.began);
     (void)sem_wait(&disk.may_encode);
+    if (atomic_load(write->is_cancelled)) {
+        disk.is_cancelled = true;
+        (void)sem_post(&disk.ended);
+        return fail_with(err, ERR_CANCELED);
+    }
     disk.revision = store_revision(write->image->store);
     disk.section = write->image->sections[SNAPSHOT_LEASES].data[0];
     write->encoded(write->data);
@@ -392,6 +397,23 @@ static void test_disk_that_hangs(void **state)
     (void)sem_wait(&disk.ended);
 }
 
+/* Likewise before the version is encoded, which is gone when the disk lets the thread go on. */
+static void test_disk_that_hangs_early(void **state)
+{
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, write_slowly);
+    begin(&f);
+    (void)sem_wait(&disk.began);
+    publish(&f);
+    assert_false(snapshot_writer_wait(f.writer, 1));
+    fixture_free(&f);
+    assert_int_equal(f.written, 0);
+    (void)sem_post(&disk.may_encode);
+    (void)sem_wait(&disk.ended);
+    assert_true(disk.is_cancelled);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_free_waits_for_the_disk),
         cmocka_unit_test(test_wait),
         cmocka_unit_test(test_disk_that_hangs),
+        cmocka_unit_test(test_disk_that_hangs_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
