@@ -13,7 +13,7 @@
 #include "tests/support/skydns/services.h"
 #include "tests/support/skydns/snapshots.h"
 
-enum { FLIPS = 500, CUTS = 500, SEALED_FLIPS = 2000, SERVICES = 2000, NOW_S = INT32_MAX };
+enum { FLIPS = 500, CUTS = 500, SEALED_FLIPS = 1000, SERVICES = 1400, NOW_S = INT32_MAX };
 
 static const struct snapshot_now now = {.monotonic_s = NOW_S, .unix_ms = 1760704496000};
 
@@ -46,7 +46,7 @@ static void make_mixed(struct buf *out)
 {
     struct store_writer *writer = store_writer_new();
     struct snapshot_image image;
-    snapshots_random_image(&image, 2, snapshots_random_store(writer, 2, 100, 9));
+    snapshots_random_image(&image, 2, snapshots_random_store(writer, 2, 60, 9));
     for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
         buf_clear(&image.sections[i]);
     }

@@ -19,7 +19,14 @@
 #include "tests/support/skydns/services.h"
 #include "tests/support/skydns/snapshots.h"
 
-enum { KILLS = 500, VERSIONS = 5, WRITERS = 3, WRITES = 40, PATH_BYTES = 128 };
+enum { VERSIONS = 5, WRITERS = 3, WRITES = 40, PATH_BYTES = 128 };
+
+/* A sanitizer takes a tenth of a second to fork, and looks at the reader. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { KILLS = 50 };
+#else
+enum { KILLS = 500 };
+#endif
 
 /* Versions of different sizes, each recognized by its revision and its number of records. */
 struct bed {
@@ -30,7 +37,7 @@ struct bed {
 
 static unsigned services_of(unsigned version)
 {
-    enum { STEP = 400 }; /* 80 KB: the largest takes two pieces */
+    enum { STEP = 350 }; /* 70 KB: the largest takes two pieces */
     return 1 + version * STEP;
 }
 
