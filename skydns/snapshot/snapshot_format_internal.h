@@ -19,14 +19,13 @@
  *             [len:u8 host] [len:u16 host text] [len:u16 text] [len:u16 group]
  *
  * Its name is `own` bytes, whole labels, and the last `shared` bytes of the name before it, which
- * are all the labels that both end with and the root; the first record's name shares the root.
- * Names below one Service have most of their bytes in common: 300,000 records take 15 MB. `fields`
+ * are the root and all the labels that both end with; the first record's name shares the root.
+ * Names below one Service have most of their bytes in common: 300,000 records take 20 MB. `fields`
  * says which of those in brackets there are; the others are 0 or empty. age_s: for how long it had
  * been known when it was written.
  *
- * Whatever a snapshot that is read today may mean otherwise tomorrow, a section's content included,
- * takes a new format number: a program reads its own format alone, and otherwise starts as without
- * a snapshot. */
+ * A change of any of this, or of what a section holds, takes a new format number: a program reads
+ * its own format alone, and starts as without a snapshot from any other. */
 #ifndef SKYDNS_SNAPSHOT_SNAPSHOT_FORMAT_INTERNAL_H
 #define SKYDNS_SNAPSHOT_SNAPSHOT_FORMAT_INTERNAL_H
 
