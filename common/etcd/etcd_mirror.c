@@ -24,8 +24,8 @@ enum { LAG_MAX = 3000 };
  * often lag causes a read. */
 enum { LAG_READ_INTERVAL_MS = 1000 };
 
-/* How far back a watch may start to get the last change seen once more: etcd then looks at each
- * change since, of whatever key, 1,000 in 2 ms. */
+/* Revisions that a watch may start back to get the last change seen once more: etcd reads each
+ * change since, of whatever key. One of its batches (etcd_watch.h). */
 enum { AGAIN_MAX = 1000 };
 
 /* An etcd key may be as long as a request, 1.5 MiB. */
