@@ -249,10 +249,16 @@ static void test_a_document_that_may_not_be_read(void **state)
 
 /* ---- Over a restart ---- */
 
+/* The caller frees it, unless nothing is saved. */
 static bool save(const struct fixture *f, struct buf *out)
 {
     buf_init(out, 1 << 20);
-    return writer_documents_save(f->documents, out);
+    bool is_saved = writer_documents_save(f->documents, out);
+    if (!is_saved) {
+        assert_int_equal(out->len, 0);
+        buf_fini(out);
+    }
+    return is_saved;
 }
 
 /* Ends them, and starts others from what was saved. */
@@ -330,13 +336,11 @@ static void test_documents_that_cannot_be_saved(void **state)
     put(&mirrors[0], key, "{}");
     commit(&mirrors[0], true);
     assert_false(save(f, &saved)); /* nothing is known of b.test */
-    assert_int_equal(saved.len, 0);
     mirrors[1].config.state(mirrors[1].config.data, &denied);
     assert_true(save(f, &saved)); /* nothing ever will be */
     buf_fini(&saved);
     can_save = false;
     assert_false(save(f, &saved));
-    assert_int_equal(saved.len, 0);
     can_save = true;
     buf_init(&saved, 8);
     assert_false(writer_documents_save(f->documents, &saved));
