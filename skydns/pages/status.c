@@ -87,7 +87,7 @@ static bool explain_snapshot(const struct store_sync *sync, struct buf *out)
 
 static void explain_unready(const struct metrics_sources *sources, struct buf *out)
 {
-    if (store_sync_counts(sources->sync).reads > 0) {
+    if (store_sync_store(sources->sync)) { /* of etcd, or of a snapshot */
         explain_missing(sources->sync, out);
     } else {
         buf_append_str(out, "etcd has not been read yet");
