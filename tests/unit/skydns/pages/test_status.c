@@ -151,7 +151,7 @@ static void save_sections(struct snapshot_content *content)
 }
 
 /* A snapshot of one record, of 12 s ago. */
-static int setup_with_snapshot(void **state)
+static int setup_with_snapshot_and(void **state, const char *flags)
 {
     static struct snapshot_content content;
     struct dname name;
@@ -163,10 +163,22 @@ static int setup_with_snapshot(void **state)
     const struct record_view record = {.host = slice_str("10.0.0.1"), .ttl_s = 30};
     (void)store_writer_put_view(content.writer, &name, &record, 40);
     bed_snapshot = &content;
-    int r = setup_with(state, "-nameservers=127.0.0.1:10253 -workers=2 -etcd-timeout=1ms");
+    int r = setup_with(state, flags);
     bed_snapshot = NULL;
     snapshot_content_fini(&content);
     return r;
+}
+
+static int setup_with_snapshot(void **state)
+{
+    return setup_with_snapshot_and(state,
+                                   "-nameservers=127.0.0.1:10253 -workers=2 -etcd-timeout=1ms");
+}
+
+static int setup_with_snapshot_requiring(void **state)
+{
+    return setup_with_snapshot_and(state,
+                                   "-nameservers=127.0.0.1:10253 -workers=2 -require-store-key");
 }
 
 /* The whole text but for the seconds, which may be a few more. */
@@ -203,6 +215,15 @@ static void test_from_a_snapshot(void **state)
     json = json_of(p, "/explain?name=web.cluster.local");
     assert_null(json_object_get(json, "snapshot_age_s"));
     json_decref(json);
+}
+
+/* It is not etcd that is waited for: names are answered, and one that is missing is SERVFAIL. */
+static void test_an_incomplete_snapshot(void **state)
+{
+    struct pages *p = *state;
+    expect(p, "/readiness", 503, "no /kube2sky/cluster.local/store (expected: -require-store-key)");
+    expect(p, "/metrics", 200, "\nskydns_ready 0\n");
+    expect(p, "/metrics", 200, "\nskydns_domain_incomplete{domain=\"cluster.local.\"} 1\n");
 }
 
 static struct metrics_snapshot snapshot_counts(const void *keeper)
@@ -529,6 +550,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_metrics_of_the_cache, setup, teardown),
         cmocka_unit_test_setup_teardown(test_readiness, setup, teardown),
         cmocka_unit_test_setup_teardown(test_from_a_snapshot, setup_with_snapshot, teardown),
+        cmocka_unit_test_setup_teardown(test_an_incomplete_snapshot, setup_with_snapshot_requiring,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_metrics_of_a_snapshot, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lost_data, setup, teardown),
         cmocka_unit_test_setup_teardown(test_incomplete, setup, teardown),
