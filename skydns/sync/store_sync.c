@@ -28,7 +28,8 @@ static void on_reclaim(struct ev_loop *loop, ev_timer *timer, int events)
 }
 
 /* Returns the memory of the pages and the list of all nodes: up to a third of the store, once per
- * full read. */
+ * full read; and what a snapshot took to be read, once etcd has confirmed it: not while the first
+ * clients wait. */
 static void on_trim(struct ev_loop *loop, ev_timer *timer, int events)
 {
     (void)events;

@@ -196,6 +196,7 @@ void store_sync_on_caught_up(void *data)
     store_sync_hear(sync);
     if (sync->is_from_snapshot && !sync->has_read) {
         domain_check(&sync->domain_check, sync->published, sync->keys);
+        ev_timer_again(sync->loop, &sync->trim);
     }
     sync->is_from_snapshot = false;
     sync->was_caught_up = true;

@@ -52,7 +52,7 @@ struct store_sync {
     struct config_value document;
     void (*on_config)(void *data, struct slice value);
     ev_timer reclaim; /* runs while garbage waits */
-    ev_timer trim;    /* runs once after a full read, when its pages are freed */
+    ev_timer trim;    /* runs once after a full read or a start, when what they took is freed */
     char *prefix;     /* "/skydns/" */
     char *config_key; /* "/skydns/config" */
 
