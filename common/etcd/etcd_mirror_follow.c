@@ -1,0 +1,191 @@
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/etcd/etcd_mirror_internal.h"
+
+/* If a store is written faster than its history replays, a new watch lags at once: this limits how
+ * often lag causes a read. */
+enum { LAG_READ_INTERVAL_MS = 1000 };
+
+/* Revisions that a watch may start back to get the last change seen once more: etcd reads each
+ * change since, of whatever key. One of its batches (etcd_watch.h). */
+enum { AGAIN_MAX = 1000 };
+
+/* ---- The range ---- */
+
+static void on_up(void *data)
+{
+    struct etcd_mirror *mirror = data;
+    mirror->is_up = true;
+    backoff_reset(&mirror->backoff);
+    etcd_catch_up_confirmed(&mirror->catch_up);
+    mirror->config.state(mirror->config.data, NULL);
+}
+
+static void on_watch_end(void *data, const struct err *err)
+{
+    struct etcd_mirror *mirror = data;
+    if (err->code == ERR_COMPACTED || err->code == ERR_TOO_LARGE) {
+        etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPACTED);
+        etcd_mirror_begin_session(mirror);
+    } else {
+        etcd_mirror_lose(mirror, err);
+    }
+}
+
+/* Remembers the last put and the last delete, which are the newest. */
+static void learn(struct etcd_mirror *mirror, const struct etcd_event *events, size_t count)
+{
+    bool has_put = false, has_del = false;
+    for (size_t i = count; i > 0 && !(has_put && has_del); i--) {
+        const struct etcd_event *event = &events[i - 1];
+        if (event->kind == ETCD_EVENT_PUT && !has_put) {
+            etcd_evidence_put(&mirror->known, &event->kv);
+            has_put = true;
+        } else if (event->kind == ETCD_EVENT_DELETE && !has_del) {
+            etcd_evidence_del(&mirror->known, event->kv.key, event->kv.mod_revision);
+            has_del = true;
+        }
+    }
+}
+
+/* Those that come again: start_revision. */
+static size_t count_known(const struct etcd_mirror *mirror, const struct etcd_event *events,
+                          size_t count)
+{
+    size_t known = 0;
+    while (known < count && events[known].kv.mod_revision <= mirror->known.revision) {
+        known++;
+    }
+    return known;
+}
+
+static void apply(struct etcd_mirror *mirror, const struct etcd_event *events, size_t count,
+                  int64_t revision)
+{
+    const struct etcd_mirror_config *config = &mirror->config;
+    for (size_t i = 0; i < count; i++) {
+        const struct etcd_kv *kv = &events[i].kv;
+        if (events[i].kind == ETCD_EVENT_PUT) {
+            config->put(config->data, kv);
+        } else {
+            config->del(config->data, kv->key, kv->mod_revision);
+        }
+    }
+    learn(mirror, events, count);
+    mirror->known.revision = revision;
+    mirror->counts.events += count;
+    log_debug("etcd events applied", LOG_INT("events", (int64_t)count),
+              LOG_INT("revision", revision));
+}
+
+static void on_events(void *data, const struct etcd_event *events, size_t count, int64_t revision)
+{
+    struct etcd_mirror *mirror = data;
+    size_t known = count_known(mirror, events, count);
+    bool is_news = known < count;
+    if (is_news) {
+        apply(mirror, events + known, count - known, revision);
+    }
+    if (etcd_watch_lag(mirror->watch) > ETCD_MIRROR_LAG_MAX &&
+        clock_monotonic_ms() - mirror->last_read_ms > LAG_READ_INTERVAL_MS) {
+        etcd_mirror_want_read(mirror, ETCD_MIRROR_LAG);
+        etcd_mirror_begin_session(mirror);
+    } else {
+        etcd_catch_up_reached(&mirror->catch_up, etcd_watch_reached(mirror->watch));
+    }
+    if (is_news) {
+        mirror->config.commit(mirror->config.data, revision, false);
+    }
+}
+
+static void on_caught_up(void *data)
+{
+    const struct etcd_mirror *mirror = data;
+    log_debug("caught up with etcd", LOG_INT("revision", mirror->known.revision));
+    if (mirror->config.caught_up) {
+        mirror->config.caught_up(mirror->config.data);
+    }
+}
+
+/* ---- The store key ---- */
+
+/* It was written or deleted. */
+static void on_store_events(void *data, const struct etcd_event *events, size_t count,
+                            int64_t revision)
+{
+    struct etcd_mirror *mirror = data;
+    const struct etcd_event *last = &events[count - 1];
+    struct slice id = last->kind == ETCD_EVENT_PUT ? last->kv.value : slice_of(NULL, 0);
+    (void)revision;
+    etcd_evidence_set_id(&mirror->known, id);
+    mirror->is_marked = false;
+    if (etcd_mirror_ends_holding(mirror, id)) {
+        etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPLETE);
+        etcd_mirror_begin_session(mirror);
+    }
+    etcd_mirror_tell_seen(mirror, false); /* may end this watch */
+}
+
+static void on_store_up(void *data)
+{
+    (void)data; /* the range's watch reports */
+}
+
+static void on_store_watch_end(void *data, const struct err *err)
+{
+    struct etcd_mirror *mirror = data;
+    if (err->code == ERR_COMPACTED) {
+        etcd_mirror_begin_session(mirror);
+    } else {
+        etcd_mirror_lose(mirror, err);
+    }
+}
+
+/* ---- Both watches ---- */
+
+/* To a watch that misses nothing etcd sends nothing. If it could have missed something, it starts
+ * at the last change seen: that change comes again, and the response tells how far it reaches. */
+static int64_t start_revision(const struct etcd_mirror *mirror, int64_t newest)
+{
+    int64_t seen = etcd_evidence_newest(&mirror->known);
+    bool is_behind = newest > mirror->known.revision;
+    return is_behind && seen > 0 && newest - seen <= AGAIN_MAX ? seen : mirror->known.revision + 1;
+}
+
+void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int64_t newest)
+{
+    const struct etcd_watch_config range = {
+        .key = buf_slice(&mirror->first_key),
+        .range_end = slice_of(mirror->range_end, mirror->range_end_len),
+        .start_revision = start_revision(mirror, newest),
+        .only_now = true,
+        .on_events = on_events,
+        .on_up = on_up,
+        .on_end = on_watch_end,
+        .data = mirror,
+    };
+    const struct etcd_watch_config store = {
+        .key = buf_slice(&mirror->store_key),
+        .start_revision = store_revision + 1,
+        .only_now = true,
+        .on_events = on_store_events,
+        .on_up = on_store_up,
+        .on_end = on_store_watch_end,
+        .data = mirror,
+    };
+    mirror->phase = PHASE_FOLLOWING;
+    mirror->is_other = false;
+    log_debug("following etcd", LOG_SLICE("prefix", buf_slice(&mirror->first_key)),
+              LOG_INT("from_revision", range.start_revision));
+    etcd_catch_up_begin(&mirror->catch_up, mirror->known.revision, newest);
+    mirror->watch = etcd_watch_start(mirror->etcd, &range);
+    if (store_revision > 0) { /* else we may not read it */
+        mirror->store_watch = etcd_watch_start(mirror->etcd, &store);
+    }
+}
+
+void etcd_mirror_follow_init(struct etcd_mirror *mirror)
+{
+    etcd_catch_up_init(&mirror->catch_up, etcd_loop(mirror->etcd), on_caught_up, mirror);
+}

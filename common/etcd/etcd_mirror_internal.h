@@ -1,0 +1,141 @@
+/* A mirror's state, shared by its three parts:
+ *
+ *     etcd_mirror.c         sessions, reading everything, writing the store key
+ *     etcd_mirror_store.c   what is known of the store: whether to read or to follow, whether the
+ *                           keys of an earlier store are held, and what of it outlives the process
+ *     etcd_mirror_follow.c  the two watches
+ *
+ * Nobody else includes it. Each field stands with the part that writes it; who else does is
+ * noted. */
+#ifndef COMMON_ETCD_ETCD_MIRROR_INTERNAL_H
+#define COMMON_ETCD_ETCD_MIRROR_INTERNAL_H
+
+#include <ev.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/backoff.h"
+#include "common/base/buf.h"
+#include "common/base/slice.h"
+#include "common/etcd/etcd_catch_up_internal.h"
+#include "common/etcd/etcd_mirror.h"
+#include "common/etcd/etcd_pages_internal.h"
+#include "common/etcd/etcd_store_id.h"
+#include "common/etcd/etcd_store_mark_internal.h"
+#include "common/etcd/etcd_watch.h"
+
+/* etcd replays old history at 1,000 revisions per 0.2 s; reading 100,000 keys takes as long as
+ * following 3,000 revisions. */
+enum { ETCD_MIRROR_LAG_MAX = 3000 };
+
+/* An etcd key may be as long as a request, 1.5 MiB. */
+enum { ETCD_MIRROR_KEY_MAX = 2 << 20 };
+
+enum phase { PHASE_WAITING, PHASE_ASKING, PHASE_READING, PHASE_FOLLOWING };
+
+struct etcd_mirror {
+    struct etcd *etcd;
+    struct etcd_mirror_config config;
+    struct buf first_key; /* where the range starts */
+    struct buf store_key;
+    char *range_end;
+    size_t range_end_len;
+    struct etcd_mirror_counts counts; /* by each part what it does */
+
+    /* ---- etcd_mirror.c ---- */
+
+    /* The session; its end also stops and resets what the other parts started in it */
+    enum phase phase; /* also by the other parts: the one that they begin */
+    ev_timer retry;   /* WAITING */
+    struct backoff backoff;
+
+    /* The read wanted or running */
+    struct etcd_pages *pages; /* READING */
+    size_t page_count;        /* READING: pages received */
+    size_t key_count;         /* READING: keys in them */
+    bool must_read;           /* and read.cause: also etcd_mirror_store.c, by its verdict */
+    bool is_begun;            /* the owner has had full_begin, but not the commit */
+    struct etcd_mirror_read read;
+    int64_t store_revision; /* at which the store key was read; 0: not readable */
+    int64_t last_read_ms;   /* when the last one was committed */
+
+    struct etcd_store_mark *mark;
+    bool was_mark_refused;
+    bool is_marked;   /* we wrote the store key; etcd_mirror_follow.c resets it at its event */
+    bool is_key_told; /* reported: the store key cannot be read or written */
+
+    /* ---- etcd_mirror_store.c ---- */
+
+    /* What the owner has, and what it will have once the current read is committed; following and
+     * reading add what they see */
+    struct etcd_evidence known;
+    struct etcd_evidence fresh;
+
+    struct etcd_store_question *question; /* ASKING */
+    int64_t noted;    /* ASKING: the newest write acknowledged since; 0 = none */
+    bool is_other;    /* another store than `known`; etcd_mirror_follow.c resets it */
+    char reason[160]; /* why it is another */
+
+    /* Holding the keys of an earlier store */
+    bool is_holding;
+    int64_t held_since_ms;
+    bool is_overdue;       /* held for stale_max_ms */
+    struct buf doubted_id; /* their store's key, which a copy of that store has, too */
+    ev_timer stale;
+
+    /* ---- etcd_mirror_follow.c ---- */
+
+    struct etcd_watch *watch; /* FOLLOWING */
+    struct etcd_watch *store_watch;
+    bool is_up;                    /* `watch` is confirmed */
+    struct etcd_catch_up catch_up; /* FOLLOWING */
+};
+
+/* ---- etcd_mirror.c ---- */
+
+/* Ends the session and begins the next one. */
+void etcd_mirror_begin_session(struct etcd_mirror *mirror);
+
+/* Ends the session; the next one, perhaps with another member, starts after the back-off. */
+void etcd_mirror_lose(struct etcd_mirror *mirror, const struct err *err);
+
+/* The next session reads everything. A read already wanted keeps its cause. */
+void etcd_mirror_want_read(struct etcd_mirror *mirror, enum etcd_mirror_cause cause);
+
+/* Reads, at the revision where the store key was read, into `fresh`; then follows. */
+void etcd_mirror_read_all(struct etcd_mirror *mirror);
+
+/* Tells the owner when the store key becomes unreadable or unwritable, and when access is back. */
+void etcd_mirror_tell_key(struct etcd_mirror *mirror, const struct err *err);
+
+/* Tells the owner that the store key was looked at. */
+void etcd_mirror_tell_seen(const struct etcd_mirror *mirror, bool has_read);
+
+/* ---- etcd_mirror_store.c ---- */
+
+/* Loads config.saved. */
+void etcd_mirror_store_init(struct etcd_mirror *mirror);
+void etcd_mirror_store_fini(struct etcd_mirror *mirror);
+
+/* A session has begun: asks which store it is, then reads or follows. */
+void etcd_mirror_ask(struct etcd_mirror *mirror);
+
+/* Whether a store key with this value ends the holding of an earlier store's keys. */
+bool etcd_mirror_ends_holding(const struct etcd_mirror *mirror, struct slice id);
+
+/* Whether the read about to begin is to keep keys that the store lacks. */
+bool etcd_mirror_keeps_old(const struct etcd_mirror *mirror);
+
+/* The read is complete: `fresh` becomes `known`. */
+void etcd_mirror_was_read(struct etcd_mirror *mirror);
+
+/* ---- etcd_mirror_follow.c ---- */
+
+void etcd_mirror_follow_init(struct etcd_mirror *mirror);
+
+/* store_revision: where the store key was read, 0: not readable; newest: what the store has
+ * reached. */
+void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int64_t newest);
+
+#endif

@@ -1,0 +1,283 @@
+#include <stdio.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/etcd/etcd_link_internal.h"
+#include "common/etcd/etcd_mirror_internal.h"
+#include "common/etcd/etcd_saved_internal.h"
+
+/* ---- Holding the keys of an earlier store ---- */
+
+/* Whether its writer has marked it complete. The store key of a store whose keys we hold proves
+ * nothing: a copy of that store has it, too. */
+static bool is_complete(const struct etcd_mirror *mirror, struct slice id)
+{
+    bool is_known = mirror->is_other && slice_equal(id, buf_slice(&mirror->known.id));
+    bool is_doubted = mirror->is_holding && slice_equal(id, buf_slice(&mirror->doubted_id));
+    return id.len > 0 && !is_known && !is_doubted;
+}
+
+/* From now on, as if it had begun held_ms ago. */
+static void hold_since(struct etcd_mirror *mirror, int64_t held_ms)
+{
+    struct ev_loop *loop = etcd_loop(mirror->etcd);
+    int64_t left_ms = mirror->config.stale_max_ms - held_ms;
+    mirror->is_holding = true;
+    mirror->held_since_ms = clock_monotonic_ms() - held_ms;
+    mirror->is_overdue = false;
+    ev_timer_stop(loop, &mirror->stale);
+    if (mirror->config.stale_max_ms > 0) {
+        ev_now_update(loop);
+        ev_timer_set(&mirror->stale, left_ms > 0 ? (double)left_ms / 1000.0 : 0.0, 0.0);
+        ev_timer_start(loop, &mirror->stale);
+    }
+}
+
+static void hold(struct etcd_mirror *mirror)
+{
+    if (!mirror->is_holding || mirror->known.id.len) { /* else keep the doubted id */
+        buf_clear(&mirror->doubted_id);
+        buf_append_slice(&mirror->doubted_id, buf_slice(&mirror->known.id));
+    }
+    log_debug("holding the keys of an earlier store",
+              LOG_INT("stale_max_ms", mirror->config.stale_max_ms));
+    hold_since(mirror, 0);
+}
+
+static void let_go(struct etcd_mirror *mirror)
+{
+    if (mirror->is_holding) {
+        log_debug("releasing the keys of an earlier store",
+                  LOG_INT("held_ms", clock_monotonic_ms() - mirror->held_since_ms));
+    }
+    mirror->is_holding = false;
+    mirror->is_overdue = false;
+    ev_timer_stop(etcd_loop(mirror->etcd), &mirror->stale);
+}
+
+static void on_stale(struct ev_loop *loop, ev_timer *w, int events)
+{
+    struct etcd_mirror *mirror = w->data;
+    (void)loop;
+    (void)events;
+    mirror->is_overdue = true;
+    etcd_mirror_want_read(mirror, ETCD_MIRROR_STALE);
+    if (mirror->phase != PHASE_WAITING) {
+        etcd_mirror_begin_session(mirror);
+    }
+}
+
+bool etcd_mirror_ends_holding(const struct etcd_mirror *mirror, struct slice id)
+{
+    return mirror->is_holding && is_complete(mirror, id);
+}
+
+bool etcd_mirror_keeps_old(const struct etcd_mirror *mirror)
+{
+    return mirror->config.keeps_old &&
+           (mirror->is_other || (mirror->is_holding && !mirror->is_overdue)) &&
+           !is_complete(mirror, buf_slice(&mirror->fresh.id));
+}
+
+void etcd_mirror_was_read(struct etcd_mirror *mirror)
+{
+    if (!mirror->read.keeps_old) {
+        let_go(mirror);
+    } else if (mirror->is_other) {
+        hold(mirror);
+    }
+    struct etcd_evidence before = mirror->known;
+    mirror->known = mirror->fresh;
+    mirror->fresh = before;
+}
+
+/* ---- What to do with the store ---- */
+
+static void on_other(struct etcd_mirror *mirror, const struct etcd_store_answer *answer)
+{
+    mirror->is_other = true;
+    mirror->must_read = true;
+    mirror->read.cause = ETCD_MIRROR_OTHER_STORE;
+    (void)snprintf(mirror->reason, sizeof(mirror->reason), "%s", answer->reason);
+}
+
+static void on_same(struct etcd_mirror *mirror, const struct etcd_store_answer *answer)
+{
+    if (mirror->must_read && mirror->read.cause == ETCD_MIRROR_OTHER_STORE) {
+        mirror->read.cause = ETCD_MIRROR_UNCERTAIN; /* we briefly reached another store */
+    }
+    etcd_evidence_set_id(&mirror->known, answer->id); /* it may have got a key since */
+    if (etcd_mirror_ends_holding(mirror, answer->id)) {
+        etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPLETE);
+    }
+    if (answer->newest - mirror->known.revision > ETCD_MIRROR_LAG_MAX) {
+        etcd_mirror_want_read(mirror, ETCD_MIRROR_LAG);
+    }
+    if (mirror->noted > mirror->known.written) {
+        mirror->known.written = mirror->noted;
+    }
+    if (mirror->known.written > mirror->known.revision) {
+        /* Its events may never come: an older copy of the store that has reached that revision
+         * lacks the write. */
+        etcd_mirror_want_read(mirror, ETCD_MIRROR_UNCERTAIN);
+    }
+    etcd_mirror_tell_seen(mirror, false);
+}
+
+static void on_answer(void *data, const struct etcd_store_answer *answer, const struct err *err)
+{
+    struct etcd_mirror *mirror = data;
+    mirror->question = NULL;
+    if (err) {
+        etcd_mirror_lose(mirror, err);
+        return;
+    }
+    mirror->is_other = false;
+    log_debug("store id seen", LOG_SLICE("id", answer->id), LOG_STR("verdict", answer->reason),
+              LOG_INT("revision", answer->revision));
+    if (answer->key_err || answer->id.len || !mirror->was_mark_refused) {
+        etcd_mirror_tell_key(mirror, answer->key_err);
+    }
+    switch (answer->verdict) {
+    case ETCD_STORE_SAME:
+        on_same(mirror, answer);
+        break;
+    case ETCD_STORE_OTHER:
+        on_other(mirror, answer);
+        break;
+    case ETCD_STORE_COMPACTED:
+        etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPACTED);
+        break;
+    case ETCD_STORE_UNKNOWN:
+        etcd_mirror_want_read(mirror,
+                              mirror->known.revision ? ETCD_MIRROR_UNCERTAIN : ETCD_MIRROR_FIRST);
+        break;
+    }
+    if (mirror->must_read) {
+        etcd_evidence_clear(&mirror->fresh);
+        mirror->fresh.revision = answer->revision;
+        etcd_evidence_set_id(&mirror->fresh, answer->id);
+        etcd_mirror_read_all(mirror);
+    } else {
+        mirror->counts.resumed++;
+        log_debug("resuming without a full read", LOG_INT("revision", mirror->known.revision));
+        etcd_mirror_follow(mirror, answer->revision, answer->newest);
+    }
+}
+
+void etcd_mirror_ask(struct etcd_mirror *mirror)
+{
+    mirror->phase = PHASE_ASKING;
+    mirror->noted = 0;
+    mirror->question = etcd_store_ask(
+        mirror->etcd, &(struct etcd_store_ask){
+                          .store_key = buf_slice(&mirror->store_key),
+                          .range = buf_slice(&mirror->first_key),
+                          .range_end = slice_of(mirror->range_end, mirror->range_end_len),
+                          .evidence = &mirror->known,
+                          .cb = on_answer,
+                          .data = mirror,
+                      });
+}
+
+/* ---- What the owner has written ---- */
+
+/* Into both: a running read will replace `known`. While ASKING, the store's answer may predate the
+ * write, so the write enters the evidence only after the answer is judged. */
+void etcd_mirror_note_write(struct etcd_mirror *mirror, int64_t revision)
+{
+    if (mirror->phase == PHASE_ASKING) {
+        mirror->noted = revision > mirror->noted ? revision : mirror->noted;
+        return;
+    }
+    if (revision > mirror->known.written) {
+        mirror->known.written = revision;
+    }
+    if (revision > mirror->fresh.written) {
+        mirror->fresh.written = revision;
+    }
+}
+
+/* ---- Saved and loaded ---- */
+
+static struct etcd_kv witness_kv(const struct etcd_witness *witness)
+{
+    return (struct etcd_kv){
+        .key = buf_slice(&witness->key),
+        .value = buf_slice(&witness->value),
+        .create_revision = witness->create_revision,
+        .mod_revision = witness->mod_revision,
+        .version = witness->version,
+    };
+}
+
+bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out)
+{
+    const struct etcd_evidence *known = &mirror->known;
+    struct etcd_saved saved = {
+        .revision = known->revision,
+        .written = known->written,
+        .id = buf_slice(&known->id),
+        .put = witness_kv(&known->put),
+        .del = witness_kv(&known->del),
+        /* All other causes show again. */
+        .wants_read = mirror->must_read && mirror->read.cause == ETCD_MIRROR_COMPLETE,
+        .is_holding = mirror->is_holding,
+    };
+    if (known->revision == 0 || mirror->is_begun) {
+        return false;
+    }
+    if (mirror->is_holding) {
+        saved.held_ms = clock_monotonic_ms() - mirror->held_since_ms;
+        saved.saved_s = clock_wall_s();
+        saved.doubted_id = buf_slice(&mirror->doubted_id);
+    }
+    etcd_saved_append(&saved, out);
+    return true;
+}
+
+bool etcd_mirror_is_saved(struct slice bytes)
+{
+    struct etcd_saved saved;
+    return etcd_saved_read(bytes, &saved);
+}
+
+static void load(struct etcd_mirror *mirror, struct slice bytes)
+{
+    struct etcd_saved saved;
+    if (!etcd_saved_read(bytes, &saved)) {
+        return; /* nothing is known: read everything */
+    }
+    mirror->known.revision = saved.revision;
+    mirror->known.written = saved.written;
+    etcd_evidence_set_id(&mirror->known, saved.id);
+    etcd_evidence_put(&mirror->known, &saved.put);
+    etcd_evidence_del(&mirror->known, saved.del.key, saved.del.mod_revision);
+    if (saved.wants_read) {
+        etcd_mirror_want_read(mirror, ETCD_MIRROR_COMPLETE);
+    }
+    if (saved.is_holding) {
+        buf_append_slice(&mirror->doubted_id, saved.doubted_id);
+        hold_since(mirror, etcd_saved_held_ms(&saved, clock_wall_s()));
+    }
+}
+
+/* ---- Life ---- */
+
+void etcd_mirror_store_init(struct etcd_mirror *mirror)
+{
+    etcd_evidence_init(&mirror->known);
+    etcd_evidence_init(&mirror->fresh);
+    buf_init(&mirror->doubted_id, ETCD_MIRROR_KEY_MAX);
+    ev_timer_init(&mirror->stale, on_stale, 0.0, 0.0);
+    mirror->stale.data = mirror;
+    load(mirror, mirror->config.saved);
+}
+
+void etcd_mirror_store_fini(struct etcd_mirror *mirror)
+{
+    ev_timer_stop(etcd_loop(mirror->etcd), &mirror->stale);
+    etcd_evidence_fini(&mirror->known);
+    etcd_evidence_fini(&mirror->fresh);
+    buf_fini(&mirror->doubted_id);
+}
