@@ -77,10 +77,15 @@ bool lease_table_is_saved(struct slice saved);
 /* Fills an empty table from those bytes, its writer having the records, before the first commit.
  * Leases count down from when they were saved (a clock set back since adds nothing): a record whose
  * lease has ended meanwhile, or ends before etcd is back, is withheld: removed, and remembered here
- * until etcd says that the lease was renewed, which brings it back, or has gone, or its key is put
- * or deleted, or all is read again. False: the bytes are not such, or name a record that the writer
- * does not have; then the table is useless. */
+ * until etcd says that the lease was renewed, or confirms the keys (lease_table_confirm), which
+ * brings it back, or that it has gone, or its key is put or deleted, or all is read again. False:
+ * the bytes are not such, or name a record that the writer does not have; then the table is
+ * useless. */
 bool lease_table_load(struct lease_table *table, int64_t now_ms, struct slice saved) MUST_CHECK;
+
+/* Everything in etcd is known: a key withheld is still there, so its lease was renewed, and what a
+ * snapshot knew of leases withholds nothing any more. Calls `changed` if a record came back. */
+void lease_table_confirm(struct lease_table *table);
 
 /* In between, the writer holds what must not be published (a full read in progress), so the table
  * changes nothing. Holding twice counts once. */

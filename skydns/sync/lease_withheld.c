@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/xalloc.h"
 #include "common/dns/record.h"
 #include "skydns/sync/lease_internal.h"
@@ -98,5 +99,27 @@ void lease_forget_all_withheld(struct lease_table *table)
     for (size_t at = 0; table->counts.withheld > 0 && (key = key_table_next(&table->keys, &at));
          at++) {
         lease_forget_withheld(key);
+    }
+}
+
+/* Of a lease that etcd has said to be gone, the next update forgets it. */
+static void confirm(struct leased_key *key, int64_t now_ms, bool *is_changed)
+{
+    key->is_saved = false;
+    if (key->withheld && !key->lease->is_gone) {
+        lease_bring_back(key, lease_ttl_now(key->lease, key->ttl_s, now_ms), is_changed);
+    }
+}
+
+void lease_table_confirm(struct lease_table *table)
+{
+    struct leased_key *key;
+    int64_t now_ms = clock_monotonic_ms();
+    bool is_changed = false;
+    for (size_t at = 0; (key = key_table_next(&table->keys, &at)); at++) {
+        confirm(key, now_ms, &is_changed);
+    }
+    if (is_changed) {
+        table->changed(table->data);
     }
 }

@@ -198,6 +198,9 @@ void store_sync_on_caught_up(void *data)
         domain_check(&sync->domain_check, sync->published, sync->keys);
         ev_timer_again(sync->loop, &sync->trim);
     }
+    if (sync->is_from_snapshot && !etcd_mirror_counts(sync->mirror).is_holding_old) {
+        lease_table_confirm(sync->leases);
+    }
     sync->is_from_snapshot = false;
     sync->was_caught_up = true;
 }

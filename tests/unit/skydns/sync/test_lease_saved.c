@@ -219,6 +219,31 @@ static void test_ended_meanwhile_and_renewed(void **state)
     buf_fini(&saved);
 }
 
+/* etcd's keys are known, its leases are not yet: a key that is there has not ended. */
+static void test_confirmed_before_the_lease_is_told(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    put_known("ended.test", 30);
+    int64_t lease = leases_grant(3 * LEASE_S);
+    leases_put("ends.test", lease, 30);
+    leases_wait_for_change();
+    etcd_proc_pause(leases_bed.proc);
+    restart(LONGER_MS);
+    assert_null(leases_record("ended.test"));
+    assert_int_equal(withheld(), 1);
+    lease_table_confirm(leases_bed.table);
+    assert_int_equal(leases_bed.changes, 1);
+    assert_int_equal(leases_ttl_of("ended.test"), 1);
+    assert_int_equal(withheld(), 0);
+    test_clock_stop();
+    test_clock_advance_ms(3 * LEASE_S * 1000); /* as without a snapshot: until etcd deletes it */
+    ev_run(leases_bed.loop, EVRUN_NOWAIT);
+    test_clock_run();
+    assert_int_equal(leases_ttl_of("ends.test"), 1);
+    etcd_proc_resume(leases_bed.proc);
+}
+
 static void test_ends_while_etcd_is_away(void **state)
 {
     (void)state;
@@ -481,6 +506,7 @@ int main(void)
         TEST(test_clock_set_back),
         TEST(test_unknown_stays_unknown),
         TEST(test_ended_meanwhile_and_renewed),
+        TEST(test_confirmed_before_the_lease_is_told),
         TEST(test_ends_while_etcd_is_away),
         TEST(test_comes_back_after_failures),
         TEST(test_ended_and_gone),
