@@ -39,6 +39,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/attributes.h"
 #include "common/base/slice.h"
 #include "common/etcd/etcd_kv.h"
 
@@ -117,6 +118,11 @@ bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out);
 
 /* Whether these bytes are such. */
 bool etcd_mirror_is_saved(struct slice saved);
+
+/* Appends them without the store key, for a process that follows another one: the last changes
+ * alone tell the store. False, and nothing appended: they are not such, or an earlier store's keys
+ * are held, which only that key ends. */
+bool etcd_mirror_saved_without_key(struct slice saved, struct buf *out) MUST_CHECK;
 
 /* Reads everything again, now or when the connection is back. From store_key_seen: only without
  * has_read, as the last act. */

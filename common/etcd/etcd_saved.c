@@ -1,4 +1,5 @@
 #include "common/base/cursor.h"
+#include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_saved_internal.h"
 
 /* Raised when the bytes mean something else. */
@@ -107,4 +108,15 @@ int64_t etcd_saved_held_ms(const struct etcd_saved *saved, int64_t now_s)
 {
     int64_t since_s = now_s - saved->saved_s;
     return saved->held_ms + (since_s > 0 ? since_s * 1000 : 0);
+}
+
+bool etcd_mirror_saved_without_key(struct slice bytes, struct buf *out)
+{
+    struct etcd_saved saved;
+    if (!etcd_saved_read(bytes, &saved) || saved.is_holding) {
+        return false;
+    }
+    saved.id = slice_of(NULL, 0);
+    etcd_saved_append(&saved, out);
+    return true;
 }

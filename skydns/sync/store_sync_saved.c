@@ -60,9 +60,29 @@ uint64_t store_sync_changes(const struct store_sync *sync)
     return sync->changes;
 }
 
+/* In force, which may be another than the main one by now. */
+static const struct dname *first_domain(const struct store_sync *sync)
+{
+    return store_keys_count(sync->keys) > 0 ? store_keys_domain(sync->keys, 0) : &sync->main_domain;
+}
+
+/* The next start follows the store key of the first domain. */
+static bool save_mirror(const struct store_sync *sync, struct buf *out)
+{
+    struct buf saved;
+    if (dname_equal(first_domain(sync), &sync->main_domain)) {
+        return etcd_mirror_save(sync->mirror, out);
+    }
+    buf_init(&saved, out->limit);
+    bool is_saved = etcd_mirror_save(sync->mirror, &saved) && !saved.failed &&
+                    etcd_mirror_saved_without_key(buf_slice(&saved), out);
+    buf_fini(&saved);
+    return is_saved;
+}
+
 static bool save_header(const struct store_sync *sync, struct snapshot_header *header)
 {
-    header->domain = sync->main_domain;
+    header->domain = *first_domain(sync);
     header->revision = sync->counts.revision;
     header->heard_ms = store_sync_heard_ms(sync);
     int n = snprintf(header->prefix, sizeof(header->prefix), "%s", sync->prefix);
@@ -71,7 +91,7 @@ static bool save_header(const struct store_sync *sync, struct snapshot_header *h
 
 static bool save_sections(const struct store_sync *sync, struct buf *sections)
 {
-    bool is_whole = etcd_mirror_save(sync->mirror, &sections[SNAPSHOT_MIRROR]) &&
+    bool is_whole = save_mirror(sync, &sections[SNAPSHOT_MIRROR]) &&
                     lease_table_save(sync->leases, clock_wall_ms(), &sections[SNAPSHOT_LEASES]);
     config_value_save(&sync->document, &sections[SNAPSHOT_CONFIG]);
     store_keys_save(sync->keys, &sections[SNAPSHOT_STORE_KEYS]);

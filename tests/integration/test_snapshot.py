@@ -156,6 +156,45 @@ def test_the_document_is_that_of_the_snapshot(snapshots, upstreams):
     wait_until(lambda: ask(own).ttl == 55, "the TTL of etcd's document")
 
 
+def test_the_domain_of_the_snapshot_is_that_in_force(snapshots):
+    """Changed at run time: the next start has another store key to follow, and the same store."""
+    bed = snapshots.bed
+    web = "web.other.local"
+    bed.etcd.put("/skydns/local/other/web", value("10.0.0.9"))
+    bed.etcd.put("/kube2sky/cluster.local/store", "one")
+    bed.etcd.put("/kube2sky/other.local/store", "two")
+    snapshots.start()
+    snapshots.wait_followed()
+    bed.etcd.put(CONFIG, json.dumps({"domain": "other.local."}))
+    bed.wait_answers(web, "A", ["10.0.0.9"])
+    snapshots.skydns.stop()
+    bed.etcd_program.kill()
+    snapshots.start()
+    assert bed.dns.answers(web) == ["10.0.0.9"]
+    assert snapshots.warnings() == []
+    bed.start_etcd()
+    snapshots.watched.wait_strict(200)
+    assert snapshots.reads() == 0
+    bed.etcd.delete("/skydns/local/other/web")
+    bed.wait_answers(web, "A", ["NXDOMAIN"])
+
+
+def test_leases_renewed_meanwhile(snapshots):
+    """Ended as far as the snapshot knows; etcd still has the keys. No gap once /readiness?strict is 200."""
+    bed = snapshots.bed
+    names = [f"leased-{number}.default.svc.cluster.local" for number in range(30)]
+    for number in range(30):
+        bed.etcd.put(f"{SVC}/default/leased-{number}", value("10.0.0.9"), bed.etcd.grant_lease(600))
+    snapshots.fill()
+    bed.etcd_program.kill()
+    snapshots.prepare("-no-rec").env = snapshots.shifted(1000)
+    snapshots.skydns.start().wait_line("skydns started")
+    assert {tuple(bed.dns.answers(name)) for name in names} == {("NXDOMAIN",)}
+    bed.start_etcd()
+    snapshots.watched.wait_strict(200)
+    assert {tuple(bed.dns.answers(name)) for name in names} == {("10.0.0.9",)}
+
+
 def test_nameservers_of_etcd_are_those_of_the_snapshot(snapshots, upstreams):
     """Stub zones of keys, and what kube2sky read from kube-dns's ConfigMap; both followed afterwards."""
     bed, (general, one, two) = snapshots.bed, upstreams

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "common/etcd/etcd_mirror.h"
 #include "common/etcd/etcd_saved_internal.h"
 
 enum { BYTES_MAX = 3 << 20 };
@@ -142,6 +143,30 @@ static void test_holding_goes_on(void **state)
     assert_int_equal(etcd_saved_held_ms(&saved, saved.saved_s - 60), 1500);
 }
 
+static void test_without_the_store_key(void **state)
+{
+    (void)state;
+    struct etcd_saved saved = full(), back;
+    struct buf bytes, without;
+    buf_init(&bytes, BYTES_MAX);
+    buf_init(&without, BYTES_MAX);
+    etcd_saved_append(&saved, &bytes); /* holds old keys */
+    assert_false(etcd_mirror_saved_without_key(buf_slice(&bytes), &without));
+    assert_false(etcd_mirror_saved_without_key(slice_str("x"), &without));
+    assert_int_equal(without.len, 0);
+    saved.is_holding = false;
+    buf_clear(&bytes);
+    etcd_saved_append(&saved, &bytes);
+    assert_true(etcd_mirror_saved_without_key(buf_slice(&bytes), &without));
+    assert_true(etcd_saved_read(buf_slice(&without), &back));
+    assert_int_equal(back.id.len, 0);
+    assert_int_equal(back.revision, 900);
+    assert_true(slice_equal(back.put.key, saved.put.key));
+    assert_true(back.wants_read);
+    buf_fini(&bytes);
+    buf_fini(&without);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +175,7 @@ int main(void)
         cmocka_unit_test(test_cut_off_longer_or_of_another_format),
         cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_holding_goes_on),
+        cmocka_unit_test(test_without_the_store_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
