@@ -197,6 +197,14 @@ static int write_piece(void *data, struct slice piece)
     return is_cancelled(output->write) ? ERR_CANCELED : 0;
 }
 
+/* `-snapshot=/dev/null` must not cost the host that. */
+static bool would_replace_device(const struct place *place)
+{
+    struct stat st;
+    return fstatat(place->folder, place->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode));
+}
+
 /* Somebody may have removed FILE.tmp, and another process may be writing a new one. */
 static int put_in_place(const struct place *place, int fd)
 {
@@ -261,6 +269,8 @@ int snapshot_file_write(const struct snapshot_file_write *write, size_t *ret_byt
     if (r != 0) {
         (void)fail(err, r);
         r = err_wrap(err, r, "its folder");
+    } else if (would_replace_device(&place)) {
+        r = err_set(err, -EEXIST, "it is a device");
     } else {
         r = write_in(write, &place, ret_bytes, err);
     }

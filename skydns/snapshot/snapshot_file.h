@@ -7,9 +7,9 @@
  * one wins.
  *
  * A symbolic link at FILE is followed by reading, and replaced by writing: the file that it leads
- * to is not ours, and its folder may be closed to us. Only a regular file is read: a FIFO would
- * hang. What is at FILE.tmp and is no file of ours, a link or one of another user, is replaced,
- * too; a folder is not.
+ * to is not ours, and its folder may be closed to us. A device there stays. Only a regular file is
+ * read: a FIFO would hang. What is at FILE.tmp and is no file of ours, a link or one of another
+ * user, is replaced, too; a folder is not.
  *
  * System calls beside those of any file: fchmod, fdatasync, flock, fsync, ftruncate, renameat,
  * unlinkat. In the folder: to read it (for fsync), to make, write, truncate, rename and remove

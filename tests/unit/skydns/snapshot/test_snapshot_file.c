@@ -287,6 +287,24 @@ static void test_folder_as_temporary(void **state)
     assert_int_equal(revision_at(bed->file), 1);
 }
 
+/* Who says /dev/null keeps it. A device of nothing, 0:0, needs root, and a file system that has
+ * devices. */
+static void test_device(void **state)
+{
+    struct bed *bed = *state;
+    struct err err = {0};
+    struct stat st;
+    if (mknod(bed->file, S_IFCHR | 0600, 0) != 0) {
+        skip();
+    }
+    assert_int_equal(write_image(bed, &bed->small, &err), -EEXIST);
+    assert_string_equal(err.msg, "it is a device");
+    assert_int_equal(stat(bed->file, &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+    assert_int_equal(stat(bed->temporary, &st), -1);
+    assert_int_equal(unlink(bed->file), 0);
+}
+
 /* ---- Taking turns ---- */
 
 static void test_locked(void **state)
@@ -476,6 +494,7 @@ int main(void)
         TEST(test_left_temporary),
         TEST(test_odd_temporary),
         TEST(test_folder_as_temporary),
+        TEST(test_device),
         TEST(test_locked),
         TEST(test_turns),
         TEST(test_encoded),
