@@ -17,6 +17,10 @@
  * away since the start. */
 enum { UNREADY_RETRY_MS = 1000 };
 
+/* A write that takes longer than this, and than the interval, waits for a disk that hangs: more
+ * than for another process, SNAPSHOT_LOCK_WAIT_MS. */
+enum { SLOW_MS = 15000 };
+
 /* However short the greatest age: a snapshot a second old is of use. */
 enum { REFRESH_MIN_MS = 100 };
 
@@ -40,7 +44,8 @@ struct snapshot_keeper {
 
     bool awaits_etcd; /* started from a snapshot, and etcd has not confirmed it */
     bool is_failing;
-    int64_t told_ms; /* when the write began that the last warning is about */
+    bool has_told;
+    int64_t told_ms; /* the last warning: when its write began, or had taken too long */
     struct metrics_snapshot counts;
 };
 
@@ -87,17 +92,17 @@ static bool begin(struct snapshot_keeper *keeper, int64_t now_ms)
     return is_begun;
 }
 
-static void on_failed(struct snapshot_keeper *keeper, const struct err *err)
+/* A warning, unless there was one in the interval before: also if writes fail in turns. */
+static void tell_failing(struct snapshot_keeper *keeper, int64_t at_ms, const char *reason)
 {
-    bool is_news =
-        !keeper->is_failing || keeper->begun_ms - keeper->told_ms >= keeper->config.interval_ms;
-    keeper->counts.failures++;
     keeper->is_failing = true;
-    if (is_news) {
-        keeper->told_ms = keeper->begun_ms;
-        log_warn("cannot write the snapshot", LOG_STR("file", keeper->config.path),
-                 LOG_STR("reason", err->msg));
+    if (keeper->has_told && at_ms - keeper->told_ms < keeper->config.interval_ms) {
+        return;
     }
+    keeper->has_told = true;
+    keeper->told_ms = at_ms;
+    log_warn("cannot write the snapshot", LOG_STR("file", keeper->config.path),
+             LOG_STR("reason", reason));
 }
 
 static void on_written(void *data, const struct snapshot_header *header, size_t bytes,
@@ -105,7 +110,8 @@ static void on_written(void *data, const struct snapshot_header *header, size_t 
 {
     struct snapshot_keeper *keeper = data;
     if (err) {
-        on_failed(keeper, err);
+        keeper->counts.failures++;
+        tell_failing(keeper, keeper->begun_ms, err->msg);
         return;
     }
     keeper->has_written = true;
@@ -136,11 +142,20 @@ static int64_t refresh_due(const struct snapshot_keeper *keeper, int64_t now_ms)
     return is_in_vain ? never_ms : due_ms; /* etcd's return turns the loop */
 }
 
+/* When to tell that the write under way hangs. */
+static int64_t slow_due(const struct snapshot_keeper *keeper)
+{
+    int64_t interval_ms = keeper->config.interval_ms;
+    int64_t slow_ms = keeper->begun_ms + (interval_ms > SLOW_MS ? interval_ms : SLOW_MS);
+    int64_t again_ms = keeper->has_told ? keeper->told_ms + interval_ms : 0;
+    return slow_ms > again_ms ? slow_ms : again_ms;
+}
+
 static int64_t due(const struct snapshot_keeper *keeper, int64_t now_ms)
 {
     int64_t due_ms = now_ms;
     if (snapshot_writer_is_busy(keeper->writer)) {
-        return never_ms; /* its end turns the loop */
+        return slow_due(keeper); /* its end turns the loop */
     }
     if (keeper->has_begun) {
         bool is_changed = keeper->is_failing || !keeper->has_written ||
@@ -182,7 +197,10 @@ static void on_turn(struct ev_loop *loop, ev_prepare *prepare, int events UNUSED
     (void)loop;
     look_after_start(keeper);
     int64_t due_ms = due(keeper, now_ms);
-    if (due_ms <= now_ms) {
+    if (due_ms <= now_ms && snapshot_writer_is_busy(keeper->writer)) {
+        tell_failing(keeper, now_ms, "the disk takes too long");
+        due_ms = due(keeper, now_ms);
+    } else if (due_ms <= now_ms) {
         (void)begin(keeper, now_ms); /* if not, later */
         due_ms = due(keeper, now_ms);
     }

@@ -6,8 +6,8 @@
  *     the program ends           written once more
  *
  * The first one comes with the first content that etcd has confirmed. One that cannot be written is
- * tried again after the interval. Looks at each turn of the loop, so that an idle program has no
- * timer but for the next write. Main thread. */
+ * tried again after the interval; one that hangs is told of, as a failure is. Looks at each turn of
+ * the loop, so that an idle program has no timer but for the next write. Main thread. */
 #ifndef SKYDNS_SNAPSHOT_KEEPER_H
 #define SKYDNS_SNAPSHOT_KEEPER_H
 

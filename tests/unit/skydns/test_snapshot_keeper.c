@@ -453,6 +453,72 @@ static void test_warnings_are_no_more_often(void **state)
     assert_int_equal(log_occurrences(text, "cannot write the snapshot"), 2);
 }
 
+/* Nor if every other one succeeds. */
+static void test_warnings_of_failures_in_turns(void **state)
+{
+    struct bed *bed = *state;
+    struct log_capture capture;
+    snapshot_keeper_set(bed->keeper, INTERVAL_MS, 4 * INTERVAL_MS / 10);
+    log_capture_begin(&capture);
+    for (unsigned i = 0; i < 20; i++) {
+        world.failure = i % 2 == 0 ? "no space left" : NULL;
+        assert_int_equal(after(bed, i == 0 ? 0 : INTERVAL_MS / 10), i + 1);
+        end_write();
+    }
+    const char *text = log_capture_end(&capture);
+    assert_int_equal(log_occurrences(text, "cannot write the snapshot"), 2);
+    assert_int_equal(counts(bed).failures, 10);
+}
+
+/* A disk that hangs: a warning an interval after the write began, again each interval, and a line
+ * when the disk goes on. Nothing but the end is a write or a failure. */
+static void test_a_disk_that_hangs(void **state)
+{
+    struct bed *bed = *state;
+    struct log_capture capture;
+    assert_int_equal(after(bed, 0), 1);
+    log_capture_begin(&capture);
+    (void)after(bed, INTERVAL_MS - 1);
+    const char *text = log_capture_end(&capture);
+    assert_string_equal(text, "");
+    log_capture_begin(&capture);
+    (void)after(bed, 1);
+    for (unsigned i = 0; i < 30; i++) {
+        world.changes++;
+        (void)after(bed, INTERVAL_MS / 10);
+    }
+    text = log_capture_end(&capture);
+    assert_int_equal(log_occurrences(text, "cannot write the snapshot"), 4);
+    assert_int_equal(log_occurrences(text, "the disk takes too long"), 4);
+    assert_int_equal(world.begun, 1);
+    assert_int_equal(counts(bed).failures, 0);
+    log_capture_begin(&capture);
+    end_write();
+    text = log_capture_end(&capture);
+    assert_int_equal(log_occurrences(text, "the snapshot can be written again"), 1);
+    assert_int_equal(after(bed, 0), 2);
+    end_write();
+}
+
+/* However short the interval, a slow disk is none that hangs. */
+static void test_a_slow_disk(void **state)
+{
+    enum { SHORT_MS = 1000, SLOW_MS = 15000 };
+    struct bed *bed = *state;
+    struct log_capture capture;
+    snapshot_keeper_set(bed->keeper, SHORT_MS, MAX_MS);
+    assert_int_equal(after(bed, 0), 1);
+    log_capture_begin(&capture);
+    (void)after(bed, SLOW_MS - 1);
+    const char *text = log_capture_end(&capture);
+    assert_string_equal(text, "");
+    log_capture_begin(&capture);
+    (void)after(bed, 1);
+    text = log_capture_end(&capture);
+    assert_int_equal(log_occurrences(text, "the disk takes too long"), 1);
+    end_write();
+}
+
 /* ---- From a snapshot ---- */
 
 static void test_started_from_one(void **state)
@@ -544,6 +610,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_refresh_fails, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_warnings_are_no_more_often, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_warnings_of_failures_in_turns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_disk_that_hangs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_slow_disk, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_started_from_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_last_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_disk_that_hangs_at_the_end, set_up, tear_down),
