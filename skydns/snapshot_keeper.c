@@ -51,6 +51,19 @@ struct snapshot_keeper {
 
 /* ---- Writing ---- */
 
+/* A warning, unless there was one in the interval before: also if writes fail in turns. */
+static void tell_failing(struct snapshot_keeper *keeper, int64_t at_ms, const char *reason)
+{
+    keeper->is_failing = true;
+    if (keeper->has_told && at_ms - keeper->told_ms < keeper->config.interval_ms) {
+        return;
+    }
+    keeper->has_told = true;
+    keeper->told_ms = at_ms;
+    log_warn("cannot write the snapshot", LOG_STR("file", keeper->config.path),
+             LOG_STR("reason", reason));
+}
+
 static uint64_t changes_now(const struct snapshot_keeper *keeper)
 {
     return store_sync_changes(keeper->config.sync) + keeper->notes;
@@ -71,6 +84,17 @@ static bool take_image(const struct snapshot_keeper *keeper, struct snapshot_ima
     return image->store != NULL;
 }
 
+/* More leases than a section has room for, say: that is a failed write, not one to try every
+ * second. */
+static bool is_too_large(const struct snapshot_image *image)
+{
+    bool is_cut = false;
+    for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
+        is_cut = is_cut || image->sections[i].failed;
+    }
+    return is_cut;
+}
+
 /* False: nothing is being written. */
 static bool begin(struct snapshot_keeper *keeper, int64_t now_ms)
 {
@@ -85,24 +109,18 @@ static bool begin(struct snapshot_keeper *keeper, int64_t now_ms)
         keeper->has_begun = true;
         keeper->begun_ms = now_ms;
         keeper->begun_changes = changes_now(keeper);
+    } else if (is_too_large(&image)) {
+        keeper->has_begun = true;
+        keeper->begun_ms = now_ms;
+        keeper->counts.failures++;
+        tell_failing(keeper, now_ms, "leases, documents or unusable keys take more than 64 MB");
     } else {
-        snapshot_image_fini(&image);
         keeper->not_before_ms = now_ms + UNREADY_RETRY_MS;
     }
-    return is_begun;
-}
-
-/* A warning, unless there was one in the interval before: also if writes fail in turns. */
-static void tell_failing(struct snapshot_keeper *keeper, int64_t at_ms, const char *reason)
-{
-    keeper->is_failing = true;
-    if (keeper->has_told && at_ms - keeper->told_ms < keeper->config.interval_ms) {
-        return;
+    if (!is_begun) {
+        snapshot_image_fini(&image);
     }
-    keeper->has_told = true;
-    keeper->told_ms = at_ms;
-    log_warn("cannot write the snapshot", LOG_STR("file", keeper->config.path),
-             LOG_STR("reason", reason));
+    return is_begun;
 }
 
 static void on_written(void *data, const struct snapshot_header *header, size_t bytes,

@@ -29,8 +29,8 @@ enum { WALL_MS = 1700000000 }; /* when the test's clock says 0 */
 static struct {
     int64_t now_ms;
     uint64_t changes;
-    bool is_whole, has_documents, is_followed, is_from_snapshot, can_pin;
-    unsigned pins, begun, waits;
+    bool is_whole, is_too_large, has_documents, is_followed, is_from_snapshot, can_pin;
+    unsigned pins, saves, begun, waits;
     int64_t waited_ms;   /* the last time given to a wait */
     bool is_slow;        /* a wait does not end the write */
     const char *failure; /* of the write that ends next; NULL: none */
@@ -72,7 +72,9 @@ bool store_sync_save(const struct store_sync *sync, struct snapshot_image *image
     image->header.revision = (int64_t)world.changes;
     image->header.heard_ms = clock_wall_ms();
     buf_append_str(&image->sections[SNAPSHOT_MIRROR], "mirror");
-    return world.is_whole;
+    image->sections[SNAPSHOT_LEASES].failed = world.is_too_large;
+    world.saves++;
+    return world.is_whole && !world.is_too_large;
 }
 
 bool store_sync_is_from_snapshot(const struct store_sync *sync, int64_t *ret_heard_ms)
@@ -500,6 +502,29 @@ static void test_a_disk_that_hangs(void **state)
     end_write();
 }
 
+/* What does not fit into a snapshot: no work but once per interval, and told. */
+static void test_too_large(void **state)
+{
+    struct bed *bed = *state;
+    struct log_capture capture;
+    world.is_too_large = true;
+    log_capture_begin(&capture);
+    for (unsigned i = 0; i < 21; i++) {
+        world.changes++;
+        assert_int_equal(after(bed, i == 0 ? 0 : INTERVAL_MS / 10), 0);
+    }
+    const char *text = log_capture_end(&capture);
+    assert_int_equal(world.saves, 3);
+    assert_int_equal(log_occurrences(text, "take more than 64 MB"), 3);
+    assert_int_equal(counts(bed).failures, 3);
+    world.is_too_large = false;
+    assert_int_equal(after(bed, INTERVAL_MS), 1);
+    log_capture_begin(&capture);
+    end_write();
+    (void)log_capture_end(&capture);
+    assert_int_equal(counts(bed).writes, 1);
+}
+
 /* However short the interval, a slow disk is none that hangs. */
 static void test_a_slow_disk(void **state)
 {
@@ -612,6 +637,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_warnings_are_no_more_often, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_warnings_of_failures_in_turns, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_disk_that_hangs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_too_large, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_slow_disk, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_started_from_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_last_one, set_up, tear_down),
