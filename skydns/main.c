@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/flags.h"
 #include "common/base/log.h"
@@ -58,7 +59,8 @@ struct program {
     struct outage_source followed;
     struct store_sync *sync;
     struct writer_documents *documents;
-    bool has_snapshot; /* to start from */
+    bool has_snapshot;     /* to start from */
+    bool refuses_snapshot; /* what it says cannot be opened */
     struct snapshot_content snapshot;
     struct snapshot_keeper *keeper; /* NULL: no -snapshot */
     struct http_pages *http;
@@ -187,8 +189,8 @@ static void on_completeness(void *data)
 /* What etcd would say, from a snapshot, or from etcd if it can be reached. */
 static void read_documents(struct program *p)
 {
-    p->has_snapshot =
-        *p->flags.snapshot && snapshot_start_read(p->live, p->flags.snapshot, &p->snapshot);
+    p->has_snapshot = *p->flags.snapshot && !p->refuses_snapshot &&
+                      snapshot_start_read(p->live, p->flags.snapshot, &p->snapshot);
     if (!p->has_snapshot) {
         live_config_read(p->live, p->etcd);
         return;
@@ -226,6 +228,30 @@ static int settle_config(struct program *p, struct err *err)
         p->is_settled = true;
     }
     return r;
+}
+
+static int settle_and_open(struct program *p, struct err *err)
+{
+    int r = settle_config(p, err);
+    return r == 0 ? open_all(p, err) : r;
+}
+
+/* As if there were none: an address in its document may be one that etcd's names no longer. */
+static int open_without_snapshot(struct program *p, struct err *err)
+{
+    log_warn("the snapshot is not used", LOG_STR("file", p->flags.snapshot),
+             LOG_STR("reason", err->msg));
+    p->has_snapshot = p->is_settled = false;
+    p->refuses_snapshot = true;
+    snapshot_content_fini(&p->snapshot);
+    http_pages_free(STEAL(p->http));
+    writer_documents_free(STEAL(p->documents));
+    etcd_free(STEAL(p->etcd));
+    answering_free(STEAL(p->answering));
+    live_config_free(STEAL(p->live));
+    publisher_free(p->publisher);
+    p->publisher = publisher_new(); /* without the readers that were opened */
+    return settle_and_open(p, err);
 }
 
 /* ---- Running ---- */
@@ -475,9 +501,9 @@ int main(int argc, char **argv)
     service_manager_init(&p->manager, p->loop);
     watch_signals(p);
     start_log_ignored(&p->flags.ignored);
-    r = settle_config(p, &err);
-    if (r == 0) {
-        r = open_all(p, &err);
+    r = settle_and_open(p, &err);
+    if (r < 0 && p->has_snapshot) {
+        r = open_without_snapshot(p, &err);
     }
     if (r == 0) {
         r = confine_privileges(&p->flags, &err);

@@ -1,6 +1,7 @@
 """skydns -snapshot: what it answers after a start without etcd, and how it catches up with one that has changed."""
 
 import json
+import socket
 
 import dns.message
 import dns.query
@@ -154,6 +155,27 @@ def test_the_document_is_that_of_the_snapshot(snapshots, upstreams):
     assert ask("www.example.com")[0].address == "192.0.2.1"
     bed.start_etcd()
     wait_until(lambda: ask(own).ttl == 55, "the TTL of etcd's document")
+
+
+def test_an_address_that_is_no_longer_ours(snapshots):
+    """The document's of the snapshot; etcd's has another by now. It starts as without a snapshot, every time."""
+    bed = snapshots.bed
+    bed.etcd.put(CONFIG, json.dumps({"dns_addr": f"127.0.0.3:{bed.dns.port}"}))
+    bed.etcd.put_all(KEYS)
+    snapshots.start()
+    snapshots.watched.wait_strict(200)
+    snapshots.skydns.stop()
+    bed.etcd.delete(CONFIG)
+    with socket.create_server(("127.0.0.3", bed.dns.port)):
+        snapshots.start()
+        bed.wait_answers(WEB, "A", ["10.0.0.1"])
+        [line] = snapshots.warnings()
+        assert str(snapshots.file) in line and "listen on tcp://127.0.0.3" in line
+        snapshots.wait_followed()
+        snapshots.skydns.stop()
+        bed.etcd_program.kill()
+        snapshots.start()  # from what it has written since
+        assert bed.dns.answers(WEB) == ["10.0.0.1"]
 
 
 def test_the_domain_of_the_snapshot_is_that_in_force(snapshots):
