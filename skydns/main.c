@@ -320,6 +320,20 @@ static struct metrics_refusals refusals(const void *live)
     return live_config_refusals(live);
 }
 
+static void drop_snapshot(struct program *p)
+{
+    snapshot_content_fini(&p->snapshot);
+    p->has_snapshot = false;
+}
+
+/* Its sections make sense, but not with its records. */
+static void refuse_snapshot(struct program *p)
+{
+    snapshot_start_refused(p->flags.snapshot, "what is in it does not fit together");
+    drop_snapshot(p);
+    on_document(p, slice_of(NULL, 0)); /* until etcd says */
+}
+
 /* The records of a snapshot are published at once. */
 static void start_sync(struct program *p)
 {
@@ -344,6 +358,10 @@ static void start_sync(struct program *p)
                                              .data = p};
     etcd_client_watch(p->etcd, p->options.etcd_timeout_ms, p->loop, &p->outage, &p->followed);
     p->sync = store_sync_start(&config);
+    int64_t heard_ms;
+    if (p->has_snapshot && !store_sync_is_from_snapshot(p->sync, &heard_ms)) {
+        refuse_snapshot(p);
+    }
     live_config_republish(p->live); /* which domains a snapshot knows to be incomplete */
     if (!p->documents) {
         follow_writers(p, slice_of(NULL, 0), &p->options);
@@ -369,8 +387,7 @@ static void start_keeper(struct program *p)
         });
     }
     if (p->has_snapshot) {
-        snapshot_content_fini(&p->snapshot); /* all of it has been taken */
-        p->has_snapshot = false;
+        drop_snapshot(p); /* all of it has been taken */
     }
 }
 

@@ -95,6 +95,11 @@ static void log_used(const char *path, const struct snapshot_content *content)
              LOG_STR("written_by", content->header.version));
 }
 
+void snapshot_start_refused(const char *path, const char *reason)
+{
+    log_warn("the snapshot is not used", LOG_STR("file", path), LOG_STR("reason", reason));
+}
+
 bool snapshot_start_read(struct live_config *live, const char *path,
                          struct snapshot_content *ret_content)
 {
@@ -112,6 +117,6 @@ bool snapshot_start_read(struct live_config *live, const char *path,
         }
         snapshot_content_fini(ret_content);
     }
-    log_warn("the snapshot is not used", LOG_STR("file", path), LOG_STR("reason", err.msg));
+    snapshot_start_refused(path, err.msg);
     return false;
 }

@@ -21,6 +21,9 @@ enum { SNAPSHOT_AHEAD_MAX_MS = 60 * 60 * 1000 };
 bool snapshot_start_read(struct live_config *live, const char *path,
                          struct snapshot_content *ret_content);
 
+/* One that looked right turned out to be none: the same warning, later. */
+void snapshot_start_refused(const char *path, const char *reason);
+
 /* Its document; ptr NULL: there is none. Borrowed. */
 struct slice snapshot_start_document(struct snapshot_content *content);
 

@@ -123,7 +123,6 @@ static bool open_saved_parts(struct store_sync *sync, const struct store_sync_co
         return true;
     }
     close_parts(sync);
-    log_warn("snapshot not used, what is in it does not fit together");
     return false;
 }
 

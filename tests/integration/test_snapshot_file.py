@@ -1,8 +1,10 @@
 """The file of skydns -snapshot: when it is written, what it costs if that fails, and when it is not used."""
 
+import ctypes
 import os
 import re
 import signal
+import struct
 import threading
 
 import pytest
@@ -55,6 +57,40 @@ def test_damaged_ones_are_not_used(snapshots):
     snapshots.start()
     assert bed.dns.answers(WEB) == ["10.0.0.1"]
     assert snapshots.warnings() == []
+
+
+def with_lease(content: bytes) -> bytes:
+    """A whole file, but its one lease has a key that there is no record of."""
+    at = 12
+    for _ in range(4):  # the header and the sections before the leases'
+        at += 4 + int.from_bytes(content[at : at + 4], "big")
+    end = at + 4 + int.from_bytes(content[at : at + 4], "big")
+    minute_ms = 60000
+    lease = struct.pack(">QQBQQ", 1, 7, 1, minute_ms, minute_ms)
+    lease += b"\x06\x04none\0" + struct.pack(">QIB", 1, 0, 0) + bytes(8)
+    body = content[:at] + struct.pack(">I", len(lease)) + lease + content[end:-8]
+    xxhash = ctypes.CDLL("libxxhash.so.0")
+    xxhash.XXH3_64bits.restype = ctypes.c_uint64
+    xxhash.XXH3_64bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    return body + struct.pack(">Q", xxhash.XXH3_64bits(body, len(body)))
+
+
+def test_one_that_contradicts_itself_is_not_used(snapshots):
+    """Nor its settings; seen only when its records are there."""
+    bed = snapshots.bed
+    bed.etcd.put("/skydns/config", '{"ttl":77}')
+    snapshots.fill()
+    bed.etcd_program.kill()
+    good = snapshots.file.read_bytes()
+    snapshots.file.write_bytes(with_lease(good))
+    assert "does not fit together" in refused(snapshots)
+    assert not any("caught up with etcd" in line for line in snapshots.skydns.lines)
+    bed.start_etcd()
+    bed.etcd.delete("/skydns/config")
+    snapshots.start()
+    snapshots.wait_followed()
+    reply = bed.dns.query(WEB, "A")
+    assert reply.answer[0].ttl != 77
 
 
 def test_those_of_others_are_not_used(snapshots):
