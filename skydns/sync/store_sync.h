@@ -57,7 +57,8 @@ struct store_sync_config {
      * sections read during the call. They are published before store_sync_start returns; on_stubs,
      * on_completeness and on_ready may be called from inside it, the document's value is the
      * caller's to apply before. Then etcd is asked only for what has changed since, if it is the
-     * same store. NULL: etcd tells all. */
+     * same store. NULL: etcd tells all; so too if its sections do not fit its records, which
+     * store_sync_is_from_snapshot tells then, and the caller logs. */
     struct snapshot_content *start;
 
     /* Learns whether etcd is followed; already joined; borrowed. Failures of leases join its

@@ -817,7 +817,7 @@ static void test_parts_that_do_not_fit(void **state)
     begin(&content);
     log_capture_end(&c);
     snapshot_content_fini(&content);
-    assert_int_equal(log_occurrences(c.text, "snapshot"), 1);
+    assert_string_equal(c.text, ""); /* who knows the file tells */
     assert_string_equal(resumed_from, "");
     assert_string_equal(calls, "");
     assert_false(store_sync_is_ready(synced));
