@@ -167,12 +167,16 @@ static size_t record_max(const struct store_saved *saved)
            (UINT16_MAX - saved->text.len) - (UINT16_MAX - saved->group.len);
 }
 
+/* Once the sink has refused a piece, neither the record nor the store may be there any more. */
 static bool put_record(void *data, const struct store_record *record)
 {
     struct encoder *e = data;
     struct store_saved saved = store_record_saved(record);
     if (e->piece.len + record_max(&saved) > SNAPSHOT_PIECE_MAX) {
         end_block(e);
+        if (e->result != 0) {
+            return false;
+        }
     }
     if (e->piece.len == 0) {
         buf_append_u32(&e->piece, 0);
@@ -180,7 +184,7 @@ static bool put_record(void *data, const struct store_record *record)
     put_name(e, record);
     put_saved(e, &saved);
     e->records++;
-    return e->result == 0;
+    return true;
 }
 
 /* ---- The whole ---- */
@@ -200,7 +204,7 @@ static void encode(struct encoder *e, const struct snapshot_image *image)
     for (size_t i = 0; i < SNAPSHOT_SECTIONS; i++) {
         put_section(e, &image->sections[i]);
     }
-    if (store_each_record(image->store, put_record, e)) {
+    if (e->result == 0 && store_each_record(image->store, put_record, e)) {
         end_block(e);
         put_end(e);
     }

@@ -470,13 +470,58 @@ static void test_sink_and_source(void **state)
     store_writer_free(writer);
 }
 
+struct freeing {
+    struct services *services;
+    struct store_garbage *garbage;
+    unsigned pieces; /* until it refuses one, with the store gone */
+};
+
+static int freeing_sink(void *data, struct slice piece)
+{
+    struct freeing *freeing = data;
+    (void)piece;
+    assert_true(freeing->pieces > 0);
+    if (--freeing->pieces > 0) {
+        return 0;
+    }
+    store_garbage_free(freeing->garbage);
+    services_fini(freeing->services);
+    return ERR_CANCELED;
+}
+
+/* As when the program ends while a disk hangs, which then answers. */
+static void test_store_gone(void **state)
+{
+    (void)state;
+    enum { SERVICES = 3000 }; /* 9,000 records: several blocks */
+    unsigned pieces = 1;
+    for (unsigned i = 0; i <= pieces; i++) {
+        struct services services;
+        struct freeing freeing = {.services = &services, .pieces = i};
+        struct snapshot_image image;
+        services_init(&services, SERVICES);
+        snapshots_random_image(&image, 1, services_fill(&services, &freeing.garbage));
+        if (i == 0) {
+            pieces = 0;
+            assert_int_equal(snapshot_encode(&image, NOW_S, count_piece, &pieces), 0);
+            store_garbage_free(freeing.garbage);
+            services_fini(&services);
+        } else {
+            assert_int_equal(snapshot_encode(&image, NOW_S, freeing_sink, &freeing), ERR_CANCELED);
+        }
+        snapshot_image_fini(&image);
+    }
+    assert_true(pieces > SNAPSHOT_SECTIONS + 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random), cmocka_unit_test(test_long_records),
-        cmocka_unit_test(test_size),   cmocka_unit_test(test_full_header),
-        cmocka_unit_test(test_ages),   cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_empty),  cmocka_unit_test(test_sink_and_source),
+        cmocka_unit_test(test_random),     cmocka_unit_test(test_long_records),
+        cmocka_unit_test(test_size),       cmocka_unit_test(test_full_header),
+        cmocka_unit_test(test_ages),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_empty),      cmocka_unit_test(test_sink_and_source),
+        cmocka_unit_test(test_store_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
