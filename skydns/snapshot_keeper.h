@@ -23,7 +23,7 @@ struct snapshot_keeper;
 struct store_sync;
 struct writer_documents;
 
-/* How long the end of the program waits for the disk: 100,000 Services are 30 MB. */
+/* How long the end of the program waits for the disk: 100,000 Services are 20 MB. */
 enum { SNAPSHOT_KEEPER_END_MS = 5000 };
 
 /* All borrowed, as long as the keeper lives. */

@@ -1,5 +1,5 @@
-/* A snapshot's bytes, from an image, in pieces: records by the ten thousand never lie in memory
- * twice. Pure but for the sink; any thread. The format is in snapshot_format_internal.h. */
+/* An image as a snapshot's bytes, in pieces, so that a copy of all records never lies in memory.
+ * Pure but for the sink; any thread. The format is in snapshot_format_internal.h. */
 #ifndef SKYDNS_SNAPSHOT_SNAPSHOT_ENCODE_INTERNAL_H
 #define SKYDNS_SNAPSHOT_SNAPSHOT_ENCODE_INTERNAL_H
 

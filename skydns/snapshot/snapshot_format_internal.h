@@ -56,7 +56,7 @@ enum {
     SNAPSHOT_FIELDS = 0x7ff, /* all of them */
 };
 
-/* Version, prefix and domain at their longest take 592 bytes, the rest 17. */
+/* Version, prefix and domain at their longest take 585 bytes, the rest 17. */
 enum { SNAPSHOT_HEADER_MAX = 1024 };
 
 /* The most that is encoded or decoded at once: few system calls for a large store, and little

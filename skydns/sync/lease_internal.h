@@ -84,8 +84,7 @@ struct leased_key *lease_key_add(struct lease *lease, const struct dname *name);
 void lease_key_set(struct leased_key *key, int64_t mod_revision, uint32_t ttl_s);
 
 /* Brings all keys' records up to date, asks etcd if it is time, and sets when the lease needs that
- * again. False: the last
- * one is gone, and the lease is freed. */
+ * again. False: its last key is gone, and the lease is freed. */
 bool lease_update(struct lease *lease, int64_t now_ms, bool *is_changed) MUST_CHECK;
 
 void lease_wake_at(struct lease *lease, int64_t at_ms);

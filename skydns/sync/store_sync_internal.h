@@ -96,9 +96,10 @@ void store_sync_on_ttls_changed(void *data);
 /* Publishes what the writer has built, if it differs. */
 void store_sync_publish(struct store_sync *sync, int64_t revision);
 
-/* Decides which domains are incomplete (only_worse: none becomes
- * complete), and whether all is ready. */
+/* Decides which domains are incomplete; only_worse: none becomes complete. */
 void store_sync_settle(struct store_sync *sync, bool only_worse);
+
+/* Ready, if there is a whole content and no store key is awaited. */
 void store_sync_become_ready(struct store_sync *sync);
 
 /* ---- store_sync_saved.c ---- */

@@ -28,8 +28,7 @@ struct writer_documents_config {
     struct etcd *etcd;    /* borrowed */
     int64_t stale_max_ms; /* as of the records */
     /* What writer_documents_save appended in an earlier life, checked; copied; empty: nothing is
-     * known. Of
-     * the domains in force `changed` tells it at once (from writer_documents_set_domains), and it
+     * known. The first writer_documents_set_domains passes it to `changed`, for its domains, and it
      * holds until etcd says otherwise. */
     struct slice saved;
     /* A domain's document as of a commit, if it changed; ptr NULL: there is none. Borrowed. */
