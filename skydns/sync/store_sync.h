@@ -93,7 +93,7 @@ void store_sync_stop(struct store_sync *sync);
  * required, every domain has had its own. Stays true. */
 bool store_sync_is_ready(const struct store_sync *sync);
 
-/* Whether all sections of a snapshot make sense that store_sync unpacks. */
+/* Whether a snapshot's revision and time, and the sections that store_sync unpacks, make sense. */
 bool store_sync_can_start(const struct snapshot_content *content, struct err *err) MUST_CHECK;
 
 /* Answers come from a snapshot that etcd has not confirmed yet; ret_heard_ms: when etcd was heard
@@ -104,7 +104,8 @@ bool store_sync_is_from_snapshot(const struct store_sync *sync, int64_t *ret_hea
 /* Fills the image's header (but for the version and the schema), and the sections of what this file
  * knows: as of the newest version, which the caller pins. False, and nothing useful in it, while
  * there is nothing whole to save: before the first full content, while answers come from a
- * snapshot, during a full read. */
+ * snapshot or lack records whose lease it says has ended, during a full read; and with a prefix of
+ * SNAPSHOT_PREFIX_MAX bytes. */
 bool store_sync_save(const struct store_sync *sync, struct snapshot_image *image) MUST_CHECK;
 
 /* Increases whenever an image would differ from one saved earlier in more than its times: TTLs that

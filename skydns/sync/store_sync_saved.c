@@ -125,7 +125,8 @@ static struct slice section(const struct snapshot_content *content, enum snapsho
 
 bool store_sync_can_start(const struct snapshot_content *content, struct err *err)
 {
-    return check(content->header.revision > 0, "revision and time", err) &&
+    return check(content->header.revision > 0 && content->header.heard_ms > 0, "revision and time",
+                 err) &&
            check(config_value_is_saved(section(content, SNAPSHOT_CONFIG)), "settings", err) &&
            check(etcd_mirror_is_saved(section(content, SNAPSHOT_MIRROR)), "marks of etcd's store",
                  err) &&

@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const int64_t now_ms = 1700000000000;
 
-/* Only a lease without keys names no record, and there is none. */
+/* A lease has keys, so only bytes without one name no record: a time, and the end. */
 static bool names_nothing(size_t size)
 {
     return size == 2 * sizeof(uint64_t);
