@@ -371,7 +371,9 @@ static void start_sync(struct program *p)
 static void start_keeper(struct program *p)
 {
     if (*p->flags.snapshot) {
+        int64_t heard_ms;
         const struct options *now = live_config_options(p->live);
+        bool is_used = p->has_snapshot && store_sync_is_from_snapshot(p->sync, &heard_ms);
         p->keeper = snapshot_keeper_new(&(struct snapshot_keeper_config){
             .loop = p->loop,
             .publisher = p->publisher,
@@ -381,7 +383,7 @@ static void start_keeper(struct program *p)
             .schema = p->options.schema,
             .interval_ms = now->snapshot_interval_ms,
             .max_ms = now->snapshot_max_ms,
-            .start = p->has_snapshot ? &p->snapshot : NULL,
+            .start = is_used ? &p->snapshot : NULL, /* not if store_sync refused it */
             .caught_up = on_caught_up,
             .data = p,
         });
