@@ -31,7 +31,9 @@ static void fail(const char *what)
     exit(2);
 }
 
-/* A benchmark that goes before all others: so does this thread, behind the benchmark. */
+/* The writer's thread gives itself the lowest priority. Where the benchmark goes before all other
+ * processes (updates.py --first), that would be behind those: it goes before them, too, but behind
+ * the benchmark's threads. */
 int __real_sched_setscheduler(pid_t pid, int policy, const struct sched_param *param);
 int __wrap_sched_setscheduler(pid_t pid, int policy, const struct sched_param *param);
 
@@ -59,14 +61,15 @@ static uint64_t bytes_to_disk(void)
     char line[128];
     uint64_t bytes = 0;
     FILE *io = fopen("/proc/self/io", "r");
-    while (io && fgets(line, sizeof(line), io)) {
+    if (!io) {
+        fail("/proc/self/io");
+    }
+    while (fgets(line, sizeof(line), io)) {
         if (strncmp(line, "write_bytes: ", sizeof("write_bytes: ") - 1) == 0) {
             bytes = strtoull(line + sizeof("write_bytes: ") - 1, NULL, 10);
         }
     }
-    if (io) {
-        (void)fclose(io);
-    }
+    (void)fclose(io); /* only read from */
     return bytes;
 }
 
@@ -147,6 +150,10 @@ void snapshots_pause(struct snapshots *snapshots)
     }
     ev_run(snapshots->loop, EVRUN_NOWAIT);
     snapshots->sums.bytes_to_disk = bytes_to_disk() - snapshots->disk_before;
+    if (snapshots->sums.writes > 0 && snapshots->sums.bytes_to_disk == 0) {
+        (void)fprintf(stderr, "bench_updates: the snapshot's file is not on a disk\n");
+        exit(2);
+    }
 }
 
 const struct snapshots_sums *snapshots_sums(const struct snapshots *snapshots)

@@ -17,7 +17,8 @@ struct snapshots_sums {
     double resident_mib_max;
 };
 
-/* The file is written to this path. Every interval, or at once when that is 0. */
+/* The file is written to this path, which must be on a disk, or the benchmark ends. Every interval,
+ * or at once when that is 0. */
 struct snapshots *snapshots_new(struct publisher *publisher, const char *path,
                                 uint64_t interval_ns);
 void snapshots_free(struct snapshots *snapshots); /* NULL is fine */
