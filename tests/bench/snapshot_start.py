@@ -4,8 +4,8 @@ reads of etcd, and its CPU time beside that of a full read.
 
 In each round skydns reads everything from etcd and writes its snapshot on SIGTERM; starts from it with etcd running;
 and, etcd stopped, starts from it once more, asked by `start/bench_start` from the exec on: first for the last name of
-all, then for names from all over, then for every one. If all of those are right at once, every name was when the
-second step ended, and the rest is the asker's speed; if not, when the last one was.
+all, then for names from all over, then for every one. If all of those are right at once, `every_s` is the end of the
+second step: a snapshot is published in one step, and the rest is the asker's speed. If not, it is when the last one was.
 
 etcd's CPU time is that of its process until skydns has caught up, and SETTLE_S longer; what it uses idle in that time
 is left out.

@@ -5,8 +5,8 @@ A program linked with skydns's own code (tests/bench/updates) fills a store with
 three records each. A change gives one of them another address: six keys, one version published. At the two larger
 sizes a UDP worker answers queries over loopback, alternately alone and while the program's writer makes 10,000
 changes a second. A batch's time is the worker's own, from the return of recvmmsg to the call of sendmmsg, in wall
-time and in the thread's CPU time, which excludes other work on the same processor. Afterwards all
-of that again, half of the time with snapshots of the store being written, back to back unless --interval says so.
+time and in the thread's CPU time, which excludes other work on the same processor. Afterwards all of that again, half
+of the time with snapshots of the store being written, back to back unless --interval says so.
 
 Prints the machine, and the median, smallest and largest of the rounds next to the goals. Exit status 0: all goals
 met; 1: a goal missed; 2: something could not be measured.
@@ -86,6 +86,7 @@ FIGURES = [
 
 
 def go_before_all_others() -> None:
+    """Leaves 1 to the thread that writes snapshots (updates/snapshots.c)."""
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))
 
 

@@ -7,8 +7,9 @@
  *     bench_etcd URL events       the same, print `ready`, then follow until each was changed once
  *     bench_etcd URL idle         the same, then idle for ten seconds
  *     bench_etcd URL restarts     the same, then READS mirrors that read everything, and RESUMES
- * that resume; prints `ready`, `read` and `resumed` around them and waits for a line of input after
- * each bench_etcd URL reconciler   write as many keys into an empty etcd the way kube2sky does
+ *                                 that resume; prints `ready`, `read` and `resumed` around them
+ *                                 and waits for a line of input after each
+ *     bench_etcd URL reconciler   write as many keys into an empty etcd the way kube2sky does
  *
  * A third argument is the CA file for an https URL. */
 #include <ev.h>

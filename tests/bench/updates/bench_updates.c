@@ -382,7 +382,7 @@ static void feed_in_turns(struct bench *b)
     }
 }
 
-/* Half as long, and as long without between. */
+/* Slices with and without snapshots in turns, half the time each. */
 static void feed_and_write_in_turns(struct bench *b)
 {
     for (unsigned left = (b->seconds + 1) / 2, slice; left > 0; left -= slice) {
