@@ -137,6 +137,7 @@ def test_two_processes_on_one_file(snapshots):
         stop.set()
         thread.join()
     assert snapshots.warnings() == other.warnings() == []
+    snapshots.wait_followed()
     other.wait_followed()
     [address] = bed.dns.answers("more.default.svc.cluster.local")
     snapshots.skydns.stop()
