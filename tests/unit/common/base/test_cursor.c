@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/base/attributes.h"
+#include "common/base/buf.h"
 
 static void test_reads_big_endian(void **state)
 {
@@ -44,6 +45,56 @@ static void test_read_past_the_end_fails_for_good(void **state)
     r = reader_of(data, sizeof(data));
     assert_int_equal(reader_u32(&r), 0);
     assert_true(r.failed);
+}
+
+/* What buf.h appends; each part of it that lacks its end is refused. */
+static void test_reads_what_buf_appends(void **state)
+{
+    (void)state;
+    struct buf b;
+    buf_init(&b, 100);
+    buf_append_u8(&b, 0xfe);
+    buf_append_u16(&b, 0xfedc);
+    buf_append_u32(&b, 0xfedcba98);
+    buf_append_u64(&b, 0xfedcba9876543210);
+    buf_append_sized(&b, slice_str("some"));
+    buf_append_sized(&b, slice_of(NULL, 0));
+    assert_int_equal(b.len, 1 + 2 + 4 + 8 + 4 + 4 + 4);
+    for (size_t len = 0; len <= b.len; len++) {
+        struct reader r = reader_of(b.data, len);
+        uint8_t u8 = reader_u8(&r);
+        uint16_t u16 = reader_u16(&r);
+        uint32_t u32 = reader_u32(&r);
+        uint64_t u64 = reader_u64(&r);
+        struct slice some = reader_sized(&r), none = reader_sized(&r);
+        assert_int_equal(r.failed, len < b.len);
+        assert_int_equal(none.len, 0);
+        if (!r.failed) {
+            assert_int_equal(u8, 0xfe);
+            assert_int_equal(u16, 0xfedc);
+            assert_int_equal(u32, 0xfedcba98);
+            assert_true(u64 == 0xfedcba9876543210);
+            assert_true(slice_equal(some, slice_str("some")));
+        }
+    }
+    buf_fini(&b);
+}
+
+/* A length that the bytes do not have, up to the largest, takes nothing. */
+static void test_sized_beyond_the_end(void **state)
+{
+    (void)state;
+    static const uint32_t lengths[] = {2, 255, UINT32_MAX};
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        struct buf b;
+        buf_init(&b, 100);
+        buf_append_u32(&b, lengths[i]);
+        buf_append_u8(&b, 'x');
+        struct reader r = reader_of(b.data, b.len);
+        assert_int_equal(reader_sized(&r).len, 0);
+        assert_true(r.failed);
+        buf_fini(&b);
+    }
 }
 
 static void test_seek(void **state)
@@ -98,6 +149,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reads_big_endian),
         cmocka_unit_test(test_read_past_the_end_fails_for_good),
+        cmocka_unit_test(test_reads_what_buf_appends),
+        cmocka_unit_test(test_sized_beyond_the_end),
         cmocka_unit_test(test_seek),
         cmocka_unit_test(test_writes_big_endian),
         cmocka_unit_test(test_write_past_the_end_fails_for_good),
