@@ -521,7 +521,7 @@ int main(int argc, char **argv)
     watch_signals(p);
     start_log_ignored(&p->flags.ignored);
     r = settle_and_open(p, &err);
-    if (r < 0 && p->has_snapshot) {
+    if (r < 0 && p->has_snapshot && snapshot_start_document(&p->snapshot).ptr) {
         r = open_without_snapshot(p, &err);
     }
     if (r == 0) {

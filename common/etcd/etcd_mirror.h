@@ -119,10 +119,10 @@ bool etcd_mirror_save(const struct etcd_mirror *mirror, struct buf *out);
 /* Whether these bytes are such. */
 bool etcd_mirror_is_saved(struct slice saved);
 
-/* Appends them without the store key, for a process that follows another one: the last changes
- * alone tell the store. False, and nothing appended: they are not such, or an earlier store's keys
- * are held, which only that key ends. */
-bool etcd_mirror_saved_without_key(struct slice saved, struct buf *out) MUST_CHECK;
+/* Appends them with this value of the store key, for a process that follows another one; empty: the
+ * last changes alone tell the store. False, and nothing appended: they are not such, or an earlier
+ * store's keys are held, which only their key ends. */
+bool etcd_mirror_saved_with_key(struct slice saved, struct slice id, struct buf *out) MUST_CHECK;
 
 /* Reads everything again, now or when the connection is back. From store_key_seen: only without
  * has_read, as the last act. */

@@ -110,13 +110,13 @@ int64_t etcd_saved_held_ms(const struct etcd_saved *saved, int64_t now_s)
     return saved->held_ms + (since_s > 0 ? since_s * 1000 : 0);
 }
 
-bool etcd_mirror_saved_without_key(struct slice bytes, struct buf *out)
+bool etcd_mirror_saved_with_key(struct slice bytes, struct slice id, struct buf *out)
 {
     struct etcd_saved saved;
     if (!etcd_saved_read(bytes, &saved) || saved.is_holding) {
         return false;
     }
-    saved.id = slice_of(NULL, 0);
+    saved.id = id;
     etcd_saved_append(&saved, out);
     return true;
 }

@@ -13,10 +13,14 @@
 #include "common/etcd/etcd_store_id.h"
 #include "skydns/store/engine_config.h"
 
+/* Of a store key: an etcd request. */
+enum { VALUE_MAX = 2 << 20 };
+
 struct domain {
     struct store_keys *keys;
     struct dname name;
     struct etcd_mirror *mirror; /* NULL: the owner tells */
+    struct buf id;              /* its value as the mirror saw it last */
     bool is_there;
     bool was_there; /* in this store or an earlier one */
     bool awaits_read;
@@ -52,6 +56,8 @@ static void on_seen(void *data, struct slice id, bool has_read UNUSED)
     struct store_keys *keys = domain->keys;
     bool has_appeared = id.len > 0 && !domain->is_there && is_expected(domain);
     bool is_change = domain->is_there != (id.len > 0);
+    buf_clear(&domain->id);
+    buf_append_slice(&domain->id, id);
     domain->is_there = id.len > 0;
     domain->was_there = domain->was_there || id.len > 0;
     domain->awaits_read = domain->is_there && (domain->awaits_read || has_appeared);
@@ -126,6 +132,7 @@ static struct domain *domain_new(struct store_keys *keys, const struct dname *na
     struct domain *domain = xcalloc(1, sizeof(*domain));
     domain->keys = keys;
     domain->name = *name;
+    buf_init(&domain->id, VALUE_MAX);
     struct remembered before = recall(keys, name);
     domain->is_there = before.is_there;
     domain->was_there = before.was_there;
@@ -142,6 +149,7 @@ static void domain_free(struct domain *domain)
 {
     if (domain) {
         etcd_mirror_stop(domain->mirror);
+        buf_fini(&domain->id);
         free(domain);
     }
 }
@@ -221,6 +229,7 @@ void store_keys_other_store(struct store_keys *keys)
         struct domain *domain = keys->domains[i];
         if (!is_main(keys, &domain->name)) {
             etcd_mirror_stop(domain->mirror);
+            buf_clear(&domain->id);
             domain->is_there = domain->awaits_read = false;
             start_mirror(domain);
         }
@@ -297,6 +306,11 @@ size_t store_keys_count(const struct store_keys *keys)
 const struct dname *store_keys_domain(const struct store_keys *keys, size_t i)
 {
     return &keys->domains[i]->name;
+}
+
+struct slice store_keys_id(const struct store_keys *keys, size_t i)
+{
+    return buf_slice(&keys->domains[i]->id);
 }
 
 const char *store_keys_reason(const struct store_keys *keys, const struct dname *domain)

@@ -73,6 +73,10 @@ bool store_keys_load(struct store_keys *keys, struct slice saved) MUST_CHECK;
 size_t store_keys_count(const struct store_keys *keys);
 const struct dname *store_keys_domain(const struct store_keys *keys, size_t i);
 
+/* The value of its store key; empty: there is none, it has not been seen yet, or it is the main
+ * domain's, which the owner knows. Borrowed. */
+struct slice store_keys_id(const struct store_keys *keys, size_t i);
+
 /* Why it is expected: a constant. */
 const char *store_keys_reason(const struct store_keys *keys, const struct dname *domain);
 

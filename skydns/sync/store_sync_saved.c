@@ -74,8 +74,9 @@ static bool save_mirror(const struct store_sync *sync, struct buf *out)
         return etcd_mirror_save(sync->mirror, out);
     }
     buf_init(&saved, out->limit);
-    bool is_saved = etcd_mirror_save(sync->mirror, &saved) && !saved.failed &&
-                    etcd_mirror_saved_without_key(buf_slice(&saved), out);
+    bool is_saved =
+        etcd_mirror_save(sync->mirror, &saved) && !saved.failed &&
+        etcd_mirror_saved_with_key(buf_slice(&saved), store_keys_id(sync->keys, 0), out);
     buf_fini(&saved);
     return is_saved;
 }

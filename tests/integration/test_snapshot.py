@@ -1,6 +1,7 @@
 """skydns -snapshot: what it answers after a start without etcd, and how it catches up with one that has changed."""
 
 import json
+import shutil
 import socket
 
 import dns.message
@@ -185,10 +186,12 @@ def test_the_domain_of_the_snapshot_is_that_in_force(snapshots):
     bed.etcd.put("/skydns/local/other/web", value("10.0.0.9"))
     bed.etcd.put("/kube2sky/cluster.local/store", "one")
     bed.etcd.put("/kube2sky/other.local/store", "two")
+    bed.etcd.put("/kube2sky/other.local/config", json.dumps({"nameservers": ["192.0.2.1:53"]}))
     snapshots.start()
     snapshots.wait_followed()
     bed.etcd.put(CONFIG, json.dumps({"domain": "other.local."}))
     bed.wait_answers(web, "A", ["10.0.0.9"])
+    snapshots.skydns.wait_line("settings=nameservers")  # all of the new domain is known
     snapshots.skydns.stop()
     bed.etcd_program.kill()
     snapshots.start()
@@ -199,6 +202,35 @@ def test_the_domain_of_the_snapshot_is_that_in_force(snapshots):
     assert snapshots.reads() == 0
     bed.etcd.delete("/skydns/local/other/web")
     bed.wait_answers(web, "A", ["NXDOMAIN"])
+
+
+def test_restored_after_the_domain_changed(snapshots):
+    """An older copy that has the store key of the domain in force lacks records all the same."""
+    bed = snapshots.bed
+    bed.etcd.put(CONFIG, json.dumps({"domain": "other.local."}))
+    bed.etcd.put("/kube2sky/cluster.local/store", "one")
+    bed.etcd.put("/kube2sky/other.local/store", "two")
+    bed.etcd.put("/kube2sky/other.local/config", json.dumps({"nameservers": ["192.0.2.1:53"]}))
+    bed.etcd_program.kill()
+    shutil.copytree(bed.folder / "etcd", bed.folder / "copy")
+    bed.start_etcd()
+    bed.etcd.put(CONFIG, json.dumps({"domain": "cluster.local."}))
+    flags = ("-no-rec", "-require-store-key")
+    snapshots.start(*flags)
+    snapshots.wait_followed()
+    bed.etcd.put("/skydns/local/other/late", value("10.0.0.9"))
+    bed.etcd.put(CONFIG, json.dumps({"domain": "other.local."}))
+    bed.wait_answers("late.other.local", "A", ["10.0.0.9"])
+    snapshots.skydns.wait_line("settings=nameservers")  # all of the new domain is known
+    snapshots.watched.wait_metric(0, "domain_incomplete", domain="other.local.")  # its key has been seen
+    snapshots.skydns.stop()
+    wipe(bed)
+    shutil.copytree(bed.folder / "copy", bed.folder / "etcd")
+    bed.start_etcd()
+    snapshots.start(*flags)
+    snapshots.skydns.wait_line("etcd holds another store")
+    snapshots.skydns.wait_line("caught up with etcd")
+    assert bed.dns.answers("late.other.local") == ["10.0.0.9"]
 
 
 def test_leases_renewed_meanwhile(snapshots):

@@ -143,28 +143,29 @@ static void test_holding_goes_on(void **state)
     assert_int_equal(etcd_saved_held_ms(&saved, saved.saved_s - 60), 1500);
 }
 
-static void test_without_the_store_key(void **state)
+static void test_with_another_store_key(void **state)
 {
     (void)state;
     struct etcd_saved saved = full(), back;
-    struct buf bytes, without;
+    const struct slice id = slice_str("4567");
+    struct buf bytes, other;
     buf_init(&bytes, BYTES_MAX);
-    buf_init(&without, BYTES_MAX);
+    buf_init(&other, BYTES_MAX);
     etcd_saved_append(&saved, &bytes); /* holds old keys */
-    assert_false(etcd_mirror_saved_without_key(buf_slice(&bytes), &without));
-    assert_false(etcd_mirror_saved_without_key(slice_str("x"), &without));
-    assert_int_equal(without.len, 0);
+    assert_false(etcd_mirror_saved_with_key(buf_slice(&bytes), id, &other));
+    assert_false(etcd_mirror_saved_with_key(slice_str("x"), id, &other));
+    assert_int_equal(other.len, 0);
     saved.is_holding = false;
     buf_clear(&bytes);
     etcd_saved_append(&saved, &bytes);
-    assert_true(etcd_mirror_saved_without_key(buf_slice(&bytes), &without));
-    assert_true(etcd_saved_read(buf_slice(&without), &back));
-    assert_int_equal(back.id.len, 0);
+    assert_true(etcd_mirror_saved_with_key(buf_slice(&bytes), id, &other));
+    assert_true(etcd_saved_read(buf_slice(&other), &back));
+    assert_true(slice_equal(back.id, id));
     assert_int_equal(back.revision, 900);
     assert_true(slice_equal(back.put.key, saved.put.key));
     assert_true(back.wants_read);
     buf_fini(&bytes);
-    buf_fini(&without);
+    buf_fini(&other);
 }
 
 int main(void)
@@ -175,7 +176,7 @@ int main(void)
         cmocka_unit_test(test_cut_off_longer_or_of_another_format),
         cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_holding_goes_on),
-        cmocka_unit_test(test_without_the_store_key),
+        cmocka_unit_test(test_with_another_store_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
