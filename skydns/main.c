@@ -320,17 +320,12 @@ static struct metrics_refusals refusals(const void *live)
     return live_config_refusals(live);
 }
 
-static void drop_snapshot(struct program *p)
-{
-    snapshot_content_fini(&p->snapshot);
-    p->has_snapshot = false;
-}
-
 /* Its sections make sense, but not with its records. */
 static void refuse_snapshot(struct program *p)
 {
     snapshot_start_refused(p->flags.snapshot, "what is in it does not fit together");
-    drop_snapshot(p);
+    snapshot_content_fini(&p->snapshot);
+    p->has_snapshot = false;
     on_document(p, slice_of(NULL, 0)); /* until etcd says */
 }
 
@@ -358,8 +353,7 @@ static void start_sync(struct program *p)
                                              .data = p};
     etcd_client_watch(p->etcd, p->options.etcd_timeout_ms, p->loop, &p->outage, &p->followed);
     p->sync = store_sync_start(&config);
-    int64_t heard_ms;
-    if (p->has_snapshot && !store_sync_is_from_snapshot(p->sync, &heard_ms)) {
+    if (p->has_snapshot && !store_sync_is_from_snapshot(p->sync, &(int64_t){0})) {
         refuse_snapshot(p);
     }
     live_config_republish(p->live); /* which domains a snapshot knows to be incomplete */
@@ -388,9 +382,7 @@ static void start_keeper(struct program *p)
             .data = p,
         });
     }
-    if (p->has_snapshot) {
-        drop_snapshot(p); /* all of it has been taken */
-    }
+    snapshot_content_fini(&p->snapshot); /* all of it has been taken */
 }
 
 static void set_status(struct program *p)
@@ -459,9 +451,7 @@ static void close_all(struct program *p)
     http_pages_free(p->http);
     explainer_free(p->status.explainer);
     snapshot_keeper_free(p->keeper);
-    if (p->has_snapshot) {
-        snapshot_content_fini(&p->snapshot);
-    }
+    snapshot_content_fini(&p->snapshot);
     writer_documents_free(p->documents);
     store_sync_stop(p->sync);
     if (p->sync) {
