@@ -20,8 +20,8 @@ struct snapshot_source {
     size_t bytes; /* how many there may be; 0: unknown */
 };
 
-/* The moment of loading: a record has been known for as long as when it was written, and since
- * then. */
+/* The moment of loading: a record has been known for as long as when etcd was last heard from, and
+ * since then. */
 struct snapshot_now {
     uint32_t monotonic_s; /* clock_monotonic */
     int64_t unix_ms;

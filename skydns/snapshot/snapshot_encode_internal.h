@@ -13,8 +13,8 @@
  * with this result. */
 typedef int (*snapshot_sink)(void *data, struct slice piece);
 
-/* 0, or what the sink returned: from then on the image's store is not touched. now_s:
- * clock_monotonic, in seconds, from which the records' ages are counted. */
+/* 0, or what the sink returned: from then on the image's store is not touched. now_s: up to when
+ * the records' ages count, clock_monotonic, in seconds. */
 int snapshot_encode(const struct snapshot_image *image, uint32_t now_s, snapshot_sink sink,
                     void *data) MUST_CHECK;
 

@@ -226,10 +226,18 @@ static void discard(const struct place *place, int fd)
     }
 }
 
+/* clock_monotonic, in seconds, when etcd was last heard from: reading adds the time since then. */
+static uint32_t heard_s(const struct snapshot_header *header)
+{
+    int64_t since_ms = clock_wall_ms() - header->heard_ms;
+    int64_t heard_ms = clock_monotonic_ms() - (since_ms > 0 ? since_ms : 0);
+    return heard_ms > 0 ? (uint32_t)(heard_ms / 1000) : 0;
+}
+
 static int write_temporary(struct output *output, const struct place *place)
 {
     const struct snapshot_file_write *write = output->write;
-    uint32_t now_s = (uint32_t)(clock_monotonic_ms() / 1000);
+    uint32_t now_s = heard_s(&write->image->header);
     int r = snapshot_encode(write->image, now_s, write_piece, output);
     if (r == 0 && write->encoded) {
         write->encoded(write->data);

@@ -22,7 +22,7 @@
  * are the root and all the labels that both end with; the first record's name shares the root.
  * Names below one Service have most of their bytes in common: 300,000 records take 20 MB. `fields`
  * says which of those in brackets there are; the others are 0 or empty. age_s: for how long it had
- * been known when it was written.
+ * been known when etcd was last heard from.
  *
  * A change of any of this, or of what a section holds, takes a new format number: a program reads
  * its own format alone, and starts as without a snapshot from any other. */

@@ -17,9 +17,11 @@
 #include <cmocka.h>
 
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "skydns/snapshot/snapshot_file.h"
 #include "skydns/snapshot/snapshot_format_internal.h"
 #include "skydns/store/store.h"
+#include "skydns/store/store_loader.h"
 #include "tests/support/skydns/snapshots.h"
 
 enum { PATH_BYTES = 128 };
@@ -149,6 +151,38 @@ static void test_write_and_read(void **state)
         buf_fini(&read);
         snapshot_content_fini(&content);
     }
+}
+
+static bool take_known_s(void *data, const struct store_record *record)
+{
+    *(uint32_t *)data = record->known_s;
+    return true;
+}
+
+/* The time that etcd is away counts once, however often it is written meanwhile. */
+static void test_ages(void **state)
+{
+    enum { AWAY_S = 10, TRUNCATED_S = 2 };
+    struct bed *bed = *state;
+    struct store_garbage *garbage;
+    struct snapshot_content content;
+    struct err err;
+    uint32_t first_s = (uint32_t)(clock_monotonic_ms() / 1000) - AWAY_S, known_s = 0;
+    const struct dname name = {.wire = "\1a", .len = 3};
+    const struct store_saved saved = {.mod_revision = 1, .known_s = first_s};
+    struct store_loader *loader = store_loader_new();
+    assert_true(store_loader_put(loader, &name, 1, &saved));
+    struct store_writer *writer = store_loader_end(loader);
+    struct snapshot_image image = bed->small;
+    image.store = store_writer_commit(writer, 1, &garbage);
+    image.header.heard_ms = clock_wall_ms() - AWAY_S * 1000;
+    assert_int_equal(write_image(bed, &image, &err), 0);
+    assert_int_equal(snapshot_file_read(bed->file, &content, &err), 0);
+    const struct store *store = store_writer_commit(content.writer, 1, &garbage);
+    assert_true(store_each_record(store, take_known_s, &known_s));
+    assert_in_range(known_s, first_s - TRUNCATED_S, first_s + TRUNCATED_S);
+    snapshot_content_fini(&content);
+    store_writer_free(writer);
 }
 
 static void test_relative_path(void **state)
@@ -488,6 +522,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_write_and_read),
+        TEST(test_ages),
         TEST(test_relative_path),
         TEST(test_unreadable),
         TEST(test_link),
