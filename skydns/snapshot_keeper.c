@@ -282,13 +282,41 @@ void snapshot_keeper_note(struct snapshot_keeper *keeper)
     keeper->notes++;
 }
 
+/* How long the last one may wait for what etcd is about to tell. */
+static const double complete_s = 1.0;
+
+static void on_over(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
+{
+    *(bool *)timer->data = true;
+}
+
+/* Of a process that ends just after its start, kube2sky's documents may be under way. */
+static bool begin_soon(struct snapshot_keeper *keeper)
+{
+    struct ev_loop *loop = keeper->config.loop;
+    bool is_over = false, is_begun = begin(keeper, clock_monotonic_ms());
+    ev_timer over;
+    ev_timer_init(&over, on_over, complete_s, 0.);
+    over.data = &is_over;
+    ev_now_update(loop);
+    ev_timer_start(loop, &over);
+    ev_prepare_stop(loop, &keeper->look); /* which would begin it, too */
+    while (!is_begun && !is_over && store_sync_counts(keeper->config.sync).mirror.is_following) {
+        ev_run(loop, EVRUN_ONCE);
+        is_begun = begin(keeper, clock_monotonic_ms());
+    }
+    ev_prepare_start(loop, &keeper->look);
+    ev_timer_stop(loop, &over);
+    return is_begun;
+}
+
 void snapshot_keeper_finish(struct snapshot_keeper *keeper, int64_t timeout_ms)
 {
-    int64_t now_ms = clock_monotonic_ms(), end_ms = now_ms + timeout_ms;
+    int64_t end_ms = clock_monotonic_ms() + timeout_ms;
     bool is_done = snapshot_writer_wait(keeper->writer, timeout_ms);
-    now_ms = clock_monotonic_ms();
-    if (is_done && begin(keeper, now_ms)) {
-        is_done = snapshot_writer_wait(keeper->writer, end_ms > now_ms ? end_ms - now_ms : 0);
+    if (is_done && begin_soon(keeper)) {
+        int64_t left_ms = end_ms - clock_monotonic_ms();
+        is_done = snapshot_writer_wait(keeper->writer, left_ms > 0 ? left_ms : 0);
     }
     if (!is_done) {
         log_warn("the last snapshot is not written, the disk takes too long",

@@ -54,7 +54,8 @@ void snapshot_keeper_set(struct snapshot_keeper *keeper, int64_t interval_ms, in
 /* Something changed that store_sync_changes does not count: one of kube2sky's documents. */
 void snapshot_keeper_note(struct snapshot_keeper *keeper);
 
-/* Writes a last one, and blocks until it is there, at most this long. */
+/* Writes a last one, and blocks until it is there, at most this long. Runs the loop for up to a
+ * second if etcd, being followed, has not told all of it yet. */
 void snapshot_keeper_finish(struct snapshot_keeper *keeper, int64_t timeout_ms);
 
 /* For the metrics; keeper: a struct snapshot_keeper, or NULL. */

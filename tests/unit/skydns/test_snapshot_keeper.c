@@ -601,11 +601,32 @@ static void test_a_disk_that_hangs_at_the_end(void **state)
     assert_int_equal(world.waited_ms, 5000);
 }
 
+static void on_told(struct ev_loop *loop, ev_timer *timer, int events)
+{
+    (void)loop;
+    (void)timer;
+    (void)events;
+    world.has_documents = true;
+}
+
+/* A process that ends before etcd has told kube2sky's documents. */
+static void test_the_last_one_waits_for_documents(void **state)
+{
+    struct bed *bed = *state;
+    ev_timer told;
+    world.has_documents = false;
+    ev_timer_init(&told, on_told, 0.001, 0.);
+    ev_timer_start(bed->loop, &told);
+    snapshot_keeper_finish(bed->keeper, 5000);
+    assert_int_equal(counts(bed).writes, 1);
+    assert_int_equal(world.pins, 0);
+}
+
 static void test_nothing_to_save_at_the_end(void **state)
 {
     struct bed *bed = *state;
     struct log_capture capture;
-    world.is_whole = false;
+    world.is_whole = world.is_followed = false;
     log_capture_begin(&capture);
     snapshot_keeper_finish(bed->keeper, 5000);
     assert_string_equal(log_capture_end(&capture), "");
@@ -642,6 +663,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_started_from_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_the_last_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_disk_that_hangs_at_the_end, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_last_one_waits_for_documents, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_nothing_to_save_at_the_end, set_up, tear_down),
         cmocka_unit_test(test_without_a_keeper),
     };

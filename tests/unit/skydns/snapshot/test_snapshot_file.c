@@ -521,22 +521,14 @@ static void test_no_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_write_and_read),
-        TEST(test_ages),
-        TEST(test_relative_path),
-        TEST(test_unreadable),
-        TEST(test_link),
-        TEST(test_left_temporary),
-        TEST(test_odd_temporary),
-        TEST(test_folder_as_temporary),
-        TEST(test_device),
-        TEST(test_locked),
-        TEST(test_turns),
-        TEST(test_encoded),
-        TEST(test_cancelled),
-        TEST(test_replaced),
-        TEST(test_no_room),
-        TEST(test_no_folder),
+        TEST(test_write_and_read), TEST(test_ages),
+        TEST(test_relative_path),  TEST(test_unreadable),
+        TEST(test_link),           TEST(test_left_temporary),
+        TEST(test_odd_temporary),  TEST(test_folder_as_temporary),
+        TEST(test_device),         TEST(test_locked),
+        TEST(test_turns),          TEST(test_encoded),
+        TEST(test_cancelled),      TEST(test_replaced),
+        TEST(test_no_room),        TEST(test_no_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
