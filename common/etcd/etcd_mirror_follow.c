@@ -150,7 +150,8 @@ static int64_t start_revision(const struct etcd_mirror *mirror, int64_t newest)
 {
     int64_t seen = etcd_evidence_newest(&mirror->known);
     bool is_behind = newest > mirror->known.revision;
-    return is_behind && seen > 0 && newest - seen <= AGAIN_MAX ? seen : mirror->known.revision + 1;
+    bool can_come = seen > 0 && newest - seen <= AGAIN_MAX && !mirror->is_seen_compacted;
+    return is_behind && can_come ? seen : mirror->known.revision + 1;
 }
 
 void etcd_mirror_follow(struct etcd_mirror *mirror, int64_t store_revision, int64_t newest)

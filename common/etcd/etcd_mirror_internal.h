@@ -73,9 +73,10 @@ struct etcd_mirror {
     struct etcd_evidence fresh;
 
     struct etcd_store_question *question; /* ASKING */
-    int64_t noted;    /* ASKING: the newest write acknowledged since; 0 = none */
-    bool is_other;    /* another store than `known`; etcd_mirror_follow.c resets it */
-    char reason[160]; /* why it is another */
+    int64_t noted;          /* ASKING: the newest write acknowledged since; 0 = none */
+    bool is_seen_compacted; /* the last change seen is: it cannot be watched again */
+    bool is_other;          /* another store than `known`; etcd_mirror_follow.c resets it */
+    char reason[160];       /* why it is another */
 
     /* Holding the keys of an earlier store */
     bool is_holding;

@@ -161,6 +161,7 @@ static void on_answer(void *data, const struct etcd_store_answer *answer, const 
     } else {
         mirror->counts.resumed++;
         log_debug("resuming without a full read", LOG_INT("revision", mirror->known.revision));
+        mirror->is_seen_compacted = answer->is_seen_compacted;
         etcd_mirror_follow(mirror, answer->revision, answer->newest);
     }
 }

@@ -130,7 +130,8 @@ struct etcd_store_question {
     struct buf id;
     struct err key_err; /* code 0: the store key was read */
     struct err refusal; /* of a witness, while the range read is in flight */
-    bool is_compacted;  /* a witness was */
+    bool is_compacted;  /* a witness was, and nothing else proves as much */
+    bool is_seen_compacted;
     char reason[160];
 };
 
@@ -155,6 +156,7 @@ static void answer(struct etcd_store_question *question, enum etcd_store_verdict
         .verdict = verdict,
         .revision = question->revision,
         .newest = question->newest,
+        .is_seen_compacted = question->is_seen_compacted,
         .id = buf_slice(&question->id),
         .reason = question->reason,
         .key_err = question->key_err.code ? &question->key_err : NULL,
@@ -175,12 +177,13 @@ static void refute(struct etcd_store_question *question, const struct etcd_witne
     answer(question, ETCD_STORE_OTHER);
 }
 
+/* revision 0: as it is now. */
 static void ask_witness(struct etcd_store_question *question, const struct etcd_witness *witness,
-                        etcd_range_cb cb)
+                        int64_t revision, etcd_range_cb cb)
 {
     const struct etcd_range range = {
         .key = buf_slice(&witness->key),
-        .revision = witness->mod_revision,
+        .revision = revision,
     };
     question->call = etcd_watch_range(question->etcd, &range, true, cb, question);
 }
@@ -272,7 +275,8 @@ static void on_del_witness(void *data, const struct etcd_range_reply *reply, con
 static void ask_del(struct etcd_store_question *question)
 {
     if (question->ask.evidence->del.mod_revision) {
-        ask_witness(question, &question->ask.evidence->del, on_del_witness);
+        const struct etcd_witness *witness = &question->ask.evidence->del;
+        ask_witness(question, witness, witness->mod_revision, on_del_witness);
     } else {
         conclude(question);
     }
@@ -285,13 +289,40 @@ static bool is_same_kv(const struct etcd_witness *witness, const struct etcd_kv 
            slice_equal(kv->value, buf_slice(&witness->value));
 }
 
+static bool is_newest(const struct etcd_store_question *question,
+                      const struct etcd_witness *witness)
+{
+    return witness->mod_revision == etcd_evidence_newest(question->ask.evidence);
+}
+
+/* The history is compacted, but the last put seen, which nothing followed, is still the key's last
+ * one: that proves as much as the history would. A watch may then start behind it, not at it. */
+static void on_put_now(void *data, const struct etcd_range_reply *reply, const struct err *err)
+{
+    struct etcd_store_question *question = data;
+    const struct etcd_witness *witness = &question->ask.evidence->put;
+    question->call = NULL;
+    note_newest(question, reply);
+    if (err) {
+        witness_failed(question, witness, err);
+    } else if (reply->count > 0 && is_same_kv(witness, &reply->kvs[0])) {
+        question->is_seen_compacted = true;
+        conclude(question);
+    } else {
+        question->is_compacted = true;
+        conclude(question);
+    }
+}
+
 static void on_put_witness(void *data, const struct etcd_range_reply *reply, const struct err *err)
 {
     struct etcd_store_question *question = data;
     const struct etcd_witness *witness = &question->ask.evidence->put;
     question->call = NULL;
     note_newest(question, reply);
-    if (err && !is_passed_over(question, err)) {
+    if (err && err->code == ERR_COMPACTED && is_newest(question, witness)) {
+        ask_witness(question, witness, 0, on_put_now);
+    } else if (err && !is_passed_over(question, err)) {
         witness_failed(question, witness, err);
     } else if (reply && reply->count == 0) {
         refute(question, witness, "a key is missing");
@@ -317,7 +348,7 @@ static void judge_key(struct etcd_store_question *question)
             (long long)reached);
         answer(question, ETCD_STORE_OTHER);
     } else if (known->put.mod_revision) {
-        ask_witness(question, &known->put, on_put_witness);
+        ask_witness(question, &known->put, known->put.mod_revision, on_put_witness);
     } else {
         ask_del(question);
     }

@@ -77,6 +77,7 @@ struct etcd_store_answer {
     enum etcd_store_verdict verdict;
     int64_t revision;          /* of the store when its key was read; 0 if not permitted */
     int64_t newest;            /* the newest revision the store has told of; 0 if of none */
+    bool is_seen_compacted;    /* SAME, but the last change seen cannot be watched again */
     struct slice id;           /* the store key's value now, borrowed; empty: none */
     const char *reason;        /* of the verdict, for the log; borrowed */
     const struct err *key_err; /* why the store key may not be read, borrowed; `id` is then the
@@ -100,7 +101,7 @@ struct etcd_store_ask {
 };
 
 /* Asks the member that the watch link is connected to (connecting first if needed) for the store
- * key and for the evidence at its revisions: two or three small Ranges on one connection. A store
+ * key and for the evidence at its revisions: two to four small Ranges on one connection. A store
  * key that may not be read (other writers' stores) counts as none. The slices are borrowed until
  * cb. */
 struct etcd_store_question *etcd_store_ask(struct etcd *etcd, const struct etcd_store_ask *ask);

@@ -283,6 +283,50 @@ static void test_compacted(void **state)
     buf_fini(&saved);
 }
 
+/* A quiet store whose etcd compacts by the clock: the last put seen cannot be read at its revision,
+ * but the key still has it. */
+static void test_compacted_without_a_change(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put("/s/a");
+    bed_put("/s/b");
+    struct buf saved = bed_end(start());
+    etcd_proc_compact(bed.proc, bed_put("/other/a"));
+    struct etcd_mirror *m = bed_start_saved("/s/", &saved);
+    bed_wait_caught_up();
+    assert_int_equal(reads(m), 0);
+    assert_int_equal(etcd_mirror_counts(m).resumed, 1);
+    bed_wait_revision(bed_put("/s/c"));
+    bed_expect_same("/s/");
+    assert_int_equal(reads(m), 0);
+    etcd_mirror_stop(m);
+    buf_fini(&saved);
+}
+
+/* The same, but the last change seen was a delete: what came between cannot be told. */
+static void test_compacted_after_a_delete(void **state)
+{
+    (void)state;
+    etcd_proc_need();
+    bed_put("/s/a");
+    bed_put("/s/goes");
+    struct etcd_mirror *m = start();
+    sync_del(bed.loop, bed.writer, "/s/goes");
+    bed_wait_revision(bed_put("/s/b"));
+    sync_del(bed.loop, bed.writer, "/s/b");
+    int64_t last = bed_put("/s/c");
+    sync_del(bed.loop, bed.writer, "/s/c");
+    bed_wait_revision(last + 1);
+    struct buf saved = bed_end(m);
+    etcd_proc_compact(bed.proc, bed_put("/other/a"));
+    m = bed_start_saved("/s/", &saved);
+    expect_read(m, ETCD_MIRROR_COMPACTED);
+    bed_expect_same("/s/");
+    etcd_mirror_stop(m);
+    buf_fini(&saved);
+}
+
 /* No key of the range and no store key: nothing tells stores apart. */
 static void test_nothing_was_seen(void **state)
 {
@@ -533,6 +577,8 @@ int main(void)
         TEST(test_full_batches),
         TEST(test_last_batch_not_full),
         TEST(test_compacted),
+        TEST(test_compacted_without_a_change),
+        TEST(test_compacted_after_a_delete),
         TEST(test_nothing_was_seen),
         TEST(test_etcd_comes_later),
         TEST(test_wanted_read_happens),
