@@ -290,7 +290,14 @@ static void on_over(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNU
     *(bool *)timer->data = true;
 }
 
-/* Of a process that ends just after its start, kube2sky's documents may be under way. */
+/* Whether what is missing is under way: etcd answers, or did a moment ago. */
+static bool may_become_whole(const struct snapshot_keeper *keeper)
+{
+    struct store_sync_counts counts = store_sync_counts(keeper->config.sync);
+    return counts.mirror.is_following || counts.reads > 0;
+}
+
+/* Of a process that ends just after its start, the watch or kube2sky's documents may be. */
 static bool begin_soon(struct snapshot_keeper *keeper)
 {
     struct ev_loop *loop = keeper->config.loop;
@@ -301,7 +308,7 @@ static bool begin_soon(struct snapshot_keeper *keeper)
     ev_now_update(loop);
     ev_timer_start(loop, &over);
     ev_prepare_stop(loop, &keeper->look); /* which would begin it, too */
-    while (!is_begun && !is_over && store_sync_counts(keeper->config.sync).mirror.is_following) {
+    while (!is_begun && !is_over && may_become_whole(keeper)) {
         ev_run(loop, EVRUN_ONCE);
         is_begun = begin(keeper, clock_monotonic_ms());
     }

@@ -55,7 +55,7 @@ void snapshot_keeper_set(struct snapshot_keeper *keeper, int64_t interval_ms, in
 void snapshot_keeper_note(struct snapshot_keeper *keeper);
 
 /* Writes a last one, and blocks until it is there, at most this long. Runs the loop for up to a
- * second if etcd, being followed, has not told all of it yet. */
+ * second if etcd, which answers, has not told all of it yet. */
 void snapshot_keeper_finish(struct snapshot_keeper *keeper, int64_t timeout_ms);
 
 /* For the metrics; keeper: a struct snapshot_keeper, or NULL. */

@@ -30,7 +30,7 @@ static struct {
     int64_t now_ms;
     uint64_t changes;
     bool is_whole, is_too_large, has_documents, is_followed, is_from_snapshot, can_pin;
-    unsigned pins, saves, begun, waits;
+    unsigned pins, saves, begun, waits, reads;
     int64_t waited_ms;   /* the last time given to a wait */
     bool is_slow;        /* a wait does not end the write */
     const char *failure; /* of the write that ends next; NULL: none */
@@ -87,7 +87,8 @@ bool store_sync_is_from_snapshot(const struct store_sync *sync, int64_t *ret_hea
 struct store_sync_counts store_sync_counts(const struct store_sync *sync)
 {
     assert_null(sync);
-    return (struct store_sync_counts){.mirror.is_following = world.is_followed};
+    return (struct store_sync_counts){.mirror.is_following = world.is_followed,
+                                      .reads = world.reads};
 }
 
 bool writer_documents_save(const struct writer_documents *documents, struct buf *out)
@@ -614,7 +615,8 @@ static void test_the_last_one_waits_for_documents(void **state)
 {
     struct bed *bed = *state;
     ev_timer told;
-    world.has_documents = false;
+    world.has_documents = world.is_followed = false; /* the watch is being started */
+    world.reads = 1;
     ev_timer_init(&told, on_told, 0.001, 0.);
     ev_timer_start(bed->loop, &told);
     snapshot_keeper_finish(bed->keeper, 5000);
