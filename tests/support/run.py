@@ -219,8 +219,9 @@ class System:
 
     def _cluster_url(self) -> str:
         """The API server's URL as kube2sky read it from the kubeconfig."""
-        lines = next(p.lines for p in self.programs if p.name == "kube2sky")
-        return next((match[1] for line in lines if (match := re.search(r"\bapi=(\S+)", line))), self.kubeconfig)
+        program = next(p for p in self.programs if p.name == "kube2sky")
+        line = program.wait_line(r"\bapi=\S")  # it answers HTTP before its log's thread has written this
+        return re.search(r"\bapi=(\S+)", line)[1]
 
     def _run(self, program: Program, is_ready) -> None:
         program.on_line = lambda line: say(f"{program.name:11} | {line}")
