@@ -159,4 +159,5 @@ class SnapshotBed:
             source.write_text(_CLOCK_C)
             command = ["gcc", "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
             subprocess.run(command, check=True, timeout=60)
-        return {"LD_PRELOAD": str(library), "SHIFT_S": str(seconds)}
+        options = f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0".lstrip(":")
+        return {"LD_PRELOAD": str(library), "SHIFT_S": str(seconds), "ASAN_OPTIONS": options}

@@ -164,7 +164,7 @@ def test_an_address_that_is_no_longer_ours(snapshots):
     bed.etcd.put(CONFIG, json.dumps({"dns_addr": f"127.0.0.3:{bed.dns.port}"}))
     bed.etcd.put_all(KEYS)
     snapshots.start()
-    snapshots.watched.wait_strict(200)
+    snapshots.wait_followed()
     snapshots.skydns.stop()
     bed.etcd.delete(CONFIG)
     with socket.create_server(("127.0.0.3", bed.dns.port)):
