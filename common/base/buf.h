@@ -60,7 +60,7 @@ void buf_append_growing(struct buf *b, const void *bytes, size_t len);
 static inline void buf_append(struct buf *b, const void *bytes, size_t len)
 {
     bool has_room = len < b->cap - b->len && len <= b->limit - b->len; /* false without memory */
-    if (has_room && len && !b->failed) {
+    if (has_room && bytes && !b->failed) {
         memcpy(b->data + b->len, bytes, len);
         b->len += len;
     } else {

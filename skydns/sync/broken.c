@@ -155,7 +155,7 @@ static bool load_entry(struct broken_table *table, struct reader *reader)
     struct slice key = reader_sized(reader);
     int64_t mod_revision = (int64_t)reader_u64(reader);
     struct slice text = reader_sized(reader);
-    if (reader->failed || key.len > BROKEN_KEY_MAX || mod_revision <= 0 ||
+    if (reader->failed || !key.ptr || !text.ptr || key.len > BROKEN_KEY_MAX || mod_revision <= 0 ||
         text.len >= sizeof(reason) || memchr(text.ptr, '\0', text.len) || find(table, key)) {
         return false;
     }
