@@ -45,7 +45,7 @@ uint8_t *buf_reserve(struct buf *b, size_t len)
 void buf_append_growing(struct buf *b, const void *bytes, size_t len)
 {
     uint8_t *room = buf_reserve(b, len);
-    if (room && len) {
+    if (room && bytes) { /* NULL: of an empty slice */
         memcpy(room, bytes, len);
         b->len += len;
     }
