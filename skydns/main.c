@@ -59,7 +59,7 @@ struct program {
     struct outage_source followed;
     struct store_sync *sync;
     struct writer_documents *documents;
-    bool has_snapshot;     /* to start from */
+    bool has_snapshot;     /* to start from; not one that was refused */
     bool refuses_snapshot; /* what it says cannot be opened */
     struct snapshot_content snapshot;
     struct snapshot_keeper *keeper; /* NULL: no -snapshot */
@@ -239,8 +239,7 @@ static int settle_and_open(struct program *p, struct err *err)
 /* As if there were none: an address in its document may be one that etcd's names no longer. */
 static int open_without_snapshot(struct program *p, struct err *err)
 {
-    log_warn("the snapshot is not used", LOG_STR("file", p->flags.snapshot),
-             LOG_STR("reason", err->msg));
+    snapshot_start_refused(p->flags.snapshot, err->msg);
     p->has_snapshot = p->is_settled = false;
     p->refuses_snapshot = true;
     snapshot_content_fini(&p->snapshot);
@@ -365,9 +364,7 @@ static void start_sync(struct program *p)
 static void start_keeper(struct program *p)
 {
     if (*p->flags.snapshot) {
-        int64_t heard_ms;
         const struct options *now = live_config_options(p->live);
-        bool is_used = p->has_snapshot && store_sync_is_from_snapshot(p->sync, &heard_ms);
         p->keeper = snapshot_keeper_new(&(struct snapshot_keeper_config){
             .loop = p->loop,
             .publisher = p->publisher,
@@ -377,7 +374,7 @@ static void start_keeper(struct program *p)
             .schema = p->options.schema,
             .interval_ms = now->snapshot_interval_ms,
             .max_ms = now->snapshot_max_ms,
-            .start = is_used ? &p->snapshot : NULL, /* not if store_sync refused it */
+            .start = p->has_snapshot ? &p->snapshot : NULL,
             .caught_up = on_caught_up,
             .data = p,
         });
@@ -414,10 +411,8 @@ static void tell_started(struct program *p)
 {
     live_config_opened(p->live);
     start_log_started(&p->options, p->answering);
-    int64_t heard_ms;
-    service_manager_ready(&p->manager, store_sync_is_from_snapshot(p->sync, &heard_ms)
-                                           ? "answering from a snapshot"
-                                           : "answering, waiting for etcd's records");
+    service_manager_ready(&p->manager, p->has_snapshot ? "answering from a snapshot"
+                                                       : "answering, waiting for etcd's records");
     if (store_sync_is_ready(p->sync)) {
         log_ready(p);
     }
