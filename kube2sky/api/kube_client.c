@@ -18,6 +18,8 @@ static const struct kube_resource resources[KUBE_KIND_COUNT] = {
     [KUBE_SLICE] = {KUBE_SLICE, "/apis/discovery.k8s.io/v1", "endpointslices"},
     [KUBE_POD] = {KUBE_POD, "/api/v1", "pods"},
     [KUBE_CONFIG_MAP] = {KUBE_CONFIG_MAP, "/api/v1", "configmaps"},
+    [KUBE_NODE] = {KUBE_NODE, "/api/v1", "nodes"},
+    [KUBE_NAMESPACE] = {KUBE_NAMESPACE, "/api/v1", "namespaces"},
 };
 
 #define PROTOBUF_TYPE "application/vnd.kubernetes.protobuf"

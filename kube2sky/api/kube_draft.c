@@ -62,6 +62,12 @@ static void clear_content(struct kube_draft *draft)
     case KUBE_CONFIG_MAP:
         draft->object.config_map = (struct kube_config_map){.settings = NULL};
         break;
+    case KUBE_NODE:
+        draft->object.node = (struct kube_node){.ips = NULL};
+        break;
+    case KUBE_NAMESPACE:
+        draft->object.ns_object = (struct kube_namespace){.visible_to = NULL};
+        break;
     }
 }
 
@@ -361,6 +367,14 @@ static void pack_content(struct packing *p, struct kube_object *object)
     case KUBE_CONFIG_MAP:
         pack_config_map(p, &object->config_map);
         break;
+    case KUBE_NODE:
+        object->node.ips = pack_strings(p, object->node.ips, object->node.ip_count);
+        break;
+    case KUBE_NAMESPACE:
+        if (object->ns_object.visible_to) {
+            object->ns_object.visible_to = pack_string(p, object->ns_object.visible_to);
+        }
+        break;
     }
 }
 
@@ -378,6 +392,10 @@ static size_t head_size(enum kube_kind kind)
         return offsetof(struct kube_object, pod) + sizeof(struct kube_pod);
     case KUBE_CONFIG_MAP:
         return offsetof(struct kube_object, config_map) + sizeof(struct kube_config_map);
+    case KUBE_NODE:
+        return offsetof(struct kube_object, node) + sizeof(struct kube_node);
+    case KUBE_NAMESPACE:
+        return offsetof(struct kube_object, ns_object) + sizeof(struct kube_namespace);
     }
     return sizeof(struct kube_object);
 }

@@ -89,6 +89,12 @@ static bool equal_config_maps(const struct kube_config_map *a, const struct kube
     return equal;
 }
 
+/* Either may be NULL. */
+static bool equal_texts(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 static bool equal_contents(const struct kube_object *a, const struct kube_object *b)
 {
     switch (a->kind) {
@@ -100,9 +106,14 @@ static bool equal_contents(const struct kube_object *a, const struct kube_object
         return equal_slices(&a->slice, &b->slice);
     case KUBE_POD:
         return strcmp(a->pod.phase, b->pod.phase) == 0 &&
+               a->pod.is_on_host_network == b->pod.is_on_host_network &&
                equal_strings(a->pod.ips, a->pod.ip_count, b->pod.ips, b->pod.ip_count);
     case KUBE_CONFIG_MAP:
         return equal_config_maps(&a->config_map, &b->config_map);
+    case KUBE_NODE:
+        return equal_strings(a->node.ips, a->node.ip_count, b->node.ips, b->node.ip_count);
+    case KUBE_NAMESPACE:
+        return equal_texts(a->ns_object.visible_to, b->ns_object.visible_to);
     }
     return false;
 }

@@ -26,8 +26,16 @@ enum { KUBE_FRAME_MAX = 8 * 1024 * 1024 };
 /* The reply's encoding: application/vnd.kubernetes.protobuf is preferred. */
 enum kube_encoding { KUBE_JSON, KUBE_PROTOBUF };
 
-enum kube_kind { KUBE_SERVICE, KUBE_ENDPOINTS, KUBE_SLICE, KUBE_POD, KUBE_CONFIG_MAP };
-enum { KUBE_KIND_COUNT = 5 };
+enum kube_kind {
+    KUBE_SERVICE,
+    KUBE_ENDPOINTS,
+    KUBE_SLICE,
+    KUBE_POD,
+    KUBE_CONFIG_MAP,
+    KUBE_NODE,
+    KUBE_NAMESPACE,
+};
+enum { KUBE_KIND_COUNT = 7 };
 
 struct kube_port {
     const char *name;     /* "" = unnamed */
@@ -93,6 +101,17 @@ struct kube_pod {
     const char *phase;      /* "Running", "Succeeded", ...; "" = absent */
     const char *const *ips; /* podIPs, or else podIP; without "" */
     size_t ip_count;
+    bool is_on_host_network; /* spec.hostNetwork: its addresses are its node's */
+};
+
+/* Of status.addresses those of the type InternalIP, in their order; without "". */
+struct kube_node {
+    const char *const *ips;
+    size_t ip_count;
+};
+
+struct kube_namespace {
+    const char *visible_to; /* the annotation dns.kube2sky/visible-to; NULL: there is none */
 };
 
 /* The API server bounds keys and values together to 1 MiB. Data that is no text (binaryData) is not
@@ -130,6 +149,8 @@ struct kube_object {
         struct kube_slice slice;
         struct kube_pod pod;
         struct kube_config_map config_map;
+        struct kube_node node;
+        struct kube_namespace ns_object;
     };
 };
 

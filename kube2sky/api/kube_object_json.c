@@ -417,6 +417,9 @@ static int decode_json(struct decoder *d, const json_t *json, enum kube_object_p
         return decode_pod(d, json);
     case KUBE_CONFIG_MAP:
         return decode_config_map(d, json);
+    case KUBE_NODE:
+    case KUBE_NAMESPACE:
+        break;
     }
     return rc;
 }

@@ -441,6 +441,9 @@ static int decode_content(struct decoder *d, struct slice object)
         return decode_pod(d, object);
     case KUBE_CONFIG_MAP:
         return decode_config_map(d, object);
+    case KUBE_NODE:
+    case KUBE_NAMESPACE:
+        break;
     }
     return 0;
 }

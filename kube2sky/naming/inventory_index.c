@@ -330,6 +330,8 @@ void index_tell(struct index *index, enum kube_kind kind, const struct entry *en
         }
         break;
     case KUBE_CONFIG_MAP: /* never here */
+    case KUBE_NODE:
+    case KUBE_NAMESPACE:
     case KUBE_POD:
         break; /* its addresses are reported when they are added and removed */
     }

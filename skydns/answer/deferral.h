@@ -26,6 +26,9 @@ enum { ENGINE_EXTERNAL_MAX = 16 };
 /* A query for a target's address: header, name, type and class. */
 enum { ENGINE_REFRESH_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 };
 
+/* A query for another name of a search path: as QUESTION_WIRE_MAX. */
+enum { ENGINE_FORWARD_MAX = DNS_HEADER_SIZE + DNAME_MAX + 4 + 128 };
+
 enum engine_deferral_kind {
     ENGINE_DEFER_FORWARD, /* not our name: forward the query, relay the reply */
     ENGINE_DEFER_LOOKUP,  /* the questions below must be asked upstream first */
@@ -39,6 +42,13 @@ struct engine_deferral {
     size_t refresh_len; /* with it: the query to pass on; 0: the client's, which it answers */
     uint8_t refresh[ENGINE_REFRESH_MAX];
     enum engine_deferral_kind kind;
+    /* FORWARD only: the query to be forwarded instead of the client's, at this place of its search
+     * path; forward_len 0: the client's. After the reply, engine_forwarded is told the place. */
+    size_t forward_len;
+    uint8_t forward[ENGINE_FORWARD_MAX];
+    uint8_t path_at;
+    bool path_has_failed;
+
     size_t question_count; /* LOOKUP only */
     struct external_question questions[ENGINE_EXTERNAL_MAX];
 };

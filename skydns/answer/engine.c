@@ -4,32 +4,23 @@
 
 #include "common/base/xalloc.h"
 #include "common/dns/dns.h"
-#include "skydns/answer/answer.h"
+#include "skydns/answer/client_view.h"
+#include "skydns/answer/direct_internal.h"
 #include "skydns/answer/edns.h"
-#include "skydns/answer/encode_internal.h"
-#include "skydns/answer/fast_internal.h"
-#include "skydns/answer/kept_access_internal.h"
-#include "skydns/answer/question.h"
-#include "skydns/answer/relay_internal.h"
+#include "skydns/clients/client_index.h"
 
 struct engine {
     const struct engine_config *config;
-    struct kept_access kept;
-    struct answer *answer;
-    struct encoder *encoder;
-    struct fast *fast;
     uint64_t config_serial;
+    struct direct *direct;
 };
 
 struct engine *engine_new(const struct engine_config *config)
 {
     struct engine *engine = xcalloc(1, sizeof(*engine));
     engine->config = config;
-    kept_access_init(&engine->kept, config);
-    engine->answer = answer_new(config);
-    engine->encoder = encoder_new(config->max_udp_size);
-    engine->fast = fast_new(config, engine->encoder, &engine->kept);
     engine->config_serial = config->serial;
+    engine->direct = direct_new(config);
     return engine;
 }
 
@@ -38,9 +29,7 @@ void engine_free(struct engine *engine)
     if (!engine) {
         return;
     }
-    answer_free(engine->answer);
-    encoder_free(engine->encoder);
-    fast_free(engine->fast);
+    direct_free(engine->direct);
     free(engine);
 }
 
@@ -50,223 +39,57 @@ void engine_configure(struct engine *engine, const struct engine_config *config)
     if (engine->config != config || engine->config_serial != config->serial) {
         engine->config = config;
         engine->config_serial = config->serial;
-        kept_access_configure(&engine->kept, config);
-        answer_configure(engine->answer, config);
-        fast_configure(engine->fast, config, engine->encoder);
+        direct_configure(engine->direct, config);
     }
 }
 
-static size_t reply_limit(const struct engine *engine, const struct engine_query *query,
-                          const struct question *question)
-{
-    return query->transport == ENGINE_TCP ? ENGINE_REPLY_MAX
-                                          : edns_udp_limit(question->has_edns, question->udp_size,
-                                                           engine->config->max_udp_size);
-}
+/* ---- The client ---- */
 
-/* Over TCP, TC would send the client where it already is. */
-static bool is_cut_over_tcp(const struct engine_query *query, const uint8_t *reply)
+static struct client_view view_of(const struct engine *engine, const struct addr *client)
 {
-    return query->transport == ENGINE_TCP && (reply[2] & DNS_FLAG_TC >> 8) != 0;
-}
-
-/* The address a client can reach this server at, if the transport knows it. */
-static struct ip local_ip(const struct engine_query *query)
-{
-    if (addr_is_wildcard(query->local)) {
-        return (struct ip){0};
+    const struct engine_config *config = engine->config;
+    struct client_view view = {.visibility = config->visibility};
+    if (config->clients) {
+        const struct ip ip = addr_ip(client);
+        view.space = client_index_find(config->clients, &ip);
     }
-    return addr_ip(query->local);
-}
-
-/* ---- Other domains ---- */
-
-static struct kept_question kept_question_of(const struct engine_query *query,
-                                             const struct question *question)
-{
-    return (struct kept_question){.query = query,
-                                  .name_len = question->name.len,
-                                  .has_edns = question->has_edns,
-                                  .udp_size = question->udp_size,
-                                  .dnssec_ok = question->dnssec_ok};
-}
-
-/* Valid until the next call. */
-static const struct cache_key *key_of(struct engine *engine, const struct question *question,
-                                      const struct foreign_zone *zone)
-{
-    struct cache_key *key = &engine->kept.key;
-    *key = (struct cache_key){.name = question->name,
-                              .type = question->type,
-                              .qclass = question->qclass,
-                              .dnssec_ok = question->dnssec_ok,
-                              .checking_disabled = question->checking_disabled,
-                              .zone_serial = zone->serial};
-    dname_lower(&key->name);
-    return key;
-}
-
-/* A question that is to be forwarded: from the cache, if it is there. What a nameserver says to one
- * network is not for others. */
-static enum engine_verdict answer_kept(struct engine *engine, const struct engine_query *query,
-                                       const struct question *question, uint8_t *reply,
-                                       size_t *ret_len, struct engine_deferral *ret_deferral)
-{
-    const struct foreign_zone *zone = answer_get_foreign_zone(engine->answer);
-    if (!query->is_allowed && !kept_access_allows(&engine->kept, query->client)) {
-        return ENGINE_DEFER; /* the resolver may know more */
-    }
-    if (zone && engine->config->cache && question->subnet_len == 0) {
-        const struct kept_question kept = kept_question_of(query, question);
-        *ret_len = kept_access_reply(&engine->kept, &kept, key_of(engine, question, zone), reply,
-                                     &ret_deferral->wants_refresh);
-        if (*ret_len > 0) {
-            return ENGINE_REPLY;
-        }
-    }
-    kept_access_miss(&engine->kept, query);
-    return ENGINE_DEFER;
+    return view;
 }
 
 /* ---- Answers ---- */
-
-static enum engine_verdict answer_question(struct engine *engine, const struct store *store,
-                                           const struct engine_query *query,
-                                           const struct external_answers *externals,
-                                           const struct question *question, uint8_t *reply,
-                                           size_t *ret_len, struct engine_deferral *ret_deferral)
-{
-    struct answer_input input = {
-        .question = question,
-        .store = store,
-        .externals = externals,
-        .local = local_ip(query),
-        .now_s = query->now_s,
-        .random = query->random,
-        .reply_limit = reply_limit(engine, query, question),
-        .may_cut = query->transport == ENGINE_UDP,
-        .may_walk = query->may_walk,
-        .is_late = query->is_late,
-        .is_late_data = query->is_late_data,
-        .is_brief = query->is_brief,
-        .kept = &engine->kept,
-        .query = query,
-    };
-    enum engine_verdict verdict = answer_build(engine->answer, &input, ret_deferral);
-    if (verdict == ENGINE_REPLY) {
-        *ret_len = encode_plan(engine->encoder, question, answer_get_plan(engine->answer),
-                               input.reply_limit, reply);
-        if (is_cut_over_tcp(query, reply)) {
-            *ret_len = encode_bare(engine->encoder, question, DNS_RCODE_SERVFAIL,
-                                   DNS_FLAG_AA | DNS_FLAG_RA, reply);
-        }
-    }
-    if (verdict == ENGINE_DEFER && ret_deferral->kind == ENGINE_DEFER_FORWARD) {
-        return answer_kept(engine, query, question, reply, ret_len, ret_deferral);
-    }
-    return verdict;
-}
 
 enum engine_verdict engine_answer(struct engine *engine, const struct store *store,
                                   const struct engine_query *query,
                                   const struct external_answers *externals, uint8_t *reply,
                                   size_t *ret_len, struct engine_deferral *ret_deferral)
 {
-    struct question question;
-    enum dns_rcode rcode = DNS_RCODE_NOERROR;
-    ret_deferral->wants_refresh = false;
-    ret_deferral->refresh_len = 0;
-    if (store && !externals &&
-        (*ret_len = fast_answer(engine->fast, store, query, reply, &ret_deferral->wants_refresh)) >
-            0) {
-        return ENGINE_REPLY;
+    if (!engine->config->clients && !engine->config->visibility) {
+        return direct_answer(engine->direct, store, query, externals, reply, ret_len, ret_deferral);
     }
-    switch (question_parse(query->wire, query->len, &question)) {
-    case QUESTION_OK:
-        return answer_question(engine, store, query, externals, &question, reply, ret_len,
-                               ret_deferral);
-    case QUESTION_DROP:
-        return ENGINE_DROP;
-    case QUESTION_FORMERR:
-        rcode = DNS_RCODE_FORMERR;
-        break;
-    case QUESTION_NOTIMP:
-        rcode = DNS_RCODE_NOTIMP;
-        break;
-    case QUESTION_BADVERS:
-        rcode = DNS_RCODE_BADVERS;
-        break;
-    }
-    *ret_len = encode_bare(engine->encoder, &question, rcode, 0, reply);
-    return ENGINE_REPLY;
+    struct engine_query known = *query;
+    known.view = view_of(engine, query->client);
+    return direct_answer(engine->direct, store, &known, externals, reply, ret_len, ret_deferral);
 }
 
 void engine_look_ahead(struct engine *engine, const struct store *store,
                        const struct slice *queries, size_t count)
 {
-    fast_look_ahead(engine->fast, store, queries, store ? count : 0);
-}
-
-static size_t reply_error(struct engine *engine, const struct engine_query *query,
-                          enum dns_rcode rcode, uint16_t flags, enum edns_error error,
-                          uint8_t *reply)
-{
-    struct question question;
-    if (question_parse(query->wire, query->len, &question) != QUESTION_OK) {
-        return 0;
-    }
-    size_t len = encode_bare(engine->encoder, &question, rcode, flags, reply);
-    if (question.has_edns && error != EDNS_ERROR_NONE) {
-        struct writer w = writer_of(reply, DNS_UDP_SIZE);
-        w.pos = len;
-        edns_append_error(&w, (uint16_t)error);
-        len = w.pos;
-    }
-    return len;
+    direct_look_ahead(engine->direct, store, queries, count);
 }
 
 size_t engine_servfail(struct engine *engine, const struct engine_query *query,
                        enum edns_error error, uint8_t *reply)
 {
-    return reply_error(engine, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, error, reply);
+    return direct_error(engine->direct, query, DNS_RCODE_SERVFAIL, DNS_FLAG_RA, error, reply);
 }
 
 size_t engine_refused(struct engine *engine, const struct engine_query *query, uint8_t *reply)
 {
-    return reply_error(engine, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_NONE, reply);
-}
-
-/* The reply that later hits will repeat; 0: they will not. */
-static size_t forwarded_as_kept(struct engine *engine, const struct engine_query *query,
-                                const struct question *question, const uint8_t *upstream,
-                                size_t upstream_len, uint8_t *reply)
-{
-    static const struct foreign_zone any_zone; /* the reply is the same whoever sent it */
-    if (!engine->config->cache || question->subnet_len > 0) {
-        return 0;
-    }
-    const struct kept_question kept = kept_question_of(query, question);
-    return kept_access_first(&engine->kept, &kept, key_of(engine, question, &any_zone), upstream,
-                             upstream_len, reply);
+    return direct_error(engine->direct, query, DNS_RCODE_REFUSED, 0, EDNS_ERROR_NONE, reply);
 }
 
 size_t engine_forwarded(struct engine *engine, const struct engine_query *query,
                         const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
 {
-    struct question question;
-    struct relay_parts parts;
-    if (question_parse(query->wire, query->len, &question) != QUESTION_OK ||
-        !relay_read(&question, upstream, upstream_len, &parts)) {
-        return 0;
-    }
-    if (query->transport == ENGINE_TCP && (parts.flags & DNS_FLAG_TC)) {
-        return 0; /* already over TCP: part of an answer would pass for the whole */
-    }
-    size_t len = forwarded_as_kept(engine, query, &question, upstream, upstream_len, reply);
-    if (len > 0) {
-        return len;
-    }
-    len = relay_write(&question, upstream, &parts, engine->config->max_udp_size,
-                      reply_limit(engine, query, &question), reply);
-    return len > 0 && is_cut_over_tcp(query, reply) ? 0 : len;
+    return direct_forwarded(engine->direct, query, upstream, upstream_len, reply);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "skydns/answer/edns.h"
+#include "skydns/answer/reply_limit_internal.h"
 
 enum { QUESTION_TAIL = 4 }; /* type, class */
 
@@ -12,9 +13,7 @@ enum { RECORD_HEAD = 12 };
 void fast_reply_begin(struct fast_reply *reply, const struct fast_query *question,
                       const struct engine_query *query, uint16_t max_udp_size, uint8_t *bytes)
 {
-    size_t limit = query->transport == ENGINE_UDP
-                       ? edns_udp_limit(question->has_edns, question->udp_size, max_udp_size)
-                       : DNS_MESSAGE_MAX;
+    size_t limit = reply_limit_of(query, question->has_edns, question->udp_size, max_udp_size);
     *reply = (struct fast_reply){
         .bytes = bytes,
         .len = DNS_HEADER_SIZE + (size_t)question->name_len + QUESTION_TAIL,

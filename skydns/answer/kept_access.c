@@ -5,6 +5,7 @@
 #include "common/base/network.h"
 #include "common/dns/dns.h"
 #include "skydns/answer/edns.h"
+#include "skydns/answer/reply_limit_internal.h"
 #include "skydns/foreign/cache_counts.h"
 #include "skydns/foreign/kept_reply.h"
 
@@ -77,9 +78,7 @@ struct frame {
 static struct frame frame_of(const struct kept_access *access, const struct kept_question *q)
 {
     struct frame f = {
-        .limit = q->query->transport == ENGINE_TCP
-                     ? DNS_MESSAGE_MAX
-                     : edns_udp_limit(q->has_edns, q->udp_size, access->config->max_udp_size),
+        .limit = reply_limit_of(q->query, q->has_edns, q->udp_size, access->config->max_udp_size),
         .records_at = DNS_HEADER_SIZE + (size_t)q->name_len + QUESTION_TAIL,
     };
     f.room = f.limit - f.records_at - (q->has_edns ? EDNS_OPT_SIZE : 0);

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/base/addr.h"
+#include "skydns/answer/client_view.h"
 
 /* A reply never exceeds the transport's limit; over TCP 65,535 (RFC 1035 4.2.2). */
 enum { ENGINE_REPLY_MAX = 65535 };
@@ -37,6 +38,14 @@ struct engine_query {
                        * the configuration's list says */
     bool is_repeated; /* deferred before: what it misses in the cache is counted already */
     bool is_brief;    /* only ENGINE_BRIEF_MAX: others wait for their first try */
+
+    /* Of a search path (path_internal.h), after a deferral for FORWARD: */
+    uint8_t path_at;      /* the first place still to be tried; 0: from the start */
+    bool path_has_failed; /* a nameserver failed at an earlier one */
+
+    /* The engine's own; callers leave them alone. */
+    struct client_view view;
+    size_t reserved; /* bytes of the reply's limit that something else is to have */
 };
 
 enum engine_verdict { ENGINE_REPLY, ENGINE_DROP, ENGINE_DEFER }; /* engine.h */

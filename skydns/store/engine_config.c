@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "skydns/clients/visibility.h"
 #include "skydns/foreign/hosts_table.h"
 #include "skydns/foreign/zone_table.h"
 
@@ -86,6 +87,7 @@ void engine_config_free(struct engine_config *config)
         zone_table_unref(config->zones_of_others);
         hosts_table_unref(config->hosts);
         cache_unref(config->cache);
+        visibility_unref(config->visibility);
         free(config);
     }
 }

@@ -15,14 +15,18 @@
 #include "skydns/foreign/cache.h"
 
 struct cache_tally;
+struct client_index;
 struct foreign_zone;
 struct hosts_table;
+struct visibility;
 struct zone_table;
 
 enum {
     ENGINE_ZONES_MAX = 16,         /* domains: a cluster has one, or two during a rename */
     ENGINE_REVERSE_ZONES_MAX = 32, /* networks: services, pods and nodes, IPv4 and IPv6 */
     ENGINE_ALLOWED_MAX = 256,      /* networks: as recursion.h */
+    ENGINE_ADMITTED_MAX = 256,     /* networks of -allow: likewise */
+    ENGINE_SEARCH_MAX = 16,        /* names of -search: glibc's limit was 6 for long */
 };
 
 /* How a name's records are found; same names and order as the flag's choices. */
@@ -87,6 +91,18 @@ struct engine_config {
     bool allows_all;
     size_t allowed_count;
     struct network allowed[ENGINE_ALLOWED_MAX];
+
+    /* Who may ask at all. */
+    bool is_restricted; /* only the admitted; the others are refused */
+    size_t admitted_count;
+    struct network admitted[ENGINE_ADMITTED_MAX];
+
+    /* Clients known by their pods. */
+    const struct client_index *clients; /* borrowed; NULL: nobody's namespace is asked for */
+    struct visibility *visibility;      /* a reference; NULL: everybody sees everything */
+    bool autopath;                      /* search paths are walked for clients with a namespace */
+    size_t search_count;                /* after the domain's own, before the bare name */
+    struct dname search[ENGINE_SEARCH_MAX]; /* lower case */
 };
 
 /* Frees one, with its references; NULL is fine. */

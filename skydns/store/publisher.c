@@ -35,8 +35,10 @@ struct publisher_reader {
 
 struct retired {
     struct retired *next;
-    struct store_garbage *garbage; /* this or config, the other is NULL */
+    struct store_garbage *garbage; /* of these three, the others are NULL */
     struct engine_config *config;
+    void *block;
+    void (*free_block)(void *block);
     uint64_t epoch; /* readers of this epoch or later cannot hold it */
 };
 
@@ -87,6 +89,9 @@ static void free_oldest(struct publisher *publisher)
     store_garbage_keep(retired->garbage, publisher->pins, publisher->pin_count);
     store_garbage_free(retired->garbage);
     engine_config_free(retired->config);
+    if (retired->free_block) {
+        retired->free_block(retired->block);
+    }
     free(retired);
 }
 
@@ -141,13 +146,13 @@ const struct engine_config *publisher_newest_config(const struct publisher *publ
 }
 
 /* Begins an epoch; only readers of earlier ones can see what the last publication replaced. */
-static void retire(struct publisher *publisher, struct store_garbage *garbage,
-                   struct engine_config *config)
+static void retire(struct publisher *publisher, const struct retired *what)
 {
     uint64_t epoch = 1 + atomic_fetch_add_explicit(&publisher->epoch, 1, memory_order_seq_cst);
-    if (garbage || config) {
+    if (what->garbage || what->config || what->free_block) {
         struct retired *retired = xmalloc(sizeof(*retired));
-        *retired = (struct retired){.garbage = garbage, .config = config, .epoch = epoch};
+        *retired = *what;
+        retired->epoch = epoch;
         *publisher->end = retired;
         publisher->end = &retired->next;
     }
@@ -158,7 +163,7 @@ void publisher_publish(struct publisher *publisher, const struct store *store,
                        struct store_garbage *garbage)
 {
     atomic_store_explicit(&publisher->current, store, memory_order_seq_cst);
-    retire(publisher, garbage, NULL);
+    retire(publisher, &(struct retired){.garbage = garbage});
 }
 
 void publisher_configure(struct publisher *publisher, struct engine_config *config)
@@ -166,7 +171,12 @@ void publisher_configure(struct publisher *publisher, struct engine_config *conf
     config->serial = ++publisher->config_serial;
     struct engine_config *old =
         atomic_exchange_explicit(&publisher->config, config, memory_order_seq_cst);
-    retire(publisher, NULL, old);
+    retire(publisher, &(struct retired){.config = old});
+}
+
+void publisher_retire(struct publisher *publisher, void *block, void (*fn)(void *block))
+{
+    retire(publisher, &(struct retired){.block = block, .free_block = fn});
 }
 
 /* The oldest epoch announced; UINT64_MAX when all readers are outside. */

@@ -39,6 +39,10 @@ void publisher_publish(struct publisher *publisher, const struct store *store,
  * it is replaced and no reader can hold it. */
 void publisher_configure(struct publisher *publisher, struct engine_config *config);
 
+/* Main thread: calls fn(block) once no reader can hold the block that they could find until now: in
+ * this call or a later publisher_reclaim, or in publisher_free. */
+void publisher_retire(struct publisher *publisher, void *block, void (*fn)(void *block));
+
 /* Main thread: the newest, valid until the next publisher_configure. */
 const struct engine_config *publisher_newest_config(const struct publisher *publisher);
 
@@ -60,7 +64,8 @@ const struct store *publisher_pin(struct publisher *publisher);
 void publisher_unpin(struct publisher *publisher, const struct store *store);
 
 /* Main thread: frees the garbage that no reader can hold. True when some is still pending: call
- * again later (a timer). publisher_publish and publisher_configure call it once themselves. */
+ * again later (a timer). publisher_publish, publisher_configure and publisher_retire call it once
+ * themselves. */
 bool publisher_reclaim(struct publisher *publisher);
 
 #endif

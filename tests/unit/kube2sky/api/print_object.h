@@ -93,6 +93,15 @@ static inline void print_content(struct buf *out, const struct kube_object *obje
             buf_printf(out, " %s=%s", setting->key, setting->value);
         }
         break;
+    case KUBE_NODE:
+        for (size_t i = 0; i < object->node.ip_count; i++) {
+            buf_printf(out, " %s", object->node.ips[i]);
+        }
+        break;
+    case KUBE_NAMESPACE:
+        buf_printf(out, " %s",
+                   object->ns_object.visible_to ? object->ns_object.visible_to : "(none)");
+        break;
     }
 }
 

@@ -188,6 +188,8 @@ static struct kube_object *object_of(const struct world *w, enum kube_kind kind,
     case KUBE_SLICE:
         return c->slices[i].exists ? slice_object(&c->slices[i], ns, i) : NULL;
     case KUBE_CONFIG_MAP:
+    case KUBE_NODE:
+    case KUBE_NAMESPACE:
         return NULL;
     case KUBE_POD:
         break;

@@ -1,0 +1,255 @@
+#include "skydns/answer/direct_internal.h"
+
+#include <stdlib.h>
+
+#include "common/base/xalloc.h"
+#include "common/dns/dns.h"
+#include "skydns/answer/answer.h"
+#include "skydns/answer/edns.h"
+#include "skydns/answer/encode_internal.h"
+#include "skydns/answer/fast_internal.h"
+#include "skydns/answer/kept_access_internal.h"
+#include "skydns/answer/question.h"
+#include "skydns/answer/relay_internal.h"
+#include "skydns/answer/reply_limit_internal.h"
+
+struct direct {
+    const struct engine_config *config;
+    struct kept_access kept;
+    struct answer *answer;
+    struct encoder *encoder;
+    struct fast *fast;
+};
+
+struct direct *direct_new(const struct engine_config *config)
+{
+    struct direct *direct = xcalloc(1, sizeof(*direct));
+    direct->config = config;
+    kept_access_init(&direct->kept, config);
+    direct->answer = answer_new(config);
+    direct->encoder = encoder_new(config->max_udp_size);
+    direct->fast = fast_new(config, direct->encoder, &direct->kept);
+    return direct;
+}
+
+void direct_free(struct direct *direct)
+{
+    if (!direct) {
+        return;
+    }
+    answer_free(direct->answer);
+    encoder_free(direct->encoder);
+    fast_free(direct->fast);
+    free(direct);
+}
+
+void direct_configure(struct direct *direct, const struct engine_config *config)
+{
+    direct->config = config;
+    kept_access_configure(&direct->kept, config);
+    answer_configure(direct->answer, config);
+    fast_configure(direct->fast, config, direct->encoder);
+}
+
+static size_t reply_limit(const struct direct *direct, const struct engine_query *query,
+                          const struct question *question)
+{
+    return reply_limit_of(query, question->has_edns, question->udp_size,
+                          direct->config->max_udp_size);
+}
+
+/* Over TCP, TC would send the client where it already is. */
+static bool is_cut_over_tcp(const struct engine_query *query, const uint8_t *reply)
+{
+    return query->transport == ENGINE_TCP && (reply[2] & DNS_FLAG_TC >> 8) != 0;
+}
+
+/* The address a client can reach this server at, if the transport knows it. */
+static struct ip local_ip(const struct engine_query *query)
+{
+    if (addr_is_wildcard(query->local)) {
+        return (struct ip){0};
+    }
+    return addr_ip(query->local);
+}
+
+/* ---- Other domains ---- */
+
+static struct kept_question kept_question_of(const struct engine_query *query,
+                                             const struct question *question)
+{
+    return (struct kept_question){.query = query,
+                                  .name_len = question->name.len,
+                                  .has_edns = question->has_edns,
+                                  .udp_size = question->udp_size,
+                                  .dnssec_ok = question->dnssec_ok};
+}
+
+/* Valid until the next call. */
+static const struct cache_key *key_of(struct direct *direct, const struct question *question,
+                                      const struct foreign_zone *zone)
+{
+    struct cache_key *key = &direct->kept.key;
+    *key = (struct cache_key){.name = question->name,
+                              .type = question->type,
+                              .qclass = question->qclass,
+                              .dnssec_ok = question->dnssec_ok,
+                              .checking_disabled = question->checking_disabled,
+                              .zone_serial = zone->serial};
+    dname_lower(&key->name);
+    return key;
+}
+
+/* A question that is to be forwarded: from the cache, if it is there. What a nameserver says to one
+ * network is not for others. */
+static enum engine_verdict answer_kept(struct direct *direct, const struct engine_query *query,
+                                       const struct question *question, uint8_t *reply,
+                                       size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    const struct foreign_zone *zone = answer_get_foreign_zone(direct->answer);
+    if (!query->is_allowed && !kept_access_allows(&direct->kept, query->client)) {
+        return ENGINE_DEFER; /* the resolver may know more */
+    }
+    if (zone && direct->config->cache && question->subnet_len == 0) {
+        const struct kept_question kept = kept_question_of(query, question);
+        *ret_len = kept_access_reply(&direct->kept, &kept, key_of(direct, question, zone), reply,
+                                     &ret_deferral->wants_refresh);
+        if (*ret_len > 0) {
+            return ENGINE_REPLY;
+        }
+    }
+    kept_access_miss(&direct->kept, query);
+    return ENGINE_DEFER;
+}
+
+/* ---- Answers ---- */
+
+static enum engine_verdict answer_question(struct direct *direct, const struct store *store,
+                                           const struct engine_query *query,
+                                           const struct external_answers *externals,
+                                           const struct question *question, uint8_t *reply,
+                                           size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    struct answer_input input = {
+        .question = question,
+        .store = store,
+        .externals = externals,
+        .local = local_ip(query),
+        .now_s = query->now_s,
+        .random = query->random,
+        .reply_limit = reply_limit(direct, query, question),
+        .may_cut = query->transport == ENGINE_UDP,
+        .may_walk = query->may_walk,
+        .is_late = query->is_late,
+        .is_late_data = query->is_late_data,
+        .is_brief = query->is_brief,
+        .kept = &direct->kept,
+        .query = query,
+    };
+    enum engine_verdict verdict = answer_build(direct->answer, &input, ret_deferral);
+    if (verdict == ENGINE_REPLY) {
+        *ret_len = encode_plan(direct->encoder, question, answer_get_plan(direct->answer),
+                               input.reply_limit, reply);
+        if (is_cut_over_tcp(query, reply)) {
+            *ret_len = encode_bare(direct->encoder, question, DNS_RCODE_SERVFAIL,
+                                   DNS_FLAG_AA | DNS_FLAG_RA, reply);
+        }
+    }
+    if (verdict == ENGINE_DEFER && ret_deferral->kind == ENGINE_DEFER_FORWARD) {
+        return answer_kept(direct, query, question, reply, ret_len, ret_deferral);
+    }
+    return verdict;
+}
+
+enum engine_verdict direct_answer(struct direct *direct, const struct store *store,
+                                  const struct engine_query *query,
+                                  const struct external_answers *externals, uint8_t *reply,
+                                  size_t *ret_len, struct engine_deferral *ret_deferral)
+{
+    struct question question;
+    enum dns_rcode rcode = DNS_RCODE_NOERROR;
+    ret_deferral->wants_refresh = false;
+    ret_deferral->refresh_len = 0;
+    ret_deferral->forward_len = 0;
+    if (store && !externals &&
+        (*ret_len = fast_answer(direct->fast, store, query, reply, &ret_deferral->wants_refresh)) >
+            0) {
+        return ENGINE_REPLY;
+    }
+    switch (question_parse(query->wire, query->len, &question)) {
+    case QUESTION_OK:
+        return answer_question(direct, store, query, externals, &question, reply, ret_len,
+                               ret_deferral);
+    case QUESTION_DROP:
+        return ENGINE_DROP;
+    case QUESTION_FORMERR:
+        rcode = DNS_RCODE_FORMERR;
+        break;
+    case QUESTION_NOTIMP:
+        rcode = DNS_RCODE_NOTIMP;
+        break;
+    case QUESTION_BADVERS:
+        rcode = DNS_RCODE_BADVERS;
+        break;
+    }
+    *ret_len = encode_bare(direct->encoder, &question, rcode, 0, reply);
+    return ENGINE_REPLY;
+}
+
+void direct_look_ahead(struct direct *direct, const struct store *store,
+                       const struct slice *queries, size_t count)
+{
+    fast_look_ahead(direct->fast, store, queries, store ? count : 0);
+}
+
+size_t direct_error(struct direct *direct, const struct engine_query *query, enum dns_rcode rcode,
+                    uint16_t flags, enum edns_error error, uint8_t *reply)
+{
+    struct question question;
+    if (question_parse(query->wire, query->len, &question) != QUESTION_OK) {
+        return 0;
+    }
+    size_t len = encode_bare(direct->encoder, &question, rcode, flags, reply);
+    if (question.has_edns && error != EDNS_ERROR_NONE) {
+        struct writer w = writer_of(reply, DNS_UDP_SIZE);
+        w.pos = len;
+        edns_append_error(&w, (uint16_t)error);
+        len = w.pos;
+    }
+    return len;
+}
+
+/* The reply that later hits will repeat; 0: they will not. */
+static size_t forwarded_as_kept(struct direct *direct, const struct engine_query *query,
+                                const struct question *question, const uint8_t *upstream,
+                                size_t upstream_len, uint8_t *reply)
+{
+    static const struct foreign_zone any_zone; /* the reply is the same whoever sent it */
+    if (!direct->config->cache || question->subnet_len > 0) {
+        return 0;
+    }
+    const struct kept_question kept = kept_question_of(query, question);
+    return kept_access_first(&direct->kept, &kept, key_of(direct, question, &any_zone), upstream,
+                             upstream_len, reply);
+}
+
+size_t direct_forwarded(struct direct *direct, const struct engine_query *query,
+                        const uint8_t *upstream, size_t upstream_len, uint8_t *reply)
+{
+    struct question question;
+    struct relay_parts parts;
+    if (question_parse(query->wire, query->len, &question) != QUESTION_OK ||
+        !relay_read(&question, upstream, upstream_len, &parts)) {
+        return 0;
+    }
+    if (query->transport == ENGINE_TCP && (parts.flags & DNS_FLAG_TC)) {
+        return 0; /* already over TCP: part of an answer would pass for the whole */
+    }
+    size_t len = forwarded_as_kept(direct, query, &question, upstream, upstream_len, reply);
+    if (len > 0) {
+        return len;
+    }
+    len = relay_write(&question, upstream, &parts, direct->config->max_udp_size,
+                      reply_limit(direct, query, &question), reply);
+    return len > 0 && is_cut_over_tcp(query, reply) ? 0 : len;
+}

@@ -1,0 +1,51 @@
+/* Which namespaces' names a client may see with -visibility=own: its own, those that everybody may
+ * see (-public-namespaces), and those whose Namespace object lists its namespace, or "*". Built by
+ * the main thread, published with the configuration (engine_config.h), read by every answering
+ * thread; never changed afterwards. */
+#ifndef SKYDNS_CLIENTS_VISIBILITY_H
+#define SKYDNS_CLIENTS_VISIBILITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/slice.h"
+#include "skydns/clients/client_index.h"
+
+enum {
+    VISIBILITY_PUBLIC_MAX = 64,    /* of the flag: a cluster shares a handful of namespaces */
+    VISIBILITY_LISTED_MAX = 65536, /* namespaces with the annotation; further ones stay hidden */
+    /* Names in one annotation: beyond, the namespace stays hidden from the rest. */
+    VISIBILITY_NAMES_MAX = 1024,
+};
+
+/* What clients without a namespace see; same order as the flag's choices. */
+enum visibility_unknown { VISIBILITY_UNKNOWN_ALL, VISIBILITY_UNKNOWN_PUBLIC };
+
+#define VISIBILITY_CHOICES         "all|own"
+#define VISIBILITY_UNKNOWN_CHOICES "all|public"
+
+/* A namespace with the annotation dns.kube2sky/visible-to, and its text: "team-b,team-c" or "*";
+ * blanks around names do not matter, what is no namespace's name is passed over. */
+struct visible_namespace {
+    struct slice ns;
+    struct slice text;
+};
+
+struct visibility;
+
+/* Copies everything. Starts with one reference. Main thread. */
+struct visibility *visibility_new(enum visibility_unknown unknown, const struct slice *public_names,
+                                  size_t public_count, const struct visible_namespace *listed,
+                                  size_t listed_count);
+
+/* Any thread; the last unref frees. NULL is fine. */
+struct visibility *visibility_ref(struct visibility *visibility);
+void visibility_unref(struct visibility *visibility);
+
+/* Whether the client may see the namespace with this lower-case label. `client` NULL: it has no
+ * namespace. Any thread; costs a comparison for its own, else at most two looks into hash tables.
+ */
+bool visibility_shows(const struct visibility *visibility, struct slice ns,
+                      const struct client_space *client);
+
+#endif
