@@ -22,13 +22,16 @@ def addresses(number: int) -> list[str]:
     return sorted(f"198.18.{number >> 8}.{(number + n) & 255}" for n in range(number % ADDRESSES_MAX + 1))
 
 
+_TYPE_A = b"\0\1"
+
+
 class Fast(Nameserver):
     """Knows the names that are numbers; more of them in a second than dnspython can answer."""
 
     def _reply(self, _transport: str, wire: bytes) -> bytes | None:
         label, end = wire[13 : 13 + wire[12]], wire.index(b"\0", 12) + 5
-        if not label.isdigit():
-            return None  # skydns looks for a loop
+        if wire[end - 4 : end - 2] != _TYPE_A:
+            return None  # skydns looks for a loop, by random hex digits which may all be decimal, or probes
         number = int(label)
         head = struct.pack("!2sHHHHH", wire[:2], 0x8580, 1, len(addresses(number)), 0, 0) + wire[12:end]
         fixed = struct.pack("!HHHIH", 0xC00C, 1, 1, 1 + number % 3, 4)
@@ -37,7 +40,7 @@ class Fast(Nameserver):
 
 def test_every_answer_is_right(bare_bed):
     bare_bed.start_etcd()
-    server = Server(bare_bed, "-workers=4", "-rcache=100", nameserver=Fast(), rtimeout="2s")
+    server = Server(bare_bed, "-workers=4", "-rcache=100", nameserver=Fast())
     questions = [Question(f"{number}.test", "A", addresses(number)) for number in range(NAMES)]
     with ExitStack() as stack:
         loads = [stack.enter_context(QueryLoad(bare_bed.dns.port, questions, rate=250)) for _ in range(4)]
