@@ -64,10 +64,10 @@ class Nameserver(Upstream):
     """On UDP and TCP. Does not answer skydns' own questions (HINFO)."""
 
     def __init__(self, port: int | None = None):
-        super().__init__(None, port)
-        self._udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
         self.always: Reply | None = None  # whatever the name
         self._replies: dict[tuple[dns.name.Name, int], Reply] = {}
+        super().__init__(None, port)  # it replies from now on
+        self._udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
 
     def tell(self, name: str, rdtype: str, told: Reply) -> None:
         self._replies[dns.name.from_text(name).canonicalize(), dns.rdatatype.from_text(rdtype)] = told

@@ -30,8 +30,10 @@ class Upstream:
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._udp.bind(("127.0.0.1", self.port))
         self._tcp = socket.create_server(("127.0.0.1", self.port))
-        for target in (self._serve_udp, self._serve_tcp):
-            threading.Thread(target=target, daemon=True).start()
+        self._fault: Exception | None = None
+        self._threads = [threading.Thread(target=t, daemon=True) for t in (self._serve_udp, self._serve_tcp)]
+        for thread in self._threads:
+            thread.start()
 
     def _reply(self, transport: str, wire: bytes) -> bytes | None:
         query = dns.message.from_wire(wire)
@@ -40,6 +42,14 @@ class Upstream:
         self.seen.append((transport, query))
         reply = self._answer(query)
         return reply.to_wire() if reply else None
+
+    def _reply_or_fault(self, transport: str, wire: bytes) -> bytes | None:
+        """A reply that cannot be made is silence, and close() tells why."""
+        try:
+            return self._reply(transport, wire)
+        except Exception as fault:
+            self._fault = fault
+            return None
 
     def _serve_udp(self) -> None:
         try:
@@ -52,7 +62,7 @@ class Upstream:
             pass  # closed
 
     def _serve_one(self, wire: bytes, client) -> None:
-        reply = self._reply("udp", wire)
+        reply = self._reply_or_fault("udp", wire)
         for one in reply if isinstance(reply, list) else [reply] if reply else []:
             self._udp.sendto(one, client)
 
@@ -67,19 +77,23 @@ class Upstream:
     def _serve_connection(self, client: socket.socket) -> None:
         with client, client.makefile("rb") as stream:
             while len(head := stream.read(2)) == 2:
-                reply = self._reply("tcp", stream.read(struct.unpack("!H", head)[0]))
+                reply = self._reply_or_fault("tcp", stream.read(struct.unpack("!H", head)[0]))
                 if reply == b"":
                     return  # closes the connection
                 if reply:
                     client.sendall(struct.pack("!H", len(reply)) + reply)
 
     def close(self) -> None:
-        for server in (self._udp, self._tcp):
+        """Nobody is at the port afterwards: a socket stays open while a thread receives from it."""
+        for server, thread in zip((self._udp, self._tcp), self._threads):
             try:
                 server.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass  # a UDP socket has no peer; the call still wakes the receiving thread
+            thread.join()
             server.close()
+        if self._fault:
+            raise self._fault
 
 
 def address(query: dns.message.Message) -> dns.message.Message:
