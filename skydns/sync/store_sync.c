@@ -75,6 +75,21 @@ static void start_stubs(struct store_sync *sync, const struct store_sync_config 
     set_stubs(sync, config->domains, config->domain_count);
 }
 
+/* ---- Clients ---- */
+
+static void retire_block(void *data, void *block, void (*fn)(void *block))
+{
+    struct store_sync *sync = data;
+    publisher_retire(sync->publisher, block, fn);
+}
+
+static void start_clients(struct store_sync *sync, const struct store_sync_config *config)
+{
+    sync->wants_clients = config->wants_clients;
+    sync->clients =
+        client_index_new(&(struct client_index_config){.retire = retire_block, .data = sync});
+}
+
 /* ---- The parts ---- */
 
 /* What a snapshot fills: around its records, or around none. */
@@ -195,6 +210,7 @@ struct store_sync *store_sync_start(const struct store_sync_config *config)
     }
     store_keys_set_domains(sync->keys, config->domains, config->domain_count);
     start_stubs(sync, config);
+    start_clients(sync, config);
     start_mirror(sync, config,
                  is_loaded ? buf_slice(&config->start->sections[SNAPSHOT_MIRROR])
                            : slice_of(NULL, 0));
@@ -213,6 +229,7 @@ void store_sync_stop(struct store_sync *sync)
     ev_timer_stop(sync->loop, &sync->reclaim);
     ev_timer_stop(sync->loop, &sync->trim);
     stub_keys_free(sync->stubs);
+    client_index_free(sync->clients);
     close_parts(sync);
     if (sync->followed) {
         outage_leave(&sync->leases_asked);
@@ -259,6 +276,16 @@ void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs)
     }
     sync->wants_stubs = wants_stubs;
     set_stubs(sync, domains, count);
+}
+
+void store_sync_set_clients(struct store_sync *sync, bool wants_clients)
+{
+    sync->wants_clients = wants_clients;
+}
+
+const struct client_index *store_sync_clients(const struct store_sync *sync)
+{
+    return sync->clients;
 }
 
 struct store_sync_counts store_sync_counts(const struct store_sync *sync)

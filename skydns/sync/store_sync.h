@@ -24,6 +24,8 @@
 #include <stdint.h>
 
 #include "common/etcd/etcd_mirror.h"
+#include "skydns/clients/client_index.h"
+#include "skydns/clients/visibility.h"
 #include "skydns/foreign/zone_table.h"
 #include "skydns/store/publisher.h"
 #include "skydns/sync/lease.h"
@@ -55,9 +57,9 @@ struct store_sync_config {
 
     /* What a snapshot says, checked by store_sync_can_start; its records are taken over, its
      * sections read during the call. They are published before store_sync_start returns; on_stubs,
-     * on_completeness and on_ready may be called from inside it, the document's value is the
-     * caller's to apply before. Then etcd is asked only for what has changed since, if it is the
-     * same store. NULL: etcd tells all; so too if its sections do not fit its records, which
+     * on_visible, on_completeness and on_ready may be called from inside it, the document's value
+     * is the caller's to apply before. Then etcd is asked only for what has changed since, if it is
+     * the same store. NULL: etcd tells all; so too if its sections do not fit its records, which
      * store_sync_is_from_snapshot tells then, and the caller logs. */
     struct snapshot_content *start;
 
@@ -73,6 +75,12 @@ struct store_sync_config {
      * first; borrowed for the call. NULL: nobody asks for them. */
     bool wants_stubs; /* store_sync_set_stubs changes it */
     void (*on_stubs)(void *data, const struct foreign_zone *zones, size_t count);
+
+    /* Who clients are, by their pods (client_index.h): fills store_sync_clients, and tells the
+     * lists of visibility.h that kube2sky writes, when they differ from those told last: none at
+     * first; borrowed for the call. Needs publisher_retire. NULL: only the former. */
+    bool wants_clients; /* store_sync_set_clients changes it */
+    void (*on_visible)(void *data, const struct visible_namespace *listed, size_t count);
 
     /* store_sync_is_incomplete says something else of a domain: before the version that lacks its
      * records is published, and after the one that has them. May be NULL. */
@@ -130,6 +138,15 @@ void store_sync_set_domains(struct store_sync *sync, const struct dname *domains
 
 /* Changes whether keys may name stub zones. */
 void store_sync_set_stubs(struct store_sync *sync, bool wants_stubs);
+
+/* Changes whether clients are known by their pods. Off: all that is known of them is forgotten, and
+ * on_visible told so. On: the pods held are gone through at once, and nobody is identified until
+ * etcd has said which addresses they share with their nodes. */
+void store_sync_set_clients(struct store_sync *sync, bool wants_clients);
+
+/* Whose client an address is, for any thread, as of the newest version; identifies nobody while
+ * clients are not wanted. The same as long as sync runs. */
+const struct client_index *store_sync_clients(const struct store_sync *sync);
 
 /* Changes the TTL of values that set none, also for keys with leases. */
 void store_sync_set_default_ttl(struct store_sync *sync, uint32_t ttl_s);

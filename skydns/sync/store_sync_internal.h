@@ -44,6 +44,8 @@ struct store_sync {
     struct broken_table *broken;
     struct stub_keys *stubs; /* NULL: nobody asks for them */
     bool wants_stubs;
+    struct client_index *clients;
+    bool wants_clients;
     struct store_keys *keys;
     struct dname main_domain; /* whose store key the mirror follows */
     bool requires_store_key;
