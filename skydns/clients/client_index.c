@@ -1,28 +1,417 @@
+/* Most addresses are one pod's: their word is the namespace's block, and nothing else is known of
+ * them. Of the others (shared), the word has a bit, and two tables of the main thread know who
+ * shares them:
+ *
+ *     one pod               word = block
+ *     pods of one namespace word = block | SHARED   claims {address, block} -> 2
+ *     of two, or a node's   word = SHARED           claims {address, block} -> 1, {address, block2}
+ *
+ * Which namespace remains when another is gone, without a search: of the blocks' addresses, the
+ * exclusive or is kept. */
 #include "skydns/clients/client_index.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/base/key_table.h"
 #include "common/base/xalloc.h"
+#include "skydns/clients/client_table_internal.h"
+
+/* Bits of a word; blocks are aligned to more. */
+enum { SHARED = 1, BITS = 3 };
+
+enum { OLD_AND_NEW = 2 };
+
+struct space {
+    struct client_space shown;
+    size_t pods[OLD_AND_NEW]; /* that have it, by content; of neither: it goes */
+    struct space *next;       /* among those that go */
+};
+
+/* An address that is not just one pod's. */
+struct shared {
+    struct client_address address;
+    size_t bars;
+    size_t pods;
+    size_t spaces;   /* of these pods */
+    uintptr_t mixed; /* their addresses, by exclusive or: with one, it */
+};
+
+/* Pods of one namespace that have one shared address. */
+struct claim {
+    struct client_address address;
+    struct space *space;
+    size_t pods;
+};
+
+struct content {
+    struct client_table *table;
+    size_t count; /* of its words that are neither free nor gone */
+    struct key_table shared;
+    struct key_table claims;
+};
 
 struct client_index {
     struct client_index_config config;
+    _Atomic(struct client_table *) table; /* the readers': of the shown content */
+    struct content contents[OLD_AND_NEW];
+    unsigned shown, built; /* differ between clear and commit */
+    struct key_table spaces;
+    struct space *gone; /* since the last commit */
 };
+
+static struct slice key_of_space(const void *thing)
+{
+    return client_space_label(&((const struct space *)thing)->shown);
+}
+
+static struct slice key_of_shared(const void *thing)
+{
+    const struct shared *shared = thing;
+    return slice_of(&shared->address, sizeof(shared->address));
+}
+
+static struct slice key_of_claim(const void *thing)
+{
+    const struct claim *claim = thing;
+    return slice_of(claim, offsetof(struct claim, pods));
+}
+
+/* ---- Contents ---- */
+
+static void open_content(struct content *content)
+{
+    *content = (struct content){.table = client_table_new(0)};
+    key_table_init(&content->shared, key_of_shared);
+    key_table_init(&content->claims, key_of_claim);
+}
+
+static void free_things(struct key_table *things)
+{
+    void *thing;
+    for (size_t at = 0; (thing = key_table_next(things, &at)); at++) {
+        free(thing);
+    }
+    key_table_fini(things);
+}
+
+/* Without its table. */
+static void close_content(struct content *content)
+{
+    free_things(&content->shared);
+    free_things(&content->claims);
+}
 
 struct client_index *client_index_new(const struct client_index_config *config)
 {
     struct client_index *index = xcalloc(1, sizeof(*index));
     index->config = *config;
+    open_content(&index->contents[0]);
+    atomic_init(&index->table, index->contents[0].table);
+    key_table_init(&index->spaces, key_of_space);
     return index;
+}
+
+static void free_gone(void *block)
+{
+    for (struct space *space = block, *next; space; space = next) {
+        next = space->next;
+        free(space);
+    }
+}
+
+static void free_table(void *block)
+{
+    free(block);
 }
 
 void client_index_free(struct client_index *index)
 {
+    if (!index) {
+        return;
+    }
+    for (unsigned i = 0; i < OLD_AND_NEW; i++) {
+        if (index->contents[i].table) {
+            close_content(&index->contents[i]);
+            free_table(index->contents[i].table);
+        }
+    }
+    free_things(&index->spaces);
+    free_gone(index->gone);
     free(index);
+}
+
+/* Readers may hold it, unless it was never theirs. */
+static void drop_table(struct client_index *index, struct client_table *table, bool was_shown)
+{
+    if (was_shown) {
+        index->config.retire(index->config.data, table, free_table);
+    } else {
+        free_table(table);
+    }
+}
+
+/* ---- Namespaces ---- */
+
+static struct space *space_of(struct client_index *index, struct slice label)
+{
+    struct space *space = key_table_find(&index->spaces, label);
+    if (!space) {
+        assert(label.len > 0 && label.len <= sizeof(space->shown.label));
+        space = xcalloc(1, sizeof(*space));
+        space->shown.label_len = (uint8_t)label.len;
+        memcpy(space->shown.label, label.ptr, label.len);
+        (void)key_table_put(&index->spaces, space); /* is new */
+    }
+    return space;
+}
+
+static void let_go_unused(struct client_index *index, struct space *space)
+{
+    if (space->pods[0] == 0 && space->pods[1] == 0) {
+        (void)key_table_take(&index->spaces, key_of_space(space)); /* this one */
+        space->next = index->gone;
+        index->gone = space;
+    }
+}
+
+/* ---- Words ---- */
+
+static struct content *built(struct client_index *index)
+{
+    return &index->contents[index->built];
+}
+
+static struct client_slot *slot_of(struct client_index *index, const struct client_address *address)
+{
+    struct content *content = built(index);
+    if (client_table_is_full(content->table)) {
+        bool is_shown = index->built == index->shown;
+        struct client_table *old = content->table;
+        content->table = client_table_copy(old, content->count);
+        if (is_shown) {
+            atomic_store_explicit(&index->table, content->table, memory_order_seq_cst);
+        }
+        drop_table(index, old, is_shown);
+    }
+    return client_table_slot(content->table, address);
+}
+
+static bool is_known(uintptr_t word)
+{
+    return word != CLIENT_WORD_FREE && word != CLIENT_WORD_GONE;
+}
+
+static void set_word(struct client_index *index, struct client_slot *slot, uintptr_t word)
+{
+    struct content *content = built(index);
+    bool was_known = is_known(client_slot_word(slot));
+    content->count += (size_t)is_known(word) - (size_t)was_known;
+    client_table_set(content->table, slot, word);
+}
+
+/* ---- Shared addresses ---- */
+
+static struct claim *claim_of(struct content *content, const struct client_address *address,
+                              struct space *space)
+{
+    const struct claim wanted = {.address = *address, .space = space};
+    struct claim *claim = key_table_find(&content->claims, key_of_claim(&wanted));
+    if (!claim) {
+        claim = xmalloc(sizeof(*claim));
+        *claim = wanted;
+        (void)key_table_put(&content->claims, claim); /* is new */
+    }
+    return claim;
+}
+
+static void share_with(struct content *content, struct shared *shared, struct space *space)
+{
+    struct claim *claim = claim_of(content, &shared->address, space);
+    shared->pods++;
+    if (claim->pods++ == 0) {
+        shared->spaces++;
+        shared->mixed ^= (uintptr_t)space;
+    }
+}
+
+static void unshare_with(struct content *content, struct shared *shared, struct space *space)
+{
+    const struct claim wanted = {.address = shared->address, .space = space};
+    struct claim *claim = key_table_find(&content->claims, key_of_claim(&wanted));
+    assert(claim); /* a pod of the namespace has it */
+    shared->pods--;
+    if (--claim->pods == 0) {
+        shared->spaces--;
+        shared->mixed ^= (uintptr_t)space;
+        free(key_table_take(&content->claims, key_of_claim(&wanted)));
+    }
+}
+
+/* What is known of the slot's address so far, if it was one pod's or nobody's, becomes that of a
+ * shared one; its word does not, before it is settled. */
+static struct shared *shared_of(struct content *content, const struct client_slot *slot)
+{
+    uintptr_t word = client_slot_word(slot);
+    if (word & SHARED) {
+        return key_table_find(&content->shared, slice_of(&slot->address, sizeof(slot->address)));
+    }
+    struct shared *shared = xcalloc(1, sizeof(*shared));
+    shared->address = slot->address;
+    (void)key_table_put(&content->shared, shared); /* is new */
+    if (is_known(word)) {
+        share_with(content, shared, (struct space *)word);
+    }
+    return shared;
+}
+
+/* The word follows; what is one pod's, or nobody's, is shared no more. */
+static void settle(struct client_index *index, struct client_slot *slot, struct shared *shared)
+{
+    struct content *content = built(index);
+    bool is_one = shared->bars == 0 && shared->spaces == 1;
+    if (shared->bars > 0 || shared->pods > 1) {
+        set_word(index, slot, (is_one ? shared->mixed : 0) | SHARED);
+        return;
+    }
+    set_word(index, slot, is_one ? shared->mixed : CLIENT_WORD_GONE);
+    if (is_one) {
+        unshare_with(content, shared, (struct space *)shared->mixed);
+    }
+    free(key_table_take(&content->shared, key_of_shared(shared)));
+}
+
+/* ---- For others ---- */
+
+void client_index_add(struct client_index *index, const struct ip *ip, struct slice label)
+{
+    struct client_address address = client_address_of(ip);
+    struct client_slot *slot = slot_of(index, &address);
+    struct space *space = space_of(index, label);
+    space->pods[index->built]++;
+    if (!is_known(client_slot_word(slot))) {
+        set_word(index, slot, (uintptr_t)space);
+    } else {
+        struct shared *shared = shared_of(built(index), slot);
+        share_with(built(index), shared, space);
+        settle(index, slot, shared);
+    }
+}
+
+void client_index_remove(struct client_index *index, const struct ip *ip, struct slice label)
+{
+    struct client_address address = client_address_of(ip);
+    struct client_slot *slot = slot_of(index, &address);
+    struct space *space = key_table_find(&index->spaces, label);
+    assert(space && space->pods[index->built] > 0); /* as often removed as added */
+    if (client_slot_word(slot) & SHARED) {
+        struct shared *shared = shared_of(built(index), slot);
+        unshare_with(built(index), shared, space);
+        settle(index, slot, shared);
+    } else {
+        assert(client_slot_word(slot) == (uintptr_t)space);
+        set_word(index, slot, CLIENT_WORD_GONE);
+    }
+    space->pods[index->built]--;
+    let_go_unused(index, space);
+}
+
+void client_index_bar(struct client_index *index, const struct ip *ip)
+{
+    struct client_address address = client_address_of(ip);
+    struct client_slot *slot = slot_of(index, &address);
+    struct shared *shared = shared_of(built(index), slot);
+    shared->bars++;
+    settle(index, slot, shared);
+}
+
+void client_index_unbar(struct client_index *index, const struct ip *ip)
+{
+    struct client_address address = client_address_of(ip);
+    struct client_slot *slot = slot_of(index, &address);
+    assert(client_slot_word(slot) & SHARED); /* as often removed as added */
+    struct shared *shared = shared_of(built(index), slot);
+    assert(shared->bars > 0);
+    shared->bars--;
+    settle(index, slot, shared);
+}
+
+/* What the content that is left out said of namespaces counts no more. */
+static void forget_pods(struct client_index *index, unsigned which)
+{
+    struct space *space;
+    for (size_t at = 0; (space = key_table_next(&index->spaces, &at)); at++) {
+        space->pods[which] = 0;
+    }
+}
+
+void client_index_clear(struct client_index *index)
+{
+    if (index->built != index->shown) {
+        close_content(built(index));
+        drop_table(index, built(index)->table, false);
+        forget_pods(index, index->built);
+    }
+    index->built = 1 - index->shown;
+    open_content(built(index));
+}
+
+/* Those of the earlier content only. */
+static void let_go_of_old(struct client_index *index)
+{
+    struct space *space;
+    for (size_t at = 0; (space = key_table_next(&index->spaces, &at));) {
+        struct space *before = index->gone;
+        let_go_unused(index, space);
+        at += index->gone == before; /* else another may be there now */
+    }
+}
+
+static void show_built(struct client_index *index)
+{
+    struct content *old = &index->contents[index->shown];
+    forget_pods(index, index->shown);
+    index->shown = index->built;
+    atomic_store_explicit(&index->table, built(index)->table, memory_order_seq_cst);
+    let_go_of_old(index);
+    drop_table(index, old->table, true);
+    close_content(old);
+    old->table = NULL;
+}
+
+void client_index_commit(struct client_index *index)
+{
+    if (index->built != index->shown) {
+        show_built(index);
+    }
+    if (index->gone) {
+        struct space *gone = index->gone;
+        index->gone = NULL;
+        index->config.retire(index->config.data, gone, free_gone);
+    }
+}
+
+struct client_index_counts client_index_counts(const struct client_index *index)
+{
+    const struct content *shown = &index->contents[index->shown];
+    struct client_index_counts counts = {
+        .addresses = shown->count, .shared = shown->shared.count, .spaces = index->spaces.count};
+    counts.bytes = sizeof(*index) + sizeof(*shown->table) +
+                   shown->table->capacity * sizeof(shown->table->slots[0]) +
+                   counts.shared * sizeof(struct shared) +
+                   shown->claims.count * sizeof(struct claim) +
+                   counts.spaces * sizeof(struct space);
+    return counts;
 }
 
 const struct client_space *client_index_find(const struct client_index *index, const struct ip *ip)
 {
-    (void)index;
-    (void)ip;
-    return NULL;
+    if (ip->family_bytes == 0) {
+        return NULL;
+    }
+    struct client_address address = client_address_of(ip);
+    const struct client_table *table = atomic_load_explicit(&index->table, memory_order_seq_cst);
+    /* The block begins with what is shown. */
+    return (const struct client_space *)(client_table_find(table, &address) & ~(uintptr_t)BITS);
 }

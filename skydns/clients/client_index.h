@@ -30,6 +30,8 @@ static inline struct slice client_space_label(const struct client_space *space)
     return space ? slice_of(space->label, space->label_len) : slice_of("", 0);
 }
 
+/* Has no limit of its own: an address has a pod's key in the store, which takes several times the
+ * 32 to 48 bytes that it takes here, or a node's (client_marks_internal.h bounds those). */
 struct client_index;
 
 struct client_index_config {
@@ -40,6 +42,35 @@ struct client_index_config {
 
 struct client_index *client_index_new(const struct client_index_config *config);
 void client_index_free(struct client_index *index); /* no reader is left; NULL is fine */
+
+/* ---- Main thread ---- */
+
+/* A pod of this namespace (lower case, 1 to 63 bytes) has the address, or has it no more: as often
+ * removed as added. Readers see it at once, but for client_index_clear. Costs a few looks into
+ * tables, however many pods have the address or the namespace. */
+void client_index_add(struct client_index *index, const struct ip *ip, struct slice label);
+void client_index_remove(struct client_index *index, const struct ip *ip, struct slice label);
+
+/* The address identifies nobody: as often removed as added. */
+void client_index_bar(struct client_index *index, const struct ip *ip);
+void client_index_unbar(struct client_index *index, const struct ip *ip);
+
+/* Forgets everything; readers see this, and what is added from now on, with client_index_commit.
+ * Calling it again before starts over. */
+void client_index_clear(struct client_index *index);
+
+/* After each batch of changes: hands over what they replaced, in one block. */
+void client_index_commit(struct client_index *index);
+
+/* For tests and measurements. */
+struct client_index_counts {
+    size_t addresses; /* of which anything is known */
+    size_t shared;    /* of them, those that more than one pod has, or a node */
+    size_t spaces;    /* namespaces */
+    size_t bytes;     /* of memory, about */
+};
+
+struct client_index_counts client_index_counts(const struct client_index *index);
 
 /* Any thread. NULL: it identifies nobody. The result is valid until publisher_leave. */
 const struct client_space *client_index_find(const struct client_index *index, const struct ip *ip);

@@ -1,0 +1,489 @@
+/* Whose client an address is: one pod's, several pods', a node's; beside a model; what readers find
+ * while everything changes (most useful under the thread sanitizer); memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/attributes.h"
+#include "skydns/clients/client_index.h"
+#include "skydns/store/publisher.h"
+
+/* Without readers, so that what is handed over can go at once: a stale use shows under ASan. */
+struct fixture {
+    struct client_index *index;
+    unsigned handed_over;
+};
+
+static void retire_at_once(void *data, void *block, void (*fn)(void *block))
+{
+    struct fixture *f = data;
+    f->handed_over++;
+    fn(block);
+}
+
+static int setup(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    assert_non_null(f);
+    f->index = client_index_new(&(struct client_index_config){.retire = retire_at_once, .data = f});
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    client_index_free(f->index);
+    free(f);
+    return 0;
+}
+
+static struct ip ip_of(const char *text)
+{
+    struct ip ip;
+    assert_true(ip_parse(slice_str(text), &ip));
+    return ip;
+}
+
+/* "": nobody's. In static storage. */
+static const char *find(const struct fixture *f, const char *address)
+{
+    static char text[64];
+    struct ip ip = ip_of(address);
+    struct slice label = client_space_label(client_index_find(f->index, &ip));
+    (void)snprintf(text, sizeof(text), "%.*s", (int)label.len, label.ptr); /* fits */
+    return text;
+}
+
+static void add(struct fixture *f, const char *address, const char *ns)
+{
+    struct ip ip = ip_of(address);
+    client_index_add(f->index, &ip, slice_str(ns));
+}
+
+static void take(struct fixture *f, const char *address, const char *ns)
+{
+    struct ip ip = ip_of(address);
+    client_index_remove(f->index, &ip, slice_str(ns));
+}
+
+static void bar(struct fixture *f, const char *address)
+{
+    struct ip ip = ip_of(address);
+    client_index_bar(f->index, &ip);
+}
+
+static void unbar(struct fixture *f, const char *address)
+{
+    struct ip ip = ip_of(address);
+    client_index_unbar(f->index, &ip);
+}
+
+static void test_one_pod(void **state)
+{
+    struct fixture *f = *state;
+    struct ip none = {0};
+    add(f, "10.0.0.1", "a");
+    add(f, "fd00::1", "b");
+    assert_string_equal(find(f, "10.0.0.1"), "a");
+    assert_string_equal(find(f, "::ffff:10.0.0.1"), "a");
+    assert_string_equal(find(f, "fd00::1"), "b");
+    assert_string_equal(find(f, "10.0.0.2"), "");
+    assert_null(client_index_find(f->index, &none));
+    take(f, "10.0.0.1", "a");
+    assert_string_equal(find(f, "10.0.0.1"), "");
+    add(f, "10.0.0.1", "b");
+    assert_string_equal(find(f, "10.0.0.1"), "b");
+}
+
+static void test_equal_namespaces_are_one_block(void **state)
+{
+    struct fixture *f = *state;
+    struct ip one = ip_of("10.0.0.1"), two = ip_of("10.0.0.2");
+    add(f, "10.0.0.1", "a");
+    add(f, "10.0.0.2", "a");
+    const struct client_space *space = client_index_find(f->index, &one);
+    assert_ptr_equal(client_index_find(f->index, &two), space);
+    client_index_clear(f->index);
+    add(f, "10.0.0.2", "a");
+    client_index_commit(f->index);
+    assert_ptr_equal(client_index_find(f->index, &two), space);
+    assert_null(client_index_find(f->index, &one));
+}
+
+/* Its address identifies it again as soon as one namespace is left. */
+static void test_shared_by_namespaces(void **state)
+{
+    struct fixture *f = *state;
+    add(f, "10.0.0.1", "a");
+    add(f, "10.0.0.1", "b");
+    assert_string_equal(find(f, "10.0.0.1"), "");
+    add(f, "10.0.0.1", "c");
+    take(f, "10.0.0.1", "a");
+    assert_string_equal(find(f, "10.0.0.1"), "");
+    take(f, "10.0.0.1", "c");
+    assert_string_equal(find(f, "10.0.0.1"), "b");
+    assert_int_equal(client_index_counts(f->index).shared, 0);
+    add(f, "10.0.0.1", "b"); /* of another domain */
+    assert_string_equal(find(f, "10.0.0.1"), "b");
+    take(f, "10.0.0.1", "b");
+    assert_string_equal(find(f, "10.0.0.1"), "b");
+    take(f, "10.0.0.1", "b");
+    assert_string_equal(find(f, "10.0.0.1"), "");
+    client_index_commit(f->index);
+    assert_int_equal(client_index_counts(f->index).spaces, 0);
+    assert_int_equal(client_index_counts(f->index).addresses, 0);
+}
+
+static void test_shared_with_a_node(void **state)
+{
+    struct fixture *f = *state;
+    bar(f, "10.0.0.1");
+    add(f, "10.0.0.1", "a");
+    assert_string_equal(find(f, "10.0.0.1"), "");
+    bar(f, "10.0.0.1");
+    unbar(f, "10.0.0.1");
+    assert_string_equal(find(f, "10.0.0.1"), "");
+    unbar(f, "10.0.0.1");
+    assert_string_equal(find(f, "10.0.0.1"), "a");
+    bar(f, "10.0.0.1");
+    assert_string_equal(find(f, "10.0.0.1"), "");
+    take(f, "10.0.0.1", "a");
+    unbar(f, "10.0.0.1");
+    assert_int_equal(client_index_counts(f->index).addresses, 0);
+}
+
+static void test_clear_shows_with_commit(void **state)
+{
+    struct fixture *f = *state;
+    add(f, "10.0.0.1", "a");
+    add(f, "10.0.0.2", "a");
+    client_index_clear(f->index);
+    add(f, "10.0.0.3", "x");
+    client_index_clear(f->index);
+    add(f, "10.0.0.2", "b");
+    bar(f, "10.0.0.4");
+    add(f, "10.0.0.4", "b");
+    assert_string_equal(find(f, "10.0.0.1"), "a");
+    assert_string_equal(find(f, "10.0.0.2"), "a");
+    client_index_commit(f->index);
+    assert_string_equal(find(f, "10.0.0.1"), "");
+    assert_string_equal(find(f, "10.0.0.2"), "b");
+    assert_string_equal(find(f, "10.0.0.3"), "");
+    assert_string_equal(find(f, "10.0.0.4"), "");
+    assert_int_equal(client_index_counts(f->index).spaces, 1);
+    take(f, "10.0.0.2", "b");
+    take(f, "10.0.0.4", "b");
+    unbar(f, "10.0.0.4");
+    client_index_commit(f->index);
+    assert_int_equal(client_index_counts(f->index).spaces, 0);
+}
+
+/* However many namespaces came and went: each handover begins an epoch (publisher.h). */
+static void test_a_batch_is_handed_over_at_once(void **state)
+{
+    struct fixture *f = *state;
+    for (unsigned i = 0; i < 20; i++) {
+        char ns[16];
+        (void)snprintf(ns, sizeof(ns), "ns-%u", i); /* fits */
+        add(f, "10.0.0.1", ns);
+        take(f, "10.0.0.1", ns);
+    }
+    assert_int_equal(f->handed_over, 0);
+    client_index_commit(f->index);
+    assert_int_equal(f->handed_over, 1);
+    client_index_commit(f->index);
+    assert_int_equal(f->handed_over, 1);
+}
+
+/* ---- Beside a model ---- */
+
+enum { ADDRESSES = 200, SPACES = 5, STEPS = 60000 };
+
+struct model {
+    unsigned pods[ADDRESSES][SPACES], bars[ADDRESSES];
+};
+
+static const char *const labels[SPACES] = {"a", "b", "default", "kube-system", "x1"};
+
+static struct ip address_of(unsigned i)
+{
+    struct ip ip = {.family_bytes = i % 3 ? 4 : 16, .bytes = {10, 1, 0, (uint8_t)i}};
+    return ip;
+}
+
+static const char *expected(const struct model *model, unsigned i)
+{
+    const char *found = "";
+    unsigned spaces = 0;
+    for (unsigned s = 0; s < SPACES; s++) {
+        if (model->pods[i][s] > 0) {
+            spaces++;
+            found = labels[s];
+        }
+    }
+    return spaces == 1 && model->bars[i] == 0 ? found : "";
+}
+
+static uint32_t next_random(uint32_t *random)
+{
+    *random = *random * 1664525 + 1013904223;
+    return *random >> 8;
+}
+
+static void step(struct fixture *f, struct model *model, uint32_t *random)
+{
+    unsigned i = next_random(random) % ADDRESSES, s = next_random(random) % SPACES;
+    struct ip ip = address_of(i);
+    switch (next_random(random) % 5) {
+    case 0:
+        model->bars[i] += model->bars[i] < 2;
+        client_index_bar(f->index, &ip);
+        if (model->bars[i] == 2) { /* no more than one for long: most would have one */
+            client_index_unbar(f->index, &ip);
+            model->bars[i] = 1;
+        }
+        break;
+    case 1:
+        for (; model->bars[i] > 0; model->bars[i]--) {
+            client_index_unbar(f->index, &ip);
+        }
+        break;
+    case 2:
+        model->pods[i][s]++;
+        client_index_add(f->index, &ip, slice_str(labels[s]));
+        break;
+    default:
+        if (model->pods[i][s] > 0) {
+            model->pods[i][s]--;
+            client_index_remove(f->index, &ip, slice_str(labels[s]));
+        }
+        break;
+    }
+}
+
+static void rebuild(struct fixture *f, const struct model *model)
+{
+    client_index_clear(f->index);
+    for (unsigned i = 0; i < ADDRESSES; i++) {
+        struct ip ip = address_of(i);
+        for (unsigned n = 0; n < model->bars[i]; n++) {
+            client_index_bar(f->index, &ip);
+        }
+        for (unsigned s = 0; s < SPACES; s++) {
+            for (unsigned n = 0; n < model->pods[i][s]; n++) {
+                client_index_add(f->index, &ip, slice_str(labels[s]));
+            }
+        }
+    }
+}
+
+static void compare(const struct fixture *f, const struct model *model)
+{
+    for (unsigned i = 0; i < ADDRESSES; i++) {
+        struct ip ip = address_of(i);
+        struct slice label = client_space_label(client_index_find(f->index, &ip));
+        assert_true(slice_equal(label, slice_str(expected(model, i))));
+    }
+}
+
+static void test_model(void **state)
+{
+    struct fixture *f = *state;
+    static struct model model;
+    uint32_t random = 1;
+    for (unsigned n = 0; n < STEPS; n++) {
+        step(f, &model, &random);
+        if (n % 100 == 0) {
+            compare(f, &model);
+        }
+        if (n % 1000 == 0) {
+            rebuild(f, &model);
+        }
+        if (n % 7 == 0) {
+            client_index_commit(f->index);
+        }
+    }
+    client_index_commit(f->index);
+    compare(f, &model);
+    assert_int_equal(client_index_counts(f->index).spaces, SPACES);
+}
+
+/* ---- Threads ---- */
+
+enum { READERS = 3, CHANGES = 30000, SETTLED = 64 };
+
+struct threads {
+    struct publisher *publisher;
+    struct client_index *index;
+    struct publisher_reader *readers[READERS];
+    atomic_bool is_over;
+    atomic_uint looks, wrong;
+};
+
+static void retire_by_publisher(void *data, void *block, void (*fn)(void *block))
+{
+    struct threads *t = data;
+    publisher_retire(t->publisher, block, fn);
+}
+
+struct reading {
+    struct threads *threads;
+    unsigned which;
+};
+
+/* Address i has a namespace "n<i mod 8>", or nobody. */
+static bool is_possible(const struct client_space *space, unsigned i)
+{
+    return !space || (space->label_len == 2 && space->label[0] == 'n' &&
+                      space->label[1] == (char)('0' + i % 8));
+}
+
+static void *look(void *data)
+{
+    const struct reading *reading = data;
+    struct threads *t = reading->threads;
+    struct publisher_reader *reader = t->readers[reading->which];
+    uint32_t random = reading->which;
+    while (!atomic_load(&t->is_over)) {
+        (void)publisher_enter(reader);
+        for (unsigned n = 0; n < 16; n++) {
+            unsigned i = next_random(&random) % ADDRESSES;
+            struct ip ip = address_of(i);
+            const struct client_space *space = client_index_find(t->index, &ip);
+            bool is_wrong = !is_possible(space, i) || (i < SETTLED && !space);
+            atomic_fetch_add(&t->wrong, is_wrong);
+            atomic_fetch_add(&t->looks, 1);
+        }
+        publisher_leave(reader);
+    }
+    return NULL;
+}
+
+static void label_of(unsigned i, char out[3])
+{
+    (void)snprintf(out, 3, "n%u", i % 8); /* fits */
+}
+
+static void change(struct threads *t, bool is_there[ADDRESSES], uint32_t *random)
+{
+    unsigned i = SETTLED + next_random(random) % (ADDRESSES - SETTLED);
+    struct ip ip = address_of(i);
+    char label[3];
+    label_of(i, label);
+    (is_there[i] ? client_index_remove : client_index_add)(t->index, &ip, slice_str(label));
+    is_there[i] = !is_there[i];
+}
+
+static void fill(struct threads *t, const bool is_there[ADDRESSES])
+{
+    for (unsigned i = 0; i < ADDRESSES; i++) {
+        struct ip ip = address_of(i);
+        char label[3];
+        label_of(i, label);
+        if (is_there[i]) {
+            client_index_add(t->index, &ip, slice_str(label));
+        }
+    }
+}
+
+static void churn(struct threads *t, bool is_there[ADDRESSES])
+{
+    uint32_t random = 1;
+    for (unsigned n = 0; n < CHANGES; n++) {
+        change(t, is_there, &random);
+        if (n % 500 == 0) {
+            client_index_clear(t->index);
+            fill(t, is_there);
+        }
+        if (n % 3 == 0) {
+            client_index_commit(t->index);
+        }
+    }
+}
+
+/* The settled ones are found all the time, also while the table grows and while it is rebuilt; of
+ * the others, nothing else than what they had. */
+static void test_readers(void **state)
+{
+    struct threads t = {.publisher = publisher_new()};
+    pthread_t threads[READERS];
+    struct reading readings[READERS];
+    bool is_there[ADDRESSES] = {false};
+    (void)state;
+    t.index =
+        client_index_new(&(struct client_index_config){.retire = retire_by_publisher, .data = &t});
+    memset(is_there, true, SETTLED);
+    fill(&t, is_there);
+    for (unsigned i = 0; i < READERS; i++) {
+        t.readers[i] = publisher_reader_new(t.publisher);
+        readings[i] = (struct reading){.threads = &t, .which = i};
+    }
+    for (unsigned i = 0; i < READERS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, look, &readings[i]), 0);
+    }
+    do {
+        churn(&t, is_there);
+    } while (atomic_load(&t.looks) < CHANGES);
+    atomic_store(&t.is_over, true);
+    for (unsigned i = 0; i < READERS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    assert_int_equal(atomic_load(&t.wrong), 0);
+    client_index_free(t.index);
+    publisher_free(t.publisher);
+}
+
+/* ---- Memory ---- */
+
+static struct ip pod_address(unsigned i)
+{
+    struct ip ip = {.family_bytes = 4,
+                    .bytes = {10, (uint8_t)(i >> 16), (uint8_t)(i >> 8), (uint8_t)i}};
+    return ip;
+}
+
+/* Also when each address is another one than before. */
+static void test_memory(void **state)
+{
+    enum { PODS = 100000, BYTES_EACH = 50 };
+    struct fixture *f = *state;
+    for (unsigned i = 0; i < 3 * PODS; i++) {
+        struct ip ip = pod_address(i);
+        client_index_add(f->index, &ip, slice_str(i % 2 ? "a" : "b"));
+        if (i >= PODS) {
+            ip = pod_address(i - PODS);
+            client_index_remove(f->index, &ip, slice_str((i - PODS) % 2 ? "a" : "b"));
+        }
+    }
+    struct client_index_counts counts = client_index_counts(f->index);
+    assert_int_equal(counts.addresses, PODS);
+    assert_true(counts.bytes < (size_t)PODS * BYTES_EACH);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_one_pod),
+        TEST(test_equal_namespaces_are_one_block),
+        TEST(test_shared_by_namespaces),
+        TEST(test_shared_with_a_node),
+        TEST(test_clear_shows_with_commit),
+        TEST(test_a_batch_is_handed_over_at_once),
+        TEST(test_model),
+        cmocka_unit_test(test_readers),
+        TEST(test_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
