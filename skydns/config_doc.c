@@ -2,12 +2,12 @@
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "skydns/config_doc_fields.h"
 #include "skydns/option_values.h"
 #include "skydns/stub_zones.h"
 #include "skydns/sync/store_sync.h"
@@ -18,9 +18,6 @@ static const char default_address[] = "127.0.0.1:53", default_domain[] = "skydns
 enum { DEFAULT_TTL_S = 3600, DEFAULT_MIN_TTL_S = 60, DEFAULT_PRIORITY = 10, DEFAULT_NDOTS = 2 };
 enum { DEFAULT_TIMEOUT_MS = 2000, TIMEOUT_MAX_MS = 60000, NS_A_MS = 1000000 };
 
-/* How much of a value an error message quotes. */
-enum { SHOWN_BYTES = 40 };
-
 /* Where fields are stored. */
 struct overlay {
     struct options *o;
@@ -29,134 +26,77 @@ struct overlay {
     bool only_nameservers;
 };
 
-static int wrong(const json_t *value, const char *want, struct err *err)
-{
-    char *found = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
-    int r = err_set(err, ERR_SYNTAX, "`%.*s`: expected %s", SHOWN_BYTES, found ? found : "?", want);
-    free(found);
-    return r;
-}
-
-/* ---- Kinds of values ---- */
-
-static int take_text(const json_t *value, const char **ret, struct err *err)
-{
-    if (!json_is_string(value)) {
-        return wrong(value, "a string", err);
-    }
-    *ret = json_string_value(value); /* without NUL: the decoder rejects it */
-    return 0;
-}
-
-static int take_bool(const json_t *value, bool *ret, struct err *err)
-{
-    if (!json_is_boolean(value)) {
-        return wrong(value, "true or false", err);
-    }
-    *ret = json_is_true(value);
-    return 0;
-}
-
-/* 2e9 is a whole number too. */
-static int take_number(const json_t *value, int64_t min, int64_t max, int64_t *ret, struct err *err)
-{
-    char want[64];
-    double real = json_number_value(value);
-    bool is_whole = json_is_integer(value) || (json_is_real(value) && trunc(real) == real);
-    if (is_whole && real >= -9e15 && real <= 9e15) { /* these are exact */
-        int64_t number = json_is_integer(value) ? json_integer_value(value) : (int64_t)real;
-        if (number >= min && number <= max) {
-            *ret = number;
-            return 0;
-        }
-    }
-    (void)snprintf(want, sizeof(want), "a whole number from %" PRId64 " to %" PRId64, min,
-                   max); /* fits */
-    return wrong(value, want, err);
-}
-
-/* Zero is the default. */
-static int take_count(const json_t *value, int64_t max, int64_t if_zero, int64_t *ret,
-                      struct err *err)
-{
-    int r = take_number(value, 0, max, ret, err);
-    if (r == 0 && *ret == 0) {
-        *ret = if_zero;
-    }
-    return r;
-}
-
 /* ---- Fields ---- */
 
 static int take_address(struct overlay *x, json_t *value, struct err *err)
 {
     const char *text = "";
-    int r = take_text(value, &text, err);
+    int r = config_text(value, &text, err);
     return r < 0 ? r : option_addresses(x->o, *text ? text : default_address, err);
 }
 
 static int take_systemd(struct overlay *x, json_t *value, struct err *err)
 {
-    return take_bool(value, &x->o->systemd, err);
+    return config_bool(value, &x->o->systemd, err);
 }
 
 static int take_domain(struct overlay *x, json_t *value, struct err *err)
 {
     const char *text = "";
-    int r = take_text(value, &text, err);
+    int r = config_text(value, &text, err);
     return r < 0 ? r : option_domains(x->o, *text ? text : default_domain, err);
 }
 
 static int take_local(struct overlay *x, json_t *value, struct err *err)
 {
     const char *text = "";
-    int r = take_text(value, &text, err);
+    int r = config_text(value, &text, err);
     return r < 0 ? r : option_local(x->o, text, err);
 }
 
 static int take_hostmaster(struct overlay *x, json_t *value, struct err *err)
 {
     const char *text = "";
-    int r = take_text(value, &text, err);
+    int r = config_text(value, &text, err);
     return r < 0 ? r : option_hostmaster(x->o, text, err);
 }
 
 static int take_round_robin(struct overlay *x, json_t *value, struct err *err)
 {
-    return take_bool(value, &x->o->round_robin, err);
+    return config_bool(value, &x->o->round_robin, err);
 }
 
 static int take_ns_rotate(struct overlay *x, json_t *value, struct err *err)
 {
-    return take_bool(value, &x->o->ns_rotate, err);
+    return config_bool(value, &x->o->ns_rotate, err);
 }
 
 static int take_no_rec(struct overlay *x, json_t *value, struct err *err)
 {
-    return take_bool(value, &x->o->no_rec, err);
+    return config_bool(value, &x->o->no_rec, err);
 }
 
 static int take_stubzones(struct overlay *x, json_t *value, struct err *err)
 {
-    return take_bool(value, &x->o->stubzones, err);
+    return config_bool(value, &x->o->stubzones, err);
 }
 
 static int take_require_store_key(struct overlay *x, json_t *value, struct err *err)
 {
-    return take_bool(value, &x->o->require_store_key, err);
+    return config_bool(value, &x->o->require_store_key, err);
 }
 
 /* The list replaces the flag's; an empty one means resolv.conf's. */
 static int take_nameservers(struct overlay *x, json_t *value, struct err *err)
 {
     if (!json_is_array(value)) {
-        return wrong(value, "a list of strings like \"192.0.2.1:53\"", err);
+        return config_wrong(value, "a list of strings like \"192.0.2.1:53\"", err);
     }
     x->report->has_nameservers = true;
     x->o->nameserver_count = 0;
     for (size_t i = 0; i < json_array_size(value); i++) {
         const char *text = "";
-        int r = take_text(json_array_get(value, i), &text, err);
+        int r = config_text(json_array_get(value, i), &text, err);
         if (r == 0) {
             r = option_add_nameserver(x->o, text, err);
         }
@@ -172,9 +112,9 @@ static int take_read_timeout(struct overlay *x, json_t *value, struct err *err)
     static const char want[] = "nanoseconds from 1000000 to 60000000000; 2000000000 is two seconds";
     struct err out_of_range;
     int64_t ns;
-    if (take_number(value, 0, (int64_t)TIMEOUT_MAX_MS * NS_A_MS, &ns, &out_of_range) < 0 ||
+    if (config_number(value, 0, (int64_t)TIMEOUT_MAX_MS * NS_A_MS, &ns, &out_of_range) < 0 ||
         (ns > 0 && ns < NS_A_MS)) {
-        return wrong(value, want, err);
+        return config_wrong(value, want, err);
     }
     x->o->rtimeout_ms = ns == 0 ? DEFAULT_TIMEOUT_MS : (uint32_t)(ns / NS_A_MS);
     return 0;
@@ -183,7 +123,7 @@ static int take_read_timeout(struct overlay *x, json_t *value, struct err *err)
 static int take_priority(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
-    int r = take_count(value, UINT16_MAX, DEFAULT_PRIORITY, &number, err);
+    int r = config_count(value, UINT16_MAX, DEFAULT_PRIORITY, &number, err);
     x->o->priority = r < 0 ? x->o->priority : (uint16_t)number;
     return r;
 }
@@ -197,7 +137,7 @@ static uint32_t ttl_of(int64_t number)
 static int take_ttl(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
-    int r = take_count(value, UINT32_MAX, DEFAULT_TTL_S, &number, err);
+    int r = config_count(value, UINT32_MAX, DEFAULT_TTL_S, &number, err);
     x->o->ttl_s = r < 0 ? x->o->ttl_s : ttl_of(number);
     return r;
 }
@@ -205,7 +145,7 @@ static int take_ttl(struct overlay *x, json_t *value, struct err *err)
 static int take_min_ttl(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
-    int r = take_count(value, UINT32_MAX, DEFAULT_MIN_TTL_S, &number, err);
+    int r = config_count(value, UINT32_MAX, DEFAULT_MIN_TTL_S, &number, err);
     x->o->min_ttl_s = r < 0 ? x->o->min_ttl_s : ttl_of(number);
     return r;
 }
@@ -213,7 +153,7 @@ static int take_min_ttl(struct overlay *x, json_t *value, struct err *err)
 static int take_ndot(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
-    int r = take_number(value, INT32_MIN, INT32_MAX, &number, err);
+    int r = config_number(value, INT32_MIN, INT32_MAX, &number, err);
     if (r == 0) {
         x->o->ndots = number <= 0 ? DEFAULT_NDOTS : (unsigned)number;
     }
@@ -224,7 +164,7 @@ static int take_ndot(struct overlay *x, json_t *value, struct err *err)
 static int take_rcache(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
-    int r = take_number(value, INT32_MIN, CACHE_ENTRIES_MAX, &number, err);
+    int r = config_number(value, INT32_MIN, CACHE_ENTRIES_MAX, &number, err);
     if (r == 0) {
         x->o->rcache = number < 0 ? 0 : (uint32_t)number;
     }
@@ -234,7 +174,7 @@ static int take_rcache(struct overlay *x, json_t *value, struct err *err)
 static int take_rcache_ttl(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
-    int r = take_number(value, INT32_MIN, INT32_MAX, &number, err);
+    int r = config_number(value, INT32_MIN, INT32_MAX, &number, err);
     if (r == 0) {
         x->o->rcache_ttl_s = number <= 0 ? OPTIONS_RCACHE_TTL_S : (uint32_t)number;
     }
@@ -244,7 +184,7 @@ static int take_rcache_ttl(struct overlay *x, json_t *value, struct err *err)
 static int take_rcache_stale(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
-    int r = take_count(value, OPTIONS_RCACHE_STALE_MAX_S, OPTIONS_RCACHE_STALE_S, &number, err);
+    int r = config_count(value, OPTIONS_RCACHE_STALE_MAX_S, OPTIONS_RCACHE_STALE_S, &number, err);
     if (r == 0) {
         x->o->rcache_stale_ms = number * 1000;
     }
@@ -254,8 +194,8 @@ static int take_rcache_stale(struct overlay *x, json_t *value, struct err *err)
 static int take_snapshot_interval(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
-    int r = take_count(value, OPTIONS_SNAPSHOT_INTERVAL_MAX_S, OPTIONS_SNAPSHOT_INTERVAL_S, &number,
-                       err);
+    int r = config_count(value, OPTIONS_SNAPSHOT_INTERVAL_MAX_S, OPTIONS_SNAPSHOT_INTERVAL_S,
+                         &number, err);
     if (r == 0) {
         x->o->snapshot_interval_ms = number * 1000;
     }
@@ -265,7 +205,7 @@ static int take_snapshot_interval(struct overlay *x, json_t *value, struct err *
 static int take_snapshot_max(struct overlay *x, json_t *value, struct err *err)
 {
     int64_t number;
-    int r = take_count(value, INT32_MAX, OPTIONS_SNAPSHOT_MAX_S, &number, err);
+    int r = config_count(value, INT32_MAX, OPTIONS_SNAPSHOT_MAX_S, &number, err);
     if (r == 0) {
         x->o->snapshot_max_ms = number * 1000;
     }
@@ -277,11 +217,11 @@ static int take_stub(struct overlay *x, const char *name, const json_t *value, s
     struct foreign_zone zone = {.origin = ZONE_FROM_DOCUMENT};
     int r = option_zone(&zone.name, name, err);
     if (r == 0 && json_array_size(value) == 0) {
-        r = wrong(value, "a list of strings like \"10.0.0.1:53\"", err);
+        r = config_wrong(value, "a list of strings like \"10.0.0.1:53\"", err);
     }
     for (size_t i = 0; r == 0 && i < json_array_size(value); i++) {
         const char *text = "";
-        r = take_text(json_array_get(value, i), &text, err);
+        r = config_text(json_array_get(value, i), &text, err);
         if (r == 0) {
             r = option_add_server(&zone, text, err);
         }
@@ -296,7 +236,7 @@ static int take_stub(struct overlay *x, const char *name, const json_t *value, s
 static int take_stubs(struct overlay *x, json_t *value, struct err *err)
 {
     if (!json_is_object(value)) {
-        return wrong(value, "an object like {\"acme.local\":[\"10.0.0.1:53\"]}", err);
+        return config_wrong(value, "an object like {\"acme.local\":[\"10.0.0.1:53\"]}", err);
     }
     stub_zones_unref(x->stubs); /* of an earlier field with this name */
     x->stubs = stub_zones_copy(x->o->stubs);
@@ -376,6 +316,11 @@ static int take_field(struct overlay *x, const char *name, json_t *value, struct
             int r = fields[i].take(x, value, err);
             return r < 0 ? err_wrap(err, ERR_SYNTAX, "field `%s`", fields[i].name) : 0;
         }
+    }
+    bool is_known = false;
+    int r = config_client_field(&x->o->clients, name, value, &is_known, err);
+    if (is_known) {
+        return r < 0 ? err_wrap(err, ERR_SYNTAX, "field `%s`", name) : 0;
     }
     for (size_t i = 0; i < ARRAY_LEN(without_effect); i++) {
         if (strcasecmp(without_effect[i].name, name) == 0) {

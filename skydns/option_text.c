@@ -159,6 +159,41 @@ static void write_require_store_key(const struct options *o, struct buf *out)
     write_bool(o->require_store_key, out);
 }
 
+static void write_autopath(const struct options *o, struct buf *out)
+{
+    write_bool(o->clients.autopath, out);
+}
+
+static void write_search(const struct options *o, struct buf *out)
+{
+    client_option_search_text(&o->clients, out);
+}
+
+static void write_visibility(const struct options *o, struct buf *out)
+{
+    buf_append_str(out, o->clients.is_own ? "own" : "all");
+}
+
+static void write_public_namespaces(const struct options *o, struct buf *out)
+{
+    client_option_public_text(&o->clients, out);
+}
+
+static void write_visibility_unknown(const struct options *o, struct buf *out)
+{
+    buf_append_str(out, o->clients.unknown == VISIBILITY_UNKNOWN_ALL ? "all" : "public");
+}
+
+static void write_allow(const struct options *o, struct buf *out)
+{
+    client_option_allow_text(&o->clients, out);
+}
+
+static void write_rate(const struct options *o, struct buf *out)
+{
+    client_option_rate_text(&o->clients, out);
+}
+
 static void write_listening(const struct options *o, struct buf *out)
 {
     write_addresses(o->addresses, o->address_count, out);
@@ -195,6 +230,13 @@ static const struct setting {
     {"snapshot_interval", OPTION_AT_ONCE, write_snapshot_interval},
     {"snapshot_max", OPTION_AT_ONCE, write_snapshot_max},
     {"require_store_key", OPTION_AT_ONCE, write_require_store_key},
+    {"autopath", OPTION_AT_ONCE, write_autopath},
+    {"search", OPTION_AT_ONCE, write_search},
+    {"visibility", OPTION_AT_ONCE, write_visibility},
+    {"public_namespaces", OPTION_AT_ONCE, write_public_namespaces},
+    {"visibility_unknown", OPTION_AT_ONCE, write_visibility_unknown},
+    {"allow", OPTION_AT_ONCE, write_allow},
+    {"rate", OPTION_AT_ONCE, write_rate},
     {"dns_addr", OPTION_AT_RESTART, write_listening},
     {"systemd", OPTION_AT_RESTART, write_systemd},
 };

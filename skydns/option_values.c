@@ -5,22 +5,18 @@
 
 #include "skydns/stub_zones.h"
 
-/* Longer than any valid list item; a longer one is truncated and rejected by its beginning. */
-enum { ITEM_MAX = DNAME_TEXT_MAX };
-
-/* Copies the next non-empty item; `*list` moves past it. */
-static bool next_item(const char **list, char item[ITEM_MAX])
+bool option_next_item(const char **list, char item[OPTION_ITEM_MAX])
 {
     *list += strspn(*list, ",");
     size_t len = strcspn(*list, ",");
-    size_t taken = len < ITEM_MAX ? len : ITEM_MAX - 1;
+    size_t taken = len < OPTION_ITEM_MAX ? len : OPTION_ITEM_MAX - 1;
     memcpy(item, *list, taken);
     item[taken] = '\0';
     *list += len;
     return len > 0;
 }
 
-static bool lower_name(const char *text, struct dname *ret_name)
+bool option_lower_name(const char *text, struct dname *ret_name)
 {
     if (!dname_from_text(slice_str(text), ret_name)) {
         return false;
@@ -31,16 +27,16 @@ static bool lower_name(const char *text, struct dname *ret_name)
 
 int option_domains(struct options *o, const char *list, struct err *err)
 {
-    char item[ITEM_MAX];
+    char item[OPTION_ITEM_MAX];
     const char *rest = list;
     size_t count = 0;
     struct dname domains[ENGINE_ZONES_MAX];
-    while (next_item(&rest, item)) {
+    while (option_next_item(&rest, item)) {
         if (count == ENGINE_ZONES_MAX) {
             return err_set(err, ERR_USAGE, "`%s`: expected at most %d domains", list,
                            ENGINE_ZONES_MAX);
         }
-        if (!lower_name(item, &domains[count]) || dname_label_count(&domains[count]) == 0) {
+        if (!option_lower_name(item, &domains[count]) || dname_label_count(&domains[count]) == 0) {
             return err_set(err, ERR_USAGE, "`%s`: expected a domain like cluster.local.", item);
         }
         count++;
@@ -81,7 +77,7 @@ int option_hostmaster(struct options *o, const char *text, struct err *err)
 int option_local(struct options *o, const char *text, struct err *err)
 {
     o->local = (struct dname){0};
-    if (*text != '\0' && !lower_name(text, &o->local)) {
+    if (*text != '\0' && !option_lower_name(text, &o->local)) {
         return err_set(err, ERR_USAGE, "`%s`: expected a name like a.skydns.local.", text);
     }
     return 0;
@@ -98,11 +94,11 @@ int option_address(struct addr *ret, const char *text, struct err *err)
 
 int option_addresses(struct options *o, const char *list, struct err *err)
 {
-    char item[ITEM_MAX];
+    char item[OPTION_ITEM_MAX];
     const char *rest = list;
     int r = 0;
     o->address_count = 0;
-    while (r == 0 && next_item(&rest, item)) {
+    while (r == 0 && option_next_item(&rest, item)) {
         if (o->address_count == LISTEN_SOCKETS_MAX) {
             return err_set(err, ERR_USAGE, "`%s`: expected at most %d addresses", list,
                            LISTEN_SOCKETS_MAX);
@@ -144,10 +140,10 @@ int option_add_nameserver(struct options *o, const char *text, struct err *err)
 
 int option_nameservers(struct options *o, const char *list, struct err *err)
 {
-    char item[ITEM_MAX];
+    char item[OPTION_ITEM_MAX];
     int r = 0;
     o->nameserver_count = 0;
-    while (r == 0 && next_item(&list, item)) {
+    while (r == 0 && option_next_item(&list, item)) {
         r = option_add_nameserver(o, item, err);
     }
     return r;
@@ -158,7 +154,7 @@ int option_nameservers(struct options *o, const char *list, struct err *err)
 int option_zone(struct dname *ret, const char *text, struct err *err)
 {
     struct dname name;
-    if (!lower_name(text, &name)) {
+    if (!option_lower_name(text, &name)) {
         return err_set(err, ERR_USAGE, "`%s`: expected a zone like acme.local", text);
     }
     if (name.len == 1) {
@@ -182,13 +178,13 @@ int option_add_server(struct foreign_zone *zone, const char *text, struct err *e
 /* Adds the servers to those that the zone has from the flag's earlier uses. */
 static int set_stub(struct options *o, struct foreign_zone *zone, const char *list, struct err *err)
 {
-    char item[ITEM_MAX];
+    char item[OPTION_ITEM_MAX];
     const char *rest = list;
     int r = 0;
     const struct foreign_zone *same = stub_zones_find(o->stubs, &zone->name);
     *zone = same ? *same : *zone;
     size_t before = zone->server_count;
-    while (r == 0 && next_item(&rest, item)) {
+    while (r == 0 && option_next_item(&rest, item)) {
         r = option_add_server(zone, item, err);
     }
     if (r == 0 && zone->server_count == before) {
@@ -202,7 +198,7 @@ static int set_stub(struct options *o, struct foreign_zone *zone, const char *li
 
 int option_stub(struct options *o, const char *text, struct err *err)
 {
-    char name[ITEM_MAX];
+    char name[OPTION_ITEM_MAX];
     struct foreign_zone zone = {.origin = ZONE_FROM_FLAG};
     const char *equals = strchr(text, '=');
     size_t len = equals ? (size_t)(equals - text) : 0;
@@ -239,10 +235,10 @@ int option_check_stubs(const struct options *o, struct err *err)
 
 int option_reverse_zones(struct options *o, const char *list, struct err *err)
 {
-    char item[ITEM_MAX];
+    char item[OPTION_ITEM_MAX];
     int r = 0;
     o->reverse_zone_count = 0;
-    while (r == 0 && next_item(&list, item)) {
+    while (r == 0 && option_next_item(&list, item)) {
         if (o->reverse_zone_count == ENGINE_REVERSE_ZONES_MAX) {
             return err_set(err, ERR_USAGE, "more than %d networks", ENGINE_REVERSE_ZONES_MAX);
         }

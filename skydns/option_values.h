@@ -8,6 +8,15 @@
 #include "skydns/foreign/zone_table.h"
 #include "skydns/options.h"
 
+/* Longer than any valid list item; a longer one is truncated and rejected by its beginning. */
+enum { OPTION_ITEM_MAX = DNAME_TEXT_MAX };
+
+/* Copies the next non-empty item of a comma-separated list; `*list` moves past it. */
+bool option_next_item(const char **list, char item[OPTION_ITEM_MAX]);
+
+/* A domain name in lower case; false: it is none. */
+bool option_lower_name(const char *text, struct dname *ret_name) MUST_CHECK;
+
 /* Each replaces the option's value, or fails with ERR_USAGE. Lists are comma-separated; empty items
  * (a trailing comma) are ignored. */
 int option_domains(struct options *o, const char *list, struct err *err) MUST_CHECK;

@@ -1,12 +1,10 @@
 #include "skydns/options.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/flags.h"
 #include "common/base/log.h"
-#include "common/base/xalloc.h"
 #include "common/etcd/etcd_defaults.h"
 #include "skydns/cpu_limit.h"
 #include "skydns/option_values.h"
@@ -40,9 +38,10 @@ static const int64_t snapshot_interval_max_ms = (int64_t)OPTIONS_SNAPSHOT_INTERV
 struct raw {
     const char *machines, *address, *domain, *hostmaster, *local, *path_prefix, *nameservers,
         *http_address, *reverse_zones, *dnssec, *allow_recursion, *user;
+    const char *search, *public_names, *allow, *rate;
     int64_t ndots, rtimeout_ms, etcd_timeout_ms, workers, max_udp_size, rcache, rcache_ttl_ms;
     struct flag_strings stubs;
-    int schema, pods, any;
+    int schema, pods, any, visibility, unknown;
     struct flag_strings arguments;
 };
 
@@ -155,10 +154,32 @@ static int parse_flags(int argc, char *const *argv, struct options *o, struct ra
          .help = "write it at most this often"},
         {"snapshot-max", FLAG_DURATION_MS, &o->snapshot_max_ms,
          .help = "use none that is older; 0: of any age"},
+        {"autopath", FLAG_BOOL, &o->clients.autopath,
+         .help = "walk the search path of a client's pod here, so that one query does"},
+        {"search", FLAG_STRING, &raw->search,
+         .help = "comma-separated domains to search after those of the pod's cluster"},
+        {"visibility", FLAG_CHOICE, &raw->visibility, .choices = VISIBILITY_CHOICES,
+         .help =
+             "whose names a client sees: all, or those of its pod's own namespace and of public "
+             "ones"},
+        {"public-namespaces", FLAG_STRING, &raw->public_names,
+         .help = "comma-separated namespaces that everybody sees"},
+        {"visibility-unknown", FLAG_CHOICE, &raw->unknown, .choices = VISIBILITY_UNKNOWN_CHOICES,
+         .help = "what clients see whose namespace is not known: all, or public namespaces"},
+        {"allow", FLAG_STRING, &raw->allow,
+         .help = "comma-separated networks of clients that may ask at all, or all"},
+        {"rate", FLAG_STRING, &raw->rate,
+         .help = "N[/BURST]: UDP queries a second of one client, and at once; 0: no limit"},
+        {"cookie-secret", FLAG_STRING, &o->cookie_secret,
+         .help =
+             "file of secrets for DNS cookies, one a line, 32 hex digits; the first makes them; "
+             "followed; default: one of this process alone"},
         {"scache", FLAG_IGNORED_STRING, &o->ignored, .help = "accepted and ignored"},
         {"discover", FLAG_IGNORED_BOOL, &o->ignored, .help = "accepted and ignored"},
         {"explain", FLAG_STRING, &o->explain,
          .help = "ask the skydns running at -http-addr why it answers NAME [TYPE] as it does"},
+        {"client", FLAG_STRING, &o->explain_client,
+         .help = "with -explain: as for the client with this address"},
         {"etcd3", FLAG_IGNORED_BOOL, .help = "accepted; the v3 API is always used"},
         {"verbose", FLAG_BOOL, &o->verbose, .help = "log each query"},
         {"log-level", FLAG_CHOICE, &o->log_level, .choices = LOG_LEVEL_CHOICES,
@@ -220,6 +241,15 @@ static int check_explain(struct options *o, const struct raw *raw, struct err *e
     if (*o->explain && !*raw->http_address) {
         return err_set(err, ERR_USAGE,
                        "flag -explain: expected -http-addr with it, to name the skydns to ask");
+    }
+    if (*o->explain_client && !*o->explain) {
+        return err_set(err, ERR_USAGE, "flag -client: `%s`: expected -explain with it",
+                       o->explain_client);
+    }
+    struct ip ip;
+    if (*o->explain_client && !ip_parse(slice_str(o->explain_client), &ip)) {
+        return err_set(err, ERR_USAGE, "flag -client: `%s`: expected an address like 10.1.0.7",
+                       o->explain_client);
     }
     return 0;
 }
@@ -288,6 +318,23 @@ static int check_addresses(struct options *o, const struct raw *raw, struct err 
     return r;
 }
 
+static int check_clients(struct client_options *o, const struct raw *raw, struct err *err)
+{
+    int r = name_flag(client_option_search(o, raw->search, err), "search", err);
+    if (r == 0) {
+        r = name_flag(client_option_public(o, raw->public_names, err), "public-namespaces", err);
+    }
+    if (r == 0) {
+        r = name_flag(client_option_allow(o, raw->allow, err), "allow", err);
+    }
+    if (r == 0) {
+        r = name_flag(client_option_rate(o, raw->rate, err), "rate", err);
+    }
+    o->is_own = raw->visibility == 1;
+    o->unknown = (enum visibility_unknown)raw->unknown;
+    return r;
+}
+
 /* SkyDNS features missing here: refuse them, so that nobody believes they are on. */
 static int check_unsupported(const struct raw *raw, struct err *err)
 {
@@ -352,6 +399,9 @@ static int check(struct options *o, const struct raw *raw, struct err *err)
     if (r == 0) {
         r = check_addresses(o, raw, err);
     }
+    if (r == 0) {
+        r = check_clients(&o->clients, raw, err);
+    }
     if (r == 0 && *raw->user) {
         r = name_flag(privileges_find_user(raw->user, &o->user, err), "user", err);
     }
@@ -381,6 +431,8 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .password = "",
         .password_file = "",
         .explain = "",
+        .explain_client = "",
+        .cookie_secret = "",
         .corefile = "",
         .config_file = "",
         .snapshot = "",
@@ -410,6 +462,11 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         .allow_recursion = "",
         .dnssec = "",
         .user = "",
+        .search = "",
+        .public_names = CLIENT_PUBLIC_DEFAULT,
+        .allow = "",
+        .rate = "",
+        .unknown = VISIBILITY_UNKNOWN_PUBLIC,
         .ndots = 2,
         .rtimeout_ms = 2000,
         .etcd_timeout_ms = 10000,
@@ -431,49 +488,4 @@ int options_parse(int argc, char *const *argv, struct options *ret_options, stru
         stub_zones_unref(o.stubs);
     }
     return r;
-}
-
-static bool same_nameservers(const struct options *a, const struct options *b)
-{
-    for (size_t i = 0; i < a->nameserver_count && i < b->nameserver_count; i++) {
-        if (!addr_equal(&a->nameservers[i], &b->nameservers[i])) {
-            return false;
-        }
-    }
-    return a->nameserver_count == b->nameserver_count;
-}
-
-bool options_same_upstream(const struct options *a, const struct options *b)
-{
-    return same_nameservers(a, b) && a->ns_rotate == b->ns_rotate &&
-           a->rtimeout_ms == b->rtimeout_ms && a->ndots == b->ndots;
-}
-
-struct engine_config *options_engine_config(const struct options *o)
-{
-    struct engine_config *config = xcalloc(1, sizeof(*config));
-    *config = (struct engine_config){
-        .local = o->local,
-        .ttl_s = o->ttl_s,
-        .min_ttl_s = o->min_ttl_s,
-        .priority = o->priority,
-        .max_udp_size = o->max_udp_size,
-        .schema = o->schema,
-        .pods = o->pods,
-        .round_robin = o->round_robin,
-        .no_rec = o->no_rec,
-        .no_chaos = !o->chaos,
-        .any_is_hinfo = o->any_is_hinfo,
-        .has_nameservers = o->nameserver_count > 0,
-        .ndots = o->ndots,
-        .reverse_zone_count = o->reverse_zone_count,
-    };
-    memcpy(config->reverse_zones, o->reverse_zones, sizeof(config->reverse_zones));
-    for (size_t i = 0; i < o->domain_count; i++) {
-        const struct dname *hostmaster = o->hostmaster.len ? &o->hostmaster : NULL;
-        bool fits = engine_config_add_domain(config, &o->domains[i], hostmaster);
-        assert(fits); /* domains has the same size */
-        (void)fits;
-    }
-    return config;
 }

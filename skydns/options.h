@@ -13,6 +13,7 @@
 #include "common/base/flags.h"
 #include "common/base/privileges.h"
 #include "common/dns/dname.h"
+#include "skydns/client_options.h"
 #include "skydns/serve/listen_socket.h"
 #include "skydns/store/engine_config.h"
 #include "skydns/upstream/recursion.h"
@@ -80,6 +81,9 @@ struct options {
     struct network reverse_zones[ENGINE_REVERSE_ZONES_MAX];
     size_t reverse_zone_count;
 
+    struct client_options clients;
+    const char *cookie_secret; /* the file; "" = none */
+
     enum engine_schema schema;
     enum engine_pods pods;
     bool any_is_hinfo;
@@ -101,6 +105,7 @@ struct options {
     int64_t lameduck_ms;     /* after SIGTERM: answer for this long, but not ready */
     const char *explain;     /* name to ask a running skydns about; "" = none */
     const char *explain_type;
+    const char *explain_client;  /* the address to answer as for; "" = sees everything */
     const char *corefile;        /* -translate-corefile: the file to translate instead; "": none */
     const char *healthcheck;     /* URL of a running skydns to check; "" = none */
     struct privileges_user user; /* to become once the sockets are open */

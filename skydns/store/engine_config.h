@@ -97,6 +97,10 @@ struct engine_config {
     size_t admitted_count;
     struct network admitted[ENGINE_ADMITTED_MAX];
 
+    /* How often one client may, over UDP. */
+    uint32_t rate;       /* queries a second; 0: no limit */
+    uint32_t rate_burst; /* at once; at least 1 with a rate */
+
     /* Clients known by their pods. */
     const struct client_index *clients; /* borrowed; NULL: nobody's namespace is asked for */
     struct visibility *visibility;      /* a reference; NULL: everybody sees everything */

@@ -183,6 +183,85 @@ static const char *foreign_text(const char *json, const char *flag, struct err *
     return r < 0 ? err->msg : text;
 }
 
+/* The fields about clients, over flags that all differ from the defaults; or the error. */
+static const char *clients_text(const char *json)
+{
+    static char out[1024];
+    static char args[][32] = {"skydns",
+                              "-autopath",
+                              "-search=s.test",
+                              "-visibility=own",
+                              "-visibility-unknown=all",
+                              "-public-namespaces=shared",
+                              "-allow=10.0.0.0/8",
+                              "-rate=5/9"};
+    char *argv[ARRAY_LEN(args) + 1] = {NULL};
+    struct options o;
+    struct config_doc_report report;
+    struct err err;
+    struct buf text;
+    for (size_t i = 0; i < ARRAY_LEN(args); i++) {
+        argv[i] = args[i];
+    }
+    assert_int_equal(options_parse(ARRAY_LEN(args), argv, &o, &err), 0);
+    if (config_doc_apply(slice_str(json), &o, &report, &err) < 0) {
+        (void)snprintf(out, sizeof(out), "%s", err.msg); /* may cut */
+        return out;
+    }
+    const struct client_options *c = &o.clients;
+    buf_init(&text, sizeof(out));
+    buf_printf(&text, "%d ", c->autopath);
+    client_option_search_text(c, &text);
+    buf_printf(&text, " %d/%d ", c->is_own, (int)c->unknown);
+    client_option_public_text(c, &text);
+    buf_append_char(&text, ' ');
+    client_option_allow_text(c, &text);
+    buf_append_char(&text, ' ');
+    client_option_rate_text(c, &text);
+    (void)snprintf(out, sizeof(out), "%s", buf_cstr(&text)); /* fits */
+    buf_fini(&text);
+    return out;
+}
+
+static void test_client_fields(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *want;
+    } rows[] = {
+        {"{}", "1 s.test. 1/0 shared 10.0.0.0/8 5/9"},
+        {"{\"autopath\":false,\"search\":\"\",\"visibility\":\"\",\"visibility_unknown\":\"\","
+         "\"public_namespaces\":\"\",\"allow\":\"\",\"rate\":\"\"}",
+         "0  0/1 default,kube-system all off"},
+        {"{\"search\":[],\"public_namespaces\":[],\"allow\":[],\"rate\":0}",
+         "1  1/0 default,kube-system all off"},
+        {"{\"Search\":\"A.test,b.test\",\"visibility\":\"all\",\"visibility_unknown\":\"public\","
+         "\"public_namespaces\":\"x\",\"allow\":\"fd00::/8\",\"rate\":\"7\"}",
+         "1 a.test.,b.test. 0/1 x fd00::/8 7/7"},
+        {"{\"search\":[\"a.test\",\"b.test\"],\"allow\":[\"all\"],\"rate\":1000}",
+         "1 a.test.,b.test. 1/0 shared all 1000/1000"},
+        {"{\"autopath\":1}", "field `autopath`: `1`: expected true or false"},
+        {"{\"search\":7}", "field `search`: `7`: expected a string like the flag's"},
+        {"{\"search\":[7]}", "field `search`: `7`: expected a string"},
+        {"{\"search\":[\"a..b\"]}", "field `search`: `a..b`: expected a domain"},
+        {"{\"visibility\":\"some\"}",
+         "field `visibility`: `\"some\"`: expected \"all\" or \"own\""},
+        {"{\"visibility\":true}", "field `visibility`: `true`: expected a string"},
+        {"{\"visibility_unknown\":\"own\"}", "field `visibility_unknown`: `\"own\"`: expected"},
+        {"{\"public_namespaces\":\"a.b\"}", "field `public_namespaces`: `a.b`: expected a name"},
+        {"{\"allow\":\"10/8\"}", "field `allow`: `10/8`: expected a network like"},
+        {"{\"rate\":-1}", "field `rate`: `-1`: expected a whole number"},
+        {"{\"rate\":\"x\"}", "field `rate`: `x`: expected N or N/BURST"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *got = clients_text(rows[i].json);
+        if (strncmp(got, rows[i].want, strlen(rows[i].want)) != 0) {
+            fail_msg("%s: `%s`, expected `%s`", rows[i].json, got, rows[i].want);
+        }
+    }
+}
+
 static void test_foreign_fields(void **state)
 {
     static const struct {
@@ -360,10 +439,11 @@ static void test_zones(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),          cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_too_long),        cmocka_unit_test(test_without_effect),
-        cmocka_unit_test(test_zones),           cmocka_unit_test(test_foreign_fields),
-        cmocka_unit_test(test_snapshot_fields), cmocka_unit_test(test_too_many_stubs),
+        cmocka_unit_test(test_fields),         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_too_long),       cmocka_unit_test(test_without_effect),
+        cmocka_unit_test(test_zones),          cmocka_unit_test(test_client_fields),
+        cmocka_unit_test(test_foreign_fields), cmocka_unit_test(test_snapshot_fields),
+        cmocka_unit_test(test_too_many_stubs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

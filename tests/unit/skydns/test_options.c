@@ -270,6 +270,82 @@ static void test_other_values(void **state)
     assert_address(&o.http_address, "127.0.0.1:8080");
 }
 
+/* "search visibility/unknown public allow rate" */
+static const char *clients_text(const struct client_options *o)
+{
+    static char out[512];
+    struct buf text;
+    buf_init(&text, sizeof(out));
+    buf_append_str(&text, o->autopath ? "autopath " : "");
+    client_option_search_text(o, &text);
+    buf_printf(&text, " %s/%s ", o->is_own ? "own" : "all",
+               o->unknown == VISIBILITY_UNKNOWN_ALL ? "all" : "public");
+    client_option_public_text(o, &text);
+    buf_append_char(&text, ' ');
+    client_option_allow_text(o, &text);
+    buf_append_char(&text, ' ');
+    client_option_rate_text(o, &text);
+    (void)snprintf(out, sizeof(out), "%s", buf_cstr(&text)); /* fits */
+    buf_fini(&text);
+    return out;
+}
+
+static void test_clients(void **state)
+{
+    static const struct {
+        const char *args[ARGS_MAX];
+        const char *want;
+    } rows[] = {
+        {{NULL}, " all/public default,kube-system all off"},
+        {{"-autopath", "-search=Corp.Example,b.test.,corp.example,", "-visibility=own",
+          "-visibility-unknown=all", "-public-namespaces=Shared,shared,x-1",
+          "-allow=10.1.2.3/8,2001:db8::/32,192.0.2.1", "-rate=1000"},
+         "autopath corp.example.,b.test. own/all shared,x-1 "
+         "10.0.0.0/8,2001:db8::/32,192.0.2.1/32 1000/1000"},
+        {{"-public-namespaces=", "-allow=all", "-rate=off"}, " all/public  all off"},
+        {{"-allow=10.0.0.0/8,all", "-rate=0"}, " all/public default,kube-system all off"},
+        {{"-allow=,", "-rate=5/9"}, " all/public default,kube-system all 5/9"},
+        {{"-rate=1000000/1000000"}, " all/public default,kube-system all 1000000/1000000"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct options o;
+        struct err err = {0};
+        if (parse(rows[i].args, &o, &err) != 0) {
+            fail_msg("row %zu: %s", i, err.msg);
+        }
+        assert_string_equal(clients_text(&o.clients), rows[i].want);
+    }
+}
+
+/* What answering threads get of them. */
+static void test_clients_of_engine(void **state)
+{
+    struct options o;
+    struct err err;
+    (void)state;
+    assert_int_equal(parse((const char *[ARGS_MAX]){NULL}, &o, &err), 0);
+    struct engine_config *config = options_engine_config(&o);
+    assert_false(config->is_restricted || config->autopath || config->search_count);
+    assert_int_equal(config->rate, 0);
+    assert_false(client_options_want_index(&o.clients));
+    engine_config_free(config);
+    assert_int_equal(parse((const char *[ARGS_MAX]){"-autopath", "-search=a.test,b.test",
+                                                    "-allow=10.0.0.0/8,fd00::/8", "-rate=7/9"},
+                           &o, &err),
+                     0);
+    config = options_engine_config(&o);
+    assert_true(config->is_restricted && config->autopath);
+    assert_int_equal(config->admitted_count, 2);
+    assert_int_equal(config->admitted[1].prefix_bits, 8);
+    assert_int_equal(config->search_count, 2);
+    assert_name(&config->search[1], "b.test.");
+    assert_int_equal(config->rate, 7);
+    assert_int_equal(config->rate_burst, 9);
+    assert_true(client_options_want_index(&o.clients));
+    engine_config_free(config);
+}
+
 /* Each is rejected with a message that names the flag (or variable) and the value. */
 static void test_refused(void **state)
 {
@@ -337,6 +413,23 @@ static void test_refused(void **state)
         {"-no-such-flag", {"unknown flag", "-no-such-flag"}},
         {"stray", {"unexpected argument", "`stray`"}},
         {"-explain=a.b", {"-explain", "expected -http-addr"}},
+        {"-client=10.0.0.1", {"-client", "`10.0.0.1`: expected -explain"}},
+        {"-search=corp.example,a..b", {"-search", "`a..b`: expected a domain like"}},
+        {"-search=.", {"-search", "`.`"}},
+        {"-search=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", {"-search", "expected at most 16 domains"}},
+        {"-visibility=some", {"-visibility", "`some`: expected all|own"}},
+        {"-visibility-unknown=own", {"-visibility-unknown", "`own`: expected all|public"}},
+        {"-public-namespaces=a,b.c", {"-public-namespaces", "`b.c`: expected a namespace like"}},
+        {"-public-namespaces=-a", {"-public-namespaces", "`-a`"}},
+        {"-allow=10.0.0.0/8,10/8", {"-allow", "`10/8`: expected a network like"}},
+        {"-allow=none", {"-allow", "`none`: expected a network like"}},
+        {"-rate=-1", {"-rate", "`-1`: expected N or N/BURST"}},
+        {"-rate=1000001", {"-rate", "`1000001`"}},
+        {"-rate=10/", {"-rate", "`10/`"}},
+        {"-rate=10/0", {"-rate", "`10/0`"}},
+        {"-rate=0/10", {"-rate", "`0/10`"}},
+        {"-rate=5/5/5", {"-rate", "`5/5/5`"}},
+        {"-rate=1e3", {"-rate", "`1e3`"}},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -431,6 +524,8 @@ int main(void)
         cmocka_unit_test_setup(test_environment_is_overridden_by_flags, clear_environment),
         cmocka_unit_test_setup(test_tls, clear_environment),
         cmocka_unit_test_setup(test_other_values, clear_environment),
+        cmocka_unit_test_setup(test_clients, clear_environment),
+        cmocka_unit_test_setup(test_clients_of_engine, clear_environment),
         cmocka_unit_test_setup(test_refused, clear_environment),
         cmocka_unit_test_setup(test_explain, clear_environment),
         cmocka_unit_test_setup(test_version_needs_no_other_value, clear_environment),
