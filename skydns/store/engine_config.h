@@ -13,6 +13,7 @@
 #include "common/base/network.h"
 #include "common/dns/dname.h"
 #include "skydns/foreign/cache.h"
+#include "skydns/store/cookie_secrets.h"
 
 struct cache_tally;
 struct client_index;
@@ -27,6 +28,7 @@ enum {
     ENGINE_ALLOWED_MAX = 256,      /* networks: as recursion.h */
     ENGINE_ADMITTED_MAX = 256,     /* networks of -allow: likewise */
     ENGINE_SEARCH_MAX = 16,        /* names of -search: glibc's limit was 6 for long */
+    ENGINE_RATE_MAX = 1000000,     /* of -rate, both figures: more than a socket takes */
 };
 
 /* How a name's records are found; same names and order as the flag's choices. */
@@ -97,9 +99,9 @@ struct engine_config {
     size_t admitted_count;
     struct network admitted[ENGINE_ADMITTED_MAX];
 
-    /* How often one client may, over UDP. */
-    uint32_t rate;       /* queries a second; 0: no limit */
-    uint32_t rate_burst; /* at once; at least 1 with a rate */
+    /* UDP queries a second of one client, and how many at once (rate_limit.h); 0: no limit. */
+    uint32_t rate, rate_burst;
+    struct cookie_secrets cookies; /* of server cookies; none: clients' cookies are ignored */
 
     /* Clients known by their pods. */
     const struct client_index *clients; /* borrowed; NULL: nobody's namespace is asked for */
