@@ -128,7 +128,7 @@ static bool read_count(const char **text, char end, uint32_t *ret)
     }
     *ret = (uint32_t)strtoul(*text, NULL, 10);
     *text += digits + (end != '\0');
-    return *ret <= CLIENT_RATE_MAX;
+    return *ret <= ENGINE_RATE_MAX;
 }
 
 int client_option_rate(struct client_options *o, const char *text, struct err *err)
@@ -144,7 +144,7 @@ int client_option_rate(struct client_options *o, const char *text, struct err *e
         return err_set(err, ERR_USAGE,
                        "`%s`: expected N or N/BURST like 1000/2000, each from 1 to %d, or 0 for no "
                        "limit",
-                       text, CLIENT_RATE_MAX);
+                       text, ENGINE_RATE_MAX);
     }
     o->rate = rate;
     o->burst = has_burst ? burst : rate;

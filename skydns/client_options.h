@@ -20,9 +20,6 @@
 /* A label of RFC 1035 is no longer, and a namespace is one. */
 enum { NAMESPACE_TEXT_MAX = 63 };
 
-/* Queries a second of one client, and at once. More than a million would be no limit. */
-enum { CLIENT_RATE_MAX = 1000000 };
-
 #define CLIENT_PUBLIC_DEFAULT "default,kube-system"
 
 struct namespace_name {

@@ -97,7 +97,7 @@ static int take_rate(struct client_options *o, const json_t *value, struct err *
     if (json_is_string(value)) {
         return client_option_rate(o, json_string_value(value), err);
     }
-    int r = config_number(value, 0, CLIENT_RATE_MAX, &number, err);
+    int r = config_number(value, 0, ENGINE_RATE_MAX, &number, err);
     if (r < 0) {
         return r;
     }

@@ -9,7 +9,9 @@
 #include "common/base/log.h"
 #include "common/base/xalloc.h"
 #include "common/etcd/etcd.h"
+#include "skydns/client_settings.h"
 #include "skydns/config_layers.h"
+#include "skydns/cookie_file.h"
 #include "skydns/foreign_settings.h"
 #include "skydns/hosts_files.h"
 #include "skydns/option_text.h"
@@ -34,10 +36,12 @@ struct live_config {
     struct live_config_config config;
     struct config_layers *layers;
     struct foreign_settings *foreign;
+    struct client_settings *clients;
     struct watched_file *file; /* of -config; NULL: none */
     struct buf text;           /* its text */
     bool is_file_lost;         /* it has changed, but cannot be read */
     struct hosts_files *hosts;
+    struct cookie_file *cookies; /* NULL: none */
     ev_stat resolv_conf;
     bool wants_resolv_conf; /* nothing else names nameservers */
     bool has_begun;
@@ -57,6 +61,7 @@ struct live_config *live_config_new(const struct live_config_config *config)
     live->config = *config;
     live->layers = config_layers_new(config->flags);
     live->foreign = foreign_settings_new(config->tally);
+    live->clients = client_settings_new();
     buf_init(&live->text, STORE_SYNC_CONFIG_MAX + 1);
     return live;
 }
@@ -69,7 +74,9 @@ void live_config_free(struct live_config *live)
     ev_stat_stop(live->config.loop, &live->resolv_conf);
     watched_file_free(live->file);
     hosts_files_free(live->hosts);
+    cookie_file_free(live->cookies);
     foreign_settings_free(live->foreign);
+    client_settings_free(live->clients);
     config_layers_free(live->layers);
     buf_fini(&live->text);
     stub_zones_unref(live->now.stubs);
@@ -117,6 +124,7 @@ static void publish(struct live_config *live, const struct options *options)
 {
     struct engine_config *config = options_engine_config(options);
     foreign_settings_fill(live->foreign, options, config);
+    client_settings_fill(live->clients, &options->clients, config);
     for (size_t i = 0; i < config->zone_count && live->config.is_incomplete; i++) {
         struct engine_zone *zone = &config->zones[i];
         zone->is_incomplete = live->config.is_incomplete(live->config.data, &zone->domain);
@@ -184,6 +192,20 @@ void live_config_take_stubs(struct live_config *live, const struct foreign_zone 
     publish(live, &live->now);
 }
 
+void live_config_set_clients(struct live_config *live, const struct client_index *index)
+{
+    client_settings_set_index(live->clients, index);
+}
+
+void live_config_take_visible(struct live_config *live, const struct visible_namespace *listed,
+                              size_t count)
+{
+    client_settings_set_listed(live->clients, listed, count);
+    if (live->has_begun && live->now.clients.is_own) {
+        publish(live, &live->now);
+    }
+}
+
 void live_config_republish(struct live_config *live)
 {
     publish(live, &live->now);
@@ -211,6 +233,9 @@ static void read_files(struct live_config *live)
     if (live->hosts) {
         hosts_files_reload(live->hosts);
         foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
+    }
+    if (live->cookies) {
+        cookie_file_reload(live->cookies);
     }
 }
 
@@ -249,6 +274,15 @@ static void on_hosts(void *data)
     publish(live, &live->now);
 }
 
+static void on_cookies(void *data, const struct cookie_secrets *secrets)
+{
+    struct live_config *live = data;
+    client_settings_set_cookies(live->clients, secrets);
+    if (live->has_begun) {
+        publish(live, &live->now);
+    }
+}
+
 struct metrics_refusals live_config_refusals(const struct live_config *live)
 {
     return (struct metrics_refusals){
@@ -256,6 +290,7 @@ struct metrics_refusals live_config_refusals(const struct live_config *live)
         .kube2sky = config_layers_is_refused(live->layers, CONFIG_WRITERS),
         .file = live->is_file_lost || config_layers_is_refused(live->layers, CONFIG_FILE),
         .hosts = hosts_files_is_refused(live->hosts),
+        .cookies = cookie_file_is_refused(live->cookies),
     };
 }
 
@@ -289,6 +324,13 @@ int live_config_open_files(struct live_config *live, struct err *err)
     }
     if (r == 0) {
         foreign_settings_set_hosts(live->foreign, hosts_files_table(live->hosts));
+    }
+    if (r == 0 && *flags->cookie_secret) {
+        r = cookie_file_new(&(struct cookie_file_config){.loop = live->config.loop,
+                                                         .path = flags->cookie_secret,
+                                                         .changed = on_cookies,
+                                                         .data = live},
+                            &live->cookies, err);
     }
     return r;
 }

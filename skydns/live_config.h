@@ -17,11 +17,13 @@
 #include "common/base/attributes.h"
 #include "common/base/err.h"
 #include "common/base/slice.h"
+#include "skydns/clients/visibility.h"
 #include "skydns/foreign/zone_table.h"
 #include "skydns/options.h"
 #include "skydns/pages/metrics_table.h"
 
 struct cache_tally;
+struct client_index;
 struct etcd;
 struct live_config;
 struct publisher;
@@ -44,7 +46,8 @@ struct live_config_config {
 struct live_config *live_config_new(const struct live_config_config *config);
 void live_config_free(struct live_config *live); /* NULL is fine */
 
-/* Reads the files of -config and -hosts, which must be usable, and follows them. First of all. */
+/* Reads the files of -config, -hosts and -cookie-secret, which must be usable, and follows them.
+ * First of all. */
 int live_config_open_files(struct live_config *live, struct err *err) MUST_CHECK;
 
 /* Runs the loop until etcd has returned the documents, a second has passed, or something else (a
@@ -82,6 +85,15 @@ void live_config_take_writers(struct live_config *live, const struct dname *doma
 /* Takes the stub zones that etcd's keys name, and publishes them. */
 void live_config_take_stubs(struct live_config *live, const struct foreign_zone *zones,
                             size_t count);
+
+/* Whose client an address is; borrowed until live_config_free. Until then, and until the next
+ * publication, nobody is known. */
+void live_config_set_clients(struct live_config *live, const struct client_index *index);
+
+/* Takes the namespaces that list who may see them, and publishes them if that makes a difference
+ * with the settings in force. Before _begin, it does. */
+void live_config_take_visible(struct live_config *live, const struct visible_namespace *listed,
+                              size_t count);
 
 /* Publishes the settings in force again: is_incomplete says something else. */
 void live_config_republish(struct live_config *live);

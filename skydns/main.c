@@ -156,6 +156,9 @@ static void on_config(void *data, const struct options *before, const struct opt
     if (p->sync && now->stubzones != before->stubzones) {
         store_sync_set_stubs(p->sync, now->stubzones);
     }
+    if (p->sync) {
+        store_sync_set_clients(p->sync, client_options_want_index(&now->clients));
+    }
     if (p->keeper) {
         snapshot_keeper_set(p->keeper, now->snapshot_interval_ms, now->snapshot_max_ms);
     }
@@ -172,6 +175,13 @@ static void on_stubs(void *data, const struct foreign_zone *zones, size_t count)
     struct program *p = data;
     log_info("stub zones in etcd changed", LOG_INT("zones", (int64_t)count));
     live_config_take_stubs(p->live, zones, count);
+}
+
+static void on_visible(void *data, const struct visible_namespace *listed, size_t count)
+{
+    struct program *p = data;
+    log_info("namespaces that others may see changed", LOG_INT("namespaces", (int64_t)count));
+    live_config_take_visible(p->live, listed, count);
 }
 
 static bool is_incomplete(void *data, const struct dname *domain)
@@ -331,31 +341,34 @@ static void refuse_snapshot(struct program *p)
 /* The records of a snapshot are published at once. */
 static void start_sync(struct program *p)
 {
-    const struct store_sync_config config = {.loop = p->loop,
-                                             .etcd = p->etcd,
-                                             .publisher = p->publisher,
-                                             .path_prefix = p->options.path_prefix,
-                                             .skips_wildcards =
-                                                 p->options.schema == ENGINE_SCHEMA_KUBERNETES,
-                                             .followed = &p->followed,
-                                             .default_ttl_s = p->options.ttl_s,
-                                             .domains = p->options.domains,
-                                             .domain_count = p->options.domain_count,
-                                             .requires_store_key = p->options.require_store_key,
-                                             .start = p->has_snapshot ? &p->snapshot : NULL,
-                                             .on_completeness = on_completeness,
-                                             .stale_max_ms = p->options.stale_max_ms,
-                                             .on_config = on_document,
-                                             .wants_stubs = p->options.stubzones,
-                                             .on_stubs = on_stubs,
-                                             .on_ready = on_ready,
-                                             .data = p};
+    const struct store_sync_config config = {
+        .loop = p->loop,
+        .etcd = p->etcd,
+        .publisher = p->publisher,
+        .path_prefix = p->options.path_prefix,
+        .skips_wildcards = p->options.schema == ENGINE_SCHEMA_KUBERNETES,
+        .followed = &p->followed,
+        .default_ttl_s = p->options.ttl_s,
+        .domains = p->options.domains,
+        .domain_count = p->options.domain_count,
+        .requires_store_key = p->options.require_store_key,
+        .start = p->has_snapshot ? &p->snapshot : NULL,
+        .on_completeness = on_completeness,
+        .stale_max_ms = p->options.stale_max_ms,
+        .on_config = on_document,
+        .wants_stubs = p->options.stubzones,
+        .on_stubs = on_stubs,
+        .wants_clients = client_options_want_index(&p->options.clients),
+        .on_visible = on_visible,
+        .on_ready = on_ready,
+        .data = p};
     etcd_client_watch(p->etcd, p->options.etcd_timeout_ms, p->loop, &p->outage, &p->followed);
     p->sync = store_sync_start(&config);
     if (p->has_snapshot && !store_sync_is_from_snapshot(p->sync, &(int64_t){0})) {
         refuse_snapshot(p);
     }
-    live_config_republish(p->live); /* which domains a snapshot knows to be incomplete */
+    live_config_set_clients(p->live, store_sync_clients(p->sync));
+    live_config_republish(p->live); /* with them, and what a snapshot knows to be incomplete */
     if (!p->documents) {
         follow_writers(p, slice_of(NULL, 0), &p->options);
     }

@@ -114,8 +114,11 @@ static void write_refusals(struct metrics_page *page, const struct metrics_sourc
     const struct {
         const char *source;
         bool is_refused;
-    } sources[] = {
-        {"etcd", now.etcd}, {"kube2sky", now.kube2sky}, {"file", now.file}, {"hosts", now.hosts}};
+    } sources[] = {{"etcd", now.etcd},
+                   {"kube2sky", now.kube2sky},
+                   {"file", now.file},
+                   {"hosts", now.hosts},
+                   {"cookies", now.cookies}};
     metrics_family(page, METRIC_GAUGE, "config_refused",
                    "1 while the newest settings of this source cannot be used: older ones stay in "
                    "force.");

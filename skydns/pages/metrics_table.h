@@ -25,6 +25,7 @@ struct metrics_refusals {
     bool kube2sky; /* a document that it keeps in etcd */
     bool file;     /* -config */
     bool hosts;    /* a file of -hosts */
+    bool cookies;  /* -cookie-secret */
 };
 
 /* The file of -snapshot. All 0: there is none. */

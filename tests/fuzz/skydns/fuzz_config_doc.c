@@ -18,8 +18,8 @@ static void check(const struct options *o)
         o->clients.public_count > VISIBILITY_PUBLIC_MAX ||
         o->clients.admitted_count > ENGINE_ADMITTED_MAX ||
         o->clients.is_restricted != (o->clients.admitted_count > 0) ||
-        (o->clients.rate == 0) != (o->clients.burst == 0) || o->clients.rate > CLIENT_RATE_MAX ||
-        o->clients.burst > CLIENT_RATE_MAX) {
+        (o->clients.rate == 0) != (o->clients.burst == 0) || o->clients.rate > ENGINE_RATE_MAX ||
+        o->clients.burst > ENGINE_RATE_MAX) {
         abort();
     }
     free(config);

@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "common/etcd/etcd.h"
+#include "skydns/clients/client_index.h"
+#include "skydns/clients/visibility.h"
 #include "skydns/foreign/zone_table.h"
 #include "skydns/live_config.h"
 #include "skydns/store/engine_config.h"
@@ -555,6 +557,104 @@ static void test_who_may_ask_is_published(void **state)
     }
 }
 
+/* ---- Clients ---- */
+
+static void retire(void *data, void *block, void (*fn)(void *block))
+{
+    (void)data;
+    fn(block);
+}
+
+/* Nothing unless it is wanted; then, what is not known yet identifies nobody and hides everything.
+ */
+static void test_clients_are_published(void **state)
+{
+    struct fixture *f = *state;
+    struct client_index *index = client_index_new(&(struct client_index_config){.retire = retire});
+    new_live(f, true);
+    begin(f);
+    assert_null(published(f)->clients);
+    assert_null(published(f)->visibility);
+    assert_false(published(f)->autopath || published(f)->is_restricted || published(f)->rate);
+    take(f, "{'autopath':true,'search':'a.test','allow':'10.0.0.0/8','rate':'7/9'}");
+    const struct client_index *nobody = published(f)->clients;
+    assert_non_null(nobody);
+    assert_null(published(f)->visibility);
+    assert_true(published(f)->autopath && published(f)->is_restricted);
+    assert_int_equal(published(f)->search_count, 1);
+    assert_int_equal(published(f)->rate_burst, 9);
+    live_config_set_clients(f->live, index);
+    live_config_republish(f->live);
+    assert_ptr_equal(published(f)->clients, index);
+    take(f, "{'visibility':'own'}");
+    assert_ptr_equal(published(f)->clients, index);
+    assert_non_null(published(f)->visibility);
+    assert_false(published(f)->autopath);
+    take(f, NULL);
+    assert_null(published(f)->clients);
+    assert_null(published(f)->visibility);
+    live_config_free(f->live);
+    f->live = NULL;
+    client_index_free(index);
+}
+
+static void write_secrets(const struct fixture *f, const char *text)
+{
+    write_resolv_conf(f, text); /* in its place: any file does */
+}
+
+static bool begins_with(const struct fixture *f, unsigned byte)
+{
+    return published(f)->cookies.items[0][0] == byte;
+}
+
+static bool has_second_secret(const void *data)
+{
+    return begins_with(data, 0x22);
+}
+
+static bool is_refused(const void *data)
+{
+    return live_config_refusals(((const struct fixture *)data)->live).cookies;
+}
+
+/* One that cannot be used changes nothing. */
+static void test_cookie_secrets(void **state)
+{
+    static const char first[] = "11111111111111111111111111111111\n";
+    static const char second[] = "22222222222222222222222222222222\n"
+                                 "11111111111111111111111111111111\n";
+    struct fixture *f = *state;
+    struct err err;
+    new_live(f, true);
+    begin(f);
+    assert_int_equal(published(f)->cookies.count, 1); /* of this process alone */
+    const struct cookie_secrets drawn = published(f)->cookies;
+    live_config_republish(f->live);
+    assert_memory_equal(&published(f)->cookies, &drawn, sizeof(drawn));
+    live_config_free(f->live);
+
+    new_live(f, true);
+    f->flags.cookie_secret = f->resolv_conf;
+    write_secrets(f, "1234\n");
+    assert_true(live_config_open_files(f->live, &err) < 0);
+    assert_non_null(strstr(err.msg, "flag -cookie-secret: `"));
+    write_secrets(f, first);
+    assert_int_equal(live_config_open_files(f->live, &err), 0);
+    begin(f);
+    assert_true(begins_with(f, 0x11));
+    write_secrets(f, second);
+    loop_until(f->loop, has_second_secret, f);
+    assert_int_equal(published(f)->cookies.count, 2);
+    write_secrets(f, "x\n");
+    loop_until(f->loop, is_refused, f);
+    assert_true(begins_with(f, 0x22));
+    write_secrets(f, first);
+    live_config_reload(f->live); /* at once */
+    assert_true(begins_with(f, 0x11));
+    assert_false(is_refused(f));
+}
+
 /* ---- resolv.conf ---- */
 
 static bool has_changed(const void *data)
@@ -802,6 +902,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_too_many_zones, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_cache_is_published, setup, teardown),
         cmocka_unit_test_setup_teardown(test_who_may_ask_is_published, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_clients_are_published, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_cookie_secrets, setup, teardown),
         cmocka_unit_test_setup_teardown(test_resolv_conf, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unreadable_resolv_conf, setup, teardown),
         cmocka_unit_test_setup_teardown(test_resolv_conf_becomes_unreadable, setup, teardown),
