@@ -76,3 +76,18 @@ bool proto_scan_find(struct slice message, uint32_t number, struct slice *ret_by
     }
     return is_right && !scan.failed;
 }
+
+bool proto_scan_find_number(struct slice message, uint32_t number, uint64_t *ret_value)
+{
+    struct proto_scan scan = proto_scan_of(message);
+    struct proto_field field;
+    bool is_right = true;
+    *ret_value = 0;
+    while (proto_scan_next(&scan, &field)) {
+        if (field.number == number) {
+            *ret_value = field.varint;
+            is_right = is_right && !field.is_bytes;
+        }
+    }
+    return is_right && !scan.failed;
+}

@@ -35,4 +35,8 @@ bool proto_scan_next(struct proto_scan *scan, struct proto_field *ret_field);
  * number, or the message is malformed (*ret_bytes has what was found before). */
 bool proto_scan_find(struct slice message, uint32_t number, struct slice *ret_bytes);
 
+/* The same for an integer or boolean; 0 if absent. False: it holds bytes, or the message is
+ * malformed. */
+bool proto_scan_find_number(struct slice message, uint32_t number, uint64_t *ret_value);
+
 #endif

@@ -33,15 +33,15 @@ static struct kube_object *decode(const struct kube_codec *codec, enum kube_kind
     struct kube_full_name full;
     struct err ignored;
     if (codec->object(kind, text, part, draft, &object, err) == 0 ||
-        (*object->ns && *object->name)) {
+        kube_draft_check_name(object, &ignored) == 0) {
         return object;
     }
     full = codec->full_name(text);
     kube_draft_begin(draft, kind);
     kube_draft_garble(draft, err);
-    bool has_name = full.ns.len > 0 && full.name.len > 0 &&
-                    kube_draft_text(draft, full.ns, &draft->object.ns, &ignored) == 0 &&
-                    kube_draft_text(draft, full.name, &draft->object.name, &ignored) == 0;
+    bool has_name = kube_draft_text(draft, full.ns, &draft->object.ns, &ignored) == 0 &&
+                    kube_draft_text(draft, full.name, &draft->object.name, &ignored) == 0 &&
+                    kube_draft_check_name(&draft->object, &ignored) == 0;
     kube_object_free(object);
     return has_name ? kube_draft_pack(draft, KUBE_WHOLE) : NULL;
 }

@@ -99,6 +99,16 @@ int kube_draft_leave_out(struct kube_draft *draft, int rc, const struct err *err
     return 0;
 }
 
+int kube_draft_check_name(const struct kube_object *object, struct err *err)
+{
+    bool is_namespaced = kube_kind_is_namespaced(object->kind);
+    if (*object->name && !*object->ns == !is_namespaced) {
+        return 0;
+    }
+    return err_set(err, ERR_SYNTAX, "metadata: expected a name and %s namespace",
+                   is_namespaced ? "a" : "no");
+}
+
 void kube_draft_garble(struct kube_draft *draft, const struct err *err)
 {
     const char *service = draft->object.kind == KUBE_SLICE ? draft->object.slice.service : "";

@@ -15,6 +15,10 @@
 
 #define KUBE_TOLERATE_UNREADY_ANNOTATION "service.alpha.kubernetes.io/tolerate-unready-endpoints"
 #define KUBE_SERVICE_NAME_LABEL          "kubernetes.io/service-name"
+#define KUBE_VISIBLE_TO_ANNOTATION       "dns.kube2sky/visible-to"
+
+/* The type of a Node's addresses that are used. */
+#define KUBE_NODE_ADDRESS_TYPE "InternalIP"
 
 enum kube_object_part { KUBE_WHOLE, KUBE_METADATA_ONLY };
 
@@ -49,6 +53,9 @@ int kube_draft_text(struct kube_draft *draft, struct slice text, const char **re
 /* A part could not be decoded: it is left out, noted among the object's faults, and 0 returned;
  * unless the object exceeds the limit, ERR_TOO_LARGE. rc 0 passes. */
 int kube_draft_leave_out(struct kube_draft *draft, int rc, const struct err *err) MUST_CHECK;
+
+/* Whether its namespace, which some kinds have not, and its name are known. ERR_SYNTAX if not. */
+int kube_draft_check_name(const struct kube_object *object, struct err *err) MUST_CHECK;
 
 /* The object is garbled, for this reason: empties its content, except a slice's Service. */
 void kube_draft_garble(struct kube_draft *draft, const struct err *err);

@@ -8,6 +8,11 @@ void kube_object_free(struct kube_object *object)
     free(object);
 }
 
+bool kube_kind_is_namespaced(enum kube_kind kind)
+{
+    return kind != KUBE_NODE && kind != KUBE_NAMESPACE;
+}
+
 /* ---- Equality ---- */
 
 static bool equal_strings(const char *const *a, size_t a_count, const char *const *b,

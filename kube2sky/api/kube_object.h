@@ -1,7 +1,8 @@
 /* The Kubernetes objects that yield records, reduced to the fields used. Compact plain data;
  * single-threaded like all of kube2sky. Decodes JSON and protobuf, which stay inside. Field
- * meanings: Kubernetes API reference, core/v1 Service, Endpoints and Pod, discovery.k8s.io/v1
- * EndpointSlice, whose v1beta1 has the same fields of those used; and core/v1 ConfigMap. */
+ * meanings: Kubernetes API reference, core/v1 Service, Endpoints, Pod, Node and Namespace,
+ * discovery.k8s.io/v1 EndpointSlice, whose v1beta1 has the same fields of those used; and core/v1
+ * ConfigMap. */
 #ifndef KUBE2SKY_API_KUBE_OBJECT_H
 #define KUBE2SKY_API_KUBE_OBJECT_H
 
@@ -36,6 +37,9 @@ enum kube_kind {
     KUBE_NAMESPACE,
 };
 enum { KUBE_KIND_COUNT = 7 };
+
+/* Objects of the others, Nodes and Namespaces, have no namespace: "". (kube_object.c) */
+bool kube_kind_is_namespaced(enum kube_kind kind);
 
 struct kube_port {
     const char *name;     /* "" = unnamed */

@@ -35,8 +35,8 @@ static int decode_metadata(struct decoder *d, const json_t *json)
                     (rc = fields_get_object(metadata, "labels", &d->labels, err)) < 0)) {
         return err_wrap(err, rc, "metadata");
     }
-    if (rc == 0 && (!*object->ns || !*object->name)) {
-        return err_set(err, ERR_SYNTAX, "metadata: expected a name and a namespace");
+    if (rc == 0) {
+        rc = kube_draft_check_name(object, err);
     }
     return rc < 0 ? rc
                   : leave_out(d, fields_get_object(metadata, "annotations", &d->annotations, err));
@@ -363,10 +363,24 @@ static int decode_pod_ips(struct decoder *d, const json_t *status)
     return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, count, ip, d->err);
 }
 
+static int decode_host_network(struct decoder *d, const json_t *json)
+{
+    json_t *spec = NULL;
+    int rc = fields_get_object(json, "spec", &spec, d->err);
+    if (rc == 0 && (rc = fields_get_bool(spec, "hostNetwork",
+                                         &d->draft->object.pod.is_on_host_network, d->err)) < 0) {
+        return err_wrap(d->err, rc, "spec");
+    }
+    return rc;
+}
+
 static int decode_pod(struct decoder *d, const json_t *json)
 {
     json_t *status = NULL;
-    int rc = fields_get_object(json, "status", &status, d->err);
+    int rc = decode_host_network(d, json);
+    if (rc == 0) {
+        rc = fields_get_object(json, "status", &status, d->err);
+    }
     if (rc == 0 &&
         ((rc = fields_get_string(status, "phase", &d->draft->object.pod.phase, d->err)) < 0 ||
          (rc = decode_pod_ips(d, status)) < 0)) {
@@ -395,6 +409,62 @@ static int decode_config_map(struct decoder *d, const json_t *json)
     return rc < 0 ? err_wrap(d->err, rc, "data") : 0;
 }
 
+/* ---- Nodes ---- */
+
+/* *ret_ip is "" if the address is of another type. */
+static int decode_node_address(struct decoder *d, const json_t *array, size_t i,
+                               const char **ret_ip)
+{
+    json_t *json = NULL;
+    const char *type = "", *ip = "";
+    int rc = fields_get_element_object(array, "addresses", i, &json, d->err);
+    if (rc == 0 && ((rc = fields_get_string(json, "type", &type, d->err)) < 0 ||
+                    (rc = fields_get_string(json, "address", &ip, d->err)) < 0)) {
+        return err_wrap(d->err, rc, "addresses[%zu]", i);
+    }
+    *ret_ip = strcmp(type, KUBE_NODE_ADDRESS_TYPE) == 0 ? ip : "";
+    return rc;
+}
+
+static int decode_node_addresses(struct decoder *d, const json_t *status)
+{
+    struct kube_node *node = &d->draft->object.node;
+    json_t *array = NULL;
+    void *elements = NULL;
+    int rc = begin_array(d, status, "addresses", sizeof(char *), &array, &elements);
+    const char **ips = elements;
+    for (size_t i = 0; rc == 0 && i < json_array_size(array); i++) {
+        int r = decode_node_address(d, array, i, &ips[node->ip_count]);
+        node->ip_count += r == 0 && *ips[node->ip_count];
+        rc = leave_out(d, r);
+    }
+    node->ips = ips;
+    return rc;
+}
+
+static int decode_node(struct decoder *d, const json_t *json)
+{
+    json_t *status = NULL;
+    int rc = fields_get_object(json, "status", &status, d->err);
+    if (rc == 0 && (rc = decode_node_addresses(d, status)) < 0) {
+        return err_wrap(d->err, rc, "status");
+    }
+    return rc;
+}
+
+/* ---- Namespaces ---- */
+
+static int decode_namespace(struct decoder *d)
+{
+    const json_t *annotation = json_object_get(d->annotations, KUBE_VISIBLE_TO_ANNOTATION);
+    const char *text = NULL;
+    int rc = fields_get_string(d->annotations, KUBE_VISIBLE_TO_ANNOTATION, &text, d->err);
+    if (rc == 0 && annotation && !json_is_null(annotation)) {
+        d->draft->object.ns_object.visible_to = text;
+    }
+    return leave_out(d, rc);
+}
+
 /* ---- Objects ---- */
 
 static int decode_json(struct decoder *d, const json_t *json, enum kube_object_part part)
@@ -418,8 +488,9 @@ static int decode_json(struct decoder *d, const json_t *json, enum kube_object_p
     case KUBE_CONFIG_MAP:
         return decode_config_map(d, json);
     case KUBE_NODE:
+        return decode_node(d, json);
     case KUBE_NAMESPACE:
-        break;
+        return decode_namespace(d);
     }
     return rc;
 }

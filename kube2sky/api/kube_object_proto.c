@@ -5,7 +5,10 @@
 #include "kube_objects.pb-c.h"
 
 /* Fields of the objects themselves. */
-enum { OBJECT_METADATA = 1, SERVICE_SPEC = 2, POD_STATUS = 3 };
+enum { OBJECT_METADATA = 1, SERVICE_SPEC = 2, POD_SPEC = 2, POD_STATUS = 3, NODE_STATUS = 3 };
+
+/* Fields of a pod's spec, which has many more. */
+enum { POD_SPEC_HOST_NETWORK = 11 };
 
 /* One object being decoded. protobuf-c allocates from the draft's arena too. */
 struct decoder {
@@ -84,16 +87,24 @@ static int take_texts(struct decoder *d, const ProtobufCBinaryData *values, size
     return rc;
 }
 
-/* The value of the last entry with this key, as map decoders keep it; empty if absent. */
-static struct slice entry_of(Kube__StringEntry *const *entries, size_t count, const char *key)
+/* The last entry with this key, as map decoders keep it; NULL if absent. */
+static const Kube__StringEntry *find_entry(Kube__StringEntry *const *entries, size_t count,
+                                           const char *key)
 {
-    struct slice value = {.ptr = ""};
+    const Kube__StringEntry *entry = NULL;
     for (size_t i = 0; i < count; i++) {
         if (slice_equal(slice_of(entries[i]->key.data, entries[i]->key.len), slice_str(key))) {
-            value = slice_of(entries[i]->value.data, entries[i]->value.len);
+            entry = entries[i];
         }
     }
-    return value;
+    return entry;
+}
+
+/* Its value; empty if absent. */
+static struct slice entry_of(Kube__StringEntry *const *entries, size_t count, const char *key)
+{
+    const Kube__StringEntry *entry = find_entry(entries, count, key);
+    return entry ? slice_of(entry->value.data, entry->value.len) : slice_of("", 0);
 }
 
 static struct slice annotation_of(const struct decoder *d, const char *key)
@@ -125,10 +136,7 @@ static int decode_metadata(struct decoder *d, struct slice object)
     if (rc < 0) {
         return err_wrap(d->err, rc, "metadata");
     }
-    if (!*draft->ns || !*draft->name) {
-        return err_set(d->err, ERR_SYNTAX, "metadata: expected a name and a namespace");
-    }
-    return 0;
+    return kube_draft_check_name(draft, d->err);
 }
 
 /* Two messages of the API describe ports, with their fields in different order. */
@@ -396,11 +404,28 @@ static int decode_status(struct decoder *d, const Kube__PodStatus *status)
     return rc < 0 ? rc : kube_draft_pod_ips(d->draft, ips, count, ip, d->err);
 }
 
+/* Only skimmed: a spec is most of a pod, and there are many pods. */
+static int decode_host_network(struct decoder *d, struct slice object)
+{
+    struct slice spec;
+    uint64_t value = 0;
+    if (!proto_scan_find(object, POD_SPEC, &spec) ||
+        !proto_scan_find_number(spec, POD_SPEC_HOST_NETWORK, &value)) {
+        return err_set(d->err, ERR_SYNTAX, "spec: not a protobuf message");
+    }
+    d->draft->object.pod.is_on_host_network = value != 0;
+    return 0;
+}
+
 static int decode_pod(struct decoder *d, struct slice object)
 {
+    int rc = decode_host_network(d, object);
+    if (rc < 0) {
+        return rc;
+    }
     const Kube__PodStatus *status =
         unpack_field(d, &kube__pod_status__descriptor, object, POD_STATUS, "status");
-    int rc = status ? decode_status(d, status) : ERR_SYNTAX;
+    rc = status ? decode_status(d, status) : ERR_SYNTAX;
     return status && rc < 0 ? err_wrap(d->err, rc, "status") : rc;
 }
 
@@ -426,6 +451,49 @@ static int decode_config_map(struct decoder *d, struct slice object)
     return rc < 0 ? err_wrap(d->err, rc, "data") : 0;
 }
 
+/* ---- Nodes ---- */
+
+static bool is_used(const Kube__NodeAddress *address)
+{
+    return address->address.len > 0 && slice_equal(slice_of(address->type.data, address->type.len),
+                                                   slice_str(KUBE_NODE_ADDRESS_TYPE));
+}
+
+static int decode_node_addresses(struct decoder *d, const Kube__NodeStatus *status)
+{
+    struct kube_node *node = &d->draft->object.node;
+    const char **ips = kube_draft_array(d->draft, status->n_addresses, sizeof(*ips), d->err);
+    int rc = ips ? 0 : ERR_TOO_LARGE;
+    for (size_t i = 0; rc == 0 && i < status->n_addresses; i++) {
+        if (is_used(status->addresses[i])) {
+            int r = take_text(d, status->addresses[i]->address, "address", &ips[node->ip_count]);
+            node->ip_count += r == 0;
+            rc = leave_out(d, r);
+        }
+    }
+    node->ips = ips;
+    return rc;
+}
+
+static int decode_node(struct decoder *d, struct slice object)
+{
+    const Kube__NodeStatus *status =
+        unpack_field(d, &kube__node_status__descriptor, object, NODE_STATUS, "status");
+    int rc = status ? decode_node_addresses(d, status) : ERR_SYNTAX;
+    return status && rc < 0 ? err_wrap(d->err, rc, "status") : rc;
+}
+
+/* ---- Namespaces ---- */
+
+static int decode_namespace(struct decoder *d)
+{
+    const Kube__StringEntry *entry = find_entry(
+        d->metadata->annotations, d->metadata->n_annotations, KUBE_VISIBLE_TO_ANNOTATION);
+    return entry ? leave_out(d, take_text(d, entry->value, KUBE_VISIBLE_TO_ANNOTATION,
+                                          &d->draft->object.ns_object.visible_to))
+                 : 0;
+}
+
 /* ---- Objects ---- */
 
 static int decode_content(struct decoder *d, struct slice object)
@@ -442,8 +510,9 @@ static int decode_content(struct decoder *d, struct slice object)
     case KUBE_CONFIG_MAP:
         return decode_config_map(d, object);
     case KUBE_NODE:
+        return decode_node(d, object);
     case KUBE_NAMESPACE:
-        break;
+        return decode_namespace(d);
     }
     return 0;
 }

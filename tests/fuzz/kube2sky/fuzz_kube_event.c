@@ -11,8 +11,9 @@ static void check_event(const struct kube_event *event)
     bool has_object = event->kind == KUBE_EVENT_UPSERT || event->kind == KUBE_EVENT_DELETE;
     if (has_object != (event->object != NULL) ||
         (event->kind == KUBE_EVENT_BOOKMARK && !event->resource_version) ||
-        (has_object && (!*event->object->ns || !*event->object->name ||
-                        !event->object->fault_count != !*event->object->faults))) {
+        (has_object &&
+         (!*event->object->ns != !kube_kind_is_namespaced(event->object->kind) ||
+          !*event->object->name || !event->object->fault_count != !*event->object->faults))) {
         abort();
     }
 }

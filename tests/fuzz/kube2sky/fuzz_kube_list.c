@@ -18,7 +18,7 @@ struct told {
 static void on_object(void *data, struct kube_object *object)
 {
     struct told *told = data;
-    if (!*object->ns || !*object->name) {
+    if (!*object->ns != !kube_kind_is_namespaced(object->kind) || !*object->name) {
         abort();
     }
     told->objects++;

@@ -86,6 +86,7 @@ static inline void print_content(struct buf *out, const struct kube_object *obje
         for (size_t i = 0; i < object->pod.ip_count; i++) {
             buf_printf(out, " %s", object->pod.ips[i]);
         }
+        buf_append_str(out, object->pod.is_on_host_network ? " host" : "");
         break;
     case KUBE_CONFIG_MAP:
         for (size_t i = 0; i < object->config_map.setting_count; i++) {

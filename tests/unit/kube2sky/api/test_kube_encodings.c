@@ -98,7 +98,7 @@ static void add_unknown(struct both *both)
 
 /* ---- Random objects ---- */
 
-static void add_metadata(struct both *object)
+static void add_metadata(enum kube_kind kind, struct both *object)
 {
     static const char *const maps[] = {
         "{\"10.0.0.1\":{\"HostName\":\"mapped\"},\"fd00::1\":{\"hostname\":\"six\"}}", "{}", "[]",
@@ -106,7 +106,9 @@ static void add_metadata(struct both *object)
     struct both metadata;
     both_init(&metadata);
     both_string(&metadata, "name", 1, below(20) ? "web" : "");
-    both_string(&metadata, "namespace", 3, "default");
+    if (kube_kind_is_namespaced(kind) == (below(40) > 0)) {
+        both_string(&metadata, "namespace", 3, "default");
+    }
     maybe_string(&metadata, "resourceVersion", 6, below(3) ? "4711" : "");
     if (below(2)) {
         both_map_entry(&metadata, "labels", 11, "app", "x");
@@ -120,6 +122,9 @@ static void add_metadata(struct both *object)
         both_map_entry(&metadata, "annotations", 12,
                        "service.alpha.kubernetes.io/tolerate-unready-endpoints",
                        below(2) ? "true" : "false");
+    }
+    if (below(2)) {
+        both_map_entry(&metadata, "annotations", 12, "dns.kube2sky/visible-to", random_text());
     }
     add_unknown(&metadata);
     both_message(object, "metadata", 1, &metadata);
@@ -231,9 +236,14 @@ static void add_slice(struct both *object)
 
 static void add_pod(struct both *object)
 {
-    struct both status;
+    struct both spec, status;
+    both_init(&spec);
     both_init(&status);
-    wire_bytes(&object->proto, 2, slice_str("a spec nobody looks at"));
+    maybe_string(&spec, "nodeName", 10, random_text());
+    maybe_bool(&spec, "hostNetwork", 11);
+    maybe_bool(&spec, "hostPID", 12);
+    add_unknown(&spec);
+    both_message(object, "spec", 2, &spec);
     maybe_string(&status, "phase", 1, below(2) ? "Running" : random_text());
     maybe_string(&status, "podIP", 6, random_ip());
     for (unsigned i = below(3); i > 0; i--) {
@@ -259,12 +269,38 @@ static void add_config_map(struct both *object)
     }
 }
 
+static void add_node(struct both *object)
+{
+    static const char *const types[] = {"InternalIP", "InternalIP", "ExternalIP", "Hostname", ""};
+    struct both status;
+    both_init(&status);
+    wire_bytes(&object->proto, 2, slice_str("a spec nobody looks at"));
+    for (unsigned i = below(4); i > 0; i--) {
+        struct both address;
+        both_init(&address);
+        maybe_string(&address, "type", 1, one_of(types, ARRAY_LEN(types)));
+        maybe_string(&address, "address", 2, random_ip());
+        add_unknown(&address);
+        both_add_message(&status, "addresses", 5, &address);
+    }
+    add_unknown(&status);
+    both_message(object, "status", 3, &status);
+}
+
+static void add_namespace(struct both *object)
+{
+    struct both status;
+    both_init(&status);
+    both_string(&status, "phase", 1, "Active");
+    both_message(object, "status", 3, &status);
+}
+
 static void make_object(enum kube_kind kind, struct both *object)
 {
-    static void (*const contents[])(struct both *) = {add_service, add_endpoints, add_slice,
-                                                      add_pod, add_config_map};
+    static void (*const contents[KUBE_KIND_COUNT])(struct both *) = {
+        add_service, add_endpoints, add_slice, add_pod, add_config_map, add_node, add_namespace};
     both_init(object);
-    add_metadata(object);
+    add_metadata(kind, object);
     if (below(20)) {
         contents[kind](object);
     }
@@ -564,8 +600,8 @@ static bool read_answer(const char *folder, const char *kind, const char *suffix
 /* tests/integration/test_encodings.py fetches them, names the folder, and runs only this test. */
 static void test_answers_of_a_server(void **state)
 {
-    static const char *const kinds[KUBE_KIND_COUNT] = {"services", "endpoints", "endpointslices",
-                                                       "pods", "configmaps"};
+    static const char *const kinds[KUBE_KIND_COUNT] = {
+        "services", "endpoints", "endpointslices", "pods", "configmaps", "nodes", "namespaces"};
     const char *folder = getenv("KUBE_ANSWERS");
     (void)state;
     for (size_t i = 0; i < KUBE_KIND_COUNT; i++) {

@@ -45,6 +45,12 @@ struct object_case {
     "\"metadata\":{\"namespace\":\"default\",\"name\":\"web-x\"," \
     "\"labels\":{\"kubernetes.io/service-name\":\"web\"}}"
 
+#define NODE_META "\"metadata\":{\"name\":\"w1\"}"
+
+#define NAMESPACE_META(visible_to)                                                               \
+    "\"metadata\":{\"name\":\"team-a\",\"annotations\":{\"dns.kube2sky/visible-to\":" visible_to \
+    "}}"
+
 static const struct object_case object_cases[] = {
     {"cluster IP with ports", KUBE_SERVICE,
      "{" META ",\"spec\":{\"type\":\"ClusterIP\",\"clusterIP\":\"10.0.0.1\",\"ports\":["
@@ -194,7 +200,13 @@ static const struct object_case object_cases[] = {
      "default/web Succeeded 10.1.0.1"},
     {"pod without an address yet", KUBE_POD,
      "{" META ",\"spec\":{\"hostNetwork\":true},\"status\":{\"phase\":\"Pending\"}}",
-     "default/web Pending"},
+     "default/web Pending host"},
+    {"pod that says it is not on the host network", KUBE_POD,
+     "{" META ",\"spec\":{\"hostNetwork\":false},\"status\":{\"phase\":\"Running\"}}",
+     "default/web Running"},
+    {"pod, perhaps on the host network", KUBE_POD,
+     "{" META ",\"spec\":{\"hostNetwork\":\"true\"},\"status\":{\"phase\":\"Running\"}}",
+     "default/web garbled: spec: hostNetwork: expected a boolean, found a string"},
     {"pod without a status", KUBE_POD, "{" META "}", "default/web "},
     {"config map", KUBE_CONFIG_MAP,
      "{" META ",\"data\":{\"b\":\"[1]\",\"a\":\"\"},\"binaryData\":{\"c\":\"AA==\"}}",
@@ -204,6 +216,40 @@ static const struct object_case object_cases[] = {
      "default/web garbled: data: b: expected a string, found a number"},
     {"pod, addresses are strings", KUBE_POD, "{" META ",\"status\":{\"podIPs\":[\"10.1.0.1\"]}}",
      "default/web  without 1: podIPs[0]: expected an object, found a string"},
+
+    {"node", KUBE_NODE,
+     "{" NODE_META ",\"status\":{\"addresses\":[{\"type\":\"Hostname\",\"address\":\"w1\"},"
+     "{\"type\":\"InternalIP\",\"address\":\"10.0.0.1\"},"
+     "{\"type\":\"ExternalIP\",\"address\":\"192.0.2.1\"},"
+     "{\"type\":\"InternalIP\",\"address\":\"\"},"
+     "{\"type\":\"InternalIP\",\"address\":\"fd00::1\"}]}}",
+     "/w1 10.0.0.1 fd00::1"},
+    {"node without a status", KUBE_NODE, "{" NODE_META "}", "/w1"},
+    {"node with odd addresses", KUBE_NODE,
+     "{" NODE_META ",\"status\":{\"addresses\":[7,{\"type\":\"InternalIP\",\"address\":[]},"
+     "{\"type\":\"InternalIP\",\"address\":\"10.0.0.1\"}]}}",
+     "/w1 10.0.0.1 without 2: addresses[0]: expected an object, found a number; addresses[1]: "
+     "address: expected a string, found an array"},
+    {"node, no status", KUBE_NODE, "{" NODE_META ",\"status\":[]}",
+     "/w1 garbled: status: expected an object, found an array"},
+    {"node, no array", KUBE_NODE, "{" NODE_META ",\"status\":{\"addresses\":{}}}",
+     "/w1 garbled: status: addresses: expected an array, found an object"},
+    {"node in a namespace", KUBE_NODE, "{" META "}",
+     "bad: metadata: expected a name and no namespace"},
+    {"node without a name", KUBE_NODE, "{\"metadata\":{}}",
+     "bad: metadata: expected a name and no namespace"},
+    {"node, no JSON inside", KUBE_NODE, "{" NODE_META ",\"status\":{oops}}",
+     "/w1 garbled: not JSON: string or '}' expected near 'oops' at byte 40"},
+
+    {"namespace", KUBE_NAMESPACE, "{" NAMESPACE_META("\"team-b,team-c\"") "}",
+     "/team-a team-b,team-c"},
+    {"namespace for everybody", KUBE_NAMESPACE, "{" NAMESPACE_META("\"*\"") "}", "/team-a *"},
+    {"namespace for nobody", KUBE_NAMESPACE, "{" NAMESPACE_META("\"\"") "}", "/team-a "},
+    {"namespace, null is absent", KUBE_NAMESPACE, "{" NAMESPACE_META("null") "}", "/team-a (none)"},
+    {"namespace without annotations", KUBE_NAMESPACE, "{\"metadata\":{\"name\":\"team-a\"}}",
+     "/team-a (none)"},
+    {"namespace, annotation is a list", KUBE_NAMESPACE, "{" NAMESPACE_META("[\"*\"]") "}",
+     "/team-a (none) without 1: dns.kube2sky/visible-to: expected a string, found an array"},
 };
 
 static void test_objects(void **state)

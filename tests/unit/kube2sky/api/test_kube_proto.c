@@ -319,6 +319,75 @@ static void test_scan(void **state)
     assert_true(slice_equal(found, slice_str("a")));
 }
 
+static void test_scan_for_numbers(void **state)
+{
+    static const struct {
+        struct slice message;
+        bool is_understood;
+        uint64_t want;
+    } cases[] = {
+        {BYTES("\x58\x01"), true, 1},
+        {BYTES("\x0a\x01x\x58\x01\x58\x00\x60\x01"), true, 0}, /* the last one counts */
+        {BYTES("\x58\x80\x01"), true, 128},
+        {BYTES("\x60\x01"), true, 0},
+        {BYTES("\x5a\x01x"), false, 0},         /* bytes */
+        {BYTES("\x58\x01\x0a\x02x"), false, 1}, /* cut short */
+        {BYTES("\x58"), false, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t value = 7;
+        assert_int_equal(proto_scan_find_number(cases[i].message, 11, &value),
+                         cases[i].is_understood);
+        assert_int_equal(value, cases[i].want);
+    }
+}
+
+/* Of a pod's spec one field counts, and whatever cannot be understood is no answer. */
+static void test_specs_of_pods(void **state)
+{
+    static const struct {
+        struct slice spec;
+        const char *want;
+    } cases[] = {
+        {BYTES(""), "default/p "},
+        {BYTES("\x12\x02hi\x58\x01\x60\x00"), "default/p  host"},
+        {BYTES("\x12\x02hi\x58\x00"), "default/p "},
+        {BYTES("\x5a\x04true"), "default/p garbled: spec: not a protobuf message"},
+        {BYTES("\x58\x01\x12\x7f"), "default/p garbled: spec: not a protobuf message"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct both object, metadata, event;
+        struct kube_event got;
+        struct buf envelope, text;
+        struct err err = {0};
+        both_init(&object);
+        both_init(&metadata);
+        both_init(&event);
+        buf_init(&envelope, 1024);
+        buf_init(&text, 1024);
+        both_string(&metadata, "name", 1, "p");
+        both_string(&metadata, "namespace", 3, "default");
+        both_message(&object, "metadata", 1, &metadata);
+        wire_bytes(&object.proto, 2, cases[i].spec);
+        wire_envelope(&envelope, "Pod", buf_slice(&object.proto));
+        wire_bytes(&event.proto, 1, slice_str("ADDED"));
+        wire_bytes(&text, 1, buf_slice(&envelope));
+        wire_bytes(&event.proto, 2, buf_slice(&text));
+        assert_int_equal(
+            kube_decode_event(KUBE_PROTOBUF, KUBE_POD, buf_slice(&event.proto), &got, &err), 0);
+        buf_clear(&text);
+        print_object(&text, got.object);
+        assert_string_equal(buf_cstr(&text), cases[i].want);
+        kube_event_fini(&got);
+        buf_fini(&text);
+        buf_fini(&envelope);
+        both_fini(&event);
+        both_fini(&object);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +399,8 @@ int main(void)
         cmocka_unit_test(test_large_object),
         cmocka_unit_test(test_endless_item),
         cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_scan_for_numbers),
+        cmocka_unit_test(test_specs_of_pods),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
